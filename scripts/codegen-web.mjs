@@ -63,6 +63,7 @@ function constants({ definitions }) {
       const text = parts.map(print).join('\n').replace(/\s+/g, ' ');
       const name = operation.name.value;
       const type = name + operation.operation[0].toUpperCase() + operation.operation.slice(1);
+      // The text is all that urql needs; the type tells callers what it asks and answers.
       return `\nexport const ${name}Document =\n  ${JSON.stringify(text)} as unknown as TypedDocumentNode<${type}, ${type}Variables>;`;
     });
 }

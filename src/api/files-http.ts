@@ -28,6 +28,7 @@ export async function sendFile({ services, viewer }: Context, req: Request, res:
   const task = Number(req.query.task ?? 0);
   if (!(Number.isInteger(task) && task >= 0 && task <= MAX.tasks))
     throw badInput('task', req.query.task, 'a whole number from 0');
+  // A wildcard of the route is a list of the path's parts, which the types of Express do not know.
   const path = (req.params.path as unknown as string[]).join('/');
   const { file, read } = await services.files.find(viewer, req.params.id as string, epoch, task, path);
   const tag = `"${file.sha256}"`;

@@ -116,6 +116,7 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
       return batch(keys);
     };
     const made = new DataLoader<K, V, C>(counted, { maxBatchSize: BATCH_MAX, ...options });
+    // Of loaders of all kinds together only what needs no types is used.
     all.push(made as unknown as DataLoader<never, unknown, never>);
     return made;
   };

@@ -412,7 +412,7 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
 
     onNext: (_ctx, _id, _payload, args, result) =>
       result.errors
-        ? // Formatted errors are plain data, which is what goes over the wire.
+        ? // Formatted errors are plain data, which is what goes over the wire; the types want the class.
           ({
             ...result,
             errors: result.errors.map((error) => parts.toClient(error, args.contextValue as Context)),

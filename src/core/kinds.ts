@@ -40,6 +40,7 @@ export class Kinds<K extends { readonly schema: KindSchema }> {
   schema<S extends z.ZodType>(own: S): S {
     if (this.fromOutside.length === 0) return own;
     const all = [...this.byName.values()].map(({ schema }) => schema);
+    // What came from outside is known only now: to the types the product's own are all there are.
     return z.discriminatedUnion('kind', all as never) as unknown as S;
   }
 }

@@ -203,6 +203,7 @@ export function openReceiver<N extends keyof Queues>(
   const { worker, disconnect } =
     connection.kind === 'postgres'
       ? {
+          // The classes of both backends have the methods that are called here; only their private parts differ.
           worker: new onPostgres.Worker<Queues[N]>(name, process, {
             ...options,
             connection: postgres(connection.url, 4),
@@ -249,6 +250,7 @@ function openQueue<N extends keyof Queues>(
     ...SENDER,
     connection: postgres(connection.url, 2),
   });
+  // As for the worker above.
   return { queue: queue as unknown as Queue<Queues[N]>, disconnect() {} };
 }
 

@@ -256,7 +256,7 @@ export const LIMIT_VARIABLES = {
 
 export type Limits = Values<typeof LIMIT_VARIABLES>;
 
-/** The limits of an installation that sets none. */
+/** The limits of an installation that sets none. The cast: TypeScript does not follow names through `fromEntries`. */
 export const DEFAULT_LIMITS = Object.fromEntries(
   Object.entries(LIMIT_VARIABLES).map(([field, { default: value }]) => [field, Number(value)]),
 ) as unknown as Limits;

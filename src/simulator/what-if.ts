@@ -439,5 +439,7 @@ function figures(
 
 function minus(a: Figures, b: Figures): Figures {
   const names = Object.keys(a) as (keyof Figures)[];
-  return Object.fromEntries(names.map((name) => [name, a[name] - b[name]])) as unknown as Figures;
+  const result = { ...a };
+  for (const name of names) result[name] = a[name] - b[name];
+  return result;
 }

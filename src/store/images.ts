@@ -73,6 +73,7 @@ export class JobReader {
     const { fields } = this;
     for (let i = 0; i < copiedFields.length; i++) fields[copiedFields[i] as JobField] = row[i] ?? absent[i];
     fields.userClass = this.classes.get(fields.userId as number) ?? 'REGULAR';
+    // All of them were written above, and a cast costs nothing for each of a million rows.
     const stored = fields as unknown as StoredJob & { userClass: UserClass };
     return { job: schedulersJob(stored, dataOf(stored)), state: stored.state, siteId: stored.siteId };
   }
@@ -85,10 +86,12 @@ export function jobFromArray(values: JobArray): Job {
   const [userClass, data] = values;
   const job: Partial<Record<string, unknown>> = { userClass };
   for (let i = 0; i < ofJob.length; i++) job[ofJob[i] as string] = values[i + 2];
+  // Each field of `ofJob`, as they were written: `jobFields` has their types.
   return schedulersJob(job as unknown as DescribedJob, data && dataFromArray(data));
 }
 
 function dataFromArray(values: readonly unknown[]): JobData {
+  // Each field of `ofData`, likewise.
   return Object.fromEntries(ofData.map((field, i) => [field, values[i]])) as unknown as JobData;
 }
 

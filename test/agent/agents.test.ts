@@ -32,7 +32,7 @@ beforeAll(async () => {
   key = (await api.user('AGENT', 'agent', site)).key;
 });
 
-/** What an agent's log says. */
+/** What an agent's log says; agents call no more of it than this. */
 const logs: string[] = [];
 const log = {
   info: () => {},

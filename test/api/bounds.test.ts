@@ -30,7 +30,7 @@ afterAll(() => database.close());
 const schema = buildSchema(readFileSync(packagePath('schema.graphql'), 'utf8'));
 const inputFields = (schema.getType('JobInput') as GraphQLInputObjectType).getFields();
 
-/** What a client that gives nothing but the command is taken to give. */
+/** What a client that gives nothing but the command is taken to give, read from the schema and so without a type. */
 const plain = {
   ...Object.fromEntries(
     Object.values(inputFields).map(({ name, type, defaultValue }) => [

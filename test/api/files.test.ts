@@ -108,6 +108,7 @@ test('a file comes in parts, torn and repeated ones included, is seen when it is
   const job = await running([{ path: 'out' }]);
   const body = Buffer.alloc(2 * PART + 1234, randomBytes(1001));
   const { data } = await announce(job, { 'out/a <1>.bin': body });
+  // One file was announced.
   const [{ id, receivedBytes }] = data.keepFiles as unknown as [{ id: string; receivedBytes: number }];
   expect(receivedBytes).toBe(0);
   const first = body.subarray(0, PART);
@@ -238,6 +239,7 @@ test('what is kept of a run and of a user is bounded, and shown; files go in tim
     new FileSweep({ files, blobs, retentionDays, now: () => Date.now() / 1000, onError: () => {} }).sweep();
   await sweep(1);
   expect((await get(job, 'small')).status).toBe(200);
+  // Private: a look behind the scenes.
   const dir = (blobs as unknown as { dir: string }).dir;
   const content = (): string[] =>
     readdirSync(dir, { recursive: true })
@@ -258,6 +260,7 @@ test('parts that the store has lost are sent again', async () => {
   const { data } = await announce(job, { a: body });
   const { id } = data.keepFiles[0]!;
   await put(id, 0, body.subarray(0, PART));
+  // Private, as above.
   await new DirectoryBlobs((api.parts.fileStore.blobs as unknown as { dir: string }).dir).remove(Number(id));
   expect((await put(id, PART, body.subarray(PART))).status).toBe(404);
   await send(job, 'a', body);

@@ -521,6 +521,7 @@ describe('pages', () => {
       /^[a-z]/.test(name),
     );
     const asked: string[] = [];
+    // All methods alike, by name.
     const own = queries as unknown as Record<string, (...values: unknown[]) => unknown>;
     for (const name of names.filter((one) => one !== 'constructor')) {
       const original = own[name]?.bind(queries);

@@ -148,6 +148,7 @@ describe('jobRatio', () => {
     const found = await ratio(application);
     expect(found).toMatchObject({ source: 'APPLICATION', runs: 2 });
     expect(found.computation).toBeCloseTo(0.9);
+    // Asked for by the query above; the shared type of the answer leaves them out.
     const { averages } = found as unknown as { averages: Record<string, number> };
     expect(averages.turnaroundS).toBeCloseTo(200 * POWER);
     expect(averages.executionS).toBeCloseTo(180 * POWER);

@@ -71,6 +71,7 @@ describe('keys that nobody has seen', () => {
 });
 
 describe('addresses', () => {
+  // As much of a request as addresses are read from.
   const from = (remoteAddress: string, forwarded?: string) =>
     ({ socket: { remoteAddress }, headers: { 'x-forwarded-for': forwarded } }) as unknown as IncomingMessage;
   const addresses = createAddresses(['10.0.0.0/8', '2001:db8:ffff::/48', '192.0.2.10']);

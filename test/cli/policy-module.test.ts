@@ -9,7 +9,7 @@ import { run } from './service.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const docs = readFileSync(join(root, 'docs/simulator.md'), 'utf8');
-/** The example of the docs, word for word. */
+/** The example of the docs, word for word. The cast: without a match every test fails anyway. */
 const [, name, example] = /^```ts (\S+)\n([\s\S]*?)^```$/m.exec(docs) as unknown as [string, string, string];
 const WORKLOAD = ['--generate', 'lublin', '--jobs', '300', '--processors', '64', '--load', '0.9'];
 
@@ -31,6 +31,7 @@ const switchyard = (command: string, ...args: string[]) => run([command, '--json
 it('the example of the docs runs, in several threads too, and its command is one that there is', async () => {
   const module = written(name, example);
   const command = new RegExp(`^npx switchyard compare .*--policy-module ${name} --policy (\\S+)$`, 'm');
+  // It matches, or what follows fails.
   const [, policies] = command.exec(docs) as unknown as [string, string];
   const settings = written('long.json', '{"local": {"kind": "smallest-area", "maxWaitS": 1}}');
   const { code, stdout, stderr } = await switchyard(

@@ -95,9 +95,9 @@ export class Api {
     const queries = queriesOf(world.store);
     const agentRefused = (): void => {};
     const parts = { store, queries, limits: DEFAULT_LIMITS, now, wake: this.waker.wake, agentRefused };
-    // Services get what they need of it.
     const fits = createFit(queries as never, { peers: async () => [] }, now);
     const fileStore = { ...files, retentionDays: 30 };
+    // Services get what they need of it, and nothing here needs the rest.
     const all = { ...parts, fits, fileStore } as unknown as ServiceParts;
     this.agents = createAgentsService(all);
     this.jobs = createJobsService(all);

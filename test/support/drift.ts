@@ -97,6 +97,7 @@ let loaded: Promise<typeof SchemaEngine> | undefined;
 /** Once: its two parts know one another for good. The package's own entry imports the .wasm as a module, which Node 20 cannot. */
 function loadEngine(): Promise<typeof SchemaEngine> {
   loaded ??= (async () => {
+    // A module without types of its own.
     const glue = (await import('@prisma/schema-engine-wasm/schema_engine_bg')) as unknown as Glue;
     const entry = createRequire(import.meta.url).resolve('@prisma/schema-engine-wasm');
     const bytes = readFileSync(join(entry, '..', 'schema_engine_bg.wasm'));

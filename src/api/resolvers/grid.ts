@@ -41,6 +41,7 @@ export const Machine: MachineResolvers = {
   agent: ({ agentId }, _, { loaders }) => (agentId === null ? null : loaders.agent(agentId)),
   measured: async ({ siteId, measured, measuredAt }, _, { loaders }) => {
     if (!measured || measuredAt === null) return null;
+    // JSON of the database, checked when it was reported.
     const own = measured as unknown as Measurement;
     return { ...own, measuredAt, warning: powerWarning(own, await loaders.powers(siteId)) };
   },

@@ -36,7 +36,7 @@ export const resolvers: Resolvers = {
   Query,
   Mutation: startingAfresh(Mutation),
   Subscription,
-  // The service says with each object what it is.
+  // The service says with each object what it is, in a field that the types of the objects do not have.
   Node: { __resolveType: (node) => (node as unknown as { __typename: 'Job' }).__typename },
   DateTime,
   JSON: Json,

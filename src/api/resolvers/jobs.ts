@@ -132,6 +132,7 @@ export const Decision: DecisionResolvers = {
   candidates: (decision) => candidatesOf(decision),
   jobTerms: (decision) => {
     const { terms, priorityTerms } = detailOf(decision) as Partial<DispatchExplanation>;
+    // The detail of a start has numbers where that of a dispatch has a list of terms.
     return termsOf((decision.kind === 'START' ? (terms as unknown as Numbers) : priorityTerms) ?? {});
   },
   level: (decision) => detailOf(decision).level ?? null,

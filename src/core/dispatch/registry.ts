@@ -26,6 +26,7 @@ type Schemas<T extends readonly { schema: unknown }[]> = { readonly [K in keyof 
 /** How a scheduler with sites below it chooses among them. */
 export const dispatchPolicySchema = z.discriminatedUnion(
   'kind',
+  // A tuple's types, which `map` does not keep: each kind has its own schema.
   dispatchKinds.map(({ schema }) => schema) as unknown as Schemas<typeof dispatchKinds>,
 );
 export type DispatchPolicy = z.infer<typeof dispatchPolicySchema>;

@@ -19,6 +19,7 @@ type Schemas<T extends readonly { schema: unknown }[]> = { readonly [K in keyof 
 /** How a site orders its queue and fills its machines. */
 export const localPolicySchema = z.discriminatedUnion(
   'kind',
+  // A tuple's types, which `map` does not keep: each kind has its own schema.
   localKinds.map(({ schema }) => schema) as unknown as Schemas<typeof localKinds>,
 );
 export type LocalPolicy = z.infer<typeof localPolicySchema>;

@@ -67,6 +67,7 @@ type Shown = Prisma.PeerGetPayload<typeof shown>;
 const peerRow = ({ site, kinds, ...peer }: Shown): PeerRow => ({
   ...plain(peer),
   name: site.name,
+  // JSON of the database, written by this module alone.
   kinds: kinds as unknown as MachineKind[],
 });
 

@@ -178,6 +178,7 @@ export class World {
       }
     });
     this.machines.forEach((machine, i) => {
+      // Until here they were kinds (above): ids are known only now.
       const kinds = machine.licenseIds as unknown as string[];
       const licenses = this.licenses.filter(({ kind }) => kinds.includes(kind)).map(({ id }) => id);
       this.machines[i] = { ...machine, licenseIds: licenses };

@@ -30,6 +30,7 @@ export default function ChartDrawn({
   const chart = useRef<uPlot | null>(null);
   const colors = useStore(colorChanges);
   const plain = series.map(({ values }) => values);
+  // uPlot has a tuple of the x values and at least one series.
   const data = [x, ...(stacked ? piled(plain) : plain)] as unknown as uPlot.AlignedData;
   const latest = useRef({ data, plain });
   latest.current = { data, plain };

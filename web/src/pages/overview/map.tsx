@@ -25,6 +25,7 @@ async function load(detailed: boolean): Promise<World> {
   const { default: atlas } = detailed
     ? await import('world-atlas/countries-50m.json')
     : await import('world-atlas/countries-110m.json');
+  // TypeScript reads the JSON's `type` fields as any string.
   const world = atlas as unknown as Atlas;
   const { countries } = world.objects;
   return {
