@@ -51,6 +51,7 @@ async function site(config: Record<string, string>, around: Record<string, strin
   });
   const before = { ...process.env };
   Object.assign(process.env, around);
+  // pino's methods that agents call.
   const agent = processAgent(loaded, quietLog as unknown as Logger, () => ({
     url: api.url,
     key,
