@@ -1,6 +1,6 @@
 /** Databases of earlier states of the code: restored, upgraded, and worked with. `scripts/dump.mjs` makes one of any commit. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -33,9 +33,10 @@ async function connected<T>(url: string, use: (client: pg.Client) => Promise<T>)
   }
 }
 
-/** The same policy, but for how long agents may be silent: the agent of the dump is never heard again. */
-const IMPATIENT = `INSERT INTO policies (version, document, reason)
-  SELECT version + 1, document || '{"timers": {"cycleS": 1, "agentSilentS": 2, "lostAfterS": 3, "onDeadlinePassed": "RECORD"}}', 'test'
+/** The machine is this one; and agents may be silent for seconds only: the one of the dump is never heard again. */
+const HERE = `UPDATE machines SET name = '${hostname()}' WHERE name = 'host';
+  INSERT INTO policies (version, document, reason)
+  SELECT version + 1, document || '{"timers": {"cycleS": 1, "agentSilentS": 8, "lostAfterS": 10, "onDeadlinePassed": "RECORD"}}', 'test'
     FROM policies ORDER BY version DESC LIMIT 1`;
 
 /** All rows of all tables but the migrations' own. */
@@ -80,8 +81,8 @@ describe.each(dumps)('a database of %s', (dump) => {
     await upgraded(url, dump);
     expect(await schemaDrift(url)).toBe('');
 
-    await connected(url, (client) => client.query(IMPATIENT));
-    const service = await serve(home, [], '0', { DATABASE_URL: url });
+    await connected(url, (client) => client.query(HERE));
+    const service = await serve(home, [], '0', { DATABASE_URL: url, AGENT_HEARTBEAT_S: '1' });
     const output = async (id: string) => (await service.cli('job', '--output', id)).stdout;
     const jobs = await service.json<{ id: string; name: string | null; state: string }[]>('jobs');
     const named = (name: string) => jobs.find((job) => job.name === name)!.id;
@@ -92,8 +93,8 @@ describe.each(dumps)('a database of %s', (dump) => {
     for (const id of [named('held'), fresh!.id]) expect((await service.cli('watch', id)).code).toBe(0);
     expect(await output(named('held'))).toBe('let go\n');
     await until(
-      () => service.json<{ state: string; epoch: number }>('job', named('running')),
-      ({ state, epoch }) => state === 'RUNNING' && epoch === 2,
+      () => service.json<{ epoch: number }>('job', named('running')),
+      ({ epoch }) => epoch > 1,
     );
     await service.json('cancel', named('running'));
   }, 180_000);

@@ -78,7 +78,7 @@ it('is installed by an ordinary user, and runs a job', async () => {
   cli('watch', id);
   expect(cli('job', '--output', id)).toBe(`hello from ${account.uid ?? process.getuid?.()}\n`);
   const portal = await fetch(new URL('/', url));
-  expect(await portal.text()).toContain('<div id="root"');
+  expect(await portal.text()).toContain('<script type="module"');
   service.kill('SIGTERM');
   expect((await once(service, 'close'))[0]).toBe(0);
 }, 900_000);
