@@ -71,7 +71,10 @@ const wanted = options.only ?? names;
 /** Measures one here. */
 async function measureHere(name: string): Promise<Measured[]> {
   const bench = benches.find((one) => one.names.includes(name)) as Bench;
-  return bench.run((other) => other === name);
+  const results = await bench.run((other) => other === name);
+  for (const { value, baseline } of results)
+    if (!Number.isFinite(value / baseline)) throw new Error(`${name} gave ${value} against ${baseline}`);
+  return results;
 }
 
 /** Measures one in a process of its own; null: it failed, and has said why. */

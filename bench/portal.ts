@@ -17,7 +17,8 @@ const LIVES_PER_S = 40;
 const CHANGES_PER_S = 800;
 const TICK_MS = 250;
 const WEIGH_MS = 200;
-const MINUTES = Number(process.env.BENCH_PORTAL_MINUTES ?? sized(10, 1));
+const MINUTES = Number(process.env.BENCH_PORTAL_MINUTES ?? sized(10, 3));
+const MINUTE_MS = sized(60_000, 3_000);
 
 /** Milliseconds from the beginning of the page until the first jobs can be read. */
 const FIRST_ROWS = `new Promise((done) => {
@@ -265,7 +266,7 @@ async function memory(service: Service, browser: Browser, stream: Stream): Promi
   await stream.rate();
   const heap: number[] = [];
   for (let minute = 0; minute < MINUTES; minute++) {
-    await sleep(60_000);
+    await sleep(MINUTE_MS);
     heap.push(await heapMb());
   }
   const rate = await stream.rate();
