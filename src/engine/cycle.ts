@@ -8,7 +8,7 @@
  * and a connection per cycle to prevent what does no harm; there is none.
  *
  * Cycles run on the main thread. Their synchronous part is the core's plan: at most `maxMoves` moves or `maxStarts` starts,
- * some tens of milliseconds, against a lock of BullMQ's of 5 s that is renewed every 2.5 s. Everything else waits for
+ * some tens of milliseconds, against a lock of BullMQ's of 3 s that is renewed every 1.5 s. Everything else waits for
  * Postgres and lets other work in between.
  */
 import { performance } from 'node:perf_hooks';

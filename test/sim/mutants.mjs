@@ -44,12 +44,22 @@ export const mutants = [
     file: 'src/engine/sweep.ts',
     find: 'await this.tools.wake(waiting(mirror.grid));',
     replace: '',
+    also: {
+      file: 'src/engine/engine.ts',
+      find: 'patrol.start();',
+      replace: '',
+    },
   },
   {
-    what: 'nobody puts the sweep into an empty queue',
+    what: 'nobody sweeps when the queue has been emptied',
     file: 'src/engine/engine.ts',
     find: 'await waker.repeatSweep(config.sweepEveryMs);',
     replace: '',
+    also: {
+      file: 'src/engine/patrol.ts',
+      find: "if (!(await this.perform({ kind: 'sweep' }))) return;",
+      replace: 'await this.mirror.sync().catch(() => {});',
+    },
   },
   {
     what: 'clients do not try again',
