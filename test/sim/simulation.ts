@@ -99,12 +99,6 @@ const MAX_STEPS = 2_000_000;
 /** Once faults have stopped, an agent ends a run within so long after its job does without it. */
 const STOPS_WITHIN_MS = 60_000;
 const RESTART_MS = 1_000;
-/** What a fault has held up goes on within so long after it. */
-const RECOVERED_MS = 30_000;
-/** Cycles come so often at the least, seconds. */
-const CYCLE_S = 5;
-/** Where no fault explains it, a promised start is this late at the most: while a run exceeds its estimate, each cycle moves it to its own time. */
-const LATE_S = CYCLE_S + 2;
 
 interface Worker {
   process: Process;
@@ -143,7 +137,6 @@ export class Simulation {
   private readonly repeatingWire: Wire;
   private storeAway = false;
   private healed = false;
-  private healedAt = Infinity;
   private databaseSkewMs = 0;
   private policyVersion = 1;
   private names = 0;
@@ -208,7 +201,6 @@ export class Simulation {
       this.promises.look();
       for (const { host } of this.agents) host?.look();
       if (this.healed) this.lookAtAgents();
-      if (this.time.now > this.healedAt + RECOVERED_MS) this.lookAtPromises();
       this.time.after(LOOK_EVERY_MS, look);
     };
     look();
@@ -295,14 +287,6 @@ export class Simulation {
       }
     }
     this.overtime = seen;
-  }
-
-  /** While nothing fails, a promised start is kept, or moved to when it can be. */
-  private lookAtPromises(): void {
-    for (const { jobId, at } of this.store.overduePromises(this.databaseNow() - LATE_S))
-      this.promises.fail(
-        `5: job ${jobId} was promised a start ${(this.databaseNow() - at).toFixed(1)} s ago`,
-      );
   }
 
   private async until(limit: number, done: () => boolean = () => false): Promise<boolean> {
@@ -587,7 +571,6 @@ export class Simulation {
   private heal(): void {
     const { store, workers, agents } = this;
     this.healed = true;
-    this.healedAt = this.time.now;
     this.storeAway = false;
     this.queue.down = false;
     this.queue.faults = { lost: 0, doubled: 0, delayed: 0 };
@@ -649,7 +632,7 @@ function policyOf(dispatch: string, local: string, seed: number, maxAttempts: nu
     seed: seed >>> 0,
     maxAttempts,
     timers: {
-      cycleS: CYCLE_S,
+      cycleS: 5,
       agentSilentS: 10,
       lostAfterS: 20,
       onDeadlinePassed: seed % 2 === 0 ? 'CANCEL' : 'RECORD',

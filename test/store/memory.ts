@@ -428,21 +428,6 @@ export class MemoryStore implements Store {
     return structuredClone(this.promised.get(siteId)) ?? { revision: 0, promises: null };
   }
 
-  /** Jobs whose promised start is over and that have not been started, at sites that promise. */
-  overduePromises(now: number): { jobId: number; at: number }[] {
-    const overdue: { jobId: number; at: number }[] = [];
-    for (const [siteId, { promises }] of this.promised) {
-      const site = this.sites.get(siteId);
-      if (site?.state !== 'UP' || (site.localPolicy ?? this.policy.document.local).kind !== 'conservative')
-        continue;
-      for (const { jobId, at } of promises?.jobs ?? []) {
-        const job = this.jobs.get(jobId);
-        if (at < now && job?.state === 'DISPATCHED' && job.siteId === siteId) overdue.push({ jobId, at });
-      }
-    }
-    return overdue;
-  }
-
   // In: submissions and plans -----------------------------------------------------------------------------------------
 
   async submit(submission: Submission): Promise<SubmitResult> {
