@@ -83,4 +83,4 @@ it('they wait for it, and are ready as long as it answers', async () => {
     'the database cannot be reached: requests are refused and no cycles',
   );
   expect(worker.output.stderr).toContain('the database answers again');
-}, 120_000);
+}, 300_000);
