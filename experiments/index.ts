@@ -8,7 +8,7 @@ import { jobRatioReport } from './job-ratio-report.js';
 import { queues, queuesReport } from './queues.js';
 import { writeReport } from './report.js';
 import { santoso, santosoReport } from './santoso.js';
-import { agingStudy, twoLevel, twoLevelReport } from './two-level.js';
+import { agingStudy, twoLevel, twoLevelReport, unitStudy } from './two-level.js';
 
 export default {
   all: {
@@ -23,7 +23,8 @@ export default {
     'two-level': {
       about:
         'Pasquali et al., section 5: the two-level scheduler in its three modes at several rates of arrival',
-      run: (seed, onProgress, runs) => twoLevelReport(seed, twoLevel(seed, onProgress, runs), agingStudy()),
+      run: (seed, onProgress, runs) =>
+        twoLevelReport(seed, twoLevel(seed, onProgress, runs), agingStudy(), unitStudy()),
     },
     'job-ratio': {
       about:

@@ -11,7 +11,13 @@ import { jobRatioReport } from '../../experiments/job-ratio-report.js';
 import { type QueueRow, queuesReport } from '../../experiments/queues.js';
 import { type Report, writeReport } from '../../experiments/report.js';
 import { type SantosoRow, santosoReport } from '../../experiments/santoso.js';
-import { type AgingCell, type Cell, SITES, twoLevelReport } from '../../experiments/two-level.js';
+import {
+  type AgingCell,
+  type Cell,
+  SITES,
+  twoLevelReport,
+  type UnitCell,
+} from '../../experiments/two-level.js';
 import { packagePath } from '../../src/platform/paths.js';
 import { box, marks } from '../plots/svg.js';
 
@@ -58,12 +64,13 @@ it('queues: columns in proportion to theory and to what was simulated', async ()
 });
 
 it('two-level: shares by rate in a panel a mode, the other figures as columns by site', async () => {
-  const { seed, cells, agings } = JSON.parse(published('two-level.json')) as {
+  const { seed, cells, agings, units } = JSON.parse(published('two-level.json')) as {
     seed: number;
     cells: Cell[];
     agings: AgingCell[];
+    units: UnitCell[];
   };
-  const plots = await plotsOf(twoLevelReport(seed, cells, agings));
+  const plots = await plotsOf(twoLevelReport(seed, cells, agings, units));
   const share = plots.get('two-level-share') as string;
   expect(marks(share, 'line')).toHaveLength(3 * SITES.length);
   expect(marks(share, 'symbol')).toHaveLength(cells.length * SITES.length);

@@ -10,12 +10,13 @@ import {
   twoLevel,
   twoLevelReport,
   UNIT_S,
+  unitStudy,
   usageOver,
 } from '../../experiments/two-level.js';
 
 describe("the two-level paper's draws", () => {
   it('are in the ranges of section 5', () => {
-    const { machines, licenses } = paperWorld(1);
+    const { machines, licenses } = paperWorld(1, 0);
     expect(SITES.map((_, i) => machines.filter(({ siteId }) => siteId === i + 1).length)).toEqual([...SITES]);
     for (const { cpus, benchmark } of machines) {
       expect(cpus).toBeGreaterThanOrEqual(4);
@@ -79,7 +80,7 @@ describe('the experiment', () => {
   });
 
   it('ends its page with what holds', () => {
-    const { text, verdict } = twoLevelReport(1, cells, agingStudy(1, 100));
+    const { text, verdict } = twoLevelReport(1, cells, agingStudy(1, 100), unitStudy(1, 100));
     expect(verdict).toMatch(/^\d+ of 18 expectations hold$/);
     expect(text.trimEnd().split('\n').at(-1)).toBe(verdict);
   });
