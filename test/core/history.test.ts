@@ -97,7 +97,7 @@ describe('job ratio', () => {
               const asks = job({ id: 1, application, userId, licenses });
               const ratio = live.ratioOf(asks);
               expect(ratio.computation).toBeGreaterThanOrEqual(0);
-              expect(ratio.computation + ratio.dataIntensive).toBe(1);
+              expect(ratio.computation + ratio.dataIntensive).toBeCloseTo(1, 14);
               expect(loaded.ratioOf(asks)).toEqual(ratio);
             }
           }

@@ -56,7 +56,7 @@ export function createRatiosService(parts: ServiceParts) {
     return {
       application,
       computation,
-      dataIntensive: 1 - computation,
+      dataIntensive: turnaroundS > 0 ? Math.min(1, ioS / turnaroundS) : 0,
       source: 'APPLICATION',
       runs,
       averages: { turnaroundS, executionS, ioS },

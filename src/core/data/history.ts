@@ -5,7 +5,7 @@
 import type { Job, RunTotals } from '../model.js';
 import { nearest, unitsOf } from '../structures/units.js';
 
-/** The job ratio `CJR : DIJR` as shares that sum to 1. */
+/** The job ratio `CJR : DIJR` as shares that sum to 1, but for rounding. */
 export interface JobRatio {
   computation: number;
   dataIntensive: number;
@@ -75,22 +75,25 @@ class Pool {
   private runs = 0;
   private turnaround = 0n;
   private execution = 0n;
+  private io = 0n;
   private known: JobRatio | null = null;
 
   constructor(private readonly source: JobRatio['source']) {}
 
-  add({ count, turnaround, execution }: RunTotals): void {
+  add({ count, turnaround, execution, io }: RunTotals): void {
     this.known = null;
     this.runs += count;
     this.turnaround += turnaround;
     this.execution += execution;
+    this.io += io;
   }
 
-  remove({ count, turnaround, execution }: RunTotals): void {
+  remove({ count, turnaround, execution, io }: RunTotals): void {
     this.known = null;
     this.runs -= count;
     this.turnaround -= turnaround;
     this.execution -= execution;
+    this.io -= io;
   }
 
   get ratio(): JobRatio {
@@ -101,7 +104,9 @@ class Pool {
   private workOut(): JobRatio {
     const { turnaround, execution } = this;
     const computation = computationOf({ turnaround, execution });
-    return { computation, dataIntensive: 1 - computation, source: this.source, runs: this.runs };
+    // Not what is left of 1: that would be hardly anything of a small share.
+    const dataIntensive = turnaround > 0n ? Math.min(1, nearest(this.io) / nearest(turnaround)) : 0;
+    return { computation, dataIntensive, source: this.source, runs: this.runs };
   }
 }
 

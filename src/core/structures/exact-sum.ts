@@ -12,6 +12,9 @@ const WEIGHTS = Array.from({ length: HIGHEST - LOWEST + 1 }, (_, i) => 2 ** (BIT
 /** What a digit of the place counts. */
 const weightOf = (place: number): number => WEIGHTS[place - LOWEST] as number;
 
+/** Of one sum, while it is rounded. */
+const DIGITS = new Float64Array(WEIGHTS.length + 1);
+
 /** Several sums side by side. They have the places that their numbers need, and those between: whole numbers below 2^28 need one. */
 export class ExactSums {
   /** By place, from the lowest up: the digits of all sums. */
@@ -59,21 +62,20 @@ export class ExactSums {
 
   /** Carries, so that all digits are below the base, and makes a number of the first three and a bit for the rest with one rounding. */
   private rounded(index: number): number {
-    const digits: number[] = [];
+    const { rows } = this;
     let carry = 0;
-    for (const row of this.rows) {
-      const sum = carry + (row[index] as number);
+    for (let i = 0; i < rows.length; i++) {
+      const sum = carry + ((rows[i] as Float64Array)[index] as number);
       carry = Math.floor(sum / BASE);
-      digits.push(sum - carry * BASE);
+      DIGITS[i] = sum - carry * BASE;
     }
-    if (carry > 0) digits.push(carry);
-    let first = digits.length - 1;
-    while (first > 2 && digits[first] === 0) first--;
-    const digit = (i: number): number => digits[i] ?? 0;
-    const second = digit(first - 1);
-    let third = digit(first - 2);
-    for (let i = first - 3; i >= 0; i--) if (digit(i) > 0) third |= 1;
-    const high = digit(first) * 2 ** 24 + (second >>> 4);
+    DIGITS[rows.length] = carry;
+    let first = rows.length;
+    while (first > 2 && DIGITS[first] === 0) first--;
+    const second = DIGITS[first - 1] as number;
+    let third = DIGITS[first - 2] as number;
+    for (let i = first - 3; i >= 0; i--) if ((DIGITS[i] as number) > 0) third |= 1;
+    const high = (DIGITS[first] as number) * 2 ** 24 + (second >>> 4);
     return (high * 2 ** 32 + ((second & 15) * BASE + third)) * weightOf(this.lowest + first - 2);
   }
 
