@@ -37,14 +37,26 @@ export type Arrival = (typeof ARRIVALS)[number];
 
 /**
  * `job-ratio` begins with a history, as the paper has it, which another stream of the same applications has taught; `cold` with none;
- * `half` learns nothing, so that every job's ratio is 1/2 : 1/2.
+ * `half` learns nothing, so that every job's ratio is 1/2 : 1/2. `own-limit` and `own-half` are the same, warmed and with nothing learned, with the
+ * limit of queues that the product has by default.
  */
-export const SCHEDULERS = ['job-ratio', 'cold', 'half', 'round-robin', 'random', 'most-flops'] as const;
+export const SCHEDULERS = [
+  'job-ratio',
+  'cold',
+  'half',
+  'own-limit',
+  'own-half',
+  'round-robin',
+  'random',
+  'most-flops',
+] as const;
 export type Scheduler = (typeof SCHEDULERS)[number];
 export const BASELINES = ['round-robin', 'random', 'most-flops'] as const;
 
 /** Jobs in a site's queue at most, the paper's queue length. */
 export const QUEUE_LIMIT = 10;
+/** The default of the policy. */
+export const OWN_QUEUE_LIMIT = ownQueueLimit();
 /** Others that the mixed workload is tried with, all at once. */
 export const QUEUE_LIMITS = [1, 3, 10, 30, 100] as const;
 
@@ -257,7 +269,8 @@ export function jobRatio(
             jobsOf(seed, run, setting, workload, arrival, jobs),
             scheduler,
             seed + run,
-            scheduler === 'job-ratio' ? histories[run] : [],
+            isWarmed(scheduler) ? histories[run] : [],
+            isOwn(scheduler) ? OWN_QUEUE_LIMIT : QUEUE_LIMIT,
           ),
         ),
       })),
@@ -286,8 +299,18 @@ export function jobRatio(
   return { seed, runs, jobs, batches: batchesOfTable1(), cells, limits, shift, change };
 }
 
+const isWarmed = (scheduler: Scheduler): boolean => scheduler === 'job-ratio' || scheduler === 'own-limit';
+const isOwn = (scheduler: Scheduler): boolean => scheduler === 'own-limit' || scheduler === 'own-half';
+const isHalf = (scheduler: Scheduler): boolean => scheduler === 'half' || scheduler === 'own-half';
+
+function ownQueueLimit(): number {
+  const { dispatch } = documentWith({ kind: 'job-ratio' }, { kind: 'fcfs' });
+  return dispatch.kind === 'job-ratio' ? dispatch.queueLimit : Number.NaN;
+}
+
 function documentOf(scheduler: Scheduler, seed: number, queueLimit: number): Policy {
-  const kind = scheduler === 'half' || scheduler === 'cold' ? 'job-ratio' : scheduler;
+  const isBaseline = (BASELINES as readonly Scheduler[]).includes(scheduler);
+  const kind = isBaseline ? scheduler : 'job-ratio';
   const limit = kind === 'job-ratio' ? { queueLimit } : {};
   return { ...documentWith({ kind, ...limit }, { kind: 'fcfs' }), seed };
 }
@@ -302,7 +325,7 @@ function simulate(
 ): Times {
   const times = new TimesSink(jobs);
   const policy = documentOf(scheduler, seed, queueLimit);
-  const options = { policy, eventOrder: 'batch', learn: scheduler !== 'half' } as const;
+  const options = { policy, eventOrder: 'batch', learn: !isHalf(scheduler) } as const;
   runSimulation({ ...world, totals }, jobs, options, [times]);
   return times.times();
 }
