@@ -16,6 +16,10 @@
  *   kinds      (beyond the paper) bulks of 25 jobs of one kind, computational (60 to 180 s on power 1), data intensive (10 GB, 5 to 15 s) or
  *              both (2 GB, 60 to 180 s), declared as such, come every 50 s on average, faster than they can be served; every other bulk
  *              says that it takes three times as long as it does, so that sites are done at other times than planned
+ *   misjudged  (sections 6 and 7: loads that evolve otherwise than planned) bulks as those, all computational with 1 MB, of which every
+ *              other one says that it takes thirty times as long as it does
+ *
+ * The weights of the costs and the rule of migration were chosen by `weightStudy`, on runs of a seed that nothing else uses.
  */
 import {
   jobData,
@@ -40,10 +44,38 @@ import {
   TimesSink,
 } from './grids.js';
 
-/** `diana-sjf`: DIANA with local queues that take all, shortest first. `sjf`: one queue for the grid, shortest first. */
-export const SCHEDULERS = ['diana', 'diana-sjf', 'sjf', 'round-robin', 'most-flops'] as const;
-/** `diana-alike`: the same weights for all kinds of job. `diana-stay`: no site is ever congested, and nothing is exported. */
-export const KINDS_SCHEDULERS = ['diana', 'diana-alike', 'diana-stay', 'round-robin', 'most-flops'] as const;
+/**
+ * `diana-meta-sjf`: DIANA with the fewest processors first in its meta-queues (section 8.2). `diana-sjf`: with local queues that take all,
+ * shortest first. `sjf`: one queue for the grid, shortest first.
+ */
+export const SCHEDULERS = [
+  'diana',
+  'diana-meta-sjf',
+  'diana-sjf',
+  'sjf',
+  'round-robin',
+  'most-flops',
+] as const;
+/**
+ * `diana-alike`: the same weights for all kinds of job, those of the kind `both`. `diana-stay`: no site is ever congested, and nothing is
+ * exported. `diana-paper-rule`: the paper's own words for who may leave. `diana-origin`: the site of submission first (section 2).
+ */
+export const KINDS_SCHEDULERS = [
+  'diana',
+  'diana-alike',
+  'diana-stay',
+  'diana-paper-rule',
+  'diana-origin',
+  'round-robin',
+  'most-flops',
+] as const;
+const MISJUDGED_SCHEDULERS = [
+  'diana',
+  'diana-stay',
+  'diana-paper-rule',
+  'diana-origin',
+  'round-robin',
+] as const;
 export type Scheduler = (typeof SCHEDULERS)[number] | (typeof KINDS_SCHEDULERS)[number];
 export const BASELINES = ['round-robin', 'most-flops'] as const;
 const BOTH: readonly Scheduler[] = ['diana', ...BASELINES];
@@ -70,16 +102,23 @@ const PRIMES = [
 ];
 const SHORTEST_S = 10;
 
-const ALIKE = { network: 1, computation: 1, data: 1 };
+const ALIKE = { network: 1, computation: 1, data: 8 };
+const STAY = { congestionThreshold: 1 };
 const DOCUMENTS: Readonly<Record<Scheduler, Policy>> = {
   diana: documentWith({ kind: 'diana' }, { kind: 'fcfs' }),
+  'diana-meta-sjf': documentWith({ kind: 'diana', metaOrder: 'SJF' }, { kind: 'fcfs' }),
   'diana-sjf': documentWith({ kind: 'diana', queueLimit: 1_000_000 }, sjf()),
   'diana-alike': documentWith(
     { kind: 'diana', weights: { computational: ALIKE, dataIntensive: ALIKE, both: ALIKE } },
     { kind: 'fcfs' },
   ),
   // (arrival − service)/arrival is never above 1.
-  'diana-stay': documentWith({ kind: 'diana', congestionThreshold: 1 }, { kind: 'fcfs' }),
+  'diana-stay': documentWith({ kind: 'diana', ...STAY }, { kind: 'fcfs' }),
+  'diana-paper-rule': documentWith(
+    { kind: 'diana', migration: { rule: 'NOT_BOTH_HIGHER' } },
+    { kind: 'fcfs' },
+  ),
+  'diana-origin': documentWith({ kind: 'diana', placement: 'ORIGIN_FIRST' }, { kind: 'fcfs' }),
   sjf: documentWith({ kind: 'queues', order: 'SJF', queueLimit: 0, ageBoundS: null }, { kind: 'fcfs' }),
   'round-robin': documentWith({ kind: 'round-robin' }, { kind: 'fcfs' }),
   'most-flops': documentWith({ kind: 'most-flops' }, { kind: 'fcfs' }),
@@ -90,7 +129,7 @@ function sjf(): LocalPolicy {
 
 /** One scheduler at one point of one experiment: the times of each run. */
 export interface Cell {
-  experiment: 'compute' | 'queues' | 'data' | 'jobs' | 'sites' | 'kinds';
+  experiment: 'compute' | 'queues' | 'data' | 'jobs' | 'sites' | 'kinds' | 'misjudged';
   /** Jobs, bandwidth in Mb/s, or sites. */
   x: number;
   scheduler: Scheduler;
@@ -107,7 +146,18 @@ export interface DianaResult {
   seed: number;
   runs: number;
   cells: Cell[];
+  study: StudyRow[];
 }
+
+/** Turnarounds, run by run, under weights of the costs for jobs of three kinds; by who may leave a congested site. */
+export interface StudyRow {
+  weights: string;
+  turnaroundS: Record<StudyRule, number[]>;
+}
+
+export const STUDY_RULES = ['stay', 'BOTH_LOWER', 'NOT_BOTH_HIGHER'] as const;
+type StudyRule = (typeof STUDY_RULES)[number];
+export const STUDY = { seed: 201, runs: 10 };
 
 /** Kinds of job, by what they declare to be the share of computation. */
 export const KINDS = {
@@ -152,14 +202,52 @@ export function diana(
         runSimulation(world, jobs, { policy, eventOrder: 'batch' }, [times, places, users, exports]);
         cell.runs.push(times.times());
         if (experiment === 'data') cell.atData.push(places.atData);
-        if (experiment === 'kinds') cell.exports.push(exports.byKind);
+        if (experiment === 'kinds' || experiment === 'misjudged') cell.exports.push(exports.byKind);
         if (experiment === 'queues') cell.byUserS.push(users.turnaroundS);
         onProgress(++done, all);
       });
       return cell;
     });
   });
-  return { seed, runs, cells };
+  return { seed, runs, cells, study: weightStudy(Math.min(runs, STUDY.runs), shrink) };
+}
+
+/** Weights (network, computation, data) of computational jobs, of data-intensive ones and of both. */
+function weightsOf(
+  computational: readonly number[],
+  dataIntensive: readonly number[],
+  both: readonly number[],
+): object {
+  const named = ([network, computation, data]: readonly number[]) => ({ network, computation, data });
+  return { computational: named(computational), dataIntensive: named(dataIntensive), both: named(both) };
+}
+
+/** By name; the first is section 5's order as the specification gives it. */
+const STUDIED: Readonly<Record<string, object>> = {
+  '1, 1, 0.25; 1, 0.25, 1; 1, 1, 1': weightsOf([1, 1, 0.25], [1, 0.25, 1], [1, 1, 1]),
+  'all 1, 1, 1': weightsOf([1, 1, 1], [1, 1, 1], [1, 1, 1]),
+  'all 1, 1, 4': weightsOf([1, 1, 4], [1, 1, 4], [1, 1, 4]),
+  'all 1, 1, 8': weightsOf([1, 1, 8], [1, 1, 8], [1, 1, 8]),
+  '1, 1, 8; 1, 0.25, 8; 1, 1, 8': weightsOf([1, 1, 8], [1, 0.25, 8], [1, 1, 8]),
+  'all 1, 1, 16': weightsOf([1, 1, 16], [1, 1, 16], [1, 1, 16]),
+};
+
+/** Weights against rules of migration, on runs of a seed that nothing else uses. */
+export function weightStudy(runs = STUDY.runs, shrink = 1): StudyRow[] {
+  return Object.entries(STUDIED).map(([name, weights]) => {
+    const under = (rule: StudyRule): number[] => {
+      const migrating = rule === 'stay' ? STAY : { migration: { rule } };
+      const policy = documentWith({ kind: 'diana', weights, ...migrating }, { kind: 'fcfs' });
+      return Array.from({ length: runs }, (_, run) => {
+        const { world, jobs } = kindsWorkload(STUDY.seed, run, Math.ceil(JOBS / shrink));
+        const times = new TimesSink(jobs);
+        runSimulation(world, jobs, { policy, eventOrder: 'batch' }, [times]);
+        return times.times().turnaroundS;
+      });
+    };
+    const turnaroundS = Object.fromEntries(STUDY_RULES.map((rule) => [rule, under(rule)]));
+    return { weights: name, turnaroundS: turnaroundS as StudyRow['turnaroundS'] };
+  });
 }
 
 /** Counts the jobs that run where the dataset is that they read. */
@@ -245,6 +333,12 @@ function pointsOf(seed: number, shrink: number): Point[] {
       x: JOBS,
       schedulers: KINDS_SCHEDULERS,
       draw: (run) => kindsWorkload(seed, run, few(JOBS)),
+    },
+    {
+      experiment: 'misjudged',
+      x: JOBS,
+      schedulers: MISJUDGED_SCHEDULERS,
+      draw: (run) => kindsWorkload(seed, run, few(JOBS), ['computational'], 30),
     },
   ];
 }
@@ -367,7 +461,14 @@ export function dataWorkload(seed: number, run: number, count: number, bandwidth
 const BULK = 25;
 const BULK_EVERY_S = 50;
 
-export function kindsWorkload(seed: number, run: number, count: number): Workload {
+/** `told`: how many times its length every other bulk says that it takes. */
+export function kindsWorkload(
+  seed: number,
+  run: number,
+  count: number,
+  names: readonly Kind[] = Object.keys(KINDS) as Kind[],
+  told = 3,
+): Workload {
   const grid = new RandomStream(seed, `diana-grid-${run}`);
   const draws = new RandomStream(seed, `diana-kinds-${run}`);
   const world = {
@@ -375,21 +476,34 @@ export function kindsWorkload(seed: number, run: number, count: number): Workloa
     links: linksBetween(SITES, anyLink(grid)),
     quotas: QUOTAS.map((share, i) => [i + 1, share] as const),
   };
-  const names = Object.keys(KINDS) as Kind[];
   let submit = 0;
   const bulks = Array.from({ length: Math.ceil(count / BULK) }, (_, i) => {
     submit += draws.exponential(BULK_EVERY_S);
     const kind = KINDS[names[draws.integer(0, names.length - 1)] as Kind];
     const [from, reads] = [draws.integer(1, SITES), draws.integer(1, SITES)];
-    return { submit, kind, from, reads, userId: draws.integer(1, QUOTAS.length), told: i % 2 === 0 ? 1 : 3 };
+    return {
+      submit,
+      kind,
+      from,
+      reads,
+      userId: draws.integer(1, QUOTAS.length),
+      told: i % 2 === 0 ? 1 : told,
+    };
   });
   const jobs = Array.from({ length: count }, (_, i) => {
     const group = Math.floor(i / BULK);
-    const { submit: submittedAt, kind, from, reads, userId, told } = bulks[group] as (typeof bulks)[number];
+    const {
+      submit: submittedAt,
+      kind,
+      from,
+      reads,
+      userId,
+      told: timesLength,
+    } = bulks[group] as (typeof bulks)[number];
     const runS = draws.uniform(kind.leastS, kind.mostS);
     return rootJob(i + 1, {
       runS,
-      estimateS: told * runS,
+      estimateS: timesLength * runS,
       submittedAt,
       userId,
       groupId: group + 1,

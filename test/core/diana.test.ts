@@ -300,13 +300,13 @@ describe('where a new job goes', () => {
     expect(last).toEqual([15 + 15, 15 + 15]);
   });
 
-  it('by default computational jobs weigh their data less, data-intensive ones their computation', () => {
+  it('by default data weighs much, and data-intensive jobs weigh their computation less', () => {
     const { dispatch: rules } = dianaPolicy();
     expect(rules).toMatchObject({
       weights: {
-        computational: { network: 1, computation: 1, data: 0.25 },
-        dataIntensive: { network: 1, computation: 0.25, data: 1 },
-        both: { network: 1, computation: 1, data: 1 },
+        computational: { network: 1, computation: 1, data: 8 },
+        dataIntensive: { network: 1, computation: 0.25, data: 8 },
+        both: { network: 1, computation: 1, data: 8 },
       },
     });
   });

@@ -8,13 +8,13 @@ const costWeights = z.strictObject({ network: weight, computation: weight, data:
 export const schema = z
   .strictObject({
     kind: z.literal('diana'),
-    /** `(α, β, γ)` for each kind of job. */
+    /** `(α, β, γ)` for each kind of job. Defaults by the study in `experiments/diana.ts`: a job that brings its data occupies processors meanwhile. */
     weights: z
       .strictObject({ computational: costWeights, dataIntensive: costWeights, both: costWeights })
       .default({
-        computational: { network: 1, computation: 1, data: 0.25 },
-        dataIntensive: { network: 1, computation: 0.25, data: 1 },
-        both: { network: 1, computation: 1, data: 1 },
+        computational: { network: 1, computation: 1, data: 8 },
+        dataIntensive: { network: 1, computation: 0.25, data: 8 },
+        both: { network: 1, computation: 1, data: 8 },
       }),
     /** A job whose share of computation is at least so much is computational, at most so much data intensive. */
     computationalFrom: share.default(0.75),
