@@ -21,7 +21,7 @@ export interface Lane {
   pid: number;
   /** Of its slot. */
   dir: string;
-  /** Id of the agent that started it; null: one of an earlier release, which did not say. */
+  /** Id of the agent that started it; null: nobody knows. Those of earlier releases do not say, and their state may be gone. */
   agent: string | null;
   serves: Serves | null;
 }
@@ -43,8 +43,17 @@ export function lanesHere(): Lane[] {
     const [, , , name, dir, agent, site, machines] = wordsOf(pid, 'cmdline');
     if (name !== LANE_NAME || !dir) return [];
     const serves = site && machines ? { site, machines: machines.split(',') } : null;
-    return [{ pid, dir, agent: agent || null, serves }];
+    return [{ pid, dir, agent: agent || idOf(dir), serves }];
   });
+}
+
+/** Of the agent in whose state directory a slot is. */
+function idOf(slot: string): string | null {
+  try {
+    return readFileSync(join(slot, '../../id'), 'utf8') || null;
+  } catch {
+    return null;
+  }
 }
 
 export interface Claimant extends Serves {
@@ -98,29 +107,29 @@ function look(us: Claimant): { left: number[]; watched: { lane: Lane; watcher: n
   const [busy] = watchers;
   if (busy) return { left: [], watched: { lane: busy[0], watcher: busy[1] } };
   // What else bears the name of an agent that has lanes for other machines is theirs. Without a lane no run goes on.
-  const others = new Set([
-    us.id,
-    ...lanes.filter((one) => !concerned.includes(one)).map(({ agent }) => agent),
-  ]);
-  const isLeft = ([agent, key]: Mark): boolean => (agent === us.id ? !us.runs(key) : !others.has(agent));
+  const others = new Set(lanes.filter((one) => !concerned.includes(one)).map(({ agent }) => agent));
+  const isTheirs = (agent: string): boolean => agent === us.id || others.has(agent) || others.has(null);
+  const isLeft = ([agent, key]: Mark): boolean => (agent === us.id ? !us.runs(key) : !isTheirs(agent));
   const left = new Set<number>();
   const sessions = new Set(concerned.map(({ pid }) => pid));
   for (const { pid, session, group } of table)
     if (sessions.has(session) || sessions.has(group)) left.add(pid);
   for (const [pid, mark] of marked) if (isLeft(mark)) left.add(pid);
   for (const [agent, dir] of traces.cgroups)
-    if (!others.has(agent)) for (const pid of membersOf(dir)) left.add(pid);
-  const ranges = [...traces.uids].filter(([agent]) => !others.has(agent)).map(([, range]) => range);
+    if (!isTheirs(agent)) for (const pid of membersOf(dir)) left.add(pid);
+  const ranges = [...traces.uids].filter(([agent]) => !isTheirs(agent)).map(([, range]) => range);
   if (ranges.length > 0) {
-    const isTheirs = (id: number): boolean => ranges.some(({ first, last }) => id >= first && id <= last);
-    for (const pids of processesWithIds(isTheirs).values()) for (const pid of pids) left.add(pid);
+    const isGiven = (id: number): boolean => ranges.some(({ first, last }) => id >= first && id <= last);
+    for (const pids of processesWithIds(isGiven).values()) for (const pid of pids) left.add(pid);
   }
   for (let before = -1; before !== left.size; ) {
     before = left.size;
     for (const { pid, parent } of table) if (left.has(parent)) left.add(pid);
   }
   left.delete(process.pid);
-  return { left: [...left], watched: null };
+  // Without those that are dead and wait to be collected.
+  const living = table.filter(({ pid }) => left.has(pid)).map(({ pid }) => pid);
+  return { left: living, watched: null };
 }
 
 /** Whether a lane works for machines of this agent. Of an earlier release's only the directory tells. */
