@@ -47,10 +47,15 @@ async function record(jobs: number): Promise<void> {
     SET LOCAL session_replication_role = replica;
     INSERT INTO jobs (user_id, application, command, os, cpus_per_task, estimate_s, benchmark, simulated_run_s, state, cause, seq,
         submitted_at, ended_at, deadline)
-      SELECT u.id, 'past', 'true', 'simulated', 1 + i * 7919 % 4, 10 + i * 104729 % 590, 100, NULL, 'CANCELLED', 'CANCELLED_BY_USER', 2,
+      SELECT u.id, 'past', 'true', 'simulated', 1 + i * 7919 % 4, 10 + i * 104729 % 590, 100, NULL, 'COMPLETED', 'EXITED_ZERO', 2,
              timestamptz '${FROM}' + make_interval(secs => 24.0 * i), timestamptz '${TO}',
              CASE WHEN i % 3 = 0 THEN timestamptz '${FROM}' + make_interval(secs => 24.0 * i + 1000) END
         FROM generate_series(1, ${jobs}::bigint) i, (SELECT min(id) AS id FROM users) u;
+    INSERT INTO runs (job_id, epoch, site_id, machine_ids, machine_tasks, cpus_per_task, memory_mb_per_task, policy_version, assigned_at,
+        planned_s, started_at, ended_at, cause)
+      SELECT id, 1, 1, '{}', '{}', cpus_per_task, 0, 1, submitted_at, estimate_s, submitted_at, submitted_at + make_interval(secs => estimate_s),
+             'EXITED_ZERO'
+        FROM jobs WHERE application = 'past';
     COMMIT;`);
 }
 
@@ -66,7 +71,8 @@ async function ready(): Promise<void> {
 
 /** Asks for one; answers with its id. */
 async function simulate(to: string): Promise<string> {
-  const input = { candidate: CANDIDATE, from: FROM, to };
+  // Nothing waited, since nobody ran it.
+  const input = { candidate: CANDIDATE, from: FROM, to, acceptDistance: true };
   const { simulate } = await service.ask<{ simulate: { id: string } }>(
     'mutation ($input: SimulateInput!) { simulate(input: $input) { id } }',
     { input },

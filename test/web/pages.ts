@@ -68,6 +68,7 @@ export function everyPage(visits: Visits, grid: Grid): void {
           candidate: { ...policy.document, dispatch: { kind: 'round-robin' } },
           from: new Date(Date.now() - 3_600_000).toISOString(),
           to: new Date(Date.now() + 1_000).toISOString(),
+          acceptDistance: true,
         },
       },
     );
