@@ -170,6 +170,28 @@ const runnable = kinds.filter(({ mode, runs }) => runs && (mode === 'user' || ex
 for (const { name } of kinds.filter((kind) => !runnable.includes(kind)))
   it.skip(`accounts of users: ${name}`);
 
+it.runIf(mayMount)(
+  'a root agent writes through no link that a user put where their next job will run',
+  async () => {
+    const agent = await startHost({ mode: 'user' }, 'ada = ada\n', null);
+    const victim = join(agent.stateDir, 'victim');
+    writeFileSync(victim, 'precious', { mode: 0o600 });
+    const work = join(agent.stateDir, 'slots', '2', 'work');
+    const plant = `while :; do ln -s ${victim} ${work}/.switchyard-hosts; sleep 0.02; done 2>/dev/null`;
+    agent.send({ ...of('ada', script('job_plants', plant)) });
+    await agent.complete(of('ada', script('job_1', 'sleep 0.1')));
+    for (let i = 0; i < 20 && !readdirSync(work).length; i++) await new Promise((go) => setTimeout(go, 20));
+    expect(
+      await agent.complete({ ...of('ada', script('job_2', 'cat "$SWITCHYARD_HOSTFILE"')), tasks: 2 }),
+    ).toMatchObject({
+      out: 'here\n',
+    });
+    expect(readFileSync(victim, 'utf8')).toBe('precious');
+    agent.send({ cancel: { jobId: 'job_plants', epoch: 1 }, graceMs: 0 });
+    await until(() => agent.end('job_plants') !== undefined, 'the other job to end');
+  },
+);
+
 describe.each(runnable.map((kind) => [kind.name, kind] as const))(
   'accounts of users: %s',
   (_name, { mode, as }) => {

@@ -1,5 +1,5 @@
 /** What jobs name as their outputs: found in a directory that nobody trusts, kept before the end of the run is told, handed over whatever breaks. */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import {
   chownSync,
@@ -14,7 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { findFiles, openInside } from '../../src/agent/files/find.js';
 import type { EndedRun } from '../../src/agent/files/handover.js';
 import { OutputKeeper } from '../../src/agent/files/keeper.js';
@@ -69,6 +69,22 @@ it.each<[path: string, files: string[], problems: RegExp[]]>([
   const found = await findFiles({ directory: hostile().directory, uid: null }, path, true);
   expect(found.files).toEqual(files);
   expect(found.problems).toEqual(problems.map((one) => expect.stringMatching(one)));
+});
+
+it.runIf(process.platform === 'linux')('opens nothing but files: not even to see what it is', async () => {
+  const base = temporaryDirectory();
+  const directory = join(base, 'work');
+  const pipe = join(base, 'pipe');
+  mkdirSync(directory);
+  execFileSync('mkfifo', [pipe]);
+  symlinkSync(pipe, join(directory, 'link'));
+  // It waits for somebody to open the other end.
+  const writer = spawn('/bin/sh', ['-c', `echo x >'${pipe}'`]);
+  onTestFinished(() => void writer.kill('SIGKILL'));
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  await expect(openInside({ directory, uid: null }, 'link')).rejects.toThrow(/leads out of the directory/);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(writer.exitCode).toBe(null);
 });
 
 it('what is not required may be missing; patterns are matched in no time; many files are refused', async () => {

@@ -3,17 +3,28 @@
  * agent that is root. With less than root, or without a compiler, what cannot be tried is said by the names of the tests that are left out.
  */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { Isolation } from '../../src/agent/process/isolation.js';
+import type { ProcessRunnerOptions } from '../../src/agent/process/runner.js';
+import type { Assignment } from '../../src/agent/runner.js';
 import { processAgent } from '../../src/cli/agents.js';
 import { loadConfig } from '../../src/platform/config.js';
 import type { Logger } from '../../src/platform/log.js';
 import { unique, withApi } from '../api/support/api.js';
 import { withEngine } from '../api/support/engine.js';
 import { quietLog } from '../engine/support.js';
-import { PATIENCE_MS } from './support.js';
+import { complete, openRunner, PATIENCE_MS, script, temporaryDirectory, until } from './support.js';
 
 const api = withApi();
 withEngine(api);
@@ -33,6 +44,7 @@ interface Ended {
   message: string | null;
   out: string;
   err: string;
+  bytes: number;
 }
 
 /** A site of its own with an agent of this configuration. */
@@ -68,10 +80,11 @@ async function site(config: Record<string, string>, around: Record<string, strin
   const submit = async (
     run: string | string[],
     environment: Record<string, string> = {},
+    outputs: string[] = [],
   ): Promise<string> => {
     const [command, ...words] = typeof run === 'string' ? ['/bin/sh', '-c', run] : run;
     const job = {
-      ...{ command, arguments: words, estimateS: 1 },
+      ...{ command, arguments: words, estimateS: 1, outputs: outputs.map((path) => ({ path })) },
       environment: Object.entries(environment).map(([name, value]) => ({ name, value })),
     };
     const { submitJobs } = await api.must<{ submitJobs: { jobIds: string[]; errors: unknown[] } }>(
@@ -88,12 +101,19 @@ async function site(config: Record<string, string>, around: Record<string, strin
 /** A job, once its state is one of these. */
 async function jobIn(id: string, ...states: string[]): Promise<Ended> {
   for (const deadline = Date.now() + PATIENCE_MS; ; ) {
-    const { job } = await api.must<{ job: Ended & Record<'output' | 'errors', { text: string }> }>(
-      'query ($id: ID!) { job(id: $id) { state cause message output { text } errors: output(stream: STDERR) { text } } }',
+    const { job } = await api.must<{
+      job: Ended & Record<'output' | 'errors', { text: string; bytes: number }>;
+    }>(
+      'query ($id: ID!) { job(id: $id) { state cause message output { text bytes } errors: output(stream: STDERR) { text } } }',
       { id },
     );
     if (states.includes(job.state))
-      return { ...job, out: job.output?.text ?? '', err: job.errors?.text ?? '' };
+      return {
+        ...job,
+        out: job.output?.text ?? '',
+        err: job.errors?.text ?? '',
+        bytes: job.output?.bytes ?? 0,
+      };
     if (Date.now() > deadline) throw new Error(`waited in vain; the job is ${JSON.stringify(job)}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
@@ -190,6 +210,14 @@ describe.each(modes)('with isolation %s, an agent that is root', (mode) => {
     expect(existsSync(join(dir, 'touched'))).toBe(false);
   });
 
+  it('is told plainly that its output and its files are too much, and nothing waits for them', async () => {
+    const { submit } = await site({ ...isolation, AGENT_OUTPUT_BYTES: '1024' });
+    const huge = `truncate(STDOUT, 10e9); open F, ">", "big"; truncate(F, 9e12) or die $!`;
+    const { cause, message, bytes } = await end(await submit(['/usr/bin/perl', '-e', huge], {}, ['big']));
+    expect([cause, bytes]).toEqual(['OUTPUTS_FAILED', 10e9]);
+    expect(message).toMatch(/big: it is 9000000000000 bytes long, and its disk has \d+/);
+  });
+
   it('starts jobs in a clean environment, whoever has started the agent', async () => {
     const around = {
       PATH: `/somebody/.pyenv/shims:${process.env.PATH}`,
@@ -214,5 +242,49 @@ describe.each(modes)('with isolation %s, an agent that is root', (mode) => {
       'USER',
     ]);
     expect(out).toContain('\nPATH=/usr/local/bin:/usr/bin:/bin\n');
+  });
+
+  const open = async (options: Partial<ProcessRunnerOptions> = {}) => {
+    const stateDir = temporaryDirectory();
+    chmodSync(stateDir, 0o755);
+    const isolation: ProcessRunnerOptions['isolation'] = (dir, id) =>
+      Isolation.open({ mode, cgroups: false }, dir, id);
+    return { stateDir, runner: await openRunner({ stateDir, isolation, ...options }) };
+  };
+
+  it('looks for nothing with the agent’s rights: what only root sees is as if it were not there', async () => {
+    const { runner } = await open();
+    const hidden = temporaryDirectory();
+    writeFileSync(join(hidden, 'there'), '', { mode: 0o755 });
+    const said = async (id: string, run: Partial<Assignment>): Promise<string | null> => {
+      const end = await complete(runner, { ...script(id, 'true'), ...run });
+      expect(end.cause).toBe('LAUNCH_FAILED');
+      return end.message!.replaceAll(/not-there|there/g, 'X');
+    };
+    for (const field of ['command', 'workingDirectory'] as const) {
+      const [there, not] = ['there', 'not-there'].map((name) => ({ [field]: join(hidden, name) }));
+      expect(await said(`job_1${field}`, there!)).toBe(await said(`job_2${field}`, not!));
+    }
+  });
+
+  it('cannot leave anything behind by a namespace of its own, nor find it by what it inherits', async () => {
+    const { runner } = await open();
+    const words = `namespaced ${process.pid} ${mode}`;
+    const flight = `unshare -Urpf setsid sh -c "sleep 1000; true # ${words}" <&- >&- 2>&- 9>&- &`;
+    const run = `${flight} ls -l /proc/$$/fd | sed -n 's/.* \\([0-9]*\\) -> .*\\//\\1 /p'; sleep 0.2`;
+    const { stdout } = await complete(runner, script('job_1', run));
+    expect(stdout!.text).toBe('0 null\n1 out\n2 err\n9 alive\n');
+    await until(() => spawnSync('pgrep', ['-f', words]).stdout.length === 0, 'all of it to be gone');
+  });
+
+  it('is not hidden from the limit of its disk by depth or number, and all of it is removed', async () => {
+    const { runner, stateDir } = await open({ diskLimitMb: 20 });
+    const deep = `perl -e 'for (1..900) { mkdir "ddddd"; chdir "ddddd" } open F, ">big"; print F "x" x 30e6; close F; sleep 100'`;
+    const end = await complete(runner, script('job_1', deep));
+    expect(end).toMatchObject({ cause: 'DISK_LIMIT' });
+    const left = () => readdirSync(stateDir).filter((name) => name.startsWith('trash'));
+    for (const deadline = Date.now() + PATIENCE_MS; left().length > 0 && Date.now() < deadline; )
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(left()).toEqual([]);
   });
 });

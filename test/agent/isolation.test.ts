@@ -348,7 +348,7 @@ describe.runIf(kinds.some(({ mode }) => mode === 'sandbox'))('a sandbox', () => 
     const named = await complete(runner, script('job_1', 'printf warned >&2; echo 1 >/tmp/result.txt'));
     expect(named).toMatchObject({ cause: 'EXITED_ZERO', stdout: { text: '' } });
     expect(named.stderr!.text).toMatch(
-      /^warned\nswitchyard: \/tmp was this job's own and is removed with what it left there: "result.txt". .*\n$/,
+      /^warned\nswitchyard: \/tmp was this job's own and is removed with what it left there, such as "result.txt". .*\n$/,
     );
     const clean = 'f=$(mktemp); echo 1 >"$f"; rm "$f"; pwd';
     expect(await complete(runner, script('job_2', clean))).toMatchObject({ stderr: { text: '' } });

@@ -3,13 +3,17 @@
  * something of the run may still be there to exchange one for another under the eyes of the agent, which may be root.
  */
 import { constants } from 'node:fs';
-import { type FileHandle, lstat, open, readdir, readlink, realpath, stat } from 'node:fs/promises';
+import { type FileHandle, lstat, open, readdir, readlink, realpath, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { filePathFault } from '../../platform/file-paths.js';
 import { MAX } from '../../platform/limits.js';
 
 /** Files of one run that are looked at, kept or not. */
 const LOOKED_AT_MAX = 100_000;
+
+const isLinux = process.platform === 'linux';
+/** O_PATH (open(2)), which Node has no name for, where there is one. */
+const LOOK_ONLY = isLinux ? 0o10000000 : constants.O_RDONLY;
 
 /** The directory of a run. */
 export interface Place {
@@ -72,22 +76,27 @@ export async function findFiles(place: Place, path: string, required: boolean): 
 export async function openInside(place: Place, path: string): Promise<FileHandle> {
   const { uid } = place;
   const root = await rootOf(place);
-  // Whatever it has become meanwhile: without waiting for somebody at the other end.
-  const file = await open(join(root, path), constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  // Whatever it has become meanwhile, nothing happens to it before it has been looked at: opening some devices does something.
+  const looked = await open(join(root, path), LOOK_ONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   try {
     // Of what has been opened, not of what the path may mean by now.
-    const opened =
-      process.platform === 'linux'
-        ? await readlink(`/proc/self/fd/${file.fd}`)
-        : await realpath(join(root, path));
+    const here = `/proc/self/fd/${looked.fd}`;
+    const opened = isLinux ? await readlink(here) : await realpath(join(root, path));
     if (!opened.startsWith(`${root}/`)) throw new Error(WRONG.outside);
-    const found = await file.stat();
+    const found = await looked.stat();
     if (!found.isFile()) throw new Error(WRONG.other);
     // Another name for a file of somebody else's, which the run itself may not read.
     if (uid !== null && found.uid !== uid) throw new Error('it is not owned by the account of the run');
+    // Holes take no room, and for ever to be read.
+    const { blocks, bsize } = await statfs(root);
+    if (found.size > blocks * bsize)
+      throw new Error(`it is ${found.size} bytes long, and its disk has ${blocks * bsize}: it has holes`);
+    if (!isLinux) return looked;
+    const file = await open(here, constants.O_RDONLY);
+    await looked.close();
     return file;
   } catch (error) {
-    await file.close();
+    await looked.close();
     throw error;
   }
 }

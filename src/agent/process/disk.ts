@@ -1,6 +1,8 @@
-import { lstat, opendir } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Files, REAL_ENV } from '../../platform/env.js';
+import { hostEnvironment } from '../../platform/environment.js';
 
 /** Of the file system, whichever is less. With less room than this nothing new is started. */
 const LOW = { bytes: 256 << 20, part: 1 / 20 };
@@ -65,28 +67,32 @@ export class Disk {
   }
 }
 
-/** Files of a tree that are looked at. */
-const MAX_FILES = 100_000;
+/** A look that takes longer has not seen all. */
+const LOOK_MS = 60_000;
 
-/** How much room trees take. */
-export class Space {
-  /** Bytes of all files below these directories. What vanishes meanwhile, or cannot be read, does not count. */
-  async of(directories: readonly string[]): Promise<number> {
-    let bytes = 0;
-    let files = 0;
-    const waiting = [...directories];
-    for (let dir = waiting.pop(); dir !== undefined && files < MAX_FILES; dir = waiting.pop()) {
-      try {
-        for await (const entry of await opendir(dir)) {
-          if (++files > MAX_FILES) break;
-          const path = join(dir, entry.name);
-          if (entry.isDirectory()) waiting.push(path);
-          bytes += (await lstat(path)).blocks * 512;
-        }
-      } catch {
-        // It has gone.
-      }
-    }
-    return bytes;
-  }
+/**
+ * Bytes that directories take with all below them. By du(1), which goes as deep as they do, however many files there are, follows no links, and
+ * counts what has two names once. What it cannot see, or has gone, does not count.
+ */
+export async function roomOf(directories: readonly string[]): Promise<number> {
+  const { out } = await run('du', ['-skx', '--', ...directories], LOOK_MS);
+  return [...out.matchAll(/^\d+/gm)].reduce((sum, [kb]) => sum + Number(kb) * 1024, 0);
+}
+
+/** Removes a directory with all below it, also what lies deeper than paths are long. */
+export async function removeTree(dir: string): Promise<void> {
+  await rm(dir, { recursive: true, force: true }).catch(async (error) => {
+    if (!(await run('rm', ['-rf', '--', dir], 0)).well) throw error;
+  });
+}
+
+function run(
+  program: string,
+  words: readonly string[],
+  timeout: number,
+): Promise<{ well: boolean; out: string }> {
+  return new Promise((resolve) => {
+    const options = { env: hostEnvironment(), cwd: '/', timeout };
+    execFile(program, words, options, (error, out) => resolve({ well: error === null, out }));
+  });
 }

@@ -6,11 +6,9 @@ import {
   readdirSync,
   readFileSync,
   realpathSync,
-  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { constants, uptime } from 'node:os';
 import { join, resolve } from 'node:path';
 import { REAL_ENV } from '../../platform/env.js';
@@ -35,7 +33,7 @@ import {
 } from '../runner.js';
 import { type Account, EMPTY, OPEN, SIGNAL } from './accounts.js';
 import { Cgroup } from './cgroup.js';
-import { Disk, isPassing, Space } from './disk.js';
+import { Disk, isPassing, removeTree, roomOf } from './disk.js';
 import { placeInputs } from './inputs.js';
 import { claimedIds, Isolation, killAccount } from './isolation.js';
 import { Journal } from './journal.js';
@@ -251,12 +249,10 @@ export class ProcessRunner implements Runner {
   private readonly delayAccounting = accountsIoWait();
   private readonly members: Members;
   private readonly isolation: Isolation;
-  private readonly space = new Space();
   private remains: Remains[] = [];
   private sampledUpTo = 0;
   private nextDiskMs = 0;
   private nextSlot = 1;
-  private nextTrash = 1;
   private closed = false;
   /** Somebody has removed the state directory: nothing more can be written down. */
   private uprooted = false;
@@ -852,13 +848,12 @@ export class ProcessRunner implements Runner {
   /** A job in a sandbox has written to a /tmp that nobody else sees: without a word its owner would look for the files there. */
   private tellOfTmp({ slot, outputs, forgotten }: LiveProcessRun): void {
     if (this.isolation.mode !== 'sandbox' || forgotten) return;
-    const names = slot.leftInTmp();
+    const names = slot.leftInTmp(TOLD_NAMES);
     if (names.length === 0) return;
-    const some = names.slice(0, TOLD_NAMES).map((name) => JSON.stringify(name));
-    const more = names.length > some.length ? `, and ${names.length - some.length} more` : '';
+    const some = names.map((name) => JSON.stringify(name)).join(', ');
     try {
       outputs.err.append(
-        `switchyard: /tmp was this job's own and is removed with what it left there: ${some.join(', ')}${more}. ` +
+        `switchyard: /tmp was this job's own and is removed with what it left there, such as ${some}. ` +
           'Write what is to be kept to the working directory, and name it as an output.\n',
       );
     } catch {
@@ -1007,12 +1002,12 @@ export class ProcessRunner implements Runner {
   private cleared({ ownId, account, trash }: Pick<Remains, 'ownId' | 'account' | 'trash'>): void {
     if (ownId !== null) this.isolation.putBackId(ownId, account === null);
     const remove = async (dir: string): Promise<void> => {
-      const gone = rm(dir, { recursive: true, force: true });
+      const gone = removeTree(dir);
       if (account === null || this.launcher === null) return gone;
       await gone.catch(async () => {
         // Somebody else's, whom the agent has to ask.
         await this.isolation.accounts!.do(account, EMPTY, dir);
-        await rm(dir, { recursive: true, force: true });
+        await removeTree(dir);
       });
     };
     for (const dir of trash) remove(dir).catch(() => {}); // What resists goes at the agent's next start.
@@ -1057,7 +1052,7 @@ export class ProcessRunner implements Runner {
   }
 
   private aside(): string {
-    return join(this.stateDir, `trash-${process.pid}-${this.nextTrash++}`);
+    return join(this.stateDir, `trash-${randomUUID()}`);
   }
 
   /** How many there were. */
@@ -1235,7 +1230,7 @@ export class ProcessRunner implements Runner {
     const look = async (): Promise<void> => {
       for (const run of runs) {
         const { workDirectory, tmpDirectory } = run.slot;
-        const megabytes = (await this.space.of([workDirectory, tmpDirectory])) / 1e6;
+        const megabytes = (await roomOf([workDirectory, tmpDirectory])) / 1e6;
         if (megabytes > limit && this.live.get(runKey(run)) === run) {
           const used = `${Math.ceil(megabytes)} MB in its directory; accepted are ${limit} (AGENT_RUN_DISK_MB)`;
           this.endFor(run, 'DISK_LIMIT', `it had ${used}`);
@@ -1317,11 +1312,7 @@ export class ProcessRunner implements Runner {
   }
 
   private removeTrash(dir: string): void {
-    try {
-      rmSync(dir, { recursive: true, force: true });
-    } catch (err) {
-      this.options.warn({ dir, err }, 'what a run has left cannot be removed');
-    }
+    removeTree(dir).catch((err) => this.options.warn({ dir, err }, 'what a run has left cannot be removed'));
   }
 
   private marker(run: RunName): string {

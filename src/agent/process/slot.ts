@@ -8,8 +8,8 @@ import {
   fstatSync,
   ftruncateSync,
   mkdirSync,
+  opendirSync,
   openSync,
-  readdirSync,
   readFileSync,
   readSync,
   renameSync,
@@ -51,6 +51,8 @@ const HELD = '# ';
 const FREE = '#-';
 /** More than any record of an end takes. */
 const END_BYTES = 1024;
+/** Names in a directory of a run that are looked at, so that its owner is told of some. */
+const LOOKED_AT = 100;
 /** More than the name of any run takes. */
 const NAME_BYTES = 512;
 
@@ -118,10 +120,10 @@ export class Slot {
     return join(this.dir, 'tmp');
   }
 
-  /** What a run has left in a /tmp of its own, by name; what it hides, and the way to a directory of the host's, does not count. */
-  leftInTmp(): string[] {
-    const names = list(this.tmpDirectory) ?? [];
-    return names.filter((name) => !name.startsWith('.') && !existsSync(join('/tmp', name)));
+  /** Some of what a run has left in a /tmp of its own, by name; what it hides, and the way to a directory of the host's, does not count. */
+  leftInTmp(most: number): string[] {
+    const names = firstNames(this.tmpDirectory, LOOKED_AT) ?? [];
+    return names.filter((name) => !name.startsWith('.') && !existsSync(join('/tmp', name))).slice(0, most);
   }
 
   /** Hands the directories of runs to an account (null: ours). `tmp`: also one for temporary files. */
@@ -278,7 +280,7 @@ export class Slot {
   clean(trash: () => string): string[] {
     const asides: string[] = [];
     for (const dir of [this.workDirectory, this.tmpDirectory]) {
-      const names = list(dir);
+      const names = firstNames(dir, 1);
       // An empty one that was somebody else's is theirs as long as a process of theirs is in it.
       if ((names?.length === 0 && this.uid === null) || (!names && dir === this.tmpDirectory)) continue;
       if (names) {
@@ -329,11 +331,20 @@ function readLane(dir: string): Lane | null {
   }
 }
 
-function list(dir: string): string[] | null {
+/** A run may have made a million of them. null: it has removed the directory. */
+function firstNames(dir: string, most: number): string[] | null {
   try {
-    return readdirSync(dir);
+    const open = opendirSync(dir);
+    try {
+      const names: string[] = [];
+      for (let entry = open.readSync(); entry && names.length < most; entry = open.readSync())
+        names.push(entry.name);
+      return names;
+    } finally {
+      open.closeSync();
+    }
   } catch {
-    return null; // The run removed it.
+    return null;
   }
 }
 
