@@ -280,7 +280,7 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
       const ends = [
         // Tail keeps what it reads until a line ends.
         complete(runner, {
-          ...script('job_eats', '(head -c 400000000 /dev/zero; sleep 60) | tail -n 1 | wc -c'),
+          ...script('job_eats', '(head -c 250000000 /dev/zero; sleep 60) | tail -n 1 | wc -c'),
           memoryMbPerTask: 100,
         }),
         // Less than one, so that also a machine which is busy gives it too much.
