@@ -316,7 +316,7 @@ function limitAddresses(server: Server, addresses: Addresses, max: number): void
 }
 
 /** Requests that may come on one connection before those in front of them are answered. No client that is known sends a second one. */
-const PIPELINED_MAX = 16;
+const PIPELINED_MAX = 4;
 
 /** Ends connections on which requests come faster than they are answered. */
 function withoutPipelines(handle: RequestListener): RequestListener {
