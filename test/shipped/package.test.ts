@@ -77,7 +77,7 @@ it('is installed by an ordinary user, and runs a job', async () => {
   const id = cli('submit', '--', 'sh', '-c', 'echo hello from $(id -u)').trim();
   cli('watch', id);
   expect(cli('job', '--output', id)).toBe(`hello from ${account.uid ?? process.getuid?.()}\n`);
-  const portal = await fetch(new URL('/', url));
+  const portal = await fetch(new URL('/', url), { headers: { accept: 'text/html' } });
   expect(await portal.text()).toContain('<script type="module"');
   service.kill('SIGTERM');
   expect((await once(service, 'close'))[0]).toBe(0);
