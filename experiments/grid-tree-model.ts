@@ -24,6 +24,13 @@ import { normal } from '../src/simulator/random.js';
 export const SYSTEMS = ['P2P', 'tree', 'hybrid-4T', 'hybrid-16T'] as const;
 export type System = (typeof SYSTEMS)[number];
 
+/**
+ * What “three times the estimated execution time for that job” is three times of, which peers must meet: the run time on a server with the
+ * mean CPUs of Table 1, whichever would run it, or that on the very server that is offered. Trees ask for no deadline.
+ */
+export const DEADLINES = ['JOB', 'SERVER'] as const;
+export type Deadline = (typeof DEADLINES)[number];
+
 export interface Setting {
   system: System;
   jobs: number;
@@ -35,6 +42,7 @@ export interface Setting {
   rescheduling: boolean;
   /** Servers change what they are. */
   changes: boolean;
+  deadline: Deadline;
 }
 
 export interface Outcome {
@@ -149,8 +157,8 @@ const estimateS = ({ inputMb }: { inputMb: number }, cpus: number): number =>
   inputMb / (INPUT_MB_PER_CPU_S * cpus) / FREE;
 
 /** How long a server may be taken by others before a job of this size, if it is to meet its deadline; negative: it cannot at all. */
-const slackS = (job: { inputMb: number }, cpus: number): number =>
-  DEADLINE_FACTOR * estimateS(job, MEAN_CPUS) - estimateS(job, cpus);
+const slackS = (job: { inputMb: number }, cpus: number, deadline: Deadline): number =>
+  DEADLINE_FACTOR * estimateS(job, deadline === 'JOB' ? MEAN_CPUS : cpus) - estimateS(job, cpus);
 
 class Model {
   now = 0;
@@ -380,7 +388,7 @@ class Peers implements Finder {
     let best: Server | null = null;
     for (const server of this.model.serversAt[site] as Server[]) {
       if (server.os !== job.os || server.busy) continue;
-      if (Math.max(0, server.freeAt - this.model.now) > slackS(job, server.cpus)) continue;
+      if (Math.max(0, server.freeAt - this.model.now) > slackS(job, server.cpus, this.setting.deadline)) continue;
       if (best === null || server.freeAt < best.freeAt) best = server;
     }
     return best;
@@ -391,7 +399,7 @@ class Peers implements Finder {
     let first = Infinity;
     for (const server of this.model.servers) {
       if (server.os !== os) continue;
-      const slack = slackS({ inputMb: this.largestMb }, server.cpus);
+      const slack = slackS({ inputMb: this.largestMb }, server.cpus, this.setting.deadline);
       if (slack >= 0) first = Math.min(first, server.freeAt - slack);
     }
     return first;

@@ -1,10 +1,10 @@
 /** The grid tree's experiments, in small. */
 import { describe, expect, it } from 'vitest';
 import { gridTree, gridTreeClaims, gridTreeReport } from '../../experiments/grid-tree.js';
-import { SYSTEMS, simulateModel } from '../../experiments/grid-tree-model.js';
+import { DEADLINES, SYSTEMS, simulateModel } from '../../experiments/grid-tree-model.js';
 
 describe('the model', () => {
-  const small = { jobs: 60, inputMb: 1000, rate: 3600, rescheduling: true, changes: false } as const;
+  const small = { jobs: 60, inputMb: 1000, rate: 3600, rescheduling: true, changes: false, deadline: 'JOB' } as const;
 
   it('runs every job of every system once, and again the same with the same seed', () => {
     for (const system of SYSTEMS) {
@@ -29,9 +29,15 @@ it('the experiments give a page with all cells, plots and expectations', () => {
   expect(new Set(cells.map(({ experiment }) => experiment))).toEqual(new Set([1, 2, 3, 4]));
   const report = gridTreeReport(1, cells, 1);
   expect(report.plots).toHaveLength(4);
-  for (const { holds, of } of gridTreeClaims(cells)) {
-    expect(of).toBeGreaterThan(0);
-    expect(holds).toBeLessThanOrEqual(of);
+  for (const deadline of DEADLINES) {
+    for (const { holds, of } of gridTreeClaims(cells, deadline)) {
+      expect(of).toBeGreaterThan(0);
+      expect(holds).toBeLessThanOrEqual(of);
+    }
   }
+  // Peers under either deadline, side by side; what is asked of trees does not depend on it.
+  expect(cells.filter(({ setting }) => setting.deadline === 'SERVER').map(({ setting }) => setting.system)).toEqual(
+    cells.filter(({ setting }) => setting.system === 'P2P' && setting.deadline === 'JOB').map(() => 'P2P'),
+  );
   expect(report.text.trimEnd().endsWith(report.verdict)).toBe(true);
 });
