@@ -326,32 +326,26 @@ interface Finder {
 class Peers implements Finder {
   /** For each site the peers in the order in which a request gets there, and the one that it comes from. */
   private readonly floods: { site: number; from: number; delayS: number }[][];
-  /** By operating system: until then nobody can offer anything. */
-  private readonly fullUntil = new Map<string, number>();
-  private readonly largestMb: number;
 
   constructor(
     private readonly model: Model,
     private readonly setting: Setting,
   ) {
-    // Six standard deviations above the mean.
-    const mean = setting.inputMb / SIZE_UNIT_MB;
-    this.largestMb = (mean + 6 * Math.sqrt(mean)) * SIZE_UNIT_MB;
     const neighbors = peerNeighbors();
     this.floods = neighbors.map((_, site) => flood(site, neighbors));
   }
 
-  changed(): void {
-    this.fullUntil.clear();
-  }
+  /** It is looked at when somebody asks. */
+  changed(): void {}
 
   request(job: SimulatedJob): void {
     const { model } = this;
-    const offers = model.now < (this.fullUntil.get(job.os) ?? 0) ? [] : this.offers(job);
+    const inVainS = this.offeredAt(job) - model.now;
+    const offers = inVainS > 0 ? [] : this.offers(job);
     const [first] = offers;
     if (first === undefined) {
-      // Attempts that are in vain are left out, where it is known that they are.
-      const fullS = this.setting.changes ? 0 : (this.fullUntil.get(job.os) as number) - model.now;
+      // Attempts that are in vain are left out: what takes a server only puts off when it is free.
+      const fullS = this.setting.changes ? 0 : inVainS;
       model.after(Math.max(1, Math.ceil(fullS / RESUBMIT_S)) * RESUBMIT_S, () => this.request(job));
       return;
     }
@@ -379,7 +373,6 @@ class Peers implements Finder {
       if (server === null) passedOn.add(site);
       else found.push({ server, delayS: delayS + (LATENCY_S[distance(site, job.site)] as number) });
     }
-    if (found.length === 0) this.fullUntil.set(job.os, this.nextOffer(job.os));
     return found;
   }
 
@@ -388,18 +381,19 @@ class Peers implements Finder {
     let best: Server | null = null;
     for (const server of this.model.serversAt[site] as Server[]) {
       if (server.os !== job.os || server.busy) continue;
-      if (Math.max(0, server.freeAt - this.model.now) > slackS(job, server.cpus, this.setting.deadline)) continue;
+      if (Math.max(0, server.freeAt - this.model.now) > slackS(job, server.cpus, this.setting.deadline))
+        continue;
       if (best === null || server.freeAt < best.freeAt) best = server;
     }
     return best;
   }
 
-  /** No server can meet the deadline of any job before. */
-  private nextOffer(os: string): number {
+  /** Before, no server can meet the job's deadline. */
+  private offeredAt(job: SimulatedJob): number {
     let first = Infinity;
     for (const server of this.model.servers) {
-      if (server.os !== os) continue;
-      const slack = slackS({ inputMb: this.largestMb }, server.cpus, this.setting.deadline);
+      if (server.os !== job.os) continue;
+      const slack = slackS(job, server.cpus, this.setting.deadline);
       if (slack >= 0) first = Math.min(first, server.freeAt - slack);
     }
     return first;

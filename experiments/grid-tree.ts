@@ -185,7 +185,10 @@ const FINDINGS: readonly string[] = [];
 
 /** The page. */
 export function gridTreeReport(seed: number, cells: readonly Cell[], runs = RUNS): Report {
-  const [byJob, byServer] = DEADLINES.map((deadline) => gridTreeClaims(cells, deadline)) as [Claim[], Claim[]];
+  const [byJob, byServer] = DEADLINES.map((deadline) => gridTreeClaims(cells, deadline)) as [
+    Claim[],
+    Claim[],
+  ];
   const verdict = `a deadline of the job: ${verdictOf(byJob)}; of the server: ${verdictOf(byServer)}`;
   const plots = gridTreePlots(cells, runs);
   const text = [
@@ -268,9 +271,7 @@ function gridTreePlots(cells: readonly Cell[], runs: number): Plot[] {
     `Mean and standard error of ${runs} ${runs === 1 ? 'run' : 'runs'}; 100 GB of input. P2P*: the deadline of the server that is offered.`,
   ];
   const names = [...new Set(cells.map(({ setting }) => nameOf(setting)))];
-  const named = names.map(
-    (name) => [name, cells.filter(({ setting }) => nameOf(setting) === name)] as const,
-  );
+  const named = names.map((name) => [name, cells.filter(({ setting }) => nameOf(setting) === name)] as const);
   const point = (cell: Cell, metric: Metric) => ({ y: cell[metric].mean, error: cell[metric].error });
   const byJobs = (experiment: number, title: string): Plot => ({
     name: `grid-tree-${experiment}`,

@@ -60,6 +60,8 @@ export const ReasonCode = {
   BUTTERFLY: 'BUTTERFLY',
   LOAD_BALANCE: 'LOAD_BALANCE',
   FALLBACK: 'FALLBACK',
+  DISPLACED: 'DISPLACED',
+  AHEAD: 'AHEAD',
   CLAIMED: 'CLAIMED',
   ROUND_ROBIN: 'ROUND_ROBIN',
   RANDOM_SITE: 'RANDOM_SITE',
@@ -95,10 +97,12 @@ const sentences: Record<ReasonCode, string> = {
   EXPORTED: 'Its previous site was congested; here fewer jobs are ahead of it, and its cost is lower.',
   BRANCH_SHARE: 'This branch of the tree asked for work, and the job is part of its share.',
   BUTTERFLY:
-    'This branch asked for work, and more of the preferences of the job hold there, or it is closer.',
-  LOAD_BALANCE: 'This branch asked for work, and the one that had the job had more than its share.',
-  FALLBACK:
-    'The job, or one that was submitted before it, came back from where it could no longer run, and the order of arrival is kept.',
+    'Another branch than the one that had it asked for work, and more of the preferences of the job hold there, or it is closer.',
+  LOAD_BALANCE:
+    'Another branch than the one that had it asked for work, and the one that had it had more than its share.',
+  FALLBACK: 'Where it was it can no longer run; so it goes ahead of later jobs that wait elsewhere.',
+  DISPLACED: 'A job that goes before it took its place here.',
+  AHEAD: 'It goes before jobs that wait here, and took the place of the last of them.',
   CLAIMED: 'Next at its site, which has resources for it, or room in its local queue.',
   ROUND_ROBIN: 'Next site in turn.',
   RANDOM_SITE: 'Chosen at random among the sites that can run it.',

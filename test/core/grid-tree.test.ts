@@ -97,10 +97,15 @@ function build(world: TreeWorld, { sites, below }: Shape, id: Address): void {
 }
 
 /** Plays the events, then heals the network, gives every root a site that can run everything, and waits. */
-function play(given: Given, trees: readonly string[], tears: boolean): TreeWorld {
+function play(
+  given: Given,
+  trees: readonly string[],
+  tears: boolean,
+  rules: Partial<RootRules> = {},
+): TreeWorld {
   const world = new TreeWorld(given.network, given.seed, given.rules, (job) => 5 + (job.length % 7) * 10);
   for (const tree of trees) {
-    const root = world.addRoot(tree, { forward: trees.length > 1 ? 'ALWAYS' : 'NEVER' });
+    const root = world.addRoot(tree, { forward: trees.length > 1 ? 'ALWAYS' : 'NEVER', ...rules });
     for (const other of trees) if (other !== tree) root.neighbors.add(other);
     build(world, given.shape, tree);
   }
@@ -139,6 +144,7 @@ function play(given: Given, trees: readonly string[], tears: boolean): TreeWorld
       if (tears) world.tear(child, pick(within, b));
       else world.move(child, pick(within, b));
     }
+    if (given.network === AT_ONCE) world.run(world.now);
   }
   world.network = AT_ONCE;
   for (const tree of trees) {
@@ -181,9 +187,11 @@ describe('whatever becomes of messages', () => {
         const world = play(one, ['r'], false);
         for (const { reason } of world.moves) reasons.add(reason);
       }),
-      { numRuns: 120 },
+      { numRuns: 80 },
     );
-    expect([...reasons].sort()).toEqual(['BUTTERFLY', 'FALLBACK', 'LOAD_BALANCE', 'UNASSIGNED']);
+    expect([...reasons].sort()).toEqual([
+      ...['BUTTERFLY', 'DISPLACED', 'FALLBACK', 'LOAD_BALANCE', 'REMOVED', 'UNASSIGNED'],
+    ]);
   });
 
   it('the same among peers that forward everything', () => {
@@ -227,6 +235,72 @@ describe('whatever becomes of messages', () => {
       { numRuns: 50 },
     );
     expect(most).toBeGreaterThan(2);
+  });
+});
+
+describe('each way that a request takes is told with its own reason', () => {
+  /** Nothing is under way for long, so what is there when a move is told is what it was decided on. */
+  const deep = { sites: 1, below: [0, 1].map(() => ({ sites: 2, below: [{ sites: 2, below: [] }] })) };
+  const quick = fc.record({
+    shape: fc.oneof(shape, fc.constant(deep)),
+    seed: natural,
+    network: fc.constant(AT_ONCE),
+    rules: fc.constant(DEFAULT_TREE_RULES),
+    events: fc.array(event, { minLength: 20, maxLength: 60 }),
+  });
+  const DOWN_AHEAD = ['FALLBACK', 'REMOVED', 'AHEAD'];
+  const seen = new Map<string, number>();
+
+  /** What went up: by the ways that go on from where the one before ended, at the same time. */
+  function climbs(world: TreeWorld): (typeof world.moves)[] {
+    const found: (typeof world.moves)[] = [];
+    for (const move of world.moves) {
+      if (!move.up) continue;
+      const before = found.findLast(([first]) => first?.job === move.job)?.at(-1);
+      if (before?.to === move.from && before.at === move.at)
+        found.findLast(([first]) => first?.job === move.job)?.push(move);
+      else found.push([move]);
+    }
+    return found;
+  }
+
+  it('by histories: fallback of what can no longer run there, butterfly also where a grandparent asks for it', () => {
+    fc.assert(
+      fc.property(quick, (one) => {
+        const world = play(one, ['r'], false, { classKeptS: 1e9 });
+        for (const climb of climbs(world)) {
+          for (const [i, { job, from, at, reason, runsThere }] of climb.entries()) {
+            const way = climb.map(({ reason, from, to }) => `${from} ${reason} ${to}`).join(', ');
+            const name = i === 0 ? reason : `${reason} above ${climb[0]?.reason}`;
+            seen.set(name, (seen.get(name) ?? 0) + 1);
+            // Up, all of a way has one reason, but that a scheduler may be left with nobody who can run what it got back.
+            if (reason !== 'FALLBACK') expect(climb[0]?.reason, way).toBe(reason);
+            else if (i === 0) expect(runsThere && !world.adoptedAt.has(at), `${job}: ${way}`).toBe(false);
+            if (reason === 'DISPLACED') {
+              const placed = world.moves.filter(
+                (other) => other.to === from && other.at === at && DOWN_AHEAD.includes(other.reason),
+              );
+              expect(placed.length, `${job}: ${way}`).toBeGreaterThan(0);
+            }
+          }
+        }
+      }),
+      { numRuns: 25 },
+    );
+    for (const name of ['BUTTERFLY', 'LOAD_BALANCE'])
+      expect([...seen.keys()]).toContain(`${name} above ${name}`);
+    expect([...seen.keys()]).toEqual(expect.arrayContaining(['FALLBACK', 'REMOVED', 'DISPLACED']));
+  });
+
+  it('where no machine is lost and no scheduler goes, nothing falls back', () => {
+    fc.assert(
+      fc.property(quick, (one) => {
+        const events = one.events.filter(({ kind }) => kind !== 'MACHINES' && kind !== 'MOVE');
+        const { moves } = play({ ...one, events }, ['r'], false, { classKeptS: 1e9 });
+        for (const { reason } of moves) expect(['UNASSIGNED', 'BUTTERFLY', 'LOAD_BALANCE']).toContain(reason);
+      }),
+      { numRuns: 10 },
+    );
   });
 });
 
@@ -351,7 +425,7 @@ describe('a tree', () => {
     const give = (parent: Address): void => {
       scheduler.setParent(parent);
       scheduler.receive(parent, { kind: 'DISCOVER', requirements: [LINUX], preferences: [], gone: [] });
-      scheduler.receive(parent, { kind: 'BLOCK', port: 1, entries: [entry], answer: false, ahead: false });
+      scheduler.receive(parent, { kind: 'BLOCK', port: 1, entries: [entry], answer: false, ahead: null });
       scheduler.receive('leaf', { kind: 'RFC', port: 1 });
       scheduler.settle();
     };
@@ -544,7 +618,7 @@ describe('branches that ask in the same turn', () => {
       const made = request({ id: `${key}`, owner: 'o', requirement: LINUX, origin });
       return { ...made, key, rank: 0, sequence: key, moves: 0 };
     });
-    scheduler.receive('r', { kind: 'BLOCK', port: 1, entries, answer: true, ahead: false });
+    scheduler.receive('r', { kind: 'BLOCK', port: 1, entries, answer: true, ahead: null });
     scheduler.settle();
     expect(others.filter((kind) => kind === 'TAKE_BACK')).toEqual([]);
     return blocks;

@@ -4,7 +4,14 @@ import { gridTree, gridTreeClaims, gridTreeReport } from '../../experiments/grid
 import { DEADLINES, SYSTEMS, simulateModel } from '../../experiments/grid-tree-model.js';
 
 describe('the model', () => {
-  const small = { jobs: 60, inputMb: 1000, rate: 3600, rescheduling: true, changes: false, deadline: 'JOB' } as const;
+  const small = {
+    jobs: 60,
+    inputMb: 1000,
+    rate: 3600,
+    rescheduling: true,
+    changes: false,
+    deadline: 'JOB',
+  } as const;
 
   it('runs every job of every system once, and again the same with the same seed', () => {
     for (const system of SYSTEMS) {
@@ -36,7 +43,9 @@ it('the experiments give a page with all cells, plots and expectations', () => {
     }
   }
   // Peers under either deadline, side by side; what is asked of trees does not depend on it.
-  expect(cells.filter(({ setting }) => setting.deadline === 'SERVER').map(({ setting }) => setting.system)).toEqual(
+  expect(
+    cells.filter(({ setting }) => setting.deadline === 'SERVER').map(({ setting }) => setting.system),
+  ).toEqual(
     cells.filter(({ setting }) => setting.system === 'P2P' && setting.deadline === 'JOB').map(() => 'P2P'),
   );
   expect(report.text.trimEnd().endsWith(report.verdict)).toBe(true);

@@ -202,7 +202,7 @@ export class Leaf {
         }
         break;
       case 'TAKE_BACK':
-        for (const key of message.keys) if (this.drop(key)) this.returned.push(key);
+        for (const { key } of message.wanted) if (this.drop(key)) this.returned.push(key);
         break;
       case 'WITHDRAW':
         for (const key of message.keys) this.drop(key);

@@ -72,7 +72,20 @@ export interface LeafView {
 }
 
 /** Why a request went from one scheduler to another. */
-export type MoveReason = 'UNASSIGNED' | 'BUTTERFLY' | 'LOAD_BALANCE' | 'FALLBACK';
+export type MoveReason =
+  /** Down: nobody below had it, and it is part of a branch's share. */
+  | 'UNASSIGNED'
+  /** Up and down: a branch that asked is better for it, or had less than its share. */
+  | 'BUTTERFLY'
+  | 'LOAD_BALANCE'
+  /** Up: who had it cannot run it any more. Down: it came back for that, and goes ahead of later ones. */
+  | 'FALLBACK'
+  /** Up: one that goes before it takes its place. */
+  | 'DISPLACED'
+  /** Down: it goes before others that were given out, and nobody below had it. */
+  | 'AHEAD'
+  /** Up: its scheduler is no child any more. Down: it came back for that, and goes ahead of later ones. */
+  | 'REMOVED';
 
 export type TreeMessage =
   /** Up: request for job matching. */
@@ -99,12 +112,12 @@ export type TreeMessage =
   /** Up: request for computation, on a channel of the sender. */
   | { kind: 'RFC'; port: number }
   /**
-   * Down: requests in their order. With `answer` they are what an RFC on the port asked for; with `ahead` they have come back
-   * from elsewhere and take the places of later ones.
+   * Down: requests in their order. With `answer` they are what an RFC on the port asked for; with `ahead`, which says why, they take the
+   * places of later ones.
    */
-  | { kind: 'BLOCK'; port: number; entries: readonly Entry[]; answer: boolean; ahead: boolean }
+  | { kind: 'BLOCK'; port: number; entries: readonly Entry[]; answer: boolean; ahead: MoveReason | null }
   /** Down: these are wanted elsewhere. Those that have not started come back; of the others it has been said what they do. */
-  | { kind: 'TAKE_BACK'; keys: readonly number[] }
+  | { kind: 'TAKE_BACK'; wanted: readonly { key: number; why: MoveReason }[] }
   /** Up: rejected, or taken back: the sender and those below hold them no more. */
   | { kind: 'RETURNED'; keys: readonly number[] }
   /** Up: they wait no more: started, or somebody else has them. */

@@ -230,7 +230,7 @@ export class Root extends Scheduler {
       isKnown &&= this.preferences.has(key);
       this.count(key, 1);
     }
-    if (isKnown) this.hold(entry, false);
+    if (isKnown) this.hold(entry, null);
     else {
       this.raw.set(entry.id, entry);
       this.rawSince = Math.min(this.rawSince, this.now);
@@ -260,7 +260,7 @@ export class Root extends Scheduler {
     for (const key of this.requirements.keys()) requirements.delete(key);
     for (const key of this.preferences.keys()) preferences.delete(key);
     this.discover([...requirements.values()], [...preferences.values()], []);
-    for (const entry of this.raw.values()) this.hold(entry, false);
+    for (const entry of this.raw.values()) this.hold(entry, null);
     this.raw.clear();
     this.rawSince = Infinity;
     this.matchingWanted = false;

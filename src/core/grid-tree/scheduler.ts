@@ -19,8 +19,11 @@ import {
 } from './messages.js';
 import { collect, Place, powerOf, type Rounding, shareOf } from './selection.js';
 
-/** What becomes of a request that is being taken back: a branch gets it, the parent, or it is given out here. */
-type Destination = { branch: Branch; why: MoveReason } | 'PARENT' | 'HERE' | 'AHEAD';
+/** What becomes of a request that is being taken back, and why: a branch gets it, the parent, or it is given out here. */
+interface Destination {
+  to: Branch | 'PARENT' | 'HERE' | 'AHEAD';
+  why: MoveReason;
+}
 
 interface Held {
   entry: Entry;
@@ -82,7 +85,7 @@ export class Scheduler {
     known.draining = true;
     for (const branch of this.channels.of(child)) this.drop(branch, known);
     const held = [...known.limbo.entries()].map(({ key }) => this.held.get(key) as Held);
-    for (const one of held) this.expect(one, 'AHEAD');
+    for (const one of held) this.expect(one, { to: 'AHEAD', why: 'REMOVED' });
     this.takeBack(child, held);
   }
 
@@ -98,7 +101,7 @@ export class Scheduler {
     const known = this.childNamed(child);
     for (const branch of this.channels.of(child)) this.drop(branch, known);
     const held = [...this.held.values()].filter((one) => one.child === child);
-    this.comeBack(held);
+    this.comeBack(held, 'REMOVED');
     this.children.delete(child);
   }
 
@@ -200,7 +203,7 @@ export class Scheduler {
         return true;
       }
       case 'TAKE_BACK':
-        this.giveBack(message.keys);
+        this.giveBack(message.wanted);
         return true;
       case 'WITHDRAW':
         this.withdraw(message.keys);
@@ -306,7 +309,7 @@ export class Scheduler {
     this.lessRuns = true;
     this.channels.delete(branch);
     if (branch.asked) this.asking = this.asking.filter((one) => one !== branch);
-    for (const key of branch.expected) (this.held.get(key) as Held).destination = 'HERE';
+    for (const key of branch.expected) ((this.held.get(key) as Held).destination as Destination).to = 'HERE';
     const left = [...branch.place.entries()];
     branch.place.clear();
     for (const entry of left) this.put(this.held.get(entry.key) as Held, child.limbo);
@@ -388,7 +391,7 @@ export class Scheduler {
     }
     for (const [branch, held] of given) {
       const block = [...held].sort((a, b) => inOrder(a.entry, b.entry));
-      this.push(branch, block, 'UNASSIGNED', false);
+      this.push(branch, block, 'UNASSIGNED', null);
     }
   }
 
@@ -415,7 +418,7 @@ export class Scheduler {
         mine.add(one);
       } else {
         one.entry = { ...entry, moves: entry.moves + 1 };
-        this.expect(one, { branch, why: how });
+        this.expect(one, { to: branch, why: how });
         group(back, (from as Branch).child, one);
       }
     }
@@ -424,7 +427,7 @@ export class Scheduler {
   }
 
   /** Gives requests that this scheduler holds to a branch. */
-  private push(branch: Branch, held: readonly Held[], why: MoveReason, ahead: boolean): void {
+  private push(branch: Branch, held: readonly Held[], why: MoveReason, ahead: MoveReason | null): void {
     if (held.length === 0) return;
     const entries: Entry[] = [];
     for (const one of held) {
@@ -434,9 +437,9 @@ export class Scheduler {
         this.put(one, branch.place);
       }
       entries.push(one.entry);
-      this.effects.moved?.(one.entry, this.id, branch.child, why, ahead ? undefined : branch.block);
+      this.effects.moved?.(one.entry, this.id, branch.child, why, ahead === null ? branch.block : undefined);
     }
-    const answer = branch.asked && !ahead;
+    const answer = branch.asked && ahead === null;
     if (answer) {
       branch.asked = false;
       this.asking = this.asking.filter((one) => one !== branch);
@@ -444,10 +447,11 @@ export class Scheduler {
     this.send(branch.child, { kind: 'BLOCK', port: branch.port, entries, answer, ahead });
   }
 
-  protected hold(entry: Entry, ahead: boolean): void {
+  /** `ahead`: why it takes the place of a later one, if there is one; null: it does not. */
+  protected hold(entry: Entry, ahead: MoveReason | null): void {
     const one: Held = { entry, place: null, child: null, destination: null };
     this.held.set(entry.key, one);
-    if (ahead && this.rules.fallback) this.placeAhead(one);
+    if (ahead !== null && this.rules.fallback) this.placeAhead(one, ahead);
     else this.put(one, this.unassigned);
   }
 
@@ -459,13 +463,13 @@ export class Scheduler {
     for (const group of groups) {
       for (let left = group.length; left > 0; left--) {
         // The others of its class are later still.
-        if (!this.placeAhead(this.held.get((group[0] as Entry).key) as Held)) break;
+        if (!this.placeAhead(this.held.get((group[0] as Entry).key) as Held, 'AHEAD')) break;
       }
     }
   }
 
   /** It came back, or nobody below has it. Swaps places with the last of the later requests that were given out, if there is one. */
-  private placeAhead(one: Held): boolean {
+  private placeAhead(one: Held, why: MoveReason): boolean {
     let found: { branch: Branch; last: Entry } | null = null;
     for (const branch of this.channels.all()) {
       if (!branch.fits(one.entry.requirement.key)) continue;
@@ -478,9 +482,9 @@ export class Scheduler {
       return false;
     }
     const later = this.held.get(found.last.key) as Held;
-    this.expect(later, 'HERE');
+    this.expect(later, { to: 'HERE', why: 'DISPLACED' });
     this.takeBack(found.branch.child, [later]);
-    this.push(found.branch, [one], 'FALLBACK', true);
+    this.push(found.branch, [one], why, why);
     return true;
   }
 
@@ -488,22 +492,26 @@ export class Scheduler {
 
   /** From now on it is on its way back from its child. */
   private expect(one: Held, destination: Destination): void {
-    if (typeof one.destination === 'object' && one.destination !== null)
-      one.destination.branch.expected.delete(one.entry.key);
+    unexpect(one);
     if (one.place !== null) this.leavePlace(one);
     one.destination = destination;
-    if (typeof destination === 'object') destination.branch.expected.add(one.entry.key);
+    if (typeof destination.to === 'object') destination.to.expected.add(one.entry.key);
     this.version++;
   }
 
   private takeBack(child: Address, held: readonly Held[]): void {
-    if (held.length > 0) this.send(child, { kind: 'TAKE_BACK', keys: held.map(({ entry }) => entry.key) });
+    if (held.length === 0) return;
+    const wanted = held.map(({ entry, destination }) => ({
+      key: entry.key,
+      why: (destination as Destination).why,
+    }));
+    this.send(child, { kind: 'TAKE_BACK', wanted });
   }
 
   /** The parent wants them. */
-  private giveBack(keys: readonly number[]): void {
+  private giveBack(wanted: readonly { key: number; why: MoveReason }[]): void {
     const below = new Map<Address, Held[]>();
-    for (const key of keys) {
+    for (const { key, why } of wanted) {
       const one = this.held.get(key);
       if (one === undefined) continue;
       if (one.child === null) {
@@ -511,41 +519,40 @@ export class Scheduler {
         this.returned.push(key);
       } else {
         if (one.place !== null) group(below, one.child, one);
-        this.expect(one, 'PARENT');
+        this.expect(one, { to: 'PARENT', why });
       }
     }
     for (const [child, held] of below) this.takeBack(child, held);
   }
 
-  /** Requests that a child had are here again. */
-  private comeBack(held: readonly Held[]): void {
+  /** Requests that a child had are here again: nobody had asked for them back, but for that reason; else for the one they were asked for. */
+  private comeBack(held: readonly Held[], unasked: MoveReason = 'FALLBACK'): void {
     const given = new Map<Branch, { why: MoveReason; held: Held[] }>();
-    const ahead: Held[] = [];
+    const ahead: { one: Held; why: MoveReason }[] = [];
     for (const one of held) {
       const { entry, destination } = one;
-      const from = one.child as Address;
-      if (typeof destination === 'object' && destination !== null) {
-        destination.branch.expected.delete(entry.key);
-        this.effects.moved?.(entry, from, this.id, destination.why);
-      } else this.effects.moved?.(entry, from, this.id, 'FALLBACK');
+      const { to, why } = destination ?? { to: 'AHEAD', why: unasked };
+      this.effects.moved?.(entry, one.child as Address, this.id, why);
       if (one.place !== null) this.leavePlace(one);
+      unexpect(one);
       one.destination = null;
       one.child = null;
-      if (destination === 'PARENT' || !(this.parent === null || this.channels.has(entry.requirement.key))) {
+      if (to === 'PARENT' || !(this.parent === null || this.channels.has(entry.requirement.key))) {
         this.held.delete(entry.key);
         this.returned.push(entry.key);
-      } else if (typeof destination === 'object' && destination?.branch.fits(entry.requirement.key)) {
-        const block = given.get(destination.branch);
-        if (block === undefined) given.set(destination.branch, { why: destination.why, held: [one] });
+      } else if (typeof to === 'object' && to.fits(entry.requirement.key)) {
+        const block = given.get(to);
+        if (block === undefined) given.set(to, { why, held: [one] });
         else block.held.push(one);
-      } else if ((destination === null || destination === 'AHEAD') && this.rules.fallback) ahead.push(one);
+      } else if (to === 'AHEAD' && this.rules.fallback) ahead.push({ one, why });
       else this.put(one, this.unassigned);
     }
     for (const [branch, { why, held }] of given) {
       held.sort((a, b) => inOrder(a.entry, b.entry));
-      this.push(branch, held, why, false);
+      this.push(branch, held, why, null);
     }
-    for (const one of ahead.sort((a, b) => inOrder(a.entry, b.entry))) this.placeAhead(one);
+    ahead.sort((a, b) => inOrder(a.one.entry, b.one.entry));
+    for (const { one, why } of ahead) this.placeAhead(one, why);
     this.version++;
   }
 
@@ -574,7 +581,7 @@ export class Scheduler {
 
   private forgetOne(one: Held): void {
     if (one.place !== null) this.leavePlace(one);
-    if (typeof one.destination === 'object') one.destination?.branch.expected.delete(one.entry.key);
+    unexpect(one);
     this.held.delete(one.entry.key);
     this.version++;
   }
@@ -626,6 +633,11 @@ export class Scheduler {
   protected send(to: Address, message: Message): void {
     this.effects.send(to, message);
   }
+}
+
+/** No branch waits for it any more. */
+function unexpect({ entry, destination }: Held): void {
+  if (destination !== null && typeof destination.to === 'object') destination.to.expected.delete(entry.key);
 }
 
 function group<K, V>(groups: Map<K, V[]>, key: K, value: V): void {

@@ -18,6 +18,7 @@ import {
   Owner,
   type Packet,
   type Position,
+  type Requirement,
   Root,
   type RootRules,
   Scheduler,
@@ -64,6 +65,8 @@ export class TreeWorld {
   readonly schedulers = new Map<Address, Scheduler>();
   readonly sites = new Map<Address, Site>();
   readonly parents = new Map<Address, Address>();
+  /** When somebody got another parent, who does not know yet what it can run. */
+  readonly adoptedAt = new Set<number>();
   /** Runs by job of an owner: how often it started, where, and whether it has ended. */
   readonly runs = new Map<string, { starts: number; leaf: Address; startedAt: number; ended: boolean }>();
   readonly moves: {
@@ -73,6 +76,10 @@ export class TreeWorld {
     reason: MoveReason;
     at: number;
     times: number;
+    /** From a child; otherwise to one. */
+    up: boolean;
+    /** Some site at or below `from` has machines for it. */
+    runsThere: boolean;
   }[] = [];
   /** Whether each request must be held exactly once: not while what was cut off still thinks it holds some. */
   checksHolders = true;
@@ -170,6 +177,7 @@ export class TreeWorld {
 
   private adopt(child: Address, parent: Address): void {
     this.parents.set(child, parent);
+    this.adoptedAt.add(this.now);
     this.connections.delete(pair(parent, child));
     (this.sites.get(child)?.leaf ?? (this.schedulers.get(child) as Scheduler)).setParent(parent);
     (this.schedulers.get(parent) as Scheduler).attach(child);
@@ -245,8 +253,11 @@ export class TreeWorld {
   private effects(id: Address): Effects {
     return {
       send: (to, message) => this.send(id, to, message),
-      moved: (entry, from, to, reason) =>
-        this.moves.push({ job: jobOf(entry.id), from, to, reason, at: this.now, times: entry.moves }),
+      moved: (entry, from, to, reason) => {
+        const move = { job: jobOf(entry.id), from, to, reason, at: this.now, times: entry.moves };
+        const up = to === id;
+        this.moves.push({ ...move, up, runsThere: this.runsBelow(from, entry.requirement) });
+      },
       started: (request, leaf) => {
         const job = jobOf(request.id);
         const known = this.runs.get(job);
@@ -261,6 +272,15 @@ export class TreeWorld {
       },
       refused: (request, leaf) => this.free(leaf, request.id),
     };
+  }
+
+  private runsBelow(id: Address, asked: Requirement): boolean {
+    const site = this.sites.get(id);
+    if (site === undefined)
+      return [...this.parents].some(([child, parent]) => parent === id && this.runsBelow(child, asked));
+    let tasks = 0;
+    for (const { kind, count } of site.machines.values()) tasks += tasksOn(asked, kind) * count;
+    return tasks >= asked.tasks;
   }
 
   private free(leaf: Address, id: string): void {

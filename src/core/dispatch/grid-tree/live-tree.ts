@@ -64,6 +64,9 @@ const REASONS: Record<MoveReason, ReasonCode> = {
   BUTTERFLY: ReasonCode.BUTTERFLY,
   LOAD_BALANCE: ReasonCode.LOAD_BALANCE,
   FALLBACK: ReasonCode.FALLBACK,
+  DISPLACED: ReasonCode.DISPLACED,
+  AHEAD: ReasonCode.AHEAD,
+  REMOVED: ReasonCode.SCHEDULER_REMOVED,
 };
 
 /** Who has a job: a site, a scheduler, or the root. */
