@@ -124,9 +124,12 @@ export function serviceParts(
         reach: lifeline,
       })
     : null;
+  const files = openFiles(database);
+  const blobs = openBlobs(config);
   const federation = engine
     ? new Federation({
         copies: stores.copies,
+        ...{ files, blobs },
         share: { jobs: config.limits.userJobs, bytes: config.limits.userJobBytes },
         wake: (touched) => void engine.wake(touched.map(schedulerOf)),
         log,
@@ -175,8 +178,6 @@ export function serviceParts(
 
   const onError = (error: unknown): void => log.warn({ err: error }, 'reading events failed; trying again');
   const feed = new EventFeed(queries, { url, onError });
-  const files = openFiles(database);
-  const blobs = openBlobs(config);
   const sweep = new FileSweep({
     ...{ files, blobs, retentionDays: config.fileRetentionDays, now: clock.now },
     onError: (error) => log.warn({ err: error }, 'files that are gone could not be removed; trying again'),

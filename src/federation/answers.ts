@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { ServiceError } from '../client/index.js';
+import { filePathFault } from '../platform/file-paths.js';
 import { MAX } from '../platform/limits.js';
 import {
   charsOfInputs,
@@ -69,6 +70,13 @@ const request = z.object({
   simulatedIoS: amount.nullable(),
   launch: z.enum(['EVERY_TASK', 'ONCE']),
   onTaskFailure: z.enum(['END_ALL', 'CONTINUE']),
+  // None of version 1.
+  outputs: z
+    .array(
+      z.string().refine((path) => !path.includes('\0') && filePathFault(path, MAX.outputPathChars) === null),
+    )
+    .max(MAX.jobOutputs)
+    .default([]),
 }) satisfies z.ZodType<OfferedJob>;
 
 /** Without what it leaves open. */
@@ -224,5 +232,5 @@ function read<T>(field: string, schema: z.ZodType<T>, answer: unknown): T {
   throw badAnswer(path.join('.'), message);
 }
 
-const badAnswer = (where: string, why: string): ServiceError =>
+export const badAnswer = (where: string, why: string): ServiceError =>
   new ServiceError(`the peer's answer is not as the protocol says: ${where}: ${why}`, 'BAD_ANSWER');

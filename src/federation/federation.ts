@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { pauseMs, ServiceError, sleep } from '../client/index.js';
 import type { Lender } from '../store/federation.js';
-import { type GuestParts, visit } from './guest.js';
+import { type GuestParts, type KnownPeer, visit } from './guest.js';
 
 export interface FederationLog {
   info(details: object, message: string): void;
@@ -82,10 +82,12 @@ export class Federation {
     const { log, copies, idleMs = IDLE_MS } = this.options;
     const { signal } = loop.stop;
     let heardAt = performance.now();
+    const known: KnownPeer = { protocol: null, load: null };
     for (let failures = 0; !signal.aborted; ) {
       const { siteId, name } = loop.peer;
       try {
-        const busy = await visit(this.options, loop.peer, (performance.now() - heardAt) / 1000, signal);
+        const silentS = (performance.now() - heardAt) / 1000;
+        const busy = await visit(this.options, loop.peer, silentS, known, signal);
         heardAt = performance.now();
         if (failures > 0) log.info({ peer: name }, 'the peer answers again');
         failures = 0;
@@ -93,6 +95,8 @@ export class Federation {
       } catch (error) {
         if (signal.aborted) return;
         failures++;
+        // It may be of another release when it answers again.
+        known.protocol = null;
         const why = error instanceof Error ? error.message : String(error);
         if (failures === 1) log.warn({ peer: name, why }, 'a round with the peer failed; trying again');
         if (error instanceof ServiceError) await copies.reached(siteId, why).catch(() => {});

@@ -3,14 +3,20 @@
  * them. Each step may be done twice, cut off anywhere or done by two processes at once: what is known is in the two databases, and each
  * message says all that its receiver needs.
  */
-import { Client } from '../client/index.js';
+import { Client, ServiceError } from '../client/index.js';
+import type { QueueLoad } from '../core/grid-tree/index.js';
+import { MAX } from '../platform/limits.js';
+import type { Blobs } from '../store/blobs.js';
 import type { Copies, Lender, NewCopy, Told } from '../store/federation.js';
+import type { Files } from '../store/files.js';
 import type { Share } from '../store/store.js';
 import { checkResults, newsOf, outcomesOf } from './answers.js';
-import { CLAIM, EXCHANGE, REPORT, RETURN } from './documents.js';
+import { CLAIM, EXCHANGE, EXCHANGE_BEFORE, REPORT, RETURN } from './documents.js';
+import { RunOutputs } from './outputs.js';
 
-/** The protocol's version that we speak (PROTOCOL.md). */
-export const PROTOCOL = 1;
+/** The protocol's version that we speak, and that of the release before (PROTOCOL.md). */
+export const PROTOCOL = 2;
+const PROTOCOL_BEFORE = 1;
 const REQUEST_TIMEOUT_MS = 20_000;
 /** Of an answer; a whole page of offers has far fewer. */
 const ANSWER_BYTES = 64 * 1024 * 1024;
@@ -20,9 +26,16 @@ const REPORT_BYTES = 4 * 1024 * 1024;
 const EXCHANGES_MAX = 20;
 /** After so long without a grant machines are taken away from a copy, and without any answer all that waits is given up. */
 const PATIENCE_S = 60;
+/** What an owner has not taken of a run's files so long after its end, it is not handed. */
+const FILES_WITHIN_S = 6 * 3600;
+/** Our queue is looked at so often, to tell of it. */
+const LOAD_EVERY_S = 5;
 
 export interface GuestParts {
   copies: Copies;
+  /** What is kept of runs. */
+  files: Pick<Files, 'ofRun'>;
+  blobs: Pick<Blobs, 'read'>;
   /** What one user may have here: peers' jobs are within it. */
   share: Share;
   /** Tells our schedulers that there is something to do; null is the root. */
@@ -36,25 +49,38 @@ export interface GuestParts {
  * One round with a peer, which moves its cursor on. Answers whether anything was done: then there may be more at once.
  *
  * @param silentS how long it has not answered
+ * @param known what is kept from round to round
  * @throws ServiceError when it does not answer, or not as it should
  */
 export async function visit(
   parts: GuestParts,
   peer: Lender,
   silentS: number,
+  known: KnownPeer,
   signal: AbortSignal,
 ): Promise<boolean> {
   const { siteId, url, secret } = peer;
   const client = new Client({
     ...{ url, key: secret, requestTimeoutMs: REQUEST_TIMEOUT_MS, answerBytesMax: ANSWER_BYTES },
   });
-  const guest = new Guest(parts, siteId, (document, variables) =>
-    client.request(document, variables, signal),
-  );
-  return guest.round(peer, silentS);
+  const ask: Ask = (document, variables) => client.request(document, variables, signal);
+  const put: Put = (path, body, headers) => client.put(path, body, headers, signal);
+  return new Guest(parts, siteId, ask, put, known).round(peer, silentS);
 }
 
+/** What a service answers that does not know the version. */
+const UNKNOWN: ReadonlySet<string> = new Set(['BAD_USER_INPUT', 'GRAPHQL_VALIDATION_FAILED']);
+
 type Ask = (document: string, variables: object) => Promise<unknown>;
+type Put = (path: string, body: Buffer, headers: Record<string, string>) => Promise<unknown>;
+
+/** What a process knows of a peer. */
+export interface KnownPeer {
+  /** The version that it speaks; null: not known yet. */
+  protocol: number | null;
+  /** What it was told of our queue last, and when that was so, epoch seconds. */
+  load: { of: QueueLoad; at: number } | null;
+}
 
 class Guest {
   private busy = false;
@@ -65,6 +91,8 @@ class Guest {
     private readonly parts: GuestParts,
     private readonly siteId: number,
     private readonly ask: Ask,
+    private readonly put: Put,
+    private readonly known: KnownPeer,
   ) {}
 
   async round(peer: Lender, silentS: number): Promise<boolean> {
@@ -86,9 +114,8 @@ class Guest {
     for (let i = 0; i < EXCHANGES_MAX; i++) {
       const places = await copies.places(this.siteId);
       const ourselves = await copies.ourselves(this.siteId);
-      const input = { protocol: PROTOCOL, after: String(peer.cursor), ...ourselves };
       const told = places.map(({ offer, path }) => ({ offer: String(offer), path }));
-      const answer = await this.ask(EXCHANGE, { input: { ...input, places: told } });
+      const answer = await this.tell({ after: String(peer.cursor), ...ourselves, places: told });
       const { site, cursor, more, over, open, bad } = newsOf(answer, peer.cursor);
       this.site = site;
       if (places.length > 0) await copies.placed(this.siteId, places);
@@ -103,6 +130,33 @@ class Guest {
       }
       if (!more) return;
     }
+  }
+
+  /** In our version; in the one before, with a peer that knows no other. */
+  private async tell(input: object): Promise<unknown> {
+    const { known } = this;
+    if (known.protocol !== PROTOCOL_BEFORE) {
+      try {
+        const load = await this.load();
+        const answer = await this.ask(EXCHANGE, { input: { ...input, protocol: PROTOCOL, load } });
+        known.protocol = PROTOCOL;
+        return answer;
+      } catch (error) {
+        if (known.protocol !== null || !(error instanceof ServiceError) || !UNKNOWN.has(error.code))
+          throw error;
+      }
+    }
+    const answer = await this.ask(EXCHANGE_BEFORE, { input: { ...input, protocol: PROTOCOL_BEFORE } });
+    known.protocol = PROTOCOL_BEFORE;
+    return answer;
+  }
+
+  private async load(): Promise<QueueLoad & { ageS: number }> {
+    const { copies, now } = this.parts;
+    const { known } = this;
+    if (known.load === null || now() - known.load.at >= LOAD_EVERY_S)
+      known.load = { of: await copies.load(this.siteId), at: now() };
+    return { ...known.load.of, ageS: Math.max(0, now() - known.load.at) };
   }
 
   private async takeIn(open: readonly NewCopy[]): Promise<void> {
@@ -131,13 +185,36 @@ class Guest {
     const { copies } = this.parts;
     const due = await copies.toReport(this.siteId, REPORT_BYTES);
     if (due.length === 0) return;
-    const reports = due.flatMap(reportsOf);
+    const outputs = new RunOutputs({ blobs: this.parts.blobs, ask: this.ask, put: this.put });
+    const ready: Told[] = [];
+    for (const one of due) ready.push(await this.withFiles(one, outputs));
+    const reports = ready.flatMap(reportsOf);
+    if (reports.length === 0) return;
     checkResults(await this.ask(REPORT, { site: this.site, reports }), reports.length);
     // What is the owner's no more it has told us, or will; of what has ended there is no more to tell.
-    const known = (level: 1 | 2) =>
-      due.filter(({ over }) => over === (level === 2)).map(({ offer }) => offer);
-    for (const level of [1, 2] as const) await copies.told(this.siteId, known(level), level);
+    const toldOf = (level: 1 | 2) =>
+      ready.filter(({ over }) => over === (level === 2)).map(({ offer }) => offer);
+    for (const level of [1, 2] as const) await copies.told(this.siteId, toldOf(level), level);
     this.busy = true;
+  }
+
+  /** As it is to be told: what has ended is over when its owner has its files, or does not take them. */
+  private async withFiles(one: Told, outputs: RunOutputs): Promise<Told> {
+    if (one.files === null) return one;
+    const files = await this.parts.files.ofRun(one.files.jobId, one.files.epoch);
+    if (files.length === 0) return one;
+    const run = { site: this.site, job: `job_${one.jobId}`, epoch: one.epoch, files };
+    const late = this.parts.now() - one.at > FILES_WITHIN_S;
+    const outcome = late
+      ? { refused: `its owner did not take them within ${FILES_WITHIN_S} s` }
+      : await outputs.handOver(run);
+    if (outcome === 'done') return one;
+    if (outcome === 'more' || outcome === 'later') {
+      this.busy ||= outcome === 'more';
+      return { ...one, over: false };
+    }
+    const message = `outputs: ${outcome.refused}`.slice(0, MAX.reasonChars);
+    return { ...one, message, cause: one.cause === 'EXITED_ZERO' ? 'OUTPUTS_FAILED' : one.cause };
   }
 
   /** Copies that are over, and offers that we never took. */
@@ -161,7 +238,7 @@ class Guest {
 }
 
 /** Its start, unless the owner knows, and its end. */
-function reportsOf({ offer: _, jobId, epoch, told, over, startedAt, at, ...end }: Told): object[] {
+function reportsOf({ offer: _, files: __, jobId, epoch, told, over, startedAt, at, ...end }: Told): object[] {
   const of = { job: `job_${jobId}`, epoch };
   const time = (seconds: number): string => new Date(seconds * 1000).toISOString();
   return [

@@ -356,6 +356,7 @@ export const FIXED_LIMITS = {
     'Bytes of a file that an agent sends in one request; all parts but the last have as many.',
   ),
   jobFiles: fixed(1_000, 'Files that the service keeps of a run.'),
+  peerFileBytes: fixed(65_536 * MIB, 'Bytes of the files of all runs that go on at a peer.'),
   jobPreferences: fixed(16, 'Preferences of a job.', 'JobInput.preferences'),
   schedulers: fixed(1_000, 'Schedulers between the root and sites.', 'Mutation.createScheduler'),
   treeDepth: fixed(

@@ -13,8 +13,9 @@ export type {
   OfferedPreference,
   OfferNews,
   OfferState,
+  ToldLoad,
 } from './federation/offers.js';
-export { charsOfInputs, OFFERS_PAGE } from './federation/offers.js';
+export { charsOfInputs, LOAD_KEPT_S, OFFERS_PAGE } from './federation/offers.js';
 
 type Rest<F> = F extends (database: never, ...rest: infer R) => infer A ? (...rest: R) => A : never;
 

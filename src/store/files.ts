@@ -47,7 +47,8 @@ export interface FileOnItsWay {
 /** Whose run it is. */
 export interface RunOfAgent {
   siteId: number;
-  agentId: number;
+  /** null: the site stands for a peer, which has no agent here. */
+  agentId: number | null;
   jobId: number;
   epoch: number;
 }
@@ -55,6 +56,8 @@ export interface RunOfAgent {
 export interface FileBounds {
   userBytes: number;
   runBytes: number;
+  /** Of all runs that go on at a peer. */
+  peerBytes: number;
 }
 
 export type Announced =
@@ -80,10 +83,14 @@ const reading: Reading<FileRow> = {
 /** Of runs as r: it goes on, with this task on a machine of the agent. */
 export const isServed = (
   siteId: number,
-  agentId: number,
+  agentId: number | null,
   task: Sql,
 ): Sql => sql`r.ended_at IS NULL AND r.site_id = ${siteId}
-   AND EXISTS (SELECT FROM machines m WHERE m.agent_id = ${agentId}::integer AND m.id = triggers.machine_of(r.machine_ids, r.machine_tasks, ${task}))`;
+   AND ${
+     agentId === null
+       ? sql`EXISTS (SELECT FROM peers p WHERE p.site_id = r.site_id)`
+       : sql`EXISTS (SELECT FROM machines m WHERE m.agent_id = ${agentId}::integer AND m.id = triggers.machine_of(r.machine_ids, r.machine_tasks, ${task}))`
+   }`;
 
 /**
  * Files of a run that are to come. Those that are known by path, size and checksum stay as they are; what was known under the path else is
@@ -101,7 +108,8 @@ export function announce(
       tx,
       sql`
 SELECT j.user_id AS "userId" FROM runs r JOIN jobs j ON j.id = r.job_id
- WHERE r.job_id = ${jobId}::bigint AND r.epoch = ${epoch} AND ${isServed(siteId, agentId, sql`${task}::integer`)} FOR SHARE OF r`,
+ WHERE r.job_id = ${jobId}::bigint AND r.epoch = ${epoch} AND ${isServed(siteId, agentId, sql`${task}::integer`)}
+   AND (${agentId !== null} OR j.outputs IS NOT NULL AND ${task}::integer < j.tasks) FOR SHARE OF r`,
     );
     if (found === null) return { kind: 'unknown' };
     const given = table('t', files, {
@@ -122,14 +130,21 @@ INSERT INTO files (job_id, epoch, task, user_id, path, bytes, sha256, began_at)
   ON CONFLICT ON CONSTRAINT files_path DO NOTHING`,
     );
     // The trigger has taken the lock on the user's row: nobody else's files come in between.
-    const used = await value<{ files: number; runBytes: number; userBytes: number }>(
+    const used = await value<Record<'files' | keyof FileBounds, number>>(
       tx,
       sql`
 SELECT json_build_object('files', count(*), 'runBytes', coalesce(sum(bytes), 0),
-  'userBytes', (SELECT bytes FROM user_files WHERE user_id = ${found.userId})) AS v FROM files WHERE ${ofRun}`,
+  'userBytes', (SELECT bytes FROM user_files WHERE user_id = ${found.userId}),
+  'peerBytes', ${
+    agentId === null
+      ? sql`(SELECT coalesce(sum(f.bytes), 0) FROM files f JOIN runs r USING (job_id, epoch) WHERE r.site_id = ${siteId} AND r.ended_at IS NULL)`
+      : sql`0`
+  }) AS v FROM files WHERE ${ofRun}`,
     );
     const most = { ...bounds, files: MAX.jobFiles };
-    const max = (['files', 'runBytes', 'userBytes'] as const).find((name) => used[name] > most[name]);
+    const max = (['files', 'runBytes', 'userBytes', 'peerBytes'] as const).find(
+      (name) => used[name] > most[name],
+    );
     if (max !== undefined) throw new TooMuch(used[max], max);
     const all = await readRows(
       tx,
@@ -263,6 +278,7 @@ export type Files = ReturnType<typeof openFiles>;
 
 /** Each operation with the database that it is for. */
 export const openFiles = (database: Db) => ({
+  ofRun: (jobId: number, epoch: number) => filesOfRuns(database.pool, [{ jobId, epoch }]),
   announce: (agent: RunOfAgent, task: number, files: readonly NewFile[], bounds: FileBounds) =>
     announce(database, agent, task, files, bounds),
   onItsWay: (id: number, agent: Pick<RunOfAgent, 'siteId' | 'agentId'>) => onItsWay(database, id, agent),

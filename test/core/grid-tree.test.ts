@@ -244,8 +244,8 @@ describe('each way that a request takes is told with its own reason', () => {
   const quick = fc.record({
     shape: fc.oneof(shape, fc.constant(deep)),
     seed: natural,
-    network: fc.constant(AT_ONCE),
-    rules: fc.constant(DEFAULT_TREE_RULES),
+    network: fc.constant(AT_ONCE as Given['network']),
+    rules: fc.constant(DEFAULT_TREE_RULES as Given['rules']),
     events: fc.array(event, { minLength: 20, maxLength: 60 }),
   });
   const DOWN_AHEAD = ['FALLBACK', 'REMOVED', 'AHEAD'];

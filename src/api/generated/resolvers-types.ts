@@ -1696,6 +1696,11 @@ export type Forwarding =
   | 'ALWAYS'
   /** When no site here could ever run the job, or its predicted wait exceeds `neededAfterS`. */
   | 'WHEN_NEEDED'
+  /**
+   * When no site here could ever run the job, or fewer jobs are ahead of it at the peer, and it costs less there: its wait for the work ahead, and
+   * its run. That is DIANA's comparison, by what the peer has told of its queue less than a minute ago.
+   */
+  | 'WHEN_CHEAPER'
   /** Never. */
   | 'NEVER';
 
@@ -1736,12 +1741,43 @@ export type FederationPeer = {
   failure?: Maybe<Scalars['String']['output']>;
   /** What it offers: its machines, by kind. */
   kinds: Array<MachineKind>;
+  /** What it has told of its queue; null: nothing. */
+  load?: Maybe<PeerLoad>;
   /** Its jobs here that have not ended. */
   foreignJobs: Scalars['Int']['output'];
   /** Jobs of ours that it may claim. */
   offeredJobs: Scalars['Int']['output'];
   /** Jobs of ours that it runs. */
   claimedJobs: Scalars['Int']['output'];
+};
+
+/** What a job of ours would find at a peer, as the peer has told. */
+export type PeerLoad = {
+  __typename?: 'PeerLoad';
+  /** Jobs that wait there ahead of it. */
+  ahead: Scalars['Int']['output'];
+  /** What these are estimated to take: CPU-seconds times benchmark. */
+  work: Scalars['Float']['output'];
+  /** CPUs of its machines that are up, times their benchmark. */
+  power: Scalars['Float']['output'];
+  /** Mean benchmark of these CPUs. */
+  benchmark: Scalars['Float']['output'];
+  /** When this was so. */
+  at: Scalars['DateTime']['output'];
+};
+
+/** What a job of the other service would find at this one, when it asks. */
+export type PeerLoadInput = {
+  /** Jobs that wait ahead of it, from 0 to 10^9. */
+  ahead: Scalars['Int']['input'];
+  /** What these are estimated to take: CPU-seconds times benchmark, from 0 to 10^30. */
+  work: Scalars['Float']['input'];
+  /** CPUs of its machines that are up, times their benchmark, from 0 to 10^30. */
+  power: Scalars['Float']['input'];
+  /** Mean benchmark of these CPUs, from 0 to 10^9. */
+  benchmark: Scalars['Float']['input'];
+  /** How long ago this was so, seconds, from 0 to 10^9. */
+  ageS: Scalars['Float']['input'];
 };
 
 /** A user of a peer, and whose jobs the user's jobs are here. */
@@ -1869,7 +1905,7 @@ export type FederatePayload = {
 
 /** What a service that asks for jobs says of itself. */
 export type ExchangeInput = {
-  /** Version of the protocol: 1. */
+  /** Version of the protocol: 1 or 2. */
   protocol: Scalars['Int']['input'];
   /** Its id: the same for ever. */
   service: Scalars['String']['input'];
@@ -1881,6 +1917,8 @@ export type ExchangeInput = {
   kinds: Array<MachineKindInput>;
   /** Where it has jobs that it was offered, at most 500; others are where they were. */
   places: Array<PlaceInput>;
+  /** What a job of this service would find there; from version 2 on. */
+  load?: InputMaybe<PeerLoadInput>;
 };
 
 /** Where a peer has a job that it was offered. */
@@ -1987,6 +2025,8 @@ export type OfferedJob = {
   launch: TaskLaunch;
   /** What becomes of its other tasks when one has failed. */
   onTaskFailure: TaskFailure;
+  /** Paths of the files that are handed over (`keepFiles`) before its end is reported, as of the outputs of jobs. */
+  outputs: Array<Scalars['String']['output']>;
 };
 
 /** A preference that travels: fields as of `JobPreference`. */
@@ -3668,8 +3708,8 @@ export type Mutation = {
   /** Report that runs started or ended (AGENT, PEER). */
   reportRuns: ReportRunsPayload;
   /**
-   * Announce files of a run of the agent that the service is to keep, and learn how much of each it has: what is missing follows by
-   * `PUT /files/ID`. Doing so again does no harm (AGENT).
+   * Announce files of a run of the agent, or the peer, that the service is to keep, and learn how much of each it has: what is missing follows
+   * by `PUT /files/ID`. Doing so again does no harm (AGENT, PEER).
    */
   keepFiles: Array<RunFile>;
   /** Make an output of a run of the agent, which lies at the site now, the dataset that its job names. Doing so again does no harm (AGENT). */
@@ -4009,7 +4049,7 @@ export type MutationReportRunsArgs = {
 /** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationKeepFilesArgs = {
   site: Scalars['ID']['input'];
-  agent: Scalars['ID']['input'];
+  agent?: InputMaybe<Scalars['ID']['input']>;
   job: Scalars['ID']['input'];
   epoch: Scalars['Int']['input'];
   task: Scalars['Int']['input'];
@@ -4475,6 +4515,8 @@ export type ResolversTypes = {
   AuditEntry: ResolverTypeWrapper<AuditEntryModel>;
   Forwarding: Forwarding;
   FederationPeer: ResolverTypeWrapper<FederationPeerModel>;
+  PeerLoad: ResolverTypeWrapper<PeerLoad>;
+  PeerLoadInput: PeerLoadInput;
   ForeignUser: ResolverTypeWrapper<ForeignUserModel>;
   JobAtPeer: ResolverTypeWrapper<JobAtPeerModel>;
   MachineKind: ResolverTypeWrapper<MachineKind>;
@@ -4670,6 +4712,8 @@ export type ResolversParentTypes = {
   SimulationFigures: SimulationFigures;
   AuditEntry: AuditEntryModel;
   FederationPeer: FederationPeerModel;
+  PeerLoad: PeerLoad;
+  PeerLoadInput: PeerLoadInput;
   ForeignUser: ForeignUserModel;
   JobAtPeer: JobAtPeerModel;
   MachineKind: MachineKind;
@@ -5478,9 +5522,18 @@ export type FederationPeerResolvers<ContextType = Context, ParentType extends Re
   reachedAt?: Resolver<Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   failure?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   kinds?: Resolver<Array<ResolversTypes['MachineKind']>, ParentType, ContextType>;
+  load?: Resolver<Maybe<ResolversTypes['PeerLoad']>, ParentType, ContextType>;
   foreignJobs?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   offeredJobs?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   claimedJobs?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+};
+
+export type PeerLoadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['PeerLoad'] = ResolversParentTypes['PeerLoad']> = {
+  ahead?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  work?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  power?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  benchmark?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  at?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
 };
 
 export type ForeignUserResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ForeignUser'] = ResolversParentTypes['ForeignUser']> = {
@@ -5563,6 +5616,7 @@ export type OfferedJobResolvers<ContextType = Context, ParentType extends Resolv
   simulatedIoS?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
   launch?: Resolver<ResolversTypes['TaskLaunch'], ParentType, ContextType>;
   onTaskFailure?: Resolver<ResolversTypes['TaskFailure'], ParentType, ContextType>;
+  outputs?: Resolver<Array<ResolversTypes['String']>, ParentType, ContextType>;
 };
 
 export type OfferedPreferenceResolvers<ContextType = Context, ParentType extends ResolversParentTypes['OfferedPreference'] = ResolversParentTypes['OfferedPreference']> = {
@@ -5962,7 +6016,7 @@ export type MutationResolvers<ContextType = Context, ParentType extends Resolver
   returnJobs?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType, RequireFields<MutationReturnJobsArgs, 'offers'>>;
   reportLinks?: Resolver<Array<Maybe<ResolversTypes['LinkMeasurement']>>, ParentType, ContextType, RequireFields<MutationReportLinksArgs, 'site' | 'measurements'>>;
   reportRuns?: Resolver<ResolversTypes['ReportRunsPayload'], ParentType, ContextType, RequireFields<MutationReportRunsArgs, 'site' | 'reports'>>;
-  keepFiles?: Resolver<Array<ResolversTypes['RunFile']>, ParentType, ContextType, RequireFields<MutationKeepFilesArgs, 'site' | 'agent' | 'job' | 'epoch' | 'task' | 'files'>>;
+  keepFiles?: Resolver<Array<ResolversTypes['RunFile']>, ParentType, ContextType, RequireFields<MutationKeepFilesArgs, 'site' | 'job' | 'epoch' | 'task' | 'files'>>;
   keepDataset?: Resolver<ResolversTypes['Dataset'], ParentType, ContextType, RequireFields<MutationKeepDatasetArgs, 'site' | 'agent' | 'job' | 'epoch' | 'dataset' | 'sizeMb' | 'location'>>;
   reportOutput?: Resolver<ResolversTypes['ReportOutputPayload'], ParentType, ContextType, RequireFields<MutationReportOutputArgs, 'site' | 'outputs'>>;
 };
@@ -6129,6 +6183,7 @@ export type Resolvers<ContextType = Context> = {
   SimulationFigures?: SimulationFiguresResolvers<ContextType>;
   AuditEntry?: AuditEntryResolvers<ContextType>;
   FederationPeer?: FederationPeerResolvers<ContextType>;
+  PeerLoad?: PeerLoadResolvers<ContextType>;
   ForeignUser?: ForeignUserResolvers<ContextType>;
   JobAtPeer?: JobAtPeerResolvers<ContextType>;
   MachineKind?: MachineKindResolvers<ContextType>;

@@ -101,7 +101,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   reportLinks: agents,
   reportStaging: agents,
   reportOutput: agents,
-  keepFiles: agents,
+  keepFiles: ['AGENT', 'PEER'],
   keepDataset: agents,
   reportRuns: ['AGENT', 'PEER'],
   federate: admins,

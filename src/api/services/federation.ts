@@ -2,7 +2,14 @@
 import { schedulerOf } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
 import type { ForeignJobRow, OfferRow, PeerRow, PeerSettings } from '../../store/directory/peers.js';
-import { type ClaimResult, type MachineKind, OFFERS_PAGE, type OfferNews } from '../../store/federation.js';
+import {
+  type ClaimResult,
+  LOAD_KEPT_S,
+  type MachineKind,
+  OFFERS_PAGE,
+  type OfferNews,
+  type ToldLoad,
+} from '../../store/federation.js';
 import type { JobRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
 import { atMost, notNull, plainName, text, within } from '../check.js';
@@ -12,6 +19,7 @@ import type {
   FederationPeerInput,
   ForeignUserInput,
   MachineKindInput,
+  PeerLoadInput,
 } from '../generated/resolvers-types.js';
 import { globalId, localId } from '../ids.js';
 import type { JobAtPeerModel } from '../models.js';
@@ -20,8 +28,8 @@ import { maxAttemptsOf } from './agents.js';
 import { fitsPeer } from './fit.js';
 import { actor, done, type ServiceParts } from './parts.js';
 
-/** Of what peers and we say to each other (src/federation/PROTOCOL.md). */
-const PROTOCOL = 1;
+/** Of what peers and we say to each other (src/federation/PROTOCOL.md): this one, and that of the release before. */
+const PROTOCOLS = [1, 2];
 const NUMBER = /^\d{1,16}$/;
 
 export function createFederationService(parts: ServiceParts) {
@@ -76,7 +84,8 @@ export function createFederationService(parts: ServiceParts) {
       },
 
       async exchangeJobs(viewer: Viewer, input: ExchangeInput) {
-        if (input.protocol !== PROTOCOL) throw badInput('protocol', input.protocol, String(PROTOCOL));
+        if (!PROTOCOLS.includes(input.protocol))
+          throw badInput('protocol', input.protocol, PROTOCOLS.join(' or '));
         const after = numberOf('after', input.after);
         const service = await directory.serviceId();
         if (input.service === service)
@@ -87,6 +96,8 @@ export function createFederationService(parts: ServiceParts) {
           );
         const siteId = siteOf(viewer);
         const asked = {
+          protocol: input.protocol,
+          load: input.load ? loadOf(input.load) : null,
           service: text('service', input.service, MAX.nameChars, 1),
           after,
           room: within('room', input.room, 0, MAX.foreignJobs),
@@ -156,8 +167,8 @@ function whyNotOffered(
   if (isolated) return 'The peer is isolated.';
   if (forward === 'NEVER') return 'It is offered no jobs (NEVER).';
   if (local !== null) return local;
-  if (job.outputs.length > 0)
-    return 'The job has outputs to be kept: such jobs stay with the sites of this service, which bring them here.';
+  if (job.outputs.some(({ dataset }) => dataset !== undefined))
+    return 'The job has outputs that become datasets at a site: such jobs stay with the sites of this service.';
   if (job.state === 'HELD') return 'The job is held.';
   if (foreign?.epoch != null) return 'The job has been granted to this service.';
   if (seenAt === null) return 'It has not asked for jobs yet.';
@@ -168,7 +179,30 @@ function whyNotOffered(
     return `It gave the job back, and is not offered it again before ${new Date(offer.againAt * 1000).toISOString()}.`;
   if (forward === 'WHEN_NEEDED')
     return `It is offered the job when no site here could ever run it, or its predicted wait exceeds ${neededAfterS} s (WHEN_NEEDED).`;
+  if (forward === 'WHEN_CHEAPER') return whyNotCheaper(peer, now);
   return 'It takes no more jobs now, or has not asked since.';
+}
+
+/** With what DIANA's comparison has of the peer. */
+function whyNotCheaper({ load, loadAt }: PeerRow, now: number): string {
+  const rule =
+    'It is offered the job when no site here could ever run it, or fewer jobs are ahead of it there and its cost is lower there (WHEN_CHEAPER)';
+  if (load === null || loadAt === null) return `${rule}; it has not told of its queue.`;
+  const ageS = Math.max(0, Math.round(now - loadAt));
+  const waitS = load.power > 0 ? `${Math.round(load.work / load.power)} s` : 'no machines';
+  const old = ageS > LOAD_KEPT_S ? ', which is too long ago' : '';
+  return `${rule}; ${ageS} s ago${old} it had ${load.ahead} jobs ahead, ${waitS} of work.`;
+}
+
+function loadOf(load: PeerLoadInput): ToldLoad {
+  const { ahead, work, power, benchmark, ageS } = load;
+  return {
+    ahead: within('load.ahead', ahead, 0, 1e9),
+    work: within('load.work', work, 0, 1e30),
+    power: within('load.power', power, 0, 1e30),
+    benchmark: within('load.benchmark', benchmark, 0, 1e9),
+    ageS: within('load.ageS', ageS, 0, MAX.seconds),
+  };
 }
 
 function numberOf(field: string, value: string): number {

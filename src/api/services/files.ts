@@ -43,12 +43,18 @@ export function createFilesService(parts: ServiceParts) {
   const { directory, queries, limits } = parts;
   const { files, blobs, retentionDays } = parts.fileStore;
 
-  const runOf = (viewer: Viewer, args: { site: string; agent: string; job: string; epoch: number }) => {
+  /** Peers have none; who else leaves it out is told so. */
+  const agentOf = (viewer: Viewer, agent: string | null | undefined): number | null =>
+    viewer.role === 'PEER' ? null : localId('agent', agent ?? '', 'agent');
+  const runOf = (
+    viewer: Viewer,
+    args: { site: string; agent?: string | null; job: string; epoch: number },
+  ) => {
     const siteId = localId('site', args.site, 'site');
     ownSite(viewer, siteId);
     return {
       siteId,
-      agentId: localId('agent', args.agent, 'agent'),
+      agentId: agentOf(viewer, args.agent),
       jobId: localId('job', args.job, 'job'),
       epoch: within('epoch', args.epoch, 1, 2 ** 31 - 1),
     };
@@ -64,7 +70,11 @@ export function createFilesService(parts: ServiceParts) {
         args.files.forEach(checkFile);
         if (new Set(args.files.map(({ path }) => path)).size < args.files.length)
           throw badInput('files', args.files.length, 'each path once');
-        const bounds = { userBytes: limits.userFileBytes, runBytes: limits.jobFileBytes };
+        const bounds = {
+          userBytes: limits.userFileBytes,
+          runBytes: limits.jobFileBytes,
+          peerBytes: MAX.peerFileBytes,
+        };
         const announced = await files.announce(
           run,
           within('task', args.task, 0, MAX.tasks),
@@ -78,6 +88,7 @@ export function createFilesService(parts: ServiceParts) {
           files: `up to ${MAX.jobFiles} files of a run`,
           runBytes: `up to ${bounds.runBytes} bytes of a run (LIMIT_JOB_FILE_BYTES)`,
           userBytes: `up to ${bounds.userBytes} bytes of the user's runs (LIMIT_USER_FILE_BYTES)`,
+          peerBytes: `up to ${bounds.peerBytes} bytes of runs that go on at the peer`,
         };
         throw new ApiError('LIMIT_EXCEEDED', `files: ${used} in all; accepted: ${accepted[max]}`);
       },
@@ -123,7 +134,7 @@ export function createFilesService(parts: ServiceParts) {
       { agent, offset, body, digest }: ReceivedPart,
     ): Promise<FileProgress> {
       authorize(viewer, 'keepFiles');
-      const from = { siteId: viewer.siteId as number, agentId: localId('agent', agent, 'agent') };
+      const from = { siteId: viewer.siteId as number, agentId: agentOf(viewer, agent) };
       const file = /^[1-9]\d{0,14}$/.test(id) ? await files.onItsWay(Number(id), from) : null;
       if (file === null) throw notFound('file', id);
       // Otherwise it has come before, or something before it has not.

@@ -37,7 +37,7 @@ interface Settings {
   keyOut?: string;
 }
 
-const FORWARDING = ['ALWAYS', 'WHEN_NEEDED', 'NEVER'] as const;
+const FORWARDING = ['ALWAYS', 'WHEN_NEEDED', 'WHEN_CHEAPER', 'NEVER'] as const;
 
 export function addFederation(program: Command): void {
   const list = addCommand(program, 'peers', 'list or change the services that jobs are exchanged with');

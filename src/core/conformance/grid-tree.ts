@@ -1,7 +1,7 @@
 /** The rules of grid-tree.md in the form of the vectors. */
 
 import { Pump } from '../grid-tree/carriers.js';
-import { forwardTo } from '../grid-tree/forwarding.js';
+import { forwardTo } from '../grid-tree/hybrid.js';
 import { Leaf } from '../grid-tree/leaf.js';
 import { request, requirement } from '../grid-tree/machines.js';
 import {

@@ -1,5 +1,16 @@
 /** The grid tree's protocol (grid-tree.md), as its carriers use it. */
 export { Link, type Node, PACKET_MAX, type Packet, Pump } from './carriers.js';
+export {
+  costS,
+  type Forward,
+  isCheaper,
+  isForwarded,
+  isGranted,
+  isTaken,
+  mayGo,
+  type Need,
+  type QueueLoad,
+} from './hybrid.js';
 export { Leaf } from './leaf.js';
 export {
   distanceKm,

@@ -2,6 +2,7 @@
  * The owner of jobs (grid-tree.md, "Hybrid"): it submits their requests to its root and decides who runs them. However many
  * trees a request waits in and whatever becomes of messages, an attempt is granted to one leaf.
  */
+import { isGranted } from './hybrid.js';
 import { request } from './machines.js';
 import type { Address, Effects, Message, Request } from './messages.js';
 
@@ -60,7 +61,7 @@ export class Owner {
   receive(from: Address, message: Message): void {
     if (message.kind === 'CLAIM') {
       const one = this.owned.get(this.jobs.get(message.id) ?? '');
-      if (one === undefined || (one.leaf ?? from) !== from) {
+      if (one === undefined || !isGranted({ isOpen: one.leaf === null, isTheirs: one.leaf === from })) {
         this.effects.send(from, { kind: 'REFUSED', id: message.id });
         return;
       }

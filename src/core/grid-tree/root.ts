@@ -2,7 +2,7 @@
  * The root of a tree (grid-tree.md): requests come in here, classes are discovered from here, and it forwards to the roots of
  * other trees and takes requests from them.
  */
-import { forwardTo } from './forwarding.js';
+import { type Forward, forwardTo, isForwarded, isTaken, type QueueLoad } from './hybrid.js';
 import type {
   Address,
   Effects,
@@ -22,9 +22,9 @@ export interface RootRules {
   classKeptS: number;
   /**
    * When requests go on to the neighbors: ALWAYS, at once; WHEN_NEEDED, when no channel can run them, or their wait is predicted
-   * to exceed `neededAfterS`; NEVER.
+   * to exceed `neededAfterS`; NEVER. WHEN_CHEAPER takes what only services tell of their queues: here it is no channel.
    */
-  forward: 'ALWAYS' | 'WHEN_NEEDED' | 'NEVER';
+  forward: Forward;
   neededAfterS: number;
   /** So long after a discovery its answers must be there: before, nobody knows what no channel can run. */
   answerS: number;
@@ -45,8 +45,12 @@ export const DEFAULT_ROOT_RULES: RootRules = {
   foreignRank: 0,
 };
 
-/** So many requests that left tell how fast the queue moves. */
+/** So many requests that left for machines of the tree tell how fast the queue moves. */
 const ENDS_KEPT = 32;
+
+/** Roots tell one another no loads. */
+const NO_LOAD: QueueLoad = { ahead: 0, work: 0, power: 0, benchmark: 0 };
+const NOTHING_TOLD = { work: 0, here: NO_LOAD, there: null };
 
 /** How often WHEN_NEEDED looks, seconds. */
 const CHECK_S = 1;
@@ -144,8 +148,9 @@ export class Root extends Scheduler {
         break;
       case 'FORWARD': {
         const { request, origin, hops, visited } = message;
-        const room = this.foreignCount < this.rootRules.foreignMax;
-        if (this.isolated || !room || !this.neighbors.has(from)) break;
+        const { isolated } = this;
+        const room = this.neighbors.has(from) ? this.rootRules.foreignMax - this.foreignCount : 0;
+        if (!isTaken({ isolated, room, isKnown: this.known.has(request.id) })) break;
         this.enter(request, null, { from, origin, hops, visited });
         break;
       }
@@ -269,6 +274,8 @@ export class Root extends Scheduler {
 
   /** Started, or refused because somebody else has it: its copies elsewhere are of no use. */
   protected override ended(entry: Entry): void {
+    this.ends.push(this.now);
+    if (this.ends.length > ENDS_KEPT) this.ends.shift();
     this.release(this.known.get(entry.id) as Known);
   }
 
@@ -281,8 +288,6 @@ export class Root extends Scheduler {
 
   private release(one: Known): void {
     this.takeBackFrom(one);
-    this.ends.push(this.now);
-    if (this.ends.length > ENDS_KEPT) this.ends.shift();
     this.uncount(one);
   }
 
@@ -302,8 +307,7 @@ export class Root extends Scheduler {
 
   private considerForwarding(one: Known): void {
     if (this.rootRules.forward === 'ALWAYS') this.forward(one);
-    else if (this.rootRules.forward === 'WHEN_NEEDED')
-      this.checkAt = Math.min(this.checkAt, this.now + CHECK_S);
+    else if (this.rootRules.forward !== 'NEVER') this.checkAt = Math.min(this.checkAt, this.now + CHECK_S);
   }
 
   private forward(one: Known): void {
@@ -326,9 +330,10 @@ export class Root extends Scheduler {
     let ahead = 0;
     for (const one of this.known.values()) {
       const { entry, arrivedAt, forwardedTo } = one;
-      const never = answered && !this.raw.has(entry.id) && !this.channels.has(entry.requirement.key);
-      const waitS = this.now - arrivedAt + ahead * betweenS;
-      if (forwardedTo.length === 0 && (never || waitS > this.rootRules.neededAfterS)) this.forward(one);
+      const fitsHome = !answered || this.raw.has(entry.id) || this.channels.has(entry.requirement.key);
+      const need = { fitsHome, waitedS: this.now - arrivedAt, ahead, betweenS, ...NOTHING_TOLD };
+      const { forward, neededAfterS } = this.rootRules;
+      if (forwardedTo.length === 0 && isForwarded(forward, neededAfterS, need)) this.forward(one);
       ahead++;
     }
     this.checkAt = this.known.size > 0 ? this.now + CHECK_S : Infinity;

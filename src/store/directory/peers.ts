@@ -1,4 +1,5 @@
 /** Peers: other services, each with a site that stands for it, a user of the role PEER and a key for that site. */
+import type { QueueLoad } from '../../core/grid-tree/index.js';
 import { MAX } from '../../platform/limits.js';
 import type { MachineKind, OfferState } from '../federation/offers.js';
 import { withdrawAll } from '../federation/offers.js';
@@ -13,10 +14,11 @@ import { makeKey } from './keys.js';
 
 /** A peer as people see it: without its key. */
 export type PeerRow = Plain<
-  Omit<Prisma.PeerModel, 'secret' | 'cursor' | 'worker' | 'workerSeenAt' | 'kinds'>
+  Omit<Prisma.PeerModel, 'secret' | 'cursor' | 'worker' | 'workerSeenAt' | 'kinds' | 'load'>
 > & {
   name: string;
   kinds: readonly MachineKind[];
+  load: QueueLoad | null;
   users: readonly { name: string; userId: number }[];
 };
 
@@ -64,11 +66,12 @@ const shown = {
   },
 } as const;
 type Shown = Prisma.PeerGetPayload<typeof shown>;
-const peerRow = ({ site, kinds, ...peer }: Shown): PeerRow => ({
+const peerRow = ({ site, kinds, load, ...peer }: Shown): PeerRow => ({
   ...plain(peer),
   name: site.name,
-  // JSON of the database, written by this module alone.
+  // As they were checked when the peer told them.
   kinds: kinds as unknown as MachineKind[],
+  load: load as unknown as QueueLoad | null,
 });
 
 export function peerChanges(change: Changes, database: Pick<Database, 'prisma' | 'pool'>) {

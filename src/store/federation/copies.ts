@@ -3,6 +3,7 @@
  * machines as any job does; but its run is shown to no agent before its owner has granted it. It runs once at the most: whether it
  * runs again, and where, is its owner's to decide.
  */
+import { isTaken, type QueueLoad } from '../../core/grid-tree/index.js';
 import type { JobState } from '../../core/states.js';
 import { endedStates } from '../../core/states.js';
 import { MAX } from '../../platform/limits.js';
@@ -17,7 +18,7 @@ import { givenColumns } from '../postgres/submit.js';
 import { labels, sql } from '../sql.js';
 import { copy, row, rows, run, value } from '../statement.js';
 import type { GrantedInput, NewJob, RunReport, RunUsage, Share } from '../store.js';
-import type { GrantedJob, MachineKind, OfferedJob, Place } from './offers.js';
+import { type GrantedJob, type MachineKind, type OfferedJob, type Place, workOf } from './offers.js';
 
 type Db = Pick<Database, 'pool'>;
 
@@ -28,6 +29,8 @@ const REPORTS_PAGE = 500;
 const PLACES_PAGE = 500;
 /** Kinds of machines that are told to a peer. */
 const KINDS_MAX = 500;
+/** Waiting jobs that are counted when a peer is told of them. */
+const LOAD_MAX = 100_000;
 /** Machines so many services away are told of no farther: those that are gone come to an end in a circle of peers. */
 const HOPS_TOLD = 8;
 
@@ -99,6 +102,24 @@ SELECT json_build_object(
   'room', (SELECT CASE WHEN isolated THEN 0 ELSE greatest(0, foreign_max -
              (SELECT count(*) FROM foreign_jobs f WHERE f.site_id = p.site_id AND f.told < 2)) END FROM peers p WHERE site_id = ${siteId}),
   'kinds', (SELECT coalesce(json_agg(kind), '[]') FROM kind)) AS v`,
+  );
+}
+
+/** What a job of the peer would find here: what waits with no less boost than it would have, and the machines that are up. */
+export function load(database: Db, siteId: number): Promise<QueueLoad> {
+  return value(
+    database.pool,
+    sql`
+WITH ahead AS (
+  SELECT count(*) AS jobs, sum(work) AS work FROM (
+    SELECT ${workOf('j')} AS work FROM jobs j
+     WHERE ended_at IS NULL AND state IN ('QUEUED', 'DISPATCHED') AND boost >= (SELECT foreign_boost FROM peers WHERE site_id = ${siteId}) LIMIT ${LOAD_MAX}) j
+), up AS (
+  SELECT sum(cpus * benchmark) AS power, sum(cpus) AS cpus FROM machines m JOIN sites s ON s.id = m.site_id
+   WHERE m.removed_at IS NULL AND m.state = 'UP' AND s.state = 'UP' AND s.removed_at IS NULL
+)
+SELECT json_build_object('ahead', jobs, 'work', coalesce(work, 0), 'power', coalesce(power, 0), 'benchmark', coalesce(power / nullif(cpus, 0), 0)) AS v
+  FROM ahead, up`,
   );
 }
 
@@ -205,8 +226,16 @@ SELECT json_build_array(
       if (known.has(one.offer)) continue;
       const { request, bytes } = one.request;
       const host = hostOf(one);
-      const fits = peer !== null && taken.length < peer.room && outOfBounds(jobOf(one, peer.boost)) === null;
-      if (fits && !open.has(request) && host !== null && host.jobs > 0 && host.bytes >= bytes) {
+      const room = (peer?.room ?? 0) - taken.length;
+      const fits = peer !== null && outOfBounds(jobOf(one, peer.boost)) === null;
+      // Of an isolated peer there is no room.
+      if (
+        fits &&
+        isTaken({ isolated: false, room, isKnown: open.has(request) }) &&
+        host !== null &&
+        host.jobs > 0 &&
+        host.bytes >= bytes
+      ) {
         host.jobs--;
         host.bytes -= bytes;
         taken.push({ copy: one, userId: host.id });
@@ -311,7 +340,7 @@ const jobOf = ({ request, boost }: NewCopy, more: number): NewJob => ({
   ...{
     groupName: null,
     inputs: [],
-    outputs: [],
+    outputs: request.outputs.map((path) => ({ path })),
     originSiteId: null,
     restartable: false,
     held: false,
@@ -499,6 +528,8 @@ export interface Told extends Omit<RunReport, 'jobId' | 'phase' | 'outputs' | 'u
   /** It has ended; `cause` says how. */
   over: boolean;
   told: number;
+  /** Our own number of it, and of its run; null: none of it has outputs to be handed over. */
+  files: { jobId: number; epoch: number } | null;
   /** Of what it wrote the first and the last pieces; null: it has not ended, or nothing was kept. */
   outputs: { stream: 'STDOUT' | 'STDERR'; start: number; base64: string; bytes: number }[] | null;
 }
@@ -512,7 +543,7 @@ export async function toReport(database: Db, siteId: number, bytesMax: number): 
     database.pool,
     sql`
 WITH due AS MATERIALIZED (
-  SELECT f.offer, f.owner_job_id, f.epoch, f.told, j.id AS job_id, j.epoch AS run_epoch, j.state, j.cause AS job_cause, j.ended_at AS over_at, j.message AS job_message,
+  SELECT f.offer, f.owner_job_id, f.epoch, f.told, j.id AS job_id, j.epoch AS run_epoch, j.outputs IS NOT NULL AND r.started_at IS NOT NULL AS has_files, j.state, j.cause AS job_cause, j.ended_at AS over_at, j.message AS job_message,
          r.started_at, r.ended_at, r.exit_code, r.signal, r.cause, r.message, r.cpu_s, r.io_wait_s,
          r.cpu_method, r.peak_memory_mb, r.peak_memory_method, r.read_mb, r.written_mb, r.bytes_method, r.io_wait_method
     FROM foreign_jobs f JOIN jobs j ON j.id = f.job_id LEFT JOIN runs r ON r.job_id = j.id AND r.epoch = j.epoch
@@ -525,6 +556,7 @@ WITH due AS MATERIALIZED (
    WHERE before < ${bytesMax}
 )
 SELECT p.offer, p.owner_job_id AS "jobId", p.epoch, p.told, p.over_at IS NOT NULL AS over,
+       CASE WHEN p.over_at IS NOT NULL AND p.has_files THEN json_build_object('jobId', p.job_id, 'epoch', p.run_epoch) END AS files,
        extract(epoch FROM p.started_at)::float8 AS "startedAt",
        extract(epoch FROM coalesce(p.ended_at, p.over_at))::float8 AS at,
        p.exit_code AS "exitCode", p.signal,

@@ -3,6 +3,8 @@
  * run; when it has resources for one of them it claims it. Here, under the job's lock, is decided who gets it: the job starts at the
  * peer's site with a new epoch, or it does not.
  */
+
+import { type Forward, isForwarded, isGranted, mayGo, type QueueLoad } from '../../core/grid-tree/index.js';
 import type { DispatchExplanation, JobPreference } from '../../core/model.js';
 import { isLive, type JobState } from '../../core/states.js';
 import { MAX } from '../../platform/limits.js';
@@ -39,6 +41,8 @@ export interface MachineKind {
 export interface Asked {
   /** The service that it is. */
   service: string;
+  /** The protocol's version that it speaks: none of its runs hands files over before 2. */
+  protocol: number;
   /** It knows the news up to here. */
   after: number;
   /** So many more jobs of ours it takes. */
@@ -46,6 +50,13 @@ export interface Asked {
   kinds: readonly MachineKind[];
   /** Where it has jobs that it was offered: names of schedulers, from its root down. */
   places: readonly Place[];
+  /** What a job of ours would find there; null: it does not say. */
+  load: ToldLoad | null;
+}
+
+/** With how old it is, seconds. */
+export interface ToldLoad extends QueueLoad {
+  ageS: number;
 }
 
 export interface Place {
@@ -107,6 +118,8 @@ export interface OfferedJob {
   simulatedIoS: number | null;
   launch: TaskLaunch;
   onTaskFailure: TaskFailure;
+  /** Paths of the files that it hands over before its end is told. */
+  outputs: string[];
 }
 
 /** As they count in what a job takes. */
@@ -143,11 +156,17 @@ const urlsOf = `dataset_replicas r WHERE r.dataset_id = d.id AND r.location ~* '
 /** All that it reads can be fetched from anywhere; what is only known at our sites, or how large it is, cannot. Needs jobs as j. */
 const isFetchable = raw(`(j.inputs IS NULL OR NOT EXISTS (
     SELECT 1 FROM ${datasetsRead} WHERE d.id IS NULL OR d.removed_at IS NULL AND NOT EXISTS (SELECT 1 FROM ${urlsOf})))`);
+/** Its outputs are files, not datasets of our sites. Needs jobs as j. */
+const areFiles = raw(`(j.outputs IS NULL OR NOT EXISTS (
+    SELECT 1 FROM jsonb_array_elements(j.outputs) AS o (output) WHERE o.output->>'dataset' IS NOT NULL))`);
 /** As `GrantedInput`s; null: it reads nothing. Needs jobs as j. */
 const inputsOf = raw(`CASE WHEN j.inputs IS NOT NULL THEN (
     SELECT coalesce(json_agg(json_build_object('place', i.place, 'dataset', 'dataset_' || d.id, 'name', d.name, 'sizeMb', d.size_mb, 'sha256', d.sha256,
              'urls', ARRAY(SELECT r.location FROM ${urlsOf} ORDER BY r.site_id LIMIT ${MAX.sources})) ORDER BY i.place), '[]')
       FROM ${datasetsRead} WHERE d.removed_at IS NULL) END`);
+/** What a job is estimated to take, over all its CPUs, on one of benchmark 1. */
+export const workOf = (job: 'j'): Sql =>
+  raw(`(${job}.estimate_s * ${job}.benchmark * ${job}.tasks * ${job}.cpus_per_task)`);
 /** Behind it, what others have written of jobs and offers is seen, and nobody writes more. */
 const lockEvents = sql`SELECT triggers.lock_events()`;
 
@@ -160,10 +179,13 @@ const requestFields = [
 
 interface Asker {
   isolated: boolean;
-  forward: 'ALWAYS' | 'WHEN_NEEDED' | 'NEVER';
+  forward: Forward;
   neededAfterS: number;
   hops: number;
 }
+
+/** What a peer has told of its queue counts for so long, seconds. */
+export const LOAD_KEPT_S = 60;
 
 /** The peer lives, and is told what is new for it; more of our jobs are offered to it first, if it has room. */
 export async function exchange(
@@ -184,11 +206,18 @@ export async function exchange(
   return news(database, siteId, asked.after);
 }
 
-function seen(database: Db, siteId: number, { service, kinds }: Asked, now: number): Promise<Asker | null> {
+function seen(
+  database: Db,
+  siteId: number,
+  { service, kinds, load: told }: Asked,
+  now: number,
+): Promise<Asker | null> {
+  const { ageS = 0, ...load } = told ?? {};
   return row(
     database.pool,
     sql`
-UPDATE peers p SET seen_at = to_timestamp(${now}::float8), service_id = ${service}, kinds = ${JSON.stringify(kinds)}::jsonb
+UPDATE peers p SET seen_at = to_timestamp(${now}::float8), service_id = ${service}, kinds = ${JSON.stringify(kinds)}::jsonb,
+    load = ${told && JSON.stringify(load)}::jsonb, load_at = CASE WHEN ${told !== null} THEN to_timestamp(${now - ageS}::float8) END
   FROM sites s WHERE p.site_id = ${siteId} AND s.id = p.site_id AND s.removed_at IS NULL
 RETURNING p.isolated, p.forward, p.needed_after_s AS "neededAfterS", p.hops`,
   );
@@ -219,58 +248,50 @@ const fits = (kind: string): Sql =>
              CASE WHEN k.max_tasks IS NULL THEN k.cpus / c.cpus_per_task WHEN k.cpus >= c.cpus_per_task THEN k.max_tasks ELSE 0 END,
              CASE WHEN c.memory_mb_per_task > 0 THEN k.memory_mb / c.memory_mb_per_task ELSE 1000000 END)) >= c.tasks)`);
 
+/** A waiting job that the peer could run, and what `isForwarded` asks of it. */
+interface Candidate {
+  id: number;
+  hops: number;
+  visited: string[];
+  fromPeer: boolean;
+  fitsHome: boolean;
+  waitedS: number;
+  ahead: number;
+  betweenS: number;
+  workAhead: number;
+  work: number;
+  power: number;
+  benchmark: number;
+  /** What the peer was offered and does not know of. */
+  unseen: number;
+  unseenWork: number;
+}
+
 /**
- * Offers what waits and the peer can run, in the order of submission: ALWAYS all of it; WHEN_NEEDED what no site here can ever run, and what
- * waits for too long: its wait so far, and that of those ahead of it at the pace of the last hour. Jobs whose input data
- * cannot be fetched by URL, or with outputs to be kept, stay at home: peers do not know our datasets and keep no files for us. Peers' jobs go on while they have hops left, and to nobody who has seen them.
+ * Offers what waits and the peer can run, in the order of submission, as `isForwarded` decides (core/grid-tree/hybrid.ts): WHEN_NEEDED by its wait so
+ * far, and that of those ahead of it at the pace of the last hour; WHEN_CHEAPER by what is ahead of it here, and there with what the peer
+ * is offered before it. Jobs whose input data cannot be fetched by URL stay at home: peers do not know our datasets. Peers' jobs go on while they
+ * have hops left, and to nobody who has seen them.
  */
-async function offer(
-  database: Db,
-  siteId: number,
-  { forward, neededAfterS, hops }: Asker,
-  { service, after, room, kinds }: Asked,
-  now: number,
-): Promise<void> {
-  const needed =
-    forward === 'ALWAYS'
-      ? sql`true`
-      : sql`(NOT c.fits_home OR extract(epoch FROM to_timestamp(${now}::float8) - w.submitted_at) + w.ahead * p.between_s > ${neededAfterS}::float8)`;
-  const jobIds = await value<number[]>(
-    database.pool,
-    sql`
-WITH theirs AS MATERIALIZED (
-  SELECT site, os, architecture, cpus, "memoryMb" AS memory_mb, "maxTasks" AS max_tasks, machines, hops, licenses
-    FROM json_to_recordset(${JSON.stringify(kinds)}::json)
-      AS k (site integer, os text, architecture text, cpus integer, "memoryMb" integer, "maxTasks" integer, machines integer, hops integer, licenses text[])
-), ours AS MATERIALIZED (
-  SELECT m.site_id AS site, os, architecture, cpus, memory_mb, max_tasks, count(*) AS machines, 0 AS hops,
-         ARRAY(SELECT kind FROM licenses l WHERE removed_at IS NULL AND coalesce(l.site_id, m.site_id) = m.site_id)::text[] AS licenses
-    FROM machines m JOIN sites s ON s.id = m.site_id
-   WHERE m.removed_at IS NULL AND m.state = 'UP' AND s.state = 'UP' AND s.removed_at IS NULL
-   GROUP BY 1, 2, 3, 4, 5, 6
-), waiting AS MATERIALIZED (
-  SELECT id, submitted_at, tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture,
-         row_number() OVER (ORDER BY id) - 1 AS ahead
-    FROM jobs j WHERE ended_at IS NULL AND state IN ('QUEUED', 'DISPATCHED') AND outputs IS NULL AND ${isFetchable} ORDER BY id LIMIT ${LOOKED_AT}
-), open AS MATERIALIZED (
-  SELECT w.*, h.hops, json_build_array(tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture, h.hops)::text AS class
-    FROM waiting w LEFT JOIN foreign_jobs f ON f.job_id = w.id CROSS JOIN LATERAL (SELECT coalesce(f.hops, ${hops}::integer) AS hops) h
-   WHERE NOT EXISTS (SELECT 1 FROM offers o WHERE o.job_id = w.id AND o.site_id = ${siteId}
-                                              AND (NOT o.withdrawn OR o.again_at > to_timestamp(${now}::float8)))
-     AND (f.job_id IS NULL OR f.site_id <> ${siteId} AND f.epoch IS NULL AND NOT ${service}::text = ANY (f.visited))
-), class AS MATERIALIZED (
-  SELECT c.class, ${fits('theirs')} AS fits, ${forward === 'ALWAYS' ? sql`true` : fits('ours')} AS fits_home
-    FROM (SELECT DISTINCT ON (class) * FROM open ORDER BY class) c
-), pace AS MATERIALIZED (
-  SELECT coalesce(3600.0 / nullif(sum(services), 0), 0) AS between_s FROM traffic
-   WHERE at > ${now}::float8 - 3600 AND site_id NOT IN (SELECT site_id FROM peers)
-), unseen AS (
-  SELECT count(*) AS jobs FROM offers WHERE site_id = ${siteId} AND version > ${after}::bigint AND NOT withdrawn
-)
-SELECT coalesce(json_agg(id), '[]') AS v FROM (
-  SELECT w.id FROM open w JOIN class c USING (class) CROSS JOIN pace p
-   WHERE c.fits AND ${needed} ORDER BY w.id LIMIT (SELECT greatest(0, ${room}::bigint - jobs) FROM unseen)) found`,
-  );
+async function offer(database: Db, siteId: number, asker: Asker, asked: Asked, now: number): Promise<void> {
+  const { service, load } = asked;
+  const found = await candidates(database, siteId, asker, asked, now);
+  const there = load !== null && load.ageS <= LOAD_KEPT_S ? { ...load } : null;
+  if (there !== null) {
+    there.ahead += found[0]?.unseen ?? 0;
+    there.work += found[0]?.unseenWork ?? 0;
+  }
+  const jobIds: number[] = [];
+  for (const { id, hops, visited, fromPeer, workAhead, work, power, benchmark, ...need } of found) {
+    if (!mayGo({ hops, visited, from: fromPeer ? service : null }, service)) continue;
+    const here = { ahead: need.ahead, work: workAhead, power, benchmark };
+    if (!isForwarded(asker.forward, asker.neededAfterS, { ...need, work, here, there })) continue;
+    jobIds.push(id);
+    if (there !== null) {
+      there.ahead++;
+      there.work += work;
+    }
+  }
   if (jobIds.length === 0) return;
   await transaction(database, (tx) =>
     commitWith(tx, [
@@ -284,6 +305,67 @@ INSERT INTO offers (job_id, site_id, offer, version, again_at)
   ON CONFLICT (job_id, site_id) DO UPDATE SET offer = excluded.offer, version = excluded.version, epoch = NULL, withdrawn = false,
     path = '{}', again_at = excluded.again_at WHERE offers.withdrawn`,
     ]),
+  );
+}
+
+/** Of what waits, as many as the peer has room for, oldest first: what `isForwarded` could never let go is left out at once. */
+function candidates(
+  database: Db,
+  siteId: number,
+  { forward, neededAfterS, hops }: Asker,
+  { protocol, service, after, room, kinds, load }: Asked,
+  now: number,
+): Promise<Candidate[]> {
+  const waitedS = sql`extract(epoch FROM to_timestamp(${now}::float8) - w.submitted_at)::float8`;
+  const needed = {
+    ALWAYS: sql`true`,
+    NEVER: sql`false`,
+    WHEN_NEEDED: sql`(NOT c.fits_home OR ${waitedS} + w.ahead * p.between_s > ${neededAfterS}::float8)`,
+    WHEN_CHEAPER: sql`(NOT c.fits_home OR w.ahead > ${load?.ahead ?? null}::float8)`,
+  }[forward];
+  return rows(
+    database.pool,
+    sql`
+WITH theirs AS MATERIALIZED (
+  SELECT site, os, architecture, cpus, "memoryMb" AS memory_mb, "maxTasks" AS max_tasks, machines, hops, licenses
+    FROM json_to_recordset(${JSON.stringify(kinds)}::json)
+      AS k (site integer, os text, architecture text, cpus integer, "memoryMb" integer, "maxTasks" integer, machines integer, hops integer, licenses text[])
+), ours AS MATERIALIZED (
+  SELECT m.site_id AS site, os, architecture, cpus, memory_mb, max_tasks, count(*) AS machines, 0 AS hops,
+         ARRAY(SELECT kind FROM licenses l WHERE removed_at IS NULL AND coalesce(l.site_id, m.site_id) = m.site_id)::text[] AS licenses,
+         sum(cpus * benchmark) AS power, sum(cpus) AS all_cpus
+    FROM machines m JOIN sites s ON s.id = m.site_id
+   WHERE m.removed_at IS NULL AND m.state = 'UP' AND s.state = 'UP' AND s.removed_at IS NULL
+   GROUP BY 1, 2, 3, 4, 5, 6
+), home AS MATERIALIZED (
+  SELECT coalesce(sum(power), 0)::float8 AS power, coalesce(sum(power) / sum(all_cpus), 0)::float8 AS benchmark FROM ours
+), waiting AS MATERIALIZED (
+  SELECT id, submitted_at, tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture, estimate_s * benchmark AS work,
+         row_number() OVER (ORDER BY id) - 1 AS ahead,
+         sum(${workOf('j')}) OVER (ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS work_ahead
+    FROM jobs j WHERE ended_at IS NULL AND state IN ('QUEUED', 'DISPATCHED') AND ${protocol >= 2 ? areFiles : sql`outputs IS NULL`} AND ${isFetchable} ORDER BY id LIMIT ${LOOKED_AT}
+), open AS MATERIALIZED (
+  SELECT w.*, h.hops, coalesce(f.visited, '{}') AS visited, coalesce(f.site_id = ${siteId}, false) AS from_peer,
+         json_build_array(tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture, h.hops)::text AS class
+    FROM waiting w LEFT JOIN foreign_jobs f ON f.job_id = w.id CROSS JOIN LATERAL (SELECT coalesce(f.hops, ${hops}::integer) AS hops) h
+   WHERE NOT EXISTS (SELECT 1 FROM offers o WHERE o.job_id = w.id AND o.site_id = ${siteId}
+                                              AND (NOT o.withdrawn OR o.again_at > to_timestamp(${now}::float8)))
+     AND (f.job_id IS NULL OR f.site_id <> ${siteId} AND f.epoch IS NULL AND NOT ${service}::text = ANY (f.visited))
+), class AS MATERIALIZED (
+  SELECT c.class, ${fits('theirs')} AS fits, ${forward === 'ALWAYS' ? sql`true` : fits('ours')} AS fits_home
+    FROM (SELECT DISTINCT ON (class) * FROM open ORDER BY class) c
+), pace AS MATERIALIZED (
+  SELECT coalesce(3600.0 / nullif(sum(services), 0), 0)::float8 AS between_s FROM traffic
+   WHERE at > ${now}::float8 - 3600 AND site_id NOT IN (SELECT site_id FROM peers)
+), unseen AS MATERIALIZED (
+  SELECT count(*)::integer AS jobs, coalesce(sum(${workOf('j')}), 0)::float8 AS work FROM offers o JOIN jobs j ON j.id = o.job_id
+   WHERE o.site_id = ${siteId} AND version > ${after}::bigint AND NOT withdrawn
+)
+SELECT w.id, w.hops, w.visited, w.from_peer AS "fromPeer", c.fits_home AS "fitsHome", ${waitedS} AS "waitedS",
+       w.ahead::integer AS ahead, p.between_s AS "betweenS", coalesce(w.work_ahead, 0)::float8 AS "workAhead", w.work,
+       h.power, h.benchmark, u.jobs AS unseen, u.work AS "unseenWork"
+  FROM open w JOIN class c USING (class) CROSS JOIN pace p CROSS JOIN home h CROSS JOIN unseen u
+ WHERE c.fits AND ${needed} ORDER BY w.id LIMIT (SELECT greatest(0, ${room}::bigint - jobs) FROM unseen)`,
   );
 }
 
@@ -303,7 +385,7 @@ SELECT o.offer, o.version, j.id AS "jobId", j.boost,
          'request', coalesce(f.request, own.id || '/' || j.id || '/' || j.epoch + 1),
          'hops', coalesce(f.hops, p.hops) - 1,
          'visited', coalesce(f.visited, '{}') || own.id,
-         'user', coalesce(f.owner_user, u.name), ${raw(fields)}) END AS request,
+         'user', coalesce(f.owner_user, u.name), 'outputs', ARRAY(SELECT o->>'path' FROM jsonb_array_elements(j.outputs) o), ${raw(fields)}) END AS request,
        CASE WHEN NOT o.withdrawn AND o.epoch IS NULL THEN ${inputsOf} END AS inputs
   FROM new o JOIN jobs j ON j.id = o.job_id JOIN users u ON u.id = j.user_id JOIN peers p ON p.site_id = o.site_id
   CROSS JOIN service own LEFT JOIN foreign_jobs f ON f.job_id = j.id
@@ -359,19 +441,19 @@ export function claim(
     let chars = 0;
     const results = offers.map((one): ClaimResult => {
       const job = jobs.get(one);
-      if (job === undefined || job.withdrawn) return { kind: 'REFUSED' };
-      const { command, environment, workingDirectory, pending } = job;
+      if (job === undefined) return { kind: 'REFUSED' };
+      const { command, environment, workingDirectory, pending, granted } = job;
+      const isNew = granted === null;
+      const waits = job.state === 'QUEUED' || job.state === 'DISPATCHED';
+      const isOpen = !job.withdrawn && isNew && waits && !job.isolated;
+      const isTheirs = !job.withdrawn && granted === job.epoch && isLive(job.state);
+      if (!isGranted({ isOpen, isTheirs })) return { kind: 'REFUSED' };
       const inputs = job.inputs ?? [];
       const isFull = chars > GRANTED_CHARS;
-      if (job.granted === null) {
-        const waits = job.state === 'QUEUED' || job.state === 'DISPATCHED';
-        if (job.isolated || !waits) return { kind: 'REFUSED' };
-        if (isFull) return { kind: 'PENDING' };
-        taken.set(job.id, job);
-      } else if (job.granted !== job.epoch || !isLive(job.state)) return { kind: 'REFUSED' };
+      if (isNew && !isFull) taken.set(job.id, job);
       if (pending || isFull) return { kind: 'PENDING' };
       chars += job.bytes + charsOfInputs(inputs);
-      const epoch = job.granted ?? job.epoch + 1;
+      const epoch = granted ?? job.epoch + 1;
       return {
         kind: 'GRANTED',
         job: { epoch, command, arguments: job.arguments, environment, workingDirectory, inputs },

@@ -168,6 +168,7 @@ function State({ peer }: { peer: Peer }) {
 }
 
 function offersOf({ forward, neededAfterS }: Peer): string {
+  if (forward === 'WHEN_CHEAPER') return 'when they would run there sooner';
   if (forward === 'WHEN_NEEDED') return `when they would wait ${duration(neededAfterS)}`;
   return forward === 'ALWAYS' ? 'always' : 'never';
 }

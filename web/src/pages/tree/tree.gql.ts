@@ -36,6 +36,7 @@ export type EventKind =
 export type Forwarding =
   | 'ALWAYS'
   | 'WHEN_NEEDED'
+  | 'WHEN_CHEAPER'
   | 'NEVER';
 
 export type TreeQueryVariables = Exact<{ [key: string]: never; }>;
