@@ -35,7 +35,7 @@ export interface RunFiles {
 const announced = z.object({
   keepFiles: z.array(z.object({ id: z.string().regex(/^[1-9]\d{0,14}$/), receivedBytes: z.int().min(0) })),
 });
-const taken = z.object({ receivedBytes: z.int().min(0) });
+const taken = z.object({ receivedBytes: z.int().min(0), kept: z.boolean().default(true) });
 
 /** Our store of files does not give it out. */
 class Unreadable extends Error {}
@@ -86,9 +86,10 @@ export class RunOutputs {
         await this.link.put(`/files/${there}?offset=${at}`, body, { 'content-digest': digest }),
       );
       if (!answer.success) throw badAnswer('files', 'no number of bytes that it has');
-      const { receivedBytes } = answer.data;
+      const { receivedBytes, kept } = answer.data;
       if (receivedBytes > bytes) throw badAnswer('files', `${receivedBytes} of ${bytes} bytes`);
-      if (receivedBytes === bytes) return true;
+      // Where it has all but has not made a file of it yet, it is asked again.
+      if (receivedBytes === bytes) return kept;
       if (receivedBytes <= at) inVain++;
       at = receivedBytes;
     }

@@ -2,6 +2,7 @@
  * Three services in a row, a - b - c: whatever is killed, cut off, repeated, late or lost on the way, every job runs exactly once, by its own
  * record on disk, and its owner's subscribers hear every event once. `npm run test:faults -- --minutes N --seed S` goes on for longer.
  */
+import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { RandomStream } from '../../src/core/index.js';
@@ -53,19 +54,20 @@ test(`every job runs once, whatever is killed or cut off (seed ${seed})`, {
   const until = Date.now() + TROUBLE_MS;
   const faults: string[] = [];
   const own = services.map(() => [] as string[]);
+  /** By service and job. */
+  const numberOf = services.map(() => new Map<string, number>());
   let numbers = 0;
   const submitting = Promise.all(
     services.map(async (service, i) => {
       do {
         const batch = Array.from({ length: BATCH }, () => ++numbers);
         const os = ['a', 'b', 'c', null];
-        for (const [k, system] of os.entries())
-          own[i]?.push(
-            ...(await service.submit(
-              batch.filter((n) => n % 4 === k),
-              { os: system },
-            )),
-          );
+        for (const [k, system] of os.entries()) {
+          const some = batch.filter((n) => n % 4 === k);
+          const ids = await service.submit(some, { os: system });
+          own[i]?.push(...ids);
+          for (const [at, id] of ids.entries()) numberOf[i]?.set(id, some[at] as number);
+        }
         await service.until(async () => {
           const live = [...(await service.jobs()).values()].filter(({ state }) => !ENDED.includes(state));
           return live.length < LIVE_MAX || Date.now() > until;
@@ -107,6 +109,13 @@ test(`every job runs once, whatever is killed or cut off (seed ${seed})`, {
       ({ cause }) => cause !== 'EXITED_ZERO' && cause !== 'EXITED_NONZERO',
     );
     expect(wrong, story()).toEqual([]);
+    // What jobs leave is with their owner, wherever they ran.
+    const leaves = [...(numberOf[i] as Map<string, number>)].filter(([, number]) => number % 3 === 0);
+    const sums = leaves.map(([id, number]): [string, string] => [
+      id,
+      `kept.txt ${createHash('sha256').update(`kept of ${number}\n`).digest('hex')}`,
+    ]);
+    expect(await service.keptFiles(), story()).toEqual(new Map(sums));
     expect(await checkPromises(service.pool), story()).toEqual([]);
     const { rows } = await service.pool.query(
       "SELECT id::text AS cursor FROM events WHERE kind IN ('JOB_STATE', 'JOB_CHANGED') ORDER BY events.id",

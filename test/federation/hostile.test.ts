@@ -2,9 +2,11 @@
  * Peers that do as they like. One that owns jobs answers slowly, with nonsense, or with what no job may have: only its own jobs suffer. One
  * that has machines claims and reports what is not its: it is refused. The peer is a server, or a client, of the test.
  */
+import { createHash } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { FileRow } from '../../src/store/files.js';
 import { portOf } from '../support/ports.js';
 import { checkPromises } from '../support/promises.js';
 import { type Launch, until, withService } from './service.js';
@@ -44,12 +46,14 @@ const GRANT = {
   workingDirectory: null,
   inputs: [] as object[],
 };
+const LOAD = { ahead: 0, work: 0, power: 100, benchmark: 100, ageS: 0 };
 const INPUT = { place: 1, dataset: 'd', name: 'n', sizeMb: 1, sha256: null, urls: ['http://x'] };
 interface Reported {
   job: string;
   epoch: number;
   phase: string;
   cause?: string;
+  message?: string;
 }
 
 /** What the peer has, and says. */
@@ -66,16 +70,29 @@ const bad = {
     const offers = bad.news.slice(Number(given.after));
     return { service: 'bad', site: 'site_1', cursor: String(bad.news.length), more: false, offers };
   },
+  /** Of the files that it was handed: what it says to have of each, and what has come. */
+  kept: (files: readonly { bytes: number }[]): unknown =>
+    files.map((_, i) => ({ id: String(i + 1), receivedBytes: 0 })),
+  filesRefused: false,
+  parts: [] as { url: string; body: Buffer }[],
+  part: null as ((response: ServerResponse) => void) | null,
   /** In the place of an answer. */
   answer: null as ((response: ServerResponse) => void) | null,
 };
 const server = createServer((request, response) => {
-  let text = '';
-  request.on('data', (piece) => {
-    text += piece;
-  });
+  const pieces: Buffer[] = [];
+  request.on('data', (piece: Buffer) => void pieces.push(piece));
   request.on('end', () => {
     if (bad.answer !== null) return bad.answer(response);
+    const body = Buffer.concat(pieces);
+    if (request.method === 'PUT') {
+      const url = request.url as string;
+      bad.parts.push({ url, body });
+      if (bad.part !== null) return bad.part(response);
+      const receivedBytes = Number(/offset=(\d+)/.exec(url)?.[1]) + body.length;
+      return response.setHeader('content-type', 'application/json').end(JSON.stringify({ receivedBytes }));
+    }
+    const text = body.toString();
     const { query, variables } = JSON.parse(text);
     let data: object = {};
     if (/exchangeJobs/.test(query)) data = { exchangeJobs: bad.exchange(variables.input) };
@@ -87,7 +104,12 @@ const server = createServer((request, response) => {
     } else if (/returnJobs/.test(query)) {
       for (const offer of variables.offers) bad.returned.add(offer);
       data = { returnJobs: true };
-    } else {
+    } else if (/keepFiles/.test(query) && bad.filesRefused)
+      return response.end(
+        '{"errors":[{"message":"files: too much","extensions":{"code":"LIMIT_EXCEEDED"}}]}',
+      );
+    else if (/keepFiles/.test(query)) data = { keepFiles: bad.kept(variables.files) };
+    else {
       bad.reports.push(...variables.reports);
       data = { reportRuns: { results: variables.reports.map(() => 'ACCEPTED') } };
     }
@@ -123,6 +145,7 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   bad.answer = null;
+  bad.part = null;
 });
 afterAll(async () => {
   server.closeAllConnections();
@@ -179,6 +202,9 @@ test('offers with values that no job may have are given back, each alone', async
       { deadline: 'soon' },
       { preferences: [{ cpusPerTask: 1e308 }] },
     ],
+    // Files of ours, not of the run.
+    ...[['../../etc/passwd'], ['/etc/passwd'], ['a/../../b'], ['a\0b'], ['']].map((outputs) => ({ outputs })),
+    { outputs: Array(1_001).fill('x') },
     ...[
       { bytes: 2 ** 31 - 1 },
       { tasks: 100_000, cpusPerTask: 100_000 },
@@ -415,7 +441,11 @@ test('a guest is refused what is not its own, and values that no run has', async
   expect((await report(site, [ended])).data).toEqual({ reportRuns: { results: ['UNKNOWN_RUN'] } });
 
   for (const [change, said] of [
-    [{ protocol: 0 }, /^protocol: 0 is not accepted; accepted: 1$/],
+    [{ protocol: 0 }, /^protocol: 0 is not accepted; accepted: 1 or 2$/],
+    [{ protocol: 3 }, /^protocol: 3 is not accepted; accepted: 1 or 2$/],
+    [{ load: { ...LOAD, ahead: -1 } }, /^load.ahead: /],
+    [{ load: { ...LOAD, work: 1e308 } }, /^load.work: /],
+    [{ load: { ...LOAD, ageS: -60 } }, /^load.ageS: /],
     [{ service: 'b' }, /^service: /],
     [{ after: '-1' }, /^after: /],
     [{ after: '1e308' }, /^after: /],
@@ -455,4 +485,236 @@ test('a guest is refused what is not its own, and values that no run has', async
     [theirs.slice(4)],
   );
   expect(rows).toEqual([{ good: true }]);
+});
+
+const SUM = (text: string): string => createHash('sha256').update(text).digest('hex');
+const BOUNDS = { userBytes: 1e9, runBytes: 1e9, peerBytes: 1e9 };
+
+/** A job of the peer that runs here, with a file that is kept of it; `end` ends it. */
+async function withFile(
+  text: string,
+): Promise<{ offer: string; end: () => void; ended: () => Reported | undefined }> {
+  const number = ++numbers;
+  const one = offer({ simulatedRunS: null, outputs: ['out'] });
+  bad.claims.set(one, { ...GRANT, arguments: [String(number)] });
+  await until('it runs', async () => (await copyOf(one))?.state === 'RUNNING');
+  const { files, blobs } = b.api.parts.fileStore;
+  const { rows } = await b.api.db.pool.query(
+    `SELECT r.job_id AS "jobId", r.epoch, r.site_id AS "siteId", m.agent_id AS "agentId"
+       FROM runs r JOIN foreign_jobs f USING (job_id) JOIN machines m ON m.id = r.machine_ids[1] WHERE f.offer = $1`,
+    [one],
+  );
+  const given = { path: 'out', bytes: text.length, sha256: SUM(text) };
+  const announced = await files.announce(rows[0], 0, [given], BOUNDS);
+  if (announced.kind !== 'done') throw new Error(announced.kind);
+  const { id } = announced.files[0] as FileRow;
+  const file = await files.onItsWay(id, rows[0]);
+  if (file === null) throw new Error('the file is not on its way');
+  const stored = await blobs.add(file, Buffer.from(text));
+  await files.advance(file, { bytes: text.length, ...stored });
+  await blobs.finish({ ...file, received: text.length, upload: stored.upload, parts: [stored.part] });
+  await files.keep(id);
+  const ended = () => bad.reports.find(({ job, phase }) => job === `job_${one}` && phase === 'ENDED');
+  return { offer: one, end: () => b.runner.finish(number), ended };
+}
+
+test('files of a run are handed over before its end is told, each part once more where the owner says so', async () => {
+  const { offer: one, end, ended } = await withFile('what it left');
+  bad.parts.length = 0;
+  let torn = 0;
+  bad.part = (response) => {
+    // The first two are lost, the third comes in part.
+    if (++torn < 3) return void response.destroy();
+    const has = torn === 3 ? 5 : 'what it left'.length;
+    response.setHeader('content-type', 'application/json').end(JSON.stringify({ receivedBytes: has }));
+  };
+  end();
+  await until('its end is told', () => ended() !== undefined);
+  expect(ended()).toMatchObject({ cause: 'EXITED_ZERO' });
+  expect(bad.parts.map(({ url }) => url)).toEqual([
+    ...Array(3).fill('/files/1?offset=0'),
+    '/files/1?offset=5',
+  ]);
+  expect(bad.parts.at(-1)?.body.toString()).toBe('it left');
+  expect((await copyOf(one))?.state).toBe('COMPLETED');
+});
+
+test.each<[string, () => void, RegExp]>([
+  [
+    'names a path for an id',
+    () => {
+      bad.kept = () => [{ id: '../../graphql', receivedBytes: 0 }];
+    },
+    /keepFiles/,
+  ],
+  [
+    'names another host for an id',
+    () => {
+      bad.kept = () => [{ id: '@127.0.0.1/1', receivedBytes: 0 }];
+    },
+    /keepFiles/,
+  ],
+  [
+    'answers for other files',
+    () => {
+      bad.kept = () => [];
+    },
+    /keepFiles/,
+  ],
+  [
+    'has more than there is',
+    () => {
+      bad.kept = () => [{ id: '1', receivedBytes: 0 }];
+      bad.part = (response) => void response.end('{"receivedBytes":1e15}');
+    },
+    /files/,
+  ],
+  [
+    'never has any of it',
+    () => {
+      bad.part = (response) => void response.end('{"receivedBytes":0}');
+    },
+    /does not take/,
+  ],
+  [
+    'sends it elsewhere',
+    () => {
+      bad.part = (response) => void response.writeHead(307, { location: `${b.api.url}` }).end();
+    },
+    /nothing answers/,
+  ],
+  [
+    'answers without end',
+    () => {
+      bad.part = (response) => {
+        const more = (): void => void (response.writable && response.write(Buffer.alloc(1 << 20, ' '), more));
+        more();
+      };
+    },
+    /more than \d+ bytes/,
+  ],
+])('an owner that %s gets no files, and holds up nothing for good', async (_, behave, said) => {
+  const { kept } = bad;
+  const { end, ended } = await withFile('secret');
+  behave();
+  end();
+  await until('it is said', async () => said.test((await failure()) ?? ''));
+  expect(ended()).toBeUndefined();
+  bad.kept = kept;
+  bad.part = null;
+  await until('its end is told', () => ended() !== undefined);
+  await works();
+});
+
+test('what an owner does not take is told, and costs the run its good end', async () => {
+  const { end, ended } = await withFile('too much');
+  bad.filesRefused = true;
+  end();
+  await until('its end is told', () => ended() !== undefined);
+  expect(ended()).toMatchObject({ cause: 'OUTPUTS_FAILED', message: expect.stringMatching(/too much/) });
+  bad.filesRefused = false;
+});
+
+test('a guest hands over files of its own runs only, with names below the run, as much as it may, and no longer than its key lives', async () => {
+  const guest = (await b.federate({ name: 'fourth', forward: 'ALWAYS' })) as string;
+  const kind = {
+    site: 1,
+    os: 'fourth',
+    architecture: 'x64',
+    cpus: 4,
+    memoryMb: 4_000,
+    machines: 1,
+    hops: 1,
+    licenses: [],
+  };
+  const exchange = async (protocol: number, as = guest) => {
+    const document =
+      'mutation ($input: ExchangeInput!) { exchangeJobs(input: $input) { site offers { offer job state } } }';
+    const input = { protocol, service: 'fourth', after: '0', room: 100, kinds: [kind] };
+    return (
+      await b.must<{
+        exchangeJobs: { site: string; offers: { offer: string; job: string; state: string }[] };
+      }>(document, { input }, as)
+    ).exchangeJobs;
+  };
+  const outputs = [{ path: 'out' }];
+  const [job] = (await b.submit([++numbers], { os: 'fourth', outputs })) as [string];
+  const [plain] = (await b.submit([++numbers], { os: 'fourth' })) as [string];
+  const [local] = (await b.submit([++numbers], { os: 'b', outputs, simulatedRunS: null })) as [string];
+  await b.until('it runs here', [local], 'RUNNING');
+  // One that speaks the version before knows of no files, and gets no such job.
+  expect((await exchange(1)).offers.map((one) => one.job)).toEqual([plain]);
+  const { site, offers } = await exchange(2);
+  expect(offers.map((one) => one.job).sort()).toEqual([job, plain].sort());
+
+  const keep = async (of: string, files: object[], at = site, as = guest) =>
+    b.api.ask<{ keepFiles: { id: string; receivedBytes: number }[] }>(
+      `mutation ($site: ID!, $job: ID!, $files: [RunFileInput!]!) {
+        keepFiles(site: $site, job: $job, epoch: 1, task: 0, files: $files) { id receivedBytes } }`,
+      { site: at, job: of, files },
+      as,
+    );
+  const codeOf = async (answer: ReturnType<typeof keep>) => (await answer).errors?.[0]?.extensions.code;
+  const file = { path: 'out', bytes: 4, sha256: SUM('good') };
+  // Not granted yet; then of another peer, of ours, without outputs, at our own site.
+  expect(await codeOf(keep(job, [file]))).toBe('NOT_FOUND');
+  await b.must(
+    'mutation ($offers: [ID!]!) { claimJobs(offers: $offers) { results { outcome } } }',
+    { offers: offers.map((one) => one.offer) },
+    guest,
+  );
+  expect(await codeOf(keep(job, [file], undefined, key))).toBe('FORBIDDEN');
+  expect(await codeOf(keep(local, [file]))).toBe('NOT_FOUND');
+  expect(await codeOf(keep(local, [file], b.site))).toBe('FORBIDDEN');
+  expect(await codeOf(keep(plain, [file]))).toBe('NOT_FOUND');
+  for (const path of ['../x', '/etc/passwd', 'a/../../x', 'a\0b', '.', ''])
+    expect(await codeOf(keep(job, [{ ...file, path }])), path).toBe('BAD_USER_INPUT');
+  expect(await codeOf(keep(job, [{ ...file, bytes: 2 ** 50 }]))).toBe('LIMIT_EXCEEDED');
+
+  const kept = (await keep(job, [file])).data.keepFiles[0] as { id: string };
+  const put = async (id: string, offset: number, body: string, digested = body, as = guest) => {
+    const digest = createHash('sha256').update(digested).digest('base64');
+    return fetch(`${b.api.url.replace(/\/graphql$/, '')}/files/${id}?offset=${offset}`, {
+      method: 'PUT',
+      headers: { authorization: `Bearer ${as}`, 'content-digest': `sha-256=:${digest}:` },
+      body,
+    });
+  };
+  expect((await put(kept.id, 0, 'evil', 'good')).status).toBe(400);
+  expect((await put(kept.id, 0, 'too long')).status).toBe(400);
+  expect((await put(kept.id, 0, 'good', 'good', key)).status).toBe(404);
+  expect((await put('999999', 0, 'good')).status).toBe(404);
+  // A key that is revoked half way, and another one that goes on where the first has stopped.
+  const { rows } = await b.api.db.pool.query(
+    `SELECT k.id, k.user_id FROM api_keys k JOIN users u ON u.id = k.user_id WHERE u.name = 'peer-fourth'`,
+  );
+  await b.must('mutation ($id: ID!) { revokeApiKey(apiKey: $id) { id } }', { id: `apikey_${rows[0].id}` });
+  await until('the key is refused', async () => (await put(kept.id, 0, 'good')).status === 401);
+  const { createApiKey } = await b.must<{ createApiKey: { secret: string } }>(
+    'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret } }',
+    { input: { user: `user_${rows[0].user_id}`, name: 'new', site } },
+  );
+  const renewed = createApiKey.secret;
+  expect(await (await put(kept.id, 0, 'good', 'good', renewed)).json()).toEqual({ receivedBytes: 4 });
+  // Again: it is there already, and stays what it was.
+  expect((await put(kept.id, 0, 'evil', 'evil', renewed)).status).toBeGreaterThanOrEqual(200);
+  const found = await b.api.parts.fileStore.files.kept(Number(job.slice(4)), 1, 0, 'out');
+  expect(found).toMatchObject({ bytes: 4, sha256: SUM('good') });
+  const end = {
+    job,
+    epoch: 1,
+    phase: 'ENDED',
+    at: new Date().toISOString(),
+    cause: 'EXITED_ZERO',
+    exitCode: 0,
+  };
+  await b.must(
+    'mutation ($site: ID!, $reports: [RunReportInput!]!) { reportRuns(site: $site, reports: $reports) { results } }',
+    { site, reports: [end] },
+    renewed,
+  );
+  // It is over: nothing more comes to it.
+  expect(await codeOf(keep(job, [{ ...file, path: 'more' }], site, renewed))).toBe('NOT_FOUND');
+  b.runner.finish(numbers);
+  await b.until('ours has ended', [local], 'COMPLETED');
 });

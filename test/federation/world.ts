@@ -205,8 +205,9 @@ export class Service {
       command: 'sh',
       arguments: [
         '-c',
-        `echo ${number} >> "$LEDGER"; echo "out of ${number}"; sleep ${sleepS}; exit $((${number} % 7 == 6))`,
+        `echo ${number} >> "$LEDGER"; echo "out of ${number}"; echo "kept of ${number}" > kept.txt; sleep ${sleepS}; exit $((${number} % 7 == 6))`,
       ],
+      ...(number % 3 === 0 ? { outputs: [{ path: 'kept.txt' }] } : {}),
       environment: [{ name: 'LEDGER', value: this.ledger }],
       ...(os && { os }),
       estimateS: 1,
@@ -252,6 +253,15 @@ export class Service {
       'SELECT site_id, isolated, failure, seen_at, reached_at, cursor, worker_seen_at FROM peers',
     );
     return [this.name, ...rows, ...peers.rows].map((row) => JSON.stringify(row)).join('\n');
+  }
+
+  /** What is kept here of the runs of its jobs that count, by job. */
+  async keptFiles(): Promise<Map<string, string>> {
+    const { rows } = await this.pool.query(
+      `SELECT j.id, f.path, f.sha256 FROM files f JOIN jobs j ON j.id = f.job_id AND j.epoch = f.epoch
+        WHERE f.kept_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM foreign_jobs x WHERE x.job_id = j.id)`,
+    );
+    return new Map(rows.map(({ id, path, sha256 }) => [`job_${id}`, `${path} ${sha256}`]));
   }
 
   /** Copies of others' jobs that are not told to be over. */
