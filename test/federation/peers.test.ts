@@ -361,6 +361,39 @@ async function files(contents: Record<string, string>): Promise<{ url: string; a
   return { url: `http://127.0.0.1:${await portOf(server)}`, asked };
 }
 
+test('WHEN_CHEAPER: what has fewer jobs ahead there, and costs less, runs there; the peer’s queue is shown with its age', async () => {
+  await a.federate({ name: 'b', forward: 'WHEN_CHEAPER' });
+  const [blocking] = (await a.submit([900], { os: 'a', cpusPerTask: 4, simulatedRunS: null })) as [string];
+  await a.until('it runs', [blocking], 'RUNNING');
+  const numbers = [901, 902, 903];
+  const ids = await a.submit(numbers, { cpusPerTask: 4 });
+  // Nobody is ahead of the first here, either.
+  await a.until('the others have run', ids.slice(1), 'COMPLETED');
+  expect(ran(numbers.slice(1))).toEqual(['site-b', 'site-b']);
+  expect(ran(numbers.slice(0, 1))).toEqual([]);
+  const { job } = await a.must<{ job: { peers: { state: string | null; reason: string }[] } }>(
+    `{ job(id: "${ids[0]}") { peers { state reason } } }`,
+  );
+  expect(job.peers).toMatchObject([
+    { state: null, reason: expect.stringMatching(/WHEN_CHEAPER.*\d+ jobs ahead/) },
+  ]);
+  const { federationPeers } = await a.must<{ federationPeers: object[] }>(
+    '{ federationPeers { name load { ahead work power benchmark at } } }',
+  );
+  const load = {
+    ahead: expect.any(Number),
+    work: expect.any(Number),
+    power: 400,
+    benchmark: 100,
+    at: expect.any(String),
+  };
+  expect(federationPeers).toContainEqual({ name: 'b', load });
+  a.runner.finish(900);
+  await a.until('the first has run here', ids, 'COMPLETED');
+  expect(ran(numbers.slice(0, 1))).toEqual(['site-a']);
+  await a.federate({ name: 'b', forward: 'WHEN_NEEDED' });
+});
+
 test('a job whose data have URLs runs at a peer that fetches them; others stay, and why is said', async () => {
   const text = 'read at the peer';
   const { url, asked } = await files({ '/good': text, '/other': 'not what the catalog says' });
@@ -535,7 +568,7 @@ test('switchyard peers, federate and why', async () => {
     [['peers', 'add', 'east', '--cap', '1.5'], 2, /--cap/],
     [['peers', 'add', 'east', '--hops', '1'], 2, /--hops.*2/],
     [['peers', 'add', 'east', '--boost', '1e9'], 2, /--boost/],
-    [['peers', 'add', 'east', '--forward', 'SOMETIMES'], 2, /--forward.*ALWAYS, WHEN_NEEDED(,| or) NEVER/],
+    [['peers', 'add', 'east', '--forward', 'SOMETIMES'], 2, /--forward.*ALWAYS, WHEN_NEEDED, WHEN_CHEAPER(,| or) NEVER/],
     [['peers', 'add', 'east', '--lost-after', 'soon'], 2, /--lost-after/],
     [['peers', 'add', 'east', '--user', 'nobody'], 5, /nobody/],
     [['peers', 'add', 'a b'], 2, /name/],
