@@ -129,7 +129,7 @@ export function serviceParts(
   const federation = engine
     ? new Federation({
         copies: stores.copies,
-        ...{ files, blobs },
+        blobs,
         share: { jobs: config.limits.userJobs, bytes: config.limits.userJobBytes },
         wake: (touched) => void engine.wake(touched.map(schedulerOf)),
         log,

@@ -8,7 +8,6 @@ import type { QueueLoad } from '../core/grid-tree/index.js';
 import { MAX } from '../platform/limits.js';
 import type { Blobs } from '../store/blobs.js';
 import type { Copies, Lender, NewCopy, Told } from '../store/federation.js';
-import type { Files } from '../store/files.js';
 import type { Share } from '../store/store.js';
 import { checkResults, newsOf, outcomesOf } from './answers.js';
 import { CLAIM, EXCHANGE, EXCHANGE_BEFORE, REPORT, RETURN } from './documents.js';
@@ -33,8 +32,7 @@ const LOAD_EVERY_S = 5;
 
 export interface GuestParts {
   copies: Copies;
-  /** What is kept of runs. */
-  files: Pick<Files, 'ofRun'>;
+  /** Where files of runs are. */
   blobs: Pick<Blobs, 'read'>;
   /** What one user may have here: peers' jobs are within it. */
   share: Share;
@@ -201,7 +199,7 @@ class Guest {
   /** As it is to be told: what has ended is over when its owner has its files, or does not take them. */
   private async withFiles(one: Told, outputs: RunOutputs): Promise<Told> {
     if (one.files === null) return one;
-    const files = await this.parts.files.ofRun(one.files.jobId, one.files.epoch);
+    const files = await this.parts.copies.filesOf(one.files.jobId, one.files.epoch);
     if (files.length === 0) return one;
     const run = { site: this.site, job: `job_${one.jobId}`, epoch: one.epoch, files };
     const late = this.parts.now() - one.at > FILES_WITHIN_S;

@@ -278,7 +278,6 @@ export type Files = ReturnType<typeof openFiles>;
 
 /** Each operation with the database that it is for. */
 export const openFiles = (database: Db) => ({
-  ofRun: (jobId: number, epoch: number) => filesOfRuns(database.pool, [{ jobId, epoch }]),
   announce: (agent: RunOfAgent, task: number, files: readonly NewFile[], bounds: FileBounds) =>
     announce(database, agent, task, files, bounds),
   onItsWay: (id: number, agent: Pick<RunOfAgent, 'siteId' | 'agentId'>) => onItsWay(database, id, agent),

@@ -568,7 +568,11 @@ test('switchyard peers, federate and why', async () => {
     [['peers', 'add', 'east', '--cap', '1.5'], 2, /--cap/],
     [['peers', 'add', 'east', '--hops', '1'], 2, /--hops.*2/],
     [['peers', 'add', 'east', '--boost', '1e9'], 2, /--boost/],
-    [['peers', 'add', 'east', '--forward', 'SOMETIMES'], 2, /--forward.*ALWAYS, WHEN_NEEDED, WHEN_CHEAPER(,| or) NEVER/],
+    [
+      ['peers', 'add', 'east', '--forward', 'SOMETIMES'],
+      2,
+      /--forward.*ALWAYS, WHEN_NEEDED, WHEN_CHEAPER(,| or) NEVER/,
+    ],
     [['peers', 'add', 'east', '--lost-after', 'soon'], 2, /--lost-after/],
     [['peers', 'add', 'east', '--user', 'nobody'], 5, /nobody/],
     [['peers', 'add', 'a b'], 2, /name/],

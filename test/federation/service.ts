@@ -216,7 +216,7 @@ export class PeerService {
     this.agent.start();
     this.federation = new Federation({
       copies,
-      ...api.parts.fileStore,
+      blobs: api.parts.fileStore.blobs,
       share: { jobs: 1_000, bytes: 1e9 },
       wake: (touched) => void this.engine.wake(touched.map(schedulerOf)),
       now: () => Date.now() / 1000,

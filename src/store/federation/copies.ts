@@ -10,6 +10,7 @@ import { MAX } from '../../platform/limits.js';
 import { outOfBounds } from '../bounds.js';
 import { list, table } from '../columns.js';
 import { BOOST_MAX } from '../constants.js';
+import { type FileRow, filesOfRuns } from '../files.js';
 import { commitWith, commitWithCopy, type Database, type Transaction, transaction } from '../pool.js';
 import { changeJobs } from '../postgres/change-jobs.js';
 import * as control from '../postgres/control.js';
@@ -575,6 +576,10 @@ SELECT p.offer, p.owner_job_id AS "jobId", p.epoch, p.told, p.over_at IS NOT NUL
   FROM part p ORDER BY p.job_id`,
   );
 }
+
+/** What is kept here of a copy's run. */
+export const filesOf = (database: Db, jobId: number, epoch: number): Promise<FileRow[]> =>
+  filesOfRuns(database.pool, [{ jobId, epoch }]);
 
 /** Offers of which the owner has to hear that we gave them up, for nothing was granted. */
 export function toReturn(database: Db, siteId: number): Promise<number[]> {
