@@ -4,10 +4,9 @@
  * message says all that its receiver needs.
  */
 import { Client, ServiceError } from '../client/index.js';
-import type { QueueLoad } from '../core/grid-tree/index.js';
 import { MAX } from '../platform/limits.js';
 import type { Blobs } from '../store/blobs.js';
-import type { Copies, Lender, NewCopy, Told } from '../store/federation.js';
+import type { Copies, Lender, NewCopy, QueueLoad, Told } from '../store/federation.js';
 import type { Share } from '../store/store.js';
 import { checkResults, newsOf, outcomesOf } from './answers.js';
 import { CLAIM, EXCHANGE, EXCHANGE_BEFORE, REPORT, RETURN } from './documents.js';

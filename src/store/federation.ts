@@ -3,6 +3,7 @@ import * as copies from './federation/copies.js';
 import * as offers from './federation/offers.js';
 import type { Database } from './pool.js';
 
+export type { QueueLoad } from '../core/grid-tree/index.js';
 export type { Lender, NewCopy, Told } from './federation/copies.js';
 export type {
   Asked,
