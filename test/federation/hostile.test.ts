@@ -695,7 +695,7 @@ test('a guest hands over files of its own runs only, with names below the run, a
     { input: { user: `user_${rows[0].user_id}`, name: 'new', site } },
   );
   const renewed = createApiKey.secret;
-  expect(await (await put(kept.id, 0, 'good', 'good', renewed)).json()).toEqual({ receivedBytes: 4 });
+  expect(await (await put(kept.id, 0, 'good', 'good', renewed)).json()).toMatchObject({ receivedBytes: 4 });
   // Again: it is there already, and stays what it was.
   expect((await put(kept.id, 0, 'evil', 'evil', renewed)).status).toBeGreaterThanOrEqual(200);
   const found = await b.api.parts.fileStore.files.kept(Number(job.slice(4)), 1, 0, 'out');
