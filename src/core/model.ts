@@ -75,6 +75,8 @@ export interface Machine {
    * all CPUs, and only memory is taken (hierarchical-clusters.md). The tasks of a job then sit on different machines.
    */
   maxTasks?: number | null;
+  /** What it has besides, by kind of resource as an operator has named it: whole numbers. */
+  resources?: Readonly<Record<string, number>>;
 }
 
 export interface License {
@@ -101,6 +103,8 @@ export interface Job {
   tasks: number;
   cpusPerTask: number;
   memoryMbPerTask: number;
+  /** What each task takes besides, by kind of resource; null: nothing. */
+  resourcesPerTask: Readonly<Record<string, number>> | null;
   /** Kinds, sorted; the job holds one copy of each while it runs. */
   licenses: readonly string[];
   os: string | null;
@@ -147,6 +151,7 @@ export const plainJob = (given: Partial<Job> & Pick<Job, 'id' | 'submittedAt' | 
   tasks: given.tasks ?? 1,
   cpusPerTask: given.cpusPerTask ?? 1,
   memoryMbPerTask: given.memoryMbPerTask ?? 0,
+  resourcesPerTask: given.resourcesPerTask ?? null,
   licenses: given.licenses ?? NO_LICENSES,
   os: given.os ?? null,
   architecture: given.architecture ?? null,

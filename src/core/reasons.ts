@@ -13,6 +13,7 @@ export const WaitingReason = {
   SITE_QUEUE_FULL: 'SITE_QUEUE_FULL',
   CPUS_BUSY: 'CPUS_BUSY',
   MEMORY_BUSY: 'MEMORY_BUSY',
+  RESOURCES_BUSY: 'RESOURCES_BUSY',
   LICENSES_BUSY: 'LICENSES_BUSY',
   MAX_TASKS_REACHED: 'MAX_TASKS_REACHED',
   MAX_RUNNING_JOBS_REACHED: 'MAX_RUNNING_JOBS_REACHED',
@@ -23,6 +24,7 @@ export const WaitingReason = {
   NO_ELIGIBLE_SITE: 'NO_ELIGIBLE_SITE',
   NEVER_FITS_CPUS: 'NEVER_FITS_CPUS',
   NEVER_FITS_MEMORY: 'NEVER_FITS_MEMORY',
+  NEVER_FITS_RESOURCES: 'NEVER_FITS_RESOURCES',
   NEVER_FITS_LICENSES: 'NEVER_FITS_LICENSES',
   NEVER_FITS_PLATFORM: 'NEVER_FITS_PLATFORM',
   NEVER_FITS_TOGETHER: 'NEVER_FITS_TOGETHER',
@@ -119,6 +121,7 @@ const sentences: Record<ReasonCode, string> = {
   NO_ELIGIBLE_SITE: 'Every site that could run it is down, is draining, or has no machine available for it.',
   NEVER_FITS_CPUS: 'No site has machines for {tasks} tasks with {cpusPerTask} CPUs each.',
   NEVER_FITS_MEMORY: 'No site has machines for {tasks} tasks with {memoryMbPerTask} MB of memory each.',
+  NEVER_FITS_RESOURCES: 'No site has machines for {tasks} tasks with {further} each.',
   NEVER_FITS_LICENSES: 'No site has all the licenses that it needs, with machines that can use them.',
   NEVER_FITS_PLATFORM: 'No machine has the required operating system and architecture.',
   NEVER_FITS_TOGETHER: 'Each of its requirements is met at some site, but no site meets all of them.',
@@ -136,6 +139,7 @@ const sentences: Record<ReasonCode, string> = {
   CPUS_BUSY:
     'Needs {neededCpus} CPUs for {tasks} tasks; at most {mostFreeCpus} are free on one machine ({freeCpus} in total).',
   MEMORY_BUSY: 'Too little memory is free on the machines with free CPUs.',
+  RESOURCES_BUSY: 'Each task needs {further}; too little of that is free on machines with room for the rest.',
   LICENSES_BUSY: 'All licenses of a kind that it needs are in use or reserved.',
   MAX_TASKS_REACHED:
     'Too few time-shared machines accept another task: it needs {neededTasks}, {openMachines} do.',
@@ -158,8 +162,18 @@ const ofOneTask: Partial<Record<ReasonCode, string>> = {
     'Needs {neededCpus} CPUs on one machine; at most {mostFreeCpus} are free on any ({freeCpus} in total).',
 };
 
+/** What a task asks for besides CPUs and memory, from its numbers: "2 gpu, 1 tape". */
+const further = (numbers: Readonly<Record<string, number>>): string =>
+  Object.entries(numbers)
+    .map(([name, amount]) => [amount, /^(.+)PerTask$/.exec(name)?.[1]] as const)
+    .filter(([, kind]) => kind !== undefined && kind !== 'cpus' && kind !== 'memoryMb')
+    .map(([amount, kind]) => `${amount} ${kind}`)
+    .join(', ');
+
 /** The sentence of a reason, its `{name}` places filled from `numbers` (those without a number say "?"). */
 export function reasonSentence(code: ReasonCode, numbers: Readonly<Record<string, number>> = {}): string {
   const sentence = (numbers.tasks === 1 ? ofOneTask[code] : undefined) ?? sentences[code];
-  return sentence.replace(/\{(\w+)\}/g, (_, name: string) => String(numbers[name] ?? '?'));
+  return sentence.replace(/\{(\w+)\}/g, (_, name: string) =>
+    name === 'further' ? further(numbers) : String(numbers[name] ?? '?'),
+  );
 }

@@ -153,6 +153,7 @@ export class Cleaning {
           tasks: options.taskPerProcessor ? cpus : 1,
           cpusPerTask: options.taskPerProcessor ? 1 : cpus,
           memoryMbPerTask: options.memory ? memoryMb(swf, options.taskPerProcessor ? 1 : cpus) : 0,
+          resourcesPerTask: null,
           licenses: NO_LICENSES,
           os: null,
           architecture: null,

@@ -138,7 +138,13 @@ export function reservationFromArray(a: ReservationArray): Reservation {
 
 /** As promises are stored. */
 export type PromisesArray = [
-  room: [runs: number, cpus: number, memoryMb: number, copies: FreeAtPromise['copies']],
+  room: [
+    runs: number,
+    cpus: number,
+    memoryMb: number,
+    copies: FreeAtPromise['copies'],
+    further?: FreeAtPromise['amounts'],
+  ],
   jobs: [
     jobId: number,
     at: number,
@@ -150,17 +156,31 @@ export type PromisesArray = [
   ][],
 ];
 
-export function promisesFromArray([[runs, cpus, memoryMb, copies], jobs]: PromisesArray): PromisesImage {
+export function promisesFromArray([
+  [runs, cpus, memoryMb, copies, further],
+  jobs,
+]: PromisesArray): PromisesImage {
   return {
-    room: { runs, cpus, memoryMb, copies },
+    room: { runs, amounts: { cpus, memoryMb, ...further }, copies },
     jobs: jobs.map(([jobId, at, machineIds, machineTasks, licenseIds, work, madeAt]) => {
       return { jobId, at, allocations: allocationsFrom(machineIds, machineTasks), licenseIds, work, madeAt };
     }),
   };
 }
 
-export const promisesToArray = ({ room, jobs }: PromisesImage): PromisesArray => [
-  [room.runs, room.cpus, room.memoryMb, room.copies],
+function roomToArray(
+  runs: number,
+  { cpus = 0, memoryMb = 0, ...others }: FreeAtPromise['amounts'],
+  copies: FreeAtPromise['copies'],
+): PromisesArray[0] {
+  const further = Object.entries(others).filter(([, amount]) => amount !== 0);
+  return further.length === 0
+    ? [runs, cpus, memoryMb, copies]
+    : [runs, cpus, memoryMb, copies, Object.fromEntries(further)];
+}
+
+export const promisesToArray = ({ room: { runs, amounts, copies }, jobs }: PromisesImage): PromisesArray => [
+  roomToArray(runs, amounts, copies),
   jobs.map(({ jobId, at, allocations, licenseIds, work, madeAt }) => [
     jobId,
     at,

@@ -353,7 +353,7 @@ export function shareOf(jobs: readonly GivenJob[]): Share {
 }
 
 /** What the store knows of a job for its schedulers. `groupId`: of its submission; null: it came alone. */
-export type DescribedJob = Omit<Job, 'groupId' | 'data'> & { groupId: number | null };
+export type DescribedJob = Omit<Job, 'groupId' | 'data' | 'resourcesPerTask'> & { groupId: number | null };
 
 /** A job as the schedulers see it. In one literal, so that all have one shape. */
 export const schedulersJob = (job: DescribedJob, data: JobData | null): Job => ({
@@ -367,6 +367,7 @@ export const schedulersJob = (job: DescribedJob, data: JobData | null): Job => (
   tasks: job.tasks,
   cpusPerTask: job.cpusPerTask,
   memoryMbPerTask: job.memoryMbPerTask,
+  resourcesPerTask: null,
   licenses: job.licenses,
   os: job.os,
   architecture: job.architecture,

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { ResourceKinds } from '../../src/core/grid/amounts.js';
 import { JobQueue } from '../../src/core/grid/queue.js';
 import { Requirements } from '../../src/core/grid/requirements.js';
 import { OwnPriorityWalk } from '../../src/core/local/flexible/own-priority-walk.js';
@@ -28,7 +29,7 @@ describe('the order of a queue', () => {
     fc.assert(
       fc.property(fc.array(anyQueued, { size: 'medium', maxLength: 60 }), anyOrder, (given, half) => {
         const queue = new JobQueue('LOCAL', 1, null);
-        const requirements = new Requirements();
+        const requirements = new Requirements(new ResourceKinds());
         const jobs = given.map((shape, id) => {
           const made = job({ ...shape, id });
           if (id === given.length >> 1) queue.inOrder(half);

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { pairsOf } from '../../src/core/grid/amounts.js';
 import type { Requirement } from '../../src/core/grid/requirements.js';
 import { holdOf } from '../../src/core/resources/placement.js';
 import { type Opening, type OwnPlace, Profile } from '../../src/core/resources/profile.js';
@@ -16,6 +17,7 @@ const step = fc.record({
   tasks: fc.constantFrom(1, 1, 2),
   cpus: fc.integer({ min: 1, max: 5 }),
   memoryMb: fc.constantFrom(0, 0, 1, 3),
+  gpus: fc.constantFrom(0, 0, 0, 1, 2),
   licensed: fc.constantFrom(false, false, false, true),
   work: fc.integer({ min: 1, max: 9 }),
   drop: fc.option(fc.nat(20)),
@@ -34,7 +36,11 @@ describe('the profile with promises', () => {
     let passedOver = 0;
     fc.assert(
       fc.property(given, ({ machines, steps, licensed }) => {
-        const shapes = machines.map((cpus, i) => ({ id: i + 1, cpus, memoryMb: 4, licenseIds: [1] }));
+        const shapes = machines.map((cpus, i) => ({
+          ...{ id: i + 1, cpus, memoryMb: 4, licenseIds: [1] },
+          // The last machine has none.
+          ...(i < 2 ? { resources: { gpu: 2 } } : {}),
+        }));
         const grid = gridOf(shapes, [{ id: 1, kind: 'cad', copies: 2, siteId: 1 }]);
         const { resources } = grid.siteEntry(1);
         const pools = resources.eligible({ key: 'cad', os: null, architecture: null, licenses: ['cad'] })
@@ -43,7 +49,11 @@ describe('the profile with promises', () => {
         const seconds = 25 * 9 + 10;
         const rows = (amounts: readonly number[]): number[][] =>
           amounts.map((amount) => new Array<number>(seconds).fill(amount));
-        const free = { cpus: rows(machines), memoryMb: rows(machines.map(() => 4)), copies: rows([2]) };
+        const copies = rows([2]);
+        /** By kind of resource and machine. */
+        const free = Array.from({ length: grid.kinds.size }, (_, kind) =>
+          rows(resources.machines.map(({ offered }) => offered[kind] ?? 0)),
+        );
         const least = (row: number[] | undefined, at: number, length: number): number =>
           Math.min(...(row as number[]).slice(at, at + length));
         const shift = ({ hold, at, end }: OwnPlace, sign: 1 | -1): void => {
@@ -51,31 +61,30 @@ describe('the profile with promises', () => {
             for (let t = at; t < end; t++) (row as number[])[t] = ((row as number[])[t] as number) + amount;
           };
           hold.machines.forEach(({ position }, i) => {
-            add(free.cpus[position], sign * (hold.cpus[i] as number));
-            add(free.memoryMb[position], sign * (hold.memoryMb[i] as number));
+            for (const [kind, amount] of pairsOf(hold.each.task))
+              add(free[kind]?.[position], sign * (hold.tasks[i] as number) * amount);
           });
-          for (const _ of hold.licenses) add(free.copies[0], sign);
+          for (const _ of hold.licenses) add(copies[0], sign);
         };
-        const counted = (
-          { tasks, cpusPerTask, memoryMbPerTask, signature }: Requirement,
-          work: number,
-        ): number => {
+        const counted = ({ tasks, task, signature }: Requirement, work: number): number => {
           const roomAt = (at: number): number =>
-            free.cpus.reduce((sum, row, i) => {
-              const byMemory =
-                memoryMbPerTask === 0 ? Infinity : least(free.memoryMb[i], at, work) / memoryMbPerTask;
-              return sum + Math.floor(Math.max(0, Math.min(least(row, at, work) / cpusPerTask, byMemory)));
+            machines.reduce((sum, _, i) => {
+              const byKind = pairsOf(task).map(([kind, amount]) => least(free[kind]?.[i], at, work) / amount);
+              return sum + Math.floor(Math.max(0, Math.min(...byKind)));
             }, 0);
           const enough = (at: number): boolean =>
-            roomAt(at) >= tasks && (signature.licenses.length === 0 || least(free.copies[0], at, work) >= 1);
+            roomAt(at) >= tasks && (signature.licenses.length === 0 || least(copies[0], at, work) >= 1);
           let at = 0;
           while (at < seconds - 9 && !enough(at)) at++;
           return enough(at) ? at : Infinity;
         };
         const promised: Promised[] = [];
-        steps.forEach(({ tasks, cpus, memoryMb, work, drop, from, round, ...one }, i) => {
+        steps.forEach(({ tasks, cpus, memoryMb, gpus, work, drop, from, round, ...one }, i) => {
           const licenses = licensed && one.licensed ? ['cad'] : [];
-          const asked = job({ id: i, tasks, cpusPerTask: cpus, memoryMbPerTask: memoryMb, licenses });
+          const asked = job({
+            ...{ id: i, tasks, cpusPerTask: cpus, memoryMbPerTask: memoryMb, licenses },
+            resourcesPerTask: gpus > 0 ? { gpu: gpus } : null,
+          });
           const requirement = grid.requirementOf(asked);
           const eligible = resources.eligible(requirement.signature);
           const opening = profile.earliest(requirement, eligible, work);
@@ -88,12 +97,13 @@ describe('the profile with promises', () => {
           const hold = holdOf(requirement, opening.placement, opening.pools);
           // The same machines later: the first second from which all of them have the room.
           const fits = (second: number): boolean =>
-            hold.machines.every(
-              ({ position }, m) =>
-                least(free.cpus[position], second, work) >= (hold.cpus[m] as number) &&
-                least(free.memoryMb[position], second, work) >= (hold.memoryMb[m] as number),
+            hold.machines.every(({ position }, m) =>
+              pairsOf(hold.each.task).every(
+                ([kind, amount]) =>
+                  least(free[kind]?.[position], second, work) >= (hold.tasks[m] as number) * amount,
+              ),
             ) &&
-            (hold.licenses.length === 0 || least(free.copies[0], second, work) >= 1);
+            (hold.licenses.length === 0 || least(copies[0], second, work) >= 1);
           let later = from;
           while (!fits(later)) later++;
           expect(profile.earliestFor(hold, from, work)).toBe(later);

@@ -32,7 +32,7 @@ function contentOf({ sites, root, topology }: Grid): unknown {
       site,
       resources.free,
       resources.changes,
-      resources.machines.map(({ machine, usedCpus, usedMemoryMb }) => [machine, usedCpus, usedMemoryMb]),
+      resources.machines.map(({ machine, usedCpus }) => [machine, usedCpus]),
       resources.runs.map(({ run, end, licenses }) => [
         run,
         end,

@@ -1,6 +1,7 @@
 /** The root's queues (hierarchical-clusters.md): case by case, and against a plain reading of the rules. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { CPUS, MEMORY } from '../../src/core/grid/amounts.js';
 import {
   applyMove,
   DEFAULT_POLICY,
@@ -351,9 +352,9 @@ describe('against a plain reading of the rules', () => {
       queued: queue.length,
       running: resources.runs.length,
       capacity: powerOf(resources.machines),
-      machines: resources.machines.map(({ machine: all }, i) => ({
-        cpus: resources.free.cpus[i] as number,
-        memoryMb: resources.free.memoryMb[i] as number,
+      machines: resources.machines.map(({ machine: all, offset }) => ({
+        cpus: resources.free.room[offset + CPUS] as number,
+        memoryMb: resources.free.room[offset + MEMORY] as number,
         all,
       })),
     }));

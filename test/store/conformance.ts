@@ -486,7 +486,7 @@ export function describeStore(
       it('keeps what a site promises, and refuses a plan as a whole that was made on other promises', async () => {
         const [a, b, c] = await dispatched(world, user, site, [newJob(), newJob(), newJob()]);
         const promised: PromisesImage = {
-          room: { runs: 1, cpus: 3, memoryMb: 900, copies: [[7, 2]] },
+          room: { runs: 1, amounts: { cpus: 3, memoryMb: 900, gpu: 2 }, copies: [[7, 2]] },
           // Exact, to be compared with planned ends: no rounding to milliseconds.
           jobs: [
             {

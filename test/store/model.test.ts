@@ -122,7 +122,7 @@ const sorted = <T extends { touched: (number | null)[] }>(outcome: T) => ({
 });
 
 const promiseTo = (jobId: number, machineId: number, now: number): PromisesImage => ({
-  room: { runs: jobId, cpus: 1, memoryMb: 0, copies: [] },
+  room: { runs: jobId, amounts: { cpus: 1, memoryMb: 0 }, copies: [] },
   jobs: [
     {
       jobId,
@@ -455,7 +455,7 @@ async function picture(mirror: Mirror, store: Store) {
       meta.length,
       [...grid.index(LicenseRequests).of(queue)].sort(),
       resources.machines
-        .map(({ machine }, i) => [machine, resources.free.cpus[i], resources.free.memoryMb[i]])
+        .map(({ machine, offset }) => [machine, resources.free.room.slice(offset, offset + resources.kinds)])
         .sort(),
     ]),
     margins: grid.index(Margins).last(100),

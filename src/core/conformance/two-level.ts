@@ -1,6 +1,8 @@
 /** The rules of two-level.md. */
+
 import { meanOf, msPriority } from '../dispatch/two-level/priority.js';
 import { leastLoaded } from '../dispatch/two-level/two-level.js';
+import { ResourceKinds } from '../grid/amounts.js';
 import { JobQueue } from '../grid/queue.js';
 import { Requirements } from '../grid/requirements.js';
 import { OwnPriorityWalk } from '../local/flexible/own-priority-walk.js';
@@ -50,7 +52,7 @@ export const twoLevelRules: Rules = {
   },
 
   ls_priorities: (input: LsInput) => {
-    const requirements = new Requirements();
+    const requirements = new Requirements(new ResourceKinds());
     const queue = new JobQueue('LOCAL', 1, null);
     const requests = new Map<string, number>();
     const slots = input.queue.map(({ licenses, submit, estimate, benchmark, deadline }, id) => {

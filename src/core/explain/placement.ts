@@ -3,6 +3,7 @@
  * would start it. The job need not be in the grid, and the grid stays as it is.
  */
 import { beginDispatch } from '../dispatch/cycle.js';
+import { amountOf, MEMORY, PLACES, pairsOf } from '../grid/amounts.js';
 import type { Grid, SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
 import type { EligibleMachines } from '../grid/site-resources.js';
@@ -53,7 +54,7 @@ export function placement(grid: Grid, job: Job, context: ExplainContext): Placin
   const eligibility = grid.index(EligibleSites).of(requirement);
   if (eligibility.waiting !== null) {
     const reason = eligibility.waiting;
-    const message = reasonSentence(reason, numbersOf(requirement));
+    const message = reasonSentence(reason, numbersOf(requirement, grid));
     return {
       siteId: null,
       priority: null,
@@ -102,11 +103,20 @@ const outOfTheQuestion = (ineligible: Readonly<Record<number, ReasonCode>>): Sit
   }));
 
 /** The numbers of a class for sentences. */
-export const numbersOf = ({ tasks, cpusPerTask, memoryMbPerTask }: Requirement): Record<string, number> => ({
-  tasks,
-  cpusPerTask,
-  memoryMbPerTask,
+export const numbersOf = (of: Requirement, grid: Grid): Record<string, number> => ({
+  tasks: of.tasks,
+  cpusPerTask: of.cpusPerTask,
+  memoryMbPerTask: amountOf(of.task, MEMORY),
+  ...furtherOf(of, grid),
 });
+
+/** What a task takes of kinds that an operator has named. */
+export const furtherOf = ({ task }: Requirement, { kinds }: Grid): Record<string, number> =>
+  Object.fromEntries(
+    pairsOf(task).flatMap(([kind, amount]) =>
+      kind > PLACES ? [[`${kinds.name(kind)}PerTask`, amount]] : [],
+    ),
+  );
 
 /** The chosen site, then the others by their terms in the order in which the policy compares them, then by id. */
 function rank(

@@ -5,13 +5,21 @@
 import { beginDispatch } from '../dispatch/cycle.js';
 import { type Choice, PlanBuilder, type Why } from '../dispatch/policy.js';
 import { dispatchKindOf } from '../dispatch/registry.js';
+import { amountOf, MEMORY, PLACES, pairsOf } from '../grid/amounts.js';
 import type { Grid, SiteEntry } from '../grid/grid.js';
 import { SitePass } from '../local/pass.js';
 import type { Job } from '../model.js';
 import { localSchedulerOf, queueLimitOf } from '../policy.js';
 import { ReasonCode, reasonSentence, type WaitingReason } from '../reasons.js';
 import { EligibleSites, whyNeverFits, whyNotUp } from '../resources/eligibility.js';
-import { type ExplainContext, numbersOf, predictStart, ranking, type SiteRanking } from './placement.js';
+import {
+  type ExplainContext,
+  furtherOf,
+  numbersOf,
+  predictStart,
+  ranking,
+  type SiteRanking,
+} from './placement.js';
 
 export interface Waiting {
   code: ReasonCode;
@@ -61,7 +69,7 @@ export function waitingOnAgent(staging: StagingProgress | null): Waiting {
 function atRoot(grid: Grid, job: Job, { policy, now }: ExplainContext): Waiting {
   const requirement = grid.requirementOf(job);
   const eligibility = grid.index(EligibleSites).of(requirement);
-  const numbers = { ...numbersOf(requirement), sites: grid.sites.length };
+  const numbers = { ...numbersOf(requirement, grid), sites: grid.sites.length };
   if (eligibility.waiting !== null) return waiting(eligibility.waiting, numbers);
   const pass = beginDispatch(grid, policy, now);
   const kind = dispatchKindOf(policy.dispatch);
@@ -95,7 +103,7 @@ function inMeta(grid: Grid, entry: SiteEntry, job: Job, { policy, now }: Explain
   const requirement = grid.requirementOf(job);
   const eligibility = grid.index(EligibleSites).of(requirement);
   if (eligibility.waiting !== null)
-    return waiting(eligibility.waiting, { ...numbers, ...numbersOf(requirement) });
+    return waiting(eligibility.waiting, { ...numbers, ...numbersOf(requirement, grid) });
   const why = beginDispatch(grid, policy, now).whyInMeta?.(job, entry);
   if (why === undefined) return waiting(ReasonCode.READY, numbers);
   return waiting(why.code, { ...numbers, ...why.numbers }, why.changes);
@@ -112,9 +120,9 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
   const requirement = grid.requirementOf(job);
   const eligible = entry.resources.eligible(requirement.signature);
   const { machines } = eligible;
-  numbers.tasks = requirement.tasks;
+  Object.assign(numbers, furtherOf(requirement, grid), { tasks: requirement.tasks });
   numbers.neededCpus = requirement.cpusPerTask * requirement.tasks;
-  numbers.neededMemoryMb = requirement.memoryMbPerTask * requirement.tasks;
+  numbers.neededMemoryMb = amountOf(requirement.task, MEMORY) * requirement.tasks;
   const never = whyNeverFits(requirement, eligible);
   if (never !== null) return waiting(never, numbers);
   const start = predictStart(grid, entry, job, context);
@@ -125,9 +133,9 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
   scheduler.decide(pass, scheduler.walk(pass));
   if (pass.starts.some(({ run }) => run.jobId === job.id)) return waiting(ReasonCode.READY, numbers);
   numbers.ahead = aheadOf(pass, job.id, context);
-  const freeOf = (column: readonly number[]): number[] =>
-    machines.map(({ position }) => Math.max(0, column[position] as number));
-  const freeCpus = freeOf(pass.free.cpus);
+  const freeOf = (kind: number): number =>
+    sumOf(machines.map(({ offset }) => Math.max(0, pass.free.room[offset + kind] as number)));
+  const freeCpus = machines.map((state) => Math.max(0, pass.free.cpusOn(state)));
   numbers.freeCpus = sumOf(freeCpus);
   numbers.mostFreeCpus = Math.max(0, ...freeCpus);
   if (eligible.shared) {
@@ -135,7 +143,9 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
     numbers.openMachines = freeCpus.filter((cpus) => cpus > 0).length;
   }
   if (site.maxRunningJobs) numbers.maxRunningJobs = site.maxRunningJobs;
-  numbers.freeMemoryMb = sumOf(freeOf(pass.free.memoryMb));
+  numbers.freeMemoryMb = freeOf(MEMORY);
+  for (const [kind] of pairsOf(requirement.task))
+    if (kind > PLACES) numbers[`${grid.kinds.name(kind)}Free`] = freeOf(kind);
   if (eligible.pools.length > 0) {
     const { copies } = pass.free;
     numbers.freeLicenses = Math.min(
@@ -178,6 +188,7 @@ const changes: Record<WaitingReason, string> = {
   NO_ELIGIBLE_SITE: 'A site that can run it comes up, stops draining, or gets its machines back.',
   NEVER_FITS_CPUS: 'Ask for fewer CPUs, or add a larger machine.',
   NEVER_FITS_MEMORY: 'Ask for less memory, or add a machine with more memory.',
+  NEVER_FITS_RESOURCES: 'Ask for less of it, or add a machine with more.',
   NEVER_FITS_LICENSES: 'Ask for other licenses, or add licenses and the machines that can use them.',
   NEVER_FITS_PLATFORM: 'Ask for another operating system or architecture, or add such a machine.',
   NEVER_FITS_TOGETHER:
@@ -196,6 +207,7 @@ const changes: Record<WaitingReason, string> = {
   SITE_QUEUE_FULL: 'Running jobs end, or queued jobs there start or are removed.',
   CPUS_BUSY: 'Running jobs end and free CPUs.',
   MEMORY_BUSY: 'Running jobs end and free memory on one machine.',
+  RESOURCES_BUSY: 'Running jobs end and free what it asks for on one machine.',
   LICENSES_BUSY: 'A job that uses such a license ends, or licenses are added.',
   MAX_TASKS_REACHED: "Running jobs end, or a machine's maxTasks is raised.",
   MAX_RUNNING_JOBS_REACHED: "A running job ends, or the site's maxRunningJobs is raised.",

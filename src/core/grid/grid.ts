@@ -19,9 +19,11 @@ import {
   type Run,
   type Site,
 } from '../model.js';
+import { fitsIn, ResourceKinds } from './amounts.js';
 import { JobQueue } from './queue.js';
 import { type Requirement, Requirements } from './requirements.js';
 import {
+  askedOn,
   type LicenseState,
   type MachineState,
   machineState,
@@ -111,7 +113,8 @@ export class Grid {
   /** Licenses of the whole grid. */
   private shared = 0;
   private readonly jobById = new Map<number, JobEntry>();
-  private readonly requirements = new Requirements();
+  readonly kinds = new ResourceKinds();
+  private readonly requirements = new Requirements(this.kinds);
   private readonly indices = new Map<IndexKind<object>, object>();
   private readonly listeners: GridListener[] = [];
 
@@ -148,7 +151,11 @@ export class Grid {
       known.resources.changed();
       return;
     }
-    const resources = new SiteResources(site.id, (siteId, kind) => this.poolsFor(siteId, kind));
+    const resources = new SiteResources(
+      site.id,
+      (siteId, kind) => this.poolsFor(siteId, kind),
+      this.kinds.size,
+    );
     resources.maxRuns = maxRuns;
     const meta = new JobQueue('META', site.id, this.root);
     const queue = new JobQueue('LOCAL', site.id, meta);
@@ -182,15 +189,19 @@ export class Grid {
     positive('machine.benchmark', machine.benchmark);
     const maxTasks = machine.maxTasks ?? null;
     if (maxTasks !== null) wholeNumber('machine.maxTasks', maxTasks, 1);
+    for (const [name, amount] of Object.entries(machine.resources ?? {}))
+      wholeNumber(`machine.resources.${name}`, amount, 0);
+    const offered = this.kinds.offeredBy(machine);
+    this.widen();
     const known = this.machineById.get(machine.id);
     if (known !== undefined && known.machine.siteId === machine.siteId) {
       this.topology++;
-      resources.replaceMachine(known, machine, maxTasks);
+      resources.replaceMachine(known, machine, offered);
       return;
     }
     if (known !== undefined) this.removeMachine(machine.id);
     this.topology++;
-    const state = machineState(machine, maxTasks);
+    const state = machineState(machine, offered);
     this.machineById.set(machine.id, state);
     resources.addMachine(state);
   }
@@ -281,13 +292,13 @@ export class Grid {
     checkJob(job);
     let entry = this.jobById.get(job.id);
     if (entry === undefined) {
-      const requirement = this.requirements.enter(job);
+      const requirement = this.enter(job);
       entry = { job, requirement, site, queue, slot: -1, run: null };
       this.jobById.set(job.id, entry);
     } else {
       if (entry.run !== null) fail(`job ${job.id} has a live run`);
       this.leaveQueue(entry);
-      const requirement = this.requirements.enter(job);
+      const requirement = this.enter(job);
       this.requirements.leave(entry.requirement);
       entry.job = job;
       entry.requirement = requirement;
@@ -311,11 +322,9 @@ export class Grid {
     const { free, runs, maxRuns } = site.resources;
     if (runs.length >= maxRuns) fail(`site ${run.siteId} runs as many jobs as it may`);
     const state = this.runState(run, entry.requirement);
-    state.machines.forEach(({ machine, position }, i) => {
-      const fits =
-        (free.cpus[position] as number) >= (state.cpus[i] as number) &&
-        (free.memoryMb[position] as number) >= (state.memoryMb[i] as number);
-      if (!fits) fail(`machine ${machine.id} has no room for job ${run.jobId}`);
+    state.machines.forEach((on, i) => {
+      if (!fitsIn(askedOn(state.each, on), state.tasks[i] as number, free.room, on.offset))
+        fail(`machine ${on.machine.id} has no room for job ${run.jobId}`);
     });
     for (const pool of state.licenses) {
       check(
@@ -342,7 +351,7 @@ export class Grid {
     checkJob(job);
     check(!this.jobById.has(job.id), `job ${job.id} is in the grid already`);
     const site = this.siteEntry(run.siteId);
-    const requirement = this.requirements.enter(job);
+    const requirement = this.enter(job);
     const entry: JobEntry = { job, requirement, site, queue: null, slot: -1, run: null };
     this.jobById.set(job.id, entry);
     this.begin(entry, site, this.runState(run, requirement));
@@ -426,7 +435,7 @@ export class Grid {
   requirementOf(job: Job): Requirement {
     const known = this.jobById.get(job.id);
     if (known !== undefined && known.job === job) return known.requirement;
-    const requirement = this.requirements.enter(job);
+    const requirement = this.enter(job);
     this.requirements.leave(requirement);
     return requirement;
   }
@@ -441,6 +450,12 @@ export class Grid {
   }
 
   // ---- inside ----
+
+  private enter(job: Job): Requirement {
+    const requirement = this.requirements.enter(job);
+    if (job.resourcesPerTask !== null) this.widen();
+    return requirement;
+  }
 
   private forget(entry: JobEntry): void {
     this.requirements.leave(entry.requirement);
@@ -487,8 +502,8 @@ export class Grid {
       jobId: run.jobId,
       end: run.plannedEnd,
       machines,
-      cpus: run.allocations.map(({ tasks }) => tasks * requirement.cpusPerTask),
-      memoryMb: run.allocations.map(({ tasks }) => tasks * requirement.memoryMbPerTask),
+      tasks: run.allocations.map(({ tasks }) => tasks),
+      each: requirement,
       licenses,
     };
   }
@@ -505,6 +520,14 @@ export class Grid {
       ...pools.filter((pool) => pool.license.siteId === siteId),
       ...pools.filter((pool) => pool.license.siteId === null),
     ];
+  }
+
+  /** A kind of resource may be new: every site has a column for it. */
+  private widen(): void {
+    const [first] = this.sites;
+    if (first === undefined || first.resources.kinds === this.kinds.size) return;
+    this.topology++;
+    for (const { resources } of this.sites) resources.widen(this.kinds.size);
   }
 
   private licensesChanged(): void {
@@ -529,6 +552,9 @@ function checkJob(job: Job): void {
   wholeNumber('job.tasks', job.tasks, 1, COUNT_END);
   wholeNumber('job.cpusPerTask', job.cpusPerTask, 1, COUNT_END);
   wholeNumber('job.memoryMbPerTask', job.memoryMbPerTask, 0);
+  if (job.resourcesPerTask !== null)
+    for (const [name, amount] of Object.entries(job.resourcesPerTask))
+      wholeNumber(`job.resourcesPerTask.${name}`, amount, 0);
   if (!Number.isFinite(job.submittedAt))
     throw new Error(`job.submittedAt is ${job.submittedAt}; accepted is a finite number`);
 }

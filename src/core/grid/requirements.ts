@@ -1,9 +1,10 @@
 /**
  * What jobs ask of machines, in classes: jobs with equal requirements share one `Requirement`, so that questions about
  * machines are asked once per class and not once per job. A class has a *signature* (platform and licenses: which
- * machines are eligible at all) and a shape (tasks, CPUs, memory: which of them have room).
+ * machines are eligible at all) and a shape (tasks, and the amounts that each takes: which of them have room).
  */
 import type { Job } from '../model.js';
+import { furtherIn, type ResourceKinds, type TaskAmounts } from './amounts.js';
 
 export interface Signature {
   readonly key: string;
@@ -13,15 +14,13 @@ export interface Signature {
   readonly licenses: readonly string[];
 }
 
-export interface Requirement {
+export interface Requirement extends TaskAmounts {
   /** No other class of the grid has it: notes of a pass can lie in arrays. A later class may have that of one that is gone. */
   readonly index: number;
   readonly signature: Signature;
   readonly tasks: number;
+  /** Processors are what the papers' rules count. */
   readonly cpusPerTask: number;
-  readonly memoryMbPerTask: number;
-  /** What one task takes, as a run has it. */
-  readonly oneTask: { readonly cpus: readonly number[]; readonly memoryMb: readonly number[] };
   /** Jobs known to the grid that belong to it. */
   jobs: number;
 }
@@ -34,12 +33,14 @@ const PLAIN = '';
 export class Requirements {
   private readonly bySignature = new Map<
     string,
-    { signature: Signature; byShape: Map<number, Map<number, Requirement>> }
+    { signature: Signature; byShape: Map<number, Map<number | string, Requirement>> }
   >();
   private size = 0;
   private used = 0;
   private indices = 0;
   private readonly freeIndices: number[] = [];
+
+  constructor(private readonly kinds: ResourceKinds) {}
 
   /** The class of a job; counts the job in. */
   enter(job: Job): Requirement {
@@ -71,23 +72,29 @@ export class Requirements {
       this.bySignature.set(key, group);
     }
     const shape = job.tasks * 2 ** 24 + job.cpusPerTask;
-    let byMemory = group.byShape.get(shape);
-    if (byMemory === undefined) {
-      byMemory = new Map();
-      group.byShape.set(shape, byMemory);
+    let byRest = group.byShape.get(shape);
+    if (byRest === undefined) {
+      byRest = new Map();
+      group.byShape.set(shape, byRest);
     }
-    let requirement = byMemory.get(job.memoryMbPerTask);
+    const rest =
+      job.resourcesPerTask === null
+        ? job.memoryMbPerTask
+        : JSON.stringify([job.memoryMbPerTask, furtherIn(job.resourcesPerTask)]);
+    let requirement = byRest.get(rest);
     if (requirement === undefined) {
+      const { task, sharedTask, sharedTake } = this.kinds.askedBy(job);
       requirement = {
         index: this.freeIndices.pop() ?? this.indices++,
         signature: group.signature,
         tasks: job.tasks,
         cpusPerTask: job.cpusPerTask,
-        memoryMbPerTask: job.memoryMbPerTask,
-        oneTask: { cpus: [job.cpusPerTask], memoryMb: [job.memoryMbPerTask] },
+        task,
+        sharedTask,
+        sharedTake,
         jobs: 0,
       };
-      byMemory.set(job.memoryMbPerTask, requirement);
+      byRest.set(rest, requirement);
       this.size++;
     }
     return requirement;
@@ -95,13 +102,13 @@ export class Requirements {
 
   private dropUnused(): void {
     for (const [key, group] of this.bySignature) {
-      for (const [shape, byMemory] of group.byShape) {
-        for (const [memory, { jobs, index }] of byMemory) {
+      for (const [shape, byRest] of group.byShape) {
+        for (const [rest, { jobs, index }] of byRest) {
           if (jobs > 0) continue;
-          byMemory.delete(memory);
+          byRest.delete(rest);
           this.freeIndices.push(index);
         }
-        if (byMemory.size === 0) group.byShape.delete(shape);
+        if (byRest.size === 0) group.byShape.delete(shape);
       }
       if (group.byShape.size === 0) this.bySignature.delete(key);
     }

@@ -3,17 +3,22 @@
  * each site and signature which machines and pools come into question.
  */
 import type { Allocation, License, Machine, Run } from '../model.js';
-import type { Requirement, Signature } from './requirements.js';
+import { type Amounts, addTo, amountOf, CPUS, type Room, type TaskAmounts } from './amounts.js';
+import type { Signature } from './requirements.js';
 
 export interface MachineState {
   machine: Machine;
-  /** Where it stands among the machines of its site, in order of placement: its place in the columns of `FreeColumns`. */
+  /** Where it stands among the machines of its site, in order of placement: its place in
+   * what is counted by machine. */
   position: number;
-  /** How many tasks may share it in time; null: it is shared in space. */
-  maxTasks: number | null;
-  /** What live runs ask for: on a time-shared machine it may be more than there is. */
+  /** Where it begins in the room of its site. */
+  offset: number;
+  /** What it offers, by kind; kinds behind the last it does not have. */
+  offered: readonly number[];
+  /** Tasks share its CPUs in time: each takes a place. */
+  shared: boolean;
+  /** The CPUs that live runs ask for: on a time-shared machine it may be more than there are. */
   usedCpus: number;
-  usedMemoryMb: number;
   /** A placement of one task here: most jobs have one. */
   alone: Placement;
 }
@@ -27,9 +32,11 @@ export interface LicenseState {
 /** What a run or a promise takes of machines and pools. */
 export interface Hold {
   machines: readonly MachineState[];
-  /** Aligned with `machines`. */
-  cpus: readonly number[];
-  memoryMb: readonly number[];
+  /** On each of `machines`. */
+  tasks: readonly number[];
+  /** What each task takes. */
+  each: TaskAmounts;
+  /** A copy of each. */
   licenses: readonly LicenseState[];
 }
 
@@ -59,19 +66,21 @@ export interface EligibleMachines {
   machines: MachineState[];
   /** For each license kind the pools that serve it, in order of use: the site's own, then the grid's; then by id. */
   pools: LicenseState[][];
-  /** What the largest of the machines has. */
-  mostCpus: number;
-  mostMemoryMb: number;
+  /** By kind, what the machine with the most of it has. */
+  most: readonly number[];
 }
 
-/** By position of the machine. */
-export interface FreeColumns {
-  /** What a further task can use: of a time-shared machine all CPUs, as long as it takes one. */
-  cpus: number[];
-  memoryMb: number[];
-  /** Tasks of live runs there; of a run that is alone in space one, however many it has. */
+/** What is free on the machines of a site. */
+export interface Free {
+  /** Of a time-shared machine nobody takes CPUs. */
+  room: Room;
+  /** Tasks of live runs there; of a run that is alone in space one, however many it has. By position. */
   tasks: number[];
 }
+
+/** What a task asks for on the machine. */
+export const askedOn = (each: TaskAmounts, { shared }: MachineState): Amounts =>
+  shared ? each.sharedTask : each.task;
 
 /** Order of placement: highest power first, ties by machine id. */
 const byPower = (a: MachineState, b: MachineState): number =>
@@ -81,7 +90,7 @@ export class SiteResources {
   /** All machines, in order of placement. */
   readonly machines: MachineState[] = [];
   /** What is free on them now. */
-  readonly free: FreeColumns = { cpus: [], memoryMb: [], tasks: [] };
+  readonly free: Free = { room: [], tasks: [] };
   /** Live runs by planned end, then job id. */
   readonly runs: RunState[] = [];
   /** Runs at once at most. */
@@ -100,7 +109,19 @@ export class SiteResources {
   constructor(
     readonly siteId: number,
     private readonly poolsOf: (siteId: number, kind: string) => LicenseState[],
+    /** How many kinds of resources there are. */
+    public kinds: number,
   ) {}
+
+  /** There are so many kinds of resources now. */
+  widen(kinds: number): void {
+    const { room } = this.free;
+    const more = new Array<number>(kinds - this.kinds).fill(0);
+    for (let end = room.length; end > 0; end -= this.kinds) room.splice(end, 0, ...more);
+    this.kinds = kinds;
+    this.number(0);
+    this.changed();
+  }
 
   /** Power of the most powerful of the machines that take jobs now, where none does of all; 1 for a site without machines. */
   get bestBenchmark(): number {
@@ -122,39 +143,39 @@ export class SiteResources {
     const position = behind === -1 ? machines.length : behind;
     machines.splice(position, 0, state);
     free.tasks.splice(position, 0, 0);
-    free.cpus.splice(position, 0, freeCpus(state, 0));
-    free.memoryMb.splice(position, 0, state.machine.memoryMb);
+    const offered = Array.from({ length: this.kinds }, (_, kind) => state.offered[kind] ?? 0);
+    free.room.splice(position * this.kinds, 0, ...offered);
     this.number(position);
     this.changed();
   }
 
   /** One without live runs leaves it. */
-  removeMachine({ position }: MachineState): void {
-    const { machines, free } = this;
-    for (const column of [machines, free.tasks, free.cpus, free.memoryMb]) column.splice(position, 1);
-    this.number(position);
+  removeMachine(state: MachineState): void {
+    this.takeOut(state);
+    this.number(state.position);
     this.changed();
   }
 
-  /** Something is different about one. */
-  replaceMachine(state: MachineState, machine: Machine, maxTasks: number | null): void {
-    const { machines, free } = this;
-    const tasks = free.tasks[state.position] as number;
-    for (const column of [machines, free.tasks, free.cpus, free.memoryMb]) column.splice(state.position, 1);
+  /** Something is different about one; what live runs hold of it they go on holding. */
+  replaceMachine(state: MachineState, machine: Machine, offered: readonly number[]): void {
+    this.takeOut(state);
     state.machine = machine;
-    state.maxTasks = maxTasks;
+    state.offered = offered;
+    state.shared = isShared(machine);
+    state.usedCpus = 0;
     state.alone = aloneOn(state);
     this.addMachine(state);
-    free.tasks[state.position] = tasks;
-    free.cpus[state.position] = freeCpus(state, tasks);
-    free.memoryMb[state.position] = machine.memoryMb - state.usedMemoryMb;
     this.number(0);
+    for (const { machines, tasks, each } of this.runs) {
+      const at = machines.indexOf(state);
+      if (at !== -1) this.use(state, tasks[at] as number, each, 1);
+    }
   }
 
   /** To be called when licenses or the limit of runs have changed. */
   changed(): void {
     this.changes++;
-    this.shared = this.machines.some(({ maxTasks }) => maxTasks !== null);
+    this.shared = this.machines.some(({ shared }) => shared);
     const best = this.machines.find(({ machine }) => machine.available) ?? this.machines[0];
     this.best = best?.machine.benchmark ?? 1;
     this.bySignature.clear();
@@ -188,8 +209,7 @@ export class SiteResources {
   /** A run begins: it takes its machines and licenses. */
   addRun(run: RunState): void {
     this.changes++;
-    for (let i = 0; i < run.machines.length; i++)
-      this.use(run.machines[i] as MachineState, 1, run.cpus[i] as number, run.memoryMb[i] as number);
+    this.useAll(run, 1);
     for (const pool of run.licenses) pool.holders.push(run);
     this.sortIn(run);
   }
@@ -197,8 +217,7 @@ export class SiteResources {
   /** A run is over. */
   removeRun(run: RunState): void {
     this.changes++;
-    for (let i = 0; i < run.machines.length; i++)
-      this.use(run.machines[i] as MachineState, -1, -(run.cpus[i] as number), -(run.memoryMb[i] as number));
+    this.useAll(run, -1);
     for (const pool of run.licenses) pool.holders.splice(pool.holders.indexOf(run), 1);
     this.sortOut(run);
   }
@@ -211,9 +230,18 @@ export class SiteResources {
     this.sortIn(run);
   }
 
+  private takeOut({ position, offset }: MachineState): void {
+    this.machines.splice(position, 1);
+    this.free.tasks.splice(position, 1);
+    this.free.room.splice(offset, this.kinds);
+  }
+
   private number(from: number): void {
-    for (let position = from; position < this.machines.length; position++)
-      (this.machines[position] as MachineState).position = position;
+    for (let position = from; position < this.machines.length; position++) {
+      const state = this.machines[position] as MachineState;
+      state.position = position;
+      state.offset = position * this.kinds;
+    }
   }
 
   private sortIn(run: RunState): void {
@@ -238,10 +266,14 @@ export class SiteResources {
     runs.pop();
   }
 
-  private use(state: MachineState, tasks: 1 | -1, cpus: number, memoryMb: number): void {
-    state.usedCpus += cpus;
-    state.usedMemoryMb += memoryMb;
-    useColumns(this.free, state, tasks, cpus, memoryMb);
+  private useAll({ machines, tasks, each }: RunState, sign: 1 | -1): void {
+    for (let i = 0; i < machines.length; i++)
+      this.use(machines[i] as MachineState, tasks[i] as number, each, sign);
+  }
+
+  private use(state: MachineState, tasks: number, each: TaskAmounts, sign: 1 | -1): void {
+    state.usedCpus += sign * tasks * amountOf(each.task, CPUS);
+    useIn(this.free, state, tasks, each, sign);
   }
 
   private find(signature: Signature, accept: (machine: Machine) => boolean): EligibleMachines {
@@ -257,8 +289,9 @@ export class SiteResources {
       shared: this.shared,
       machines,
       pools,
-      mostCpus: machines.reduce((most, { machine }) => Math.max(most, machine.cpus), 0),
-      mostMemoryMb: machines.reduce((most, { machine }) => Math.max(most, machine.memoryMb), 0),
+      most: Array.from({ length: this.kinds }, (_, kind) =>
+        machines.reduce((most, { offered }) => Math.max(most, offered[kind] ?? 0), 0),
+      ),
     };
   }
 }
@@ -268,42 +301,31 @@ export const runsLicense = ({ licenseIds }: Machine, id: number): boolean =>
   licenseIds.length === 0 || licenseIds.includes(id);
 
 /** A machine that nobody uses. */
-export function machineState(machine: Machine, maxTasks: number | null): MachineState {
-  const state = { machine, maxTasks, position: -1, usedCpus: 0, usedMemoryMb: 0 } as MachineState;
+export function machineState(machine: Machine, offered: readonly number[]): MachineState {
+  const state = {
+    machine,
+    offered,
+    shared: isShared(machine),
+    position: -1,
+    offset: -1,
+    usedCpus: 0,
+  } as MachineState;
   state.alone = aloneOn(state);
   return state;
 }
 
+const isShared = ({ maxTasks }: Machine): boolean => (maxTasks ?? null) !== null;
+
 const aloneOn = (state: MachineState): Placement => ({
   machines: [state],
-  tasks: [1],
+  tasks: ONE_TASK,
   benchmark: state.machine.benchmark,
   allocations: null,
 });
+const ONE_TASK: readonly number[] = [1];
 
-/** Takes so much on a machine (below 0: gives it back). */
-export function useColumns(
-  free: FreeColumns,
-  state: MachineState,
-  tasks: 1 | -1,
-  cpus: number,
-  memoryMb: number,
-): void {
-  const { position } = state;
-  free.tasks[position] = (free.tasks[position] as number) + tasks;
-  free.memoryMb[position] = (free.memoryMb[position] as number) - memoryMb;
-  free.cpus[position] =
-    state.maxTasks === null
-      ? (free.cpus[position] as number) - cpus
-      : freeCpus(state, free.tasks[position] as number);
-}
-
-const freeCpus = ({ machine, maxTasks, usedCpus }: MachineState, tasks: number): number =>
-  maxTasks === null ? machine.cpus - usedCpus : tasks < maxTasks ? machine.cpus : 0;
-
-/** How many tasks of the class fit in so much room. */
-export function tasksIn(requirement: Requirement, cpus: number, memoryMb: number): number {
-  const byCpus = Math.floor(cpus / requirement.cpusPerTask);
-  if (requirement.memoryMbPerTask === 0) return Math.max(0, byCpus);
-  return Math.max(0, Math.min(byCpus, Math.floor(memoryMb / requirement.memoryMbPerTask)));
+/** Takes what so many tasks take on a machine; `sign` below 0: gives it back. */
+export function useIn(free: Free, state: MachineState, tasks: number, each: TaskAmounts, sign: 1 | -1): void {
+  free.tasks[state.position] = (free.tasks[state.position] as number) + sign;
+  addTo(state.shared ? each.sharedTake : each.task, -sign * tasks, free.room, state.offset);
 }

@@ -2,12 +2,13 @@
  * EASY backfilling in the walk's order (Flexible Backfilling of Pasquali et al. when that is a priority): heads start while
  * they fit; the first that does not gets a reservation; later ones start only if they cannot delay it.
  */
+import type { Room } from '../grid/amounts.js';
 import { SiteMemory } from '../grid/grid.js';
 import type { SortedSlots } from '../grid/queue.js';
 import type { RunState } from '../grid/site-resources.js';
 import type { Reservation } from '../model.js';
 import { startHeads } from './heads.js';
-import type { ExtraCapacity, PassStart, SitePass } from './pass.js';
+import type { PassStart, SitePass } from './pass.js';
 import { KeyedWalk, type Walk } from './walk.js';
 
 /** In which order jobs behind the reservation are tried. */
@@ -99,7 +100,7 @@ export class BackfillMemory extends SiteMemory {
 
   private constructor(
     public reservation: Reservation,
-    public beside: ExtraCapacity,
+    public beside: Room,
   ) {
     super();
   }

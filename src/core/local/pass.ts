@@ -4,6 +4,7 @@
  *
  * The grid is only read. What a start takes is taken in mind (`free`), so that each sees what the ones before have left.
  */
+import { addTo, type Room } from '../grid/amounts.js';
 import type { Grid, SiteEntry, SiteMemory } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
 import type {
@@ -17,16 +18,8 @@ import type { Reservation, Run, Start } from '../model.js';
 import { ReasonCode } from '../reasons.js';
 import { whyBusy, whyNeverFits } from '../resources/eligibility.js';
 import { FreeResources, hasCopies, runInMind } from '../resources/free.js';
-import {
-  allocationsOf,
-  type FreeCapacity,
-  idsOf,
-  pickPools,
-  place,
-  placeNow,
-  tasksOn,
-} from '../resources/placement.js';
-import { type Booking, Timeline } from '../resources/timeline.js';
+import { allocationsOf, idsOf, oneFits, pickPools, place, placeNow } from '../resources/placement.js';
+import { Timeline } from '../resources/timeline.js';
 import { Claims } from './claims.js';
 
 export interface PassStart {
@@ -39,12 +32,6 @@ export interface PassStart {
 
 /** What became of the job that was tried first. */
 export type HeadOutcome = 'STARTED' | 'BLOCKED' | 'CANNOT_RUN';
-
-/** The room on machines at the instant of a reservation, less what it takes and what later starts have taken. */
-export interface ExtraCapacity {
-  cpus: number[];
-  memoryMb: number[];
-}
 
 const NO_STARTS: PassStart[] = [];
 
@@ -90,8 +77,8 @@ export class SitePass {
   compress: boolean | undefined;
   starts: PassStart[] = NO_STARTS;
   reservation: Reservation | null = null;
-  /** Where a reservation that this pass made, or goes on with, leaves room. */
-  beside: ExtraCapacity | null = null;
+  /** The room at the instant of the reservation that this pass made, or goes on with, less what it takes and later starts have taken. */
+  beside: Room | null = null;
   /** What the next cycle is to find again, and when it must come at the latest. */
   memory: SiteMemory | null = null;
   wakeAt = Infinity;
@@ -150,7 +137,8 @@ export class SitePass {
     if (this.free.full) return true;
     const { machines } = this.entry.resources;
     for (let i = 0; i < machines.length; i++) {
-      if ((this.free.cpus[i] as number) > 0 && (machines[i] as MachineState).machine.available) return false;
+      const state = machines[i] as MachineState;
+      if (state.machine.available && this.free.cpusOn(state) > 0) return false;
     }
     return true;
   }
@@ -217,9 +205,9 @@ export class SitePass {
   }
 
   /** Goes on beside a reservation that stands. */
-  resume(reservation: Reservation, beside: ExtraCapacity): void {
+  resume(reservation: Reservation, beside: Room): void {
     this.reservation = reservation;
-    this.beside = this.carriesOut ? beside : { cpus: beside.cpus.slice(), memoryMb: beside.memoryMb.slice() };
+    this.beside = this.carriesOut ? beside : beside.slice();
   }
 
   /** Whether the job might start beside the reservation: a quick test, true of all that can. */
@@ -243,8 +231,8 @@ export class SitePass {
     const started =
       requirement.tasks === 1
         ? this.backfillOne(slot, requirement, eligible)
-        : this.backfillOn(slot, eligible, place(requirement, machines, this.free), false) ||
-          this.backfillOn(slot, eligible, place(requirement, machines, this.free, this.beside), true);
+        : this.backfillOn(slot, eligible, place(requirement, machines, this.free.room), false) ||
+          this.backfillOn(slot, eligible, place(requirement, machines, this.free.room, this.beside), true);
     // Room only shrinks: the next job of the class is tested against what is left now.
     this.bound(requirement);
     return started;
@@ -313,8 +301,8 @@ export class SitePass {
     const { machines } = eligible;
     for (let i = 0; i < machines.length; i++) {
       const state = machines[i] as MachineState;
-      if (tasksOn(requirement, state, this.free, null) === 0) continue;
-      const beside = tasksOn(requirement, state, this.free, this.beside) > 0;
+      if (!oneFits(requirement, state, this.free.room, null)) continue;
+      const beside = oneFits(requirement, state, this.free.room, this.beside);
       if (this.backfillOn(slot, eligible, state.alone, beside)) return true;
     }
     return false;
@@ -374,13 +362,13 @@ export class SitePass {
       const { machines } = eligible;
       for (let i = 0; i < machines.length; i++) {
         const state = machines[i] as MachineState;
-        if (tasksOn(requirement, state, free, null) === 0) continue;
-        if (tasksOn(requirement, state, free, beside) > 0) return Infinity;
+        if (!oneFits(requirement, state, free.room, null)) continue;
+        if (oneFits(requirement, state, free.room, beside)) return Infinity;
         benchmark = Math.max(benchmark, state.machine.benchmark);
       }
     } else {
-      const now = place(requirement, eligible.machines, free);
-      if (now !== null && place(requirement, eligible.machines, free, beside) !== null) return Infinity;
+      const now = place(requirement, eligible.machines, free.room);
+      if (now !== null && place(requirement, eligible.machines, free.room, beside) !== null) return Infinity;
       benchmark = now?.benchmark ?? 0;
     }
     if (benchmark === 0 || reservation === null) return -1;
@@ -388,15 +376,11 @@ export class SitePass {
   }
 
   /** What the placement takes is no longer left beside the reservation. */
-  private charge({ cpusPerTask, memoryMbPerTask }: Requirement, { machines, tasks }: Placement): void {
+  private charge({ task }: Requirement, { machines, tasks }: Placement): void {
     const { beside } = this;
     if (beside === null) return;
-    for (let i = 0; i < machines.length; i++) {
-      const { position } = machines[i] as MachineState;
-      const count = tasks[i] as number;
-      beside.cpus[position] = (beside.cpus[position] as number) - count * cpusPerTask;
-      beside.memoryMb[position] = (beside.memoryMb[position] as number) - count * memoryMbPerTask;
-    }
+    for (let i = 0; i < machines.length; i++)
+      addTo(task, -(tasks[i] as number), beside, (machines[i] as MachineState).offset);
   }
 
   /** The stored reservation, if it is this job's. */
@@ -430,49 +414,36 @@ interface EarliestStart {
   placement: Placement;
   pools: LicenseState[];
   /** On the machines at that instant. */
-  room: ExtraCapacity;
+  room: Room;
 }
 
-/**
- * The earliest instant at which a job fits if runs end as planned; null when it fits never. With a `booking`, of which
- * `beside` is the room at its beginning less what it takes, the job may not take the booked room: before it begins the job
- * ends or fits beside it.
- */
+/** The earliest instant at which a job fits if runs end as planned; null when it fits never. */
 export function earliestStart(
   view: SiteView,
   requirement: Requirement,
   eligible: EligibleMachines,
   work: number,
   holder: Reservation | null,
-  booking: Booking | null = null,
-  beside: FreeCapacity | null = null,
 ): EarliestStart | null {
   const { free, entry } = view;
   const licensed = eligible.pools.length > 0;
   const others = runsInMind(view, eligible);
   const instants = licensed ? view.claims.ends() : undefined;
-  const timeline = new Timeline(entry.resources, free, eligible, view.now, others, instants, booking);
+  const timeline = new Timeline(entry.resources, free, eligible, view.now, others, instants);
   const { machines } = eligible;
   // Several tasks may need what many small releases add up to; one task fits only where a machine got room for it.
-  let possible = requirement.tasks > 1 || booking !== null || place(requirement, machines, free) !== null;
+  let possible = requirement.tasks > 1 || place(requirement, machines, free.room) !== null;
   while (timeline.advance()) {
     possible ||= timeline.madeRoomFor(requirement);
     if (!possible) continue;
     const { at } = timeline;
-    let placement = place(requirement, machines, timeline);
-    if (
-      placement !== null &&
-      booking !== null &&
-      at < booking.at &&
-      at + work / placement.benchmark > booking.at
-    )
-      placement = place(requirement, machines, timeline, beside);
+    const placement = place(requirement, machines, timeline.room);
     if (placement === null) continue;
     const end = at + work / placement.benchmark;
     const pools = licensed
       ? pickPools(eligible, (pool) => view.claims.allowsAt(pool, timeline, end, holder))
       : NO_POOLS;
-    if (pools !== null) return { at, placement, pools, room: timeline };
+    if (pools !== null) return { at, placement, pools, room: timeline.room };
   }
   return null;
 }

@@ -53,9 +53,8 @@ export abstract class PromisingMemory extends SiteMemory {
 export interface FreeAtPromise {
   /** Live runs of the site. Only its own cycles make more of them. */
   runs: number;
-  /** Free CPUs and memory of available machines. */
-  cpus: number;
-  memoryMb: number;
+  /** What is free on available machines in all, by name of the kind of resource. */
+  amounts: Readonly<Record<string, number>>;
   /** Copies of each pool (by id) that a promised job could use, free and claimed by no other site. */
   copies: [licenseId: number, free: number][];
 }

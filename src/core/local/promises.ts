@@ -2,9 +2,10 @@
  * A job's place in the availability profile of its site, and how places are found and taken: what policies that promise starts share.
  */
 
+import { fitsIn, NO_AMOUNTS } from '../grid/amounts.js';
 import type { SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
-import type { Hold, LicenseState, RunState } from '../grid/site-resources.js';
+import type { Hold, LicenseState, MachineState, RunState } from '../grid/site-resources.js';
 import type { Reservation } from '../model.js';
 import type { FreeResources } from '../resources/free.js';
 import { allocationsOf, holdOf, idsOf } from '../resources/placement.js';
@@ -41,14 +42,10 @@ export const promisedIn = (
 });
 
 /** Whether the room is there now: runs that are over by their estimate still hold theirs. */
-export function hasRoomNow(free: FreeResources, { machines, cpus, memoryMb, licenses }: Hold): boolean {
+export function hasRoomNow(free: FreeResources, { machines, tasks, each, licenses }: Hold): boolean {
   for (let i = 0; i < machines.length; i++) {
-    const { position } = machines[i] as (typeof machines)[number];
-    if (
-      (free.cpus[position] as number) < (cpus[i] as number) ||
-      (free.memoryMb[position] as number) < (memoryMb[i] as number)
-    )
-      return false;
+    const { offset } = machines[i] as MachineState;
+    if (!fitsIn(each.task, tasks[i] as number, free.room, offset)) return false;
   }
   return licenses.every((pool) => free.copies.free(pool) >= 1);
 }
@@ -91,7 +88,7 @@ export class Places {
       const licenses = pools.filter((pool) => claim.licenseIds.includes(pool.license.id));
       if (licenses.length === 0) continue;
       const { at, end } = claim;
-      const hold = { machines: [], cpus: [], memoryMb: [], licenses };
+      const hold = { machines: [], tasks: [], each: NO_AMOUNTS, licenses };
       this.profile.take(hold, at, end);
       if (this.reserved !== null && !isOlder(claim, this.reserved)) this.younger.push({ hold, at, end });
     }

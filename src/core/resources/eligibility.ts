@@ -2,9 +2,10 @@
  * Which sites can take jobs of a class (two-level.md: "up, and with a machine that satisfies the job's requirements and
  * licenses"), and why the others cannot.
  */
+import { type Amounts, CPUS, MEMORY, PLACES, pairsOf, timesIn } from '../grid/amounts.js';
 import type { Grid, SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
-import { type EligibleMachines, tasksIn } from '../grid/site-resources.js';
+import { askedOn, type EligibleMachines, type MachineState } from '../grid/site-resources.js';
 import type { SiteState } from '../model.js';
 import { ReasonCode, type WaitingReason } from '../reasons.js';
 import { type FreeResources, hasCopies } from './free.js';
@@ -83,14 +84,13 @@ export function whyNeverFits(requirement: Requirement, eligible: EligibleMachine
 }
 
 /** Whether the machines, idle, have room for all tasks. */
-function hasRoom(requirement: Requirement, eligible: EligibleMachines): boolean {
-  if (requirement.cpusPerTask > eligible.mostCpus || requirement.memoryMbPerTask > eligible.mostMemoryMb)
-    return false;
-  let tasks = 0;
-  for (const { machine } of eligible.machines) {
-    const room = tasksIn(requirement, machine.cpus, machine.memoryMb);
-    tasks += eligible.shared ? Math.min(1, room) : room;
-    if (tasks >= requirement.tasks) return true;
+function hasRoom({ task, tasks }: Pick<Requirement, 'task' | 'tasks'>, eligible: EligibleMachines): boolean {
+  if (timesIn(task, eligible.most, 0) === 0) return false;
+  let room = 0;
+  for (const { offered } of eligible.machines) {
+    const times = timesIn(task, offered, 0);
+    room += eligible.shared ? Math.min(1, times) : times;
+    if (room >= tasks) return true;
   }
   return false;
 }
@@ -103,36 +103,40 @@ export function whyNowhere(
   requirement: Requirement,
   sites: readonly Pick<SiteEntry, 'resources'>[],
 ): WaitingReason | null {
-  const bare = { ...requirement, cpusPerTask: 1, memoryMbPerTask: 0, tasks: 1 };
-  const { signature } = requirement;
+  const { signature, task } = requirement;
+  const bare = { ...requirement, tasks: 1, task: ONE_CPU };
   const platform = {
     ...signature,
     licenses: [],
     key: JSON.stringify([signature.os, signature.architecture]),
   };
-  const met = { platform: false, licenses: false, cpus: false, memory: false };
+  const met = { platform: false, licenses: false };
+  /** For each kind that is asked for, whether some site has enough of it, with a CPU for each task. */
+  const asked = pairsOf(task);
+  const enough = asked.map(() => false);
   for (const { resources } of sites) {
     const ever = resources.everEligible(signature);
     if (whyNeverFits(requirement, ever) === null) return null;
     const ofPlatform = resources.everEligible(platform);
     met.platform ||= hasRoom(bare, ofPlatform);
     met.licenses ||= whyNeverFits(bare, ever) === null;
-    met.cpus ||= hasRoom({ ...requirement, memoryMbPerTask: 0 }, ofPlatform);
-    met.memory ||= hasRoom(
-      {
-        ...bare,
-        memoryMbPerTask: requirement.memoryMbPerTask,
-        tasks: requirement.tasks,
-      },
-      ofPlatform,
-    );
+    asked.forEach(([kind, amount], i) => {
+      const alone = kind === CPUS ? [CPUS, amount] : [CPUS, 1, kind, amount];
+      enough[i] ||= hasRoom({ ...requirement, task: alone }, ofPlatform);
+    });
   }
   if (!met.platform) return ReasonCode.NEVER_FITS_PLATFORM;
   if (!met.licenses) return ReasonCode.NEVER_FITS_LICENSES;
-  if (!met.cpus) return ReasonCode.NEVER_FITS_CPUS;
-  if (!met.memory) return ReasonCode.NEVER_FITS_MEMORY;
-  return ReasonCode.NEVER_FITS_TOGETHER;
+  const lacking = enough.indexOf(false);
+  if (lacking === -1) return ReasonCode.NEVER_FITS_TOGETHER;
+  return NEVER_FITS[asked[lacking]?.[0] as number] ?? ReasonCode.NEVER_FITS_RESOURCES;
 }
+
+const ONE_CPU: Amounts = [CPUS, 1];
+const NEVER_FITS: Partial<Record<number, WaitingReason>> = {
+  [CPUS]: ReasonCode.NEVER_FITS_CPUS,
+  [MEMORY]: ReasonCode.NEVER_FITS_MEMORY,
+};
 
 /** Which resource the class lacks now, null when it fits. */
 export function whyBusy(
@@ -140,19 +144,46 @@ export function whyBusy(
   eligible: EligibleMachines,
   free: FreeResources,
 ): ReasonCode | null {
-  const { cpusPerTask, memoryMbPerTask, tasks } = requirement;
-  const { machines, shared } = eligible;
-  let byCpus = 0;
-  let byBoth = 0;
-  for (let i = 0; i < machines.length && byBoth < tasks; i++) {
-    const { position } = machines[i] as (typeof machines)[number];
-    const cpus = free.cpus[position] as number;
-    const memoryMb = free.memoryMb[position] as number;
-    if (cpus < cpusPerTask) continue;
-    byCpus += shared ? 1 : Math.floor(cpus / cpusPerTask);
-    if (memoryMb >= memoryMbPerTask) byBoth += shared ? 1 : tasksIn(requirement, cpus, memoryMb);
-  }
-  if (byCpus < tasks) return shared ? ReasonCode.MAX_TASKS_REACHED : ReasonCode.CPUS_BUSY;
-  if (byBoth < tasks) return ReasonCode.MEMORY_BUSY;
+  const lacking = lackingKind(requirement, eligible, free);
+  // Where tasks share CPUs, one that could have none lacks a place.
+  if (lacking === CPUS && eligible.shared) return ReasonCode.MAX_TASKS_REACHED;
+  if (lacking !== null) return BUSY[lacking] ?? ReasonCode.RESOURCES_BUSY;
   return hasCopies(eligible, free) ? null : ReasonCode.LICENSES_BUSY;
+}
+
+const BUSY: Partial<Record<number, WaitingReason>> = {
+  [CPUS]: ReasonCode.CPUS_BUSY,
+  [MEMORY]: ReasonCode.MEMORY_BUSY,
+  [PLACES]: ReasonCode.MAX_TASKS_REACHED,
+};
+
+/**
+ * The first kind of resource, in the order in which the class asks for them, with which too few tasks are left that fit, each machine having
+ * been narrowed by the ones before; null: all fit.
+ */
+export function lackingKind(
+  requirement: Requirement,
+  { machines, shared }: EligibleMachines,
+  free: FreeResources,
+): number | null {
+  const { tasks, task, sharedTask } = requirement;
+  const all = shared ? sharedTask : task;
+  /** Tasks that fit, by the kinds so far. */
+  const fitting = new Array<number>(all.length / 2).fill(0);
+  const last = fitting.length - 1;
+  for (let m = 0; m < machines.length && (fitting[last] as number) < tasks; m++) {
+    const state = machines[m] as MachineState;
+    const asked = askedOn(requirement, state);
+    let times = shared ? 1 : Infinity;
+    let k = 0;
+    // Beside time-shared machines there may be others, which have no places: there the order begins with the second kind.
+    if (shared && !state.shared) fitting[k] = (fitting[k++] as number) + 1;
+    for (let a = 0; k <= last && times > 0; a += 2, k++) {
+      const room = free.room[state.offset + (asked[a] as number)] as number;
+      times = Math.min(times, Math.max(0, Math.floor(room / (asked[a + 1] as number))));
+      fitting[k] = (fitting[k] as number) + times;
+    }
+  }
+  const lacking = fitting.findIndex((fits) => fits < tasks);
+  return lacking === -1 ? null : (all[lacking * 2] as number);
 }

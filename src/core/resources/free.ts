@@ -2,19 +2,19 @@
  * What is free at a site, as it is seen by somebody who has taken some of it in mind: a pass that decides on starts. The grid stays
  * as it is; columns are copied when the first start is taken.
  */
+import { addTo, CPUS, PLACES, type Room } from '../grid/amounts.js';
 import type { Requirement } from '../grid/requirements.js';
 import {
   type EligibleMachines,
-  type FreeColumns,
+  type Free,
   type LicenseState,
   type MachineState,
   type Placement,
   type RunState,
   type SiteResources,
-  useColumns,
+  useIn,
 } from '../grid/site-resources.js';
 import type { Run } from '../model.js';
-import { holdOf } from './placement.js';
 
 /** Of a start that nobody has accepted yet. */
 const UNDECIDED: Run = Object.freeze({
@@ -28,19 +28,15 @@ const UNDECIDED: Run = Object.freeze({
 });
 
 /** What a job of the class occupies that starts in mind only. */
-export function runInMind(
-  requirement: Requirement,
-  placement: Placement,
+export const runInMind = (
+  each: Requirement,
+  { machines, tasks }: Placement,
   licenses: readonly LicenseState[],
   jobId: number,
   end: number,
-): RunState {
+): RunState =>
   // In one literal: a simulation makes millions.
-  const one = requirement.tasks === 1;
-  const hold = one ? requirement.oneTask : holdOf(requirement, placement, licenses);
-  const { cpus, memoryMb } = hold;
-  return { run: UNDECIDED, jobId, end, machines: placement.machines, cpus, memoryMb, licenses };
-}
+  ({ run: UNDECIDED, jobId, end, machines, tasks, each, licenses });
 
 /** Copies of licenses that are taken in mind; of a pass over several sites they share one. */
 export class LicenseCopies {
@@ -78,17 +74,15 @@ export class LicenseCopies {
 }
 
 const NOBODY: readonly RunState[] = [];
-const NOTHING: number[] = [];
 
-export class FreeResources implements FreeColumns {
-  cpus: number[] = NOTHING;
-  memoryMb: number[] = NOTHING;
-  tasks: number[] = NOTHING;
+export class FreeResources implements Free {
+  room: Room = [];
+  tasks: number[] = [];
   /** Runs, those in mind included. */
   running = 0;
   private copied = false;
   /** The copies, made over and over: a simulation begins millions of times. */
-  private readonly own: FreeColumns = { cpus: [], memoryMb: [], tasks: [] };
+  private readonly own: Free = { room: [], tasks: [] };
   private copiesIfAsked: LicenseCopies | null = null;
 
   /** `shared`: the copies, with other sites; unless given, its own. */
@@ -102,8 +96,7 @@ export class FreeResources implements FreeColumns {
   /** Nothing is taken in mind any more. */
   begin(): void {
     const { free, runs } = this.site;
-    this.cpus = free.cpus;
-    this.memoryMb = free.memoryMb;
+    this.room = free.room;
     this.tasks = free.tasks;
     this.running = runs.length;
     this.copied = false;
@@ -120,10 +113,17 @@ export class FreeResources implements FreeColumns {
     return this.running >= this.site.maxRuns;
   }
 
-  /** CPUs free on the machine with the most of them. */
+  /** CPUs that a further task could have on the machine: of a time-shared one all, as long as it has a place. */
+  cpusOn({ offset, shared }: MachineState): number {
+    if (shared && (this.room[offset + PLACES] as number) <= 0) return 0;
+    return this.room[offset + CPUS] as number;
+  }
+
+  /** The same of the machine with the most of them. */
   get mostCpus(): number {
     let most = 0;
-    for (let i = 0; i < this.cpus.length; i++) most = Math.max(most, this.cpus[i] as number);
+    const { machines } = this.site;
+    for (let i = 0; i < machines.length; i++) most = Math.max(most, this.cpusOn(machines[i] as MachineState));
     return most;
   }
 
@@ -132,19 +132,15 @@ export class FreeResources implements FreeColumns {
     if (!this.copied) {
       this.copied = true;
       const { own } = this;
-      this.cpus = copyInto(own.cpus, this.cpus);
-      this.memoryMb = copyInto(own.memoryMb, this.memoryMb);
+      this.room = copyInto(own.room, this.room);
       // Where machines are not shared nobody asks how many tasks they have.
       if (this.site.shared) this.tasks = copyInto(own.tasks, this.tasks);
     }
-    for (let i = 0; i < run.machines.length; i++) {
-      const state = run.machines[i] as MachineState;
-      if (this.site.shared) useColumns(this, state, 1, run.cpus[i] as number, run.memoryMb[i] as number);
-      else {
-        const { position } = state;
-        this.cpus[position] = (this.cpus[position] as number) - (run.cpus[i] as number);
-        this.memoryMb[position] = (this.memoryMb[position] as number) - (run.memoryMb[i] as number);
-      }
+    const { machines, tasks, each } = run;
+    for (let i = 0; i < machines.length; i++) {
+      const state = machines[i] as MachineState;
+      if (this.site.shared) useIn(this, state, tasks[i] as number, each, 1);
+      else addTo(each.task, -(tasks[i] as number), this.room, state.offset);
     }
     if (run.licenses.length > 0) this.copies.take(run);
     this.running++;

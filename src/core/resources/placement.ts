@@ -3,47 +3,50 @@
  * machine of the highest power"). One task goes on the first with room; several fill machine after machine. Time-shared
  * machines are dealt out evenly instead.
  */
+import { fitsIn, type Room, timesIn } from '../grid/amounts.js';
 import type { Requirement } from '../grid/requirements.js';
 import {
+  askedOn,
   type EligibleMachines,
-  type FreeColumns,
+  type Free,
   type Hold,
   type LicenseState,
   type MachineState,
   type Placement,
-  tasksIn,
 } from '../grid/site-resources.js';
 import type { Allocation } from '../model.js';
 
-/** Room on machines, by position. */
-export type FreeCapacity = Pick<FreeColumns, 'cpus' | 'memoryMb'>;
-
-/** How many tasks of the class fit on a machine in `room`, and beside that in `beside`. */
+/** How many tasks of the class fit on a machine that is shared in space in `room`, and beside that in `beside`. */
 export function tasksOn(
-  requirement: Requirement,
-  { position }: MachineState,
-  room: FreeCapacity,
-  beside: FreeCapacity | null,
+  { task }: Requirement,
+  { offset }: MachineState,
+  room: Room,
+  beside: Room | null,
 ): number {
-  const tasks = tasksIn(requirement, room.cpus[position] as number, room.memoryMb[position] as number);
+  const tasks = timesIn(task, room, offset);
   if (tasks === 0 || beside === null) return tasks;
-  return Math.min(
-    tasks,
-    tasksIn(requirement, beside.cpus[position] as number, beside.memoryMb[position] as number),
-  );
+  return Math.min(tasks, timesIn(task, beside, offset));
 }
+
+/** Whether one task of the class does. */
+export const oneFits = (
+  { task }: Requirement,
+  { offset }: MachineState,
+  room: Room,
+  beside: Room | null,
+): boolean => fitsIn(task, 1, room, offset) && (beside === null || fitsIn(task, 1, beside, offset));
 
 /** The placement of the class on `machines` (in order of placement), null when there is no room for all tasks. */
 export function place(
   requirement: Requirement,
   machines: readonly MachineState[],
-  room: FreeCapacity,
-  beside: FreeCapacity | null = null,
+  room: Room,
+  beside: Room | null = null,
 ): Placement | null {
   if (requirement.tasks === 1) {
     for (let i = 0; i < machines.length; i++) {
       const state = machines[i] as MachineState;
-      if (tasksOn(requirement, state, room, beside) > 0) return state.alone;
+      if (oneFits(requirement, state, room, beside)) return state.alone;
     }
     return null;
   }
@@ -85,11 +88,11 @@ export class Filling {
 export const placeNow = (
   requirement: Requirement,
   eligible: EligibleMachines,
-  free: FreeColumns,
+  free: Free,
 ): Placement | null =>
   eligible.shared
     ? placeShared(requirement, eligible.machines, free)
-    : place(requirement, eligible.machines, free);
+    : place(requirement, eligible.machines, free.room);
 
 /**
  * On time-shared machines (Santoso et al., section 2: the one with the largest capacity first; exact rules: hierarchical-clusters.md):
@@ -100,7 +103,7 @@ export const placeNow = (
 function placeShared(
   requirement: Requirement,
   machines: readonly MachineState[],
-  free: FreeColumns,
+  free: Free,
 ): Placement | null {
   const capacity = machines.map((state) => powerOf(state) / (1 + (free.tasks[state.position] as number)));
   let most = 0;
@@ -112,7 +115,7 @@ function placeShared(
   const filling = new Filling(requirement.tasks);
   for (let i = 0; i < machines.length && filling.left > 0; i++) {
     const state = machines[order[i] as number] as MachineState;
-    filling.put(state, Math.min(1, tasksOn(requirement, state, free, null)));
+    filling.put(state, Math.min(1, timesIn(askedOn(requirement, state), free.room, state.offset)));
   }
   return filling.placement;
 }
@@ -120,20 +123,11 @@ function placeShared(
 const powerOf = ({ machine }: MachineState): number => machine.cpus * machine.benchmark;
 
 /** What a job of the class takes in a placement. */
-export function holdOf(
-  { tasks: all, oneTask, cpusPerTask, memoryMbPerTask }: Requirement,
+export const holdOf = (
+  each: Requirement,
   { machines, tasks }: Placement,
   licenses: readonly LicenseState[],
-): Hold {
-  return all === 1
-    ? { machines, cpus: oneTask.cpus, memoryMb: oneTask.memoryMb, licenses }
-    : {
-        machines,
-        cpus: tasks.map((count) => count * cpusPerTask),
-        memoryMb: tasks.map((count) => count * memoryMbPerTask),
-        licenses,
-      };
-}
+): Hold => ({ machines, tasks, each, licenses });
 
 /** The first pool that passes the test for each kind, null when there is none for one. */
 export function pickPools(

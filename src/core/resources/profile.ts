@@ -6,16 +6,16 @@
  * It notes since when room has been given back on each machine: a promise that was in its earliest opening before still is, unless
  * room came free ahead of it.
  */
+import type { Amounts } from '../grid/amounts.js';
 import type { Requirement } from '../grid/requirements.js';
-import {
-  type EligibleMachines,
-  type Hold,
-  type LicenseState,
-  type MachineState,
-  type Placement,
-  type RunState,
-  type SiteResources,
-  tasksIn,
+import type {
+  EligibleMachines,
+  Hold,
+  LicenseState,
+  MachineState,
+  Placement,
+  RunState,
+  SiteResources,
 } from '../grid/site-resources.js';
 import { Availability } from '../structures/availability.js';
 import { Filling, pickPools } from './placement.js';
@@ -42,9 +42,8 @@ interface Column {
 }
 
 interface MachineColumns {
-  readonly state: MachineState;
-  readonly cpus: Column;
-  readonly memoryMb: Column;
+  /** By kind. */
+  readonly columns: readonly Column[];
   /** The earliest instant from which room was given back, and the latest until which; before that, in the round before. */
   given: number;
   givenEnd: number;
@@ -59,15 +58,13 @@ export class Profile {
 
   /** What is free once all runs are over that `take` is not told of. */
   constructor(
-    { machines }: SiteResources,
+    { machines, kinds }: SiteResources,
     pools: readonly LicenseState[],
     /** The first instant that anybody may ask for. */
     private now: number,
   ) {
-    this.machines = machines.map((state) => ({
-      state,
-      cpus: column(state.machine.cpus),
-      memoryMb: column(state.machine.memoryMb),
+    this.machines = machines.map(({ offered }) => ({
+      columns: Array.from({ length: kinds }, (_, kind) => column(offered[kind] ?? 0)),
       // Nobody has looked for an opening yet.
       given: Number.NEGATIVE_INFINITY,
       givenEnd: Infinity,
@@ -94,8 +91,7 @@ export class Profile {
     this.now = now;
     this.earliestGiven = Infinity;
     for (const each of this.machines) {
-      each.cpus.later?.forget(now);
-      each.memoryMb.later?.forget(now);
+      for (const { later } of each.columns) later?.forget(now);
       if (each.givenEnd <= now) each.given = Infinity;
       this.earliestGiven = Math.min(this.earliestGiven, givenSince(each));
     }
@@ -164,9 +160,12 @@ export class Profile {
     for (;;) {
       let next = at;
       for (let i = 0; i < hold.machines.length; i++) {
-        const { cpus, memoryMb } = this.columns(hold.machines[i] as MachineState);
-        next = earliestIn(cpus, hold.cpus[i] as number, length, next, Infinity, Infinity);
-        next = earliestIn(memoryMb, hold.memoryMb[i] as number, length, next, Infinity, Infinity);
+        const { columns } = this.columns(hold.machines[i] as MachineState);
+        const { task } = hold.each;
+        for (let k = 0; k < task.length; k += 2) {
+          const amount = (hold.tasks[i] as number) * (task[k + 1] as number);
+          next = earliestIn(columns[task[k] as number] as Column, amount, length, next, Infinity, Infinity);
+        }
       }
       for (const pool of hold.licenses)
         next = earliestIn(this.pool(pool), 1, length, next, Infinity, Infinity);
@@ -182,7 +181,7 @@ export class Profile {
     if (requirement.tasks > 1) return this.manyAt(now, requirement, eligible, work);
     for (const state of eligible.machines) {
       const end = now + work / state.machine.benchmark;
-      if (this.tasksOn(state, requirement, now, end) === 0) continue;
+      if (this.tasksOn(state, requirement.task, now, end) === 0) continue;
       const pools = pickPools(eligible, (pool) => leastIn(this.pool(pool), now, end) >= 1);
       if (pools !== null) return { at: now, end, placement: state.alone, pools };
     }
@@ -217,7 +216,7 @@ export class Profile {
 
   /** `own`: only machines are asked on which room has been given back, and where it stands. */
   private earliestOne(
-    { cpusPerTask, memoryMbPerTask }: Requirement,
+    { task }: Requirement,
     eligible: EligibleMachines,
     work: number,
     before: number,
@@ -233,7 +232,7 @@ export class Profile {
       const until = own !== null && own.hold.machines[0] === state ? own.at : Infinity;
       if (own !== null && givenSince(columns) >= Math.min(at + length, until)) continue;
       for (let from = this.now; from < at; ) {
-        const found = earliestBoth(columns, cpusPerTask, memoryMbPerTask, length, from, at, until);
+        const found = earliestOfAll(columns.columns, task, length, from, at, until);
         if (found >= at) break;
         const picked = pickPools(eligible, (pool) => leastIn(this.pool(pool), found, found + length) >= 1);
         if (picked !== null) {
@@ -289,7 +288,7 @@ export class Profile {
       const filling = new Filling(requirement.tasks);
       for (let i = 0; i < machines.length && filling.left > 0; i++) {
         const state = machines[i] as MachineState;
-        filling.put(state, this.tasksOn(state, requirement, at, end));
+        filling.put(state, this.tasksOn(state, requirement.task, at, end));
       }
       const { placement } = filling;
       if (placement === null) return null;
@@ -304,30 +303,31 @@ export class Profile {
   private nextChange(eligible: EligibleMachines, time: number): number {
     let next = Infinity;
     for (const state of eligible.machines) {
-      const { cpus, memoryMb } = this.columns(state);
-      next = Math.min(
-        next,
-        cpus.later?.nextChange(time) ?? Infinity,
-        memoryMb.later?.nextChange(time) ?? Infinity,
-      );
+      for (const { later } of this.columns(state).columns)
+        next = Math.min(next, later?.nextChange(time) ?? Infinity);
     }
     for (const kind of eligible.pools)
       for (const pool of kind) next = Math.min(next, this.pool(pool).later?.nextChange(time) ?? Infinity);
     return next;
   }
 
-  private tasksOn(state: MachineState, requirement: Requirement, from: number, to: number): number {
-    const { cpus, memoryMb } = this.columns(state);
-    const most = leastIn(cpus, from, to);
-    if (most < requirement.cpusPerTask) return 0;
-    return tasksIn(requirement, most, leastIn(memoryMb, from, to));
+  private tasksOn(state: MachineState, asked: Amounts, from: number, to: number): number {
+    const { columns } = this.columns(state);
+    let tasks = Infinity;
+    for (let k = 0; k < asked.length && tasks > 0; k += 2) {
+      const least = leastIn(columns[asked[k] as number] as Column, from, to);
+      tasks = Math.min(tasks, Math.floor(Math.max(0, least) / (asked[k + 1] as number)));
+    }
+    return tasks;
   }
 
-  private shift({ machines, cpus, memoryMb, licenses }: Hold, from: number, to: number, sign: 1 | -1): void {
+  private shift({ machines, tasks, each, licenses }: Hold, from: number, to: number, sign: 1 | -1): void {
+    const { task } = each;
     for (let i = 0; i < machines.length; i++) {
-      const columns = this.columns(machines[i] as MachineState);
-      add(columns.cpus, from, to, sign * (cpus[i] as number));
-      add(columns.memoryMb, from, to, sign * (memoryMb[i] as number));
+      const { columns } = this.columns(machines[i] as MachineState);
+      const times = sign * (tasks[i] as number);
+      for (let k = 0; k < task.length; k += 2)
+        add(columns[task[k] as number] as Column, from, to, times * (task[k + 1] as number));
     }
     for (const pool of licenses) {
       const copies = this.pools.get(pool);
@@ -374,25 +374,30 @@ function earliestIn(
   before: number,
   until: number,
 ): number {
-  if (amount === 0) return from;
   if (later === null) return free >= amount ? from : Infinity;
   return later.earliest(amount, length, from, before, until);
 }
 
-/** When both are there at once. */
-function earliestBoth(
-  { cpus, memoryMb }: MachineColumns,
-  cpusWanted: number,
-  memoryMbWanted: number,
+/**
+ * When all are there at once: each in turn is asked for its earliest instant from where the ones before it have come to, until all
+ * agree on one.
+ */
+function earliestOfAll(
+  columns: readonly Column[],
+  asked: Amounts,
   length: number,
   from: number,
   before: number,
   until: number,
 ): number {
-  for (let at = from; ; ) {
-    const found = earliestIn(cpus, cpusWanted, length, at, before, until);
-    if (found >= before || (memoryMb.later === null && memoryMb.free >= memoryMbWanted)) return found;
-    at = earliestIn(memoryMb, memoryMbWanted, length, found, before, until);
-    if (at === found || at >= before) return at;
+  let at = from;
+  // How many in a row have agreed on `at`.
+  for (let agreed = 0, k = 0; agreed * 2 < asked.length; k = k + 2 === asked.length ? 0 : k + 2) {
+    const column = columns[asked[k] as number] as Column;
+    const found = earliestIn(column, asked[k + 1] as number, length, at, before, until);
+    if (found >= before) return found;
+    agreed = found === at ? agreed + 1 : 1;
+    at = found;
   }
+  return at;
 }

@@ -1,4 +1,5 @@
 /** Classes of jobs and kinds of machines as the tree knows them, kept from cycle to cycle: each is worked out once. */
+import { amountOf, MEMORY } from '../../grid/amounts.js';
 import type { Grid, SiteEntry } from '../../grid/grid.js';
 import type { Requirement as GridRequirement, Signature } from '../../grid/requirements.js';
 import { runsLicense } from '../../grid/site-resources.js';
@@ -26,7 +27,8 @@ export class TreeKinds {
   classOf(of: GridRequirement): Requirement {
     let found = this.classes.get(of);
     if (found === undefined) {
-      const { signature, tasks, cpusPerTask, memoryMbPerTask } = of;
+      const { signature, tasks, cpusPerTask, task } = of;
+      const memoryMbPerTask = amountOf(task, MEMORY);
       found = requirement({ ...platformOf(signature), tasks, cpusPerTask, memoryMbPerTask });
       this.classes.set(of, found);
     }

@@ -517,7 +517,7 @@ export class LiveTree implements GridListener {
 /** Share of its CPUs that are free. */
 function freeShare({ free, cpus }: Site): number {
   let unused = 0;
-  for (const each of free.cpus) unused += Math.max(0, each);
+  for (const machine of free.site.machines) unused += Math.max(0, free.cpusOn(machine));
   return unused / Math.max(1, cpus);
 }
 

@@ -1,4 +1,5 @@
 /** The tree as it stands, for people: what each scheduler holds, its channels, and what made them. */
+import { amountOf, MEMORY } from '../../grid/amounts.js';
 import type { DispatchLook, TreeView } from '../policy.js';
 import { LiveTree, type TreeJob } from './live-tree.js';
 import type { Rules } from './rules.js';
@@ -25,7 +26,8 @@ export function viewOf(look: DispatchLook, rules: Rules): TreeView {
         classes: [...bag].flatMap((key) => {
           const jobs = byClass.get(key);
           if (jobs === undefined) return [];
-          const { signature, tasks, cpusPerTask, memoryMbPerTask } = (jobs[0] as TreeJob).requirement;
+          const { signature, tasks, cpusPerTask, task } = (jobs[0] as TreeJob).requirement;
+          const memoryMbPerTask = amountOf(task, MEMORY);
           const { os, architecture, licenses } = signature;
           return [{ os, architecture, licenses, tasks, cpusPerTask, memoryMbPerTask, jobs: jobs.length }];
         }),

@@ -17,10 +17,10 @@ import { whyNeverFits } from '../../resources/eligibility.js';
 import type { Opening } from '../../resources/profile.js';
 import { byArrival, startHeads } from '../heads.js';
 import type { SitePass } from '../pass.js';
-import { type FreeAtPromise, localKind } from '../policy.js';
+import { localKind } from '../policy.js';
 import { hasRoomNow, Places, promisedIn, reservationOf, type StartPromise } from '../promises.js';
 import type { Walk } from '../walk.js';
-import { Promises } from './memory.js';
+import { Promises, type Room } from './memory.js';
 
 export const conservative = localKind({
   schema: z.strictObject({
@@ -205,18 +205,20 @@ function conclude(pass: SitePass, promises: Promises): void {
   pass.wakeAt = promises.nextAfter(pass.now);
 }
 
-function roomOf(pass: SitePass, promises: Promises): FreeAtPromise {
+function roomOf(pass: SitePass, promises: Promises): Room {
   const { entry, free } = pass;
   const { resources, queue } = entry;
-  let cpus = 0;
-  let memoryMb = 0;
   const { machines } = resources;
-  for (let i = 0; i < machines.length; i++) {
-    if (!(machines[i] as MachineState).machine.available) continue;
-    cpus += free.cpus[i] as number;
-    memoryMb += free.memoryMb[i] as number;
+  const amounts: number[] = [];
+  for (let kind = 0; kind < resources.kinds; kind++) {
+    let sum = 0;
+    for (let i = 0; i < machines.length; i++) {
+      const { machine, offset } = machines[i] as MachineState;
+      if (machine.available) sum += free.room[offset + kind] as number;
+    }
+    amounts.push(sum);
   }
-  const room: FreeAtPromise = { runs: free.running, cpus, memoryMb, copies: [] };
+  const room: Room = { runs: free.running, amounts, copies: [] };
   if (queue.licensed === 0) return room;
   const copies = new Map<number, number>();
   for (const slot of queue.inOrder('ARRIVAL').window()) {
@@ -233,8 +235,10 @@ function roomOf(pass: SitePass, promises: Promises): FreeAtPromise {
   return room;
 }
 
-function moreRoom(before: FreeAtPromise, now: FreeAtPromise): boolean {
-  if (now.runs < before.runs || now.cpus > before.cpus || now.memoryMb > before.memoryMb) return true;
+function moreRoom(before: Room, now: Room): boolean {
+  if (now.runs < before.runs) return true;
+  for (let kind = 0; kind < now.amounts.length; kind++)
+    if ((now.amounts[kind] as number) > (before.amounts[kind] ?? 0)) return true;
   if (now.copies.length === 0) return false;
   const copies = new Map(before.copies);
   return now.copies.some(([licenseId, free]) => free > (copies.get(licenseId) ?? 0));

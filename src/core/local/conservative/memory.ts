@@ -2,6 +2,7 @@
  * What a site's scheduler has promised. A simulator's cycles, which are carried out at once, go on with the same promises and the same
  * profile, to which only what has changed is done; other drivers' cycles make them anew.
  */
+import type { ResourceKinds } from '../../grid/amounts.js';
 import type { Grid, SiteEntry } from '../../grid/grid.js';
 import type { LicenseState, MachineState, RunState } from '../../grid/site-resources.js';
 import { allocationsOf, Filling, holdOf, idsOf } from '../../resources/placement.js';
@@ -10,11 +11,15 @@ import { type FreeAtPromise, type PromiseImage, type PromisesImage, PromisingMem
 import type { Places, StartPromise } from '../promises.js';
 
 const NONE: readonly number[] = [];
-const NO_ROOM: FreeAtPromise = { runs: 0, cpus: 0, memoryMb: 0, copies: [] };
+
+/** What was free behind the starts of the cycle that promised, by kind of resource. */
+export type Room = Omit<FreeAtPromise, 'amounts'> & { amounts: readonly number[] };
+
+const NO_ROOM: Room = { runs: 0, amounts: [], copies: [] };
 
 export class Promises extends PromisingMemory {
   /** What was free behind the starts of the cycle that made them. */
-  room = NO_ROOM;
+  room: Room = NO_ROOM;
   /** Some could not be restored: their jobs or machines have gone. */
   incomplete = false;
   /** Of how many cycles it has been the memory. */
@@ -38,13 +43,15 @@ export class Promises extends PromisingMemory {
 
   /** Of the grid: machines and pools may be other ones after a change. */
   private readonly topology: number;
+  private readonly kinds: ResourceKinds;
 
   constructor(
-    { topology }: Grid,
+    { topology, kinds }: Grid,
     private readonly entry: SiteEntry,
   ) {
     super();
     this.topology = topology;
+    this.kinds = kinds;
     const order = entry.queue.inOrder('ARRIVAL');
     this.byTime = new IndexedHeap((a, b) => (this.timeOf(a) - this.timeOf(b) || a - b) < 0);
     this.inLine = new IndexedHeap((a, b) => order.compare(a, b) < 0);
@@ -63,7 +70,7 @@ export class Promises extends PromisingMemory {
   /** Promises that were plain data. Left out is what is no more: the job in the queue, its machines. */
   static from(grid: Grid, entry: SiteEntry, { room, jobs }: PromisesImage): Promises {
     const promises = new Promises(grid, entry);
-    promises.room = room;
+    promises.room = { ...room, amounts: grid.kinds.vector(room.amounts) };
     const machines = new Map(entry.resources.machines.map((state) => [state.machine.id, state]));
     for (const image of jobs) {
       const place = grid.placeOf(image.jobId);
@@ -93,7 +100,7 @@ export class Promises extends PromisingMemory {
         madeAt,
       });
     }
-    return { room: this.room, jobs };
+    return { room: { ...this.room, amounts: this.kinds.named(this.room.amounts) }, jobs };
   }
 
   /** What was promised to the job in the slot. */

@@ -1,0 +1,137 @@
+/**
+ * The one vector of amounts: what machines offer, tasks ask for, runs hold and is free are numbers by kind of resource. A grid has a
+ * table of its kinds (`ResourceKinds`); everything behind it knows kinds by their index there and none by name, so that a GPU or a
+ * tape drive is data. CPUs, memory and places of time-shared machines are kinds like any other, with an index that is always the same.
+ *
+ * What is free at a site is one array, machine after machine (`Room`). What is asked for is sparse: most tasks ask for one or two kinds,
+ * and loops are as long as that.
+ */
+import type { Job, Machine } from '../model.js';
+
+export const CPUS = 0;
+export const MEMORY = 1;
+/** On a time-shared machine every task takes one. */
+export const PLACES = 2;
+
+/** Amounts above 0: kind, amount, kind, amount, in the order in which kinds are looked at. */
+export type Amounts = readonly number[];
+
+/** What one task asks for (resources.md, "Amounts"). */
+export interface TaskAmounts {
+  /** Of a machine that is shared in space. */
+  readonly task: Amounts;
+  /** What must be there on one that is shared in time: a place, too. */
+  readonly sharedTask: Amounts;
+  /** What it takes of that: no CPUs. */
+  readonly sharedTake: Amounts;
+}
+
+/**
+ * Amounts by machine, and on a machine by kind: what a machine has of a kind is at its `offset` + kind. Below 0 where more is taken than
+ * there is.
+ */
+export type Room = number[];
+
+/** The kinds of a grid. They are known as soon as a machine offers or a job asks for one, and stay known. */
+export class ResourceKinds {
+  private readonly names: string[] = ['cpus', 'memoryMb', 'places'];
+  private readonly byName = new Map(this.names.map((name, index) => [name, index]));
+
+  get size(): number {
+    return this.names.length;
+  }
+
+  name(kind: number): string {
+    return this.names[kind] as string;
+  }
+
+  index(name: string): number {
+    let index = this.byName.get(name);
+    if (index === undefined) {
+      index = this.names.push(name) - 1;
+      this.byName.set(name, index);
+    }
+    return index;
+  }
+
+  /** Amounts by kind; kinds behind the last that is given are left out. */
+  vector(named: Readonly<Record<string, number>>): number[] {
+    const vector: number[] = [];
+    for (const [name, amount] of Object.entries(named)) {
+      const kind = this.index(name);
+      while (vector.length <= kind) vector.push(0);
+      vector[kind] = amount;
+    }
+    return vector;
+  }
+
+  /** The same by name. */
+  named(vector: readonly number[]): Record<string, number> {
+    return Object.fromEntries(vector.map((amount, kind) => [this.name(kind), amount]));
+  }
+
+  /** What a machine offers. */
+  offeredBy({ cpus, memoryMb, maxTasks, resources }: Machine): number[] {
+    return this.vector({ ...resources, cpus, memoryMb, places: maxTasks ?? 0 });
+  }
+
+  /** What a task of the job asks for. Further kinds in order of name, so that it does not matter which of them came first. */
+  askedBy({ cpusPerTask, memoryMbPerTask, resourcesPerTask }: Job): TaskAmounts {
+    const cpus = [CPUS, cpusPerTask];
+    const rest = memoryMbPerTask > 0 ? [MEMORY, memoryMbPerTask] : [];
+    for (const [name, amount] of furtherIn(resourcesPerTask)) rest.push(this.index(name), amount);
+    return {
+      task: [...cpus, ...rest],
+      sharedTask: [PLACES, 1, ...cpus, ...rest],
+      sharedTake: [PLACES, 1, ...rest],
+    };
+  }
+}
+
+/** What is asked for besides CPUs and memory, in order of name; nothing of a kind is not asked for. */
+export const furtherIn = (asked: Job['resourcesPerTask']): [name: string, amount: number][] =>
+  asked === null
+    ? []
+    : Object.entries(asked)
+        .filter(([, amount]) => amount > 0)
+        .sort(([a], [b]) => (a < b ? -1 : 1));
+
+const NONE: Amounts = [];
+export const NO_AMOUNTS: TaskAmounts = { task: NONE, sharedTask: NONE, sharedTake: NONE };
+
+/** Kinds and amounts in pairs, for those who are in no hurry. */
+export const pairsOf = (amounts: Amounts): [kind: number, amount: number][] =>
+  amounts.flatMap((kind, i) => (i % 2 === 0 ? [[kind, amounts[i + 1] as number]] : []));
+
+/** How much of a kind it is. */
+export function amountOf(amounts: Amounts, kind: number): number {
+  for (let i = 0; i < amounts.length; i += 2) if (amounts[i] === kind) return amounts[i + 1] as number;
+  return 0;
+}
+
+/** How many times the amounts are in the room that begins at `offset`: of a machine, or all that one offers. */
+export function timesIn(amounts: Amounts, room: readonly number[], offset: number): number {
+  let times = Infinity;
+  for (let i = 0; i < amounts.length; i += 2) {
+    const free = room[offset + (amounts[i] as number)] ?? 0;
+    const amount = amounts[i + 1] as number;
+    if (free < amount) return 0;
+    times = Math.min(times, free / amount);
+  }
+  return Math.floor(times);
+}
+
+/** Whether so many times the amounts are there. */
+export function fitsIn(amounts: Amounts, times: number, room: Room, offset: number): boolean {
+  for (let i = 0; i < amounts.length; i += 2)
+    if ((room[offset + (amounts[i] as number)] as number) < times * (amounts[i + 1] as number)) return false;
+  return true;
+}
+
+/** Adds so many times the amounts to the room; below 0: takes them. */
+export function addTo(amounts: Amounts, times: number, room: Room, offset: number): void {
+  for (let i = 0; i < amounts.length; i += 2) {
+    const at = offset + (amounts[i] as number);
+    room[at] = (room[at] as number) + times * (amounts[i + 1] as number);
+  }
+}
