@@ -229,7 +229,7 @@ describe('room', () => {
       },
     });
     const placed = placement(grid, job({ id: 9, cpusPerTask: 4 }), { now: 0, policy: policyOf(1) });
-    expect(placed).toMatchObject({ reason: 'QUEUES_FULL', start: null });
+    expect(placed).toMatchObject({ reason: 'QUEUES_FULL', start: { expected: false } });
     expect(placed.ranking).toMatchObject([
       { siteId: 1, rank: 1, terms: { room: 0 } },
       { siteId: 2, rank: null, ineligible: 'NO_MACHINE_NOW' },

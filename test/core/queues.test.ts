@@ -274,7 +274,7 @@ describe('plans and explanations', () => {
     const none = placement(grid, job({ id: 9, tasks: 3 }), { now: 0, policy: policyOf({}) });
     expect(none).toMatchObject({
       reason: 'NO_SITE_HAS_ROOM',
-      start: null,
+      start: { expected: false, at: 100 },
       ranking: [{ siteId: 1, rank: null, ineligible: 'SITE_QUEUE_FULL' }],
     });
   });
