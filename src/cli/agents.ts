@@ -58,7 +58,7 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
       keep: (run, signal) => keeper.keep(run, signal),
       leftBehindMs: config.agentLeftBehindH * 3_600_000,
       warn: (fields, message) => log.warn(fields, message),
-      serves: { site, machines: names },
+      serves: { service: url, site, machines: names },
     });
     const staging = new StagingRunner(runner, config.agentCacheDir ?? join(config.agentStateDir, 'data'), {
       site,

@@ -12,6 +12,8 @@ import { LANE_NAME } from './script.js';
 
 /** Whom an agent's lanes work for. */
 export interface Serves {
+  /** The address of its service: others have sites and machines of the same names on this host, which are none of our business. */
+  service: string;
   site: string;
   machines: readonly string[];
 }
@@ -36,13 +38,13 @@ export interface Traces {
 
 /** Words of a lane's command line behind its slot. */
 export const laneMark = (agent: string, serves: Serves | null): string[] =>
-  serves === null ? [agent] : [agent, serves.site, serves.machines.join()];
+  serves === null ? [agent] : [agent, serves.service, serves.site, serves.machines.join()];
 
 export function lanesHere(): Lane[] {
   return pidsHere().flatMap((pid) => {
-    const [, , , name, dir, agent, site, machines] = wordsOf(pid, 'cmdline');
+    const [, , , name, dir, agent, service, site, machines] = wordsOf(pid, 'cmdline');
     if (name !== LANE_NAME || !dir) return [];
-    const serves = site && machines ? { site, machines: machines.split(',') } : null;
+    const serves = service && site && machines ? { service, site, machines: machines.split(',') } : null;
     return [{ pid, dir, agent: agent || idOf(dir), serves }];
   });
 }
@@ -138,7 +140,9 @@ const concerns = ({ agent, serves, dir }: Lane, us: Claimant): boolean =>
   agent === us.id ||
   (serves === null
     ? dir.startsWith(`${us.stateDir}/`)
-    : serves.site === us.site && serves.machines.some((name) => us.machines.includes(name)));
+    : serves.service === us.service &&
+      serves.site === us.site &&
+      serves.machines.some((name) => us.machines.includes(name)));
 
 /** Who watches a lane: an agent has the record of its end open for as long, whatever becomes of the directory. */
 function watchersOf(lanes: readonly Lane[]): [Lane, number][] {
