@@ -562,6 +562,8 @@ describe('pages', () => {
 
 describe('explanations', () => {
   test('why a job waits, and where it would go', async () => {
+    // What other tests have left would go first, and be promised something too.
+    await api.must('mutation { cancelJobs(selection: { filter: {} }) { jobIds } }');
     const { jobIds } = await submit([{ command: 'x', cpusPerTask: 4 }]);
     const why = `query ($id: ID!) { job(id: $id) { whyWaiting { code message numbers { name value } startsAt wouldChange } } }`;
     expect(await api.must(why, { id: jobIds[0] })).toMatchObject({
@@ -622,8 +624,6 @@ describe('explanations', () => {
       `mutation ($site: ID!) { updateSite(input: { site: $site, localPolicy: { kind: "conservative", depth: 10 } }) { id } }`,
       { site: site.id },
     );
-    // What other tests have left would be promised something too.
-    await api.must('mutation { cancelJobs(selection: { filter: {} }) { jobIds } }');
     const shape = { command: 'x', cpusPerTask: 4, estimateS: 100 };
     const { jobIds: promised } = await submit([shape, shape, shape]);
     await schedule(api.parts);
