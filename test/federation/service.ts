@@ -208,6 +208,8 @@ export class PeerService {
     this.data = mkdtempSync(join(tmpdir(), 'switchyard-data-'));
     const runner = new StagingRunner(this.runner, this.data, {
       ...{ site: `site-${name}`, maxBytes: 1e8, command: null, rateMbPerS: null, attempts: 1 },
+      // Files come from servers of the tests, on this host.
+      addresses: ['127.0.0.1'],
     });
     this.agent = new Agent({
       ...{ url: api.url, key, site: `site-${name}`, runner, staging: runner, log: quietLog },
