@@ -341,12 +341,11 @@ test('NEVER, WHEN_NEEDED and ALWAYS: what a peer is offered, and what is said of
 
   await c.change({ forward: 'ALWAYS', neededAfterS: 1e9 });
   expect(await offered()).toEqual([there, here]);
-  expect(await why(await a.submit([605], { os: 'nowhere' }).then(([id]) => id as string))).toMatch(
-    /None of the machines/,
-  );
+  const [unfit] = (await a.submit([605], { os: 'nowhere' })) as [string];
+  expect(await why(unfit)).toMatch(/None of the machines/);
   a.runner.finish(601);
   await a.until('it has run at home', [here], 'COMPLETED');
-  await a.change('cancelJobs', [there, data, stopped]);
+  await a.change('cancelJobs', [there, data, stopped, unfit]);
 });
 
 /** A server of files; answers with its address, and what was asked for. */
@@ -371,12 +370,11 @@ test('WHEN_CHEAPER: what has fewer jobs ahead there, and costs less, runs there;
   await a.until('the others have run', ids.slice(1), 'COMPLETED');
   expect(ran(numbers.slice(1))).toEqual(['site-b', 'site-b']);
   expect(ran(numbers.slice(0, 1))).toEqual([]);
-  const { job } = await a.must<{ job: { peers: { state: string | null; reason: string }[] } }>(
-    `{ job(id: "${ids[0]}") { peers { state reason } } }`,
+  const { job } = await a.must<{ job: { peers: object[] } }>(
+    `{ job(id: "${ids[0]}") { peers { peer { name } state reason } } }`,
   );
-  expect(job.peers).toMatchObject([
-    { state: null, reason: expect.stringMatching(/WHEN_CHEAPER.*\d+ jobs ahead/) },
-  ]);
+  const reason = expect.stringMatching(/WHEN_CHEAPER.*\d+ jobs ahead/);
+  expect(job.peers).toContainEqual({ peer: { name: 'b' }, state: null, reason });
   const { federationPeers } = await a.must<{ federationPeers: object[] }>(
     '{ federationPeers { name load { ahead work power benchmark at } } }',
   );
@@ -439,7 +437,7 @@ test('a job whose data have URLs runs at a peer that fetches them; others stay, 
   // What comes to b after them shows that they have been passed over.
   const [bad] = (await a.submit([656], { ...toB, inputs: [other] })) as [string];
   await a.until('what comes is not what was said', [bad], 'FAILED');
-  expect(await a.jobs([bad])).toEqual([{ state: 'FAILED', cause: 'STAGING_FAILED', site: 'b' }]);
+  expect(await a.jobs([bad])).toEqual([{ state: 'FAILED', cause: 'INPUT_MISMATCH', site: 'b' }]);
   expect(await b.copiesOf(staying)).toEqual([]);
   expect(await why(staying[0] as string)).toMatch(/by path have no http\(s\) URL/);
   expect(await why(staying[2] as string)).toMatch(/nowhere have no http\(s\) URL/);
