@@ -3,7 +3,7 @@
  * each two a link of the test's, which can be cut, and which may repeat what it carries.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, request, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -33,7 +33,7 @@ export class Link {
       const pieces: Buffer[] = [];
       incoming.on('error', () => {});
       incoming.on('data', (piece: Buffer) => void pieces.push(piece));
-      incoming.on('end', () => link.carry(port, incoming.headers, Buffer.concat(pieces), outgoing, random));
+      incoming.on('end', () => link.carry(port, incoming, Buffer.concat(pieces), outgoing, random));
     });
     server.keepAliveTimeout = 0;
     const link: Link = new Link(server, `http://127.0.0.1:${await portOf(server)}/graphql`);
@@ -57,7 +57,7 @@ export class Link {
 
   private carry(
     port: number,
-    headers: object,
+    { method, url: path, headers }: IncomingMessage,
     body: Buffer,
     outgoing: ServerResponse,
     random: RandomStream,
@@ -66,7 +66,8 @@ export class Link {
     this.pending.add(outgoing);
     outgoing.on('close', () => this.pending.delete(outgoing));
     const send = (answer: boolean): void => {
-      const options = { host: '127.0.0.1', port, path: '/graphql', method: 'POST', headers: { ...headers } };
+      // Questions, and the parts of files.
+      const options = { host: '127.0.0.1', port, path, method, headers };
       const onward = request(options, (incoming) => {
         if (!answer || !this.open)
           return void incoming.resume().on('end', () => !answer || outgoing.destroy());
