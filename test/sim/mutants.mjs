@@ -156,9 +156,9 @@ export const mutants = [
     find: 'machine.places < 1',
     replace: 'machine.places < -9',
     also: {
-      file: 'src/core/grid/site-resources.ts',
-      find: 'tasks < maxTasks ? machine.cpus : 0',
-      replace: 'true ? machine.cpus : 0',
+      file: 'src/core/grid/amounts.ts',
+      find: 'places: maxTasks ?? 0',
+      replace: 'places: 10 * (maxTasks ?? 0)',
     },
   },
   {

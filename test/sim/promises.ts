@@ -146,24 +146,8 @@ export class Promises {
       if (cause === 'RUN_TIME_LIMIT' && job.runTimeLimitS === null) this.fail(`1: job ${id} has no limit`);
       if (state === 'FAILED' && cause === 'LOST' && job.restartable && epoch < this.maxAttempts)
         this.fail(`1: job ${id} was given up after ${epoch} runs`);
-      if (
-        run &&
-        run.startedAt !== null &&
-        (run.startedAt < run.assignedAt || (run.endedAt as number) < run.startedAt)
-      )
-        this.fail(`2: the times of run ${id}/${epoch} are not in order`);
     }
-    for (const { jobId, epoch, assignedAt, endedAt } of store.runs.values()) {
-      const { submittedAt, dispatchedAt = null, epoch: latest } = store.jobs.get(jobId)!;
-      const from = Math.max(submittedAt, epoch === latest ? (dispatchedAt ?? 0) : 0);
-      const before = store.runs.get(`${jobId}/${epoch - 1}`)?.endedAt ?? 0;
-      if (
-        assignedAt < Math.max(from, before) ||
-        (endedAt ?? assignedAt) < assignedAt ||
-        (dispatchedAt ?? from) < submittedAt
-      )
-        this.fail(`2: the times of job ${jobId} are not in order`);
-    }
+    this.ofTimes();
     const starts = store.decisions.filter(({ kind }) => kind === 'START').length;
     if (store.runs.size !== starts) this.fail(`7: ${store.runs.size} runs, ${starts} decisions to start`);
     this.ofQuotas();
@@ -186,6 +170,26 @@ export class Promises {
       )
     )
       this.fail('6: a mirror that is loaded now holds jobs that have ended');
+  }
+
+  /** Each job was submitted, dispatched, assigned, started and ended in this order, its runs one after the other. */
+  private ofTimes(): void {
+    const { jobs, runs, events } = this.store;
+    // In which epoch each was dispatched last: the run that followed, if one did, is of the next.
+    const dispatchedIn = new Map<number, number | null>();
+    for (const { entityId, fromState, toState, epoch } of events)
+      if (fromState === 'QUEUED' && toState === 'DISPATCHED') dispatchedIn.set(entityId, epoch);
+    for (const { id, epoch: latest, submittedAt, dispatchedAt, endedAt } of jobs.values()) {
+      const times: (number | null)[] = [submittedAt];
+      for (let epoch = 0; epoch <= latest; epoch++) {
+        const run = runs.get(`${id}/${epoch}`);
+        if (run) times.push(run.assignedAt, run.startedAt, run.endedAt);
+        if (dispatchedIn.get(id) === epoch) times.push(dispatchedAt);
+      }
+      const known = [...times, endedAt].filter((at) => at !== null);
+      if (known.some((at, i) => at < (known[i - 1] ?? at)))
+        this.fail(`2: the times of job ${id} are not in order: ${known}`);
+    }
   }
 
   private ofQuotas(): void {
