@@ -54,6 +54,32 @@ describe('runVectors', () => {
     expect(result.lines[3]).toBe('something_else: 1 not built');
   });
 
+  it('tells what is left of a share of nearly 1 to all its digits', () => {
+    const site = (id: string, sizeMb: number) => ({
+      id,
+      processPower: 1,
+      queued: 1,
+      transfers: [{ sizeMb, bandwidthMbPerS: 1 }],
+    });
+    const rank = { ppr: 0.5, qr: 0.5 };
+    // 1 − 1e9/(1e9 + 1) = 1/(1e9 + 1)
+    const left = 1 / (1e9 + 1);
+    const result = runVectors([
+      {
+        rule: 'jr_rank',
+        input: { computation: 0, dataIntensive: 1, sites: [site('far', 1e9), site('near', 1)] },
+        expected: {
+          sites: [
+            { id: 'far', ...rank, dpr: left, dataAccessCost: 1e9, rank: 0.5 + left },
+            { id: 'near', ...rank, dpr: 1 - left, dataAccessCost: 1, rank: 1.5 - left },
+          ],
+          order: ['near', 'far'],
+        },
+      },
+    ]);
+    expect(result.lines).toEqual(['jr_rank: 1 passed, 0 failed']);
+  });
+
   it('says what a file must look like', () => {
     expect(() => runVectors({})).toThrow(/no list of cases/);
     expect(() => runVectors([{ rule: 'x' }])).toThrow(/cases\.0 is \{"rule":"x"\}/);

@@ -12,11 +12,24 @@ export function sharesOf(values: ArrayLike<number>): number[] {
   return shares;
 }
 
-/** 1 less each value's share: the data power ratio DPR (6) of data access costs, the queue ratio QR (8) of queue lengths. */
+/**
+ * 1 less each value's share: the data power ratio DPR (6) of data access costs, the queue ratio QR (8) of queue lengths. Next to a
+ * share of nearly 1 a difference would lose its digits, so where one is above a half, what is left is added up from the others.
+ */
 export function restsOf(values: ArrayLike<number>): number[] {
   const rests = sharesOf(values);
-  for (let i = 0; i < rests.length; i++) rests[i] = 1 - (rests[i] as number);
+  for (let i = 0; i < rests.length; i++) {
+    const share = rests[i] as number;
+    rests[i] = share > 0.5 ? restWithout(values, i) : 1 - share;
+  }
   return rests;
+}
+
+/** The share of all values but this one. */
+function restWithout(values: ArrayLike<number>, index: number): number {
+  let others = 0;
+  for (let i = 0; i < values.length; i++) if (i !== index) others += values[i] as number;
+  return others / (others + (values[index] as number));
 }
 
 /** `rank = PPR·CJR + DPR·DIJR + QR` (9), the job ratio as fractions of 1. */
