@@ -188,7 +188,8 @@ describe('policy documents', () => {
       input: { expectedVersion: await version(), reason: 'test', dispatch },
     });
     await put({ kind: 'diana' });
-    const one = { network: 1, computation: 1, data: 1 };
+    // What is not set stays as it is by default.
+    const one = { network: 1, computation: 1, data: 8 };
     expect(
       await api.must(SET, await set({ both: { network: 2.5 }, dataIntensive: { data: 0, network: 3 } })),
     ).toMatchObject({
@@ -198,7 +199,7 @@ describe('policy documents', () => {
             kind: 'diana',
             queueLimit: 10,
             weights: {
-              computational: { ...one, data: 0.25 },
+              computational: one,
               dataIntensive: { network: 3, computation: 0.25, data: 0 },
               both: { ...one, network: 2.5 },
             },
@@ -231,7 +232,8 @@ describe('policy documents', () => {
 
 describe('where a job with data would go', () => {
   test('DIANA: the costs of network, computation and data in seconds, the least total first', async () => {
-    await put({ kind: 'diana' });
+    const even = { network: 1, computation: 1, data: 1 };
+    await put({ kind: 'diana', weights: { computational: even, dataIntensive: even, both: even } });
     const found = await placement({ spec: withData() });
     expect(found).toMatchObject({ site: { id: near }, reason: 'LEAST_COST' });
     expect(found.candidates).toMatchObject([
@@ -257,7 +259,6 @@ describe('where a job with data would go', () => {
     expect(found.startsAt).not.toBeNull();
     // The declared share makes it computational, and then data weigh nothing here.
     const cheap = { network: 0, computation: 1, data: 0 };
-    const even = { network: 1, computation: 1, data: 1 };
     await put({ kind: 'diana', weights: { computational: cheap, dataIntensive: even, both: even } });
     expect(await placement({ spec: withData({ computationShare: 0.75 }) })).toMatchObject({
       site: { id: far },
