@@ -525,6 +525,8 @@ export function ways(visits: Visits, grid: Grid): void {
     const put = page.getByRole('button', { name: /Put version \d+ in force/ });
     await page.getByLabel('Weight of a near deadline').fill('3');
     await page.getByText('dispatch.weights.deadline').waitFor();
+    // What the other tests have done by hand, no simulation knows.
+    await page.getByText('Compare even if').click();
     await page.getByRole('button', { name: 'Preview' }).click();
     await page.getByRole('region', { name: 'Both policies' }).getByText('Mean wait').waitFor();
 

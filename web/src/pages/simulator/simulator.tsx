@@ -383,27 +383,33 @@ const WINDOWS = [
 
 /** The window and how many jobs were submitted in it. */
 export function useWindow(): {
-  window: { from: string; to: string };
+  window: { from: string; to: string; acceptDistance: boolean };
   jobs: number | undefined;
   picker: React.ReactNode;
 } {
   const [hours, setHours] = useState<string>('1');
+  const [acceptDistance, setAcceptDistance] = useState(false);
   const [end] = useState(() => Date.now());
-  const window = {
+  const span = {
     from: new Date(end - Number(hours) * 3_600_000).toISOString(),
     to: new Date(end).toISOString(),
   };
-  const { data } = useData(JobsInWindowDocument, window);
+  const { data } = useData(JobsInWindowDocument, span);
   return {
-    window,
+    window: { ...span, acceptDistance },
     jobs: data?.jobCount,
     picker: (
-      <div className="windows">
-        <Choice label="Jobs submitted in the" options={WINDOWS} value={hours} onChange={setHours} />
-        <span className="muted small num" style={{ paddingBottom: 7 }}>
-          {data ? plural(data.jobCount, 'job') : '…'}
-        </span>
-      </div>
+      <>
+        <div className="windows">
+          <Choice label="Jobs submitted in the" options={WINDOWS} value={hours} onChange={setHours} />
+          <span className="muted small num" style={{ paddingBottom: 7 }}>
+            {data ? plural(data.jobCount, 'job') : '…'}
+          </span>
+        </div>
+        <Check checked={acceptDistance} onChange={setAcceptDistance}>
+          Compare even if the simulation of the policy in force is far from what happened
+        </Check>
+      </>
     ),
   };
 }
@@ -437,7 +443,6 @@ function TryDialog({ onClose, onAsked }: { onClose(): void; onAsked(): void }) {
   const [own, setOwn] = useState('');
   const [reason, setReason] = useState('');
   const [trace, setTrace] = useState<{ name: string; text: string } | null>(null);
-  const [anyDistance, setAnyDistance] = useState(false);
   const [error, setError] = useState<string | null>(null);
   const inForce = data?.policy?.document as Document | undefined;
   const localDocument = LOCAL.find(({ value }) => value === local)?.document;
@@ -472,7 +477,7 @@ function TryDialog({ onClose, onAsked }: { onClose(): void; onAsked(): void }) {
         await simulate.run({
           input: {
             candidate: document,
-            ...(trace ? { trace: trace.text } : { ...window, acceptDistance: anyDistance }),
+            ...(trace ? { trace: trace.text } : window),
             reason: why,
           },
         });
@@ -532,11 +537,6 @@ function TryDialog({ onClose, onAsked }: { onClose(): void; onAsked(): void }) {
           <span className="faint small">Standard or Grid Workload Format, gzipped or not</span>
         )}
       </div>
-      {!trace && (
-        <Check checked={anyDistance} onChange={setAnyDistance}>
-          Compare even if the simulation of the policy in force is far from what happened
-        </Check>
-      )}
       <fieldset className="plain-set">
         <legend>How the root chooses sites</legend>
         <div className="row wrap" style={{ gap: '8px 20px' }}>
