@@ -17,7 +17,7 @@ import {
 import type { Allocation } from '../model.js';
 
 /** How many tasks of the class fit on a machine that is shared in space in `room`, and beside that in `beside`. */
-export function tasksOn(
+function tasksOn(
   { task }: Requirement,
   { offset }: MachineState,
   room: Room,
