@@ -17,12 +17,7 @@ import {
 import type { Allocation } from '../model.js';
 
 /** How many tasks of the class fit on a machine that is shared in space in `room`, and beside that in `beside`. */
-function tasksOn(
-  { task }: Requirement,
-  { offset }: MachineState,
-  room: Room,
-  beside: Room | null,
-): number {
+function tasksOn({ task }: Requirement, { offset }: MachineState, room: Room, beside: Room | null): number {
   const tasks = timesIn(task, room, offset);
   if (tasks === 0 || beside === null) return tasks;
   return Math.min(tasks, timesIn(task, beside, offset));
