@@ -1,21 +1,18 @@
-// `npm run docs`: writes what documents say of the code, from the code: the transitions of a job into docs/glossary.md, and the
-// drawing of the rooms into docs/ARCHITECTURE.md.
+// `npm run docs`: writes the parts of documents that follow from the code, between marks: tables of the glossary and of docs/operations/,
+// and the drawing of the rooms in docs/ARCHITECTURE.md.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
 
-/** The list in src/core/states.ts as a table. */
-export function transitionTable(transitions) {
-  const rows = transitions.map(
-    ({ from, to, action, when }) => `| ${from ?? '(new)'} | ${to} | ${action} | ${when} |`,
-  );
-  return ['| from | to | action | when |', '|---|---|---|---|', ...rows].join('\n');
+function table(head, rows) {
+  const lines = [head, ...rows].map((cells) => `| ${cells.join(' | ')} |`);
+  return [lines[0], `|${'---|'.repeat(head.length)}`, ...lines.slice(1)].join('\n');
 }
 
 /** The rooms of src/ and the imports between them, without those that go a longer way too, for Mermaid. */
-export function roomsDrawing() {
+function roomsDrawing() {
   const source = join(root, 'src');
   const arrows = new Map();
   for (const path of readdirSync(source, { recursive: true, encoding: 'utf8' }).sort()) {
@@ -45,12 +42,65 @@ export function withPart(document, mark, text) {
   return `${before}<!-- ${mark} -->\n${text}\n<!-- /${mark} -->${after}`;
 }
 
+const code = (value) => ((value ?? '') === '' ? '' : `\`${value}\``);
+const variableTable = (variables) =>
+  table(
+    ['variable', 'default', 'meaning'],
+    Object.values(variables).map(({ name, default: value, meaning }) => [code(name), code(value), meaning]),
+  );
+const costTable = (head, costs) =>
+  table(
+    head,
+    Object.entries(costs).map(([field, cost]) => [code(field), cost]),
+  );
+const kindTable = (head, kinds) =>
+  table(
+    head,
+    kinds.map(({ schema, documentation }) => [
+      code(schema.shape.kind.value),
+      ...Object.values(documentation),
+    ]),
+  );
+
+/** Each part as [document, mark, text]. `load` imports a module of src/ by its path without an ending. */
+export async function parts(load) {
+  const { transitions } = await load('core/states');
+  const { dispatchKinds, localKinds } = await load('core/index');
+  const { VARIABLES } = await load('platform/config');
+  const { FIXED_LIMITS, LIMIT_VARIABLES, shownLimit } = await load('platform/limits');
+  const { FIELD_COST, LIST_SIZE } = await load('api/admission/cost');
+  const reference = 'operations/reference.md';
+  const policies = 'operations/policies.md';
+  return [
+    [
+      'glossary.md',
+      'transitions',
+      table(
+        ['from', 'to', 'action', 'when'],
+        transitions.map(({ from, to, action, when }) => [from ?? '(new)', to, action, when]),
+      ),
+    ],
+    ['ARCHITECTURE.md', 'rooms', roomsDrawing()],
+    [reference, 'variables', variableTable(VARIABLES)],
+    [reference, 'limits', variableTable(LIMIT_VARIABLES)],
+    [
+      reference,
+      'fixed-limits',
+      table(
+        ['limit', 'of'],
+        Object.values(FIXED_LIMITS).map(({ max, meaning }) => [shownLimit(max), meaning]),
+      ),
+    ],
+    [reference, 'field-costs', costTable(['field', 'cost'], FIELD_COST)],
+    [reference, 'list-sizes', costTable(['list', 'objects'], LIST_SIZE)],
+    [policies, 'dispatch-policies', kindTable(['kind', 'jobs are dispatched', 'fields'], dispatchKinds)],
+    [policies, 'local-policies', kindTable(['kind', 'a site starts jobs', 'fields'], localKinds)],
+  ];
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { transitions } = await import('../dist/core/states.js');
-  const write = (name, mark, text) => {
+  for (const [name, mark, text] of await parts((path) => import(`../dist/${path}.js`))) {
     const path = join(root, 'docs', name);
     writeFileSync(path, withPart(readFileSync(path, 'utf8'), mark, text));
-  };
-  write('glossary.md', 'transitions', transitionTable(transitions));
-  write('ARCHITECTURE.md', 'rooms', roomsDrawing());
+  }
 }

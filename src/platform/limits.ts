@@ -1,6 +1,6 @@
 /**
  * Every bound on what clients send and ask for, in one table: nothing of theirs may grow without bound. The API enforces it;
- * docs/operations.md lists it, and schema.graphql states it where `stated` says. Tests compare both with it.
+ * docs/operations/reference.md lists it, and schema.graphql states it where `stated` says. Tests compare both with it.
  */
 import { type Values, type Variable, whole } from './variables.js';
 

@@ -173,7 +173,7 @@ class Server {
     if (major !== this.#binaries.major) {
       throw new Error(
         `${this.#data} was written by PostgreSQL ${major}, this release brings ${this.#binaries.major}: ` +
-          'dump it with the old release and load it with this one (docs/operations.md)',
+          'dump it with the old release and load it with this one (docs/operations/upgrade.md)',
       );
     }
   }

@@ -22,7 +22,7 @@ export interface RedisServer {
   stop(): Promise<void>;
 }
 
-/** A Redis of our own on a free port, set up as operations.md asks: append-only file, no eviction. `password`: what it wants of everybody. */
+/** A Redis of our own on a free port, set up as docs/operations/install.md asks: append-only file, no eviction. `password`: what it wants of everybody. */
 export async function startRedis(password = ''): Promise<RedisServer> {
   const dir = mkdtempSync(join(tmpdir(), 'switchyard-redis-'));
   const port = await freePort();

@@ -1493,7 +1493,7 @@ export type Policy = Node & {
   id: Scalars['ID']['output'];
   /** Version number, from 1. */
   version: Scalars['Int']['output'];
-  /** The whole policy. `docs/operations.md` describes its fields. */
+  /** The whole policy. `docs/operations/policies.md` describes its fields. */
   document: Scalars['JSON']['output'];
   /** Reason given for the change. */
   reason: Scalars['String']['output'];

@@ -87,7 +87,7 @@ export interface ChannelView {
 export interface DispatchKind<S extends RulesSchema = RulesSchema> {
   /** Of its document, with bounds. */
   readonly schema: S;
-  /** Its row in docs/operations.md, "Dispatch policies": when and where jobs go, and what the fields mean. */
+  /** Its row in docs/operations/policies.md, "Dispatch policies": when and where jobs go, and what the fields mean. */
   readonly documentation: { readonly jobsGo: string; readonly fields: string };
   begin(look: DispatchLook, rules: z.infer<S>): DispatchPass;
   /** By what a site orders its queue, where its local policy leaves it to the root's. */

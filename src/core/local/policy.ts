@@ -29,7 +29,7 @@ export type RulesSchema = z.ZodType<{ kind: string }> & { shape: { kind: z.ZodLi
 export interface LocalKind<S extends RulesSchema = RulesSchema> {
   /** Of its document, with bounds. */
   readonly schema: S;
-  /** Its row in docs/operations.md, "Local policies": how a site starts jobs, and what the fields mean. */
+  /** Its row in docs/operations/policies.md, "Local policies": how a site starts jobs, and what the fields mean. */
   readonly documentation: { readonly starts: string; readonly fields: string };
   scheduler(rules: z.infer<S>, order: LocalOrder): LocalScheduler;
   /** A policy that promises starts: makes of promises as they were stored what its next cycle goes on from. */
