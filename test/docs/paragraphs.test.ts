@@ -4,7 +4,10 @@ import { expect, it } from 'vitest';
 import { packagePath } from '../../src/platform/paths.js';
 
 const MAX_WORDS = 90;
-const pages = [...readdirSync(packagePath('docs', 'operations')).map((name) => `docs/operations/${name}`)];
+const pages = [
+  'docs/ARCHITECTURE.md',
+  ...readdirSync(packagePath('docs', 'operations')).map((name) => `docs/operations/${name}`),
+];
 
 it.each(pages)('%s', (page) => {
   const prose = readFileSync(packagePath(page), 'utf8')
