@@ -1,7 +1,7 @@
 /** Every GraphQL document of the command line in one place: a test checks each against schema.graphql. */
 
 const JOB_FIELDS = `
-  id state name application groupName arrayIndex command arguments environment { name value } workingDirectory
+  id state name application project groupName arrayIndex command arguments environment { name value } workingDirectory
   tasks cpusPerTask memoryMbPerTask licenses os architecture
   estimateS benchmark runTimeLimitS deadline deadlineMissed sandboxMb outputMb restartable launch onTaskFailure
   inputs { dataset { id name } sizeMb site { id name } } originSite { id name } computationShare migratedAt

@@ -23,6 +23,7 @@ export interface JobInput {
 export interface JobOptions {
   name?: string;
   application?: string;
+  project?: string;
   group?: string;
   array?: string;
   tasks?: string;
@@ -62,6 +63,7 @@ export function addJobOptions(command: Command): Command {
       '--application <name>',
       "the program, for statistics (default: the last component of the command's path)",
     )
+    .option('--project <name>', 'the project that the job runs for')
     .option('--group <name>', 'a name shared by jobs that belong together')
     .option('--tasks <n>', 'number of tasks; each runs on one machine (default: 1)')
     .option('--cpus <n>', 'CPUs per task (default: 1)')
@@ -129,6 +131,7 @@ export function jobFromOptions(options: JobOptions, commandLine: readonly string
     arguments: command === undefined ? undefined : args,
     name: options.name,
     application: options.application,
+    project: options.project,
     groupName: options.group,
     tasks: given(options.tasks, whole('--tasks', 1)),
     cpusPerTask: given(options.cpus, whole('--cpus', 1)),
@@ -219,6 +222,7 @@ export interface FilterOptions {
   site?: string;
   user?: string;
   application?: string;
+  project?: string;
   group?: string;
   asksFor?: string;
   jobGroup?: string;
@@ -235,6 +239,7 @@ export function addFilterOptions(command: Command): Command {
     .option('--site <site>', 'jobs that are, or ended, at this site')
     .option('--user <user>', 'jobs of this user')
     .option('--application <name>', 'jobs of this application')
+    .option('--project <name>', 'jobs that run for this project')
     .option('--group <name>', 'jobs with this group name')
     .option('--asks-for <license>', 'jobs that ask for a license of this kind')
     .option('--job-group <id>', 'jobs of this bulk group (`groups submit`)')
@@ -251,6 +256,7 @@ export async function filterFromOptions(client: Client, options: FilterOptions):
   const filter = {
     states: options.state?.map((state) => parseWord('--state', state, jobStates)),
     application: options.application,
+    project: options.project,
     groupName: options.group,
     license: options.asksFor,
     group: options.jobGroup === undefined ? undefined : parseId('group', options.jobGroup),

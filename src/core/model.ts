@@ -117,6 +117,8 @@ export interface Job {
   runTimeLimitS: number | null;
   /** What program it runs: runs of one application make up its history (job-ratio.md). */
   application: string;
+  /** On whose behalf it runs: level 1 of two-level may value it; null: nobody's. */
+  project: string | null;
   /** Jobs submitted together share it: DIANA exports whole groups. */
   groupId: number;
   /** When it last went from one site's meta-queue to another's; null: never (diana.md, "Congestion and migration"). */
@@ -159,6 +161,7 @@ export const plainJob = (given: Partial<Job> & Pick<Job, 'id' | 'submittedAt' | 
   priority: given.priority ?? null,
   runTimeLimitS: given.runTimeLimitS ?? null,
   application: given.application ?? '',
+  project: given.project ?? null,
   groupId: given.groupId ?? 0,
   migratedAt: given.migratedAt ?? null,
   dispatchedAt: given.dispatchedAt ?? null,
@@ -306,6 +309,8 @@ export type MsTerms = {
   deadline: number;
   licenses: number;
   user: number;
+  project: number;
+  service: number;
 };
 
 /**

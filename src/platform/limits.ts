@@ -286,6 +286,7 @@ export const FIXED_LIMITS = {
     'Characters in any other name, and in an idempotency key.',
     'JobInput.name',
     'JobInput.application',
+    'JobInput.project',
     'JobInput.groupName',
     'JobInput.os',
     'JobInput.architecture',

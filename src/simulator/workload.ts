@@ -161,6 +161,7 @@ export class Cleaning {
           priority: null,
           runTimeLimitS: null,
           application: '',
+          project: null,
           groupId: 0,
           migratedAt: null,
           dispatchedAt: null,

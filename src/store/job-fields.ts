@@ -59,6 +59,8 @@ const ofData = { scheduled: 'DATA' } as const;
 export const givenFields = {
   name: maybe<string>('text'),
   application: always<string>('text', ofJob),
+  /** On whose behalf it runs: a peculiarity of its own at level 1 (two-level.md, "User"). */
+  project: maybe<string>('text', ofJob),
   groupName: maybe<string>('text'),
   arrayIndex: maybe<number>('integer'),
   command: always<string>('text'),

@@ -15,6 +15,7 @@ export interface JobFilter {
   siteId?: number;
   userId?: number;
   application?: string;
+  project?: string;
   groupName?: string;
   /** A kind that it asks for a license of. */
   license?: string;
@@ -34,6 +35,7 @@ type FilteredJob = Pick<
   | 'siteId'
   | 'userId'
   | 'application'
+  | 'project'
   | 'groupName'
   | 'licenses'
   | 'groupId'
@@ -82,6 +84,10 @@ const conditions: { readonly [K in keyof JobFilter]-?: Condition<NonNullable<Job
   application: {
     sql: (application) => sql`j.application = ${application}::text`,
     job: (application) => (job) => job.application === application,
+  },
+  project: {
+    sql: (project) => sql`j.project = ${project}::text`,
+    job: (project) => (job) => job.project === project,
   },
   groupName: {
     sql: (groupName) => sql`j.group_name = ${groupName}::text`,

@@ -375,6 +375,7 @@ export const schedulersJob = (job: DescribedJob, data: JobData | null): Job => (
   priority: job.priority,
   runTimeLimitS: job.runTimeLimitS,
   application: job.application,
+  project: job.project,
   groupId: groupOf(job.id, job.groupId),
   migratedAt: job.migratedAt,
   dispatchedAt: job.dispatchedAt,

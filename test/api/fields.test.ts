@@ -65,6 +65,7 @@ beforeAll(async () => {
     arguments: [SECRET],
     environment: [{ name: 'S', value: SECRET }],
     groupName: SECRET,
+    project: SECRET,
     application: SECRET,
   };
   const { submitJobs } = await api.must<{ submitJobs: { jobs: { id: string }[] } }>(

@@ -35,6 +35,7 @@ describe('submitting', () => {
     const given = {
       name: 'näme "quoted" \\ {}',
       application: 'app',
+      project: 'p',
       groupName: 'g',
       arrayIndex: 3,
       command: '/bin/sh',
@@ -65,7 +66,7 @@ describe('submitting', () => {
     const { jobIds, errors } = await submit([given]);
     expect(errors).toEqual([]);
     const { job } = await api.must<{ job: object }>(
-      `query ($id: ID!) { job(id: $id) { name application groupName arrayIndex command arguments environment { name value } workingDirectory
+      `query ($id: ID!) { job(id: $id) { name application project groupName arrayIndex command arguments environment { name value } workingDirectory
         tasks cpusPerTask memoryMbPerTask licenses os architecture estimateS benchmark runTimeLimitS
         deadline sandboxMb outputMb restartable launch onTaskFailure boost state user { name } site { id } runs { epoch } whyWaiting { code } } }`,
       { id: jobIds[0] },

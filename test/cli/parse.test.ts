@@ -167,7 +167,7 @@ describe('job options', () => {
 
   it('give every field', () => {
     const words =
-      '--name n --application a --group g --tasks 2 --cpus 3 --memory-mb 4 --license x --license y,z --os linux --arch arm64 ' +
+      '--name n --application a --project p --group g --tasks 2 --cpus 3 --memory-mb 4 --license x --license y,z --os linux --arch arm64 ' +
       '--estimate 10m --benchmark 200 --deadline 2026-03-01T12:00:00Z --limit 1h --sandbox-mb 5 --output-mb 6 --env A=b,c --env B= ' +
       '--dir /tmp --boost -7 --simulated-run 30 --no-restart --hold run --hold';
     expect(parse(...words.split(' ')).job).toEqual({
@@ -175,6 +175,7 @@ describe('job options', () => {
       arguments: ['--hold'],
       name: 'n',
       application: 'a',
+      project: 'p',
       groupName: 'g',
       tasks: 2,
       cpusPerTask: 3,

@@ -174,6 +174,30 @@ describe('dispatch', () => {
     ]);
   });
 
+  it('project and service add what the policy lists for them, as terms of their own', () => {
+    const grid = gridOf([{ id: 1 }]);
+    grid.placeAtRoot(job({ id: 1, userClass: 'SILVER', project: 'climate', application: 'solver' }));
+    grid.placeAtRoot(job({ id: 2, userClass: 'SILVER', project: 'constructor', application: 'toString' }));
+    grid.placeAtRoot(job({ id: 3, project: null, application: 'climate' }));
+    const policy = parsePolicy({
+      ...DEFAULT_POLICY,
+      dispatch: {
+        ...DEFAULT_POLICY.dispatch,
+        weights: { deadline: 1, licenses: 1, user: 1, project: 2, service: 0.5 },
+        projectDelta: { climate: 8 },
+        serviceDelta: { solver: 3 },
+      },
+    });
+    const { moves } = dispatch(grid, policy);
+    const terms = { deadline: 0, licenses: 0 };
+    expect(moves.map(({ priority, explanation }) => [priority, explanation.priorityTerms])).toEqual([
+      // floor(5 + 2·8 + 0.5·3)
+      [22, { ...terms, user: 5, project: 8, service: 3 }],
+      [5, { ...terms, user: 5, project: 0, service: 0 }],
+      [0, { ...terms, user: 0, project: 0, service: 0 }],
+    ]);
+  });
+
   it('ignores priorities in mode NONE', () => {
     const grid = gridOf([
       { id: 1, siteId: 1 },
@@ -695,6 +719,11 @@ describe('policy document', () => {
       'dispatch.weights',
       { dispatch: { ...DEFAULT_POLICY.dispatch, weights: { deadline: 1e5, licenses: 0, user: 0 } } },
       /4096/,
+    ],
+    [
+      'dispatch.projectDelta.climate',
+      { dispatch: { ...DEFAULT_POLICY.dispatch, projectDelta: { climate: 11 } } },
+      /^dispatch\.projectDelta\.climate: 11 is not accepted; accepted: must not be above maxDelta \(10\)/,
     ],
     [
       'dispatch.kind',

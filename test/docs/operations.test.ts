@@ -28,8 +28,8 @@ it('has every metric', async () => {
 /** Fields and values as the table writes them: `local.kind`, `flexible`. */
 function leaves(value: object, path = ''): [string, string][] {
   return Object.entries(value).flatMap(([key, field]): [string, string][] =>
-    typeof field === 'object' && field !== null
+    typeof field === 'object' && field !== null && Object.keys(field).length > 0
       ? leaves(field, `${path}${key}.`)
-      : [[path + key, String(field)]],
+      : [[path + key, typeof field === 'object' ? JSON.stringify(field) : String(field)]],
   );
 }

@@ -138,7 +138,9 @@ describe('whatever the queue is on', () => {
     await wake([ROOT]);
     await until('the first have ended', async () => (await world.live()) === 0);
 
-    const heavier = testPolicy({ dispatch: { weights: { deadline: 3, licenses: 1, user: 2 } } });
+    const heavier = testPolicy({
+      dispatch: { weights: { deadline: 3, licenses: 1, user: 2, project: 1, service: 1 } },
+    });
     await world.setPolicy(2, heavier);
     const after = await world.submit(mixedJobs(20, 0).map((job) => ({ ...job, deadline: 1 })));
     await wake([ROOT]);

@@ -37,6 +37,7 @@ beforeAll(async () => {
   for (let i = 0; i < 8; i++) {
     const one = newJob({
       application: `app-${i % 2}`,
+      project: i % 4 === 0 ? 'climate' : null,
       groupName: i % 3 === 0 ? 'nightly' : null,
       held: i === 7,
     });
@@ -71,6 +72,7 @@ const values = fc.record<Required<JobFilter>>({
   siteId: fc.integer({ min: 1, max: 3 }),
   userId: fc.integer({ min: 1, max: 3 }),
   application: fc.constantFrom('app-0', 'app-1', 'app-2'),
+  project: fc.constantFrom('climate', 'genome'),
   groupName: fc.constantFrom('nightly', 'daily'),
   license: fc.constantFrom('solver', 'mesher', 'none'),
   // Groups made from a template, and one that is not there.
@@ -81,7 +83,17 @@ const values = fc.record<Required<JobFilter>>({
   endedBefore: instant,
 });
 const names: (keyof JobFilter)[] = [
-  ...(['ids', 'states', 'siteId', 'userId', 'application', 'groupName', 'license', 'groupId'] as const),
+  ...([
+    'ids',
+    'states',
+    'siteId',
+    'userId',
+    'application',
+    'project',
+    'groupName',
+    'license',
+    'groupId',
+  ] as const),
   ...(['submittedFrom', 'submittedBefore', 'endedFrom', 'endedBefore'] as const),
 ];
 /** Some conditions: with all of them nothing would ever match. */

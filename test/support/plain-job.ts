@@ -2,7 +2,7 @@ import type { NewJob } from '../../src/store/store.js';
 
 /** A job as a client submits it who gives nothing but the command. Every field is named: a new one is missed here by the compiler. */
 export const PLAIN_JOB: NewJob = {
-  ...{ name: null, application: 'app', groupName: null, arrayIndex: null },
+  ...{ name: null, application: 'app', project: null, groupName: null, arrayIndex: null },
   ...{ command: 'true', arguments: [], environment: {}, workingDirectory: null },
   ...{ tasks: 1, cpusPerTask: 1, memoryMbPerTask: 0, licenses: [], os: null, architecture: null },
   ...{ estimateS: 100, benchmark: 100, runTimeLimitS: null, deadline: null },

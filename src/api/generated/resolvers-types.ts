@@ -807,6 +807,8 @@ export type Job = Node & {
   foreign?: Maybe<ForeignJob>;
   /** What peers have to do with it, by name: while it waits, of each whether it is offered it, and why not; later the one that runs it. */
   peers: Array<JobAtPeer>;
+  /** The project that it runs for, as given at submission; null: none, and always of jobs of peers. */
+  project?: Maybe<Scalars['String']['output']>;
   /** A name shared by jobs that belong together. */
   groupName?: Maybe<Scalars['String']['output']>;
   /** The bulk group that it was submitted with (`submitJobGroup`). */
@@ -2455,6 +2457,8 @@ export type JobFilter = {
   user?: InputMaybe<Scalars['ID']['input']>;
   /** Belongs to this application. */
   application?: InputMaybe<Scalars['String']['input']>;
+  /** Runs for this project. */
+  project?: InputMaybe<Scalars['String']['input']>;
   /** Has this group name. */
   groupName?: InputMaybe<Scalars['String']['input']>;
   /** Asks for a license of this kind. */
@@ -2819,6 +2823,8 @@ export type JobInput = {
   name?: InputMaybe<Scalars['String']['input']>;
   /** The program, for statistics, at most 200 characters; by default the last component of the command's path. */
   application?: InputMaybe<Scalars['String']['input']>;
+  /** The project that it runs for, at most 200 characters. The policy `two-level` may value projects; the service does not check who belongs to one. */
+  project?: InputMaybe<Scalars['String']['input']>;
   /** A name shared by jobs that belong together, at most 200 characters. */
   groupName?: InputMaybe<Scalars['String']['input']>;
   /** Index in a job array, from 0 to 2 147 483 647. The job finds it in SWITCHYARD_ARRAY_INDEX. */
@@ -2983,7 +2989,7 @@ export type CancelJobGroupPayload = {
 export type JobSelection = {
   /** These jobs. */
   ids?: InputMaybe<Array<Scalars['ID']['input']>>;
-  /** Jobs that have not ended and match by `states`, `site`, `user`, `application`, `groupName` and `group`. */
+  /** Jobs that have not ended and match by `states`, `site`, `user`, `application`, `project`, `groupName` and `group`. */
   filter?: InputMaybe<JobFilter>;
 };
 
@@ -5130,6 +5136,7 @@ export type JobResolvers<ContextType = Context, ParentType extends ResolversPare
   site?: Resolver<Maybe<ResolversTypes['Site']>, ParentType, ContextType>;
   foreign?: Resolver<Maybe<ResolversTypes['ForeignJob']>, ParentType, ContextType>;
   peers?: Resolver<Array<ResolversTypes['JobAtPeer']>, ParentType, ContextType>;
+  project?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   groupName?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   group?: Resolver<Maybe<ResolversTypes['JobGroup']>, ParentType, ContextType>;
   arrayIndex?: Resolver<Maybe<ResolversTypes['Int']>, ParentType, ContextType>;

@@ -9,7 +9,7 @@ import { type IdType, localId } from '../ids.js';
 export function jobFilter(field: string, given: JobFilter | null): StoredFilter {
   const id = (name: 'site' | 'user' | 'group', type: IdType): number | undefined =>
     mapped(given?.[name], (value) => localId(type, value, `${field}.${name}`));
-  const name = (of: 'application' | 'groupName' | 'license'): string | undefined =>
+  const name = (of: 'application' | 'project' | 'groupName' | 'license'): string | undefined =>
     mapped(given?.[of], (value) => text(`${field}.${of}`, value, MAX.nameChars));
   const time = (
     of: 'submittedAfter' | 'submittedBefore' | 'endedAfter' | 'endedBefore',
@@ -22,6 +22,7 @@ export function jobFilter(field: string, given: JobFilter | null): StoredFilter 
     siteId: id('site', 'site'),
     userId: id('user', 'user'),
     application: name('application'),
+    project: name('project'),
     groupName: name('groupName'),
     license: name('license'),
     groupId: id('group', 'group'),

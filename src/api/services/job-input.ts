@@ -283,6 +283,7 @@ export function newJob(
   return {
     name: text('name', input.name, MAX.nameChars),
     application: text('application', input.application, MAX.nameChars) ?? programName(input.command),
+    project: text('project', input.project, MAX.nameChars, 1),
     groupName: text('groupName', input.groupName, MAX.nameChars),
     arrayIndex: input.arrayIndex ?? null,
     command: input.command,

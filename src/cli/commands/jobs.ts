@@ -363,6 +363,7 @@ export function secondsBetween(from: string, to: string | null): number {
 
 interface FullJob extends JobLine {
   user: { name: string };
+  project: string | null;
   groupName: string | null;
   arrayIndex: number | null;
   workingDirectory: string | null;
@@ -414,6 +415,7 @@ function describeJob(job: FullJob): string {
     ['command', [job.command, ...job.arguments].join(' ')],
     ['user', job.user.name],
     ['site', job.site?.name],
+    ['project', job.project],
     ['group', job.groupName],
     ['array index', job.arrayIndex],
     ['directory', job.workingDirectory],

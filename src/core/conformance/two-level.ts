@@ -15,13 +15,21 @@ import { anyJob, type Rules } from './rule.js';
 export const twoLevelRules: Rules = {
   ms_priority: (input: MsInput) => {
     const { deadline, estimate: estimateS, submit: submittedAt, userClass, licenses } = input.job;
-    const job = { deadline, estimateS, submittedAt, userClass, licenses };
+    const job = { deadline, estimateS, submittedAt, userClass, licenses, project: null, application: '' };
     const policy = {
       maxDelta: input.max,
-      weights: input.weights,
+      // The paper's own terms.
+      weights: { ...input.weights, project: 0, service: 0 },
       userClassDelta: null,
+      projectDelta: {},
+      serviceDelta: {},
     };
-    return msPriority(job, meanOf(input.window), input.licenseKinds, policy);
+    const {
+      project: _,
+      service: __,
+      ...of
+    } = msPriority(job, meanOf(input.window), input.licenseKinds, policy);
+    return of;
   },
 
   dispatch: (input: DispatchInput) => {

@@ -339,6 +339,8 @@ const jobOf = ({ request, boost }: NewCopy, more: number): NewJob => ({
   ...request,
   ...{ command: COMMAND, arguments: [], environment: {}, workingDirectory: null },
   ...{
+    // Projects are those of whoever runs the service: a peer's name of one must not take the value of ours.
+    project: null,
     groupName: null,
     inputs: [],
     outputs: request.outputs.map((path) => ({ path })),

@@ -1,6 +1,10 @@
 /**
  * Level-1 priority of a job (Pasquali et al., section 4, "Meta-Scheduler"; the exact rules and decisions: two-level.md):
  * `P = floor(W_D·Δ_deadline + W_L·Δ_licenses + W_U·Δ_user)`, each Δ an integer in 0..maxDelta.
+ *
+ * The paper lets the value of a user depend on "user importance, kind of resources/services requested, kind of project", and gives no rule
+ * for the latter two. Here they are terms of their own, `W_P·Δ_project + W_S·Δ_service`, so that a decision tells what each has added;
+ * what an administrator has not listed has 0, and the sum is the paper's. The service that a job requests is its application.
  */
 import { marginOf } from '../../data/margins.js';
 import type { Job, MsTerms, UserClass } from '../../model.js';
@@ -12,13 +16,19 @@ export interface PriorityRules {
   weights: MsTerms;
   /** null: GOLD = max, SILVER = floor(max/2), REGULAR = 0. */
   userClassDelta: Record<UserClass, number> | null;
+  /** By name; what is not listed has 0. */
+  projectDelta: Readonly<Record<string, number>>;
+  serviceDelta: Readonly<Record<string, number>>;
 }
 
 export interface MsPriority extends MsTerms {
   priority: number;
 }
 
-type MsJob = Pick<Job, 'submittedAt' | 'estimateS' | 'deadline' | 'userClass' | 'licenses'>;
+type MsJob = Pick<
+  Job,
+  'submittedAt' | 'estimateS' | 'deadline' | 'userClass' | 'licenses' | 'project' | 'application'
+>;
 
 /**
  * The terms and their weighted sum, without the operator's boost.
@@ -36,12 +46,23 @@ export function msPriority(
   const deadline = margin === null ? 0 : deadlineDelta(margin, meanMargin ?? margin, job.estimateS, max);
   const licenses = licensesDelta(job.licenses.length, licenseKinds, max);
   const user = userDelta(job.userClass, policy);
-  const { weights } = policy;
-  const priority = Math.floor(
-    weights.deadline * deadline + weights.licenses * licenses + weights.user * user,
-  );
-  return { deadline, licenses, user, priority };
+  const project = job.project === null ? 0 : listed(policy.projectDelta, job.project);
+  const terms = { deadline, licenses, user, project, service: listed(policy.serviceDelta, job.application) };
+  return { ...terms, priority: weighted(policy.weights, terms) };
 }
+
+const listed = (values: Readonly<Record<string, number>>, name: string): number =>
+  // Names are users': `constructor` is one that nobody has listed.
+  Object.hasOwn(values, name) ? (values[name] as number) : 0;
+
+const weighted = (weights: MsTerms, of: MsTerms): number =>
+  Math.floor(
+    weights.deadline * of.deadline +
+      weights.licenses * of.licenses +
+      weights.user * of.user +
+      weights.project * of.project +
+      weights.service * of.service,
+  );
 
 /** The mean of the margins, oldest first; null for none. */
 export function meanOf(margins: readonly number[]): number | null {
@@ -89,6 +110,9 @@ function userDelta(userClass: UserClass, policy: Pick<PriorityRules, 'maxDelta' 
   }[userClass];
 }
 
-/** The highest priority that the weights can give, boost apart. */
-export const highestPriority = ({ weights, maxDelta }: Pick<PriorityRules, 'weights' | 'maxDelta'>): number =>
-  Math.floor(weights.deadline * maxDelta + weights.licenses * maxDelta + weights.user * maxDelta);
+/** The highest priority that the rules can give, boost apart. */
+export function highestPriority({ weights, maxDelta, projectDelta, serviceDelta }: PriorityRules): number {
+  const highest = (values: Readonly<Record<string, number>>) => Math.max(0, ...Object.values(values));
+  const paper = { deadline: maxDelta, licenses: maxDelta, user: maxDelta };
+  return weighted(weights, { ...paper, project: highest(projectDelta), service: highest(serviceDelta) });
+}

@@ -25,6 +25,10 @@ import { QueuedWork } from './queued-work.js';
 
 const weight = z.number().min(0).max(1e6);
 const delta = z.int().min(0).max(64);
+const deltas = z
+  .record(z.string().min(1).max(200), delta)
+  .refine((values) => Object.keys(values).length <= 1000, 'must not list more than 1000 names')
+  .default({});
 
 const schema = z
   .strictObject({
@@ -39,17 +43,25 @@ const schema = z
       deadline: weight,
       licenses: weight,
       user: weight,
+      project: weight.default(1),
+      service: weight.default(1),
     }),
     /** null: GOLD = max, SILVER = floor(max/2), REGULAR = 0. */
     userClassDelta: z.strictObject({ GOLD: delta, SILVER: delta, REGULAR: delta }).nullable(),
+    /** Values of projects and of services (applications), by name; 0: what is not listed. */
+    projectDelta: deltas,
+    serviceDelta: deltas,
   })
   .superRefine((policy, context) => {
     const { GOLD = 0, SILVER = 0, REGULAR = 0 } = policy.userClassDelta ?? {};
-    for (const [name, value] of Object.entries({ GOLD, SILVER, REGULAR })) {
-      if (value > policy.maxDelta) {
+    const { projectDelta, serviceDelta } = policy;
+    const all = { userClassDelta: { GOLD, SILVER, REGULAR }, projectDelta, serviceDelta };
+    for (const [field, values] of Object.entries(all)) {
+      for (const [name, value] of Object.entries(values)) {
+        if (value <= policy.maxDelta) continue;
         context.addIssue({
           code: 'custom',
-          path: ['userClassDelta', name],
+          path: [field, name],
           message: `must not be above maxDelta (${policy.maxDelta})`,
           input: value,
         });
@@ -88,8 +100,10 @@ export const DEFAULT_TWO_LEVEL = {
   mode: 'MS',
   maxDelta: 10,
   window: 100,
-  weights: { deadline: 1, licenses: 1, user: 1 },
+  weights: { deadline: 1, licenses: 1, user: 1, project: 1, service: 1 },
   userClassDelta: null,
+  projectDelta: {},
+  serviceDelta: {},
 } as const;
 
 /** Every job goes somewhere at once. */
@@ -164,13 +178,13 @@ class TwoLevelPass implements DispatchPass {
 
   private priorityOf(job: Job): { priority: number; terms: MsTerms | null } {
     if (this.rules.mode === 'NONE') return { priority: 0, terms: null };
-    const { priority, deadline, licenses, user } = msPriority(
+    const { priority, ...terms } = msPriority(
       job,
       job.deadline === null ? null : meanOf(this.margins),
       this.look.grid.licenseKinds,
       this.rules,
     );
-    return { priority, terms: { deadline, licenses, user } };
+    return { priority, terms };
   }
 }
 

@@ -226,6 +226,12 @@ function Shown({ job, refresh }: { job: Job; refresh(): void }) {
                   <code key="d">{job.workingDirectory}</code>,
                 ],
                 ['Application', job.application],
+                job.project !== null && [
+                  'Project',
+                  <Link key="p" to="/jobs" search={{ project: job.project }}>
+                    {job.project}
+                  </Link>,
+                ],
                 job.groupName !== null && [
                   'Group name',
                   <Link key="g" to="/jobs" search={{ groupName: job.groupName }}>

@@ -21,6 +21,7 @@ export type JobFilter = {
   site?: string | null | undefined;
   user?: string | null | undefined;
   application?: string | null | undefined;
+  project?: string | null | undefined;
   groupName?: string | null | undefined;
   license?: string | null | undefined;
   group?: string | null | undefined;

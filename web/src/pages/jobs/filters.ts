@@ -20,6 +20,7 @@ export const FILTER_FIELDS = [
   'site',
   'user',
   'application',
+  'project',
   'groupName',
   'license',
   'group',
@@ -49,7 +50,7 @@ export function filterOf(search: Search): JobFilter {
     .split(',')
     .filter((state): state is JobState => JOB_STATES.includes(state as JobState));
   if (states.length > 0) filter.states = states;
-  for (const field of ['site', 'user', 'application', 'groupName', 'license', 'group'] as const) {
+  for (const field of ['site', 'user', 'application', 'project', 'groupName', 'license', 'group'] as const) {
     const value = search[field];
     if (value) filter[field] = value;
   }

@@ -346,6 +346,7 @@ function FilterForm({
           />
         )}
         <TextInput label="Application" value={draft.application ?? ''} onChange={put('application')} />
+        <TextInput label="Project" value={draft.project ?? ''} onChange={put('project')} />
         <TextInput label="Group name" value={draft.groupName ?? ''} onChange={put('groupName')} />
         <TextInput label="License" value={draft.license ?? ''} onChange={put('license')} />
         {time('submittedAfter', 'Submitted since')}
@@ -394,6 +395,7 @@ function Chips({ search, change }: { search: Search; change(changes: Search): vo
     site: (id) => `Site ${data?.sites.nodes.find((site) => site.id === id)?.name ?? id}`,
     user: (id) => `User ${people?.users.nodes.find((user) => user.id === id)?.name ?? id}`,
     application: (name) => `Application ${name}`,
+    project: (name) => `Project ${name}`,
     groupName: (name) => `Group ${name}`,
     license: (kind) => `License ${kind}`,
     group: (id) => `Bulk group ${id}`,

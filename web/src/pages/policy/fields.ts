@@ -82,8 +82,10 @@ export const DISPATCH: readonly Kind[] = [
       mode: 'MS',
       maxDelta: 10,
       window: 100,
-      weights: { deadline: 1, licenses: 1, user: 1 },
+      weights: { deadline: 1, licenses: 1, user: 1, project: 1, service: 1 },
       userClassDelta: null,
+      projectDelta: {},
+      serviceDelta: {},
     },
     fields: [
       {
@@ -105,10 +107,20 @@ export const DISPATCH: readonly Kind[] = [
         'Jobs that ask for many licenses go before those that ask for few.',
       ),
       weight('weights.user', 'Weight of the user’s class', 'Gold before silver before regular.'),
+      weight(
+        'weights.project',
+        'Weight of the project',
+        'The document’s projectDelta gives projects their values; others have 0.',
+      ),
+      weight(
+        'weights.service',
+        'Weight of the application',
+        'The document’s serviceDelta gives applications their values; others have 0.',
+      ),
       {
         path: 'maxDelta',
         label: 'Highest value of a term',
-        about: 'Each of the three terms is between 0 and this. A finer scale tells jobs apart better.',
+        about: 'Each of the terms is between 0 and this. A finer scale tells jobs apart better.',
         type: 'whole',
         min: 1,
         max: 64,

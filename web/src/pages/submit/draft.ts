@@ -9,6 +9,7 @@ export interface Draft {
   script: string;
   name: string;
   application: string;
+  project: string;
   groupName: string;
   tasks: string;
   launch: TaskLaunch;
@@ -39,6 +40,7 @@ export const EMPTY: Draft = {
   script: '#!/bin/sh\n#SBATCH --cpus-per-task=1\n#SBATCH --time=00:10:00\n\necho "Hello from $(hostname)"\n',
   name: '',
   application: '',
+  project: '',
   groupName: '',
   tasks: '1',
   launch: 'EVERY_TASK',
@@ -216,6 +218,7 @@ export function inputOf(draft: Draft, mode: 'form' | 'script'): JobInput {
     ...run,
     ...(application && { application }),
     ...(draft.name.trim() && { name: draft.name.trim() }),
+    ...(draft.project.trim() && { project: draft.project.trim() }),
     ...(draft.groupName.trim() && { groupName: draft.groupName.trim() }),
     ...(draft.workingDirectory.trim() && { workingDirectory: draft.workingDirectory.trim() }),
     tasks: whole('tasks', 1, 100_000),

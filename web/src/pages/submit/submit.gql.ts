@@ -36,6 +36,7 @@ export type JobOutputInput = {
 export type JobInput = {
   name?: string | null | undefined;
   application?: string | null | undefined;
+  project?: string | null | undefined;
   groupName?: string | null | undefined;
   arrayIndex?: number | null | undefined;
   command: string;

@@ -261,6 +261,7 @@ export function Submit() {
                   <div className="fields">
                     <TextInput label="Name" {...text('name')} />
                     <TextInput label="Application" {...text('application')} placeholder="from the command" />
+                    <TextInput label="Project" {...text('project')} />
                     <TextInput label="Group name" {...text('groupName')} />
                     <TextInput
                       label="Working directory"
