@@ -76,6 +76,7 @@ const given = fc.record({
     fallback: fc.boolean(),
     loadBalance: fc.boolean(),
     movesMax: fc.constantFrom(2, 16),
+    shares: fc.constant('DOWN_FIRST'),
   }),
   events: fc.array(event, { minLength: 5, maxLength: 60 }),
 });
@@ -164,7 +165,7 @@ const cameAgain: Given = {
   shape: { sites: 1, below: [] },
   seed: 0,
   network: { delayS: 0, lost: 0, repeated: 0 },
-  rules: { butterfly: false, fallback: true, loadBalance: false, movesMax: 2 },
+  rules: { butterfly: false, fallback: true, loadBalance: false, movesMax: 2, shares: 'DOWN_FIRST' },
   events: [
     { kind: 'SUBMIT', a: 0, b: 0, c: 0 },
     { kind: 'SUBMIT', a: 367, b: 0, c: 431 },
@@ -183,7 +184,7 @@ const displaced: Given = {
   shape: { sites: 3, below: [{ sites: 1, below: [] }] },
   seed: 834,
   network: { delayS: 0, lost: 0, repeated: 0.3 },
-  rules: { butterfly: false, fallback: true, loadBalance: true, movesMax: 2 },
+  rules: { butterfly: false, fallback: true, loadBalance: true, movesMax: 2, shares: 'DOWN_FIRST' },
   events: [
     { kind: 'SUBMIT', a: 312, b: 182, c: 495 },
     { kind: 'SUBMIT', a: 438, b: 637, c: 584 },

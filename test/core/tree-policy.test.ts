@@ -138,15 +138,39 @@ describe('work is pushed to the sites that ask', () => {
     expect(why?.code).toMatch(/META_QUEUE|NO_BRANCH_ASKS/);
   });
 
-  it('no site gets two jobs for one CPU while another that asks gets none', () => {
-    const grid = new Grid();
-    for (const id of ids(1, 3)) {
-      grid.setSite(site(id));
-      grid.setMachine(machine({ id, siteId: id, cpus: 1 }));
-    }
-    submit(grid, ...ids(1, 4).map((id) => ({ id })));
+  it('no site gets two jobs for one CPU while another that asks gets none, unless shares are rounded up', () => {
+    const threeSites = (): Grid => {
+      const grid = new Grid();
+      for (const id of ids(1, 3)) {
+        grid.setSite(site(id));
+        grid.setMachine(machine({ id, siteId: id, cpus: 1 }));
+      }
+      submit(grid, ...ids(1, 4).map((id) => ({ id })));
+      return grid;
+    };
+    const grid = threeSites();
     settle(grid, POLICY, 0);
     expect(places(grid, ids(1, 4))).toEqual(['L1', 'L2', 'L3', 'M1']);
+    const up = threeSites();
+    settle(up, treePolicy({ queueLimit: 0, shares: 'UP' }), 0);
+    expect(places(up, ids(1, 4))).toEqual(['L1', 'M1', 'L2', 'M2']);
+  });
+
+  it('of sites that ask at once, the one with the larger free share is served first, or the first in order', () => {
+    const partly = (asks: string): string[] => {
+      const grid = new Grid();
+      for (const id of ids(1, 2)) {
+        grid.setSite(site(id));
+        grid.setMachine(machine({ id, siteId: id, cpus: 2 }));
+      }
+      grid.placeAtSite(job({ id: 1 }), 1);
+      start(grid);
+      submit(grid, { id: 2 });
+      settle(grid, treePolicy({ queueLimit: 0, asks }), 0);
+      return places(grid, [2]);
+    };
+    expect(partly('FREEST_FIRST')).toEqual(['L2']);
+    expect(partly('IN_ORDER')).toEqual(['L1']);
   });
 
   it('a higher boost goes first', () => {
@@ -481,6 +505,8 @@ const rules = fc.record({
   fallback: fc.boolean(),
   loadBalance: fc.boolean(),
   movesMax: fc.constantFrom(0, 2, 16),
+  shares: fc.constantFrom('UP', 'DOWN_FIRST'),
+  asks: fc.constantFrom('FREEST_FIRST', 'IN_ORDER'),
   power: fc.constantFrom('CPUS', 'BENCHMARK'),
   queueLimit: fc.constantFrom(0, 1, 3),
 });

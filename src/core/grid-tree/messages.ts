@@ -176,6 +176,11 @@ export interface TreeRules {
   loadBalance: boolean;
   /** So many moves by butterfly and load-balance together, then a request stays: none can be moved for ever and never start. */
   movesMax: number;
+  /**
+   * Of branches that ask in the same turn. UP, the paper's: each is given its share, rounded up, in the order in which they asked. DOWN_FIRST: all
+   * get theirs rounded down before the first ones have what is left.
+   */
+  shares: 'UP' | 'DOWN_FIRST';
 }
 
 export const DEFAULT_TREE_RULES: TreeRules = {
@@ -183,6 +188,7 @@ export const DEFAULT_TREE_RULES: TreeRules = {
   fallback: true,
   loadBalance: true,
   movesMax: 16,
+  shares: 'DOWN_FIRST',
 };
 
 /** Order of service. */

@@ -372,13 +372,13 @@ export class Scheduler {
   }
 
   /**
-   * Branches that ask in the same turn are served in mind before anything is sent: each first gets its share rounded down, then what is
-   * left over goes to those that asked first; and by butterfly a branch can still have what one before it was given, with no message.
+   * Branches that ask in the same turn are served in mind before anything is sent, each by its share (`TreeRules.shares`); and by butterfly a branch can still have what one before it was given, with no message.
    */
   private giveOut(): void {
     const branches = this.channels.inOrder;
     const given: Given = new Map();
-    for (const round of this.asking.length > 1 ? [Math.floor, Math.ceil] : [Math.ceil]) {
+    const isUp = this.rules.shares === 'UP' || this.asking.length === 1;
+    for (const round of isUp ? [Math.ceil] : [Math.floor, Math.ceil]) {
       for (const branch of this.asking) branch.triedAt = -1;
       for (let again = true; again; ) {
         again = false;

@@ -153,7 +153,7 @@ export function collect<T extends Taker>(
   takers: readonly T[],
   unassigned: Place,
   waiting: number,
-  rules: TreeRules,
+  rules: Omit<TreeRules, 'shares'>,
   round: Rounding = Math.ceil,
 ): Collected<T>[] {
   const total = powerOf(takers);

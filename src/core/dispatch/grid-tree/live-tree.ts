@@ -11,7 +11,8 @@
  * that was killed, or another one, decides alike. Discovery is passed over: all classes that have a job are told at once, and each is
  * matched with each kind of machine of a leaf.
  *
- * Decisions on the paper: of leaves that want work, those with the larger share of their CPUs free ask first. A leaf asks for a job
+ * Decisions on the paper: of leaves that want work in one pass, those with the larger share of their CPUs free ask first (`asks`), and shares
+ * are rounded down first (`shares`); what both are worth, and what waiting for an RFJM would cost, docs/experiments/grid-tree.md tells. A leaf asks for a job
  * (claims it) when it can start, or when fewer wait in the local queue than the limit; from then on the job is the local scheduler's.
  * Order of service is by boost, then by arrival. Jobs that no site can take are not in the tree: they are nobody's share.
  */
@@ -186,7 +187,10 @@ export class LiveTree implements GridListener {
         this.claim(site);
         return { site, free: freeShare(site) };
       });
-      asking.sort((a, b) => b.free - a.free || a.site.entry.site.id - b.site.entry.site.id);
+      const isFreestFirst = this.rules.asks === 'FREEST_FIRST';
+      asking.sort(
+        (a, b) => (isFreestFirst ? b.free - a.free : 0) || a.site.entry.site.id - b.site.entry.site.id,
+      );
       for (const { site, free } of asking) {
         site.leaf.wants = free > 0 && !site.free.full;
         this.pump.touch(site.leaf.id);
