@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { atATime } from './admission/turns.js';
+import pLimit from 'p-limit';
 import { refusedRequest } from './errors.js';
 import type { UserRole } from './generated/resolvers-types.js';
 import { isToken } from './oidc.js';
@@ -62,7 +62,7 @@ export function createAuthenticator(findKey: FindKey, strangers: Strangers): Aut
   // Apart, so that no number of bad keys crowds out the good ones.
   const refused = new LRUCache<string, true>({ max: KEYS_MAX, ttl: DISTRUST_MS });
   // Apart: a provider that does not answer keeps nobody waiting who comes with a key.
-  const lanes = { token: atATime(FIRST_LOOKS), key: atATime(FIRST_LOOKS) };
+  const lanes = { token: pLimit(FIRST_LOOKS), key: pLimit(FIRST_LOOKS) };
   const acquainted = new LRUCache<string, true>({ max: KEYS_MAX, ttl: ACQUAINTED_MS });
 
   // Kept by hash: the caches must not be a list of secrets in memory.

@@ -1,25 +1,17 @@
 /**
- * The portal: pages that were built once (`dist/web`) and speak to the public GraphQL API like any other client. What is
- * served is listed at the start, so no path of a request ever reaches the file system. Files with a hash in their names
- * never change; the pages themselves are asked for anew each time, and bring a fresh nonce for their content security
- * policy.
+ * The portal: pages that were built once (`dist/web`) and speak to the public GraphQL API like any other client. Files with a
+ * hash in their names never change; pages are revalidated each time and bring a fresh nonce for their content security policy.
  */
 import { randomBytes } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { extname, join, relative, sep } from 'node:path';
-import type { Express, Request, RequestHandler, Response } from 'express';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Express, NextFunction, Request, RequestHandler, Response } from 'express';
+import expressStaticGzip from 'express-static-gzip';
+import helmet from 'helmet';
 import { packagePath } from '../platform/paths.js';
 import type { OidcConfig } from './config.js';
 
-const TYPES: Readonly<Record<string, string>> = {
-  '.css': 'text/css; charset=utf-8',
-  '.js': 'text/javascript; charset=utf-8',
-  '.json': 'application/json',
-  '.svg': 'image/svg+xml',
-  '.ttf': 'font/ttf',
-  '.woff2': 'font/woff2',
-};
-/** In files and headers alike. */
+/** Stands in the pages where each gets a nonce of its own. */
 const NONCE = '__NONCE__';
 
 /** What a browser has to know before anybody is signed in. */
@@ -28,37 +20,49 @@ interface SignInBy {
   oidc: { issuer: string; clientId: string; scope: string; audience: string } | null;
 }
 
-const policyOf = (more: Record<string, string>): string =>
-  Object.entries({
-    'default-src': "'none'",
-    'script-src': "'self'",
-    'style-src': `'self' 'nonce-${NONCE}'`,
-    // Measures and colors of single elements, which charts and editors set.
-    'style-src-attr': "'unsafe-inline'",
-    'img-src': "'self' data:",
-    'font-src': "'self'",
-    'connect-src': "'self'",
-    'worker-src': "'self'",
-    'base-uri': "'none'",
-    'form-action': "'none'",
-    'frame-ancestors': "'none'",
-    ...more,
-  })
-    .map(([name, value]) => `${name} ${value}`)
-    .join('; ');
+/** The headers of pages and files, by helmet. Its other defaults (HSTS above all) are for who terminates TLS to decide. */
+const secure = helmet({
+  contentSecurityPolicy: false,
+  crossOriginResourcePolicy: false,
+  originAgentCluster: false,
+  strictTransportSecurity: false,
+  xDnsPrefetchControl: false,
+  xDownloadOptions: false,
+  xFrameOptions: { action: 'deny' },
+  xPermittedCrossDomainPolicies: false,
+  xXssProtection: false,
+});
+
+type Directives = Record<string, readonly string[]>;
+
+/** A middleware that sets the policy of a page, with the nonce in `res.locals`. */
+const policyOf = (more: Directives): RequestHandler =>
+  helmet.contentSecurityPolicy({
+    useDefaults: false,
+    directives: {
+      defaultSrc: ["'none'"],
+      scriptSrc: ["'self'"],
+      styleSrc: ["'self'", (_req, res) => `'nonce-${(res as Response).locals.nonce}'`],
+      // Measures and colors of single elements, which charts and editors set.
+      styleSrcAttr: ["'unsafe-inline'"],
+      imgSrc: ["'self'", 'data:'],
+      fontSrc: ["'self'"],
+      connectSrc: ["'self'"],
+      workerSrc: ["'self'"],
+      baseUri: ["'none'"],
+      formAction: ["'none'"],
+      frameAncestors: ["'none'"],
+      ...more,
+    },
+  });
 
 interface Page {
   html: string;
-  policy: string;
+  policy: RequestHandler;
 }
 
-interface Asset {
-  path: string;
-  type: string;
-  encodings: readonly ('br' | 'gzip')[];
-}
-
-const SUFFIX = { br: '.br', gzip: '.gz' } as const;
+/** Files that are no answer of their own: pages go out with a nonce, and what is compressed under the name of what it was. */
+const NO_FILE = /\.(html|br|gz)$/;
 
 /**
  * Answers browsers: at the GraphQL address with the explorer, elsewhere with the portal. Whatever asks for something else
@@ -89,88 +93,67 @@ export function mountPortal(
         }
       : null,
   };
-  const asked: Record<string, string> = signInBy.oidc
-    ? { 'connect-src': `'self' ${new URL(signInBy.oidc.issuer).origin}` }
+  const asked: Directives = signInBy.oidc
+    ? { connectSrc: ["'self'", new URL(signInBy.oidc.issuer).origin] }
     : {};
-  const page = (name: string, more: Record<string, string> = {}): Page => ({
+  const page = (name: string, more: Directives = {}): Page => ({
     html: readFileSync(join(folder, name), 'utf8'),
     policy: policyOf({ ...asked, ...more }),
   });
   const portal = page('index.html');
   // Its editor writes styles and brings its fonts in them.
   const explorer = page('explorer.html', {
-    'style-src': "'self' 'unsafe-inline'",
-    'font-src': "'self' data:",
+    styleSrc: ["'self'", "'unsafe-inline'"],
+    fontSrc: ["'self'", 'data:'],
   });
-  const assets = assetsOf(folder);
+  const files = expressStaticGzip(folder, {
+    index: false,
+    enableBrotli: true,
+    orderPreference: ['br', 'gz'],
+    serveStatic: {
+      cacheControl: false,
+      etag: false,
+      lastModified: false,
+      redirect: false,
+      setHeaders: (res, path) =>
+        res.setHeader(
+          'cache-control',
+          path.startsWith(join(folder, 'assets'))
+            ? 'public, max-age=31536000, immutable'
+            : 'public, max-age=3600',
+        ),
+    },
+  });
 
   app.get(graphqlPath, (req, res, next) => {
-    if (wantsPage(req) && req.query.query === undefined) sendPage(res, explorer);
+    if (wantsPage(req) && req.query.query === undefined) sendPage(req, res, next, explorer);
     else next();
   });
-  app.get('/portal.json', (_req, res) => {
-    secure(res);
+  app.get('/portal.json', secure, (_req, res) => {
     res.setHeader('cache-control', 'no-cache');
     res.json(signInBy);
   });
-  const serve: RequestHandler = (req, res, next) => {
+  app.use((req, res, next) => {
+    if (NO_FILE.test(req.path)) next();
+    else secure(req, res, (error) => (error ? next(error) : files(req, res, next)));
+  });
+  app.use((req, res, next) => {
     if (req.method !== 'GET' && req.method !== 'HEAD') return next();
-    const asset = assets.get(req.path);
-    if (asset) return sendAsset(req, res, asset);
     // A file of another build is not a page: an old tab has to learn that it is gone.
     if (req.path.startsWith('/assets/') || req.path === graphqlPath || !wantsPage(req)) return next();
-    sendPage(res, portal);
-  };
-  app.use(serve);
+    sendPage(req, res, next, portal);
+  });
 }
 
 const wantsPage = (req: Request): boolean => req.headers.accept?.includes('text/html') ?? false;
 
-function assetsOf(folder: string): Map<string, Asset> {
-  const names = readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join('/'));
-  const all = new Set(names);
-  const found = new Map<string, Asset>();
-  for (const name of names) {
-    const type = TYPES[extname(name)];
-    if (type === undefined || name.startsWith('.')) continue;
-    const encodings = (['br', 'gzip'] as const).filter((encoding) => all.has(name + SUFFIX[encoding]));
-    found.set(`/${name}`, { path: join(folder, name), type, encodings });
-  }
-  return found;
-}
-
-function sendPage(res: Response, { html, policy }: Page): void {
-  const nonce = randomBytes(16).toString('base64url');
-  secure(res);
-  res.setHeader('content-security-policy', policy.replaceAll(NONCE, nonce));
-  res.setHeader('cache-control', 'no-cache');
-  res.type('html').send(html.replaceAll(NONCE, nonce));
-}
-
-function sendAsset(req: Request, res: Response, { path, type, encodings }: Asset): void {
-  secure(res);
-  res.setHeader('content-type', type);
-  res.setHeader(
-    'cache-control',
-    req.path.startsWith('/assets/') ? 'public, max-age=31536000, immutable' : 'public, max-age=3600',
+function sendPage(req: Request, res: Response, next: NextFunction, { html, policy }: Page): void {
+  res.locals.nonce = randomBytes(16).toString('base64url');
+  secure(req, res, () =>
+    policy(req, res, (error) => {
+      if (error) return next(error);
+      res.setHeader('cache-control', 'no-cache');
+      res.type('html').send(html.replaceAll(NONCE, res.locals.nonce));
+    }),
   );
-  if (encodings.length > 0) res.setHeader('vary', 'accept-encoding');
-  const encoding = encodings.find((one) => req.acceptsEncodings(one) === one);
-  if (encoding) res.setHeader('content-encoding', encoding);
-  res.sendFile(encoding ? path + SUFFIX[encoding] : path, {
-    cacheControl: false,
-    etag: false,
-    lastModified: false,
-    // The folder of an installation may lie below one whose name begins with a dot.
-    dotfiles: 'allow',
-  });
-}
-
-function secure(res: Response): void {
-  res.setHeader('x-content-type-options', 'nosniff');
-  res.setHeader('x-frame-options', 'DENY');
-  res.setHeader('referrer-policy', 'no-referrer');
-  res.setHeader('cross-origin-opener-policy', 'same-origin');
 }

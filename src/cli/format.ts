@@ -1,4 +1,5 @@
 /** Text for people: tables, times, durations. */
+import stringWidth from 'string-width';
 
 /** Rows under headings, columns as wide as their widest cell, numbers to the right. */
 export function table(headings: readonly string[], rows: readonly (readonly unknown[])[]): string {
@@ -6,12 +7,15 @@ export function table(headings: readonly string[], rows: readonly (readonly unkn
     row.map((value) => (value === null || value === undefined ? '-' : printable(String(value)))),
   );
   const widths = headings.map((heading, i) =>
-    cells.reduce((widest, row) => Math.max(widest, row[i]!.length), heading.length),
+    cells.reduce((widest, row) => Math.max(widest, stringWidth(row[i]!)), heading.length),
   );
   const right = headings.map((_, i) => rows.length > 0 && rows.every((row) => typeof row[i] === 'number'));
   const line = (row: readonly string[]): string =>
     row
-      .map((cell, i) => (right[i] ? cell.padStart(widths[i]!) : cell.padEnd(widths[i]!)))
+      .map((cell, i) => {
+        const space = ' '.repeat(widths[i]! - stringWidth(cell));
+        return right[i] ? space + cell : cell + space;
+      })
       .join('  ')
       .trimEnd();
   return [line(headings), ...cells.map(line)].join('\n');

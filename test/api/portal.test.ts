@@ -75,7 +75,7 @@ test('files with a hash in their names are kept for ever, and come as small as t
   expect(plain.headers).toMatchObject({
     'content-type': 'text/javascript; charset=utf-8',
     'cache-control': 'public, max-age=31536000, immutable',
-    vary: 'accept-encoding',
+    vary: 'Accept-Encoding',
   });
   expect(plain.headers['content-encoding']).toBeUndefined();
   const br = await raw(`/assets/${script}`, { 'accept-encoding': 'gzip, deflate, br' });

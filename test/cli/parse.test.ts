@@ -224,6 +224,16 @@ describe('text for people', () => {
 
   it('control characters do not reach the terminal', () => {
     expect(printable('a\u001b[2Jb\n')).toBe('a\\x1b[2Jb\\x0a');
+    // Columns are as wide as a terminal shows them.
+    expect(
+      table(
+        ['NAME', 'B'],
+        [
+          ['日本', 'x'],
+          ['e\u0301', 'y'],
+        ],
+      ),
+    ).toBe('NAME  B\n日本  x\ne\u0301     y');
     expect(table(['A'], [['\u001b]0;x\u0007']])).not.toContain('\u001b');
     // C1, and what turns the direction of a line.
     expect(printable('a\u009b2Jb\u202ec\u2028d')).toBe('a\\x9b2Jb\\u202ec\\u2028d');

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { constants, mkdirSync } from 'node:fs';
 import { chmod, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import pLimit, { type LimitFunction } from 'p-limit';
 import type { Client } from '../../client/index.js';
 import { MAX } from '../../platform/limits.js';
 import type { WantedOutput } from '../runner.js';
@@ -41,13 +42,13 @@ export class OutputKeeper {
   });
   /** Runs of which something is being kept. */
   private readonly keeping = new Set<string>();
-  private running = 0;
-  private readonly queue: (() => void)[] = [];
+  private readonly inTurn: LimitFunction;
   private readonly options: Required<KeeperOptions>;
   private readonly handing: HandOver;
 
   constructor(options: KeeperOptions) {
     this.options = { runs: 4, ...options };
+    this.inTurn = pLimit(this.options.runs);
     this.handing = new HandOver(options.client);
     mkdirSync(options.datasetsDir, { recursive: true, mode: 0o755 });
   }
@@ -111,15 +112,14 @@ export class OutputKeeper {
     stopped: Promise<never>,
   ): Promise<string | null> {
     const us = await Promise.race([this.us, stopped]);
-    if (this.running >= this.options.runs)
-      await Promise.race([new Promise<void>((go) => this.queue.push(go)), stopped]);
-    this.running++;
-    try {
-      return await this.keepAll(us, run, signal);
-    } finally {
-      this.running--;
-      this.queue.shift()?.();
-    }
+    let begun = false;
+    const work = this.inTurn(() => {
+      signal.throwIfAborted();
+      begun = true;
+      return this.keepAll(us, run, signal);
+    });
+    // Who waits for a turn leaves at once; what has begun sees to its own end.
+    return Promise.race([work, stopped.catch((error) => (begun ? work : Promise.reject(error)))]);
   }
 
   private async keepAll(us: KnownAgent, run: EndedRun, signal: AbortSignal): Promise<string | null> {

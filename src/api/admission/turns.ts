@@ -1,23 +1,3 @@
-/** Taking turns: so much at a time, and nobody before those who have waited longer, or have had less. */
-
-/** Runs so many at a time; the others wait in the order in which they came. */
-export function atATime(most: number): <T>(work: () => Promise<T>) => Promise<T> {
-  const waiting: (() => void)[] = [];
-  let running = 0;
-  return async (work) => {
-    if (running < most) running++;
-    // Whoever ends hands its place on.
-    else await new Promise<void>((resolve) => void waiting.push(resolve));
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next) next();
-      else running--;
-    }
-  };
-}
-
 /**
  * Long computations, one at a time, with a turn of the event loop between any two. Each holder has a queue of its own, and the holders
  * are served in turn: whoever asks for thousands does not keep one who asks for a single one.

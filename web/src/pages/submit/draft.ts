@@ -1,4 +1,5 @@
 /** A job as it is being written: texts of fields, and the `JobInput` that follows from them. */
+import { split } from 'shlex';
 import type { JobAgainQuery } from '../job/job.gql';
 import type { JobInput, TaskFailure, TaskLaunch } from './submit.gql';
 
@@ -86,27 +87,11 @@ export function secondsOf(text: string): number | null {
 
 /** Words of a command line as a shell splits them; quotes and backslashes only. Null: a quote is left open. */
 export function wordsOf(line: string): string[] | null {
-  const words: string[] = [];
-  let word: string | null = null;
-  let quote = '';
-  for (let i = 0; i < line.length; i++) {
-    const char = line[i]!;
-    if (quote) {
-      if (char === quote) quote = '';
-      else if (char === '\\' && quote === '"' && '"\\$`'.includes(line[i + 1] ?? '')) word += line[++i]!;
-      else word += char;
-    } else if (char === '"' || char === "'") {
-      quote = char;
-      word ??= '';
-    } else if (char === '\\' && i + 1 < line.length) word = (word ?? '') + line[++i];
-    else if (/\s/.test(char)) {
-      if (word !== null) words.push(word);
-      word = null;
-    } else word = (word ?? '') + char;
+  try {
+    return split(line);
+  } catch {
+    return null;
   }
-  if (quote) return null;
-  if (word !== null) words.push(word);
-  return words;
 }
 
 /** Interpreters that take a program as an argument, and how. */
