@@ -1,5 +1,5 @@
-// `npm run codegen [-- --check]`: the resolver types of schema.graphql into src/api/generated, and the portal's operations
-// beside their texts (all committed). With --check nothing is written, and the exit code is 1 when a committed file is not
+// `npm run codegen [-- --check]`: the resolver types of schema.graphql into src/api/generated, and the operations of the portal, the command
+// line, agents and federation beside their texts (all committed). With --check nothing is written, and the exit code is 1 when a committed file is not
 // what would be.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -8,7 +8,7 @@ import { codegen } from '@graphql-codegen/core';
 import * as typescript from '@graphql-codegen/typescript';
 import * as resolvers from '@graphql-codegen/typescript-resolvers';
 import { parse } from 'graphql';
-import { generateWeb } from './codegen-web.mjs';
+import { generateDocuments } from './codegen-documents.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const output = join(root, 'src', 'api', 'generated', 'resolvers-types.ts');
@@ -113,7 +113,7 @@ export async function generate() {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const files = [{ path: output, text: await generate() }, ...(await generateWeb(root))];
+  const files = [{ path: output, text: await generate() }, ...(await generateDocuments(root))];
   for (const { path, text } of files) {
     if (existsSync(path) && readFileSync(path, 'utf8') === text) continue;
     const name = relative(root, path);

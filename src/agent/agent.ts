@@ -1,10 +1,25 @@
 import { randomUUID } from 'node:crypto';
-import { Client, ExitCode, ServiceError, untilDone } from '../client/index.js';
+import { Client, type Document, ExitCode, ServiceError, untilDone } from '../client/index.js';
 import { type Env, pause, REAL_ENV } from '../platform/env.js';
 import { DEFAULT_LIMITS } from '../platform/limits.js';
 import { VERSION } from '../platform/version.js';
-import { KEEP_FILES } from './files/handover.js';
-import { KEEP_DATASET, type OutputKeeper, REMOVED_OUTPUTS } from './files/keeper.js';
+import {
+  type AssignmentAction,
+  AssignmentsDocument,
+  type AssignmentsSubscription,
+  HeartbeatDocument,
+  RegisterDocument,
+  type RegisterMutation,
+  ReportDocument,
+  ReportLinksDocument,
+  ReportOutputDocument,
+  type ReportResult,
+  ReportStagingDocument,
+  type RunReportInput,
+  SitesDocument,
+  type StagingReportInput,
+} from './documents.gql.js';
+import type { OutputKeeper } from './files/keeper.js';
 import { FETCHED_BYTES_MIN, type LinkProbe, measureLink } from './links.js';
 import type { Measurement } from './measure.js';
 import {
@@ -91,89 +106,11 @@ const REQUEST_TIMEOUT_MS = 30_000;
  */
 const REFUSED = new Set(['BAD_USER_INPUT', 'LIMIT_EXCEEDED', 'QUERY_TOO_COMPLEX', 'HTTP_413']);
 
-const SITES = `query Sites($first: Int!, $after: String) {
-  sites(first: $first, after: $after) { nodes { id name } pageInfo { hasNextPage endCursor } }
-}`;
-const REGISTER = `mutation Register($input: RegisterAgentInput!) {
-  registerAgent(input: $input) { agent { id } machines { name refused problem } }
-}`;
-const HEARTBEAT = `mutation Heartbeat($site: ID!, $agent: ID!, $instance: String!) {
-  heartbeat(site: $site, agent: $agent, instance: $instance)
-}`;
-const REPORT = `mutation Report($site: ID!, $agent: ID!, $reports: [RunReportInput!]!) {
-  reportRuns(site: $site, agent: $agent, reports: $reports) { results }
-}`;
-const REPORT_OUTPUT = `mutation ReportOutput($site: ID!, $agent: ID!, $outputs: [RunOutputInput!]!) {
-  reportOutput(site: $site, agent: $agent, outputs: $outputs) { results receivedBytes }
-}`;
-const REPORT_LINKS = `mutation ReportLinks($site: ID!, $measurements: [LinkMeasurementInput!]!) {
-  reportLinks(site: $site, measurements: $measurements) { measuredAt }
-}`;
-const REPORT_STAGING = `mutation ReportStaging($site: ID!, $reports: [StagingReportInput!]!) {
-  reportStaging(site: $site, reports: $reports)
-}`;
-const ASSIGNMENTS = `subscription Assignments($site: ID!, $agent: ID!) {
-  assignments(site: $site, agent: $agent) {
-    cursor
-    complete
-    part
-    assignments {
-      jobId: job user epoch action command arguments environment workingDirectory tasks cpusPerTask memoryMbPerTask
-      runTimeLimitS arrayIndex machines { name host tasks } parts { firstTask tasks action } plannedS simulatedS simulatedIoS
-      inputs { place dataset name sizeMb sha256 sources { site location } }
-      outputs { path dataset }
-    }
-  }
-}`;
-
 /** Between two looks for outputs at the site whose datasets were removed. */
 const OUTPUTS_LOOK_MS = 600_000;
 
-/** All that an agent asks for. */
-export const DOCUMENTS = [
-  SITES,
-  REGISTER,
-  HEARTBEAT,
-  REPORT,
-  REPORT_OUTPUT,
-  REPORT_LINKS,
-  REPORT_STAGING,
-  KEEP_FILES,
-  KEEP_DATASET,
-  REMOVED_OUTPUTS,
-  ASSIGNMENTS,
-];
-
-interface Named {
-  id: string;
-  name: string;
-}
-
-interface Lease {
-  name: string;
-  /** Why the agent may not serve the machine; null: it does. */
-  refused: string | null;
-  /** Why the machine gets no jobs. */
-  problem: string | null;
-}
-
-interface Batch {
-  cursor: string;
-  complete: boolean;
-  part: 'FIRST' | 'NEXT' | 'LAST' | null;
-  assignments: (Assignment & { action: Action; parts: readonly Part[] })[];
-}
-
-type Action = 'START' | 'CONTINUE' | 'STOP';
-
-/** Tasks, one index after another, and what to do with each. */
-interface Part {
-  firstTask: number;
-  tasks: number;
-  action: Action;
-}
-
-type ReportResult = 'ACCEPTED' | 'REPEATED' | 'STALE_EPOCH' | 'UNKNOWN_RUN';
+type Batch = AssignmentsSubscription['assignments'];
+type Lease = RegisterMutation['registerAgent']['machines'][number];
 
 /**
  * A site's agent: PROTOCOL.md as a program. Loops that know nothing of each other: assignments come in and go to the
@@ -245,7 +182,7 @@ export class Agent {
   }
 
   private async findSite(): Promise<string> {
-    const sites = await this.client.all<Named>(SITES, 'sites', {}, this.stopping.signal);
+    const sites = await this.client.all(SitesDocument, 'sites', {}, this.stopping.signal);
     const site = sites.find(({ name }) => name === this.options.site);
     if (site) return site.id;
     throw new ServiceError(`site "${this.options.site}": there is none that the key may serve`, 'NOT_FOUND');
@@ -258,8 +195,8 @@ export class Agent {
     await this.untilDone('follow assignments', async (progress) => {
       const { subscription } = this;
       const ending = AbortSignal.any([signal, subscription.signal]);
-      for await (const { assignments } of this.client.subscribe<{ assignments: Batch }>(
-        ASSIGNMENTS,
+      for await (const { assignments } of this.client.subscribe(
+        AssignmentsDocument,
         { site, agent: this.id },
         ending,
       )) {
@@ -275,13 +212,15 @@ export class Agent {
     const { runner } = this;
     const { complete, part } = batch;
     if (complete || part === 'FIRST') this.listed.clear();
-    const take = (run: Assignment, action: Action): void => {
+    const take = (run: Assignment, action: AssignmentAction): void => {
       if (action === 'START') runner.start(run);
       else if (action === 'CONTINUE') runner.resume(run);
       else runner.cancel(run, this.options.graceMs ?? DEFAULT_GRACE_MS);
       if (complete || part) this.listed.add(runKey(run));
     };
-    for (const { action, parts, ...run } of batch.assignments) {
+    for (const { action, parts, ...told } of batch.assignments) {
+      // To GraphQL it is any JSON; the schema says that these are variables and their values.
+      const run = { ...told, environment: told.environment as Assignment['environment'] };
       const here = parts.reduce((sum, { tasks }) => sum + tasks, 0);
       if (here === 0 || (runner.simulates && here === run.tasks)) take(run, action);
       else
@@ -318,10 +257,7 @@ export class Agent {
   private async send(site: string, reports: RunReport[]): Promise<void> {
     try {
       const variables = { site, agent: this.id, reports: reports.map(reportInput) };
-      const { reportRuns } = await this.request<{ reportRuns: { results: ReportResult[] } }>(
-        REPORT,
-        variables,
-      );
+      const { reportRuns } = await this.request(ReportDocument, variables);
       this.forgetGivenUp(reports, reportRuns.results);
     } catch (error) {
       if (!(error instanceof ServiceError) || !REFUSED.has(error.code)) throw error;
@@ -361,9 +297,7 @@ export class Agent {
   private async deliver(site: string, pieces: readonly LiveOutput[]): Promise<void> {
     try {
       const outputs = pieces.map(({ jobId: job, ...piece }) => ({ job, ...piece }));
-      const { reportOutput } = await this.request<{
-        reportOutput: { results: ReportResult[]; receivedBytes: (number | null)[] };
-      }>(REPORT_OUTPUT, { site, agent: this.id, outputs });
+      const { reportOutput } = await this.request(ReportOutputDocument, { site, agent: this.id, outputs });
       this.forgetGivenUp(pieces, reportOutput.results);
       this.runner.delivered(pieces, reportOutput.receivedBytes);
     } catch (error) {
@@ -396,8 +330,7 @@ export class Agent {
           this.problem() !== this.saidProblem ||
           (this.waits !== null && (await this.takeOver()) !== this.waits);
         const variables = { site, agent: this.id, instance: this.instance };
-        if (due || !(await this.request<{ heartbeat: boolean }>(HEARTBEAT, variables)).heartbeat)
-          await this.register(site);
+        if (due || !(await this.request(HeartbeatDocument, variables)).heartbeat) await this.register(site);
       });
     }
   }
@@ -421,9 +354,7 @@ export class Agent {
       simulated: machines?.every(({ measured }) => measured === null) ?? true,
       machines: machines?.map((machine) => ({ ...machine, problem, waits })) ?? null,
     };
-    const { registerAgent } = await this.request<{
-      registerAgent: { agent: { id: string }; machines: Lease[] };
-    }>(REGISTER, { input });
+    const { registerAgent } = await this.request(RegisterDocument, { input });
     this.saidProblem = problem;
     this.waits = waits;
     this.heed(registerAgent.agent.id, registerAgent.machines);
@@ -474,7 +405,7 @@ export class Agent {
       }
       if (measured.length > 0)
         await this.untilDone('report links', () =>
-          this.request(REPORT_LINKS, { site, measurements: measured }),
+          this.request(ReportLinksDocument, { site, measurements: measured }),
         );
       await pause(this.env, linkProbeMs, signal);
     }
@@ -513,10 +444,14 @@ export class Agent {
         // Of a run the service keeps one record; all its tasks have the same inputs.
         const told = reports.filter(({ task = 0 }) => task === 0).map(stagingInput);
         if (told.length > 0)
-          await this.untilDone('report staging', () => this.request(REPORT_STAGING, { site, reports: told }));
+          await this.untilDone('report staging', () =>
+            this.request(ReportStagingDocument, { site, reports: told }),
+          );
         const measurements = this.linksOf(reports);
         if (measurements.length > 0)
-          await this.untilDone('report links', () => this.request(REPORT_LINKS, { site, measurements }));
+          await this.untilDone('report links', () =>
+            this.request(ReportLinksDocument, { site, measurements }),
+          );
         if (!signal.aborted) staging.stagingDelivered(reports);
       }
       await pause(this.env, STAGING_MS, signal);
@@ -539,8 +474,11 @@ export class Agent {
 
   // --- Trying again
 
-  private request<T>(query: string, variables: object): Promise<T> {
-    return this.client.request<T>(query, variables, this.stopping.signal);
+  private request<Answer, Variables extends object>(
+    document: Document<Answer, Variables>,
+    variables: NoInfer<Variables>,
+  ): Promise<Answer> {
+    return this.client.request(document, variables, this.stopping.signal);
   }
 
   /** Does something until it succeeds or the agent stops. A key that is refused ends the agent: no other attempt would help. */
@@ -582,13 +520,13 @@ function stagingInput({
   totalMb,
   movedMb,
   error,
-}: StagingReport): object {
+}: StagingReport): StagingReportInput {
   const at = (ms: number) => new Date(ms).toISOString();
   const endedAt = endedAtMs === null ? null : at(endedAtMs);
   return { job, epoch, beganAt: at(beganAtMs), endedAt, totalMb, movedMb, error };
 }
 
-function reportInput(report: RunReport): object {
+function reportInput(report: RunReport): RunReportInput {
   const { jobId: job, epoch, task, phase } = report;
   const at = new Date(report.atMs).toISOString();
   const told = { job, epoch, ...(task !== undefined && { task }), phase, at };
@@ -604,6 +542,7 @@ function endInput({
   phase: _phase,
   atMs: _at,
   ...fields
-}: EndedReport): object {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+}: EndedReport): Partial<RunReportInput> {
+  const told: Partial<RunReportInput> = fields;
+  return Object.fromEntries(Object.entries(told).filter(([, value]) => value !== null));
 }

@@ -5,25 +5,10 @@
  * Words: an *assignment* is what the service asks for; a *run* is one attempt at a job, named by job and epoch; a *report*
  * says that a run started or ended. A runner numbers its reports from 1 upwards and keeps each until it is acknowledged.
  */
+import type { AssignmentsSubscription, EndCause, MeasurementMethod, OutputStream } from './documents.gql.js';
 import type { Input } from './staging/cache.js';
 
-/** Why a run ended, as in schema.graphql. */
-export type EndCause =
-  | 'EXITED_ZERO'
-  | 'EXITED_NONZERO'
-  | 'SIGNALLED'
-  | 'RUN_TIME_LIMIT'
-  | 'STAGING_FAILED'
-  | 'INPUT_MISMATCH'
-  | 'OUTPUTS_FAILED'
-  | 'MEMORY_LIMIT'
-  | 'CPU_LIMIT'
-  | 'DISK_LIMIT'
-  | 'PROCESS_LIMIT'
-  | 'LAUNCH_FAILED'
-  | 'MACHINE_FAILED'
-  | 'LOST'
-  | 'CANCELLED_BY_USER';
+export type { EndCause };
 
 /** An input that is within reach of its run. */
 export interface StagedInput {
@@ -53,27 +38,16 @@ export interface RunName {
   task?: number;
 }
 
-/** One run as the service describes it. */
-export interface Assignment extends RunName {
-  /** Name of the user who submitted the job. */
-  user: string;
-  /** A path, or a name to be looked up in PATH. */
-  command: string;
-  arguments: readonly string[];
+type Told = AssignmentsSubscription['assignments']['assignments'][number];
+
+/** One run as the service describes it: fields as of `Assignment` in schema.graphql, but for those that are here. */
+export interface Assignment
+  extends RunName,
+    Omit<Told, keyof RunName | 'action' | 'parts' | 'environment' | 'machines' | 'inputs' | 'outputs'> {
   /** Added to the agent's clean base environment. */
   environment: Readonly<Record<string, string>>;
-  /** null: a directory of the run's own, empty at the start and removed after its end. */
-  workingDirectory: string | null;
-  tasks: number;
-  cpusPerTask: number;
-  memoryMbPerTask: number;
-  /** Stopped after so long; null: never. */
-  runTimeLimitS: number | null;
-  arrayIndex: number | null;
   /** In the order of the tasks: the first has the first of them. `host`: where it is. */
   machines: readonly { name: string; host?: string; tasks: number }[];
-  /** Run time planned on these machines: how long a simulated run takes unless `simulatedS` says otherwise. */
-  plannedS: number;
   /** Datasets to be brought to it before it starts; nothing where it is left out. */
   inputs?: readonly Input[];
   /** What is kept of its files before its end is reported; nothing where it is left out. */
@@ -81,10 +55,6 @@ export interface Assignment extends RunName {
   /** Those inputs, once they are within its reach, and how long that took. */
   staged?: readonly StagedInput[];
   stagedS?: number;
-  /** Actual run time of a simulated run, where the submission gave one. */
-  simulatedS: number | null;
-  /** How much of that it spends on input and output, where the submission said so. */
-  simulatedIoS: number | null;
 }
 
 /**
@@ -92,7 +62,7 @@ export interface Assignment extends RunName {
  * `/proc` (or the shell's `times`) tells of all processes that were waited for; by samples of the processes while they ran; not at all,
  * but as a simulation was told to.
  */
-export type Method = 'CGROUP' | 'DELAY_ACCOUNTING' | 'PROC' | 'SAMPLES' | 'SIMULATED';
+export type Method = MeasurementMethod;
 
 /** What a run has used, each with how it was measured; null: not measured. */
 export interface Measured {
@@ -123,7 +93,7 @@ export const UNMEASURED: Measured = {
   ioWaitMethod: null,
 };
 
-export type Stream = 'STDOUT' | 'STDERR';
+export type Stream = OutputStream;
 
 /** A part of what a run wrote to one of its streams. */
 export interface OutputPiece {

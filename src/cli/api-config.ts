@@ -1,10 +1,10 @@
 /** What the API is told, from the variables and the files that they name. */
 import { readFileSync } from 'node:fs';
-import { DOCUMENTS as AGENT_DOCUMENTS } from '../agent/index.js';
+import { documents as ofAgents } from '../agent/index.js';
 import { type ApiConfig, sha256 } from '../api/index.js';
-import { DOCUMENTS as PEER_DOCUMENTS } from '../federation/index.js';
+import { documents as ofPeers } from '../federation/index.js';
 import { type Config, ConfigError } from '../platform/config.js';
-import * as documents from './documents.js';
+import * as documents from './documents.gql.js';
 
 /** Throws ConfigError for a file that cannot be used. */
 export function apiConfig(config: Config): ApiConfig {
@@ -37,7 +37,7 @@ export function apiConfig(config: Config): ApiConfig {
 function trustedDocuments(files: readonly string[]): Map<string, string> | null {
   if (files.length === 0) return null;
   const trusted = new Map(
-    [...Object.values(documents), ...AGENT_DOCUMENTS, ...PEER_DOCUMENTS].map((text) => [sha256(text), text]),
+    [documents, ofAgents, ofPeers].flatMap(Object.values<string>).map((text) => [sha256(text), text]),
   );
   for (const file of files) {
     for (const [hash, text] of Object.entries(read(file))) {

@@ -2,7 +2,16 @@
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import type { Client } from '../client/index.js';
-import { DATASETS, MACHINES, SCHEDULERS, SITES, USERS } from './documents.js';
+import {
+  type DatasetFieldsFragment,
+  DatasetsDocument,
+  MachinesDocument,
+  SchedulersDocument,
+  type SiteFieldsFragment,
+  SitesDocument,
+  type UserFieldsFragment,
+  UsersDocument,
+} from './documents.gql.js';
 import { CliError, ExitCode } from './errors.js';
 import { printableJson, printableLines } from './format.js';
 
@@ -73,34 +82,34 @@ export interface Named {
 }
 
 /** The site of a name or an id such as `site_2`. Throws NOT_FOUND naming the sites that there are. */
-export async function findSite<T extends Named = Named>(client: Client, nameOrId: string): Promise<T> {
-  const sites = await client.all<T>(SITES, 'sites');
+export async function findSite(client: Client, nameOrId: string): Promise<SiteFieldsFragment> {
+  const sites = await client.all(SitesDocument, 'sites', {});
   return found('site', nameOrId, sites, (site) => [site.name]);
 }
 
 /** The machine of `SITE/NAME` or an id such as `machine_2`. */
 export async function findMachine(client: Client, nameOrId: string): Promise<Named> {
-  const machines = await client.all<Named & { site: Named }>(MACHINES, 'machines');
+  const machines = await client.all(MachinesDocument, 'machines', {});
   return found('machine', nameOrId, machines, (machine) => [`${machine.site.name}/${machine.name}`]);
 }
 
 /** The user of a name or an id such as `user_2`. */
-export async function findUser<T extends Named = Named>(client: Client, nameOrId: string): Promise<T> {
-  const users = await client.all<T>(USERS, 'users');
+export async function findUser(client: Client, nameOrId: string): Promise<UserFieldsFragment> {
+  const users = await client.all(UsersDocument, 'users', {});
   return found('user', nameOrId, users, (user) => [user.name]);
 }
 
 /** The dataset of a name or an id such as `dataset_2`. */
-export async function findDataset<T extends Named = Named>(client: Client, nameOrId: string): Promise<T> {
+export async function findDataset(client: Client, nameOrId: string): Promise<DatasetFieldsFragment> {
   // Datasets may be many: the service looks for those whose names contain it.
   const isId = /^dataset_\d+$/.test(nameOrId);
-  const datasets = await client.all<T>(DATASETS, 'datasets', { name: isId ? null : nameOrId });
+  const datasets = await client.all(DatasetsDocument, 'datasets', { name: isId ? null : nameOrId });
   return found('dataset', nameOrId, datasets, (dataset) => [dataset.name]);
 }
 
 /** The scheduler of the tree of a name or an id such as `scheduler_2`. */
 export async function findScheduler(client: Client, nameOrId: string): Promise<Named> {
-  const { schedulers } = await client.request<{ schedulers: Named[] }>(SCHEDULERS);
+  const { schedulers } = await client.request(SchedulersDocument, {});
   return found('scheduler', nameOrId, schedulers, (scheduler) => [scheduler.name]);
 }
 

@@ -9,8 +9,7 @@ import type { Part } from '../platform/lifecycle.js';
 import type { Logger } from '../platform/log.js';
 import type { Named } from './command.js';
 import { submit } from './commands/submit.js';
-import * as documents from './documents.js';
-import type { JobInput } from './job-options.js';
+import * as documents from './documents.gql.js';
 import { makeKey, openSimulatedSite, type SimulatedMachine, type SimulatedSite } from './simulated-site.js';
 
 /** The paper's sites; the places are ours. */
@@ -82,7 +81,7 @@ async function drawMachines(client: Client, site: Named, count: number): Promise
   const licenses: string[] = [];
   for (const kind of LICENSES) {
     const input = { kind, site: site.id, copies: Math.max(1, Math.round(count * random.uniform(0.5, 0.7))) };
-    const data = await client.request<{ registerLicense: { id: string } }>(documents.REGISTER_LICENSE, {
+    const data = await client.request(documents.RegisterLicenseDocument, {
       input,
     });
     licenses.push(data.registerLicense.id);
@@ -107,14 +106,14 @@ interface DemoUser {
 
 /** A client for each of three users, one of each class. */
 async function openUsers(client: Client): Promise<DemoUser[]> {
-  const users = await client.all<Named>(documents.USERS, 'users');
+  const users = await client.all(documents.UsersDocument, 'users', {});
   const opened: DemoUser[] = [];
   for (const userClass of CLASSES) {
     const name = `demo-${userClass.toLowerCase()}`;
     const user =
       users.find((one) => one.name === name) ??
       (
-        await client.request<{ registerUser: Named }>(documents.REGISTER_USER, {
+        await client.request(documents.RegisterUserDocument, {
           input: { name, class: userClass },
         })
       ).registerUser;
@@ -133,9 +132,9 @@ async function submitStream(
   log: Logger,
 ): Promise<void> {
   const random = new RandomStream(SEED, 'jobs');
-  const count = async (filter: object): Promise<number> =>
+  const count = async (filter: documents.JobFilter): Promise<number> =>
     (
-      await client.request<{ jobCount: number }>(documents.JOB_COUNT, {
+      await client.request(documents.JobCountDocument, {
         filter: { groupName: GROUP, ...filter },
       })
     ).jobCount;
@@ -148,7 +147,7 @@ async function submitStream(
         return;
       }
       const room = WAITING_MAX - (await count({ states: live }));
-      const jobs: JobInput[] = [];
+      const jobs: documents.JobInput[] = [];
       for (
         ;
         nextMs <= Date.now() && jobs.length < BATCH_MAX;
@@ -167,7 +166,7 @@ async function submitStream(
 }
 
 /** A job as section 5 draws them. */
-function drawJob(random: RandomStream, speed: number): JobInput {
+function drawJob(random: RandomStream, speed: number): documents.JobInput {
   const estimateS = random.uniform(8000, 10_000) / speed;
   const marginS = random.uniform(1500, 5500) / speed;
   const license = random.next() < 0.3 ? LICENSES[random.integer(0, LICENSES.length - 1)] : null;

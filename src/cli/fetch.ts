@@ -7,19 +7,13 @@ import { type Client, pauseMs, ServiceError, sleep } from '../client/index.js';
 import { filePathFault } from '../platform/file-paths.js';
 import { MAX } from '../platform/limits.js';
 import { note } from './command.js';
-import { JOB_FILES } from './documents.js';
+import { JobFilesDocument, type JobFilesQuery } from './documents.gql.js';
 import { CliError, ExitCode } from './errors.js';
 import { noSuchJob } from './follow.js';
 import { printable } from './format.js';
 
 /** A file that the service keeps, or is about to. */
-export interface KeptFile {
-  task: number;
-  path: string;
-  bytes: number;
-  sha256: string;
-  keptAt: string | null;
-}
+export type KeptFile = NonNullable<JobFilesQuery['job']>['files'][number];
 
 export interface FetchedFile extends KeptFile {
   /** Where it is now; null: it could not be fetched. */
@@ -37,7 +31,7 @@ export async function fetchFiles(
   dir: string,
   epoch: number | undefined,
 ): Promise<FetchedFile[]> {
-  const { job } = await client.request<{ job: { epoch: number; files: KeptFile[] } | null }>(JOB_FILES, {
+  const { job } = await client.request(JobFilesDocument, {
     id,
     epoch,
   });

@@ -1,43 +1,34 @@
 /** News of jobs, as the commands need them: a stream of updates, and waiting for jobs to end. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '../client/index.js';
-import { isTerminal, type JobState } from '../core/states.js';
+import { isTerminal } from '../core/states.js';
 import { MAX } from '../platform/limits.js';
 import { note } from './command.js';
-import { JOB_LINES, JOB_UPDATED, JOB_UPDATED_FULL, LATEST_CURSOR, NEVER_FITS } from './documents.js';
+import {
+  type JobFilter,
+  type JobLineFragment,
+  JobLinesDocument,
+  JobUpdatedDocument,
+  JobUpdatedFullDocument,
+  type JobUpdatedSubscription,
+  LatestCursorDocument,
+  NeverFitsDocument,
+} from './documents.gql.js';
 import { CliError, ExitCode } from './errors.js';
 
 /** What a line about a job needs. */
-export interface JobLine {
-  id: string;
-  state: JobState;
-  name: string | null;
-  application: string;
-  command: string;
-  arguments: string[];
-  cause: string | null;
-  exitCode: number | null;
-  submittedAt: string;
-  startedAt: string | null;
-  endedAt: string | null;
-  site: { id: string; name: string } | null;
-}
+export type JobLine = JobLineFragment;
 
-export interface JobUpdate {
-  cursor: string;
-  resyncRequired: boolean;
-  event: { at: string; kind: string; fromState: JobState | null; toState: JobState | null } | null;
-  job: JobLine | null;
-}
+export type JobUpdate = JobUpdatedSubscription['jobUpdated'];
 
 /** News of the jobs that match, behind a cursor. */
 export function jobUpdates(
   client: Client,
-  filter: object | null,
+  filter: JobFilter | null,
   { after, signal, full = false }: { after: string; signal: AbortSignal; full?: boolean },
 ): AsyncGenerator<JobUpdate> {
-  return client.updates<JobUpdate>(
-    full ? JOB_UPDATED_FULL : JOB_UPDATED,
+  return client.updates(
+    full ? JobUpdatedFullDocument : JobUpdatedDocument,
     'jobUpdated',
     { filter },
     { after, signal, onRetry: (why) => note(`connection lost (${why}); trying again`) },
@@ -46,7 +37,7 @@ export function jobUpdates(
 
 /** A cursor: what happens from now on is behind it. */
 export async function latestCursor(client: Client): Promise<string> {
-  return (await client.request<{ latestCursor: string }>(LATEST_CURSOR)).latestCursor;
+  return (await client.request(LatestCursorDocument, {})).latestCursor;
 }
 
 /** The error for a job that is not there. */
@@ -59,7 +50,7 @@ export async function jobsById(client: Client, ids: readonly string[]): Promise<
   const jobs: JobLine[] = [];
   for (let i = 0; i < ids.length; i += MAX.filterIds) {
     const filter = { ids: ids.slice(i, i + MAX.filterIds) };
-    jobs.push(...(await client.all<JobLine>(JOB_LINES, 'jobs', { filter })));
+    jobs.push(...(await client.all(JobLinesDocument, 'jobs', { filter })));
   }
   return jobs;
 }
@@ -138,9 +129,7 @@ async function tellNeverFits(
   const told = new Set<string>();
   while (!signal.aborted) {
     const ids = [...pending].filter((id) => !told.has(id)).slice(0, NEVER_FITS_LOOKS);
-    const { jobs } = await client.request<{
-      jobs: { nodes: { id: string; whyWaiting: { code: string; message: string } | null }[] };
-    }>(NEVER_FITS, { ids }, signal);
+    const { jobs } = await client.request(NeverFitsDocument, { ids }, signal);
     for (const { id, whyWaiting } of jobs.nodes) {
       if (!whyWaiting?.code.startsWith('NEVER_FITS')) continue;
       told.add(id);

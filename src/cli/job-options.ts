@@ -3,8 +3,17 @@ import type { Command } from 'commander';
 import type { Client } from '../client/index.js';
 import { jobStates } from '../core/states.js';
 import { collect, collectWhole, findDataset, findSite, findUser, note } from './command.js';
+import type {
+  InputDataInput,
+  JobFilter,
+  JobInput,
+  JobOutputInput,
+  JobPreferenceInput,
+  JobSelection,
+} from './documents.gql.js';
 import { CliError, ExitCode, usage } from './errors.js';
 import {
+  given,
   parseArray,
   parseDuration,
   parseId,
@@ -14,11 +23,10 @@ import {
   parseWord,
 } from './parse.js';
 
-/** `JobInput` of schema.graphql; what is absent is the service's to fill in. */
-export interface JobInput {
-  command?: string;
-  [field: string]: unknown;
-}
+/** What of a job is given with options; what is absent is the service's to fill in. */
+export type GivenJob = Partial<JobInput>;
+/** Fields that `placesFromOptions` and `expandArray` see to. */
+type Placed = 'inputs' | 'originSite' | 'preferences' | 'arrayIndex';
 
 export interface JobOptions {
   name?: string;
@@ -119,14 +127,13 @@ export function addJobOptions(command: Command): Command {
 }
 
 /** The job that the options and the command line describe, without what names data and sites. Throws usage errors. */
-export function jobFromOptions(options: JobOptions, commandLine: readonly string[]): JobInput {
-  const given = <T>(value: string | undefined, parse: (value: string) => T): T | undefined =>
-    value === undefined ? undefined : parse(value);
+export function jobFromOptions(options: JobOptions, commandLine: readonly string[]): GivenJob {
   const whole = (field: string, min: number) => (value: string) =>
     parseNumber(field, value, { min, integer: true });
   const size = (field: string) => (value: string) => parseNumber(field, value, { min: 0 });
   const [command, ...args] = commandLine;
-  const job: JobInput = {
+  // Each field of JobInput, so that none is forgotten.
+  const job: { [K in Exclude<keyof JobInput, Placed>]: JobInput[K] | undefined } = {
     command,
     arguments: command === undefined ? undefined : args,
     name: options.name,
@@ -165,20 +172,20 @@ export function jobFromOptions(options: JobOptions, commandLine: readonly string
   return Object.fromEntries(Object.entries(job).filter(([, value]) => value !== undefined));
 }
 
-function outputsOf({ keep = [], keepDataset = [] }: JobOptions): object[] | undefined {
+function outputsOf({ keep = [], keepDataset = [] }: JobOptions): JobOutputInput[] | undefined {
   if (keep.length + keepDataset.length === 0) return undefined;
   const datasets = keepDataset.map((written) => {
     const [, dataset, path] = /^([^=]+)=(.+)$/.exec(written) ?? [];
-    if (dataset === undefined)
+    if (dataset === undefined || path === undefined)
       throw usage('--keep-dataset', written, 'the name of the dataset, =, and a path');
-    return { path, keep: 'DATASET', dataset };
+    return { path, keep: 'DATASET' as const, dataset };
   });
   return [...keep.map((path) => ({ path })), ...datasets];
 }
 
 /** The fields of a job that the options name by the names of sites and datasets. Asks the service for their ids. */
-export async function placesFromOptions(client: Client, options: JobOptions): Promise<JobInput> {
-  const job: JobInput = {};
+export async function placesFromOptions(client: Client, options: JobOptions): Promise<GivenJob> {
+  const job: { -readonly [K in Placed]?: JobInput[K] } = {};
   if (options.fromSite !== undefined) job.originSite = (await findSite(client, options.fromSite)).id;
   if (options.input !== undefined)
     job.inputs = await Promise.all(options.input.map((written) => inputOf(client, written)));
@@ -188,15 +195,16 @@ export async function placesFromOptions(client: Client, options: JobOptions): Pr
 }
 
 /** `site=cern`, or `os=linux,cpus=8`: all of these together are one preference. */
-async function preferenceOf(client: Client, written: string): Promise<object> {
-  const preference: { licenses: string[]; [field: string]: unknown } = { licenses: [] };
+async function preferenceOf(client: Client, written: string): Promise<JobPreferenceInput> {
+  const licenses: string[] = [];
+  const preference: { -readonly [K in keyof JobPreferenceInput]: JobPreferenceInput[K] } = { licenses };
   for (const condition of written.split(',')) {
     const [, name = '', value = ''] = /^([^=]*)=(.+)$/.exec(condition) ?? [];
     const whole = (min: number) => parseNumber('--prefer', value, { min, integer: true });
     if (name === 'site') preference.site = (await findSite(client, value)).id;
     else if (name === 'os') preference.os = value;
     else if (name === 'arch') preference.architecture = value;
-    else if (name === 'license') preference.licenses.push(value);
+    else if (name === 'license') licenses.push(value);
     else if (name === 'cpus') preference.cpusPerTask = whole(1);
     else if (name === 'memory-mb') preference.memoryMbPerTask = whole(0);
     else throw usage('--prefer', condition, 'site=, os=, arch=, license=, cpus= or memory-mb= with a value');
@@ -205,14 +213,14 @@ async function preferenceOf(client: Client, written: string): Promise<object> {
 }
 
 /** `10000@cern`, or a dataset by its name or id. */
-async function inputOf(client: Client, written: string): Promise<object> {
+async function inputOf(client: Client, written: string): Promise<InputDataInput> {
   const [, sizeMb, site] = /^([\d.]+)@(.+)$/.exec(written) ?? [];
   if (sizeMb === undefined || site === undefined) return { dataset: (await findDataset(client, written)).id };
   return { sizeMb: parseNumber('--input', sizeMb, { min: 0 }), site: (await findSite(client, site)).id };
 }
 
 /** The same job once for each index of `--array`. */
-export function expandArray(job: JobInput, array: string | undefined): JobInput[] {
+export function expandArray<Job extends GivenJob>(job: Job, array: string | undefined): Job[] {
   if (array === undefined) return [job];
   return parseArray('--array', array).map((arrayIndex) => ({ ...job, arrayIndex }));
 }
@@ -250,7 +258,7 @@ export function addFilterOptions(command: Command): Command {
 }
 
 /** `JobFilter` of the options; null when no condition was given. Asks the service for the ids of names. */
-export async function filterFromOptions(client: Client, options: FilterOptions): Promise<object | null> {
+export async function filterFromOptions(client: Client, options: FilterOptions): Promise<JobFilter | null> {
   const at = (field: string, value: string | undefined): string | undefined =>
     value === undefined ? undefined : parseTime(field, value, Date.now(), note);
   const filter = {
@@ -276,7 +284,7 @@ export async function selectionFrom(
   client: Client,
   ids: readonly string[],
   options: FilterOptions & { all?: boolean },
-): Promise<object> {
+): Promise<JobSelection> {
   const filter = await filterFromOptions(client, options);
   if (ids.length > 0) {
     if (filter || options.all) throw new CliError('give either ids or conditions, not both', ExitCode.USAGE);

@@ -2,6 +2,10 @@
 import { DEFAULT_LIMITS } from '../platform/limits.js';
 import { usage } from './errors.js';
 
+/** What an option says, where it was given. */
+export const given = <T>(value: string | undefined, parse: (value: string) => T): T | undefined =>
+  value === undefined ? undefined : parse(value);
+
 const UNIT_S: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
 /** `90`, `90s`, `15m`, `2h`, `1d`, `1h30m` as seconds, above 0. */

@@ -16,6 +16,7 @@ import { print } from './command.js';
 import { openStores, type ProcessContext, serviceParts } from './compose.js';
 import { ADMIN_KEY_FILE, agentKeyFile, readKey } from './connect.js';
 import { demoPart } from './demo.js';
+import { CreateKeyDocument, OwnKeysDocument, RevokeKeyDocument } from './documents.gql.js';
 import { installAdministrator, installSite } from './installation.js';
 import { whenDatabaseIsThere } from './patiently.js';
 
@@ -118,26 +119,19 @@ const SESSION_HOURS = 12;
  */
 async function signInLink(url: string, adminKey: string | null): Promise<string> {
   const client = new Client({ url, key: adminKey });
-  const revoke = (id: string) =>
-    client.request('mutation ($id: ID!) { revokeApiKey(apiKey: $id) { id } }', { id });
-  const { viewer } = await client.request<{
-    viewer: { apiKeys: { id: string; name: string; revokedAt: string | null }[] };
-  }>('{ viewer { apiKeys { id name revokedAt } } }');
+  const { viewer } = await client.request(OwnKeysDocument, {});
   for (const { id, name, revokedAt } of viewer.apiKeys) {
     if (name !== LINK_NAME || revokedAt !== null) continue;
-    await revoke(id);
+    await client.request(RevokeKeyDocument, { apiKey: id });
   }
   const inMinutes = (minutes: number): string => new Date(Date.now() + minutes * 60_000).toISOString();
-  const { createApiKey } = await client.request<{ createApiKey: { secret: string; apiKey: { id: string } } }>(
-    'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret apiKey { id } } }',
-    {
-      input: {
-        name: LINK_NAME,
-        expiresAt: inMinutes(LINK_MINUTES),
-        sessionExpiresAt: inMinutes(SESSION_HOURS * 60),
-      },
+  const { createApiKey } = await client.request(CreateKeyDocument, {
+    input: {
+      name: LINK_NAME,
+      expiresAt: inMinutes(LINK_MINUTES),
+      sessionExpiresAt: inMinutes(SESSION_HOURS * 60),
     },
-  );
+  });
   return `${new URL(url).origin}/#sign-in=${createApiKey.apiKey.id}.${createApiKey.secret}`;
 }
 

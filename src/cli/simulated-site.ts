@@ -4,7 +4,7 @@ import { loadConfig } from '../platform/config.js';
 import { createLogger, type Logger } from '../platform/log.js';
 import { simulatedAgent } from './agents.js';
 import type { Named } from './command.js';
-import * as documents from './documents.js';
+import * as documents from './documents.gql.js';
 import { CliError } from './errors.js';
 
 const KEY_LIFE_MS = 30 * 86_400_000;
@@ -45,12 +45,12 @@ export async function openSimulatedSite(
     ...place
   }: { speed: number; log?: Logger; latitude?: number; longitude?: number },
 ): Promise<SimulatedSite> {
-  const sites = await client.all<Named>(documents.SITES, 'sites');
+  const sites = await client.all(documents.SitesDocument, 'sites', {});
   const existing = sites.find((site) => site.name === name);
   const site = existing ?? (await register(client, name, place));
   if (!existing) {
     const inputs = (await machines(site)).map((machine) => ({ site: site.id, ...machine }));
-    await client.request(documents.REGISTER_MACHINES, { inputs });
+    await client.request(documents.RegisterMachinesDocument, { inputs });
   }
   const agentUser = await agentOf(client, site);
   const key = await makeKey(client, agentUser.id, { name: 'simulated agent', site: site.id });
@@ -77,7 +77,7 @@ async function register(
   name: string,
   place: { latitude?: number; longitude?: number },
 ): Promise<Named> {
-  const data = await client.request<{ registerSite: Named }>(documents.REGISTER_SITE, {
+  const data = await client.request(documents.RegisterSiteDocument, {
     input: { name, ...place },
   });
   return data.registerSite;
@@ -86,7 +86,7 @@ async function register(
 /** The site's AGENT user, registered if it is missing. */
 async function agentOf(client: Client, site: Named): Promise<Named> {
   const name = `agent-${site.name}`;
-  const users = await client.all<Named & { role: string }>(documents.USERS, 'users');
+  const users = await client.all(documents.UsersDocument, 'users', {});
   const user = users.find((one) => one.name === name);
   if (user && user.role !== 'AGENT') {
     throw new CliError(
@@ -94,8 +94,8 @@ async function agentOf(client: Client, site: Named): Promise<Named> {
     );
   }
   if (user) return user;
-  const input = { name, role: 'AGENT' };
-  return (await client.request<{ registerUser: Named }>(documents.REGISTER_USER, { input })).registerUser;
+  const input = { name, role: 'AGENT' } as const;
+  return (await client.request(documents.RegisterUserDocument, { input })).registerUser;
 }
 
 /** A key that is revoked when it is no longer needed, and good for a month at the most. */
@@ -105,15 +105,14 @@ export async function makeKey(
   purpose: { name: string; site?: string },
 ): Promise<{ secret: string; revoke(): Promise<void> }> {
   const expiresAt = new Date(Date.now() + KEY_LIFE_MS).toISOString();
-  const { createApiKey } = await client.request<{ createApiKey: { secret: string; apiKey: { id: string } } }>(
-    documents.CREATE_KEY,
-    { input: { user, expiresAt, ...purpose } },
-  );
+  const { createApiKey } = await client.request(documents.CreateKeyDocument, {
+    input: { user, expiresAt, ...purpose },
+  });
   return {
     secret: createApiKey.secret,
     // When the service is gone already, the key's own end has to do.
     revoke: () =>
-      client.request(documents.REVOKE_KEY, { apiKey: createApiKey.apiKey.id }).then(
+      client.request(documents.RevokeKeyDocument, { apiKey: createApiKey.apiKey.id }).then(
         () => {},
         () => {},
       ),

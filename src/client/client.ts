@@ -14,10 +14,16 @@ export interface ClientOptions {
   answerBytesMax?: number;
 }
 
-interface Page<T> {
-  nodes: T[];
+/** The text of an operation; its type is what it answers and asks for (`npm run codegen`). */
+export type Document<Answer, Variables> = string & { readonly types?: (variables: Variables) => Answer };
+
+interface Page {
+  nodes: readonly unknown[];
   pageInfo: { hasNextPage: boolean; endCursor: string | null };
 }
+/** The fields of an answer that are lists in pages, and what they list. */
+type Lists<Answer> = { [K in keyof Answer as Answer[K] extends Page ? K : never]: Answer[K] };
+type Listed<List> = List extends { nodes: readonly (infer T)[] } ? T : never;
 
 const REQUEST_TIMEOUT_MS = 120_000;
 /** Objects in a page. */
@@ -33,7 +39,11 @@ export class Client {
    *
    * @throws ServiceError
    */
-  async request<T>(document: string, variables: object = {}, signal?: AbortSignal): Promise<T> {
+  async request<Answer, Variables extends object = object>(
+    document: Document<Answer, Variables>,
+    variables: NoInfer<Variables>,
+    signal?: AbortSignal,
+  ): Promise<Answer> {
     const { url } = this.options;
     const { status, text } = await this.#send(
       url,
@@ -47,7 +57,7 @@ export class Client {
       },
       signal,
     );
-    const body = parsed<{ data?: T | null }>(text);
+    const body = parsed<{ data?: Answer | null }>(text);
     if (body?.errors?.length) throw errorOf(body.errors);
     if (!body?.data)
       throw new ServiceError(`${url} answered ${status}, which is no GraphQL answer`, `HTTP_${status}`);
@@ -133,26 +143,36 @@ export class Client {
   }
 
   /** All pages of the list that is the field `list` of the answer; `document` takes `$first` and `$after`. */
-  async *pages<T>(
-    document: string,
-    list: string,
-    variables: object = {},
+  async *pages<Answer, Variables extends object, List extends keyof Lists<Answer>>(
+    document: Document<Answer, Variables>,
+    list: List,
+    variables: Omit<NoInfer<Variables>, 'first' | 'after'>,
     signal?: AbortSignal,
-  ): AsyncGenerator<T[]> {
+  ): AsyncGenerator<readonly Listed<Answer[List]>[]> {
     let after: string | null = null;
     do {
-      const asked = { ...variables, first: PAGE_SIZE, after };
-      const data: Record<string, Page<T>> = await this.request(document, asked, signal);
-      const { nodes, pageInfo } = data[list]!;
-      yield nodes;
+      // All that the operation asks for: the compiler cannot put together again what it took apart.
+      const asked = { ...variables, first: PAGE_SIZE, after } as unknown as Variables;
+      const data: Answer = await this.request<Answer, object>(
+        document as Document<Answer, object>,
+        asked,
+        signal,
+      );
+      const { nodes, pageInfo } = data[list] as Page;
+      yield nodes as Listed<Answer[List]>[];
       after = pageInfo.hasNextPage ? pageInfo.endCursor : null;
     } while (after !== null);
   }
 
   /** The whole of such a list. */
-  async all<T>(document: string, list: string, variables: object = {}, signal?: AbortSignal): Promise<T[]> {
-    const nodes: T[] = [];
-    for await (const page of this.pages<T>(document, list, variables, signal)) nodes.push(...page);
+  async all<Answer, Variables extends object, List extends keyof Lists<Answer>>(
+    document: Document<Answer, Variables>,
+    list: List,
+    variables: Omit<NoInfer<Variables>, 'first' | 'after'>,
+    signal?: AbortSignal,
+  ): Promise<Listed<Answer[List]>[]> {
+    const nodes: Listed<Answer[List]>[] = [];
+    for await (const page of this.pages(document, list, variables, signal)) nodes.push(...page);
     return nodes;
   }
 
@@ -161,7 +181,11 @@ export class Client {
    *
    * @throws ServiceError when the subscription is refused or the connection fails
    */
-  async *subscribe<T>(document: string, variables: object, signal: AbortSignal): AsyncGenerator<T> {
+  async *subscribe<Answer, Variables extends object = object>(
+    document: Document<Answer, Variables>,
+    variables: NoInfer<Variables>,
+    signal: AbortSignal,
+  ): AsyncGenerator<Answer> {
     // Loaded here: most commands ask once and need neither.
     const [{ createClient }, { WebSocket }] = await Promise.all([import('graphql-ws'), import('ws')]);
     if (signal.aborted) return;
@@ -188,7 +212,7 @@ export class Client {
         closed: () => clearTimeout(silence),
       },
     });
-    const results = client.iterate<T>({ query: document, variables: { ...variables } });
+    const results = client.iterate<Answer>({ query: document, variables: { ...variables } as Record<string, unknown> });
     const stop = (): void => void results.return?.();
     signal.addEventListener('abort', stop);
     try {
@@ -212,21 +236,22 @@ export class Client {
    * @param onRetry told why a connection was lost
    * @throws ServiceError when the service refuses for good
    */
-  async *updates<T extends { cursor: string }>(
-    document: string,
-    field: string,
-    variables: object,
+  async *updates<Answer, Variables extends object = object, Field extends keyof Answer = keyof Answer>(
+    document: Document<Answer, Variables>,
+    field: Field,
+    variables: Omit<NoInfer<Variables>, 'after'>,
     {
       after,
       signal,
       onRetry,
     }: { after: string | null; signal: AbortSignal; onRetry?: (why: string) => void },
-  ): AsyncGenerator<T> {
+  ): AsyncGenerator<Answer[Field] & { cursor: string }> {
     let cursor = after;
     for (let failures = 1; !signal.aborted; failures++) {
       try {
-        const answers = this.subscribe<Record<string, T>>(document, { ...variables, after: cursor }, signal);
-        for await (const { [field]: update } of answers) {
+        const asked = { ...variables, after: cursor };
+        for await (const answer of this.subscribe(document as Document<Answer, object>, asked, signal)) {
+          const update = answer[field] as Answer[Field] & { cursor: string };
           if (!update) continue;
           cursor = update.cursor;
           failures = 0;

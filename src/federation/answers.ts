@@ -3,7 +3,7 @@
  * a grant with values that no job may have is given back alone.
  */
 import { z } from 'zod';
-import { ServiceError } from '../client/index.js';
+import { type Document, ServiceError } from '../client/index.js';
 import { filePathFault } from '../platform/file-paths.js';
 import { MAX } from '../platform/limits.js';
 import {
@@ -14,6 +14,12 @@ import {
   type OfferedJob,
   type OfferedPreference,
 } from '../store/federation.js';
+
+/** What is asked is typed, and what is answered is not believed. */
+export type Ask = <Variables extends object>(
+  document: Document<unknown, Variables>,
+  variables: NoInfer<Variables>,
+) => Promise<unknown>;
 
 /** Without NUL, which no database keeps. */
 const text = (most: number) =>

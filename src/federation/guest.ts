@@ -8,8 +8,16 @@ import { MAX } from '../platform/limits.js';
 import type { Blobs } from '../store/blobs.js';
 import type { Copies, Lender, NewCopy, QueueLoad, Told } from '../store/federation.js';
 import type { Share } from '../store/store.js';
-import { checkResults, newsOf, outcomesOf } from './answers.js';
-import { CLAIM, EXCHANGE, EXCHANGE_BEFORE, REPORT, RETURN } from './documents.js';
+import { type Ask, checkResults, newsOf, outcomesOf } from './answers.js';
+import {
+  ClaimDocument,
+  ExchangeBeforeDocument,
+  ExchangeDocument,
+  type ExchangeInput,
+  ReportDocument,
+  ReturnDocument,
+  type RunReportInput,
+} from './documents.gql.js';
 import { RunOutputs } from './outputs.js';
 
 /** The protocol's version that we speak, and that of the release before (PROTOCOL.md). */
@@ -68,7 +76,6 @@ export async function visit(
 /** What a service answers that does not know the version. */
 const UNKNOWN: ReadonlySet<string> = new Set(['BAD_USER_INPUT', 'GRAPHQL_VALIDATION_FAILED']);
 
-type Ask = (document: string, variables: object) => Promise<unknown>;
 type Put = (path: string, body: Buffer, headers: Record<string, string>) => Promise<unknown>;
 
 /** What a process knows of a peer. */
@@ -130,12 +137,12 @@ class Guest {
   }
 
   /** In our version; in the one before, with a peer that knows no other. */
-  private async tell(input: object): Promise<unknown> {
+  private async tell(input: Omit<ExchangeInput, 'protocol' | 'load'>): Promise<unknown> {
     const { known } = this;
     if (known.protocol !== PROTOCOL_BEFORE) {
       try {
         const load = await this.load();
-        const answer = await this.ask(EXCHANGE, { input: { ...input, protocol: PROTOCOL, load } });
+        const answer = await this.ask(ExchangeDocument, { input: { ...input, protocol: PROTOCOL, load } });
         known.protocol = PROTOCOL;
         return answer;
       } catch (error) {
@@ -143,7 +150,7 @@ class Guest {
           throw error;
       }
     }
-    const answer = await this.ask(EXCHANGE_BEFORE, { input: { ...input, protocol: PROTOCOL_BEFORE } });
+    const answer = await this.ask(ExchangeBeforeDocument, { input: { ...input, protocol: PROTOCOL_BEFORE } });
     known.protocol = PROTOCOL_BEFORE;
     return answer;
   }
@@ -171,7 +178,7 @@ class Guest {
     const { copies } = this.parts;
     const claimed = await copies.toClaim(this.siteId);
     if (claimed.length === 0) return;
-    const answer = await this.ask(CLAIM, { offers: claimed.map(({ offer }) => String(offer)) });
+    const answer = await this.ask(ClaimDocument, { offers: claimed.map(({ offer }) => String(offer)) });
     const { granted, refused } = outcomesOf(answer, claimed);
     if (granted.length > 0) await copies.granted(this.siteId, granted);
     await this.giveUp(refused);
@@ -187,7 +194,7 @@ class Guest {
     for (const one of due) ready.push(await this.withFiles(one, outputs));
     const reports = ready.flatMap(reportsOf);
     if (reports.length === 0) return;
-    checkResults(await this.ask(REPORT, { site: this.site, reports }), reports.length);
+    checkResults(await this.ask(ReportDocument, { site: this.site, reports }), reports.length);
     // What is the owner's no more it has told us, or will; of what has ended there is no more to tell.
     const toldOf = (level: 1 | 2) =>
       ready.filter(({ over }) => over === (level === 2)).map(({ offer }) => offer);
@@ -217,7 +224,7 @@ class Guest {
   /** Copies that are over, and offers that we never took. */
   private async giveBack(offers: readonly number[], known = true): Promise<void> {
     if (offers.length === 0) return;
-    await this.ask(RETURN, { offers: offers.map(String) });
+    await this.ask(ReturnDocument, { offers: offers.map(String) });
     if (known) await this.parts.copies.told(this.siteId, offers, 2);
     this.busy = true;
   }
@@ -235,11 +242,21 @@ class Guest {
 }
 
 /** Its start, unless the owner knows, and its end. */
-function reportsOf({ offer: _, files: __, jobId, epoch, told, over, startedAt, at, ...end }: Told): object[] {
+function reportsOf({
+  offer: _,
+  files: __,
+  jobId,
+  epoch,
+  told,
+  over,
+  startedAt,
+  at,
+  ...end
+}: Told): RunReportInput[] {
   const of = { job: `job_${jobId}`, epoch };
   const time = (seconds: number): string => new Date(seconds * 1000).toISOString();
   return [
-    ...(told === 0 && startedAt !== null ? [{ ...of, phase: 'STARTED', at: time(startedAt) }] : []),
-    ...(over ? [{ ...of, phase: 'ENDED', at: time(at), ...end }] : []),
+    ...(told === 0 && startedAt !== null ? [{ ...of, phase: 'STARTED' as const, at: time(startedAt) }] : []),
+    ...(over ? [{ ...of, phase: 'ENDED' as const, at: time(at), ...end }] : []),
   ];
 }

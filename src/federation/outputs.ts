@@ -8,8 +8,8 @@ import { ServiceError } from '../client/index.js';
 import { MAX } from '../platform/limits.js';
 import type { Blobs } from '../store/blobs.js';
 import type { FileRow } from '../store/files.js';
-import { badAnswer } from './answers.js';
-import { KEEP } from './documents.js';
+import { type Ask, badAnswer } from './answers.js';
+import { KeepDocument } from './documents.gql.js';
 
 /** What is sent in one round at most: other runs, and other peers, have their turn. */
 const ROUND_BYTES = 64 * 1024 * 1024;
@@ -19,7 +19,7 @@ const SENT_IN_VAIN = 5;
 /** The peer, and what we ask of it. */
 export interface OutputsLink {
   blobs: Pick<Blobs, 'read'>;
-  ask(document: string, variables: object): Promise<unknown>;
+  ask: Ask;
   put(path: string, body: Buffer, headers: Record<string, string>): Promise<unknown>;
 }
 
@@ -56,8 +56,8 @@ export class RunOutputs {
       const { site, job, epoch } = run;
       for (const files of announcements(run.files)) {
         const list = files.map(({ path, bytes, sha256 }) => ({ path, bytes, sha256 }));
-        const given = { site, job, epoch, task: files[0]?.task, files: list };
-        const answer = announced.safeParse(await this.link.ask(KEEP, given));
+        const given = { site, job, epoch, task: files[0]?.task as number, files: list };
+        const answer = announced.safeParse(await this.link.ask(KeepDocument, given));
         if (!answer.success || answer.data.keepFiles.length !== files.length)
           throw badAnswer('keepFiles', `not one file for each of ${files.length}`);
         for (const [i, file] of files.entries()) {

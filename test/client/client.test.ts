@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
-import { Client, ExitCode, exitCodeOf, ServiceError, untilDone } from '../../src/client/index.js';
+import { Client, type Document, ExitCode, exitCodeOf, ServiceError, untilDone } from '../../src/client/index.js';
 import { startService, type TestService } from '../agent/service.js';
 
 const ASSIGNMENTS = `subscription Assignments($site: ID!, $after: String) {
@@ -24,7 +24,7 @@ function follow(client: Client) {
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
   const retries: string[] = [];
-  const updates = client.updates<Update>(
+  const updates = client.updates<{ assignments: Update }>(
     ASSIGNMENTS,
     'assignments',
     { site: 'site_1' },
@@ -68,14 +68,14 @@ it('who is refused does not try again', async () => {
 it('a request is refused with the code of its first fault, and with NETWORK when nothing answers', async () => {
   const service = await startService();
   const query = '{ sites { nodes { id } } }';
-  await expect(clientOf(service, null).request(query)).rejects.toMatchObject({
+  await expect(clientOf(service, null).request(query, {})).rejects.toMatchObject({
     message: 'no such key',
     code: 'UNAUTHENTICATED',
     exitCode: ExitCode.REFUSED,
     mayPass: false,
   });
   await service.down();
-  await expect(clientOf(service).request(query)).rejects.toMatchObject({
+  await expect(clientOf(service).request(query, {})).rejects.toMatchObject({
     message: `nothing answers at ${service.url} (ECONNREFUSED)`,
     code: 'NETWORK',
     exitCode: ExitCode.UNREACHABLE,
@@ -87,7 +87,7 @@ it('a request that is not answered is given up in time, or when it is stopped', 
   const service = await startService();
   service.beforeAnswer = () => sleep(300);
   const client = new Client({ url: service.url, key: 'good-key', requestTimeoutMs: 20 });
-  await expect(client.request('{ viewer { id } }')).rejects.toThrow('no answer within 0.02 s');
+  await expect(client.request('{ viewer { id } }', {})).rejects.toThrow('no answer within 0.02 s');
   const stop = new AbortController();
   const asked = clientOf(service).request('{ viewer { id } }', {}, stop.signal);
   stop.abort();
@@ -97,9 +97,12 @@ it('a request that is not answered is given up in time, or when it is stopped', 
 it('lists are read to their last page', async () => {
   const service = await startService();
   service.pageSize = 1;
-  const query =
+  const query: Document<
+    { machines: { nodes: { name: string }[]; pageInfo: { hasNextPage: boolean; endCursor: string | null } } },
+    { first: number; after: string | null }
+  > =
     'query ($first: Int!, $after: String) { machines(first: $first, after: $after) { nodes { name } pageInfo { hasNextPage endCursor } } }';
-  expect(await clientOf(service).all(query, 'machines')).toEqual([{ name: 'a' }, { name: 'b' }]);
+  expect(await clientOf(service).all(query, 'machines', {})).toEqual([{ name: 'a' }, { name: 'b' }]);
 });
 
 it.each([

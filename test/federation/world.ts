@@ -147,11 +147,12 @@ export class Service {
         join(home, 'admin.key'),
         'utf8',
       ).trim();
-      await service.client.request('{ viewer { id } }');
+      await service.client.request('{ viewer { id } }', {});
       return true;
     });
     const { machines } = await service.client.request<{ machines: { nodes: { id: string }[] } }>(
       '{ machines { nodes { id } } }',
+      {},
     );
     await service.client.request(
       'mutation ($input: UpdateMachineInput!) { updateMachine(input: $input) { id } }',
@@ -301,10 +302,12 @@ export class Subscriber {
       cursor resyncRequired event { kind fromState toState epoch } job { id } } }`;
     this.done = (async () => {
       const updates = service.client.updates<{
-        cursor: string;
-        resyncRequired: boolean;
-        event: Event | null;
-        job: { id: string } | null;
+        jobUpdated: {
+          cursor: string;
+          resyncRequired: boolean;
+          event: Event | null;
+          job: { id: string } | null;
+        };
       }>(document, 'jobUpdated', {}, { after: '0', signal: this.stopping.signal });
       for await (const { cursor, resyncRequired, event, job } of updates) {
         if (resyncRequired || event === null || job === null) throw new Error('updates were left out');

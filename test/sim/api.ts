@@ -199,8 +199,8 @@ export class Api {
           async ({ world: { store } }) =>
             [...store.sites.values()].map(({ id, name }) => ({ id: globalId('site', id), name })) as T[],
         ),
-      subscribe: <T>(_document: string, { agent }: { agent: string }) => {
-        const agentId = localId('agent', agent, 'agent');
+      subscribe: <T>(_document: string, variables: object) => {
+        const agentId = localId('agent', (variables as { agent: string }).agent, 'agent');
         return assignments(current(), {
           siteId,
           agentId,

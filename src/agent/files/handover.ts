@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { type Client, pauseMs, ServiceError } from '../../client/index.js';
 import { type Env, pause, REAL_ENV } from '../../platform/env.js';
 import { MAX } from '../../platform/limits.js';
+import { KeepFilesDocument, type KeepFilesMutation, type RunFileInput } from '../documents.gql.js';
 import type { WantedOutput } from '../runner.js';
 import { openInside, type Place } from './find.js';
 
@@ -38,10 +39,6 @@ const CHUNK = 1 << 20;
 const BEGUN_ANEW = 3;
 /** How often a part is sent that the service does not take. */
 const SENT_IN_VAIN = 5;
-
-export const KEEP_FILES = `mutation KeepFiles($site: ID!, $agent: ID!, $job: ID!, $epoch: Int!, $task: Int!, $files: [RunFileInput!]!) {
-  keepFiles(site: $site, agent: $agent, job: $job, epoch: $epoch, task: $task, files: $files) { id path receivedBytes }
-}`;
 
 export class HandOver {
   /** @param open of a run, by its path below the directory */
@@ -80,16 +77,12 @@ export class HandOver {
   private async announce(
     us: KnownAgent,
     { jobId: job, epoch, task }: EndedRun,
-    files: readonly object[],
+    files: readonly RunFileInput[],
     signal: AbortSignal,
-  ): Promise<{ id: string; receivedBytes: number }[]> {
+  ): Promise<KeepFilesMutation['keepFiles']> {
     const variables = { site: us.site, agent: us.agent(), job, epoch, task, files };
     const { keepFiles } = await this.untilAnswered(signal, () =>
-      this.client.request<{ keepFiles: { id: string; receivedBytes: number }[] }>(
-        KEEP_FILES,
-        variables,
-        signal,
-      ),
+      this.client.request(KeepFilesDocument, variables, signal),
     );
     return keepFiles;
   }

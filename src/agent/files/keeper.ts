@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import pLimit, { type LimitFunction } from 'p-limit';
 import type { Client } from '../../client/index.js';
 import { MAX } from '../../platform/limits.js';
+import { KeepDatasetDocument, RemovedOutputsDocument } from '../documents.gql.js';
 import type { WantedOutput } from '../runner.js';
 import { roomOn, settle, sizeOf } from '../staging/transfer.js';
 import { findFiles, openInside } from './find.js';
@@ -28,12 +29,6 @@ const PLACE = /^(job_\d+)\.\d+$/;
 const LOW = { bytes: 512 << 20, part: 1 / 20 };
 /** Problems that are told. */
 const TOLD = 10;
-
-export const KEEP_DATASET = `mutation KeepDataset($site: ID!, $agent: ID!, $job: ID!, $epoch: Int!, $dataset: String!, $sizeMb: Float!, $sha256: String, $location: String!) {
-  keepDataset(site: $site, agent: $agent, job: $job, epoch: $epoch, dataset: $dataset, sizeMb: $sizeMb, sha256: $sha256, location: $location) { id }
-}`;
-
-export const REMOVED_OUTPUTS = `query RemovedOutputs($site: ID!, $jobs: [ID!]!) { removedOutputs(site: $site, jobs: $jobs) }`;
 
 export class OutputKeeper {
   private known: (agent: KnownAgent) => void = () => {};
@@ -95,7 +90,7 @@ export class OutputKeeper {
     for (let from = 0; from < jobs.length; from += MAX.outputsAsked) {
       const variables = { site: us.site, jobs: jobs.slice(from, from + MAX.outputsAsked) };
       const { removedOutputs } = await this.handing.untilAnswered(signal, () =>
-        client.request<{ removedOutputs: string[] }>(REMOVED_OUTPUTS, variables, signal),
+        client.request(RemovedOutputsDocument, variables, signal),
       );
       const gone = new Set(removedOutputs);
       for (const name of places.filter((one) => gone.has(jobOf(one)) && !this.keeping.has(one))) {
@@ -144,9 +139,9 @@ export class OutputKeeper {
       await this.handing.handOver(us, run, files, signal);
       return found.flatMap((one) => one.problems);
     });
-    for (const [place, output] of run.outputs.entries())
-      if (output.dataset !== null && required)
-        await attempt(() => this.makeDataset(us, run, output, place, signal));
+    for (const [place, { path, dataset }] of run.outputs.entries())
+      if (dataset !== null && required)
+        await attempt(() => this.makeDataset(us, run, { path, dataset }, place, signal));
     if (problems.length === 0) return null;
     const told = problems.slice(0, TOLD).join('; ');
     return problems.length > TOLD ? `${told}; and ${problems.length - TOLD} more` : told;
@@ -157,7 +152,7 @@ export class OutputKeeper {
   private async makeDataset(
     us: KnownAgent,
     run: EndedRun,
-    { path, dataset }: WantedOutput,
+    { path, dataset }: WantedOutput & { dataset: string },
     place: number,
     signal: AbortSignal,
   ): Promise<string[]> {
@@ -180,7 +175,11 @@ export class OutputKeeper {
       const { jobId: job, epoch } = run;
       const variables = { job, epoch, dataset, sizeMb: bytes / 1e6, sha256, location: target };
       await this.handing.untilAnswered(signal, () =>
-        this.options.client.request(KEEP_DATASET, { site: us.site, agent: us.agent(), ...variables }, signal),
+        this.options.client.request(
+          KeepDatasetDocument,
+          { site: us.site, agent: us.agent(), ...variables },
+          signal,
+        ),
       );
       return [];
     } catch (error) {

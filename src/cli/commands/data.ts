@@ -1,33 +1,16 @@
 /** `switchyard data`, `links`: what jobs read, where it lies, and the network between the sites. */
 import type { Command } from 'commander';
 import type { Client } from '../../client/index.js';
-import { addCommand, collect, findDataset, findSite, type Named, readJson, show } from '../command.js';
+import { addCommand, collect, findDataset, findSite, readJson, show } from '../command.js';
 import { connect } from '../connect.js';
-import * as documents from '../documents.js';
+import * as documents from '../documents.gql.js';
 import { CliError, ExitCode } from '../errors.js';
 import { table, time } from '../format.js';
 import { parseNumber } from '../parse.js';
 
-interface Dataset extends Named {
-  sizeMb: number;
-  sha256: string | null;
-  replicas: Named[];
-  locations: { site: Named; location: string }[];
-}
-
-interface LinkValues {
-  bandwidthMbPerS: number;
-  rttS: number;
-  loss: number;
-  measuredAt: string;
-}
-
-interface Link extends LinkValues {
-  from: Named;
-  to: Named;
-  source: string;
-  history?: LinkValues[];
-}
+type Dataset = documents.DatasetFieldsFragment;
+type Link = documents.LinkFieldsFragment;
+type LinkValues = Pick<Link, 'bandwidthMbPerS' | 'rttS' | 'loss' | 'measuredAt'>;
 
 /** An entry of a file of datasets, and of links: sites by name or id. */
 interface DatasetEntry {
@@ -37,11 +20,7 @@ interface DatasetEntry {
   replicas?: string[];
   locations?: Record<string, string>;
 }
-interface LinkEntry {
-  from: string;
-  to: string;
-  [field: string]: unknown;
-}
+type LinkEntry = documents.LinkInput;
 
 export function addData(program: Command): void {
   addDatasets(program);
@@ -54,7 +33,7 @@ function addDatasets(program: Command): void {
     'only datasets whose names contain this text',
   );
   list.action(async ({ name }: { name?: string }) => {
-    show(list, await connect().all<Dataset>(documents.DATASETS, 'datasets', { name }), datasetTable);
+    show(list, await connect().all(documents.DatasetsDocument, 'datasets', { name }), datasetTable);
   });
 
   const add = addCommand(list, 'add <name>', 'register a dataset (OPERATOR)')
@@ -67,13 +46,15 @@ function addDatasets(program: Command): void {
     );
   add.action(async (name: string, options: { sizeMb: string; sha256?: string; replica?: string[] }) => {
     const client = connect();
+    const { plain, locations } = await placesOf(client, options.replica);
     const input = {
       name,
       sizeMb: parseNumber('--size-mb', options.sizeMb, { min: 0 }),
       sha256: options.sha256,
-      ...(await placesOf(client, options.replica, 'replicas')),
+      replicas: plain,
+      locations,
     };
-    const data = await client.request<{ createDataset: Dataset }>(documents.CREATE_DATASET, { input });
+    const data = await client.request(documents.CreateDatasetDocument, { input });
     show(add, data.createDataset, (one) => datasetTable([one]));
   });
 
@@ -91,20 +72,18 @@ function addDatasets(program: Command): void {
       const client = connect();
       const sizeMb =
         options.sizeMb === undefined ? undefined : parseNumber('--size-mb', options.sizeMb, { min: 0 });
-      let dataset = await findDataset<Dataset>(client, nameOrId);
+      let dataset = await findDataset(client, nameOrId);
       if (options.add !== undefined || options.remove !== undefined) {
-        const variables = {
-          dataset: dataset.id,
-          ...(await placesOf(client, options.add, 'add')),
-          remove: await siteIds(client, options.remove),
-        };
-        const data = await client.request<{ setReplicas: Dataset }>(documents.SET_REPLICAS, variables);
+        const { plain, locations } = await placesOf(client, options.add);
+        const remove = await siteIds(client, options.remove);
+        const variables = { dataset: dataset.id, add: plain, locations, remove };
+        const data = await client.request(documents.SetReplicasDocument, variables);
         dataset = data.setReplicas;
       }
       if (options.name !== undefined || sizeMb !== undefined || options.sha256 !== undefined) {
         const sha256 = options.sha256 === 'none' ? null : options.sha256;
         const input = { dataset: dataset.id, name: options.name, sizeMb, sha256 };
-        const data = await client.request<{ updateDataset: Dataset }>(documents.UPDATE_DATASET, { input });
+        const data = await client.request(documents.UpdateDatasetDocument, { input });
         dataset = data.updateDataset;
       }
       show(set, dataset, (one) => datasetTable([one]));
@@ -115,7 +94,7 @@ function addDatasets(program: Command): void {
   remove.action(async (nameOrId: string) => {
     const client = connect();
     const { id: dataset } = await findDataset(client, nameOrId);
-    const data = await client.request<{ removeDataset: Dataset }>(documents.REMOVE_DATASET, { dataset });
+    const data = await client.request(documents.RemoveDatasetDocument, { dataset });
     show(remove, data.removeDataset, (one) => `${one.name} is forgotten`);
   });
 
@@ -133,12 +112,7 @@ function addDatasets(program: Command): void {
       replicas: (entry.replicas ?? []).map(sites),
       locations: Object.entries(locations).map(([site, location]) => ({ site: sites(site), location })),
     }));
-    type Payload = {
-      created: number;
-      updated: number;
-      errors: { index: number; field: string; message: string }[];
-    };
-    const data = await client.request<{ importDatasets: Payload }>(documents.IMPORT_DATASETS, { datasets });
+    const data = await client.request(documents.ImportDatasetsDocument, { datasets });
     const [first, ...others] = data.importDatasets.errors;
     if (first !== undefined) {
       const more = others.length > 0 ? ` (and ${others.length} more)` : '';
@@ -155,9 +129,11 @@ function addLinks(program: Command): void {
   list.action(async (options: { from?: string; to?: string }) => {
     const client = connect();
     const [from, to] = await Promise.all(
-      [options.from, options.to].map(async (site) => site && (await findSite(client, site)).id),
+      [options.from, options.to].map(async (site) =>
+        site === undefined ? undefined : (await findSite(client, site)).id,
+      ),
     );
-    show(list, await client.all<Link>(documents.LINKS, 'links', { from, to }), linkTable);
+    show(list, await client.all(documents.LinksDocument, 'links', { from, to }), linkTable);
   });
 
   const set = addCommand(list, 'set <from> <to>', 'set the values of a link (OPERATOR)')
@@ -172,7 +148,7 @@ function addLinks(program: Command): void {
       loss: parseNumber('--loss', options.loss, { min: 0, max: 1 }),
     };
     const links = [{ ...(await ends(client, from, to)), ...values }];
-    const data = await client.request<{ setLinks: Link[] }>(documents.SET_LINKS, { links });
+    const data = await client.request(documents.SetLinksDocument, { links });
     show(set, data.setLinks, linkTable);
   });
 
@@ -186,7 +162,7 @@ function addLinks(program: Command): void {
     const entries = await entriesOf<LinkEntry>(file);
     const sites = await siteIndex(client);
     const links = entries.map((entry) => ({ ...entry, from: sites(entry.from), to: sites(entry.to) }));
-    const data = await client.request<{ setLinks: Link[] }>(documents.SET_LINKS, { links });
+    const data = await client.request(documents.SetLinksDocument, { links });
     show(load, data.setLinks, linkTable);
   });
 
@@ -194,11 +170,11 @@ function addLinks(program: Command): void {
   history.action(async (from: string, to: string) => {
     const client = connect();
     const variables = await ends(client, from, to);
-    const data = await client.request<{ links: { nodes: Link[] } }>(documents.LINK_HISTORY, variables);
+    const data = await client.request(documents.LinkHistoryDocument, variables);
     const [link] = data.links.nodes;
     if (link === undefined)
       throw new CliError(`there is no link from ${from} to ${to} (NOT_FOUND)`, ExitCode.NOT_FOUND);
-    show(history, link.history ?? [], (measured) =>
+    show(history, link.history, (measured) =>
       table(
         ['MEASURED (UTC)', ...VALUES],
         measured.map((one) => [time(one.measuredAt), ...valuesOf(one)]),
@@ -210,7 +186,7 @@ function addLinks(program: Command): void {
   remove.action(async (from: string, to: string) => {
     const client = connect();
     const variables = await ends(client, from, to);
-    const data = await client.request<{ removeLink: Link }>(documents.REMOVE_LINK, variables);
+    const data = await client.request(documents.RemoveLinkDocument, variables);
     show(
       remove,
       data.removeLink,
@@ -227,12 +203,11 @@ async function siteIds(client: Client, names: readonly string[] = []): Promise<s
   return Promise.all(names.map(async (name) => (await findSite(client, name)).id));
 }
 
-/** Sites, some with where the replica is there: `site` or `site=LOCATION`. `plain` is the field for those without. */
+/** Sites, some with where the replica is there: `site` or `site=LOCATION`. */
 async function placesOf(
   client: Client,
   given: readonly string[] = [],
-  plain: 'replicas' | 'add',
-): Promise<object> {
+): Promise<{ plain: string[]; locations: documents.DatasetLocationInput[] }> {
   const places = given.map((one) => {
     const at = one.indexOf('=');
     return at < 0 ? { site: one, location: null } : { site: one.slice(0, at), location: one.slice(at + 1) };
@@ -241,16 +216,16 @@ async function placesOf(
     client,
     places.map(({ site }) => site),
   );
-  const located = places.map(({ location }, i) => ({ site: ids[i], location }));
+  const located = places.map(({ location }, i) => ({ site: ids[i] as string, location }));
   return {
-    [plain]: ids.filter((_, i) => places[i]?.location === null),
-    locations: located.filter(({ location }) => location !== null),
+    plain: located.flatMap(({ site, location }) => (location === null ? [site] : [])),
+    locations: located.flatMap(({ site, location }) => (location === null ? [] : [{ site, location }])),
   };
 }
 
 /** The id for a site's name; what is no name is passed on as it is, for the service to judge. */
 async function siteIndex(client: Client): Promise<(nameOrId: string) => string> {
-  const sites = await client.all<Named>(documents.SITES, 'sites');
+  const sites = await client.all(documents.SitesDocument, 'sites', {});
   const ids = new Map(sites.map(({ id, name }) => [name, id]));
   return (nameOrId) => ids.get(nameOrId) ?? nameOrId;
 }

@@ -1,30 +1,15 @@
 /** `switchyard peers`, `federate`: other services that jobs are exchanged with. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import type { Client } from '../../client/index.js';
+import type { Client, Document } from '../../client/index.js';
 import { addCommand, findUser, note, print, printJson, show, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
-import * as documents from '../documents.js';
+import * as documents from '../documents.gql.js';
 import { CliError, ExitCode } from '../errors.js';
 import { table, time } from '../format.js';
-import { parseDuration, parseNumber, parseWord } from '../parse.js';
+import { given, parseDuration, parseNumber, parseWord } from '../parse.js';
 
-interface Peer {
-  site: { id: string };
-  name: string;
-  url: string | null;
-  isolated: boolean;
-  forward: string;
-  neededAfterS: number;
-  seenAt: string | null;
-  reachedAt: string | null;
-  failure: string | null;
-  foreignJobs: number;
-  offeredJobs: number;
-  claimedJobs: number;
-  user: { name: string };
-  users: { name: string; user: { name: string } }[];
-}
+type Peer = documents.PeerFieldsFragment;
 
 interface Settings {
   forward?: string;
@@ -42,9 +27,7 @@ const FORWARDING = ['ALWAYS', 'WHEN_NEEDED', 'WHEN_CHEAPER', 'NEVER'] as const;
 export function addFederation(program: Command): void {
   const list = addCommand(program, 'peers', 'list or change the services that jobs are exchanged with');
   list.action(async () => {
-    const { federationPeers } = await connect().request<{ federationPeers: Peer[] }>(
-      documents.FEDERATION_PEERS,
-    );
+    const { federationPeers } = await connect().request(documents.FederationPeersDocument, {});
     show(list, federationPeers, peerTable);
   });
 
@@ -57,29 +40,34 @@ export function addFederation(program: Command): void {
   );
   add.action((name: string, options: Settings) => federate(add, { name }, options));
 
-  for (const [name, description, document, field] of [
-    [
-      'isolate',
-      'exchange nothing new with it; what runs ends (ADMIN)',
-      documents.ISOLATE_PEER,
-      'isolatePeer',
-    ],
-    ['rejoin', 'end its isolation (ADMIN)', documents.REJOIN_PEER, 'rejoinPeer'],
-    [
-      'remove',
-      'take it out of service once it is isolated and nothing is left (ADMIN)',
-      documents.REMOVE_PEER,
-      'removePeer',
-    ],
-  ] as const) {
+  const addAction = <Field extends string>(
+    name: string,
+    description: string,
+    document: Document<Record<Field, Peer>, { peer: string }>,
+    field: Field,
+  ): void => {
     const command = addCommand(list, `${name} <peer>`, description);
     command.action(async (peer: string) => {
       const client = connect();
       const one = await findPeer(client, peer);
-      const data = await client.request<Record<string, Peer>>(document, { peer: one.site.id });
-      show(command, data[field] as Peer, (changed) => peerTable([changed]));
+      const data = await client.request(document, { peer: one.site.id });
+      show(command, data[field], (changed) => peerTable([changed]));
     });
-  }
+  };
+  const { IsolatePeerDocument, RejoinPeerDocument, RemovePeerDocument } = documents;
+  addAction(
+    'isolate',
+    'exchange nothing new with it; what runs ends (ADMIN)',
+    IsolatePeerDocument,
+    'isolatePeer',
+  );
+  addAction('rejoin', 'end its isolation (ADMIN)', RejoinPeerDocument, 'rejoinPeer');
+  addAction(
+    'remove',
+    'take it out of service once it is isolated and nothing is left (ADMIN)',
+    RemovePeerDocument,
+    'removePeer',
+  );
 
   const users = addCommand(
     list,
@@ -94,8 +82,7 @@ export function addFederation(program: Command): void {
     let peer = await findPeer(client, name);
     if (mappings.length > 0) {
       const input = { name, users: await Promise.all(mappings.map((one) => mappingOf(client, one))) };
-      peer = (await client.request<{ federate: { peer: Peer } }>(documents.FEDERATE, { input })).federate
-        .peer;
+      peer = (await client.request(documents.FederateDocument, { input })).federate.peer;
     }
     show(users, { user: peer.user, users: peer.users }, (mapped) =>
       table(
@@ -124,7 +111,7 @@ export function addFederation(program: Command): void {
 }
 
 async function findPeer(client: Client, name: string): Promise<Peer> {
-  const { federationPeers } = await client.request<{ federationPeers: Peer[] }>(documents.FEDERATION_PEERS);
+  const { federationPeers } = await client.request(documents.FederationPeersDocument, {});
   const peer = federationPeers.find((one) => one.name === name);
   if (peer !== undefined) return peer;
   throw new CliError(
@@ -163,25 +150,23 @@ const withSettings = (command: Command): Command =>
 
 async function federate(
   command: Command,
-  given: { name: string; url?: string; key?: string },
+  service: { name: string; url?: string; key?: string },
   options: Settings,
 ): Promise<void> {
   const client = connect();
   const whole = (option: string, value: string | undefined, min: number, max: number) =>
     value === undefined ? undefined : parseNumber(option, value, { min, max, integer: true });
   const input = {
-    ...given,
-    forward: options.forward && parseWord('--forward', options.forward, FORWARDING),
-    neededAfterS: options.neededAfter && parseDuration('--needed-after', options.neededAfter),
+    ...service,
+    forward: given(options.forward, (value) => parseWord('--forward', value, FORWARDING)),
+    neededAfterS: given(options.neededAfter, (value) => parseDuration('--needed-after', value)),
     hops: whole('--hops', options.hops, 2, 64),
-    lostAfterS: options.lostAfter && parseDuration('--lost-after', options.lostAfter),
+    lostAfterS: given(options.lostAfter, (value) => parseDuration('--lost-after', value)),
     foreignMax: whole('--cap', options.cap, 0, 100_000),
     foreignBoost: whole('--boost', options.boost, -1000, 1000),
     user: options.user && (await findUser(client, options.user)).id,
   };
-  const data = await client.request<{ federate: { peer: Peer; secret: string | null } }>(documents.FEDERATE, {
-    input,
-  });
+  const data = await client.request(documents.FederateDocument, { input });
   const { peer, secret } = data.federate;
   if (secret !== null && options.keyOut !== undefined) {
     writeFileSync(options.keyOut, `${secret}\n`, { mode: 0o600, flag: 'wx' });

@@ -3,72 +3,20 @@ import type { Command } from 'commander';
 import type { Client } from '../../client/index.js';
 import { addCommand, collect, findMachine, findScheduler, findSite, readJson, show } from '../command.js';
 import { connect } from '../connect.js';
-import * as documents from '../documents.js';
+import * as documents from '../documents.gql.js';
 import { usage } from '../errors.js';
 import { count, table, time } from '../format.js';
-import { parseId, parseNumber, parseWord } from '../parse.js';
+import { given, parseId, parseNumber, parseWord } from '../parse.js';
 
-export interface Site {
-  id: string;
-  name: string;
-  state: string;
-  agentSeenAt: string | null;
-  queuedJobs: number;
-  runningJobs: number;
-  maxRunningJobs: number | null;
-  cpus: number;
-  cpusUsed: number;
-}
-
-export interface Machine {
-  id: string;
-  name: string;
-  state: string;
-  /** Why the service has drained it. */
-  reason: string | null;
-  silent: boolean;
-  /** Why it gets no jobs though it is UP. */
-  problem: string | null;
-  agent: { host: string } | null;
-  cpus: number;
-  cpusUsed: number;
-  memoryMb: number;
-  memoryUsedMb: number;
-  maxTasks: number | null;
-  tasksUsed: number;
-  benchmark: number;
-  measured: { benchmark: number; warning: string | null } | null;
-  os: string;
-  architecture: string;
-  heartbeatAt: string | null;
-  site: { id: string; name: string };
-  licenses: { kind: string }[];
-}
-
-interface Agent {
-  id: string;
-  host: string;
-  version: string;
-  simulated: boolean;
-  seenAt: string;
-  problem: string | null;
-  machines: { name: string; silent: boolean }[];
-}
-
-interface License {
-  id: string;
-  kind: string;
-  copies: number;
-  inUse: number;
-  site: { name: string } | null;
-}
+type Site = documents.SiteFieldsFragment;
+type Machine = documents.MachineFieldsFragment;
+type Agent = documents.AgentFieldsFragment;
+type License = documents.LicenseFieldsFragment;
 
 const STATES = ['UP', 'DRAINING', 'DOWN'] as const;
 /** The most machines that `registerMachines` takes at once. */
 const MAX_MACHINES = 1000;
 
-const optional = (value: string | undefined, parse: (value: string) => unknown): unknown =>
-  value === undefined ? undefined : parse(value);
 /** A limit, or none. */
 const limit =
   (field: string) =>
@@ -88,7 +36,7 @@ export function addGrid(program: Command): void {
 function addSites(program: Command): void {
   const list = addCommand(program, 'sites', 'list or change sites');
   list.action(async () => {
-    const sites = await connect().all<Site>(documents.SITES, 'sites');
+    const sites = await connect().all(documents.SitesDocument, 'sites', {});
     show(list, sites, siteTable);
   });
 
@@ -96,7 +44,7 @@ function addSites(program: Command): void {
   siteOptions(add).action(async (name: string, options: SiteOptions) => {
     const client = connect();
     const input = { name, ...(await siteFields(client, options)) };
-    const data = await client.request<{ registerSite: Site }>(documents.REGISTER_SITE, { input });
+    const data = await client.request(documents.RegisterSiteDocument, { input });
     show(add, data.registerSite, (site) => siteTable([site]));
   });
 
@@ -106,10 +54,10 @@ function addSites(program: Command): void {
     .option('--state <state>', 'UP or DOWN')
     .action(async (nameOrId: string, options: SiteOptions & { name?: string; state?: string }) => {
       const client = connect();
-      const state = optional(options.state, (value) => parseWord('--state', value, STATES));
+      const state = given(options.state, (value) => parseWord('--state', value, STATES));
       const { id } = await findSite(client, nameOrId);
       const input = { site: id, name: options.name, state, ...(await siteFields(client, options)) };
-      const data = await client.request<{ updateSite: Site }>(documents.UPDATE_SITE, { input });
+      const data = await client.request(documents.UpdateSiteDocument, { input });
       show(set, data.updateSite, (site) => siteTable([site]));
     });
 
@@ -117,7 +65,7 @@ function addSites(program: Command): void {
   remove.action(async (nameOrId: string) => {
     const client = connect();
     const { id } = await findSite(client, nameOrId);
-    const data = await client.request<{ removeSite: Site }>(documents.REMOVE_SITE, { site: id });
+    const data = await client.request(documents.RemoveSiteDocument, { site: id });
     show(remove, data.removeSite, (site) => `${site.name} is out of service`);
   });
 }
@@ -139,19 +87,19 @@ function siteOptions(command: Command): Command {
     .option('--scheduler <scheduler>', 'the scheduler of the tree that it is under; none: the root');
 }
 
-async function siteFields(client: Client, options: SiteOptions): Promise<object> {
+async function siteFields(client: Client, options: SiteOptions) {
   const degrees = (field: string, limit: number) => (value: string) =>
     parseNumber(field, value, { min: -limit, max: limit });
   return {
-    latitude: optional(options.latitude, degrees('--latitude', 90)),
-    longitude: optional(options.longitude, degrees('--longitude', 180)),
+    latitude: given(options.latitude, degrees('--latitude', 90)),
+    longitude: given(options.longitude, degrees('--longitude', 180)),
     localPolicy:
       options.localPolicy === undefined
         ? undefined
         : options.localPolicy === 'none'
           ? null
           : await readJson('--local-policy', options.localPolicy),
-    maxRunningJobs: optional(options.maxRunningJobs, limit('--max-running-jobs')),
+    maxRunningJobs: given(options.maxRunningJobs, limit('--max-running-jobs')),
     scheduler:
       options.scheduler === undefined
         ? undefined
@@ -169,7 +117,7 @@ function addMachines(program: Command): void {
   list.action(async (options: { site?: string }) => {
     const client = connect();
     const site = options.site === undefined ? null : (await findSite(client, options.site)).id;
-    const machines = await client.all<Machine>(documents.MACHINES, 'machines', { site });
+    const machines = await client.all(documents.MachinesDocument, 'machines', { site });
     show(list, machines, machineTable);
   });
 
@@ -177,21 +125,21 @@ function addMachines(program: Command): void {
     .requiredOption('--cpus <n>', 'CPUs')
     .requiredOption('--memory-mb <mb>', 'memory, MB')
     .option('--count <n>', `so many machines, called NAME-1, NAME-2, … up to ${MAX_MACHINES}`);
-  machineOptions(add).action(
-    async (siteName: string, name: string, options: MachineOptions & { count?: string }) => {
-      const client = connect();
-      const fields = machineFields(options);
-      const { id: site } = await findSite(client, siteName);
-      const number =
-        options.count && parseNumber('--count', options.count, { min: 1, max: MAX_MACHINES, integer: true });
-      const names = number ? Array.from({ length: number }, (_, i) => `${name}-${i + 1}`) : [name];
-      const inputs = names.map((each) => ({ site, name: each, ...fields }));
-      const data = await client.request<{ registerMachines: Machine[] }>(documents.REGISTER_MACHINES, {
-        inputs,
-      });
-      show(add, data.registerMachines, machineTable);
-    },
-  );
+  machineOptions(add).action(async (siteName: string, name: string, options: NewMachineOptions) => {
+    const client = connect();
+    const fields = {
+      ...machineFields(options),
+      cpus: whole('--cpus', 1)(options.cpus),
+      memoryMb: whole('--memory-mb', 0)(options.memoryMb),
+    };
+    const { id: site } = await findSite(client, siteName);
+    const number =
+      options.count && parseNumber('--count', options.count, { min: 1, max: MAX_MACHINES, integer: true });
+    const names = number ? Array.from({ length: number }, (_, i) => `${name}-${i + 1}`) : [name];
+    const inputs = names.map((each) => ({ site, name: each, ...fields }));
+    const data = await client.request(documents.RegisterMachinesDocument, { inputs });
+    show(add, data.registerMachines, machineTable);
+  });
 
   const set = addCommand(list, 'set <machine>', 'change a machine, given as SITE/NAME or by id (OPERATOR)')
     .option('--name <name>', 'new name')
@@ -201,10 +149,10 @@ function addMachines(program: Command): void {
   machineOptions(set).action(
     async (nameOrId: string, options: MachineOptions & { name?: string; state?: string }) => {
       const client = connect();
-      const state = optional(options.state, (value) => parseWord('--state', value, STATES));
+      const state = given(options.state, (value) => parseWord('--state', value, STATES));
       const { id: machine } = await findMachine(client, nameOrId);
       const input = { machine, name: options.name, state, ...machineFields(options) };
-      const data = await client.request<{ updateMachine: Machine }>(documents.UPDATE_MACHINE, { input });
+      const data = await client.request(documents.UpdateMachineDocument, { input });
       show(set, data.updateMachine, (one) => machineTable([one]));
     },
   );
@@ -213,7 +161,7 @@ function addMachines(program: Command): void {
   remove.action(async (nameOrId: string) => {
     const client = connect();
     const { id: machine } = await findMachine(client, nameOrId);
-    const data = await client.request<{ removeMachine: Machine }>(documents.REMOVE_MACHINE, { machine });
+    const data = await client.request(documents.RemoveMachineDocument, { machine });
     show(remove, data.removeMachine, (one) => `${one.site.name}/${one.name} is out of service`);
   });
 }
@@ -228,6 +176,12 @@ interface MachineOptions {
   maxTasks?: string;
 }
 
+interface NewMachineOptions extends MachineOptions {
+  cpus: string;
+  memoryMb: string;
+  count?: string;
+}
+
 function machineOptions(command: Command): Command {
   return command
     .option('--benchmark <power>', 'relative power (default: 100)')
@@ -237,15 +191,15 @@ function machineOptions(command: Command): Command {
     .option('--max-tasks <n>', 'tasks that share it in time at most; none: it is shared in space');
 }
 
-function machineFields(options: MachineOptions): object {
+function machineFields(options: MachineOptions) {
   return {
-    cpus: optional(options.cpus, whole('--cpus', 1)),
-    memoryMb: optional(options.memoryMb, whole('--memory-mb', 0)),
-    benchmark: optional(options.benchmark, (value) => parseNumber('--benchmark', value, { min: 0 })),
+    cpus: given(options.cpus, whole('--cpus', 1)),
+    memoryMb: given(options.memoryMb, whole('--memory-mb', 0)),
+    benchmark: given(options.benchmark, (value) => parseNumber('--benchmark', value, { min: 0 })),
     os: options.os,
     architecture: options.arch,
     licenses: options.license?.map((id) => parseId('license', id)),
-    maxTasks: optional(options.maxTasks, limit('--max-tasks')),
+    maxTasks: given(options.maxTasks, limit('--max-tasks')),
   };
 }
 
@@ -255,7 +209,7 @@ function addAgents(program: Command): void {
   list.action(async (options: { site?: string }) => {
     const client = connect();
     const only = options.site === undefined ? null : (await findSite(client, options.site)).name;
-    const sites = await client.all<{ name: string; agents: Agent[] }>(documents.AGENTS, 'sites');
+    const sites = await client.all(documents.AgentsDocument, 'sites', {});
     const agents = sites
       .filter(({ name }) => only === null || name === only)
       .flatMap((site) => site.agents.map((agent) => ({ ...agent, site: site.name })));
@@ -266,7 +220,7 @@ function addAgents(program: Command): void {
 function addLicenses(program: Command): void {
   const list = addCommand(program, 'licenses', 'list or change license pools');
   list.action(async () => {
-    const licenses = await connect().all<License>(documents.LICENSES, 'licenses');
+    const licenses = await connect().all(documents.LicensesDocument, 'licenses', {});
     show(list, licenses, licenseTable);
   });
 
@@ -277,7 +231,7 @@ function addLicenses(program: Command): void {
     const client = connect();
     const site = options.site === undefined ? undefined : (await findSite(client, options.site)).id;
     const input = { kind, copies: parseNumber('--copies', options.copies, { min: 0, integer: true }), site };
-    const data = await client.request<{ registerLicense: License }>(documents.REGISTER_LICENSE, { input });
+    const data = await client.request(documents.RegisterLicenseDocument, { input });
     show(add, data.registerLicense, (one) => licenseTable([one]));
   });
 
@@ -290,16 +244,14 @@ function addLicenses(program: Command): void {
       license: parseId('license', id),
       copies: parseNumber('--copies', options.copies, { min: 0, integer: true }),
     };
-    const data = await connect().request<{ updateLicense: License }>(documents.UPDATE_LICENSE, {
-      input,
-    });
+    const data = await connect().request(documents.UpdateLicenseDocument, { input });
     show(set, data.updateLicense, (one) => licenseTable([one]));
   });
 
   const remove = addCommand(list, 'remove <id>', 'remove a license pool that is not in use (OPERATOR)');
   remove.action(async (id: string) => {
     const variables = { license: parseId('license', id) };
-    const data = await connect().request<{ removeLicense: License }>(documents.REMOVE_LICENSE, variables);
+    const data = await connect().request(documents.RemoveLicenseDocument, variables);
     show(remove, data.removeLicense, (one) => `${one.id} (${one.kind}) is out of service`);
   });
 }
@@ -314,7 +266,7 @@ function addDrain(program: Command): void {
     const client = connect();
     if (isMachine(target)) {
       const { id: machine } = await findMachine(client, target);
-      const data = await client.request<{ drainMachine: Machine }>(documents.DRAIN_MACHINE, { machine });
+      const data = await client.request(documents.DrainMachineDocument, { machine });
       return show(
         drain,
         data.drainMachine,
@@ -322,7 +274,7 @@ function addDrain(program: Command): void {
       );
     }
     const { id: site } = await findSite(client, target);
-    const data = await client.request<{ drainSite: Site }>(documents.DRAIN_SITE, { site });
+    const data = await client.request(documents.DrainSiteDocument, { site });
     show(
       drain,
       data.drainSite,
@@ -339,12 +291,12 @@ function addDrain(program: Command): void {
     const client = connect();
     if (isMachine(target)) {
       const { id: machine } = await findMachine(client, target);
-      const input = { machine, state: 'UP' };
-      const data = await client.request<{ updateMachine: Machine }>(documents.UPDATE_MACHINE, { input });
+      const input = { machine, state: 'UP' } as const;
+      const data = await client.request(documents.UpdateMachineDocument, { input });
       return show(undrain, data.updateMachine, (one) => `${one.site.name}/${one.name} is ${one.state}`);
     }
-    const input = { site: (await findSite(client, target)).id, state: 'UP' };
-    const data = await client.request<{ updateSite: Site }>(documents.UPDATE_SITE, { input });
+    const input = { site: (await findSite(client, target)).id, state: 'UP' } as const;
+    const data = await client.request(documents.UpdateSiteDocument, { input });
     show(undrain, data.updateSite, (one) => `${one.name} is ${one.state}`);
   });
 }

@@ -2,24 +2,23 @@
 import type { Command } from 'commander';
 import type { Client } from '../../client/index.js';
 import { DEFAULT_LIMITS } from '../../platform/limits.js';
-import { addCommand, type Named, note, readJson, show } from '../command.js';
+import { addCommand, note, readJson, show } from '../command.js';
 import { connect } from '../connect.js';
-import { CANCEL_GROUP, GROUP, GROUPS, SUBMIT_GROUP } from '../documents.js';
+import {
+  CancelGroupDocument,
+  GroupDocument,
+  type GroupFieldsFragment,
+  GroupsDocument,
+  type JobInput,
+  SubmitGroupDocument,
+  type SubmitJobGroupInput,
+} from '../documents.gql.js';
 import { CliError, ExitCode, exitCodeOf } from '../errors.js';
 import { count, table, time } from '../format.js';
 import { addJobOptions, type JobOptions, jobFromOptions, placesFromOptions } from '../job-options.js';
 import { parseId, parseNumber } from '../parse.js';
 
-interface Group {
-  id: string;
-  name: string | null;
-  size: number;
-  state: string;
-  counts: { state: string; jobs: number }[];
-  progress: number;
-  submittedAt: string;
-  user: Named;
-}
+type Group = GroupFieldsFragment;
 
 interface SubmitOptions extends JobOptions {
   groupName?: string;
@@ -37,7 +36,7 @@ export function addGroups(program: Command): void {
   ).option('--first <n>', 'how many', '50');
   list.action(async (options: { first: string }) => {
     const first = parseNumber('--first', options.first, { min: 1, integer: true });
-    const data = await connect().request<{ jobGroups: { nodes: Group[] } }>(GROUPS, { first });
+    const data = await connect().request(GroupsDocument, { first });
     show(list, data.jobGroups.nodes, groupTable);
   });
 
@@ -61,12 +60,7 @@ export function addGroups(program: Command): void {
   submit.action(async (command: string | undefined, args: string[], options: SubmitOptions) => {
     const client = connect();
     const input = await inputOf(client, options, command === undefined ? [] : [command, ...args]);
-    type Payload = {
-      jobGroup: Group | null;
-      repeated: boolean;
-      errors: { index: number; message: string; code: string }[];
-    };
-    const data = await client.request<{ submitJobGroup: Payload }>(SUBMIT_GROUP, { input });
+    const data = await client.request(SubmitGroupDocument, { input });
     const { jobGroup, repeated, errors } = data.submitJobGroup;
     const [first, ...others] = errors;
     if (first !== undefined || jobGroup === null) {
@@ -83,7 +77,7 @@ export function addGroups(program: Command): void {
   const one = addCommand(list, 'show <id>', 'show a bulk group');
   one.action(async (id: string) => {
     const groupId = parseId('group', id);
-    const { jobGroup } = await connect().request<{ jobGroup: Group | null }>(GROUP, { id: groupId });
+    const { jobGroup } = await connect().request(GroupDocument, { id: groupId });
     if (jobGroup === null)
       throw new CliError(
         `there is no group ${groupId}, or this key may not see it (NOT_FOUND)`,
@@ -94,9 +88,8 @@ export function addGroups(program: Command): void {
 
   const cancel = addCommand(list, 'cancel <id>', 'cancel all jobs of a bulk group that have not ended');
   cancel.action(async (id: string) => {
-    type Payload = { cancelled: number; jobGroup: Group };
     const variables = { jobGroup: parseId('group', id) };
-    const data = await connect().request<{ cancelJobGroup: Payload }>(CANCEL_GROUP, variables);
+    const data = await connect().request(CancelGroupDocument, variables);
     show(
       cancel,
       data.cancelJobGroup,
@@ -105,7 +98,11 @@ export function addGroups(program: Command): void {
   });
 }
 
-async function inputOf(client: Client, options: SubmitOptions, commandLine: string[]): Promise<object> {
+async function inputOf(
+  client: Client,
+  options: SubmitOptions,
+  commandLine: string[],
+): Promise<SubmitJobGroupInput> {
   if ((options.parameters === undefined) === (options.count === undefined))
     throw new CliError('no jobs given: give either --parameters FILE or --count N', ExitCode.USAGE);
   const fromFile = options.template === undefined ? {} : await readJson('--template', options.template);
@@ -113,12 +110,15 @@ async function inputOf(client: Client, options: SubmitOptions, commandLine: stri
     ...jobFromOptions(options, commandLine),
     ...(await placesFromOptions(client, options)),
     ...(fromFile as object),
-  };
+    // What is in files is the service's to judge, which names the field.
+  } as JobInput;
   return {
     name: options.groupName,
     template,
     parameters:
-      options.parameters === undefined ? undefined : await readJson('--parameters', options.parameters),
+      options.parameters === undefined
+        ? undefined
+        : ((await readJson('--parameters', options.parameters)) as SubmitJobGroupInput['parameters']),
     count:
       options.count === undefined
         ? undefined

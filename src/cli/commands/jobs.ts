@@ -1,25 +1,30 @@
 /** `switchyard jobs`, `job`, `cancel`, `hold`, `release`, `boost`: lists of jobs, one job, and what can be done to them. */
 import type { Command } from 'commander';
-import type { Client } from '../../client/index.js';
-import { isLive, isTerminal, type JobState } from '../../core/states.js';
+import type { Client, Document } from '../../client/index.js';
+import { isLive, isTerminal } from '../../core/states.js';
 import { addCommand, note, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import {
-  CANCEL,
-  HOLD,
-  JOB,
-  JOB_COUNT,
-  JOB_LINES,
-  JOB_OUTPUT,
-  JOB_OUTPUT_FOLLOWED,
-  JOB_TASKS,
-  JOBS,
-  RELEASE,
-  REPRIORITIZE,
-  WHY_WAITING,
-} from '../documents.js';
+  CancelDocument,
+  type CancelMutation,
+  HoldDocument,
+  JobCountDocument,
+  JobDocument,
+  JobLinesDocument,
+  JobOutputDocument,
+  JobOutputFollowedDocument,
+  type JobOutputQuery,
+  type JobQuery,
+  type JobSelection,
+  JobsDocument,
+  JobTasksDocument,
+  type JobTasksQuery,
+  ReleaseDocument,
+  ReprioritizeDocument,
+  WhyWaitingDocument,
+} from '../documents.gql.js';
 import { ExitCode } from '../errors.js';
-import { type FetchedFile, fetchFiles, type KeptFile } from '../fetch.js';
+import { type FetchedFile, fetchFiles } from '../fetch.js';
 import { type JobLine, noSuchJob } from '../follow.js';
 import { count, duration, printable, printableOutput, table, time } from '../format.js';
 import { addFilterOptions, type FilterOptions, filterFromOptions, selectionFrom } from '../job-options.js';
@@ -46,21 +51,20 @@ export function addJobs(program: Command): void {
     const client = connect();
     const filter = await filterFromOptions(client, options);
     if (options.count) {
-      const { jobCount } = await client.request<{ jobCount: number }>(JOB_COUNT, { filter });
+      const { jobCount } = await client.request(JobCountDocument, { filter });
       return wantsJson(jobs) ? printJson(jobCount) : print(String(jobCount));
     }
     const orders = { SUBMITTED: 'SUBMITTED_AT', ENDED: 'ENDED_AT', DEADLINE: 'DEADLINE' } as const;
     const field = orders[parseWord('--order', options.order, ['SUBMITTED', 'ENDED', 'DEADLINE'])];
-    const variables = { filter, orderBy: { field, direction: options.oldestFirst ? 'ASC' : 'DESC' } };
-    const document = wantsJson(jobs) ? JOBS : JOB_LINES;
+    const direction = options.oldestFirst ? 'ASC' : 'DESC';
+    const variables = { filter, orderBy: { field, direction } } as const;
+    const document = wantsJson(jobs) ? JobsDocument : JobLinesDocument;
     if (options.all) {
-      const all = await client.all<JobLine>(document, 'jobs', variables);
+      const all = await client.all(document, 'jobs', variables);
       return wantsJson(jobs) ? printJson(all) : print(jobTable(all));
     }
     const first = parseNumber('--first', options.first, { min: 1, integer: true });
-    const page = await client.request<{
-      jobs: { nodes: JobLine[]; pageInfo: { hasNextPage: boolean; endCursor: string } };
-    }>(document, { ...variables, first, after: options.after });
+    const page = await client.request(document, { ...variables, first, after: options.after });
     if (wantsJson(jobs)) printJson(page.jobs.nodes);
     else print(jobTable(page.jobs.nodes));
     if (page.jobs.pageInfo.hasNextPage) note(`more: --after ${page.jobs.pageInfo.endCursor}`);
@@ -96,14 +100,14 @@ export function addJobs(program: Command): void {
       return printOutput(client, jobId, { ...options, epoch, task, json: wantsJson(job) });
     }
     if (options.tasks) return showTasks(client, jobId, wantsJson(job));
-    const found = (await client.request<{ job: FullJob | null }>(JOB, { id: jobId })).job;
+    const found = (await client.request(JobDocument, { id: jobId })).job;
     if (!found) throw noSuchJob(jobId);
     return wantsJson(job) ? printJson(found) : print(describeJob(found));
   });
 
-  addAction(program, 'cancel', 'cancel jobs that have not ended', CANCEL, 'cancelJobs');
-  addAction(program, 'hold', 'hold pending jobs', HOLD, 'holdJobs');
-  addAction(program, 'release', 'release held jobs', RELEASE, 'releaseJobs');
+  addAction(program, 'cancel', 'cancel jobs that have not ended', CancelDocument, 'cancelJobs');
+  addAction(program, 'hold', 'hold pending jobs', HoldDocument, 'holdJobs');
+  addAction(program, 'release', 'release held jobs', ReleaseDocument, 'releaseJobs');
   const boost = addFilterOptions(
     addCommand(
       program,
@@ -115,7 +119,7 @@ export function addJobs(program: Command): void {
     const client = connect();
     const number = parseNumber('boost', value, { min: -1000, max: 1000, integer: true });
     const selection = await selectionFrom(client, ids, options);
-    const data = await client.request<{ reprioritizeJobs: JobsPayload }>(REPRIORITIZE, {
+    const data = await client.request(ReprioritizeDocument, {
       selection,
       boost: number,
     });
@@ -123,17 +127,14 @@ export function addJobs(program: Command): void {
   });
 }
 
-interface JobsPayload {
-  jobIds: string[];
-  unchanged: { id: string; code: string; message: string }[];
-}
+type JobsPayload = CancelMutation['cancelJobs'];
 
-function addAction(
+function addAction<Field extends string>(
   program: Command,
   name: string,
   description: string,
-  document: string,
-  field: string,
+  document: Document<Record<Field, JobsPayload>, { selection: JobSelection }>,
+  field: Field,
 ): void {
   const command = addFilterOptions(addCommand(program, `${name} [ids...]`, description)).option(
     '--all',
@@ -142,8 +143,8 @@ function addAction(
   command.action(async (ids: string[], options: FilterOptions) => {
     const client = connect();
     const selection = await selectionFrom(client, ids, options);
-    const data = await client.request<Record<string, JobsPayload>>(document, { selection });
-    report(data[field]!, 'changed', wantsJson(command));
+    const data = await client.request(document, { selection });
+    report(data[field], 'changed', wantsJson(command));
   });
 }
 
@@ -167,11 +168,8 @@ function told(id: string, files: readonly FetchedFile[], json: boolean): void {
   if (files.some(({ file }) => file === null)) process.exitCode = ExitCode.FAILED;
 }
 
-interface Output {
-  text: string;
-  bytes: number;
-  truncated: boolean;
-}
+type WithOutput = NonNullable<JobOutputQuery['job']>;
+type Output = NonNullable<WithOutput['output']>;
 
 interface JobShown extends OutputOptions {
   output?: boolean;
@@ -188,22 +186,13 @@ interface OutputOptions {
   stderr?: boolean;
 }
 
-interface TaskLine {
-  index: number;
-  machine: { name: string } | null;
-  state: string;
-  startedAt: string | null;
-  endedAt: string | null;
-  exitCode: number | null;
-  cause: string | null;
-  message: string | null;
-}
+type TaskLine = NonNullable<JobTasksQuery['job']>['runs'][number]['tasks'][number];
 
 /** The tasks of a job's latest run. */
 async function showTasks(client: Client, id: string, json: boolean): Promise<void> {
   const all: TaskLine[] = [];
   for (;;) {
-    const { job } = await client.request<{ job: { runs: { tasks: TaskLine[] }[] } | null }>(JOB_TASKS, {
+    const { job } = await client.request(JobTasksDocument, {
       id,
       from: all.length,
       first: TASKS_PAGE,
@@ -221,15 +210,6 @@ async function showTasks(client: Client, id: string, json: boolean): Promise<voi
 }
 
 const TASKS_PAGE = 1_000;
-
-interface OutputPart {
-  cursor: string;
-  epoch: number;
-  start: number;
-  base64: string;
-  length: number;
-  last: boolean;
-}
 
 /** Prints what a job writes as it comes, each stream on the stream of its name. */
 async function followOutput(
@@ -249,8 +229,8 @@ async function followOutput(
       onRetry: (why: string) => note(`connection lost (${why}); trying again`),
     };
     let at: { epoch: number; end: number } | null = null;
-    for await (const part of client.updates<OutputPart>(
-      JOB_OUTPUT_FOLLOWED,
+    for await (const part of client.updates(
+      JobOutputFollowedDocument,
       'jobOutput',
       { id, stream, epoch, task },
       told,
@@ -291,7 +271,7 @@ export async function printOutput(
   let job: WithOutput | null = null;
   for (const stream of ['STDOUT', 'STDERR'] as const) {
     if (!both && (stream === 'STDOUT') !== Boolean(stdout)) continue;
-    job = (await client.request<{ job: WithOutput | null }>(JOB_OUTPUT, { id, stream, epoch, task })).job;
+    job = (await client.request(JobOutputDocument, { id, stream, epoch, task })).job;
     if (!job) throw noSuchJob(id);
     const { output } = job;
     all[stream.toLowerCase()] = output;
@@ -307,14 +287,6 @@ export async function printOutput(
     note(`${id}: ${await whyNoOutput(client, id, job)}`);
 }
 
-interface WithOutput {
-  state: JobState;
-  cause: string | null;
-  message: string | null;
-  epoch: number;
-  output: Output | null;
-}
-
 /** Why there is none: a job that waits, one that could not be started, one that has not written yet. */
 async function whyNoOutput(client: Client, id: string, job: WithOutput): Promise<string> {
   const { state, cause, message, epoch } = job;
@@ -326,10 +298,7 @@ async function whyNoOutput(client: Client, id: string, job: WithOutput): Promise
       : `nothing that it wrote was kept: ${state}${because}`;
   }
   if (isLive(state)) return `no output yet: it is ${state}`;
-  const data = await client.request<{ job: { whyWaiting: { code: string; message: string } | null } | null }>(
-    WHY_WAITING,
-    { id },
-  );
+  const data = await client.request(WhyWaitingDocument, { id });
   const why = data.job?.whyWaiting;
   return `no output yet: it is ${state}${why ? `: ${why.message} (${why.code})` : ''}`;
 }
@@ -361,49 +330,7 @@ export function secondsBetween(from: string, to: string | null): number {
   return Math.max(0, ((to ? Date.parse(to) : Date.now()) - Date.parse(from)) / 1000);
 }
 
-interface FullJob extends JobLine {
-  user: { name: string };
-  project: string | null;
-  groupName: string | null;
-  arrayIndex: number | null;
-  workingDirectory: string | null;
-  tasks: number;
-  cpusPerTask: number;
-  memoryMbPerTask: number;
-  licenses: string[];
-  os: string | null;
-  architecture: string | null;
-  estimateS: number;
-  benchmark: number;
-  runTimeLimitS: number | null;
-  deadline: string | null;
-  deadlineMissed: boolean;
-  priority: number | null;
-  boost: number;
-  epoch: number;
-  message: string | null;
-  dispatchedAt: string | null;
-  whyWaiting: { code: string; message: string } | null;
-  files: (KeptFile & { receivedBytes: number; keptUntil: string | null })[];
-  runs: {
-    epoch: number;
-    site: { name: string };
-    allocations: { machine: { name: string }; tasks: number }[];
-    startedAt: string | null;
-    endedAt: string | null;
-    exitCode: number | null;
-    signal: string | null;
-    cause: string | null;
-    cpuS: number | null;
-    ioWaitS: number | null;
-    ioWaitMethod: string | null;
-    peakMemoryMb: number | null;
-    readMb: number | null;
-    writtenMb: number | null;
-    plannedS: number;
-    staging: { totalMb: number; movedMb: number; predictedS: number; measuredS: number | null } | null;
-  }[];
-}
+type FullJob = NonNullable<JobQuery['job']>;
 
 function describeJob(job: FullJob): string {
   const lines: [string, unknown][] = [

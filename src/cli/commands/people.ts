@@ -2,30 +2,13 @@
 import type { Command } from 'commander';
 import { addCommand, findSite, findUser, note, print, printJson, show, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
-import * as documents from '../documents.js';
+import * as documents from '../documents.gql.js';
 import { CliError, ExitCode } from '../errors.js';
 import { duration, table, time } from '../format.js';
-import { parseDuration, parseId, parseNumber, parseTime, parseWord } from '../parse.js';
+import { given, parseDuration, parseId, parseNumber, parseTime, parseWord } from '../parse.js';
 
-interface User {
-  id: string;
-  name: string;
-  class: string;
-  role: string;
-  quotaShare: number;
-  active: boolean;
-  submissionQuota: { limit: number; periodS: number; used: number } | null;
-}
-
-interface ApiKey {
-  id: string;
-  name: string;
-  prefix: string;
-  expiresAt: string | null;
-  revokedAt: string | null;
-  lastUsedAt: string | null;
-  site: { name: string } | null;
-}
+type User = documents.UserFieldsFragment;
+type ApiKey = documents.KeyFieldsFragment;
 
 const CLASSES = ['GOLD', 'SILVER', 'REGULAR'] as const;
 const ROLES = ['ADMIN', 'OPERATOR', 'USER', 'AGENT', 'PEER'] as const;
@@ -39,7 +22,7 @@ export function addPeople(program: Command): void {
 function addUsers(program: Command): void {
   const list = addCommand(program, 'users', 'list or change users (ADMIN, OPERATOR)');
   list.action(async () => {
-    const users = await connect().all<User>(documents.USERS, 'users');
+    const users = await connect().all(documents.UsersDocument, 'users', {});
     show(list, users, userTable);
   });
 
@@ -54,7 +37,7 @@ function addUsers(program: Command): void {
       role: parseWord('--role', options.role, ROLES),
       quotaShare: parseNumber('--share', options.share, { min: 0 }),
     };
-    const data = await connect().request<{ registerUser: User }>(documents.REGISTER_USER, { input });
+    const data = await connect().request(documents.RegisterUserDocument, { input });
     show(add, data.registerUser, (user) => userTable([user]));
   });
 
@@ -71,11 +54,11 @@ function addUsers(program: Command): void {
       const client = connect();
       const input = {
         user: (await findUser(client, nameOrId)).id,
-        class: options.class && parseWord('--class', options.class, CLASSES),
-        role: options.role && parseWord('--role', options.role, ROLES),
+        class: given(options.class, (value) => parseWord('--class', value, CLASSES)),
+        role: given(options.role, (value) => parseWord('--role', value, ROLES)),
         active: options.activate ? true : options.deactivate ? false : undefined,
       };
-      const data = await client.request<{ updateUser: User }>(documents.UPDATE_USER, { input });
+      const data = await client.request(documents.UpdateUserDocument, { input });
       show(set, data.updateUser, (user) => userTable([user]));
     },
   );
@@ -89,12 +72,12 @@ function addKeys(program: Command): void {
   list.action(async (options: { user?: string }) => {
     const client = connect();
     if (options.user === undefined) {
-      const { viewer } = await client.request<{ viewer: { apiKeys: ApiKey[] } }>(documents.OWN_KEYS);
+      const { viewer } = await client.request(documents.OwnKeysDocument, {});
       return show(list, viewer.apiKeys, keyTable);
     }
     const { id } = await findUser(client, options.user);
-    const { node } = await client.request<{ node: { apiKeys: ApiKey[] } }>(documents.USER_KEYS, { id });
-    show(list, node.apiKeys, keyTable);
+    const { node } = await client.request(documents.UserKeysDocument, { id });
+    show(list, node && 'apiKeys' in node ? node.apiKeys : [], keyTable);
   });
 
   const add = addCommand(list, 'add <name>', 'create an API key; it is shown only this once')
@@ -111,10 +94,7 @@ function addKeys(program: Command): void {
       site: options.site && (await findSite(client, options.site)).id,
       expiresAt: options.expires && parseTime('--expires', options.expires, Date.now(), note),
     };
-    const { createApiKey } = await client.request<{ createApiKey: { secret: string; apiKey: ApiKey } }>(
-      documents.CREATE_KEY,
-      { input },
-    );
+    const { createApiKey } = await client.request(documents.CreateKeyDocument, { input });
     if (wantsJson(add)) return printJson(createApiKey);
     const { id, expiresAt } = createApiKey.apiKey;
     note(
@@ -126,7 +106,7 @@ function addKeys(program: Command): void {
   const revoke = addCommand(list, 'revoke <id>', 'revoke an API key and close its subscriptions');
   revoke.action(async (id: string) => {
     const variables = { apiKey: parseId('apikey', id) };
-    const data = await connect().request<{ revokeApiKey: ApiKey }>(documents.REVOKE_KEY, variables);
+    const data = await connect().request(documents.RevokeKeyDocument, variables);
     show(revoke, data.revokeApiKey, (key) => `${key.id} (${key.name}) is revoked`);
   });
 }
@@ -153,7 +133,7 @@ function addQuota(program: Command): void {
     const client = connect();
     const changes = quotaChanges(options);
     if (Object.keys(changes).length === 0) {
-      const users = await client.all<User>(documents.USERS, 'users');
+      const users = await client.all(documents.UsersDocument, 'users', {});
       const id = nameOrId === undefined ? null : (await findUser(client, nameOrId)).id;
       return show(quota, id ? users.filter((user) => user.id === id) : users, userTable);
     }
@@ -161,12 +141,16 @@ function addQuota(program: Command): void {
     if (!options.reason)
       throw new CliError('--reason is required; it goes into the audit log', ExitCode.USAGE);
     const input = { user: (await findUser(client, nameOrId)).id, ...changes, reason: options.reason };
-    const data = await client.request<{ setQuota: User }>(documents.SET_QUOTA, { input });
+    const data = await client.request(documents.SetQuotaDocument, { input });
     show(quota, data.setQuota, (user) => userTable([user]));
   });
 }
 
-function quotaChanges({ share, limit, period }: QuotaOptions): object {
+function quotaChanges({
+  share,
+  limit,
+  period,
+}: QuotaOptions): Omit<documents.SetQuotaInput, 'user' | 'reason'> {
   if (limit === undefined ? period !== undefined : limit !== 'none' && period === undefined) {
     throw new CliError('--limit and --period must be given together', ExitCode.USAGE);
   }

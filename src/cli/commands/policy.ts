@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { Client } from '../../client/index.js';
 import { addCommand, readJson, show } from '../command.js';
 import { connect } from '../connect.js';
-import * as documents from '../documents.js';
+import * as documents from '../documents.gql.js';
 import { CliError, ExitCode, usage } from '../errors.js';
 import { table, time } from '../format.js';
 import { parseNumber } from '../parse.js';
@@ -12,13 +12,11 @@ type Weights = Record<string, number>;
 /** Those of DIANA are by kind of job: `both.network`. */
 type NestedWeights = Record<string, number | Weights>;
 
-interface Policy {
-  version: number;
-  document: { dispatch: { weights?: NestedWeights }; local: { weights?: NestedWeights } };
-  reason: string;
-  revertsTo: number | null;
-  createdAt: string;
-  author: { name: string } | null;
+/** Of its document the weights only are looked at here. */
+type Policy = documents.PolicyFieldsFragment;
+interface Weighted {
+  dispatch: { weights?: NestedWeights };
+  local: { weights?: NestedWeights };
 }
 
 interface ChangeOptions {
@@ -53,7 +51,7 @@ function addWeights(program: Command): void {
       expectedVersion: expected(options, before),
       reason: options.reason,
     };
-    const data = await client.request<{ setWeights: Policy }>(documents.SET_WEIGHTS, { input });
+    const data = await client.request(documents.SetWeightsDocument, { input });
     show(set, data.setWeights, weightTable);
   });
 }
@@ -75,7 +73,7 @@ function addPolicies(program: Command): void {
   const history = addCommand(current, 'history', 'list all versions, newest first');
   history.action(async () => {
     const client = connect();
-    const all = await client.all<Policy>(documents.POLICY_HISTORY, 'policyHistory');
+    const all = await client.all(documents.PolicyHistoryDocument, 'policyHistory', {});
     show(history, all, (policies) =>
       table(
         ['VERSION', 'SINCE (UTC)', 'BY', 'RESTORES', 'REASON'],
@@ -101,7 +99,7 @@ function addPolicies(program: Command): void {
       options.expectedVersion === undefined ? await inForce(client) : null,
     );
     const input = { document, expectedVersion, reason: options.reason };
-    const data = await client.request<{ updatePolicy: Policy }>(documents.UPDATE_POLICY, { input });
+    const data = await client.request(documents.UpdatePolicyDocument, { input });
     show(set, data.updatePolicy, headline);
   });
 
@@ -118,7 +116,7 @@ function addPolicies(program: Command): void {
       ),
       reason: options.reason,
     };
-    const data = await client.request<{ revertPolicy: Policy }>(documents.REVERT_POLICY, variables);
+    const data = await client.request(documents.RevertPolicyDocument, variables);
     show(revert, data.revertPolicy, headline);
   });
 }
@@ -136,13 +134,14 @@ function expected(options: ChangeOptions, policy: Policy | null): number {
 }
 
 async function inForce(client: Client, version?: number): Promise<Policy> {
-  const { policy } = await client.request<{ policy: Policy | null }>(documents.POLICY, { version });
+  const { policy } = await client.request(documents.PolicyDocument, { version });
   if (!policy) throw new CliError(`there is no policy version ${version} (NOT_FOUND)`, ExitCode.NOT_FOUND);
   return policy;
 }
 
 /** By level, under names with dots. */
-function weightsOf({ document }: Policy): { dispatch: Weights; local: Weights } {
+function weightsOf(policy: Policy): { dispatch: Weights; local: Weights } {
+  const document = policy.document as Weighted;
   return { dispatch: flat(document.dispatch.weights ?? {}), local: flat(document.local.weights ?? {}) };
 }
 

@@ -1,52 +1,21 @@
 /** `switchyard ratio`, `congestion`, `standings`: what schedulers that look at data and at users' shares go by. */
 import type { Command } from 'commander';
-import { addCommand, interruption, type Named, note, print, printJson, show, wantsJson } from '../command.js';
+import { addCommand, interruption, note, print, printJson, show, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
-import { PEERS, RATIO, RATIO_UPDATED, STANDINGS } from '../documents.js';
+import {
+  PeersDocument,
+  type PointFieldsFragment,
+  RatioDocument,
+  type RatioQuery,
+  RatioUpdatedDocument,
+  StandingsDocument,
+} from '../documents.gql.js';
 import { CliError, ExitCode } from '../errors.js';
 import { count, duration, table, time } from '../format.js';
 import { parseNumber } from '../parse.js';
 
-interface Point {
-  application: string;
-  at: string;
-  job: { id: string } | null;
-  site: Named;
-  turnaroundS: number;
-  ioS: number | null;
-  ioMethod: string | null;
-  runs: number;
-  computation: number | null;
-}
-
-interface Ratio {
-  application: string;
-  computation: number;
-  source: string;
-  runs: number;
-  cursor: string;
-  history: { nodes: Point[] };
-}
-
-interface Peer {
-  site: Named;
-  alive: boolean;
-  lastHeardAt: string | null;
-  queued: number;
-  metaQueued: number;
-  arrivalRate: number;
-  serviceRate: number;
-  congested: boolean;
-  powerTotal: number;
-}
-
-interface Standing {
-  user: Named;
-  site: Named | null;
-  quotaShare: number;
-  queuedJobs: number;
-  groups: { processors: number; jobs: number; threshold: number; priority: number; queue: number }[];
-}
+type Point = PointFieldsFragment;
+type Ratio = RatioQuery['jobRatio'];
 
 export function addRatio(program: Command): void {
   const ratio = addCommand(
@@ -60,13 +29,13 @@ export function addRatio(program: Command): void {
   ratio.action(async (application: string, options: { last: string; watch?: boolean; after?: string }) => {
     const client = connect();
     const last = parseNumber('--last', options.last, { min: 1, max: 1000, integer: true });
-    const { jobRatio } = await client.request<{ jobRatio: Ratio }>(RATIO, { application, last });
+    const { jobRatio } = await client.request(RatioDocument, { application, last });
     if (!options.watch) return show(ratio, jobRatio, describe);
     const json = wantsJson(ratio);
     if (options.after === undefined && !json) print(describe(jobRatio));
     const signal = interruption();
-    const updates = client.updates<{ cursor: string; resyncRequired: boolean; point: Point | null }>(
-      RATIO_UPDATED,
+    const updates = client.updates(
+      RatioUpdatedDocument,
       'jobRatioUpdated',
       { application },
       { after: options.after ?? jobRatio.cursor, signal },
@@ -82,7 +51,7 @@ export function addRatio(program: Command): void {
 
   const peers = addCommand(program, 'congestion', 'show the sites as their schedulers see one another');
   peers.action(async () => {
-    const data = await connect().request<{ peers: Peer[] }>(PEERS, {});
+    const data = await connect().request(PeersDocument, {});
     show(peers, data.peers, (all) =>
       table(
         [
@@ -117,7 +86,7 @@ export function addRatio(program: Command): void {
     'show the jobs of users in each meta-queue and their priorities by quota there (the 500 with the most jobs)',
   );
   standings.action(async () => {
-    const data = await connect().request<{ userStandings: Standing[] }>(STANDINGS, {});
+    const data = await connect().request(StandingsDocument, {});
     show(standings, data.userStandings, (all) =>
       table(
         ['USER', 'SITE', 'QUOTA', 'ALL JOBS', 'PROCESSORS', 'JOBS', 'THRESHOLD', 'PRIORITY', 'QUEUE'],

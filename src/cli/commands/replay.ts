@@ -9,14 +9,18 @@ import { readTrace, type Trace } from '../../simulator/trace.js';
 import { cleanTrace, type Dropped, type SimJob } from '../../simulator/workload.js';
 import { addCommand, findSite, interruption, note, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
-import { JOB_COUNT, MACHINES } from '../documents.js';
+import {
+  JobCountDocument,
+  type JobInput,
+  type JobState,
+  type MachineFieldsFragment,
+  MachinesDocument,
+} from '../documents.gql.js';
 import { CliError, ExitCode } from '../errors.js';
 import { count, duration } from '../format.js';
-import type { JobInput } from '../job-options.js';
 import { parseNumber, parseWord } from '../parse.js';
 import { progress } from '../progress.js';
 import { openSimulatedSite, type SimulatedMachine } from '../simulated-site.js';
-import type { Machine } from './grid.js';
 import { submit } from './submit.js';
 
 interface ReplayOptions {
@@ -210,10 +214,10 @@ async function placeOf(
   nameOrId: string,
 ): Promise<{ cpus: number; platform: { os: string; architecture: string } }> {
   const site = await findSite(client, nameOrId);
-  const machines = await client.all<Machine>(MACHINES, 'machines', { site: null });
+  const machines = await client.all(MachinesDocument, 'machines', { site: null });
   const [first, ...others] = machines.filter((machine) => machine.site.id === site.id);
   if (!first) throw new CliError(`site ${site.name} has no machines`, ExitCode.FAILED);
-  const same = (machine: Machine): boolean =>
+  const same = (machine: MachineFieldsFragment): boolean =>
     machine.os === first.os && machine.architecture === first.architecture;
   if (!others.every(same))
     throw new CliError(
@@ -286,9 +290,8 @@ async function waitForEnds(
   submitted: number,
   signal: AbortSignal,
 ): Promise<Ended> {
-  const countOf = async (states: readonly string[]): Promise<number> =>
-    (await client.request<{ jobCount: number }>(JOB_COUNT, { filter: { groupName: group, states } }))
-      .jobCount;
+  const countOf = async (states: readonly JobState[]): Promise<number> =>
+    (await client.request(JobCountDocument, { filter: { groupName: group, states } })).jobCount;
   const live = jobStates.filter((state) => !isTerminal(state));
   const bar = progress('ended', submitted);
   try {

@@ -2,18 +2,26 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import type { Client } from '../../client/index.js';
+import type { Client, Document } from '../../client/index.js';
 import { DEFAULT_LIMITS } from '../../platform/limits.js';
 import { addCommand, interruption, note, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
-import { JOBS, SUBMIT, SUBMIT_FULL } from '../documents.js';
+import {
+  type JobInput,
+  JobsDocument,
+  SubmitDocument,
+  SubmitFullDocument,
+  type SubmitFullMutation,
+  type SubmitMutation,
+  type SubmitMutationVariables,
+} from '../documents.gql.js';
 import { CliError, ExitCode, exitCodeOf } from '../errors.js';
 import { awaitEnds, type JobLine, stateTold } from '../follow.js';
 import { count, printable } from '../format.js';
 import {
   addJobOptions,
   expandArray,
-  type JobInput,
+  type GivenJob,
   type JobOptions,
   jobFromOptions,
   placesFromOptions,
@@ -28,12 +36,8 @@ interface SubmitOptions extends JobOptions {
   output?: boolean;
 }
 
-export interface SubmitPayload {
-  jobIds: string[];
-  repeated: boolean;
-  errors: { index: number; field: string; code: string; message: string }[];
-  jobs?: { id: string }[];
-}
+/** With the jobs, where they were asked for. */
+type SubmitPayload = SubmitMutation['submitJobs'] & Partial<SubmitFullMutation['submitJobs']>;
 
 export function addSubmit(program: Command): void {
   const command = addJobOptions(
@@ -97,7 +101,7 @@ async function jobsToSubmit(
       ExitCode.USAGE,
     );
   }
-  const all = jobs.flatMap((job) => expandArray(job, options.array));
+  const all = (jobs as JobInput[]).flatMap((job) => expandArray(job, options.array));
   if (all.length > DEFAULT_LIMITS.jobsMax) {
     throw new CliError(
       `${all.length} jobs are too many for one submission; accepted: up to ${DEFAULT_LIMITS.jobsMax}`,
@@ -107,7 +111,7 @@ async function jobsToSubmit(
   return all;
 }
 
-async function jobsFrom(file: string): Promise<JobInput[]> {
+async function jobsFrom(file: string): Promise<GivenJob[]> {
   let content: unknown;
   try {
     content = JSON.parse(file === '-' ? await text(process.stdin) : await readFile(file, 'utf8'));
@@ -131,8 +135,10 @@ export async function submit(
   idempotencyKey: string | null,
   { full = false, allowUnfit = false } = {},
 ): Promise<SubmitPayload> {
-  const document = full ? SUBMIT_FULL : SUBMIT;
-  const { submitJobs } = await client.request<{ submitJobs: SubmitPayload }>(document, {
+  const document: Document<{ submitJobs: SubmitPayload }, SubmitMutationVariables> = full
+    ? SubmitFullDocument
+    : SubmitDocument;
+  const { submitJobs } = await client.request(document, {
     input: { idempotencyKey, jobs, allowUnfit },
   });
   const [first, ...others] = submitJobs.errors;
@@ -166,7 +172,7 @@ async function waitFor(
     const jobs: unknown[] = [];
     for (let i = 0; i < ids.length; i += 1000) {
       const filter = { ids: ids.slice(i, i + 1000) };
-      jobs.push(...(await client.all<unknown>(JOBS, 'jobs', { filter })));
+      jobs.push(...(await client.all(JobsDocument, 'jobs', { filter })));
     }
     printJson(jobs);
   } else if (output) {

@@ -1,44 +1,23 @@
 /** `switchyard tree`: the schedulers between the root and sites, what each holds, and its channels. */
 import type { Command } from 'commander';
-import { addCommand, findScheduler, type Named, show } from '../command.js';
+import { addCommand, findScheduler, show } from '../command.js';
 import { connect } from '../connect.js';
-import { CREATE_SCHEDULER, REMOVE_SCHEDULER, TREE, TREE_CHANNELS, UPDATE_SCHEDULER } from '../documents.js';
+import {
+  type ChannelFieldsFragment,
+  CreateSchedulerDocument,
+  RemoveSchedulerDocument,
+  type SchedulerFieldsFragment,
+  TreeChannelsDocument,
+  TreeDocument,
+  type TreeQuery,
+  UpdateSchedulerDocument,
+} from '../documents.gql.js';
 import { count, short, table } from '../format.js';
 
-/** The root, or a scheduler below it. */
-interface Standing {
-  holds: number;
-  waiting: number;
-  channels: { power: number }[];
-  children: { id: string }[];
-  sites: (Named & { state: string; metaQueuedJobs: number; queuedJobs: number; runningJobs: number })[];
-}
-
-interface Class {
-  os: string | null;
-  architecture: string | null;
-  licenses: string[];
-  tasks: number;
-  cpusPerTask: number;
-  memoryMbPerTask: number;
-  jobs: number;
-}
-
-interface Channel {
-  port: number;
-  power: number;
-  classes: Class[];
-  branches: { scheduler: Named | null; site: Named | null; port: number; power: number; jobs: number }[];
-}
-
-interface Tree {
-  tree: Standing;
-  schedulers: (Named & Standing)[];
-}
-
-interface Scheduler extends Named {
-  parent: Named | null;
-}
+type Tree = TreeQuery;
+type Standing = Tree['tree'];
+type Channel = ChannelFieldsFragment;
+type Class = Channel['classes'][number];
 
 export function addTree(program: Command): void {
   const tree = addCommand(
@@ -46,7 +25,7 @@ export function addTree(program: Command): void {
     'tree',
     'show the tree of schedulers, or change it: what each holds, and the power of its channels',
   );
-  tree.action(async () => show(tree, await connect().request<Tree>(TREE), treeTable));
+  tree.action(async () => show(tree, await connect().request(TreeDocument, {}), treeTable));
 
   const channels = addCommand(
     tree,
@@ -56,14 +35,12 @@ export function addTree(program: Command): void {
   channels.action(async (nameOrId: string | undefined) => {
     const client = connect();
     const id = nameOrId === undefined ? null : (await findScheduler(client, nameOrId)).id;
-    const of = await client.request<Record<'tree' | 'scheduler', { channels: Channel[] } | undefined>>(
-      TREE_CHANNELS,
-      { id: id ?? '', root: id === null },
-    );
+    const of = await client.request(TreeChannelsDocument, { id: id ?? '', root: id === null });
     show(channels, (of.tree ?? of.scheduler)?.channels ?? [], describeChannels);
   });
 
-  const changed = ({ name, parent }: Scheduler): string => `${name} is under ${parent?.name ?? 'the root'}`;
+  const changed = ({ name, parent }: SchedulerFieldsFragment): string =>
+    `${name} is under ${parent?.name ?? 'the root'}`;
   const add = addCommand(tree, 'add <name>', 'create a scheduler (ADMIN)').option(
     '--under <scheduler>',
     'the scheduler above it (default: the root)',
@@ -71,7 +48,7 @@ export function addTree(program: Command): void {
   add.action(async (name: string, { under }: { under?: string }) => {
     const client = connect();
     const input = { name, parent: under === undefined ? null : (await findScheduler(client, under)).id };
-    const data = await client.request<{ createScheduler: Scheduler }>(CREATE_SCHEDULER, { input });
+    const data = await client.request(CreateSchedulerDocument, { input });
     show(add, data.createScheduler, changed);
   });
 
@@ -81,8 +58,7 @@ export function addTree(program: Command): void {
     const { name, under } = fields;
     const parent = typeof under === 'string' ? (await findScheduler(client, under)).id : under;
     const input = { scheduler: id, name, parent };
-    return (await client.request<{ updateScheduler: Scheduler }>(UPDATE_SCHEDULER, { input }))
-      .updateScheduler;
+    return (await client.request(UpdateSchedulerDocument, { input })).updateScheduler;
   };
   const move = addCommand(
     tree,
@@ -105,7 +81,7 @@ export function addTree(program: Command): void {
   remove.action(async (nameOrId: string) => {
     const client = connect();
     const { id } = await findScheduler(client, nameOrId);
-    const data = await client.request<{ removeScheduler: Scheduler }>(REMOVE_SCHEDULER, { scheduler: id });
+    const data = await client.request(RemoveSchedulerDocument, { scheduler: id });
     show(remove, data.removeScheduler, ({ name }) => `${name} is removed`);
   });
 }

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { isTerminal, jobStates } from '../../core/states.js';
 import { addCommand, interruption, note, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
-import { JOB_LINES, JOBS } from '../documents.js';
+import { JobLinesDocument, JobsDocument } from '../documents.gql.js';
 import { CliError, ExitCode } from '../errors.js';
 import { awaitEnds, type JobLine, type JobUpdate, jobUpdates, latestCursor, stateTold } from '../follow.js';
 import { printable } from '../format.js';
@@ -53,19 +53,19 @@ async function watchAll(options: WatchOptions, json: boolean): Promise<void> {
   const live = new Set<string>();
   const look = async (): Promise<void> => {
     const notEnded = { ...filter, states: jobStates.filter((state) => !isTerminal(state)) };
-    for await (const page of client.pages<JobLine>(JOB_LINES, 'jobs', { filter: notEnded })) {
+    for await (const page of client.pages(JobLinesDocument, 'jobs', { filter: notEnded })) {
       for (const job of page) live.add(job.id);
     }
   };
 
   if (!options.after && recent > 0) {
-    const orderBy = { field: 'SUBMITTED_AT', direction: 'DESC' };
-    const data = await client.request<{ jobs: { nodes: JobLine[] } }>(json ? JOBS : JOB_LINES, {
+    const orderBy = { field: 'SUBMITTED_AT', direction: 'DESC' } as const;
+    const data = await client.request(json ? JobsDocument : JobLinesDocument, {
       filter,
       orderBy,
       first: recent,
     });
-    for (const job of data.jobs.nodes.reverse()) tell(job, null, json);
+    for (const job of data.jobs.nodes.toReversed()) tell(job, null, json);
   }
   if (options.once) return;
   if (options.untilEnded) {

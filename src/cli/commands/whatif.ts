@@ -1,34 +1,24 @@
 /** `switchyard whatif`: what a policy would have done with the service's own jobs of the past. */
 import type { Command } from 'commander';
 import type { Client } from '../../client/index.js';
-import type { Comparison, Distance, Figures } from '../../simulator/what-if.js';
 import { addCommand, interruption, note, print, printJson, readJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
-import { SIMULATE, SIMULATION, SIMULATION_UPDATED } from '../documents.js';
+import {
+  type ComparisonFragment as Comparison,
+  type FiguresFragment as Figures,
+  SimulateDocument,
+  SimulationDocument,
+  type SimulationFieldsFragment,
+  SimulationUpdatedDocument,
+} from '../documents.gql.js';
 import { CliError, ExitCode } from '../errors.js';
 import { latestCursor } from '../follow.js';
 import { count, duration, table } from '../format.js';
 import { parseTime } from '../parse.js';
 import { progress } from '../progress.js';
 
-/** As the API tells it. */
-interface Result {
-  jobs: number;
-  leftOut: number;
-  happened: Distance | null;
-  all: Comparison;
-  userClasses: { userClass: string; comparison: Comparison }[];
-  sites: { name: string; comparison: Comparison }[];
-}
-
-interface Simulation {
-  id: string;
-  state: 'QUEUED' | 'RUNNING' | 'DONE' | 'FAILED' | 'CANCELLED';
-  progress: number;
-  policyVersion: number;
-  result: Result | null;
-  message: string | null;
-}
+type Simulation = SimulationFieldsFragment;
+type Result = NonNullable<Simulation['result']>;
 
 interface WhatIfOptions {
   candidate: string;
@@ -67,7 +57,7 @@ export function addWhatIf(program: Command): void {
     };
     const client = connect();
     const after = await latestCursor(client);
-    const { simulate } = await client.request<{ simulate: Simulation }>(SIMULATE, { input });
+    const { simulate } = await client.request(SimulateDocument, { input });
     const ended = await awaitEnd(client, simulate, after);
     if (wantsJson(command)) printJson(ended);
     if (ended.state === 'FAILED')
@@ -91,15 +81,16 @@ async function awaitEnd(client: Client, asked: Simulation, after: string): Promi
   const bar = progress('simulated %', 100);
   let latest = asked;
   try {
-    const updates = client.updates<{
-      cursor: string;
-      resyncRequired: boolean;
-      simulation: Simulation | null;
-    }>(SIMULATION_UPDATED, 'simulationUpdated', { simulation: asked.id }, { after, signal });
+    const updates = client.updates(
+      SimulationUpdatedDocument,
+      'simulationUpdated',
+      { simulation: asked.id },
+      { after, signal },
+    );
     for await (const { simulation } of updates) {
       if (simulation !== null) latest = simulation;
       else {
-        const now = await client.request<{ simulation: Simulation | null }>(SIMULATION, { id: asked.id });
+        const now = await client.request(SimulationDocument, { id: asked.id });
         latest = now.simulation ?? latest;
       }
       bar.update(Math.round(100 * latest.progress));

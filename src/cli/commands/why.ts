@@ -3,83 +3,23 @@ import type { Command } from 'commander';
 import type { Client } from '../../client/index.js';
 import { addCommand, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
-import { PLACEMENT, WHY } from '../documents.js';
+import {
+  type JobInput,
+  PlacementDocument,
+  type PlacementQuery,
+  WhyDocument,
+  type WhyQuery,
+} from '../documents.gql.js';
 import { CliError, ExitCode } from '../errors.js';
 import { noSuchJob } from '../follow.js';
 import { printable, short, table, time } from '../format.js';
 import { addJobOptions, type JobOptions, jobFromOptions, placesFromOptions } from '../job-options.js';
 import { parseId } from '../parse.js';
 
-interface Term {
-  name: string;
-  value: number;
-}
-
-interface Candidate {
-  site: { id: string; name: string };
-  eligible: boolean;
-  reason: string | null;
-  rank: number | null;
-  terms: Term[];
-}
-
-interface Why {
-  id: string;
-  state: string;
-  cause: string | null;
-  message: string | null;
-  site: { name: string } | null;
-  scheduler: { name: string } | null;
-  path: {
-    at: string;
-    scheduler: { name: string } | null;
-    site: { name: string } | null;
-    reason: string;
-    message: string;
-  }[];
-  foreign: { peer: { name: string }; job: string; user: string } | null;
-  peers: {
-    peer: { name: string };
-    state: 'OFFERED' | 'CLAIMED' | null;
-    reason: string | null;
-    path: string[] | null;
-  }[];
-  whyWaiting: {
-    code: string;
-    message: string;
-    numbers: Term[];
-    startsAt: string | null;
-    earliestStart: string | null;
-    wouldChange: string[];
-  } | null;
-  decisions: {
-    nodes: {
-      at: string;
-      kind: string;
-      reason: string;
-      message: string;
-      policyVersion: number;
-      cycle: string;
-      from: { name: string } | null;
-      site: { name: string } | null;
-      candidates: Candidate[];
-      jobTerms: Term[];
-    }[];
-  };
-}
-
-interface Placement {
-  policyVersion: number;
-  priority: number | null;
-  startsAt: string | null;
-  earliestStart: string | null;
-  reason: string;
-  message: string;
-  jobTerms: Term[];
-  site: { name: string } | null;
-  allocations: { machine: { name: string }; tasks: number }[];
-  candidates: Candidate[];
-}
+type Why = NonNullable<WhyQuery['job']>;
+type Placement = PlacementQuery['placement'];
+type Candidate = Placement['candidates'][number];
+type Term = Candidate['terms'][number];
 
 export function addWhy(program: Command): void {
   const why = addCommand(
@@ -90,7 +30,7 @@ export function addWhy(program: Command): void {
   why.action(async (id: string) => {
     const client = connect();
     const jobId = parseId('job', id);
-    const { job } = await client.request<{ job: Why | null }>(WHY, { id: jobId });
+    const { job } = await client.request(WhyDocument, { id: jobId });
     if (!job) throw noSuchJob(jobId);
     return wantsJson(why) ? printJson(job) : print(describeWhy(job));
   });
@@ -131,7 +71,7 @@ async function dryRun(
   if (spec && spec.command === undefined) {
     throw new CliError('no job given: give a job such as job_17, or a command after --', ExitCode.USAGE);
   }
-  return (await client.request<{ placement: Placement }>(PLACEMENT, job ? { job } : { spec })).placement;
+  return (await client.request(PlacementDocument, job ? { job } : { spec: spec as JobInput })).placement;
 }
 
 function describeWhy(job: Why): string {

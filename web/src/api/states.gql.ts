@@ -1,4 +1,4 @@
-// Generated from schema.graphql by scripts/codegen-web.mjs. Do not edit.
+// Generated from schema.graphql by scripts/codegen-documents.mjs. Do not edit.
 export const JOB_STATES = [
   'QUEUED',
   'HELD',

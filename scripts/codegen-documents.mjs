@@ -1,0 +1,135 @@
+// Operations as typed documents, of everything here that speaks to the API: of each NAME.graphql a NAME.gql.ts beside it (committed).
+// And, for the portal, the states of jobs, for what has to list them all.
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { codegen } from '@graphql-codegen/core';
+import * as operations from '@graphql-codegen/typescript-operations';
+import { buildASTSchema, isLeafType, getNamedType, Kind, parse, print, visit } from 'graphql';
+
+/** Where operations are, and what they are to their client: of each its text, and the type of what it asks and answers. */
+const clients = [
+  {
+    folder: 'web/src',
+    imports: () => "import type { TypedDocumentNode } from 'urql';",
+    // The text is all that urql needs, which parses it: a tenth of the syntax tree.
+    document: (name, types, text) => `${name} =\n  ${text} as unknown as TypedDocumentNode<${types}>;`,
+    config: {},
+  },
+  ...['src/agent', 'src/cli', 'src/federation'].map((folder) => ({
+    folder,
+    imports: (from) => `import type { Document } from '${relative(from, 'src/client')}/index.js';`,
+    document: (name, types, text) => `${name}: Document<${types}> =\n  ${text};`,
+    config: { immutableTypes: true, arrayInputCoercion: false },
+  })),
+];
+
+/** The generated files, as their paths and texts. */
+export async function generateDocuments(root) {
+  const schema = parse(readFileSync(join(root, 'schema.graphql'), 'utf8'));
+  const files = await Promise.all(clients.map((client) => documentsOf(root, schema, client)));
+  return [statesFile(root, schema), ...files.flat()];
+}
+
+function statesFile(root, schema) {
+  const states = schema.definitions.find(({ name }) => name?.value === 'JobState').values;
+  return {
+    path: join(root, 'web', 'src', 'api', 'states.gql.ts'),
+    text: `// Generated from schema.graphql by scripts/codegen-documents.mjs. Do not edit.\nexport const JOB_STATES = [\n${states.map(({ name }) => `  '${name.value}',\n`).join('')}] as const;\n`,
+  };
+}
+
+function documentsOf(root, schema, { folder, imports, document: written, config }) {
+  const source = join(root, folder);
+  const names = readdirSync(source, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.graphql'))
+    .sort();
+  const texts = new Map(names.map((name) => [name, parse(readFileSync(join(source, name), 'utf8'))]));
+  const shared = [...texts.values()].flatMap(({ definitions }) => definitions);
+  const fragments = [
+    ...shared.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION),
+    ...everyFragments(buildASTSchema(schema), shared),
+  ];
+  return Promise.all(
+    names.map(async (name) => {
+      const filename = join(source, name.replace(/\.graphql$/, '.gql.ts'));
+      const document = withFragments(texts.get(name), fragments);
+      const types = await codegen({
+        filename,
+        schema,
+        documents: [{ location: name, document }],
+        config: { ...commonConfig, ...config },
+        plugins: [{ operations: {} }],
+        pluginMap: { operations },
+      });
+      const text = [
+        `// Generated from ${relative(root, join(source, name))} by scripts/codegen-documents.mjs. Do not edit.`,
+        imports(dirname(relative(root, filename))),
+        types,
+        ...constants(document, written),
+      ];
+      return { path: filename, text: `${text.join('\n')}\n` };
+    }),
+  );
+}
+
+const commonConfig = {
+  enumType: 'string-literal',
+  useTypeImports: true,
+  disableDescriptions: true,
+  scalars: { ID: 'string', DateTime: 'string', JSON: 'unknown' },
+  defaultScalarType: 'unknown',
+};
+
+/** `...EveryX`, which nobody has to write: all fields of the type X but for those that are objects. */
+function everyFragments(schema, definitions) {
+  const wanted = new Set();
+  visit(
+    { kind: Kind.DOCUMENT, definitions },
+    { FragmentSpread: ({ name }) => void (name.value.startsWith('Every') && wanted.add(name.value.slice(5))) },
+  );
+  return [...wanted].map((type) => {
+    const fields = Object.values(schema.getType(type).getFields());
+    const leaves = fields.filter(({ type }) => isLeafType(getNamedType(type))).map(({ name }) => name);
+    return parse(`fragment Every${type} on ${type} { ${leaves.join(' ')} }`).definitions[0];
+  });
+}
+
+/** Of each operation its text, with the fragments that it needs. */
+function constants({ definitions }, written) {
+  const fragments = definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION);
+  return definitions
+    .filter(({ kind }) => kind === Kind.OPERATION_DEFINITION)
+    .map((operation) => {
+      const parts = [
+        operation,
+        ...fragments.filter((one) => spreads(operation, fragments).has(one.name.value)),
+      ];
+      const text = parts.map(print).join('\n').replace(/\s+/g, ' ');
+      const name = operation.name.value;
+      const type = name + operation.operation[0].toUpperCase() + operation.operation.slice(1);
+      return `\nexport const ${written(`${name}Document`, `${type}, ${type}Variables`, JSON.stringify(text))}`;
+    });
+}
+
+/** Names of the fragments that a definition needs, also by way of others. */
+function spreads(definition, fragments, found = new Set()) {
+  visit(definition, {
+    FragmentSpread({ name }) {
+      if (found.has(name.value)) return;
+      found.add(name.value);
+      const fragment = fragments.find((one) => one.name.value === name.value);
+      if (!fragment) throw new Error(`no fragment ${name.value}`);
+      spreads(fragment, fragments, found);
+    },
+  });
+  return found;
+}
+
+/** A document with the fragments that it spreads from its client's other files. */
+function withFragments(document, fragments) {
+  const needed = spreads(document, fragments);
+  const foreign = fragments.filter(
+    (one) => needed.has(one.name.value) && !document.definitions.includes(one),
+  );
+  return { ...document, definitions: [...document.definitions, ...foreign] };
+}

@@ -1,0 +1,290 @@
+// Generated from src/agent/documents.graphql by scripts/codegen-documents.mjs. Do not edit.
+import type { Document } from '../client/index.js';
+/** Internal type. DO NOT USE DIRECTLY. */
+type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
+/** Internal type. DO NOT USE DIRECTLY. */
+export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
+export type EndCause =
+  | 'EXITED_ZERO'
+  | 'EXITED_NONZERO'
+  | 'SIGNALLED'
+  | 'RUN_TIME_LIMIT'
+  | 'MEMORY_LIMIT'
+  | 'STAGING_FAILED'
+  | 'INPUT_MISMATCH'
+  | 'OUTPUTS_FAILED'
+  | 'CPU_LIMIT'
+  | 'DISK_LIMIT'
+  | 'PROCESS_LIMIT'
+  | 'LAUNCH_FAILED'
+  | 'MACHINE_FAILED'
+  | 'LOST'
+  | 'REFUSED'
+  | 'CANCELLED_BY_USER'
+  | 'CANCELLED_BY_OPERATOR'
+  | 'DEADLINE_PASSED'
+  | 'NEVER_FITS'
+  | 'WITHDRAWN'
+  | 'OTHER_TASK_FAILED';
+
+export type MeasurementMethod =
+  | 'CGROUP'
+  | 'DELAY_ACCOUNTING'
+  | 'PROC'
+  | 'SAMPLES'
+  | 'SIMULATED';
+
+export type OutputStream =
+  | 'STDOUT'
+  | 'STDERR';
+
+export type LinkMeasurementInput = {
+  readonly from: string;
+  readonly bandwidthMbPerS: number;
+  readonly rttS?: number | null | undefined;
+  readonly loss?: number | null | undefined;
+};
+
+export type StagingReportInput = {
+  readonly job: string;
+  readonly epoch: number;
+  readonly beganAt: string;
+  readonly endedAt?: string | null | undefined;
+  readonly totalMb: number;
+  readonly movedMb: number;
+  readonly error?: string | null | undefined;
+};
+
+export type RegisterAgentInput = {
+  readonly site: string;
+  readonly identity: string;
+  readonly instance: string;
+  readonly host: string;
+  readonly version: string;
+  readonly protocol: number;
+  readonly simulated?: boolean;
+  readonly machines?: ReadonlyArray<AgentMachineInput> | null | undefined;
+};
+
+export type AgentMachineInput = {
+  readonly name: string;
+  readonly measured?: MeasurementInput | null | undefined;
+  readonly problem?: string | null | undefined;
+  readonly waits?: string | null | undefined;
+};
+
+export type MeasurementInput = {
+  readonly cpus: number;
+  readonly memoryMb: number;
+  readonly os: string;
+  readonly architecture: string;
+  readonly model?: string | null | undefined;
+  readonly benchmark: number;
+  readonly gpus?: ReadonlyArray<GpuInput>;
+};
+
+export type GpuInput = {
+  readonly name: string;
+  readonly memoryMb: number;
+};
+
+export type RunReportInput = {
+  readonly job: string;
+  readonly epoch: number;
+  readonly task?: number | null | undefined;
+  readonly phase: RunPhase;
+  readonly at: string;
+  readonly exitCode?: number | null | undefined;
+  readonly signal?: string | null | undefined;
+  readonly cause?: EndCause | null | undefined;
+  readonly message?: string | null | undefined;
+  readonly cpuS?: number | null | undefined;
+  readonly ioWaitS?: number | null | undefined;
+  readonly cpuMethod?: MeasurementMethod | null | undefined;
+  readonly peakMemoryMb?: number | null | undefined;
+  readonly peakMemoryMethod?: MeasurementMethod | null | undefined;
+  readonly readMb?: number | null | undefined;
+  readonly writtenMb?: number | null | undefined;
+  readonly bytesMethod?: MeasurementMethod | null | undefined;
+  readonly ioWaitMethod?: MeasurementMethod | null | undefined;
+  readonly outputs?: ReadonlyArray<OutputPieceInput> | null | undefined;
+};
+
+export type RunFileInput = {
+  readonly path: string;
+  readonly bytes: number;
+  readonly sha256: string;
+};
+
+export type OutputPieceInput = {
+  readonly stream: OutputStream;
+  readonly start?: number;
+  readonly text?: string | null | undefined;
+  readonly base64?: string | null | undefined;
+  readonly bytes: number;
+};
+
+export type RunOutputInput = {
+  readonly job: string;
+  readonly epoch: number;
+  readonly task?: number;
+  readonly stream: OutputStream;
+  readonly start?: number;
+  readonly text?: string | null | undefined;
+  readonly base64?: string | null | undefined;
+  readonly bytes: number;
+};
+
+export type RunPhase =
+  | 'STARTED'
+  | 'ENDED';
+
+export type ReportResult =
+  | 'ACCEPTED'
+  | 'REPEATED'
+  | 'STALE_EPOCH'
+  | 'UNKNOWN_RUN';
+
+export type AssignmentAction =
+  | 'START'
+  | 'CONTINUE'
+  | 'STOP';
+
+export type AssignmentsPart =
+  | 'FIRST'
+  | 'NEXT'
+  | 'LAST';
+
+export type SitesQueryVariables = Exact<{
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type SitesQuery = { readonly sites: { readonly nodes: ReadonlyArray<{ readonly id: string, readonly name: string }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } };
+
+export type RegisterMutationVariables = Exact<{
+  input: RegisterAgentInput;
+}>;
+
+
+export type RegisterMutation = { readonly registerAgent: { readonly agent: { readonly id: string }, readonly machines: ReadonlyArray<{ readonly name: string, readonly refused: string | null, readonly problem: string | null }> } };
+
+export type HeartbeatMutationVariables = Exact<{
+  site: string;
+  agent: string;
+  instance: string;
+}>;
+
+
+export type HeartbeatMutation = { readonly heartbeat: boolean };
+
+export type ReportMutationVariables = Exact<{
+  site: string;
+  agent: string;
+  reports: ReadonlyArray<RunReportInput>;
+}>;
+
+
+export type ReportMutation = { readonly reportRuns: { readonly results: ReadonlyArray<ReportResult> } };
+
+export type ReportOutputMutationVariables = Exact<{
+  site: string;
+  agent: string;
+  outputs: ReadonlyArray<RunOutputInput>;
+}>;
+
+
+export type ReportOutputMutation = { readonly reportOutput: { readonly results: ReadonlyArray<ReportResult>, readonly receivedBytes: ReadonlyArray<number | null> } };
+
+export type ReportLinksMutationVariables = Exact<{
+  site: string;
+  measurements: ReadonlyArray<LinkMeasurementInput>;
+}>;
+
+
+export type ReportLinksMutation = { readonly reportLinks: ReadonlyArray<{ readonly measuredAt: string } | null> };
+
+export type ReportStagingMutationVariables = Exact<{
+  site: string;
+  reports: ReadonlyArray<StagingReportInput>;
+}>;
+
+
+export type ReportStagingMutation = { readonly reportStaging: ReadonlyArray<boolean> };
+
+export type AssignmentsSubscriptionVariables = Exact<{
+  site: string;
+  agent: string;
+}>;
+
+
+export type AssignmentsSubscription = { readonly assignments: { readonly cursor: string, readonly complete: boolean, readonly part: AssignmentsPart | null, readonly assignments: ReadonlyArray<{ readonly user: string, readonly epoch: number, readonly action: AssignmentAction, readonly command: string, readonly arguments: ReadonlyArray<string>, readonly environment: unknown, readonly workingDirectory: string | null, readonly tasks: number, readonly cpusPerTask: number, readonly memoryMbPerTask: number, readonly runTimeLimitS: number | null, readonly arrayIndex: number | null, readonly plannedS: number, readonly simulatedS: number | null, readonly simulatedIoS: number | null, readonly jobId: string, readonly machines: ReadonlyArray<{ readonly name: string, readonly host: string, readonly tasks: number }>, readonly parts: ReadonlyArray<{ readonly firstTask: number, readonly tasks: number, readonly action: AssignmentAction }>, readonly inputs: ReadonlyArray<{ readonly place: number, readonly dataset: string, readonly name: string, readonly sizeMb: number, readonly sha256: string | null, readonly sources: ReadonlyArray<{ readonly site: string, readonly location: string }> }>, readonly outputs: ReadonlyArray<{ readonly path: string, readonly dataset: string | null }> }> } };
+
+export type KeepFilesMutationVariables = Exact<{
+  site: string;
+  agent: string;
+  job: string;
+  epoch: number;
+  task: number;
+  files: ReadonlyArray<RunFileInput>;
+}>;
+
+
+export type KeepFilesMutation = { readonly keepFiles: ReadonlyArray<{ readonly id: string, readonly path: string, readonly receivedBytes: number }> };
+
+export type KeepDatasetMutationVariables = Exact<{
+  site: string;
+  agent: string;
+  job: string;
+  epoch: number;
+  dataset: string;
+  sizeMb: number;
+  sha256?: string | null | undefined;
+  location: string;
+}>;
+
+
+export type KeepDatasetMutation = { readonly keepDataset: { readonly id: string } };
+
+export type RemovedOutputsQueryVariables = Exact<{
+  site: string;
+  jobs: ReadonlyArray<string>;
+}>;
+
+
+export type RemovedOutputsQuery = { readonly removedOutputs: ReadonlyArray<string> };
+
+
+export const SitesDocument: Document<SitesQuery, SitesQueryVariables> =
+  "query Sites($first: Int!, $after: String) { sites(first: $first, after: $after) { nodes { id name } pageInfo { hasNextPage endCursor } } }";
+
+export const RegisterDocument: Document<RegisterMutation, RegisterMutationVariables> =
+  "mutation Register($input: RegisterAgentInput!) { registerAgent(input: $input) { agent { id } machines { name refused problem } } }";
+
+export const HeartbeatDocument: Document<HeartbeatMutation, HeartbeatMutationVariables> =
+  "mutation Heartbeat($site: ID!, $agent: ID!, $instance: String!) { heartbeat(site: $site, agent: $agent, instance: $instance) }";
+
+export const ReportDocument: Document<ReportMutation, ReportMutationVariables> =
+  "mutation Report($site: ID!, $agent: ID!, $reports: [RunReportInput!]!) { reportRuns(site: $site, agent: $agent, reports: $reports) { results } }";
+
+export const ReportOutputDocument: Document<ReportOutputMutation, ReportOutputMutationVariables> =
+  "mutation ReportOutput($site: ID!, $agent: ID!, $outputs: [RunOutputInput!]!) { reportOutput(site: $site, agent: $agent, outputs: $outputs) { results receivedBytes } }";
+
+export const ReportLinksDocument: Document<ReportLinksMutation, ReportLinksMutationVariables> =
+  "mutation ReportLinks($site: ID!, $measurements: [LinkMeasurementInput!]!) { reportLinks(site: $site, measurements: $measurements) { measuredAt } }";
+
+export const ReportStagingDocument: Document<ReportStagingMutation, ReportStagingMutationVariables> =
+  "mutation ReportStaging($site: ID!, $reports: [StagingReportInput!]!) { reportStaging(site: $site, reports: $reports) }";
+
+export const AssignmentsDocument: Document<AssignmentsSubscription, AssignmentsSubscriptionVariables> =
+  "subscription Assignments($site: ID!, $agent: ID!) { assignments(site: $site, agent: $agent) { cursor complete part assignments { jobId: job user epoch action command arguments environment workingDirectory tasks cpusPerTask memoryMbPerTask runTimeLimitS arrayIndex machines { name host tasks } parts { firstTask tasks action } plannedS simulatedS simulatedIoS inputs { place dataset name sizeMb sha256 sources { site location } } outputs { path dataset } } } }";
+
+export const KeepFilesDocument: Document<KeepFilesMutation, KeepFilesMutationVariables> =
+  "mutation KeepFiles($site: ID!, $agent: ID!, $job: ID!, $epoch: Int!, $task: Int!, $files: [RunFileInput!]!) { keepFiles( site: $site agent: $agent job: $job epoch: $epoch task: $task files: $files ) { id path receivedBytes } }";
+
+export const KeepDatasetDocument: Document<KeepDatasetMutation, KeepDatasetMutationVariables> =
+  "mutation KeepDataset($site: ID!, $agent: ID!, $job: ID!, $epoch: Int!, $dataset: String!, $sizeMb: Float!, $sha256: String, $location: String!) { keepDataset( site: $site agent: $agent job: $job epoch: $epoch dataset: $dataset sizeMb: $sizeMb sha256: $sha256 location: $location ) { id } }";
+
+export const RemovedOutputsDocument: Document<RemovedOutputsQuery, RemovedOutputsQueryVariables> =
+  "query RemovedOutputs($site: ID!, $jobs: [ID!]!) { removedOutputs(site: $site, jobs: $jobs) }";
