@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { codegen } from '@graphql-codegen/core';
 import * as operations from '@graphql-codegen/typescript-operations';
-import { buildASTSchema, isLeafType, getNamedType, Kind, parse, print, visit } from 'graphql';
+import { buildASTSchema, getNamedType, isLeafType, Kind, parse, print, visit } from 'graphql';
 
 /** Where operations are, and what they are to their client: of each its text, and the type of what it asks and answers. */
 const clients = [
@@ -85,7 +85,9 @@ function everyFragments(schema, definitions) {
   const wanted = new Set();
   visit(
     { kind: Kind.DOCUMENT, definitions },
-    { FragmentSpread: ({ name }) => void (name.value.startsWith('Every') && wanted.add(name.value.slice(5))) },
+    {
+      FragmentSpread: ({ name }) => void (name.value.startsWith('Every') && wanted.add(name.value.slice(5))),
+    },
   );
   return [...wanted].map((type) => {
     const fields = Object.values(schema.getType(type).getFields());

@@ -212,7 +212,10 @@ export class Client {
         closed: () => clearTimeout(silence),
       },
     });
-    const results = client.iterate<Answer>({ query: document, variables: { ...variables } as Record<string, unknown> });
+    const results = client.iterate<Answer>({
+      query: document,
+      variables: { ...variables } as Record<string, unknown>,
+    });
     const stop = (): void => void results.return?.();
     signal.addEventListener('abort', stop);
     try {

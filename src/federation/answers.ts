@@ -14,6 +14,7 @@ import {
   type OfferedJob,
   type OfferedPreference,
 } from '../store/federation.js';
+import { givenEnums, givenFields, type OfferedFields, offeredFields } from '../store/job-fields.js';
 
 /** What is asked is typed, and what is answered is not believed. */
 export type Ask = <Variables extends object>(
@@ -29,8 +30,6 @@ const text = (most: number) =>
     .regex(/^[^\0]*$/);
 const name = text(MAX.nameChars);
 const whole = (most: number) => z.int().min(0).max(most);
-/** Ranges are the store's matter (store/bounds.ts). */
-const amount = z.number();
 const kinds = z.array(name).max(MAX.jobLicenses);
 const number = z
   .string()
@@ -46,36 +45,40 @@ const preference = z.object({
   memoryMbPerTask: whole(MAX.integer).nullish(),
 });
 
-const request = z.object({
+/** What a field of this type may be; of numbers the ranges are the store's matter (store/bounds.ts). */
+const typed = {
+  text: name,
+  'text[]': kinds,
+  integer: whole(MAX.integer),
+  float8: z.number(),
+  boolean: z.boolean(),
+  timestamptz: z.iso.datetime().transform((at) => Date.parse(at) / 1000),
+  task_launch: z.enum(givenEnums.task_launch),
+  task_failure: z.enum(givenEnums.task_failure),
+} as const;
+
+/** What travels as it is, each by its type in store/job-fields.ts. Null is what a peer may leave out: its version may not know the field. */
+const travelling = z.object(
+  Object.fromEntries(
+    offeredFields.flatMap((field) => {
+      if (field === 'preferences') return [];
+      const { type, nullable } = givenFields[field];
+      const checked: z.ZodType = typed[type as keyof typeof typed];
+      return [[field, nullable ? checked.nullable().default(null) : checked]];
+    }),
+  ),
+  // The compiler does not follow this far; the types above are those of the fields.
+) as unknown as z.ZodObject<{
+  [K in Exclude<keyof OfferedFields, 'preferences'>]: z.ZodType<OfferedFields[K]>;
+}>;
+
+const request = travelling.extend({
   request: text(2 * MAX.nameChars).min(1),
   hops: whole(MAX.hops),
   visited: z.array(name).min(1).max(MAX.hops),
   user: name,
   bytes: whole(MAX.integer),
-  name: name.nullable(),
-  application: name,
-  arrayIndex: whole(MAX.integer).nullable(),
-  tasks: whole(MAX.tasks),
-  cpusPerTask: whole(MAX.tasks),
-  memoryMbPerTask: whole(MAX.integer),
-  licenses: kinds,
-  os: name.nullable(),
-  architecture: name.nullable(),
-  estimateS: amount,
-  benchmark: amount,
-  runTimeLimitS: amount.nullable(),
-  deadline: z.iso
-    .datetime()
-    .transform((at) => Date.parse(at) / 1000)
-    .nullable(),
-  sandboxMb: amount,
-  outputMb: amount,
-  computationShare: amount.nullable(),
   preferences: z.array(preference.transform(given)).max(MAX.jobPreferences),
-  simulatedRunS: amount.nullable(),
-  simulatedIoS: amount.nullable(),
-  launch: z.enum(['EVERY_TASK', 'ONCE']),
-  onTaskFailure: z.enum(['END_ALL', 'CONTINUE']),
   // None of version 1.
   outputs: z
     .array(

@@ -1,6 +1,6 @@
 /**
- * A job, described once: its fields, their types, who writes them, and whether schedulers know them. Inserting, reading, mirroring and the
- * TypeScript types follow from it. Names are those of `schema.graphql`; a column has the same name in snake_case. Tests compare it with
+ * A job, described once: its fields, their types, who writes them, and whether schedulers, agents and peers are told them. Inserting, reading,
+ * mirroring, what is said to agents and peers, and the TypeScript types follow from it. Names are those of `schema.graphql`; a column has the same name in snake_case. Tests compare it with
  * the database, the schema, the core's `Job` and the list of actions. CONTRIBUTING.md says what a new field needs.
  */
 import type { JobInput, JobPreference } from '../core/model.js';
@@ -27,9 +27,13 @@ type EnumType = (typeof enumTypes)[number];
 export const isEnum = (type: string): type is EnumType => (enumTypes as readonly string[]).includes(type);
 
 /** Which tasks of a job its agents start: each, or the first only, which sees to the others itself. */
-export type TaskLaunch = 'EVERY_TASK' | 'ONCE';
+const launches = ['EVERY_TASK', 'ONCE'] as const;
+export type TaskLaunch = (typeof launches)[number];
 /** What becomes of the other tasks when one has failed. */
-export type TaskFailure = 'END_ALL' | 'CONTINUE';
+const failures = ['END_ALL', 'CONTINUE'] as const;
+export type TaskFailure = (typeof failures)[number];
+/** The values of types that whoever submits a job chooses from. */
+export const givenEnums = { task_launch: launches, task_failure: failures } as const;
 
 /** The object of the core that it is part of: the job, or the data that the job moves; null: schedulers do not know it. */
 type Scheduled = 'JOB' | 'DATA' | null;
@@ -55,33 +59,40 @@ const maybe = <T>(type: FieldType, more: More = {}): Field<T | null> => field(ty
 const ofJob = { scheduled: 'JOB' } as const;
 const ofData = { scheduled: 'DATA' } as const;
 
+/** Agents are told it of a run, as it is (`Assignment` in schema.graphql). */
+const toAgents = <F extends object>(field: F) => ({ ...field, agents: true as const });
+/** Peers are told it with an offer (`OfferedJob`). */
+const offered = <F extends object>(field: F) => ({ ...field, peers: 'OFFER' as const });
+/** A peer is told it when it was granted the run (`ClaimResult`); before, it is nobody's business but the owner's. */
+const granted = <F extends object>(field: F) => ({ ...field, peers: 'GRANT' as const });
+
 /** What a job says of itself, written by whoever submits it. Times are epoch seconds. */
 export const givenFields = {
-  name: maybe<string>('text'),
-  application: always<string>('text', ofJob),
-  /** On whose behalf it runs: a peculiarity of its own at level 1 (two-level.md, "User"). */
+  name: offered(maybe<string>('text')),
+  application: offered(toAgents(always<string>('text', ofJob))),
+  /** On whose behalf it runs: a peculiarity of its own at level 1 (two-level.md, "User"). Peers are not told: each has projects of its own. */
   project: maybe<string>('text', ofJob),
   groupName: maybe<string>('text'),
-  arrayIndex: maybe<number>('integer'),
-  command: always<string>('text'),
-  arguments: always<string[]>('text[]'),
-  environment: always<Record<string, string>>('jsonb'),
-  workingDirectory: maybe<string>('text'),
-  tasks: always<number>('integer', ofJob),
-  cpusPerTask: always<number>('integer', ofJob),
-  memoryMbPerTask: always<number>('integer', ofJob),
+  arrayIndex: offered(toAgents(maybe<number>('integer'))),
+  command: granted(toAgents(always<string>('text'))),
+  arguments: granted(toAgents(always<string[]>('text[]'))),
+  environment: granted(toAgents(always<Record<string, string>>('jsonb'))),
+  workingDirectory: granted(toAgents(maybe<string>('text'))),
+  tasks: offered(toAgents(always<number>('integer', ofJob))),
+  cpusPerTask: offered(toAgents(always<number>('integer', ofJob))),
+  memoryMbPerTask: offered(toAgents(always<number>('integer', ofJob))),
   /** Kinds; stored in order. */
-  licenses: always<string[]>('text[]', ofJob),
-  os: maybe<string>('text', ofJob),
-  architecture: maybe<string>('text', ofJob),
-  estimateS: always<number>('float8', ofJob),
-  benchmark: always<number>('float8', ofJob),
-  runTimeLimitS: maybe<number>('float8', ofJob),
-  deadline: maybe<number>('timestamptz', ofJob),
+  licenses: offered(toAgents(always<string[]>('text[]', ofJob))),
+  os: offered(maybe<string>('text', ofJob)),
+  architecture: offered(maybe<string>('text', ofJob)),
+  estimateS: offered(always<number>('float8', ofJob)),
+  benchmark: offered(always<number>('float8', ofJob)),
+  runTimeLimitS: offered(toAgents(maybe<number>('float8', ofJob))),
+  deadline: offered(maybe<number>('timestamptz', ofJob)),
   /** What travels with the job from the site it is submitted from: its sandbox. */
-  sandboxMb: always<number>('float8', ofData),
+  sandboxMb: offered(always<number>('float8', ofData)),
   /** What goes back there. */
-  outputMb: always<number>('float8', ofData),
+  outputMb: offered(always<number>('float8', ofData)),
   /** At most 100. */
   inputs: always<readonly JobInput[]>('jsonb', { scheduled: 'DATA', sparse: true }),
   /** The site it is submitted from; null: nowhere in the grid. */
@@ -89,16 +100,16 @@ export const givenFields = {
   /** What is kept of its files. At most 100. */
   outputs: always<readonly JobOutput[]>('jsonb', { sparse: true }),
   /** Declared share of computation in its run time, 0 to 1. */
-  computationShare: maybe<number>('float8', ofData),
+  computationShare: offered(maybe<number>('float8', ofData)),
   /** What it would like and can do without. At most 16. */
-  preferences: always<readonly JobPreference[]>('jsonb', { scheduled: 'JOB', sparse: true }),
+  preferences: offered(always<readonly JobPreference[]>('jsonb', { scheduled: 'JOB', sparse: true })),
   restartable: always<boolean>('boolean'),
-  launch: always<TaskLaunch>('task_launch'),
-  onTaskFailure: always<TaskFailure>('task_failure'),
+  launch: offered(always<TaskLaunch>('task_launch')),
+  onTaskFailure: offered(always<TaskFailure>('task_failure')),
   /** What a simulated agent takes as the real run time on the reference machine. */
-  simulatedRunS: maybe<number>('float8'),
+  simulatedRunS: offered(maybe<number>('float8')),
   /** How much of it is input and output. */
-  simulatedIoS: maybe<number>('float8'),
+  simulatedIoS: offered(maybe<number>('float8')),
   /** What an operator adds to its priorities. */
   boost: always<number>('integer', ofJob),
 };
@@ -155,6 +166,26 @@ type Values<F> = { [K in keyof F]: F[K] extends Field<infer T> ? T : never };
 
 /** A job as it is submitted. */
 export type GivenJob = Values<typeof givenFields>;
+type Marked<M> = {
+  [K in keyof GivenJob as (typeof givenFields)[K] extends M ? K : never]: GivenJob[K];
+};
+const marked = <M extends object>(mark: M): (keyof Marked<M>)[] =>
+  Object.entries(givenFields).flatMap(([name, field]) =>
+    Object.entries(mark).every(([key, value]) => (field as object as Record<string, unknown>)[key] === value)
+      ? [name as keyof Marked<M>]
+      : [],
+  );
+
+/** What agents are told as it is. */
+export type AssignedJob = Marked<{ agents: true }>;
+export const assignedFields = marked({ agents: true as const });
+/** What peers are told with an offer, as it is; its preferences of sites apart. */
+export type OfferedFields = Marked<{ peers: 'OFFER' }>;
+export const offeredFields = marked({ peers: 'OFFER' as const });
+/** What a peer is told with a grant. */
+export type GrantedFields = Marked<{ peers: 'GRANT' }>;
+export const grantedFields = marked({ peers: 'GRANT' as const });
+
 /** A job as people read it. */
 export type ShownJob = Values<typeof shownFields>;
 export type StoredJob = Values<typeof jobFields>;

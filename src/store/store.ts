@@ -28,7 +28,7 @@ import type {
 } from '../core/model.js';
 import type { Policy as PolicyDocument } from '../core/policy.js';
 import type { EndCause, JobState } from '../core/states.js';
-import type { GivenJob, JobOutput, TaskLaunch } from './job-fields.js';
+import type { AssignedJob, GivenJob, JobOutput, TaskLaunch } from './job-fields.js';
 import type { JobFilter } from './job-filter.js';
 import type { RunRow } from './rows.js';
 
@@ -200,27 +200,16 @@ export interface KeptPromises {
 }
 
 /** One run as the site's agent must know it. */
-export interface Assignment {
+export interface Assignment extends AssignedJob {
   jobId: number;
   userId: number;
   epoch: number;
   state: 'ASSIGNED' | 'RUNNING' | 'CANCELLING';
-  command: string;
-  arguments: string[];
-  environment: Record<string, string>;
-  workingDirectory: string | null;
-  tasks: number;
   launch: TaskLaunch;
   /** Of tasks that have been reported: index, and whether it has ended. */
   known: readonly (readonly [task: number, ended: boolean])[];
   /** A task has failed: the others are to end. */
   ending: boolean;
-  cpusPerTask: number;
-  memoryMbPerTask: number;
-  licenses: string[];
-  runTimeLimitS: number | null;
-  arrayIndex: number | null;
-  application: string;
   /** `agentId`: who holds, or held last, the lease on it; `host`: its agent's, or else the name. */
   machines: {
     machineId: number;

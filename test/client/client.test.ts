@@ -1,6 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
-import { Client, type Document, ExitCode, exitCodeOf, ServiceError, untilDone } from '../../src/client/index.js';
+import {
+  Client,
+  type Document,
+  ExitCode,
+  exitCodeOf,
+  ServiceError,
+  untilDone,
+} from '../../src/client/index.js';
 import { startService, type TestService } from '../agent/service.js';
 
 const ASSIGNMENTS = `subscription Assignments($site: ID!, $after: String) {

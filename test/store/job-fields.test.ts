@@ -1,14 +1,17 @@
 /** The fields of a job are the same everywhere: in the database, in the schema, for the schedulers, in what is done to jobs. */
 import { readFileSync } from 'node:fs';
-import { buildSchema, type GraphQLInputObjectType, type GraphQLObjectType } from 'graphql';
+import { buildSchema, type GraphQLInputObjectType, type GraphQLObjectType, parse, visit } from 'graphql';
 import { expect, it } from 'vitest';
 import { jobActions, jobData, plainJob } from '../../src/core/index.js';
 import { packagePath } from '../../src/platform/paths.js';
 import {
+  assignedFields,
   givenFields,
+  grantedFields,
   type JobField,
   jobColumn,
   jobFields,
+  offeredFields,
   scheduledFields,
   shownFields,
 } from '../../src/store/job-fields.js';
@@ -24,6 +27,21 @@ const typeNames: Record<string, string> = {
   'text[]': '_text',
 };
 
+const schema = buildSchema(readFileSync(packagePath('schema.graphql'), 'utf8'));
+const namesOf = (type: string) =>
+  Object.keys((schema.getType(type) as GraphQLObjectType | GraphQLInputObjectType).getFields());
+/** What is an id here is an object there. */
+const asObject = (field: string) => field.replace(/(.)Id$/, '$1');
+/** What people see. */
+const shown = Object.keys(shownFields)
+  .filter((field) => !field.startsWith('simulated'))
+  .map(asObject);
+/** Made of fields of the same name, for the machines of a run or for somebody who does not know our datasets and sites. */
+const derived = new Set([
+  ...['Assignment.simulatedIoS', 'Assignment.inputs', 'Assignment.outputs'],
+  ...['OfferedJob.outputs', 'ClaimResult.inputs'],
+]);
+
 it('are the columns of the table, with their types', async () => {
   const { rows } = await test.pool.query(
     `SELECT column_name AS name, udt_name AS type, is_nullable = 'YES' AS nullable FROM information_schema.columns
@@ -38,14 +56,26 @@ it('are the columns of the table, with their types', async () => {
 });
 
 it('have the same names in the schema', () => {
-  const schema = buildSchema(readFileSync(packagePath('schema.graphql'), 'utf8'));
-  const namesOf = (type: string) =>
-    Object.keys((schema.getType(type) as GraphQLObjectType | GraphQLInputObjectType).getFields());
-  /** What is an id here is an object there. */
-  const asObject = (field: string) => field.replace(/(.)Id$/, '$1');
-  const { simulatedRunS: _, simulatedIoS: __, ...shown } = shownFields;
-  expect(namesOf('Job')).toEqual(expect.arrayContaining(Object.keys(shown).map(asObject)));
+  expect(namesOf('Job')).toEqual(expect.arrayContaining(shown));
   expect(namesOf('JobInput').sort()).toEqual([...Object.keys(givenFields).map(asObject), 'held'].sort());
+});
+
+it('are what agents and peers are told, as far as they are marked', () => {
+  const told = { Assignment: assignedFields, OfferedJob: offeredFields, ClaimResult: grantedFields };
+  for (const [type, marked] of Object.entries(told)) {
+    const given = namesOf(type).filter((name) => name in givenFields && !derived.has(`${type}.${name}`));
+    expect([type, given.sort()]).toEqual([type, [...marked].sort()]);
+  }
+});
+
+it('are asked for by the command line', () => {
+  const { definitions } = parse(readFileSync(packagePath('src', 'cli', 'documents.graphql'), 'utf8'));
+  const asked = new Set<string>();
+  for (const definition of definitions) {
+    if (!('name' in definition) || !['JobFields', 'Job'].includes(definition.name?.value ?? '')) continue;
+    visit(definition, { Field: ({ name }) => void asked.add(name.value) });
+  }
+  expect([...asked]).toEqual(expect.arrayContaining(shown));
 });
 
 it('that schedulers know are those of their jobs', () => {

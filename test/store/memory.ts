@@ -35,7 +35,7 @@ import {
   waitingStates,
 } from '../../src/core/states.js';
 import { outOfBounds } from '../../src/store/bounds.js';
-import type { StoredJob } from '../../src/store/job-fields.js';
+import { type AssignedJob, assignedFields, type StoredJob } from '../../src/store/job-fields.js';
 import { jobPredicate } from '../../src/store/job-filter.js';
 import type { EventKind, EventRow, RatioPointRow } from '../../src/store/rows.js';
 import {
@@ -1454,25 +1454,15 @@ export class MemoryStore implements Store {
     });
     const slowest = Math.min(...machines.map((machine) => machine.benchmark));
     return {
+      ...(Object.fromEntries(assignedFields.map((field) => [field, job[field]])) as unknown as AssignedJob),
       jobId: job.id,
       userId: job.userId,
       epoch: job.epoch,
       state: job.state as Assignment['state'],
-      command: job.command,
-      arguments: job.arguments,
-      environment: job.environment,
       outputs: job.outputs,
-      workingDirectory: job.workingDirectory,
-      tasks: job.tasks,
       launch: job.launch,
       known: [...run.tasks].map(([task, { end }]) => [task, end !== null] as const),
       ending: run.ending,
-      cpusPerTask: job.cpusPerTask,
-      memoryMbPerTask: job.memoryMbPerTask,
-      licenses: job.licenses,
-      runTimeLimitS: job.runTimeLimitS,
-      arrayIndex: job.arrayIndex,
-      application: job.application,
       machines,
       plannedS: run.plannedS,
       simulatedS: job.simulatedRunS === null ? null : (job.simulatedRunS * job.benchmark) / slowest,

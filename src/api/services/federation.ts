@@ -279,7 +279,6 @@ const offerOf = ({ offer, state, stop, jobId, boost, request }: OfferNews) => ({
 });
 
 const claimOf = (result: ClaimResult) => ({
-  ...{ epoch: null, command: null, arguments: null, environment: null, workingDirectory: null, inputs: null },
   outcome: result.kind,
   ...(result.kind === 'GRANTED' ? result.job : {}),
 });

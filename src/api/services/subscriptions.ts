@@ -237,30 +237,26 @@ const ACTIONS: Readonly<Record<StoredAssignment['state'], AssignmentAction>> = {
   CANCELLING: 'STOP',
 };
 
-function assignment(run: StoredAssignment): Omit<Assignment, 'user' | 'inputs' | 'parts'> {
+/** Of the fields that are not named here the agent is told as they are (store/job-fields.ts). */
+function assignment({
+  jobId,
+  state,
+  ending,
+  machines,
+  outputs,
+  inputs: _,
+  foreignInputs: __,
+  ...run
+}: StoredAssignment): Omit<Assignment, 'user' | 'inputs' | 'parts'> {
   return {
-    job: globalId('job', run.jobId),
-    epoch: run.epoch,
-    action: run.ending ? 'STOP' : ACTIONS[run.state],
-    command: run.command,
-    arguments: run.arguments,
-    outputs: run.outputs.map(({ path, dataset }) => ({
+    ...run,
+    job: globalId('job', jobId),
+    action: ending ? 'STOP' : ACTIONS[state],
+    outputs: outputs.map(({ path, dataset }) => ({
       ...{ path, keep: dataset === undefined ? 'SERVICE' : 'DATASET', dataset: dataset ?? null },
     })),
-    environment: run.environment,
-    workingDirectory: run.workingDirectory,
-    tasks: run.tasks,
-    cpusPerTask: run.cpusPerTask,
-    memoryMbPerTask: run.memoryMbPerTask,
-    licenses: run.licenses,
-    runTimeLimitS: run.runTimeLimitS,
-    arrayIndex: run.arrayIndex,
-    application: run.application,
-    machines: run.machines.map(({ machineId, name, host, tasks }) => ({
+    machines: machines.map(({ machineId, name, host, tasks }) => ({
       ...{ machine: globalId('machine', machineId), name, host, tasks },
     })),
-    plannedS: run.plannedS,
-    simulatedS: run.simulatedS,
-    simulatedIoS: run.simulatedIoS,
   };
 }

@@ -11,12 +11,13 @@ import { outOfBounds } from '../bounds.js';
 import { list, table } from '../columns.js';
 import { BOOST_MAX } from '../constants.js';
 import { type FileRow, filesOfRuns } from '../files.js';
+import type { GrantedFields } from '../job-fields.js';
 import { commitWith, commitWithCopy, type Database, type Transaction, transaction } from '../pool.js';
 import { changeJobs } from '../postgres/change-jobs.js';
 import * as control from '../postgres/control.js';
 import { reportRuns } from '../postgres/reports.js';
 import { givenColumns } from '../postgres/submit.js';
-import { labels, sql } from '../sql.js';
+import { labels, type Sql, sql } from '../sql.js';
 import { copy, row, rows, run, value } from '../statement.js';
 import type { GrantedInput, NewJob, RunReport, RunUsage, Share } from '../store.js';
 import { type GrantedJob, type MachineKind, type OfferedJob, type Place, workOf } from './offers.js';
@@ -24,7 +25,9 @@ import { type GrantedJob, type MachineKind, type OfferedJob, type Place, workOf 
 type Db = Pick<Database, 'pool'>;
 
 /** In the place of what it will run, which comes with the grant. */
-const COMMAND = '(known to its owner)';
+const NOT_GRANTED: GrantedFields = {
+  ...{ command: '(known to its owner)', arguments: [], environment: {}, workingDirectory: null },
+};
 /** What is told to a peer in one request. */
 const REPORTS_PAGE = 500;
 const PLACES_PAGE = 500;
@@ -337,7 +340,7 @@ SELECT u.id, ${share.jobs}::float8 - coalesce(j.jobs, 0) AS jobs, ${share.bytes}
 
 const jobOf = ({ request, boost }: NewCopy, more: number): NewJob => ({
   ...request,
-  ...{ command: COMMAND, arguments: [], environment: {}, workingDirectory: null },
+  ...NOT_GRANTED,
   ...{
     // Projects are those of whoever runs the service: a peer's name of one must not take the value of ours.
     project: null,
@@ -497,7 +500,7 @@ SELECT id, state FROM jobs WHERE id IN (
       arguments: sql`ARRAY(SELECT jsonb_array_elements_text(t.arguments::jsonb))`,
       environment: sql`t.environment::jsonb`,
       workingDirectory: sql`t.working_directory`,
-    };
+    } satisfies Record<keyof GrantedFields, Sql>;
     await commitWith(tx, [
       sql`
 UPDATE foreign_jobs f SET epoch = g.epoch, inputs = g.inputs::jsonb FROM ${items}

@@ -9,7 +9,13 @@ import type { DispatchExplanation, JobPreference } from '../../core/model.js';
 import { isLive, type JobState } from '../../core/states.js';
 import { MAX } from '../../platform/limits.js';
 import { list, table } from '../columns.js';
-import { readField, type TaskFailure, type TaskLaunch } from '../job-fields.js';
+import {
+  type GrantedFields,
+  grantedFields,
+  type OfferedFields,
+  offeredFields,
+  readField,
+} from '../job-fields.js';
 import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
 import { changeJobs, inOrder } from '../postgres/change-jobs.js';
 import { insertDecisions } from '../postgres/decisions.js';
@@ -79,45 +85,17 @@ export interface OfferNews {
   request: OfferedJob | null;
 }
 
-/** As `JobPreference` of the core. */
-export interface OfferedPreference {
-  os?: string;
-  architecture?: string;
-  licenses?: string[];
-  cpusPerTask?: number;
-  memoryMbPerTask?: number;
-}
+/** Sites are their owner's. */
+export type OfferedPreference = Omit<JobPreference, 'siteId' | 'licenses'> & { licenses?: string[] };
 
 /** What travels of a job until it is granted. */
-export interface OfferedJob {
+export interface OfferedJob extends Omit<OfferedFields, 'preferences'> {
   request: string;
   hops: number;
   visited: string[];
   user: string;
   bytes: number;
-  name: string | null;
-  application: string;
-  arrayIndex: number | null;
-  tasks: number;
-  cpusPerTask: number;
-  memoryMbPerTask: number;
-  licenses: string[];
-  os: string | null;
-  architecture: string | null;
-  estimateS: number;
-  benchmark: number;
-  runTimeLimitS: number | null;
-  /** Epoch seconds. */
-  deadline: number | null;
-  sandboxMb: number;
-  outputMb: number;
-  computationShare: number | null;
-  /** Sites are their owner's: none is among them. */
   preferences: OfferedPreference[];
-  simulatedRunS: number | null;
-  simulatedIoS: number | null;
-  launch: TaskLaunch;
-  onTaskFailure: TaskFailure;
   /** Paths of the files that it hands over before its end is told. */
   outputs: string[];
 }
@@ -129,13 +107,9 @@ export const charsOfInputs = (inputs: readonly GrantedInput[]): number =>
     .reduce((sum, one) => sum + one.length, 0);
 
 /** What a peer runs. */
-export interface GrantedJob {
+export interface GrantedJob extends GrantedFields {
   epoch: number;
   inputs: GrantedInput[];
-  command: string;
-  arguments: string[];
-  environment: Record<string, string>;
-  workingDirectory: string | null;
 }
 
 /** PENDING: it is a job of a peer of ours, who has not granted it to us yet, or there is enough in the answer; ask again. */
@@ -169,13 +143,6 @@ export const workOf = (job: 'j'): Sql =>
   raw(`(${job}.estimate_s * ${job}.benchmark * ${job}.tasks * ${job}.cpus_per_task)`);
 /** Behind it, what others have written of jobs and offers is seen, and nobody writes more. */
 const lockEvents = sql`SELECT triggers.lock_events()`;
-
-const requestFields = [
-  ...(['bytes', 'name', 'application', 'arrayIndex', 'tasks', 'cpusPerTask', 'memoryMbPerTask'] as const),
-  ...(['licenses', 'os', 'architecture', 'estimateS', 'benchmark', 'runTimeLimitS', 'deadline'] as const),
-  ...(['sandboxMb', 'outputMb', 'computationShare', 'preferences', 'simulatedRunS', 'simulatedIoS'] as const),
-  ...(['launch', 'onTaskFailure'] as const),
-];
 
 interface Asker {
   isolated: boolean;
@@ -371,7 +338,9 @@ SELECT w.id, w.hops, w.visited, w.from_peer AS "fromPeer", c.fits_home AS "fitsH
 
 /** What is new for the peer behind a version, oldest first. */
 async function news(database: Db, siteId: number, after: number): Promise<OfferNews[]> {
-  const fields = requestFields.map((field) => `'${field}', ${readField(field)}`).join(', ');
+  const fields = (['bytes', ...offeredFields] as const)
+    .map((field) => `'${field}', ${readField(field)}`)
+    .join(', ');
   const found = await rows<OfferNews & { inputs: GrantedInput[] | null }>(
     database.pool,
     sql`
@@ -399,7 +368,7 @@ SELECT o.offer, o.version, j.id AS "jobId", j.boost,
   });
 }
 
-interface ClaimedJob {
+interface ClaimedJob extends GrantedFields {
   offer: number;
   withdrawn: boolean;
   /** Of the run that was granted for the offer. */
@@ -417,10 +386,6 @@ interface ClaimedJob {
   bytes: number;
   /** It is a peer's job that has not been granted to us. */
   pending: boolean;
-  command: string;
-  arguments: string[];
-  environment: Record<string, string>;
-  workingDirectory: string | null;
   /** Null: nothing. */
   inputs: GrantedInput[] | null;
 }
@@ -442,7 +407,7 @@ export function claim(
     const results = offers.map((one): ClaimResult => {
       const job = jobs.get(one);
       if (job === undefined) return { kind: 'REFUSED' };
-      const { command, environment, workingDirectory, pending, granted } = job;
+      const { pending, granted } = job;
       const isNew = granted === null;
       const waits = job.state === 'QUEUED' || job.state === 'DISPATCHED';
       const isOpen = !job.withdrawn && isNew && waits && !job.isolated;
@@ -454,10 +419,9 @@ export function claim(
       if (pending || isFull) return { kind: 'PENDING' };
       chars += job.bytes + charsOfInputs(inputs);
       const epoch = granted ?? job.epoch + 1;
-      return {
-        kind: 'GRANTED',
-        job: { epoch, command, arguments: job.arguments, environment, workingDirectory, inputs },
-      };
+      // Each is a field of the job.
+      const told = Object.fromEntries(grantedFields.map((field) => [field, job[field]]));
+      return { kind: 'GRANTED', job: { ...(told as unknown as GrantedFields), epoch, inputs } };
     });
     if (taken.size > 0) await grant(tx, siteId, [...taken.values()], now);
     return results;
@@ -483,8 +447,8 @@ SELECT 1 FROM jobs WHERE id IN (SELECT job_id FROM offers WHERE offer = ANY (${w
     sql`
 SELECT o.offer, o.withdrawn, o.epoch AS granted, p.isolated, j.id, j.state, j.site_id AS "siteId", j.epoch, extract(epoch FROM ${inOrder(0)})::float8 AS latest,
        j.cpus_per_task AS "cpusPerTask", j.memory_mb_per_task AS "memoryMbPerTask", j.estimate_s AS "estimateS", j.bytes,
-       f.job_id IS NOT NULL AND f.epoch IS NULL AS pending, j.command, j.arguments, j.environment,
-       j.working_directory AS "workingDirectory", coalesce(f.inputs::json, ${inputsOf}) AS inputs
+       f.job_id IS NOT NULL AND f.epoch IS NULL AS pending, ${raw(grantedFields.map((field) => `${readField(field)} AS "${field}"`).join(', '))},
+       coalesce(f.inputs::json, ${inputsOf}) AS inputs
   FROM offers o JOIN jobs j ON j.id = o.job_id JOIN peers p ON p.site_id = o.site_id LEFT JOIN foreign_jobs f ON f.job_id = j.id
  WHERE o.offer = ANY (${which}) AND o.site_id = ${siteId}`,
   );

@@ -2,7 +2,7 @@
 
 import { liveStates } from '../../core/states.js';
 import { latestCursor } from '../images.js';
-import { readField } from '../job-fields.js';
+import { assignedFields, readField } from '../job-fields.js';
 import { type Reading, rowsOf } from '../read-rows.js';
 import type { JobRow } from '../rows.js';
 import { empty, labels, raw, type Sql, sql } from '../sql.js';
@@ -64,20 +64,9 @@ const ofAgent = ({ agentId }: Part): Sql =>
 
 /** What is read of a live run's job. */
 const jobFields = [
-  ...([
-    'id',
-    'userId',
-    'epoch',
-    'state',
-    'command',
-    'arguments',
-    'environment',
-    'workingDirectory',
-    'tasks',
-    'launch',
-  ] as const),
-  ...(['cpusPerTask', 'memoryMbPerTask', 'licenses', 'runTimeLimitS', 'arrayIndex', 'application'] as const),
+  ...(['id', 'userId', 'epoch', 'state', 'launch'] as const),
   ...(['benchmark', 'simulatedRunS', 'simulatedIoS', 'inputs', 'outputs'] as const),
+  ...assignedFields,
 ];
 type ReadJob = Pick<JobRow, (typeof jobFields)[number]>;
 const jobReading = Object.fromEntries(
