@@ -79,7 +79,7 @@ if (!commit || !binaries) {
 }
 const name = execFileSync('git', ['rev-parse', '--short', commit], { cwd: root, encoding: 'utf8' }).trim();
 const dir = mkdtempSync(join(tmpdir(), 'switchyard-dump-'));
-const postgres = await startDebianPostgres();
+const postgres = await startDebianPostgres({ fsync: 'off' });
 try {
   build();
   await live(postgres.url);

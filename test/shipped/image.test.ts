@@ -168,7 +168,7 @@ RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/bin/npm && groupadd -g 100
     } finally {
       rmSync(source, { recursive: true, force: true });
     }
-    [postgres, redis] = await Promise.all([startDebianPostgres(), startRedis('switchyard')]);
+    [postgres, redis] = await Promise.all([startDebianPostgres({ fsync: 'off' }), startRedis('switchyard')]);
   }, 1_500_000);
 
   afterAll(async () => {

@@ -1,10 +1,4 @@
 /** On a PostgreSQL as Debian installs it, with none of its settings changed. */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ROOT } from '../../src/core/scheduler.js';
@@ -13,15 +7,8 @@ import { diagnose } from '../../src/store/doctor.js';
 import { migrate } from '../../src/store/migrate.js';
 import { until } from '../engine/support.js';
 import { testPolicy, World } from '../engine/world.js';
-import { freePort } from '../support/ports.js';
+import { type DebianPostgres, release, startDebianPostgres } from '../support/debian-postgres.mjs';
 import { openTestDatabase } from './world.js';
-
-const INSTALLED = '/usr/lib/postgresql';
-const [release] = existsSync(INSTALLED) ? readdirSync(INSTALLED).sort().reverse() : [];
-const program = (name: string): string => join(INSTALLED, String(release), 'bin', name);
-/** PostgreSQL refuses to run as root. */
-const NOBODY = 65_534;
-const account = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
 
 test.skipIf(release)(
   'is not run: there is no PostgreSQL of the system (apt-get install postgresql)',
@@ -29,46 +16,14 @@ test.skipIf(release)(
 );
 
 describe.runIf(release)(`PostgreSQL ${release} of the system`, () => {
-  let directory = '';
-  let server: ChildProcess;
+  let server: DebianPostgres;
   let url = '';
   beforeAll(async () => {
-    directory = mkdtempSync(join(tmpdir(), 'switchyard-debian-'));
-    if (account.uid) chownSync(directory, account.uid, account.gid);
-    const data = join(directory, 'data');
-    const made = spawnSync(
-      program('initdb'),
-      ['-D', data, '-U', 'postgres', '-E', 'UTF8', '-A', 'trust', '-N'],
-      account,
-    );
-    if (made.status !== 0) throw new Error(String(made.stderr));
-    const port = await freePort();
-    const where = ['-p', String(port), '-k', directory, '-h', '127.0.0.1'];
-    server = spawn(program('postgres'), ['-D', data, ...where], { ...account, stdio: 'ignore' });
-    url = `postgresql://postgres@127.0.0.1:${port}/postgres`;
-    for (let attempt = 0; ; attempt++) {
-      const client = new pg.Client({ connectionString: url });
-      if (
-        await client.connect().then(
-          () => true,
-          () => false,
-        )
-      ) {
-        await client.end();
-        break;
-      }
-      if (attempt > 400) throw new Error('it does not start');
-      await sleep(50);
-    }
+    server = await startDebianPostgres();
+    url = server.url;
     await migrate(url);
   });
-  afterAll(async () => {
-    if (server?.exitCode === null) {
-      server.kill('SIGINT');
-      await once(server, 'exit');
-    }
-    rmSync(directory, { recursive: true, force: true });
-  });
+  afterAll(() => server?.stop());
 
   test('sessions have what they need, whatever is set there, and the start says what harms', async () => {
     const admin = new pg.Client({ connectionString: url });

@@ -1,4 +1,6 @@
-/** The newest PostgreSQL that Debian has installed here, its programs' folder; null: none. */
+/** The newest PostgreSQL that Debian has installed here; null: none. */
+export const release: string | null;
+/** The folder of its programs. */
 export const binaries: string | null;
 
 export interface DebianPostgres {
@@ -7,5 +9,5 @@ export interface DebianPostgres {
   stop(): Promise<void>;
 }
 
-/** A server of Debian's in a directory of its own, on a free port of 127.0.0.1. */
-export function startDebianPostgres(): Promise<DebianPostgres>;
+/** A server of Debian's in a directory of its own, on a free port of 127.0.0.1; all but `settings` is as Debian has it. */
+export function startDebianPostgres(settings?: Record<string, string>): Promise<DebianPostgres>;

@@ -17,7 +17,8 @@ const found = existsSync(ROOT)
       .filter((version) => existsSync(join(ROOT, version, 'bin', 'initdb')))
       .sort((a, b) => Number(b) - Number(a))
   : [];
-export const binaries = found.length > 0 ? join(ROOT, found[0], 'bin') : null;
+export const release = found[0] ?? null;
+export const binaries = release ? join(ROOT, release, 'bin') : null;
 
 /** PostgreSQL refuses to run as root; the package has made an account for it. */
 function account() {
@@ -35,7 +36,7 @@ async function freePort() {
   return port;
 }
 
-export async function startDebianPostgres() {
+export async function startDebianPostgres(settings = {}) {
   const dir = mkdtempSync(join(tmpdir(), 'switchyard-debian-'));
   const as = { cwd: '/', env: { PATH: process.env.PATH, LC_ALL: 'C' }, ...account() };
   const passwordFile = join(dir, 'password');
@@ -60,17 +61,12 @@ export async function startDebianPostgres() {
   );
   if (made.status !== 0) throw new Error(`initdb: ${made.error?.message ?? made.stderr}`);
   const port = await freePort();
-  const settings = [
-    'listen_addresses=127.0.0.1',
-    'unix_socket_directories=',
-    'fsync=off',
-    'max_connections=100',
-  ];
-  const child = spawn(
-    join(binaries, 'postgres'),
-    ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])],
-    { ...as, stdio: 'ignore' },
-  );
+  const where = { port, listen_addresses: '127.0.0.1', unix_socket_directories: '' };
+  const flags = Object.entries({ ...where, ...settings }).flatMap(([name, value]) => [
+    '-c',
+    `${name}=${value}`,
+  ]);
+  const child = spawn(join(binaries, 'postgres'), ['-D', data, ...flags], { ...as, stdio: 'ignore' });
   const url = (database) => `postgresql://switchyard:${PASSWORD}@127.0.0.1:${port}/${database}`;
   const stop = async () => {
     if (child.exitCode === null && child.signalCode === null) {
