@@ -11,7 +11,8 @@ import { Client } from '../../src/client/index.js';
 import { DEFAULT_POLICY } from '../../src/core/policy.js';
 import { withApi } from '../api/support/api.js';
 import { withEngine } from '../api/support/engine.js';
-import { openRunner, PATIENCE_MS, temporaryDirectory, until } from './support.js';
+import { PATIENCE_MS } from '../support/patience.js';
+import { openRunner, temporaryDirectory, until } from './support.js';
 
 const api = withApi();
 withEngine(api);

@@ -24,7 +24,8 @@ import type { Logger } from '../../src/platform/log.js';
 import { unique, withApi } from '../api/support/api.js';
 import { withEngine } from '../api/support/engine.js';
 import { quietLog } from '../engine/support.js';
-import { complete, openRunner, PATIENCE_MS, script, temporaryDirectory, until } from './support.js';
+import { PATIENCE_MS } from '../support/patience.js';
+import { complete, openRunner, script, temporaryDirectory, until } from './support.js';
 
 const api = withApi();
 withEngine(api);

@@ -6,9 +6,7 @@ import { onTestFinished } from 'vitest';
 import { ProcessRunner, type ProcessRunnerOptions } from '../../src/agent/process/runner.js';
 import type { Assignment, EndedReport, LiveOutput, OutputPiece, Runner } from '../../src/agent/runner.js';
 import { processIdentity } from '../../src/platform/lockfile.js';
-
-/** Generous: only a hang reaches it. */
-export const PATIENCE_MS = 60_000;
+import { PATIENCE_MS } from '../support/patience.js';
 
 export function temporaryDirectory(): string {
   const dir = mkdtempSync(join(tmpdir(), 'switchyard-agent-'));

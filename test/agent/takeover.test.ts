@@ -3,13 +3,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeAll, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { DEFAULT_POLICY } from '../../src/core/policy.js';
 import { withApi } from '../api/support/api.js';
 import { withEngine } from '../api/support/engine.js';
-import { lives, PATIENCE_MS, temporaryDirectory } from './support.js';
+import { PATIENCE_MS } from '../support/patience.js';
+import { lives, temporaryDirectory } from './support.js';
 
-vi.setConfig({ testTimeout: 2 * PATIENCE_MS });
 const api = withApi();
 withEngine(api);
 let site = '';

@@ -14,8 +14,9 @@ import { loadConfig } from '../../src/platform/config.js';
 import type { Logger } from '../../src/platform/log.js';
 import { withApi } from '../api/support/api.js';
 import { withEngine } from '../api/support/engine.js';
-import { quietLog } from '../engine/support.js';
-import { openRunner, PATIENCE_MS } from './support.js';
+import { quietLog, until } from '../engine/support.js';
+import { PATIENCE_MS } from '../support/patience.js';
+import { openRunner } from './support.js';
 
 const api = withApi();
 withEngine(api);
@@ -373,6 +374,14 @@ it('a job goes to where its 10 GB are, and only what is small is brought elsewhe
     return id;
   };
   const [full, empty] = [await open('full'), await open('empty')];
+  // Jobs would go to whichever agent is heard first.
+  await until('both are heard', async () => {
+    const { machines } = await api.must<{ machines: { nodes: { silent: boolean; site: { id: string } }[] } }>(
+      '{ machines { nodes { silent site { id } } } }',
+    );
+    const heard = machines.nodes.filter(({ silent }) => !silent).map(({ site }) => site.id);
+    return [full, empty].every((id) => heard.includes(id));
+  });
   const register = async (name: string, sizeMb: number): Promise<string> => {
     const file = join(dir, `${name}.bin`);
     // Takes no room: nothing is written.

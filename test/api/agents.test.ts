@@ -321,7 +321,7 @@ test('thirty assignments of 1.5 MiB each arrive in parts', async () => {
   await schedule(api.parts);
   for (const after of [undefined, behind]) {
     const told = assignments(after);
-    await expect.poll(() => told.all().length, { timeout: 60_000 }).toBe(30);
+    await expect.poll(() => told.all().length).toBe(30);
     expect(told.all().map((run) => run.job)).toEqual(ids);
     const parts = told.batches.map(({ part }) => part);
     if (after) expect(parts.every((part) => part === null)).toBe(true);

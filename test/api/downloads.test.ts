@@ -48,7 +48,7 @@ test('hold a part of what they send, however many there are and however long tha
     // The head comes, and then nothing more is read.
     socket.once('readable', () => answered++);
   }
-  await expect.poll(() => answered, { timeout: 30_000 }).toBe(60);
+  await expect.poll(() => answered).toBe(60);
   expect(held() - before).toBeLessThan(150 * MIB);
 
   const all = await fetch(`${api.origin}/jobs/${job}/output`, {

@@ -291,7 +291,7 @@ describe('jobRatioUpdated', () => {
         const one = news({ after });
         const some = 1 + (i % 7);
         await expect
-          .poll(() => one.got.length, { timeout: 60_000, interval: 5 })
+          .poll(() => one.got.length, { interval: 5 })
           .toBeGreaterThanOrEqual(Math.min(some, BATCHES * 5 - heard.length));
         one.stop();
         const taken = one.got.slice(0, some);
@@ -334,7 +334,7 @@ describe('jobRatioUpdated', () => {
       [first?.cursor],
     );
     const caught = news({ application, after: first?.cursor });
-    await expect.poll(() => caught.got.length, { timeout: 20_000 }).toBe(3_499);
+    await expect.poll(() => caught.got.length).toBe(3_499);
     expect(caught.got.map(({ point }) => point?.runs)).toEqual(
       Array.from({ length: 3_499 }, (_, i) => i + 2),
     );
@@ -406,15 +406,13 @@ describe('jobRatioUpdated', () => {
     const crowd = Array.from({ length: 300 }, (_, i) =>
       follow<Update>(clients[i % 10]!, NEWS, i % 2 === 0 ? { application, after } : { after }),
     );
-    await expect.poll(open, { timeout: 20_000 }).toBe(before + 300);
+    await expect.poll(open).toBe(before + 300);
     await run([{ application }, { application }]);
-    await expect
-      .poll(() => crowd.filter(({ got }) => got.length === 2).length, { timeout: 20_000 })
-      .toBe(300);
+    await expect.poll(() => crowd.filter(({ got }) => got.length === 2).length).toBe(300);
     expect(new Set(crowd.map(({ got }) => got.map(({ point }) => point?.runs).join()))).toEqual(
       new Set(['1,2']),
     );
     for (const one of crowd) one.stop();
-    await expect.poll(open, { timeout: 20_000 }).toBe(before);
+    await expect.poll(open).toBe(before);
   });
 });

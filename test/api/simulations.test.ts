@@ -132,7 +132,7 @@ describe('a what-if', () => {
     startWorker(here);
     const asked = await simulate({ reason: 'narrow jobs wait' });
     expect(asked).toMatchObject({ state: 'QUEUED', progress: 0, policyVersion: 1, endedAt: null });
-    await expect.poll(async () => (await simulation(asked.id)).state, { timeout: 30_000 }).toBe('DONE');
+    await expect.poll(async () => (await simulation(asked.id)).state).toBe('DONE');
     const { result, progress, endedAt } = await simulation(asked.id);
     expect({ progress, ended: endedAt !== null }).toEqual({ progress: 1, ended: true });
     // The first runs 100 s. Then the second, and only then the third; in force is a policy that lets it go ahead.
@@ -188,7 +188,7 @@ describe('a what-if', () => {
       return whatIf(task);
     });
     const asked = await simulate();
-    await expect.poll(async () => (await simulation(asked.id)).state, { timeout: 30_000 }).toBe('DONE');
+    await expect.poll(async () => (await simulation(asked.id)).state).toBe('DONE');
     const schedulerId = Number(above.id.split('_')[1]);
     expect(seen).toMatchObject({
       schedulers: [{ id: schedulerId, name: 'west', parentId: null }],
@@ -245,7 +245,7 @@ describe('a what-if', () => {
     expect((await api.ask(SIMULATE, { input: WINDOW }, key)).errors?.[0]?.extensions.code).toBe('CONFLICT');
     const last = await simulate();
     startWorker(endless, { timeLimitMs: 100 });
-    await expect.poll(async () => (await simulation(last.id)).state, { timeout: 30_000 }).toBe('FAILED');
+    await expect.poll(async () => (await simulation(last.id)).state).toBe('FAILED');
     expect((await simulation(last.id)).message).toBe('it took longer than 0.1 s');
   });
 
@@ -258,13 +258,13 @@ describe('a what-if', () => {
     });
     const asked = await simulate();
     await expect
-      .poll(async () => simulation(asked.id), { timeout: 30_000 })
+      .poll(async () => simulation(asked.id))
       .toMatchObject({
         state: 'RUNNING',
         progress: 0.25,
       });
     expect((await cancel(asked.id)).data).toMatchObject({ cancelSimulation: { state: 'CANCELLED' } });
-    await expect.poll(() => aborted, { timeout: 30_000 }).toBe(1);
+    await expect.poll(() => aborted).toBe(1);
     expect((await cancel(asked.id)).errors?.[0]?.extensions.code).toBe('CONFLICT');
     expect((await cancel('simulation_99999')).errors?.[0]?.extensions.code).toBe('NOT_FOUND');
     await expect(
@@ -279,7 +279,7 @@ describe('workers', () => {
     const first = startWorker(endless);
     const asked = await simulate();
     const state = async () => (await simulation(asked.id)).state;
-    await expect.poll(state, { timeout: 30_000 }).toBe('RUNNING');
+    await expect.poll(state).toBe('RUNNING');
     await first.stop();
     workers.length = 0;
     expect(await state()).toBe('QUEUED');
@@ -292,7 +292,7 @@ describe('workers', () => {
       [id],
     );
     startWorker(here, {}, 0.5);
-    await expect.poll(state, { timeout: 30_000 }).toBe('DONE');
+    await expect.poll(state).toBe('DONE');
     const { rows } = await pool.query('SELECT attempts, worker FROM simulations WHERE id = $1', [id]);
     expect(rows[0].attempts).toBe(2);
     expect(rows[0].worker).not.toBe('dead');
@@ -306,10 +306,10 @@ describe('workers', () => {
     });
     const late = startWorker(() => asleep, { touchEveryMs: 3_600_000 }, 0.5);
     const asked = await simulate();
-    await expect.poll(async () => (await simulation(asked.id)).state, { timeout: 30_000 }).toBe('RUNNING');
+    await expect.poll(async () => (await simulation(asked.id)).state).toBe('RUNNING');
     // The queue still has it in hand for the first: that does not keep it from the second.
     startWorker(here, {}, 0.5);
-    await expect.poll(async () => (await simulation(asked.id)).state, { timeout: 30_000 }).toBe('DONE');
+    await expect.poll(async () => (await simulation(asked.id)).state).toBe('DONE');
     const { result } = await simulation(asked.id);
     wakeUp();
     await late.stop();
@@ -327,7 +327,7 @@ describe('workers', () => {
     );
     startWorker(here);
     await expect
-      .poll(() => simulation(asked.id), { timeout: 30_000 })
+      .poll(() => simulation(asked.id))
       .toMatchObject({
         state: 'FAILED',
         message: 'its workers died 3 times',
@@ -352,7 +352,7 @@ test('the jobs of a trace are simulated in place of recorded ones, and its text 
         { id },
       )
     ).simulation;
-  await expect.poll(async () => (await ended()).state, { timeout: 20_000 }).toBe('DONE');
+  await expect.poll(async () => (await ended()).state).toBe('DONE');
   expect(await ended()).toMatchObject({ from: null, to: null, result: { jobs: 2, leftOut: 1 } });
   const { rows } = await api.db.pool.query('SELECT trace FROM simulations WHERE trace IS NOT NULL');
   expect(rows).toEqual([]);
@@ -366,7 +366,6 @@ test('the jobs of a trace are simulated in place of recorded ones, and its text 
             { id: bad.id },
           )
         ).simulation.message,
-      { timeout: 20_000 },
     )
     .toMatch(/trace/);
 });

@@ -68,7 +68,7 @@ async function policy(document: object): Promise<void> {
 
 beforeAll(async () => {
   service = await serve(home);
-}, 60_000);
+});
 afterAll(async () => {
   await endAll();
   rmSync(home, { recursive: true, force: true });
@@ -127,7 +127,7 @@ describe('job ratio', () => {
     expect(why.stdout).toMatch(/the job: computation = 0\.9\d+, dataIntensive = /);
     const placed = await service.cli('placement', '--input', 'events', '--application', 'scan', '--', 'none');
     expect(placed.stdout).toMatch(/^would be dispatched to near;/);
-  }, 60_000);
+  });
 });
 
 describe('what agents measure of real processes', () => {
@@ -206,5 +206,5 @@ describe('DIANA', () => {
     expect(new Set(migrated.map((job) => job.site?.name))).toEqual(new Set(['there']));
     const why = await service.cli('why', migrated.at(-1)!.id);
     expect(why.stdout).toMatch(/Dispatched to there: .* \(from here; /);
-  }, 60_000);
+  });
 });

@@ -187,10 +187,10 @@ describe('a fresh service', () => {
     const waiting = launch(['submit', '--wait', '--allow-unfit', '--os', 'plan9', '--', 'true'], env);
     const [id] = await waiting.printed(/job_\d+/);
     await expect
-      .poll(() => waiting.output.stderr, { timeout: 20_000 })
+      .poll(() => waiting.output.stderr)
       .toMatch(new RegExp(`${id} cannot start at any site as they are now: .+ \\(NEVER_FITS\\w*\\)`));
     expect(await service.json('cancel', id!)).toBeDefined();
-    await expect.poll(() => waiting.output.stderr, { timeout: 20_000 }).toContain('CANCELLED');
+    await expect.poll(() => waiting.output.stderr).toContain('CANCELLED');
     await waiting.end();
   });
 

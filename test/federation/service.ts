@@ -28,10 +28,11 @@ import { createMetrics } from '../../src/platform/metrics.js';
 import { Mirror } from '../../src/store/mirror.js';
 import { type TestApi, withApi } from '../api/support/api.js';
 import { quietLog } from '../engine/support.js';
+import { PATIENCE_MS } from '../support/patience.js';
 
 /** Waits for a condition; then fails with its name. */
 export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (const giveUp = Date.now() + 30_000; !(await condition()); await sleep(20))
+  for (const giveUp = Date.now() + PATIENCE_MS; !(await condition()); await sleep(20))
     if (Date.now() > giveUp) throw new Error(`waited in vain: ${what}`);
 }
 

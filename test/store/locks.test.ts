@@ -58,7 +58,7 @@ it('a process that is stopped with the event lock in its hands does not stop the
   await stoppedHolder();
   const [id] = await submit(world, user, [newJob()]);
   expect(id).toBeGreaterThan(0);
-}, 60_000);
+});
 
 it.each([
   ['whose limits were dropped', `await tx.query('SET idle_in_transaction_session_timeout = 0');`],
@@ -72,28 +72,24 @@ it.each([
      stream.write('somebody\\n', () => console.log('held'));
      await new Promise(() => {});`,
   ],
-])(
-  'the watchdog ends a session %s',
-  async (_, before) => {
-    await stoppedHolder(before);
-    const ended: string[] = [];
-    const watchdog = new Watchdog({
-      url: test.url,
-      everyMs: 100,
-      stuckAfterMs: 500,
-      onEnded: ({ name }) => ended.push(name),
-      onError: (error) => {
-        throw error;
-      },
-    });
-    watchdog.start();
-    const [id] = await submit(world, user, [newJob()]);
-    await watchdog.stop();
-    expect(id).toBeGreaterThan(0);
-    expect(ended).toEqual([expect.stringMatching(/^switchyard stopped @/)]);
-  },
-  60_000,
-);
+])('the watchdog ends a session %s', async (_, before) => {
+  await stoppedHolder(before);
+  const ended: string[] = [];
+  const watchdog = new Watchdog({
+    url: test.url,
+    everyMs: 100,
+    stuckAfterMs: 500,
+    onEnded: ({ name }) => ended.push(name),
+    onError: (error) => {
+      throw error;
+    },
+  });
+  watchdog.start();
+  const [id] = await submit(world, user, [newJob()]);
+  await watchdog.stop();
+  expect(id).toBeGreaterThan(0);
+  expect(ended).toEqual([expect.stringMatching(/^switchyard stopped @/)]);
+});
 
 it('every connection of ours asks for what it needs, whoever made it', async () => {
   const way = await watchedWay(test.url);

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { PATIENCE_MS } from '../support/patience.js';
 
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) =>
   existsSync(path),
@@ -17,6 +18,12 @@ const ARGS = [
   '--disable-component-update',
   '--disable-sync',
 ];
+
+/** Whether a browser can be started on this machine. */
+export const chromiumFound = CHROMIUM !== undefined;
+
+export const launchChromium = (): Promise<Browser> =>
+  chromium.launch({ executablePath: CHROMIUM, args: ARGS });
 
 export interface Visitor {
   readonly page: Page;
@@ -39,7 +46,7 @@ export interface Visits {
 /** A suite that needs Chromium: runs where it is found, and says so where it is not. No page of it may have a fault. */
 export function describeWithChromium(name: string, suite: (visits: Visits) => void): void {
   describe(name, () => {
-    if (!CHROMIUM) {
+    if (!chromiumFound) {
       test('is not run: chromium is not installed (apt-get install chromium)', () => {});
       return;
     }
@@ -47,7 +54,7 @@ export function describeWithChromium(name: string, suite: (visits: Visits) => vo
     let context: BrowserContext;
     const windows = new Set<Window>();
     beforeAll(async () => {
-      browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGS });
+      browser = await launchChromium();
       context = await browser.newContext({
         viewport: { width: 1280, height: 800 },
         // Half the time of a page that moves is spent on drawing it.
@@ -86,7 +93,7 @@ class Window implements Visitor {
   private known: string[] = [];
 
   constructor(readonly page: Page) {
-    page.setDefaultTimeout(20_000);
+    page.setDefaultTimeout(PATIENCE_MS);
     page.on('pageerror', (error) => this.faults.push(error.message));
     page.on('console', (message) => {
       // What the service refuses, or a service that is away, is told by the browser too.

@@ -44,9 +44,7 @@ describeWithChromium('a service that is killed and comes back', (visits) => {
 
     writeFileSync(go, '');
     // It is told for a moment only, perhaps before the service says that it is ready.
-    const again = page
-      .getByText('Connected again. Updates continue from where they stopped.')
-      .waitFor({ timeout: 60_000 });
+    const again = page.getByText('Connected again. Updates continue from where they stopped.').waitFor();
     const second = await serve(home, [], port);
     expect(new URL(second.url).origin).toBe(origin);
     await again;
@@ -55,5 +53,5 @@ describeWithChromium('a service that is killed and comes back', (visits) => {
     await other.page.getByRole('row', { name: /Completed/ }).waitFor();
     await second.json('submit', '--', 'true');
     await other.page.getByText('2 jobs', { exact: true }).waitFor();
-  }, 120_000);
+  });
 });

@@ -44,13 +44,11 @@ export function shownLive(visits: Visits, grid: Grid): void {
     await live(page);
     const shows = (label: string, value: string) =>
       expect
-        .poll(
-          () =>
-            page
-              .locator('.figure', { has: page.getByText(label, { exact: true }) })
-              .locator('.figure-value')
-              .textContent(),
-          { timeout: 20_000 },
+        .poll(() =>
+          page
+            .locator('.figure', { has: page.getByText(label, { exact: true }) })
+            .locator('.figure-value')
+            .textContent(),
         )
         .toBe(value);
     await shows('Running', '0');
@@ -105,7 +103,7 @@ export function shownLive(visits: Visits, grid: Grid): void {
     await live(page);
     await expect.poll(() => painted(page, '--running')).toBe(0);
     const jobs = await grid.submit(long);
-    await expect.poll(() => painted(page, '--running'), { timeout: 20_000 }).toBeGreaterThan(10);
+    await expect.poll(() => painted(page, '--running')).toBeGreaterThan(10);
 
     // The strip selects a part of the whole: here one before anything ran.
     const hour = page.getByRole('radio', { name: '1 h', exact: true });
@@ -125,7 +123,7 @@ export function shownLive(visits: Visits, grid: Grid): void {
     await expect.poll(() => hour.isChecked()).toBe(false);
 
     await cancel(jobs);
-    await expect.poll(() => painted(page, '--running'), { timeout: 20_000 }).toBe(0);
+    await expect.poll(() => painted(page, '--running')).toBe(0);
   });
 
   test('when each queued job will start, where the site has promised it', async () => {
@@ -141,7 +139,7 @@ export function shownLive(visits: Visits, grid: Grid): void {
     await page.locator('.gantt-tools').getByText('Promised').waitFor();
     // By the strip's end: what is promised lies beyond the hour that is shown first.
     await page.getByRole('radio', { name: '6 h' }).click();
-    await expect.poll(() => painted(page, '--series-1'), { timeout: 20_000 }).toBeGreaterThan(10);
+    await expect.poll(() => painted(page, '--series-1')).toBeGreaterThan(10);
     await local(null);
   });
 
@@ -153,13 +151,11 @@ export function shownLive(visits: Visits, grid: Grid): void {
     });
     const runs = (n: string) =>
       expect
-        .poll(
-          () =>
-            leaf
-              .locator('dl > div', { has: page.getByText('Running', { exact: true }) })
-              .locator('dd')
-              .textContent(),
-          { timeout: 20_000 },
+        .poll(() =>
+          leaf
+            .locator('dl > div', { has: page.getByText('Running', { exact: true }) })
+            .locator('dd')
+            .textContent(),
         )
         .toBe(n);
     await runs('0');
@@ -203,7 +199,7 @@ export function shownLive(visits: Visits, grid: Grid): void {
       page.evaluate(`document.querySelector('.chart canvas').toDataURL()`) as Promise<string>;
     const before = await picture();
     const [job] = await grid.submit({ ...seen, simulatedIoS: 1.5 });
-    await expect.poll(() => rows.count(), { timeout: 30_000 }).toBe(3);
+    await expect.poll(() => rows.count()).toBe(3);
     expect(await rows.first().textContent()).toContain(job!.replace(/\D+/, ''));
     expect(await picture()).not.toBe(before);
     const { jobRatio } = await grid.ask<{ jobRatio: { computation: number } }>(
@@ -347,13 +343,11 @@ export function shownLive(visits: Visits, grid: Grid): void {
     });
     const waiting = (n: RegExp) =>
       expect
-        .poll(
-          () =>
-            region
-              .locator('dl > div', { has: page.getByText('Waiting below', { exact: true }) })
-              .locator('dd')
-              .textContent(),
-          { timeout: 20_000 },
+        .poll(() =>
+          region
+            .locator('dl > div', { has: page.getByText('Waiting below', { exact: true }) })
+            .locator('dd')
+            .textContent(),
         )
         .toMatch(n);
     await waiting(/^0$/);

@@ -41,6 +41,6 @@ export function follow<T = Json>(client: Client, query: string, variables: Json 
 
 /** Waits for the end of a subscription. */
 export async function settled<T>(subscription: Followed<T>): Promise<Followed<T>> {
-  await expect.poll(() => subscription.end, { timeout: 10_000 }).not.toBeNull();
+  await expect.poll(() => subscription.end).not.toBeNull();
   return subscription;
 }
