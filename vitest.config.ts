@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { PATIENCE_MS, TEST_MS } from './test/support/patience.js';
 
 /** Tests of whole processes go first: at the end one of them alone would keep the others waiting. */
 class ProcessesFirst extends BaseSequencer {
@@ -22,31 +23,51 @@ const PURE = [
 /** The same, with databases. */
 const SHARED = inFolders('api', 'store');
 
-/** Suites that only commands of their own run (scripts/longer.mjs). */
-const LONGER = process.env.LONGER ? [] : inFolders('shipped');
+/** What commands of its own run (scripts/longer.mjs), and `npm test` does not; by its path it can be run like any other. */
+const LONGER = [
+  'test/abuse',
+  'test/agent/hostile.test.ts',
+  'test/agent/takeover.test.ts',
+  'test/cli/trace.test.ts',
+  'test/crash',
+  'test/federation/faults.test.ts',
+  'test/interrupted',
+  'test/shipped',
+  'test/web/faults.test.ts',
+];
+const left = LONGER.filter(
+  (path) => !process.argv.some((argument) => argument.includes(path.replace('.test.ts', ''))),
+);
 
-export default defineConfig({
+/** What all kinds have in common. */
+const common = {
   // graphql 16 comes twice, and vite takes the other copy than Node does for Apollo: they would not know each other's types.
   resolve: { alias: [{ find: /^graphql$/, replacement: 'graphql/index.js' }] },
+  test: {
+    testTimeout: TEST_MS,
+    hookTimeout: TEST_MS,
+    teardownTimeout: 30_000,
+    expect: { poll: { timeout: PATIENCE_MS } },
+    setupFiles: ['test/support/seed.ts'],
+  },
+};
+const kind = (name: string, test: object) => ({ ...common, test: { ...common.test, name, ...test } });
+
+export default defineConfig({
   test: {
     // Real processes, databases and sockets: forks isolate them. Three fill two cores, since each waits for others now and then.
     pool: 'forks',
     maxWorkers: 3,
     sequence: { sequencer: ProcessesFirst },
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
-    teardownTimeout: 30_000,
-    // A second, as it is by default, is soon over on a machine that is busy.
-    expect: { poll: { timeout: 20_000 } },
-    setupFiles: ['test/support/seed.ts'],
+    // Once for all kinds, which would each inherit it if they extended this.
     globalSetup: ['test/support/globalSetup.ts'],
     projects: [
-      { extends: true, test: { name: 'pure', include: PURE, isolate: false } },
-      { extends: true, test: { name: 'shared', include: SHARED, isolate: false } },
-      {
-        extends: true,
-        test: { name: 'real', include: ['test/**/*.test.ts'], exclude: [...PURE, ...SHARED, ...LONGER] },
-      },
+      kind('pure', { include: PURE, isolate: false }),
+      kind('shared', { include: SHARED, isolate: false }),
+      kind('real', {
+        include: ['test/**/*.test.ts'],
+        exclude: [...PURE, ...SHARED, ...left.map((path) => (path.endsWith('.ts') ? path : `${path}/**`))],
+      }),
     ],
   },
 });

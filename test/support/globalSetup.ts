@@ -1,9 +1,12 @@
+import { spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/store/embedded.js';
@@ -22,23 +25,29 @@ export interface TestServer {
   template: string;
 }
 
-const PREFIX = 'switchyard-test-';
 const TEMPLATE = 'template_migrated';
 
 /**
- * One PostgreSQL for the whole run, started when the first test file wants a database: most runs while working on
- * something else need none.
+ * What all files of a run share: the seed of its random cases, a folder for all temporary files, which is removed together with the processes
+ * that work there however the run ends, and one PostgreSQL, started when the first file wants a database: most runs while working on something
+ * else need none.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  let home = '';
+  process.env.TEST_SEED ??= String(randomInt(1_000_000));
+  console.log(`random cases: TEST_SEED=${process.env.TEST_SEED}`);
+  // Short: the path of a socket has at most 107 bytes.
+  const folder = mkdtempSync(join(tmpdir(), 'switchyard-'));
+  // Servers and jobs of other accounts pass through it.
+  chmodSync(folder, 0o755);
+  removeWhatIsLeft(folder);
+  process.env.TMPDIR = folder;
+
   let started: Promise<EmbeddedPostgres> | undefined;
   const desk = createServer(async (_, response) => {
     // Files that share a process ask minutes apart: a connection that was kept would be closed just as the next one asks.
     response.setHeader('connection', 'close');
     try {
-      started ??= start((made) => {
-        home = made;
-      });
+      started ??= start(join(folder, 'postgres'));
       const answer: TestServer = { adminUrl: (await started).url, template: TEMPLATE };
       response.end(JSON.stringify(answer));
     } catch (error) {
@@ -53,14 +62,22 @@ export default async function setup(project: TestProject): Promise<() => Promise
     desk.closeAllConnections();
     desk.close();
     await (await started?.catch(() => undefined))?.stop();
-    if (home) rmSync(home, { recursive: true, force: true });
   };
 }
 
-async function start(made: (home: string) => void): Promise<EmbeddedPostgres> {
-  await removeLeftovers();
-  const home = mkdtempSync(join(tmpdir(), PREFIX));
-  made(home);
+/** When this process ends, in whatever way: the system closes the pipe. */
+function removeWhatIsLeft(folder: string): void {
+  const script = fileURLToPath(new URL('leftovers.mjs', import.meta.url));
+  const child = spawn(process.execPath, [script, folder], {
+    cwd: '/',
+    detached: true,
+    stdio: ['pipe', 'ignore', 'inherit'],
+  });
+  child.unref();
+  (child.stdin as Socket).unref();
+}
+
+async function start(home: string): Promise<EmbeddedPostgres> {
   const server = await startEmbeddedPostgres({
     home,
     // Nothing here must outlive a power cut. A killed process still loses nothing.
@@ -80,21 +97,5 @@ async function start(made: (home: string) => void): Promise<EmbeddedPostgres> {
   } catch (error) {
     await server.stop();
     throw error;
-  }
-}
-
-/** Servers of runs that were killed: nobody else would ever stop them. */
-async function removeLeftovers(): Promise<void> {
-  for (const name of readdirSync(tmpdir())) {
-    if (!name.startsWith(PREFIX)) continue;
-    const home = join(tmpdir(), name);
-    // Without a lock it is another run's, just being made.
-    if (!existsSync(join(home, 'switchyard.lock'))) continue;
-    try {
-      await (await startEmbeddedPostgres({ home })).stop();
-      rmSync(home, { recursive: true, force: true });
-    } catch {
-      // In use by another run, or not ours to touch.
-    }
   }
 }

@@ -1,9 +1,21 @@
 /**
- * The gate takes the same random cases each time, so that what fails in it fails by a change. `TEST_SEED=7 npm test` takes others,
- * `TEST_SEED=random` new ones; what fails says its seed.
+ * The seed of the run's random cases: a new one each time, printed at the start (globalSetup.ts); `TEST_SEED=7 npm test` repeats those of a run.
+ * What fails tells its own seed, too.
  */
 import * as fc from 'fast-check';
 
-const given = process.env.TEST_SEED ?? '20140601';
-export const SEED = given === 'random' ? Date.now() % 1_000_000 : Number(given);
-fc.configureGlobal({ seed: SEED });
+export const SEED = Number(process.env.TEST_SEED);
+
+/** `npm run test:properties`: all cases. */
+export const IN_FULL = process.env.PROPERTIES !== undefined;
+
+/** How many cases a property tries: in `npm test` a part of them, which runs of new seeds add up to more. */
+export const cases = (all: number): number => (IN_FULL ? all : Math.ceil(all / 5));
+
+/** Seeds for what has to be met with some of them: always the same first ones; in full also that of the run. */
+export const seeds = (all: number): number[] => [
+  ...Array.from({ length: cases(all) }, (_, i) => i + 1),
+  ...(IN_FULL ? [SEED] : []),
+];
+
+fc.configureGlobal({ seed: SEED, numRuns: cases(100) });
