@@ -1,30 +1,57 @@
-// Suites that `npm test` runs briefly, for longer: `npm run test:faults -- --minutes N --seed S`, the crash suite, peers, a large
-// tree and the replay of a trace;
-// `npm run test:abuse -- --minutes N --seed S`, attacks by users;
-// `npm run test:vectors -- --seeds N --seed S`, the rules of the papers on cases of N seeds from S on. The same seed makes the same again.
-// `npm run test:image` and `npm run test:package` are no part of `npm test`: what is shipped, built and used as its user does.
+// Suites with commands of their own, since they take longer than `npm test` may: `npm run test:NAME -- --seed S …`. The same seed makes the same
+// cases again; without it they are new ones, and the seed is printed.
 import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const seed = { type: 'string' };
+const minutes = { type: 'string', default: '5' };
+/** What each runs (the folders and files that `npm test` leaves to them are listed in vitest.config.ts), and the variables that it is told by. */
 const SUITES = {
+  // All cases of all random tests, and statistics, which take many.
+  properties: { prefix: 'PROPERTIES', options: { seed }, files: withRandomCases() },
+  // Whole processes are killed, frozen, cut off and left without a disk.
   faults: {
     prefix: 'FAULT',
-    long: { minutes: { type: 'string', default: '5' } },
-    files: ['test/crash', 'test/cli/trace', 'test/federation/faults', 'test/engine/tree'],
+    options: { minutes, seed },
+    files: [
+      'test/crash',
+      'test/agent/takeover',
+      'test/cli/trace',
+      'test/engine/tree',
+      'test/federation/faults',
+      'test/interrupted',
+      'test/web/faults',
+    ],
   },
-  abuse: { prefix: 'ABUSE', long: { minutes: { type: 'string', default: '5' } }, files: ['test/abuse'] },
-  vectors: { prefix: 'VECTORS', long: { seeds: { type: 'string', default: '10' } }, files: ['test/vectors'] },
-  image: { prefix: 'IMAGE', files: ['test/shipped/image'] },
-  package: { prefix: 'PACKAGE', files: ['test/shipped/package'] },
+  // Attacks by users and by their jobs.
+  abuse: { prefix: 'ABUSE', options: { minutes, seed }, files: ['test/abuse', 'test/agent/hostile'] },
+  // The rules of the papers on cases of so many seeds from S on.
+  vectors: {
+    prefix: 'VECTORS',
+    options: { seeds: { type: 'string', default: '10' }, seed },
+    files: ['test/vectors'],
+  },
+  // What is shipped, built and used as its user does.
+  image: { prefix: 'IMAGE', options: {}, files: ['test/shipped/image'] },
+  package: { prefix: 'PACKAGE', options: {}, files: ['test/shipped/package'] },
 };
-const { prefix, long, files } = SUITES[process.argv[2]];
-const { values } = parseArgs({
-  args: process.argv.slice(3),
-  options: { ...long, seed: { type: 'string' } },
-});
+
+/** The test files that draw cases (test/support/seed.ts). */
+function withRandomCases() {
+  const tests = readdirSync(join(root, 'test'), { recursive: true }).filter((name) =>
+    name.endsWith('.test.ts'),
+  );
+  const draws = (name) =>
+    /'fast-check'|(cases|seeds|IN_FULL)\b.*seed\.js'/.test(readFileSync(join(root, 'test', name), 'utf8'));
+  return tests.filter(draws).map((name) => join('test', name));
+}
+
+const { prefix, options, files } = SUITES[process.argv[2]];
+const { values } = parseArgs({ args: process.argv.slice(3), options });
 for (const [name, value] of Object.entries(values)) {
   if (!(Number(value) > 0)) {
     console.error(`--${name}: ${value} is not accepted; accepted: a number above 0`);
@@ -32,8 +59,12 @@ for (const [name, value] of Object.entries(values)) {
   }
 }
 const settings = Object.entries(values).map(([name, value]) => [`${prefix}_${name.toUpperCase()}`, value]);
-// LONGER (vitest.config.ts): not only what `npm test` runs.
-const env = { ...process.env, LONGER: '1', ...Object.fromEntries(settings) };
+const env = {
+  ...process.env,
+  [prefix]: '1',
+  ...Object.fromEntries(settings),
+  ...(values.seed && { TEST_SEED: values.seed }),
+};
 const vitest = join(root, 'node_modules/vitest/vitest.mjs');
 const { status } = spawnSync(process.execPath, [vitest, 'run', ...files, '--reporter=verbose'], {
   cwd: root,

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
 import type { Assignment } from '../../src/agent/runner.js';
 import { SimulatedRunner } from '../../src/agent/simulated.js';
+import { cases } from '../support/seed.js';
 import { assignment, endOf, ends, until } from './support.js';
 
 function simulated(speed: number): SimulatedRunner {
@@ -47,9 +48,9 @@ it('ends runs in the order of their ends, whatever the order of their starts', a
       });
       runner.close();
     }),
-    { numRuns: 10 },
+    { numRuns: cases(10) },
   );
-}, 60_000);
+});
 
 it('starts once, is cancelled once, and takes up what the service believes to go on', async () => {
   const runner = simulated(1);

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { cases } from '../support/seed.js';
 import { unique, withApi } from './support/api.js';
 import { schedule } from './support/schedule.js';
 
@@ -463,7 +464,7 @@ describe('pages', () => {
           expect(ids).toEqual(direction === 'ASC' ? ascending : [...ascending].reverse());
         },
       ),
-      { numRuns: 40 },
+      { numRuns: cases(40) },
     );
   });
 

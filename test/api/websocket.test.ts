@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import WebSocket from 'ws';
+import { cases } from '../support/seed.js';
 import { withApi } from './support/api.js';
 
 const SOCKETS = 40;
@@ -32,10 +33,10 @@ async function opened(address?: string): Promise<WebSocket> {
 }
 const init = (key = api.adminKey) =>
   JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${key}` } });
-async function acknowledged(address?: string): Promise<WebSocket> {
-  const socket = await opened(address);
+async function acknowledged(key?: string): Promise<WebSocket> {
+  const socket = await opened();
   const answer = once(socket, 'message');
-  socket.send(init());
+  socket.send(init(key));
   await answer;
   return socket;
 }
@@ -121,10 +122,12 @@ describe('with a key', () => {
   });
 
   test('a user has so many connections', async () => {
-    const sockets = await Promise.all(Array.from({ length: 5 }, () => acknowledged()));
+    // One of whom the service has no other socket still to forget.
+    const { key } = await api.user('USER', 'connected');
+    const sockets = await Promise.all(Array.from({ length: 5 }, () => acknowledged(key)));
     const one = await opened();
     const closed = closeOf(one);
-    one.send(init());
+    one.send(init(key));
     expect(await closed).toEqual([1013, expect.stringContaining('LIMIT_EXCEEDED')]);
     const left = closeOf(sockets[0]!);
     sockets[0]!.close();
@@ -136,7 +139,7 @@ describe('with a key', () => {
           once(again, 'message').then(() => true),
           once(again, 'close').then(() => false),
         ]);
-        again.send(init());
+        again.send(init(key));
         const is = await told;
         again.terminate();
         return is;
@@ -176,7 +179,7 @@ describe('anything at all', () => {
           await once(socket, 'close');
         },
       ),
-      { numRuns: 60 },
+      { numRuns: cases(60) },
     );
     await isServed();
   });
@@ -225,7 +228,7 @@ describe('anything at all', () => {
           await closed;
         } else if (socket.readyState !== WebSocket.CLOSED) await once(socket, 'close');
       }),
-      { numRuns: 120 },
+      { numRuns: cases(120) },
     );
     await isServed();
     expect(api.log.filter((line) => line.includes('unexpectedly'))).toEqual([]);

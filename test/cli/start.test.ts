@@ -25,7 +25,7 @@ beforeAll(() => {
     'src',
     'web',
     // Built already: it is the service that ends here.
-    'dist/web',
+    'dist',
   ];
   for (const name of needed) cpSync(packagePath(name), join(copy, name), { recursive: true });
   symlinkSync(packagePath('node_modules'), join(copy, 'node_modules'));

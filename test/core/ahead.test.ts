@@ -21,6 +21,7 @@ import {
 } from '../../src/core/index.js';
 import { runSimulation, type World } from '../../src/simulator/engine.js';
 import type { SimJob } from '../../src/simulator/workload.js';
+import { cases, IN_FULL } from '../support/seed.js';
 import { job as anyJob } from './support/drive.js';
 
 const locals: LocalPolicy[] = [
@@ -164,9 +165,9 @@ it('is when the job starts; where it is not known, not before', () => {
         expect(earliestAnywhere(grid, known, now)?.at ?? 0).toBeLessThanOrEqual(actual);
       }
     }),
-    { numRuns: 150 },
+    { numRuns: cases(150) },
   );
-  expect(expected).toBeGreaterThan(100);
+  if (IN_FULL) expect(expected).toBeGreaterThan(100);
 });
 
 it('counts the jobs that wait ahead', () => {

@@ -12,6 +12,7 @@ import {
 } from '../../src/core/index.js';
 import { BackfillMemory } from '../../src/core/local/backfilling.js';
 import type { SitePass } from '../../src/core/local/pass.js';
+import { cases, IN_FULL } from '../support/seed.js';
 import { job } from './support/drive.js';
 import { anyEvents, anyPolicy, anySites, World } from './support/world.js';
 
@@ -65,10 +66,10 @@ it('a cycle that passes over what an earlier one has examined plans as one that 
         for (const { id } of world.sites) cycle(id);
       }
     }),
-    { numRuns: 400 },
+    { numRuns: cases(400) },
   );
   // That the shortcut was taken at all.
-  expect(passedOver).toBeGreaterThan(0);
+  if (IN_FULL) expect(passedOver).toBeGreaterThan(0);
 });
 
 it('what somebody asks in between, as if another policy were in force, does not change what is settled', () => {

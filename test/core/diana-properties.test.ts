@@ -13,11 +13,12 @@ import {
   quotaPriority,
   type Standing,
 } from '../../src/core/terms/quota.js';
+import { cases, IN_FULL } from '../support/seed.js';
 import { anyDianaEvents, anyDianaPolicy, anyMachines, DianaWorld, SITES } from './support/diana-world.js';
 import { job as anyJob } from './support/drive.js';
 import { dianaPolicy } from './support/moves.js';
 
-const RUNS = { numRuns: 150 };
+const RUNS = { numRuns: cases(150) };
 const world = fc.record({ machines: anyMachines, policy: anyDianaPolicy, events: anyDianaEvents });
 type Given = typeof world extends fc.Arbitrary<infer G> ? G : never;
 
@@ -98,7 +99,7 @@ describe('plans', () => {
       }),
       RUNS,
     );
-    expect(exported).toBeGreaterThan(0);
+    if (IN_FULL) expect(exported).toBeGreaterThan(0);
   });
 
   it('depend on the content only, not on the order in which it came, and leave the grid as it was', () => {
@@ -175,7 +176,7 @@ describe('migration', () => {
       }),
       { ...RUNS, examples: [[CHASE]] },
     );
-    expect(exported).toBeGreaterThan(100);
+    if (IN_FULL) expect(exported).toBeGreaterThan(100);
   });
 });
 
@@ -213,7 +214,7 @@ describe('meta-queues', () => {
           }
         });
       }),
-      { numRuns: 100 },
+      { numRuns: cases(100) },
     );
   });
 

@@ -17,6 +17,7 @@ import {
   Scheduler,
 } from '../../src/core/grid-tree/index.js';
 import { collect, Place, shareOf, type Taker } from '../../src/core/grid-tree/selection.js';
+import { cases, IN_FULL } from '../support/seed.js';
 import { type Network, TreeWorld } from './support/tree-world.js';
 
 const KINDS = ['LINUX', 'UNIX', 'WINDOWS'].flatMap((os) =>
@@ -208,11 +209,12 @@ describe('whatever becomes of messages', () => {
         const world = play(one, ['r'], false);
         for (const { reason } of world.moves) reasons.add(reason);
       }),
-      { numRuns: 80, examples: [[displaced]] },
+      { numRuns: cases(80), examples: [[displaced]] },
     );
-    expect([...reasons].sort()).toEqual([
-      ...['BUTTERFLY', 'DISPLACED', 'FALLBACK', 'LOAD_BALANCE', 'REMOVED', 'UNASSIGNED'],
-    ]);
+    if (IN_FULL)
+      expect([...reasons].sort()).toEqual([
+        ...['BUTTERFLY', 'DISPLACED', 'FALLBACK', 'LOAD_BALANCE', 'REMOVED', 'UNASSIGNED'],
+      ]);
   });
 
   it('the same among peers that forward everything', () => {
@@ -220,7 +222,7 @@ describe('whatever becomes of messages', () => {
       fc.property(given, (one) => {
         play(one, ['p', 'q', 'r'], false);
       }),
-      { numRuns: 30 },
+      { numRuns: cases(30) },
     );
   });
 
@@ -229,7 +231,7 @@ describe('whatever becomes of messages', () => {
       fc.property(given, (one) => {
         play(one, ['q', 'r'], true);
       }),
-      { numRuns: 60, examples: [[cameAgain]] },
+      { numRuns: cases(60), examples: [[cameAgain]] },
     );
   });
 
@@ -253,9 +255,9 @@ describe('whatever becomes of messages', () => {
         expect(kept).toEqual(fresh);
         most = Math.max(most, ...Object.values(kept).map((bags) => bags.length));
       }),
-      { numRuns: 50 },
+      { numRuns: cases(50) },
     );
-    expect(most).toBeGreaterThan(2);
+    if (IN_FULL) expect(most).toBeGreaterThan(2);
   });
 });
 
@@ -306,11 +308,16 @@ describe('each way that a request takes is told with its own reason', () => {
           }
         }
       }),
-      { numRuns: 25, examples: [[displaced]] },
+      { numRuns: cases(25), examples: [[displaced]] },
     );
-    for (const name of ['BUTTERFLY', 'LOAD_BALANCE'])
-      expect([...seen.keys()]).toContain(`${name} above ${name}`);
-    expect([...seen.keys()]).toEqual(expect.arrayContaining(['FALLBACK', 'REMOVED', 'DISPLACED']));
+    const met = [
+      'BUTTERFLY above BUTTERFLY',
+      'LOAD_BALANCE above LOAD_BALANCE',
+      'FALLBACK',
+      'REMOVED',
+      'DISPLACED',
+    ];
+    if (IN_FULL) expect([...seen.keys()]).toEqual(expect.arrayContaining(met));
   });
 
   it('where no machine is lost and no scheduler goes, nothing falls back', () => {
@@ -320,7 +327,7 @@ describe('each way that a request takes is told with its own reason', () => {
         const { moves } = play({ ...one, events }, ['r'], false, { classKeptS: 1e9 });
         for (const { reason } of moves) expect(['UNASSIGNED', 'BUTTERFLY', 'LOAD_BALANCE']).toContain(reason);
       }),
-      { numRuns: 10 },
+      { numRuns: cases(10) },
     );
   });
 });
@@ -608,7 +615,7 @@ describe('selection', () => {
           }
         },
       ),
-      { numRuns: 300 },
+      { numRuns: cases(300) },
     );
   });
 });
@@ -686,7 +693,7 @@ describe('Link', () => {
         // Of another connection.
         expect(b.accept({ ...a.packet(), session: '2', messages: [{ kind: 'RFJM' }] })).toEqual([]);
       }),
-      { numRuns: 300 },
+      { numRuns: cases(300) },
     );
   });
 });

@@ -4,6 +4,7 @@ import { pairsOf } from '../../src/core/grid/amounts.js';
 import type { Requirement } from '../../src/core/grid/requirements.js';
 import { holdOf } from '../../src/core/resources/placement.js';
 import { type Opening, type OwnPlace, Profile } from '../../src/core/resources/profile.js';
+import { cases, IN_FULL } from '../support/seed.js';
 import { job } from './support/drive.js';
 import { gridOf } from './support/grids.js';
 
@@ -144,9 +145,9 @@ describe('the profile with promises', () => {
           profile.endRound();
         });
       }),
-      { numRuns: 500 },
+      { numRuns: cases(500) },
     );
-    expect(moved).toBeGreaterThan(20);
-    expect(passedOver).toBeGreaterThan(100);
+    if (IN_FULL) expect(moved).toBeGreaterThan(20);
+    if (IN_FULL) expect(passedOver).toBeGreaterThan(100);
   });
 });

@@ -10,9 +10,10 @@ import {
   type Run,
   type SitePlan,
 } from '../../src/core/index.js';
+import { cases } from '../support/seed.js';
 import { anyEvents, anyPolicy, anySites, usage, World } from './support/world.js';
 
-const RUNS = { numRuns: 400 };
+const RUNS = { numRuns: cases(400) };
 const world = fc.record({ sites: anySites, policy: anyPolicy, events: anyEvents });
 type Given = typeof world extends fc.Arbitrary<infer G> ? G : never;
 
@@ -61,7 +62,7 @@ describe('a cycle', () => {
           expect(played.plans()).toEqual(plans);
         }
       }),
-      { numRuns: 40 },
+      { numRuns: cases(40) },
     );
   });
 });

@@ -15,6 +15,7 @@ import {
   whyWaiting,
 } from '../../src/core/index.js';
 import { powerOf } from '../../src/core/terms/power.js';
+import { cases } from '../support/seed.js';
 import { job } from './support/drive.js';
 import { apply, dispatch, gridOf, plan as sitePlan } from './support/grids.js';
 
@@ -341,7 +342,7 @@ describe('against a plain reading of the rules', () => {
         const counted = Object.values(plan.waitingByReason).reduce((sum, n) => sum + n, 0);
         expect(plan.moves.length + counted).toBe(jobs.length);
       }),
-      { numRuns: 2000 },
+      { numRuns: cases(2000) },
     );
   });
 

@@ -19,6 +19,7 @@ import {
   type TreeScheduler,
   whyWaiting,
 } from '../../src/core/index.js';
+import { cases } from '../support/seed.js';
 import { job } from './support/drive.js';
 import { machine } from './support/grids.js';
 import { applyMoves, settle } from './support/moves.js';
@@ -537,7 +538,7 @@ describe('whatever the grid and the rules', () => {
           }
         }
       }),
-      { numRuns: 120 },
+      { numRuns: cases(120) },
     );
   });
 
@@ -571,7 +572,7 @@ describe('whatever the grid and the rules', () => {
           }
         },
       ),
-      { numRuns: 60 },
+      { numRuns: cases(60) },
     );
   });
 
@@ -601,7 +602,7 @@ describe('whatever the grid and the rules', () => {
           }
         },
       ),
-      { numRuns: 150 },
+      { numRuns: cases(150) },
     );
   });
 
@@ -621,7 +622,7 @@ describe('whatever the grid and the rules', () => {
           expect(why === null).toBe(at?.at === 'RUNNING');
         }
       }),
-      { numRuns: 40 },
+      { numRuns: cases(40) },
     );
   });
 });

@@ -10,6 +10,7 @@ import { schedulerOf } from '../../src/core/scheduler.js';
 import type { JobSelection } from '../../src/store/store.js';
 import { MemoryStore } from '../store/memory.js';
 import { newJob, T0, vouch } from '../store/world.js';
+import { cases } from '../support/seed.js';
 import { type Happening, submission, VirtualService } from './virtual.js';
 import { testPolicy } from './world.js';
 
@@ -107,6 +108,6 @@ test('no promise is moved back, whoever made it', async () => {
       expect(left).toEqual([]);
       for (const { jobId, at } of service.starts) expect(at).toBeLessThanOrEqual(promised.get(jobId) ?? at);
     }),
-    { numRuns: 60 },
+    { numRuns: cases(60) },
   );
 });

@@ -27,6 +27,7 @@ import { MemoryStore } from '../store/memory.js';
 import { newJob, T0, vouch } from '../store/world.js';
 import { withDatabase } from '../support/database.js';
 import { checkPromises } from '../support/promises.js';
+import { seeds } from '../support/seed.js';
 import { accepted, SERVICE } from './directory.js';
 import { changesOf, happeningsOf, inMemory, inTime, type Outage, outagesOf } from './outages.js';
 import { type Happening, type MetaMove, type Started, submission, VirtualService } from './virtual.js';
@@ -104,8 +105,7 @@ const policies: [string, Policy][] = [
 ];
 
 /** A conversation costs more than a plan. */
-const seedsOf = ({ dispatch }: Policy): number[] =>
-  dispatch.kind === 'grid-tree' ? [1, 2] : [1, 2, 3, 4, 5, 6];
+const seedsOf = ({ dispatch }: Policy): number[] => seeds(dispatch.kind === 'grid-tree' ? 2 : 6);
 
 /** Jobs submitted together. */
 interface Submitted {

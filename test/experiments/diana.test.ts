@@ -14,6 +14,7 @@ import {
   scaleWorkload,
 } from '../../experiments/diana.js';
 import { claims, dianaReport } from '../../experiments/diana-report.js';
+import { IN_FULL } from '../support/seed.js';
 
 describe('the draws', () => {
   const nodes = (siteId: number, { machines }: ReturnType<typeof computeWorkload>['world']): number =>
@@ -55,7 +56,7 @@ describe('the draws', () => {
   });
 });
 
-describe('the experiment, in small', () => {
+describe.runIf(IN_FULL)('the experiment, in small', () => {
   const seed = 3;
   let result: DianaResult;
 

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { gridTree, gridTreeClaims, gridTreeReport } from '../../experiments/grid-tree.js';
 import { DEADLINES, SYSTEMS, simulateModel } from '../../experiments/grid-tree-model.js';
+import { IN_FULL } from '../support/seed.js';
 
 describe('the model', () => {
   const small = {
@@ -31,7 +32,7 @@ describe('the model', () => {
   });
 });
 
-it('the experiments give a page with all cells, plots and expectations', () => {
+it.runIf(IN_FULL)('the experiments give a page with all cells, plots and expectations', () => {
   const cells = gridTree(1, () => {}, 1, { jobs: [20, 40], middle: 20 });
   expect(new Set(cells.map(({ experiment }) => experiment))).toEqual(new Set([1, 2, 3, 4]));
   const report = gridTreeReport(1, cells, 1);

@@ -12,6 +12,7 @@ import {
   WORKLOADS,
 } from '../../experiments/job-ratio.js';
 import { claims, comparisons, jobRatioReport } from '../../experiments/job-ratio-report.js';
+import { IN_FULL } from '../support/seed.js';
 
 describe("the paper's tables", () => {
   it('make Table 2 of Table 1', () => {
@@ -55,7 +56,7 @@ describe('the draws', () => {
   });
 });
 
-describe('the experiment, in small', () => {
+describe.runIf(IN_FULL)('the experiment, in small', () => {
   const seed = 5;
   let result: JobRatioResult;
   it(`is the same again (seed ${seed})`, () => {

@@ -6,6 +6,7 @@ import {
   simulatedEnds,
   theoreticalResponse,
 } from '../../experiments/queues.js';
+import { IN_FULL } from '../support/seed.js';
 
 describe('M/M/c', () => {
   it('has the theoretical values of the paper', () => {
@@ -28,7 +29,7 @@ describe('M/M/c', () => {
     },
   );
 
-  it('is simulated as theory says, within three standard errors', () => {
+  it.runIf(IN_FULL)('is simulated as theory says, within three standard errors', () => {
     const rows = queues(1, () => {}, 40, 10_000);
     for (const { distance, error, mean } of rows) {
       expect(distance).toBeLessThan(3);

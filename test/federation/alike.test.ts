@@ -20,6 +20,7 @@ import {
 } from '../../src/core/grid-tree/index.js';
 import type { OfferedJob } from '../../src/store/federation.js';
 import { withApi } from '../api/support/api.js';
+import { cases } from '../support/seed.js';
 
 const api = withApi();
 const PEERS = ['q', 'r'] as const;
@@ -319,6 +320,6 @@ async function play({
   for (const number of own) if (!granted.has(number)) await live.end(number);
 }
 
-test('a service forwards, and grants, as the tree of the experiment does', { timeout: 300_000 }, async () => {
-  await fc.assert(fc.asyncProperty(history, play), { numRuns: 6, endOnFailure: true });
+test('a service forwards, and grants, as the tree of the experiment does', async () => {
+  await fc.assert(fc.asyncProperty(history, play), { numRuns: cases(6), endOnFailure: true });
 });

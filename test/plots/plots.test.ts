@@ -17,6 +17,7 @@ import { countedWorld } from '../../src/simulator/sites.js';
 import { summarize } from '../../src/simulator/statistics.js';
 import type { SimJob } from '../../src/simulator/workload.js';
 import { simJobs } from '../simulator/support/jobs.js';
+import { cases } from '../support/seed.js';
 import { box, corners, marks, parseSvg, texts } from './svg.js';
 
 const WHOLE: GanttWindow = { fromS: null, toS: null };
@@ -153,7 +154,7 @@ describe('what is kept for pictures', () => {
             ).toBe(false);
         });
       }),
-      { numRuns: 50 },
+      { numRuns: cases(50) },
     );
   });
 

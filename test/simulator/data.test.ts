@@ -21,6 +21,7 @@ import { countedWorld } from '../../src/simulator/sites.js';
 import type { SimJob } from '../../src/simulator/workload.js';
 import { job } from '../core/support/drive.js';
 import { simJobs } from '../simulator/support/jobs.js';
+import { cases, IN_FULL } from '../support/seed.js';
 import { totalsOf } from '../support/totals.js';
 
 const link = (fromSiteId: number, toSiteId: number, bandwidthMbPerS: number, rttS = 0, loss = 0): Link => ({
@@ -276,8 +277,8 @@ describe('DIANA', () => {
         const { ended } = runSimulation(sites, jobs, { policy, eventOrder: 'batch' }, [sink]);
         expect(ended).toBe(jobs.length);
       }),
-      { seed: 20261122, numRuns: 300 },
+      { numRuns: cases(300) },
     );
-    expect(migrations).toBeGreaterThan(0);
+    if (IN_FULL) expect(migrations).toBeGreaterThan(0);
   });
 });

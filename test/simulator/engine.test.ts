@@ -17,6 +17,7 @@ import { quantile, summarize } from '../../src/simulator/statistics.js';
 import { parseTrace } from '../../src/simulator/trace.js';
 import type { SimJob } from '../../src/simulator/workload.js';
 import { simJobs } from '../simulator/support/jobs.js';
+import { cases } from '../support/seed.js';
 
 const one = (processors: number): World => countedWorld([{ id: 1, name: 'one', processors }]);
 
@@ -491,7 +492,7 @@ describe('properties', () => {
         };
         expect(startsOf(shuffled)).toEqual(startsOf(lines));
       }),
-      { numRuns: 30 },
+      { numRuns: cases(30) },
     );
   });
 });

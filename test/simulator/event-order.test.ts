@@ -4,6 +4,7 @@ import { type EventOrder, runSimulation } from '../../src/simulator/engine.js';
 import { policyNamed } from '../../src/simulator/policies.js';
 import { MemorySink } from '../../src/simulator/sink.js';
 import { countedWorld } from '../../src/simulator/sites.js';
+import { cases } from '../support/seed.js';
 import { simJobs } from './support/jobs.js';
 
 interface Given {
@@ -150,7 +151,7 @@ it('terminations first: EASY, in either order, starts every job when a simulator
       expect(startsOf(given, 'terminations-first', 'easy')).toEqual(endsFirst(given));
       expect(startsOf(given, 'terminations-first', 'easy-sjbf')).toEqual(endsFirst(given, true));
     }),
-    { numRuns: 2000 },
+    { numRuns: cases(2000) },
   );
 });
 
@@ -172,7 +173,7 @@ it('submissions first: conservative backfilling starts every job when a simulato
     fc.property(workloads(20), (given) => {
       expect(startsOf(given, 'per-event', 'conservative')).toEqual(conservativePerEvent(given));
     }),
-    { numRuns: 500, examples: [[smallest]] },
+    { numRuns: cases(500), examples: [[smallest]] },
   );
 });
 

@@ -13,6 +13,7 @@ import { MemorySink, type ResultSink } from '../../src/simulator/sink.js';
 import { countedWorld } from '../../src/simulator/sites.js';
 import { intervalOf, Statistics, summarize } from '../../src/simulator/statistics.js';
 import { readTrace } from '../../src/simulator/trace.js';
+import { IN_FULL } from '../support/seed.js';
 import { simJobs } from './support/jobs.js';
 
 let folder: string;
@@ -229,7 +230,7 @@ describe('figures', () => {
 });
 
 describe('generated workloads', () => {
-  it('of exponential times wait as queueing theory says (M/M/c, Erlang)', async () => {
+  it.runIf(IN_FULL)('of exponential times wait as queueing theory says (M/M/c, Erlang)', async () => {
     // Mean waits in units of the mean run: ρ/(1-ρ) with one server; Erlang's C(c, cρ)/(c(1-ρ)) with more.
     const erlang = (servers: number, load: number): number => {
       let blocked = 1;

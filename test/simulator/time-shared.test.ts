@@ -15,6 +15,7 @@ import type { SimJob } from '../../src/simulator/workload.js';
 import { job } from '../core/support/drive.js';
 import { machine } from '../core/support/grids.js';
 import { recorded } from '../support/recorded.js';
+import { cases } from '../support/seed.js';
 
 const FF: LocalPolicy = { kind: 'first-fit', ageBoundS: null };
 
@@ -154,7 +155,7 @@ describe('time-shared machines', () => {
           }
         }
       }),
-      { numRuns: 40 },
+      { numRuns: cases(40) },
     );
   });
 });
@@ -269,7 +270,7 @@ describe('the root over sites with queues', () => {
           });
         }
       }),
-      { numRuns: 300 },
+      { numRuns: cases(300) },
     );
   });
 });

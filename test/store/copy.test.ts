@@ -6,6 +6,7 @@ import { type Database, transaction } from '../../src/store/pool.js';
 import { raw, sql } from '../../src/store/sql.js';
 import { copy, copyOut, rows } from '../../src/store/statement.js';
 import { withDatabase } from '../support/database.js';
+import { cases } from '../support/seed.js';
 import { openTestDatabase } from './world.js';
 
 const test = withDatabase();
@@ -92,7 +93,7 @@ it('values of every type, and none', async () => {
       expect(await rows(database.pool, read)).toEqual(wanted);
       expect(await copiedOut()).toEqual(wanted);
     }),
-    { numRuns: 100 },
+    { numRuns: cases(100) },
   );
 });
 

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Database } from '../../src/store/pool.js';
 import { Queries } from '../../src/store/queries.js';
 import { withDatabase } from '../support/database.js';
+import { cases } from '../support/seed.js';
 import { openTestDatabase, postgresWorld, T0 } from './world.js';
 
 const db = withDatabase();
@@ -262,7 +263,7 @@ describe('what was used', () => {
           }
         },
       ),
-      { numRuns: 40 },
+      { numRuns: cases(40) },
     );
   });
 

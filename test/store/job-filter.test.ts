@@ -7,6 +7,7 @@ import type { Database } from '../../src/store/pool.js';
 import { Queries } from '../../src/store/queries.js';
 import type { EventRow, JobRow } from '../../src/store/rows.js';
 import { withDatabase } from '../support/database.js';
+import { cases, IN_FULL } from '../support/seed.js';
 import {
   context,
   ended,
@@ -128,9 +129,9 @@ it('chooses the same jobs in lists, for actions and as predicates', async () => 
       const passed = jobs.filter((job) => eventPredicate(given)(asEvent(job))).map(({ id }) => id);
       expect(passed).toEqual(expect.arrayContaining(wanted));
     }),
-    { numRuns: 300 },
+    { numRuns: cases(300) },
   );
-  expect(chosen).toBeGreaterThan(300);
+  if (IN_FULL) expect(chosen).toBeGreaterThan(300);
 });
 
 it('judges a job as it was after the event: the row may be ahead of it', () => {

@@ -18,6 +18,7 @@ import { Mirror } from '../../src/store/mirror.js';
 import type { Database } from '../../src/store/pool.js';
 import type { JobSelection, NewJob, Store } from '../../src/store/store.js';
 import { withDatabase } from '../support/database.js';
+import { cases } from '../support/seed.js';
 import {
   context,
   memoryWorld,
@@ -513,6 +514,6 @@ it('does on Postgres what it does in memory', async () => {
         expect(await picture(fresh, real.store)).toEqual(await picture(modeled, model.store));
       },
     ),
-    { numRuns: 12, interruptAfterTimeLimit: 120_000 },
+    { numRuns: cases(12), interruptAfterTimeLimit: 120_000 },
   );
-}, 180_000);
+});

@@ -6,7 +6,7 @@ import * as fc from 'fast-check';
 
 export const SEED = Number(process.env.TEST_SEED);
 
-/** `npm run test:properties`: all cases. */
+/** `npm run test:properties`: all cases are tried. That they met what they are about is asked there only. */
 export const IN_FULL = process.env.PROPERTIES !== undefined;
 
 /** How many cases a property tries: in `npm test` a part of them, which runs of new seeds add up to more. */

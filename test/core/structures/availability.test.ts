@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Availability } from '../../../src/core/structures/availability.js';
+import { cases } from '../../support/seed.js';
 
 const SECONDS = 60;
 
@@ -90,7 +91,7 @@ describe('what is free when', () => {
           expect(counted.least(from, Math.min(change, SECONDS))).toBe(counted.at(from));
         }
       }),
-      { numRuns: 500 },
+      { numRuns: cases(500) },
     );
   });
 
