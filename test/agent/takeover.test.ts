@@ -14,19 +14,31 @@ const api = withApi();
 withEngine(api);
 let site = '';
 let key = '';
+/** Another service, whose site and machines are called as those of the first. */
+const other = withApi();
+withEngine(other);
+let otherKey = '';
+
+const REGISTER_SITE = 'mutation { registerSite(input: { name: "here" }) { id } }';
+const REGISTER_MACHINE = 'mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }';
 
 beforeAll(async () => {
   const timers = { ...DEFAULT_POLICY.timers, agentSilentS: 3, lostAfterS: 86_400, cycleS: 1 };
-  const { policy } = await api.must<{ policy: { version: number } }>('{ policy { version } }');
-  await api.must('mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { version } }', {
-    input: { document: { ...DEFAULT_POLICY, timers }, expectedVersion: policy.version, reason: 'the test' },
-  });
-  site = (
-    await api.must<{ registerSite: { id: string } }>(
-      'mutation { registerSite(input: { name: "here" }) { id } }',
-    )
-  ).registerSite.id;
+  for (const service of [api, other]) {
+    const { policy } = await service.must<{ policy: { version: number } }>('{ policy { version } }');
+    const document = { ...DEFAULT_POLICY, timers };
+    const input = { document, expectedVersion: policy.version, reason: 'the test' };
+    await service.must('mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { version } }', {
+      input,
+    });
+  }
+  site = (await api.must<{ registerSite: { id: string } }>(REGISTER_SITE)).registerSite.id;
   key = (await api.user('AGENT', 'agent', site)).key;
+  const { registerSite } = await other.must<{ registerSite: { id: string } }>(REGISTER_SITE);
+  otherKey = (await other.user('AGENT', 'agent', registerSite.id)).key;
+  await other.must(REGISTER_MACHINE, {
+    input: { site: registerSite.id, name: 'twin', cpus: 1, memoryMb: 100, maxTasks: 3 },
+  });
 });
 
 interface Started {
@@ -37,7 +49,7 @@ interface Started {
 }
 
 /** An agent as a process of its own. */
-function startAgent(home: string, machine: string): Started {
+function startAgent(home: string, machine: string, service = { url: api.url, key }): Started {
   const args = ['bin/switchyard.js', 'agent', '--site', 'here', '--machines', machine];
   const env = {
     ...{
@@ -46,7 +58,7 @@ function startAgent(home: string, machine: string): Started {
       SWITCHYARD_ISOLATION: 'none',
       AGENT_HEARTBEAT_S: '1',
     },
-    ...{ SWITCHYARD_URL: api.url, SWITCHYARD_KEY: key },
+    ...{ SWITCHYARD_URL: service.url, SWITCHYARD_KEY: service.key },
   };
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const gone = new Promise<void>((resolve) => child.on('close', () => resolve()));
@@ -167,7 +179,7 @@ async function expectEachOnce({
 
 /** So that the three jobs of each test are at one machine, and nowhere else. */
 const home = async (machine: string): Promise<string> => {
-  await api.must('mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }', {
+  await api.must(REGISTER_MACHINE, {
     input: { site, name: machine, cpus: 1, memoryMb: 100, maxTasks: 3 },
   });
   return temporaryDirectory();
@@ -259,4 +271,53 @@ it.each([
     );
   }
   writeFileSync(join(dir, 'over'), '');
+});
+
+it('two services have sites and machines of the same names: the agent of one neither ends nor adopts what runs for the other', async () => {
+  const dir = await home('twin');
+  const first = startAgent(dir, 'twin');
+  await serving('twin');
+  const jobs = await jobsAt('twin');
+  const ofOther = { url: other.url, key: otherKey };
+  const runsThere = async (): Promise<void> => {
+    const job = { command: 'true', estimateS: 1, memoryMbPerTask: 1 };
+    const { submitJobs } = await other.must<{ submitJobs: { jobIds: string[] } }>(
+      'mutation ($job: JobInput!) { submitJobs(input: { jobs: [$job] }) { jobIds } }',
+      { job },
+    );
+    await until(
+      async () =>
+        (
+          await other.must<{ job: { state: string } }>('query ($id: ID!) { job(id: $id) { state } }', {
+            id: submitJobs.jobIds[0],
+          })
+        ).job.state,
+      (state) => state === 'COMPLETED',
+    );
+  };
+  // While the agent of the first lives, and when it is dead: each begins with nothing known, and looks for what is left on the host.
+  const second = startAgent(temporaryDirectory(), 'twin', ofOther);
+  await runsThere();
+  expect(jobs.pids().filter(lives)).toHaveLength(5);
+  await second.kill();
+  await first.kill();
+  const third = startAgent(temporaryDirectory(), 'twin', ofOther);
+  await runsThere();
+  expect(jobs.pids().filter(lives)).toHaveLength(5);
+  expect(second.said() + third.said()).not.toContain('on this host');
+  // They are still the first's, and go on under it.
+  const again = startAgent(dir, 'twin');
+  await until(
+    async () => again.said(),
+    (said) => said.includes('has registered'),
+  );
+  expect(jobs.pids().filter(lives)).toHaveLength(5);
+  await api.must('mutation ($ids: [ID!]!) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
+    ids: jobs.ids,
+  });
+  await until(
+    async () => jobs.pids().filter(lives),
+    (left) => left.length === 0,
+  );
+  await third.kill();
 });
