@@ -25,6 +25,7 @@ import { Api, type ApiWorld, DATASETS } from './api.js';
 import type { SimulatedDisk } from './disk.js';
 import { contentOf, SimulatedBlobs, SimulatedFiles } from './files.js';
 import { DurableRunner, Host, STDOUT } from './host.js';
+import { Late } from './late.js';
 import { CALM, DatabaseAway, storeOver, Wire, type WireFaults } from './network.js';
 import { Promises } from './promises.js';
 import { type QueueFaults, SimulatedQueue } from './queue.js';
@@ -45,6 +46,20 @@ export const DEEDS = {
 } as const;
 
 const DISK_DEEDS = new Set<string>(['full disk', 'power cut', 'new disk'] satisfies Deed['kind'][]);
+
+/** What promises of starts are made of: where somebody changes it, they are made anew. */
+const CHANGES = new Set<string>([
+  'hold',
+  'release',
+  'boost',
+  'site',
+  'machine',
+  'policy',
+  'dataset',
+  'link',
+  'empty queue',
+  'database clock',
+] satisfies Deed['kind'][]);
 
 export interface Deed {
   afterMs: number;
@@ -121,6 +136,7 @@ export class Simulation {
   readonly time = new Time(T0 * 1000);
   readonly store: MemoryStore;
   readonly promises: Promises;
+  readonly late: Late;
   private readonly random: RandomStream;
   private readonly queue: SimulatedQueue;
   private readonly workers: Worker[] = [];
@@ -154,6 +170,7 @@ export class Simulation {
     this.userWire = this.wireToApi('users', { ...wires, repeated: 0 });
     this.repeatingWire = this.wireToApi('users-repeated', wires);
     this.promises = new Promises(this.store, maxAttempts(seed));
+    this.late = new Late(this.store, (what) => this.promises.fail(what));
     const { time, store, promises, databaseNow, random, metrics } = this;
     const databaseIsAway = (): boolean => this.storeAway;
     this.around = { time, store, promises, queue: this.queue, metrics, random, databaseNow, databaseIsAway };
@@ -199,6 +216,7 @@ export class Simulation {
     }
     const look = (): void => {
       this.promises.look();
+      this.late.look(this.databaseNow(), this.failing());
       for (const { host } of this.agents) host?.look();
       if (this.healed) this.lookAtAgents();
       this.time.after(LOOK_EVERY_MS, look);
@@ -300,6 +318,27 @@ export class Simulation {
       }
     }
     return false;
+  }
+
+  /** What does not work now, and for which site; null: for all. */
+  private failing(): { what: string; siteId: number | null }[] {
+    const { queue, wires } = this.history;
+    const stands = ({ process, wire }: { process: Process; wire: Wire }): boolean =>
+      process.dead || process.paused || wire.isCut;
+    const faulty =
+      !this.healed && [...Object.values(queue), ...Object.values(wires)].some((odds) => odds > 0);
+    const of = (fails: boolean, what: string, siteId: number | null = null) =>
+      fails ? [{ what, siteId }] : [];
+    return [
+      ...of(faulty, 'wake-ups and requests are lost'),
+      ...of(this.storeAway, 'the store is away'),
+      ...of(this.queue.down, 'the queue is away'),
+      ...of(this.workers.some(stands), 'a worker stands still'),
+      ...of(stands({ process: this.api.process, wire: this.apiWire }), 'the API stands still'),
+      ...this.agents.flatMap((agent, i) =>
+        of(agent.runner === null || stands(agent), 'an agent stands still', 1 + AGENTS[i]!.site),
+      ),
+    ];
   }
 
   /** The database's clock, epoch seconds. */
@@ -451,6 +490,7 @@ export class Simulation {
     const agent = agents[i] as SiteAgent;
     const { host } = agent;
     const wakeAll = (): void => void this.api.waker.wake([ROOT, ...store.sites.keys()]);
+    if (CHANGES.has(kind)) this.late.changed(kind, this.databaseNow());
     switch (kind) {
       case 'submit':
         this.users.submit(n);
@@ -571,6 +611,7 @@ export class Simulation {
   private heal(): void {
     const { store, workers, agents } = this;
     this.healed = true;
+    this.late.changed('all faults stop', this.databaseNow());
     this.storeAway = false;
     this.queue.down = false;
     this.queue.faults = { lost: 0, doubled: 0, delayed: 0 };

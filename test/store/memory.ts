@@ -187,7 +187,7 @@ export class MemoryStore implements Store {
   private horizon = 0;
   private margins: number[] = [];
   private readonly held = new Map<number, Reservation>();
-  private readonly promised = new Map<number, KeptPromises>();
+  readonly promised = new Map<number, KeptPromises>();
   private readonly traffic = new Map<string, TrafficCount>();
   private readonly submissions: {
     id: number;
