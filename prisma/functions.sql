@@ -240,6 +240,23 @@ END $$;
 CREATE TRIGGER files_deleted AFTER DELETE ON files REFERENCING OLD TABLE AS old_rows
   FOR EACH STATEMENT EXECUTE FUNCTION triggers.files_deleted();
 
+-- Whether a location is a URL that anybody can fetch: not at an address of the host itself, of its link or of a private network, nor at a name that is
+-- only known there. `allowed`: hosts, as they stand in URLs, that are reached all the same. What is written in any unusual way is not public: those who
+-- fetch would understand it otherwise than this does.
+CREATE FUNCTION triggers.is_public(location text, allowed text[]) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE
+    WHEN host IS NULL THEN false
+    WHEN host = ANY (allowed) THEN true
+    -- Global unicast, but what has addresses of version 4 in it.
+    WHEN host LIKE '[%' THEN host ~ '^\[[23][0-9a-f]{3}:[0-9a-f:]*\]$' AND host !~ '^\[(2002:|2001:0{0,3}:)'
+    WHEN host ~ '^((25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(\.|$)){4}$' AND host !~ '\.$' THEN
+      NOT host::inet <<= ANY ('{0.0.0.0/8,10.0.0.0/8,100.64.0.0/10,127.0.0.0/8,169.254.0.0/16,172.16.0.0/12,192.0.0.0/24,192.168.0.0/16,198.18.0.0/15,224.0.0.0/3}'::inet[])
+    -- A name: of letters and digits, with a domain, whose last part is no number in whatever notation.
+    ELSE host ~ '^[a-z0-9_-]+(\.[a-z0-9_-]+)+\.?$' AND host !~ '(^|\.)(\d+|0x[0-9a-f]*)\.?$'
+      AND host !~ '(^|\.)(localhost|local|internal|intranet|lan|home\.arpa)\.?$'
+  END FROM (SELECT lower(substring(location FROM '(?i)^https?://(?:[^/?#\\]*@)?(\[[^]/?#\\]*\]|[^]:/?#\\[]*)(?:[:/?#]|$)')) AS host) h
+$$;
+
 -- A number of seconds ≥ 0 in whole units of 2^-200, exactly: its mantissa, shifted. As the core's unitsOf (structures/units.ts).
 CREATE FUNCTION triggers.units(x float8) RETURNS numeric LANGUAGE plpgsql IMMUTABLE STRICT AS $$
 DECLARE

@@ -19,6 +19,7 @@ import {
   SitesDocument,
   type StagingReportInput,
 } from './documents.gql.js';
+import type { DataExporter } from './files/exporter.js';
 import type { OutputKeeper } from './files/keeper.js';
 import { FETCHED_BYTES_MIN, type LinkProbe, measureLink } from './links.js';
 import type { Measurement } from './measure.js';
@@ -65,6 +66,10 @@ export interface AgentOptions {
   staging?: StagingSource;
   /** What keeps outputs of runs, where something does: it is told of the service. */
   keeper?: Pick<OutputKeeper, 'serve' | 'clean'>;
+  /** What hands over copies of the site's datasets, where something does. */
+  exporter?: Pick<DataExporter, 'serve'>;
+  /** Between two looks for what is to be handed over. */
+  exportsLookMs?: number;
   /** Links to measure; none by default. */
   linkProbes?: readonly LinkProbe[];
   /** Between two rounds of measurements. */
@@ -108,6 +113,7 @@ const REFUSED = new Set(['BAD_USER_INPUT', 'LIMIT_EXCEEDED', 'QUERY_TOO_COMPLEX'
 
 /** Between two looks for outputs at the site whose datasets were removed. */
 const OUTPUTS_LOOK_MS = 600_000;
+const EXPORTS_LOOK_MS = 10_000;
 
 type Batch = AssignmentsSubscription['assignments'];
 type Lease = RegisterMutation['registerAgent']['machines'][number];
@@ -178,6 +184,7 @@ export class Agent {
       this.measureLinks(site),
       this.sendStaging(site),
       this.removeOutputs(site),
+      this.exportData(site),
     ]);
   }
 
@@ -429,6 +436,26 @@ export class Agent {
           );
       }
       await pause(this.env, OUTPUTS_LOOK_MS, signal);
+    }
+  }
+
+  // --- Copies of the site's datasets
+
+  private async exportData(site: string): Promise<void> {
+    const { exporter, exportsLookMs = EXPORTS_LOOK_MS, log } = this.options;
+    const { signal } = this.stopping;
+    const us = { site, agent: () => this.id };
+    while (exporter && !signal.aborted) {
+      try {
+        for (const { name, problem } of await exporter.serve(us, signal))
+          log.warn({ dataset: name, problem }, 'agent: cannot hand over a copy of a dataset');
+      } catch (error) {
+        if (signal.aborted) return;
+        // One of the release before wants none.
+        if (error instanceof ServiceError && error.code === 'GRAPHQL_VALIDATION_FAILED') return;
+        log.warn({ error: (error as Error).message }, 'agent: cannot ask which datasets are wanted');
+      }
+      await pause(this.env, exportsLookMs, signal);
     }
   }
 

@@ -255,6 +255,25 @@ export type RemovedOutputsQueryVariables = Exact<{
 
 export type RemovedOutputsQuery = { readonly removedOutputs: ReadonlyArray<string> };
 
+export type WantedExportsQueryVariables = Exact<{
+  site: string;
+}>;
+
+
+export type WantedExportsQuery = { readonly wantedExports: ReadonlyArray<{ readonly dataset: string, readonly name: string, readonly location: string }> };
+
+export type ExportDatasetMutationVariables = Exact<{
+  site: string;
+  agent: string;
+  dataset: string;
+  bytes?: number | null | undefined;
+  sha256?: string | null | undefined;
+  problem?: string | null | undefined;
+}>;
+
+
+export type ExportDatasetMutation = { readonly exportDataset: { readonly id: string, readonly receivedBytes: number } | null };
+
 
 export const SitesDocument: Document<SitesQuery, SitesQueryVariables> =
   "query Sites($first: Int!, $after: String) { sites(first: $first, after: $after) { nodes { id name } pageInfo { hasNextPage endCursor } } }";
@@ -288,3 +307,9 @@ export const KeepDatasetDocument: Document<KeepDatasetMutation, KeepDatasetMutat
 
 export const RemovedOutputsDocument: Document<RemovedOutputsQuery, RemovedOutputsQueryVariables> =
   "query RemovedOutputs($site: ID!, $jobs: [ID!]!) { removedOutputs(site: $site, jobs: $jobs) }";
+
+export const WantedExportsDocument: Document<WantedExportsQuery, WantedExportsQueryVariables> =
+  "query WantedExports($site: ID!) { wantedExports(site: $site) { dataset name location } }";
+
+export const ExportDatasetDocument: Document<ExportDatasetMutation, ExportDatasetMutationVariables> =
+  "mutation ExportDataset($site: ID!, $agent: ID!, $dataset: ID!, $bytes: Float, $sha256: String, $problem: String) { exportDataset( site: $site agent: $agent dataset: $dataset bytes: $bytes sha256: $sha256 problem: $problem ) { id receivedBytes } }";

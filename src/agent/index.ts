@@ -1,6 +1,7 @@
 /** The agent: `new Agent({ runner, … }).start()` with a runner of real processes or of simulated ones. */
 export { Agent, type AgentLog, type AgentMachine, type AgentOptions } from './agent.js';
 export * as documents from './documents.gql.js';
+export { DataExporter } from './files/exporter.js';
 export { OutputKeeper } from './files/keeper.js';
 export { HealthCheck } from './health.js';
 export type { LinkProbe } from './links.js';

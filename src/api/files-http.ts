@@ -1,8 +1,10 @@
 /** Files of runs over HTTP: agents send them in parts, people download them. */
 
 import { basename } from 'node:path/posix';
+import type { Readable } from 'node:stream';
 import type { Request, Response } from 'express';
 import { MAX } from '../platform/limits.js';
+import type { FileRow } from '../store/files.js';
 import type { Context } from './context.js';
 import { badInput } from './errors.js';
 import { sendPaced } from './paced.js';
@@ -31,8 +33,24 @@ export async function sendFile({ services, viewer }: Context, req: Request, res:
   // A wildcard of the route is a list of the path's parts, which the types of Express do not know.
   const path = (req.params.path as unknown as string[]).join('/');
   const { file, read } = await services.files.find(viewer, req.params.id as string, epoch, task, path);
+  await send(file, read, basename(path), req, res);
+}
+
+/** `GET /exports/ID?key=SECRET`: the copy of a dataset for whoever was granted a job that reads it, or a range of it. */
+export async function sendExport({ services }: Context, req: Request, res: Response): Promise<void> {
+  const { file, read } = await services.exports.find(req.params.id as string, String(req.query.key));
+  await send(file, read, 'data', req, res);
+}
+
+async function send(
+  file: FileRow,
+  read: (from: number, to: number) => Promise<Readable>,
+  name: string,
+  req: Request,
+  res: Response,
+): Promise<void> {
   const tag = `"${file.sha256}"`;
-  res.attachment(basename(path));
+  res.attachment(name);
   // Never by its name: a page of somebody else's would be one of this service.
   res.setHeader('content-type', 'application/octet-stream');
   res.setHeader('x-content-type-options', 'nosniff');

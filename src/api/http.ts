@@ -31,7 +31,7 @@ import type { ApiConfig } from './config.js';
 import type { Context } from './context.js';
 import { documentOf, type GivenDocument } from './documents.js';
 import { ApiError, notAccepted, refusedRequest, statusOf } from './errors.js';
-import { receiveFile, sendFile } from './files-http.js';
+import { receiveFile, sendExport, sendFile } from './files-http.js';
 import type { ApiMetrics } from './metrics.js';
 import type { Documents } from './operations.js';
 import { sendOutput } from './output-http.js';
@@ -56,6 +56,8 @@ export interface HttpParts {
   schema: GraphQLSchema;
   config: ApiConfig;
   authenticator: Authenticator;
+  /** Of secrets by which copies of datasets are fetched: good for nothing else. */
+  exportAuthenticator: Authenticator;
   userByName: Parameters<typeof onBehalfOf>[2];
   addresses: Addresses;
   shares: Shares;
@@ -127,6 +129,16 @@ export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Conte
   const admitted = async (req: Request, res: Response): Promise<Admitted> => {
     if (req.admitted) return req.admitted;
     const asking = await parts.authenticator.authenticate(req.headers.authorization, parts.addresses.of(req));
+    return letIn(asking, req, res);
+  };
+  /** What is fetched with a secret in its address counts as its user's. */
+  const admittedBySecret = async (req: Request, res: Response): Promise<Admitted> =>
+    letIn(
+      await parts.exportAuthenticator.authenticate(`Bearer ${req.query.key}`, parts.addresses.of(req)),
+      req,
+      res,
+    );
+  const letIn = async (asking: Viewer, req: Request, res: Response): Promise<Admitted> => {
     const name = req.headers[ON_BEHALF_HEADER];
     const viewer = typeof name === 'string' ? await onBehalfOf(asking, name, parts.userByName) : asking;
     // Those that are refused take their turn too: who sends too many waits for the answers.
@@ -140,15 +152,16 @@ export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Conte
     return req.admitted;
   };
 
-  for (const [path, send] of [
-    ['/jobs/:id/output', sendOutput],
-    ['/jobs/:id/files/*path', sendFile],
+  for (const [path, admit, send] of [
+    ['/jobs/:id/output', admitted, sendOutput],
+    ['/jobs/:id/files/*path', admitted, sendFile],
+    ['/exports/:id', admittedBySecret, sendExport],
   ] as const) {
     app.get(
       path,
       answerInTime(parts),
       async (req: Request, res: Response) => {
-        const { viewer, permit } = await admitted(req, res);
+        const { viewer, permit } = await admit(req, res);
         await send(parts.createContext(viewer, req.requestId, permit.budget), req, res);
       },
       refusals(parts),

@@ -81,6 +81,11 @@ type Phase =
 
 /** Well below the gap after which a process counts as gone (store.ts, PRESENCE_GAP_S). */
 const PRESENCE_MS = 5_000;
+/** Who came without a key of ours; the rest is said by who vouches for them. */
+const NOBODY = {
+  ...{ keyId: null, siteId: null, actsForUsers: false, onBehalfBy: null, expiresAtMs: null },
+  role: 'USER',
+} as const;
 /** Of a client's own request id, what is taken over. */
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
@@ -109,11 +114,15 @@ export function createApi(parts: ApiParts): Api {
       (await parts.directory.userOfIdentity({ ...identity, identity: identity.subject }, createUsers));
     if (identity === null || user === null) return null;
     const { expiresAtMs } = identity;
-    const none = { keyId: null, siteId: null, actsForUsers: false, onBehalfBy: null };
-    return { ...none, userId: user.id, role: user.role, expiresAtMs };
+    return { ...NOBODY, userId: user.id, role: user.role, expiresAtMs };
   }
   const ofKey = (holder: Omit<Viewer, 'onBehalfBy'> | null): Viewer | null =>
     holder && { ...holder, onBehalfBy: null };
+
+  const exportAuthenticator = createAuthenticator(async (secret) => {
+    const userId = await services.exports.userOf(secret);
+    return userId === null ? null : { ...NOBODY, userId };
+  }, shares.strangers);
 
   const schema = createSchema(resolvers);
   const measure = createMeasure(schema, limits);
@@ -232,6 +241,7 @@ export function createApi(parts: ApiParts): Api {
         schema,
         config,
         authenticator,
+        exportAuthenticator,
         userByName: (name: string) => queries.userByName(name),
         metrics,
         addresses,

@@ -8,6 +8,7 @@ import {
   Agent,
   type AgentOptions,
   CLOSED,
+  DataExporter,
   HealthCheck,
   hostShape,
   Isolation,
@@ -43,8 +44,9 @@ export interface AgentAccess {
 export function processAgent(config: Config, log: Logger, access: () => AgentAccess): Part {
   return agentPart(config, log, access, async ({ url, key, site, machines }) => {
     const names = machines ?? config.agentMachines?.split(',') ?? [hostShape().name];
+    const client = new Client({ url, key });
     const keeper = new OutputKeeper({
-      client: new Client({ url, key }),
+      client,
       datasetsDir: config.agentDatasetsDir,
       datasetsBytes: config.agentDatasetsMb === 0 ? null : config.agentDatasetsMb * 1e6,
     });
@@ -60,13 +62,14 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
       warn: (fields, message) => log.warn(fields, message),
       serves: { service: url, site, machines: names },
     });
+    const roots = {
+      allowed: config.agentDataDirectories.length > 0 ? config.agentDataDirectories : null,
+      closed: [...CLOSED, config.home, config.agentStateDir],
+      open: [config.agentDatasetsDir],
+    };
     const staging = new StagingRunner(runner, config.agentCacheDir ?? join(config.agentStateDir, 'data'), {
       site,
-      roots: {
-        allowed: config.agentDataDirectories.length > 0 ? config.agentDataDirectories : null,
-        closed: [...CLOSED, config.home, config.agentStateDir],
-        open: [config.agentDatasetsDir],
-      },
+      roots,
       addresses: config.agentDataAddresses,
       maxBytes: config.agentCacheMb * 1e6,
       command: words(config.agentTransferCommand),
@@ -82,6 +85,7 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
       runner: staging,
       staging,
       keeper,
+      exporter: new DataExporter({ client, roots }),
       power,
       identity,
       // Asked whenever the agent registers.
@@ -163,7 +167,7 @@ export function simulatedAgent(config: Config, log: Logger, access: () => AgentA
   }));
 }
 
-interface Serving extends Pick<AgentOptions, 'identity' | 'machines' | 'staging' | 'keeper'> {
+interface Serving extends Pick<AgentOptions, 'identity' | 'machines' | 'staging' | 'keeper' | 'exporter'> {
   runner: Runner;
   power?: Power;
 }

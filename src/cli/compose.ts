@@ -70,7 +70,7 @@ export function openStores({ config, log, metrics }: ProcessContext, url: string
     store: new PostgresStore(database),
     directory: openDirectory(database),
     queries: new Queries(database),
-    offers: openOffers(database),
+    offers: openOffers({ pool: database.pool, dataHosts: config.peerDataHosts, publicUrl: config.publicUrl }),
     copies: openCopies(database),
   };
 }

@@ -192,7 +192,7 @@ class Guest {
     const outputs = new RunOutputs({ blobs: this.parts.blobs, ask: this.ask, put: this.put });
     const ready: Told[] = [];
     for (const one of due) ready.push(await this.withFiles(one, outputs));
-    const reports = ready.flatMap(reportsOf);
+    const reports = ready.flatMap((one) => reportsOf(one, this.known.protocol));
     if (reports.length === 0) return;
     checkResults(await this.ask(ReportDocument, { site: this.site, reports }), reports.length);
     // What is the owner's no more it has told us, or will; of what has ended there is no more to tell.
@@ -241,19 +241,17 @@ class Guest {
   }
 }
 
+/** Causes that the version before has another name for. */
+const CAUSE_BEFORE: Partial<Record<string, Told['cause']>> = { INPUT_MISMATCH: 'STAGING_FAILED' };
+
 /** Its start, unless the owner knows, and its end. */
-function reportsOf({
-  offer: _,
-  files: __,
-  jobId,
-  epoch,
-  told,
-  over,
-  startedAt,
-  at,
-  ...end
-}: Told): RunReportInput[] {
+function reportsOf(
+  { offer: _, files: __, jobId, epoch, told, over, startedAt, at, cause: known, ...rest }: Told,
+  protocol: number | null,
+): RunReportInput[] {
   const of = { job: `job_${jobId}`, epoch };
+  const cause = (protocol === PROTOCOL_BEFORE && known !== null && CAUSE_BEFORE[known]) || known;
+  const end = { ...rest, cause };
   const time = (seconds: number): string => new Date(seconds * 1000).toISOString();
   return [
     ...(told === 0 && startedAt !== null ? [{ ...of, phase: 'STARTED' as const, at: time(startedAt) }] : []),

@@ -110,6 +110,19 @@ export const VARIABLES = {
     () => true,
     'JSON files of GraphQL documents by the SHA-256 of their text; only these and those of `switchyard` itself are then accepted. By default any.',
   ),
+  publicUrl: optional(
+    'SWITCHYARD_PUBLIC_URL',
+    'https://host:port or http://host:port',
+    /^https?:\/\/[^\s/?#@]+$/,
+    false,
+    'Where sites of peers reach this API. With it jobs whose input data lie only at sites here go to peers too: agents hand copies to the service, and peers fetch them from it.',
+  ),
+  peerDataHosts: list(
+    'SWITCHYARD_PEER_DATA_HOSTS',
+    'hosts of URLs, such as data.internal or 10.1.2.3',
+    (one) => /^[^\s/@,]+$/.test(one),
+    'Hosts of datasets that peers reach too although they have private addresses or names; jobs that read from other such hosts stay here.',
+  ),
   oidcIssuer: optional(
     'SWITCHYARD_OIDC_ISSUER',
     'https://host or https://host/path',

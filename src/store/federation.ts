@@ -1,5 +1,6 @@
 /** Jobs that go to peers and come from them, as the API (owner) and the room `federation` (guest) need them. */
 import * as copies from './federation/copies.js';
+import * as exported from './federation/exports.js';
 import * as offers from './federation/offers.js';
 import type { Database } from './pool.js';
 
@@ -23,7 +24,7 @@ type Rest<F> = F extends (database: never, ...rest: infer R) => infer A ? (...re
 /** Each operation with the database that it is for. */
 function bound<T extends Record<string, (database: never, ...rest: never[]) => unknown>>(
   operations: T,
-  database: Pick<Database, 'pool'>,
+  database: object,
 ): { [K in keyof T]: Rest<T[K]> } {
   const entries = Object.entries(operations).map(([name, operation]) => [
     name,
@@ -33,9 +34,25 @@ function bound<T extends Record<string, (database: never, ...rest: never[]) => u
 }
 
 export type Offers = ReturnType<typeof openOffers>;
-export const openOffers = (database: Pick<Database, 'pool'>) => {
-  const { exchange, claim, giveBack } = offers;
-  return bound({ exchange, claim, giveBack }, database);
+export const openOffers = (database: offers.OffersDatabase) => {
+  const { exchange, claim, giveBack, unfetchable } = offers;
+  const {
+    wantedExports,
+    announceExport,
+    exportFailed,
+    exportFailures,
+    userOfExport,
+    exported: find,
+  } = exported;
+  const ofData = {
+    wantedExports,
+    announceExport,
+    exportFailed,
+    exportFailures,
+    userOfExport,
+    exported: find,
+  };
+  return bound({ exchange, claim, giveBack, unfetchable, ...ofData }, database);
 };
 
 export type Copies = ReturnType<typeof openCopies>;

@@ -3,7 +3,7 @@ import { type Blobs, PartsMissing } from './blobs.js';
 import type { Files } from './files.js';
 
 export interface FileSweepOptions {
-  files: Pick<Files, 'unfinished' | 'keep' | 'prune' | 'dead' | 'buried'>;
+  files: Pick<Files, 'unfinished' | 'keep' | 'prune' | 'pruneExports' | 'dead' | 'buried'>;
   blobs: Pick<Blobs, 'finish' | 'remove'>;
   retentionDays: number;
   /** By the database's clock, epoch seconds. */
@@ -46,6 +46,7 @@ export class FileSweep {
     const { files, blobs, retentionDays, now } = this.options;
     // First: what is all there is not removed as something that never came.
     await this.finish();
+    await files.pruneExports();
     while (!this.stopped && (await files.prune(now() - retentionDays * 86_400, PAGE)) >= PAGE);
     for (;;) {
       const dead = await files.dead(PAGE);

@@ -67,7 +67,7 @@ export type Announced =
   /** `max`: what it is too much of. */
   | { kind: 'too-much'; used: number; max: keyof FileBounds | 'files' };
 
-const reading: Reading<FileRow> = {
+export const reading: Reading<FileRow> = {
   id: 'id',
   jobId: 'job_id',
   epoch: 'epoch',
@@ -91,6 +91,14 @@ export const isServed = (
        ? sql`EXISTS (SELECT FROM peers p WHERE p.site_id = r.site_id)`
        : sql`EXISTS (SELECT FROM machines m WHERE m.agent_id = ${agentId}::integer AND m.id = triggers.machine_of(r.machine_ids, r.machine_tasks, ${task}))`
    }`;
+
+/** Whether an agent is one of a site where a dataset lies, of which it may hand over a copy. */
+export const isHolder = (
+  { siteId, agentId }: { siteId: number; agentId: number | null },
+  datasetId: Sql,
+): Sql => sql`(
+  EXISTS (SELECT FROM agents a WHERE a.id = ${agentId}::integer AND a.site_id = ${siteId})
+  AND EXISTS (SELECT FROM dataset_replicas r WHERE r.dataset_id = ${datasetId} AND r.site_id = ${siteId} AND r.location LIKE '/%'))`;
 
 /**
  * Files of a run that are to come. Those that are known by path, size and checksum stay as they are; what was known under the path else is
@@ -183,8 +191,8 @@ export const onItsWay = (
   row(
     database.pool,
     sql`
-SELECT ${onItsWayColumns} FROM files f JOIN runs r USING (job_id, epoch)
- WHERE f.id = ${id}::bigint AND ${isServed(siteId, agentId, sql`f.task`)}`,
+SELECT ${onItsWayColumns} FROM files f LEFT JOIN runs r USING (job_id, epoch)
+ WHERE f.id = ${id}::bigint AND (${isServed(siteId, agentId, sql`f.task`)} OR ${isHolder({ siteId, agentId }, sql`f.dataset_id`)})`,
   );
 
 /** Another part of it is there; false: somebody else has brought one meanwhile. */
@@ -254,13 +262,29 @@ export const kept = async (
 /** How long the run of a file that never came has been over. */
 const ABANDONED_S = 3_600;
 
+/** Copies of datasets that no job of a peer needs any more are kept so much longer, seconds. */
+const EXPORTS_KEPT_S = 3_600;
+
+/** Gives up copies of datasets that nobody needs, and those that are not what the catalog says any more. */
+export const pruneExports = (database: Db): Promise<number> =>
+  run(
+    database.pool,
+    sql`
+DELETE FROM exports e USING datasets d WHERE d.id = e.dataset_id AND (
+  d.removed_at IS NOT NULL
+  OR EXISTS (SELECT FROM files f WHERE f.dataset_id = d.id AND f.sha256 <> d.sha256)
+  OR e.wanted_at < clock_timestamp() - make_interval(secs => ${EXPORTS_KEPT_S}) AND NOT EXISTS (
+    SELECT FROM offers o JOIN jobs j ON j.id = o.job_id
+     WHERE NOT o.withdrawn AND j.inputs @> jsonb_build_array(jsonb_build_object('datasetId', d.id))))`,
+  );
+
 /** Gives up files that are kept since before `keptBefore`, and those that will never come. Answers how many. */
 export const prune = (database: Db, keptBefore: number, limit: number): Promise<number> =>
   run(
     database.pool,
     sql`
 DELETE FROM files WHERE id IN (
-  SELECT id FROM files WHERE kept_at < to_timestamp(${keptBefore}::float8) ORDER BY kept_at LIMIT ${limit})
+  SELECT id FROM files WHERE job_id IS NOT NULL AND kept_at < to_timestamp(${keptBefore}::float8) ORDER BY kept_at LIMIT ${limit})
  OR id IN (
   SELECT f.id FROM files f JOIN runs r USING (job_id, epoch)
    WHERE f.kept_at IS NULL AND r.ended_at < clock_timestamp() - make_interval(secs => ${ABANDONED_S}) ORDER BY f.id LIMIT ${limit})`,
@@ -289,6 +313,7 @@ export const openFiles = (database: Db) => ({
   kept: (jobId: number, epoch: number, task: number, path: string) =>
     kept(database, jobId, epoch, task, path),
   prune: (keptBefore: number, limit: number) => prune(database, keptBefore, limit),
+  pruneExports: () => pruneExports(database),
   dead: (limit: number) => dead(database, limit),
   buried: (ids: readonly number[]) => buried(database, ids),
 });

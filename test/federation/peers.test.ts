@@ -1,6 +1,6 @@
 /** Two services as peers: jobs go over, run once, and come back; what people do to them goes across, and each side decides for itself. */
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -448,6 +448,170 @@ test('a job whose data have URLs runs at a peer that fetches them; others stay, 
   );
   await a.until('now it can be fetched', staying.slice(2, 3), 'COMPLETED');
   await a.change('cancelJobs', staying);
+});
+
+test('peers are told no address that only this host or its network reaches, however it is written', async () => {
+  const isPublic = async (location: string, ...allowed: string[]): Promise<boolean> => {
+    const { rows } = await a.api.db.pool.query('SELECT triggers.is_public($1, $2) AS is', [
+      location,
+      allowed,
+    ]);
+    return rows[0].is;
+  };
+  const open = [
+    'data.example.org',
+    'DATA.example.org:8443',
+    'me:word@data.example.org',
+    '8.8.8.8',
+    '172.32.0.1',
+    '[2600:1f::1]:80',
+    'a-b.c_d.de.',
+  ];
+  for (const host of open) expect(await isPublic(`https://${host}/file?x=1`), host).toBe(true);
+  expect(await isPublic('HTTP://data.example.org')).toBe(true);
+  const closed = [
+    ...[
+      'localhost',
+      'LOCALHOST.',
+      'a.localhost',
+      'files',
+      'files.local',
+      'files.internal',
+      '127.0.0.1',
+      '127.1',
+      '2130706433',
+    ],
+    ...[
+      '0x7f.0.0.1',
+      '0177.0.0.1',
+      '127.0.0.1.',
+      '10.1.2.3',
+      '172.16.0.1',
+      '172.31.255.255',
+      '192.168.1.1',
+      '169.254.169.254',
+    ],
+    ...[
+      '100.64.0.1',
+      '0.0.0.0',
+      '224.0.0.1',
+      '255.255.255.255',
+      '999.1.1.1',
+      '[::1]',
+      '[::ffff:7f00:1]',
+      '[fe80::1]',
+      '[fd00::1]',
+    ],
+    ...[
+      '[2002:7f00:1::]',
+      '[2001:0:1::1]',
+      '[2600::127.0.0.1]',
+      '1%32%37.0.0.1',
+      '１２７.0.0.1',
+      'data.example.org@127.0.0.1',
+      '',
+      '/127.0.0.1',
+    ],
+    ...[
+      '\\\\127.0.0.1',
+      'x\\@127.0.0.1',
+      '127.0.0.1#@data.example.org',
+      '127.0.0.1?@data.example.org',
+      '12\t7.0.0.1',
+    ],
+  ];
+  for (const host of closed) expect(await isPublic(`http://${host}/file`), host).toBe(false);
+  for (const location of [
+    '/data/file',
+    'file:///data',
+    's3://data.example.org/x',
+    'http:data.example.org',
+    'http:/data.example.org',
+  ])
+    expect(await isPublic(location), location).toBe(false);
+  expect(await isPublic('http://files:81/x', 'files')).toBe(true);
+  expect(await isPublic('http://[fd00::1]/x', '[fd00::1]')).toBe(true);
+  expect(await isPublic('http://10.1.2.3/x', '10.1.2.4')).toBe(false);
+});
+
+test('a job whose data lie at a site only runs at a peer: agents hand copies to the service, the peer fetches them there', async () => {
+  const text = 'only at the site of a';
+  const dataset = async (name: string, location: string, size = text.length) => {
+    const { createDataset } = await a.must<{ createDataset: { id: string } }>(
+      'mutation ($input: DatasetInput!) { createDataset(input: $input) { id } }',
+      { input: { name, sizeMb: size / 1e6, locations: [{ site: a.site, location }] } },
+    );
+    return { dataset: createDataset.id };
+  };
+  writeFileSync(join(a.data, 'here'), text);
+  mkdirSync(join(a.data, 'directory'));
+  const here = await dataset('data at a', join(a.data, 'here'));
+  const ofHost = await dataset('of the host', '/etc/hostname');
+  const directory = await dataset('a directory', join(a.data, 'directory'), 0);
+  // More than all copies together may take.
+  const huge = await dataset('too large', join(a.data, 'here'), 1e12);
+
+  const [waits] = (await a.submit([670], { ...toB, inputs: [here] })) as [string];
+  // What comes to b after it shows that it has been passed over.
+  const [after] = (await a.submit([671], toB)) as [string];
+  await a.until('another runs', [after], 'COMPLETED');
+  expect(await b.copiesOf([waits])).toEqual([]);
+  a.api.exports = true;
+  try {
+    await a.until('it runs with a copy', [waits], 'COMPLETED');
+    expect(ledger.filter(({ number }) => number === 670)).toEqual([
+      { site: 'site-b', number: 670, read: { 'data at a': text } },
+    ]);
+    const [again] = (await a.submit([672], { ...toB, inputs: [here] })) as [string];
+    await a.until('the same copy serves another', [again], 'COMPLETED');
+
+    const staying = await a.submit([673], { ...toB, inputs: [ofHost] });
+    staying.push(...(await a.submit([674], { ...toB, inputs: [directory] })));
+    const [late] = (await a.submit([675], { ...toB, inputs: [huge] })) as [string];
+    const why = async (job: string) =>
+      (
+        await a.must<{ job: { peers: { peer: { name: string }; reason: string | null }[] } }>(
+          `{ job(id: "${job}") { peers { peer { name } reason } } }`,
+        )
+      ).job.peers.find(({ peer }) => peer.name === 'b')?.reason ?? '';
+    await until('its agent has said that it may not', async () =>
+      /of the host could not be copied for peers: .*AGENT_DATA_DIRECTORIES/.test(
+        await why(staying[0] as string),
+      ),
+    );
+    await until('its agent has said that it is none', async () =>
+      /a directory could not be copied for peers: .*no file/.test(await why(staying[1] as string)),
+    );
+    expect(await b.copiesOf([...staying, late])).toEqual([]);
+    await a.change('cancelJobs', [...staying, late]);
+
+    // Whoever knows the address fetches the copy, and a part of it; nobody else does, nor is its secret good for anything else.
+    const { rows } = await a.api.db.pool.query(
+      'SELECT dataset_id, secret FROM exports WHERE failure IS NULL',
+    );
+    expect(rows.map(({ dataset_id }) => `dataset_${dataset_id}`)).toEqual([here.dataset]);
+    const [{ dataset_id, secret }] = rows;
+    const get = (query: string, headers = {}) =>
+      fetch(`${a.api.origin}/exports/${dataset_id}${query}`, { headers });
+    expect(await (await get(`?key=${secret}`)).text()).toBe(text);
+    expect(await (await get(`?key=${secret}`, { range: 'bytes=5-6' })).text()).toBe(text.slice(5, 7));
+    expect((await get('')).status).toBe(401);
+    expect((await get(`?key=${'0'.repeat(64)}`, { authorization: `Bearer ${a.api.adminKey}` })).status).toBe(
+      401,
+    );
+    expect((await fetch(`${a.api.origin}/exports/${dataset_id + 1}?key=${secret}`)).status).toBe(404);
+    expect((await a.api.ask('{ viewer { id } }', {}, secret)).status).toBe(401);
+
+    // It goes when nobody needs it, or the catalog says something else.
+    const { files } = a.api.parts.fileStore;
+    await files.pruneExports();
+    expect((await get(`?key=${secret}`)).status).toBe(200);
+    await a.api.db.pool.query(`UPDATE exports SET wanted_at = wanted_at - interval '2 hours'`);
+    await files.pruneExports();
+    expect((await a.api.db.pool.query('SELECT id FROM files WHERE dataset_id IS NOT NULL')).rows).toEqual([]);
+  } finally {
+    a.api.exports = false;
+  }
 });
 
 test('hops: a job goes on while it has some left, with what it prefers, and to nobody who has had it', async () => {

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll } from 'vitest';
-import { Agent } from '../../src/agent/index.js';
+import { Agent, DataExporter } from '../../src/agent/index.js';
 import {
   type Assignment,
   type EndCause,
@@ -21,6 +21,7 @@ import {
   UNMEASURED,
 } from '../../src/agent/runner.js';
 import { type StageableRunner, StagingRunner } from '../../src/agent/staging/runner.js';
+import { Client } from '../../src/client/index.js';
 import { schedulerOf } from '../../src/core/scheduler.js';
 import { createEngine, type Engine } from '../../src/engine/index.js';
 import { Federation, type FederationOptions } from '../../src/federation/index.js';
@@ -159,7 +160,8 @@ export interface Peer {
 export class PeerService {
   engine!: Engine;
   site = '';
-  private data = '';
+  /** Its site's data are below this directory. */
+  data = '';
   private agent!: Agent;
   runner!: TestRunner;
   private federation!: Federation;
@@ -212,8 +214,11 @@ export class PeerService {
       // Files come from servers of the tests, on this host.
       addresses: ['127.0.0.1'],
     });
+    const roots = { allowed: [this.data], closed: [], open: [] };
+    const exporter = new DataExporter({ client: new Client({ url: api.url, key }), roots });
     this.agent = new Agent({
       ...{ url: api.url, key, site: `site-${name}`, runner, staging: runner, log: quietLog },
+      ...{ exporter, exportsLookMs: 100 },
       ...{ identity: name, host: name, machines: null, heartbeatMs: 1_000 },
     });
     this.agent.start();

@@ -185,7 +185,7 @@ export class DurableRunner implements Runner {
     private readonly process: Process,
     client: Pick<Client, 'request' | 'put'>,
   ) {
-    this.hand = new HandOver(client, openFile, process);
+    this.hand = HandOver.ofRuns(client, openFile, process);
     const { files } = process;
     const journal = new Journal(REPORTS, (report) => this.known.add(report), files, SEGMENT_BYTES);
     this.disk = new Disk(DIR, files);

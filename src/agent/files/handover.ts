@@ -1,9 +1,9 @@
-/** Hands files of runs that are over to the service, which keeps them. */
+/** Hands files to the service, which keeps them: of runs that are over, and copies of datasets. */
 import { createHash } from 'node:crypto';
 import { type Client, pauseMs, ServiceError } from '../../client/index.js';
 import { type Env, pause, REAL_ENV } from '../../platform/env.js';
 import { MAX } from '../../platform/limits.js';
-import { KeepFilesDocument, type KeepFilesMutation, type RunFileInput } from '../documents.gql.js';
+import { KeepFilesDocument } from '../documents.gql.js';
 import type { WantedOutput } from '../runner.js';
 import { openInside, type Place } from './find.js';
 
@@ -40,63 +40,72 @@ const BEGUN_ANEW = 3;
 /** How often a part is sent that the service does not take. */
 const SENT_IN_VAIN = 5;
 
-export class HandOver {
+/** How the service is told of files to come: what it has of each, in their order. */
+type Announce<P> = (
+  us: KnownAgent,
+  place: P,
+  files: readonly { path: string; bytes: number; sha256: string }[],
+  signal: AbortSignal,
+) => Promise<readonly { id: string; receivedBytes: number }[]>;
+
+/** Hands over files of runs; or of what else `P` is, with functions of its own. */
+export class HandOver<P = EndedRun> {
   /** @param open of a run, by its path below the directory */
   constructor(
     private readonly client: Pick<Client, 'request' | 'put'>,
-    private readonly open: (run: EndedRun, path: string) => Promise<OpenFile> = openInside,
+    private readonly open: (place: P, path: string) => Promise<OpenFile>,
+    private readonly announce: Announce<P>,
     private readonly env: Env = REAL_ENV,
   ) {}
+
+  /** Of runs. */
+  static ofRuns(
+    client: Pick<Client, 'request' | 'put'>,
+    open: (run: EndedRun, path: string) => Promise<OpenFile> = openInside,
+    env: Env = REAL_ENV,
+  ): HandOver {
+    return new HandOver<EndedRun>(
+      client,
+      open,
+      async (us, { jobId: job, epoch, task }, files, signal) => {
+        const variables = { site: us.site, agent: us.agent(), job, epoch, task, files };
+        return (await client.request(KeepFilesDocument, variables, signal)).keepFiles;
+      },
+      env,
+    );
+  }
 
   /**
    * Hands over files of a run, and returns when the service keeps them. Tries as long as it takes while the service is away.
    *
    * @throws NotKept, or what the service says when it refuses one for good
    */
-  async handOver(
-    us: KnownAgent,
-    run: EndedRun,
-    paths: readonly string[],
-    signal: AbortSignal,
-  ): Promise<void> {
+  async handOver(us: KnownAgent, place: P, paths: readonly string[], signal: AbortSignal): Promise<void> {
     for (let from = 0; from < paths.length; from += MAX.filesAnnounced) {
       const some = paths.slice(from, from + MAX.filesAnnounced);
       const files: { path: string; bytes: number; sha256: string }[] = [];
-      for (const path of some) files.push({ path, ...(await this.sumOf(run, path, signal)) });
+      for (const path of some) files.push({ path, ...(await this.sumOf(place, path, signal)) });
       for (let times = 1; ; times++) {
-        const kept = await this.announce(us, run, files, signal);
+        const kept = await this.untilAnswered(signal, () => this.announce(us, place, files, signal));
         let lost = false;
         for (const [i, { id, receivedBytes }] of kept.entries())
-          lost = !(await this.send(us, run, files[i]!, id, receivedBytes, signal)) || lost;
+          lost = !(await this.send(us, place, files[i]!, id, receivedBytes, signal)) || lost;
         if (!lost) break;
         if (times === BEGUN_ANEW) throw new NotKept('the service lost what it had been given');
       }
     }
   }
 
-  private async announce(
-    us: KnownAgent,
-    { jobId: job, epoch, task }: EndedRun,
-    files: readonly RunFileInput[],
-    signal: AbortSignal,
-  ): Promise<KeepFilesMutation['keepFiles']> {
-    const variables = { site: us.site, agent: us.agent(), job, epoch, task, files };
-    const { keepFiles } = await this.untilAnswered(signal, () =>
-      this.client.request(KeepFilesDocument, variables, signal),
-    );
-    return keepFiles;
-  }
-
   /** Sends what the service does not have of a file. False: it knows it no more, and has to be asked again. */
   private async send(
     us: KnownAgent,
-    run: EndedRun,
+    place: P,
     { path, bytes }: { path: string; bytes: number },
     id: string,
     received: number,
     signal: AbortSignal,
   ): Promise<boolean> {
-    const file = await this.open(run, path);
+    const file = await this.open(place, path);
     try {
       let at = received;
       let kept = false;
@@ -152,12 +161,12 @@ export class HandOver {
 
   /** Size and checksum of a file of a run. */
   private async sumOf(
-    run: EndedRun,
+    place: P,
     path: string,
     signal: AbortSignal,
   ): Promise<{ bytes: number; sha256: string }> {
     try {
-      const file = await this.open(run, path);
+      const file = await this.open(place, path);
       try {
         const hash = createHash('sha256');
         let bytes = 0;

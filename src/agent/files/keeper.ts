@@ -44,7 +44,7 @@ export class OutputKeeper {
   constructor(options: KeeperOptions) {
     this.options = { runs: 4, ...options };
     this.inTurn = pLimit(this.options.runs);
-    this.handing = new HandOver(options.client);
+    this.handing = HandOver.ofRuns(options.client);
     mkdirSync(options.datasetsDir, { recursive: true, mode: 0o755 });
   }
 

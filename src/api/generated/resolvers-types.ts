@@ -2527,6 +2527,8 @@ export type Query = {
   dataset?: Maybe<Dataset>;
   /** Of these jobs, those whose outputs were datasets at the site and are none there any more, because they were removed: their files can go (AGENT). */
   removedOutputs: Array<Scalars['ID']['output']>;
+  /** Datasets at the site of which an agent there is to hand over a copy, for jobs that a peer could have, at most 10 (AGENT). */
+  wantedExports: Array<WantedExport>;
   /** All datasets, by name. */
   datasets: DatasetConnection;
   /** Links between sites, in the order in which the sites were registered: by `from`, then by `to`. */
@@ -2655,6 +2657,12 @@ export type QueryDatasetArgs = {
 export type QueryRemovedOutputsArgs = {
   site: Scalars['ID']['input'];
   jobs: Array<Scalars['ID']['input']>;
+};
+
+
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
+export type QueryWantedExportsArgs = {
+  site: Scalars['ID']['input'];
 };
 
 
@@ -3499,6 +3507,30 @@ export type RunFile = {
   receivedBytes: Scalars['Float']['output'];
 };
 
+/** A dataset that lies at a site, of which the service wants a copy for peers. */
+export type WantedExport = {
+  __typename?: 'WantedExport';
+  /** The dataset. */
+  dataset: Scalars['ID']['output'];
+  /** Its name. */
+  name: Scalars['String']['output'];
+  /** Where it is: an absolute path at the site. */
+  location: Scalars['String']['output'];
+  /** Its size by the catalog, MB. */
+  sizeMb: Scalars['Float']['output'];
+  /** SHA-256 of its content, hexadecimal; null: it is not known. */
+  sha256?: Maybe<Scalars['String']['output']>;
+};
+
+/** A copy of a dataset, to the agent that hands it over. */
+export type ExportProgress = {
+  __typename?: 'ExportProgress';
+  /** Names it in `PUT /files/ID`. */
+  id: Scalars['ID']['output'];
+  /** How many bytes the service has, from the beginning. */
+  receivedBytes: Scalars['Float']['output'];
+};
+
 /** A piece of the output of a run. Give either `text` or `base64`. */
 export type OutputPieceInput = {
   /** The stream. */
@@ -3718,6 +3750,11 @@ export type Mutation = {
    * by `PUT /files/ID`. Doing so again does no harm (AGENT, PEER).
    */
   keepFiles: Array<RunFile>;
+  /**
+   * Announce the copy of a dataset that the service wants (`wantedExports`), and learn how much of it it has: what is missing follows by
+   * `PUT /files/ID`, as of files of runs. Or say why there will be none (AGENT).
+   */
+  exportDataset?: Maybe<ExportProgress>;
   /** Make an output of a run of the agent, which lies at the site now, the dataset that its job names. Doing so again does no harm (AGENT). */
   keepDataset: Dataset;
   /** Hand over what runs write while they go on (AGENT). */
@@ -4060,6 +4097,17 @@ export type MutationKeepFilesArgs = {
   epoch: Scalars['Int']['input'];
   task: Scalars['Int']['input'];
   files: Array<RunFileInput>;
+};
+
+
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
+export type MutationExportDatasetArgs = {
+  site: Scalars['ID']['input'];
+  agent: Scalars['ID']['input'];
+  dataset: Scalars['ID']['input'];
+  bytes?: InputMaybe<Scalars['Float']['input']>;
+  sha256?: InputMaybe<Scalars['String']['input']>;
+  problem?: InputMaybe<Scalars['String']['input']>;
 };
 
 
@@ -4624,6 +4672,8 @@ export type ResolversTypes = {
   RunReportInput: RunReportInput;
   RunFileInput: RunFileInput;
   RunFile: ResolverTypeWrapper<RunFileModel>;
+  WantedExport: ResolverTypeWrapper<WantedExport>;
+  ExportProgress: ResolverTypeWrapper<ExportProgress>;
   OutputPieceInput: OutputPieceInput;
   RunOutputInput: RunOutputInput;
   OutputPart: ResolverTypeWrapper<OutputPart>;
@@ -4818,6 +4868,8 @@ export type ResolversParentTypes = {
   RunReportInput: RunReportInput;
   RunFileInput: RunFileInput;
   RunFile: RunFileModel;
+  WantedExport: WantedExport;
+  ExportProgress: ExportProgress;
   OutputPieceInput: OutputPieceInput;
   RunOutputInput: RunOutputInput;
   OutputPart: OutputPart;
@@ -5857,6 +5909,7 @@ export type QueryResolvers<ContextType = Context, ParentType extends ResolversPa
   jobGroups?: Resolver<ResolversTypes['JobGroupConnection'], ParentType, ContextType, RequireFields<QueryJobGroupsArgs, 'first'>>;
   dataset?: Resolver<Maybe<ResolversTypes['Dataset']>, ParentType, ContextType, RequireFields<QueryDatasetArgs, 'id'>>;
   removedOutputs?: Resolver<Array<ResolversTypes['ID']>, ParentType, ContextType, RequireFields<QueryRemovedOutputsArgs, 'site' | 'jobs'>>;
+  wantedExports?: Resolver<Array<ResolversTypes['WantedExport']>, ParentType, ContextType, RequireFields<QueryWantedExportsArgs, 'site'>>;
   datasets?: Resolver<ResolversTypes['DatasetConnection'], ParentType, ContextType, RequireFields<QueryDatasetsArgs, 'first'>>;
   links?: Resolver<ResolversTypes['LinkConnection'], ParentType, ContextType, RequireFields<QueryLinksArgs, 'first'>>;
   jobRatio?: Resolver<ResolversTypes['JobRatio'], ParentType, ContextType, RequireFields<QueryJobRatioArgs, 'application'>>;
@@ -5950,6 +6003,19 @@ export type RunFileResolvers<ContextType = Context, ParentType extends Resolvers
   receivedBytes?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
 };
 
+export type WantedExportResolvers<ContextType = Context, ParentType extends ResolversParentTypes['WantedExport'] = ResolversParentTypes['WantedExport']> = {
+  dataset?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  name?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  location?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  sizeMb?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  sha256?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+};
+
+export type ExportProgressResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ExportProgress'] = ResolversParentTypes['ExportProgress']> = {
+  id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
+  receivedBytes?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+};
+
 export type OutputPartResolvers<ContextType = Context, ParentType extends ResolversParentTypes['OutputPart'] = ResolversParentTypes['OutputPart']> = {
   cursor?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   epoch?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
@@ -6024,6 +6090,7 @@ export type MutationResolvers<ContextType = Context, ParentType extends Resolver
   reportLinks?: Resolver<Array<Maybe<ResolversTypes['LinkMeasurement']>>, ParentType, ContextType, RequireFields<MutationReportLinksArgs, 'site' | 'measurements'>>;
   reportRuns?: Resolver<ResolversTypes['ReportRunsPayload'], ParentType, ContextType, RequireFields<MutationReportRunsArgs, 'site' | 'reports'>>;
   keepFiles?: Resolver<Array<ResolversTypes['RunFile']>, ParentType, ContextType, RequireFields<MutationKeepFilesArgs, 'site' | 'job' | 'epoch' | 'task' | 'files'>>;
+  exportDataset?: Resolver<Maybe<ResolversTypes['ExportProgress']>, ParentType, ContextType, RequireFields<MutationExportDatasetArgs, 'site' | 'agent' | 'dataset'>>;
   keepDataset?: Resolver<ResolversTypes['Dataset'], ParentType, ContextType, RequireFields<MutationKeepDatasetArgs, 'site' | 'agent' | 'job' | 'epoch' | 'dataset' | 'sizeMb' | 'location'>>;
   reportOutput?: Resolver<ResolversTypes['ReportOutputPayload'], ParentType, ContextType, RequireFields<MutationReportOutputArgs, 'site' | 'outputs'>>;
 };
@@ -6247,6 +6314,8 @@ export type Resolvers<ContextType = Context> = {
   RegisterAgentPayload?: RegisterAgentPayloadResolvers<ContextType>;
   MachineLease?: MachineLeaseResolvers<ContextType>;
   RunFile?: RunFileResolvers<ContextType>;
+  WantedExport?: WantedExportResolvers<ContextType>;
+  ExportProgress?: ExportProgressResolvers<ContextType>;
   OutputPart?: OutputPartResolvers<ContextType>;
   ReportOutputPayload?: ReportOutputPayloadResolvers<ContextType>;
   ReportRunsPayload?: ReportRunsPayloadResolvers<ContextType>;

@@ -33,6 +33,7 @@ export const Query: Required<QueryResolvers> = {
   datasets: (_, page, { services, viewer }) => services.data.datasets(viewer, page),
   removedOutputs: (_, { site, jobs }, { services, viewer }) =>
     services.files.removedOutputs(viewer, site, jobs),
+  wantedExports: (_, { site }, { services, viewer }) => services.exports.wantedExports(viewer, site),
   links: (_, page, { services, viewer }) => services.data.links(viewer, page),
   jobRatio: (_, { application }, { services, viewer }) => services.ratios.jobRatio(viewer, application),
   peers: (_, { first }, { services, viewer, budget }) => services.shares.peers(viewer, first, budget),
@@ -169,6 +170,7 @@ export const Mutation: Required<MutationResolvers> = {
     results: await services.agents.reportRuns(viewer, site, agent ?? null, reports),
   }),
   keepFiles: (_, args, { services, viewer }) => services.files.keepFiles(viewer, args),
+  exportDataset: (_, args, { services, viewer }) => services.exports.exportDataset(viewer, args),
   keepDataset: (_, args, { services, viewer, requestId }) =>
     services.files.keepDataset(viewer, args, requestId),
   reportOutput: (_, { site, agent, outputs }, { services, viewer }) =>

@@ -47,14 +47,12 @@ export function createFederationService(parts: ServiceParts) {
     const ids = inputs.flatMap((input) => ('datasetId' in input ? [input.datasetId] : []));
     if (ids.length < inputs.length)
       return 'The job has input data of which only the amount and the site are known, so peers cannot fetch them: such jobs stay with the sites of this service.';
-    const datasets = ids.length > 0 ? await queries.datasetsByIds(ids) : [];
-    const local = datasets.find(
-      ({ removedAt, locations }) =>
-        removedAt === null && !locations.some(({ location }) => /^https?:/i.test(location)),
-    );
-    return local === undefined
-      ? null
-      : `Its input data ${local.name} have no http(s) URL, from which peers could fetch them: such jobs stay with the sites of this service.`;
+    const [local] = ids.length > 0 ? await queries.datasetsByIds(await offers.unfetchable(ids)) : [];
+    if (local === undefined) return null;
+    const [failed] = await offers.exportFailures([local.id]);
+    return failed
+      ? `Its input data ${local.name} could not be copied for peers: ${failed.failure}`
+      : `Its input data ${local.name} have no http(s) URL from which peers could fetch them, private addresses left aside: such jobs stay with the sites of this service until an agent has handed over a copy (SWITCHYARD_PUBLIC_URL).`;
   }
 
   return {

@@ -18,7 +18,7 @@ import { globalId, localId } from '../ids.js';
 import { authorize, guarded, maySeeJob, ownSite } from './access.js';
 import { actor, done, type ServiceParts, wakeAfter } from './parts.js';
 
-const SHA256 = /^[0-9a-f]{64}$/;
+export const SHA256 = /^[0-9a-f]{64}$/;
 
 /** A part of a file, as its agent sends it. */
 export interface ReceivedPart {

@@ -144,9 +144,9 @@ export function fitsPeer(
   return mayGo(job) && Math.max(0, ...bySite.values()) >= job.tasks;
 }
 
-/** Datasets may have, or get, a URL from which peers can fetch them. */
+/** Datasets may have, or get, a URL from which peers can fetch them; outputs that become datasets stay at sites of ours. */
 const mayGo = ({ inputs, outputs }: Pick<NewJob, 'inputs' | 'outputs'>): boolean =>
-  outputs.length === 0 && inputs.every((input) => 'datasetId' in input);
+  outputs.every(({ dataset }) => dataset == null) && inputs.every((input) => 'datasetId' in input);
 
 /** The most tasks of the job that fit the idle machines of a site. */
 function tasksAt(machines: readonly MachineRow[], job: NewJob, by: 'cpus' | 'memoryMb' | 'both'): number {

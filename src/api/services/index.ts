@@ -3,6 +3,7 @@ import { createAgentsService } from './agents.js';
 import { createDataService } from './data.js';
 import { createEventsService } from './events.js';
 import { createExplainService } from './explain.js';
+import { createExportsService } from './exports.js';
 import { createFederationService } from './federation.js';
 import { createFilesService } from './files.js';
 import { createGridService } from './grid.js';
@@ -27,6 +28,7 @@ export function createServices(parts: ServiceParts) {
     data: createDataService(parts),
     events: createEventsService(parts),
     explain: createExplainService(parts),
+    exports: createExportsService(parts),
     federation: createFederationService(parts),
     files: createFilesService(parts),
     grid: createGridService(parts),

@@ -58,6 +58,9 @@ export interface ForeignJobRow {
   visited: readonly string[];
 }
 
+/** What decides which jobs a peer is offered. */
+const OFFERED_BY = ['forward', 'neededAfterS', 'hops'] as const;
+
 const shown = {
   omit: { secret: true, cursor: true, worker: true, workerSeenAt: true },
   include: {
@@ -93,10 +96,13 @@ SELECT json_build_object(
   'claimed', (SELECT count(*) FROM runs WHERE site_id = ${siteId} AND ended_at IS NULL)) AS v`,
     );
 
+  const withdrawWaiting = (siteId: number): Promise<unknown> =>
+    transaction(database, (tx) => commitWith(tx, withdrawAll(siteId)));
+
   return {
     /** Registers the peer of this name, with a key for it, or changes what is given of it. */
-    federate({ name, users = [], ...settings }: PeerSettings, actor: Actor) {
-      return change(
+    async federate({ name, users = [], ...settings }: PeerSettings, actor: Actor) {
+      const changed = await change(
         actor,
         'federate',
         async (tx, note): Promise<{ peer: PeerRow; secret: string | null }> => {
@@ -116,12 +122,16 @@ SELECT json_build_object(
           return { peer: made, secret };
         },
       );
+      // What waits is offered anew, by the rule that holds now.
+      if (changed.kind === 'done' && OFFERED_BY.some((field) => settings[field] !== undefined))
+        await withdrawWaiting(changed.value.peer.siteId);
+      return changed;
     },
 
     /** At once: what is decided after it knows. What waited is withdrawn behind it (`withdraw`), now or by whoever talks to the peer. */
     async isolatePeer(siteId: number, actor: Actor) {
       const changed = await setIsolated(siteId, true, 'isolatePeer', actor);
-      if (changed.kind === 'done') await transaction(database, (tx) => commitWith(tx, withdrawAll(siteId)));
+      if (changed.kind === 'done') await withdrawWaiting(siteId);
       return changed;
     },
 

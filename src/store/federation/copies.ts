@@ -20,7 +20,8 @@ import { givenColumns } from '../postgres/submit.js';
 import { labels, type Sql, sql } from '../sql.js';
 import { copy, row, rows, run, value } from '../statement.js';
 import type { GrantedInput, NewJob, RunReport, RunUsage, Share } from '../store.js';
-import { type GrantedJob, type MachineKind, type OfferedJob, type Place, workOf } from './offers.js';
+import type { GrantedJob, MachineKind, OfferedJob, Place } from './offers.js';
+import { queueHere } from './queue.js';
 
 type Db = Pick<Database, 'pool'>;
 
@@ -114,16 +115,10 @@ export function load(database: Db, siteId: number): Promise<QueueLoad> {
   return value(
     database.pool,
     sql`
-WITH ahead AS (
-  SELECT count(*) AS jobs, sum(work) AS work FROM (
-    SELECT ${workOf('j')} AS work FROM jobs j
-     WHERE ended_at IS NULL AND state IN ('QUEUED', 'DISPATCHED') AND boost >= (SELECT foreign_boost FROM peers WHERE site_id = ${siteId}) LIMIT ${LOAD_MAX}) j
-), up AS (
-  SELECT sum(cpus * benchmark) AS power, sum(cpus) AS cpus FROM machines m JOIN sites s ON s.id = m.site_id
-   WHERE m.removed_at IS NULL AND m.state = 'UP' AND s.state = 'UP' AND s.removed_at IS NULL
-)
-SELECT json_build_object('ahead', jobs, 'work', coalesce(work, 0), 'power', coalesce(power, 0), 'benchmark', coalesce(power / nullif(cpus, 0), 0)) AS v
-  FROM ahead, up`,
+WITH ${queueHere(LOAD_MAX)}
+SELECT json_build_object('ahead', count(q.id), 'work', coalesce(sum(q.all_work), 0), 'power', h.power, 'benchmark', h.benchmark) AS v
+  FROM home h LEFT JOIN queue q ON q.fits_home AND q.boost >= (SELECT foreign_boost FROM peers WHERE site_id = ${siteId})
+ GROUP BY h.power, h.benchmark`,
   );
 }
 

@@ -23,8 +23,18 @@ import { reportRuns } from '../postgres/reports.js';
 import { raw, type Sql, sql } from '../sql.js';
 import { copy, row, rows, run, value } from '../statement.js';
 import type { GrantedInput } from '../store.js';
+import { copiesOf, isExportable, want } from './exports.js';
+import { allWork, fits, queueHere } from './queue.js';
 
-type Db = Pick<Database, 'pool'>;
+/** What of our data peers reach. */
+export interface Reach {
+  /** Hosts of datasets' URLs that are not public. */
+  dataHosts: readonly string[];
+  /** The service itself, for copies of what lies at its sites only; null: they do not. */
+  publicUrl: string | null;
+}
+export type OffersDatabase = Pick<Database, 'pool'> & Reach;
+type Db = OffersDatabase;
 
 /** Machines of one kind at one site, as a peer tells of them. */
 export interface MachineKind {
@@ -124,23 +134,31 @@ const GRANTED_CHARS = 4 * 1024 * 1024;
 /** A job that a peer gave back is not offered to it again for so long, seconds. */
 const REST_S = 60;
 /** A job's inputs that are datasets in service; of those that were removed nothing is read. Needs jobs as j. */
-const datasetsRead = `jsonb_array_elements(j.inputs) WITH ORDINALITY AS i (input, place)
-  LEFT JOIN datasets d ON d.id = (i.input->>'datasetId')::integer`;
-const urlsOf = `dataset_replicas r WHERE r.dataset_id = d.id AND r.location ~* '^https?:'`;
+const datasetsRead = raw(`jsonb_array_elements(j.inputs) WITH ORDINALITY AS i (input, place)
+  LEFT JOIN datasets d ON d.id = (i.input->>'datasetId')::integer`);
+/** Where any service could fetch a dataset d: at the hosts of everybody, of those that peers reach, and from us. */
+const urlsOf = ({ dataHosts, publicUrl }: Reach): Sql => sql`(
+    SELECT location, site_id FROM dataset_replicas WHERE dataset_id = d.id AND triggers.is_public(location, ${list('text', dataHosts)})
+    UNION ALL ${copiesOf(publicUrl)}) r`;
+/** Datasets as d: no other service could fetch it. */
+const isOutOfReach = (reach: Reach): Sql => sql`NOT EXISTS (SELECT 1 FROM ${urlsOf(reach)})`;
 /** All that it reads can be fetched from anywhere; what is only known at our sites, or how large it is, cannot. Needs jobs as j. */
-const isFetchable = raw(`(j.inputs IS NULL OR NOT EXISTS (
-    SELECT 1 FROM ${datasetsRead} WHERE d.id IS NULL OR d.removed_at IS NULL AND NOT EXISTS (SELECT 1 FROM ${urlsOf})))`);
+const isFetchable = (reach: Reach): Sql => sql`(j.inputs IS NULL OR NOT EXISTS (
+    SELECT 1 FROM ${datasetsRead} WHERE d.id IS NULL OR d.removed_at IS NULL AND ${isOutOfReach(reach)}))`;
+/** What of it cannot be fetched yet, agents of ours could hand over. Needs jobs as j. */
+const couldBeFetched = (reach: Reach, now: number): Sql =>
+  reach.publicUrl === null
+    ? sql`false`
+    : sql`NOT EXISTS (
+    SELECT 1 FROM ${datasetsRead} WHERE d.id IS NULL OR d.removed_at IS NULL AND ${isOutOfReach(reach)} AND NOT ${isExportable(now)})`;
 /** Its outputs are files, not datasets of our sites. Needs jobs as j. */
 const areFiles = raw(`(j.outputs IS NULL OR NOT EXISTS (
     SELECT 1 FROM jsonb_array_elements(j.outputs) AS o (output) WHERE o.output->>'dataset' IS NOT NULL))`);
 /** As `GrantedInput`s; null: it reads nothing. Needs jobs as j. */
-const inputsOf = raw(`CASE WHEN j.inputs IS NOT NULL THEN (
+const inputsOf = (reach: Reach): Sql => sql`CASE WHEN j.inputs IS NOT NULL THEN (
     SELECT coalesce(json_agg(json_build_object('place', i.place, 'dataset', 'dataset_' || d.id, 'name', d.name, 'sizeMb', d.size_mb, 'sha256', d.sha256,
-             'urls', ARRAY(SELECT r.location FROM ${urlsOf} ORDER BY r.site_id LIMIT ${MAX.sources})) ORDER BY i.place), '[]')
-      FROM ${datasetsRead} WHERE d.removed_at IS NULL) END`);
-/** What a job is estimated to take, over all its CPUs, on one of benchmark 1. */
-export const workOf = (job: 'j'): Sql =>
-  raw(`(${job}.estimate_s * ${job}.benchmark * ${job}.tasks * ${job}.cpus_per_task)`);
+             'urls', ARRAY(SELECT r.location FROM ${urlsOf(reach)} ORDER BY r.site_id LIMIT ${MAX.sources})) ORDER BY i.place), '[]')
+      FROM ${datasetsRead} WHERE d.removed_at IS NULL) END`;
 /** Behind it, what others have written of jobs and offers is seen, and nobody writes more. */
 const lockEvents = sql`SELECT triggers.lock_events()`;
 
@@ -205,19 +223,11 @@ UPDATE offers o SET path = ARRAY(SELECT jsonb_array_elements_text(t.path::jsonb)
   );
 }
 
-/** Jobs `waiting`, by class: whether machines of the table \`kind\` can run them, all at one site. */
-const fits = (kind: string): Sql =>
-  raw(`EXISTS (
-    SELECT 1 FROM ${kind} k
-     WHERE coalesce(c.os = k.os, true) AND coalesce(c.architecture = k.architecture, true) AND c.licenses <@ k.licenses AND k.hops < c.hops
-     GROUP BY k.site
-    HAVING sum(k.machines::numeric * least(
-             CASE WHEN k.max_tasks IS NULL THEN k.cpus / c.cpus_per_task WHEN k.cpus >= c.cpus_per_task THEN k.max_tasks ELSE 0 END,
-             CASE WHEN c.memory_mb_per_task > 0 THEN k.memory_mb / c.memory_mb_per_task ELSE 1000000 END)) >= c.tasks)`);
-
 /** A waiting job that the peer could run, and what `isForwarded` asks of it. */
 interface Candidate {
   id: number;
+  /** All that it reads can be fetched; else what cannot, agents of ours could hand over. */
+  ready: boolean;
   hops: number;
   visited: string[];
   fromPeer: boolean;
@@ -237,8 +247,8 @@ interface Candidate {
 /**
  * Offers what waits and the peer can run, in the order of submission, as `isForwarded` decides (core/grid-tree/hybrid.ts): WHEN_NEEDED by its wait so
  * far, and that of those ahead of it at the pace of the last hour; WHEN_CHEAPER by what is ahead of it here, and there with what the peer
- * is offered before it. Jobs whose input data cannot be fetched by URL stay at home: peers do not know our datasets. Peers' jobs go on while they
- * have hops left, and to nobody who has seen them.
+ * is offered before it. Peers do not know our datasets: jobs whose input data cannot be fetched by URL stay at home, until there are copies of what the peer
+ * has room for. Peers' jobs go on while they have hops left, and to nobody who has seen them.
  */
 async function offer(database: Db, siteId: number, asker: Asker, asked: Asked, now: number): Promise<void> {
   const { service, load } = asked;
@@ -249,16 +259,18 @@ async function offer(database: Db, siteId: number, asker: Asker, asked: Asked, n
     there.work += found[0]?.unseenWork ?? 0;
   }
   const jobIds: number[] = [];
-  for (const { id, hops, visited, fromPeer, workAhead, work, power, benchmark, ...need } of found) {
+  const unready: number[] = [];
+  for (const { id, ready, hops, visited, fromPeer, workAhead, work, power, benchmark, ...need } of found) {
     if (!mayGo({ hops, visited, from: fromPeer ? service : null }, service)) continue;
     const here = { ahead: need.ahead, work: workAhead, power, benchmark };
     if (!isForwarded(asker.forward, asker.neededAfterS, { ...need, work, here, there })) continue;
-    jobIds.push(id);
-    if (there !== null) {
+    (ready ? jobIds : unready).push(id);
+    if (ready && there !== null) {
       there.ahead++;
       there.work += work;
     }
   }
+  if (unready.length > 0) await want(database, unready, isOutOfReach(database), now);
   if (jobIds.length === 0) return;
   await transaction(database, (tx) =>
     commitWith(tx, [
@@ -287,8 +299,8 @@ function candidates(
   const needed = {
     ALWAYS: sql`true`,
     NEVER: sql`false`,
-    WHEN_NEEDED: sql`(NOT c.fits_home OR ${waitedS} + w.ahead * p.between_s > ${neededAfterS}::float8)`,
-    WHEN_CHEAPER: sql`(NOT c.fits_home OR w.ahead > ${load?.ahead ?? null}::float8)`,
+    WHEN_NEEDED: sql`(NOT w.fits_home OR ${waitedS} + w.ahead * p.between_s > ${neededAfterS}::float8)`,
+    WHEN_CHEAPER: sql`(NOT w.fits_home OR w.ahead > ${load?.ahead ?? null}::float8)`,
   }[forward];
   return rows(
     database.pool,
@@ -297,42 +309,27 @@ WITH theirs AS MATERIALIZED (
   SELECT site, os, architecture, cpus, "memoryMb" AS memory_mb, "maxTasks" AS max_tasks, machines, hops, licenses
     FROM json_to_recordset(${JSON.stringify(kinds)}::json)
       AS k (site integer, os text, architecture text, cpus integer, "memoryMb" integer, "maxTasks" integer, machines integer, hops integer, licenses text[])
-), ours AS MATERIALIZED (
-  SELECT m.site_id AS site, os, architecture, cpus, memory_mb, max_tasks, count(*) AS machines, 0 AS hops,
-         ARRAY(SELECT kind FROM licenses l WHERE removed_at IS NULL AND coalesce(l.site_id, m.site_id) = m.site_id)::text[] AS licenses,
-         sum(cpus * benchmark) AS power, sum(cpus) AS all_cpus
-    FROM machines m JOIN sites s ON s.id = m.site_id
-   WHERE m.removed_at IS NULL AND m.state = 'UP' AND s.state = 'UP' AND s.removed_at IS NULL
-   GROUP BY 1, 2, 3, 4, 5, 6
-), home AS MATERIALIZED (
-  SELECT coalesce(sum(power), 0)::float8 AS power, coalesce(sum(power) / sum(all_cpus), 0)::float8 AS benchmark FROM ours
-), waiting AS MATERIALIZED (
-  SELECT id, submitted_at, tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture, estimate_s * benchmark AS work,
-         row_number() OVER (ORDER BY id) - 1 AS ahead,
-         sum(${workOf('j')}) OVER (ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS work_ahead
-    FROM jobs j WHERE ended_at IS NULL AND state IN ('QUEUED', 'DISPATCHED') AND ${protocol >= 2 ? areFiles : sql`outputs IS NULL`} AND ${isFetchable} ORDER BY id LIMIT ${LOOKED_AT}
-), open AS MATERIALIZED (
-  SELECT w.*, h.hops, coalesce(f.visited, '{}') AS visited, coalesce(f.site_id = ${siteId}, false) AS from_peer,
-         json_build_array(tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture, h.hops)::text AS class
-    FROM waiting w LEFT JOIN foreign_jobs f ON f.job_id = w.id CROSS JOIN LATERAL (SELECT coalesce(f.hops, ${hops}::integer) AS hops) h
-   WHERE NOT EXISTS (SELECT 1 FROM offers o WHERE o.job_id = w.id AND o.site_id = ${siteId}
+), ${queueHere(LOOKED_AT)}, open AS MATERIALIZED (
+  SELECT j.*, h.hops, coalesce(f.visited, '{}') AS visited, coalesce(f.site_id = ${siteId}, false) AS from_peer, ${isFetchable(database)} AS ready
+    FROM queue j LEFT JOIN foreign_jobs f ON f.job_id = j.id CROSS JOIN LATERAL (SELECT coalesce(f.hops, ${hops}::integer) AS hops) h
+   WHERE ${protocol >= 2 ? areFiles : sql`j.outputs IS NULL`} AND NOT EXISTS (SELECT 1 FROM offers o WHERE o.job_id = j.id AND o.site_id = ${siteId}
                                               AND (NOT o.withdrawn OR o.again_at > to_timestamp(${now}::float8)))
      AND (f.job_id IS NULL OR f.site_id <> ${siteId} AND f.epoch IS NULL AND NOT ${service}::text = ANY (f.visited))
 ), class AS MATERIALIZED (
-  SELECT c.class, ${fits('theirs')} AS fits, ${forward === 'ALWAYS' ? sql`true` : fits('ours')} AS fits_home
-    FROM (SELECT DISTINCT ON (class) * FROM open ORDER BY class) c
+  SELECT c.needs, c.hops, ${fits('theirs')} AS fits FROM (SELECT DISTINCT ON (needs, hops) * FROM open ORDER BY needs, hops) c
 ), pace AS MATERIALIZED (
   SELECT coalesce(3600.0 / nullif(sum(services), 0), 0)::float8 AS between_s FROM traffic
    WHERE at > ${now}::float8 - 3600 AND site_id NOT IN (SELECT site_id FROM peers)
 ), unseen AS MATERIALIZED (
-  SELECT count(*)::integer AS jobs, coalesce(sum(${workOf('j')}), 0)::float8 AS work FROM offers o JOIN jobs j ON j.id = o.job_id
+  SELECT count(*)::integer AS jobs, coalesce(sum(${allWork}), 0)::float8 AS work FROM offers o JOIN jobs j ON j.id = o.job_id
    WHERE o.site_id = ${siteId} AND version > ${after}::bigint AND NOT withdrawn
 )
-SELECT w.id, w.hops, w.visited, w.from_peer AS "fromPeer", c.fits_home AS "fitsHome", ${waitedS} AS "waitedS",
-       w.ahead::integer AS ahead, p.between_s AS "betweenS", coalesce(w.work_ahead, 0)::float8 AS "workAhead", w.work,
+SELECT w.id, w.ready, w.hops, w.visited, w.from_peer AS "fromPeer", w.fits_home AS "fitsHome", ${waitedS} AS "waitedS",
+       w.ahead::integer AS ahead, p.between_s AS "betweenS", w.work_ahead::float8 AS "workAhead", w.work,
        h.power, h.benchmark, u.jobs AS unseen, u.work AS "unseenWork"
-  FROM open w JOIN class c USING (class) CROSS JOIN pace p CROSS JOIN home h CROSS JOIN unseen u
- WHERE c.fits AND ${needed} ORDER BY w.id LIMIT (SELECT greatest(0, ${room}::bigint - jobs) FROM unseen)`,
+  FROM open w JOIN class c USING (needs, hops) CROSS JOIN pace p CROSS JOIN home h CROSS JOIN unseen u
+ WHERE c.fits AND ${needed} AND (w.ready OR EXISTS (SELECT 1 FROM jobs j WHERE j.id = w.id AND ${couldBeFetched(database, now)}))
+ ORDER BY w.ready DESC, w.id LIMIT (SELECT greatest(0, ${room}::bigint - jobs) FROM unseen)`,
   );
 }
 
@@ -355,7 +352,7 @@ SELECT o.offer, o.version, j.id AS "jobId", j.boost,
          'hops', coalesce(f.hops, p.hops) - 1,
          'visited', coalesce(f.visited, '{}') || own.id,
          'user', coalesce(f.owner_user, u.name), 'outputs', ARRAY(SELECT o->>'path' FROM jsonb_array_elements(j.outputs) o), ${raw(fields)}) END AS request,
-       CASE WHEN NOT o.withdrawn AND o.epoch IS NULL THEN ${inputsOf} END AS inputs
+       CASE WHEN NOT o.withdrawn AND o.epoch IS NULL THEN ${inputsOf(database)} END AS inputs
   FROM new o JOIN jobs j ON j.id = o.job_id JOIN users u ON u.id = j.user_id JOIN peers p ON p.site_id = o.site_id
   CROSS JOIN service own LEFT JOIN foreign_jobs f ON f.job_id = j.id
  ORDER BY o.version`,
@@ -401,7 +398,7 @@ export function claim(
   now: number,
 ): Promise<ClaimResult[]> {
   return transaction(database, async (tx) => {
-    const jobs = await lockOffered(tx, siteId, offers);
+    const jobs = await lockOffered(tx, database, siteId, offers);
     const taken = new Map<number, ClaimedJob>();
     let chars = 0;
     const results = offers.map((one): ClaimResult => {
@@ -431,6 +428,7 @@ export function claim(
 /** The jobs, locked in the order of their ids, and what is behind that lock. */
 async function lockOffered(
   tx: Transaction,
+  reach: Reach,
   siteId: number,
   offers: readonly number[],
 ): Promise<Map<number, ClaimedJob>> {
@@ -448,7 +446,7 @@ SELECT 1 FROM jobs WHERE id IN (SELECT job_id FROM offers WHERE offer = ANY (${w
 SELECT o.offer, o.withdrawn, o.epoch AS granted, p.isolated, j.id, j.state, j.site_id AS "siteId", j.epoch, extract(epoch FROM ${inOrder(0)})::float8 AS latest,
        j.cpus_per_task AS "cpusPerTask", j.memory_mb_per_task AS "memoryMbPerTask", j.estimate_s AS "estimateS", j.bytes,
        f.job_id IS NOT NULL AND f.epoch IS NULL AS pending, ${raw(grantedFields.map((field) => `${readField(field)} AS "${field}"`).join(', '))},
-       coalesce(f.inputs::json, ${inputsOf}) AS inputs
+       coalesce(f.inputs::json, ${inputsOf(reach)}) AS inputs
   FROM offers o JOIN jobs j ON j.id = o.job_id JOIN peers p ON p.site_id = o.site_id LEFT JOIN foreign_jobs f ON f.job_id = j.id
  WHERE o.offer = ANY (${which}) AND o.site_id = ${siteId}`,
   );
@@ -530,7 +528,7 @@ export async function giveBack(
 ): Promise<(number | null)[]> {
   // Behind the jobs' locks, as claims are: one that comes later finds the offer withdrawn.
   const live = await transaction(database, async (tx) => {
-    const jobs = await lockOffered(tx, siteId, offers);
+    const jobs = await lockOffered(tx, database, siteId, offers);
     const over = [...jobs.values()].filter(
       ({ granted, epoch, state }) => granted !== epoch || !isLive(state),
     );
@@ -558,6 +556,15 @@ UPDATE offers SET withdrawn = withdrawn OR offer = ANY (${list(
   );
   return touched;
 }
+
+/** Which of these datasets no service but ours could fetch. */
+export const unfetchable = (database: Db, datasetIds: readonly number[]): Promise<number[]> =>
+  value(
+    database.pool,
+    sql`
+SELECT coalesce(json_agg(d.id), '[]') AS v FROM datasets d
+ WHERE d.id = ANY (${list('integer', datasetIds)}) AND d.removed_at IS NULL AND ${isOutOfReach(database)}`,
+  );
 
 /** Nothing waits for this peer any more; what it was granted stays its own. The statements of a commit, behind the peer's lock. */
 export const withdrawAll = (siteId: number): Sql[] => [

@@ -57,6 +57,8 @@ export interface TestApi {
   readonly wakes: Scheduler[];
   /** Told of them, too. */
   onWake: ((schedulers: readonly Scheduler[]) => void) | null;
+  /** Whether peers fetch copies of what lies at its sites from it. */
+  exports: boolean;
   /** What the log says, line by line. */
   readonly log: string[];
   /** One request. Answers of every kind are returned; throws only when there is none. */
@@ -130,7 +132,14 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
       directory,
       queries,
       fileStore: { files: openFiles(database), blobs: new DirectoryBlobs(filesDir), retentionDays: 30 },
-      offers: openOffers(database),
+      // Data of tests of peers come from servers on this host.
+      offers: openOffers({
+        pool: database.pool,
+        dataHosts: ['127.0.0.1'],
+        get publicUrl() {
+          return self.exports ? self.origin : null;
+        },
+      }),
       copies: openCopies(database),
       feed,
       mirror: new Mirror(store, { reservations: true }),
@@ -174,6 +183,7 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
     },
     wakes,
     onWake: null,
+    exports: false,
     log,
     async ask<T>(query: string, variables: object = {}, key: string | null = adminKey) {
       const response = await fetch(url, {

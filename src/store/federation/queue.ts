@@ -1,0 +1,44 @@
+/** What waits here for machines of ours, as an owner compares it with a peer's and a guest tells it: what no machine here can run is ahead of nobody. */
+import { raw, type Sql, sql } from '../sql.js';
+
+/** What a job is estimated to take, over all its CPUs, on one of benchmark 1. Needs jobs as j. */
+export const allWork = raw('(j.estimate_s * j.benchmark * j.tasks * j.cpus_per_task)');
+
+/** Jobs as c, with the services that they may still go through: whether machines of the table can run them, all at one site. */
+export const fits = (kind: 'ours' | 'theirs'): Sql =>
+  raw(`EXISTS (
+    SELECT 1 FROM ${kind} k
+     WHERE coalesce(c.os = k.os, true) AND coalesce(c.architecture = k.architecture, true) AND c.licenses <@ k.licenses AND k.hops < c.hops
+     GROUP BY k.site
+    HAVING sum(k.machines::numeric * least(
+             CASE WHEN k.max_tasks IS NULL THEN k.cpus / c.cpus_per_task WHEN k.cpus >= c.cpus_per_task THEN k.max_tasks ELSE 0 END,
+             CASE WHEN c.memory_mb_per_task > 0 THEN k.memory_mb / c.memory_mb_per_task ELSE 1000000 END)) >= c.tasks)`);
+
+/**
+ * Tables of a statement: `ours`, the machines that are up by kind; `home`, their power and mean benchmark; `queue`, the first so many jobs
+ * that wait, by class of what they need, with how many that machines here could run are ahead of each, and their work: those of more
+ * boost, and the older ones of the same.
+ */
+export const queueHere = (most: number): Sql => sql`
+ours AS MATERIALIZED (
+  SELECT m.site_id AS site, os, architecture, cpus, memory_mb, max_tasks, count(*) AS machines, 0 AS hops,
+         ARRAY(SELECT kind FROM licenses l WHERE removed_at IS NULL AND coalesce(l.site_id, m.site_id) = m.site_id)::text[] AS licenses,
+         sum(cpus * benchmark) AS power, sum(cpus) AS all_cpus
+    FROM machines m JOIN sites s ON s.id = m.site_id
+   WHERE m.removed_at IS NULL AND m.state = 'UP' AND s.state = 'UP' AND s.removed_at IS NULL
+   GROUP BY 1, 2, 3, 4, 5, 6
+), home AS MATERIALIZED (
+  SELECT coalesce(sum(power), 0)::float8 AS power, coalesce(sum(power) / sum(all_cpus), 0)::float8 AS benchmark FROM ours
+), waiting AS MATERIALIZED (
+  SELECT id, boost, submitted_at, inputs, outputs, tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture,
+         estimate_s * benchmark AS work, ${allWork} AS all_work,
+         json_build_array(tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture)::text AS needs
+    FROM jobs j WHERE ended_at IS NULL AND state IN ('QUEUED', 'DISPATCHED') ORDER BY id LIMIT ${most}
+), able AS MATERIALIZED (
+  SELECT c.needs, ${fits('ours')} AS fits_home FROM (SELECT DISTINCT ON (needs) *, 1 AS hops FROM waiting ORDER BY needs) c
+), queue AS MATERIALIZED (
+  SELECT w.*, a.fits_home, count(*) FILTER (WHERE a.fits_home) OVER before AS ahead,
+         coalesce(sum(all_work) FILTER (WHERE a.fits_home) OVER before, 0) AS work_ahead
+    FROM waiting w JOIN able a USING (needs)
+  WINDOW before AS (ORDER BY boost DESC, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+)`;
