@@ -1,5 +1,4 @@
 // The portal into dist/web: types checked, bundled, compressed once for all requests, and weighed.
-import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -7,6 +6,7 @@ import { dirname, extname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip, gzipSync } from 'node:zlib';
+import { compile } from './compile.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const source = join(root, 'web');
@@ -23,10 +23,7 @@ const LARGE_BYTES = 400_000;
 export async function buildWeb() {
   const wanted = fingerprint();
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
-  const types = spawnSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', source], {
-    stdio: 'inherit',
-  });
-  if (types.status !== 0) throw new Error('the types of web/ do not fit');
+  const types = compile(source);
   const { build } = await import('vite');
   // Whatever the environment is for: the development's React would make the page too heavy.
   const { NODE_ENV: before } = process.env;
@@ -36,6 +33,7 @@ export async function buildWeb() {
   else process.env.NODE_ENV = before;
   weigh();
   await Promise.all(files(output).map(compress));
+  if ((await types) !== 0) throw new Error('the types of web/ do not fit');
   writeFileSync(stamp, wanted);
 }
 

@@ -1,10 +1,10 @@
 // `node scripts/build.mjs [bench|experiments]`: the Prisma client, TypeScript into dist/
 // (dist-bench/, dist-experiments/), and the portal into dist/web.
-import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildWeb } from './build-web.mjs';
+import { compile } from './compile.mjs';
 import { generate } from './generate.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -13,12 +13,12 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 export async function build(part = 'build') {
   try {
     generate();
-    const tsc = join(root, 'node_modules/typescript/bin/tsc');
-    const project = join(root, `tsconfig.${part}.json`);
-    const { status } = spawnSync(process.execPath, [tsc, '-p', project], { cwd: root, stdio: 'inherit' });
+    const [status] = await Promise.all([
+      compile(join(root, `tsconfig.${part}.json`)),
+      part === 'experiments' ? undefined : buildWeb(),
+    ]);
     if (status === 0 && part === 'build') removeStale();
-    if (status === 0 && part !== 'experiments') await buildWeb();
-    return status ?? 1;
+    return status;
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
     return 1;
