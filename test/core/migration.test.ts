@@ -107,6 +107,24 @@ describe('out of a congested site', () => {
     ]);
   });
 
+  it('what a whole group brings counts: on slow machines it costs more than its jobs would alone', () => {
+    const grid = congestedGrid();
+    grid.setMachine(machine({ id: 2, siteId: 2, benchmark: 0.6 }));
+    grid.placeAtSite(job({ id: 1003, estimateS: 500, priority: 4096, userId: 99 }), 1);
+    const group = (jobs: number) => Array.from({ length: jobs }, (_, i) => ({ id: i + 1, groupId: 5 }));
+    // Alone: 510/4 + 100 s here, 10/2.4 + 100/0.6 s there. Of twenty the mean waits for 950 s of work more.
+    waiting(grid, 1, ...group(20));
+    expect(goes(grid)).toEqual([]);
+    const few = congestedGrid();
+    few.setMachine(machine({ id: 2, siteId: 2, benchmark: 0.6 }));
+    few.placeAtSite(job({ id: 1003, estimateS: 500, priority: 4096, userId: 99 }), 1);
+    waiting(few, 1, ...group(2));
+    expect(goes(few)).toEqual([
+      [1, 1, 2],
+      [2, 1, 2],
+    ]);
+  });
+
   it('at each site a group has the priority that it would have among the jobs there', () => {
     const grid = congestedGrid(3);
     // Here the user has many jobs, so that those of user 2 are ahead. At site 2 only the group would be the user's: it would be ahead of

@@ -5,7 +5,8 @@
  *
  * Decisions. A group is asked for at each site as if all of it were there, those of its jobs included that went to a peer within the
  * hold-off, for they are the same migration: its priority is that of its lowest job among the jobs of that site's meta-queue, and its
- * own jobs are not ahead of it. Its cost is the mean of the jobs'. So where nothing else changes a group that went does not come
+ * own jobs are not ahead of it. Its cost is the mean of the jobs', each behind those of the group that go before it: what a whole group brings
+ * counts, and more so where machines are slow. So where nothing else changes a group that went does not come
  * back, and one that is larger than a plan follows itself. A group with jobs that were exported before goes again only to where fewer
  * jobs of others are queued than here: this makes the queues more even each time, so that groups that displace one another come to
  * rest; by the paper's conditions alone two of them can change places for ever.
@@ -165,9 +166,13 @@ export class Migration {
     const { items } = bundle;
     const whole = this.wholeOf(bundle, here);
     for (const { job, at } of whole) this.costs.unqueued(job, at);
+    // Those of the group that went before are ahead of those that follow.
+    let before = whole.reduce((work, { job, at }) => (at === here ? work : work + workOf(job)), 0);
     const costs = items.map(({ job, requirement }) => {
       const { computation } = this.history.ratioOf(job);
-      return this.costs.of(job, requirement, computation, indices, workAhead);
+      const ahead = workAhead.map((work) => work + before);
+      before += workOf(job);
+      return this.costs.of(job, requirement, computation, indices, ahead);
     });
     for (const { job, at } of whole) this.costs.queued(job, at);
     const mean = (name: keyof CostTerms): number[] =>
