@@ -179,10 +179,11 @@ class Model {
     private readonly setting: Setting,
     seed: number,
     run: number,
+    rawWaitS: number,
   ) {
     const draw = (name: string): RandomStream => new RandomStream(seed, `grid-tree-${run}-${name}`);
     this.placeServers(draw('servers'));
-    this.finder = setting.system === 'P2P' ? new Peers(this, setting) : new Trees(this, setting);
+    this.finder = setting.system === 'P2P' ? new Peers(this, setting) : new Trees(this, setting, rawWaitS);
     if (setting.changes) this.changeServers(draw('changes'));
     this.submitJobs(draw('submissions'), draw('jobs'));
   }
@@ -457,10 +458,12 @@ class Trees implements Finder {
   constructor(
     private readonly model: Model,
     { system, rescheduling }: Setting,
+    rawWaitS: number,
   ) {
     const rules = { ...DEFAULT_TREE_RULES, butterfly: rescheduling, loadBalance: rescheduling };
     const rootRules = {
       ...DEFAULT_ROOT_RULES,
+      rawWaitS,
       classKeptS: CLASS_KEPT_S,
       forward: 'ALWAYS',
       hops: HOPS,
@@ -628,5 +631,10 @@ class Trees implements Finder {
 }
 
 /** One run of a setting. */
-export const simulateModel = (setting: Setting, seed: number, run: number): Outcome =>
-  new Model(setting, seed, run).run();
+/** `rawWaitS`: so long roots wait for an RFJM before they tell of new classes unasked. */
+export const simulateModel = (
+  setting: Setting,
+  seed: number,
+  run: number,
+  rawWaitS = DEFAULT_ROOT_RULES.rawWaitS,
+): Outcome => new Model(setting, seed, run, rawWaitS).run();

@@ -227,6 +227,8 @@ export function gridTreeReport(seed: number, cells: readonly Cell[], runs = RUNS
     '',
     ...FINDINGS,
     '',
+    'What the live policy does otherwise than the paper was simulated by an [experiment of its own](grid-tree-live.md).',
+    '',
     '## All cells',
     '',
     markdownTable(

@@ -3,6 +3,7 @@ import type { Experiments } from '../src/cli/commands/experiment.js';
 import { diana } from './diana.js';
 import { dianaReport } from './diana-report.js';
 import { gridTree, gridTreeReport } from './grid-tree.js';
+import { gridTreeLive, gridTreeLiveReport } from './grid-tree-live.js';
 import { jobRatio } from './job-ratio.js';
 import { jobRatioReport } from './job-ratio-report.js';
 import { queues, queuesReport } from './queues.js';
@@ -39,6 +40,10 @@ export default {
       about:
         'AlZoubi and Dandamudi, section 4: one grid tree, 4 and 16 of them against peers that flood requests',
       run: (seed, onProgress, runs) => gridTreeReport(seed, gridTree(seed, onProgress, runs), runs),
+    },
+    'grid-tree-live': {
+      about: 'what the live grid tree does otherwise than AlZoubi and Dandamudi, each beside the paper’s way',
+      run: (seed, onProgress, runs) => gridTreeLiveReport(gridTreeLive(seed, onProgress, runs)),
     },
   },
   write: writeReport,

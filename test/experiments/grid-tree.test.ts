@@ -1,6 +1,13 @@
 /** The grid tree's experiments, in small. */
 import { describe, expect, it } from 'vitest';
 import { gridTree, gridTreeClaims, gridTreeReport } from '../../experiments/grid-tree.js';
+import {
+  gridTreeLive,
+  gridTreeLiveReport,
+  LOADS,
+  RAW_WAITS,
+  WAYS,
+} from '../../experiments/grid-tree-live.js';
 import { DEADLINES, SYSTEMS, simulateModel } from '../../experiments/grid-tree-model.js';
 import { IN_FULL } from '../support/seed.js';
 
@@ -50,4 +57,12 @@ it.runIf(IN_FULL)('the experiments give a page with all cells, plots and expecta
     cells.filter(({ setting }) => setting.system === 'P2P' && setting.deadline === 'JOB').map(() => 'P2P'),
   );
   expect(report.text.trimEnd().endsWith(report.verdict)).toBe(true);
+});
+
+it('ways other than the paper’s are simulated beside it, the same again with the same seed', () => {
+  const result = gridTreeLive(3, () => {}, 2, 60);
+  expect(result).toEqual(gridTreeLive(3, () => {}, 2, 60));
+  expect(result.live).toHaveLength(LOADS.length * WAYS.length);
+  expect(result.raw).toHaveLength(RAW_WAITS.length);
+  expect(gridTreeLiveReport(result).text).toContain(`--seed 3 --runs 2`);
 });

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { DianaResult } from '../../experiments/diana.js';
 import { dianaReport } from '../../experiments/diana-report.js';
 import { type Cell as GridTreeCell, gridTreeReport } from '../../experiments/grid-tree.js';
+import { gridTreeLiveReport, type LiveResult } from '../../experiments/grid-tree-live.js';
 import type { JobRatioResult } from '../../experiments/job-ratio.js';
 import { jobRatioReport } from '../../experiments/job-ratio-report.js';
 import { type QueueRow, queuesReport } from '../../experiments/queues.js';
@@ -93,6 +94,11 @@ it('grid-tree: as published', async () => {
     cells: GridTreeCell[];
   };
   expect((await plotsOf(gridTreeReport(seed, cells, runs))).size).toBe(4);
+});
+
+it('grid-tree-live: as published', async () => {
+  const result = JSON.parse(published('grid-tree-live.json')) as LiveResult;
+  expect((await plotsOf(gridTreeLiveReport(result))).size).toBe(0);
 });
 
 it('diana and job-ratio: as published', async () => {

@@ -12,7 +12,7 @@
  * matched with each kind of machine of a leaf.
  *
  * Decisions on the paper: of leaves that want work in one pass, those with the larger share of their CPUs free ask first (`asks`), and shares
- * are rounded down first (`shares`); what both are worth, and what waiting for an RFJM would cost, docs/experiments/grid-tree.md tells. A leaf asks for a job
+ * are rounded down first (`shares`); what both are worth, and what waiting for an RFJM would cost, docs/experiments/grid-tree-live.md tells. A leaf asks for a job
  * (claims it) when it can start, or when fewer wait in the local queue than the limit; from then on the job is the local scheduler's.
  * Order of service is by boost, then by arrival. Jobs that no site can take are not in the tree: they are nobody's share.
  */
