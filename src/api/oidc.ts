@@ -3,7 +3,15 @@
  * rotation are jose's business. What is ours: where the provider is found, which of its groups has which role, and what is said when
  * a token is not accepted.
  */
-import { createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import {
+  createRemoteJWKSet,
+  customFetch,
+  errors,
+  type FetchImplementation,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  jwtVerify,
+} from 'jose';
 import { textFault } from './check.js';
 import type { OidcConfig } from './config.js';
 import { ApiError, refusedRequest } from './errors.js';
@@ -104,7 +112,30 @@ async function discover(issuer: string): Promise<JWTVerifyGetKey> {
   };
   if (told !== issuer) throw new Error(`${url} is about the issuer ${JSON.stringify(told)}, not ${issuer}`);
   if (typeof keys !== 'string') throw new Error(`${url} names no jwks_uri`);
-  return createRemoteJWKSet(new URL(keys), { timeoutDuration: ASK_MS });
+  return createRemoteJWKSet(new URL(keys), { timeoutDuration: ASK_MS, [customFetch]: askingForKeys() });
+}
+
+/** Asks for keys. Where they are not told, what was told last is good for a while, and nobody waits for another try at once. */
+function askingForKeys(): FetchImplementation {
+  let last: { keys: string; untilMs: number } | null = null;
+  let failure: { why: unknown; untilMs: number } | null = null;
+  return async (url, options) => {
+    if (failure === null || Date.now() >= failure.untilMs) {
+      try {
+        const response = await fetch(url, options);
+        // To its end: an answer may hang as well.
+        const keys = await response.text();
+        if (response.status !== 200) throw new Error(`${url} answered ${response.status}`);
+        failure = null;
+        last = { keys, untilMs: Date.now() + DISCOVERY_MS };
+        return new Response(keys);
+      } catch (why) {
+        failure = { why, untilMs: Date.now() + RETRY_MS };
+      }
+    }
+    if (last && Date.now() < last.untilMs) return new Response(last.keys);
+    throw failure.why;
+  };
 }
 
 /**

@@ -2,7 +2,7 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import { SignJWT, UnsecuredJWT } from 'jose';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createAuthenticator, type Viewer } from '../../src/api/auth.js';
 import type { OidcConfig } from '../../src/api/config.js';
 import { createOidc, isToken } from '../../src/api/oidc.js';
@@ -207,6 +207,31 @@ describe('a token that is not what it seems', () => {
     for (answer of answers)
       await expect(judged(token({}, {}, foreign.privateKey))).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     expect(asked.filter((path) => path.startsWith('/foreign'))).toEqual([]);
+  });
+
+  test('is judged by the keys that were told last where no others can be had, for a while', async () => {
+    const oidc = createOidc(config({ issuer: at }), () => {});
+    const unknown = { kid: 'another' };
+    expect(await oidc.identify(await token())).not.toBeNull();
+    // Half an answer, and nothing more.
+    answer = (path, response) => void (path === '/keys' && response.writeHead(200).write('{"keys":['));
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 15 * 60_000 });
+    try {
+      const [again, forged] = await Promise.all([
+        oidc.identify(await token()),
+        oidc.identify(await token({}, unknown, foreign.privateKey)),
+      ]);
+      expect([again?.name, forged]).toEqual(['mallory', null]);
+      vi.setSystemTime(Date.now() + 50 * 60_000);
+      asked = [];
+      const late = async () => oidc.identify(await token());
+      await expect(late()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+      // Nor is it asked again at once.
+      for (let i = 0; i < 20; i++) await expect(late()).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+      expect(asked.length).toBeLessThanOrEqual(1);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test('keeps nobody waiting who has a key, while the provider does not answer', async () => {
