@@ -18,6 +18,7 @@ import { SCHEMA_FILE } from '../../src/api/schema.js';
 import { rules } from '../../src/api/services/access.js';
 import type { UserRole } from '../../src/store/rows.js';
 import { unique, withApi } from './support/api.js';
+import { type Followed, follow } from './support/follow.js';
 import { sample } from './support/sample.js';
 
 const api = withApi();
@@ -222,4 +223,44 @@ test('ids', async () => {
   });
   expect(asked.length).toBeGreaterThan(500);
   expect(await failures(asked)).toEqual([]);
+});
+
+test('cursors of subscriptions', async () => {
+  const fields = Object.values(schema.getSubscriptionType()!.getFields()).filter(takesCursor);
+  expect(fields.length).toBeGreaterThan(5);
+  const client = api.subscriber(keys.ADMIN);
+  const agents = api.subscriber(keys.AGENT);
+  const said = new Map<string, Followed<unknown>>();
+  for (const field of fields) {
+    const given = field.args.filter(isGiven).filter(({ name }) => good[name]);
+    const passed = given.map(({ name }) => `, ${name}: "${good[name]}"`).join('');
+    const body = isLeafType(getNamedType(field.type)) ? '' : '{ __typename }';
+    const query = `subscription ($after: String) { ${field.name}(after: $after${passed}) ${body} }`;
+    const isFor = rules[field.name as keyof typeof rules].includes('ADMIN') ? client : agents;
+    const hostile = [
+      ...forgedCursors('event'),
+      'x',
+      '0x10',
+      ' 1',
+      '1 ',
+      '１',
+      '\0',
+      '1\n',
+      '{}',
+      '-0',
+      '1,2',
+      'NaN',
+    ];
+    for (const after of [...hostile, ...HOSTILE.filter((one) => typeof one === 'number').map(String)])
+      said.set(`${field.name} ${JSON.stringify(after).slice(0, 60)}`, follow(isFor, query, { after }));
+  }
+  const wrong = () =>
+    [...said].flatMap(([what, { end }]) =>
+      end && 'error' in end && !JSON.stringify(end.error).includes('BAD_USER_INPUT') ? [[what, end]] : [],
+    );
+  // To an agent nothing is told behind a cursor of the future.
+  const silent = () =>
+    [...said].filter(([what, { end, got }]) => !end && got.length === 0 && !/^assignments "\d+"$/.test(what));
+  await expect.poll(() => silent().map(([what]) => what), { timeout: 5_000 }).toEqual([]);
+  expect(wrong()).toEqual([]);
 });
