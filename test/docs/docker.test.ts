@@ -73,6 +73,16 @@ describe('docker/compose.yaml', () => {
     }
   });
 
+  it('shows the agent, and what runs beside it, nothing of the service', () => {
+    const volumesOf = (name: string) =>
+      compose.services[name]!.volumes!.map((volume) => volume.split(':')[0]!);
+    const { api, agent } = { api: volumesOf('api'), agent: volumesOf('agent') };
+    expect(agent.filter((volume) => [...api, ...volumesOf('worker')].includes(volume))).toEqual([]);
+    // Where its key goes is its home.
+    const [, given] = compose.services.migrate!.volumes!.map((volume) => volume.split(':'));
+    expect(given).toEqual([agent[0], compose.services.migrate!.command!.at(-1)]);
+  });
+
   it('finds PostgreSQL and Redis under the names of their services', () => {
     for (const [name, service] of ours) {
       const { DATABASE_URL: database, REDIS_URL: redis, SWITCHYARD_URL: url } = service.environment ?? {};

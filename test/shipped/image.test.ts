@@ -11,6 +11,7 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   rmSync,
   writeFileSync,
@@ -55,6 +56,7 @@ const PACKAGES_MAX = 240;
 interface ComposeService {
   command: string[];
   environment: Record<string, string | number>;
+  volumes: string[];
   healthcheck?: { test: string[] };
 }
 
@@ -65,7 +67,8 @@ describe('the image', () => {
   }
 
   const dir = openDirectory('image');
-  const home = join(dir, 'home');
+  /** Where a volume of compose.yaml is on this machine. */
+  const volume = (name: string): string => join(dir, 'volumes', name);
   // Kept for the next time where a place is given: then only what has changed is built.
   const storage = process.env.IMAGE_STORE ?? join(dir, 'storage');
   const env = { ...process.env, CONTAINERS_STORAGE_CONF: join(dir, 'storage.conf') };
@@ -130,9 +133,9 @@ RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/bin/npm && groupadd -g 100
     return parse(text, { merge: true }).services[name];
   }
 
-  const options = ({ environment }: ComposeService): string[] => [
+  const options = ({ environment, volumes }: ComposeService): string[] => [
     ...limits,
-    ...['--volume', `${home}:/var/lib/switchyard`],
+    ...volumes.flatMap((one) => ['--volume', volume(one)]),
     ...Object.entries(environment).flatMap(([name, value]) => ['--env', `${name}=${value}`]),
   ];
 
@@ -159,8 +162,10 @@ RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/bin/npm && groupadd -g 100
       join(dir, 'storage.conf'),
       `[storage]\ndriver = "overlay"\ngraphroot = "${storage}/store"\nrunroot = "${storage}/run"\n`,
     );
-    mkdirSync(home);
-    chmodSync(home, 0o777);
+    for (const name of ['home', 'agent']) {
+      mkdirSync(volume(name), { recursive: true });
+      chmodSync(volume(name), 0o777);
+    }
     const source = checkout();
     try {
       makeNodeImage();
@@ -224,7 +229,10 @@ RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/bin/npm && groupadd -g 100
     await Promise.all([healthy('api', api), healthy('worker', worker)]);
     start('agent', agent);
 
-    const key = readFileSync(join(home, 'admin.key'), 'utf8').trim();
+    const key = readFileSync(join(volume('home'), 'admin.key'), 'utf8').trim();
+    expect(readdirSync(volume('home'))).not.toContain('agent-docker.key');
+    expect(readdirSync(volume('agent'))).toContain('agent-docker.key');
+    expect(readdirSync(volume('agent'))).not.toContain('admin.key');
     const ask = async (query: string) => {
       const response = await fetch(`http://127.0.0.1:${port}/graphql`, {
         method: 'POST',

@@ -122,11 +122,16 @@ function addMigrate(program: Command): void {
     program,
     'migrate',
     "create or upgrade the database (DATABASE_URL), and create the administrator's key",
-  ).option(
-    '--site <name>',
-    'also register a site of this name, and create a key for its agents, which register their machines',
-  );
-  migrate.action(async (options: { site?: string }) => {
+  )
+    .option(
+      '--site <name>',
+      'also register a site of this name, and create a key for its agents, which register their machines',
+    )
+    .option(
+      '--agent-home <directory>',
+      "with --site: the agent's SWITCHYARD_HOME, where its key goes (default: the service's own)",
+    );
+  migrate.action(async (options: { site?: string; agentHome?: string }) => {
     const context = await processContext('migrate');
     const [database, installation, compose] = await Promise.all([
       import('../../store/migrate.js'),
@@ -142,7 +147,9 @@ function addMigrate(program: Command): void {
       const agent =
         options.site === undefined
           ? null
-          : await installation.installSite(at, options.site, { withMachine: false });
+          : await installation.installSite({ ...at, home: options.agentHome ?? at.home }, options.site, {
+              withMachine: false,
+            });
       if (wantsJson(migrate)) return printJson({ applied, keyFile, agentKeyFile: agent?.keyFile ?? null });
       for (const name of applied) print(name);
       note(applied.length > 0 ? 'the database has been upgraded' : 'the database is already up to date');
