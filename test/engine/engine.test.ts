@@ -1,4 +1,6 @@
 /** The engine over Postgres and both backends of the queue, with agents simulated in the test. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import pRetry from 'p-retry';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -10,7 +12,7 @@ import { createMetrics } from '../../src/platform/metrics.js';
 import type { NewJob } from '../../src/store/store.js';
 import { type TestDatabase, withDatabase } from '../support/database.js';
 import { checkPromises } from '../support/promises.js';
-import { describeWithRedis } from '../support/redis.js';
+import { describeWithRedis, startRedis } from '../support/redis.js';
 import { until } from './support.js';
 import { type SiteShape, testPolicy, World } from './world.js';
 
@@ -296,8 +298,34 @@ describeWithRedis('with the queue on Redis', (redis) => {
         },
         set('requirepass', ''),
       ],
+      [
+        'unable to write its snapshot (MISCONF)',
+        async () => {
+          const [, dir] = (await client.config('GET', 'dir')) as [string, string];
+          mkdirSync(join(dir, 'dump.rdb'));
+          await set('save', '3600 1')();
+          await client.set('x', '1');
+          await client.bgsave();
+          await until('it says so', () => client.set('x', '2').then(() => false, isMisconfigured));
+        },
+        set('save', ''),
+      ],
       ['away', () => redis().kill(), () => redis().restart()],
+      [
+        'loading its data (LOADING)',
+        async () => {
+          const pipeline = client.pipeline();
+          for (let i = 0; i < 20_000; i++) pipeline.set(`x${i}`, '1');
+          await pipeline.exec();
+          await redis().restart({ 'key-load-delay': 1_000 });
+          const asking = new Redis(redis().url, { enableReadyCheck: false });
+          await expect(asking.get('x')).rejects.toThrow('LOADING');
+          asking.disconnect();
+        },
+        () => redis().restart(),
+      ],
     ];
+    const isMisconfigured = (error: Error): boolean => error.message.startsWith('MISCONF');
     let jobs = 0;
     for (const [name, begin, end] of troubles) {
       await begin();
@@ -309,6 +337,24 @@ describeWithRedis('with the queue on Redis', (redis) => {
     }
     client.disconnect();
     await expectAllCompleted(world, jobs);
+  });
+
+  test('goes on, more slowly, on a node of a cluster that is down (CLUSTERDOWN)', async () => {
+    const node = await startRedis('', { 'cluster-enabled': 'yes' });
+    try {
+      const client = new Redis(node.url);
+      await expect(client.set('x', '1')).rejects.toThrow('CLUSTERDOWN');
+      client.disconnect();
+      const world = await openWorld(database, { sites: THREE_SITES, policy: testPolicy() });
+      const { wake } = await world.engine({ kind: 'redis', url: node.url });
+      for (const { name } of THREE_SITES) world.agent(name, wake);
+      await world.submit(mixedJobs(5, 0));
+      await wake([ROOT]);
+      await until('all have ended', async () => (await world.live()) === 0);
+      await expectAllCompleted(world, 5);
+    } finally {
+      await node.stop();
+    }
   });
 
   test('goes on when Redis is killed and comes back', async () => {

@@ -16,14 +16,16 @@ export interface RedisServer {
   readonly pid: number;
   /** Ends it at once (kill -9); the data directory stays. */
   kill(): Promise<void>;
-  /** Starts it again on the same port and data. */
-  restart(): Promise<void>;
+  /** Starts it again on the same port and data; with other settings it may answer that it still loads them. */
+  restart(more?: Settings): Promise<void>;
   /** Ends it and removes its data. */
   stop(): Promise<void>;
 }
 
+type Settings = Readonly<Record<string, string | number>>;
+
 /** A Redis of our own on a free port, set up as docs/operations/install.md asks: append-only file, no eviction. `password`: what it wants of everybody. */
-export async function startRedis(password = ''): Promise<RedisServer> {
+export async function startRedis(password = '', given: Settings = {}): Promise<RedisServer> {
   const dir = mkdtempSync(join(tmpdir(), 'switchyard-redis-'));
   const port = await freePort();
   // Not on its command line, which everybody may read.
@@ -31,7 +33,7 @@ export async function startRedis(password = ''): Promise<RedisServer> {
   writeFileSync(secrets, password && `requirepass ${password}\n`, { mode: 0o600 });
   let child: ChildProcess;
 
-  async function launch(): Promise<void> {
+  async function launch(more: Settings = {}): Promise<void> {
     const settings = {
       port,
       bind: '127.0.0.1',
@@ -39,10 +41,12 @@ export async function startRedis(password = ''): Promise<RedisServer> {
       appendonly: 'yes',
       save: '',
       'maxmemory-policy': 'noeviction',
+      ...given,
+      ...more,
     };
     const flags = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
     child = spawn('redis-server', [secrets, ...flags], { stdio: 'ignore' });
-    for (let attempt = 0; !(await answers(port)); attempt++) {
+    for (let attempt = 0; !(await answers(port, 'key-load-delay' in more)); attempt++) {
       if (attempt > 200 || child.exitCode !== null) throw new Error('redis-server does not start');
       await sleep(25);
     }
@@ -61,9 +65,9 @@ export async function startRedis(password = ''): Promise<RedisServer> {
       return child.pid ?? 0;
     },
     kill: () => end('SIGKILL'),
-    restart: async () => {
+    restart: async (more) => {
       await end('SIGKILL');
-      await launch();
+      await launch(more);
     },
     stop: async () => {
       await end('SIGTERM');
@@ -93,7 +97,7 @@ export function describeWithRedis(name: string, suite: (redis: () => RedisServer
   });
 }
 
-function answers(port: number): Promise<boolean> {
+function answers(port: number, isLoading: boolean): Promise<boolean> {
   return new Promise((done) => {
     const socket = connect(port, '127.0.0.1');
     const finish = (answer: boolean) => {
@@ -101,7 +105,9 @@ function answers(port: number): Promise<boolean> {
       done(answer);
     };
     socket.once('connect', () => socket.write('PING\r\n'));
-    socket.once('data', (reply) => finish(/^(\+PONG|-NOAUTH)/.test(reply.toString())));
+    socket.once('data', (reply) =>
+      finish((isLoading ? /^(\+PONG|-NOAUTH|-LOADING)/ : /^(\+PONG|-NOAUTH)/).test(reply.toString())),
+    );
     socket.once('error', () => finish(false));
     socket.setTimeout(1000, () => finish(false));
   });
