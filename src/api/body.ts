@@ -2,9 +2,9 @@
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { Request } from 'express';
 import { GraphQLError } from 'graphql';
-import type { Limits } from '../platform/limits.js';
 import type { Budget } from './admission/budget.js';
 import { refusedRequest } from './errors.js';
+import { parseJson } from './json.js';
 
 /** A body that does not say its length is not longer. */
 const UNTOLD_BYTES_MAX = 1024 * 1024;
@@ -12,12 +12,8 @@ const UNTOLD_BYTES_MAX = 1024 * 1024;
 const INFLATERS = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress } as const;
 type Encoding = keyof typeof INFLATERS;
 
-/** The body of a request, decompressed. Throws what the client is to be told. */
-export async function readBody(
-  req: Request,
-  { bodyBytesMax }: Pick<Limits, 'bodyBytesMax'>,
-  budget: Budget,
-): Promise<Buffer> {
+/** The body of a request, decompressed, of so many bytes at the most. Throws what the client is to be told. */
+export async function readBody(req: Request, bodyBytesMax: number, budget: Budget): Promise<Buffer> {
   const told = Number(req.headers['content-length'] ?? Number.NaN);
   const most = Number.isNaN(told) ? Math.min(UNTOLD_BYTES_MAX, bodyBytesMax) : bodyBytesMax;
   const tooLong = (): GraphQLError =>
@@ -62,12 +58,12 @@ export function isJson({ headers }: Request): boolean {
   return true;
 }
 
-/** The object or list that a body says. */
-export function parsedBody(body: Buffer, budget: Budget): unknown {
+/** The object or list that a body says, parsed in turns of whose turn it is. */
+export async function parsedBody(body: Buffer, budget: Budget): Promise<unknown> {
   budget.parsed(body.length);
   let value: unknown;
   try {
-    value = JSON.parse(body.toString('utf8'));
+    value = await parseJson(body);
   } catch {
     value = null;
   }

@@ -11,18 +11,13 @@ import {
 import { ApolloServerPluginDrainHttpServer } from '@apollo/server/plugin/drainHttpServer';
 import { expressMiddleware } from '@as-integrations/express5';
 import cors from 'cors';
-import express, {
-  type ErrorRequestHandler,
-  type Express,
-  type Request,
-  type RequestHandler,
-  type Response,
-} from 'express';
+import type { ErrorRequestHandler, Express, Request, RequestHandler, Response } from 'express';
 import { GraphQLError, type GraphQLFormattedError, type GraphQLSchema } from 'graphql';
 import { MAX } from '../platform/limits.js';
 import { turns } from '../platform/turns.js';
 import type { Addresses } from './addresses.js';
 import { type Budget, givenUp } from './admission/budget.js';
+import type { Connections } from './admission/connections.js';
 import { type MeasureOperation, tooComplex } from './admission/cost.js';
 import { accountOf, type Permit, type Shares } from './admission/shares.js';
 import { type Authenticator, ON_BEHALF_HEADER, onBehalfOf, type Viewer } from './auth.js';
@@ -35,6 +30,7 @@ import { receiveFile, sendExport, sendFile } from './files-http.js';
 import type { ApiMetrics } from './metrics.js';
 import type { Documents } from './operations.js';
 import { sendOutput } from './output-http.js';
+import { coerceVariables } from './variables.js';
 
 declare module 'express-serve-static-core' {
   interface Request {
@@ -60,6 +56,7 @@ export interface HttpParts {
   exportAuthenticator: Authenticator;
   userByName: Parameters<typeof onBehalfOf>[2];
   addresses: Addresses;
+  connections: Connections;
   shares: Shares;
   documents: Documents;
   measure: MeasureOperation;
@@ -145,9 +142,14 @@ export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Conte
     await turns.turn(accountOf(viewer));
     await parts.shares.request(viewer);
     const permit = parts.shares.enter(viewer);
-    res.once('close', permit.close);
+    const answered = parts.connections.recognized(req.socket, permit.account);
+    const end = (): void => {
+      permit.close();
+      answered();
+    };
+    res.once('close', end);
     // The client had gone meanwhile.
-    if (res.closed) permit.close();
+    if (res.closed) end();
     req.admitted = { viewer, permit };
     return req.admitted;
   };
@@ -170,11 +172,12 @@ export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Conte
   app.put(
     '/files/:id',
     answerInTime(parts),
-    identify,
-    express.raw({ limit: MAX.filePartBytes, type: () => true, inflate: false }),
     async (req: Request, res: Response) => {
       const { viewer, permit } = await admitted(req, res);
-      await receiveFile(parts.createContext(viewer, req.requestId, permit.budget), req, res);
+      const { budget, account } = permit;
+      req.body = await readBody(req, MAX.filePartBytes, budget);
+      await turns.turn(account);
+      await receiveFile(parts.createContext(viewer, req.requestId, budget), req, res);
     },
     refusals(parts),
   );
@@ -219,9 +222,9 @@ function withBody({ limits }: ApiConfig): RequestHandler {
   return async (req, _res, next) => {
     if (req.admitted && isJson(req)) {
       const { budget, account } = req.admitted.permit;
-      const body = await readBody(req, limits, budget);
+      const body = await readBody(req, limits.bodyBytesMax, budget);
       await turns.turn(account);
-      req.body = parsedBody(body, budget);
+      req.body = await parsedBody(body, budget);
     }
     next();
   };
@@ -314,11 +317,14 @@ const accepts = (accept: string | undefined): boolean =>
   accept?.includes('application/graphql-response+json') ?? false;
 
 /** Refuses operations that ask for too much, or that HTTP cannot answer, before anything of them runs. */
-function complexity({ measure, config }: HttpParts): ApolloServerPlugin<Context> {
+function complexity({ measure, config, schema, toClient }: HttpParts): ApolloServerPlugin<Context> {
   return {
     async requestDidStart(): Promise<GraphQLRequestListener<Context>> {
+      let faults: readonly GraphQLError[] | null = null;
       return {
-        async didResolveOperation({ document, operation, request, contextValue: { budget } }) {
+        async didResolveOperation(operationContext) {
+          const { document, operation, request, contextValue } = operationContext;
+          const { budget } = contextValue;
           if (!operation) return;
           if (operation.operation === 'subscription') {
             const extensions = { code: 'BAD_REQUEST', http: { status: 400 } };
@@ -330,10 +336,34 @@ function complexity({ measure, config }: HttpParts): ApolloServerPlugin<Context>
           budget.cost.estimated = measured.cost;
           const error = tooComplex(measured, config.limits);
           if (error) throw error;
+          const variables = request.variables ?? {};
+          const coerced = await coerceVariables(schema, document, operation, variables, () =>
+            nextTurn(contextValue),
+          );
+          if (coerced === null) return;
+          if ('variables' in coerced) {
+            // What is here is what Apollo executes, though its types do not say so.
+            Object.assign(operationContext, { document: coerced.document });
+            request.variables = { ...coerced.variables };
+          } else faults = coerced;
+        },
+        async responseForOperation({ response, contextValue }) {
+          if (faults === null) return null;
+          const errors = faults.map((fault) => toClient(fault, contextValue));
+          return {
+            http: { ...response.http, status: 400 },
+            body: { kind: 'single', singleResult: { errors } },
+          };
         },
       };
     },
   };
+}
+
+/** Waits for a turn of the viewer's. Throws when the operation goes no further. */
+async function nextTurn({ viewer, budget }: Pick<Context, 'viewer' | 'budget'>): Promise<void> {
+  await turns.turn(accountOf(viewer));
+  if (budget.over) throw budget.over;
 }
 
 /** Says what an operation has cost. Of one that went beyond its budget nothing is answered but that. */

@@ -9,13 +9,15 @@ import {
   type GraphQLSchema,
   getOperationAST,
   NoSchemaIntrospectionCustomRule,
+  type OperationDefinitionNode,
   parse,
   specifiedRules,
   validate,
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
+import { MAX } from '../platform/limits.js';
 import { type MeasureOperation, tooComplex } from './admission/cost.js';
-import { faultOfShape } from './admission/shape.js';
+import { faultOfShape, tooMuch } from './admission/shape.js';
 import type { ApiConfig } from './config.js';
 import { sha256 } from './documents.js';
 import { ApiError } from './errors.js';
@@ -41,6 +43,8 @@ export function createDocuments(schema: GraphQLSchema, config: ApiConfig): Docum
   const rules = config.introspection ? specifiedRules : [...specifiedRules, NoSchemaIntrospectionCustomRule];
 
   function check(query: string): DocumentNode | readonly GraphQLError[] {
+    // Before it is read for its hash, which takes its time as well.
+    if (query.length > MAX.queryChars) return [tooMuch('number of characters', query.length, MAX.queryChars)];
     const hash = sha256(query);
     const known = good.get(hash);
     if (known) return known;
@@ -52,8 +56,8 @@ export function createDocuments(schema: GraphQLSchema, config: ApiConfig): Docum
         error instanceof GraphQLError ? error : new GraphQLError('the query is nested too deeply');
       return [coded(fault, 'GRAPHQL_PARSE_FAILED')];
     }
-    const tooMuch = faultOfShape(document);
-    if (tooMuch) return [tooMuch];
+    const fault = faultOfShape(document);
+    if (fault) return [fault];
     const faults = validate(schema, document, rules);
     if (faults.length > 0) return faults.map((fault) => coded(fault, 'GRAPHQL_VALIDATION_FAILED'));
     good.set(hash, document, { size: query.length + 1 });
@@ -79,9 +83,9 @@ export type Prepare = (
   query: string,
   operationName: string | null | undefined,
   variables: Readonly<Record<string, unknown>>,
-) => { document: DocumentNode; cost: number } | readonly GraphQLError[];
+) => { document: DocumentNode; operation: OperationDefinitionNode; cost: number } | readonly GraphQLError[];
 
-/** For operations over a WebSocket: finds the document and measures; the answer is it and what it is reckoned to cost, or what is wrong. */
+/** For operations over a WebSocket: finds the document and its operation, and measures; the answer is both and what it is reckoned to cost, or what is wrong. */
 export function createPrepare({ check }: Documents, config: ApiConfig, measure: MeasureOperation): Prepare {
   return (query, operationName, variables) => {
     const document = check(query);
@@ -96,7 +100,7 @@ export function createPrepare({ check }: Documents, config: ApiConfig, measure: 
     }
     const measured = measure(document, operation, variables);
     const complex = tooComplex(measured, config.limits);
-    return complex ? [complex] : { document, cost: measured.cost };
+    return complex ? [complex] : { document, operation, cost: measured.cost };
   };
 }
 

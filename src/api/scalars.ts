@@ -43,17 +43,22 @@ export const DateTime = new GraphQLScalarType<Date, string>({
 });
 
 function parseJson(value: unknown): unknown {
-  if (depthOf(value, MAX.jsonDepth + 1) > MAX.jsonDepth) {
-    throw refused(value, `values nested up to ${MAX.jsonDepth} levels`);
+  if (!isSmall(value, MAX.jsonDepth, { values: MAX.jsonValues })) {
+    throw refused(
+      value,
+      `values nested up to ${MAX.jsonDepth} levels, with up to ${MAX.jsonValues} others within them`,
+    );
   }
   return value;
 }
 
-function depthOf(value: unknown, stopAt: number): number {
-  if (value === null || typeof value !== 'object' || stopAt === 0) return 0;
-  let deepest = 0;
-  for (const part of Object.values(value)) deepest = Math.max(deepest, depthOf(part, stopAt - 1));
-  return deepest + 1;
+/** Looks no further than it may go. */
+function isSmall(value: unknown, levels: number, left: { values: number }): boolean {
+  if (value === null || typeof value !== 'object') return true;
+  if (levels === 0) return false;
+  const parts = value as Readonly<Record<string, unknown>>;
+  for (const name in parts) if (--left.values < 0 || !isSmall(parts[name], levels - 1, left)) return false;
+  return true;
 }
 
 export const Json = new GraphQLScalarType<unknown, unknown>({

@@ -18,6 +18,7 @@ import { packagePath } from '../platform/paths.js';
 import { charactersOf } from './admission/budget.js';
 import { isCounted, isList, ownCost } from './admission/cost.js';
 import type { Context } from './context.js';
+import { allowCoerced } from './variables.js';
 
 /** Where the contract lies. */
 export const SCHEMA_FILE = packagePath('schema.graphql');
@@ -58,6 +59,7 @@ export function createSchema(resolvers: Readonly<Record<string, unknown>>): Grap
     for (const field of Object.values(type.getFields())) count(type, field);
   }
   assertValidSchema(schema);
+  allowCoerced(schema);
   return schema;
 }
 

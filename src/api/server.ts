@@ -1,7 +1,7 @@
 /** The API process: GraphQL over HTTP and WebSocket, health, readiness and metrics, on one port. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import type { RequestListener, Server } from 'node:http';
+import type { RequestListener } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { ApolloServer } from '@apollo/server';
 import express, { type Request, type RequestHandler } from 'express';
@@ -15,10 +15,11 @@ import type { Mirror } from '../store/mirror.js';
 import type { Queries } from '../store/queries.js';
 import type { Store } from '../store/store.js';
 import { isUnavailable } from '../store/unavailable.js';
-import { type Addresses, createAddresses } from './addresses.js';
+import { createAddresses } from './addresses.js';
 import type { Budget } from './admission/budget.js';
+import { watchConnections } from './admission/connections.js';
 import { createMeasure } from './admission/cost.js';
-import { Counter, createShares } from './admission/shares.js';
+import { createShares } from './admission/shares.js';
 import { createAuthenticator, type Viewer } from './auth.js';
 import type { ApiConfig, OidcConfig } from './config.js';
 import type { Context } from './context.js';
@@ -192,8 +193,11 @@ export function createApi(parts: ApiParts): Api {
     },
   );
   const { server } = listening;
-  server.maxConnections = limits.connectionsMax * 2;
-  limitAddresses(server, addresses, limits.addressConnections);
+  const connections = watchConnections(server, config.tls ? 'secureConnection' : 'connection', addresses, {
+    ofAddress: limits.addressConnections,
+    // Those of WebSockets, and as many for requests.
+    ofProcess: limits.connectionsMax * 2,
+  });
 
   app.use(identifyRequest);
   app.get('/healthz', (_req, res) => {
@@ -245,6 +249,7 @@ export function createApi(parts: ApiParts): Api {
         userByName: (name: string) => queries.userByName(name),
         metrics,
         addresses,
+        connections,
         shares,
         documents,
         measure,
@@ -281,48 +286,6 @@ export function createApi(parts: ApiParts): Api {
       phase = { is: 'closed' };
     },
   };
-}
-
-/**
- * Nobody takes all connections there are. Many may share an address, so the one that has asked for nothing for longest goes first.
- * Proxies stand for many: behind them WebSockets are counted by whom they are for.
- */
-function limitAddresses(server: Server, addresses: Addresses, max: number): void {
-  const open = new Counter();
-  /** By address: connections on which nothing is being answered, the oldest first. */
-  const idle = new Map<string, Set<Socket>>();
-  const addressOf = (socket: Socket): string => addresses.of({ socket, headers: {} });
-  const rest = (socket: Socket): void => {
-    const address = addressOf(socket);
-    if (socket.destroyed || addresses.isProxy(socket.remoteAddress)) return;
-    const others = idle.get(address) ?? new Set();
-    idle.set(address, others.add(socket));
-  };
-  const work = (address: string, socket: Socket): void => {
-    const others = idle.get(address);
-    if (others?.delete(socket) && others.size === 0) idle.delete(address);
-  };
-  server.on('connection', (socket: Socket) => {
-    if (addresses.isProxy(socket.remoteAddress)) return;
-    const address = addressOf(socket);
-    if (open.of(address) >= max) {
-      const [oldest] = idle.get(address) ?? [];
-      if (oldest === undefined) return void socket.destroy();
-      work(address, oldest);
-      oldest.destroy();
-    }
-    open.change(address, 1);
-    rest(socket);
-    socket.once('close', () => {
-      open.change(address, -1);
-      work(address, socket);
-    });
-  });
-  server.on('request', ({ socket }, res) => {
-    work(addressOf(socket), socket);
-    res.once('close', () => rest(socket));
-  });
-  server.on('upgrade', ({ socket }) => work(addressOf(socket), socket));
 }
 
 /** Requests that may come on one connection before those in front of them are answered. No client that is known sends a second one. */

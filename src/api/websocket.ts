@@ -25,6 +25,7 @@ import { MAX } from '../platform/limits.js';
 import { type Account, turns } from '../platform/turns.js';
 import type { Addresses } from './addresses.js';
 import { type Budget, charactersOf, givenUp, type Memory } from './admission/budget.js';
+import type { Connections } from './admission/connections.js';
 import { accountOf, Counter, type Permit, type Shares } from './admission/shares.js';
 import {
   type Authenticator,
@@ -39,17 +40,17 @@ import type { Context } from './context.js';
 import { documentOf, type GivenDocument } from './documents.js';
 import { ApiError, type outward, refusedRequest } from './errors.js';
 import type { UserRole } from './generated/resolvers-types.js';
+import { inflowOf, paced } from './inflow.js';
 import type { ApiMetrics, OperationType } from './metrics.js';
 import type { Prepare } from './operations.js';
 import { watched } from './subscriptions/streams.js';
+import { coerceVariables } from './variables.js';
 
 /** How often open connections' keys are looked at again. The authenticator may be half a second behind: together below 1 s. */
 const KEY_CHECK_MS = 300;
 /** A connection waits so long for `connection_init`, and takes so many bytes until then: a key and what a client says of itself. */
 const INIT_WAIT_MS = 5_000;
 const INIT_BYTES_MAX = 16 * 1024;
-/** Of what comes in, what is looked at in one turn: some hundred frames at the most. */
-const PIECE_BYTES = 8 * 1024;
 /** Who does not read what is sent to him is not listened to beyond this. */
 const UNREAD_BYTES = 1024 * 1024;
 /** What has come of a message that is not whole yet, and is not worth counting. */
@@ -86,6 +87,7 @@ export interface WebSocketParts {
   usersByIds(ids: readonly number[]): Promise<{ id: number; role: UserRole; active: boolean }[]>;
   prepare: Prepare;
   addresses: Addresses;
+  connections: Connections;
   shares: Shares;
   createContext(viewer: Viewer, requestId: string, budget: Budget): Context;
   /** Masks and logs; see `outward`. */
@@ -133,7 +135,7 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
       path !== parts.path
         ? '404 Not Found'
         : // Counted from here on, with a key or without one.
-          sockets.clients.size >= limits.connectionsMax
+          sockets.clients.size >= limits.connectionsMax && !giveWay()
           ? '503 Service Unavailable'
           : address !== null && forwarded.of(address) >= limits.addressConnections
             ? '429 Too Many Requests'
@@ -152,42 +154,32 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
     });
   };
 
-  /**
-   * Hands on what comes in piece by piece, each in a turn of whoever the connection is of, be it messages, pings or parts of either; and
-   * sees that it does not make us keep more than it may: little before it has shown a key, then whole messages.
-   */
+  /** Ends the connection that has waited longest without saying whose it is. False: all have said it. */
+  function giveWay(): boolean {
+    for (const webSocket of sockets.clients) {
+      if (opened.has(webSocket) || webSocket.readyState !== webSocket.OPEN) continue;
+      webSocket.terminate();
+      return true;
+    }
+    return false;
+  }
+
+  /** Sees that a connection does not make us keep more than it may: little before it has shown a key, then whole messages. */
   function listen(webSocket: WebSocket, socket: Duplex, stranger: Account): void {
-    const hand = socket.emit.bind(socket);
-    const arrived: Buffer[] = [];
-    let isHanding = false;
     let pinged: Buffer | null = null;
     const weigh = weighed(webSocket);
-
-    async function handOn(): Promise<void> {
-      isHanding = true;
-      for (let chunk = arrived.shift(); chunk && !socket.destroyed; chunk = arrived.shift()) {
-        for (let at = 0; at < chunk.length && !socket.destroyed; at += PIECE_BYTES) {
-          if (socket.writableLength > UNREAD_BYTES) await drained(socket);
-          const connection = opened.get(webSocket);
-          await turns.turn(connection ? accountOf(connection.viewer) : stranger);
-          const piece = chunk.subarray(at, at + PIECE_BYTES);
-          weigh(piece.length);
-          hand('data', piece);
-          if (pinged && webSocket.readyState === webSocket.OPEN) webSocket.pong(pinged);
-          pinged = null;
-        }
-      }
-      isHanding = false;
-      socket.resume();
-    }
-
-    // Whoever listens to the socket at that time gets the pieces, which is ws until the connection ends.
-    socket.emit = (event: string | symbol, ...args: unknown[]) => {
-      if (event !== 'data') return hand(event, ...args);
-      socket.pause();
-      arrived.push(args[0] as Buffer);
-      if (!isHanding) void handOn();
-      return true;
+    const inflow = inflowOf(socket) ?? paced(socket, stranger);
+    inflow.account = stranger;
+    inflow.before = async () => {
+      if (socket.writableLength > UNREAD_BYTES) await drained(socket);
+      const connection = opened.get(webSocket);
+      if (connection) inflow.account = accountOf(connection.viewer);
+    };
+    inflow.take = (piece, hand) => {
+      weigh(piece.length);
+      hand();
+      if (pinged && webSocket.readyState === webSocket.OPEN) webSocket.pong(pinged);
+      pinged = null;
     };
     webSocket.on('ping', (data) => {
       pinged = data;
@@ -332,6 +324,8 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
         const connection = { viewer, holder, authorization, socket, requestId, close };
         opened.set(socket, connection);
         connections.add(connection);
+        // Until it is closed.
+        parts.connections.recognized(request.socket, accountOf(viewer));
         // It has gone while its key was looked up.
         if (socket.readyState !== socket.OPEN) closed(connection);
         return true;
@@ -360,11 +354,17 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
         if (!('document' in prepared)) return prepared;
         const budget = shares.update();
         budget.cost.estimated = prepared.cost;
+        const { document, operation } = prepared;
+        const given = payload.variables ?? {};
+        const coerced = await coerceVariables(parts.schema, document, operation, given, () =>
+          turns.turn(accountOf(viewer)),
+        );
+        if (coerced !== null && !('variables' in coerced)) return coerced;
         return {
           schema: parts.schema,
-          document: prepared.document,
+          document: coerced?.document ?? document,
           operationName: payload.operationName ?? null,
-          variableValues: payload.variables ?? null,
+          variableValues: coerced?.variables ?? given,
           contextValue: parts.createContext(viewer, parts.newRequestId(), budget),
         };
       } catch (error) {

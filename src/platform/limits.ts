@@ -577,6 +577,8 @@ export const FIXED_LIMITS = {
     'Bytes that may wait for a WebSocket client that does not read, before it is disconnected.',
   ),
   jsonDepth: fixed(32, 'Levels of nesting in a JSON value.', 'JSON'),
+  jsonValues: fixed(100_000, 'Values within a JSON value.'),
+  queryChars: fixed(1_048_576, 'Characters in the text of a query. What is longer comes in variables.'),
   latitude: fixed(90, 'Degrees of latitude.', 'RegisterSiteInput.latitude', 'UpdateSiteInput.latitude'),
   longitude: fixed(180, 'Degrees of longitude.', 'RegisterSiteInput.longitude', 'UpdateSiteInput.longitude'),
 } as const satisfies Record<string, FixedLimit>;

@@ -74,5 +74,6 @@ export function faultOfShape({ definitions }: DocumentNode): ApiError | null {
   }
 }
 
-const tooMuch = (what: string, value: number, max: number): ApiError =>
+/** The error for a document that is too much work. */
+export const tooMuch = (what: string, value: number, max: number): ApiError =>
   refusedRequest('QUERY_TOO_COMPLEX', `the query's ${what} is ${value} or more; accepted: up to ${max}`);
