@@ -83,7 +83,7 @@ export const VARIABLES = {
     'a file',
     /^[^\0]+$/,
     false,
-    'PEM file with the certificate of the API and those that vouch for it; read again when it changes. By default the API speaks plain HTTP.',
+    'PEM file with the certificate of the API and its chain; read again when it changes. By default the API speaks plain HTTP.',
   ),
   tlsKey: optional(
     'SWITCHYARD_TLS_KEY',
@@ -102,7 +102,7 @@ export const VARIABLES = {
     'SWITCHYARD_CORS_ORIGINS',
     'origins such as https://portal.example.org, or * alone',
     (one) => one === '*' || isOrigin(one),
-    'Pages of other sites that may use the API from a browser; by default none.',
+    'Origins of other web pages that may use the API from a browser; by default none.',
   ),
   trustedDocuments: list(
     'SWITCHYARD_TRUSTED_DOCUMENTS',
@@ -148,7 +148,7 @@ export const VARIABLES = {
     'openid profile',
     'scopes, openid among them',
     /^(\S+ )*openid( \S+)*$/,
-    'What the portal asks the issuer for; with `offline_access` it renews the token before it expires.',
+    'Scopes that the portal requests from the issuer; with `offline_access` it renews the token before it expires.',
   ),
   oidcGroupsClaim: text(
     'SWITCHYARD_OIDC_GROUPS_CLAIM',
@@ -161,7 +161,7 @@ export const VARIABLES = {
     'SWITCHYARD_OIDC_ROLES',
     'group=ROLE pairs with ADMIN, OPERATOR or USER',
     (one) => /^.+=(ADMIN|OPERATOR|USER)$/.test(one),
-    'Role of the people of a group, the strongest of all their groups; others are refused. By default everybody has the role of their user.',
+    'Roles by group; a person has the strongest role of their groups, and people without one are refused. By default each person has the role of their user.',
   ),
   oidcNameClaim: text(
     'SWITCHYARD_OIDC_NAME_CLAIM',
@@ -173,7 +173,7 @@ export const VARIABLES = {
   oidcCreateUsers: flag(
     'SWITCHYARD_OIDC_CREATE_USERS',
     true,
-    'Whether people become users when they come for the first time; otherwise only those whom an administrator has registered with their subject.',
+    'Whether people become users when they first sign in; otherwise an administrator registers them with their subject.',
   ),
   oidcClockToleranceS: whole(
     'SWITCHYARD_OIDC_CLOCK_TOLERANCE_S',
@@ -219,7 +219,7 @@ export const VARIABLES = {
     20,
     1,
     600,
-    'Time limit for an orderly shutdown, seconds; what has not ended by then is cut off.',
+    'Time limit for an orderly shutdown, seconds; work that has not ended by then is cut off.',
   ),
 
   eventRetentionDays: whole(
@@ -249,7 +249,7 @@ export const VARIABLES = {
     30,
     1,
     36_500,
-    'Files of runs that are kept longer are removed; those of removed jobs go with them.',
+    'Files of runs are removed after this time, and with their job.',
   ),
   filesDir: optional(
     'FILES_DIR',
@@ -285,7 +285,7 @@ export const VARIABLES = {
     'files/',
     'letters, digits and `._/-`',
     /^[\w./-]*$/,
-    'What the names of all objects there begin with.',
+    'Prefix of the names of all objects in that bucket.',
   ),
 
   agentSite: text('AGENT_SITE', 'local', 'the name of a site', /^[\w.-]{1,63}$/, 'Site of the agent.'),
@@ -294,7 +294,7 @@ export const VARIABLES = {
     'names of machines separated by commas',
     /^[\w.-]{1,63}(,[\w.-]{1,63})*$/,
     false,
-    'Machines that the agent serves, each an equal part of its host; by default one that is called as the host.',
+    'Machines that the agent serves, each an equal part of its host; by default one, named after the host.',
   ),
   agentStateDir: optional(
     'AGENT_STATE_DIR',
@@ -307,7 +307,7 @@ export const VARIABLES = {
     'SWITCHYARD_ISOLATION',
     ['strongest', 'sandbox', 'user', 'none'],
     'strongest',
-    'What stands between jobs and everybody else on the host of the agent: an account of its own for each run (user), and bubblewrap around it (sandbox); by default the strongest that the host offers.',
+    'Isolation of jobs on the host of the agent: an account of its own for each run (user), and bubblewrap around it (sandbox); by default the strongest that the host offers.',
   ),
   cgroups: flag(
     'AGENT_CGROUPS',
@@ -319,7 +319,7 @@ export const VARIABLES = {
     `${DEFAULT_UIDS.first}-${DEFAULT_UIDS.last}`,
     'two numbers such as 60000-60999',
     /^\d{3,10}-\d{3,10}$/,
-    'User and group ids for runs, one each, when the agent is root: nothing else on the host may have them, as what has them is ended with its run. Of a large range each agent of a host takes a part of its own; of one below 8192 it takes all.',
+    'User and group ids for runs, one each, when the agent is root: reserve them on the host, because all their processes are ended with the run. Agents of one host divide a large range; an agent takes all of a range below 8192.',
   ),
   agentAccounts: optional(
     'AGENT_ACCOUNTS',
@@ -333,19 +333,19 @@ export const VARIABLES = {
     'a JSON list of a program and its arguments, with {account} in them',
     /^\s*\[(?=.*\{account\})\s*"\/([^"\\\0]|\\.)+"(\s*,\s*"([^"\\\0]|\\.)*")*\s*\]\s*$/,
     false,
-    'What an agent that is not root runs jobs through as accounts of AGENT_ACCOUNTS: ["/usr/bin/sudo","-n","-u","{account}","--"]; by default nothing.',
+    'Command through which an agent that is not root runs jobs as accounts of AGENT_ACCOUNTS: ["/usr/bin/sudo","-n","-u","{account}","--"]; by default nothing.',
   ),
   agentDirectories: list(
     'AGENT_DIRECTORIES',
     'absolute paths, each with :ro behind it if jobs may only read it',
     (one) => /^\/[^:,\0]*(:ro)?$/.test(one),
-    'Directories that jobs in a sandbox see beside those of the system and their own.',
+    'Directories that jobs in a sandbox see, besides those of the system and their own.',
   ),
   agentEnvironment: list(
     'AGENT_ENVIRONMENT',
     'names of variables',
     (one) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(one),
-    "Variables of the agent's own environment that jobs get, over those that all have; by default none.",
+    "Variables of the agent's own environment that jobs get, in place of the default values; by default none.",
   ),
   agentNetwork: flag(
     'AGENT_NETWORK',
@@ -393,7 +393,7 @@ export const VARIABLES = {
     'a command for /bin/sh',
     /^[^\0]+$/,
     false,
-    'A command that ends with 0 while the host is fit to run jobs. Otherwise its machines get no jobs, and what it says is shown as the reason.',
+    'A command that ends with 0 while the host is fit to run jobs. Otherwise its machines get no jobs, and its output is shown as the reason.',
   ),
   agentHealthS: whole(
     'AGENT_HEALTH_S',
@@ -407,7 +407,7 @@ export const VARIABLES = {
     30,
     1,
     3_600,
-    'AGENT_HEALTH_COMMAND is killed, and has failed, after so many seconds.',
+    'Time limit for AGENT_HEALTH_COMMAND, seconds; then it is killed and has failed.',
   ),
   agentLinks: optional(
     'AGENT_LINKS',
@@ -428,13 +428,13 @@ export const VARIABLES = {
     100_000,
     1,
     1e12,
-    'Fetched datasets that are kept, MB; those not used for longest go first, none that a run uses.',
+    'Size of the cache of fetched datasets, MB. The ones unused for longest are removed first, never one that a run uses.',
   ),
   agentDataDirectories: list(
     'AGENT_DATA_DIRECTORIES',
     'absolute paths',
     (one) => /^\/[^,\0]*$/.test(one),
-    "Directories below which paths of datasets may lead at this site; by default anywhere but the host's own directories and Switchyard's.",
+    "Directories that contain the datasets of this site; by default paths may lead anywhere except to the host's own directories and Switchyard's.",
   ),
   agentDataAddresses: list(
     'AGENT_DATA_ADDRESSES',
@@ -447,7 +447,7 @@ export const VARIABLES = {
     'a directory',
     /^[^\0]+$/,
     false,
-    'Directory for outputs of jobs that become datasets; by default datasets in the state directory of the agent. They go when somebody removes the dataset.',
+    'Directory for outputs of jobs that become datasets; by default datasets in the state directory of the agent. Removed with the dataset.',
   ),
   agentDatasetsMb: whole(
     'AGENT_DATASETS_MB',
@@ -468,14 +468,14 @@ export const VARIABLES = {
     'a JSON list of a program and its arguments, with {source} and {target} in them',
     /^\s*\[(?=.*\{source\})(?=.*\{target\})\s*("([^"\\\0]|\\.)+"\s*,\s*)+"([^"\\\0]|\\.)*"\s*\]\s*$/,
     false,
-    'What fetches datasets from locations other than files and http(s), such as ["rclone","copyto","{source}","{target}"]; by default nothing.',
+    'Command that fetches datasets from locations other than files and http(s), such as ["rclone","copyto","{source}","{target}"]; by default nothing.',
   ),
   agentTransferMbPerS: whole(
     'AGENT_TRANSFER_MB_PER_S',
     0,
     0,
     1_000_000,
-    'Most that the agent takes of each transfer from a file or by HTTP, MB/s; 0: as fast as it goes.',
+    'Largest rate of each transfer from a file or by HTTP, MB/s; 0: no limit.',
   ),
   agentLinksS: whole('AGENT_LINKS_S', 300, 10, 86_400, 'Time between measurements of the links, seconds.'),
 } as const;

@@ -172,14 +172,14 @@ export const LIMIT_VARIABLES = {
     512 * MIB,
     1_024,
     64 * 1_024 * MIB,
-    'Bytes that the jobs of one user take that have not ended: their texts, 128 for each input, and 512 for each job.',
+    'Bytes of the unfinished jobs of one user: their texts, 128 for each input, and 512 for each job.',
   ),
   userOutputBytes: settable(
     'LIMIT_USER_OUTPUT_BYTES',
     4 * 1_024 * MIB,
     1_024,
     1_024 * 1_024 * MIB,
-    'Bytes kept of what the jobs of one user wrote. Beyond it the first 1 000 characters of a stream are kept, and no job fails for it.',
+    'Bytes kept of the standard output and error of the jobs of one user. Beyond it the first 1 000 characters of a stream are kept, and no job fails for it.',
   ),
   userFileBytes: settable(
     'LIMIT_USER_FILE_BYTES',
@@ -348,16 +348,16 @@ export const FIXED_LIMITS = {
   ),
   outputsAsked: fixed(
     1_000,
-    'Jobs of whose outputs an agent asks at once whether they are datasets.',
+    'Jobs in one request of an agent whether their outputs are datasets.',
     'Query.removedOutputs.jobs',
   ),
   filesAnnounced: fixed(100, 'Files that an agent announces in one request.', 'Mutation.keepFiles.files'),
   filePartBytes: fixed(
     8 * MIB,
-    'Bytes of a file that an agent sends in one request; all parts but the last have as many.',
+    'Bytes of a file that an agent sends in one request; all parts but the last have this size.',
   ),
   jobFiles: fixed(1_000, 'Files that the service keeps of a run.'),
-  peerFileBytes: fixed(65_536 * MIB, 'Bytes of the files of all runs that go on at a peer.'),
+  peerFileBytes: fixed(65_536 * MIB, 'Bytes of the files of all live runs at a peer.'),
   jobPreferences: fixed(16, 'Preferences of a job.', 'JobInput.preferences'),
   schedulers: fixed(1_000, 'Schedulers between the root and sites.', 'Mutation.createScheduler'),
   treeDepth: fixed(
@@ -480,7 +480,7 @@ export const FIXED_LIMITS = {
     'SetQuotaInput.submissionPeriodS',
   ),
   filterIds: fixed(1_000, 'Ids in a filter.', 'JobFilter.ids'),
-  jobCount: fixed(100_000, 'Jobs that a count goes up to.', 'Query.jobCount'),
+  jobCount: fixed(100_000, 'Largest count of jobs.', 'Query.jobCount'),
   faults: fixed(
     1_000,
     'Errors reported of one submission or import.',
@@ -499,11 +499,11 @@ export const FIXED_LIMITS = {
   ),
   locationChars: fixed(
     2_000,
-    'Characters of where a replica of a dataset is.',
+    'Characters in the location of a replica of a dataset.',
     'DatasetLocationInput.location',
     'Mutation.keepDataset.location',
   ),
-  sources: fixed(20, 'Replicas of a dataset that an agent is told of.', 'AssignedInput.sources'),
+  sources: fixed(20, 'Replicas of a dataset that are sent to an agent.', 'AssignedInput.sources'),
   datasetsImported: fixed(10_000, 'Datasets in one import.', 'Mutation.importDatasets.datasets'),
   links: fixed(10_000, 'Links set in one request.', 'Mutation.setLinks.links'),
   measurements: fixed(
@@ -544,7 +544,7 @@ export const FIXED_LIMITS = {
   ),
   agentMachines: fixed(10_000, 'Machines that an agent may ask for.', 'RegisterAgentInput.machines'),
   userDatasets: fixed(1_000, "Datasets that are outputs of one user's jobs."),
-  siteAgents: fixed(10_000, 'Agents of a site that are remembered.'),
+  siteAgents: fixed(10_000, 'Agents of a site that are kept in the database.'),
   assignments: fixed(2_000, 'Assignments in one message to an agent.', 'AssignmentBatch.assignments'),
   // In JSON up to six times as many; so that several messages fit into what may wait for a slow agent.
   assignmentBytes: fixed(
@@ -565,11 +565,11 @@ export const FIXED_LIMITS = {
     'PlaceInput.path',
   ),
   foreignUsers: fixed(1_000, 'Users of a peer that are mapped to users here.', 'FederationPeerInput.users'),
-  places: fixed(500, 'Places of jobs that a peer tells of.', 'ExchangeInput.places'),
-  machineKinds: fixed(500, 'Kinds of machines that a peer tells of.', 'ExchangeInput.kinds'),
-  kindLicenses: fixed(100, 'Kinds of licenses beside a kind of machines.', 'MachineKindInput.licenses'),
+  places: fixed(500, 'Places of jobs in one report of a peer.', 'ExchangeInput.places'),
+  machineKinds: fixed(500, 'Kinds of machines in one report of a peer.', 'ExchangeInput.kinds'),
+  kindLicenses: fixed(100, 'Kinds of licenses of one kind of machines.', 'MachineKindInput.licenses'),
   claims: fixed(500, 'Claims of a peer in one request.', 'Mutation.claimJobs.offers'),
-  returns: fixed(1_000, 'Offers that a peer gives up in one request.', 'Mutation.returnJobs.offers'),
+  returns: fixed(1_000, 'Offers that a peer returns in one request.', 'Mutation.returnJobs.offers'),
   urlChars: fixed(2_000, 'Characters in the address of a peer.', 'FederationPeerInput.url'),
   messageChars: fixed(4_000, 'Characters kept of the message in a run report.', 'RunReportInput.message'),
   socketBacklogBytes: fixed(
