@@ -19,7 +19,7 @@
  *   misjudged  (sections 6 and 7: loads that evolve otherwise than planned) bulks as those, all computational with 1 MB, of which every
  *              other one says that it takes thirty times as long as it does
  *
- * The weights of the costs and the rule of migration were chosen by `weightStudy`, on runs of a seed that nothing else uses.
+ * The weights of the costs and the rule of migration were chosen by `diana-study.ts`, on runs of seeds that nothing else uses.
  */
 import {
   jobData,
@@ -57,12 +57,12 @@ export const SCHEDULERS = [
   'most-flops',
 ] as const;
 /**
- * `diana-alike`: the same weights for all kinds of job, those of the kind `both`. `diana-stay`: no site is ever congested, and nothing is
+ * `diana-kinds`: weights by kind of job, where the default has the same for all. `diana-stay`: no site is ever congested, and nothing is
  * exported. `diana-paper-rule`: the paper's own words for who may leave. `diana-origin`: the site of submission first (section 2).
  */
 export const KINDS_SCHEDULERS = [
   'diana',
-  'diana-alike',
+  'diana-kinds',
   'diana-stay',
   'diana-paper-rule',
   'diana-origin',
@@ -102,18 +102,25 @@ const PRIMES = [
 ];
 const SHORTEST_S = 10;
 
-const ALIKE = { network: 1, computation: 1, data: 8 };
-const STAY = { congestionThreshold: 1 };
+/** Weights (network, computation, data) of computational jobs, of data-intensive ones and of both. */
+export function weightsOf(
+  computational: readonly number[],
+  dataIntensive: readonly number[] = computational,
+  both: readonly number[] = computational,
+): object {
+  const named = ([network, computation, data]: readonly number[]) => ({ network, computation, data });
+  return { computational: named(computational), dataIntensive: named(dataIntensive), both: named(both) };
+}
+/** Section 5's order by kind, as the specification gives it. */
+export const SPECIFIED = weightsOf([1, 1, 0.25], [1, 0.25, 1], [1, 1, 1]);
+
 const DOCUMENTS: Readonly<Record<Scheduler, Policy>> = {
   diana: documentWith({ kind: 'diana' }, { kind: 'fcfs' }),
   'diana-meta-sjf': documentWith({ kind: 'diana', metaOrder: 'SJF' }, { kind: 'fcfs' }),
   'diana-sjf': documentWith({ kind: 'diana', queueLimit: 1_000_000 }, sjf()),
-  'diana-alike': documentWith(
-    { kind: 'diana', weights: { computational: ALIKE, dataIntensive: ALIKE, both: ALIKE } },
-    { kind: 'fcfs' },
-  ),
+  'diana-kinds': documentWith({ kind: 'diana', weights: SPECIFIED }, { kind: 'fcfs' }),
   // (arrival − service)/arrival is never above 1.
-  'diana-stay': documentWith({ kind: 'diana', ...STAY }, { kind: 'fcfs' }),
+  'diana-stay': documentWith({ kind: 'diana', congestionThreshold: 1 }, { kind: 'fcfs' }),
   'diana-paper-rule': documentWith(
     { kind: 'diana', migration: { rule: 'NOT_BOTH_HIGHER' } },
     { kind: 'fcfs' },
@@ -146,18 +153,7 @@ export interface DianaResult {
   seed: number;
   runs: number;
   cells: Cell[];
-  study: StudyRow[];
 }
-
-/** Turnarounds, run by run, under weights of the costs for jobs of three kinds; by who may leave a congested site. */
-export interface StudyRow {
-  weights: string;
-  turnaroundS: Record<StudyRule, number[]>;
-}
-
-export const STUDY_RULES = ['stay', 'BOTH_LOWER', 'NOT_BOTH_HIGHER'] as const;
-type StudyRule = (typeof STUDY_RULES)[number];
-export const STUDY = { seed: 201, runs: 10 };
 
 /** Kinds of job, by what they declare to be the share of computation. */
 export const KINDS = {
@@ -167,7 +163,7 @@ export const KINDS = {
 } as const;
 export type Kind = keyof typeof KINDS;
 
-interface Workload {
+export interface Workload {
   world: World;
   jobs: SimJob[];
 }
@@ -209,45 +205,7 @@ export function diana(
       return cell;
     });
   });
-  return { seed, runs, cells, study: weightStudy(Math.min(runs, STUDY.runs), shrink) };
-}
-
-/** Weights (network, computation, data) of computational jobs, of data-intensive ones and of both. */
-function weightsOf(
-  computational: readonly number[],
-  dataIntensive: readonly number[],
-  both: readonly number[],
-): object {
-  const named = ([network, computation, data]: readonly number[]) => ({ network, computation, data });
-  return { computational: named(computational), dataIntensive: named(dataIntensive), both: named(both) };
-}
-
-/** By name; the first is section 5's order as the specification gives it. */
-const STUDIED: Readonly<Record<string, object>> = {
-  '1, 1, 0.25; 1, 0.25, 1; 1, 1, 1': weightsOf([1, 1, 0.25], [1, 0.25, 1], [1, 1, 1]),
-  'all 1, 1, 1': weightsOf([1, 1, 1], [1, 1, 1], [1, 1, 1]),
-  'all 1, 1, 4': weightsOf([1, 1, 4], [1, 1, 4], [1, 1, 4]),
-  'all 1, 1, 8': weightsOf([1, 1, 8], [1, 1, 8], [1, 1, 8]),
-  '1, 1, 8; 1, 0.25, 8; 1, 1, 8': weightsOf([1, 1, 8], [1, 0.25, 8], [1, 1, 8]),
-  'all 1, 1, 16': weightsOf([1, 1, 16], [1, 1, 16], [1, 1, 16]),
-};
-
-/** Weights against rules of migration, on runs of a seed that nothing else uses. */
-export function weightStudy(runs = STUDY.runs, shrink = 1): StudyRow[] {
-  return Object.entries(STUDIED).map(([name, weights]) => {
-    const under = (rule: StudyRule): number[] => {
-      const migrating = rule === 'stay' ? STAY : { migration: { rule } };
-      const policy = documentWith({ kind: 'diana', weights, ...migrating }, { kind: 'fcfs' });
-      return Array.from({ length: runs }, (_, run) => {
-        const { world, jobs } = kindsWorkload(STUDY.seed, run, Math.ceil(JOBS / shrink));
-        const times = new TimesSink(jobs);
-        runSimulation(world, jobs, { policy, eventOrder: 'batch' }, [times]);
-        return times.times().turnaroundS;
-      });
-    };
-    const turnaroundS = Object.fromEntries(STUDY_RULES.map((rule) => [rule, under(rule)]));
-    return { weights: name, turnaroundS: turnaroundS as StudyRow['turnaroundS'] };
-  });
+  return { seed, runs, cells };
 }
 
 /** Counts the jobs that run where the dataset is that they read. */

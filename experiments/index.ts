@@ -2,6 +2,7 @@
 import type { Experiments } from '../src/cli/commands/experiment.js';
 import { diana } from './diana.js';
 import { dianaReport } from './diana-report.js';
+import { dianaStudy } from './diana-study.js';
 import { gridTree, gridTreeReport } from './grid-tree.js';
 import { gridTreeLive, gridTreeLiveReport } from './grid-tree-live.js';
 import { jobRatio } from './job-ratio.js';
@@ -34,7 +35,7 @@ export default {
     },
     diana: {
       about: 'Anjum et al., section 8: DIANA against round robin and most FLOPS on five sites and more',
-      run: (seed, onProgress, runs) => dianaReport(diana(seed, onProgress, runs)),
+      run: (seed, onProgress, runs) => dianaReport(diana(seed, onProgress, runs), dianaStudy()),
     },
     'grid-tree': {
       about:

@@ -189,7 +189,7 @@ describe('policy documents', () => {
     });
     await put({ kind: 'diana' });
     // What is not set stays as it is by default.
-    const one = { network: 1, computation: 1, data: 8 };
+    const one = { network: 1, computation: 1, data: 4 };
     expect(
       await api.must(SET, await set({ both: { network: 2.5 }, dataIntensive: { data: 0, network: 3 } })),
     ).toMatchObject({
@@ -200,7 +200,7 @@ describe('policy documents', () => {
             queueLimit: 10,
             weights: {
               computational: one,
-              dataIntensive: { network: 3, computation: 0.25, data: 0 },
+              dataIntensive: { network: 3, computation: 1, data: 0 },
               both: { ...one, network: 2.5 },
             },
           },

@@ -300,13 +300,13 @@ describe('where a new job goes', () => {
     expect(last).toEqual([15 + 15, 15 + 15]);
   });
 
-  it('by default data weighs much, and data-intensive jobs weigh their computation less', () => {
+  it('by default data weighs four times its seconds, for all kinds', () => {
     const { dispatch: rules } = dianaPolicy();
     expect(rules).toMatchObject({
       weights: {
-        computational: { network: 1, computation: 1, data: 8 },
-        dataIntensive: { network: 1, computation: 0.25, data: 8 },
-        both: { network: 1, computation: 1, data: 8 },
+        computational: { network: 1, computation: 1, data: 4 },
+        dataIntensive: { network: 1, computation: 1, data: 4 },
+        both: { network: 1, computation: 1, data: 4 },
       },
     });
   });

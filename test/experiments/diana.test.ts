@@ -14,6 +14,7 @@ import {
   scaleWorkload,
 } from '../../experiments/diana.js';
 import { claims, dianaReport } from '../../experiments/diana-report.js';
+import { dianaStudy } from '../../experiments/diana-study.js';
 import { IN_FULL } from '../support/seed.js';
 
 describe('the draws', () => {
@@ -109,7 +110,7 @@ describe.runIf(IN_FULL)('the experiment, in small', () => {
   });
 
   it('ends its page with what holds', () => {
-    const { text, verdict, plots } = dianaReport(result);
+    const { text, verdict, plots } = dianaReport(result, dianaStudy(2, 10));
     expect(verdict).toMatch(/^\d+ of 40 expectations hold$/);
     expect(text.trimEnd().split('\n').at(-1)).toBe(verdict);
     expect(text).toContain(`--seed ${seed} --runs 3`);

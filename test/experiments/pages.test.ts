@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { DianaResult } from '../../experiments/diana.js';
 import { dianaReport } from '../../experiments/diana-report.js';
+import type { StudyRow } from '../../experiments/diana-study.js';
 import { type Cell as GridTreeCell, gridTreeReport } from '../../experiments/grid-tree.js';
 import { gridTreeLiveReport, type LiveResult } from '../../experiments/grid-tree-live.js';
 import type { JobRatioResult } from '../../experiments/job-ratio.js';
@@ -102,8 +103,8 @@ it('grid-tree-live: as published', async () => {
 });
 
 it('diana and job-ratio: as published', async () => {
-  const diana = JSON.parse(published('diana.json')) as DianaResult;
-  expect((await plotsOf(dianaReport(diana))).size).toBe(5);
+  const { study, ...diana } = JSON.parse(published('diana.json')) as DianaResult & { study: StudyRow[] };
+  expect((await plotsOf(dianaReport(diana, study))).size).toBe(5);
   const jobRatio = JSON.parse(published('job-ratio.json')) as JobRatioResult;
   expect((await plotsOf(jobRatioReport(jobRatio))).size).toBe(2);
 });

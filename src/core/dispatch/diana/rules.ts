@@ -8,13 +8,16 @@ const costWeights = z.strictObject({ network: weight, computation: weight, data:
 export const schema = z
   .strictObject({
     kind: z.literal('diana'),
-    /** `(α, β, γ)` for each kind of job. Defaults by the study in `experiments/diana.ts`: a job that brings its data occupies processors meanwhile. */
+    /**
+     * `(α, β, γ)` for each kind of job. Defaults otherwise than diana.md's, which follow section 5's order: by `experiments/diana-study.ts` those
+     * cost turnaround, for a job that brings its data occupies processors meanwhile, and weights by kind gain nothing.
+     */
     weights: z
       .strictObject({ computational: costWeights, dataIntensive: costWeights, both: costWeights })
       .default({
-        computational: { network: 1, computation: 1, data: 8 },
-        dataIntensive: { network: 1, computation: 0.25, data: 8 },
-        both: { network: 1, computation: 1, data: 8 },
+        computational: { network: 1, computation: 1, data: 4 },
+        dataIntensive: { network: 1, computation: 1, data: 4 },
+        both: { network: 1, computation: 1, data: 4 },
       }),
     /** A job whose share of computation is at least so much is computational, at most so much data intensive. */
     computationalFrom: share.default(0.75),

@@ -183,9 +183,9 @@ export const DISPATCH: readonly Kind[] = [
     document: {
       kind: 'diana',
       weights: {
-        computational: { network: 1, computation: 1, data: 8 },
-        dataIntensive: { network: 1, computation: 0.25, data: 8 },
-        both: { network: 1, computation: 1, data: 8 },
+        computational: { network: 1, computation: 1, data: 4 },
+        dataIntensive: { network: 1, computation: 1, data: 4 },
+        both: { network: 1, computation: 1, data: 4 },
       },
       computationalFrom: 0.75,
       dataIntensiveTo: 0.25,
