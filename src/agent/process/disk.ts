@@ -36,11 +36,21 @@ export class Disk {
   isLow(nowMs: number): boolean {
     if (nowMs - this.lookedAtMs < LOOK_EVERY_MS) return this.low;
     this.lookedAtMs = nowMs;
-    const { bavail, blocks, bsize } = this.files.statfsSync(this.dir);
-    const size = blocks * bsize;
-    this.low = bavail * bsize < Math.min(LOW.bytes, size * LOW.part);
-    if (!this.low) this.reserve(Math.floor(Math.min(RESERVE.bytes, size * RESERVE.part)));
+    const room = this.room();
+    this.low = room === null || room.free < Math.min(LOW.bytes, room.size * LOW.part);
+    if (room && !this.low) this.reserve(Math.floor(Math.min(RESERVE.bytes, room.size * RESERVE.part)));
     return this.low;
+  }
+
+  /** Bytes of the file system; null: somebody has removed the directory. */
+  private room(): { free: number; size: number } | null {
+    try {
+      const { bavail, blocks, bsize } = this.files.statfsSync(this.dir);
+      return { free: bavail * bsize, size: blocks * bsize };
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+      throw error;
+    }
   }
 
   /** Gives up what was kept back. */
