@@ -11,23 +11,11 @@
  * Each may have a control group for every run besides (cgroup.ts).
  */
 import { execFile, spawnSync } from 'node:child_process';
-import {
-  accessSync,
-  constants,
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { accessSync, constants, existsSync, lstatSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { crc32 } from 'node:zlib';
 import { type Account, type Accounts, LEAST_UID } from './accounts.js';
 import { Cgroups } from './cgroup.js';
+import { type IdRange, shareOf } from './ids.js';
 import { LaunchError, lastStepLacks } from './script.js';
 import { leftInShared, REMOVE } from './shared.js';
 
@@ -45,7 +33,7 @@ export interface IsolationOptions {
   /** Whether runs have control groups where they can be made. */
   cgroups?: boolean;
   /** User and group ids that runs get, one each: nobody else on the host may have them. */
-  uids?: { first: number; last: number };
+  uids?: IdRange;
   /** Accounts that users have at this site; null: none, runs have ids of `uids`. */
   accounts?: Accounts | null;
   shown?: readonly ShownDirectory[];
@@ -93,6 +81,7 @@ const DEFAULT_PROCESSES = 4096;
 
 /** Between two looks at what accounts have left. */
 const SWEEP_MS = 60_000;
+const KILL_MS = 10_000;
 
 /** What a job in a sandbox sees besides the system's, whatever the operator says; what is below is its own. */
 const SEEN: readonly string[] = ['/', '/tmp', '/var/tmp', '/dev/shm'];
@@ -103,6 +92,8 @@ export class Isolation {
   private readonly free: number[] = [];
   /** Accounts of runs that are over, which may have left files: not given out before `sweep` has looked. */
   private readonly used = new Set<number>();
+  /** Accounts whose processes are being ended. */
+  private readonly killing = new Map<number, Promise<void>>();
   private sweeping: Promise<void> | null = null;
   private nextSweepMs = 0;
 
@@ -111,7 +102,7 @@ export class Isolation {
     readonly cgroups: Cgroups | null,
     /** Why nothing stronger, and no control groups. */
     readonly lacking: readonly string[],
-    private readonly uids: { first: number; last: number },
+    private readonly uids: IdRange,
     private readonly shown: readonly ShownDirectory[],
     private readonly network: boolean,
     readonly processes: number,
@@ -173,6 +164,11 @@ export class Isolation {
     );
   }
 
+  /** How an agent that is not root becomes an account of a user; null: it needs nobody, or there are none. */
+  get launcher(): readonly string[] | null {
+    return this.accounts?.launcher ?? null;
+  }
+
   /** Whether runs have other accounts than the agent's. */
   get hasAccounts(): boolean {
     return ownsUids(this.mode) || this.accounts !== null;
@@ -181,7 +177,7 @@ export class Isolation {
   /** Whether a program of a run can outlive it unseen: nothing that it could not drop tells whose it is. */
   get canHide(): boolean {
     if (this.cgroups !== null || this.mode === 'sandbox') return false;
-    return !ownsUids(this.mode) || (this.accounts !== null && this.accounts.launcher !== null);
+    return !ownsUids(this.mode) || this.launcher !== null;
   }
 
   /**
@@ -193,7 +189,7 @@ export class Isolation {
     // A control group, or the process namespace of a sandbox, holds together what is another's too.
     if (account !== null && (this.cgroups !== null || this.mode === 'sandbox')) return null;
     // By a launcher it gets the groups of the account and no others.
-    if (account !== null && this.accounts!.launcher !== null) return null;
+    if (account !== null && this.launcher !== null) return null;
     const id = this.free.pop();
     if (id === undefined)
       throw Object.assign(new Error('all accounts for runs are in use'), { code: 'EAGAIN' });
@@ -202,9 +198,22 @@ export class Isolation {
 
   /** No process of its run is left. `isAccount`: it was an account, and has files perhaps. */
   putBackId(id: number, isAccount: boolean): void {
+    const killing = this.killing.get(id);
+    if (killing) {
+      // It would meet whoever has the account next.
+      void killing.then(() => this.putBackId(id, isAccount));
+      return;
+    }
     // A sandbox has directories and objects of its own.
     if (isAccount && this.mode === 'user') this.used.add(id);
     else this.free.push(id);
+  }
+
+  /** Ends all processes of an account that is a run's own at one stroke: nothing forks away under it. Soon: that needs a process. */
+  killAll(id: number): void {
+    if (this.killing.has(id)) return;
+    const killed = doAs(id, KILL_MS, 'kill -9 -1').finally(() => this.killing.delete(id));
+    this.killing.set(id, killed);
   }
 
   /** Removes from time to time what accounts have left where everybody may write, before they are given out again. */
@@ -220,7 +229,8 @@ export class Isolation {
 
   private async sweepUsed(): Promise<void> {
     const ids = new Set(this.used);
-    for (const [id, words] of await leftInShared((uid) => ids.has(uid))) await removeAs(id, words);
+    for (const [id, words] of await leftInShared((uid) => ids.has(uid)))
+      await doAs(id, SWEEP_MS, REMOVE, ...words);
     const resists = await leftInShared((uid) => ids.has(uid));
     for (const id of ids) {
       if (resists.has(id)) continue; // Looked at again, and nobody's until then.
@@ -272,7 +282,7 @@ export class Isolation {
    */
   launchers(place: Place): string[] {
     const { directory, work, inputs = [], account = null, ownId = null } = place;
-    const launched = account !== null && this.accounts!.launcher !== null;
+    const launched = account !== null && this.launcher !== null;
     const drop = place.uid === null ? [] : launched ? NO_NEW_PRIVILEGES : dropTo(account ?? place.uid, ownId);
     // A launcher tells what it launches of itself (SUDO_COMMAND, say).
     const become = launched ? [...this.accounts!.become(account), '/usr/bin/env', '-i'] : [];
@@ -355,67 +365,6 @@ export class Isolation {
   }
 }
 
-/** Ids that one agent takes of a range that is large enough for several. */
-const SHARE = 4096;
-/** Where agents of a host say which part of a range is whose. As runs do, it outlives an agent, and not the system. */
-const CLAIMS = '/run/switchyard';
-
-/** A part of a range that no other agent of this host has: what has its ids is ended. */
-function shareOf(
-  { first, last }: { first: number; last: number },
-  name: string,
-  stateDir: string,
-): { first: number; last: number } {
-  const shares = Math.floor((last - first + 1) / SHARE);
-  if (shares < 2) return { first, last };
-  const preferred = crc32(name) % shares;
-  for (let i = 0; i < shares; i++) {
-    const own = first + SHARE * ((preferred + i) % shares);
-    if (isClaimed(join(CLAIMS, `ids-${own}`), name, stateDir)) return { first: own, last: own + SHARE - 1 };
-  }
-  throw new Error(`AGENT_UIDS: other agents of this host have all ids from ${first} to ${last}`);
-}
-
-/** Ids that agents of this host have taken, by the names of the agents. */
-export function claimedIds(): Map<string, { first: number; last: number }> {
-  const found = new Map<string, { first: number; last: number }>();
-  try {
-    for (const file of readdirSync(CLAIMS)) {
-      const first = Number(/^ids-(\d+)$/.exec(file)?.[1]);
-      if (!(first >= LEAST_UID)) continue;
-      const { name } = JSON.parse(readFileSync(join(CLAIMS, file), 'utf8')) as { name: string };
-      found.set(name, { first, last: first + SHARE - 1 });
-    }
-  } catch {
-    // Nobody has claimed any, or somebody is about to.
-  }
-  return found;
-}
-
-function isClaimed(path: string, name: string, stateDir: string): boolean {
-  const own = JSON.stringify({ name, stateDir });
-  for (;;) {
-    try {
-      mkdirSync(CLAIMS, { recursive: true, mode: 0o755 });
-      writeFileSync(path, own, { flag: 'wx' });
-      return true;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') return true; // Nobody can claim anything here.
-    }
-    try {
-      const claimed = readFileSync(path, 'utf8');
-      if (claimed === own) return true;
-      const claim = JSON.parse(claimed) as { name: string; stateDir: string };
-      // One of the same name: its directory has been moved.
-      if (claim.name !== name && readFileSync(join(claim.stateDir, 'id'), 'utf8') === claim.name)
-        return false;
-    } catch {
-      // Its agent is no more, or died while it wrote this.
-    }
-    rmSync(path, { force: true });
-  }
-}
-
 /** Whether runs get ids of the range for runs. */
 const ownsUids = (mode: IsolationMode): boolean => mode !== 'none' && process.getuid?.() === 0;
 
@@ -447,7 +396,7 @@ const above = (path: string): string[] => {
 /** What the host lacks for a mode; null: nothing. */
 function missing(
   mode: IsolationMode,
-  uids: { first: number; last: number },
+  uids: IdRange,
   accounts: Accounts | null,
   stateDir: string,
 ): string | null {
@@ -487,7 +436,7 @@ function fails([command, ...args]: string[]): string | null {
 }
 
 /** Whether these ids are those of the host, or some of a container's (user_namespaces(7)). */
-function areMapped({ first, last }: { first: number; last: number }): boolean {
+function areMapped({ first, last }: IdRange): boolean {
   return readFileSync('/proc/self/uid_map', 'utf8')
     .trim()
     .split('\n')
@@ -540,17 +489,11 @@ function limitOfProcesses(): string | null {
   return ['-u', '-p'].find((option) => fails(['/bin/sh', '-c', `ulimit ${option} 100000`]) === null) ?? null;
 }
 
-/** Removes what an account has left, as itself. */
-function removeAs(uid: number, words: readonly string[]): Promise<void> {
-  const [command, ...args] = [...dropTo(uid), '/bin/sh', '-c', REMOVE, 'sh', ...words];
-  return new Promise((resolve) => {
-    execFile(command!, args, { env: {}, cwd: '/', timeout: SWEEP_MS }, () => resolve());
-  });
-}
-
-/** Ends all processes of an account at one stroke: nothing forks away under it. */
-export function killAccount(uid: number): void {
+/** Has an account carry out a shell text. Whether that went well is seen by what is left. */
+function doAs(uid: number, timeout: number, text: string, ...words: string[]): Promise<void> {
   if (!(uid >= LEAST_UID)) throw new RangeError(`account ${uid} is one of the system's`);
-  const [command, ...args] = [...dropTo(uid), '/bin/sh', '-c', 'kill -9 -1'];
-  spawnSync(command!, args, { stdio: 'ignore', env: {}, cwd: '/', timeout: 10_000 });
+  const [command, ...args] = [...dropTo(uid), '/bin/sh', '-c', text, 'sh', ...words];
+  return new Promise((resolve) => {
+    execFile(command!, args, { env: {}, cwd: '/', timeout }, () => resolve());
+  });
 }

@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { removeTree } from './disk.js';
 
 /** How often it is looked at what is old. */
 const LOOK_MS = 60_000;
@@ -15,7 +16,7 @@ export class LeftBehind {
   constructor(
     private readonly dir: string,
     private readonly keepMs: number,
-    private readonly removed: (path: string) => void,
+    private readonly warn: (fields: object, message: string) => void,
   ) {}
 
   /** Takes over the directory of a run; answers where it is now. */
@@ -34,8 +35,10 @@ export class LeftBehind {
     const all = this.list().sort((a, b) => a.sinceMs - b.sinceMs);
     const old = all.filter(({ sinceMs }) => Date.now() - sinceMs > this.keepMs);
     for (const { path } of isLow && old.length === 0 ? all.slice(0, 1) : old) {
-      rmSync(path, { recursive: true, force: true });
-      this.removed(path);
+      removeTree(path).then(
+        () => this.warn({ path }, 'files of a run that could not be kept have been removed'),
+        (err) => this.warn({ path, err }, 'files of a run cannot be removed'),
+      );
     }
   }
 

@@ -1,0 +1,176 @@
+/** Carries out what the lives of runs ask for (life.ts). */
+import type { EndedRun } from '../files/handover.js';
+import type { KnownRuns } from '../known.js';
+import { type EndCause, nameOf, type RunName, runKey } from '../runner.js';
+import { measuredOf } from './ends.js';
+import { lastOutputs } from './follow.js';
+import type { Isolation } from './isolation.js';
+import type { LeftBehind } from './left.js';
+import type { Effect, Lives } from './life.js';
+import type { OutputPool } from './outputs.js';
+import type { Remains } from './remains.js';
+import { type End, endReport, type Reports } from './reports.js';
+import { type ProcessRun, upMs } from './run.js';
+import type { Signals } from './signals.js';
+import type { Slots } from './slots.js';
+
+export interface EffectsOptions {
+  lives: Lives<ProcessRun>;
+  signals: Signals;
+  isolation: Isolation;
+  slots: Slots;
+  outputs: OutputPool;
+  remains: Remains;
+  leftBehind: LeftBehind;
+  reports: Reports;
+  known: KnownRuns;
+  keep: (run: EndedRun, signal: AbortSignal) => Promise<string | null>;
+  /** Told when there is room for one more run. */
+  freed: () => void;
+  warn: (fields: object, message: string) => void;
+}
+
+/** Names of files that are removed, of those that a job is told. */
+const TOLD_NAMES = 5;
+
+export class Effects {
+  /** What is under way for runs whose outputs are being kept. */
+  private readonly keeping = new Map<ProcessRun, AbortController>();
+
+  constructor(private readonly options: EffectsOptions) {}
+
+  carryOut(key: string, effect: Effect<ProcessRun>): void {
+    const { signals, lives } = this.options;
+    switch (effect.do) {
+      case 'TELL_LANE':
+        effect.run.slot.launch(key);
+        break;
+      case 'REPORT_START':
+        this.reportStart(effect.run);
+        break;
+      case 'REPORT_UNSTARTED':
+        this.reportUnstarted(effect.assignment, effect.end);
+        break;
+      case 'TERMINATE':
+        signals.terminate(effect.run);
+        break;
+      case 'KILL':
+        signals.kill(effect.run, effect.round);
+        break;
+      case 'KILL_LEFT':
+        signals.killLeft(effect.run);
+        break;
+      case 'KILL_LOST':
+        if (signals.killLost(effect.run) === 0)
+          lives.tell(key, { is: 'NONE_LEFT', measured: measuredOf(effect.run, null) });
+        break;
+      case 'CLEAR':
+        this.clear(key, effect.run, effect.quiet);
+        break;
+      case 'KEEP':
+        this.keep(key, effect.run, effect.cause);
+        break;
+      case 'STOP_KEEPING':
+        this.keeping.get(effect.run)?.abort(new Error('the run was cancelled'));
+        break;
+      case 'REPORT':
+        if (this.isReported(effect.run, effect.end, effect.atMs)) lives.tell(key, { is: 'REPORTED' });
+        break;
+      case 'FREE':
+        this.free(effect.run, effect.held, effect.leaves);
+        break;
+    }
+  }
+
+  reportStart(run: ProcessRun): void {
+    this.options.reports.add({ phase: 'STARTED', ...nameOf(run), atMs: run.startedAtMs });
+  }
+
+  /** Reports the end of a run that was never started and never will be. */
+  reportUnstarted(run: RunName, end: End): void {
+    this.options.known.reported(run);
+    this.options.reports.add(endReport(run, end, Date.now()));
+  }
+
+  /** What goes on is stopped: the agent ends. */
+  stop(): void {
+    for (const stop of this.keeping.values()) stop.abort(new Error('the agent stops'));
+  }
+
+  private clear(key: string, run: ProcessRun, quiet: boolean): void {
+    const { signals, lives } = this.options;
+    const held = signals.killLeft(run);
+    if (!quiet) this.tellOfTmp(run);
+    const cleared = (): void => lives.tell(key, { is: 'CLEARED', held });
+    const clearing = signals.clearAs(run);
+    if (clearing) void clearing.finally(cleared);
+    else cleared();
+  }
+
+  /** A job in a sandbox has written to a /tmp that nobody else sees: without a word its owner would look for the files there. */
+  private tellOfTmp({ slot, outputs }: ProcessRun): void {
+    if (this.options.isolation.mode !== 'sandbox') return;
+    const names = slot.leftInTmp(TOLD_NAMES);
+    if (names.length === 0) return;
+    const some = names.map((name) => JSON.stringify(name)).join(', ');
+    try {
+      outputs.err.append(
+        `switchyard: /tmp was this job's own and is removed with what it left there, such as ${some}. ` +
+          'Write what is to be kept to the working directory, and name it as an output.\n',
+      );
+    } catch {
+      // No room on the disk: its end matters more.
+    }
+  }
+
+  private keep(key: string, run: ProcessRun, cause: EndCause): void {
+    const { wanted, jobId, epoch, task = 0, uid } = run;
+    const stop = new AbortController();
+    const beganMs = upMs();
+    this.keeping.set(run, stop);
+    const over = (problem: string | null): void => {
+      this.keeping.delete(run);
+      this.options.lives.tell(key, { is: 'KEPT', problem, seconds: (upMs() - beganMs) / 1000 });
+    };
+    const ended = { jobId, epoch, task, uid, ...wanted!, well: cause === 'EXITED_ZERO' };
+    this.options.keep(ended, stop.signal).then(over, (error: Error) => over(error.message));
+  }
+
+  /** Reports the end of a run; false: its output goes before, or there is no room. */
+  private isReported(run: ProcessRun, end: End, atMs: number | null): boolean {
+    const { reports, known } = this.options;
+    const outputs = lastOutputs(run);
+    if (outputs === null) {
+      reports.announce();
+      return false;
+    }
+    // As long after the start as has passed, whatever was done to the clock meanwhile.
+    const now = run.startedAtMs + upMs() - run.startedUpMs;
+    const endedAtMs = Math.min(Math.max(atMs ?? now, run.startedAtMs), now);
+    if (!reports.tryAdd(endReport(run, { ...end, outputs }, Math.round(endedAtMs)))) return false;
+    known.reported(run);
+    return true;
+  }
+
+  private free(run: ProcessRun, held: boolean, leaves: boolean): void {
+    const { isolation, outputs, slots, remains, freed } = this.options;
+    const { account, ownId, group, privateDirectory, hasHosts } = run;
+    outputs.rest(run.outputs);
+    if (leaves) this.leave(run);
+    const trash = slots.release(run, held, privateDirectory || hasHosts || isolation.mode !== 'none');
+    remains.add({ ownId, account, group, trash });
+    freed();
+  }
+
+  /** Puts the directory of a run aside, for whoever wants to look what could not be kept. */
+  private leave(run: ProcessRun): void {
+    const { leftBehind, warn } = this.options;
+    const { slot, jobId: job, epoch, task } = run;
+    try {
+      const path = leftBehind.take(slot.workDirectory, runKey(run));
+      warn({ job, epoch, task, path }, 'outputs of a run could not be kept; its files are here');
+    } catch (err) {
+      warn({ job, epoch, task, err }, 'outputs of a run could not be kept, nor its directory');
+    }
+  }
+}

@@ -1,0 +1,227 @@
+/** Makes a run of an assignment: all that it needs on this machine, up to the record that its lane will be told to begin. */
+import { realpathSync, statSync } from 'node:fs';
+import { type Assignment, nameOf, runKey } from '../runner.js';
+import type { Account } from './accounts.js';
+import type { Cgroup } from './cgroup.js';
+import { placeInputs } from './inputs.js';
+import type { Isolation } from './isolation.js';
+import { limitsOf } from './limits.js';
+import { bytesOf } from './measure.js';
+import type { OutputPool, Outputs } from './outputs.js';
+import { MARKER } from './processes.js';
+import type { Remains } from './remains.js';
+import { type ProcessRun, type RunRecord, runOf, upMs } from './run.js';
+import {
+  checkStrings,
+  LaunchError,
+  ProgramFinder,
+  type RunCommand,
+  runScript,
+  startInput,
+} from './script.js';
+import type { Slot } from './slot.js';
+import type { Slots } from './slots.js';
+import { placeTask } from './tasks.js';
+
+export interface LauncherOptions {
+  /** Id of the agent. */
+  agent: string;
+  /** The environment that every run begins with. */
+  baseEnvironment: Readonly<Record<string, string>>;
+  isolation: Isolation;
+  slots: Slots;
+  outputs: OutputPool;
+  remains: Remains;
+  /** Starts a slot's lane, unless there is one. */
+  ensureLane: (slot: Slot) => void;
+}
+
+/** Linux takes no longer variable than 128 KiB. */
+const VARIABLE_CHARS = 65_536;
+
+/** What a run has been given so far. */
+interface Given {
+  slot: Slot | null;
+  outputs: Outputs | null;
+  /** The account of its user. */
+  account: Account | null;
+  ownId: number | null;
+  group: Cgroup | null;
+}
+
+export class Launcher {
+  private readonly programs = new ProgramFinder();
+
+  constructor(private readonly options: LauncherOptions) {}
+
+  /**
+   * Records a run. Its lane is not told.
+   *
+   * @throws LaunchError where the job cannot be started; another error where the machine cannot. Then nothing of it is left.
+   */
+  launch(assignment: Assignment): ProcessRun {
+    const given: Given = { slot: null, outputs: null, account: null, ownId: null, group: null };
+    try {
+      return this.record(assignment, given);
+    } catch (error) {
+      const { slot, outputs, group } = given;
+      // A part of it may have been recorded.
+      const trash = slot ? this.options.slots.putBack(slot) : [];
+      if (outputs) this.options.outputs.putBack(outputs);
+      group?.remove();
+      this.options.remains.cleared({ ...given, trash });
+      throw error;
+    }
+  }
+
+  private record(assignment: Assignment, given: Given): ProcessRun {
+    const { isolation } = this.options;
+    const { jobId, user } = assignment;
+    const key = runKey(assignment);
+    if (!/^[\w.:=+-]+$/.test(jobId))
+      throw new LaunchError(`job id "${jobId}": letters, digits and _.:=+- are accepted`);
+    checkStrings(assignment);
+    const account = isolation.accountOf(user);
+    given.account = account;
+    const slot = this.options.slots.take();
+    given.slot = slot;
+    this.options.ensureLane(slot);
+    const outputs = this.options.outputs.take();
+    given.outputs = outputs;
+    const ownId = isolation.takeId(account);
+    given.ownId = ownId;
+    const uid = account?.uid ?? ownId;
+    const command = this.command(assignment, slot, account, uid, ownId);
+    const limits = limitsOf(assignment);
+    const group = isolation.cgroups?.make(key, { ...limits, processes: isolation.processes }) ?? null;
+    given.group = group;
+    if (group) command.prologue.push(group.enter);
+    // Written out: objects put together of others cost a run more than they save here.
+    const record: RunRecord = {
+      ...nameOf(assignment),
+      startedAtMs: Date.now(),
+      startedUpMs: upMs(),
+      runTimeLimitS: assignment.runTimeLimitS,
+      privateDirectory: assignment.workingDirectory === null,
+      hasHosts: assignment.tasks > 1,
+      cpuBeforeS: slot.childrenCpuS,
+      outputsDir: outputs.dir,
+      uid,
+      account,
+      ownId,
+      cgroup: group?.dir ?? null,
+      memoryMb: limits.memoryMb,
+      cpus: limits.cpus,
+    };
+    const { outputs: wanted, stagedS } = assignment;
+    if (stagedS !== undefined) record.stagedS = stagedS;
+    if (wanted && wanted.length > 0)
+      record.wanted = { directory: realOf(command.directory), outputs: wanted };
+    const run = runOf(record, slot, outputs, group, true);
+    run.bytesBefore = bytesOf(slot.lanePid);
+    const input = startInput(command);
+    const start = input === null ? null : slot.writeStart(input);
+    slot.record(runScript(JSON.stringify(record), key, slot.dir, outputs.dir, start, command));
+    return run;
+  }
+
+  /** What a run executes; puts into its directories what it finds there, and hands them to its account. */
+  private command(
+    assignment: Assignment,
+    slot: Slot,
+    account: Account | null,
+    uid: number | null,
+    ownId: number | null,
+  ): RunCommand & { prologue: string[] } {
+    const { isolation } = this.options;
+    const directory = assignment.workingDirectory ?? slot.workDirectory;
+    const byGroup = account !== null && isolation.launcher !== null;
+    const environment = this.environment(assignment, uid, account, slot, directory);
+    // Not before what the agent puts there is there: from then on its owner may make links of it.
+    slot.give(uid === null ? null : { uid, gid: account?.gid ?? uid, byGroup }, isolation.mode === 'sandbox');
+    const launchers = isolation.launchers({
+      ...{ uid, account, ownId, directory, work: slot.workDirectory, tmp: slot.tmpDirectory },
+      inputs: (assignment.staged ?? []).map((input) => input.path),
+    });
+    // What the agent may see is no business of a job that may not: then it is the job's account that finds its program.
+    const program =
+      launchers.length > 0 ? assignment.command : this.find(assignment.command, environment, directory);
+    return {
+      ...{ program, arguments: assignment.arguments, environment, directory, launchers },
+      // The agent looks at what a launcher's account makes by the group of both.
+      umask: byGroup ? '007' : null,
+      prologue: isolation.prologue(account),
+    };
+  }
+
+  /** @throws LaunchError where the agent cannot start this for a job that has its rights */
+  private find(command: string, { PATH = '' }: Record<string, string>, directory: string): string {
+    if (!isDirectory(directory)) throw new LaunchError(`${directory}: no such directory`);
+    return this.programs.find(command, PATH, directory);
+  }
+
+  /** All that a run finds in its environment; puts into its directory what that speaks of. */
+  private environment(
+    assignment: Assignment,
+    uid: number | null,
+    account: Account | null,
+    slot: Slot,
+    directory: string,
+  ): Record<string, string> {
+    return {
+      ...this.options.baseEnvironment,
+      PWD: directory,
+      ...this.placeEnvironment(uid, account, slot),
+      ...placeTask(assignment, slot.workDirectory),
+      ...assignment.environment,
+      ...this.runEnvironment(assignment),
+      ...placeInputs(assignment, slot.workDirectory),
+    };
+  }
+
+  /** What an account that is nobody's finds as its home. */
+  private placeEnvironment(uid: number | null, account: Account | null, slot: Slot): Record<string, string> {
+    const { isolation } = this.options;
+    if (uid === null && isolation.mode !== 'sandbox') return {};
+    const tmp = isolation.mode === 'sandbox' ? '/tmp' : slot.tmpDirectory;
+    if (account !== null) {
+      const HOME = isolation.shows(account.home) ? account.home : slot.workDirectory;
+      return { HOME, TMPDIR: tmp, USER: account.name, LOGNAME: account.name };
+    }
+    const name = uid === null ? undefined : `job-${uid}`;
+    return { HOME: slot.workDirectory, TMPDIR: tmp, ...(name && { USER: name, LOGNAME: name }) };
+  }
+
+  /** What every run finds in its environment. */
+  private runEnvironment(assignment: Assignment): Record<string, string> {
+    const { jobId, epoch, tasks, cpusPerTask, memoryMbPerTask, arrayIndex, machines } = assignment;
+    const names = machines.map((machine) => `${machine.name}:${machine.tasks}`).join(',');
+    return {
+      SWITCHYARD_JOB_ID: jobId,
+      SWITCHYARD_EPOCH: String(epoch),
+      SWITCHYARD_TASKS: String(tasks),
+      SWITCHYARD_TASK_INDEX: String(assignment.task ?? 0),
+      SWITCHYARD_CPUS_PER_TASK: String(cpusPerTask),
+      SWITCHYARD_MEMORY_MB_PER_TASK: String(memoryMbPerTask),
+      ...(names.length <= VARIABLE_CHARS ? { SWITCHYARD_MACHINES: names } : {}),
+      ...(arrayIndex === null ? {} : { SWITCHYARD_ARRAY_INDEX: String(arrayIndex) }),
+      [MARKER]: `${this.options.agent}/${runKey(assignment)}`,
+    };
+  }
+}
+
+function realOf(directory: string): string {
+  try {
+    return realpathSync(directory);
+  } catch (error) {
+    throw new LaunchError(`the agent cannot find outputs in ${directory}: ${(error as Error).message}`);
+  }
+}
+
+function isDirectory(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}

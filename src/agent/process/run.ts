@@ -1,0 +1,95 @@
+/** A run that has been launched: what is on disk of it, and what it has on this machine. */
+import { uptime } from 'node:os';
+import type { RunName, Stream, WantedOutput } from '../runner.js';
+import type { Account } from './accounts.js';
+import type { Cgroup } from './cgroup.js';
+import { accountsIoWait, Meter } from './measure.js';
+import type { Outputs } from './outputs.js';
+import type { Slot } from './slot.js';
+
+/** What has to be known of a run to end it properly, also by the next agent: line 1 of the slot's `run`. */
+export interface RunRecord extends RunName {
+  startedAtMs: number;
+  /** The same on the clock of durations. */
+  startedUpMs: number;
+  runTimeLimitS: number | null;
+  privateDirectory: boolean;
+  /** There is a list of hosts in its slot's directory. */
+  hasHosts: boolean;
+  /** CPU time of the lane's children before this run. */
+  cpuBeforeS: number;
+  /** Where its output goes: the directory of `out` and `err`. */
+  outputsDir: string;
+  /** Its account; null: the agent's. */
+  uid: number | null;
+  /** The account of its user, who may have other processes here; null: they have none, and `uid` is the run's own. */
+  account: Account | null;
+  /** `uid` where that is the run's own, or a group that all its processes have besides those of `account`; null: neither. */
+  ownId: number | null;
+  /** The directory of its control group; null: it has none. */
+  cgroup: string | null;
+  /** null: no limit. */
+  memoryMb: number | null;
+  cpus: number;
+  /** How long it has waited for its inputs before it began. */
+  stagedS?: number;
+  /** What is to be kept of the files in this directory. */
+  wanted?: { directory: string; outputs: readonly WantedOutput[] };
+}
+
+export interface ProcessRun extends RunRecord {
+  slot: Slot;
+  outputs: Outputs;
+  group: Cgroup | null;
+  meter: Meter;
+  /** Its lane is a child of this agent; false: of an earlier one, which is why it is polled. */
+  ours: boolean;
+  /** Bytes that its lane and what that waited for had read and written before. */
+  bytesBefore: { read: number; written: number } | null;
+  /** What the service has of its output. */
+  told: Told;
+}
+
+export interface Told {
+  /** Bytes of each stream. */
+  bytes: Record<Stream, number>;
+  atMs: number;
+  /** An earlier agent may have sent some: the service is asked first. */
+  asks: boolean;
+}
+
+const DELAY_ACCOUNTING = accountsIoWait();
+
+/** A run with what is known of it besides its record. `whole`: from its beginning. */
+export function runOf(
+  record: RunRecord,
+  slot: Slot,
+  outputs: Outputs,
+  group: Cgroup | null,
+  whole: boolean,
+): ProcessRun {
+  const meter = new Meter(record.startedUpMs, whole, DELAY_ACCOUNTING);
+  const told = { bytes: { STDOUT: 0, STDERR: 0 }, atMs: 0, asks: !whole };
+  return { ...record, slot, outputs, group, meter, ours: whole, bytesBefore: null, told };
+}
+
+export function parseRecord(line: string | null, slotDir: string): RunRecord | null {
+  if (line === null) return null;
+  try {
+    const record = JSON.parse(line) as RunRecord;
+    // Of an earlier release.
+    const startedUpMs = record.startedUpMs ?? upMs() - Math.max(0, Date.now() - record.startedAtMs);
+    const unlimited = { uid: null, account: null, cgroup: null, memoryMb: null, cpus: 1, hasHosts: false };
+    const ownId = record.ownId ?? (record.account ? null : (record.uid ?? null));
+    return { ...unlimited, ...record, ownId, startedUpMs, outputsDir: record.outputsDir ?? slotDir };
+  } catch {
+    return null; // Cut short: the agent died before it told the lane.
+  }
+}
+
+/**
+ * Durations are measured on the time since the machine was booted, in ms: it is the same for the next agent, and nobody sets it. Only what
+ * is told to others are times of day.
+ */
+export const upMs = (): number => BOOTED_AT_MS + performance.now();
+const BOOTED_AT_MS = uptime() * 1000 - performance.now();

@@ -1,0 +1,149 @@
+/** Asks the processes of runs to end, and ends them. */
+import { type RunName, runKey } from '../runner.js';
+import { OPEN, SIGNAL } from './accounts.js';
+import type { Isolation } from './isolation.js';
+import { freeze, isNamed, MARKER, type ProcessRow, processesOfRun } from './processes.js';
+import type { ProcessRun } from './run.js';
+
+/** After so many rounds of killing one by one, the lane is killed with its group. */
+const MAX_KILL_ROUNDS = 50;
+
+export class Signals {
+  /** Runs that are being signalled by the account of their user. */
+  private readonly signalled = new Set<ProcessRun>();
+
+  constructor(
+    private readonly agent: string,
+    private readonly isolation: Isolation,
+    private readonly warn: (fields: object, message: string) => void,
+  ) {}
+
+  /** The environment entry that only this run has. */
+  marker(run: RunName): string {
+    return `${MARKER}=${this.agent}/${runKey(run)}`;
+  }
+
+  /** Asks all processes of a run to end. Once each: to many programs a second SIGTERM means something else. */
+  terminate(run: ProcessRun): void {
+    const lane = run.slot.lanePid;
+    const lives = run.slot.laneLives();
+    const all = this.processes(run, lives);
+    // What holds the sandbox together would end it without grace.
+    const inside = this.isolation.mode === 'sandbox' ? insideSandbox(all, lane) : [];
+    const processes = inside.length > 0 ? inside : all;
+    // The group at one stroke, so that a fork in between is met too; then those that have left it.
+    const asGroup = lives && inside.length === 0;
+    if (asGroup) signal(-lane, 'SIGTERM');
+    for (const { pid, group } of processes) if (!asGroup || group !== lane) signal(pid, 'SIGTERM');
+    for (const { pid } of processes) signal(pid, 'SIGCONT');
+    this.signalAs(run, 'TERM');
+  }
+
+  /**
+   * Kills the processes of a run one by one and spares its lane, which then tells exit code and times. What forks faster
+   * than it is found is met again by the next round, and in the end by a signal to the whole group.
+   */
+  kill(run: ProcessRun, round: number): void {
+    const lives = run.slot.laneLives();
+    run.group?.kill();
+    if (round > 2 && run.ownId !== null) {
+      if (run.account === null) this.isolation.killAll(run.ownId);
+      else freeze(run.ownId);
+    }
+    // Stopped at one stroke, so that nothing forks away under what is killed one by one.
+    const frozen = lives && run.group === null;
+    if (frozen) signal(-run.slot.lanePid, 'SIGSTOP');
+    this.killEach(run, lives);
+    if (frozen) signal(run.slot.lanePid, 'SIGCONT');
+    if (round > MAX_KILL_ROUNDS && lives) signal(-run.slot.lanePid, 'SIGKILL');
+  }
+
+  /** Kills what a run whose command is over has left: it would use CPUs that are given to the next. Answers whether its slot was still held. */
+  killLeft(run: ProcessRun): boolean {
+    const held = run.slot.isHeld();
+    if (held) this.killEach(run, run.slot.laneLives());
+    if (run.group?.processes().length) run.group.kill();
+    return held;
+  }
+
+  /** Kills the processes of a run whose lane is dead; answers how many there were. */
+  killLost(run: ProcessRun): number {
+    run.group?.kill();
+    return this.killEach(run, false);
+  }
+
+  /**
+   * Has the account of a run's user end what the run has left, and open what is to be kept, neither of which the agent may do. null: it may,
+   * or there is nobody to ask.
+   */
+  clearAs(run: ProcessRun): Promise<void> | null {
+    const { account, wanted, privateDirectory, slot } = run;
+    if (account === null || this.isolation.launcher === null) return null;
+    const clear = async (): Promise<void> => {
+      for (let rounds = 0; rounds < MAX_KILL_ROUNDS; rounds++) {
+        await this.doAs(run, SIGNAL, ...this.words(run, 'KILL'));
+        if (this.processes(run, slot.laneLives()).length === 0) break;
+      }
+      if (wanted && privateDirectory) await this.doAs(run, OPEN, slot.workDirectory);
+    };
+    return clear();
+  }
+
+  private killEach(run: ProcessRun, laneLives: boolean): number {
+    const found = this.processes(run, laneLives);
+    for (const { pid } of found) signal(pid, 'SIGKILL');
+    if (found.length > 0) this.signalAs(run, 'KILL');
+    return found.length;
+  }
+
+  private processes(run: ProcessRun, laneLives: boolean): ProcessRow[] {
+    const { slot, ownId, group } = run;
+    return processesOfRun(slot.lanePid, laneLives, this.marker(run), ownId, group?.processes());
+  }
+
+  /** Arguments of SIGNAL for a run. */
+  private words(run: ProcessRun, name: 'TERM' | 'KILL'): string[] {
+    const lane = run.slot.lanePid;
+    const lives = run.slot.laneLives();
+    const all = this.processes(run, lives);
+    const inside = name === 'TERM' && this.isolation.mode === 'sandbox' ? insideSandbox(all, lane) : [];
+    if (inside.length > 0) return [name, '0', '', ...inside.map(({ pid }) => String(pid))];
+    const others = all.filter(({ group }) => group !== lane);
+    return [name, lives ? String(lane) : '0', this.marker(run), ...others.map(({ pid }) => String(pid))];
+  }
+
+  /** Has the account of its user signal a run: only it may. */
+  private signalAs(run: ProcessRun, name: 'TERM' | 'KILL'): void {
+    if (run.account === null || this.isolation.launcher === null || this.signalled.has(run)) return;
+    this.signalled.add(run);
+    void this.doAs(run, SIGNAL, ...this.words(run, name)).finally(() => this.signalled.delete(run));
+  }
+
+  private async doAs({ account, jobId, epoch }: ProcessRun, text: string, ...args: string[]): Promise<void> {
+    const problem = await this.isolation.accounts!.do(account!, text, ...args);
+    if (problem !== null)
+      this.warn({ job: jobId, epoch, account: account!.name, problem }, 'the launcher failed');
+  }
+}
+
+/** Those that bubblewrap runs: behind its own two, and what has launched it. */
+function insideSandbox(all: readonly ProcessRow[], lane: number): ProcessRow[] {
+  const below = (parents: ReadonlySet<number>): Set<number> =>
+    new Set(all.filter(({ parent }) => parents.has(parent)).map(({ pid }) => pid));
+  const passed = new Set<number>();
+  let outer = below(new Set([lane]));
+  while (outer.size > 0 && ![...outer].some((pid) => isNamed(pid, 'bwrap'))) {
+    for (const pid of outer) passed.add(pid);
+    outer = below(outer);
+  }
+  for (const pid of [...outer, ...below(outer)]) passed.add(pid);
+  return all.filter(({ pid }) => !passed.has(pid));
+}
+
+export function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has gone by itself.
+  }
+}
