@@ -6,9 +6,10 @@
 import type { Requirement } from '../src/core/grid/requirements.js';
 import type { EligibleMachines } from '../src/core/grid/site-resources.js';
 import { DEFAULT_POLICY, Grid, type Policy, RandomStream, siteCycle } from '../src/core/index.js';
-import { earliestStart, SitePass } from '../src/core/local/pass.js';
+import { SitePass } from '../src/core/local/pass.js';
+import type { Opening } from '../src/core/resources/future.js';
 import { holdOf } from '../src/core/resources/placement.js';
-import { type Opening, Profile } from '../src/core/resources/profile.js';
+import { Profile } from '../src/core/resources/profile.js';
 import { addSite, anyJob } from './core.js';
 import { type Bench, type Measured, seconds, sideBySide, sized } from './measure.js';
 
@@ -66,7 +67,7 @@ class Promising {
   }
 
   private earliest({ requirement, eligible, work }: Wanted): Opening {
-    const found = this.profile.earliest(requirement, eligible, work);
+    const found = this.profile.earliestOpening(requirement, eligible, work);
     if (found === null) throw new Error('the largest machine has room for every job, some time');
     return found;
   }
@@ -108,11 +109,11 @@ async function walkAgainstProfile(): Promise<Measured> {
   });
   const walk = () => {
     for (const { requirement, eligible, work } of asking)
-      earliestStart(pass, requirement, eligible, work, null);
+      pass.free.earliestOpening(requirement, eligible, work);
   };
   const profile = () => {
     for (const { requirement, eligible, work } of asking)
-      Profile.of(resources, [], [], 0).earliest(requirement, eligible, work);
+      Profile.of(resources, [], [], 0).earliestOpening(requirement, eligible, work);
   };
   return sideBySide(
     {

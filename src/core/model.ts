@@ -88,6 +88,22 @@ export interface License {
   siteId: number | null;
 }
 
+/** What is held of machines or licenses for a time, beside runs and what is promised to jobs (resources.md, "Holds in the future"). */
+export interface Held {
+  id: number;
+  /** Users may hold machines, operators close them, and a site may have load that is not ours. */
+  by: 'RESERVATION' | 'WINDOW' | 'OTHERS';
+  from: number;
+  /** Infinity: until it is ended by hand. */
+  to: number;
+  /** By limit: no run may reach into it, whatever is expected of it. By expectation: as other runs are counted. */
+  ends: 'LIMIT' | 'EXPECTATION';
+  /** By kind of resource; null: the whole machine. */
+  machines: readonly { machineId: number; amounts: Readonly<Record<string, number>> | null }[];
+  /** A copy of each. */
+  licenseIds: readonly number[];
+}
+
 export type UserClass = 'GOLD' | 'SILVER' | 'REGULAR';
 
 export interface Job {

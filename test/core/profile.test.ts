@@ -2,8 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { pairsOf } from '../../src/core/grid/amounts.js';
 import type { Requirement } from '../../src/core/grid/requirements.js';
+import type { Opening } from '../../src/core/resources/future.js';
 import { holdOf } from '../../src/core/resources/placement.js';
-import { type Opening, type OwnPlace, Profile } from '../../src/core/resources/profile.js';
+import { type OwnPlace, Profile } from '../../src/core/resources/profile.js';
 import { cases, IN_FULL } from '../support/seed.js';
 import { job } from './support/drive.js';
 import { gridOf } from './support/grids.js';
@@ -88,7 +89,7 @@ describe('the profile with promises', () => {
           });
           const requirement = grid.requirementOf(asked);
           const eligible = resources.eligible(requirement.signature);
-          const opening = profile.earliest(requirement, eligible, work);
+          const opening = profile.earliestOpening(requirement, eligible, work);
           expect(opening?.at ?? Infinity).toBe(counted(requirement, work));
           expect(profile.openingNow(requirement, eligible, work)?.at ?? null).toBe(
             opening?.at === 0 ? 0 : null,
@@ -127,7 +128,7 @@ describe('the profile with promises', () => {
             const expected = counted(old.requirement, old.work);
             shift(old, -1);
             const mayMove = able.pools.length > 0 || profile.mayHaveOpened(able, old.work, old);
-            const better = mayMove ? profile.earlier(old.requirement, able, old.work, old) : null;
+            const better = mayMove ? profile.earlier(old.requirement, able, old.work, Infinity, old) : null;
             if (!mayMove) passedOver++;
             expect(better?.at ?? old.at).toBe(expected);
             if (better === null) return;

@@ -6,14 +6,13 @@
 import { Grid, type SiteEntry } from '../grid/grid.js';
 import type { JobQueue } from '../grid/queue.js';
 import type { Requirement } from '../grid/requirements.js';
-import { Claims } from '../local/claims.js';
 import { siteCycle } from '../local/cycle.js';
-import { earliestStart, SitePasses } from '../local/pass.js';
+import { SitePasses } from '../local/pass.js';
 import { imageOf, promisesFrom } from '../local/registry.js';
 import type { Allocation, Job, Run, Start } from '../model.js';
 import { localPolicyOf, type Policy } from '../policy.js';
 import { whyNeverFits } from '../resources/eligibility.js';
-import { FreeResources } from '../resources/free.js';
+import { Timeline } from '../resources/timeline.js';
 
 export interface PredictedStart {
   siteId: number;
@@ -108,10 +107,12 @@ function notBefore(ahead: Grid, siteId: number, job: Job, now: number): Predicte
   if (whyNeverFits(requirement, eligible) !== null) return null;
   const nothing = { siteId, expected: false, allocations: [], licenseIds: [], plannedDuration: 0 };
   if (entry.resources.shared) return { ...nothing, at: now };
-  const free = new FreeResources(entry.resources);
-  const claims = new Claims(ahead, siteId, now, free.copies);
-  const view = { grid: ahead, entry, now, free, claims, starts: [] };
-  const found = earliestStart(view, requirement, eligible, job.estimateS * job.benchmark, null);
+  const found = new Timeline(ahead, entry, now).earliestOpening(
+    requirement,
+    eligible,
+    job.estimateS * job.benchmark,
+    job.runTimeLimitS ?? Infinity,
+  );
   return found && { ...nothing, at: found.at };
 }
 
@@ -135,6 +136,7 @@ function copyOf(
   ]);
   for (const { license } of pools) copy.setLicense(license);
   for (const { machine } of resources.machines) copy.setMachine(machine);
+  for (const held of grid.held.values()) copy.setHeld(held);
   for (const { run, jobId } of resources.runs) copy.restoreRun(run, grid.job(jobId) as Job);
   if (!whole) return copy;
   for (const one of jobs) copy.placeAtSite(one, site.id);

@@ -7,16 +7,14 @@ import { amountOf, MEMORY, PLACES, pairsOf } from '../grid/amounts.js';
 import type { Grid, SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
 import type { EligibleMachines } from '../grid/site-resources.js';
-import { Claims } from '../local/claims.js';
-import type { SiteView } from '../local/pass.js';
 import { localKindOf } from '../local/registry.js';
 import type { DispatchExplanation, Job } from '../model.js';
 import { localPolicyOf, type Policy, queueLimitOf } from '../policy.js';
 import { type ReasonCode, reasonSentence } from '../reasons.js';
 import { EligibleSites, whyNeverFits } from '../resources/eligibility.js';
-import { FreeResources, LicenseCopies } from '../resources/free.js';
-import { allocationsOf, idsOf, pickPools, placeNow } from '../resources/placement.js';
-import type { Opening } from '../resources/profile.js';
+import type { Opening } from '../resources/future.js';
+import { allocationsOf, idsOf } from '../resources/placement.js';
+import { Timeline } from '../resources/timeline.js';
 import { earliestAnywhere, type PredictedStart, planAhead } from './ahead.js';
 
 export interface ExplainContext {
@@ -156,23 +154,21 @@ export function predictStart(
   const requirement = grid.requirementOf(job);
   const eligible = entry.resources.eligible(requirement.signature);
   if (whyNeverFits(requirement, eligible) !== null) return null;
-  const work = job.estimateS * job.benchmark;
-  const copies = new LicenseCopies();
-  const free = new FreeResources(entry.resources, copies);
-  const claims = new Claims(grid, entry.site.id, now, copies);
-  const view: SiteView = { grid, entry, now, free, claims, starts: [] };
+  const free = new Timeline(grid, entry, now);
   const found = entry.resources.shared
-    ? startsNow(view, requirement, eligible, work)
-    : promisedStart(view, job, work, policy);
+    ? startsNow(free, requirement, eligible, job)
+    : promisedStart(grid, free, job, policy);
   return found ?? planAhead(grid, entry, job, context);
 }
 
 /** Where the site keeps promises: the job's own, or what the next cycle would promise to it behind all others. */
-function promisedStart(view: SiteView, job: Job, work: number, policy: Policy): PredictedStart | null {
-  const { site } = view.entry;
-  const promised = localKindOf(localPolicyOf(site, policy)).startOf?.(view, job) ?? null;
-  return site.state === 'UP' && promised !== null ? predicted(view.entry, work, promised) : null;
+function promisedStart(grid: Grid, free: Timeline, job: Job, policy: Policy): PredictedStart | null {
+  const { site } = free.entry;
+  const promised = localKindOf(localPolicyOf(site, policy)).startOf?.(grid, free, job) ?? null;
+  return site.state === 'UP' && promised !== null ? predicted(free.entry, workOf(job), promised) : null;
 }
+
+const workOf = ({ estimateS, benchmark }: Job): number => estimateS * benchmark;
 
 const predicted = (
   { site }: SiteEntry,
@@ -189,14 +185,13 @@ const predicted = (
 
 /** Where nobody knows when runs end: now or unknown. */
 function startsNow(
-  { entry, free, claims, now }: SiteView,
+  free: Timeline,
   requirement: Requirement,
   eligible: EligibleMachines,
-  work: number,
+  job: Job,
 ): PredictedStart | null {
-  const placement = free.full || entry.queue.length > 0 ? null : placeNow(requirement, eligible, free);
-  if (placement === null) return null;
-  const end = now + work / placement.benchmark;
-  const pools = pickPools(eligible, (pool) => claims.allowsNow(pool, end, null));
-  return pools && predicted(entry, work, { at: now, placement, pools });
+  if (free.full || free.entry.queue.length > 0) return null;
+  const work = workOf(job);
+  const opening = free.openingNow(requirement, eligible, work, job.runTimeLimitS ?? Infinity);
+  return opening && predicted(free.entry, work, opening);
 }

@@ -65,6 +65,12 @@ export class ResourceKinds {
     return vector;
   }
 
+  /** What is there of amounts by name, or of all that a machine offers. */
+  amounts(of: Readonly<Record<string, number>> | readonly number[]): Amounts {
+    const vector = Array.isArray(of) ? (of as readonly number[]) : this.vector(of as Record<string, number>);
+    return vector.flatMap((amount, kind) => (amount > 0 ? [kind, amount] : []));
+  }
+
   /** The same by name. */
   named(vector: readonly number[]): Record<string, number> {
     return Object.fromEntries(vector.map((amount, kind) => [this.name(kind), amount]));

@@ -12,6 +12,7 @@
 import {
   type Allocation,
   effectivePriority,
+  type Held,
   type Job,
   type License,
   type Machine,
@@ -19,7 +20,7 @@ import {
   type Run,
   type Site,
 } from '../model.js';
-import { fitsIn, ResourceKinds } from './amounts.js';
+import { fitsIn, NO_AMOUNTS, ResourceKinds } from './amounts.js';
 import { JobQueue } from './queue.js';
 import { type Requirement, Requirements } from './requirements.js';
 import {
@@ -58,6 +59,8 @@ export abstract class SiteMemory {
   ended(_run: RunState): void {}
   /** Another end is planned for a run. */
   replanned(): void {}
+  /** Something is held, now or later, that was not, or is no more. */
+  heldOtherwise(): void {}
 }
 
 /** One site: its machines and its two schedulers' queues. */
@@ -110,8 +113,11 @@ export class Grid {
   private readonly machineById = new Map<number, MachineState>();
   private readonly licenseById = new Map<number, LicenseState>();
   private readonly poolsByKind = new Map<string, LicenseState[]>();
+  private readonly heldById = new Map<number, Held>();
   /** Licenses of the whole grid. */
   private shared = 0;
+  /** Something is held. */
+  private holds = false;
   private readonly jobById = new Map<number, JobEntry>();
   readonly kinds = new ResourceKinds();
   private readonly requirements = new Requirements(this.kinds);
@@ -197,13 +203,14 @@ export class Grid {
     if (known !== undefined && known.machine.siteId === machine.siteId) {
       this.topology++;
       resources.replaceMachine(known, machine, offered);
-      return;
+    } else {
+      if (known !== undefined) this.removeMachine(machine.id);
+      this.topology++;
+      const state = machineState(machine, offered);
+      this.machineById.set(machine.id, state);
+      resources.addMachine(state);
     }
-    if (known !== undefined) this.removeMachine(machine.id);
-    this.topology++;
-    const state = machineState(machine, offered);
-    this.machineById.set(machine.id, state);
-    resources.addMachine(state);
+    this.placeHolds();
   }
 
   /** Removes a machine that no live run is on. */
@@ -215,6 +222,7 @@ export class Grid {
     this.topology++;
     this.machineById.delete(machineId);
     resources.removeMachine(state);
+    this.placeHolds();
   }
 
   /** Adds a license or replaces what is known of it. One that is held cannot change its kind or pool. */
@@ -230,7 +238,7 @@ export class Grid {
       known.license = license;
     } else {
       if (known !== undefined) this.removeLicense(license.id);
-      const state: LicenseState = { license, holders: [] };
+      const state: LicenseState = { license, holders: [], holds: [] };
       this.licenseById.set(license.id, state);
       const pools = this.poolsByKind.get(license.kind) ?? [];
       pools.push(state);
@@ -250,6 +258,64 @@ export class Grid {
     pools.splice(pools.indexOf(state), 1);
     if (pools.length === 0) this.poolsByKind.delete(state.license.kind);
     this.licensesChanged();
+  }
+
+  // ---- holds ----
+
+  /** Something is held from now on, or in another way. What is held of machines and licenses that are not in the grid counts once they are. */
+  setHeld(held: Held): void {
+    if (!(held.from < held.to))
+      fail(`held.to is ${held.to}; accepted is a time behind held.from, ${held.from}`);
+    for (const { amounts } of held.machines)
+      for (const [name, amount] of Object.entries(amounts ?? {}))
+        wholeNumber(`held.machines.amounts.${name}`, amount, 0);
+    this.heldById.set(held.id, held);
+    this.placeHolds();
+    this.heldOtherwise();
+  }
+
+  /** It is held no more. */
+  removeHeld(id: number): void {
+    check(this.heldById.delete(id), `nothing is held in the grid as ${id}`);
+    this.placeHolds();
+    this.heldOtherwise();
+  }
+
+  /** What is held, by id. */
+  get held(): ReadonlyMap<number, Held> {
+    return this.heldById;
+  }
+
+  private heldOtherwise(): void {
+    for (const { memory } of this.sites) memory?.heldOtherwise();
+  }
+
+  /** Of all that is held, what it takes of machines and pools as they are now. */
+  private placeHolds(): void {
+    const { sites, heldById } = this;
+    if (heldById.size === 0 && !this.holds) return;
+    this.holds = heldById.size > 0;
+    this.topology++;
+    for (const { resources } of sites) resources.holds = [];
+    for (const pool of this.licenseById.values()) pool.holds = [];
+    const byId = [...heldById.values()].sort((a, b) => a.id - b.id);
+    for (const { from, to, ends, machines, licenseIds } of byId) {
+      const certain = ends === 'LIMIT';
+      for (const { machineId, amounts } of machines) {
+        const state = this.machineById.get(machineId);
+        if (state === undefined) continue;
+        const task = this.kinds.amounts(amounts ?? state.offered);
+        const each = { task, sharedTask: task, sharedTake: task };
+        const hold = { machines: [state], tasks: [1], each, licenses: [], from, to, certain };
+        this.siteEntry(state.machine.siteId).resources.holds.push(hold);
+      }
+      for (const id of licenseIds) {
+        const pool = this.licenseById.get(id);
+        pool?.holds.push({ machines: [], tasks: [], each: NO_AMOUNTS, licenses: [pool], from, to, certain });
+      }
+    }
+    this.widen();
+    for (const { resources } of sites) resources.changed();
   }
 
   /** How many kinds of license exist, `|L|` in the paper. */
@@ -532,6 +598,7 @@ export class Grid {
 
   private licensesChanged(): void {
     this.topology++;
+    this.placeHolds();
     this.shared = this.sharedLicenses().length;
     for (const { resources } of this.sites) resources.changed();
   }

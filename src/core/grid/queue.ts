@@ -87,6 +87,11 @@ export class JobQueue {
     this.unused.push(slot);
   }
 
+  /** Seconds after which the job's run is stopped; Infinity: never. */
+  limit(slot: number): number {
+    return this.jobs[slot]?.runTimeLimitS ?? Infinity;
+  }
+
   /** Below 0 when slot `a` came first; never 0 for two jobs: ids differ. */
   compareArrival(a: number, b: number): number {
     return (

@@ -27,9 +27,11 @@ export interface LicenseState {
   license: License;
   /** Live runs that hold a copy. */
   holders: RunState[];
+  /** Each a copy. */
+  holds: TimedHold[];
 }
 
-/** What a run or a promise takes of machines and pools. */
+/** What is held of machines and pools: by a run, a promise, and whatever else a `TimedHold` is of. */
 export interface Hold {
   machines: readonly MachineState[];
   /** On each of `machines`. */
@@ -40,11 +42,18 @@ export interface Hold {
   licenses: readonly LicenseState[];
 }
 
-/** What a live run occupies. */
+/** What a live run holds, until it is expected to end. */
 export interface RunState extends Hold {
   run: Run;
   jobId: number;
   end: number;
+}
+
+/** What the grid was told that is held for a time: see `Held`. */
+export interface TimedHold extends Hold {
+  from: number;
+  to: number;
+  certain: boolean;
 }
 
 /** Where the tasks of a job go. */
@@ -82,6 +91,10 @@ export interface Free {
 export const askedOn = (each: TaskAmounts, { shared }: MachineState): Amounts =>
   shared ? each.sharedTask : each.task;
 
+/** What it takes of it. */
+export const takenOn = (each: TaskAmounts, { shared }: MachineState): Amounts =>
+  shared ? each.sharedTake : each.task;
+
 /** Order of placement: highest power first, ties by machine id. */
 const byPower = (a: MachineState, b: MachineState): number =>
   b.machine.benchmark - a.machine.benchmark || a.machine.id - b.machine.id;
@@ -93,6 +106,8 @@ export class SiteResources {
   readonly free: Free = { room: [], tasks: [] };
   /** Live runs by planned end, then job id. */
   readonly runs: RunState[] = [];
+  /** What else is held of the machines, now or later. */
+  holds: TimedHold[] = [];
   /** Runs at once at most. */
   maxRuns = Infinity;
   /** Some machine is shared in time. */
@@ -273,7 +288,9 @@ export class SiteResources {
 
   private use(state: MachineState, tasks: number, each: TaskAmounts, sign: 1 | -1): void {
     state.usedCpus += sign * tasks * amountOf(each.task, CPUS);
-    useIn(this.free, state, tasks, each, sign);
+    const { free } = this;
+    free.tasks[state.position] = (free.tasks[state.position] as number) + sign;
+    addTo(takenOn(each, state), -sign * tasks, free.room, state.offset);
   }
 
   private find(signature: Signature, accept: (machine: Machine) => boolean): EligibleMachines {
@@ -324,8 +341,10 @@ const aloneOn = (state: MachineState): Placement => ({
 });
 const ONE_TASK: readonly number[] = [1];
 
-/** Takes what so many tasks take on a machine; `sign` below 0: gives it back. */
-export function useIn(free: Free, state: MachineState, tasks: number, each: TaskAmounts, sign: 1 | -1): void {
-  free.tasks[state.position] = (free.tasks[state.position] as number) + sign;
-  addTo(state.shared ? each.sharedTake : each.task, -sign * tasks, free.room, state.offset);
+/** Gives the room what is held; `sign` below 0: takes it. */
+export function giveTo(room: Room, { machines, tasks, each }: Hold, sign: 1 | -1): void {
+  for (let i = 0; i < machines.length; i++) {
+    const state = machines[i] as MachineState;
+    addTo(takenOn(each, state), sign * (tasks[i] as number), room, state.offset);
+  }
 }

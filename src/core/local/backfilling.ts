@@ -62,7 +62,7 @@ function shortestBehind(pass: SitePass, order: SortedSlots, blocked: number): Pi
   };
 }
 
-/** What is left of a walk of jobs that might start, by a key: room only shrinks, and so does what might. */
+/** What is left of a walk of jobs that might start now, by a key: if room is given back behind, the cycle runs again. */
 function sorted(pass: SitePass, walk: Walk, key: (pass: SitePass, slot: number) => number): Walk {
   const { queue } = pass.entry;
   const slots: number[] = [];
@@ -110,10 +110,13 @@ export class BackfillMemory extends SiteMemory {
    * jobs with licenses depend on other sites too, and a driver that carries starts out later may be refused some.
    */
   static by(pass: SitePass, sorted: SortedSlots | null): BackfillMemory | null {
-    const { entry, starts, reservation, beside, now, carriesOut } = pass;
+    const { entry, starts, reservation, free, now, carriesOut } = pass;
     const { resources, queue, memory } = entry;
+    const { beside } = free;
     if (sorted === null || reservation === null || beside === null || queue.licensed > 0) return null;
     if (starts.length > 0 && !carriesOut) return null;
+    // There is more to it than the room at one instant.
+    if (resources.holds.length > 0 || free.returns > 0) return null;
     const noted =
       carriesOut && memory instanceof BackfillMemory ? memory : new BackfillMemory(reservation, beside);
     noted.reservation = reservation;

@@ -45,7 +45,7 @@ export interface SitePlan {
   reservation: Reservation | null;
   /** To be given to `Grid.keepMemory`, for the next cycle to go on from; of a policy that promises, its promises are in it. */
   memory: SiteMemory | null;
-  /** A promise comes due then: the cycle should run again, if nothing else makes it run. Infinity: none. */
+  /** A promise comes due then, or something that is held ends: the cycle should run again, if nothing else makes it run. Infinity: none. */
   wakeAt: number;
   /** Jobs that stay in the queue, counted by reason. */
   waitingByReason: Partial<Record<ReasonCode, number>>;
@@ -83,7 +83,10 @@ export function siteCycle(grid: Grid, siteId: number, context: SiteContext): Sit
   plan.reservation = pass.reservation;
   plan.memory = pass.memory;
   plan.wakeAt = pass.wakeAt;
-  const mayGoOn = pass.full || (pass.goesOnBehindStarts && pass.starts.length > 0);
+  // Something held may be free again then.
+  for (const { to } of entry.resources.holds) if (to > now) plan.wakeAt = Math.min(plan.wakeAt, to);
+  const behindStarts = pass.goesOnBehindStarts || pass.free.returns > 0;
+  const mayGoOn = pass.full || (behindStarts && pass.starts.length > 0);
   plan.truncated = mayGoOn && pass.starts.length < queue.length;
   if (pass.starts.length > 0) plan.starts = pass.starts.map((start) => startOf(pass, walk, start));
   if (context.countWaiting !== false) plan.waitingByReason = countWaiting(pass);

@@ -4,7 +4,7 @@
  *
  * The grid is only read. What a start takes is taken in mind (`free`), so that each sees what the ones before have left.
  */
-import { addTo, type Room } from '../grid/amounts.js';
+import type { Room } from '../grid/amounts.js';
 import type { Grid, SiteEntry, SiteMemory } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
 import type {
@@ -17,10 +17,10 @@ import type {
 import type { Reservation, Run, Start } from '../model.js';
 import { ReasonCode } from '../reasons.js';
 import { whyBusy, whyNeverFits } from '../resources/eligibility.js';
-import { FreeResources, hasCopies, runInMind } from '../resources/free.js';
-import { allocationsOf, idsOf, oneFits, pickPools, place, placeNow } from '../resources/placement.js';
-import { Timeline } from '../resources/timeline.js';
-import { Claims } from './claims.js';
+import type { Opening } from '../resources/future.js';
+import { type Claims, hasCopies } from '../resources/licenses.js';
+import { allocationsOf, holdOf, idsOf } from '../resources/placement.js';
+import { runInMind, Timeline } from '../resources/timeline.js';
 
 export interface PassStart {
   slot: number;
@@ -69,7 +69,7 @@ class ClassNotes {
 }
 
 export class SitePass {
-  readonly free: FreeResources;
+  readonly free: Timeline;
   now = 0;
   /** The driver's world is the grid: what is decided is carried out at once. */
   carriesOut = false;
@@ -77,16 +77,15 @@ export class SitePass {
   compress: boolean | undefined;
   starts: PassStart[] = NO_STARTS;
   reservation: Reservation | null = null;
-  /** The room at the instant of the reservation that this pass made, or goes on with, less what it takes and later starts have taken. */
-  beside: Room | null = null;
   /** What the next cycle is to find again, and when it must come at the latest. */
   memory: SiteMemory | null = null;
   wakeAt = Infinity;
   /** The policy looked at the first jobs of the queue only: when some of them start, others come into its sight. */
   goesOnBehindStarts = false;
   private maxStarts = Infinity;
-  private claimsIfAsked: Claims | null = null;
   private mostFreeCpusIfAsked = -1;
+  /** `Timeline.returns` when it was noted what does not fit. */
+  private notedAt = 0;
   /** By class, where it was asked for: see `bound`. */
   private readonly bounds = new ClassNotes();
 
@@ -94,7 +93,7 @@ export class SitePass {
     readonly grid: Grid,
     readonly entry: SiteEntry,
   ) {
-    this.free = new FreeResources(entry.resources);
+    this.free = new Timeline(grid, entry, 0);
   }
 
   /** Begins to look, whatever it looked at before. */
@@ -103,21 +102,26 @@ export class SitePass {
     this.maxStarts = maxStarts;
     this.carriesOut = carriesOut;
     this.compress = compress;
-    this.free.begin();
+    this.free.begin(now);
     this.starts = NO_STARTS;
     this.reservation = null;
-    this.beside = null;
     this.memory = null;
     this.wakeAt = Infinity;
     this.goesOnBehindStarts = false;
-    this.claimsIfAsked = null;
-    this.mostFreeCpusIfAsked = -1;
-    this.bounds.clear();
+    this.forget();
     return this;
   }
 
-  /** CPUs free on the machine with the most of them, when the pass began: a quick refusal for whole classes. */
+  /** Notes of what does not fit hold as long as nothing is given back. */
+  private forget(): void {
+    this.notedAt = this.free.returns;
+    this.mostFreeCpusIfAsked = -1;
+    this.bounds.clear();
+  }
+
+  /** CPUs free on the machine with the most of them, when it was asked for first: a quick refusal for whole classes. */
   private get mostFreeCpus(): number {
+    if (this.notedAt !== this.free.returns) this.forget();
     if (this.mostFreeCpusIfAsked === -1) this.mostFreeCpusIfAsked = this.free.mostCpus;
     return this.mostFreeCpusIfAsked;
   }
@@ -144,8 +148,7 @@ export class SitePass {
   }
 
   get claims(): Claims {
-    this.claimsIfAsked ??= new Claims(this.grid, this.entry.site.id, this.now, this.free.copies);
-    return this.claimsIfAsked;
+    return this.free.claims;
   }
 
   /**
@@ -155,14 +158,12 @@ export class SitePass {
   start(slot: number, reason: ReasonCode = ReasonCode.HEAD): HeadOutcome {
     const requirement = this.requirement(slot);
     const eligible = this.eligible(requirement);
-    const placement = this.free.full ? null : placeNow(requirement, eligible, this.free);
-    if (placement !== null) {
-      const duration = this.work(slot) / placement.benchmark;
-      const pools = this.poolsNow(eligible, this.now + duration, this.heldBy(slot));
-      if (pools !== null) {
-        this.enter(slot, placement, duration, pools, reason);
-        return 'STARTED';
-      }
+    const opening = this.free.full
+      ? null
+      : this.free.openingNow(requirement, eligible, this.work(slot), this.limit(slot), this.heldBy(slot));
+    if (opening !== null) {
+      this.enterAt(slot, opening, reason);
+      return 'STARTED';
     }
     return whyNeverFits(requirement, eligible) === null ? 'BLOCKED' : 'CANNOT_RUN';
   }
@@ -172,42 +173,28 @@ export class SitePass {
    * age if the last cycle made one to the same job.
    */
   reserve(slot: number): void {
-    const { entry, now } = this;
+    const { entry, now, free } = this;
     const requirement = this.requirement(slot);
     const held = this.heldBy(slot);
-    const work = this.work(slot);
-    const found = earliestStart(this, requirement, this.eligible(requirement), work, held);
+    const eligible = this.eligible(requirement);
+    const found = free.earliestOpening(requirement, eligible, this.work(slot), this.limit(slot), held);
     if (found === null) return;
-    const { at, placement, pools, room } = found;
-    this.beside = room;
-    this.charge(requirement, placement);
-    const siteId = entry.site.id;
-    const licenseIds = idsOf(pools);
-    const madeAt = held?.madeAt ?? now;
-    if (licenseIds.length > 0) {
-      this.claims.setOwn({
-        siteId,
-        madeAt,
-        at,
-        end: at + work / placement.benchmark,
-        licenseIds,
-      });
-    }
-    const jobId = entry.queue.ids[slot] as number;
+    const { at, end, placement, pools } = found;
+    free.promise(holdOf(requirement, placement, pools), at, end);
     this.reservation = {
-      siteId,
-      jobId,
+      siteId: entry.site.id,
+      jobId: entry.queue.ids[slot] as number,
       at,
       allocations: allocationsOf(placement),
-      licenseIds,
-      madeAt,
+      licenseIds: idsOf(pools),
+      madeAt: held?.madeAt ?? now,
     };
   }
 
-  /** Goes on beside a reservation that stands. */
+  /** Goes on beside a reservation that stands. `beside`: the room at its instant, less what it takes. */
   resume(reservation: Reservation, beside: Room): void {
     this.reservation = reservation;
-    this.beside = this.carriesOut ? beside : beside.slice();
+    this.free.resume(reservation.at, this.carriesOut ? beside : beside.slice());
   }
 
   /** Whether the job might start beside the reservation: a quick test, true of all that can. */
@@ -227,15 +214,11 @@ export class SitePass {
     if (!this.mightStart(slot)) return false;
     const requirement = this.requirement(slot);
     const eligible = this.eligible(requirement);
-    const { machines } = eligible;
-    const started =
-      requirement.tasks === 1
-        ? this.backfillOne(slot, requirement, eligible)
-        : this.backfillOn(slot, eligible, place(requirement, machines, this.free.room), false) ||
-          this.backfillOn(slot, eligible, place(requirement, machines, this.free.room, this.beside), true);
-    // Room only shrinks: the next job of the class is tested against what is left now.
+    const opening = this.free.openingNow(requirement, eligible, this.work(slot), this.limit(slot));
+    if (opening !== null) this.enterAt(slot, opening, this.reasonOutOfTurn(opening));
+    // The next job of the class is tested against what is left now.
     this.bound(requirement);
-    return started;
+    return opening !== null;
   }
 
   /** Why a waiting job of the class does not start, with what is free after the starts of this pass. */
@@ -271,7 +254,7 @@ export class SitePass {
   ): void {
     const jobId = this.entry.queue.ids[slot] as number;
     const run = runInMind(this.requirement(slot), placement, pools, jobId, this.now + duration);
-    this.free.take(run);
+    this.free.start(run);
     const start: PassStart = { slot, run, placement, plannedDuration: duration, reason };
     // Most passes start one job or none, and an array that grows from nothing takes room for 17.
     if (this.starts.length === 0) this.starts = [start];
@@ -291,96 +274,34 @@ export class SitePass {
     return this.entry.queue.works[slot] as number;
   }
 
+  /** Seconds after which its run is stopped; Infinity: never, or nothing is held that limits matter for. */
+  limit(slot: number): number {
+    return this.entry.resources.holds.length === 0 ? Infinity : this.entry.queue.limit(slot);
+  }
+
   /** CPUs of all its tasks. */
   cpus(slot: number): number {
     const { tasks, cpusPerTask } = this.requirement(slot);
     return tasks * cpusPerTask;
   }
 
-  private backfillOne(slot: number, requirement: Requirement, eligible: EligibleMachines): boolean {
-    const { machines } = eligible;
-    for (let i = 0; i < machines.length; i++) {
-      const state = machines[i] as MachineState;
-      if (!oneFits(requirement, state, this.free.room, null)) continue;
-      const beside = oneFits(requirement, state, this.free.room, this.beside);
-      if (this.backfillOn(slot, eligible, state.alone, beside)) return true;
-    }
-    return false;
+  private enterAt(slot: number, { placement, pools }: Opening, reason: ReasonCode): void {
+    this.enter(slot, placement, this.work(slot) / placement.benchmark, pools, reason);
   }
 
-  /** `beside`: the placement leaves the reservation its room however long the job runs. */
-  private backfillOn(
-    slot: number,
-    eligible: EligibleMachines,
-    placement: Placement | null,
-    beside: boolean,
-  ): boolean {
-    if (placement === null) return false;
-    const duration = this.work(slot) / placement.benchmark;
-    const end = this.now + duration;
-    const before = this.reservation === null || end <= this.reservation.at;
-    if (!before && !beside) return false;
-    const pools = this.poolsNow(eligible, end, null);
-    if (pools === null) return false;
-    if (!before) this.charge(this.requirement(slot), placement);
-    const reason =
-      this.reservation === null
-        ? ReasonCode.FITTED_OUT_OF_TURN
-        : before
-          ? ReasonCode.BACKFILLED_BEFORE_RESERVATION
-          : ReasonCode.BACKFILLED_BESIDE_RESERVATION;
-    this.enter(slot, placement, duration, pools, reason);
-    return true;
+  private reasonOutOfTurn({ end }: Opening): ReasonCode {
+    if (this.reservation === null) return ReasonCode.FITTED_OUT_OF_TURN;
+    return end <= this.reservation.at
+      ? ReasonCode.BACKFILLED_BEFORE_RESERVATION
+      : ReasonCode.BACKFILLED_BESIDE_RESERVATION;
   }
 
-  /** A free copy for each kind that can be kept until `end`; null when one is missing. */
-  private poolsNow(
-    eligible: EligibleMachines,
-    end: number,
-    holder: Reservation | null,
-  ): LicenseState[] | null {
-    if (eligible.pools.length === 0) return NO_POOLS;
-    return pickPools(eligible, (pool) => this.claims.allowsNow(pool, end, holder));
-  }
-
-  /**
-   * Notes for the class the most work that a job of it may have to start: all, if it fits beside the reservation; what
-   * ends by the reservation on the best machine with room; none. Slightly generous, for `backfill` decides exactly.
-   */
+  /** Notes for the class the most work that a job of it may have to start. */
   private bound(requirement: Requirement): number {
-    const most = this.mostWork(requirement);
+    const eligible = this.eligible(requirement);
+    const most = hasCopies(eligible, this.free) ? this.free.mostWork(requirement, eligible) : -1;
     this.bounds.set(requirement.index, most);
     return most;
-  }
-
-  private mostWork(requirement: Requirement): number {
-    const { free, beside, reservation } = this;
-    const eligible = this.eligible(requirement);
-    if (!hasCopies(eligible, free)) return -1;
-    let benchmark = 0;
-    if (requirement.tasks === 1) {
-      const { machines } = eligible;
-      for (let i = 0; i < machines.length; i++) {
-        const state = machines[i] as MachineState;
-        if (!oneFits(requirement, state, free.room, null)) continue;
-        if (oneFits(requirement, state, free.room, beside)) return Infinity;
-        benchmark = Math.max(benchmark, state.machine.benchmark);
-      }
-    } else {
-      const now = place(requirement, eligible.machines, free.room);
-      if (now !== null && place(requirement, eligible.machines, free.room, beside) !== null) return Infinity;
-      benchmark = now?.benchmark ?? 0;
-    }
-    if (benchmark === 0 || reservation === null) return -1;
-    return (reservation.at - this.now) * benchmark * (1 + 1e-9);
-  }
-
-  /** What the placement takes is no longer left beside the reservation. */
-  private charge({ task }: Requirement, { machines, tasks }: Placement): void {
-    const { beside } = this;
-    if (beside === null) return;
-    for (let i = 0; i < machines.length; i++)
-      addTo(task, -(tasks[i] as number), beside, (machines[i] as MachineState).offset);
   }
 
   /** The stored reservation, if it is this job's. */
@@ -402,64 +323,4 @@ export class SitePasses {
     }
     return pass;
   }
-}
-
-/** A site and what is taken of it in mind. */
-export type SiteView = Pick<SitePass, 'grid' | 'entry' | 'now' | 'free' | 'claims'> & {
-  readonly starts: readonly { run: RunState }[];
-};
-
-interface EarliestStart {
-  at: number;
-  placement: Placement;
-  pools: LicenseState[];
-  /** On the machines at that instant. */
-  room: Room;
-}
-
-/** The earliest instant at which a job fits if runs end as planned; null when it fits never. */
-export function earliestStart(
-  view: SiteView,
-  requirement: Requirement,
-  eligible: EligibleMachines,
-  work: number,
-  holder: Reservation | null,
-): EarliestStart | null {
-  const { free, entry } = view;
-  const licensed = eligible.pools.length > 0;
-  const others = runsInMind(view, eligible);
-  const instants = licensed ? view.claims.ends() : undefined;
-  const timeline = new Timeline(entry.resources, free, eligible, view.now, others, instants);
-  const { machines } = eligible;
-  // Several tasks may need what many small releases add up to; one task fits only where a machine got room for it.
-  let possible = requirement.tasks > 1 || place(requirement, machines, free.room) !== null;
-  while (timeline.advance()) {
-    possible ||= timeline.madeRoomFor(requirement);
-    if (!possible) continue;
-    const { at } = timeline;
-    const placement = place(requirement, machines, timeline.room);
-    if (placement === null) continue;
-    const end = at + work / placement.benchmark;
-    const pools = licensed
-      ? pickPools(eligible, (pool) => view.claims.allowsAt(pool, timeline, end, holder))
-      : NO_POOLS;
-    if (pools !== null) return { at, placement, pools, room: timeline.room };
-  }
-  return null;
-}
-
-const NO_RUNS: readonly RunState[] = [];
-/** Shared by all that need no license: never written to. */
-const NO_POOLS: LicenseState[] = [];
-
-/** Starts of the pass, and where licenses are in question their holders at other sites, by planned end. */
-function runsInMind({ entry, starts }: SiteView, { pools }: EligibleMachines): readonly RunState[] {
-  if (starts.length === 0 && pools.length === 0) return NO_RUNS;
-  const runs = starts.map(({ run }) => run);
-  if (pools.length > 0) {
-    const shared = pools.flat().filter(({ license }) => license.siteId === null);
-    const holders = new Set(shared.flatMap((pool) => pool.holders));
-    for (const run of holders) if (run.run.siteId !== entry.site.id) runs.push({ ...run, machines: [] });
-  }
-  return runs.sort((a, b) => a.end - b.end || a.jobId - b.jobId);
 }

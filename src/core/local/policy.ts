@@ -8,7 +8,8 @@
 import type { z } from 'zod';
 import { type Grid, SiteMemory } from '../grid/grid.js';
 import type { Allocation, Job } from '../model.js';
-import type { Opening } from '../resources/profile.js';
+import type { Opening } from '../resources/future.js';
+import type { Timeline } from '../resources/timeline.js';
 import type { SitePass } from './pass.js';
 import type { Walk } from './walk.js';
 
@@ -38,7 +39,7 @@ export interface LocalKind<S extends RulesSchema = RulesSchema> {
    * The same: when a job of the site's queue, or one that would join it now, starts by what the site has promised. Null: it has
    * promised nothing, others wait without a promise, or its available machines cannot run the job.
    */
-  startOf?(view: Pick<SitePass, 'grid' | 'entry' | 'now' | 'claims'>, job: Job): Opening | null;
+  startOf?(grid: Grid, view: Timeline, job: Job): Opening | null;
 }
 
 /** Gives a kind its type. */

@@ -7,16 +7,18 @@ import type { SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
 import type { Hold, LicenseState, MachineState, RunState } from '../grid/site-resources.js';
 import type { Reservation } from '../model.js';
-import type { FreeResources } from '../resources/free.js';
+import type { Opening } from '../resources/future.js';
+import { isOlder } from '../resources/licenses.js';
 import { allocationsOf, holdOf, idsOf } from '../resources/placement.js';
-import { type Opening, type OwnPlace, Profile } from '../resources/profile.js';
-import { isOlder } from './claims.js';
+import { type OwnPlace, Profile } from '../resources/profile.js';
+import type { Timeline } from '../resources/timeline.js';
 import type { SitePass } from './pass.js';
 
 /** A place in the profile. */
 export interface StartPromise extends Opening, OwnPlace {
-  /** Of the job when it was made: another estimate needs another place. */
+  /** Of the job when it was made: another estimate or limit needs another place. */
   work: number;
+  limit: number;
   requirement: Requirement;
   madeAt: number;
   /** The site's cycle in which it got its time. */
@@ -27,6 +29,7 @@ export const promisedIn = (
   opening: Opening,
   requirement: Requirement,
   work: number,
+  limit: number,
   madeAt: number,
   cycle = 0,
 ): StartPromise => ({
@@ -36,13 +39,14 @@ export const promisedIn = (
   pools: opening.pools,
   hold: holdOf(requirement, opening.placement, opening.pools),
   work,
+  limit,
   requirement,
   madeAt,
   cycle,
 });
 
 /** Whether the room is there now: runs that are over by their estimate still hold theirs. */
-export function hasRoomNow(free: FreeResources, { machines, tasks, each, licenses }: Hold): boolean {
+export function hasRoomNow(free: Timeline, { machines, tasks, each, licenses }: Hold): boolean {
   for (let i = 0; i < machines.length; i++) {
     const { offset } = machines[i] as MachineState;
     if (!fitsIn(each.task, tasks[i] as number, free.room, offset)) return false;
@@ -75,7 +79,7 @@ export class Places {
   private readonly reserved: Reservation | null;
 
   /** `asks`: a job that is not in the queue. */
-  constructor({ entry, claims, now }: Pick<SitePass, 'entry' | 'claims' | 'now'>, asks?: Requirement) {
+  constructor({ entry, claims, now }: Pick<Timeline, 'entry' | 'claims' | 'now'>, asks?: Requirement) {
     const { resources, site } = entry;
     this.reserved = entry.reservation;
     const pools = poolsOf(entry, asks);
@@ -83,6 +87,8 @@ export class Places {
     for (const { holders } of pools)
       for (const run of holders) if (run.run.siteId !== site.id) elsewhere.add(run);
     this.profile = Profile.of(resources, pools, elsewhere, now);
+    for (const pool of pools)
+      for (const { from, to, certain, ...hold } of pool.holds) this.profile.take(hold, from, to, certain);
     if (pools.length === 0) return;
     for (const claim of claims.others) {
       const licenses = pools.filter((pool) => claim.licenseIds.includes(pool.license.id));

@@ -8,7 +8,8 @@ import type { Requirement } from '../grid/requirements.js';
 import { askedOn, type EligibleMachines, type MachineState } from '../grid/site-resources.js';
 import type { SiteState } from '../model.js';
 import { ReasonCode, type WaitingReason } from '../reasons.js';
-import { type FreeResources, hasCopies } from './free.js';
+import { hasCopies } from './licenses.js';
+import type { Timeline } from './timeline.js';
 
 export interface Eligibility {
   /** Indices into the grid's sites in stable order, and their ids. */
@@ -142,7 +143,7 @@ const NEVER_FITS: Partial<Record<number, WaitingReason>> = {
 export function whyBusy(
   requirement: Requirement,
   eligible: EligibleMachines,
-  free: FreeResources,
+  free: Timeline,
 ): ReasonCode | null {
   const lacking = lackingKind(requirement, eligible, free);
   // Where tasks share CPUs, one that could have none lacks a place.
@@ -164,7 +165,7 @@ const BUSY: Partial<Record<number, WaitingReason>> = {
 export function lackingKind(
   requirement: Requirement,
   { machines, shared }: EligibleMachines,
-  free: FreeResources,
+  free: Timeline,
 ): number | null {
   const { tasks, task, sharedTask } = requirement;
   const all = shared ? sharedTask : task;

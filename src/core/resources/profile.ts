@@ -1,32 +1,25 @@
 /**
  * The availability profile of a site with promises in it: what is free on each machine and in each pool at every later
- * instant, if runs end when they are planned to and promised jobs run as promised. An `Availability` for the CPUs of each machine, its
- * memory, and the copies of each pool, made when something is taken of it. (`Timeline` walks the simpler profile of the runs alone.)
+ * instant, if runs end when they are planned to and promised jobs run as promised. An `Availability` for each kind of resource of each
+ * machine and the copies of each pool, made when something is taken of it, and another of what is held for certain.
  *
  * It notes since when room has been given back on each machine: a promise that was in its earliest opening before still is, unless
  * room came free ahead of it.
  */
-import type { Amounts } from '../grid/amounts.js';
+import type { Amounts, Room } from '../grid/amounts.js';
 import type { Requirement } from '../grid/requirements.js';
-import type {
-  EligibleMachines,
-  Hold,
-  LicenseState,
-  MachineState,
-  Placement,
-  RunState,
-  SiteResources,
+import {
+  type EligibleMachines,
+  type Hold,
+  type LicenseState,
+  type MachineState,
+  type RunState,
+  type SiteResources,
+  takenOn,
 } from '../grid/site-resources.js';
 import { Availability } from '../structures/availability.js';
+import type { Future, Opening } from './future.js';
 import { Filling, pickPools } from './placement.js';
-
-export interface Opening {
-  at: number;
-  /** When the job ends by its estimate if it starts then. */
-  end: number;
-  placement: Placement;
-  pools: LicenseState[];
-}
 
 /** Where a job has its place now, which counts as free for it. */
 export interface OwnPlace {
@@ -35,10 +28,11 @@ export interface OwnPlace {
   end: number;
 }
 
-/** What is free of something if nothing is taken of it later. */
+/** How much there is of something, how much of it is free, and how much is not held for certain; null: all. */
 interface Column {
   free: number;
   later: Availability | null;
+  uncertain: Availability | null;
 }
 
 interface MachineColumns {
@@ -50,7 +44,7 @@ interface MachineColumns {
   givenBefore: number;
 }
 
-export class Profile {
+export class Profile implements Future {
   private readonly machines: MachineColumns[];
   private readonly pools = new Map<LicenseState, Column>();
   /** The earliest of all instants from which room was given back in this round and the one before. */
@@ -73,7 +67,7 @@ export class Profile {
     for (const pool of pools) this.pools.set(pool, column(pool.license.copies));
   }
 
-  /** With the site's runs. Overdue ones count as ending now. `elsewhere`: runs of other sites that hold copies of the pools. */
+  /** With the site's runs and holds. `elsewhere`: runs of other sites that hold copies of the pools. */
   static of(
     site: SiteResources,
     pools: readonly LicenseState[],
@@ -83,6 +77,7 @@ export class Profile {
     const profile = new Profile(site, pools, now);
     for (const run of site.runs) profile.take(run, now, run.end);
     for (const run of elsewhere) profile.take({ ...run, machines: [] }, now, run.end);
+    for (const hold of site.holds) profile.take(hold, hold.from, hold.to, hold.certain);
     return profile;
   }
 
@@ -91,22 +86,23 @@ export class Profile {
     this.now = now;
     this.earliestGiven = Infinity;
     for (const each of this.machines) {
-      for (const { later } of each.columns) later?.forget(now);
+      for (const { later, uncertain } of each.columns) {
+        later?.forget(now);
+        uncertain?.forget(now);
+      }
       if (each.givenEnd <= now) each.given = Infinity;
       this.earliestGiven = Math.min(this.earliestGiven, givenSince(each));
     }
   }
 
-  /** Takes room from `at` until `end`. */
-  take(hold: Hold, at: number, end: number): void {
-    this.shift(hold, at, end, -1);
+  take(hold: Hold, at: number, end: number, certain = false): void {
+    this.shift(hold, at, end, -1, certain);
   }
 
-  /** Gives room back. */
-  give(hold: Hold, from: number, end: number): void {
+  give(hold: Hold, from: number, end: number, certain = false): void {
     const begin = Math.max(from, this.now);
     if (end <= begin) return;
-    this.shift(hold, begin, end, 1);
+    this.shift(hold, begin, end, 1, certain);
     this.note(hold, begin, end);
   }
 
@@ -154,8 +150,12 @@ export class Profile {
     return this.earliestGiven < (machines.length === 1 ? at : at + work / slowest.machine.benchmark);
   }
 
-  /** The earliest instant, from `from` on, from which the room is there for so long; null: none. */
-  earliestFor(hold: Hold, from: number, length: number): number | null {
+  freeAt(time: number): Room {
+    return this.machines.flatMap(({ columns }) => columns.map(({ free, later }) => later?.at(time) ?? free));
+  }
+
+  /** The earliest instant, from `from` on, from which the room of the hold is there for so long; null: none. */
+  earliestFor(hold: Hold, from: number, length: number, limit = Infinity): number | null {
     let at = Math.max(this.now, from);
     for (;;) {
       let next = at;
@@ -164,52 +164,62 @@ export class Profile {
         const { task } = hold.each;
         for (let k = 0; k < task.length; k += 2) {
           const amount = (hold.tasks[i] as number) * (task[k + 1] as number);
-          next = earliestIn(columns[task[k] as number] as Column, amount, length, next, Infinity, Infinity);
+          next = earliestIn(columns[task[k] as number] as Column, amount, length, limit, next);
         }
       }
-      for (const pool of hold.licenses)
-        next = earliestIn(this.pool(pool), 1, length, next, Infinity, Infinity);
+      for (const pool of hold.licenses) next = earliestIn(this.pool(pool), 1, length, limit, next);
       if (next === Infinity) return null;
       if (next === at) return at;
       at = next;
     }
   }
 
-  /** As `earliest`, now or never. */
-  openingNow(requirement: Requirement, eligible: EligibleMachines, work: number): Opening | null {
+  openingNow(
+    requirement: Requirement,
+    eligible: EligibleMachines,
+    work: number,
+    limit = Infinity,
+  ): Opening | null {
     const { now } = this;
-    if (requirement.tasks > 1) return this.manyAt(now, requirement, eligible, work);
+    const until = now + limit;
+    if (requirement.tasks > 1) return this.manyAt(now, requirement, eligible, work, limit);
     for (const state of eligible.machines) {
       const end = now + work / state.machine.benchmark;
-      if (this.tasksOn(state, requirement.task, now, end) === 0) continue;
-      const pools = pickPools(eligible, (pool) => leastIn(this.pool(pool), now, end) >= 1);
+      if (this.tasksOn(state, requirement.task, now, end, until) === 0) continue;
+      const pools = pickPools(eligible, (pool) => leastIn(this.pool(pool), now, end, until) >= 1);
       if (pools !== null) return { at: now, end, placement: state.alone, pools };
     }
     return null;
   }
 
   /**
-   * The earliest instant, from now on and ahead of `before`, from which a job of `work` finds its room for as long as it takes. Null:
-   * none. A job of one task goes on the first machine in order of placement that has the room then. One of several tasks asks for its
-   * room as long as it would take on the fastest machine, and again for as long as on the slowest of those that it would get, until these are as fast.
+   * Ahead of `before`. A job of several tasks asks for its room as long as it would take on the fastest machine, and again for as long as
+   * on the slowest of those that it would get, until these are as fast.
    */
-  earliest(
+  earliestOpening(
     requirement: Requirement,
     eligible: EligibleMachines,
     work: number,
+    limit = Infinity,
     before = Infinity,
   ): Opening | null {
     return requirement.tasks === 1
-      ? this.earliestOne(requirement, eligible, work, before, null)
-      : this.earliestMany(requirement, eligible, work, before);
+      ? this.earliestOne(requirement, eligible, work, limit, before, null)
+      : this.earliestMany(requirement, eligible, work, limit, before);
   }
 
   /** The same for a job that has a place already, ahead of which it is to be. */
-  earlier(requirement: Requirement, eligible: EligibleMachines, work: number, own: OwnPlace): Opening | null {
+  earlier(
+    requirement: Requirement,
+    eligible: EligibleMachines,
+    work: number,
+    limit: number,
+    own: OwnPlace,
+  ): Opening | null {
     if (requirement.tasks === 1 && eligible.pools.length === 0)
-      return this.earliestOne(requirement, eligible, work, own.at, own);
+      return this.earliestOne(requirement, eligible, work, limit, own.at, own);
     this.shift(own.hold, own.at, own.end, 1);
-    const found = this.earliest(requirement, eligible, work, own.at);
+    const found = this.earliestOpening(requirement, eligible, work, limit, own.at);
     this.shift(own.hold, own.at, own.end, -1);
     return found;
   }
@@ -219,6 +229,7 @@ export class Profile {
     { task }: Requirement,
     eligible: EligibleMachines,
     work: number,
+    limit: number,
     before: number,
     own: OwnPlace | null,
   ): Opening | null {
@@ -232,16 +243,19 @@ export class Profile {
       const until = own !== null && own.hold.machines[0] === state ? own.at : Infinity;
       if (own !== null && givenSince(columns) >= Math.min(at + length, until)) continue;
       for (let from = this.now; from < at; ) {
-        const found = earliestOfAll(columns.columns, task, length, from, at, until);
+        const found = earliestOfAll(columns.columns, task, length, limit, from, at, until);
         if (found >= at) break;
-        const picked = pickPools(eligible, (pool) => leastIn(this.pool(pool), found, found + length) >= 1);
+        const picked = pickPools(
+          eligible,
+          (pool) => leastIn(this.pool(pool), found, found + length, found + limit) >= 1,
+        );
         if (picked !== null) {
           at = found;
           best = state;
           pools = picked;
           break;
         }
-        from = this.nextCopies(eligible, found, length);
+        from = this.nextCopies(eligible, found, length, limit);
       }
     }
     return best === null
@@ -250,12 +264,12 @@ export class Profile {
   }
 
   /** The next instant at which each kind has a pool with a copy for so long, as far as each alone is concerned. */
-  private nextCopies(eligible: EligibleMachines, from: number, length: number): number {
+  private nextCopies(eligible: EligibleMachines, from: number, length: number, limit: number): number {
     let next = from;
     for (const kind of eligible.pools) {
       let earliest = Infinity;
       for (const pool of kind)
-        earliest = Math.min(earliest, earliestIn(this.pool(pool), 1, length, from, Infinity, Infinity));
+        earliest = Math.min(earliest, earliestIn(this.pool(pool), 1, length, limit, from));
       next = Math.max(next, earliest);
     }
     return next;
@@ -265,10 +279,11 @@ export class Profile {
     requirement: Requirement,
     eligible: EligibleMachines,
     work: number,
+    limit: number,
     before: number,
   ): Opening | null {
     for (let at = this.now; at < before; at = this.nextChange(eligible, at)) {
-      const found = this.manyAt(at, requirement, eligible, work);
+      const found = this.manyAt(at, requirement, eligible, work, limit);
       if (found !== null) return found;
     }
     return null;
@@ -279,8 +294,10 @@ export class Profile {
     requirement: Requirement,
     eligible: EligibleMachines,
     work: number,
+    limit: number,
   ): Opening | null {
     const { machines } = eligible;
+    const until = at + limit;
     // As long as on the fastest; where slower ones are needed, as long as on the slowest of those.
     let slowest = machines[0]?.machine.benchmark ?? 1;
     for (;;) {
@@ -288,12 +305,12 @@ export class Profile {
       const filling = new Filling(requirement.tasks);
       for (let i = 0; i < machines.length && filling.left > 0; i++) {
         const state = machines[i] as MachineState;
-        filling.put(state, this.tasksOn(state, requirement.task, at, end));
+        filling.put(state, this.tasksOn(state, requirement.task, at, end, until));
       }
       const { placement } = filling;
       if (placement === null) return null;
       if (placement.benchmark >= slowest) {
-        const pools = pickPools(eligible, (pool) => leastIn(this.pool(pool), at, end) >= 1);
+        const pools = pickPools(eligible, (pool) => leastIn(this.pool(pool), at, end, until) >= 1);
         return pools && { at, end, placement, pools };
       }
       slowest = placement.benchmark;
@@ -303,35 +320,47 @@ export class Profile {
   private nextChange(eligible: EligibleMachines, time: number): number {
     let next = Infinity;
     for (const state of eligible.machines) {
-      for (const { later } of this.columns(state).columns)
-        next = Math.min(next, later?.nextChange(time) ?? Infinity);
+      for (const column of this.columns(state).columns) next = Math.min(next, nextIn(column, time));
     }
     for (const kind of eligible.pools)
-      for (const pool of kind) next = Math.min(next, this.pool(pool).later?.nextChange(time) ?? Infinity);
+      for (const pool of kind) next = Math.min(next, nextIn(this.pool(pool), time));
     return next;
   }
 
-  private tasksOn(state: MachineState, asked: Amounts, from: number, to: number): number {
+  /** The least that is free of a kind from `from` until `to`, and until `until` beside what is held for certain. */
+  least(state: MachineState, kind: number, from: number, to: number, until: number): number {
+    return leastIn(this.columns(state).columns[kind] as Column, from, to, until);
+  }
+
+  /** How many tasks find their room from `from` until `to`, and until `until` beside what is held for certain. */
+  tasksOn(state: MachineState, asked: Amounts, from: number, to: number, until: number): number {
     const { columns } = this.columns(state);
     let tasks = Infinity;
     for (let k = 0; k < asked.length && tasks > 0; k += 2) {
-      const least = leastIn(columns[asked[k] as number] as Column, from, to);
+      const least = leastIn(columns[asked[k] as number] as Column, from, to, until);
       tasks = Math.min(tasks, Math.floor(Math.max(0, least) / (asked[k + 1] as number)));
     }
     return tasks;
   }
 
-  private shift({ machines, tasks, each, licenses }: Hold, from: number, to: number, sign: 1 | -1): void {
-    const { task } = each;
+  private shift(
+    { machines, tasks, each, licenses }: Hold,
+    from: number,
+    to: number,
+    sign: 1 | -1,
+    certain = false,
+  ): void {
     for (let i = 0; i < machines.length; i++) {
-      const { columns } = this.columns(machines[i] as MachineState);
+      const state = machines[i] as MachineState;
+      const taken = takenOn(each, state);
+      const { columns } = this.columns(state);
       const times = sign * (tasks[i] as number);
-      for (let k = 0; k < task.length; k += 2)
-        add(columns[task[k] as number] as Column, from, to, times * (task[k + 1] as number));
+      for (let k = 0; k < taken.length; k += 2)
+        add(columns[taken[k] as number] as Column, from, to, times * (taken[k + 1] as number), certain);
     }
     for (const pool of licenses) {
       const copies = this.pools.get(pool);
-      if (copies !== undefined) add(copies, from, to, sign);
+      if (copies !== undefined) add(copies, from, to, sign, certain);
     }
   }
 
@@ -353,29 +382,46 @@ export class Profile {
   }
 }
 
-const column = (free: number): Column => ({ free, later: null });
+const column = (free: number): Column => ({ free, later: null, uncertain: null });
 
 const givenSince = ({ given, givenBefore }: MachineColumns): number => Math.min(given, givenBefore);
 
-function add(of: Column, from: number, to: number, amount: number): void {
+function add(of: Column, from: number, to: number, amount: number, certain: boolean): void {
   if (amount === 0) return;
   of.later ??= new Availability(of.free);
   of.later.add(from, to, amount);
+  if (!certain) return;
+  of.uncertain ??= new Availability(of.free);
+  of.uncertain.add(from, to, amount);
 }
 
-const leastIn = ({ free, later }: Column, from: number, to: number): number =>
-  later === null ? free : later.least(from, to);
+/** The least that is free from `from` until `to`, and until `until` beside what is held for certain. */
+function leastIn({ free, later, uncertain }: Column, from: number, to: number, until: number): number {
+  const least = later === null ? free : later.least(from, to);
+  return uncertain === null || until <= to ? least : Math.min(least, uncertain.least(from, until));
+}
 
+const nextIn = ({ later, uncertain }: Column, time: number): number =>
+  Math.min(later?.nextChange(time) ?? Infinity, uncertain?.nextChange(time) ?? Infinity);
+
+/** The earliest instant from which so much is free for `length`, and for `limit` beside what is held for certain. */
 function earliestIn(
-  { free, later }: Column,
+  { free, later, uncertain }: Column,
   amount: number,
   length: number,
+  limit: number,
   from: number,
-  before: number,
-  until: number,
+  before = Infinity,
+  until = Infinity,
 ): number {
   if (later === null) return free >= amount ? from : Infinity;
-  return later.earliest(amount, length, from, before, until);
+  let at = later.earliest(amount, length, from, before, until);
+  while (uncertain !== null && at < before) {
+    const certainly = uncertain.earliest(amount, limit, at, before);
+    if (certainly === at) return at;
+    at = certainly < before ? later.earliest(amount, length, certainly, before, until) : Infinity;
+  }
+  return at;
 }
 
 /**
@@ -386,6 +432,7 @@ function earliestOfAll(
   columns: readonly Column[],
   asked: Amounts,
   length: number,
+  limit: number,
   from: number,
   before: number,
   until: number,
@@ -394,7 +441,7 @@ function earliestOfAll(
   // How many in a row have agreed on `at`.
   for (let agreed = 0, k = 0; agreed * 2 < asked.length; k = k + 2 === asked.length ? 0 : k + 2) {
     const column = columns[asked[k] as number] as Column;
-    const found = earliestIn(column, asked[k + 1] as number, length, at, before, until);
+    const found = earliestIn(column, asked[k + 1] as number, length, limit, at, before, until);
     if (found >= before) return found;
     agreed = found === at ? agreed + 1 : 1;
     at = found;

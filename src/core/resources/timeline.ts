@@ -1,106 +1,560 @@
 /**
- * What comes free at a site if its runs end as planned, walked from one end to the next: the profile of those who look for the start of
- * one job only. Nothing that is not running yet is in it, so nothing has to be built: where one question is put in a cycle, as under
- * EASY, that costs a hundredth of making a `Profile` (`npm run bench -- --only profile-walk`). Overdue runs count as ending now.
+ * The future of a site as a walk from one planned end to the next: what is free now, as it is seen by somebody who takes and gives back in
+ * mind, and what comes free if runs end as planned. The grid stays as it is, and nothing is built before something is taken: where one
+ * question is put in a cycle, as under EASY, that costs a hundredth of making a `Profile` (`npm run bench -- --only profile-walk`).
+ *
+ * Room is least where something begins. So what is held later is known by what is free at these instants (`Dip`): a job finds its room for
+ * as long as it takes if it does when it starts and in each dip until its end. The reservation of EASY is one, a window another.
  */
-import { addTo, fitsIn, type Room } from '../grid/amounts.js';
+import { CPUS, fitsIn, PLACES, type Room } from '../grid/amounts.js';
+import type { Grid, SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
-import type {
-  EligibleMachines,
-  LicenseState,
-  MachineState,
-  RunState,
-  SiteResources,
+import {
+  type EligibleMachines,
+  type Free,
+  giveTo,
+  type Hold,
+  type LicenseState,
+  type MachineState,
+  type Placement,
+  type RunState,
+  type SiteResources,
 } from '../grid/site-resources.js';
-import type { FreeResources } from './free.js';
+import type { Reservation, Run } from '../model.js';
+import type { Future, Opening } from './future.js';
+import { Claims, LicenseCopies } from './licenses.js';
+import { pickPools, place, placeNow } from './placement.js';
+
+/** Of a start that nobody has accepted yet. */
+const UNDECIDED: Run = Object.freeze({
+  jobId: 0,
+  siteId: 0,
+  epoch: 0,
+  allocations: [],
+  licenseIds: [],
+  start: 0,
+  plannedEnd: 0,
+});
+
+/** What a job of the class occupies that starts in mind only. */
+export const runInMind = (
+  each: Requirement,
+  { machines, tasks }: Placement,
+  licenses: readonly LicenseState[],
+  jobId: number,
+  end: number,
+): RunState =>
+  // In one literal: a simulation makes millions.
+  ({ run: UNDECIDED, jobId, end, machines, tasks, each, licenses });
+
+/** What is taken (-1) or given back (1) in mind. */
+interface InMind {
+  readonly hold: Hold;
+  readonly from: number;
+  readonly to: number;
+  readonly sign: 1 | -1;
+  /** It is there (or not) now, whoever is late. */
+  readonly present: boolean;
+  readonly certain: boolean;
+}
+
+/** What is free becomes more (1) or less (-1) by so much at an instant. */
+interface Step {
+  readonly at: number;
+  readonly hold: Hold;
+  readonly sign: 1 | -1;
+}
+
+/** An instant at which something begins to be held. */
+interface Dip {
+  readonly at: number;
+  /** What is free then. */
+  readonly room: Room;
+  /** What is not held for certain then; null: nothing begins to be. */
+  uncertain: Room | null;
+}
+
+/** What a job finds in the dip that is there at `at`, by its estimate until `end` and by its limit until `until`; null: it is not there. */
+const roomIn = (dip: Dip, at: number, end: number, until: number): Room | null =>
+  dip.at < at ? null : dip.at < end ? dip.room : dip.at < until ? dip.uncertain : null;
+
+const leastOf = (room: Room, other: Room | null): Room =>
+  other === null ? room : room.map((amount, i) => Math.min(amount, other[i] as number));
 
 const NO_RUNS: readonly RunState[] = [];
+const NO_STEPS: readonly Step[] = [];
 const NO_INSTANTS: readonly number[] = [];
+/** Shared by all that need no license: never written to. */
+const NO_POOLS: LicenseState[] = [];
 
-export class Timeline {
-  /** The instant it has come to, and what is free then. */
-  at = -Infinity;
-  readonly room: Room;
-  private copies: Map<LicenseState, number> | null = null;
-  /** Runs that end in the last step begin there. */
-  private stepRun = 0;
-  private nextRun = 0;
-  private nextOther = 0;
-  private nextInstant = 0;
-  private readonly runs: readonly RunState[];
+export class Timeline implements Future, Free {
+  room: Room = [];
+  tasks: number[] = [];
+  /** Runs, those in mind included. */
+  running = 0;
+  /** Counts what was given back: as long as nothing is, what does not fit goes on not to. */
+  returns = 0;
+  now = 0;
+  readonly site: SiteResources;
+  /** Ascending. */
+  private dips: Dip[] = [];
+  private inMind: InMind[] = [];
+  /** Starts in mind. */
+  private begun: RunState[] = [];
+  private copied = false;
+  /** The copies, made over and over: a simulation begins millions of times. */
+  private readonly own: Free = { room: [], tasks: [] };
+  private copiesIfAsked: LicenseCopies | null = null;
+  private claimsIfAsked: Claims | null = null;
+  /** Classes that did not fit, and what `returns` was then; made when there is one. */
+  private refused: Map<Requirement, number> | null = null;
+  /** Where the last walk found its opening. */
+  private found: Dip | null = null;
 
-  /**
-   * `others`: runs in mind, and of other sites that hold licenses in question, by planned end. `instants`: further times,
-   * ascending, at which the walk is to stop.
-   */
+  /** `shared`: the copies of licenses, with other sites; unless given, its own. */
   constructor(
-    site: SiteResources,
-    free: FreeResources,
-    eligible: EligibleMachines,
-    private readonly now: number,
-    private readonly others: readonly RunState[] = NO_RUNS,
-    private readonly instants: readonly number[] = NO_INSTANTS,
+    private readonly grid: Grid,
+    readonly entry: SiteEntry,
+    now: number,
+    private readonly shared: LicenseCopies | null = null,
   ) {
-    this.room = free.room.slice();
-    this.runs = site.runs;
-    for (const kind of eligible.pools) {
-      this.copies ??= new Map();
-      for (const pool of kind) this.copies.set(pool, free.copies.free(pool));
+    this.site = entry.resources;
+    this.begin(now);
+  }
+
+  /** Nothing is taken in mind any more but what the grid says is held. */
+  begin(now: number): void {
+    const { free, runs, holds } = this.site;
+    this.now = now;
+    this.room = free.room;
+    this.tasks = free.tasks;
+    this.running = runs.length;
+    this.returns = 0;
+    this.copied = false;
+    this.copiesIfAsked = this.shared;
+    this.claimsIfAsked = null;
+    this.found = null;
+    this.refused = null;
+    if (this.dips.length > 0) this.dips = [];
+    if (this.inMind.length > 0) this.inMind = [];
+    if (this.begun.length > 0) this.begun = [];
+    for (let i = 0; i < holds.length; i++) {
+      const hold = holds[i] as SiteResources['holds'][number];
+      this.take(hold, hold.from, hold.to, hold.certain);
     }
   }
 
-  /** Free copies of a pool that is in question. */
-  copiesOf(pool: LicenseState): number {
-    return this.copies?.get(pool) ?? 0;
+  get copies(): LicenseCopies {
+    this.copiesIfAsked ??= new LicenseCopies(this.now);
+    return this.copiesIfAsked;
   }
 
-  /** Goes to the next instant, first to now. False when nothing more will happen. */
-  advance(): boolean {
-    const next = this.at === -Infinity ? this.now : this.nextTime();
-    if (next === Infinity) return false;
-    this.at = next;
-    this.stepRun = this.nextRun;
-    const { runs, others } = this;
-    while (this.nextRun < runs.length && (runs[this.nextRun] as RunState).end <= next)
-      this.giveBack(runs[this.nextRun++] as RunState);
-    while (this.nextOther < others.length && (others[this.nextOther] as RunState).end <= next)
-      this.giveBack(others[this.nextOther++] as RunState);
-    while ((this.instants[this.nextInstant] ?? Infinity) <= next) this.nextInstant++;
+  get claims(): Claims {
+    this.claimsIfAsked ??= new Claims(this.grid, this.entry.site.id, this.copies);
+    return this.claimsIfAsked;
+  }
+
+  /** No further run is allowed, whatever is free. */
+  get full(): boolean {
+    return this.running >= this.site.maxRuns;
+  }
+
+  /** CPUs that a further task could have on the machine: of a time-shared one all, as long as it has a place. */
+  cpusOn({ offset, shared }: MachineState): number {
+    if (shared && (this.room[offset + PLACES] as number) <= 0) return 0;
+    return this.room[offset + CPUS] as number;
+  }
+
+  /** The same of the machine with the most of them. */
+  get mostCpus(): number {
+    let most = 0;
+    const { machines } = this.site;
+    for (let i = 0; i < machines.length; i++) most = Math.max(most, this.cpusOn(machines[i] as MachineState));
+    return most;
+  }
+
+  // ---- what is taken and given back ----
+
+  /** The run begins. As `take`, but made for millions. */
+  start(run: RunState): void {
+    const { dips } = this;
+    const end = this.endOf(run);
+    this.copy();
+    giveTo(this.room, run, -1);
+    for (let i = 0; i < dips.length; i++) {
+      const { at, room } = dips[i] as Dip;
+      if (at < end) giveTo(room, run, -1);
+    }
+    this.begun = withOne(this.begun, run);
+    this.found = null;
+    if (run.licenses.length > 0) this.takeCopies(run, this.now, run.end, 1, true, false);
+    this.count(run, 1);
+  }
+
+  /** A run, live or in mind, is stopped. */
+  stop(run: RunState): void {
+    // A late one holds its room now, though by plan it does no more.
+    this.shift(run, this.now, Math.max(this.now, this.endOf(run)), 1, true, false);
+    this.count(run, -1);
+  }
+
+  /** It is promised, from now on or later: late runs may still hold the room. */
+  promise(hold: Hold, from: number, to: number): void {
+    this.shift(hold, from, to, -1, false, false);
+  }
+
+  take(hold: Hold, from: number, to: number, certain = false): void {
+    if (to > this.now) this.shift(hold, from, to, -1, from <= this.now, certain);
+  }
+
+  give(hold: Hold, from: number, to: number, certain = false): void {
+    if (to > this.now) this.shift(hold, from, to, 1, from <= this.now, certain);
+  }
+
+  /** Goes on beside a promise that stands. */
+  resume(at: number, room: Room): void {
+    this.dips = [{ at, room, uncertain: null }];
+  }
+
+  /** What is free at the first instant at which something begins to be held; null: nothing is. */
+  get beside(): Room | null {
+    return this.dips[0]?.room ?? null;
+  }
+
+  // ---- questions ----
+
+  openingNow(
+    requirement: Requirement,
+    eligible: EligibleMachines,
+    work: number,
+    limit = Infinity,
+    holder: Reservation | null = null,
+  ): Opening | null {
+    return this.openingAt(this.now, this.room, true, requirement, eligible, work, limit, holder);
+  }
+
+  /** `holder`: what is reserved for the job, which older claims on licenses bind only. */
+  earliestOpening(
+    requirement: Requirement,
+    eligible: EligibleMachines,
+    work: number,
+    limit = Infinity,
+    holder: Reservation | null = null,
+  ): Opening | null {
+    const { machines, pools } = eligible;
+    const room = this.room.slice();
+    const runs = this.ending;
+    const steps = this.steps();
+    const instants = pools.length > 0 ? this.claims.instants(pools) : NO_INSTANTS;
+    let run = 0;
+    let step = 0;
+    let instant = 0;
+    // Several tasks may need what many small releases add up to; one task fits only where a machine got room for it.
+    let possible = requirement.tasks > 1 || steps.length > 0 || place(requirement, machines, room) !== null;
+    for (let at = this.now; at !== Infinity; ) {
+      for (; run < runs.length && (runs[run] as RunState).end <= at; run++) {
+        const ended = runs[run] as RunState;
+        giveTo(room, ended, 1);
+        possible ||= fitsOnOneOf(ended.machines, requirement, room);
+      }
+      for (; step < steps.length && (steps[step] as Step).at <= at; step++) {
+        const { hold, sign } = steps[step] as Step;
+        giveTo(room, hold, sign);
+      }
+      while (instant < instants.length && (instants[instant] as number) <= at) instant++;
+      const opening = possible
+        ? this.openingAt(at, room, false, requirement, eligible, work, limit, holder)
+        : null;
+      if (opening !== null) {
+        this.found = { at, room, uncertain: null };
+        return opening;
+      }
+      at = run < runs.length ? (runs[run] as RunState).end : Infinity;
+      if (step < steps.length) at = Math.min(at, (steps[step] as Step).at);
+      if (instant < instants.length) at = Math.min(at, instants[instant] as number);
+    }
+    return null;
+  }
+
+  /** Whether only the class decides if a job starts now. What is held later lets only those start that end in time. */
+  dependsOnClass({ signature }: Requirement): boolean {
+    if (this.dips.length > 0) return false;
+    return signature.licenses.length === 0 || (this.claims.others.length === 0 && this.grid.held.size === 0);
+  }
+
+  /** No job of the class fits now, until something is given back. */
+  refuse(requirement: Requirement): void {
+    this.refused ??= new Map();
+    this.refused.set(requirement, this.returnsFor(requirement));
+  }
+
+  hasRefused(requirement: Requirement): boolean {
+    return this.refused !== null && this.refused.get(requirement) === this.returnsFor(requirement);
+  }
+
+  freeAt(time: number): Room {
+    const room = this.room.slice();
+    for (const run of this.ending) {
+      if (run.end > time) break;
+      giveTo(room, run, 1);
+    }
+    for (const { at, hold, sign } of this.steps()) if (at <= time) giveTo(room, hold, sign);
+    return room;
+  }
+
+  /**
+   * The most work that a job of the class may have to start now: what ends before the first dip in which it does not fit, on the best
+   * machine with room. Slightly generous, for `openingNow` decides exactly.
+   */
+  mostWork(requirement: Requirement, { machines }: EligibleMachines): number {
+    const { room, dips } = this;
+    let most = -1;
+    if (requirement.tasks === 1) {
+      for (let i = 0; i < machines.length; i++) {
+        const { offset, machine } = machines[i] as MachineState;
+        if (!fitsIn(requirement.task, 1, room, offset)) continue;
+        let first = 0;
+        while (first < dips.length && fitsIn(requirement.task, 1, (dips[first] as Dip).room, offset)) first++;
+        if (first === dips.length) return Infinity;
+        most = Math.max(most, ((dips[first] as Dip).at - this.now) * machine.benchmark);
+      }
+    } else {
+      const placement = place(requirement, machines, room);
+      if (placement === null) return -1;
+      const dip = dips.find((_, i) => place(requirement, machines, room, this.least(i + 1)) === null);
+      if (dip === undefined) return Infinity;
+      most = (dip.at - this.now) * placement.benchmark;
+    }
+    return most * (1 + 1e-9);
+  }
+
+  // ---- inside ----
+
+  /** Where runs share CPUs nobody knows when they end. */
+  private endOf({ end }: RunState): number {
+    return this.site.shared ? Infinity : end;
+  }
+
+  /** Live runs in the order in which they end. */
+  private get ending(): readonly RunState[] {
+    return this.site.shared ? NO_RUNS : this.site.runs;
+  }
+
+  /** What changes behind now of what is in mind, in order of time. */
+  private steps(): readonly Step[] {
+    const { begun, inMind } = this;
+    if (begun.length === 0 && inMind.length === 0) return NO_STEPS;
+    const steps: Step[] = begun.map((run) => ({ at: this.endOf(run), hold: run, sign: 1 }));
+    for (const { hold, from, to, sign, present } of inMind) {
+      if (!present) steps.push({ at: from, hold, sign });
+      if (to !== Infinity) steps.push({ at: to, hold, sign: sign < 0 ? 1 : -1 });
+    }
+    return steps.sort((a, b) => a.at - b.at);
+  }
+
+  /** `room`: at that instant. `present`: late runs hold licenses as they hold room. */
+  private openingAt(
+    at: number,
+    room: Room,
+    present: boolean,
+    requirement: Requirement,
+    eligible: EligibleMachines,
+    work: number,
+    limit: number,
+    holder: Reservation | null,
+  ): Opening | null {
+    const { machines } = eligible;
+    const until = at + limit;
+    if (requirement.tasks > 1 || eligible.shared) {
+      const placement = this.placeMany(at, room, requirement, eligible, work, until);
+      return placement && this.opening(at, present, eligible, placement, work, until, holder);
+    }
+    const { task } = requirement;
+    for (let i = 0; i < machines.length; i++) {
+      const state = machines[i] as MachineState;
+      if (!fitsIn(task, 1, room, state.offset)) continue;
+      if (!this.lasts(requirement, state, at, at + work / state.machine.benchmark, until)) continue;
+      const opening = this.opening(at, present, eligible, state.alone, work, until, holder);
+      if (opening !== null) return opening;
+    }
+    return null;
+  }
+
+  /** A job holds all its machines until it ends on the slowest of them. */
+  private placeMany(
+    at: number,
+    room: Room,
+    requirement: Requirement,
+    eligible: EligibleMachines,
+    work: number,
+    until: number,
+  ): Placement | null {
+    const { machines, shared } = eligible;
+    let slowest = machines[0]?.machine.benchmark ?? 1;
+    for (;;) {
+      // Tasks that share CPUs take nobody knows how long, but no longer than their limit.
+      const beside = this.leastBetween(at, shared ? until : at + work / slowest, until);
+      const placement = shared
+        ? placeNow(requirement, eligible, { room: leastOf(room, beside), tasks: this.tasks })
+        : place(requirement, machines, room, beside);
+      if (placement === null || shared || this.dips.length === 0 || placement.benchmark >= slowest)
+        return placement;
+      slowest = placement.benchmark;
+    }
+  }
+
+  private opening(
+    at: number,
+    present: boolean,
+    eligible: EligibleMachines,
+    placement: Placement,
+    work: number,
+    until: number,
+    holder: Reservation | null,
+  ): Opening | null {
+    const end = at + work / placement.benchmark;
+    if (eligible.pools.length === 0) return { at, end, placement, pools: NO_POOLS };
+    const pools = pickPools(
+      eligible,
+      (pool) => (!present || this.copies.free(pool) >= 1) && this.claims.allows(pool, at, end, until, holder),
+    );
+    return pools && { at, end, placement, pools };
+  }
+
+  /** Whether the machine has room for a task in each dip from `at` until `end`, and until `until` beside what is held for certain. */
+  private lasts(
+    { task }: Requirement,
+    { offset }: MachineState,
+    at: number,
+    end: number,
+    until: number,
+  ): boolean {
+    const { dips } = this;
+    for (let i = 0; i < dips.length; i++) {
+      const dip = dips[i] as Dip;
+      const room = roomIn(dip, at, end, until);
+      if (room !== null && !fitsIn(task, 1, room, offset)) return false;
+    }
     return true;
   }
 
-  /** Whether the last step gave some machine room for a task of the class; it need not be an eligible one. */
-  madeRoomFor({ task }: Requirement): boolean {
-    if (this.others.length > 0) return true;
-    for (let r = this.stepRun; r < this.nextRun; r++) {
-      const { machines } = this.runs[r] as RunState;
-      for (let i = 0; i < machines.length; i++) {
-        if (fitsIn(task, 1, this.room, (machines[i] as MachineState).offset)) return true;
-      }
+  /** The least that is free in the same dips; null: there are none. */
+  private leastBetween(at: number, end: number, until: number): Room | null {
+    let least: Room | null = null;
+    for (const dip of this.dips) {
+      const room = roomIn(dip, at, end, until);
+      if (room !== null) least = least === null ? room : leastOf(least, room);
     }
-    return false;
+    return least;
   }
 
-  private giveBack(run: RunState): void {
-    const { machines, tasks, each } = run;
-    for (let i = 0; i < machines.length; i++)
-      addTo(each.task, tasks[i] as number, this.room, (machines[i] as MachineState).offset);
-    const { copies } = this;
-    if (copies === null) return;
-    for (const pool of run.licenses) {
-      const free = copies.get(pool);
-      if (free !== undefined) copies.set(pool, free + 1);
-    }
+  /** The same of the first so many. */
+  private least(count: number): Room | null {
+    let least: Room | null = null;
+    for (let i = 0; i < count; i++) least = leastOf((this.dips[i] as Dip).room, least);
+    return least;
   }
 
-  private nextTime(): number {
-    const { runs, nextRun } = this;
-    const end = nextRun < runs.length ? (runs[nextRun] as RunState).end : Infinity;
-    if (this.others.length === 0 && this.instants.length === 0) return end;
-    return Math.min(
-      end,
-      this.others[this.nextOther]?.end ?? Infinity,
-      this.instants[this.nextInstant] ?? Infinity,
+  /** What is free becomes less (more) from `from` until `to`. `present`: also what is there now, whoever is late. */
+  private shift(
+    hold: Hold,
+    from: number,
+    to: number,
+    sign: 1 | -1,
+    present: boolean,
+    certain: boolean,
+  ): void {
+    const edge = sign < 0 ? from : to;
+    if ((sign > 0 || !present) && edge !== Infinity) this.dipAt(edge, certain);
+    this.found = null;
+    if (present) {
+      this.copy();
+      giveTo(this.room, hold, sign);
+    }
+    const { dips } = this;
+    for (let i = 0; i < dips.length; i++) {
+      const dip = dips[i] as Dip;
+      if (dip.at < from || dip.at >= to) continue;
+      giveTo(dip.room, hold, sign);
+      if (certain && dip.uncertain !== null) giveTo(dip.uncertain, hold, sign);
+    }
+    this.inMind = withOne(this.inMind, { hold, from, to, sign, present, certain });
+    if (sign > 0) this.returns++;
+    if (hold.licenses.length > 0) this.takeCopies(hold, from, to, sign < 0 ? 1 : -1, present, certain);
+  }
+
+  private takeCopies(
+    { licenses }: Hold,
+    from: number,
+    to: number,
+    copies: 1 | -1,
+    present: boolean,
+    certain: boolean,
+  ): void {
+    this.copies.take(licenses, { from, to, copies, present, certain });
+  }
+
+  private dipAt(at: number, certain: boolean): void {
+    const { dips } = this;
+    let i = dips.length;
+    while (i > 0 && (dips[i - 1] as Dip).at > at) i--;
+    if (i === 0 || (dips[i - 1] as Dip).at !== at) {
+      const dip = this.found?.at === at ? this.found : { at, room: this.freeAt(at), uncertain: null };
+      if (i === dips.length) this.dips = withOne(dips, dip);
+      else dips.splice(i, 0, dip);
+      i++;
+    }
+    if (certain) (this.dips[i - 1] as Dip).uncertain ??= this.uncertainAt(at);
+  }
+
+  private uncertainAt(time: number): Room {
+    const { machines, kinds } = this.site;
+    const room = machines.flatMap(({ offered }) =>
+      Array.from({ length: kinds }, (_, kind) => offered[kind] ?? 0),
     );
+    for (const { hold, from, to, sign, certain } of this.inMind)
+      if (certain && from <= time && time < to) giveTo(room, hold, sign);
+    return room;
   }
+
+  /** Copies of licenses may be given back at other sites. */
+  private returnsFor({ signature }: Requirement): number {
+    return signature.licenses.length === 0 ? this.returns : this.returns + this.copies.returns;
+  }
+
+  private count({ machines }: RunState, sign: 1 | -1): void {
+    this.running += sign;
+    // Where machines are not shared nobody asks how many tasks they have.
+    if (!this.site.shared) return;
+    for (const { position } of machines) this.tasks[position] = (this.tasks[position] as number) + sign;
+  }
+
+  private copy(): void {
+    if (this.copied) return;
+    this.copied = true;
+    const { own } = this;
+    this.room = copyInto(own.room, this.room);
+    if (this.site.shared) this.tasks = copyInto(own.tasks, this.tasks);
+  }
+}
+
+/** Whether one of the machines, eligible or not, has room for a task of the class. */
+function fitsOnOneOf(machines: readonly MachineState[], { task }: Requirement, room: Room): boolean {
+  for (let i = 0; i < machines.length; i++)
+    if (fitsIn(task, 1, room, (machines[i] as MachineState).offset)) return true;
+  return false;
+}
+
+/** Most have one or none, and an array that grows from nothing takes room for 17. */
+function withOne<T>(list: T[], one: T): T[] {
+  if (list.length === 0) return [one];
+  list.push(one);
+  return list;
+}
+
+function copyInto(copy: number[], column: readonly number[]): number[] {
+  // To set a length costs, even to what it is.
+  if (copy.length !== column.length) copy.length = column.length;
+  for (let i = 0; i < column.length; i++) copy[i] = column[i] as number;
+  return copy;
 }

@@ -9,6 +9,7 @@ import {
   DEFAULT_POLICY,
   dispatchCycle,
   Grid,
+  type Held,
   imageOf,
   type Job,
   type License,
@@ -148,6 +149,7 @@ export class World {
   readonly running = new Map<number, { job: Job; run: Run }>();
   readonly reservations = new Map<number, Reservation>();
   readonly promises = new Map<number, PromisesImage>();
+  readonly held = new Map<number, Held>();
   /** By site: when a promise comes due. */
   readonly wakeAt = new Map<number, number>();
   /** Promises are not kept: each cycle makes them anew. */
@@ -259,6 +261,16 @@ export class World {
     }
   }
 
+  hold(held: Held): void {
+    this.held.set(held.id, held);
+    this.grid.setHeld(held);
+  }
+
+  release(id: number): void {
+    this.held.delete(id);
+    this.grid.removeHeld(id);
+  }
+
   dispatch(): void {
     const plan = dispatchCycle(this.grid, {
       now: this.now,
@@ -327,6 +339,7 @@ export class World {
     for (const site of shuffle([...this.sites])) grid.setSite(site);
     for (const machine of shuffle([...this.machines])) grid.setMachine(machine);
     for (const license of shuffle([...this.licenses])) grid.setLicense(license);
+    for (const held of shuffle([...this.held.values()])) grid.setHeld(held);
     for (const { job, siteId } of shuffle([...this.atSite.values()])) grid.placeAtSite(job, siteId);
     for (const { job, run } of shuffle([...this.running.values()])) grid.restoreRun(run, job);
     for (const job of shuffle([...this.atRoot.values()])) grid.placeAtRoot(job);

@@ -10,8 +10,9 @@ import type { DispatchExplanation, Job } from '../../model.js';
 import { draw } from '../../random.js';
 import { ReasonCode } from '../../reasons.js';
 import type { Eligibility } from '../../resources/eligibility.js';
-import { FreeResources, LicenseCopies, runInMind } from '../../resources/free.js';
+import { LicenseCopies } from '../../resources/licenses.js';
 import { placeNow } from '../../resources/placement.js';
+import { runInMind, Timeline } from '../../resources/timeline.js';
 import { forEachAtRoot } from '../../terms/order.js';
 import {
   type Choice,
@@ -103,7 +104,7 @@ export const mostFlops = dispatchKind({
   documentation: { jobsGo: 'to the site of the most powerful machine that is free', fields: '' },
   begin: (look) => {
     const { grid } = look;
-    const machines = new FreeMachines(grid);
+    const machines = new FreeMachines(look);
     return new Baseline(
       look,
       (job, { indices }) => {
@@ -132,14 +133,13 @@ export const mostFlops = dispatchKind({
 
 /** What is free at the sites as a pass goes on. */
 class FreeMachines {
-  private readonly free: readonly FreeResources[];
-  /** By site, the classes that fit there no more: what is free only becomes less. */
-  private readonly full: readonly Set<Requirement>[];
+  private readonly grid: Grid;
+  private readonly free: readonly Timeline[];
 
-  constructor(private readonly grid: Grid) {
-    const copies = new LicenseCopies();
-    this.free = grid.sites.map(({ resources }) => new FreeResources(resources, copies));
-    this.full = grid.sites.map(() => new Set());
+  constructor({ grid, now }: DispatchLook) {
+    this.grid = grid;
+    const copies = new LicenseCopies(now);
+    this.free = grid.sites.map((entry) => new Timeline(grid, entry, now, copies));
   }
 
   /** The most powerful machine on which a job of the class could start, null: none is free. */
@@ -156,16 +156,15 @@ class FreeMachines {
   take(site: SiteEntry, requirement: Requirement): void {
     const index = this.grid.sites.indexOf(site);
     const placement = this.place(index, requirement);
-    if (placement !== null) this.free[index]?.take(runInMind(requirement, placement, [], 0, Infinity));
+    if (placement !== null) this.free[index]?.start(runInMind(requirement, placement, [], 0, Infinity));
   }
 
   private place(site: number, requirement: Requirement): Placement | null {
-    const full = this.full[site] as Set<Requirement>;
-    if (full.has(requirement)) return null;
     const eligible = this.entry(site).resources.eligible(requirement.signature);
-    const free = this.free[site] as FreeResources;
-    const placement = free.full ? null : placeNow(requirement, eligible, free);
-    if (placement === null) full.add(requirement);
+    const free = this.free[site] as Timeline;
+    if (free.full || free.hasRefused(requirement)) return null;
+    const placement = placeNow(requirement, eligible, free);
+    if (placement === null) free.refuse(requirement);
     return placement;
   }
 

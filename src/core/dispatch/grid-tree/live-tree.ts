@@ -37,7 +37,7 @@ import {
 import type { Job, Position, TreeStep } from '../../model.js';
 import { ReasonCode } from '../../reasons.js';
 import { type Eligibility, EligibleSites } from '../../resources/eligibility.js';
-import type { FreeResources } from '../../resources/free.js';
+import type { Timeline } from '../../resources/timeline.js';
 import { ROOT } from '../../scheduler.js';
 import { StartsNow } from '../../terms/starts-now.js';
 import type { DispatchLook } from '../policy.js';
@@ -99,11 +99,9 @@ interface Site {
   readonly leaf: Leaf;
   readonly parent: Scheduler;
   readonly cpus: number;
-  free: FreeResources;
+  free: Timeline;
   /** Jobs of the local queue that cannot start at once. */
   queued: number;
-  /** Classes that do not fit any more. */
-  readonly refused: Set<Requirement>;
   /** The leaf's queue when it was looked through last in this pass. */
   looked: readonly Entry[] | null;
 }
@@ -432,7 +430,7 @@ export class LiveTree implements GridListener {
     parent.attach(address);
     const free = this.startsNow.freeAt(entry);
     const cpus = resources.machines.reduce((sum, { machine }) => sum + machine.cpus, 0);
-    this.sites.set(site.id, { entry, leaf, parent, cpus, free, queued: 0, refused: new Set(), looked: null });
+    this.sites.set(site.id, { entry, leaf, parent, cpus, free, queued: 0, looked: null });
   }
 
   /** What is free at a site behind its local queue. */
@@ -441,7 +439,6 @@ export class LiveTree implements GridListener {
     site.free = this.startsNow.freeAt(site.entry);
     site.queued = 0;
     site.looked = null;
-    site.refused.clear();
     for (const slot of queue.inOrder('ARRIVAL').window())
       if (!this.starts(site, queue.jobs[slot] as Job, queue.requirements[slot] as Requirement)) site.queued++;
   }
@@ -508,12 +505,11 @@ export class LiveTree implements GridListener {
 
   /** Whether the job can start at once; then it does, in mind. */
   private starts(site: Site, job: Job, requirement: Requirement): boolean {
-    const { entry, free, refused } = site;
-    if (free.full || refused.has(requirement)) return false;
-    const start = this.startsNow.of(entry, free, job, requirement);
-    if (start !== null) free.take(start);
-    // Whether a license can be kept until the end depends on the job, too.
-    else if (requirement.signature.licenses.length === 0) refused.add(requirement);
+    const { free } = site;
+    if (free.full || free.hasRefused(requirement)) return false;
+    const start = this.startsNow.of(free, job, requirement);
+    if (start !== null) free.start(start);
+    else if (free.dependsOnClass(requirement)) free.refuse(requirement);
     return start !== null;
   }
 }

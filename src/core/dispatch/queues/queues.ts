@@ -6,7 +6,7 @@
  * it now, the one that runs the fewest jobs gets it; else the one with the shortest queue, then the fewest running jobs;
  * then the first.
  *
- * Within a cycle room only goes away. So a job that was refused stays refused, and "scan again after each dispatch" is the
+ * As long as nothing is given back, a class that was refused stays refused, and "scan again after each dispatch" is the
  * same as going through the queues once; classes of requirements are asked, not jobs.
  */
 import { z } from 'zod';
@@ -17,7 +17,7 @@ import { ageBoundS } from '../../local/age.js';
 import type { Job } from '../../model.js';
 import { ReasonCode } from '../../reasons.js';
 import { type Eligibility, EligibleSites, whyBusy } from '../../resources/eligibility.js';
-import type { FreeResources } from '../../resources/free.js';
+import type { Timeline } from '../../resources/timeline.js';
 import { fairness, rootOrder, standingsAtRoot } from '../../terms/order.js';
 import { powerOf } from '../../terms/power.js';
 import { StartsNow } from '../../terms/starts-now.js';
@@ -66,13 +66,10 @@ const ORDERS: Record<QueuesPolicy['order'], QueueOrder> = {
 const EVERYBODY = 0;
 const NOBODY = -1;
 
-/** The class does not fit at the site, however the cycle goes on. */
-const REFUSED = -1;
-
 /** A site as the pass has left it. */
 interface SiteRoom {
   readonly entry: SiteEntry;
-  readonly free: FreeResources;
+  readonly free: Timeline;
   queued: number;
   /** Σ CPUs·benchmark of its machines that take jobs: running jobs are weighed by it. */
   readonly capacity: number;
@@ -89,7 +86,7 @@ class QueuesPass implements DispatchPass {
   private readonly agedBefore: number;
   private readonly eligible: EligibleSites;
   private readonly startsNow: StartsNow;
-  /** By class and site: the version at which the class was found to fit; REFUSED: it does not, whatever else moves. */
+  /** By class and site: the version at which the class was found to fit. */
   private readonly known = new Map<Requirement, Int32Array>();
   /** By site: 1 where the job that was asked about last could start at once. */
   private readonly starts: Uint8Array;
@@ -200,11 +197,10 @@ class QueuesPass implements DispatchPass {
     if (index === -1) return false;
     plan.take(job, this.choiceOf(job, index, eligibility));
     const site = this.sites[index] as SiteRoom;
-    const start =
-      this.starts[index] === 1 ? this.startsNow.of(site.entry, site.free, job, requirement) : null;
+    const start = this.starts[index] === 1 ? this.startsNow.of(site.free, job, requirement) : null;
     if (start === null) site.queued++;
     else {
-      site.free.take(start);
+      site.free.start(start);
       site.version++;
       // A copy of a grid-wide pool is missing at every site.
       if (start.licenses.some(({ license }) => license.siteId === null))
@@ -226,7 +222,7 @@ class QueuesPass implements DispatchPass {
     for (let i = 0; i < indices.length; i++) {
       const index = indices[i] as number;
       const site = this.sites[index] as SiteRoom;
-      const starts = known[index] !== REFUSED && this.canStart(index, known, job, requirement);
+      const starts = this.canStart(index, known, job, requirement);
       this.starts[index] = starts ? 1 : 0;
       if (!starts && site.queued >= this.rules.queueLimit) continue;
       const queued = starts ? -1 : site.queued;
@@ -284,25 +280,23 @@ class QueuesPass implements DispatchPass {
     };
   }
 
-  /** Whether the site could start the job at once: nobody waits there, and it fits. `known`: of its class, not REFUSED. */
+  /** Whether the site could start the job at once: nobody waits there, and it fits. `known`: of its class. */
   private canStart(index: number, known: Int32Array, job: Job, requirement: Requirement): boolean {
     const site = this.sites[index] as SiteRoom;
     const { free, entry } = site;
     if (site.queued > 0 || free.full) return false;
     if (known[index] !== site.version) {
+      if (free.hasRefused(requirement)) return false;
       const eligible = entry.resources.eligible(requirement.signature);
       const fits =
         requirement.cpusPerTask <= mostFreeCpus(site) && whyBusy(requirement, eligible, free) === null;
-      known[index] = fits ? site.version : REFUSED;
-      if (!fits) return false;
+      if (!fits) {
+        free.refuse(requirement);
+        return false;
+      }
+      known[index] = site.version;
     }
-    // Whether a copy of a license can be kept until the end depends on the job, not on its class.
-    const { licenses } = requirement.signature;
-    return (
-      licenses.length === 0 ||
-      this.startsNow.claimsOf(entry).others.length === 0 ||
-      this.startsNow.of(entry, free, job, requirement) !== null
-    );
+    return free.dependsOnClass(requirement) || this.startsNow.of(free, job, requirement) !== null;
   }
 }
 

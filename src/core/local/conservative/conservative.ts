@@ -10,11 +10,13 @@
  * often one runs.
  */
 import { z } from 'zod';
+import type { Grid } from '../../grid/grid.js';
 import type { MachineState } from '../../grid/site-resources.js';
 import type { Job } from '../../model.js';
 import { ReasonCode } from '../../reasons.js';
 import { whyNeverFits } from '../../resources/eligibility.js';
-import type { Opening } from '../../resources/profile.js';
+import type { Opening } from '../../resources/future.js';
+import type { Timeline } from '../../resources/timeline.js';
 import { byArrival, startHeads } from '../heads.js';
 import type { SitePass } from '../pass.js';
 import { localKind } from '../policy.js';
@@ -48,7 +50,7 @@ function promiseAndStart(pass: SitePass, walk: Walk, depth: number): void {
   const before = Promises.of(pass.grid, entry);
   const cameFree =
     before !== null && (before.someLeft || before.incomplete || moreRoom(before.room, roomOf(pass, before)));
-  const compress = pass.compress ?? cameFree;
+  const compress = before?.outdated || (pass.compress ?? cameFree);
   let promises: Promises;
   let unpromised: readonly number[];
   if (before !== null && pass.carriesOut && before.isInStep(now) && entry.queue.length <= depth) {
@@ -73,14 +75,15 @@ function promiseAndStart(pass: SitePass, walk: Walk, depth: number): void {
     if (promises.get(slot) !== undefined) continue;
     const requirement = pass.requirement(slot);
     const work = pass.work(slot);
+    const limit = pass.limit(slot);
     const eligible = pass.eligible(requirement);
     // Nobody waits behind a job that waits for a machine or a license to come back.
     if (whyNeverFits(requirement, eligible) !== null) continue;
     const opening = places.find(entry.queue.ids[slot] as number, (profile) =>
-      profile.earliest(requirement, eligible, work),
+      profile.earliestOpening(requirement, eligible, work, limit),
     );
     if (opening === null) continue;
-    const made = promisedIn(opening, requirement, work, now, promises.cycle);
+    const made = promisedIn(opening, requirement, work, limit, now, promises.cycle);
     places.profile.take(made.hold, made.at, made.end);
     promises.set(slot, made);
   }
@@ -123,7 +126,7 @@ function nothingNew({ now, free }: SitePass, before: Promises, slots: readonly n
  * room is taken by a run that is late, moves back to where its room is free. One that finds no room at all is no more.
  */
 function takeInOrder(
-  { entry, now }: Pick<SitePass, 'entry' | 'now'>,
+  { entry, now }: Pick<Timeline, 'entry' | 'now'>,
   promises: Promises,
   before: Promises | null,
   slots: readonly number[],
@@ -137,7 +140,7 @@ function takeInOrder(
     const old = before.get(slot) as StartPromise;
     const length = old.work / old.placement.benchmark;
     const at = places.find(entry.queue.ids[slot] as number, (profile) =>
-      profile.earliestFor(old.hold, Math.max(now, old.at), length),
+      profile.earliestFor(old.hold, Math.max(now, old.at), length, old.limit),
     );
     if (at === null) continue;
     places.profile.take(old.hold, at, at + length);
@@ -157,16 +160,16 @@ function moveUp(pass: SitePass, promises: Promises, places: Places): void {
     const slot = slots[i] as number;
     const old = promises.get(slot);
     if (old === undefined || old.at <= now) continue;
-    const { requirement, work } = old;
+    const { requirement, work, limit } = old;
     const eligible = pass.eligible(requirement);
     let better: Opening | null = null;
     if (eligible.pools.length > 0) {
       const jobId = entry.queue.ids[slot] as number;
-      better = places.find(jobId, () => profile.earlier(requirement, eligible, work, old));
+      better = places.find(jobId, () => profile.earlier(requirement, eligible, work, limit, old));
     } else if (profile.mayHaveOpened(eligible, work, old))
-      better = profile.earlier(requirement, eligible, work, old);
+      better = profile.earlier(requirement, eligible, work, limit, old);
     if (better === null) continue;
-    const moved = promisedIn(better, requirement, work, old.madeAt, promises.cycle);
+    const moved = promisedIn(better, requirement, work, limit, old.madeAt, promises.cycle);
     profile.move(old, moved);
     promises.set(slot, moved);
   }
@@ -248,8 +251,8 @@ function moreRoom(before: Room, now: Room): boolean {
  * When a job of the site's queue, or one that would join it now, starts by the promises that the site has made; null: its
  * policy has made none, others wait that have none either, or the available machines cannot run the job.
  */
-function promisedStart(view: Pick<SitePass, 'grid' | 'entry' | 'now' | 'claims'>, job: Job): Opening | null {
-  const { grid, entry } = view;
+function promisedStart(grid: Grid, view: Timeline, job: Job): Opening | null {
+  const { entry } = view;
   const before = Promises.of(grid, entry);
   if (before === null) return null;
   const requirement = grid.requirementOf(job);
@@ -261,5 +264,7 @@ function promisedStart(view: Pick<SitePass, 'grid' | 'entry' | 'now' | 'claims'>
   const own = here ? promises.get(grid.slotOf(job.id)) : undefined;
   if (own === undefined && promises.count < entry.queue.length) return null;
   const eligible = entry.resources.eligible(requirement.signature);
-  return own ?? promises.places.profile.earliest(requirement, eligible, job.estimateS * job.benchmark);
+  const limit = job.runTimeLimitS ?? Infinity;
+  const work = job.estimateS * job.benchmark;
+  return own ?? promises.places.profile.earliestOpening(requirement, eligible, work, limit);
 }

@@ -22,6 +22,8 @@ export class Promises extends PromisingMemory {
   room: Room = NO_ROOM;
   /** Some could not be restored: their jobs or machines have gone. */
   incomplete = false;
+  /** Something is held, or held no more, since they were made. */
+  outdated = false;
   /** Of how many cycles it has been the memory. */
   cycle = 0;
   /** Where they have their places; null: as data only. */
@@ -64,6 +66,7 @@ export class Promises extends PromisingMemory {
     if (memory.topology === grid.topology) return memory;
     const promises = Promises.from(grid, entry, memory.image());
     promises.incomplete ||= memory.someLeft;
+    promises.outdated = memory.outdated;
     return promises;
   }
 
@@ -204,10 +207,15 @@ export class Promises extends PromisingMemory {
   }
 
   override placed(slot: number): void {
-    const { ids, works, requirements } = this.entry.queue;
+    const { queue } = this.entry;
+    const { ids, works, requirements } = queue;
     const jobId = ids[slot] as number;
     const promised = this.gone.get(jobId);
-    if (promised?.work === works[slot] && promised?.requirement === requirements[slot]) {
+    const same =
+      promised?.work === works[slot] &&
+      promised?.limit === queue.limit(slot) &&
+      promised?.requirement === requirements[slot];
+    if (same) {
       this.gone.delete(jobId);
       this.set(slot, promised as StartPromise);
       return;
@@ -233,6 +241,10 @@ export class Promises extends PromisingMemory {
 
   override replanned(): void {
     this.places = null;
+  }
+
+  override heldOtherwise(): void {
+    this.outdated = true;
   }
 
   private timeOf(slot: number): number {
@@ -272,6 +284,7 @@ function promisedFrom(
     pools,
     hold,
     work,
+    limit: queue.limit(slot),
     requirement,
     madeAt,
     cycle: 0,

@@ -34,15 +34,16 @@ function reserveAndStart(pass: SitePass, walk: Walk, reservations: number): void
     const requirement = pass.requirement(slot);
     const eligible = pass.eligible(requirement);
     const work = pass.work(slot);
+    const limit = pass.limit(slot);
     const opening = places.find(jobId, (profile) =>
       made < reservations
-        ? profile.earliest(requirement, eligible, work)
-        : profile.openingNow(requirement, eligible, work),
+        ? profile.earliestOpening(requirement, eligible, work, limit)
+        : profile.openingNow(requirement, eligible, work, limit),
     );
     if (opening === null) continue;
     // What was reserved for it keeps its age.
     const madeAt = entry.reservation?.jobId === jobId ? entry.reservation.madeAt : now;
-    const one = promisedIn(opening, requirement, work, madeAt);
+    const one = promisedIn(opening, requirement, work, limit, madeAt);
     if (one.at <= now && hasRoomNow(pass.free, one.hold)) {
       const reason = pass.reservation === null ? ReasonCode.HEAD : ReasonCode.BACKFILLED_BESIDE_RESERVATION;
       pass.enter(slot, one.placement, one.end - one.at, one.pools, reason);

@@ -1,0 +1,291 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { CPUS, MEMORY } from '../../src/core/grid/amounts.js';
+import {
+  DEFAULT_POLICY,
+  type Held,
+  imageOf,
+  type Job,
+  type LocalPolicy,
+  localKinds,
+  type Policy,
+  plainJob,
+  type SitePlan,
+} from '../../src/core/index.js';
+import { SitePass } from '../../src/core/local/pass.js';
+import { cases, IN_FULL } from '../support/seed.js';
+import { gridOf } from './support/grids.js';
+import { anyEvents, anySites, World } from './support/world.js';
+
+const POLICIES: LocalPolicy[] = [
+  DEFAULT_POLICY.local,
+  { kind: 'easy' },
+  { kind: 'easy', backfill: 'SHORTEST' },
+  { kind: 'hybrid', reservations: 2 },
+  { kind: 'conservative', depth: 100 },
+  { kind: 'conservative', depth: 2 },
+  { kind: 'fcfs' },
+  { kind: 'sjf', ageBoundS: 20 },
+  { kind: 'first-fit', ageBoundS: 20 },
+];
+
+const anyHeld = fc.record({
+  machine: fc.nat(20),
+  /** null: whole machines. */
+  amounts: fc.constantFrom<Record<string, number> | null>(null, null, { cpus: 2 }, { memoryMb: 4 }),
+  license: fc.constantFrom(null, null, null, 1),
+  from: fc.integer({ min: -3, max: 25 }),
+  length: fc.integer({ min: 1, max: 20 }),
+  ends: fc.constantFrom('LIMIT' as const, 'LIMIT' as const, 'EXPECTATION' as const),
+});
+const given = fc.record({
+  sites: anySites,
+  mode: fc.constantFrom('MS' as const, 'LS' as const, 'NONE' as const),
+  events: anyEvents,
+  atOnce: fc.boolean(),
+  holds: fc.array(fc.option(anyHeld, { freq: 4 }), { minLength: 3, maxLength: 12 }),
+  /** By how much the limit is longer than the estimate; null: there is none. */
+  limits: fc.array(fc.constantFrom(null, 0, 0, 3, 10), { minLength: 7, maxLength: 7 }),
+});
+type Given = typeof given extends fc.Arbitrary<infer G> ? G : never;
+
+/** Something that is on machines for a time. */
+interface Taking {
+  job: Job;
+  allocations: readonly { machineId: number; tasks: number }[];
+  licenseIds: readonly number[];
+  from: number;
+  to: number;
+  /** It begins by this plan: it may not have begun otherwise. */
+  planned: boolean;
+}
+
+/** What a plan comes to: live runs (late ones end now), starts, and what is promised. */
+function takings(w: World, plan: SitePlan): Taking[] {
+  const jobOf = (id: number): Job => (w.atSite.get(id)?.job ?? w.running.get(id)?.job) as Job;
+  const starting = new Set(plan.starts.map(({ jobId }) => jobId));
+  const all: Taking[] = [...w.running.values()]
+    .filter(({ job }) => !starting.has(job.id))
+    .map(({ job, run }) => ({ ...run, job, from: run.start, to: run.plannedEnd, planned: false }));
+  for (const { jobId, plannedDuration, ...start } of plan.starts) {
+    const to = w.now + plannedDuration;
+    all.push({ ...start, job: jobOf(jobId), from: w.now, to, planned: true });
+  }
+  const promises = imageOf(plan.memory)?.jobs ?? [];
+  const { reservation } = plan;
+  for (const { jobId, at, ...promise } of promises.length > 0 ? promises : reservation ? [reservation] : []) {
+    const job = jobOf(jobId);
+    const powers = promise.allocations.map(
+      ({ machineId }) => w.machines.find(({ id }) => id === machineId)?.benchmark ?? 1,
+    );
+    const from = Math.max(at, w.now);
+    const to = from + (job.estimateS * job.benchmark) / Math.min(...powers);
+    // Whose time has come, but not its room, waits for a run that is late.
+    if (at > w.now) all.push({ ...promise, job, from, to, planned: true });
+  }
+  return all;
+}
+
+/** Nothing that a plan begins takes more than there is beside all else, at any instant, nor reaches by its limit into what ends by limit. */
+function check(w: World, plan: SitePlan): number {
+  const all = takings(w, plan);
+  const holds = [...w.held.values()];
+  const edges = [w.now, ...holds.map(({ from }) => from), ...all.map(({ from }) => from)];
+  const covers = (one: { from: number; to: number }, at: number) => one.from <= at && at < one.to;
+  let besideHolds = 0;
+  for (const one of all) {
+    if (!one.planned) continue;
+    const until = one.from + (one.job.runTimeLimitS ?? Infinity);
+    const end = Math.max(until, one.to);
+    for (const at of new Set([one.from, ...edges.filter((edge) => edge >= one.from && edge < end)])) {
+      const held = holds.filter((hold) => covers(hold, at) && (at < one.to || hold.ends === 'LIMIT'));
+      // At first late runs are still there.
+      const beside = all.filter(
+        (other) =>
+          other === one ||
+          (at < one.to && (covers(other, at) || (at === w.now && !other.planned && one.from === w.now))),
+      );
+      for (const { machineId } of one.allocations) {
+        const machine = w.machines.find(({ id }) => id === machineId);
+        if (machine === undefined) throw new Error(`machine ${machineId} is not there`);
+        const on = held.flatMap(({ machines }) => machines.filter((each) => each.machineId === machineId));
+        if (on.length > 0) besideHolds++;
+        expect(on.some(({ amounts }) => amounts === null)).toBe(false);
+        const left = (kind: 'cpus' | 'memoryMb', asked: 'cpusPerTask' | 'memoryMbPerTask'): number => {
+          let free = machine[kind];
+          for (const { amounts } of on) free -= amounts?.[kind] ?? 0;
+          for (const { job, allocations } of beside)
+            for (const each of allocations) if (each.machineId === machineId) free -= each.tasks * job[asked];
+          return free;
+        };
+        if (one.job.memoryMbPerTask > 0)
+          expect(left('memoryMb', 'memoryMbPerTask')).toBeGreaterThanOrEqual(0);
+        if (!machine.maxTasks) expect(left('cpus', 'cpusPerTask')).toBeGreaterThanOrEqual(0);
+      }
+      for (const id of one.licenseIds) {
+        const copies = w.licenses.find((license) => license.id === id)?.copies ?? 0;
+        const taken = [...held, ...beside].filter(({ licenseIds }) => licenseIds.includes(id));
+        expect(taken.length).toBeLessThanOrEqual(copies);
+      }
+    }
+  }
+  return besideHolds;
+}
+
+function play({ sites, mode, events, atOnce, holds, limits }: Given, local: LocalPolicy) {
+  const seen = { plans: 0, beside: 0 };
+  const policy: Policy = { ...DEFAULT_POLICY, local, dispatch: { ...DEFAULT_POLICY.dispatch, mode } };
+  const w = new World(
+    sites,
+    policy,
+    (world, plan) => {
+      seen.plans++;
+      seen.beside += check(world, plan);
+    },
+    atOnce,
+  );
+  events.forEach((event, i) => {
+    if (event.kind === 'submit') {
+      const more = limits[i % limits.length] ?? null;
+      // Power is 1 at least.
+      const { estimateS, benchmark } = event.shape;
+      const runTimeLimitS = more === null ? null : estimateS * benchmark + more;
+      const shape = { ...event.shape, runTimeLimitS };
+      w.play({ ...event, shape });
+    } else w.play(event);
+    if (i % 4 !== 0) return;
+    const id = (i / 4) % holds.length;
+    const hold = holds[id] ?? null;
+    // As load that is not ours grows, and windows are set, whatever runs.
+    if (w.held.has(id)) w.release(id);
+    else if (hold !== null) w.hold(heldOf(w, id, hold));
+    for (const site of w.sites) w.cycle(site.id);
+  });
+  return { w, seen };
+}
+
+function heldOf(w: World, id: number, hold: typeof anyHeld extends fc.Arbitrary<infer H> ? H : never): Held {
+  const { amounts, license, from, length, ends } = hold;
+  const machine = w.machines[hold.machine % w.machines.length];
+  const begin = w.now + from;
+  return {
+    ...{ id, by: ends === 'LIMIT' ? 'WINDOW' : 'OTHERS', from: begin, to: begin + length, ends },
+    machines: machine === undefined ? [] : [{ machineId: machine.id, amounts }],
+    licenseIds: license === null || w.licenses.length === 0 ? [] : [license],
+  };
+}
+
+describe('what is held for a time', () => {
+  it('is tried with every local policy', () => {
+    const kinds = localKinds.map(({ schema }) => schema.shape.kind.value);
+    expect(new Set(POLICIES.map(({ kind }) => kind))).toEqual(new Set(kinds));
+  });
+
+  describe.each(POLICIES)('under $kind', (local) => {
+    it('is left alone: no run reaches into it, and nothing is taken twice', () => {
+      const sum = { plans: 0, beside: 0 };
+      fc.assert(
+        fc.property(given, (world) => {
+          const { seen } = play(world, local);
+          sum.plans += seen.plans;
+          sum.beside += seen.beside;
+        }),
+        { numRuns: cases(120) },
+      );
+      if (IN_FULL) expect(sum.beside).toBeGreaterThan(50);
+    });
+
+    it('is over some time: then everything that can run has run', () => {
+      fc.assert(
+        fc.property(given, (world) => {
+          const { w } = play(world, local);
+          w.sites.forEach((site, i) => {
+            w.sites[i] = { ...site, state: 'UP' };
+            w.grid.setSite(w.sites[i] as typeof site);
+          });
+          w.machines.forEach((machine, i) => {
+            w.machines[i] = { ...machine, available: true };
+            w.grid.setMachine(w.machines[i] as typeof machine);
+          });
+          for (let round = 0; round < 400 && w.atSite.size + w.running.size > 0; round++) {
+            for (const { id } of w.sites) w.cycle(id);
+            const ends = [...w.running.values()].sort((a, b) => a.run.plannedEnd - b.run.plannedEnd);
+            const next = Math.min(ends[0]?.run.plannedEnd ?? Infinity, ...w.wakeAt.values());
+            if (next === Infinity) break;
+            w.now = Math.max(w.now, next);
+            for (const { run } of ends) {
+              if (run.plannedEnd > w.now) continue;
+              w.running.delete(run.jobId);
+              w.grid.endRun(run.jobId);
+            }
+          }
+          expect([w.atSite.size, w.running.size]).toEqual([0, 0]);
+        }),
+        { numRuns: cases(60) },
+      );
+    });
+  });
+});
+
+describe('room that is given back within a pass', () => {
+  const asks = (id: number, cpusPerTask: number, estimateS = 10): Job =>
+    plainJob({ id, submittedAt: 0, estimateS, cpusPerTask });
+  const full = () => {
+    const grid = gridOf([{ id: 1, cpus: 4 }]);
+    const run = { jobId: 1, siteId: 1, epoch: 1, licenseIds: [], start: 0, plannedEnd: 100 };
+    grid.restoreRun({ ...run, allocations: [{ machineId: 1, tasks: 1 }] }, asks(1, 4, 100));
+    for (const job of [asks(2, 3), asks(3, 1), asks(4, 1, 1000)]) grid.placeAtSite(job, 1);
+    const entry = grid.siteEntry(1);
+    const pass = new SitePass(grid, entry).begin(5, Infinity, false);
+    const slot = (id: number) => grid.slotOf(id);
+    return { grid, entry, pass, slot, run: entry.resources.runs[0] as (typeof entry.resources.runs)[0] };
+  };
+
+  it('is used by the job that did not fit before, and by those behind it', () => {
+    const { pass, slot, run } = full();
+    expect(pass.start(slot(2))).toBe('BLOCKED');
+    pass.reserve(slot(2));
+    expect(pass.reservation?.at).toBe(100);
+    for (const id of [3, 4])
+      expect([pass.mightStart(slot(id)), pass.backfill(slot(id))]).toEqual([false, false]);
+    pass.free.stop(run);
+    expect(pass.free.running).toBe(0);
+    expect([pass.mightStart(slot(3)), pass.backfill(slot(3))]).toEqual([true, true]);
+    expect(pass.start(slot(2))).toBe('STARTED');
+    // Nobody stops it in truth: what was reserved for 100 is reserved still.
+    expect(pass.starts.map(({ run: { jobId } }) => jobId)).toEqual([3, 2]);
+    expect(pass.free.freeAt(5)[CPUS]).toBe(0);
+    expect(pass.free.freeAt(15)[CPUS]).toBe(4);
+    expect(pass.free.freeAt(50)[MEMORY]).toBe(1000);
+  });
+
+  it('can be taken again, and then all is as it was', () => {
+    const { pass, slot, run } = full();
+    pass.free.stop(run);
+    pass.free.start(run);
+    expect(pass.start(slot(2))).toBe('BLOCKED');
+    pass.reserve(slot(2));
+    expect(pass.reservation?.at).toBe(100);
+    expect(pass.free.freeAt(99)[CPUS]).toBe(0);
+  });
+
+  it('is known to those who have noted that a class does not fit', () => {
+    const { pass, grid, run, slot } = full();
+    const requirement = pass.requirement(slot(2));
+    pass.free.refuse(requirement);
+    expect(pass.free.hasRefused(requirement)).toBe(true);
+    pass.free.stop(run);
+    expect(pass.free.hasRefused(requirement)).toBe(false);
+    expect(grid.siteEntry(1).resources.runs).toHaveLength(1);
+  });
+
+  it('of a run that is late is there at once', () => {
+    const { grid, entry, slot, run } = full();
+    const pass = new SitePass(grid, entry).begin(150, Infinity, false);
+    expect(pass.start(slot(2))).toBe('BLOCKED');
+    pass.free.stop(run);
+    expect(pass.start(slot(2))).toBe('STARTED');
+    expect(pass.free.freeAt(150)[CPUS]).toBe(1);
+    expect(pass.free.freeAt(160)[CPUS]).toBe(4);
+  });
+});
