@@ -5,6 +5,7 @@
 import { dianaRules } from './conformance/diana.js';
 import { gridTreeRules } from './conformance/grid-tree.js';
 import { jobRatioRules } from './conformance/job-ratio.js';
+import { resourceRules } from './conformance/resources.js';
 import type { Rules } from './conformance/rule.js';
 import { twoLevelRules } from './conformance/two-level.js';
 
@@ -54,7 +55,13 @@ export function runVectors(parsed: unknown): ConformanceResult {
   return result;
 }
 
-const rules: Rules = { ...twoLevelRules, ...dianaRules, ...jobRatioRules, ...gridTreeRules };
+const rules: Rules = {
+  ...twoLevelRules,
+  ...dianaRules,
+  ...jobRatioRules,
+  ...gridTreeRules,
+  ...resourceRules,
+};
 
 function casesOf(parsed: unknown): Case[] {
   const cases = Array.isArray(parsed) ? parsed : (parsed as { cases?: unknown } | null)?.cases;

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { runVectors } from '../../src/core/index.js';
 
 const vectors = new URL('../../../shared/spec/vectors.json', import.meta.url);
+const batch = new URL('../../../shared/spec/vectors-batch.json', import.meta.url);
 
 describe('runVectors', () => {
   it.runIf(existsSync(vectors))('passes all vectors, and every rule is built', () => {
@@ -13,6 +14,12 @@ describe('runVectors', () => {
       failed: 0,
       notBuilt: 0,
     });
+  });
+
+  it.runIf(existsSync(batch))('passes those of holds in the future', () => {
+    const { cases } = JSON.parse(readFileSync(batch, 'utf8')) as { cases: { rule: string }[] };
+    const { lines } = runVectors(cases.filter(({ rule }) => rule === 'earliest_hold'));
+    expect(lines).toEqual(['earliest_hold: 25 passed, 0 failed']);
   });
 
   it('counts failures and rules that are not built apart, and shows expected and got', () => {
