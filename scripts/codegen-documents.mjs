@@ -1,9 +1,10 @@
 // Operations as typed documents, of everything here that speaks to the API: of each NAME.graphql a NAME.gql.ts beside it (committed).
-// And, for the portal, the states of jobs, for what has to list them all.
+// And, for the portal, the states of jobs and the groups of them (src/core/states.ts).
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { codegen } from '@graphql-codegen/core';
 import * as operations from '@graphql-codegen/typescript-operations';
+import { transform } from 'esbuild';
 import { buildASTSchema, getNamedType, isLeafType, Kind, parse, print, visit } from 'graphql';
 
 /** Where operations are, and what they are to their client: of each its text, and the type of what it asks and answers. */
@@ -27,14 +28,21 @@ const clients = [
 export async function generateDocuments(root) {
   const schema = parse(readFileSync(join(root, 'schema.graphql'), 'utf8'));
   const files = await Promise.all(clients.map((client) => documentsOf(root, schema, client)));
-  return [statesFile(root, schema), ...files.flat()];
+  return [await statesFile(root), ...files.flat()];
 }
 
-function statesFile(root, schema) {
-  const states = schema.definitions.find(({ name }) => name?.value === 'JobState').values;
+/** The states of jobs, and the groups of them that have names. */
+async function statesFile(root) {
+  const file = join('src', 'core', 'states.ts');
+  const { code } = await transform(readFileSync(join(root, file), 'utf8'), { loader: 'ts', format: 'esm' });
+  const { jobStates, stateGroups } = await import(`data:text/javascript,${encodeURIComponent(code)}`);
+  const groups = Object.entries({ JOB: jobStates, ...stateGroups }).map(
+    ([name, states]) =>
+      `export const ${name}_STATES = [\n${states.map((state) => `  '${state}',\n`).join('')}] as const;\n`,
+  );
   return {
     path: join(root, 'web', 'src', 'api', 'states.gql.ts'),
-    text: `// Generated from schema.graphql by scripts/codegen-documents.mjs. Do not edit.\nexport const JOB_STATES = [\n${states.map(({ name }) => `  '${name.value}',\n`).join('')}] as const;\n`,
+    text: `// Generated from ${file} by scripts/codegen-documents.mjs. Do not edit.\n${groups.join('\n')}`,
   };
 }
 

@@ -233,6 +233,10 @@ function statesWithRun(): ReadonlySet<JobState> {
 const live = statesWithRun();
 const ended: ReadonlySet<JobState> = new Set(jobStates.filter((state) => next.get(state)?.size === 0));
 
+/** Whether the action is possible in this state. */
+export const possible = (action: JobAction, state: JobState): boolean =>
+  (reached.get(action) as { from: ReadonlySet<JobState | null> }).from.has(state);
+
 /** The job has a live run: it occupies machines and licenses. */
 export const liveStates: readonly JobState[] = jobStates.filter((state) => live.has(state));
 /** The job has ended: no transition leads on. */
@@ -242,14 +246,30 @@ export const waitingStates: readonly JobState[] = jobStates.filter(
   (state) => !live.has(state) && !ended.has(state),
 );
 
+/** The job waits for a scheduler: it waits, and nobody holds it. */
+export const pendingStates: readonly JobState[] = waitingStates.filter((state) => possible('hold', state));
+/** The job can be cancelled, at once or by stopping its run. */
+export const cancellableStates: readonly JobState[] = jobStates.filter(
+  (state) => possible('cancel', state) || possible('stop', state),
+);
+/** Groups of states that lists are asked for, by name. The portal has them as constants (`npm run codegen`). */
+export const stateGroups = {
+  WAITING: waitingStates,
+  PENDING: pendingStates,
+  LIVE: liveStates,
+  ENDED: endedStates,
+  CANCELLABLE: cancellableStates,
+};
+const pending: ReadonlySet<JobState> = new Set(pendingStates);
+
+/** The job waits for a scheduler. */
+export const isPending = (state: JobState): boolean => pending.has(state);
+/** The job waits, for a scheduler or for its release. */
+export const isWaiting = (state: JobState): boolean => !live.has(state) && !ended.has(state);
 /** The job has ended. */
 export const isTerminal = (state: JobState): boolean => ended.has(state);
 /** The job has a live run: it occupies machines and licenses. */
 export const isLive = (state: JobState): boolean => live.has(state);
-
-/** Whether the action is possible in this state. */
-export const possible = (action: JobAction, state: JobState): boolean =>
-  (reached.get(action) as { from: ReadonlySet<JobState | null> }).from.has(state);
 
 /** The state to which the action leads, if it is always the same. */
 export function stateAfter(action: JobAction): JobState | null {

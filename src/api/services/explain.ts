@@ -17,7 +17,7 @@ import {
   waitingOnHold,
   whyWaiting,
 } from '../../core/index.js';
-import { isLive, isTerminal } from '../../core/states.js';
+import { isLive, isPending, isTerminal } from '../../core/states.js';
 import type { JobRow } from '../../store/rows.js';
 import { submittedJob } from '../../store/rules.js';
 import type { Viewer } from '../auth.js';
@@ -177,7 +177,7 @@ export function createExplainService(parts: ServiceParts) {
 
     /** Of a job that the viewer has been shown: epoch seconds. */
     async startOf({ id, state }: Pick<JobRow, 'id' | 'state'>, asker: Asker): Promise<Starting> {
-      if (state !== 'QUEUED' && state !== 'DISPATCHED') return starting(null);
+      if (!isPending(state)) return starting(null);
       const { loaders } = asker;
       const find = async (): Promise<Starting> => {
         const { grid, explain } = await context(loaders);
@@ -202,7 +202,7 @@ export function createExplainService(parts: ServiceParts) {
         const measuredS = going ? Math.max(0, now() - staging.beganAt) : 0;
         return { ...waitingOnAgent(going ? { ...staging, measuredS } : null), ...NO_START };
       }
-      if (job.state !== 'QUEUED' && job.state !== 'DISPATCHED') return null;
+      if (!isPending(job.state)) return null;
       return shares.explain(asker, async () => {
         const why = await whyQueued(job.id, asker.loaders);
         return why && shownTo(asker.viewer, why, now());

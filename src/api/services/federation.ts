@@ -1,5 +1,6 @@
 /** Peers: an administrator registers and isolates them; a peer asks for jobs, claims them and gives them back (PEER). */
 import { schedulerOf } from '../../core/scheduler.js';
+import { isWaiting } from '../../core/states.js';
 import { MAX } from '../../platform/limits.js';
 import type { ForeignJobRow, OfferRow, PeerRow, PeerSettings } from '../../store/directory/peers.js';
 import {
@@ -138,7 +139,7 @@ export function createFederationService(parts: ServiceParts) {
         directory.foreignJob(job.id),
       ]);
       const local = peers.length > 0 ? await localInput(job) : null;
-      const waits = job.state === 'QUEUED' || job.state === 'DISPATCHED' || job.state === 'HELD';
+      const waits = isWaiting(job.state);
       return peers.flatMap((peer): JobAtPeerModel[] => {
         const offer = offers.find(({ siteId }) => siteId === peer.siteId);
         const state = offer === undefined || offer.state === 'WITHDRAWN' ? null : offer.state;

@@ -6,7 +6,7 @@
 
 import { type Forward, isForwarded, isGranted, mayGo, type QueueLoad } from '../../core/grid-tree/index.js';
 import type { DispatchExplanation, JobPreference } from '../../core/model.js';
-import { isLive, type JobState } from '../../core/states.js';
+import { isLive, isPending, type JobState, pendingStates } from '../../core/states.js';
 import { MAX } from '../../platform/limits.js';
 import { list, table } from '../columns.js';
 import {
@@ -20,7 +20,7 @@ import { commitWith, type Database, type Transaction, transaction } from '../poo
 import { changeJobs, inOrder } from '../postgres/change-jobs.js';
 import { insertDecisions } from '../postgres/decisions.js';
 import { reportRuns } from '../postgres/reports.js';
-import { raw, type Sql, sql } from '../sql.js';
+import { labels, raw, type Sql, sql } from '../sql.js';
 import { copy, row, rows, run, value } from '../statement.js';
 import type { GrantedInput } from '../store.js';
 import { copiesOf, isExportable, want } from './exports.js';
@@ -280,7 +280,7 @@ INSERT INTO offers (job_id, site_id, offer, version, again_at)
   SELECT id, ${siteId}, number, number, to_timestamp(${now}::float8)
     FROM (SELECT j.id, nextval('offers_number') AS number
             FROM jobs j JOIN peers p ON p.site_id = ${siteId} AND NOT p.isolated
-           WHERE j.id = ANY (${list('bigint', jobIds)}) AND j.state IN ('QUEUED', 'DISPATCHED') ORDER BY j.id) n
+           WHERE j.id = ANY (${list('bigint', jobIds)}) AND j.state IN ${labels(pendingStates)} ORDER BY j.id) n
   ON CONFLICT (job_id, site_id) DO UPDATE SET offer = excluded.offer, version = excluded.version, epoch = NULL, withdrawn = false,
     path = '{}', again_at = excluded.again_at WHERE offers.withdrawn`,
     ]),
@@ -406,8 +406,7 @@ export function claim(
       if (job === undefined) return { kind: 'REFUSED' };
       const { pending, granted } = job;
       const isNew = granted === null;
-      const waits = job.state === 'QUEUED' || job.state === 'DISPATCHED';
-      const isOpen = !job.withdrawn && isNew && waits && !job.isolated;
+      const isOpen = !job.withdrawn && isNew && isPending(job.state) && !job.isolated;
       const isTheirs = !job.withdrawn && granted === job.epoch && isLive(job.state);
       if (!isGranted({ isOpen, isTheirs })) return { kind: 'REFUSED' };
       const inputs = job.inputs ?? [];

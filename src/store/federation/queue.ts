@@ -1,5 +1,6 @@
 /** What waits here for machines of ours, as an owner compares it with a peer's and a guest tells it: what no machine here can run is ahead of nobody. */
-import { raw, type Sql, sql } from '../sql.js';
+import { pendingStates } from '../../core/states.js';
+import { labels, raw, type Sql, sql } from '../sql.js';
 
 /** What a job is estimated to take, over all its CPUs, on one of benchmark 1. Needs jobs as j. */
 export const allWork = raw('(j.estimate_s * j.benchmark * j.tasks * j.cpus_per_task)');
@@ -33,7 +34,7 @@ ours AS MATERIALIZED (
   SELECT id, boost, submitted_at, inputs, outputs, tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture,
          estimate_s * benchmark AS work, ${allWork} AS all_work,
          json_build_array(tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture)::text AS needs
-    FROM jobs j WHERE ended_at IS NULL AND state IN ('QUEUED', 'DISPATCHED') ORDER BY id LIMIT ${most}
+    FROM jobs j WHERE ended_at IS NULL AND state IN ${labels(pendingStates)} ORDER BY id LIMIT ${most}
 ), able AS MATERIALIZED (
   SELECT c.needs, ${fits('ours')} AS fits_home FROM (SELECT DISTINCT ON (needs) *, 1 AS hops FROM waiting ORDER BY needs) c
 ), queue AS MATERIALIZED (

@@ -1,9 +1,9 @@
 /** Plans of the root, and what sites give back. */
 import type { Move, SiteMove, TreeMove } from '../../core/model.js';
-import type { JobState } from '../../core/states.js';
+import { type JobState, pendingStates } from '../../core/states.js';
 import { list, table } from '../columns.js';
 import { commitWith, type Database, LONG_MS, type Transaction, transaction } from '../pool.js';
-import { type Sql, sql } from '../sql.js';
+import { labels, type Sql, sql } from '../sql.js';
 import { value } from '../statement.js';
 import type { Applied, PlanContext } from '../store.js';
 import { changeJobs, inOrder } from './change-jobs.js';
@@ -235,7 +235,7 @@ WITH site AS MATERIALIZED (
    WHERE id = ${siteId}::integer AND (state <> 'UP' OR removed_at IS NOT NULL) FOR SHARE
 ), job AS MATERIALIZED (
   SELECT id FROM jobs
-   WHERE ended_at IS NULL AND state IN ('QUEUED', 'DISPATCHED') AND site_id = ${siteId}::integer AND EXISTS (SELECT 1 FROM site)
+   WHERE ended_at IS NULL AND state IN ${labels(pendingStates)} AND site_id = ${siteId}::integer AND EXISTS (SELECT 1 FROM site)
    ORDER BY id LIMIT ${limit} FOR NO KEY UPDATE
 )
 SELECT json_build_array((SELECT state FROM site), (SELECT coalesce(json_agg(id ORDER BY id), '[]') FROM job)) AS v`,
@@ -249,7 +249,7 @@ function lockThose(tx: Transaction, siteId: number, jobIds: readonly number[]): 
     sql`
 WITH job AS MATERIALIZED (
   SELECT id FROM jobs
-   WHERE id = ANY (${list('bigint', jobIds)}) AND state IN ('QUEUED', 'DISPATCHED') AND site_id = ${siteId}::integer
+   WHERE id = ANY (${list('bigint', jobIds)}) AND state IN ${labels(pendingStates)} AND site_id = ${siteId}::integer
    ORDER BY id FOR NO KEY UPDATE
 )
 SELECT coalesce(json_agg(id ORDER BY id), '[]') AS v FROM job`,

@@ -3,7 +3,7 @@
 import { INTERVAL_S } from '../../core/data/traffic.js';
 import type { Dataset, Link, Reservation, Run, UserClass } from '../../core/model.js';
 import type { JobState } from '../../core/states.js';
-import { endedStates, isLive, liveStates } from '../../core/states.js';
+import { endedStates, isLive, liveStates, pendingStates } from '../../core/states.js';
 import { list, table } from '../columns.js';
 import {
   type DataArray,
@@ -214,6 +214,7 @@ function jobChange([
 function readChanges(connection: Connection, cursor: Cursor, limit: number): Promise<Changes | null> {
   const live = labels(liveStates);
   const ended = labels(endedStates);
+  const pending = labels(pendingStates);
   return value(
     connection,
     sql`
@@ -230,11 +231,11 @@ WITH news AS MATERIALIZED (
   SELECT kind, entity_id, site_id FROM news WHERE seq IS NULL
 ), traffic AS MATERIALIZED (
   -- By instants first, of which each statement has but one.
-  SELECT site_id, at, count(*) FILTER (WHERE to_state IN ('QUEUED', 'DISPATCHED')) AS arrivals,
-         count(*) FILTER (WHERE to_state NOT IN ('QUEUED', 'DISPATCHED')) AS services
+  SELECT site_id, at, count(*) FILTER (WHERE to_state IN ${pending}) AS arrivals,
+         count(*) FILTER (WHERE to_state NOT IN ${pending}) AS services
     FROM news
    WHERE site_id IS NOT NULL
-     AND (to_state IN ('QUEUED', 'DISPATCHED') AND from_site_id IS DISTINCT FROM site_id OR to_state IN ${ended} AND from_state IN ${live})
+     AND (to_state IN ${pending} AND from_site_id IS DISTINCT FROM site_id OR to_state IN ${ended} AND from_state IN ${live})
    GROUP BY 1, 2
 )
 SELECT CASE WHEN ${cursor}::bigint >= (SELECT id FROM events_horizon) THEN json_build_array(

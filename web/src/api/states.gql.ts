@@ -1,4 +1,4 @@
-// Generated from schema.graphql by scripts/codegen-documents.mjs. Do not edit.
+// Generated from src/core/states.ts by scripts/codegen-documents.mjs. Do not edit.
 export const JOB_STATES = [
   'QUEUED',
   'HELD',
@@ -9,4 +9,35 @@ export const JOB_STATES = [
   'COMPLETED',
   'FAILED',
   'CANCELLED',
+] as const;
+
+export const WAITING_STATES = [
+  'QUEUED',
+  'HELD',
+  'DISPATCHED',
+] as const;
+
+export const PENDING_STATES = [
+  'QUEUED',
+  'DISPATCHED',
+] as const;
+
+export const LIVE_STATES = [
+  'ASSIGNED',
+  'RUNNING',
+  'CANCELLING',
+] as const;
+
+export const ENDED_STATES = [
+  'COMPLETED',
+  'FAILED',
+  'CANCELLED',
+] as const;
+
+export const CANCELLABLE_STATES = [
+  'QUEUED',
+  'HELD',
+  'DISPATCHED',
+  'ASSIGNED',
+  'RUNNING',
 ] as const;

@@ -1,4 +1,5 @@
 /** Numbers, times and sizes as people read them. Each with its unit; durations are seconds, sizes megabytes (10^6 bytes). */
+import { ENDED_STATES, PENDING_STATES, WAITING_STATES } from '../api/states.gql';
 import type { JobState } from '../pages/jobs/row.gql';
 
 const NARROW_SPACE = '\u202f';
@@ -84,8 +85,9 @@ export const numberOf = (id: string): string => id.slice(id.indexOf('_') + 1);
 export const plural = (n: number, one: string, many = `${one}s`): string =>
   `${count(n)} ${n === 1 ? one : many}`;
 
-export const TERMINAL: ReadonlySet<JobState> = new Set(['COMPLETED', 'FAILED', 'CANCELLED']);
-export const WAITING: ReadonlySet<JobState> = new Set(['QUEUED', 'DISPATCHED', 'HELD']);
+export const TERMINAL: ReadonlySet<JobState> = new Set(ENDED_STATES);
+export const WAITING: ReadonlySet<JobState> = new Set(WAITING_STATES);
+export const PENDING: ReadonlySet<JobState> = new Set(PENDING_STATES);
 
 const natural = new Intl.Collator('en', { numeric: true }).compare;
 

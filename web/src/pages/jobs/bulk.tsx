@@ -1,6 +1,7 @@
 /** Actions on many jobs: what they will do is counted first, and exactly what was counted is then acted on. */
 import { useEffect, useState } from 'react';
 import { ask } from '../../api/client';
+import { CANCELLABLE_STATES, PENDING_STATES } from '../../api/states.gql';
 import { useViewer } from '../../shell/viewer';
 import { Button, Dialog, TextInput } from '../../ui/controls';
 import { count, plural } from '../../ui/format';
@@ -26,7 +27,7 @@ export const ACTIONS: Record<BulkAction, Meaning> = {
     title: 'Cancel jobs',
     verb: 'Cancel',
     done: 'cancelled',
-    states: ['QUEUED', 'HELD', 'DISPATCHED', 'ASSIGNED', 'RUNNING'],
+    states: CANCELLABLE_STATES,
     danger: true,
     about: 'Waiting jobs end at once, running ones are stopped. This cannot be undone.',
   },
@@ -34,7 +35,7 @@ export const ACTIONS: Record<BulkAction, Meaning> = {
     title: 'Hold jobs',
     verb: 'Hold',
     done: 'held',
-    states: ['QUEUED', 'DISPATCHED'],
+    states: PENDING_STATES,
     about: 'They stay where they are listed and start only after they were released.',
   },
   release: {
@@ -48,7 +49,7 @@ export const ACTIONS: Record<BulkAction, Meaning> = {
     title: 'Boost jobs',
     verb: 'Set the boost of',
     done: 'changed',
-    states: ['QUEUED', 'HELD', 'DISPATCHED', 'ASSIGNED', 'RUNNING'],
+    states: CANCELLABLE_STATES,
     about: 'The boost is added to the priorities of the jobs.',
   },
 };

@@ -1,13 +1,13 @@
 /** Filters, order and columns of the list of jobs, as they are in the address. */
-import { JOB_STATES } from '../../api/states.gql';
+import { JOB_STATES, LIVE_STATES, PENDING_STATES } from '../../api/states.gql';
 import type { Search } from '../../routes';
 import type { JobFilter, JobOrder, JobState } from './row.gql';
 
 /** States as people ask for them. */
 export const STATE_SETS = [
   { value: '', label: 'All', states: null },
-  { value: 'QUEUED,DISPATCHED', label: 'Waiting', states: ['QUEUED', 'DISPATCHED'] },
-  { value: 'ASSIGNED,RUNNING,CANCELLING', label: 'Running', states: ['ASSIGNED', 'RUNNING', 'CANCELLING'] },
+  { value: PENDING_STATES.join(','), label: 'Waiting', states: PENDING_STATES },
+  { value: LIVE_STATES.join(','), label: 'Running', states: LIVE_STATES },
   { value: 'HELD', label: 'Held', states: ['HELD'] },
   { value: 'COMPLETED', label: 'Completed', states: ['COMPLETED'] },
   { value: 'FAILED', label: 'Failed', states: ['FAILED'] },

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { KeyRound, Plus } from 'lucide-react';
 import { useState } from 'react';
 import { useAction, useData } from '../../api/data';
+import { PENDING_STATES } from '../../api/states.gql';
 import { useViewer } from '../../shell/viewer';
 import { changeColumn } from '../../ui/change-column';
 import { Chart } from '../../ui/chart';
@@ -174,7 +175,11 @@ function Waiting({ kind }: { kind: string }) {
       flush
       actions={
         jobs.data?.jobs.pageInfo.hasNextPage && (
-          <Link to="/jobs" search={{ license: kind, states: 'QUEUED,DISPATCHED' }} className="button quiet">
+          <Link
+            to="/jobs"
+            search={{ license: kind, states: PENDING_STATES.join(',') }}
+            className="button quiet"
+          >
             All of them
           </Link>
         )

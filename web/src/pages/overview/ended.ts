@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from 'react';
 import { ask } from '../../api/client';
 import { useFollow } from '../../api/data';
+import { ENDED_STATES } from '../../api/states.gql';
 import type { JobState } from '../jobs/row.gql';
 import { EndedDocument, PulseDocument } from './overview.gql';
 
@@ -30,7 +31,7 @@ export interface Ended {
 
 type End = { id: string; state: JobState; cause: string | null; at: number };
 
-const ENDS: ReadonlySet<string> = new Set(['COMPLETED', 'FAILED', 'CANCELLED']);
+const ENDS: ReadonlySet<string> = new Set(ENDED_STATES);
 
 /**
  * @param onNews called when any job has news

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { AlertTriangle, MapPin, PlugZap, Send } from 'lucide-react';
 import { lazy, type ReactNode, Suspense, useEffect, useMemo, useState } from 'react';
 import { useData, useThrottled } from '../../api/data';
+import { LIVE_STATES, PENDING_STATES } from '../../api/states.gql';
 import { useStore } from '../../api/store';
 import { gridChanges } from '../../shell/feed';
 import { useViewer } from '../../shell/viewer';
@@ -169,7 +170,7 @@ function Figures({
     <div className="figures">
       <Figure
         label="Running"
-        to={{ states: 'ASSIGNED,RUNNING,CANCELLING' }}
+        to={{ states: LIVE_STATES.join(',') }}
         value={numbers && counted(numbers.running)}
         about={
           cpus !== undefined && used !== undefined ? (
@@ -191,7 +192,7 @@ function Figures({
       />
       <Figure
         label="Waiting"
-        to={{ states: 'QUEUED,DISPATCHED' }}
+        to={{ states: PENDING_STATES.join(',') }}
         value={
           numbers && (
             <>

@@ -3,6 +3,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { ask } from '../../api/client';
 import { useData, useFollow, useThrottled } from '../../api/data';
+import { LIVE_STATES } from '../../api/states.gql';
 import { byName, numberOf, plural } from '../../ui/format';
 import { Gantt, type GanttBar, type GanttLane } from '../../ui/gantt';
 import { Problem, Skeleton } from '../../ui/show';
@@ -35,7 +36,7 @@ async function jobsOf(
   const found = new Map<string, JobOfSite>();
   let all = true;
   const filters: JobFilter[] = [
-    { site, states: ['ASSIGNED', 'RUNNING', 'CANCELLING'] },
+    { site, states: [...LIVE_STATES] },
     { site, endedAfter: from.toISOString() },
   ];
   for (const filter of filters) {

@@ -3,6 +3,7 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { MoreHorizontal, Plus } from 'lucide-react';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import { useAction, useData, useFollow, useThrottled } from '../../api/data';
+import { LIVE_STATES } from '../../api/states.gql';
 import { useStore } from '../../api/store';
 import type { Search } from '../../routes';
 import { gridChanges } from '../../shell/feed';
@@ -157,7 +158,7 @@ function SiteFigures({ site }: { site: SitePartsFragment }) {
           />
         </span>
       </div>
-      <Link to="/jobs" search={{ site: site.id, states: 'ASSIGNED,RUNNING,CANCELLING' }} className="figure">
+      <Link to="/jobs" search={{ site: site.id, states: LIVE_STATES.join(',') }} className="figure">
         <span className="figure-label">Running</span>
         <span className="figure-value num">{count(site.runningJobs)}</span>
         <span className="figure-about">

@@ -4,6 +4,7 @@ import { Link, useParams } from '@tanstack/react-router';
 import { Copy, Plus } from 'lucide-react';
 import { useState } from 'react';
 import { useAction, useData } from '../../api/data';
+import { LIVE_STATES, PENDING_STATES } from '../../api/states.gql';
 import { useViewer } from '../../shell/viewer';
 import { Button, Check, Choice, Dialog, TextInput } from '../../ui/controls';
 import { count, counted, duration, figure, words } from '../../ui/format';
@@ -110,8 +111,8 @@ function Use({ user }: { user: User }) {
       <Card title="Jobs">
         <Facts
           facts={[
-            ['Waiting', link('QUEUED,DISPATCHED', shown?.waiting)],
-            ['Running', link('ASSIGNED,RUNNING,CANCELLING', shown?.running)],
+            ['Waiting', link(PENDING_STATES.join(','), shown?.waiting)],
+            ['Running', link(LIVE_STATES.join(','), shown?.running)],
             ['Completed', link('COMPLETED', shown?.completed)],
             ['Failed', link('FAILED', shown?.failed)],
           ]}
