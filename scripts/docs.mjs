@@ -53,19 +53,41 @@ const costTable = (head, costs) =>
     head,
     Object.entries(costs).map(([field, cost]) => [code(field), cost]),
   );
+const fieldText = ({
+  path,
+  about,
+  min,
+  max,
+  isAboveMin,
+  isBelowMax,
+  options,
+  initial,
+  isNullable,
+  isOptional,
+}) => {
+  const range = options
+    ? options.map(code).join(', ')
+    : min === null
+      ? ''
+      : `${isAboveMin ? 'above ' : ''}${min} to ${isBelowMax ? 'below ' : ''}${max}`;
+  const empty = isNullable ? ' or null' : isOptional ? ', or left out' : '';
+  const first =
+    initial === null
+      ? ''
+      : `default ${code(typeof initial === 'string' ? initial : JSON.stringify(initial))}`;
+  const bounds = [range && `${range}${empty}`, first].filter(Boolean).join('; ');
+  return `${code(path)}${bounds && ` (${bounds})`}: ${about}`;
+};
 const kindTable = (head, kinds) =>
   table(
     head,
-    kinds.map(({ schema, documentation }) => [
-      code(schema.shape.kind.value),
-      ...Object.values(documentation),
-    ]),
+    kinds.map(({ kind, about, fields }) => [code(kind), about, fields.map(fieldText).join('<br>')]),
   );
 
 /** Each part as [document, mark, text]. `load` imports a module of src/ by its path without an ending. */
 export async function parts(load) {
   const { transitions } = await load('core/states');
-  const { dispatchKinds, localKinds } = await load('core/index');
+  const { dispatch, local } = (await load('core/index')).policyKinds();
   const { VARIABLES } = await load('platform/config');
   const { FIXED_LIMITS, LIMIT_VARIABLES, shownLimit } = await load('platform/limits');
   const { FIELD_COST, LIST_SIZE } = await load('api/admission/cost');
@@ -93,8 +115,8 @@ export async function parts(load) {
     ],
     [reference, 'field-costs', costTable(['field', 'cost'], FIELD_COST)],
     [reference, 'list-sizes', costTable(['list', 'objects'], LIST_SIZE)],
-    [policies, 'dispatch-policies', kindTable(['kind', 'jobs are dispatched', 'fields'], dispatchKinds)],
-    [policies, 'local-policies', kindTable(['kind', 'a site starts jobs', 'fields'], localKinds)],
+    [policies, 'dispatch-policies', kindTable(['kind', 'jobs go', 'fields'], dispatch)],
+    [policies, 'local-policies', kindTable(['kind', 'a site starts jobs', 'fields'], local)],
   ];
 }
 

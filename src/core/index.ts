@@ -27,6 +27,7 @@ export { MAX_WINDOW, Margins, marginOf } from './data/margins.js';
 export { Shares } from './data/shares.js';
 export { Traffic } from './data/traffic.js';
 export { SchedulerTree } from './data/tree.js';
+export type { DescribedField, DescribedTerm, FieldType, TermUnit } from './described.js';
 export {
   applyMove,
   type DispatchContext,
@@ -75,6 +76,7 @@ export {
 } from './local/registry.js';
 export * from './model.js';
 export * from './policy.js';
+export { type DescribedKind, type PolicyKinds, policyKinds } from './policy-kinds.js';
 export { draw, hash, RandomStream } from './random.js';
 export * from './reasons.js';
 export { ROOT, type Scheduler, schedulerOf } from './scheduler.js';

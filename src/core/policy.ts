@@ -24,29 +24,49 @@ import type { Site } from './model.js';
 
 export { type DispatchPolicy, dispatchPolicySchema, type LocalPolicy, localPolicySchema };
 
-const seconds = z
-  .number()
-  .min(1)
-  .max(86_400 * 30);
+const seconds = (title: string, description: string) =>
+  z
+    .number()
+    .min(1)
+    .max(86_400 * 30)
+    .meta({ title, description, unit: 's' });
 
 export const policySchema = z.strictObject({
   dispatch: dispatchPolicySchema,
   local: localPolicySchema,
   /** Seed of every draw; a draw depends on it and on the job only. */
-  seed: z.int().min(0).max(0xffffffff),
-  /** Power of the machine that run times in the history of job ratios are scaled to. */
-  referencePower: z.number().positive().max(1e9).default(1),
-  timers: z.strictObject({
-    /** Every cycle runs at least this often, in case a wake-up was lost. */
-    cycleS: seconds,
-    /** An agent not heard of for so long makes its site's state doubtful. */
-    agentSilentS: seconds,
-    /** After so long without a sign of its machine a run has ended as LOST. */
-    lostAfterS: seconds,
-    onDeadlinePassed: z.enum(['RECORD', 'CANCEL']),
+  seed: z.int().min(0).max(0xffffffff).meta({
+    title: 'Seed',
+    description: 'Of every draw among equals: the same snapshot, seed and policy give the same plan.',
   }),
-  /** Runs that a restartable job may have in all. */
-  maxAttempts: z.int().min(1).max(100),
+  /** Power of the machine that run times in the history of job ratios are scaled to. */
+  referencePower: z.number().positive().max(1e9).default(1).meta({
+    title: 'Reference power',
+    description: 'Run times in the history of job ratios are scaled to a machine of this power.',
+  }),
+  timers: z.strictObject({
+    cycleS: seconds(
+      'Look again every',
+      'Schedulers with waiting jobs look at least so often, in case a wake-up was lost.',
+    ),
+    agentSilentS: seconds(
+      'A machine is silent after',
+      'One whose agent was not heard for so long gets nothing new.',
+    ),
+    lostAfterS: seconds(
+      'Its runs are lost after',
+      'After so long without a sign the runs on a silent machine end as lost.',
+    ),
+    onDeadlinePassed: z.enum(['RECORD', 'CANCEL']).meta({
+      title: 'A deadline that passes',
+      description: 'RECORD notes it, CANCEL ends the job.',
+    }),
+  }),
+  maxAttempts: z.int().min(1).max(100).meta({
+    title: 'Runs of a job',
+    description: 'A restartable job whose run was lost is started again until it has had so many in all.',
+    unit: 'runs',
+  }),
 });
 export type Policy = z.infer<typeof policySchema>;
 

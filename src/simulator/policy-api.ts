@@ -1,6 +1,6 @@
 /** What policy modules of users' import as `switchyard/policy`: the seams for policies, and what the product's own are made of. */
 import type { DispatchKind } from '../core/dispatch/policy.js';
-import type { LocalKind, RulesSchema } from '../core/local/policy.js';
+import type { KindWords, LocalKind, RulesSchema } from '../core/local/policy.js';
 
 export {
   type Choice,
@@ -30,10 +30,10 @@ export { forEachAtRoot } from '../core/terms/order.js';
 
 /** A local policy of a module: how a site orders its queue and fills its machines. */
 export const localKind = <S extends RulesSchema>(
-  kind: Omit<LocalKind<S>, 'documentation'>,
-): Omit<LocalKind<S>, 'documentation'> => kind;
+  kind: Omit<LocalKind<S>, keyof KindWords<S>>,
+): Omit<LocalKind<S>, keyof KindWords<S>> => kind;
 
 /** A dispatch policy of a module: how the root chooses among sites. */
 export const dispatchKind = <S extends RulesSchema>(
-  kind: Omit<DispatchKind<S>, 'documentation'>,
-): Omit<DispatchKind<S>, 'documentation'> => kind;
+  kind: Omit<DispatchKind<S>, keyof KindWords<S>>,
+): Omit<DispatchKind<S>, keyof KindWords<S>> => kind;

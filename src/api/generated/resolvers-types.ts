@@ -1488,6 +1488,119 @@ export type Event = Node & {
   cause?: Maybe<EndCause>;
 };
 
+/** What policies there are, and what their documents may say: as the service checks them. */
+export type PolicyKinds = {
+  __typename?: 'PolicyKinds';
+  /** Policies of the root: by which jobs are dispatched (`dispatch` of the document). */
+  dispatch: Array<PolicyKind>;
+  /** Policies of sites: by which they start jobs (`local` of the document, and of a site). */
+  local: Array<PolicyKind>;
+  /** The other fields of the document. */
+  general: Array<PolicyField>;
+  /** Numbers of `WhyWaiting` and of decisions that are not terms of a kind. */
+  numbers: Array<PolicyTerm>;
+};
+
+/** A kind of policy. */
+export type PolicyKind = {
+  __typename?: 'PolicyKind';
+  /** Its name in documents. */
+  kind: Scalars['String']['output'];
+  /** Its name for people. */
+  label: Scalars['String']['output'];
+  /** What it does. */
+  about: Scalars['String']['output'];
+  /** A document of this kind to begin with. */
+  document: Scalars['JSON']['output'];
+  /** What a document of this kind may say besides `kind`. */
+  fields: Array<PolicyField>;
+  /** Terms of its decisions, in the order in which they are compared, where they are. */
+  terms: Array<PolicyTerm>;
+};
+
+/** What is accepted as a value of a policy's field. */
+export type PolicyFieldType =
+  /** A number. */
+  | 'NUMBER'
+  /** A whole number. */
+  | 'INTEGER'
+  /** True or false. */
+  | 'BOOLEAN'
+  /** One of `options`. */
+  | 'CHOICE'
+  /** An object of whole numbers by name: all of `options`, or any names where these are null. */
+  | 'NUMBERS';
+
+/** A field of a policy's document. Some fields also depend on one another: the message of a refusal says so. */
+export type PolicyField = {
+  __typename?: 'PolicyField';
+  /** Its place in the document, or in the document of its kind: names with dots between them. */
+  path: Scalars['String']['output'];
+  /** Its name for people. */
+  label: Scalars['String']['output'];
+  /** What it does. */
+  about: Scalars['String']['output'];
+  /** Of its value, such as `s` or `jobs`; null: none. */
+  unit?: Maybe<Scalars['String']['output']>;
+  /** What its value is. */
+  type: PolicyFieldType;
+  /** The least number that is accepted; null: its type has none. */
+  min?: Maybe<Scalars['Float']['output']>;
+  /** The greatest number that is accepted; null: its type has none. */
+  max?: Maybe<Scalars['Float']['output']>;
+  /** Whether `min` itself is refused, and what is greater accepted. */
+  isAboveMin: Scalars['Boolean']['output'];
+  /** Whether `max` itself is refused, and what is less accepted. */
+  isBelowMax: Scalars['Boolean']['output'];
+  /** What is accepted of a CHOICE; names of NUMBERS, null for any. */
+  options?: Maybe<Array<Scalars['String']['output']>>;
+  /** Whether null is accepted. */
+  isNullable: Scalars['Boolean']['output'];
+  /** Whether it may be left out, with a meaning of its own. */
+  isOptional: Scalars['Boolean']['output'];
+  /** Its value in a document to begin with; null: it is null or left out there. */
+  initial?: Maybe<Scalars['JSON']['output']>;
+};
+
+/** Unit of a term or number. */
+export type TermUnit =
+  /** Seconds. */
+  | 'S'
+  /** A number of jobs. */
+  | 'JOBS'
+  /** A number of CPUs. */
+  | 'CPUS'
+  /** A share, from 0 to 1. */
+  | 'SHARE'
+  /** A time, seconds since 1970. */
+  | 'AT'
+  /** Megabytes. */
+  | 'MB'
+  /** The number in the id of a job. */
+  | 'JOB';
+
+/** Which values of a term are preferred. */
+export type TermOrder =
+  /** Low ones. */
+  | 'LOW'
+  /** High ones. */
+  | 'HIGH';
+
+/** What a term or number (`Term`) is. */
+export type PolicyTerm = {
+  __typename?: 'PolicyTerm';
+  /** Its name, as of `Term`. */
+  name: Scalars['String']['output'];
+  /** Its name for people. */
+  label: Scalars['String']['output'];
+  /** What it tells. */
+  about?: Maybe<Scalars['String']['output']>;
+  /** Its unit; null: none. */
+  unit?: Maybe<TermUnit>;
+  /** Which values the policy prefers; null: it is not compared. */
+  better?: Maybe<TermOrder>;
+};
+
 /** A version of the policy. Versions are never changed or removed. */
 export type Policy = Node & {
   __typename?: 'Policy';
@@ -2551,6 +2664,8 @@ export type Query = {
   usage: Array<Usage>;
   /** The policy in force, or an earlier version. */
   policy?: Maybe<Policy>;
+  /** The kinds of policies, with all that a form needs to edit a document. They are the same for as long as the service has the same version. */
+  policyKinds: PolicyKinds;
   /** All versions of the policy, newest first. */
   policyHistory: PolicyConnection;
   /** Scheduling decisions, newest first. For one job: oldest first. */
@@ -4555,6 +4670,13 @@ export type ResolversTypes = {
   Usage: ResolverTypeWrapper<UsageModel>;
   EventKind: EventKind;
   Event: ResolverTypeWrapper<EventModel>;
+  PolicyKinds: ResolverTypeWrapper<PolicyKinds>;
+  PolicyKind: ResolverTypeWrapper<PolicyKind>;
+  PolicyFieldType: PolicyFieldType;
+  PolicyField: ResolverTypeWrapper<PolicyField>;
+  TermUnit: TermUnit;
+  TermOrder: TermOrder;
+  PolicyTerm: ResolverTypeWrapper<PolicyTerm>;
   Policy: ResolverTypeWrapper<PolicyModel>;
   SimulationState: SimulationState;
   Simulation: ResolverTypeWrapper<SimulationModel>;
@@ -4756,6 +4878,10 @@ export type ResolversParentTypes = {
   LicensePoint: LicensePoint;
   Usage: UsageModel;
   Event: EventModel;
+  PolicyKinds: PolicyKinds;
+  PolicyKind: PolicyKind;
+  PolicyField: PolicyField;
+  PolicyTerm: PolicyTerm;
   Policy: PolicyModel;
   Simulation: SimulationModel;
   SimulationResult: Omit<SimulationResult, 'userClasses' | 'sites'> & { userClasses: Array<ResolversParentTypes['SimulationOfClass']>, sites: Array<ResolversParentTypes['SimulationOfSite']> };
@@ -5463,6 +5589,46 @@ export type EventResolvers<ContextType = Context, ParentType extends ResolversPa
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };
 
+export type PolicyKindsResolvers<ContextType = Context, ParentType extends ResolversParentTypes['PolicyKinds'] = ResolversParentTypes['PolicyKinds']> = {
+  dispatch?: Resolver<Array<ResolversTypes['PolicyKind']>, ParentType, ContextType>;
+  local?: Resolver<Array<ResolversTypes['PolicyKind']>, ParentType, ContextType>;
+  general?: Resolver<Array<ResolversTypes['PolicyField']>, ParentType, ContextType>;
+  numbers?: Resolver<Array<ResolversTypes['PolicyTerm']>, ParentType, ContextType>;
+};
+
+export type PolicyKindResolvers<ContextType = Context, ParentType extends ResolversParentTypes['PolicyKind'] = ResolversParentTypes['PolicyKind']> = {
+  kind?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  label?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  about?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  document?: Resolver<ResolversTypes['JSON'], ParentType, ContextType>;
+  fields?: Resolver<Array<ResolversTypes['PolicyField']>, ParentType, ContextType>;
+  terms?: Resolver<Array<ResolversTypes['PolicyTerm']>, ParentType, ContextType>;
+};
+
+export type PolicyFieldResolvers<ContextType = Context, ParentType extends ResolversParentTypes['PolicyField'] = ResolversParentTypes['PolicyField']> = {
+  path?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  label?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  about?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  unit?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  type?: Resolver<ResolversTypes['PolicyFieldType'], ParentType, ContextType>;
+  min?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+  max?: Resolver<Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+  isAboveMin?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
+  isBelowMax?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
+  options?: Resolver<Maybe<Array<ResolversTypes['String']>>, ParentType, ContextType>;
+  isNullable?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
+  isOptional?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
+  initial?: Resolver<Maybe<ResolversTypes['JSON']>, ParentType, ContextType>;
+};
+
+export type PolicyTermResolvers<ContextType = Context, ParentType extends ResolversParentTypes['PolicyTerm'] = ResolversParentTypes['PolicyTerm']> = {
+  name?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  label?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  about?: Resolver<Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  unit?: Resolver<Maybe<ResolversTypes['TermUnit']>, ParentType, ContextType>;
+  better?: Resolver<Maybe<ResolversTypes['TermOrder']>, ParentType, ContextType>;
+};
+
 export type PolicyResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Policy'] = ResolversParentTypes['Policy']> = {
   id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   version?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
@@ -5921,6 +6087,7 @@ export type QueryResolvers<ContextType = Context, ParentType extends ResolversPa
   licenseHistory?: Resolver<Array<ResolversTypes['LicensePoint']>, ParentType, ContextType, RequireFields<QueryLicenseHistoryArgs, 'kind' | 'from' | 'points'>>;
   usage?: Resolver<Array<ResolversTypes['Usage']>, ParentType, ContextType, RequireFields<QueryUsageArgs, 'by' | 'from' | 'first'>>;
   policy?: Resolver<Maybe<ResolversTypes['Policy']>, ParentType, ContextType, Partial<QueryPolicyArgs>>;
+  policyKinds?: Resolver<ResolversTypes['PolicyKinds'], ParentType, ContextType>;
   policyHistory?: Resolver<ResolversTypes['PolicyConnection'], ParentType, ContextType, RequireFields<QueryPolicyHistoryArgs, 'first'>>;
   decisions?: Resolver<ResolversTypes['DecisionConnection'], ParentType, ContextType, RequireFields<QueryDecisionsArgs, 'first'>>;
   events?: Resolver<ResolversTypes['EventConnection'], ParentType, ContextType, RequireFields<QueryEventsArgs, 'first'>>;
@@ -6245,6 +6412,10 @@ export type Resolvers<ContextType = Context> = {
   LicensePoint?: LicensePointResolvers<ContextType>;
   Usage?: UsageResolvers<ContextType>;
   Event?: EventResolvers<ContextType>;
+  PolicyKinds?: PolicyKindsResolvers<ContextType>;
+  PolicyKind?: PolicyKindResolvers<ContextType>;
+  PolicyField?: PolicyFieldResolvers<ContextType>;
+  PolicyTerm?: PolicyTermResolvers<ContextType>;
   Policy?: PolicyResolvers<ContextType>;
   Simulation?: SimulationResolvers<ContextType>;
   SimulationResult?: SimulationResultResolvers<ContextType>;

@@ -48,6 +48,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   licenseHistory: people,
   usage: people,
   policy: people,
+  policyKinds: people,
   policyHistory: people,
   decisions: people,
   events: people,

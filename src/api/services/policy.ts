@@ -1,5 +1,6 @@
 /** The policy: reading its versions, and an administrator's new ones. It acts from the next cycle. */
 import { type Policy as PolicyDocument, PolicyError, parsePolicy } from '../../core/policy.js';
+import { type PolicyKinds, policyKinds } from '../../core/policy-kinds.js';
 import { MAX } from '../../platform/limits.js';
 import type { PolicyRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
@@ -17,6 +18,9 @@ import type { SetWeightsInput, UpdatePolicyInput } from '../generated/resolvers-
 import { globalId } from '../ids.js';
 import { guarded } from './access.js';
 import { actor, done, type ServiceParts, wakeAfter } from './parts.js';
+
+/** Described once: a process has one version. */
+const kinds = policyKinds();
 
 export interface RevertInput {
   version: number;
@@ -56,6 +60,8 @@ export function createPolicyService(parts: ServiceParts) {
   return guarded({
     policy: (_viewer: Viewer, number: number | null) =>
       number !== null && !(number >= 1) ? Promise.resolve(null) : queries.policy(number),
+
+    policyKinds: (_viewer: Viewer): PolicyKinds => kinds,
 
     async policyHistory(_viewer: Viewer, { first, after }: ForwardArguments): Promise<Connection<PolicyRow>> {
       const size = pageSize('first', first, limits);

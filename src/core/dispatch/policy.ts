@@ -6,8 +6,9 @@
  * of the grid from cycle to cycle it keeps in an index (`Grid.index`) in its folder.
  */
 import type { z } from 'zod';
+import type { TermWords } from '../described.js';
 import type { Grid, SiteEntry } from '../grid/grid.js';
-import type { LocalOrder, RulesSchema } from '../local/policy.js';
+import type { KindWords, LocalOrder, RulesSchema } from '../local/policy.js';
 import type { DispatchExplanation, Job, Move } from '../model.js';
 import { ReasonCode, type WaitingReason } from '../reasons.js';
 import type { Eligibility } from '../resources/eligibility.js';
@@ -84,11 +85,9 @@ export interface ChannelView {
 }
 
 /** A kind of dispatch policy: all that there is to say of it. */
-export interface DispatchKind<S extends RulesSchema = RulesSchema> {
-  /** Of its document, with bounds. */
+export interface DispatchKind<S extends RulesSchema = RulesSchema> extends KindWords<S> {
+  /** Of its document, with bounds and words. */
   readonly schema: S;
-  /** Its row in docs/operations/policies.md, "Dispatch policies": when and where jobs go, and what the fields mean. */
-  readonly documentation: { readonly jobsGo: string; readonly fields: string };
   begin(look: DispatchLook, rules: z.infer<S>): DispatchPass;
   /** By what a site orders its queue, where its local policy leaves it to the root's. */
   localOrder(rules: z.infer<S>): LocalOrder;
@@ -117,6 +116,21 @@ export interface DispatchKind<S extends RulesSchema = RulesSchema> {
   /** Where jobs go through schedulers between the root and sites: how these stand. */
   tree?(look: DispatchLook, rules: z.infer<S>): TreeView;
 }
+
+/** Words of the limit that several kinds have. */
+export const QUEUE_LIMIT = {
+  title: "Jobs in a site's queue",
+  description:
+    'At most so many jobs wait at a site; what comes beyond is held before it, and can still go elsewhere.',
+  unit: 'jobs',
+};
+/** Words of terms that several kinds have. */
+export const QUEUED: TermWords[string] = {
+  ...{ label: 'Queued', about: 'Jobs in its queue', unit: 'JOBS', better: 'LOW' },
+};
+export const ROOM: TermWords[string] = {
+  ...{ label: 'Room', about: 'Jobs that its queue still takes', unit: 'JOBS', better: 'HIGH' },
+};
 
 /** Gives a kind its type. */
 export const dispatchKind = <S extends RulesSchema>(kind: DispatchKind<S>): DispatchKind<S> => kind;

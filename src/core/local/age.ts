@@ -2,13 +2,18 @@
 import { z } from 'zod';
 import type { JobQueue } from '../grid/queue.js';
 
-/** Seconds after which a waiting job is overtaken no more; null: never, and large jobs may starve. */
 export const ageBoundS = z
   .number()
   .min(1)
   .max(86_400 * 365)
   .nullable()
-  .default(86_400);
+  .default(86_400)
+  .meta({
+    title: 'Overtaken at most for',
+    description:
+      'A job that has waited so long is overtaken no more: others wait for it. Without it, wide and long jobs can starve.',
+    unit: 's',
+  });
 
 export const isAged = ({ submits }: JobQueue, slot: number, now: number, boundS: number | null): boolean =>
   boundS !== null && now - (submits[slot] as number) > boundS;

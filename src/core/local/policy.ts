@@ -6,6 +6,7 @@
  * start jobs out of turn only beside a reservation start none out of turn: the first that does not fit stops all behind it.
  */
 import type { z } from 'zod';
+import type { TermWords } from '../described.js';
 import { type Grid, SiteMemory } from '../grid/grid.js';
 import type { Allocation, Job } from '../model.js';
 import type { Opening } from '../resources/future.js';
@@ -26,12 +27,22 @@ export interface LocalScheduler {
 /** The document of a policy of some kind. */
 export type RulesSchema = z.ZodType<{ kind: string }> & { shape: { kind: z.ZodLiteral<string> } };
 
+/** What is said of a kind to people: in docs/operations/policies.md, and by the query `policyKinds`. */
+export interface KindWords<S extends RulesSchema> {
+  /** A name, such as `EASY backfilling`. */
+  readonly label: string;
+  /** What it does, in a sentence. */
+  readonly about: string;
+  /** The document to begin with; absent: what the schema makes of the kind alone. */
+  readonly initial?: z.infer<S>;
+  /** Terms of its decisions. */
+  readonly terms?: TermWords;
+}
+
 /** A kind of local policy. */
-export interface LocalKind<S extends RulesSchema = RulesSchema> {
-  /** Of its document, with bounds. */
+export interface LocalKind<S extends RulesSchema = RulesSchema> extends KindWords<S> {
+  /** Of its document, with bounds and words. */
   readonly schema: S;
-  /** Its row in docs/operations/policies.md, "Local policies": how a site starts jobs, and what the fields mean. */
-  readonly documentation: { readonly starts: string; readonly fields: string };
   scheduler(rules: z.infer<S>, order: LocalOrder): LocalScheduler;
   /** A policy that promises starts: makes of promises as they were stored what its next cycle goes on from. */
   restore?(grid: Grid, siteId: number, image: PromisesImage): PromisingMemory;

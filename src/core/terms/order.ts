@@ -11,8 +11,11 @@ import type { Job } from '../model.js';
 import { type Eligibility, EligibleSites } from '../resources/eligibility.js';
 import { queueOf, quotaKey, RootLedger, type Standings } from './quota.js';
 
-/** NONE: jobs are served in the policy's order whoever's they are. QUOTA: the feedback queues of users' quotas come first. */
-export const fairness = z.enum(['NONE', 'QUOTA']).optional();
+export const fairness = z.enum(['NONE', 'QUOTA']).optional().meta({
+  title: 'Fairness',
+  description:
+    "NONE: jobs are served in the policy's order, whoever's they are. QUOTA: the feedback queues of users' quotas come first.",
+});
 export type Fairness = z.infer<typeof fairness>;
 
 /** What users' quotas make of the root's jobs; null: the policy does not go by them. */

@@ -73,7 +73,8 @@ const localOrder = () => 'OWN_PRIORITY' as const;
  */
 export const roundRobin = dispatchKind({
   schema: z.strictObject({ kind: z.literal('round-robin') }),
-  documentation: { jobsGo: 'to each site in turn', fields: '' },
+  label: 'Round robin',
+  about: 'To each site in turn. A baseline.',
   begin: (look) =>
     new Baseline(look, ({ id }, { indices }) => {
       const turn = id % indices.length;
@@ -85,7 +86,8 @@ export const roundRobin = dispatchKind({
 /** A drawn one, each equally often; the draw depends on the seed and the job only. */
 export const random = dispatchKind({
   schema: z.strictObject({ kind: z.literal('random') }),
-  documentation: { jobsGo: 'to a random site', fields: '' },
+  label: 'Random',
+  about: 'To a random site. A baseline.',
   begin: (look) =>
     new Baseline(look, ({ id }, { indices, siteIds }) => {
       const drawn = draw(look.seed, id);
@@ -101,7 +103,12 @@ export const random = dispatchKind({
  */
 export const mostFlops = dispatchKind({
   schema: z.strictObject({ kind: z.literal('most-flops') }),
-  documentation: { jobsGo: 'to the site of the most powerful machine that is free', fields: '' },
+  label: 'Most power',
+  about: 'To the site of the most powerful machine that is free. A baseline.',
+  terms: {
+    free: { label: 'Free', about: '1: one of its machines that can run the job is free', better: 'HIGH' },
+    benchmark: { label: 'Benchmark', about: 'Of the best such machine', better: 'HIGH' },
+  },
   begin: (look) => {
     const { grid } = look;
     const machines = new FreeMachines(look);

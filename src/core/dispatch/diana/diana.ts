@@ -23,6 +23,8 @@ import {
   type DispatchPass,
   dispatchKind,
   type PlanBuilder,
+  QUEUED,
+  ROOM,
   type Why,
 } from '../policy.js';
 import { PassedJobs } from './bundles.js';
@@ -35,10 +37,28 @@ import { type Rules, schema } from './rules.js';
 
 export const diana = dispatchKind({
   schema,
-  documentation: {
-    jobsGo:
-      'to the meta-queue of the site with the lowest cost; from there, in order of priority by quota, to the local queue of the site, or to another site if this one is congested',
-    fields: 'see below',
+  label: 'DIANA',
+  about:
+    "Jobs go where network, computation and data cost least, are ordered by their users' quotas, and leave congested sites in groups (Anjum et al.).",
+  terms: {
+    total: {
+      ...{ label: 'Total cost', about: 'Network, computation and data, weighted by the kind of job' },
+      ...{ unit: 'S', better: 'LOW' },
+    },
+    network: { label: 'Network', about: 'Cost of moving the sandbox', unit: 'S', better: 'LOW' },
+    computation: {
+      ...{
+        label: 'Computation',
+        about: 'Cost of what is ahead, the run and the load',
+        unit: 'S',
+        better: 'LOW',
+      },
+    },
+    data: { label: 'Data', about: 'Cost of moving inputs and output', unit: 'S', better: 'LOW' },
+    room: ROOM,
+    queued: QUEUED,
+    queueLength: { label: 'Queue', about: 'Jobs in its meta-queue', unit: 'JOBS', better: 'LOW' },
+    jobsAhead: { label: 'Ahead', about: 'Jobs ahead of the group there', unit: 'JOBS', better: 'LOW' },
   },
   begin: (look, rules) => new DianaPass(look, rules),
   localOrder: () => 'PRIORITY',

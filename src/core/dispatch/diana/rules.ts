@@ -1,9 +1,18 @@
 /** What an administrator sets of DIANA. */
 import { z } from 'zod';
+import { QUEUE_LIMIT } from '../policy.js';
 
-const weight = z.number().min(0).max(1e6);
-const share = z.number().min(0).max(1);
-const costWeights = z.strictObject({ network: weight, computation: weight, data: weight });
+const weight = (title: string, description: string) =>
+  z.number().min(0).max(1e6).meta({ title, description });
+const costWeights = (jobs: string) =>
+  z.strictObject({
+    network: weight(
+      `${jobs}: network`,
+      'How much the cost of moving the sandbox counts, for jobs of this kind.',
+    ),
+    computation: weight(`${jobs}: computation`, 'How much what is ahead, the run and the load count.'),
+    data: weight(`${jobs}: data`, 'How much moving inputs and output counts.'),
+  });
 
 export const schema = z
   .strictObject({
@@ -13,39 +22,68 @@ export const schema = z
      * cost turnaround, for a job that brings its data occupies processors meanwhile, and weights by kind gain nothing.
      */
     weights: z
-      .strictObject({ computational: costWeights, dataIntensive: costWeights, both: costWeights })
+      .strictObject({
+        computational: costWeights('Computing jobs'),
+        dataIntensive: costWeights('Data jobs'),
+        both: costWeights('Other jobs'),
+      })
       .default({
         computational: { network: 1, computation: 1, data: 4 },
         dataIntensive: { network: 1, computation: 1, data: 4 },
         both: { network: 1, computation: 1, data: 4 },
       }),
-    /** A job whose share of computation is at least so much is computational, at most so much data intensive. */
-    computationalFrom: share.default(0.75),
-    dataIntensiveTo: share.default(0.25),
-    /** Seconds that a fully busy site costs more than an idle one. */
-    loadPenaltyS: z.number().min(0).max(86_400).default(60),
-    /** LEAST_COST: a new job goes where it costs least. ORIGIN_FIRST: it stays where it was submitted if it can start there at once. */
-    placement: z.enum(['LEAST_COST', 'ORIGIN_FIRST']).default('LEAST_COST'),
-    /** What a meta-queue is ordered by: users' quotas, or the fewest processors first. */
-    metaOrder: z.enum(['QUOTA', 'SJF']).default('QUOTA'),
-    /** Jobs in a site's local queue at most; what goes beyond stays in its meta-queue and can be exported. */
-    queueLimit: z.int().min(1).max(1_000_000).default(10),
-    /** A site is congested when `(arrival − service)/arrival`, rates over the window, is above the threshold. */
-    congestionThreshold: z.number().min(-1e6).max(1).default(0.5),
-    congestionWindowS: z.number().min(10).max(3600).default(600),
-    /**
-     * To which peers a group may go. BOTH_LOWER: where fewer jobs are ahead of it and it costs less than here. NOT_BOTH_HIGHER: to all
-     * but those where more jobs are ahead of it and it costs more.
-     */
+    computationalFrom: z.number().positive().max(1).default(0.75).meta({
+      title: 'Computing from',
+      description: 'A job that computes at least this share of its time is a computing job.',
+    }),
+    dataIntensiveTo: z.number().min(0).lt(1).default(0.25).meta({
+      title: 'Data job up to',
+      description: 'A job that computes at most this share of its time is a data job.',
+    }),
+    loadPenaltyS: z.number().min(0).max(86_400).default(60).meta({
+      title: 'Cost of a busy site',
+      description: 'A fully busy site costs so much more than an idle one.',
+      unit: 's',
+    }),
+    placement: z.enum(['LEAST_COST', 'ORIGIN_FIRST']).default('LEAST_COST').meta({
+      title: 'New jobs',
+      description:
+        'LEAST_COST: where they cost least. ORIGIN_FIRST: where they were submitted if they can start there at once, elsewhere only if not.',
+    }),
+    metaOrder: z.enum(['QUOTA', 'SJF']).default('QUOTA').meta({
+      title: 'Order of meta-queues',
+      description: "QUOTA: by the users' quotas. SJF: fewest processors first.",
+    }),
+    queueLimit: z.int().min(1).max(1_000_000).default(10).meta(QUEUE_LIMIT),
+    congestionThreshold: z.number().min(-1e6).max(1).default(0.5).meta({
+      title: 'Congested from',
+      description:
+        'A site is congested when (arrivals − services) / arrivals is above this. Then groups of jobs may leave it.',
+    }),
+    congestionWindowS: z.number().min(10).max(3600).default(600).meta({
+      title: 'Counted over',
+      description: 'Arrivals and services are counted over so long.',
+      unit: 's',
+    }),
     migration: z
-      .strictObject({ rule: z.enum(['BOTH_LOWER', 'NOT_BOTH_HIGHER']).default('BOTH_LOWER') })
+      .strictObject({
+        rule: z.enum(['BOTH_LOWER', 'NOT_BOTH_HIGHER']).default('BOTH_LOWER').meta({
+          title: 'May leave for',
+          description:
+            'BOTH_LOWER: sites with fewer jobs ahead and a lower cost. NOT_BOTH_HIGHER: all but those with more jobs ahead and a higher cost. Of these it goes to the one with the shortest queue, then the fewest jobs ahead, then the lowest cost.',
+        }),
+      })
       .default({ rule: 'BOTH_LOWER' }),
-    /** A migrated job stays where it is for so long. */
     holdOffS: z
       .number()
       .min(1)
       .max(86_400 * 30)
-      .default(300),
+      .default(300)
+      .meta({
+        title: 'Stays after a move',
+        description: 'A job that has moved to another site stays there for so long.',
+        unit: 's',
+      }),
   })
   .refine((policy) => policy.dataIntensiveTo < policy.computationalFrom, {
     path: ['dataIntensiveTo'],

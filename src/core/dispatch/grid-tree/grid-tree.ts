@@ -23,11 +23,14 @@ import { viewOf } from './view.js';
 
 export const gridTree = dispatchKind({
   schema,
-  documentation: {
-    jobsGo:
-      'down a tree of schedulers to the sites that ask for work, to each branch by its share of the power; from there to the local queue when they can start',
-    fields:
-      "`butterfly`, `fallback`, `loadBalance`: default true; `movesMax`: so often butterfly and load-balance move a job at most, default 16; `shares`: how the shares of branches that ask at once are rounded, `DOWN_FIRST` (default: then the first ones get what is left) or `UP` (the paper's); `asks`: of sites that want work at once, `FREEST_FIRST` (default: by the share of free CPUs) or `IN_ORDER`; `power`: `CPUS` (default) or `BENCHMARK`, what a CPU counts in a branch's power; `queueLimit`: jobs that wait in a site's local queue beside those that can start, default 1",
+  label: 'Grid tree',
+  about:
+    'Down a tree of schedulers to the sites that ask for work, to each branch by its share of the power; from there to the local queue when they can start (AlZoubi et al.).',
+  terms: {
+    unmet: { label: 'Preferences not met', better: 'LOW' },
+    distanceKm: { label: 'Distance, km', better: 'LOW' },
+    power: { label: 'Power', about: 'Of the branch', better: 'HIGH' },
+    waiting: { label: 'Waiting', about: 'Jobs in its meta-queue', unit: 'JOBS', better: 'LOW' },
   },
   begin: (look, rules) => new GridTreePass(look, rules),
   localOrder: () => 'ARRIVAL',

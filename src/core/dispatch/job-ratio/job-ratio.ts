@@ -21,23 +21,42 @@ import {
   type DispatchPass,
   dispatchKind,
   type PlanBuilder,
+  QUEUE_LIMIT,
+  ROOM,
 } from '../policy.js';
 import { Batcher } from './batches.js';
 
 const schema = z.strictObject({
   kind: z.literal('job-ratio'),
-  /** Jobs that a site's queue holds at most, as far as the root is concerned. */
-  queueLimit: z.int().min(1).max(1_000_000).default(100),
+  queueLimit: z.int().min(1).max(1_000_000).default(100).meta(QUEUE_LIMIT),
   fairness,
 });
 type Rules = z.infer<typeof schema>;
 
 export const jobRatio = dispatchKind({
   schema,
-  documentation: {
-    jobsGo:
-      'in batches, to the sites with the highest rank for them by power, data and queue, as long as these have room',
-    fields: '`queueLimit`, default 100; `fairness`, as for `queues`',
+  label: 'Job ratio',
+  about:
+    'Batches of jobs go to the sites that rank best for them by power, data and queue (AL-Khateeb et al.).',
+  terms: {
+    rank: {
+      ...{
+        label: 'Rank',
+        about: 'Power and data access weighted by the job ratio, and the queue',
+        better: 'HIGH',
+      },
+    },
+    ppr: { label: 'Power', about: "The site's share of all power (PPR)", better: 'HIGH' },
+    dpr: { label: 'Data', about: "One less the site's share of all data access cost (DPR)", better: 'HIGH' },
+    qr: { label: 'Queue', about: "One less the site's share of all queued jobs (QR)", better: 'HIGH' },
+    dataAccessCost: {
+      label: 'Data access',
+      about: 'Time to bring the inputs there',
+      unit: 'S',
+      better: 'LOW',
+    },
+    room: ROOM,
+    dataIntensive: { label: 'Share of data access', unit: 'SHARE' },
   },
   begin: (look, rules) => new JobRatioPass(look, rules),
   localOrder: () => 'OWN_PRIORITY',

@@ -27,15 +27,26 @@ import {
   type DispatchPass,
   dispatchKind,
   type PlanBuilder,
+  QUEUE_LIMIT,
+  QUEUED,
   type Why,
 } from '../policy.js';
 
 const schema = z.strictObject({
   kind: z.literal('queues'),
-  /** S-SJF and L-SJF: a queue for each number of tasks, SJF inside, served from the fewest tasks up or from the most down. */
-  order: z.enum(['FCFS', 'SJF', 'FF', 'S-SJF', 'L-SJF']),
-  /** Jobs that wait at a site at most; 0: a job leaves the root only when it can start. */
-  queueLimit: z.int().min(0).max(1_000_000),
+  order: z.enum(['FCFS', 'SJF', 'FF', 'S-SJF', 'L-SJF']).meta({
+    title: 'Order',
+    description:
+      'FCFS: by arrival. SJF: shortest first. FF: by arrival, passing over what does not fit. S-SJF and L-SJF: a queue for each number of tasks, shortest first, from the fewest tasks up or from the most down.',
+  }),
+  queueLimit: z
+    .int()
+    .min(0)
+    .max(1_000_000)
+    .meta({
+      ...QUEUE_LIMIT,
+      description: 'At most so many jobs wait at a site. 0: a job leaves the root only when it can start.',
+    }),
   ageBoundS,
   fairness,
 });
@@ -43,10 +54,14 @@ export type QueuesPolicy = z.infer<typeof schema>;
 
 export const queues = dispatchKind({
   schema,
-  documentation: {
-    jobsGo: 'when a site has room; until then they stay in the global queue',
-    fields:
-      "`order`: `FCFS`, `SJF`, `FF`, `S-SJF`, `L-SJF`; `queueLimit`: largest number of jobs in the queue of a site, 0: only jobs that can start; `ageBoundS`: a job that has waited this long is not overtaken any more, default 86400; null: no limit; `fairness`: `NONE` (default) or `QUOTA`: users' feedback queues, as under `diana`, come before the order",
+  label: 'Queues at the root',
+  about: 'Jobs wait at the root until a site has room; then the first of the order leaves (Santoso et al.).',
+  initial: { kind: 'queues', order: 'FCFS', queueLimit: 0, ageBoundS: 86_400 },
+  terms: {
+    waits: { label: 'Would wait', about: '0: it can start there at once', better: 'LOW' },
+    queued: QUEUED,
+    running: { label: 'Running', about: 'Jobs that run there', unit: 'JOBS', better: 'LOW' },
+    load: { label: 'Load', about: 'Jobs that run there, for its capacity', better: 'LOW' },
   },
   begin: (look, rules) => new QueuesPass(look, rules),
   localOrder: () => 'OWN_PRIORITY',

@@ -23,7 +23,8 @@ import {
 import { highestPriority, meanOf, msPriority } from './priority.js';
 import { QueuedWork } from './queued-work.js';
 
-const weight = z.number().min(0).max(1e6);
+const weight = (title: string, description: string) =>
+  z.number().min(0).max(MAX_PRIORITY).meta({ title, description });
 const delta = z.int().min(0).max(64);
 const deltas = z
   .record(z.string().min(1).max(200), delta)
@@ -33,24 +34,49 @@ const deltas = z
 const schema = z
   .strictObject({
     kind: z.literal('two-level'),
-    /** MS: sites order by the level-1 priority. LS: by their own. NONE: first come, first served at both levels. */
-    mode: z.enum(['MS', 'LS', 'NONE']),
-    /** The highest value of each term, `max` in the paper. */
-    maxDelta: z.int().min(1).max(64),
-    /** How many margins of earlier jobs make up their mean, `N` in the paper. */
-    window: z.int().min(1).max(MAX_WINDOW),
-    weights: z.strictObject({
-      deadline: weight,
-      licenses: weight,
-      user: weight,
-      project: weight.default(1),
-      service: weight.default(1),
+    mode: z.enum(['MS', 'LS', 'NONE']).meta({
+      title: 'Who gives priorities',
+      description:
+        'MS: the root, at dispatch. LS: each site, anew in every cycle. NONE: nobody; first come, first served at both levels.',
     }),
-    /** null: GOLD = max, SILVER = floor(max/2), REGULAR = 0. */
-    userClassDelta: z.strictObject({ GOLD: delta, SILVER: delta, REGULAR: delta }).nullable(),
-    /** Values of projects and of services (applications), by name; 0: what is not listed. */
-    projectDelta: deltas,
-    serviceDelta: deltas,
+    /** `max` in the paper. */
+    maxDelta: z.int().min(1).max(64).meta({
+      title: 'Highest value of a term',
+      description: 'Each term is between 0 and this. A finer scale tells jobs apart better.',
+    }),
+    /** `N` in the paper. */
+    window: z.int().min(1).max(MAX_WINDOW).meta({
+      title: 'Margins in the mean',
+      description: 'A deadline is near or far compared with the mean margin of so many earlier jobs.',
+      unit: 'jobs',
+    }),
+    weights: z.strictObject({
+      deadline: weight(
+        'Weight of a near deadline',
+        "The nearer its deadline, the higher a job's priority. Twice the weight, twice the points.",
+      ),
+      licenses: weight(
+        'Weight of many licenses',
+        'Jobs that ask for many licenses go before those that ask for few.',
+      ),
+      user: weight("Weight of the user's class", 'Gold before silver before regular.'),
+      project: weight('Weight of the project', 'Counts with the values of projects.').default(1),
+      service: weight('Weight of the application', 'Counts with the values of applications.').default(1),
+    }),
+    userClassDelta: z.strictObject({ GOLD: delta, SILVER: delta, REGULAR: delta }).nullable().meta({
+      title: 'Value of each class',
+      description:
+        'What gold, silver and regular count before the weight. Null: the highest value, half of it (rounded down), and 0.',
+    }),
+    projectDelta: deltas.meta({
+      title: 'Values of projects',
+      description:
+        'What projects count before the weight, by name; others count 0. Whoever submits a job names its project: the service does not check who belongs to one.',
+    }),
+    serviceDelta: deltas.meta({
+      title: 'Values of applications',
+      description: 'What applications count before the weight, by name; others count 0.',
+    }),
   })
   .superRefine((policy, context) => {
     const { GOLD = 0, SILVER = 0, REGULAR = 0 } = policy.userClassDelta ?? {};
@@ -84,17 +110,6 @@ const LOCAL_ORDERS: Record<Rules['mode'], LocalOrder> = {
   NONE: 'ARRIVAL',
 };
 
-export const twoLevel = dispatchKind({
-  schema,
-  documentation: {
-    jobsGo:
-      'at once, to the site with the least queued work of equal or higher priority, then the fewest such jobs',
-    fields: 'as above',
-  },
-  begin: (look, rules) => new TwoLevelPass(look, rules),
-  localOrder: ({ mode }) => LOCAL_ORDERS[mode],
-});
-
 export const DEFAULT_TWO_LEVEL = {
   kind: 'two-level',
   mode: 'MS',
@@ -105,6 +120,31 @@ export const DEFAULT_TWO_LEVEL = {
   projectDelta: {},
   serviceDelta: {},
 } as const;
+
+export const twoLevel = dispatchKind({
+  schema,
+  label: 'Two levels',
+  about:
+    'Each job goes at once to the site with the least queued work of its priority or above, then the fewest such jobs (Pasquali et al.).',
+  initial: DEFAULT_TWO_LEVEL,
+  terms: {
+    load: {
+      ...{ label: 'Load', about: "Work queued there with the job's priority or above: estimate × benchmark" },
+      better: 'LOW',
+    },
+    ordering: {
+      ...{ label: 'Ordering', about: "Jobs queued there with the job's priority or above" },
+      ...{ unit: 'JOBS', better: 'LOW' },
+    },
+    deadline: { label: 'Deadline' },
+    licenses: { label: 'Licenses' },
+    user: { label: 'User class' },
+    project: { label: 'Project' },
+    service: { label: 'Application' },
+  },
+  begin: (look, rules) => new TwoLevelPass(look, rules),
+  localOrder: ({ mode }) => LOCAL_ORDERS[mode],
+});
 
 /** Every job goes somewhere at once. */
 type TwoLevelChoice = Choice & { site: SiteEntry; index: number };

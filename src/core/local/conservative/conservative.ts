@@ -27,13 +27,14 @@ import { Promises, type Room } from './memory.js';
 export const conservative = localKind({
   schema: z.strictObject({
     kind: z.literal('conservative'),
-    /** How many jobs of the queue have a promise, at most. */
-    depth: z.int().min(1).max(100_000).default(1000),
+    depth: z.int().min(1).max(100_000).default(1000).meta({
+      title: 'Promises',
+      description: 'At most so many jobs of the queue have a promised start.',
+      unit: 'jobs',
+    }),
   }),
-  documentation: {
-    starts: 'as `easy`, with a promised start for each of the first `depth` jobs',
-    fields: '`depth`, 1 to 100 000, default 1000',
-  },
+  label: 'Conservative backfilling',
+  about: 'As EASY, with a promised start for every job, which stands.',
   scheduler: ({ depth }) => ({
     walk: byArrival,
     decide(pass, walk) {

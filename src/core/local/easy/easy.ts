@@ -7,14 +7,14 @@ import { localKind } from '../policy.js';
 export const easy = localKind({
   schema: z.strictObject({
     kind: z.literal('easy'),
-    /** In which order jobs behind the reservation are tried; by arrival unless said otherwise. */
-    backfill: z.enum(['ARRIVAL', 'SHORTEST', 'LONGEST', 'NARROWEST', 'WIDEST']).optional(),
+    backfill: z.enum(['ARRIVAL', 'SHORTEST', 'LONGEST', 'NARROWEST', 'WIDEST']).optional().meta({
+      title: 'Fill in by',
+      description: 'In which order jobs behind the reservation are tried; by arrival if it is left out.',
+    }),
   }),
-  documentation: {
-    starts: 'the same, in order of arrival',
-    fields:
-      '`backfill`: order in which later jobs are tried: `ARRIVAL` (default), `SHORTEST`, `LONGEST`, `NARROWEST`, `WIDEST`',
-  },
+  label: 'EASY backfilling',
+  about:
+    'In the order of arrival; the first job that does not fit gets a reservation, and later ones fill in where they do not delay it.',
   scheduler: ({ backfill }) => ({
     walk: byArrival,
     decide: (pass, walk) => backfilling(pass, walk, backfill),

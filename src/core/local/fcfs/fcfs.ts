@@ -5,6 +5,7 @@ import { localKind } from '../policy.js';
 
 export const fcfs = localKind({
   schema: z.strictObject({ kind: z.literal('fcfs') }),
-  documentation: { starts: 'in order of arrival, without exception', fields: '' },
+  label: 'First come, first served',
+  about: 'In the order of arrival; nobody overtakes.',
   scheduler: () => ({ walk: byArrival, decide: startHeads }),
 });

@@ -9,10 +9,8 @@ import { localKind } from '../policy.js';
 
 export const firstFit = localKind({
   schema: z.strictObject({ kind: z.literal('first-fit'), ageBoundS }),
-  documentation: {
-    starts: 'in order of arrival, skipping jobs that do not fit',
-    fields: '`ageBoundS`, as for `sjf`',
-  },
+  label: 'First fit',
+  about: 'In the order of arrival, passing over jobs that do not fit.',
   scheduler: (rules) => ({
     walk: byArrival,
     decide(pass, walk) {

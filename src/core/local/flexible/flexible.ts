@@ -11,17 +11,37 @@ import { type LocalOrder, type LocalScheduler, localKind } from '../policy.js';
 import type { Walk } from '../walk.js';
 import { OwnPriorityWalk } from './own-priority-walk.js';
 
-const weight = z.number().min(0).max(1e6);
+const weight = (title: string, description: string) =>
+  z.number().min(0).max(1e6).meta({ title, description });
 
 const weights = z.strictObject({
-  aging: weight,
-  licenses: weight,
-  waitMinimization: weight,
-  deadlineMin: weight,
-  deadlineMax: weight,
+  aging: weight(
+    'Aging',
+    'Added for each second waited, where the site gives priorities (mode LS). So that nobody waits for ever.',
+  ),
+  licenses: weight('Scarce licenses', 'For jobs that ask for licenses which many ask for.'),
+  waitMinimization: weight('Short jobs', 'For jobs that are short compared with the shortest in the queue.'),
+  deadlineMin: weight('Far deadline', 'For a deadline that is far, or past.'),
+  deadlineMax: weight('Last moment', 'For a deadline that can just be met.'),
   /** By how much a run time is overestimated when the deadline is judged. */
-  deadlineK: z.number().min(0).max(1000),
+  deadlineK: z.number().min(0).max(1000).meta({
+    title: 'Urgency begins',
+    description: "So many run times before its deadline a job's urgency begins to grow.",
+    unit: 'run times',
+  }),
 });
+
+export const DEFAULT_FLEXIBLE = {
+  kind: 'flexible',
+  weights: {
+    aging: 0.00001,
+    licenses: 1,
+    waitMinimization: 1,
+    deadlineMin: 0.1,
+    deadlineMax: 5,
+    deadlineK: 1.5,
+  },
+} as const;
 
 export const flexible = localKind({
   schema: z
@@ -30,10 +50,15 @@ export const flexible = localKind({
       path: ['weights', 'deadlineMin'],
       error: 'must not be above deadlineMax',
     }),
-  documentation: {
-    starts:
-      'in order of priority; the first job that does not fit gets a reservation, and later jobs are backfilled if they do not delay it',
-    fields: '`weights`, as above',
+  label: 'Flexible backfilling',
+  about:
+    'In the order of priority; the first job that does not fit gets a reservation, and later ones fill in where they do not delay it (Pasquali et al.).',
+  initial: DEFAULT_FLEXIBLE,
+  terms: {
+    aging: { label: 'Aging' },
+    licenses: { label: 'Licenses' },
+    waitMinimization: { label: 'Shortness' },
+    deadline: { label: 'Deadline' },
   },
   scheduler: (rules, order): LocalScheduler => ({ walk: walks(rules.weights)[order], decide: backfilling }),
 });
@@ -49,15 +74,3 @@ const walks = (of: z.infer<typeof weights>): Record<LocalOrder, (pass: SitePass)
       ratios: grid.index(LicenseRequests).ratiosOf(queue),
     }),
 });
-
-export const DEFAULT_FLEXIBLE = {
-  kind: 'flexible',
-  weights: {
-    aging: 0.00001,
-    licenses: 1,
-    waitMinimization: 1,
-    deadlineMin: 0.1,
-    deadlineMax: 5,
-    deadlineK: 1.5,
-  },
-} as const;

@@ -10,11 +10,17 @@ import { hasRoomNow, Places, promisedIn, reservationOf } from '../promises.js';
 import type { Walk } from '../walk.js';
 
 export const hybrid = localKind({
-  schema: z.strictObject({ kind: z.literal('hybrid'), reservations: z.int().min(1).max(1000) }),
-  documentation: {
-    starts: 'as `easy`, with reservations for several jobs that do not fit',
-    fields: '`reservations`: how many, 1 to 1000',
-  },
+  schema: z.strictObject({
+    kind: z.literal('hybrid'),
+    reservations: z.int().min(1).max(1000).meta({
+      title: 'Reservations',
+      description: 'For so many of the first jobs that do not fit. 1 is EASY.',
+      unit: 'jobs',
+    }),
+  }),
+  label: 'Hybrid backfilling',
+  about: 'As EASY, with reservations for several jobs that do not fit.',
+  initial: { kind: 'hybrid', reservations: 4 },
   scheduler: ({ reservations }) => ({
     walk: byArrival,
     decide(pass, walk) {

@@ -7,11 +7,8 @@ import { KeyedWalk } from '../walk.js';
 
 export const sjf = localKind({
   schema: z.strictObject({ kind: z.literal('sjf'), ageBoundS }),
-  documentation: {
-    starts: 'the shortest first',
-    fields:
-      '`ageBoundS`: a job that has waited this long is not overtaken any more, default 86400; null: no limit',
-  },
+  label: 'Shortest first',
+  about: 'The shortest job first.',
   scheduler: (rules) => ({
     walk({ entry: { queue }, now }) {
       const slots = queue.inOrder('ARRIVAL').window().slice();

@@ -16,6 +16,7 @@ import {
   megabytes,
   moment,
   numberOf,
+  PENDING,
   percent,
   plural,
   TERMINAL,
@@ -52,7 +53,7 @@ import { PeersCard } from './peers';
 import { hasTasks, TasksCard } from './tasks';
 import { Candidates, TermList } from './terms';
 import { Timeline } from './timeline';
-import { METHODS, SILENT, termOf, termText } from './vocabulary';
+import { METHODS, SILENT, termText, useTerms } from './vocabulary';
 
 export type Job = NonNullable<JobPageQuery['job']>;
 
@@ -171,7 +172,7 @@ function Shown({ job, refresh }: { job: Job; refresh(): void }) {
           >
             Submit again
           </Button>
-          {(job.state === 'QUEUED' || job.state === 'DISPATCHED') && (
+          {PENDING.has(job.state) && (
             <Button icon={<Pause size={14} />} onPress={() => setAction('hold')}>
               Hold
             </Button>
@@ -328,6 +329,7 @@ const quoted = (text: string): string =>
 /** Why it waits, and what a dry run says of it. */
 function Waits({ id, state }: { id: string; state: string }) {
   const waits = useData(JobWaitsDocument, { id }, { everyMs: WAITS_MS });
+  const terms = useTerms();
   const placement = useData(JobPlacementDocument, { id }, { everyMs: WAITS_MS * 2, pause: state === 'HELD' });
   const seen = useMemo(() => state, [state]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another state has another reason
@@ -362,6 +364,7 @@ function Waits({ id, state }: { id: string; state: string }) {
           const numbers = why.numbers.filter(
             ({ name, value }) => !SILENT.has(name) && !(value === 0 && name.endsWith('MemoryMb')),
           );
+          const termOf = terms(numbers.map(({ name }) => name));
           return (
             <div className="stack">
               <p className="lead">{why.message}</p>

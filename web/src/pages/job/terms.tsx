@@ -3,7 +3,7 @@ import './terms.css';
 import { words } from '../../ui/format';
 import { Table } from '../../ui/show';
 import type { CandidatePartsFragment, TermPartsFragment } from './job.gql';
-import { type Term, termOf, termText } from './vocabulary';
+import { type Term, termText, useTerms } from './vocabulary';
 
 type Terms = readonly TermPartsFragment[];
 
@@ -19,6 +19,7 @@ export function Candidates({
   chosen: string | null;
 }) {
   const names = [...new Set(candidates.flatMap(({ terms }) => terms.map(({ name }) => name)))];
+  const termOf = useTerms()(names);
   const most = new Map(
     names.map((name) => [
       name,
@@ -82,15 +83,16 @@ export function Candidates({
 
 function TermHead({ term }: { term: Term }) {
   return (
-    <span title={term.about} className="term-head">
+    <span title={term.about ?? undefined} className="term-head">
       {term.label}
-      {term.better && <small>{term.better === 'low' ? '↓ better' : '↑ better'}</small>}
+      {term.better && <small>{term.better === 'LOW' ? '↓ better' : '↑ better'}</small>}
     </span>
   );
 }
 
 /** Numbers by name, each with a bar: what a priority is made of. */
 export function TermList({ terms }: { terms: Terms }) {
+  const termOf = useTerms()(terms.map(({ name }) => name));
   const max = Math.max(...terms.map(({ value }) => Math.abs(value)), 1e-12);
   return (
     <dl className="term-list">
@@ -98,7 +100,7 @@ export function TermList({ terms }: { terms: Terms }) {
         const term = termOf(name);
         return (
           <div key={name}>
-            <dt title={term.about}>{term.label}</dt>
+            <dt title={term.about ?? undefined}>{term.label}</dt>
             <dd className="num right">{termText(term, value)}</dd>
             <span className="bar thin" aria-hidden>
               <span style={{ width: `${(100 * Math.abs(value)) / max}%` }} />

@@ -4,6 +4,12 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { FlaskConical, Undo2 } from 'lucide-react';
 import { useEffect, useMemo, useState } from 'react';
 import { useAction, useData, useFollow, useThrottled } from '../../api/data';
+import {
+  type PolicyFieldPartsFragment,
+  type PolicyKindPartsFragment,
+  PolicyKindsDocument,
+  type PolicyKindsQuery,
+} from '../../api/kinds.gql';
 import type { Search } from '../../routes';
 import { useViewer } from '../../shell/viewer';
 import { Code } from '../../ui/code';
@@ -16,7 +22,7 @@ import { ResultView } from '../simulator/result';
 import { useWindow } from '../simulator/simulator';
 import { SimulateDocument, SimulationNewsDocument, SimulationPageDocument } from '../simulator/simulator.gql';
 import { at, type Document, differences, withValue } from './document';
-import { DISPATCH, type Field, GENERAL, type Kind, LOCAL } from './fields';
+import { Input } from './input';
 import {
   PolicyHistoryDocument,
   PolicyInForceDocument,
@@ -29,6 +35,7 @@ export function PolicyPage() {
   const search = useSearch({ strict: false }) as Search;
   const navigate = useNavigate();
   const policy = useData(PolicyInForceDocument, {}, { everyMs: 10_000 });
+  const { data: known } = useData(PolicyKindsDocument, {});
   const tab = search.tab === 'history' ? 'history' : 'settings';
   return (
     <Loaded
@@ -70,7 +77,12 @@ export function PolicyPage() {
               ]}
             />
             {tab === 'settings' ? (
-              <Settings inForce={inForce} fromDraft={search.draft === 'candidate'} refresh={policy.refresh} />
+              <Settings
+                inForce={inForce}
+                kinds={known?.policyKinds}
+                fromDraft={search.draft === 'candidate'}
+                refresh={policy.refresh}
+              />
             ) : (
               <History inForce={inForce} refresh={policy.refresh} />
             )}
@@ -87,10 +99,12 @@ export function PolicyPage() {
 
 function Settings({
   inForce,
+  kinds,
   fromDraft,
   refresh,
 }: {
   inForce: PolicyPartsFragment;
+  kinds: PolicyKindsQuery['policyKinds'] | undefined;
   fromDraft: boolean;
   refresh(): void;
 }) {
@@ -164,19 +178,26 @@ function Settings({
               minLines={24}
             />
           </Card>
-        ) : (
+        ) : kinds ? (
           <>
             <Level
               title="How the root chooses sites"
-              kinds={DISPATCH}
+              kinds={kinds.dispatch}
               name="dispatch"
               {...{ draft, base, set, may }}
             />
-            <Level title="How sites start jobs" kinds={LOCAL} name="local" {...{ draft, base, set, may }} />
+            <Level
+              title="How sites start jobs"
+              kinds={kinds.local}
+              name="local"
+              {...{ draft, base, set, may }}
+            />
             <Card title="In general">
-              <Fields fields={GENERAL} prefix="" {...{ draft, base, set, may }} />
+              <Fields fields={kinds.general} prefix="" {...{ draft, base, set, may }} />
             </Card>
           </>
+        ) : (
+          <Skeleton height={480} />
         )}
       </div>
       <div className="policy-side">
@@ -249,9 +270,10 @@ function Level({
   kinds,
   name,
   ...parts
-}: Parts & { title: string; kinds: readonly Kind[]; name: 'dispatch' | 'local' }) {
+}: Parts & { title: string; kinds: readonly PolicyKindPartsFragment[]; name: 'dispatch' | 'local' }) {
   const { draft, base, set, may } = parts;
-  const kind = kinds.find(({ value }) => value === at(draft, `${name}.kind`));
+  const chosen = at(draft, `${name}.kind`);
+  const kind = kinds.find((one) => one.kind === chosen);
   const baseKind = at(base.document, `${name}.kind`);
   return (
     <Card title={title}>
@@ -259,19 +281,19 @@ function Level({
         <div className="kind">
           <Choice
             label="Policy"
-            value={kind?.value ?? null}
+            value={kind?.kind ?? null}
             disabled={!may}
             onChange={(value) => {
-              if (value === kind?.value) return;
+              if (value === chosen) return;
               // What was in force comes back as it was.
               set(
                 name,
                 value === baseKind
                   ? at(base.document, name)
-                  : kinds.find((each) => each.value === value)!.document,
+                  : kinds.find((one) => one.kind === value)!.document,
               );
             }}
-            options={kinds.map(({ value, label }) => ({ value, label }))}
+            options={kinds.map((one) => ({ value: one.kind, label: one.label }))}
           />
           <p className="muted small">
             {kind?.about ?? 'A policy that this portal does not know: see its document.'}
@@ -290,7 +312,7 @@ function Fields({
   base,
   set,
   may,
-}: Parts & { fields: readonly Field[]; prefix: string }) {
+}: Parts & { fields: readonly PolicyFieldPartsFragment[]; prefix: string }) {
   return (
     <ul className="policy-fields">
       {fields.map((field) => {
@@ -316,106 +338,6 @@ function Fields({
         );
       })}
     </ul>
-  );
-}
-
-function Input({
-  field,
-  value,
-  disabled,
-  onChange,
-}: {
-  field: Field;
-  value: unknown;
-  disabled: boolean;
-  onChange(value: unknown): void;
-}) {
-  const shown = value === null || value === undefined ? '' : String(value);
-  const [text, setText] = useState(shown);
-  const [last, setLast] = useState(shown);
-  if (shown !== last) {
-    setLast(shown);
-    if (Number(text) !== Number(shown) || text === '') setText(shown);
-  }
-  if (field.type === 'choice') {
-    return (
-      <Choice
-        label={field.label}
-        value={shown}
-        disabled={disabled}
-        onChange={(next) => onChange(next === '' ? undefined : next)}
-        options={[
-          ...(field.nullable ? [{ value: '', label: 'As by default' }] : []),
-          ...field.options!.map((option) => ({ value: option, label: option })),
-        ]}
-      />
-    );
-  }
-  if (field.type === 'classes') {
-    const classes = (value ?? null) as Record<string, number> | null;
-    return (
-      <div className="stack tight">
-        <Choice
-          label={field.label}
-          value={classes ? 'own' : ''}
-          disabled={disabled}
-          onChange={(next) => onChange(next === 'own' ? { GOLD: 10, SILVER: 5, REGULAR: 0 } : null)}
-          options={[
-            { value: '', label: 'As by default' },
-            { value: 'own', label: 'Own values' },
-          ]}
-        />
-        {classes && (
-          <div className="row">
-            {['GOLD', 'SILVER', 'REGULAR'].map((name) => (
-              <TextInput
-                key={name}
-                label={name.toLowerCase()}
-                type="number"
-                min={0}
-                max={64}
-                value={String(classes[name] ?? 0)}
-                onChange={(next) => onChange({ ...classes, [name]: Number(next) })}
-                disabled={disabled}
-              />
-            ))}
-          </div>
-        )}
-      </div>
-    );
-  }
-  const number = Number(text);
-  const wrong =
-    text === ''
-      ? field.nullable
-        ? null
-        : 'A number.'
-      : !Number.isFinite(number) || (field.type === 'whole' && !Number.isInteger(number))
-        ? field.type === 'whole'
-          ? 'A whole number.'
-          : 'A number.'
-        : (field.min !== undefined && number < field.min) || (field.max !== undefined && number > field.max)
-          ? `From ${field.min} to ${field.max}.`
-          : null;
-  return (
-    <TextInput
-      label={field.label}
-      type="number"
-      step={field.type === 'whole' ? 1 : 'any'}
-      value={text}
-      disabled={disabled}
-      {...(field.unit && { unit: field.unit })}
-      {...(field.empty && { placeholder: field.empty })}
-      error={wrong}
-      onChange={(next) => {
-        setText(next);
-        if (next === '' && field.nullable) onChange(null);
-        else if (next !== '' && Number.isFinite(Number(next))) {
-          setLast(String(Number(next)));
-          onChange(Number(next));
-        }
-      }}
-    />
   );
 }
 

@@ -5,6 +5,7 @@ import { FlaskConical, Plus, Upload } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { FileTrigger } from 'react-aria-components';
 import { useAction, useData, useFollow, useThrottled } from '../../api/data';
+import { PolicyKindsDocument } from '../../api/kinds.gql';
 import { useViewer } from '../../shell/viewer';
 import { Code } from '../../ui/code';
 import { Button, Check, Choice, Dialog, TextInput } from '../../ui/controls';
@@ -26,7 +27,6 @@ import {
 } from '../../ui/show';
 import { toast, told } from '../../ui/toast';
 import { at, type Document, differences } from '../policy/document';
-import { DISPATCH, LOCAL } from '../policy/fields';
 import { PolicyInForceDocument } from '../policy/policy.gql';
 import { Curves } from './curves';
 import { Delta, METRICS, ResultView } from './result';
@@ -436,6 +436,7 @@ async function textOf(file: File): Promise<string> {
 /** One or more candidates: kinds put in the place of those in force, or a whole document. */
 function TryDialog({ onClose, onAsked }: { onClose(): void; onAsked(): void }) {
   const { data } = useData(PolicyInForceDocument, {});
+  const kinds = useData(PolicyKindsDocument, {}).data?.policyKinds;
   const simulate = useAction(SimulateDocument);
   const { window, jobs, picker } = useWindow();
   const [dispatch, setDispatch] = useState<ReadonlySet<string>>(new Set());
@@ -445,17 +446,15 @@ function TryDialog({ onClose, onAsked }: { onClose(): void; onAsked(): void }) {
   const [trace, setTrace] = useState<{ name: string; text: string } | null>(null);
   const [error, setError] = useState<string | null>(null);
   const inForce = data?.policy?.document as Document | undefined;
-  const localDocument = LOCAL.find(({ value }) => value === local)?.document;
+  const localKind = kinds?.local.find(({ kind }) => kind === local);
 
   let problem: string | null = null;
   const candidates: { name: string; document: unknown }[] = [];
   if (inForce) {
-    const base = { ...inForce, ...(localDocument && { local: localDocument }) };
-    for (const kind of DISPATCH)
-      if (dispatch.has(kind.value))
-        candidates.push({ name: kind.label, document: { ...base, dispatch: kind.document } });
-    if (dispatch.size === 0 && localDocument)
-      candidates.push({ name: LOCAL.find(({ value }) => value === local)!.label, document: base });
+    const base = { ...inForce, ...(localKind && { local: localKind.document }) };
+    for (const { kind, label, document } of kinds?.dispatch ?? [])
+      if (dispatch.has(kind)) candidates.push({ name: label, document: { ...base, dispatch: document } });
+    if (dispatch.size === 0 && localKind) candidates.push({ name: localKind.label, document: base });
     if (own.trim() !== '') {
       try {
         candidates.push({ name: 'A document', document: JSON.parse(own) });
@@ -540,14 +539,14 @@ function TryDialog({ onClose, onAsked }: { onClose(): void; onAsked(): void }) {
       <fieldset className="plain-set">
         <legend>How the root chooses sites</legend>
         <div className="row wrap" style={{ gap: '8px 20px' }}>
-          {DISPATCH.map(({ value, label, about }) => (
-            <span key={value} title={about}>
+          {kinds?.dispatch.map(({ kind, label, about }) => (
+            <span key={kind} title={about}>
               <Check
-                checked={dispatch.has(value)}
+                checked={dispatch.has(kind)}
                 onChange={(on) => {
                   const next = new Set(dispatch);
-                  if (on) next.add(value);
-                  else next.delete(value);
+                  if (on) next.add(kind);
+                  else next.delete(kind);
                   setDispatch(next);
                 }}
               >
@@ -563,7 +562,9 @@ function TryDialog({ onClose, onAsked }: { onClose(): void; onAsked(): void }) {
         onChange={setLocal}
         options={[
           { value: '', label: 'As in force' },
-          ...LOCAL.map(({ value, label, about }) => ({ value, label, hint: about.slice(0, 48) })),
+          ...(kinds?.local ?? []).map(({ kind, label, about }) => ({
+            ...{ value: kind, label, hint: about.slice(0, 48) },
+          })),
         ]}
       />
       <details className="fold">
