@@ -75,7 +75,7 @@ class TestRunner implements StageableRunner {
   /** What goes on ends well. */
   finish(number: number): void {
     for (const key of this.live.keys())
-      if (numberOf(this.known.get(key) as Assignment) === number) this.end(key, 'EXITED_ZERO');
+      if (Object.is(numberOf(this.known.get(key) as Assignment), number)) this.end(key, 'EXITED_ZERO');
   }
 
   knows(run: RunName): boolean {
