@@ -373,6 +373,8 @@ it('a job goes to where its 10 GB are, and only what is small is brought elsewhe
     });
     return id;
   };
+  // Nobody serves the site of the other tests any more, which takes a while to be noticed.
+  await api.must(`mutation { drainSite(site: "${site}") { id } }`);
   const [full, empty] = [await open('full'), await open('empty')];
   // Jobs would go to whichever agent is heard first.
   await until('both are heard', async () => {
