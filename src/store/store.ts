@@ -562,7 +562,7 @@ export interface Store {
     userBytes?: number,
   ): Promise<ReportOutcome>;
   /**
-   * Live runs of a site after a cursor; without one, with one that is too old, or when runs have been given up since, a list of all of
+   * Live runs of a site after a cursor; without one, with one that is too old or not reached yet, or when runs have been given up since, a list of all of
    * them: so the agent stops those. So many runs, and so many bytes as their jobs are counted (`bytesOf`), or one run. Of an agent: those on machines that
    * it serves.
    */

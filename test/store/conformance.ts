@@ -913,6 +913,16 @@ export function describeStore(
         });
       });
 
+      it('gives the full list where the cursor is of what has not happened: the database was restored', async () => {
+        const [a] = await assigned(world, user, site, machine, [newJob()]);
+        const { next } = await store.assignments(site, null, 10, MIB);
+        expect(await store.assignments(site, String(Number(next) + 1), 10, MIB)).toMatchObject({
+          next,
+          list: { first: true, last: true },
+          assignments: [{ jobId: a }],
+        });
+      });
+
       it('gives what is too many or too long for one message in parts', async () => {
         const long = { arguments: ['x'.repeat(1000)] };
         const jobs = await assigned(world, user, site, machine, [newJob(long), newJob(long), newJob(long)]);

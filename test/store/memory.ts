@@ -891,6 +891,7 @@ export class MemoryStore implements Store {
     if (
       typeof after !== 'string' ||
       Number(after) < this.horizon ||
+      Number(after) > this.lastEvent ||
       recent.some((event) =>
         isGivenUp(event, siteId, this.runs.get(`${event.entityId}/${event.epoch}`)?.cause),
       )

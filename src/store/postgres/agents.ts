@@ -166,7 +166,7 @@ SELECT json_build_array(json_build_array(${raw(latestCursor)}::text, ${runsAndMa
 /**
  * What a site's agent has to know behind a cursor: runs assigned, runs to be stopped; as they are now, and only if they
  * are still live. The window is bounded by events looked at, by events of this site, and by the bytes of their runs. null: retention has
- * passed the cursor.
+ * passed the cursor, or there are no such events yet, as where the database was restored from a backup.
  */
 function newAssignments(connection: Connection, part: Part, after: Cursor): Promise<Live | null> {
   const { siteId, limit, bytesMax } = part;
@@ -187,7 +187,7 @@ WITH recent AS MATERIALIZED (
     FROM found f JOIN jobs j ON j.id = f.job_id JOIN runs r ON r.job_id = f.job_id AND r.epoch = f.epoch
    WHERE f.before < ${bytesMax}
 )
-SELECT CASE WHEN ${after}::bigint >= (SELECT id FROM events_horizon) AND NOT EXISTS (
+SELECT CASE WHEN ${after}::bigint BETWEEN (SELECT id FROM events_horizon) AND ${raw(latestCursor)} AND NOT EXISTS (
   SELECT 1 FROM recent e
    WHERE (site_id = ${siteId} OR from_site_id = ${siteId}) AND from_state IN ${labels(liveStates)} AND (cause = 'LOST' OR to_state = 'QUEUED'
      OR from_state = 'CANCELLING' AND EXISTS (SELECT 1 FROM runs r WHERE r.job_id = e.entity_id AND r.epoch = e.epoch AND r.cause = 'LOST'))
