@@ -24,7 +24,7 @@ import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import { MAX } from '../platform/limits.js';
 import { type Account, turns } from '../platform/turns.js';
 import type { Addresses } from './addresses.js';
-import { type Budget, charactersOf, givenUp, type Memory } from './admission/budget.js';
+import { type Budget, charactersOf, givenUp } from './admission/budget.js';
 import type { Connections } from './admission/connections.js';
 import { accountOf, Counter, type Permit, type Shares } from './admission/shares.js';
 import {
@@ -41,6 +41,7 @@ import { documentOf, type GivenDocument } from './documents.js';
 import { ApiError, type outward, refusedRequest } from './errors.js';
 import type { UserRole } from './generated/resolvers-types.js';
 import { inflowOf, paced } from './inflow.js';
+import { parseJson } from './json.js';
 import type { ApiMetrics, OperationType } from './metrics.js';
 import type { Prepare } from './operations.js';
 import { watched } from './subscriptions/streams.js';
@@ -65,6 +66,9 @@ const TOO_BIG = 1009;
 const PING_MS = 15_000;
 /** Clients have so long to close their side when the service stops. */
 const CLOSE_MS = 2_000;
+
+/** What a message says; a text where that is nothing that a client may say. */
+type Parse = (message: Buffer) => Promise<unknown>;
 
 interface Connection {
   viewer: Viewer;
@@ -149,8 +153,7 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
       socket.once('close', () => forwarded.change(address, -1));
     }
     sockets.handleUpgrade(request, socket, head, (webSocket) => {
-      listen(webSocket, socket, stranger);
-      sockets.emit('connection', webSocket, request);
+      serve(webSocket, request, listen(webSocket, socket, stranger));
     });
   };
 
@@ -164,19 +167,24 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
     return false;
   }
 
-  /** Sees that a connection does not make us keep more than it may: little before it has shown a key, then whole messages. */
-  function listen(webSocket: WebSocket, socket: Duplex, stranger: Account): void {
+  /**
+   * Sees that a connection does not make us keep more than it may: little before it has shown a key, then whole messages, each until it has
+   * been parsed. The answer parses one, behind those before it; nothing more is taken in meanwhile.
+   */
+  function listen(webSocket: WebSocket, socket: Duplex, stranger: Account): Parse {
     let pinged: Buffer | null = null;
-    const weigh = weighed(webSocket);
+    let parsing: Promise<unknown> = Promise.resolve();
+    const weight = weighed(webSocket);
     const inflow = inflowOf(socket) ?? paced(socket, stranger);
     inflow.account = stranger;
     inflow.before = async () => {
       if (socket.writableLength > UNREAD_BYTES) await drained(socket);
+      await parsing;
       const connection = opened.get(webSocket);
       if (connection) inflow.account = accountOf(connection.viewer);
     };
     inflow.take = (piece, hand) => {
-      weigh(piece.length);
+      weight.arrived(piece.length);
       hand();
       if (pinged && webSocket.readyState === webSocket.OPEN) webSocket.pong(pinged);
       pinged = null;
@@ -184,43 +192,62 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
     webSocket.on('ping', (data) => {
       pinged = data;
     });
+    return (message) => {
+      const parsed = weight.whole(message.length);
+      const isOpen = (): boolean => webSocket.readyState === webSocket.OPEN;
+      parsing = parsing.then(() => (isOpen() ? messageOf(message) : '')).finally(parsed);
+      return parsing;
+    };
   }
 
   /** Counts the bytes of a connection. */
-  function weighed(webSocket: WebSocket): (bytes: number) => void {
+  function weighed(webSocket: WebSocket) {
     let first = 0;
     /** Of the message that is coming in: what there is of it, and what of it has been counted. */
     let part = 0;
-    let reserved = 0;
-    let memory: Memory | null = null;
-    const whole = (): void => {
-      memory?.give(reserved);
-      part = 0;
-      reserved = 0;
-    };
-    webSocket.on('message', whole);
-    webSocket.on('close', whole);
-    return (bytes) => {
-      const connection = opened.get(webSocket);
-      if (!connection) {
-        first += bytes;
-        if (first > INIT_BYTES_MAX) webSocket.close(TOO_BIG, 'too much before connection_init');
-        // What comes after that is not even read.
-        if (first > 2 * INIT_BYTES_MAX) webSocket.terminate();
-        return;
+    let counted = 0;
+    let budget: Budget | null = null;
+    const count = (connection: Connection, more: (budget: Budget) => void): void => {
+      try {
+        budget ??= shares.message(connection.viewer);
+        more(budget);
+      } catch {
+        webSocket.close(TRY_LATER, 'UNAVAILABLE: the service is busy');
       }
-      part += bytes;
-      const more = part - reserved;
-      if (more < PART_BYTES) return;
-      memory ??= shares.memory(accountOf(connection.viewer));
-      if (memory.take(more)) reserved += more;
-      else webSocket.close(TRY_LATER, 'UNAVAILABLE: the service is busy');
+    };
+    /** What is made of so many bytes counts until the answer is called. */
+    const whole = (bytes: number): (() => void) => {
+      const connection = opened.get(webSocket);
+      if (connection && bytes >= PART_BYTES) count(connection, (one) => one.parsed(bytes));
+      const message = budget;
+      budget = null;
+      part = 0;
+      counted = 0;
+      return () => message?.close();
+    };
+    webSocket.on('close', () => whole(0)());
+    return {
+      whole,
+      arrived(bytes: number): void {
+        const connection = opened.get(webSocket);
+        if (!connection) {
+          first += bytes;
+          if (first > INIT_BYTES_MAX) webSocket.close(TOO_BIG, 'too much before connection_init');
+          // What comes after that is not even read.
+          if (first > 2 * INIT_BYTES_MAX) webSocket.terminate();
+          return;
+        }
+        part += bytes;
+        if (part - counted < PART_BYTES) return;
+        count(connection, (one) => one.arrived(part - counted));
+        counted = part;
+      },
     };
   }
   server.on('upgrade', upgrade);
 
   /** What `graphql-ws/use/ws` does, with our own log, and no word to the client about what went wrong inside. */
-  function serve(socket: WebSocket, request: IncomingMessage): void {
+  function serve(socket: WebSocket, request: IncomingMessage, parse: Parse): void {
     // A frame that is none: ws has answered it with the code that says so, and closes.
     socket.on('error', () => {});
     let isThere = true;
@@ -245,7 +272,8 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
         onMessage: (take) =>
           void socket.on('message', async (data: RawData) => {
             try {
-              await take(String(data));
+              // It parses texts, and takes what has been parsed as it is, though its type does not say so.
+              await take((await parse(data as Buffer)) as string);
             } catch (error) {
               failed(socket, error);
             }
@@ -427,8 +455,6 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
       if (connection) closed(connection);
     },
   });
-  sockets.on('connection', serve);
-
   /** Portals' connections for users who are blocked, or have become more than a USER. */
   async function checkUsers(askedFor: readonly Connection[]): Promise<void> {
     const users = await parts.usersByIds([...new Set(askedFor.map(({ viewer }) => viewer.userId))]);
@@ -479,6 +505,11 @@ export function createWebSockets(parts: WebSocketParts): WebSockets {
       for (const socket of sockets.clients) socket.terminate();
     },
   };
+}
+
+async function messageOf(text: Buffer): Promise<unknown> {
+  const value = await parseJson(text).catch(() => null);
+  return value !== null && typeof value === 'object' ? value : '';
 }
 
 /** Until what was sent has been read, or never will be. */

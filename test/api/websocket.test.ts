@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import WebSocket from 'ws';
 import { cases } from '../support/seed.js';
 import { withApi } from './support/api.js';
@@ -97,11 +97,11 @@ describe('before connection_init', () => {
   });
 
   test('sockets are counted from the upgrade, all together', async () => {
-    const sockets: WebSocket[] = [];
-    for (let i = 0; i < SOCKETS; i++) sockets.push(await opened(`203.0.113.${i}`));
-    // Of those that have not said whose they are the first one gives way.
-    const closed = closeOf(sockets[0]!);
-    sockets.push(await acknowledged('203.0.113.200'));
+    // At once: they have only so long to say whose they are.
+    const sockets = await Promise.all(Array.from({ length: SOCKETS }, (_, i) => opened(`203.0.113.${i}`)));
+    // Of those that have not said it one gives way.
+    const closed = Promise.race(sockets.map(closeOf));
+    sockets.push(await acknowledged());
     expect((await closed)[0]).toBe(1006);
     await isServed();
     for (const socket of sockets) socket.terminate();
@@ -122,6 +122,37 @@ describe('with a key', () => {
     const closed = closeOf(socket);
     socket.send('x'.repeat(400_000));
     expect((await closed)[0]).toBe(1009);
+  });
+
+  test('long messages are parsed in pieces, and are no texts within texts', async () => {
+    const parse = vi.spyOn(JSON, 'parse');
+    const variables = { x: Array(50_000).fill([]) };
+    const payload = { query: '{ viewer { name } }', variables };
+    const long = JSON.stringify({ id: 'long', type: 'subscribe', payload });
+    const socket = await acknowledged();
+    const answers: string[] = [];
+    socket.on('message', (data) => answers.push(String(data)));
+    socket.send(long);
+    await expect.poll(() => answers.at(-1)).toContain('"complete"');
+    expect(answers.at(-2)).toContain('"admin"');
+    expect(Math.max(...parse.mock.calls.map(([text]) => text.length))).toBeLessThan(70_000);
+    parse.mockRestore();
+
+    for (const text of [
+      JSON.stringify(long),
+      `${long}}`,
+      '"ping"',
+      'null',
+      '[]',
+      `[${'['.repeat(100_000)}`,
+    ]) {
+      const one = await acknowledged();
+      const closed = closeOf(one);
+      one.send(text);
+      expect((await closed)[0]).toBe(4400);
+    }
+    await isServed();
+    socket.terminate();
   });
 
   test('a user has so many connections', async () => {

@@ -47,8 +47,8 @@ export interface Shares {
   readonly strangers: Strangers;
   /** Runs a long computation in a turn of the viewer's own. Throws when the operation goes no further. */
   explain<T>(by: { viewer: Viewer; budget: Budget }, work: () => Promise<T>): Promise<T>;
-  /** The memory of the process, for what is done on the account. */
-  memory(account: Account): Memory;
+  /** A budget for a message over a WebSocket, while it comes in and is parsed. */
+  message(viewer: Viewer): Budget;
   /** What the viewer has in this process. */
   uses(viewer: Viewer): Promise<Use[]>;
 }
@@ -103,7 +103,6 @@ export function createShares(limits: Limits): Shares {
   };
 
   return {
-    memory,
     async request(viewer) {
       const holder = holderOf(viewer);
       const spent = await cost.get(holder);
@@ -155,6 +154,7 @@ export function createShares(limits: Limits): Shares {
       };
     },
     update: () => new Budget(limits, UNCOUNTED),
+    message: (viewer) => new Budget(limits, memory(accountOf(viewer))),
     strangers: {
       async check(address) {
         const counted = await strangers.get(address);
