@@ -10,6 +10,7 @@ import {
   DEFAULT_TREE_RULES,
   type Effects,
   type Forward,
+  isCheaper,
   Leaf,
   type Message,
   Owner,
@@ -18,7 +19,7 @@ import {
   request,
   requirement,
 } from '../../src/core/grid-tree/index.js';
-import type { OfferedJob } from '../../src/store/federation.js';
+import type { OfferedJob, ToldLoad } from '../../src/store/federation.js';
 import { withApi } from '../api/support/api.js';
 import { cases } from '../support/seed.js';
 
@@ -29,6 +30,8 @@ const NEEDED_AFTER_S = 100;
 const HOPS = 3;
 /** A root looks so often at what may be needed elsewhere. */
 const LOOKS_S = 1;
+/** Our machine, of 4 CPUs. */
+const HOME = { power: 400, benchmark: 100 };
 const sites = new Map<PeerName, number>();
 
 const step = fc.oneof(
@@ -146,8 +149,8 @@ class Live {
   private readonly numbers = new Map<number, number>();
   private readonly cursors: Record<PeerName, number> = { q: 0, r: 0 };
 
-  async submit(number: number, os: string, now: number): Promise<void> {
-    const job = { command: 'x', estimateS: 1, os };
+  async submit(number: number, os: string, now: number, estimateS = 1): Promise<void> {
+    const job = { command: 'x', estimateS, benchmark: HOME.benchmark, os };
     const { submitJobs } = await api.must<{ submitJobs: { jobIds: string[] } }>(
       'mutation ($input: SubmitJobsInput!) { submitJobs(input: $input) { jobIds } }',
       { input: { jobs: [job], allowUnfit: true } },
@@ -191,12 +194,12 @@ class Live {
       });
   }
 
-  async settle(now: number): Promise<void> {
+  async settle(now: number, load: ToldLoad | null = null): Promise<void> {
     for (const peer of PEERS) {
       const asked = { protocol: 2, service: peer, after: this.cursors[peer], room: 1_000, kinds: KINDS };
       const news = await api.parts.offers.exchange(
         sites.get(peer) as number,
-        { ...asked, places: [], load: null },
+        { ...asked, places: [], load },
         now,
       );
       for (const { offer, version, state, jobId } of news) {
@@ -322,4 +325,49 @@ async function play({
 
 test('a service forwards, and grants, as the tree of the experiment does', async () => {
   await fc.assert(fc.asyncProperty(history, play), { numRuns: cases(6), endOnFailure: true });
+});
+
+/** Own jobs, by their estimate, and what a peer tells of its queue: about as long as ours. */
+const queues = fc.record({
+  jobs: fc.array(fc.integer({ min: 1, max: 1_000 }), { minLength: 8, maxLength: 12 }),
+  there: fc.record({
+    ahead: fc.nat(3),
+    work: fc.integer({ min: 0, max: 300_000 }),
+    power: fc.constantFrom(100, 400, 1_600),
+    benchmark: fc.constantFrom(50, 100, 200),
+  }),
+});
+
+test('a service compares the costs of its jobs at a peer and here by the rule of the core', async () => {
+  const compare = async ({ jobs, there: told }: typeof queues extends fc.Arbitrary<infer Q> ? Q : never) => {
+    await federate('WHEN_CHEAPER');
+    const live = new Live();
+    await live.isolate(false);
+    const base = Date.now() / 1000;
+    await live.settle(base);
+    const here = { ahead: 0, work: 0, ...HOME };
+    const there = { ...told };
+    const expected: number[] = [];
+    for (const [i, estimateS] of jobs.entries()) {
+      await live.submit(i, 'home', base, estimateS);
+      const work = estimateS * HOME.benchmark;
+      if (isCheaper(there, here, work)) {
+        expected.push(i);
+        there.ahead++;
+        there.work += work;
+      }
+      here.ahead++;
+      here.work += work;
+    }
+    await live.settle(base + LOOKS_S, { ...told, ageS: 0 });
+    // To each as if it were the only one.
+    expect(sorted(live.held)).toEqual({ q: expected, r: expected });
+    await live.isolate(true);
+    for (const i of jobs.keys()) await live.end(i);
+  };
+  await fc.assert(fc.asyncProperty(queues, compare), {
+    numRuns: cases(20),
+    unbiased: true,
+    endOnFailure: true,
+  });
 });
