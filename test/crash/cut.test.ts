@@ -6,15 +6,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openDirectory } from '../../src/store/directory.js';
 import { Balancer, type Cut, Way } from '../support/cut.js';
+import { PATIENCE_MS, TEST_MS } from '../support/patience.js';
 import { freePort } from '../support/ports.js';
 import { describeWithRedis, type RedisServer } from '../support/redis.js';
-import { Installation } from './installation.js';
+import { ANSWER_MS, Installation } from './installation.js';
 
 const FAULT_MS = 25_000;
 /** Between two submissions: a gap is no shorter. */
 const EVERY_MS = 250;
-/** What no fault of one process may take. */
+/** Between two faults. */
+const PAUSE_MS = 5_000;
+/** What no fault of one process may take, on a machine that has nothing else to do. */
 const GAP_MAX_S = 15;
+/** On a busy one all that others do to take over is slower: connections, cycles, statements. It may take so many times a job's usual wait. */
+const STEPS = 5;
 
 type Reached = 'PostgreSQL' | 'Redis' | 'agents';
 
@@ -105,39 +110,41 @@ const faults: Fault[] = [
 
 describeWithRedis('one process cut off or frozen', (redis) => {
   const table: string[] = [];
-  let world: World;
-  let stream: { stop(): Promise<void> };
+  let world: World | undefined;
+  let stream: { stop(): Promise<void> } | undefined;
   beforeAll(async () => {
     if (!process.env.FAULT_MINUTES) return;
     world = await openWorld(redis());
     stream = submitOn(world.service);
     await startsAfter(world.service, Date.now());
-  }, 120_000);
+  }, TEST_MS);
   afterAll(async () => {
     if (!process.env.FAULT_MINUTES) return;
     console.log(
-      `| fault, for ${FAULT_MS / 1000} s | longest time without a start |\n|---|---|\n${table.join('\n')}`,
+      `| one process, for ${FAULT_MS / 1000} s | longest time without a start | a job's wait just before |\n|---|---|---|\n${table.join('\n')}`,
     );
-    await stream.stop();
-    await world.balancer.close();
-    await world.service.close();
-    for (const way of world.ways.values()) way.close();
-  }, 120_000);
+    await stream?.stop();
+    await world?.balancer.close();
+    await world?.service.close();
+    for (const way of world?.ways.values() ?? []) way.close();
+  }, TEST_MS);
 
-  test.runIf(process.env.FAULT_MINUTES).each(faults)('$name', { timeout: 300_000 }, async (fault) => {
-    const { service } = world;
+  test.runIf(process.env.FAULT_MINUTES).each(faults)('$name', { timeout: 2 * TEST_MS }, async (fault) => {
+    const { service } = world!;
+    const before = Date.now();
+    // What belongs to the fault before is over.
+    await sleep(PAUSE_MS);
+    const usual = await usualWait(service, before);
     const from = Date.now();
-    strike(world, fault, true);
-    await sleep(FAULT_MS);
-    const seen = await longestGap(service, from);
-    strike(world, fault, false);
+    strike(world!, fault, true);
+    const seen = await sleep(FAULT_MS)
+      .then(() => longestGap(service, from))
+      .finally(() => strike(world!, fault, false));
     await startsAfter(service, Date.now());
     const gap = Math.max(seen, await longestGap(service, from));
-    table.push(`| ${fault.name} | ${gap.toFixed(1)} s |`);
+    table.push(`| ${fault.name} | ${gap.toFixed(1)} s | ${usual.toFixed(1)} s |`);
     console.log(table.at(-1));
-    // What belongs to the fault is over before the next.
-    await sleep(5_000);
-    expect(gap, service.logs).toBeLessThan(GAP_MAX_S);
+    expect(gap, service.logs).toBeLessThan(GAP_MAX_S + STEPS * usual);
   });
 });
 
@@ -153,7 +160,7 @@ function submitOn(service: Installation): { stop(): Promise<void> } {
   const query = 'mutation ($input: SubmitJobsInput!) { submitJobs(input: $input) { jobIds } }';
   const asked = new Set<Promise<unknown>>();
   const timer = setInterval(() => {
-    const one = service.ask(query, { input: { jobs: [job] } }).catch(() => {});
+    const one = service.ask(query, { input: { jobs: [job] } }, ANSWER_MS).catch(() => {});
     asked.add(one.finally(() => asked.delete(one)));
   }, EVERY_MS);
   return {
@@ -174,9 +181,21 @@ async function longestGap(service: Installation, fromMs: number): Promise<number
   return Math.max(...instants.slice(1).map((at, i) => at - instants[i]!)) / 1000;
 }
 
+const WAIT = `
+  SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY date_part('epoch', coalesce(e.at, now()) - j.submitted_at)) AS s
+    FROM jobs j LEFT JOIN events e ON e.kind = 'JOB_STATE' AND e.entity_id = j.id AND e.to_state = 'RUNNING'
+   WHERE j.submitted_at > to_timestamp($1 / 1000.0)`;
+
+/** Seconds from submission to start, the median of the jobs submitted since an instant. */
+async function usualWait(service: Installation, fromMs: number): Promise<number> {
+  await startsAfter(service, fromMs);
+  const [wait] = await service.rows<{ s: number | null }>(WAIT, fromMs);
+  return wait?.s ?? 0;
+}
+
 async function startsAfter(service: Installation, fromMs: number): Promise<void> {
-  for (const until = Date.now() + 200_000; (await service.rows(STARTS, fromMs)).length === 0; ) {
-    if (Date.now() > until) throw new Error(`nothing has started for 200 s\n${service.logs}`);
+  for (const until = Date.now() + PATIENCE_MS; (await service.rows(STARTS, fromMs)).length === 0; ) {
+    if (Date.now() > until) throw new Error(`nothing has started\n${service.logs}`);
     await sleep(200);
   }
 }

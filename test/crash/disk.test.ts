@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
+import { PATIENCE_MS } from '../support/patience.js';
 import { checkPromises } from '../support/promises.js';
 import { fill, makeRoom, mayMount, smallDisk } from '../support/small-disk.js';
 import { Installation } from './installation.js';
@@ -11,7 +12,6 @@ const DISK_MB = 400;
 const JOBS = 100;
 /** Submissions that have to be refused before there is room again. */
 const REFUSED = 5;
-const PATIENCE_MS = 60_000;
 
 let installation: Installation | null = null;
 afterEach(async () => {

@@ -13,7 +13,9 @@ import { type Change, type Directory, openDirectory } from '../../src/store/dire
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/store/embedded.js';
 import { migrate } from '../../src/store/migrate.js';
 import { type Database, openDatabase } from '../../src/store/pool.js';
+import { until } from '../engine/support.js';
 import { measuredAs } from '../support/measured-as.js';
+import { PATIENCE_MS } from '../support/patience.js';
 import { freePort } from '../support/ports.js';
 import type { RedisServer } from '../support/redis.js';
 
@@ -21,6 +23,8 @@ const PROGRAM = packagePath('bin', 'switchyard.js');
 const SERVICE = { userId: null, requestId: null };
 /** Of one process's log, for the message of a failure. */
 const LOG_KEPT = 4_000;
+/** What is not answered for so long is asked again. */
+export const ANSWER_MS = 10_000;
 
 /** A process that is started again whenever it ends, until stopped. */
 export class Supervised {
@@ -87,6 +91,7 @@ export interface InstallationOptions {
 export class Installation {
   readonly ledger: string;
   readonly processes: Supervised[] = [];
+  keys = { admin: '', real: '', simulated: '' };
 
   private constructor(
     private readonly dir: string,
@@ -94,12 +99,14 @@ export class Installation {
     readonly database: Database,
     readonly redis: RedisServer | null,
     readonly port: number,
-    readonly keys: { admin: string; real: string; simulated: string },
   ) {
     this.ledger = join(dir, 'ledger');
   }
 
-  /** Two sites: `real` runs processes of this machine, `simulated` passes time. Two workers and one api, unless told otherwise. */
+  /**
+   * Two sites: `real` runs processes of this machine, `simulated` passes time. Two workers and one api, unless told otherwise. The API is
+   * ready; if that fails, nothing is left behind.
+   */
   static async open(
     redis: RedisServer | null,
     {
@@ -111,7 +118,6 @@ export class Installation {
     // Durability is what is tested: a killed server loses nothing even so, and the disk is spared.
     mkdirSync(dir, { recursive: true });
     const postgres = await startEmbeddedPostgres({ home, settings: { fsync: 'off' } });
-    await migrate(postgres.url);
     const database = openDatabase({
       url: postgres.url,
       poolSize: 4,
@@ -119,10 +125,28 @@ export class Installation {
       statementTimeoutMs: 30_000,
       applicationName: 'crash test',
     });
-    const keys = await install(openDirectory(database));
-    const installation = new Installation(dir, postgres, database, redis, await freePort(), keys);
-    await launch(installation);
-    return installation;
+    const installation = new Installation(dir, postgres, database, redis, await freePort());
+    try {
+      await migrate(postgres.url);
+      installation.keys = await install(openDirectory(database));
+      await launch(installation);
+      await installation.ready();
+      return installation;
+    } catch (error) {
+      await installation.close();
+      throw new Error(`the service does not come up\n${installation.logs}`, { cause: error });
+    }
+  }
+
+  /** The API answers that it is ready. */
+  async ready(): Promise<void> {
+    const signal = () => AbortSignal.timeout(ANSWER_MS);
+    await until('the API is ready', async () =>
+      fetch(new URL('/readyz', this.url), { signal: signal() }).then(
+        ({ ok }) => ok,
+        () => false,
+      ),
+    );
   }
 
   /** Of the GraphQL endpoint. */
@@ -152,13 +176,13 @@ export class Installation {
     return victims;
   }
 
-  /** One GraphQL request with the administrator's key. Throws when there is no good answer within 10 s. */
-  async ask<T>(query: string, variables: object): Promise<T> {
+  /** One GraphQL request with the administrator's key. Throws when there is no good answer in time. */
+  async ask<T>(query: string, variables: object, withinMs = PATIENCE_MS): Promise<T> {
     const response = await fetch(this.url, {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: `Bearer ${this.keys.admin}` },
       body: JSON.stringify({ query, variables }),
-      signal: AbortSignal.timeout(10_000),
+      signal: AbortSignal.timeout(withinMs),
     });
     const answer = (await response.json()) as { data?: T; errors?: { message: string }[] };
     if (answer.errors !== undefined || answer.data === undefined)
@@ -168,11 +192,11 @@ export class Installation {
 
   /** Rows of the truth, asked again while the server is away. */
   async rows<T>(sql: string, ...parameters: unknown[]): Promise<T[]> {
-    for (let attempt = 0; ; attempt++) {
+    for (const giveUp = Date.now() + PATIENCE_MS; ; ) {
       try {
         return (await this.database.pool.query(sql, parameters)).rows as T[];
       } catch (error) {
-        if (attempt === 100) throw error;
+        if (Date.now() > giveUp) throw error;
         await sleep(100);
       }
     }

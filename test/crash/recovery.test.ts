@@ -6,12 +6,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
+import { PATIENCE_MS } from '../support/patience.js';
 import { describeWithRedis, type RedisServer } from '../support/redis.js';
 import { fill, makeRoom, mayMount, smallDisk } from '../support/small-disk.js';
 import { Installation } from './installation.js';
 
-/** On top of what the fault itself takes. */
-const RECOVERED_MS = 60_000;
 const DISK_MB = 1_500;
 const JOBS = 6_000;
 /** Bytes that a process may log meanwhile. */
@@ -31,12 +30,7 @@ async function kill(service: Installation, ...names: string[]): Promise<void> {
   const killed = names.map((name) => ({ process: part(service, name), starts: part(service, name).starts }));
   for (const { process } of killed) process.kill();
   for (const { process, starts } of killed) while (process.starts === starts) await sleep(20);
-  if (names.includes('api')) await ready(service);
-}
-
-/** The API answers that it is ready. */
-async function ready(service: Installation): Promise<void> {
-  while (!(await fetch(new URL('/readyz', service.url)).catch(() => null))?.ok) await sleep(50);
+  if (names.includes('api')) await service.ready();
 }
 
 async function killPostgres(service: Installation): Promise<void> {
@@ -140,13 +134,12 @@ const faults = (disk: string | null): Fault[] => [
 const suite = (redis: () => RedisServer) =>
   test.runIf(process.env.FAULT_MINUTES)(
     'jobs start again after each kind of fault',
-    { timeout: 15 * RECOVERED_MS },
+    { timeout: 15 * PATIENCE_MS },
     async () => {
       const disk = mayMount ? smallDisk(DISK_MB) : null;
       const service = await Installation.open(redis(), disk === null ? {} : { dir: join(disk, 'service') });
       const table: string[] = [];
       try {
-        await ready(service);
         await submit(service);
         await started(service, Date.now());
         for (const { name, strike, mend } of faults(disk)) {
@@ -178,7 +171,7 @@ const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
 
 /** When the first command ran at the site after an instant, ms since 1970. */
 async function started(service: Installation, afterMs: number): Promise<number> {
-  const until = Date.now() + RECOVERED_MS;
+  const until = Date.now() + PATIENCE_MS;
   for (;;) {
     const [first] = await service.rows<{ at: number | null }>(
       `SELECT date_part('epoch', min(at)) AS at FROM events WHERE to_state = 'RUNNING' AND at > to_timestamp($1)
@@ -186,7 +179,7 @@ async function started(service: Installation, afterMs: number): Promise<number> 
       afterMs / 1000,
     );
     if (first?.at) return first.at * 1000;
-    if (Date.now() > until) throw new Error(`nothing has started within ${seconds(RECOVERED_MS)}`);
+    if (Date.now() > until) throw new Error(`nothing has started within ${seconds(PATIENCE_MS)}`);
     await sleep(100);
   }
 }

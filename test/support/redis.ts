@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { PATIENCE_MS } from './patience.js';
 import { freePort } from './ports.js';
 
 /** Whether `redis-server` can be started on this machine. */
@@ -46,8 +47,8 @@ export async function startRedis(password = '', given: Settings = {}): Promise<R
     };
     const flags = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
     child = spawn('redis-server', [secrets, ...flags], { stdio: 'ignore' });
-    for (let attempt = 0; !(await answers(port, 'key-load-delay' in more)); attempt++) {
-      if (attempt > 200 || child.exitCode !== null) throw new Error('redis-server does not start');
+    for (const giveUp = Date.now() + PATIENCE_MS; !(await answers(port, 'key-load-delay' in more)); ) {
+      if (Date.now() > giveUp || child.exitCode !== null) throw new Error('redis-server does not start');
       await sleep(25);
     }
   }
