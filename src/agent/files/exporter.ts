@@ -64,6 +64,6 @@ export class DataExporter {
     const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     if ((await file.stat()).isFile()) return file;
     await file.close();
-    throw new Error('it is no file: of directories there are no copies');
+    throw new Error('it is not a file: only files are copied, not directories');
   }
 }

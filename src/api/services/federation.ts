@@ -167,7 +167,7 @@ function whyNotOffered(
   if (forward === 'NEVER') return 'It is offered no jobs (NEVER).';
   if (local !== null) return local;
   if (job.outputs.some(({ dataset }) => dataset !== undefined))
-    return 'The job has outputs that become datasets at a site: such jobs stay with the sites of this service.';
+    return 'The job has outputs that become datasets, which are registered at the site where it ran: it stays with the sites of this service.';
   if (job.state === 'HELD') return 'The job is held.';
   if (foreign?.epoch != null) return 'The job has been granted to this service.';
   if (seenAt === null) return 'It has not asked for jobs yet.';
