@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { withDatabase } from '../support/database.js';
 import { temporaryDirectory } from '../support/home.js';
+import { PATIENCE_MS } from '../support/patience.js';
 import { checkPromises } from '../support/promises.js';
 import { endAll, launch, service } from './service.js';
 
@@ -42,5 +43,5 @@ it.runIf(found)(
       await endAll();
     }
   },
-  300_000,
+  5 * PATIENCE_MS,
 );
