@@ -4,7 +4,7 @@
  */
 import { distanceKm } from './machines.js';
 import type { Address, Block, Entry, LeafView } from './messages.js';
-import { type Gain, Place, type Taker } from './selection.js';
+import { type Gain, Place, powerOf, type Taker } from './selection.js';
 
 /** Answers for groups that may have no request any more. */
 const GAINS_KEPT = 10_000;
@@ -113,6 +113,7 @@ export class Channels {
   readonly removed = new Set<Channel>();
   private lastPort = 0;
   private sorted: Branch[] | null = null;
+  private knownPower: number | null = null;
 
   /** All branches, by the leaves below them: the same however they came about. */
   get inOrder(): readonly Branch[] {
@@ -123,6 +124,12 @@ export class Channels {
       this.sorted = [...first.keys()].sort((a, b) => (leafOf(a) < leafOf(b) ? -1 : 1));
     }
     return this.sorted;
+  }
+
+  /** Of all branches together. */
+  get power(): number {
+    this.knownPower ??= powerOf(this.inOrder);
+    return this.knownPower;
   }
 
   of(child: Address): Branch[] {
@@ -162,7 +169,7 @@ export class Channels {
     } else if (bag !== null && bagKey(bag) !== branch.channel.key) this.rebind(branch, bag);
     branch.tell(power, leaves);
     this.changed.add(branch.channel);
-    this.sorted = null;
+    this.forgetOrder();
     return branch;
   }
 
@@ -171,7 +178,12 @@ export class Channels {
     ofChild?.delete(branch.port);
     if (ofChild?.size === 0) this.branches.delete(branch.child);
     this.unbind(branch);
+    this.forgetOrder();
+  }
+
+  private forgetOrder(): void {
     this.sorted = null;
+    this.knownPower = null;
   }
 
   private bind(branch: Branch, bag: readonly string[]): void {

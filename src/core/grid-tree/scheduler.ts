@@ -17,7 +17,7 @@ import {
   type Requirement,
   type TreeRules,
 } from './messages.js';
-import { collect, Place, powerOf, type Rounding, shareOf } from './selection.js';
+import { collect, Place, type Rounding, shareOf } from './selection.js';
 
 /** What becomes of a request that is being taken back, and why: a branch gets it, the parent, or it is given out here. */
 interface Destination {
@@ -398,13 +398,15 @@ export class Scheduler {
   /** Gives the branch its block, in mind; false: there is nothing for it. */
   private answer(branch: Branch, branches: readonly Branch[], round: Rounding, given: Given): boolean {
     const waiting = this.held.size;
+    const { power, coming, place } = branch;
+    const totalPower = this.channels.power;
+    // Before anything is made for it: most ask again and again and have their share.
+    if (shareOf(power, totalPower, waiting, round) <= place.size + coming) return false;
     const block = collect(branch, branches, this.unassigned, waiting, this.rules, round);
     if (block.length === 0) return false;
-    const { power } = branch;
-    const totalPower = powerOf(branches);
     const mine = given.get(branch) ?? new Set();
     if (mine.size === 0) {
-      const had = branch.place.size + branch.coming;
+      const had = place.size + coming;
       branch.block = { power, totalPower, waiting, share: shareOf(power, totalPower, waiting), had };
       given.set(branch, mine);
     }
@@ -414,7 +416,7 @@ export class Scheduler {
       if (one.child === null) {
         if (from !== null) given.get(from)?.delete(one);
         this.leavePlace(one);
-        this.put(one, branch.place);
+        this.put(one, place);
         mine.add(one);
       } else {
         one.entry = { ...entry, moves: entry.moves + 1 };

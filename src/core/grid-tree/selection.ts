@@ -167,9 +167,12 @@ export function collect<T extends Taker>(
     const better: Group<T>[] = [];
     for (const from of others) {
       if (from.place.choosy === 0) continue;
-      for (const entries of from.place.groupsFor(asked)) {
-        const sample = entries[0] as Entry;
-        if (isBetter(asked.gain(sample), from.gain(sample))) better.push({ entries, from });
+      for (const [key, groups] of from.place.classes) {
+        if (!asked.fits(key)) continue;
+        for (const entries of groups.values()) {
+          const sample = entries[0] as Entry;
+          if (isBetter(asked.gain(sample), from.gain(sample))) better.push({ entries, from });
+        }
       }
     }
     takeFirst(better, lacks, 'BUTTERFLY', movable, block);
@@ -180,7 +183,7 @@ export function collect<T extends Taker>(
     takeFirst(nobodys, lacks, 'UNASSIGNED', () => true, block);
   }
 
-  if (rules.loadBalance && block.length < lacks) {
+  if (rules.loadBalance && block.length < lacks && others.length > 0) {
     const taken = new Set(block.map(({ entry }) => entry));
     const surplus = others.map(
       (from) =>
@@ -222,6 +225,12 @@ function takeFirst<T extends Taker>(
   may: (entry: Entry) => boolean,
   block: Collected<T>[],
 ): void {
+  if (groups.length === 0) return;
+  if (most - block.length === 1) {
+    const first = firstOf(groups, may);
+    if (first !== null) block.push({ ...first, how });
+    return;
+  }
   const at = new Int32Array(groups.length);
   const next = (i: number): Entry | undefined => groups[i]?.entries[at[i] as number];
   /** From there on; false: there is none. */
@@ -240,6 +249,23 @@ function takeFirst<T extends Taker>(
     (at[i] as number)++;
     if (find(i)) firsts.push(i);
   }
+}
+
+/** The first of all groups, in order of service; null: there is none. */
+function firstOf<T>(
+  groups: readonly Group<T>[],
+  may: (entry: Entry) => boolean,
+): { entry: Entry; from: T | null } | null {
+  let first: { entry: Entry; from: T | null } | null = null;
+  for (const { entries, from } of groups) {
+    for (const entry of entries) {
+      if (first !== null && before(first.entry, entry)) break;
+      if (!may(entry)) continue;
+      first = { entry, from };
+      break;
+    }
+  }
+  return first;
 }
 
 /** The last in order of service of those that the taker can run and that `may`; null: there is none. */
