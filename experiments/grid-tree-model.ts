@@ -13,6 +13,8 @@ import {
   type Node,
   Owner,
   type Position,
+  type Request,
+  type Requirement,
   Root,
   requirement,
   Scheduler,
@@ -67,6 +69,9 @@ const SERVER_CPUS = [184 * 16, 305 * 4, 144 * 8, 1024 * 4, 64 * 2, 512 * 4, 128 
 /** Of the server on which a job's run time is estimated: the mean of Table 1. */
 const MEAN_CPUS = SERVER_CPUS.reduce((sum, cpus) => sum + cpus, 0) / SERVER_CPUS.length;
 const SYSTEMS_OF_SERVERS = ['LINUX', 'UNIX', 'WINDOWS'] as const;
+const REQUIREMENTS: Readonly<Record<string, Requirement>> = Object.fromEntries(
+  SYSTEMS_OF_SERVERS.map((os) => [os, requirement({ os: [os] })]),
+);
 
 /** 10 % of the network and of the servers are taken by others. */
 const FREE = 0.9;
@@ -327,6 +332,8 @@ interface Finder {
 class Peers implements Finder {
   /** For each site the peers in the order in which a request gets there, and the one that it comes from. */
   private readonly floods: { site: number; from: number; delayS: number }[][];
+  /** By operating system, then by CPUs; null: not known since a server changed. */
+  private kinds: Map<string, Map<number, Server[]>> | null = null;
 
   constructor(
     private readonly model: Model,
@@ -336,8 +343,9 @@ class Peers implements Finder {
     this.floods = neighbors.map((_, site) => flood(site, neighbors));
   }
 
-  /** It is looked at when somebody asks. */
-  changed(): void {}
+  changed(): void {
+    this.kinds = null;
+  }
 
   request(job: SimulatedJob): void {
     const { model } = this;
@@ -391,14 +399,26 @@ class Peers implements Finder {
 
   /** Before, no server can meet the job's deadline. */
   private offeredAt(job: SimulatedJob): number {
+    this.kinds ??= kindsOf(this.model.servers);
     let first = Infinity;
-    for (const server of this.model.servers) {
-      if (server.os !== job.os) continue;
-      const slack = slackS(job, server.cpus, this.setting.deadline);
-      if (slack >= 0) first = Math.min(first, server.freeAt - slack);
+    for (const [cpus, servers] of this.kinds.get(job.os) ?? []) {
+      const slack = slackS(job, cpus, this.setting.deadline);
+      if (slack < 0) continue;
+      for (const { freeAt } of servers) if (freeAt - slack < first) first = freeAt - slack;
     }
     return first;
   }
+}
+
+function kindsOf(servers: readonly Server[]): Map<string, Map<number, Server[]>> {
+  const kinds = new Map(SYSTEMS_OF_SERVERS.map((os) => [os as string, new Map<number, Server[]>()]));
+  for (const server of servers) {
+    const ofSystem = kinds.get(server.os) as Map<number, Server[]>;
+    const ofKind = ofSystem.get(server.cpus);
+    if (ofKind === undefined) ofSystem.set(server.cpus, [server]);
+    else ofKind.push(server);
+  }
+  return kinds;
 }
 
 /** The sites of a net in a ring, the first ones of a backbone's nets too, and the first ones of the backbones. */
@@ -453,6 +473,8 @@ class Trees implements Finder {
   private readonly kept = new Map<string, Server>();
   private readonly kinds: Map<string, MachineKind>[] = [];
   private readonly alarms = new Map<Address, number>();
+  /** Of each name of a group one string: equal strings that are not the same are slow to compare, and selection looks them up all the time. */
+  private readonly groups = new Map<string, string>();
   private submitted = 0;
 
   constructor(
@@ -509,7 +531,7 @@ class Trees implements Finder {
     const name = `${this.submitted++}`;
     this.jobs.set(name, job);
     (this.owners[job.site] as Owner).submit(name, {
-      requirement: requirement({ os: [job.os] }),
+      requirement: REQUIREMENTS[job.os] as Requirement,
       origin: positionOf(job.site),
     });
   }
@@ -563,13 +585,21 @@ class Trees implements Finder {
     };
   }
 
-  private send(from: Address, to: Address, message: Message): void {
+  private send(from: Address, to: Address, sent: Message): void {
+    const message = sent.kind === 'SUBMIT' ? { ...sent, request: this.withOneGroup(sent.request) } : sent;
     const far = distance(this.sites.get(from) as number, this.sites.get(to) as number);
     this.model.after((LATENCY_S[far] as number) + HANDLING_S, () => {
       this.roots.get(to)?.at(this.model.now);
       this.nodes.get(to)?.receive(from, message);
       this.settle(to);
     });
+  }
+
+  private withOneGroup(request: Request): Request {
+    const known = this.groups.get(request.group);
+    if (known !== undefined) return { ...request, group: known };
+    this.groups.set(request.group, request.group);
+    return request;
   }
 
   private settle(id: Address): void {

@@ -81,22 +81,33 @@ export function gridTreeSettings({
   return cells;
 }
 
-/** Simulates all cells; a setting that two experiments have is simulated once. */
-export function gridTree(
+/**
+ * Simulates all cells; a setting that two experiments have is simulated once. `simulate` may do what it is asked for side by side.
+ */
+export async function gridTree(
   seed: number,
   onProgress: (done: number, all: number) => void = () => {},
   runs = RUNS,
   scale: Scale = FULL,
-): Cell[] {
-  const settings = gridTreeSettings(scale);
-  const known = new Map<string, Outcome[]>();
+  simulate: (setting: Setting, seed: number, run: number) => Outcome | Promise<Outcome> = simulateModel,
+): Promise<Cell[]> {
+  const cells = gridTreeSettings(scale);
+  const settings = new Map(cells.map(({ setting }) => [JSON.stringify(setting), setting]));
   let done = 0;
-  return settings.map(({ experiment, setting }) => {
-    const key = JSON.stringify(setting);
-    const outcomes =
-      known.get(key) ?? Array.from({ length: runs }, (_, run) => simulateModel(setting, seed, run));
-    known.set(key, outcomes);
-    onProgress(++done, settings.length);
+  const known = new Map(
+    await Promise.all(
+      Array.from(settings, async ([key, setting]) => {
+        const simulated = Array.from({ length: runs }, async (_, run) => {
+          const outcome = await simulate(setting, seed, run);
+          onProgress(++done, settings.size * runs);
+          return outcome;
+        });
+        return [key, await Promise.all(simulated)] as const;
+      }),
+    ),
+  );
+  return cells.map(({ experiment, setting }) => {
+    const outcomes = known.get(JSON.stringify(setting)) as Outcome[];
     const of = (value: (outcome: Outcome) => number): Measure => meanAndError(outcomes.map(value));
     return {
       experiment,

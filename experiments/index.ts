@@ -5,6 +5,7 @@ import { dianaReport } from './diana-report.js';
 import { dianaStudy } from './diana-study.js';
 import { gridTree, gridTreeReport } from './grid-tree.js';
 import { gridTreeLive, gridTreeLiveReport } from './grid-tree-live.js';
+import { withThreads } from './grid-tree-threads.js';
 import { jobRatio } from './job-ratio.js';
 import { jobRatioReport } from './job-ratio-report.js';
 import { queues, queuesReport } from './queues.js';
@@ -40,7 +41,10 @@ export default {
     'grid-tree': {
       about:
         'AlZoubi and Dandamudi, section 4: one grid tree, 4 and 16 of them against peers that flood requests',
-      run: (seed, onProgress, runs) => gridTreeReport(seed, gridTree(seed, onProgress, runs), runs),
+      run: (seed, onProgress, runs) =>
+        withThreads(async (simulate) =>
+          gridTreeReport(seed, await gridTree(seed, onProgress, runs, undefined, simulate), runs),
+        ),
     },
     'grid-tree-live': {
       about: 'what the live grid tree does otherwise than AlZoubi and Dandamudi, each beside the paper’s way',

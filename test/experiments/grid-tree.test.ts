@@ -39,8 +39,8 @@ describe('the model', () => {
   });
 });
 
-it.runIf(IN_FULL)('the experiments give a page with all cells, plots and expectations', () => {
-  const cells = gridTree(1, () => {}, 1, { jobs: [20, 40], middle: 20 });
+it.runIf(IN_FULL)('the experiments give a page with all cells, plots and expectations', async () => {
+  const cells = await gridTree(1, () => {}, 1, { jobs: [20, 40], middle: 20 });
   expect(new Set(cells.map(({ experiment }) => experiment))).toEqual(new Set([1, 2, 3, 4]));
   const report = gridTreeReport(1, cells, 1);
   expect(report.plots).toHaveLength(4);

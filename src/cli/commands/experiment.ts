@@ -25,7 +25,11 @@ interface Experiment {
   /** What it reproduces. */
   about: string;
   /** `runs`: how often everything is repeated with other draws; undefined: as often as the experiment says. */
-  run(seed: number, onProgress: (done: number, all: number) => void, runs: number | undefined): Report;
+  run(
+    seed: number,
+    onProgress: (done: number, all: number) => void,
+    runs: number | undefined,
+  ): Report | Promise<Report>;
 }
 
 interface Report {
@@ -72,7 +76,7 @@ export function addExperiment(program: Command): void {
     // Not at the end of a long computation: whether its plots can be drawn.
     if (flags.out !== undefined) await drawingLibraries();
     let bar: Progress | undefined;
-    const report = experiment.run(
+    const report = await experiment.run(
       seed,
       (done, all) => {
         bar ??= progress(name, all);
