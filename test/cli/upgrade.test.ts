@@ -91,6 +91,8 @@ describe.each(dumps)('a database of %s', (dump) => {
     const jobs = await service.json<{ id: string; name: string | null; state: string }[]>('jobs');
     const named = (name: string) => jobs.find((job) => job.name === name)!.id;
     expect(await output('job_1')).toBe('hello\n');
+    // Weights that its policy did not have yet are there, with their defaults.
+    expect((await service.cli('weights', 'set', 'dispatch.project=2', '--reason', 'new')).code).toBe(0);
     // What its agent ran is lost, and is run again; what was held can be let go; and there is room for more.
     await service.json('release', named('held'));
     const [fresh] = await service.json<{ id: string }[]>('submit', '--', 'echo', 'new');

@@ -58,15 +58,17 @@ export function createPolicyService(parts: ServiceParts) {
   }
 
   return guarded({
-    policy: (_viewer: Viewer, number: number | null) =>
-      number !== null && !(number >= 1) ? Promise.resolve(null) : queries.policy(number),
+    async policy(_viewer: Viewer, number: number | null): Promise<PolicyRow | null> {
+      const found = number !== null && !(number >= 1) ? null : await queries.policy(number);
+      return found && complete(found);
+    },
 
     policyKinds: (_viewer: Viewer): PolicyKinds => kinds,
 
     async policyHistory(_viewer: Viewer, { first, after }: ForwardArguments): Promise<Connection<PolicyRow>> {
       const size = pageSize('first', first, limits);
       const before = after ? decodeCursor('after', after, 'policy', ['number'])[0] : null;
-      const rows = await queries.policies(before, size + 1);
+      const rows = (await queries.policies(before, size + 1)).map(complete);
       return connection(rows, size, (policy) => encodeCursor('policy', [policy.version]), {
         continued: before !== null,
       });
@@ -89,6 +91,16 @@ export function createPolicyService(parts: ServiceParts) {
       return put(viewer, 'revertPolicy', earlier.document, input, requestId, earlier.version);
     },
   });
+}
+
+/** As it acts: a document of an earlier release may lack fields, which have their defaults. One that this release cannot read stays as it is. */
+function complete(row: PolicyRow): PolicyRow {
+  try {
+    return { ...row, document: parsePolicy(row.document) };
+  } catch (error) {
+    if (error instanceof PolicyError) return row;
+    throw error;
+  }
 }
 
 /** A policy document that a client sent. Throws BAD_USER_INPUT naming its faults. */
