@@ -282,10 +282,10 @@ export function dianaReport(result: DianaResult, study: readonly StudyRow[]): Re
     '',
     `${commandOf('diana', seed, runs, RUNS)} made this page: ${runs} runs for each row, every scheduler on the same grids and jobs. Values are means`,
     'over the runs ± the standard error, in seconds: "queue" from submission to start, in whatever queues; "execution" from there',
-    'to the end, with bringing and returning data; "turnaround" is both. One value is taken for shorter than another where the',
+    'to the end, with bringing and returning data; "turnaround" is both. One value counts as shorter than another where the',
     'mean of their differences, run by run, is more than two standard errors away from 0.',
     '',
-    'The paper shows its results as figures without numbers in the text, so what is compared is what it says of them. It tells',
+    'The paper shows its results as figures without numbers in the text, so the comparison is with what it says about them. It tells',
     'neither how strong its nodes are nor what its networks do; the head of `experiments/diana.ts` says what is',
     "drawn here. Limits, thresholds and penalties are the default policy's. Weights and the rule of export were chosen as told below, on runs of",
     'another seed.',
@@ -468,7 +468,7 @@ const STUDY_FINDINGS: readonly string[] = [
   'Exports cost more of figure 9 than weights do. Part of that was a fault: the cost of a group at a peer was the mean of its jobs’, as if each came alone, so',
   'that groups went to slow sites; now those that go before others of a group are ahead of them. What is left: where all jobs come at once every site',
   'counts as congested, and where estimates are about right nobody gains by leaving, so that over these two workloads the best is that nobody',
-  'leaves (`congestionThreshold` 1). Exports stay on by default for what they are there for: they help where jobs take longer or shorter than told (below).',
+  'leaves (`congestionThreshold` 1). Exports stay on by default because they help where jobs take longer or shorter than estimated (below).',
 ];
 
 /** Exports in percent of the jobs, all and of each kind. */
@@ -512,7 +512,7 @@ function notes(table: Cells, broken: readonly Comparison[]): string[] {
         mean('compute', JOBS, 'most-flops', measure) - mean('compute', JOBS, 'diana', measure),
       ).toFixed(0);
     lines.push(
-      '* Execution against most FLOPS: with all machines taken, that one sends everything to the site of the fastest nodes.',
+      '* Execution against most FLOPS: with all machines taken, most FLOPS sends everything to the site of the fastest nodes.',
       `  ${JOBS} compute jobs execute in ${more('executionS')} s less there, and wait ${more('queueS')} s longer.`,
     );
   }

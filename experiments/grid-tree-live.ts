@@ -141,7 +141,7 @@ function workload(seed: number, run: number, load: number, count: number): Workl
 
 /** What the numbers of the published page show. */
 const ASKING_FINDINGS: readonly string[] = [
-  'No way waits less than another by more than two standard errors: on average it does not matter. The defaults stay for what they exclude. With',
+  'No way waits less than another by more than two standard errors: on average it makes no difference. The defaults stay because of what they rule out. With',
   'shares rounded up the last site that asks may get nothing while another has two jobs for one CPU, until something ends (`test/core/tree-policy.test.ts`',
   'has the case); and with the sites in order the last of them are always served last.',
 ];
@@ -163,7 +163,7 @@ export function gridTreeLiveReport(result: LiveResult): Report {
   const worse = others.filter((cell) => isLess(contrast(waits(cell), waits(usual(cell))))).length;
   const verdict = `the policy's ways wait less in ${better} of ${others.length} comparisons with others, more in ${worse}`;
   const text = [
-    '# What the live grid tree does otherwise than the paper',
+    '# Where the live grid tree differs from the paper',
     '',
     `${commandOf('grid-tree-live', seed, runs, RUNS)} made this page: ${runs} runs for each row, on the same grids and jobs; the head of`,
     '`experiments/grid-tree-live.ts` says which. Values are means over the runs ± the standard error, in seconds.',
@@ -190,7 +190,7 @@ export function gridTreeLiveReport(result: LiveResult): Report {
     '',
     '## Without RFJM',
     '',
-    "A live root tells of new classes at once: it does not wait until a leaf asks what there is to match. The paper's model (1 GB of input, drawn rates),",
+    "A live root announces new classes at once: it does not wait until a leaf asks what there is to match. The paper's model (1 GB of input, drawn rates),",
     'with roots that wait for so long unless a leaf asks:',
     '',
     markdownTable(

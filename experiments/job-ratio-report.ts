@@ -173,7 +173,7 @@ export function jobRatioReport(result: JobRatioResult): Report {
     '# JBMS: scheduling by the job ratio',
     '',
     `${commandOf('job-ratio', seed, runs, RUNS)} made this page: ${runs} runs of ${jobs} jobs for each row, every scheduler on the same`,
-    'grids and jobs; values are means over the runs ± the standard error, in seconds. One value is taken for shorter than another',
+    'grids and jobs; values are means over the runs ± the standard error, in seconds. One value counts as shorter than another',
     'where the mean of their differences, run by run, is more than two standard errors away from 0.',
     '',
     'The paper gives no measurements, only its two tables and the claim that the job ratio shortens turnaround. The grids and',
@@ -255,7 +255,7 @@ export function jobRatioReport(result: JobRatioResult): Report {
     '',
     '## The limit of the queues',
     '',
-    `The paper does not say how long its queues are. ${QUEUE_LIMIT} was chosen before these numbers were there: mixed jobs, all at once.`,
+    `The paper does not say how long its queues are. ${QUEUE_LIMIT} was chosen before these numbers were known: mixed jobs, all at once.`,
     '',
     markdownTable(
       ['limit', 'turnaround'],

@@ -2,7 +2,7 @@
  * Pasquali et al., section 5: a grid of four sites under the two-level scheduler in its three modes, at four rates of
  * arrival. The draws are the paper's (two-level.md, "The paper's experiment").
  *
- * Machines are drawn anew for each run ("randomly generated a list of jobs and machines", "for each simulation"), and so are jobs.
+ * Each run draws machines of its own ("randomly generated a list of jobs and machines", "for each simulation"), and so are jobs.
  * Decisions, where the paper is silent: Ta is in the simulator's own time unit, of which `UNIT_S` seconds, the same in all figures, were
  * chosen by the paper's own figures (`unitStudy`, on runs of another seed); four kinds of license, which every machine of a site can run (section 3); copies
  * are of the site; a job that needs a license needs one, any kind equally likely; user classes are equally likely; the
@@ -424,7 +424,7 @@ function loads(seed: number, runs: number, units: readonly UnitCell[]): string {
   return [
     `All CPUs of the machines drawn here, used without a gap, finish a job in ${seconds.toFixed(1)} s on average. With Ta in seconds the load`,
     `at Ta = 5 would be ${(seconds / 5).toFixed(1)}, which no scheduler can serve; the paper gives Ta in a time unit of its simulator, and neither the unit nor`,
-    'the load. So the unit is fitted to what the paper says of its figures, on other runs than those of the page',
+    'the load. So the unit is fitted to what the paper says about its figures, on other runs than those of the page',
     `(${UNIT_RUNS} runs of seed ${UNIT_SEED}; all statements below but the one of CPU time):`,
     '',
     markdownTable(
@@ -460,16 +460,16 @@ export function twoLevelReport(
   const text = [
     '# Pasquali et al., section 5: two levels of scheduling over four sites',
     '',
-    `\`switchyard experiment two-level --seed ${seed}\` made this page: ${runs} runs for each row, with machines and jobs drawn anew for each run,`,
+    `\`switchyard experiment two-level --seed ${seed}\` made this page: ${runs} runs for each row, each run with machines and jobs of its own,`,
     'the same for every mode. Values are means over the runs ± the standard error. Where the paper is silent: four kinds of',
     'license, which every machine of a site can run, copies of the site; user classes equally likely; the weights of the default',
-    'policy. The paper shows its results as figures only, so what is compared is what it says of them.',
+    'policy. The paper shows its results as figures only, so the comparison is with what it says about them.',
     '',
     loads(seed, runs, units),
     '',
     '## The weight of aging',
     '',
-    `Of the deadlines, LS misses at Ta = 5, on ${agings[0]?.missed.length} runs of seed ${AGING_SEED}, which nothing else here uses:`,
+    `Deadlines that LS misses at Ta = 5, on ${agings[0]?.missed.length} runs of seed ${AGING_SEED}, which nothing else here uses:`,
     '',
     markdownTable(
       ['weight of aging, a second', 'missed, %'],
@@ -503,8 +503,8 @@ export function twoLevelReport(
     ]),
     '## What the paper expects',
     '',
-    'Cost is the CPU time of the whole simulation for a job, measured mode after mode on the same jobs; it differs from one making of',
-    'this page to the next.',
+    'Cost is the CPU time of the whole simulation for a job, measured mode after mode on the same jobs; it differs each time',
+    'this page is made.',
     '',
     markdownTable(
       ['expectation', 'holds', 'numbers'],
