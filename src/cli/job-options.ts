@@ -108,7 +108,7 @@ export function addJobOptions(command: Command): Command {
       'what it would like and can do without, such as site=cern or os=linux,cpus=8,memory-mb=64000,license=cad; may be repeated',
       collectWhole,
     )
-    .option('--computation-share <share>', 'share of the run time that the job computes, from 0 to 1')
+    .option('--computation-share <share>', 'part of the run time in which the job computes, from 0 to 1')
     .option('--env <name=value>', 'an environment variable; may be repeated', collectWhole)
     .option('--dir <path>', 'directory to run in, an absolute path at the site (default: a new one)')
     .option('--boost <n>', 'added to the priority; above 0 only by operators')

@@ -21,7 +21,7 @@ export function addRatio(program: Command): void {
   const ratio = addCommand(
     program,
     'ratio <application>',
-    'show the job ratio of an application: which share of its run time it computes',
+    'show the job ratio of an application: the part of its run time in which it computes',
   )
     .option('--last <n>', 'number of latest runs to list', '10')
     .option('--watch', 'then follow the runs that end, until Ctrl-C')
