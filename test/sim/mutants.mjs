@@ -187,6 +187,12 @@ export const mutants = [
     find: 'if (code === 0 && this.isKeeping(key, run)) return;',
     replace: '',
   },
+  {
+    what: 'promises that must move back take places in the order from the last',
+    file: 'src/core/local/conservative/conservative.ts',
+    find: 'promised.sort((a, b) => (before.get(a) as StartPromise).at - (before.get(b) as StartPromise).at);',
+    replace: 'promised.reverse();',
+  },
   // What the store keeps
   {
     what: '2: an agent is not told of runs that were given up',
