@@ -36,7 +36,7 @@ export const statusOf = (code: unknown): number =>
 export class ApiError extends GraphQLError {
   override readonly name = 'ApiError';
   constructor(
-    readonly code: ErrorCode,
+    readonly code: ErrorCode | 'GRAPHQL_VALIDATION_FAILED',
     message: string,
     extensions: Readonly<Record<string, unknown>> = {},
   ) {

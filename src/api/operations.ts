@@ -25,6 +25,8 @@ import { ApiError } from './errors.js';
 /** Of the documents that are remembered, the characters of all texts, and of one. In memory each takes some fifty bytes. */
 const TEXTS_CHARS_MAX = 1_000_000;
 const TEXT_CHARS_MAX = 100_000;
+/** Faults of a document that are told: looking for names that are meant costs time for each. */
+const FAULTS_MAX = 10;
 
 export interface Documents {
   /** The document of a text, or what is wrong with it. */
@@ -58,7 +60,10 @@ export function createDocuments(schema: GraphQLSchema, config: ApiConfig): Docum
     }
     const fault = faultOfShape(document);
     if (fault) return [fault];
-    const faults = validate(schema, document, rules);
+    const faults = validate(schema, document, rules, { maxErrors: FAULTS_MAX });
+    // Apollo would look for more of them; nobody reads so many.
+    if (faults.length > FAULTS_MAX)
+      return [new ApiError('GRAPHQL_VALIDATION_FAILED', faults.map(({ message }) => message).join(' '))];
     if (faults.length > 0) return faults.map((fault) => coded(fault, 'GRAPHQL_VALIDATION_FAILED'));
     good.set(hash, document, { size: query.length + 1 });
     return document;

@@ -1,8 +1,7 @@
 /**
  * What others notice while a user attacks: how long a query of another user, one of an administrator and a report of an agent take through
  * each of the attacks (attacks.mjs), and the memory of the service. `npm run test:abuse` goes through all of them, and prints a table.
- * A machine that does much else makes everything slower: a bare server, which nobody attacks and which computes for as long as a query does in
- * all processes together, is asked at the same time.
+ * A machine that does much else makes everything slower: a second service, which nobody attacks, is asked the same at the same time.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,38 +21,29 @@ const given = process.env.ABUSE_MINUTES;
 const only = process.env.ABUSE_ONLY;
 const chosen = names.filter((name) => (only ? name.includes(only) : given || BRIEFLY.includes(name)));
 const seconds = given ? Math.max(3, (Number(given) * 60) / names.length) : 2;
-/** How long others may wait at the 95th percentile; where even the bare server takes long, so many times that. */
+/** How long others may wait at the 95th percentile; where even the service that is left alone takes long, so many times that. */
 const P95_MS = 500;
-const BARE_TIMES = 20;
-const BARE =
-  'const work = Buffer.alloc(4194304); require("http").createServer((_, res) => res.end(require("crypto").createHash("sha256").update(work).digest("hex"))).listen(0, "127.0.0.1", function () { console.log(this.address().port) })';
+const TIMES = 10;
 /** Jobs of each attacker, with an event each. */
 const JOBS = 5_000;
 
-const home = mkdtempSync(join(tmpdir(), 'switchyard-storms-'));
+const homes = mkdtempSync(join(tmpdir(), 'switchyard-storms-'));
 let service: Running;
 let url = '';
 let admin = '';
-let bare: ChildProcess;
-type Bystander = 'user' | 'administrator' | 'agent' | 'bare';
+type Bystander = 'user' | 'administrator' | 'agent' | 'alone';
 let bystanders: Record<Bystander, () => Promise<unknown>>;
 const table: string[] = [];
 
 beforeAll(async () => {
-  const program = process.env.ABUSE_PROGRAM ?? packagePath('bin', 'switchyard.js');
-  service = launch(['serve'], { SWITCHYARD_HOME: home, PORT: '0', LOG_LEVEL: 'fatal' }, program);
-  const [, told] = await service.printed(/runs at (\S+)\n[\s\S]*restart keeps everything/);
-  url = told!;
-  admin = readFileSync(join(home, 'admin.key'), 'utf8').trim();
+  const alone = await serve('alone');
+  ({ service, url, admin } = await serve('attacked'));
   const { registerSite } = await must<{ registerSite: { id: string } }>(
     admin,
     'mutation { registerSite(input: { name: "elsewhere" }) { id } }',
   );
   const good = await user('good', 'USER');
   const agent = await user('agent', 'AGENT', registerSite.id);
-  bare = spawn(process.execPath, ['--eval', BARE], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const [port] = await once(bare.stdout!, 'data');
-  const bareUrl = `http://127.0.0.1:${String(port).trim()}`;
   const input = { site: registerSite.id, identity: 'i', instance: 'i', host: 'h', version: '1', protocol: 3 };
   const { registerAgent } = await must<{ registerAgent: { agent: { id: string } } }>(
     agent,
@@ -67,24 +57,31 @@ beforeAll(async () => {
     user: () => must(good, '{ jobs(first: 20) { nodes { id state } } }'),
     administrator: () => must(admin, '{ sites { nodes { id name } } }'),
     agent: () => must(agent, report, { ...from, at: new Date().toISOString() }),
-    bare: () => fetch(bareUrl).then((response) => response.text()),
+    alone: () => must(alone.admin, '{ sites { nodes { id name } } }', {}, alone.url),
   };
 });
 afterAll(async () => {
   console.log(
     [
-      '| attack | another user | an administrator | an agent | a bare server | memory | answers |',
+      '| attack | another user | an administrator | an agent | a service left alone | memory | answers |',
       '|---|---|---|---|---|---|---|',
       ...table,
     ].join('\n'),
   );
-  bare?.kill();
   await endAll();
-  rmSync(home, { recursive: true, force: true });
+  rmSync(homes, { recursive: true, force: true });
 });
 
-async function must<T>(key: string, query: string, variables: object = {}): Promise<T> {
-  const response = await fetch(url, {
+async function serve(name: string) {
+  const program = process.env.ABUSE_PROGRAM ?? packagePath('bin', 'switchyard.js');
+  const home = join(homes, name);
+  const service = launch(['serve'], { SWITCHYARD_HOME: home, PORT: '0', LOG_LEVEL: 'fatal' }, program);
+  const [, url] = await service.printed(/runs at (\S+)\n[\s\S]*restart keeps everything/);
+  return { service, url: url!, admin: readFileSync(join(home, 'admin.key'), 'utf8').trim() };
+}
+
+async function must<T>(key: string, query: string, variables: object = {}, at = url): Promise<T> {
+  const response = await fetch(at, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
     body: JSON.stringify({ query, variables }),
@@ -173,8 +170,8 @@ async function through(attack: string) {
   table.push(`| ${cells.join(' | ')} |`);
   console.log(table.at(-1));
   expect(rows.flatMap(({ failures }) => failures)).toEqual([]);
-  const others = rows.filter(({ who }) => who !== 'bare');
-  const most95 = Math.max(P95_MS, BARE_TIMES * rows.find(({ who }) => who === 'bare')!.p95);
+  const others = rows.filter(({ who }) => who !== 'alone');
+  const most95 = Math.max(P95_MS, TIMES * rows.find(({ who }) => who === 'alone')!.p95);
   for (const { who, p95 } of others) expect(p95, `${who}, ms`).toBeLessThan(most95);
   expect(storm?.exitCode ?? 0, `the attack came to what it is about: ${printed}`).toBe(0);
 }

@@ -77,6 +77,13 @@ test('what would take long to validate, or to refuse, is not even begun', async 
   ).toBe('QUERY_TOO_COMPLEX');
 });
 
+test('of a document with many faults the first are told, in one error', async () => {
+  const { errors } = await api.ask(`{ ${Array.from({ length: 1_000 }, (_, i) => `sitez${i}`).join(' ')} }`);
+  expect(errors).toMatchObject([{ extensions: { code: 'GRAPHQL_VALIDATION_FAILED' } }]);
+  expect(errors![0]!.message).toMatch(/"sitez0".*"sitez9".*aborted/);
+  expect(errors![0]!.message).not.toContain('sitez10');
+});
+
 test('fragments within fragments cost what they stand for, and are counted in no time', async () => {
   const levels = Array.from(
     { length: 60 },
