@@ -61,6 +61,9 @@ export function createDocuments(schema: GraphQLSchema, config: ApiConfig): Docum
     const fault = faultOfShape(document);
     if (fault) return [fault];
     const faults = validate(schema, document, rules, { maxErrors: FAULTS_MAX });
+    // Names of the schema are told only to those who may ask for it.
+    if (!config.introspection)
+      for (const fault of faults) fault.message = fault.message.replace(/ ?Did you mean.*\?$/, '');
     // Apollo would look for more of them; nobody reads so many.
     if (faults.length > FAULTS_MAX)
       return [new ApiError('GRAPHQL_VALIDATION_FAILED', faults.map(({ message }) => message).join(' '))];

@@ -184,6 +184,12 @@ test('introspection and the portal can be turned off', async () => {
     answer = await closed.ask(ask);
   }
   expect(answer.errors?.[0]?.extensions.code).toBe('GRAPHQL_VALIDATION_FAILED');
+  // However many faults there are, none names what is there.
+  const misspelled = `{ ${Array.from({ length: 20 }, (_, i) => `a${i}: sitez`).join(' ')} }`;
+  expect((await api.ask(misspelled)).errors?.[0]?.message).toContain('Did you mean "sites"');
+  const { errors } = await closed.ask(misspelled);
+  expect(errors?.[0]?.message).toContain('"sitez"');
+  expect(errors?.[0]?.message).not.toContain('"sites"');
 });
 
 test('what nobody expected is masked, and found in the log by the id of the request', async () => {
