@@ -172,6 +172,7 @@ describe('jobs', () => {
         state: 'COMPLETED',
         siteId: site,
         name: null,
+        project: null,
         application: 'x',
         groupName: null,
         arrayIndex: null,
