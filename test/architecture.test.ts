@@ -148,7 +148,15 @@ describe('arrows between rooms', () => {
         (name) => /^\.\.\/src\/([^/]+)/.exec(name)?.[1] ?? (name.startsWith('./') ? [] : [name]),
       ),
     );
-    expect([...new Set(rooms)].sort()).toEqual(['core', 'node:fs', 'node:path', 'plots', 'simulator']);
+    expect([...new Set(rooms)].sort()).toEqual([
+      'core',
+      'node:fs',
+      'node:os',
+      'node:path',
+      'node:worker_threads',
+      'plots',
+      'simulator',
+    ]);
   });
 
   it('the portal knows the schema and nothing of src, and src nothing of the portal', () => {

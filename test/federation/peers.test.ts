@@ -580,7 +580,7 @@ test('a job whose data lie at a site only runs at a peer: agents hand copies to 
       ),
     );
     await until('its agent has said that it is none', async () =>
-      /a directory could not be copied for peers: .*no file/.test(await why(staying[1] as string)),
+      /a directory could not be copied for peers: .*not a file/.test(await why(staying[1] as string)),
     );
     expect(await b.copiesOf([...staying, late])).toEqual([]);
     await a.change('cancelJobs', [...staying, late]);
