@@ -100,7 +100,7 @@ async function open() {
   socket.on('close', (code) => told(`closed ${code}`));
   socket.on('pong', () => told('pong'));
   socket.on('message', (data) => {
-    const begin = data.subarray(0, 300).toString();
+    const begin = data.subarray(0, 3_000).toString();
     told(/"code":"(\w+)"/.exec(begin)?.[1] ?? /"type":"(\w+)"/.exec(begin)?.[1]);
   });
   await Promise.race([once(socket, 'open'), once(socket, 'close')]);
