@@ -1,10 +1,11 @@
 /**
- * The portal: pages that were built once (`dist/web`) and speak to the public GraphQL API like any other client. Files with a
- * hash in their names never change; pages are revalidated each time and bring a fresh nonce for their content security policy.
+ * The portal: pages that were built once (`dist/web`) and speak to the public GraphQL API like any other client. Its files are
+ * listed at the start, so no path of another request ever reaches the file system. Files with a hash in their names never change;
+ * pages are revalidated each time and bring a fresh nonce for their content security policy.
  */
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join, sep } from 'node:path';
 import type { Express, NextFunction, Request, RequestHandler, Response } from 'express';
 import expressStaticGzip from 'express-static-gzip';
 import helmet from 'helmet';
@@ -106,6 +107,11 @@ export function mountPortal(
     styleSrc: ["'self'", "'unsafe-inline'"],
     fontSrc: ["'self'", 'data:'],
   });
+  const names = new Set(
+    (readdirSync(folder, { recursive: true }) as string[])
+      .filter((name) => !NO_FILE.test(name))
+      .map((name) => `/${name.split(sep).join('/')}`),
+  );
   const files = expressStaticGzip(folder, {
     index: false,
     enableBrotli: true,
@@ -134,11 +140,9 @@ export function mountPortal(
     res.json(signInBy);
   });
   app.use((req, res, next) => {
-    if (NO_FILE.test(req.path)) next();
-    else secure(req, res, (error) => (error ? next(error) : files(req, res, next)));
-  });
-  app.use((req, res, next) => {
     if (req.method !== 'GET' && req.method !== 'HEAD') return next();
+    if (names.has(req.path))
+      return secure(req, res, (error) => (error ? next(error) : files(req, res, next)));
     // A file of another build is not a page: an old tab has to learn that it is gone.
     if (req.path.startsWith('/assets/') || req.path === graphqlPath || !wantsPage(req)) return next();
     sendPage(req, res, next, portal);
