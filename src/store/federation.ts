@@ -1,6 +1,6 @@
 /** Jobs that go to peers and come from them, as the API (owner) and the room `federation` (guest) need them. */
 import * as copies from './federation/copies.js';
-import * as exported from './federation/exports.js';
+import * as copiedData from './federation/exports.js';
 import * as offers from './federation/offers.js';
 import type { Database } from './pool.js';
 
@@ -36,22 +36,8 @@ function bound<T extends Record<string, (database: never, ...rest: never[]) => u
 export type Offers = ReturnType<typeof openOffers>;
 export const openOffers = (database: offers.OffersDatabase) => {
   const { exchange, claim, giveBack, unfetchable } = offers;
-  const {
-    wantedExports,
-    announceExport,
-    exportFailed,
-    exportFailures,
-    userOfExport,
-    exported: find,
-  } = exported;
-  const ofData = {
-    wantedExports,
-    announceExport,
-    exportFailed,
-    exportFailures,
-    userOfExport,
-    exported: find,
-  };
+  const { wantedExports, announceExport, exportFailed, exportFailures, userOfExport, exported } = copiedData;
+  const ofData = { wantedExports, announceExport, exportFailed, exportFailures, userOfExport, exported };
   return bound({ exchange, claim, giveBack, unfetchable, ...ofData }, database);
 };
 
