@@ -176,6 +176,10 @@ const marked = <M extends object>(mark: M): (keyof Marked<M>)[] =>
       : [],
   );
 
+/** These fields of a job, and nothing else. */
+export const only = <T, K extends keyof T>(job: T, fields: readonly K[]): Pick<T, K> =>
+  Object.fromEntries(fields.map((field) => [field, job[field]])) as Pick<T, K>;
+
 /** What agents are told as it is. */
 export type AssignedJob = Marked<{ agents: true }>;
 export const assignedFields = marked({ agents: true as const });

@@ -35,7 +35,7 @@ import {
   waitingStates,
 } from '../../src/core/states.js';
 import { outOfBounds } from '../../src/store/bounds.js';
-import { type AssignedJob, assignedFields, type StoredJob } from '../../src/store/job-fields.js';
+import { assignedFields, only, type StoredJob } from '../../src/store/job-fields.js';
 import { jobPredicate } from '../../src/store/job-filter.js';
 import type { EventKind, EventRow, RatioPointRow } from '../../src/store/rows.js';
 import {
@@ -1455,7 +1455,7 @@ export class MemoryStore implements Store {
     });
     const slowest = Math.min(...machines.map((machine) => machine.benchmark));
     return {
-      ...(Object.fromEntries(assignedFields.map((field) => [field, job[field]])) as unknown as AssignedJob),
+      ...only(job, assignedFields),
       jobId: job.id,
       userId: job.userId,
       epoch: job.epoch,

@@ -14,6 +14,7 @@ import {
   grantedFields,
   type OfferedFields,
   offeredFields,
+  only,
   readField,
 } from '../job-fields.js';
 import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
@@ -415,9 +416,7 @@ export function claim(
       if (pending || isFull) return { kind: 'PENDING' };
       chars += job.bytes + charsOfInputs(inputs);
       const epoch = granted ?? job.epoch + 1;
-      // Each is a field of the job.
-      const told = Object.fromEntries(grantedFields.map((field) => [field, job[field]]));
-      return { kind: 'GRANTED', job: { ...(told as unknown as GrantedFields), epoch, inputs } };
+      return { kind: 'GRANTED', job: { ...only(job, grantedFields), epoch, inputs } };
     });
     if (taken.size > 0) await grant(tx, siteId, [...taken.values()], now);
     return results;
