@@ -13,6 +13,7 @@ import {
 import { open, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
+import pLimit, { type LimitFunction } from 'p-limit';
 import pRetry from 'p-retry';
 import { networks } from '../../platform/networks.js';
 import { type DataRoots, dataPath } from './roots.js';
@@ -118,13 +119,14 @@ const TOLERANCE = { part: 0.01, bytes: 1e6 };
 export class DataCache {
   private readonly entries = new Map<string, Entry>();
   private readonly options: Required<Omit<CacheOptions, 'addresses'>> & TransferOptions;
-  private running = 0;
-  private readonly queue: (() => void)[] = [];
+  /** One after another where there are many. */
+  private readonly inTurn: LimitFunction;
 
   constructor(options: CacheOptions) {
     const roots = { allowed: null, closed: [], open: [] };
     const addresses = networks(options.addresses ?? []);
     this.options = { transfers: 4, attempts: 4, retryMs: 1_000, roots, ...options, addresses };
+    this.inTurn = pLimit(this.options.transfers);
     mkdirSync(options.dir, { recursive: true, mode: 0o755 });
     for (const key of readdirSync(options.dir)) this.find(key);
   }
@@ -225,7 +227,10 @@ export class DataCache {
   private fetch(entry: Entry, input: Input): Fetching {
     const stop = new AbortController();
     const progress = { bytes: 0 };
-    const done = this.turn(stop.signal, () => this.fetchFromAny(entry, input, progress, stop.signal));
+    const done = this.inTurn(() => {
+      stop.signal.throwIfAborted();
+      return this.fetchFromAny(entry, input, progress, stop.signal);
+    });
     const fetching = { done, progress, stop, waiting: new Set<string>() };
     entry.fetching = fetching;
     const over = (): void => {
@@ -380,20 +385,6 @@ export class DataCache {
     renameSync(this.dirOf(oldest.key), trash);
     await rm(trash, { recursive: true, force: true });
     return true;
-  }
-
-  /** One after another where there are many. */
-  private async turn<T>(signal: AbortSignal, action: () => Promise<T>): Promise<T> {
-    if (this.running >= this.options.transfers) await new Promise<void>((go) => this.queue.push(go));
-    else this.running++;
-    try {
-      signal.throwIfAborted();
-      return await action();
-    } finally {
-      const next = this.queue.shift();
-      if (next) next();
-      else this.running--;
-    }
   }
 
   private dirOf(key: string): string {
