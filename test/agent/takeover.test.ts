@@ -109,8 +109,14 @@ const agentProblems = async (): Promise<string> => {
   return sites.nodes.flatMap(({ agents }) => agents.map(({ problem }) => problem ?? '')).join('\n');
 };
 
+interface Work {
+  dir: string;
+  ids: string[];
+  pids(): number[];
+}
+
 /** Jobs that note who they are, and whether a process of an earlier attempt lives when they begin. The first attempt does not end by itself. */
-async function jobsAt(machine: string): Promise<{ dir: string; ids: string[]; pids(): number[] }> {
+async function jobsAt(machine: string): Promise<Work> {
   const dir = temporaryDirectory();
   onTestFinished(() => {
     for (const pid of pids()) if (lives(pid)) process.kill(pid, 'SIGKILL');
@@ -149,15 +155,21 @@ async function jobsAt(machine: string): Promise<{ dir: string; ids: string[]; pi
   return { dir, ids: submitJobs.jobIds, pids };
 }
 
-async function expectEachOnce({
-  dir,
-  ids,
-  pids,
-}: {
-  dir: string;
-  ids: string[];
-  pids(): number[];
-}): Promise<void> {
+/** The agent goes on with all that runs, and ends it when it is cancelled. */
+async function expectServed(agent: { said(): string }, { ids, pids }: Work): Promise<void> {
+  await until(
+    async () => agent.said(),
+    (said) => said.includes('has registered'),
+  );
+  expect(pids().filter(lives)).toHaveLength(5);
+  await api.must('mutation ($ids: [ID!]!) { cancelJobs(selection: { ids: $ids }) { jobIds } }', { ids });
+  await until(
+    async () => pids().filter(lives),
+    (left) => left.length === 0,
+  );
+}
+
+async function expectEachOnce({ dir, ids, pids }: Work): Promise<void> {
   const jobs = await until(
     async () =>
       (
@@ -257,18 +269,7 @@ it.each([
   const second = startAgent(dir, machine);
   if (epoch === 2) await expectEachOnce(jobs);
   else {
-    await until(
-      async () => second.said(),
-      (said) => said.includes('has registered'),
-    );
-    expect(jobs.pids().filter(lives)).toHaveLength(5);
-    await api.must('mutation ($ids: [ID!]!) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
-      ids: jobs.ids,
-    });
-    await until(
-      async () => jobs.pids().filter(lives),
-      (left) => left.length === 0,
-    );
+    await expectServed(second, jobs);
   }
   writeFileSync(join(dir, 'over'), '');
 });
@@ -307,17 +308,6 @@ it('two services have sites and machines of the same names: the agent of one nei
   expect(second.said() + third.said()).not.toContain('on this host');
   // They are still the first's, and go on under it.
   const again = startAgent(dir, 'twin');
-  await until(
-    async () => again.said(),
-    (said) => said.includes('has registered'),
-  );
-  expect(jobs.pids().filter(lives)).toHaveLength(5);
-  await api.must('mutation ($ids: [ID!]!) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
-    ids: jobs.ids,
-  });
-  await until(
-    async () => jobs.pids().filter(lives),
-    (left) => left.length === 0,
-  );
+  await expectServed(again, jobs);
   await third.kill();
 });

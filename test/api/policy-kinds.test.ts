@@ -1,26 +1,13 @@
 /** `policyKinds` tells what the mutation does: what it says is accepted is accepted, and all else is refused with the field's name. */
 import { beforeAll, expect, it } from 'vitest';
-import { dispatchKinds, localKinds } from '../../src/core/index.js';
+import { type DescribedField, dispatchKinds, localKinds } from '../../src/core/index.js';
 import { RandomStream } from '../../src/core/random.js';
 import { SEED } from '../support/seed.js';
 import { withApi } from './support/api.js';
 
 const api = withApi();
 
-interface Field {
-  path: string;
-  label: string;
-  about: string;
-  type: 'NUMBER' | 'INTEGER' | 'BOOLEAN' | 'CHOICE' | 'NUMBERS';
-  min: number | null;
-  max: number | null;
-  isAboveMin: boolean;
-  isBelowMax: boolean;
-  options: string[] | null;
-  isNullable: boolean;
-  isOptional: boolean;
-  initial: unknown;
-}
+type Field = Omit<DescribedField, 'unit'>;
 interface Kind {
   kind: string;
   label: string;
