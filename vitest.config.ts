@@ -26,14 +26,26 @@ const SHARED = inFolders('api', 'store');
 /** What commands of its own run (scripts/longer.mjs), and `npm test` does not; by its path it can be run like any other. */
 const LONGER = [
   'test/abuse',
+  'test/agent/accounts.test.ts',
+  'test/agent/agents.test.ts',
   'test/agent/hostile.test.ts',
+  'test/agent/isolation.test.ts',
   'test/agent/takeover.test.ts',
+  'test/agent/whole.test.ts',
+  'test/cli/data.test.ts',
+  'test/cli/demo.test.ts',
+  'test/cli/experiment.test.ts',
+  'test/cli/processes.test.ts',
+  'test/cli/production.test.ts',
+  'test/cli/start.test.ts',
   'test/cli/trace.test.ts',
+  'test/cli/upgrade.test.ts',
+  'test/cli/whatif.test.ts',
   'test/crash',
   'test/federation/faults.test.ts',
   'test/interrupted',
   'test/shipped',
-  'test/web/faults.test.ts',
+  'test/web',
 ];
 const left = LONGER.filter(
   (path) => !process.argv.some((argument) => argument.includes(path.replace('.test.ts', ''))),

@@ -13,6 +13,20 @@ const minutes = { type: 'string', default: '5' };
 const SUITES = {
   // All cases of all random tests, and statistics, which take many.
   properties: { prefix: 'PROPERTIES', options: { seed }, files: withRandomCases() },
+  // The portal in a real browser.
+  portal: { prefix: 'PORTAL', options: {}, files: ['test/web/portal', 'test/web/sign-in'], together: true },
+  // Whole services, agents and hosts: how they start, work together under accounts and limits, are upgraded and end.
+  services: {
+    prefix: 'SERVICES',
+    options: {},
+    files: [
+      ...['accounts', 'agents', 'isolation', 'whole'].map((name) => `test/agent/${name}.test.ts`),
+      ...['data', 'demo', 'experiment', 'processes', 'production', 'start', 'upgrade', 'whatif'].map(
+        (name) => `test/cli/${name}.test.ts`,
+      ),
+    ],
+    together: true,
+  },
   // Whole processes are killed, frozen, cut off and left without a disk.
   faults: {
     prefix: 'FAULT',
@@ -34,6 +48,7 @@ const SUITES = {
     prefix: 'VECTORS',
     options: { seeds: { type: 'string', default: '10' }, seed },
     files: ['test/vectors'],
+    together: true,
   },
   // What is shipped, built and used as its user does.
   image: { prefix: 'IMAGE', options: {}, files: ['test/shipped/image'] },
@@ -50,7 +65,7 @@ function withRandomCases() {
   return tests.filter(draws).map((name) => join('test', name));
 }
 
-const { prefix, options, files } = SUITES[process.argv[2]];
+const { prefix, options, files, together = false } = SUITES[process.argv[2]];
 const { values } = parseArgs({ args: process.argv.slice(3), options });
 for (const [name, value] of Object.entries(values)) {
   if (!(Number(value) > 0)) {
@@ -66,8 +81,8 @@ const env = {
   ...(values.seed && { TEST_SEED: values.seed }),
 };
 const vitest = join(root, 'node_modules/vitest/vitest.mjs');
-// One file after the other: suites that measure how soon work goes on would measure one another.
-const alone = prefix === 'VECTORS' ? [] : ['--no-file-parallelism'];
+// One file after the other where they are not said to go together: suites that measure how soon work goes on would measure one another.
+const alone = together ? [] : ['--no-file-parallelism'];
 const { status } = spawnSync(process.execPath, [vitest, 'run', ...files, ...alone, '--reporter=verbose'], {
   cwd: root,
   env,

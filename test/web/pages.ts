@@ -131,7 +131,12 @@ export function everyPage(visits: Visits, grid: Grid): void {
     return findings.map(({ id, help, nodes }) => `${name}: ${id} (${help}): ${nodes.join(' | ')}`);
   };
 
-  /** A page that is changing its colors is nobody's: what is wrong has to stay so. */
+  const tooWide = async (page: Page, name: string, pixels: number): Promise<string[]> => {
+    const width = (await page.evaluate('document.documentElement.scrollWidth')) as number;
+    return width > pixels ? [`${name}: ${width} pixels wide`] : [];
+  };
+
+  /** A page that is changing its colors or its size is nobody's: what is wrong has to stay so. */
   async function lasting(page: Page, look: () => Promise<string[]>): Promise<string[]> {
     let found = await look();
     for (const until = Date.now() + LASTING_MS; found.length > 0 && Date.now() < until; ) {
@@ -161,8 +166,7 @@ export function everyPage(visits: Visits, grid: Grid): void {
       findings.push(...(await lasting(page, () => serious(page, `${name}, dark`, place, CONTRAST))));
       await page.emulateMedia({ colorScheme: 'light' });
       await page.setViewportSize({ width: 360, height: 740 });
-      const width = (await page.evaluate('document.documentElement.scrollWidth')) as number;
-      if (width > 360) findings.push(`${name}: ${width} pixels wide`);
+      findings.push(...(await lasting(page, () => tooWide(page, name, 360))));
       await page.setViewportSize({ width: 1280, height: 800 });
     }
     expect(findings).toEqual([]);
