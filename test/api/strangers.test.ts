@@ -1,15 +1,18 @@
 /** Whoever comes without a good key: how far they get, and from where they come. */
 import { once } from 'node:events';
-import { Agent, type IncomingMessage, request } from 'node:http';
+import http, { type IncomingMessage } from 'node:http';
+import https from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { connect as connectSecurely } from 'node:tls';
 import { describe, expect, test } from 'vitest';
 import WebSocket from 'ws';
 import { createAddresses } from '../../src/api/addresses.js';
 import { createShares } from '../../src/api/admission/shares.js';
 import { createAuthenticator, type Strangers, type Viewer } from '../../src/api/auth.js';
-import { DEFAULT_LIMITS } from '../../src/platform/limits.js';
-import { withApi } from './support/api.js';
+import { DEFAULT_LIMITS, type Limits } from '../../src/platform/limits.js';
+import { type TestApi, withApi } from './support/api.js';
+import { withCertificate } from './support/certificate.js';
 
 describe('keys that nobody has seen', () => {
   const one = { keyId: 1, userId: 1, role: 'USER', siteId: null, expiresAtMs: null } as const;
@@ -98,163 +101,179 @@ describe('addresses', () => {
   });
 });
 
-describe('connections', () => {
-  const api = withApi((config) => ({ ...config, limits: { ...config.limits, addressConnections: 8 } }));
+const tls = withCertificate();
 
-  test('of one address are so many, and no more', async () => {
+describe.each(['http', 'https'])('connections over %s', (scheme) => {
+  const isSecure = scheme === 'https';
+  const { request, Agent } = isSecure ? https : http;
+  /** A connection from an address of this machine's own; without a handshake (`bare`) also over TLS. */
+  const dialTo = (api: TestApi, from = '127.0.0.1', bare = false): Socket => {
     const { hostname, port } = new URL(api.origin);
-    const dial = () => connect(Number(port), hostname).on('error', () => {});
-    const closed: boolean[] = [];
-    const sockets = Array.from({ length: 20 }, (_, i) =>
-      dial().on('close', () => {
-        closed[i] = true;
-      }),
-    );
-    await expect.poll(() => closed.filter(Boolean).length).toBeGreaterThanOrEqual(12);
-    // Those that ask for nothing give way to who comes from the same address and does.
-    expect((await api.ask('{ viewer { name } }')).status).toBe(200);
-    for (const socket of sockets) socket.destroy();
-    await Promise.all(sockets.map((socket) => socket.closed || once(socket, 'close')));
-    await expect
-      .poll(() =>
-        api.ask('{ viewer { name } }').then(
-          ({ status }) => status,
-          () => 0,
-        ),
-      )
-      .toBe(200);
-  });
-});
-
-describe('connections of a process', () => {
-  const api = withApi((config) => ({ ...config, limits: { ...config.limits, connectionsMax: 16 } }));
-  /** One from an address of this machine's own. */
-  const dial = (from = '127.0.0.1'): Socket => {
-    const { hostname, port } = new URL(api.origin);
-    return connect({ host: hostname, port: Number(port), localAddress: from }).on('error', () => {});
+    const options = { host: hostname, port: Number(port), localAddress: from };
+    const socket =
+      isSecure && !bare ? connectSecurely({ ...options, rejectUnauthorized: false }) : connect(options);
+    return socket.on('error', () => {});
   };
-  /** A request of an administrator on a connection of the agent's. */
-  const asked = (agent: Agent | false): Promise<{ status: number; socket: Socket }> =>
-    new Promise((resolve, reject) => {
-      const headers = { authorization: `Bearer ${api.adminKey}`, 'content-type': 'application/json' };
-      request(api.url, { method: 'POST', agent, headers }, (response) => {
-        const { socket } = response;
-        response.resume().on('end', () => resolve({ status: response.statusCode!, socket }));
-      })
-        .on('error', reject)
-        .end('{"query":"{ viewer { name } }"}');
-    });
-  const ended = (sockets: readonly Socket[]) =>
-    Promise.all(sockets.map((socket) => socket.destroy().closed || once(socket, 'close')));
-  /** As many as there may be and more, of several addresses. */
-  const idle = () =>
-    ['127.0.0.2', '127.0.0.3', '127.0.0.4'].flatMap((from) => Array.from({ length: 20 }, () => dial(from)));
+  const withLimits = (limits: Partial<Limits>) =>
+    withApi((config) => ({
+      ...config,
+      tls: isSecure ? tls : null,
+      limits: { ...config.limits, ...limits },
+    }));
 
-  test('on which nothing is done give way, wherever they come from', async () => {
-    const sockets = idle();
-    await expect.poll(() => sockets.filter(({ destroyed }) => destroyed).length).toBeGreaterThan(25);
-    for (let i = 0; i < 40; i++) expect((await asked(false)).status).toBe(200);
-    await ended(sockets);
-  });
+  describe('of an address', () => {
+    const api = withLimits({ addressConnections: 8 });
 
-  test('of an operator do not, once their key has been shown', async () => {
-    const agent = new Agent({ keepAlive: true });
-    const { socket } = await asked(agent);
-    const sockets = idle();
-    await expect.poll(() => sockets.filter(({ destroyed }) => destroyed).length).toBeGreaterThan(25);
-    const again = await asked(agent);
-    expect([again.status, again.socket === socket]).toEqual([200, true]);
-    agent.destroy();
-    await ended(sockets);
-  });
-
-  test('over WebSocket give way that have not said whose they are; of the rest a part is kept for operators', async () => {
-    const open = async (key: string | null): Promise<WebSocket | null> => {
-      const socket = new WebSocket(api.url.replace('http', 'ws'), 'graphql-transport-ws');
-      socket.on('error', () => {});
-      await Promise.race([once(socket, 'open'), once(socket, 'close')]);
-      if (key === null) return socket;
-      socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${key}` } }));
-      const [first] = await Promise.race([once(socket, 'message'), once(socket, 'close')]);
-      return String(first).includes('ack') ? socket : null;
-    };
-    const silent = await Promise.all(Array.from({ length: 16 }, () => open(null)));
-    const { key } = await api.user('USER', 'greedy');
-    const theirs: (WebSocket | null)[] = [];
-    for (let i = 0; i < 16; i++) theirs.push(await open(key));
-    expect(theirs.filter(Boolean).length).toBeGreaterThan(4);
-    expect(theirs.filter(Boolean).length).toBeLessThanOrEqual(12);
-    const ours = [await open(api.adminKey), await open(api.adminKey)];
-    expect(ours).not.toContain(null);
-    for (const socket of [...silent, ...theirs, ...ours]) socket?.terminate();
-  });
-
-  test('requests one behind the other are not read for long: thousands on a few connections', async () => {
-    const { key } = await api.user('USER', 'hasty');
-    const body = '{"query":"{ viewer { name } }"}';
-    const head = `POST /graphql HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n`;
-    for (const one of [
-      `${head}authorization: Bearer ${key}\r\n\r\n${body}`,
-      `${head}\r\n${body}`,
-      'GET /nothing HTTP/1.1\r\nhost: x\r\n\r\n',
-      'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n',
-    ]) {
-      const answered = await Promise.all(
-        Array.from({ length: 4 }, async () => {
-          const socket = dial();
-          let received = '';
-          socket.setEncoding('utf8').on('data', (text) => {
-            received += text;
-          });
-          socket.write(one.repeat(5_000));
-          await new Promise((resolve) => socket.on('close', resolve));
-          return received.split('HTTP/1.1 ').length - 1;
+    test('are so many, and no more', async () => {
+      const closed: boolean[] = [];
+      const sockets = Array.from({ length: 20 }, (_, i) =>
+        dialTo(api).on('close', () => {
+          closed[i] = true;
         }),
       );
-      expect(Math.max(...answered)).toBeLessThanOrEqual(4);
-      expect((await asked(false)).status).toBe(200);
-    }
-  });
-
-  test('bytes may come in any portions', async () => {
-    const body = JSON.stringify({ query: '{ viewer { name } }', variables: { x: 'é'.repeat(100_000) } });
-    const head = `POST /graphql HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nauthorization: Bearer ${api.adminKey}\r\n\r\n`;
-    const one = Buffer.from(head + body);
-    for (const portion of [one.length, 65_536, 8_192, 8_191, 1_000]) {
-      const socket = dial();
-      let received = '';
-      socket.setEncoding('utf8').on('data', (text) => {
-        received += text;
-      });
-      for (const answers of [1, 2]) {
-        for (let at = 0; at < one.length; at += portion) {
-          socket.write(one.subarray(at, at + portion));
-          if (at % 7 === 0) await sleep(0);
-        }
-        await expect.poll(() => received.split('"data":{"viewer"').length - 1).toBe(answers);
-      }
-      await ended([socket]);
-    }
-  });
-
-  test('what comes behind the request for a WebSocket is its first message', async () => {
-    const socket = dial();
-    const init = Buffer.from(
-      JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${api.adminKey}` } }),
-    );
-    const head = `GET /graphql HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: ${Buffer.alloc(16).toString('base64')}\r\nsec-websocket-version: 13\r\nsec-websocket-protocol: graphql-transport-ws\r\nx-padding: ${'x'.repeat(8_000)}\r\n\r\n`;
-    socket.write(
-      Buffer.concat([
-        Buffer.from(head),
-        Buffer.from([0x81, 0xfe, init.length >> 8, init.length & 255, 0, 0, 0, 0]),
-        init,
-      ]),
-    );
-    let received = '';
-    socket.on('data', (data) => {
-      received += data;
+      await expect.poll(() => closed.filter(Boolean).length).toBeGreaterThanOrEqual(12);
+      // Those that ask for nothing give way to who comes from the same address and does.
+      expect((await api.ask('{ viewer { name } }')).status).toBe(200);
+      for (const socket of sockets) socket.destroy();
+      await Promise.all(sockets.map((socket) => socket.closed || once(socket, 'close')));
+      await expect
+        .poll(() =>
+          api.ask('{ viewer { name } }').then(
+            ({ status }) => status,
+            () => 0,
+          ),
+        )
+        .toBe(200);
     });
-    await expect.poll(() => received).toContain('connection_ack');
-    await ended([socket]);
+  });
+
+  describe('of a process', () => {
+    const api = withLimits({ connectionsMax: 16 });
+    /** A request of an administrator on a connection of the agent's. */
+    const asked = (agent: http.Agent | false): Promise<{ status: number; socket: Socket }> =>
+      new Promise((resolve, reject) => {
+        const headers = { authorization: `Bearer ${api.adminKey}`, 'content-type': 'application/json' };
+        request(api.url, { method: 'POST', agent, headers }, (response) => {
+          const { socket } = response;
+          response.resume().on('end', () => resolve({ status: response.statusCode!, socket }));
+        })
+          .on('error', reject)
+          .end('{"query":"{ viewer { name } }"}');
+      });
+    const ended = (sockets: readonly Socket[]) =>
+      Promise.all(sockets.map((socket) => socket.destroy().closed || once(socket, 'close')));
+    /** As many as there may be and more, of several addresses. */
+    const idle = () =>
+      ['127.0.0.2', '127.0.0.3', '127.0.0.4'].flatMap((from) =>
+        Array.from({ length: 20 }, (_, i) => dialTo(api, from, i % 2 === 0)),
+      );
+
+    test('on which nothing is done give way, wherever they come from', async () => {
+      const sockets = idle();
+      await expect.poll(() => sockets.filter(({ destroyed }) => destroyed).length).toBeGreaterThan(25);
+      for (let i = 0; i < 40; i++) expect((await asked(false)).status).toBe(200);
+      await ended(sockets);
+    });
+
+    test('of an operator do not, once their key has been shown', async () => {
+      const agent = new Agent({ keepAlive: true });
+      const { socket } = await asked(agent);
+      const sockets = idle();
+      await expect.poll(() => sockets.filter(({ destroyed }) => destroyed).length).toBeGreaterThan(25);
+      const again = await asked(agent);
+      expect([again.status, again.socket === socket]).toEqual([200, true]);
+      agent.destroy();
+      await ended(sockets);
+    });
+
+    test('over WebSocket give way that have not said whose they are; of the rest a part is kept for operators', async () => {
+      const open = async (key: string | null): Promise<WebSocket | null> => {
+        const socket = new WebSocket(api.url.replace('http', 'ws'), 'graphql-transport-ws');
+        socket.on('error', () => {});
+        await Promise.race([once(socket, 'open'), once(socket, 'close')]);
+        if (key === null) return socket;
+        socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${key}` } }));
+        const [first] = await Promise.race([once(socket, 'message'), once(socket, 'close')]);
+        return String(first).includes('ack') ? socket : null;
+      };
+      const silent = await Promise.all(Array.from({ length: 16 }, () => open(null)));
+      const { key } = await api.user('USER', 'greedy');
+      const theirs: (WebSocket | null)[] = [];
+      for (let i = 0; i < 16; i++) theirs.push(await open(key));
+      expect(theirs.filter(Boolean).length).toBeGreaterThan(4);
+      expect(theirs.filter(Boolean).length).toBeLessThanOrEqual(12);
+      const ours = [await open(api.adminKey), await open(api.adminKey)];
+      expect(ours).not.toContain(null);
+      for (const socket of [...silent, ...theirs, ...ours]) socket?.terminate();
+    });
+
+    test('requests one behind the other are not read for long: thousands on a few connections', async () => {
+      const { key } = await api.user('USER', 'hasty');
+      const body = '{"query":"{ viewer { name } }"}';
+      const head = `POST /graphql HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n`;
+      for (const one of [
+        `${head}authorization: Bearer ${key}\r\n\r\n${body}`,
+        `${head}\r\n${body}`,
+        'GET /nothing HTTP/1.1\r\nhost: x\r\n\r\n',
+        'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n',
+      ]) {
+        const answered = await Promise.all(
+          Array.from({ length: 4 }, async () => {
+            const socket = dialTo(api);
+            let received = '';
+            socket.setEncoding('utf8').on('data', (text) => {
+              received += text;
+            });
+            socket.write(one.repeat(5_000));
+            await new Promise((resolve) => socket.on('close', resolve));
+            return received.split('HTTP/1.1 ').length - 1;
+          }),
+        );
+        expect(Math.max(...answered)).toBeLessThanOrEqual(4);
+        expect((await asked(false)).status).toBe(200);
+      }
+    });
+
+    test('bytes may come in any portions', async () => {
+      const body = JSON.stringify({ query: '{ viewer { name } }', variables: { x: 'é'.repeat(100_000) } });
+      const head = `POST /graphql HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nauthorization: Bearer ${api.adminKey}\r\n\r\n`;
+      const one = Buffer.from(head + body);
+      for (const portion of [one.length, 65_536, 8_192, 8_191, 1_000]) {
+        const socket = dialTo(api);
+        let received = '';
+        socket.setEncoding('utf8').on('data', (text) => {
+          received += text;
+        });
+        for (const answers of [1, 2]) {
+          for (let at = 0; at < one.length; at += portion) {
+            socket.write(one.subarray(at, at + portion));
+            if (at % 7 === 0) await sleep(0);
+          }
+          await expect.poll(() => received.split('"data":{"viewer"').length - 1).toBe(answers);
+        }
+        await ended([socket]);
+      }
+    });
+
+    test('what comes behind the request for a WebSocket is its first message', async () => {
+      const socket = dialTo(api);
+      const init = Buffer.from(
+        JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${api.adminKey}` } }),
+      );
+      const head = `GET /graphql HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: ${Buffer.alloc(16).toString('base64')}\r\nsec-websocket-version: 13\r\nsec-websocket-protocol: graphql-transport-ws\r\nx-padding: ${'x'.repeat(8_000)}\r\n\r\n`;
+      socket.write(
+        Buffer.concat([
+          Buffer.from(head),
+          Buffer.from([0x81, 0xfe, init.length >> 8, init.length & 255, 0, 0, 0, 0]),
+          init,
+        ]),
+      );
+      let received = '';
+      socket.on('data', (data) => {
+        received += data;
+      });
+      await expect.poll(() => received).toContain('connection_ack');
+      await ended([socket]);
+    });
   });
 });

@@ -1,29 +1,14 @@
 /** The service over TLS: what connections bring takes turns as without it (inflow.ts). */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
-import { generate } from 'selfsigned';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { withApi } from './support/api.js';
+import { withCertificate } from './support/certificate.js';
 import { schedule } from './support/schedule.js';
 
-const folder = mkdtempSync(join(tmpdir(), 'switchyard-tls-'));
-afterAll(() => {
-  rmSync(folder, { recursive: true, force: true });
-  vi.unstubAllEnvs();
-});
-const tls = { certFile: join(folder, 'cert.pem'), keyFile: join(folder, 'key.pem') };
-beforeAll(async () => {
-  const { cert, private: key } = await generate([{ name: 'commonName', value: 'localhost' }]);
-  writeFileSync(tls.certFile, cert);
-  writeFileSync(tls.keyFile, key);
-  // fetch takes no certificate of the test's own.
-  vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0');
-});
+const tls = withCertificate();
 const api = withApi((config) => ({ ...config, tls }));
 
 const open: Socket[] = [];
