@@ -14,10 +14,9 @@ const SUITES = {
   // All cases of all random tests, and statistics, which take many.
   properties: { prefix: 'PROPERTIES', options: { seed }, files: withRandomCases() },
   // The portal in a real browser.
-  portal: { prefix: 'PORTAL', options: {}, files: ['test/web/portal', 'test/web/sign-in'], together: true },
+  portal: { options: {}, files: ['test/web/portal', 'test/web/sign-in'], together: true },
   // Whole services, agents and hosts: how they start, work together under accounts and limits, are upgraded and end.
   services: {
-    prefix: 'SERVICES',
     options: {},
     files: [
       ...['accounts', 'agents', 'isolation', 'whole'].map((name) => `test/agent/${name}.test.ts`),
@@ -76,7 +75,7 @@ for (const [name, value] of Object.entries(values)) {
 const settings = Object.entries(values).map(([name, value]) => [`${prefix}_${name.toUpperCase()}`, value]);
 const env = {
   ...process.env,
-  [prefix]: '1',
+  ...(prefix && { [prefix]: '1' }),
   ...Object.fromEntries(settings),
   ...(values.seed && { TEST_SEED: values.seed }),
 };
