@@ -567,3 +567,16 @@ test('the audit log names what was changed, also what has been removed since', a
     ['registerSite', from, from],
   ]);
 });
+
+test('of two who register a peer at once, one makes it and gets its key, the other changes it', async () => {
+  const name = unique('peer');
+  const answers = await Promise.all(
+    Array.from({ length: 4 }, () =>
+      api.must<{ federate: { secret: string | null } }>(
+        'mutation ($name: String!) { federate(input: { name: $name }) { secret } }',
+        { name },
+      ),
+    ),
+  );
+  expect(answers.filter(({ federate }) => federate.secret !== null)).toHaveLength(1);
+});

@@ -9,7 +9,7 @@ import { instant, plain } from '../read-rows.js';
 import type { Plain } from '../rows.js';
 import { sql } from '../sql.js';
 import { row, rows, value } from '../statement.js';
-import { type Actor, type Changes, conflict, found, Refusal, type Transaction } from './changes.js';
+import { type Actor, type Changes, conflict, found, Refusal, type Transaction, unique } from './changes.js';
 import { makeKey } from './keys.js';
 
 /** A peer as people see it: without its key. */
@@ -106,6 +106,8 @@ SELECT json_build_object(
         actor,
         'federate',
         async (tx, note): Promise<{ peer: PeerRow; secret: string | null }> => {
+          // Two who register it at once take turns: the second changes what the first has made.
+          await tx.$queryRaw(sql`SELECT pg_advisory_xact_lock(hashtext(${`peer ${name}`}))::text`);
           await hosts(tx, [settings.userId, ...users.map(({ userId }) => userId)]);
           const site = await tx.site.findFirst({ where: { name, removedAt: null } });
           const before = site && (await tx.peer.findUnique({ where: { siteId: site.id }, ...shown }));
@@ -249,7 +251,9 @@ async function register(
   { userId, ...settings }: Omit<PeerSettings, 'name' | 'users'>,
 ): Promise<{ siteId: number; secret: string }> {
   // It has no machines; that it is not UP keeps schedulers from asking.
-  const site = await tx.site.create({ data: { name, state: 'DRAINING' } });
+  const site = await unique(`a site in service is called ${name}`, () =>
+    tx.site.create({ data: { name, state: 'DRAINING' } }),
+  );
   const userName = `peer-${name}`;
   const known = await tx.user.findUnique({ where: { name: userName } });
   if (known !== null && known.role !== 'PEER') throw conflict(`the user ${userName} is no PEER`);
