@@ -19,17 +19,17 @@ export type Scalars = {
   JSON: { input: unknown; output: unknown; }
 };
 
-/** The values of an error's `extensions.code`, beside those that GraphQL servers use for malformed requests. */
+/** The values of an error's `extensions.code`, in addition to those that GraphQL servers use for malformed requests. */
 export type ErrorCode =
-  /** There is no API key, or it is unknown, expired or revoked. */
+  /** The API key is missing, unknown, expired or revoked. */
   | 'UNAUTHENTICATED'
   /** The role of the key does not allow this. */
   | 'FORBIDDEN'
-  /** A value is not acceptable. The message names the field, the value and what is accepted. */
+  /** A value is not accepted. The message names the field, the value and the accepted values. */
   | 'BAD_USER_INPUT'
-  /** Nothing that is registered could ever run the job. The message names the nearest that could. */
+  /** No registered machines could ever run the job. The message names what comes closest. */
   | 'NEVER_FITS'
-  /** There is no such object, or the key may not see it. */
+  /** The object does not exist, or the key may not see it. */
   | 'NOT_FOUND'
   /** The object has been changed by someone else, or is in a state that does not allow this. */
   | 'CONFLICT'
@@ -41,12 +41,12 @@ export type ErrorCode =
   | 'QUOTA_EXCEEDED'
   /** The request has more objects than allowed, or asks for a larger page. */
   | 'LIMIT_EXCEEDED'
-  /** The query is nested too deep, or asks for more than one may: `extensions.cost` says what it would cost, or what it had come to when it was given up. */
+  /** The query is nested too deeply or too expensive. `extensions.cost` has its estimated cost, or its cost up to the point where it was stopped. */
   | 'QUERY_TOO_COMPLEX'
-  /** This user, or this address, asks for too much at a time; `extensions.retryAfterS` says when to try again. */
+  /** Too many requests by this user or from this address; `extensions.retryAfterS` says when to try again. */
   | 'RATE_LIMITED'
   /**
-   * The service cannot answer now: it has more to do than it can, the database is unreachable, or it is shutting down. Try again later;
+   * The service cannot answer now: it is overloaded, cannot reach its database, or is shutting down. Try again later;
    * `extensions.retryAfterS` may say when.
    */
   | 'UNAVAILABLE'
@@ -83,7 +83,7 @@ export type Direction =
 export type SiteState =
   /** Accepts and starts jobs. */
   | 'UP'
-  /** Accepts and starts no jobs. Running jobs go on; queued jobs return to the global queue. */
+  /** Accepts and starts no jobs. Running jobs continue; queued jobs return to the global queue. */
   | 'DRAINING'
   /** Out of service: like DRAINING, and its agent is not expected to respond. */
   | 'DOWN';
@@ -101,11 +101,11 @@ export type Site = Node & {
   latitude?: Maybe<Scalars['Float']['output']>;
   /** Longitude, −180 to 180 degrees. */
   longitude?: Maybe<Scalars['Float']['output']>;
-  /** The site's own local policy, in the form of `Policy.document.local`; null: the site uses the one in the current policy. */
+  /** The site's own local policy, in the form of `Policy.document.local`; null: the site uses the local policy of the current policy. */
   localPolicy?: Maybe<Scalars['JSON']['output']>;
-  /** How many jobs may run at the site at once; null: no limit but its resources. */
+  /** How many jobs may run at the site at the same time; null: limited by its resources only. */
   maxRunningJobs?: Maybe<Scalars['Int']['output']>;
-  /** The scheduler of the tree that it is under; null: the root. */
+  /** The scheduler directly above it in the tree; null: the root. */
   scheduler?: Maybe<Scheduler>;
   /** When an agent of the site was last heard from. */
   agentSeenAt?: Maybe<Scalars['DateTime']['output']>;
@@ -127,7 +127,7 @@ export type Site = Node & {
   cpusUsed: Scalars['Int']['output'];
   /** The reservation that backfilled jobs must not delay; null: none. */
   reservation?: Maybe<Reservation>;
-  /** What it has promised to queued jobs, by time, under a local policy that promises each its start (conservative backfilling). */
+  /** Starts that it has promised to queued jobs, by time, under a local policy that promises a start to each job (conservative backfilling). */
   promises: Array<Reservation>;
   /** When it was registered. */
   createdAt: Scalars['DateTime']['output'];
@@ -149,17 +149,17 @@ export type Scheduler = Node & {
   id: Scalars['ID']['output'];
   /** Unique among the schedulers. */
   name: Scalars['String']['output'];
-  /** The scheduler that it is under; null: the root. */
+  /** The scheduler directly above it; null: the root. */
   parent?: Maybe<Scheduler>;
   /** Schedulers directly under it, by name. */
   children: Array<Scheduler>;
   /** Sites directly under it, by name. */
   sites: Array<Site>;
-  /** Jobs that it holds: nobody below has been given them. 0 under policies without a tree. */
+  /** Jobs that it holds and has not passed on to a scheduler or site below. 0 under policies without a tree. */
   holds: Scalars['Int']['output'];
-  /** Jobs in its part of the tree that have not started, wherever they are. 0 under policies without a tree. */
+  /** Jobs in its part of the tree that have not started, at any scheduler or site. 0 under policies without a tree. */
   waiting: Scalars['Int']['output'];
-  /** What the machines below can run. Empty under policies without a tree, and while no jobs wait. */
+  /** The waiting jobs that machines below can run. Empty under policies without a tree, and while no jobs wait. */
   channels: Array<Channel>;
   /** When it was created. */
   createdAt: Scalars['DateTime']['output'];
@@ -174,31 +174,31 @@ export type Tree = {
   children: Array<Scheduler>;
   /** Sites directly under it, by name. */
   sites: Array<Site>;
-  /** Jobs that it holds: nobody below has been given them. 0 under policies without a tree. */
+  /** Jobs that it holds and has not passed on to a scheduler or site below. 0 under policies without a tree. */
   holds: Scalars['Int']['output'];
-  /** Jobs that have not started, wherever they are. 0 under policies without a tree. */
+  /** Jobs that have not started, at any scheduler or site. 0 under policies without a tree. */
   waiting: Scalars['Int']['output'];
-  /** What the machines below can run. Empty under policies without a tree, and while no jobs wait. */
+  /** The waiting jobs that machines below can run. Empty under policies without a tree, and while no jobs wait. */
   channels: Array<Channel>;
 };
 
 /**
- * Branches of a scheduler whose machines can run the same of the jobs that wait (AlZoubi and Dandamudi, resource discovery). Sites below that ask for
- * work are served through it.
+ * Branches of a scheduler whose machines can run the same waiting jobs (AlZoubi and Dandamudi, resource discovery). Sites below that ask for work are
+ * served through it.
  */
 export type Channel = {
   __typename?: 'Channel';
-  /** Number of the channel at its scheduler, from 1. It says nothing but which branch above belongs to it. */
+  /** Number of the channel at its scheduler, from 1. It only identifies the branch above that belongs to it. */
   port: Scalars['Int']['output'];
-  /** CPUs of the machines below that can run something of it, or CPUs × benchmark where the policy says so. */
+  /** CPUs of the machines below that can run a job of one of its classes; CPUs × benchmark if the policy says so. */
   power: Scalars['Float']['output'];
-  /** What it can run: classes of jobs of equal requirements that wait somewhere in the tree. */
+  /** What it can run: classes of jobs with equal requirements that wait anywhere in the tree. */
   classes: Array<ChannelClass>;
-  /** The channels below that it is made of. */
+  /** The channels below that it consists of. */
   branches: Array<ChannelBranch>;
 };
 
-/** Waiting jobs of equal requirements. */
+/** Waiting jobs with equal requirements. */
 export type ChannelClass = {
   __typename?: 'ChannelClass';
   /** Required operating system; null: any. */
@@ -213,7 +213,7 @@ export type ChannelClass = {
   cpusPerTask: Scalars['Int']['output'];
   /** Memory per task, MB. */
   memoryMbPerTask: Scalars['Int']['output'];
-  /** How many jobs of the tree are of this class. */
+  /** Number of jobs of this class in the tree. */
   jobs: Scalars['Int']['output'];
 };
 
@@ -228,11 +228,11 @@ export type ChannelBranch = {
   port: Scalars['Int']['output'];
   /** Its power. */
   power: Scalars['Float']['output'];
-  /** Jobs that it has been given and that have not started. */
+  /** Jobs that were passed to it and have not started. */
   jobs: Scalars['Int']['output'];
 };
 
-/** The start of a queued job that others must not delay: of the first one (EASY and flexible backfilling), or of each (conservative backfilling). */
+/** The start of a queued job that other jobs must not delay: of the first job (EASY and flexible backfilling), or of each (conservative backfilling). */
 export type Reservation = {
   __typename?: 'Reservation';
   /** The job that it is for; null: the key may not see it. */
@@ -256,7 +256,7 @@ export type Allocation = {
 export type MachineState =
   /** Accepts jobs. */
   | 'UP'
-  /** Accepts no jobs. Running jobs go on. */
+  /** Accepts no jobs. Running jobs continue. */
   | 'DRAINING'
   /** Out of service. */
   | 'DOWN';
@@ -272,15 +272,15 @@ export type Machine = Node & {
   site: Site;
   /** State of the machine. */
   state: MachineState;
-  /** Why the service has drained it: launches kept failing there. Setting its state clears it. */
+  /** Why the service drained it: launches kept failing there. Setting the state of the machine clears this. */
   reason?: Maybe<Scalars['String']['output']>;
-  /** The agent that holds the lease on it or, if it is silent, held it last. A machine has one agent at a time. */
+  /** The agent that holds the lease on it or, if the machine is silent, held it last. A machine has one agent at a time. */
   agent?: Maybe<Agent>;
   /** Whether no agent holds the lease on it. A silent machine gets no new jobs, and if it stays silent its runs end as LOST. */
   silent: Scalars['Boolean']['output'];
-  /** Why it gets no new jobs though it is UP and has an agent: what the agent, its operator's health command, or the measurement says. */
+  /** Why it gets no new jobs although it is UP and has an agent, as reported by the agent, the operator's health command, or the measurement. */
   problem?: Maybe<Scalars['String']['output']>;
-  /** What its agent found there; null: no agent has measured it, or it is simulated. */
+  /** Its hardware as measured by its agent; null: no agent has measured it, or it is simulated. */
   measured?: Maybe<MachineMeasurement>;
   /** Number of CPUs. */
   cpus: Scalars['Int']['output'];
@@ -302,11 +302,11 @@ export type Machine = Node & {
   maxTasks?: Maybe<Scalars['Int']['output']>;
   /** Tasks on a time-shared machine; otherwise 0. */
   tasksUsed: Scalars['Int']['output'];
-  /** When the agent that holds, or held, the lease was last heard from. */
+  /** When the agent that holds, or last held, the lease was last heard from. */
   heartbeatAt?: Maybe<Scalars['DateTime']['output']>;
 };
 
-/** What an agent found on a machine. A machine that is registered with more CPUs or memory, or another platform, gets no jobs until that is put right. */
+/** The hardware of a machine as measured by an agent. A machine registered with more CPUs or memory, or with another platform, gets no jobs until this is corrected. */
 export type MachineMeasurement = {
   __typename?: 'MachineMeasurement';
   /** Number of CPUs. */
@@ -317,15 +317,15 @@ export type MachineMeasurement = {
   os: Scalars['String']['output'];
   /** Architecture. */
   architecture: Scalars['String']['output'];
-  /** Model of its CPUs; null: its agent did not say. */
+  /** Model of its CPUs; null: its agent did not report it. */
   model?: Maybe<Scalars['String']['output']>;
   /** Relative power by the best of short standard runs on one CPU while the machine was idle; about 100 on an ordinary machine. */
   benchmark: Scalars['Float']['output'];
-  /** How machines of the same model at the site compare, where their powers differ by more than a fifth; null: they do not. */
+  /** A comparison with machines of the same model at the site, if their powers differ by more than a fifth; null: they do not. */
   warning?: Maybe<Scalars['String']['output']>;
   /** Its GPUs. */
   gpus: Array<Gpu>;
-  /** When this was found. */
+  /** When it was measured. */
   measuredAt: Scalars['DateTime']['output'];
 };
 
@@ -338,7 +338,7 @@ export type Gpu = {
   memoryMb: Scalars['Int']['output'];
 };
 
-/** A process that serves machines of a site: it runs jobs there and reports on them. */
+/** A process that serves machines of a site: it runs jobs on them and reports on the runs. */
 export type Agent = Node & {
   __typename?: 'Agent';
   /** Global id. */
@@ -353,13 +353,13 @@ export type Agent = Node & {
   protocol: Scalars['Int']['output'];
   /** Whether it only simulates run times. */
   simulated: Scalars['Boolean']['output'];
-  /** When its process registered first. */
+  /** When its process first registered. */
   registeredAt: Scalars['DateTime']['output'];
   /** When it was last heard from. Leases on its machines last `timers.agentSilentS` from then. */
   seenAt: Scalars['DateTime']['output'];
-  /** The machines on which it holds, or held last, the lease. */
+  /** The machines on which it holds, or last held, the lease. */
   machines: Array<Machine>;
-  /** Why it may not serve machines that it asked for; null: it serves them all. */
+  /** Why it may not serve some of the machines that it asked for; null: it serves them all. */
   problem?: Maybe<Scalars['String']['output']>;
 };
 
@@ -391,11 +391,11 @@ export type Dataset = Node & {
   sha256?: Maybe<Scalars['String']['output']>;
   /** Sites that have a replica, by name. */
   replicas: Array<Site>;
-  /** Where the replicas are, as far as that is known, by name of the site (OPERATOR; empty for others). */
+  /** Known locations of the replicas, by name of the site (OPERATOR; empty for others). */
   locations: Array<DatasetLocation>;
   /** When it was registered. */
   createdAt: Scalars['DateTime']['output'];
-  /** The job whose output it is; null: somebody registered it, or you may not see the job. */
+  /** The job whose output it is; null: it was registered by a user, or the key may not see the job. */
   job?: Maybe<Job>;
 };
 
@@ -404,7 +404,7 @@ export type DatasetLocation = {
   __typename?: 'DatasetLocation';
   /** The site. */
   site: Site;
-  /** A path, which counts at the site only, or a URL. */
+  /** A path, valid at the site only, or a URL. */
   location: Scalars['String']['output'];
 };
 
@@ -412,7 +412,7 @@ export type DatasetLocation = {
 export type LinkSource =
   /** An operator or administrator set them. */
   | 'ADMIN'
-  /** They are the mean of the last 5 measurements by the agent of one of the two sites. */
+  /** Measured: the mean of the last 5 measurements by the agent of one of the two sites. */
   | 'AGENT';
 
 /** The network connection from one site to another. For sites without a link, schedulers assume a poor one: 10 MB/s, 0.1 s, no packet loss. */
@@ -467,24 +467,24 @@ export type InputData = {
 };
 
 /**
- * An input of a running job that comes from another site. When it comes is reckoned, as schedulers do: from the measured links, and what a
- * site's jobs fetch over the same link one after the other since they began. Moving the data is the business of the jobs.
+ * An input of a running job that is transferred from another site. Its times are estimates, made as schedulers make them: from the measured links,
+ * with the inputs of a site's jobs over the same link transferred one after another since these jobs started. The jobs move the data themselves.
  */
 export type Transfer = {
   __typename?: 'Transfer';
-  /** The job; null: it has just been removed. */
+  /** The job; null: it was just removed. */
   job?: Maybe<Job>;
   /** The dataset; null: an amount of data at a site. */
   dataset?: Maybe<Dataset>;
   /** Size, MB. */
   sizeMb: Scalars['Float']['output'];
-  /** The site that it comes from: of the replicas the one with the widest link. */
+  /** The site that it comes from: of all sites with a replica, the one whose link has the highest bandwidth. */
   from: Site;
   /** The site where the job runs. */
   to: Site;
-  /** When it begins to come. */
+  /** When the transfer is expected to begin. */
   startsAt: Scalars['DateTime']['output'];
-  /** When all of it has come. */
+  /** When the transfer is expected to end. */
   endsAt: Scalars['DateTime']['output'];
 };
 
@@ -494,7 +494,7 @@ export type JobRatioSource =
   | 'APPLICATION'
   /** The application has never run; runs of the same user with the same kinds of resource. */
   | 'USER'
-  /** The user has none either; runs of all users with the same kinds of resource. */
+  /** The user has no such runs either; runs of all users with the same kinds of resource. */
   | 'EVERYBODY'
   /** There are no such runs; the value declared at submission (`computationShare`). */
   | 'DECLARED'
@@ -503,7 +503,7 @@ export type JobRatioSource =
 
 /**
  * The job ratio CJR : DIJR of an application (AL-Khateeb et al.): how much of its run time it computes and how much it waits for input and
- * output, learned from what agents measured. The two shares add up to 1.
+ * output, learned from measurements by agents. The two shares add up to 1.
  */
 export type JobRatio = {
   __typename?: 'JobRatio';
@@ -534,7 +534,7 @@ export type JobRatio = {
 
 /**
  * The job ratio CJR : DIJR of an application (AL-Khateeb et al.): how much of its run time it computes and how much it waits for input and
- * output, learned from what agents measured. The two shares add up to 1.
+ * output, learned from measurements by agents. The two shares add up to 1.
  */
 export type JobRatioHistoryArgs = {
   first?: InputMaybe<Scalars['Int']['input']>;
@@ -572,9 +572,9 @@ export type JobRatioPoint = {
   site: Site;
   /** Measured turnaround of this run (JTT), seconds: from the moment it took its machines to its end. */
   turnaroundS: Scalars['Float']['output'];
-  /** Measured time that it waited for input and output (JIOT), seconds; null: its agent could not measure it, and the run is in no average. */
+  /** Measured time that it waited for input and output (JIOT), seconds; null: its agent could not measure it, and the run does not count in the averages. */
   ioS?: Maybe<Scalars['Float']['output']>;
-  /** How that was measured; null: not measured, or its agent did not say. */
+  /** How that time was measured; null: not measured, or its agent did not report it. */
   ioMethod?: Maybe<MeasurementMethod>;
   /** Number of measured runs in the history, including this one. */
   runs: Scalars['Int']['output'];
@@ -603,7 +603,7 @@ export type UserRole =
   | 'USER'
   /** Runs jobs at one site; nothing else. */
   | 'AGENT'
-  /** Another Switchyard service: takes jobs that it is offered, and reports on those that it was granted; nothing else. */
+  /** Another Switchyard service: takes jobs that it is offered, and reports on those granted to it; nothing else. */
   | 'PEER';
 
 /** A person or program with API keys. */
@@ -627,24 +627,24 @@ export type User = Node & {
   apiKeys: Array<ApiKey>;
   /** When the user was registered. */
   createdAt: Scalars['DateTime']['output'];
-  /** What this user has of what is limited, and may have (of jobs 250 000 that have not ended); null for another user than that of the key. */
+  /** The limits of this user, with the amounts used (for example 250 000 jobs that have not ended); null if the key is another user's. */
   limits?: Maybe<Array<UserLimit>>;
 };
 
-/** What a user has of something, and may have. */
+/** A limit of a user, and how much of it is used. */
 export type UserLimit = {
   __typename?: 'UserLimit';
   /** What is limited. */
   name: UserLimitName;
-  /** How much the user has of it now. Requests, cost, subscriptions and connections are counted by each API process for itself. */
+  /** Amount used now. Each API process counts requests, cost, subscriptions and connections separately. */
   used: Scalars['Float']['output'];
-  /** How much the user may have. */
+  /** The most that is allowed. */
   allowed: Scalars['Float']['output'];
 };
 
-/** What is limited by user. */
+/** What is limited for each user. */
 export type UserLimitName =
-  /** Requests in the last second; unused ones are saved up for bursts. */
+  /** Requests in the last second; unused requests are saved up for bursts. */
   | 'REQUESTS_PER_SECOND'
   /** Requests in progress. */
   | 'OPEN_REQUESTS'
@@ -656,11 +656,11 @@ export type UserLimitName =
   | 'CONNECTIONS'
   /** Jobs that have not ended. */
   | 'LIVE_JOBS'
-  /** Bytes that the jobs take that have not ended: their texts, and some for each job and input. */
+  /** Bytes taken by jobs that have not ended: their texts, and a fixed amount for each job and input. */
   | 'LIVE_JOB_BYTES'
-  /** Bytes kept of what the jobs wrote, until they are removed. Beyond it the first 1 000 characters of a stream are kept, and a note. */
+  /** Bytes of standard output and error kept for the jobs. Beyond the limit only the first 1 000 characters of each stream are kept, and a note. */
   | 'OUTPUT_BYTES'
-  /** Bytes of the files that the service keeps of the jobs' runs. A job whose outputs go beyond it fails with OUTPUTS_FAILED. */
+  /** Bytes of output files that the service keeps. A job whose outputs exceed the limit fails with OUTPUTS_FAILED. */
   | 'FILE_BYTES'
   /** API keys that are accepted. */
   | 'API_KEYS'
@@ -687,7 +687,7 @@ export type ApiKey = Node & {
   name: Scalars['String']['output'];
   /** The first characters of the key. */
   prefix: Scalars['String']['output'];
-  /** The site that the key of an AGENT is for. */
+  /** The site that an AGENT's key is for. */
   site?: Maybe<Site>;
   /** When it was created. */
   createdAt: Scalars['DateTime']['output'];
@@ -734,19 +734,19 @@ export type EndCause =
   | 'MEMORY_LIMIT'
   /** Its input data could not be brought to the site. */
   | 'STAGING_FAILED'
-  /** An input is not what its dataset says: its size or its SHA-256 is another wherever it was fetched from. No other attempt is made. */
+  /** The size or SHA-256 of an input does not match its dataset, from any source. No other attempt is made. */
   | 'INPUT_MISMATCH'
-  /** Its command ended well, but files that were to be kept were not there or could not be kept. What there is of them stays at the site for a while. */
+  /** Its command ended well, but outputs were missing or could not be kept. Its directory stays at the site for a while. */
   | 'OUTPUTS_FAILED'
-  /** It used more CPU time than the CPUs that it asked for give. */
+  /** It used more CPU time than the CPUs that it asked for provide. */
   | 'CPU_LIMIT'
-  /** It took more room on disk than the site accepts. */
+  /** It took more disk space than the site allows. */
   | 'DISK_LIMIT'
-  /** It had more processes than the site accepts. */
+  /** It had more processes than the site allows. */
   | 'PROCESS_LIMIT'
   /** The command could not be started. */
   | 'LAUNCH_FAILED'
-  /** Its machine could not start it, whatever the command: it is tried elsewhere, as often as the policy's `maxAttempts` allow. */
+  /** Its machine could not start it, for reasons other than its command. It is tried elsewhere, up to the policy's `maxAttempts`. */
   | 'MACHINE_FAILED'
   /** Its machine or agent stopped responding, or lost track of it. */
   | 'LOST'
@@ -760,23 +760,23 @@ export type EndCause =
   | 'DEADLINE_PASSED'
   /** No site could ever run it. */
   | 'NEVER_FITS'
-  /** A copy of a peer's job: its owner has it run elsewhere or wants it no more, or one of the two services isolated itself. */
+  /** A copy of a peer's job: its owner runs it elsewhere or no longer wants it, or one of the two services isolated the other. */
   | 'WITHDRAWN'
-  /** Of a task: another task of its run failed, and it was ended with it. */
+  /** Another task of its run failed, and this task was ended with it. */
   | 'OTHER_TASK_FAILED';
 
-/** Which tasks of a job with several are started by the agents. */
+/** Which tasks of a job the agents start. */
 export type TaskLaunch =
-  /** Each: the command runs once for every task, on the machine of the task. */
+  /** Every task: the command runs once for each, on the machine of the task. */
   | 'EVERY_TASK'
   /** The command runs once, on the first machine, and starts the others itself, as `mpirun` does. */
   | 'ONCE';
 
-/** What becomes of the other tasks of a run when one has failed. */
+/** What happens to the other tasks of a run when one has failed. */
 export type TaskFailure =
   /** They are ended. */
   | 'END_ALL'
-  /** They go on. When a task was lost, or its machine could not start it, they are ended all the same. */
+  /** They continue; but if a task is lost, or its machine cannot start it, they are ended too. */
   | 'CONTINUE';
 
 /** An environment variable of a job. */
@@ -805,9 +805,9 @@ export type Job = Node & {
   site?: Maybe<Site>;
   /** The peer whose job it is; null: it was submitted here. */
   foreign?: Maybe<ForeignJob>;
-  /** What peers have to do with it, by name: while it waits, of each whether it is offered it, and why not; later the one that runs it. */
+  /** Peers, by name: while the job waits, whether it is offered to each of them, and if not, why; later the peer that runs it. */
   peers: Array<JobAtPeer>;
-  /** The project that it runs for, as given at submission; null: none, and always of jobs of peers. */
+  /** The project that it runs for, as given at submission; null: none, as for all jobs of peers. */
   project?: Maybe<Scalars['String']['output']>;
   /** A name shared by jobs that belong together. */
   groupName?: Maybe<Scalars['String']['output']>;
@@ -841,7 +841,7 @@ export type Job = Node & {
   benchmark: Scalars['Float']['output'];
   /** Run time limit, seconds; null: none. */
   runTimeLimitS?: Maybe<Scalars['Float']['output']>;
-  /** When it should have ended. */
+  /** The time by which it should end. */
   deadline?: Maybe<Scalars['DateTime']['output']>;
   /** Whether the deadline passed before it ended. */
   deadlineMissed: Scalars['Boolean']['output'];
@@ -853,21 +853,21 @@ export type Job = Node & {
   outputMb: Scalars['Float']['output'];
   /** The site that it was submitted from; null: from outside the grid. */
   originSite?: Maybe<Site>;
-  /** What is kept of the files in its directory. */
+  /** Files in its directory that are kept. */
   outputs: Array<JobOutput>;
-  /** What it would like and can do without: where more of these hold it rather goes, under a policy of kind `grid-tree`. */
+  /** Preferences, which are not required: under a policy of kind `grid-tree` it goes to a site where more of them hold, if there is one. */
   preferences: Array<JobPreference>;
-  /** QUEUED at no site: the scheduler of the tree that holds it; null: the root does. */
+  /** The scheduler of the tree that holds it while it is QUEUED at no site; null: the root. */
   scheduler?: Maybe<Scheduler>;
-  /** How it came to where it is: its last 100 decisions, step by step through the tree, oldest first. */
+  /** Its path through the tree to its present place: its last 100 decisions, oldest first. */
   path: Array<PathStep>;
-  /** Share of its run time that it computes, as declared at submission, from 0 to 1. Used until its runs have shown the actual share. */
+  /** Share of its run time spent on computation, as declared at submission, from 0 to 1. Used until its runs have shown the actual share. */
   computationShare?: Maybe<Scalars['Float']['output']>;
   /** Whether it may be started again if its run is lost. */
   restartable: Scalars['Boolean']['output'];
-  /** Which of its tasks are started by the agents. */
+  /** Which of its tasks the agents start. */
   launch: TaskLaunch;
-  /** What becomes of its other tasks when one has failed. */
+  /** What happens to its other tasks when one has failed. */
   onTaskFailure: TaskFailure;
   /** Priority that the dispatch policy gave it; null: none yet. */
   priority?: Maybe<Scalars['Int']['output']>;
@@ -902,23 +902,23 @@ export type Job = Node & {
   decisions: DecisionConnection;
   /** Its history, oldest first. */
   events: EventConnection;
-  /** Output of its latest run, or of run `epoch`, also while it runs; null: none yet. `GET /jobs/ID/output` has it as bytes. */
+  /** Output of its latest run, or of run `epoch`, also while it runs; null: none yet. `GET /jobs/ID/output` returns the bytes. */
   output?: Maybe<Output>;
   /**
-   * Files that the service keeps of its latest run, or of run `epoch`, by task and path; also those that are on their way. `GET
-   * /jobs/ID/files/PATH?task=N` has the content of one that is there.
+   * Files that the service keeps of its latest run, or of run `epoch`, by task and path, including those not yet complete. `GET
+   * /jobs/ID/files/PATH?task=N` returns the content of a complete file.
    */
   files: Array<JobFile>;
   /** Why it is not running yet; null: it is running or has ended. */
   whyWaiting?: Maybe<WhyWaiting>;
   /**
-   * When it starts if runs take as long as estimated and no jobs come that overtake it: the jobs ahead of it are planned first. Null: it does not wait, is
-   * held, no site can run it now, or that is not known (`earliestStart`).
+   * When it starts if runs take as long as estimated and no new job overtakes it: the jobs ahead of it are planned first. Null: it is not waiting, it is
+   * held, no site can run it now, or its start is not known (`earliestStart`).
    */
   expectedStart?: Maybe<Scalars['DateTime']['output']>;
   /**
-   * Where the start is not known, because too many jobs wait ahead or a job has yet to get a site: it does not start before, if runs take as long as
-   * estimated.
+   * The time before which it does not start if runs take as long as estimated, where its start is not known because too many jobs wait ahead of it or
+   * it has no site yet.
    */
   earliestStart?: Maybe<Scalars['DateTime']['output']>;
 };
@@ -1008,7 +1008,7 @@ export type Run = {
   site: Site;
   /** Machines allocated to it. */
   allocations: Array<Allocation>;
-  /** License pools that it used a license of. */
+  /** License pools from which it used a license. */
   licenses: Array<License>;
   /** Version of the policy under which it was started. */
   policyVersion: Scalars['Int']['output'];
@@ -1030,27 +1030,27 @@ export type Run = {
   message?: Maybe<Scalars['String']['output']>;
   /** CPU time of all its processes, seconds; null: not measured. */
   cpuS?: Maybe<Scalars['Float']['output']>;
-  /** How its CPU time was measured; null: not measured. */
+  /** How `cpuS` was measured; null: not measured. */
   cpuMethod?: Maybe<MeasurementMethod>;
-  /** The most memory that its processes had together, MB; of several tasks the most that one had; null: not measured. */
+  /** Peak memory of all its processes together, MB; with several tasks, the highest of a task; null: not measured. */
   peakMemoryMb?: Maybe<Scalars['Float']['output']>;
-  /** How its memory was measured; null: not measured. */
+  /** How `peakMemoryMb` was measured; null: not measured. */
   peakMemoryMethod?: Maybe<MeasurementMethod>;
-  /** What its processes read, MB; null: not measured. */
+  /** Data read by its processes, MB; null: not measured. */
   readMb?: Maybe<Scalars['Float']['output']>;
-  /** What its processes wrote, MB; null: not measured. */
+  /** Data written by its processes, MB; null: not measured. */
   writtenMb?: Maybe<Scalars['Float']['output']>;
-  /** How what it read and wrote was measured: by CGROUP only from and to devices, by PROC also from caches and pipes; null: not measured. */
+  /** How `readMb` and `writtenMb` were measured: CGROUP counts transfers from and to devices only, PROC also those with caches and pipes; null: not measured. */
   bytesMethod?: Maybe<MeasurementMethod>;
-  /** Time that its processes waited for input and output, seconds, and that keeping its outputs took; of several tasks the mean. Idle time is none; null: not measured. */
+  /** Time that its processes waited for input and output, plus the time for keeping its outputs, seconds; with several tasks, the mean. Idle time does not count; null: not measured. */
   ioWaitS?: Maybe<Scalars['Float']['output']>;
-  /** Bringing its input data to it, before its processes start; null: there were none to bring. */
+  /** Staging of its input data, before its processes start; null: there was nothing to stage. */
   staging?: Maybe<Staging>;
-  /** How the time of waiting for input and output was measured; null: not measured. */
+  /** How `ioWaitS` was measured; null: not measured. */
   ioWaitMethod?: Maybe<MeasurementMethod>;
-  /** Its tasks, by index. A run with one task, or one that is launched once, has one, which is as the run is. */
+  /** Its tasks, by index. A run with one task, or a job that is launched once, has a single entry with the values of the run. */
   tasks: Array<Task>;
-  /** Index of the task whose failure is the run's; null: none failed, or its tasks are not started one by one. */
+  /** Index of the task whose failure ended the run; null: none failed, or its tasks are not started one by one. */
   failedTask?: Maybe<Scalars['Int']['output']>;
 };
 
@@ -1061,13 +1061,13 @@ export type RunTasksArgs = {
   first?: InputMaybe<Scalars['Int']['input']>;
 };
 
-/** How far a task is. */
+/** The state of a task. */
 export type TaskState =
   /** It has not started. */
   | 'WAITING'
   /** It has started and not ended. */
   | 'RUNNING'
-  /** It has ended, or its run has. */
+  /** The task or its run has ended. */
   | 'ENDED';
 
 /** A task of a run. */
@@ -1075,9 +1075,9 @@ export type Task = {
   __typename?: 'Task';
   /** Its index, from 0. The first machine of the run has the first tasks. */
   index: Scalars['Int']['output'];
-  /** The machine that it is on; null: it is at a peer. */
+  /** The machine that it runs on; null: it runs at a peer. */
   machine?: Maybe<Machine>;
-  /** How far it is. */
+  /** State of the task. */
   state: TaskState;
   /** When its processes started; null: not yet, or never. */
   startedAt?: Maybe<Scalars['DateTime']['output']>;
@@ -1093,23 +1093,23 @@ export type Task = {
   message?: Maybe<Scalars['String']['output']>;
   /** CPU time of all its processes, seconds; null: not measured. */
   cpuS?: Maybe<Scalars['Float']['output']>;
-  /** How its CPU time was measured; null: not measured. */
+  /** How `cpuS` was measured; null: not measured. */
   cpuMethod?: Maybe<MeasurementMethod>;
-  /** The most memory that its processes had together, MB; null: not measured. */
+  /** Peak memory of all its processes together, MB; null: not measured. */
   peakMemoryMb?: Maybe<Scalars['Float']['output']>;
-  /** How its memory was measured; null: not measured. */
+  /** How `peakMemoryMb` was measured; null: not measured. */
   peakMemoryMethod?: Maybe<MeasurementMethod>;
-  /** What its processes read, MB; null: not measured. */
+  /** Data read by its processes, MB; null: not measured. */
   readMb?: Maybe<Scalars['Float']['output']>;
-  /** What its processes wrote, MB; null: not measured. */
+  /** Data written by its processes, MB; null: not measured. */
   writtenMb?: Maybe<Scalars['Float']['output']>;
-  /** How what it read and wrote was measured; null: not measured. */
+  /** How `readMb` and `writtenMb` were measured; null: not measured. */
   bytesMethod?: Maybe<MeasurementMethod>;
   /** Time that its processes waited for input and output, seconds; null: not measured. */
   ioWaitS?: Maybe<Scalars['Float']['output']>;
-  /** How the time of waiting for input and output was measured; null: not measured. */
+  /** How `ioWaitS` was measured; null: not measured. */
   ioWaitMethod?: Maybe<MeasurementMethod>;
-  /** What it has written, also while it runs; null: nothing was kept. `GET /jobs/ID/output?task=N` has it as bytes. */
+  /** Its output, also while it runs; null: none was kept. `GET /jobs/ID/output?task=N` returns the bytes. */
   output?: Maybe<Output>;
 };
 
@@ -1121,12 +1121,12 @@ export type TaskOutputArgs = {
 
 /** Who keeps an output of a job. */
 export type OutputKeeper =
-  /** The service, until it removes it (`JobFile.keptUntil`): for downloading. */
+  /** The service, for downloading, until `JobFile.keptUntil`. */
   | 'SERVICE'
   /** The site, as a dataset that other jobs can name as their input. */
   | 'DATASET';
 
-/** What is kept of the files in the directory of a job. */
+/** Files in the directory of a job that are kept. */
 export type JobOutput = {
   __typename?: 'JobOutput';
   /** A path below the directory of the run, or a pattern. */
@@ -1150,48 +1150,48 @@ export type JobFile = {
   epoch: Scalars['Int']['output'];
   /** Index of the task in whose directory it was, from 0. */
   task: Scalars['Int']['output'];
-  /** Bytes that have arrived. */
+  /** Bytes received. */
   receivedBytes: Scalars['Float']['output'];
   /** When the agent began to send it. */
   beganAt: Scalars['DateTime']['output'];
-  /** When all of it was there; null: it is on its way, and cannot be downloaded. */
+  /** When it was complete; null: it is still being received and cannot be downloaded. */
   keptAt?: Maybe<Scalars['DateTime']['output']>;
-  /** When the service will remove it; null: it is on its way. */
+  /** When the service will remove it; null: it is still being received. */
   keptUntil?: Maybe<Scalars['DateTime']['output']>;
-  /** Rate at which it came, MB/s; null: it is on its way, or empty. */
+  /** Rate at which it was received, MB/s; null: it is still being received, or empty. */
   rateMbPerS?: Maybe<Scalars['Float']['output']>;
 };
 
-/** Bringing input data to a run. */
+/** Staging: bringing input data to a run. */
 export type Staging = {
   __typename?: 'Staging';
   /** When it began. */
   beganAt: Scalars['DateTime']['output'];
-  /** When the data were there, or it failed; null: it goes on. */
+  /** When it was complete or failed; null: it is in progress. */
   endedAt?: Maybe<Scalars['DateTime']['output']>;
   /** Size of all the input data, MB. */
   totalMb: Scalars['Float']['output'];
-  /** What had to be moved, MB, up to now; the rest was at hand. */
+  /** Data moved up to now, MB; the rest was already at the site. */
   movedMb: Scalars['Float']['output'];
-  /** How long it was expected to take, as schedulers reckon with what was known of links when it began, seconds. */
+  /** Its expected duration, as schedulers estimate it from the links known when it began, seconds. */
   predictedS: Scalars['Float']['output'];
-  /** How long it has taken, seconds; null: it goes on. */
+  /** Its duration, seconds; null: it is in progress. */
   measuredS?: Maybe<Scalars['Float']['output']>;
   /** Why it failed. */
   error?: Maybe<Scalars['String']['output']>;
 };
 
-/** How an agent measured something of a run. */
+/** How an agent measured a value of a run. */
 export type MeasurementMethod =
-  /** Counted by the control group of the run: CPU time, memory, bytes of devices, time stalled on devices (pressure). Waiting for pipes and sockets is sampled. */
+  /** Counted by the control group of the run: CPU time, memory, bytes read from and written to devices, time stalled on devices (pressure). Waiting for pipes and sockets is sampled. */
   | 'CGROUP'
-  /** Time waited for devices as the kernel accounts for it for each process that was seen (delay accounting). Waiting for pipes and sockets is sampled. */
+  /** Time waited for devices, as the kernel accounts it for each process that the agent saw (delay accounting). Waiting for pipes and sockets is sampled. */
   | 'DELAY_ACCOUNTING'
-  /** From what the kernel tells of all processes that were waited for. */
+  /** From the kernel's accounting of all processes that were waited for. */
   | 'PROC'
-  /** From samples of the processes while they ran, about ten a second. */
+  /** From samples of the running processes, about ten per second. */
   | 'SAMPLES'
-  /** Not measured: as the submission of a simulated job said. */
+  /** Not measured: as given at the submission of a simulated job. */
   | 'SIMULATED';
 
 /** Standard output or standard error. */
@@ -1206,7 +1206,7 @@ export type Output = {
   __typename?: 'Output';
   /** The run. */
   epoch: Scalars['Int']['output'];
-  /** The output, as far as it was kept. What is longer than `maxBytes` has a note in its middle of how much is left out. */
+  /** The kept output. If it is longer than `maxBytes`, its middle is replaced by a note that says how much is left out. */
   text: Scalars['String']['output'];
   /** Bytes written up to now. */
   bytes: Scalars['Float']['output'];
@@ -1220,7 +1220,7 @@ export type OutputTextArgs = {
   maxBytes: Scalars['Int']['input'];
 };
 
-/** A number that a policy or an explanation works with. */
+/** A number that a policy or an explanation uses. */
 export type Term = {
   __typename?: 'Term';
   /** Its name. */
@@ -1236,37 +1236,37 @@ export type WhyWaiting = {
   code: Scalars['String']['output'];
   /** The reason in a sentence. */
   message: Scalars['String']['output'];
-  /** The numbers behind the reason; `reservedInS`: seconds until the start that is reserved for a job ahead of it; of STAGING `totalMb`, `movedMb`, `predictedS` and `measuredS`, up to now. */
+  /** The numbers behind the reason, for example `reservedInS`: seconds until the reserved start of a job ahead of it. For STAGING: `totalMb`, `movedMb`, `predictedS` and `measuredS`, up to now. */
   numbers: Array<Term>;
-  /** As `Job.expectedStart`. */
+  /** See `Job.expectedStart`. */
   startsAt?: Maybe<Scalars['DateTime']['output']>;
-  /** As `Job.earliestStart`. */
+  /** See `Job.earliestStart`. */
   earliestStart?: Maybe<Scalars['DateTime']['output']>;
   /** What would let it start. */
   wouldChange: Array<Scalars['String']['output']>;
 };
 
-/** Something that a job would like and can do without. It holds at a site where all that is given here is so. */
+/** A preference of a job, which is not required. It holds at a site that satisfies all the fields given here. */
 export type JobPreference = {
   __typename?: 'JobPreference';
-  /** It runs at this site; null: at any. */
+  /** It is this site; null: any. */
   site?: Maybe<Site>;
-  /** There are machines with this operating system; null: with any. */
+  /** It has machines with this operating system; null: any. */
   os?: Maybe<Scalars['String']['output']>;
-  /** There are machines of this architecture; null: of any. */
+  /** It has machines of this architecture; null: any. */
   architecture?: Maybe<Scalars['String']['output']>;
-  /** Machines there can use these kinds of license. */
+  /** Its machines can use licenses of these kinds. */
   licenses: Array<Scalars['String']['output']>;
-  /** They have so many CPUs; null: any number. */
+  /** Its machines have at least this many CPUs; null: any number. */
   cpusPerTask?: Maybe<Scalars['Int']['output']>;
-  /** They have so much memory, MB; null: any amount. */
+  /** Its machines have at least this much memory, MB; null: any amount. */
   memoryMbPerTask?: Maybe<Scalars['Int']['output']>;
 };
 
 /** A step of a job from one scheduler to another. */
 export type PathStep = {
   __typename?: 'PathStep';
-  /** The scheduler that it went to; null, with no site either: the root. */
+  /** The scheduler that it went to; null with a null `site`: the root. */
   scheduler?: Maybe<Scheduler>;
   /** The site that it went to. */
   site?: Maybe<Site>;
@@ -1296,7 +1296,7 @@ export type QueueOrder =
   /** The time of submission. */
   | 'ARRIVAL';
 
-/** A reservation as a decision found it. */
+/** The reservation in force when a decision was made. */
 export type RespectedReservation = {
   __typename?: 'RespectedReservation';
   /** The job that it was for; null: the key may not see it, or it has been removed. */
@@ -1305,7 +1305,7 @@ export type RespectedReservation = {
   at: Scalars['DateTime']['output'];
 };
 
-/** A scheduling decision, with everything it was based on. */
+/** A scheduling decision, with everything that it was based on. */
 export type Decision = Node & {
   __typename?: 'Decision';
   /** Global id. */
@@ -1330,9 +1330,9 @@ export type Decision = Node & {
   site?: Maybe<Site>;
   /** All sites that were considered, with every term of the policy. */
   candidates: Array<Candidate>;
-  /** What the policy knew of the job itself: the terms of its priority, its job ratio. */
+  /** Terms of the job itself: those of its priority, its job ratio. */
   jobTerms: Array<Term>;
-  /** DISPATCH: the priority, with its boost, by which the terms were read; null: the policy has no priorities. */
+  /** DISPATCH: the priority, with the boost, for which the terms were computed; null: the policy has no priorities. */
   level?: Maybe<Scalars['Int']['output']>;
   /** START: jobs in the site's queue when the cycle began, this one included. */
   queued?: Maybe<Scalars['Int']['output']>;
@@ -1351,7 +1351,7 @@ export type Candidate = {
   site: Site;
   /** Whether the site can run the job now. */
   eligible: Scalars['Boolean']['output'];
-  /** Reason code why it is not eligible; null: it is. */
+  /** Reason code why it is not eligible; null: it is eligible. */
   reason?: Maybe<Scalars['String']['output']>;
   /** Rank, from 1; null: not eligible. */
   rank?: Maybe<Scalars['Int']['output']>;
@@ -1372,13 +1372,13 @@ export type Placement = {
   site?: Maybe<Site>;
   /** When it would start there, as `Job.expectedStart`. */
   startsAt?: Maybe<Scalars['DateTime']['output']>;
-  /** Where that is not known: when it would start at the earliest, as `Job.earliestStart`. */
+  /** If that is not known: the time before which it would not start, as `Job.earliestStart`. */
   earliestStart?: Maybe<Scalars['DateTime']['output']>;
   /** The machines that it would run on. */
   allocations: Array<Allocation>;
-  /** Terms of the policy for the job itself: its priority, its job ratio. */
+  /** Terms of the job itself: those of its priority, its job ratio. */
   jobTerms: Array<Term>;
-  /** Reason code for the choice of that site, or why there is none. */
+  /** Reason code: why that site was chosen, or why there is none. */
   reason: Scalars['String']['output'];
   /** The reason in a sentence. */
   message: Scalars['String']['output'];
@@ -1391,7 +1391,7 @@ export type LoadPoint = {
   at: Scalars['DateTime']['output'];
   /** CPUs allocated to jobs. */
   cpus: Scalars['Float']['output'];
-  /** Jobs that ran, from their assignment to their end. */
+  /** Jobs from their assignment to their end. */
   running: Scalars['Float']['output'];
   /** Jobs that waited or were held; null for a single site. */
   waiting?: Maybe<Scalars['Float']['output']>;
@@ -1406,7 +1406,7 @@ export type LicensePoint = {
   inUse: Scalars['Float']['output'];
 };
 
-/** What usage is added up by. */
+/** How usage is grouped. */
 export type UsageBy =
   /** The user who submitted the jobs. */
   | 'USER'
@@ -1415,24 +1415,24 @@ export type UsageBy =
   /** The program that the jobs ran. */
   | 'APPLICATION';
 
-/** What was used within a time by a user, at a site, or by an application. */
+/** Usage within a period by a user, at a site, or by an application. */
 export type Usage = {
   __typename?: 'Usage';
-  /** The user; null unless it is added up by user. */
+  /** The user; null unless usage is grouped by user. */
   user?: Maybe<User>;
-  /** The site; null unless it is added up by site. */
+  /** The site; null unless usage is grouped by site. */
   site?: Maybe<Site>;
-  /** The application; null unless it is added up by application. */
+  /** The application; null unless usage is grouped by application. */
   application?: Maybe<Scalars['String']['output']>;
-  /** Runs that held machines for some of the time. */
+  /** Runs that held machines during some of the period. */
   runs: Scalars['Int']['output'];
-  /** CPU time allocated to them within the time, CPU seconds. */
+  /** CPU time allocated to them within the period, CPU seconds. */
   cpuS: Scalars['Float']['output'];
-  /** Jobs that ended within the time. */
+  /** Jobs that ended within the period. */
   endedJobs: Scalars['Int']['output'];
-  /** Those of them that failed. */
+  /** How many of them failed. */
   failedJobs: Scalars['Int']['output'];
-  /** Mean time from submission to the start of those that were started, seconds; null: none was. */
+  /** Mean time from submission to start, of the ended jobs that were started, seconds; null: none was. */
   meanWaitS?: Maybe<Scalars['Float']['output']>;
 };
 
@@ -1488,12 +1488,12 @@ export type Event = Node & {
   cause?: Maybe<EndCause>;
 };
 
-/** What policies there are, and what their documents may say: as the service checks them. */
+/** The kinds of policies, and what their documents may contain, as the service checks it. */
 export type PolicyKinds = {
   __typename?: 'PolicyKinds';
-  /** Policies of the root: by which jobs are dispatched (`dispatch` of the document). */
+  /** Policies of the root, which dispatch jobs (`dispatch` of the document). */
   dispatch: Array<PolicyKind>;
-  /** Policies of sites: by which they start jobs (`local` of the document, and of a site). */
+  /** Policies of sites, which start jobs (`local` of the document, `localPolicy` of a site). */
   local: Array<PolicyKind>;
   /** The other fields of the document. */
   general: Array<PolicyField>;
@@ -1506,15 +1506,15 @@ export type PolicyKind = {
   __typename?: 'PolicyKind';
   /** Its name in documents. */
   kind: Scalars['String']['output'];
-  /** Its name for people. */
+  /** Its name to be displayed. */
   label: Scalars['String']['output'];
   /** What it does. */
   about: Scalars['String']['output'];
-  /** A document of this kind to begin with. */
+  /** A document of this kind to start from. */
   document: Scalars['JSON']['output'];
-  /** What a document of this kind may say besides `kind`. */
+  /** Fields of a document of this kind besides `kind`. */
   fields: Array<PolicyField>;
-  /** Terms of its decisions, in the order in which they are compared, where they are. */
+  /** Terms of its decisions; those that are compared, in the order of comparison. */
   terms: Array<PolicyTerm>;
 };
 
@@ -1531,34 +1531,34 @@ export type PolicyFieldType =
   /** An object of whole numbers by name: all of `options`, or any names where these are null. */
   | 'NUMBERS';
 
-/** A field of a policy's document. Some fields also depend on one another: the message of a refusal says so. */
+/** A field of a policy's document. Some fields also depend on one another; if a document is refused for this, the message says so. */
 export type PolicyField = {
   __typename?: 'PolicyField';
-  /** Its place in the document, or in the document of its kind: names with dots between them. */
+  /** Its place in the document, or in the document of its kind: names separated by dots. */
   path: Scalars['String']['output'];
-  /** Its name for people. */
+  /** Its name to be displayed. */
   label: Scalars['String']['output'];
   /** What it does. */
   about: Scalars['String']['output'];
-  /** Of its value, such as `s` or `jobs`; null: none. */
+  /** Unit of its value, such as `s` or `jobs`; null: none. */
   unit?: Maybe<Scalars['String']['output']>;
-  /** What its value is. */
+  /** Type of its value. */
   type: PolicyFieldType;
-  /** The least number that is accepted; null: its type has none. */
+  /** The lower bound of its value; null: values of its type have none. */
   min?: Maybe<Scalars['Float']['output']>;
-  /** The greatest number that is accepted; null: its type has none. */
+  /** The upper bound of its value; null: values of its type have none. */
   max?: Maybe<Scalars['Float']['output']>;
-  /** Whether `min` itself is refused, and what is greater accepted. */
+  /** Whether the value must be above `min`, and not equal to it. */
   isAboveMin: Scalars['Boolean']['output'];
-  /** Whether `max` itself is refused, and what is less accepted. */
+  /** Whether the value must be below `max`, and not equal to it. */
   isBelowMax: Scalars['Boolean']['output'];
-  /** What is accepted of a CHOICE; names of NUMBERS, null for any. */
+  /** Accepted values of a CHOICE; accepted names of NUMBERS, null: any. */
   options?: Maybe<Array<Scalars['String']['output']>>;
   /** Whether null is accepted. */
   isNullable: Scalars['Boolean']['output'];
-  /** Whether it may be left out, with a meaning of its own. */
+  /** Whether it may be left out; `about` says what this means. */
   isOptional: Scalars['Boolean']['output'];
-  /** Its value in a document to begin with; null: it is null or left out there. */
+  /** Its value in the document to start from; null: it is null or left out there. */
   initial?: Maybe<Scalars['JSON']['output']>;
 };
 
@@ -1586,14 +1586,14 @@ export type TermOrder =
   /** High ones. */
   | 'HIGH';
 
-/** What a term or number (`Term`) is. */
+/** The meaning of a term or number (`Term`). */
 export type PolicyTerm = {
   __typename?: 'PolicyTerm';
-  /** Its name, as of `Term`. */
+  /** Its name, as in `Term`. */
   name: Scalars['String']['output'];
-  /** Its name for people. */
+  /** Its name to be displayed. */
   label: Scalars['String']['output'];
-  /** What it tells. */
+  /** What it means. */
   about?: Maybe<Scalars['String']['output']>;
   /** Its unit; null: none. */
   unit?: Maybe<TermUnit>;
@@ -1612,9 +1612,9 @@ export type Policy = Node & {
   document: Scalars['JSON']['output'];
   /** Reason given for the change. */
   reason: Scalars['String']['output'];
-  /** The user who set it; null: it came with the installation, or the key may not see the user. */
+  /** The user who set it; null: it was created with the installation, or the key may not see the user. */
   author?: Maybe<User>;
-  /** The earlier version that it restored; null: it is new. */
+  /** The earlier version that it restores; null: it is a new document. */
   revertsTo?: Maybe<Scalars['Int']['output']>;
   /** When it came into force. */
   createdAt: Scalars['DateTime']['output'];
@@ -1624,7 +1624,7 @@ export type Policy = Node & {
 export type SimulationState =
   /** Waits for a worker. */
   | 'QUEUED'
-  /** Is being computed. If the worker dies, another one starts over. */
+  /** Is being computed. If its worker dies, another one starts it again. */
   | 'RUNNING'
   /** Finished; there is a result. */
   | 'DONE'
@@ -1643,7 +1643,7 @@ export type Simulation = Node & {
   id: Scalars['ID']['output'];
   /** State of the simulation. */
   state: SimulationState;
-  /** Share that is done, from 0 to 1. */
+  /** Completed share, from 0 to 1. */
   progress: Scalars['Float']['output'];
   /** When it was requested. */
   createdAt: Scalars['DateTime']['output'];
@@ -1667,14 +1667,14 @@ export type Simulation = Node & {
   message?: Maybe<Scalars['String']['output']>;
 };
 
-/** What came out of a what-if simulation. */
+/** The result of a what-if simulation. */
 export type SimulationResult = {
   __typename?: 'SimulationResult';
   /** Number of jobs: in the window, or in the trace without those left out. */
   jobs: Scalars['Int']['output'];
-  /** Jobs that were not simulated: of a trace those too wide for any site or never run, of a window those that ended without having run. */
+  /** Jobs that were not simulated: of a trace, those that are too wide for any site or never ran; of a window, those that ended without a run. */
   leftOut: Scalars['Int']['output'];
-  /** What happened to the jobs that ran, beside what is simulated of the policy in force; null: of a trace, or of an earlier release. */
+  /** A comparison of the simulation of the policy in force with the actual waits; null: the jobs are those of a trace, or the simulation ran in an earlier release. */
   happened?: Maybe<SimulationDistance>;
   /** All jobs. */
   all: SimulationComparison;
@@ -1687,25 +1687,25 @@ export type SimulationResult = {
 };
 
 /**
- * How far the simulation of the policy in force is from what happened. It knows the sites and machines of today and how long jobs ran, and nothing of
- * outages, holds and dependencies, or of changes of the policy within the window.
+ * How far the simulation of the policy in force is from what happened. The simulation uses today's sites and machines and the actual run times; it does not
+ * include outages, holds, dependencies, or changes of the policy within the window.
  */
 export type SimulationDistance = {
   __typename?: 'SimulationDistance';
   /** Jobs that ran. */
   jobs: Scalars['Int']['output'];
-  /** Their mean time from submission to the assignment of machines, as it was, seconds. */
+  /** Their actual mean time from submission to the assignment of machines, seconds. */
   waitMeanS: Scalars['Float']['output'];
-  /** As it is simulated, seconds. */
+  /** Their simulated mean time, seconds. */
   simulatedWaitMeanS: Scalars['Float']['output'];
-  /** Half of the larger of the two means, at least 60 s: beyond it policies are only compared with `acceptDistance`. */
+  /** The largest accepted difference of the two means: half of the larger one, at least 60 s. Beyond it policies are compared only with `acceptDistance`. */
   acceptedS: Scalars['Float']['output'];
 };
 
 /** Queue and use of the CPUs over time under both policies, as means over the same bins of time, at most 120. */
 export type SimulationHistory = {
   __typename?: 'SimulationHistory';
-  /** When the first job was submitted, where the first bin begins; null: the jobs are those of a trace. */
+  /** When the first job was submitted, which is the start of the first bin; null: the jobs are those of a trace. */
   from?: Maybe<Scalars['DateTime']['output']>;
   /** From the first submission to the last end under either policy, seconds. */
   lengthS: Scalars['Float']['output'];
@@ -1720,9 +1720,9 @@ export type SimulationHistory = {
 /** Means over a bin of simulated time. */
 export type SimulationBin = {
   __typename?: 'SimulationBin';
-  /** Where it begins, seconds from the first submission. */
+  /** Its start, seconds from the first submission. */
   atS: Scalars['Float']['output'];
-  /** Jobs that wait. */
+  /** Waiting jobs. */
   queuedJobs: Scalars['Float']['output'];
   /** CPUs that the waiting jobs ask for. */
   queuedCpus: Scalars['Float']['output'];
@@ -1766,7 +1766,7 @@ export type SimulationFigures = {
   __typename?: 'SimulationFigures';
   /** Jobs that ended. */
   ended: Scalars['Int']['output'];
-  /** Jobs that nothing could run. */
+  /** Jobs that no machines could run. */
   neverStarted: Scalars['Int']['output'];
   /** Mean time from submission to start, seconds. */
   waitMeanS: Scalars['Float']['output'];
@@ -1778,7 +1778,7 @@ export type SimulationFigures = {
   slowdownP95: Scalars['Float']['output'];
   /** Jobs that ended after their deadline, or never. */
   deadlineMisses: Scalars['Int']['output'];
-  /** CPU seconds used over those there were from the first submission to the last end, from 0 to 1; at a site: of its own. */
+  /** CPU seconds used, as a share of all CPU seconds from the first submission to the last end, from 0 to 1; at a site, of the site's CPUs. */
   utilization: Scalars['Float']['output'];
 };
 
@@ -1793,9 +1793,9 @@ export type AuditEntry = {
   action: Scalars['String']['output'];
   /** Global id of the object; `jobs` for several jobs. */
   target: Scalars['String']['output'];
-  /** Name of the object today, or of one that was removed, as this entry knew it; null: it has none. */
+  /** Current name of the object, or its name in this entry if it was removed; null: it has none. */
   targetName?: Maybe<Scalars['String']['output']>;
-  /** The site that the object is, or that it is at; null: none, or it was removed. */
+  /** The object itself if it is a site, otherwise its site; null: none, or it was removed. */
   targetSite?: Maybe<Site>;
   /** Reason given. */
   reason?: Maybe<Scalars['String']['output']>;
@@ -1805,97 +1805,97 @@ export type AuditEntry = {
   after?: Maybe<Scalars['JSON']['output']>;
 };
 
-/** When a peer is offered jobs of ours. */
+/** When jobs of this service are offered to a peer. */
 export type Forwarding =
-  /** Always: whoever has resources for a job first runs it. */
+  /** Always: the first service that has resources for a job runs it. */
   | 'ALWAYS'
   /** When no site here could ever run the job, or its predicted wait exceeds `neededAfterS`. */
   | 'WHEN_NEEDED'
   /**
-   * When no site here could ever run the job, or fewer jobs are ahead of it at the peer, and it costs less there: its wait for the work ahead, and
-   * its run. That is DIANA's comparison, by what the peer has told of its queue less than a minute ago.
+   * When no site here could ever run the job, or when fewer jobs are ahead of it at the peer and its cost is lower there: the wait for the work ahead,
+   * plus its run. This is DIANA's comparison, with a report of the peer's queue that is less than a minute old.
    */
   | 'WHEN_CHEAPER'
   /** Never. */
   | 'NEVER';
 
-/** Another Switchyard service with a database and administrators of its own. Jobs that it runs for us are at its site, which has no machines here. */
+/** Another Switchyard service with a database and administrators of its own. Jobs that it runs for this service are at a site that stands for it, which has no machines here. */
 export type FederationPeer = {
   __typename?: 'FederationPeer';
-  /** Its site. */
+  /** The site that stands for it. */
   site: Site;
-  /** Its name here, which is its site's. */
+  /** Its name here, which is also the name of its site. */
   name: Scalars['String']['output'];
-  /** Address of its GraphQL endpoint; null: not known, so nothing of it is run here. */
+  /** Address of its GraphQL endpoint; null: not known, so none of its jobs run here. */
   url?: Maybe<Scalars['String']['output']>;
-  /** Nothing new is exchanged: its jobs that wait here are its own again, ours wait here, and what runs ends. */
+  /** Whether it is isolated: nothing new is exchanged. Its jobs that wait here return to it, jobs offered to it wait here only, and granted runs continue to their end. */
   isolated: Scalars['Boolean']['output'];
-  /** When it is offered jobs of ours. */
+  /** When jobs of this service are offered to it. */
   forward: Forwarding;
-  /** Under WHEN_NEEDED: the predicted wait from which on it is offered a job, seconds. */
+  /** Under WHEN_NEEDED: a job is offered to it if its predicted wait exceeds this, seconds. */
   neededAfterS: Scalars['Float']['output'];
-  /** How many services a job of ours may pass, ours included. */
+  /** How many services a job of this service may pass, including this one. */
   hops: Scalars['Int']['output'];
-  /** A granted run is lost when the peer has been silent for so long, seconds. */
+  /** A granted run is lost when the peer has been silent for this long, seconds. */
   lostAfterS: Scalars['Float']['output'];
-  /** The most of its jobs that are here at once. */
+  /** How many of its jobs may be here at the same time. */
   foreignMax: Scalars['Int']['output'];
   /** Added to the boost of its jobs here. */
   foreignBoost: Scalars['Int']['output'];
-  /** Whose jobs its jobs are here, but for those of `users`. */
+  /** The user to whom its jobs belong here, except those of `users`. */
   user: User;
-  /** Users of it whose jobs are somebody else's here, by name. */
+  /** Its users whose jobs belong to other users here, by name. */
   users: Array<ForeignUser>;
-  /** The service that it says it is. */
+  /** Its service id, as it states it. */
   serviceId?: Maybe<Scalars['String']['output']>;
-  /** When it last asked for jobs or news of ours. */
+  /** When it last asked this service for jobs or news. */
   seenAt?: Maybe<Scalars['DateTime']['output']>;
-  /** When it last answered us. */
+  /** When it last answered this service. */
   reachedAt?: Maybe<Scalars['DateTime']['output']>;
-  /** Why it does not answer us; null: it does, or was not asked. */
+  /** Why it does not answer this service; null: it does, or was not asked. */
   failure?: Maybe<Scalars['String']['output']>;
-  /** What it offers: its machines, by kind. */
+  /** Its machines, by kind, as it reports them. */
   kinds: Array<MachineKind>;
-  /** What it has told of its queue; null: nothing. */
+  /** Its last report of its queue; null: none. */
   load?: Maybe<PeerLoad>;
   /** Its jobs here that have not ended. */
   foreignJobs: Scalars['Int']['output'];
-  /** Jobs of ours that it may claim. */
+  /** Jobs of this service that it may claim. */
   offeredJobs: Scalars['Int']['output'];
-  /** Jobs of ours that it runs. */
+  /** Jobs of this service that it runs. */
   claimedJobs: Scalars['Int']['output'];
 };
 
-/** What a job of ours would find at a peer, as the peer has told. */
+/** The load that a job of this service would meet at a peer, as the peer reports it. */
 export type PeerLoad = {
   __typename?: 'PeerLoad';
   /** Jobs that wait there ahead of it. */
   ahead: Scalars['Int']['output'];
-  /** What these are estimated to take: CPU-seconds times benchmark. */
+  /** Their estimated work: CPU-seconds times benchmark. */
   work: Scalars['Float']['output'];
   /** CPUs of its machines that are up, times their benchmark. */
   power: Scalars['Float']['output'];
   /** Mean benchmark of these CPUs. */
   benchmark: Scalars['Float']['output'];
-  /** When this was so. */
+  /** The time of these values. */
   at: Scalars['DateTime']['output'];
 };
 
-/** What a job of the other service would find at this one, when it asks. */
+/** The load that a job of the other service would meet at the service that asks. */
 export type PeerLoadInput = {
   /** Jobs that wait ahead of it, from 0 to 10^9. */
   ahead: Scalars['Int']['input'];
-  /** What these are estimated to take: CPU-seconds times benchmark, from 0 to 10^30. */
+  /** Their estimated work: CPU-seconds times benchmark, from 0 to 10^30. */
   work: Scalars['Float']['input'];
   /** CPUs of its machines that are up, times their benchmark, from 0 to 10^30. */
   power: Scalars['Float']['input'];
   /** Mean benchmark of these CPUs, from 0 to 10^9. */
   benchmark: Scalars['Float']['input'];
-  /** How long ago this was so, seconds, from 0 to 10^9. */
+  /** Age of these values, seconds, from 0 to 10^9. */
   ageS: Scalars['Float']['input'];
 };
 
-/** A user of a peer, and whose jobs the user's jobs are here. */
+/** A user of a peer, and the user here to whom the jobs belong. */
 export type ForeignUser = {
   __typename?: 'ForeignUser';
   /** Name at the peer. */
@@ -1909,38 +1909,38 @@ export type JobAtPeer = {
   __typename?: 'JobAtPeer';
   /** The site that stands for the peer. */
   peer: Site;
-  /** OFFERED: it may claim the job; CLAIMED: it runs it; null: it is not offered it now. */
+  /** OFFERED: it may claim the job; CLAIMED: it runs the job; null: the job is not offered to it now. */
   state?: Maybe<OfferState>;
-  /** Why it is not offered the job, as a sentence; null: it is. */
+  /** Why the job is not offered to it, as a sentence; null: it is offered. */
   reason?: Maybe<Scalars['String']['output']>;
-  /** Where the peer has the job: names of schedulers, from its root down, and of services behind it; null: it has not said. */
+  /** Where the job is at the peer: names of schedulers, from its root down, and of services behind it; null: it has not reported this. */
   path?: Maybe<Array<Scalars['String']['output']>>;
 };
 
 /** Machines of one kind at one site of a peer. */
 export type MachineKind = {
   __typename?: 'MachineKind';
-  /** Kinds with the same number are at one site: the tasks of a job do not run at two. */
+  /** Kinds with the same number are at one site. All tasks of a job run at one site. */
   site: Scalars['Int']['output'];
   /** Operating system. */
   os: Scalars['String']['output'];
   /** Processor architecture. */
   architecture: Scalars['String']['output'];
-  /** CPUs of each. */
+  /** CPUs of each machine. */
   cpus: Scalars['Int']['output'];
-  /** Memory of each, MB. */
+  /** Memory of each machine, MB. */
   memoryMb: Scalars['Int']['output'];
-  /** Tasks that share each of them; null: shared in space, by CPUs. */
+  /** How many tasks may share each machine; null: not time-shared. */
   maxTasks?: Maybe<Scalars['Int']['output']>;
-  /** How many there are. */
+  /** Number of machines. */
   machines: Scalars['Int']['output'];
-  /** Services on the way to them: 1, the peer's own; 2, those of a peer of its; and so on. */
+  /** Services on the way to them: 1 for the peer's own machines, 2 for those of its peers, and so on. */
   hops: Scalars['Int']['output'];
   /** Kinds of licenses there. */
   licenses: Array<Scalars['String']['output']>;
 };
 
-/** Machines of one kind at one site of a peer, as the peer tells of them. */
+/** Machines of one kind at one site of a peer, as the peer reports them. */
 export type MachineKindInput = {
   /** Kinds with the same number are at one site, from 0 to 1 000 000. */
   site: Scalars['Int']['input'];
@@ -1948,21 +1948,21 @@ export type MachineKindInput = {
   os: Scalars['String']['input'];
   /** Processor architecture. */
   architecture: Scalars['String']['input'];
-  /** CPUs of each, from 1 to 1 000 000. */
+  /** CPUs of each machine, from 1 to 1 000 000. */
   cpus: Scalars['Int']['input'];
-  /** Memory of each, MB, from 0. */
+  /** Memory of each machine, MB, from 0. */
   memoryMb: Scalars['Int']['input'];
-  /** Tasks that share each of them, from 1 to 1 000 000; null: shared in space, by CPUs. */
+  /** How many tasks may share each machine, from 1 to 1 000 000; null: not time-shared. */
   maxTasks?: InputMaybe<Scalars['Int']['input']>;
-  /** How many there are, from 1 to 1 000 000. */
+  /** Number of machines, from 1 to 1 000 000. */
   machines: Scalars['Int']['input'];
-  /** Services on the way to them: 1, its own, to 64. */
+  /** Services on the way to them, from 1 for its own machines to 64. */
   hops: Scalars['Int']['input'];
   /** Kinds of licenses there, at most 100. */
   licenses: Array<Scalars['String']['input']>;
 };
 
-/** Whose job a peer's job is. */
+/** The owner of a peer's job. */
 export type ForeignJob = {
   __typename?: 'ForeignJob';
   /** The peer that offered it. */
@@ -1971,72 +1971,72 @@ export type ForeignJob = {
   job: Scalars['ID']['output'];
   /** Its user there. */
   user: Scalars['String']['output'];
-  /** Number of its run there; null: it has not been granted, and nothing of it runs here. */
+  /** Number of its run there; null: it has not been granted and does not run here. */
   epoch?: Maybe<Scalars['Int']['output']>;
 };
 
-/** A peer to register, or what is to be changed of it. What is absent stays, or is as by default. */
+/** A peer to register, or changes to one. Fields that are not given stay as they are, or get their defaults. */
 export type FederationPeerInput = {
   /** Its name here: 1 to 63 letters, digits, `.`, `_` or `-`. */
   name: Scalars['String']['input'];
   /** Address of its GraphQL endpoint, http or https, at most 2000 characters. */
   url?: InputMaybe<Scalars['String']['input']>;
-  /** The key that it has given us. It is never shown. */
+  /** The key that it gave to this service. It is never shown. */
   key?: InputMaybe<Scalars['String']['input']>;
-  /** When it is offered jobs of ours (default: WHEN_NEEDED). */
+  /** When jobs of this service are offered to it (default: WHEN_NEEDED). */
   forward?: InputMaybe<Forwarding>;
-  /** Under WHEN_NEEDED: the predicted wait from which on it is offered a job, seconds, from 0 to 10^9 (default: 600). */
+  /** Under WHEN_NEEDED: a job is offered to it if its predicted wait exceeds this, seconds, from 0 to 10^9 (default: 600). */
   neededAfterS?: InputMaybe<Scalars['Float']['input']>;
-  /** How many services a job of ours may pass, ours included, from 2 to 64 (default: 4). */
+  /** How many services a job of this service may pass, including this one, from 2 to 64 (default: 4). */
   hops?: InputMaybe<Scalars['Int']['input']>;
-  /** A granted run is lost when the peer has been silent for so long, seconds, from 1 to 10^9 (default: 3600). */
+  /** A granted run is lost when the peer has been silent for this long, seconds, from 1 to 10^9 (default: 3600). */
   lostAfterS?: InputMaybe<Scalars['Float']['input']>;
-  /** The most of its jobs that are here at once, from 0 to 100 000 (default: 1000). */
+  /** How many of its jobs may be here at the same time, from 0 to 100 000 (default: 1000). */
   foreignMax?: InputMaybe<Scalars['Int']['input']>;
   /** Added to the boost of its jobs here, from -1000 to 1000 (default: 0). */
   foreignBoost?: InputMaybe<Scalars['Int']['input']>;
-  /** The user whose jobs its jobs are to be here, from now on: a USER, or the peer's own (default: a user of its own). */
+  /** The user to whom its jobs belong here from now on: a USER, or the peer's own user (default: a user created for the peer). */
   user?: InputMaybe<Scalars['ID']['input']>;
-  /** Users of it whose jobs are to be somebody else's from now on; others stay as they are. At most 1000, also in all. */
+  /** Its users whose jobs belong to other users from now on; others stay as they are. At most 1000, also in total. */
   users?: InputMaybe<Array<ForeignUserInput>>;
 };
 
-/** A user of a peer, and whose jobs the user's jobs are to be. */
+/** A user of a peer, and the user here to whom the jobs are to belong. */
 export type ForeignUserInput = {
-  /** Name at the peer, from 1 to 200 characters. Jobs that the peer only passes on are not meant. */
+  /** Name at the peer, from 1 to 200 characters. Jobs that the peer only forwards are not affected. */
   name: Scalars['String']['input'];
-  /** The user here, a USER; null: as all others of the peer. */
+  /** The user here, a USER; null: the same as for other users of the peer. */
   user?: InputMaybe<Scalars['ID']['input']>;
 };
 
-/** A peer, and its key where one was made. */
+/** A peer, and its key if one was created. */
 export type FederatePayload = {
   __typename?: 'FederatePayload';
   /** The peer. */
   peer: FederationPeer;
-  /** The peer's key for this service, of the role PEER: it is shown only this once. Null: the peer was here and keeps its key. */
+  /** The peer's key for this service, with the role PEER. It is shown only this once. Null: the peer was already registered and keeps its key. */
   secret?: Maybe<Scalars['String']['output']>;
 };
 
-/** What a service that asks for jobs says of itself. */
+/** How a service that asks for jobs describes itself. */
 export type ExchangeInput = {
   /** Version of the protocol: 1 or 2. */
   protocol: Scalars['Int']['input'];
-  /** Its id: the same for ever. */
+  /** Its id, which never changes. */
   service: Scalars['String']['input'];
-  /** Version of the last news that it has taken in; `0`: none. */
+  /** Cursor of the last news that it has processed; `0`: none. */
   after: Scalars['String']['input'];
-  /** So many more jobs it takes, from 0 to 100 000. */
+  /** How many more jobs it takes, from 0 to 100 000. */
   room: Scalars['Int']['input'];
   /** Its machines, at most 500 kinds. */
   kinds: Array<MachineKindInput>;
-  /** Where it has jobs that it was offered, at most 500; others are where they were. */
+  /** Current places of jobs that it was offered, at most 500; those not given are unchanged. */
   places: Array<PlaceInput>;
-  /** What a job of this service would find there; from version 2 on. */
+  /** The load that a job of the answering service would meet there; from version 2 of the protocol on. */
   load?: InputMaybe<PeerLoadInput>;
 };
 
-/** Where a peer has a job that it was offered. */
+/** The place of a job that a peer was offered. */
 export type PlaceInput = {
   /** The offer. */
   offer: Scalars['ID']['input'];
@@ -2051,31 +2051,31 @@ export type ExchangePayload = {
   service: Scalars['String']['output'];
   /** The site that stands for the peer, for `reportRuns`. */
   site: Scalars['ID']['output'];
-  /** Pass it as `after` once the news are taken in. */
+  /** Pass it as `after` once the news are processed. */
   cursor: Scalars['String']['output'];
-  /** There are more. */
+  /** Whether there are more. */
   more: Scalars['Boolean']['output'];
   /** The news, oldest first, at most 1000. */
   offers: Array<Offer>;
 };
 
-/** What an offer has become. */
+/** The state of an offer. */
 export type OfferState =
   /** The peer may claim the job. */
   | 'OFFERED'
-  /** The peer was granted it. */
+  /** The job was granted to the peer. */
   | 'CLAIMED'
-  /** It is the peer's no more. */
+  /** The peer may no longer claim or run the job. */
   | 'WITHDRAWN';
 
 /** A job that is, or was, offered to a peer. */
 export type Offer = {
   __typename?: 'Offer';
-  /** Another one each time that a job is offered. */
+  /** Id of the offer: a new one each time that the job is offered. */
   offer: Scalars['ID']['output'];
-  /** What it has become. */
+  /** State of the offer. */
   state: OfferState;
-  /** The run that was granted is to be stopped. */
+  /** Whether the granted run is to be stopped. */
   stop: Scalars['Boolean']['output'];
   /** The job. */
   job: Scalars['ID']['output'];
@@ -2085,18 +2085,18 @@ export type Offer = {
   request?: Maybe<OfferedJob>;
 };
 
-/** What travels of a job until it is granted. Fields as of `Job`. */
+/** What a peer gets of a job before it is granted. Fields are those of `Job`. */
 export type OfferedJob = {
   __typename?: 'OfferedJob';
-  /** The same for all offers of one attempt, whoever makes them. */
+  /** Id of the request: the same for all offers of one attempt, by any service. */
   request: Scalars['String']['output'];
-  /** Services that it may still pass. */
+  /** How many more services it may pass. */
   hops: Scalars['Int']['output'];
-  /** Services that have it. */
+  /** Services that it has passed. */
   visited: Array<Scalars['String']['output']>;
   /** Its user at the service that it was submitted to. */
   user: Scalars['String']['output'];
-  /** What it takes of its user's share, command and environment included. */
+  /** Bytes that count toward its user's limit, including its command and environment. */
   bytes: Scalars['Int']['output'];
   /** Name given at submission. */
   name?: Maybe<Scalars['String']['output']>;
@@ -2130,21 +2130,21 @@ export type OfferedJob = {
   outputMb: Scalars['Float']['output'];
   /** Declared share of computation in its run time. */
   computationShare?: Maybe<Scalars['Float']['output']>;
-  /** What it would like and can do without, but for preferences of sites, which are its owner's. */
+  /** Its preferences, without those for sites, which only its owner knows. */
   preferences: Array<OfferedPreference>;
   /** Actual run time on the reference machine for a simulated agent, seconds. */
   simulatedRunS?: Maybe<Scalars['Float']['output']>;
-  /** How much of it is input and output, seconds. */
+  /** Time of it spent on input and output, seconds. */
   simulatedIoS?: Maybe<Scalars['Float']['output']>;
-  /** Which of its tasks are started by the agents. */
+  /** Which of its tasks the agents start. */
   launch: TaskLaunch;
-  /** What becomes of its other tasks when one has failed. */
+  /** What happens to its other tasks when one has failed. */
   onTaskFailure: TaskFailure;
-  /** Paths of the files that are handed over (`keepFiles`) before its end is reported, as of the outputs of jobs. */
+  /** Paths of its outputs, which are handed over (`keepFiles`) before its end is reported. */
   outputs: Array<Scalars['String']['output']>;
 };
 
-/** A preference that travels: fields as of `JobPreference`. */
+/** A preference sent to a peer: fields are those of `JobPreference`. */
 export type OfferedPreference = {
   __typename?: 'OfferedPreference';
   /** Operating system; null: any. */
@@ -2153,27 +2153,27 @@ export type OfferedPreference = {
   architecture?: Maybe<Scalars['String']['output']>;
   /** Kinds of licenses. */
   licenses?: Maybe<Array<Scalars['String']['output']>>;
-  /** CPUs for a task; null: as the job asks for. */
+  /** CPUs of a machine; null: as many as the job asks for. */
   cpusPerTask?: Maybe<Scalars['Int']['output']>;
-  /** Memory for a task, MB; null: as the job asks for. */
+  /** Memory of a machine, MB; null: as much as the job asks for. */
   memoryMbPerTask?: Maybe<Scalars['Int']['output']>;
 };
 
-/** What became of a claim. */
+/** The result of a claim. */
 export type ClaimOutcome =
-  /** The peer runs the job, and nobody else. */
+  /** The peer runs the job, and no other service does. */
   | 'GRANTED'
-  /** It does not: somebody else does, or nobody is to any more. */
+  /** The peer does not run the job: another service does, or it is no longer to be run. */
   | 'REFUSED'
-  /** Its owner is another service that has not answered yet, or the answer is full: claim it again. */
+  /** The owner is another service that has not answered yet, or this response is full: claim the job again. */
   | 'PENDING';
 
 /** An answer to a claim. */
 export type ClaimResult = {
   __typename?: 'ClaimResult';
-  /** What became of it. */
+  /** The result. */
   outcome: ClaimOutcome;
-  /** Number of the granted run: reports carry it (GRANTED). */
+  /** Number of the granted run, to be given in reports (GRANTED). */
   epoch?: Maybe<Scalars['Int']['output']>;
   /** The program (GRANTED). */
   command?: Maybe<Scalars['String']['output']>;
@@ -2190,9 +2190,9 @@ export type ClaimResult = {
 /** A dataset that a granted job reads. */
 export type GrantedInput = {
   __typename?: 'GrantedInput';
-  /** Place among the job's inputs, from 1. */
+  /** Its position among the job's inputs, from 1. */
   place: Scalars['Int']['output'];
-  /** The dataset there: no other one from the same service is called so. */
+  /** Id of the dataset, unique among those from the same service. */
   dataset: Scalars['String']['output'];
   /** Its name. */
   name: Scalars['String']['output'];
@@ -2200,7 +2200,7 @@ export type GrantedInput = {
   sizeMb: Scalars['Float']['output'];
   /** SHA-256 of its content; null: not known. */
   sha256?: Maybe<Scalars['String']['output']>;
-  /** Where it can be fetched, at most 20: http or https. */
+  /** Where it can be fetched: at most 20 URLs, http or https. */
   urls: Array<Scalars['String']['output']>;
 };
 
@@ -2235,8 +2235,8 @@ export type Peer = {
 };
 
 /**
- * The jobs of a user that one scheduler holds back, and the priority that follows from the user's quota among the jobs that it holds
- * (Anjum et al., section 7). Under `diana` every site has such a scheduler, under policies with `fairness: QUOTA` the root is it.
+ * The jobs of a user that one scheduler holds back, and their priority by the user's quota among all jobs that it holds (Anjum et al., section 7).
+ * Under `diana` every site has such a scheduler; under policies with `fairness: QUOTA` it is the root.
  */
 export type UserStanding = {
   __typename?: 'UserStanding';
@@ -2254,8 +2254,8 @@ export type UserStanding = {
 
 
 /**
- * The jobs of a user that one scheduler holds back, and the priority that follows from the user's quota among the jobs that it holds
- * (Anjum et al., section 7). Under `diana` every site has such a scheduler, under policies with `fairness: QUOTA` the root is it.
+ * The jobs of a user that one scheduler holds back, and their priority by the user's quota among all jobs that it holds (Anjum et al., section 7).
+ * Under `diana` every site has such a scheduler; under policies with `fairness: QUOTA` it is the root.
  */
 export type UserStandingGroupsArgs = {
   first?: InputMaybe<Scalars['Int']['input']>;
@@ -2272,7 +2272,7 @@ export type StandingGroup = {
   threshold: Scalars['Float']['output'];
   /** (N − n)/N if n ≤ N, otherwise (N − n)/n: from −1 to 1. */
   priority: Scalars['Float']['output'];
-  /** The feedback queue that they are in, from 1 (served first) to 4. */
+  /** Their feedback queue, from 1 (served first) to 4. */
   queue: Scalars['Int']['output'];
 };
 
@@ -2558,7 +2558,7 @@ export type AuditEdge = {
   node: AuditEntry;
 };
 
-/** Conditions on jobs. A job matches if all conditions that are given hold. */
+/** Conditions on jobs. A job matches if all given conditions hold. */
 export type JobFilter = {
   /** Is one of these jobs, at most 1000. */
   ids?: InputMaybe<Array<Scalars['ID']['input']>>;
@@ -2610,13 +2610,13 @@ export type Query = {
   __typename?: 'Query';
   /** The user whose key this is. */
   viewer: User;
-  /** Any object by its global id; null: there is none, or the key may not see it. */
+  /** Any object by its global id; null: it does not exist, or the key may not see it. */
   node?: Maybe<Node>;
   /** All sites, by name. */
   sites: SiteConnection;
   /** All schedulers between the root and sites, by name: at most 1000. */
   schedulers: Array<Scheduler>;
-  /** A scheduler; null: there never was one of this id. */
+  /** A scheduler, even if it was removed; null: there never was one with this id. */
   scheduler?: Maybe<Scheduler>;
   /** The root of the tree of schedulers. */
   tree: Tree;
@@ -2638,9 +2638,9 @@ export type Query = {
   jobGroups: JobGroupConnection;
   /** A dataset; null: there is none. */
   dataset?: Maybe<Dataset>;
-  /** Of these jobs, those whose outputs were datasets at the site and are none there any more, because they were removed: their files can go (AGENT). */
+  /** Those of the given jobs whose outputs were datasets at the site and have been removed from the catalog there: their files can be deleted (AGENT). */
   removedOutputs: Array<Scalars['ID']['output']>;
-  /** Datasets at the site of which an agent there is to hand over a copy, for jobs that a peer could have, at most 10 (AGENT). */
+  /** Datasets at the site of which an agent there is to send a copy to the service, for jobs that a peer could run; at most 10 (AGENT). */
   wantedExports: Array<WantedExport>;
   /** All datasets, by name. */
   datasets: DatasetConnection;
@@ -2648,23 +2648,23 @@ export type Query = {
   links: LinkConnection;
   /** The job ratio of an application. */
   jobRatio: JobRatio;
-  /** All sites as their schedulers see one another, by name. */
+  /** All sites, by name, as their schedulers see one another. */
   peers: Array<Peer>;
-  /** Inputs of running jobs that have not come yet, next end first. A USER sees only those of their own jobs. */
+  /** Inputs of running jobs that are still being transferred, by expected end. A USER sees only those of their own jobs. */
   transfers: Array<Transfer>;
   /** The services that this one exchanges jobs with, by name. */
   federationPeers: Array<FederationPeer>;
   /** Users with jobs in meta-queues, those with the most jobs first. A USER sees only their own. */
   userStandings: Array<UserStanding>;
-  /** Load over time, from the runs that are kept: of a site, or of the whole grid. */
+  /** Load of a site, or of the whole grid, over time, from the runs that are kept. */
   loadHistory: Array<LoadPoint>;
   /** Copies of a kind of license in use over time, from the runs that are kept. */
   licenseHistory: Array<LicensePoint>;
-  /** What was used within a time, from the jobs and runs that are kept, most CPU time first. A USER sees only their own jobs. */
+  /** Usage within a period, from the jobs and runs that are kept, most CPU time first. A USER sees only their own jobs. */
   usage: Array<Usage>;
   /** The policy in force, or an earlier version. */
   policy?: Maybe<Policy>;
-  /** The kinds of policies, with all that a form needs to edit a document. They are the same for as long as the service has the same version. */
+  /** The kinds of policies, with all that a form needs to edit a document. They change only with the version of the service. */
   policyKinds: PolicyKinds;
   /** All versions of the policy, newest first. */
   policyHistory: PolicyConnection;
@@ -2672,7 +2672,7 @@ export type Query = {
   decisions: DecisionConnection;
   /** Events after a cursor, oldest first. Without `after`: the latest events. */
   events: EventConnection;
-  /** The cursor of the latest event. Pass it as `after` to get everything that happens from now on. */
+  /** The cursor of the latest event. Pass it as `after` to get all later events. */
   latestCursor: Scalars['String']['output'];
   /** A dry run for `job` or `spec`: all sites ranked with every term of the policy, and the start that the job would get. */
   placement: Placement;
@@ -2915,7 +2915,7 @@ export type EnvironmentVariable = {
 
 /** Input data of a job: either `dataset`, or `sizeMb` and `site`. */
 export type InputDataInput = {
-  /** A dataset, wherever it has replicas. */
+  /** A dataset, at any site that has a replica. */
   dataset?: InputMaybe<Scalars['ID']['input']>;
   /** Size, MB, from 0 to 10^12. */
   sizeMb?: InputMaybe<Scalars['Float']['input']>;
@@ -2926,16 +2926,16 @@ export type InputDataInput = {
 /** Files of a job that are kept. */
 export type JobOutputInput = {
   /**
-   * A path below the directory of the run, at most 1000 characters: a file, or a directory with all that is below it. With SERVICE also a pattern:
-   * `*` stands for any characters of a name, `?` for one. A path without them must be there when the command has ended well, or the job
-   * fails (OUTPUTS_FAILED). Of a job with several tasks that is the directory of each, and must be there in that of the first.
+   * A path below the directory of the run, at most 1000 characters: a file, or a directory with everything below it. With SERVICE also a pattern:
+   * `*` stands for any characters of a name, `?` for one. A path without these must exist when the command has ended well, otherwise the job
+   * fails (OUTPUTS_FAILED). In a job with several tasks, outputs are taken from the directory of each task, and must exist in that of the first.
    */
   path: Scalars['String']['input'];
   /** Who keeps it. */
   keep: OutputKeeper;
   /**
-   * Name of the dataset that it becomes if the command ends well, at most 200 characters; with DATASET only. Another dataset may not have that
-   * name then. Everybody can name it as an input. Of a job with several tasks it is the first one's.
+   * Name of the dataset that it becomes if the command ends well, at most 200 characters; with DATASET only. No other dataset may have that name.
+   * All users can name it as an input. In a job with several tasks it is taken from the first task.
    */
   dataset?: InputMaybe<Scalars['String']['input']>;
 };
@@ -2946,7 +2946,7 @@ export type JobInput = {
   name?: InputMaybe<Scalars['String']['input']>;
   /** The program, for statistics, at most 200 characters; by default the last component of the command's path. */
   application?: InputMaybe<Scalars['String']['input']>;
-  /** The project that it runs for, at most 200 characters. The policy `two-level` may value projects; the service does not check who belongs to one. */
+  /** The project that it runs for, at most 200 characters. The policy `two-level` can weigh projects; the service does not check who belongs to a project. */
   project?: InputMaybe<Scalars['String']['input']>;
   /** A name shared by jobs that belong together, at most 200 characters. */
   groupName?: InputMaybe<Scalars['String']['input']>;
@@ -2978,7 +2978,7 @@ export type JobInput = {
   benchmark: Scalars['Float']['input'];
   /** Run time limit, seconds, from 0.001 to 10^9; by default none. */
   runTimeLimitS?: InputMaybe<Scalars['Float']['input']>;
-  /** When it should have ended: a time in the future. */
+  /** The time by which it should end; in the future. */
   deadline?: InputMaybe<Scalars['DateTime']['input']>;
   /** Size of the input sandbox, which is transferred from the site of submission, MB, from 0 to 10^12. */
   sandboxMb: Scalars['Float']['input'];
@@ -2988,17 +2988,17 @@ export type JobInput = {
   outputMb: Scalars['Float']['input'];
   /** The site that it is submitted from; by default from outside the grid, where transfers cost the same to every site. */
   originSite?: InputMaybe<Scalars['ID']['input']>;
-  /** What is kept of the files in its directory when its command has ended; at most 100. */
+  /** Files in its directory to keep when its command has ended; at most 100. */
   outputs: Array<JobOutputInput>;
-  /** What it would like and can do without: at most 16. Where more of these hold it rather goes, under a policy of kind `grid-tree`; others take no notice. */
+  /** Preferences, which are not required; at most 16. Under a policy of kind `grid-tree` it goes to a site where more of them hold, if there is one; other kinds ignore them. */
   preferences: Array<JobPreferenceInput>;
-  /** Share of its run time that it computes, from 0 to 1. Used until runs of its application have shown the actual share. */
+  /** Share of its run time spent on computation, from 0 to 1. Used until runs of its application have shown the actual share. */
   computationShare?: InputMaybe<Scalars['Float']['input']>;
   /** Whether it may be started again if its run is lost. */
   restartable: Scalars['Boolean']['input'];
-  /** Which of its tasks are started by the agents. */
+  /** Which of its tasks the agents start. */
   launch: TaskLaunch;
-  /** What becomes of its other tasks when one has failed. */
+  /** What happens to its other tasks when one has failed. */
   onTaskFailure: TaskFailure;
   /** Added to its priority, from −1000 to 1000; above 0 only by operators. */
   boost: Scalars['Int']['input'];
@@ -3010,19 +3010,19 @@ export type JobInput = {
   simulatedIoS?: InputMaybe<Scalars['Float']['input']>;
 };
 
-/** Something that a job would like and can do without: it holds at a site where all that is given is so. At least one is given. */
+/** A preference of a job, which is not required. It holds at a site that satisfies all the fields given here; at least one is required. */
 export type JobPreferenceInput = {
-  /** It runs at this site. */
+  /** It is this site. */
   site?: InputMaybe<Scalars['ID']['input']>;
-  /** There are machines with this operating system, at most 200 characters. */
+  /** It has machines with this operating system, at most 200 characters. */
   os?: InputMaybe<Scalars['String']['input']>;
-  /** There are machines of this architecture, at most 200 characters. */
+  /** It has machines of this architecture, at most 200 characters. */
   architecture?: InputMaybe<Scalars['String']['input']>;
-  /** Machines there can use these kinds of license; at most 16. */
+  /** Its machines can use licenses of these kinds; at most 16. */
   licenses: Array<Scalars['String']['input']>;
-  /** They have so many CPUs, from 1 to 100 000. */
+  /** Its machines have at least this many CPUs, from 1 to 100 000. */
   cpusPerTask?: InputMaybe<Scalars['Int']['input']>;
-  /** They have so much memory, MB, from 0 to 2 147 483 647. */
+  /** Its machines have at least this much memory, MB, from 0 to 2 147 483 647. */
   memoryMbPerTask?: InputMaybe<Scalars['Int']['input']>;
 };
 
@@ -3032,7 +3032,7 @@ export type SubmitJobsInput = {
   idempotencyKey?: InputMaybe<Scalars['String']['input']>;
   /** From 1 to 10 000 jobs. */
   jobs: Array<JobInput>;
-  /** Accept jobs that no registered machine could ever run: they wait until one is, and `whyWaiting` says so. */
+  /** Accept jobs that no registered machines could ever run: they wait until such machines are registered, and `whyWaiting` says so. */
   allowUnfit: Scalars['Boolean']['input'];
 };
 
@@ -3045,7 +3045,7 @@ export type SubmitJobError = {
   field: Scalars['String']['output'];
   /** Error code. */
   code: ErrorCode;
-  /** The field, the value and what is accepted. */
+  /** Names the field, the value and the accepted values. */
   message: Scalars['String']['output'];
 };
 
@@ -3056,7 +3056,7 @@ export type SubmitJobsPayload = {
   jobs: Array<Job>;
   /** Their ids; faster than `jobs` for large submissions. */
   jobIds: Array<Scalars['ID']['output']>;
-  /** Whether the idempotency key had been used: these are the jobs of that earlier submission. */
+  /** Whether the idempotency key was used before: these are then the jobs of the earlier submission. */
   repeated: Scalars['Boolean']['output'];
   /** Why nothing was accepted: the first 1000 errors. */
   errors: Array<SubmitJobError>;
@@ -3082,7 +3082,7 @@ export type SubmitJobGroupInput = {
   count?: InputMaybe<Scalars['Int']['input']>;
   /** Any text unique for the user (also among `submitJobs`), at most 200 characters. A retry with the same key and payload returns the same group. */
   idempotencyKey?: InputMaybe<Scalars['String']['input']>;
-  /** Accept jobs that no registered machine could ever run: they wait until one is, and `whyWaiting` says so. */
+  /** Accept jobs that no registered machines could ever run: they wait until such machines are registered, and `whyWaiting` says so. */
   allowUnfit: Scalars['Boolean']['input'];
 };
 
@@ -3093,7 +3093,7 @@ export type SubmitJobGroupPayload = {
   jobGroup?: Maybe<JobGroup>;
   /** The ids of its jobs, in the order of the parameters. */
   jobIds: Array<Scalars['ID']['output']>;
-  /** Whether the idempotency key had been used: this is the group of that earlier submission. */
+  /** Whether the idempotency key was used before: this is then the group of the earlier submission. */
   repeated: Scalars['Boolean']['output'];
   /** Why nothing was accepted: the first 1000 errors. Errors of the template have the index 0. */
   errors: Array<SubmitJobError>;
@@ -3148,10 +3148,10 @@ export type RegisterSiteInput = {
   longitude?: InputMaybe<Scalars['Float']['input']>;
   /** Local policy of this site; null: the one in the current policy. */
   localPolicy?: InputMaybe<Scalars['JSON']['input']>;
-  /** The scheduler of the tree that it is under; null: the root. */
+  /** The scheduler directly above it in the tree; null: the root. */
   scheduler?: InputMaybe<Scalars['ID']['input']>;
   /**
-   * How many jobs may run there at once, from 1 to 1 000 000; null: no limit but its resources. A site with a limit makes no reservations: EASY,
+   * How many jobs may run there at the same time, from 1 to 1 000 000; null: limited by its resources only. A site with a limit makes no reservations: EASY,
    * flexible, hybrid and conservative backfilling then start jobs in order only.
    */
   maxRunningJobs?: InputMaybe<Scalars['Int']['input']>;
@@ -3171,9 +3171,9 @@ export type UpdateSiteInput = {
   longitude?: InputMaybe<Scalars['Float']['input']>;
   /** Local policy of this site; null: the one in the current policy. */
   localPolicy?: InputMaybe<Scalars['JSON']['input']>;
-  /** How many jobs may run there at once, from 1 to 1 000 000, even fewer than run now; null: no limit but its resources. */
+  /** How many jobs may run there at the same time, from 1 to 1 000 000, even fewer than run now; null: limited by its resources only. */
   maxRunningJobs?: InputMaybe<Scalars['Int']['input']>;
-  /** The scheduler of the tree that it is under from now on; null: the root. */
+  /** The scheduler directly above it in the tree from now on; null: the root. */
   scheduler?: InputMaybe<Scalars['ID']['input']>;
 };
 
@@ -3181,17 +3181,17 @@ export type UpdateSiteInput = {
 export type CreateSchedulerInput = {
   /** Unique among the schedulers: letters, digits, `.`, `_` and `-`, at most 64. */
   name: Scalars['String']['input'];
-  /** The scheduler that it is under, so that there are at most 16 levels; null: the root. */
+  /** The scheduler directly above it; null: the root. The tree may have 16 levels. */
   parent?: InputMaybe<Scalars['ID']['input']>;
 };
 
-/** Changes of a scheduler; what is left out stays. */
+/** Changes to a scheduler. Fields that are not given stay as they are. */
 export type UpdateSchedulerInput = {
   /** The scheduler to change. */
   scheduler: Scalars['ID']['input'];
   /** New name, at most 64 characters. */
   name?: InputMaybe<Scalars['String']['input']>;
-  /** The scheduler that it is under from now on, with all that is below it: not one of these, and with at most 16 levels in all; null: the root. */
+  /** The scheduler directly above it from now on; null: the root. Everything below it moves with it, so this may not be a scheduler below it. The tree may have 16 levels. */
   parent?: InputMaybe<Scalars['ID']['input']>;
 };
 
@@ -3228,9 +3228,9 @@ export type UpdateMachineInput = {
   name?: InputMaybe<Scalars['String']['input']>;
   /** UP, DRAINING or DOWN. */
   state?: InputMaybe<MachineState>;
-  /** Number of CPUs, not fewer than are allocated, up to 1 000 000. */
+  /** Number of CPUs, at least those allocated, up to 1 000 000. */
   cpus?: InputMaybe<Scalars['Int']['input']>;
-  /** Memory, MB, not less than is allocated, up to 2 147 483 647. */
+  /** Memory, MB, at least that allocated, up to 2 147 483 647. */
   memoryMb?: InputMaybe<Scalars['Int']['input']>;
   /** Relative power, from 0.001 to 1 000 000. */
   benchmark?: InputMaybe<Scalars['Float']['input']>;
@@ -3241,7 +3241,7 @@ export type UpdateMachineInput = {
   /** The license pools to which the machine is restricted, at most 1000; empty: jobs on it can use every license of its site and of the grid. */
   licenses?: InputMaybe<Array<Scalars['ID']['input']>>;
   /**
-   * How many tasks may share its CPUs, not fewer than do now, up to 1 000 000; null: not time-shared. Whether it is time-shared can change only
+   * How many tasks may share its CPUs, at least as many as do now, up to 1 000 000; null: not time-shared. Whether it is time-shared can change only
    * while no job runs on it.
    */
   maxTasks?: InputMaybe<Scalars['Int']['input']>;
@@ -3261,7 +3261,7 @@ export type RegisterLicenseInput = {
 export type UpdateLicenseInput = {
   /** The pool to change. */
   license: Scalars['ID']['input'];
-  /** How many licenses there are, not fewer than are in use, up to 2 147 483 647. */
+  /** How many licenses there are, at least those in use, up to 2 147 483 647. */
   copies: Scalars['Int']['input'];
 };
 
@@ -3271,11 +3271,11 @@ export type DatasetInput = {
   name: Scalars['String']['input'];
   /** Size, MB, from 0 to 10^12. */
   sizeMb: Scalars['Float']['input'];
-  /** SHA-256 of its content, if it is one file: 64 hexadecimal digits. What agents bring to jobs is checked against it. */
+  /** SHA-256 of its content, if it is one file: 64 hexadecimal digits. Agents check the data that they stage against it. */
   sha256?: InputMaybe<Scalars['String']['input']>;
   /** Sites that have a replica, at most 1000. */
   replicas: Array<Scalars['ID']['input']>;
-  /** Where replicas are, at most 1000. What is here need not be in `replicas` too. */
+  /** Locations of replicas, at most 1000. Sites given here need not be given in `replicas` too. */
   locations: Array<DatasetLocationInput>;
 };
 
@@ -3283,7 +3283,7 @@ export type DatasetInput = {
 export type DatasetLocationInput = {
   /** The site. */
   site: Scalars['ID']['input'];
-  /** A path, which counts at the site only, or a URL, from 1 to 2000 characters: `file:` and `http(s):` are fetched by agents, others by a command of their operator's. */
+  /** A path, valid at the site only, or a URL, from 1 to 2000 characters: agents fetch `file:` and `http(s):` themselves, other URLs with a command that the site's operator provides. */
   location: Scalars['String']['input'];
 };
 
@@ -3306,7 +3306,7 @@ export type ImportDatasetsError = {
   index: Scalars['Int']['output'];
   /** The field. */
   field: Scalars['String']['output'];
-  /** The field, the value and what is accepted. */
+  /** Names the field, the value and the accepted values. */
   message: Scalars['String']['output'];
 };
 
@@ -3341,13 +3341,13 @@ export type LinkMeasurementInput = {
   from: Scalars['String']['input'];
   /** Bandwidth, MB/s, from 10^-6 to 10^9. */
   bandwidthMbPerS: Scalars['Float']['input'];
-  /** Round-trip time, seconds, from 0 to 3600; by default as it is known, else 0. */
+  /** Round-trip time, seconds, from 0 to 3600; by default the known value, otherwise 0. */
   rttS?: InputMaybe<Scalars['Float']['input']>;
-  /** Packet loss, from 0 to 0.999; by default as it is known, else 0. */
+  /** Packet loss, from 0 to 0.999; by default the known value, otherwise 0. */
   loss?: InputMaybe<Scalars['Float']['input']>;
 };
 
-/** How far an agent is with bringing input data to a run. */
+/** An agent's progress in staging the input data of a run. */
 export type StagingReportInput = {
   /** The job. */
   job: Scalars['ID']['input'];
@@ -3355,11 +3355,11 @@ export type StagingReportInput = {
   epoch: Scalars['Int']['input'];
   /** When it began, by the agent's clock. */
   beganAt: Scalars['DateTime']['input'];
-  /** When it ended; null: it goes on. */
+  /** When it ended; null: it is in progress. */
   endedAt?: InputMaybe<Scalars['DateTime']['input']>;
   /** Size of all the input data, MB. */
   totalMb: Scalars['Float']['input'];
-  /** What had to be moved up to now, MB. */
+  /** Data moved up to now, MB. */
   movedMb: Scalars['Float']['input'];
   /** Why it failed. */
   error?: InputMaybe<Scalars['String']['input']>;
@@ -3375,7 +3375,7 @@ export type RegisterUserInput = {
   role: UserRole;
   /** Share of the grid, relative to the shares of other users, from 10^-6 to 1 000 000. */
   quotaShare: Scalars['Float']['input'];
-  /** The `sub` claim in the user's tokens of the identity provider, from 1 to 200 characters; by default the user comes with API keys only. */
+  /** The `sub` claim in the user's tokens of the identity provider, from 1 to 200 characters; by default the user signs in with API keys only. */
   subject?: InputMaybe<Scalars['String']['input']>;
 };
 
@@ -3413,17 +3413,17 @@ export type CreateApiKeyInput = {
   name: Scalars['String']['input'];
   /** The site that the key of an AGENT is for; required for an AGENT, refused for other roles. */
   site?: InputMaybe<Scalars['ID']['input']>;
-  /** When it expires: not after the key of this request; by default with it. If it is for the same user, it is also revoked with it. */
+  /** When it expires: not after the key of this request; by default together with that key. If it is for the same user, it is also revoked together with that key. */
   expiresAt?: InputMaybe<Scalars['DateTime']['input']>;
   /**
-   * For a key that signs in once, such as one in a link: when the key expires that takes its place, if `rotateApiKey` is asked for with the key itself.
-   * Not after the key of this request. By default the new key expires with the old one.
+   * For a key that is used once to sign in, such as one in a link: the expiry of the key that replaces it when it calls `rotateApiKey` for itself. Not
+   * after the key of this request. By default the new key expires with the old one.
    */
   sessionExpiresAt?: InputMaybe<Scalars['DateTime']['input']>;
   /**
-   * Whether requests with it may be on behalf of users, whom the header `X-Switchyard-User` names, or over a WebSocket the connection
-   * parameter of this name: for a trusted portal. Only an ADMIN can create such a key, for a user with the role USER; it acts for users
-   * with the role USER. What is submitted so is in the audit log.
+   * Whether requests with it may act for users: for a trusted portal. The header `X-Switchyard-User` names the user, over a WebSocket the
+   * connection parameter of the same name. Only an ADMIN can create such a key, for a user with the role USER; it acts for users with the
+   * role USER. Jobs submitted in this way are in the audit log.
    */
   actsForUsers: Scalars['Boolean']['input'];
 };
@@ -3472,10 +3472,10 @@ export type SimulateInput = {
   to?: InputMaybe<Scalars['DateTime']['input']>;
   /**
    * In place of a time window, the text of a trace in the Standard or the Grid Workload Format, at most 16 777 216 characters and 100 000 jobs.
-   * Each processor of a job is a task with one CPU; run times are those on machines of the grid's mean power. Jobs that are wider than the largest site, or did not run, are left out.
+   * Each processor of a job is a task with one CPU; run times refer to machines of the grid's mean power. Jobs that are wider than the largest site, or did not run, are left out.
    */
   trace?: InputMaybe<Scalars['String']['input']>;
-  /** Compare even if the simulation of the policy in force is far from what happened (`SimulationResult.happened`); otherwise it fails then. */
+  /** Compare even if the simulation of the policy in force is far from what happened (`SimulationResult.happened`); by default the simulation then fails. */
   acceptDistance: Scalars['Boolean']['input'];
   /** Reason for the audit log, from 1 to 1000 characters. */
   reason?: InputMaybe<Scalars['String']['input']>;
@@ -3485,9 +3485,9 @@ export type SimulateInput = {
 export type RegisterAgentInput = {
   /** Its site. */
   site: Scalars['ID']['input'];
-  /** Its identity: kept with its state, so that it is the same after a restart and another if that state was lost; 1 to 200 characters. */
+  /** Its identity, stored with its state: it stays the same after a restart and changes if the state is lost; 1 to 200 characters. */
   identity: Scalars['String']['input'];
-  /** Its process: another after each start; 1 to 200 characters. */
+  /** Its process: a new value after each start; 1 to 200 characters. */
   instance: Scalars['String']['input'];
   /** The host that it runs on, 1 to 253 characters. */
   host: Scalars['String']['input'];
@@ -3497,7 +3497,7 @@ export type RegisterAgentInput = {
   protocol: Scalars['Int']['input'];
   /** Whether it only simulates run times. */
   simulated: Scalars['Boolean']['input'];
-  /** The machines that it serves, at most 10 000; null, for a simulated agent: all of the site, as they are registered. */
+  /** The machines that it serves, at most 10 000; null, for a simulated agent only: all machines of the site, as registered. */
   machines?: InputMaybe<Array<AgentMachineInput>>;
 };
 
@@ -3505,15 +3505,15 @@ export type RegisterAgentInput = {
 export type AgentMachineInput = {
   /** Its name at the site. */
   name: Scalars['String']['input'];
-  /** What the agent found there; required unless it is simulated. */
+  /** Its hardware as measured by the agent; required unless the agent is simulated. */
   measured?: InputMaybe<MeasurementInput>;
-  /** Why no job can be run there now, at most 1000 characters; null: jobs can be run. */
+  /** Why no job can run there now, at most 1000 characters; null: jobs can run. */
   problem?: InputMaybe<Scalars['String']['input']>;
-  /** Why the agent does not ask for the lease yet, at most 1000 characters: what its host still runs for the machine under another identity. It is answered as `refused`. null: it asks. */
+  /** Why the agent does not ask for the lease yet, at most 1000 characters: its host still has runs of the machine under another identity. It is returned as `refused`. Null: it asks for the lease. */
   waits?: InputMaybe<Scalars['String']['input']>;
 };
 
-/** What an agent found on a machine. */
+/** The hardware of a machine as measured by an agent. */
 export type MeasurementInput = {
   /** Number of CPUs. */
   cpus: Scalars['Int']['input'];
@@ -3539,7 +3539,7 @@ export type GpuInput = {
   memoryMb: Scalars['Int']['input'];
 };
 
-/** What an agent may serve. */
+/** The machines that an agent may serve. */
 export type RegisterAgentPayload = {
   __typename?: 'RegisterAgentPayload';
   /** The agent. */
@@ -3553,9 +3553,9 @@ export type MachineLease = {
   __typename?: 'MachineLease';
   /** Name of the machine. */
   name: Scalars['String']['output'];
-  /** Why it may not; null: it holds the lease. */
+  /** Why the agent may not serve it; null: the agent holds the lease. */
   refused?: Maybe<Scalars['String']['output']>;
-  /** Why the machine gets no jobs though it holds the lease; null: it gets jobs. */
+  /** Why the machine gets no jobs although the agent holds the lease; null: it gets jobs. */
   problem?: Maybe<Scalars['String']['output']>;
 };
 
@@ -3583,19 +3583,19 @@ export type RunReportInput = {
   cpuS?: InputMaybe<Scalars['Float']['input']>;
   /** Time that its processes waited for input and output, seconds, up to 10^12. */
   ioWaitS?: InputMaybe<Scalars['Float']['input']>;
-  /** How the CPU time was measured. */
+  /** How `cpuS` was measured. */
   cpuMethod?: InputMaybe<MeasurementMethod>;
-  /** The most memory that its processes had together, MB, up to 10^12. */
+  /** Peak memory of all its processes together, MB, up to 10^12. */
   peakMemoryMb?: InputMaybe<Scalars['Float']['input']>;
-  /** How the memory was measured. */
+  /** How `peakMemoryMb` was measured. */
   peakMemoryMethod?: InputMaybe<MeasurementMethod>;
-  /** What its processes read, MB, up to 10^12. */
+  /** Data read by its processes, MB, up to 10^12. */
   readMb?: InputMaybe<Scalars['Float']['input']>;
-  /** What its processes wrote, MB, up to 10^12. */
+  /** Data written by its processes, MB, up to 10^12. */
   writtenMb?: InputMaybe<Scalars['Float']['input']>;
-  /** How what it read and wrote was measured. */
+  /** How `readMb` and `writtenMb` were measured. */
   bytesMethod?: InputMaybe<MeasurementMethod>;
-  /** How the time of waiting for input and output was measured. */
+  /** How `ioWaitS` was measured. */
   ioWaitMethod?: InputMaybe<MeasurementMethod>;
   /** Pieces of its output that were not reported before (ENDED); at most 16. */
   outputs?: InputMaybe<Array<OutputPieceInput>>;
@@ -3611,10 +3611,10 @@ export type RunFileInput = {
   sha256: Scalars['String']['input'];
 };
 
-/** A file of a run that the service keeps, to its agent. */
+/** A file of a run that an agent sends to the service. */
 export type RunFile = {
   __typename?: 'RunFile';
-  /** Names it in `PUT /files/ID`. */
+  /** Id for `PUT /files/ID`. */
   id: Scalars['ID']['output'];
   /** Path below the directory of the run. */
   path: Scalars['String']['output'];
@@ -3622,7 +3622,7 @@ export type RunFile = {
   receivedBytes: Scalars['Float']['output'];
 };
 
-/** A dataset that lies at a site, of which the service wants a copy for peers. */
+/** A dataset at a site of which the service wants a copy for peers. */
 export type WantedExport = {
   __typename?: 'WantedExport';
   /** The dataset. */
@@ -3631,16 +3631,16 @@ export type WantedExport = {
   name: Scalars['String']['output'];
   /** Where it is: an absolute path at the site. */
   location: Scalars['String']['output'];
-  /** Its size by the catalog, MB. */
+  /** Its size according to the catalog, MB. */
   sizeMb: Scalars['Float']['output'];
-  /** SHA-256 of its content, hexadecimal; null: it is not known. */
+  /** SHA-256 of its content, hexadecimal; null: not known. */
   sha256?: Maybe<Scalars['String']['output']>;
 };
 
-/** A copy of a dataset, to the agent that hands it over. */
+/** A copy of a dataset that an agent sends to the service. */
 export type ExportProgress = {
   __typename?: 'ExportProgress';
-  /** Names it in `PUT /files/ID`. */
+  /** Id for `PUT /files/ID`. */
   id: Scalars['ID']['output'];
   /** How many bytes the service has, from the beginning. */
   receivedBytes: Scalars['Float']['output'];
@@ -3652,7 +3652,7 @@ export type OutputPieceInput = {
   stream: OutputStream;
   /** How many bytes had been written to the stream before. */
   start: Scalars['Float']['input'];
-  /** The bytes, where they are UTF-8. */
+  /** The bytes as text, if they are valid UTF-8. */
   text?: InputMaybe<Scalars['String']['input']>;
   /** The bytes in base64. */
   base64?: InputMaybe<Scalars['String']['input']>;
@@ -3660,7 +3660,7 @@ export type OutputPieceInput = {
   bytes: Scalars['Float']['input'];
 };
 
-/** A piece of the output of a run that goes on. Give either `text` or `base64`. */
+/** A piece of the output of a run in progress. Give either `text` or `base64`. */
 export type RunOutputInput = {
   /** The job. */
   job: Scalars['ID']['input'];
@@ -3672,7 +3672,7 @@ export type RunOutputInput = {
   stream: OutputStream;
   /** How many bytes had been written to the stream before. */
   start: Scalars['Float']['input'];
-  /** The bytes, where they are UTF-8. */
+  /** The bytes as text, if they are valid UTF-8. */
   text?: InputMaybe<Scalars['String']['input']>;
   /** The bytes in base64. */
   base64?: InputMaybe<Scalars['String']['input']>;
@@ -3680,7 +3680,7 @@ export type RunOutputInput = {
   bytes: Scalars['Float']['input'];
 };
 
-/** A part of what a run writes. */
+/** A part of the output of a run. */
 export type OutputPart = {
   __typename?: 'OutputPart';
   /** Pass it as `after` to continue after this part. */
@@ -3689,11 +3689,11 @@ export type OutputPart = {
   epoch: Scalars['Int']['output'];
   /** How many bytes were written to the stream before. */
   start: Scalars['Float']['output'];
-  /** The bytes as text; what is no UTF-8 is replaced. A character is never cut. */
+  /** The bytes as text; invalid UTF-8 is replaced. A character is never split. */
   text: Scalars['String']['output'];
   /** The bytes in base64. */
   base64: Scalars['String']['output'];
-  /** How many bytes this part has. */
+  /** Length of this part, bytes. */
   length: Scalars['Int']['output'];
   /** Bytes written up to now. */
   bytes: Scalars['Float']['output'];
@@ -3701,14 +3701,14 @@ export type OutputPart = {
   last: Scalars['Boolean']['output'];
 };
 
-/** What a report is about. */
+/** Whether a report is of a start or an end. */
 export type RunPhase =
   /** Its processes have started. */
   | 'STARTED'
   /** Its processes have ended. */
   | 'ENDED';
 
-/** What the service did with a report. */
+/** The result of a report. */
 export type ReportResult =
   /** Stored. */
   | 'ACCEPTED'
@@ -3719,12 +3719,12 @@ export type ReportResult =
   /** There is no such run at this site: stop and forget it. */
   | 'UNKNOWN_RUN';
 
-/** What became of pieces of output. */
+/** The results of reports of output. */
 export type ReportOutputPayload = {
   __typename?: 'ReportOutputPayload';
   /** One result per piece, in the same order. STALE_EPOCH: the run is over. */
   results: Array<ReportResult>;
-  /** Of each piece that is empty, in the same order: up to which byte the service has its stream, from where the agent goes on; null for others. */
+  /** For each empty piece, in the same order: how many bytes of its stream the service has; the agent continues from there. Null for other pieces. */
   receivedBytes: Array<Maybe<Scalars['Float']['output']>>;
 };
 
@@ -3758,13 +3758,13 @@ export type Mutation = {
   updateSite: Site;
   /** Accept and start no more jobs at a site, and return its queue to the global queue (OPERATOR). */
   drainSite: Site;
-  /** Remove a drained site with no runs left (OPERATOR). */
+  /** Remove a drained site that has no runs (OPERATOR). */
   removeSite: Site;
-  /** Create a scheduler between the root and sites, of which there may be 1000 (ADMIN). */
+  /** Create a scheduler between the root and sites; there may be 1000 (ADMIN). */
   createScheduler: Scheduler;
-  /** Rename a scheduler or move it elsewhere in the tree, with all that is below it. Jobs go on (ADMIN). */
+  /** Rename a scheduler, or move it elsewhere in the tree with everything below it. Running jobs are not affected (ADMIN). */
   updateScheduler: Scheduler;
-  /** Remove a scheduler. What is below goes to its parent, jobs that it holds to the root, which gives them out again (ADMIN). */
+  /** Remove a scheduler. Schedulers and sites below it move to its parent; jobs that it holds return to the root, which passes them on again (ADMIN). */
   removeScheduler: Scheduler;
   /** Register a machine (OPERATOR). */
   registerMachine: Machine;
@@ -3825,54 +3825,54 @@ export type Mutation = {
   /** Cancel a what-if simulation that has not ended (OPERATOR). */
   cancelSimulation: Simulation;
   /**
-   * Say which machines of its site an agent serves, and take the leases on them. To be repeated when something of it changes, and at least every
-   * 30 s. Machines that were measured and are not registered are registered as they were measured (AGENT).
+   * Declare the machines of its site that an agent serves, and take the leases on them. Repeat it when any of this changes, and at least every
+   * 30 s. Machines that were measured and are not registered are registered as measured (AGENT).
    */
   registerAgent: RegisterAgentPayload;
   /**
-   * Report that an agent is running: the leases on its machines are renewed. False: the service does not know it; it registers again. FORBIDDEN:
-   * another process has registered as this agent since (AGENT).
+   * Report that an agent is running, which renews the leases on its machines. False: the service does not know the agent, which must register again.
+   * FORBIDDEN: another process has registered as this agent since (AGENT).
    */
   heartbeat: Scalars['Boolean']['output'];
-  /** Report how far input data have been brought to runs; false where there is no such run at the site. A later report of a run takes the place of an earlier one (AGENT). */
+  /** Report the progress of staging input data for runs; false for a run that is not at the site. A later report of a run replaces an earlier one (AGENT). */
   reportStaging: Array<Scalars['Boolean']['output']>;
   /**
-   * Register another service as a peer, or change what is known of it, by its name (ADMIN). A peer that is new gets a key: give it to the peer's
+   * Register another service as a peer, or change a registered one, by its name (ADMIN). A new peer gets a key: give it to the peer's
    * administrators, and register here the key that they give you.
    */
   federate: FederatePayload;
-  /** Exchange nothing new with a peer, at once: its jobs that wait here are its own again, ours wait here, and what runs ends (ADMIN). */
+  /** Exchange nothing new with a peer, from now on: its jobs that wait here return to it, jobs offered to it wait here only, and granted runs continue to their end (ADMIN). */
   isolatePeer: FederationPeer;
   /** End the isolation of a peer (ADMIN). */
   rejoinPeer: FederationPeer;
-  /** Take an isolated peer out of service when nothing of it is here and nothing of ours there; its keys are revoked (ADMIN). */
+  /** Remove an isolated peer that has no jobs here and no jobs of this service; its keys are revoked (ADMIN). */
   removePeer: FederationPeer;
-  /** For a peer: say that it is there and what it could run; get offers, and news of earlier ones (PEER). */
+  /** For a peer: report that it is available and what it can run; get new offers, and news of earlier ones (PEER). */
   exchangeJobs: ExchangePayload;
-  /** For a peer that has resources for jobs that it was offered: may it run them? Repeating a claim repeats its answer (PEER). */
+  /** For a peer that has resources for jobs that it was offered: ask to run them. A repeated claim gets the same answer (PEER). */
   claimJobs: ClaimPayload;
-  /** For a peer that has given up jobs that it was offered, claimed or not (PEER). */
+  /** For a peer: give back jobs that it was offered, claimed or not (PEER). */
   returnJobs: Scalars['Boolean']['output'];
   /**
-   * Report measurements of the links to the site of the agent. Returns the resulting values of each link, in the same order; null: there is no
-   * other site of that name (AGENT).
+   * Report measurements of the links to the site of the agent. Returns the resulting values of each link, in the same order; null: no other site
+   * has that name (AGENT).
    */
   reportLinks: Array<Maybe<LinkMeasurement>>;
   /** Report that runs started or ended (AGENT, PEER). */
   reportRuns: ReportRunsPayload;
   /**
-   * Announce files of a run of the agent, or the peer, that the service is to keep, and learn how much of each it has: what is missing follows
-   * by `PUT /files/ID`. Doing so again does no harm (AGENT, PEER).
+   * Announce files of a run of the agent, or the peer, that the service is to keep. Returns how much of each the service has; send the rest with
+   * `PUT /files/ID`. Can be repeated safely (AGENT, PEER).
    */
   keepFiles: Array<RunFile>;
   /**
-   * Announce the copy of a dataset that the service wants (`wantedExports`), and learn how much of it it has: what is missing follows by
-   * `PUT /files/ID`, as of files of runs. Or say why there will be none (AGENT).
+   * Announce the copy of a dataset that the service wants (`wantedExports`). Returns how much of it the service has; send the rest with
+   * `PUT /files/ID`, as for files of runs. Or report why there will be no copy (AGENT).
    */
   exportDataset?: Maybe<ExportProgress>;
-  /** Make an output of a run of the agent, which lies at the site now, the dataset that its job names. Doing so again does no harm (AGENT). */
+  /** Register an output of a run of the agent, now stored at the site, as the dataset that its job names. Can be repeated safely (AGENT). */
   keepDataset: Dataset;
-  /** Hand over what runs write while they go on (AGENT). */
+  /** Report the output of runs in progress (AGENT). */
   reportOutput: ReportOutputPayload;
 };
 
@@ -4251,7 +4251,7 @@ export type JobUpdate = {
   __typename?: 'JobUpdate';
   /** Pass it as `after` to continue after this update. */
   cursor: Scalars['String']['output'];
-  /** Updates were left out, because `after` was too old or this subscriber too slow. Query the jobs again; later updates follow. */
+  /** Whether updates were left out, because `after` was too old or this subscriber too slow. Query the jobs again; later updates follow. */
   resyncRequired: Scalars['Boolean']['output'];
   /** The event; null with `resyncRequired`. */
   event?: Maybe<Event>;
@@ -4264,7 +4264,7 @@ export type SiteUpdate = {
   __typename?: 'SiteUpdate';
   /** Pass it as `after` to continue after this update. */
   cursor: Scalars['String']['output'];
-  /** Updates were left out, as in `JobUpdate`. Query the sites again; later updates follow. */
+  /** Whether updates were left out, as in `JobUpdate`. Query the sites again; later updates follow. */
   resyncRequired: Scalars['Boolean']['output'];
   /** The event; null with `resyncRequired`. */
   event?: Maybe<Event>;
@@ -4277,7 +4277,7 @@ export type SimulationUpdate = {
   __typename?: 'SimulationUpdate';
   /** Pass it as `after` to continue after this update. */
   cursor: Scalars['String']['output'];
-  /** Updates were left out, as in `JobUpdate`. Query the simulations again; later updates follow. */
+  /** Whether updates were left out, as in `JobUpdate`. Query the simulations again; later updates follow. */
   resyncRequired: Scalars['Boolean']['output'];
   /** The event; null with `resyncRequired`. */
   event?: Maybe<Event>;
@@ -4290,17 +4290,17 @@ export type JobRatioUpdate = {
   __typename?: 'JobRatioUpdate';
   /** Pass it as `after` to continue after this update. */
   cursor: Scalars['String']['output'];
-  /** Updates were left out, because `after` was too old or this subscriber too slow. Query `jobRatio` again; later updates follow. */
+  /** Whether updates were left out, because `after` was too old or this subscriber too slow. Query `jobRatio` again; later updates follow. */
   resyncRequired: Scalars['Boolean']['output'];
   /** What a run contributed; null with `resyncRequired`. */
   point?: Maybe<JobRatioPoint>;
 };
 
-/** What an agent has to do with a run. */
+/** What an agent is to do with a run. */
 export type AssignmentAction =
   /** Start it, unless it has already been started. */
   | 'START'
-  /** It has been reported as started: let it go on. */
+  /** It has been reported as started: let it continue. */
   | 'CONTINUE'
   /** Stop it. */
   | 'STOP';
@@ -4340,26 +4340,26 @@ export type Assignment = {
   application: Scalars['String']['output'];
   /** The machines allocated to it. */
   machines: Array<AssignedMachine>;
-  /** The tasks that the agent has to see to: those on machines that it serves that have not ended. Empty: the run is one command, and `action` says what to do with it. */
+  /** The tasks that are the agent's: those that have not ended, on machines that it serves. Empty: the run is one command, and `action` says what to do with it. */
   parts: Array<AssignedPart>;
   /** Planned run time on these machines, seconds. */
   plannedS: Scalars['Float']['output'];
   /** Actual run time on these machines for a simulated agent, seconds; null: not given at submission. */
   simulatedS?: Maybe<Scalars['Float']['output']>;
-  /** Time of waiting for input and output that a simulated agent reports, seconds; null: not given at submission. */
+  /** Time that a simulated agent reports as waiting for input and output, seconds; null: not given at submission. */
   simulatedIoS?: Maybe<Scalars['Float']['output']>;
-  /** Datasets to be brought to it before it starts: those of its inputs that have a known location. */
+  /** Datasets to stage before it starts: those of its inputs that have a known location. */
   inputs: Array<AssignedInput>;
-  /** What is to be kept of its files before its end is reported. */
+  /** Its outputs, to be kept before its end is reported. */
   outputs: Array<JobOutput>;
 };
 
-/** A dataset to be brought to a run. */
+/** A dataset to stage for a run. */
 export type AssignedInput = {
   __typename?: 'AssignedInput';
-  /** Place among the job's inputs, from 1. */
+  /** Its position among the job's inputs, from 1. */
   place: Scalars['Int']['output'];
-  /** Global id of the dataset; of a peer's dataset, the site that stands for the peer and the id there. */
+  /** Global id of the dataset; for a peer's dataset, the site that stands for the peer, and the id at the peer. */
   dataset: Scalars['ID']['output'];
   /** Its name. */
   name: Scalars['String']['output'];
@@ -4367,16 +4367,16 @@ export type AssignedInput = {
   sizeMb: Scalars['Float']['output'];
   /** SHA-256 of its content; null: not known. */
   sha256?: Maybe<Scalars['String']['output']>;
-  /** Where it can be had, at most 20: first at the site of the run, then where it is expected to come from soonest. */
+  /** Where it can be fetched, at most 20: first at the site of the run, then by expected time of transfer, shortest first. */
   sources: Array<AssignedSource>;
 };
 
-/** Where a dataset can be had. */
+/** Where a dataset can be fetched. */
 export type AssignedSource = {
   __typename?: 'AssignedSource';
   /** Name of the site. */
   site: Scalars['String']['output'];
-  /** A path, which counts at the site only, or a URL. */
+  /** A path, valid at the site only, or a URL. */
   location: Scalars['String']['output'];
 };
 
@@ -4387,42 +4387,42 @@ export type AssignedMachine = {
   machine: Scalars['ID']['output'];
   /** Name of the machine. */
   name: Scalars['String']['output'];
-  /** The host of the agent that serves it; its name, where there is none. */
+  /** The host of the agent that serves it; if there is none, the name of the machine. */
   host: Scalars['String']['output'];
   /** How many tasks run there. */
   tasks: Scalars['Int']['output'];
 };
 
-/** Tasks of a run on one machine, one index after another, and what to do with them. */
+/** Tasks of a run on one machine, with consecutive indices, and what to do with them. */
 export type AssignedPart = {
   __typename?: 'AssignedPart';
   /** Name of the machine. */
   machine: Scalars['String']['output'];
-  /** Index of the first. */
+  /** Index of the first task. */
   firstTask: Scalars['Int']['output'];
-  /** How many there are. */
+  /** Number of tasks. */
   tasks: Scalars['Int']['output'];
   /** What to do with each of them. */
   action: AssignmentAction;
 };
 
-/** A part of the list of all live runs of an agent. Its parts follow one another, with nothing in between. */
+/** A part of the list of all live runs of an agent. The parts follow one another, with nothing in between. */
 export type AssignmentsPart =
-  /** The list begins. */
+  /** The first part. */
   | 'FIRST'
-  /** It goes on. */
+  /** A part between the first and the last. */
   | 'NEXT'
-  /** It ends: the agent stops and forgets any run that was in none of its parts. */
+  /** The last part: the agent stops and forgets any run that was in none of the parts. */
   | 'LAST';
 
 /** Runs for an agent. */
 export type AssignmentBatch = {
   __typename?: 'AssignmentBatch';
-  /** Pass it as `after` to continue after this batch; after a part other than the last, everything is listed again. */
+  /** Pass it as `after` to continue after this batch. After a part other than the last, the whole list is sent again. */
   cursor: Scalars['String']['output'];
   /** Whether these are all live runs of the agent. If so, the agent stops and forgets any other run. */
   complete: Scalars['Boolean']['output'];
-  /** Which part of all live runs of the agent these are, if they are too many or too long for one message; else null. */
+  /** Which part of all live runs of the agent these are, if they are too many or too large for one message; otherwise null. */
   part?: Maybe<AssignmentsPart>;
   /** The runs; at most 2000. */
   assignments: Array<Assignment>;
@@ -4431,17 +4431,17 @@ export type AssignmentBatch = {
 /** Subscriptions over WebSocket (graphql-ws). A subscription ends when its key expires or is revoked. */
 export type Subscription = {
   __typename?: 'Subscription';
-  /** Updates about jobs that match, after `after` or from now on. An update shows the job as it is when the update is read. */
+  /** Updates about jobs that match, after `after` or from now on. An update shows the job as it is when the update is sent. */
   jobUpdated: JobUpdate;
   /** Updates about one site, or about all. */
   siteUpdated: SiteUpdate;
   /** Updates about one what-if simulation, or about all (OPERATOR). */
   simulationUpdated: SimulationUpdate;
-  /** A bulk group as it is, at once and then after its jobs have changed state, at most once a second. Needs no cursor: the latest says everything. */
+  /** A bulk group: immediately, then when jobs of it have changed state, at most once a second. It needs no cursor, because each update has the whole group. */
   jobGroupUpdated: JobGroup;
   /** The job ratio after each run that ends, after `after` or from now on; to a USER after each run of their own jobs. */
   jobRatioUpdated: JobRatioUpdate;
-  /** What a run writes, from its beginning or from `after` on, as it comes; ends when the run has ended and everything was sent. What was not kept is passed over. */
+  /** The output of a run as it is written, from its beginning or after `after`. Ends when the run has ended and everything was sent. Output that was not kept is skipped. */
   jobOutput: OutputPart;
   /** For an agent: first all live runs on its machines (or those changed after `after`), then changes as they happen (AGENT). */
   assignments: AssignmentBatch;
