@@ -5,6 +5,7 @@
 import { dianaRules } from './conformance/diana.js';
 import { gridTreeRules } from './conformance/grid-tree.js';
 import { jobRatioRules } from './conformance/job-ratio.js';
+import { needsRules } from './conformance/needs.js';
 import { resourceRules } from './conformance/resources.js';
 import type { Rules } from './conformance/rule.js';
 import { twoLevelRules } from './conformance/two-level.js';
@@ -61,6 +62,7 @@ const rules: Rules = {
   ...jobRatioRules,
   ...gridTreeRules,
   ...resourceRules,
+  ...needsRules,
 };
 
 function casesOf(parsed: unknown): Case[] {

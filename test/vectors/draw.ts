@@ -1,4 +1,7 @@
-/** Cases for every rule of the papers, drawn from a seed: the inputs here, what is expected by rules.ts. */
+/** Cases for every rule, drawn from a seed: the inputs here and in batch-draw.ts, what is expected by rules.ts and batch-rules.ts. */
+import { BATCH_INPUTS } from './batch-draw.js';
+import { BATCH_RULES } from './batch-rules.js';
+import { Draws } from './draws.js';
 import {
   type Dispatch,
   type GtChannels,
@@ -14,55 +17,6 @@ export interface Case {
   rule: string;
   input: unknown;
   expected: unknown;
-}
-
-/** Numbers from a seed: mulberry32, for the core's generator is under test, too. */
-class Draws {
-  constructor(private state: number) {}
-
-  next(): number {
-    this.state = (this.state + 0x6d2b79f5) | 0;
-    let t = Math.imul(this.state ^ (this.state >>> 15), 1 | this.state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  }
-
-  /** With a full mantissa. */
-  between(low: number, high: number): number {
-    return low + (high - low) * (this.next() + this.next() * 2 ** -32);
-  }
-
-  /** Of any size between them. */
-  sized(low: number, high: number): number {
-    return low * (high / low) ** this.next() * this.between(1, 1.5);
-  }
-
-  integer(low: number, high: number): number {
-    return low + Math.floor(this.next() * (high - low + 1));
-  }
-
-  of<T>(values: readonly T[]): T {
-    return values[this.integer(0, values.length - 1)] as T;
-  }
-
-  chance(probability: number): boolean {
-    return this.next() < probability;
-  }
-
-  some<T>(values: readonly T[], probability: number): T[] {
-    return values.filter(() => this.chance(probability));
-  }
-
-  shuffled<T>(values: readonly T[]): T[] {
-    return values
-      .map((value) => ({ value, key: this.next() }))
-      .sort((a, b) => a.key - b.key)
-      .map(({ value }) => value);
-  }
-
-  list<T>(most: number, make: (i: number) => T, least = 0): T[] {
-    return Array.from({ length: this.integer(least, most) }, (_, i) => make(i));
-  }
 }
 
 const INPUTS: Record<string, (draw: Draws) => unknown> = {
@@ -245,12 +199,15 @@ const INPUTS: Record<string, (draw: Draws) => unknown> = {
   },
 };
 
+const ALL_INPUTS = { ...INPUTS, ...BATCH_INPUTS };
+export const ALL_RULES: Record<string, (input: never) => unknown> = { ...RULES, ...BATCH_RULES };
+
 /** As many cases of each rule, the same again for the same seed. */
 export function casesOf(seed: number, ofEach: number): Case[] {
   const draw = new Draws(seed);
-  return Object.entries(RULES).flatMap(([rule, answer]) =>
+  return Object.entries(ALL_RULES).flatMap(([rule, answer]) =>
     Array.from({ length: ofEach }, () => {
-      const input = (INPUTS[rule] as (draw: Draws) => unknown)(draw);
+      const input = (ALL_INPUTS[rule] as (draw: Draws) => unknown)(draw);
       return { rule, input, expected: answer(input as never) };
     }),
   );
