@@ -132,15 +132,16 @@ function isolation(config: Config, log: Logger, site: string, stateDir: string, 
     ['REDIS_URL', config.redisUrl],
   ] as const)
     if (reaches && url && new URL(url).password === '')
-      exposed.push(`what is at ${name}, which has no password`);
+      exposed.push(`the server at ${name}, which has no password`);
   // Nothing keeps a job from the memory and environment of its own account's processes.
   if (open.mode === 'none') exposed.push('the memory, environment and files of the agent');
   const faults = [
     ...(exposed.length > 0 ? [`can read ${exposed.join(', ')}`] : []),
-    ...(open.canHide ? ['can leave programs behind that hide from the agent'] : []),
+    ...(open.canHide ? ['can leave programs running that the agent does not find'] : []),
   ];
   if (faults.length > 0) {
-    const why = open.lacking.length > 0 ? ` Stronger is not to be had: ${open.lacking.join('; ')}.` : '';
+    const why =
+      open.lacking.length > 0 ? ` Stronger isolation is not available: ${open.lacking.join('; ')}.` : '';
     const text = `Jobs run with isolation \`${open.mode}\` and ${faults.join('; and ')}.${why} See SECURITY.md.`;
     if (process.stderr.isTTY) note(styleText('red', text));
     else log.error({ isolation: open.mode, exposed, lacking: open.lacking }, text);

@@ -140,8 +140,8 @@ export function serviceParts(
 
   const watchdog = new Watchdog({
     url,
-    onEnded: (session) => log.error(session, 'a session that kept others waiting was ended'),
-    onError: (error) => log.debug({ err: error }, 'the watchdog could not look at the database'),
+    onEnded: (session) => log.error(session, 'ended a database session that blocked others'),
+    onError: (error) => log.debug({ err: error }, 'the watchdog could not query the database'),
   });
   const readiness = openReadiness(stores, lifeline);
   const parts: Part[] = [
@@ -180,7 +180,7 @@ export function serviceParts(
   const feed = new EventFeed(queries, { url, onError });
   const sweep = new FileSweep({
     ...{ files, blobs, retentionDays: config.fileRetentionDays, now: clock.now },
-    onError: (error) => log.warn({ err: error }, 'files that are gone could not be removed; trying again'),
+    onError: (error) => log.warn({ err: error }, 'the removal of old files failed; trying again'),
   });
   const { wake } = (engine ?? waker)!;
   const api = createApi({
@@ -221,7 +221,7 @@ function openLifeline({ log }: ProcessContext, { url, database }: Stores): Lifel
     onAway(why) {
       log.error(
         { why },
-        'the database cannot be reached: requests are refused and no cycles taken until it answers',
+        'the database cannot be reached: requests are refused and no cycles run until it answers',
       );
       database.cut(why);
     },
@@ -266,4 +266,4 @@ async function measureEvents(feed: EventFeed, metrics: Metrics): Promise<void> {
 }
 
 const unmigrated = (missing: readonly string[]): string =>
-  `the database lacks what this release needs (${missing.join(', ')}): run \`switchyard migrate\``;
+  `the database is not at the version that this release needs (missing: ${missing.join(', ')}): run \`switchyard migrate\``;

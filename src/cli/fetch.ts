@@ -40,9 +40,10 @@ export async function fetchFiles(
   const fetched: FetchedFile[] = [];
   for (const file of job.files) {
     try {
-      if (file.keptAt === null) throw new CliError('it is still on its way', ExitCode.FAILED);
+      if (file.keptAt === null)
+        throw new CliError('the service has not received all of it yet', ExitCode.FAILED);
       const fault = filePathFault(file.path, MAX.outputPathChars);
-      if (fault !== null) throw new CliError(`the service calls it so; accepted: ${fault}`, ExitCode.FAILED);
+      if (fault !== null) throw new CliError(`its path is not accepted; accepted: ${fault}`, ExitCode.FAILED);
       const names = inTasks ? [`task-${file.task}`, ...file.path.split('/')] : file.path.split('/');
       const target = await placeFor(dir, names);
       await fetchOne(
@@ -68,7 +69,7 @@ async function placeFor(dir: string, names: readonly string[]): Promise<string> 
   for (const name of names.slice(0, -1)) {
     at = join(at, name);
     await mkdir(at).catch(() => {});
-    if (!(await lstat(at)).isDirectory()) throw new Error(`${at} is in the way: it is no directory`);
+    if (!(await lstat(at)).isDirectory()) throw new Error(`${at} exists and is not a directory`);
   }
   return join(at, names.at(-1) as string);
 }
@@ -82,7 +83,7 @@ async function fetchOne(
   const there = await lstat(target).catch(() => null);
   if (there !== null) {
     if (there.isFile() && there.size === bytes && (await sumOf(target)) === sha256) return;
-    throw new Error(`${target} is there, and is another file`);
+    throw new Error(`${target} exists, with other content`);
   }
   // By its content: what has come of it can be continued, and of nothing else.
   const part = join(dirname(target), `.${basename(target).slice(0, 200)}.${sha256.slice(0, 16)}.part`);
@@ -101,7 +102,7 @@ async function fetchOne(
   }
   if ((await sumOf(part)) !== sha256) {
     await rm(part);
-    throw new Error('what came has another checksum than the service says; it was removed');
+    throw new Error('the checksum does not match the one from the service; the received file was removed');
   }
   await rename(part, target);
 }
@@ -128,7 +129,7 @@ async function continueFrom(
       await write(file, chunk, at);
       at += chunk.length;
     }
-    if (at < bytes) throw new Error(`${at} of ${bytes} bytes came`);
+    if (at < bytes) throw new Error(`${at} of ${bytes} bytes received`);
   } finally {
     await file.close();
   }

@@ -133,7 +133,7 @@ async function tellNeverFits(
     for (const { id, whyWaiting } of jobs.nodes) {
       if (!whyWaiting?.code.startsWith('NEVER_FITS')) continue;
       told.add(id);
-      note(`${id} cannot start at any site as they are now: ${whyWaiting.message} (${whyWaiting.code})`);
+      note(`${id} cannot start at any site as configured now: ${whyWaiting.message} (${whyWaiting.code})`);
     }
     await sleep(NEVER_FITS_EVERY_MS, undefined, { signal, ref: false });
   }

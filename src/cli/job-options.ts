@@ -86,7 +86,7 @@ export function addJobOptions(command: Command): Command {
     .option('--benchmark <power>', 'benchmark of the machine that the estimate refers to (default: 100)')
     .option(
       '--deadline <time>',
-      'when the job should have ended: ISO 8601 (local time without a zone), or +DURATION from now',
+      'time by which the job should end: ISO 8601 (local time without a zone), or +DURATION from now',
     )
     .option('--limit <duration>', 'run time limit (default: none)')
     .option('--sandbox-mb <mb>', 'size of the input sandbox, transferred from the site of submission, MB')
@@ -94,21 +94,21 @@ export function addJobOptions(command: Command): Command {
     .option('--input <data>', 'input data: a dataset, or MB@SITE; may be repeated', collectWhole)
     .option(
       '--keep <path>',
-      'keep this file, directory or pattern of its directory for fetching (job --fetch); may be repeated',
+      'keep this file or directory, or files matching this pattern, in the directory of the job, for fetching (job --fetch); may be repeated',
       collectWhole,
     )
     .option(
       '--keep-dataset <name=path>',
-      'make this file or directory a dataset of this name when it has ended well; may be repeated',
+      'make this file or directory a dataset with this name if the job ends well; may be repeated',
       collectWhole,
     )
     .option('--from-site <site>', 'site of submission')
     .option(
       '--prefer <conditions>',
-      'what it would like and can do without, such as site=cern or os=linux,cpus=8,memory-mb=64000,license=cad; may be repeated',
+      'a preference, not a requirement, such as site=cern or os=linux,cpus=8,memory-mb=64000,license=cad; may be repeated',
       collectWhole,
     )
-    .option('--computation-share <share>', 'part of the run time in which the job computes, from 0 to 1')
+    .option('--computation-share <share>', 'share of the run time spent on computation, from 0 to 1')
     .option('--env <name=value>', 'an environment variable; may be repeated', collectWhole)
     .option('--dir <path>', 'directory to run in, an absolute path at the site (default: a new one)')
     .option('--boost <n>', 'added to the priority; above 0 only by operators')
@@ -116,14 +116,17 @@ export function addJobOptions(command: Command): Command {
       '--simulated-run <duration>',
       'actual run time if a simulated agent runs it (default: the estimate)',
     )
-    .option('--simulated-io <duration>', 'time of input and output that a simulated agent reports')
+    .option(
+      '--simulated-io <duration>',
+      'time that a simulated agent reports as waiting for input and output',
+    )
     .option('--no-restart', 'do not start it again if its run is lost')
     .option(
       '--launch-once',
-      'start the command once, on the first machine, instead of once for each task (for mpirun, say)',
+      'start the command once, on the first machine, instead of once for each task (for example for mpirun)',
     )
-    .option('--continue-on-failure', 'let the other tasks go on when one has failed')
-    .option('--hold', 'submit it held');
+    .option('--continue-on-failure', 'let the other tasks continue when one has failed')
+    .option('--hold', 'submit it in the state HELD');
 }
 
 /** The job that the options and the command line describe, without what names data and sites. Throws usage errors. */
@@ -177,7 +180,7 @@ function outputsOf({ keep = [], keepDataset = [] }: JobOptions): JobOutputInput[
   const datasets = keepDataset.map((written) => {
     const [, dataset, path] = /^([^=]+)=(.+)$/.exec(written) ?? [];
     if (dataset === undefined || path === undefined)
-      throw usage('--keep-dataset', written, 'the name of the dataset, =, and a path');
+      throw usage('--keep-dataset', written, 'NAME=PATH, the name of the dataset and a path');
     return { path, keep: 'DATASET' as const, dataset };
   });
   return [...keep.map((path) => ({ path })), ...datasets];

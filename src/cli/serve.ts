@@ -149,9 +149,7 @@ function greeting(config: Config, url: string, demoSpeed: number | null, link: s
     `site ${LOCAL_SITE} is this machine (${availableParallelism()} CPUs).`,
     ...(demoSpeed === null
       ? []
-      : [
-          `Demo: four sites with simulated machines and a stream of jobs, ${demoSpeed} times as fast as real.`,
-        ]),
+      : [`Demo: four sites with simulated machines and a stream of jobs, at ${demoSpeed} times real time.`]),
     ...(link === null
       ? []
       : ['', `Portal, signed in as admin (once, within ${LINK_MINUTES} minutes):`, `  ${link}`]),

@@ -90,7 +90,7 @@ async function agentOf(client: Client, site: Named): Promise<Named> {
   const user = users.find((one) => one.name === name);
   if (user && user.role !== 'AGENT') {
     throw new CliError(
-      `there is a user ${name} with the role ${user.role}: a simulated agent needs that name`,
+      `the user ${name} has the role ${user.role}; a simulated agent needs a user of this name with the role AGENT`,
     );
   }
   if (user) return user;

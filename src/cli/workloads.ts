@@ -53,7 +53,7 @@ export interface WorkloadFlags extends PlotFlags {
 }
 
 /** What `--policy` takes. */
-export const POLICY_HELP = `of the sites: ${policyNames.join(', ')}; of the root too: one of ${dispatchNames.join(', ')}, a + and one of the sites; or a JSON file, as \`policy --json\` shows`;
+export const POLICY_HELP = `a local policy (${policyNames.join(', ')}); or a dispatch policy (${dispatchNames.join(', ')}), + and a local policy; or a JSON file as printed by \`policy --json\``;
 
 const ESTIMATES = ['requested', 'actual', 'predicted', 'regression'] as const;
 const SEEDS_MAX = 1000;
@@ -117,10 +117,10 @@ export function workloadOptions(command: Command): Command {
       '--seeds <from-to>',
       'repeat with each of these seeds, such as 1-10; means get confidence intervals',
     )
-    .option('--tau <duration>', 'bound of the bounded slowdown: shorter jobs count as so long', '10s')
+    .option('--tau <duration>', 'bound of the bounded slowdown: shorter jobs count as this long', '10s')
     .option(
       '--warm-up <part>',
-      'what is simulated first and does not count: a part of the jobs such as 10%, or a duration such as 7d',
+      'warm-up, simulated but not counted: a part of the jobs such as 10%, or a duration such as 7d',
     )
     .option('--out <file>', "write one row per job, with the columns of Batsim's jobs.csv and the site")
     .option('--swf <file>', 'write the jobs in the Standard Workload Format, with the schedule filled in')

@@ -95,13 +95,13 @@ function addDatasets(program: Command): void {
     const client = connect();
     const { id: dataset } = await findDataset(client, nameOrId);
     const data = await client.request(documents.RemoveDatasetDocument, { dataset });
-    show(remove, data.removeDataset, (one) => `${one.name} is forgotten`);
+    show(remove, data.removeDataset, (one) => `${one.name} is removed`);
   });
 
   const load = addCommand(
     list,
     'import <file>',
-    'make many datasets known, or renew them: a JSON list of { name, sizeMb, sha256, replicas: [site], locations: { site: path or URL } }, - for standard input (OPERATOR)',
+    'register or update many datasets: a JSON list of { name, sizeMb, sha256, replicas: [site], locations: { site: path or URL } }, - for standard input (OPERATOR)',
   );
   load.action(async (file: string) => {
     const client = connect();
@@ -118,7 +118,7 @@ function addDatasets(program: Command): void {
       const more = others.length > 0 ? ` (and ${others.length} more)` : '';
       throw new CliError(`dataset ${first.index}: ${first.message}${more}`, ExitCode.USAGE);
     }
-    show(load, data.importDatasets, ({ created, updated }) => `${created} new, ${updated} renewed`);
+    show(load, data.importDatasets, ({ created, updated }) => `${created} registered, ${updated} updated`);
   });
 }
 
@@ -187,11 +187,7 @@ function addLinks(program: Command): void {
     const client = connect();
     const variables = await ends(client, from, to);
     const data = await client.request(documents.RemoveLinkDocument, variables);
-    show(
-      remove,
-      data.removeLink,
-      (link) => `the link from ${link.from.name} to ${link.to.name} is forgotten`,
-    );
+    show(remove, data.removeLink, (link) => `the link from ${link.from.name} to ${link.to.name} is removed`);
   });
 }
 

@@ -46,7 +46,7 @@ export function addExperiment(program: Command): void {
   const command = addCommand(
     program,
     'experiment [name]',
-    'repeat an experiment of a paper and print our results beside the published ones; without a name: list the experiments',
+    'repeat an experiment of a paper and print the results next to the published ones; without a name: list the experiments',
   )
     .option('--seed <n>', 'random seed', '1')
     .option('--runs <n>', 'number of runs with different random numbers (default: as on the published page)')

@@ -35,7 +35,7 @@ export function addFederation(program: Command): void {
     addCommand(
       list,
       'add <name>',
-      'register a service, with a key to hand to its administrators, or change what is given of it (ADMIN)',
+      'register a service as a peer and create a key for its administrators, or change its settings (ADMIN)',
     ),
   );
   add.action((name: string, options: Settings) => federate(add, { name }, options));
@@ -57,14 +57,14 @@ export function addFederation(program: Command): void {
   const { IsolatePeerDocument, RejoinPeerDocument, RemovePeerDocument } = documents;
   addAction(
     'isolate',
-    'exchange nothing new with it; what runs ends (ADMIN)',
+    'exchange nothing new with it; granted runs continue to their end (ADMIN)',
     IsolatePeerDocument,
     'isolatePeer',
   );
   addAction('rejoin', 'end its isolation (ADMIN)', RejoinPeerDocument, 'rejoinPeer');
   addAction(
     'remove',
-    'take it out of service once it is isolated and nothing is left (ADMIN)',
+    'remove it, once it is isolated and no jobs are left at either service (ADMIN)',
     RemovePeerDocument,
     'removePeer',
   );
@@ -72,10 +72,10 @@ export function addFederation(program: Command): void {
   const users = addCommand(
     list,
     'users <peer> [mappings...]',
-    'show, or change, whose jobs the jobs of its users are here (ADMIN)',
+    'show or change the users here to whom the jobs of its users belong (ADMIN)',
   ).addHelpText(
     'after',
-    '\nA mapping is a name at the peer and a user here, alice=guest-a; alice= ends it.\nExample: switchyard peers users east alice=guest-a bob=',
+    '\nA mapping is a name at the peer and a user here, such as alice=guest-a; alice= removes it.\nExample: switchyard peers users east alice=guest-a bob=',
   );
   users.action(async (name: string, mappings: string[]) => {
     const client = connect();
@@ -96,11 +96,11 @@ export function addFederation(program: Command): void {
     addCommand(
       program,
       'federate <url>',
-      'run jobs of the service at this address here, with the key that it gave (ADMIN)',
+      'run jobs of the service at this address here, with the key that it issued (ADMIN)',
     )
       .requiredOption(
         '--key-file <file>',
-        'file with the key of the role PEER that it gave; - for standard input',
+        'file with the key of role PEER that it issued; - for standard input',
       )
       .option('--name <name>', 'its name here (default: the host of the address)'),
   );
@@ -135,18 +135,27 @@ const withSettings = (command: Command): Command =>
   command
     .option(
       '--forward <when>',
-      `when it is offered jobs of ours: ${FORWARDING.join(', ')} (default: WHEN_NEEDED)`,
+      `when jobs of this service are offered to it: ${FORWARDING.join(', ')} (default: WHEN_NEEDED)`,
     )
-    .option('--needed-after <duration>', 'WHEN_NEEDED: from which predicted wait on (default: 10m)')
-    .option('--hops <count>', 'services that a job of ours may pass, ours included (default: 4)')
-    .option('--lost-after <duration>', 'its silence after which what it runs for us is lost (default: 1h)')
-    .option('--cap <jobs>', 'the most of its jobs that are here at once (default: 1000)')
+    .option(
+      '--needed-after <duration>',
+      'WHEN_NEEDED: offer jobs whose predicted wait exceeds this (default: 10m)',
+    )
+    .option(
+      '--hops <count>',
+      'how many services a job of this service may pass, including this one (default: 4)',
+    )
+    .option(
+      '--lost-after <duration>',
+      'runs granted to it are lost after it has been silent this long (default: 1h)',
+    )
+    .option('--cap <jobs>', 'how many of its jobs may be here at the same time (default: 1000)')
     .option('--boost <boost>', 'added to the boost of its jobs here (default: 0)')
     .option(
       '--user <user>',
-      'whose jobs its jobs are here, but for those of `peers users` (default: a user of its own)',
+      'user to whom its jobs belong here, except those mapped by `peers users` (default: a user created for it)',
     )
-    .option('--key-out <file>', 'write the key that is made for it to this file instead of the terminal');
+    .option('--key-out <file>', 'write the key created for it to this file instead of the terminal');
 
 async function federate(
   command: Command,
@@ -194,7 +203,7 @@ const peerTable = (peers: readonly Peer[]): string =>
       'STATE',
       'FORWARD',
       'OFFERED',
-      'RUNS OURS',
+      'RUNS FOR US',
       'ITS JOBS HERE',
       'HEARD (UTC)',
       'REACHED (UTC)',

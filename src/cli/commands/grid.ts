@@ -66,7 +66,7 @@ function addSites(program: Command): void {
     const client = connect();
     const { id } = await findSite(client, nameOrId);
     const data = await client.request(documents.RemoveSiteDocument, { site: id });
-    show(remove, data.removeSite, (site) => `${site.name} is out of service`);
+    show(remove, data.removeSite, (site) => `${site.name} is removed`);
   });
 }
 
@@ -82,9 +82,15 @@ function siteOptions(command: Command): Command {
   return command
     .option('--latitude <degrees>', 'latitude, degrees north')
     .option('--longitude <degrees>', 'longitude, degrees east')
-    .option('--local-policy <file>', "a JSON file with its own local policy; none: the policy's in force")
-    .option('--max-running-jobs <n>', 'how many jobs may run there at once; none: no limit but its resources')
-    .option('--scheduler <scheduler>', 'the scheduler of the tree that it is under; none: the root');
+    .option(
+      '--local-policy <file>',
+      'JSON file with its local policy; none: the local policy of the policy in force',
+    )
+    .option(
+      '--max-running-jobs <n>',
+      'how many jobs may run there at the same time; none: limited by its resources only',
+    )
+    .option('--scheduler <scheduler>', 'the scheduler directly above it in the tree; none: the root');
 }
 
 async function siteFields(client: Client, options: SiteOptions) {
@@ -124,7 +130,7 @@ function addMachines(program: Command): void {
   const add = addCommand(list, 'add <site> <name>', 'register one or more machines (OPERATOR)')
     .requiredOption('--cpus <n>', 'CPUs')
     .requiredOption('--memory-mb <mb>', 'memory, MB')
-    .option('--count <n>', `so many machines, called NAME-1, NAME-2, … up to ${MAX_MACHINES}`);
+    .option('--count <n>', `this many machines, named NAME-1, NAME-2, …; up to ${MAX_MACHINES}`);
   machineOptions(add).action(async (siteName: string, name: string, options: NewMachineOptions) => {
     const client = connect();
     const fields = {
@@ -162,7 +168,7 @@ function addMachines(program: Command): void {
     const client = connect();
     const { id: machine } = await findMachine(client, nameOrId);
     const data = await client.request(documents.RemoveMachineDocument, { machine });
-    show(remove, data.removeMachine, (one) => `${one.site.name}/${one.name} is out of service`);
+    show(remove, data.removeMachine, (one) => `${one.site.name}/${one.name} is removed`);
   });
 }
 
@@ -187,8 +193,8 @@ function machineOptions(command: Command): Command {
     .option('--benchmark <power>', 'relative power (default: 100)')
     .option('--os <name>', 'operating system (default: linux)')
     .option('--arch <name>', 'architecture (default: x64)')
-    .option('--license <id>', 'a pool of licenses that it can run, by id; may be repeated', collect)
-    .option('--max-tasks <n>', 'tasks that share it in time at most; none: it is shared in space');
+    .option('--license <id>', 'a license pool that it is restricted to, by id; may be repeated', collect)
+    .option('--max-tasks <n>', 'how many tasks may share it; none: not time-shared');
 }
 
 function machineFields(options: MachineOptions) {
@@ -252,7 +258,7 @@ function addLicenses(program: Command): void {
   remove.action(async (id: string) => {
     const variables = { license: parseId('license', id) };
     const data = await connect().request(documents.RemoveLicenseDocument, variables);
-    show(remove, data.removeLicense, (one) => `${one.id} (${one.kind}) is out of service`);
+    show(remove, data.removeLicense, (one) => `${one.id} (${one.kind}) is removed`);
   });
 }
 

@@ -44,15 +44,15 @@ export function addGroups(program: Command): void {
     addCommand(
       list,
       'submit [command] [arguments...]',
-      `submit up to ${DEFAULT_LIMITS.groupJobsMax} jobs from one template: {name} in it stands for each job's parameter, {index} for its place`,
+      `submit up to ${DEFAULT_LIMITS.groupJobsMax} jobs from one template: {name} in it stands for the job's parameter of that name, {index} for the job's index`,
     ),
   )
     .option('--group-name <text>', 'name of the bulk group')
-    .option('--parameters <file>', 'a JSON list of objects of texts, one for each job; - for standard input')
-    .option('--count <n>', 'instead: the number of jobs, which differ in {index} only')
+    .option('--parameters <file>', 'a JSON list with one object of texts for each job; - for standard input')
+    .option('--count <n>', 'instead of --parameters: the number of jobs, which differ in {index} only')
     .option(
       '--template <file>',
-      'a JSON file with the template (fields of JobInput); the options fill in what it lacks',
+      'a JSON file with the template (fields of JobInput); options set fields that it does not have',
     )
     .option('--idempotency-key <key>', 'a retry with the same key and payload returns the same group')
     .passThroughOptions()

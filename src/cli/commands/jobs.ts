@@ -74,11 +74,8 @@ export function addJobs(program: Command): void {
     .option('--output', 'print its standard output and standard error')
     .option('--stdout', 'print only its standard output')
     .option('--stderr', 'print only its standard error')
-    .option('--follow', 'print what it writes as it comes, until it has ended')
-    .option(
-      '--fetch [dir]',
-      'fetch the files that are kept of it (default: into a directory called as its id)',
-    )
+    .option('--follow', 'print its output as it is written, until the job has ended')
+    .option('--fetch [dir]', 'fetch its kept files (default: into a directory named after its id)')
     .option('--epoch <n>', 'number of the run (default: the latest)')
     .option('--task <n>', 'with --output, --stdout, --stderr or --follow: index of the task (default: 0)')
     .option('--tasks', 'show the tasks of its latest run');
@@ -292,10 +289,10 @@ async function whyNoOutput(client: Client, id: string, job: WithOutput): Promise
   const { state, cause, message, epoch } = job;
   const because = cause ? ` (${cause}${message ? `: ${message}` : ''})` : '';
   if (isTerminal(state)) {
-    if (epoch === 0) return `it ended without having been started: ${state}${because}`;
+    if (epoch === 0) return `it ended without being started: ${state}${because}`;
     return cause === 'EXITED_ZERO' || cause === 'EXITED_NONZERO'
-      ? `it wrote nothing: ${state}${because}`
-      : `nothing that it wrote was kept: ${state}${because}`;
+      ? `it wrote no output: ${state}${because}`
+      : `none of its output was kept: ${state}${because}`;
   }
   if (isLive(state)) return `no output yet: it is ${state}`;
   const data = await client.request(WhyWaitingDocument, { id });
@@ -374,7 +371,7 @@ function describeJob(job: FullJob): string {
       run.cause,
       run.signal ?? run.exitCode,
       duration(run.cpuS),
-      duration(run.ioWaitS) && `${duration(run.ioWaitS)} (${run.ioWaitMethod ?? 'not said how'})`,
+      duration(run.ioWaitS) && `${duration(run.ioWaitS)} (${run.ioWaitMethod ?? 'method unknown'})`,
       run.peakMemoryMb === null ? null : `${Math.ceil(run.peakMemoryMb)} MB`,
       run.readMb === null ? null : `${run.readMb.toFixed(1)}/${(run.writtenMb ?? 0).toFixed(1)} MB`,
     ]);
@@ -402,14 +399,14 @@ function describeJob(job: FullJob): string {
   for (const { epoch, staging } of job.runs) {
     if (staging === null) continue;
     const { totalMb, movedMb, predictedS, measuredS } = staging;
-    const took = measuredS === null ? 'goes on' : `took ${duration(measuredS)}`;
+    const took = measuredS === null ? 'in progress' : `took ${duration(measuredS)}`;
     const size = `${Math.round(movedMb)} of ${Math.round(totalMb)} MB moved`;
-    text.push(`run ${epoch}: bringing its data ${took} (${size}; predicted ${duration(predictedS)})`);
+    text.push(`run ${epoch}: staging ${took} (${size}; predicted ${duration(predictedS)})`);
   }
   if (job.files.length > 0) {
     const rows = job.files.map(({ task, path, bytes, receivedBytes, keptUntil }) => [
       ...[task, printable(path), bytes],
-      keptUntil === null ? `${receivedBytes} bytes have come` : time(keptUntil),
+      keptUntil === null ? `${receivedBytes} bytes received` : time(keptUntil),
     ]);
     text.push('', table(['TASK', 'FILE', 'BYTES', 'KEPT UNTIL (UTC)'], rows));
   }

@@ -21,7 +21,7 @@ export function addRatio(program: Command): void {
   const ratio = addCommand(
     program,
     'ratio <application>',
-    'show the job ratio of an application: the part of its run time in which it computes',
+    'show the job ratio of an application: the share of its run time spent on computation',
   )
     .option('--last <n>', 'number of latest runs to list', '10')
     .option('--watch', 'then follow the runs that end, until Ctrl-C')
@@ -109,16 +109,16 @@ export function addRatio(program: Command): void {
 }
 
 const SOURCES: Record<string, string> = {
-  USER: "it never ran here; from the user's similar runs",
-  EVERYBODY: "it never ran here; from everybody's similar runs",
-  DECLARED: 'as declared; it never ran here',
-  UNKNOWN: 'nothing is known of it',
+  USER: 'it has not run here; from similar runs of the user',
+  EVERYBODY: 'it has not run here; from similar runs of all users',
+  DECLARED: 'as declared; it has not run here',
+  UNKNOWN: 'nothing is known about it',
 };
 
 function describe({ application, computation, source, runs, history }: Ratio): string {
   const share = (value: number): string => `${(100 * value).toFixed(1)} %`;
   const from = SOURCES[source] ?? `from ${count(runs, 'run')}`;
-  const line = `${application} computes ${share(computation)} of its time, input and output ${share(1 - computation)} (${from})`;
+  const line = `${application}: computation ${share(computation)} of its run time, input and output ${share(1 - computation)} (${from})`;
   if (history.nodes.length === 0) return line;
   const headings = [
     'ENDED (UTC)',

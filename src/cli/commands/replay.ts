@@ -193,7 +193,7 @@ function inputOf({ job, sourceId, runS, limitS }: SimJob, trace: string, speed: 
 }
 
 function noProcessors(): never {
-  throw new CliError('the trace does not say its number of processors; give --processors', ExitCode.USAGE);
+  throw new CliError('the trace does not state its number of processors; give --processors', ExitCode.USAGE);
 }
 
 /** One machine with all processors of the trace, of a platform that no other site has. */
@@ -314,7 +314,7 @@ const DROPPED: Readonly<Record<keyof Dropped, string>> = {
   noRunTime: 'without run time',
   noEstimate: 'without requested time',
   negativeSubmit: 'submitted before the beginning',
-  noSite: 'of no site',
+  noSite: 'without a site',
 };
 
 function describe({ group, submitted, dropped, cut, ended, tookS }: ReplayResult): string {
@@ -325,7 +325,7 @@ function describe({ group, submitted, dropped, cut, ended, tookS }: ReplayResult
       `left out of the trace: ${reasons.map(([reason, number]) => `${number} ${DROPPED[reason as keyof Dropped]}`).join(', ')}`,
     );
   }
-  if (cut > 0) lines.push(`${cut} cut at the time they had asked for`);
+  if (cut > 0) lines.push(`${cut} cut at their requested time`);
   if (ended) {
     lines.push(
       `${ended.completed} completed, ${ended.failed} failed, ${ended.cancelled} cancelled, ${ended.unaccounted} unaccounted for`,

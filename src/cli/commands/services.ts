@@ -74,14 +74,17 @@ function addAgent(program: Command): void {
     .option('--site <name>', 'the site (default: AGENT_SITE)')
     .option(
       '--machines <names>',
-      'the machines that it serves, separated by commas (default: AGENT_MACHINES, or this host under its name; with --simulate all of the site)',
+      'the machines that it serves, separated by commas (default: AGENT_MACHINES, or one named after this host; with --simulate, all machines of the site)',
     )
     .option(
       '--health-command <command>',
-      'a command that ends with 0 while the host is fit (default: AGENT_HEALTH_COMMAND)',
+      'a command that exits with 0 while the host is healthy (default: AGENT_HEALTH_COMMAND)',
     )
-    .option('--health-period <seconds>', 'time between two runs of it (default: AGENT_HEALTH_S)')
-    .option('--health-timeout <seconds>', 'after so long it has failed (default: AGENT_HEALTH_TIMEOUT_S)')
+    .option('--health-period <seconds>', 'time between runs of the health command (default: AGENT_HEALTH_S)')
+    .option(
+      '--health-timeout <seconds>',
+      'time limit of the health command (default: AGENT_HEALTH_TIMEOUT_S)',
+    )
     .option('--simulate', 'do not run commands; simulate their run times')
     .option('--speed <factor>', 'with --simulate: how many times faster than real time', '1')
     .action(async (options: AgentCommandOptions) => {
@@ -125,11 +128,11 @@ function addMigrate(program: Command): void {
   )
     .option(
       '--site <name>',
-      'also register a site of this name, and create a key for its agents, which register their machines',
+      'also register a site with this name, and create a key for its agents, which register their machines',
     )
     .option(
       '--agent-home <directory>',
-      "with --site: the agent's SWITCHYARD_HOME, where its key goes (default: the service's own)",
+      "with --site: the agent's SWITCHYARD_HOME, where its key is written (default: the service's own)",
     );
   migrate.action(async (options: { site?: string; agentHome?: string }) => {
     const context = await processContext('migrate');

@@ -51,7 +51,10 @@ export function addSubmit(program: Command): void {
       '--file <path>',
       'a JSON file with a job or a list of jobs (fields of JobInput), - for standard input; other options set fields that a job does not have',
     )
-    .option('--allow-unfit', 'accept jobs that no registered machine could ever run; they wait until one is')
+    .option(
+      '--allow-unfit',
+      'accept jobs that no registered machines could ever run; they wait until such machines are registered',
+    )
     .option('--idempotency-key <key>', 'a retry with the same key and jobs returns the same jobs')
     .option(
       '--wait',

@@ -23,7 +23,7 @@ export function addTree(program: Command): void {
   const tree = addCommand(
     program,
     'tree',
-    'show the tree of schedulers, or change it: what each holds, and the power of its channels',
+    'show or change the tree of schedulers: the jobs that each holds, and the power of its channels',
   );
   tree.action(async () => show(tree, await connect().request(TreeDocument, {}), treeTable));
 
@@ -63,7 +63,7 @@ export function addTree(program: Command): void {
   const move = addCommand(
     tree,
     'move <scheduler> [under]',
-    'move a scheduler with all that is below it under another; without one: under the root (ADMIN)',
+    'move a scheduler, with everything below it, under another; without one: under the root (ADMIN)',
   );
   move.action(async (nameOrId: string, under: string | undefined) =>
     show(move, await change(nameOrId, { under: under ?? null }), changed),
@@ -76,7 +76,7 @@ export function addTree(program: Command): void {
   const remove = addCommand(
     tree,
     'remove <scheduler>',
-    'remove a scheduler: what is below goes to the one above, and its jobs go on (ADMIN)',
+    'remove a scheduler: everything below it moves to the one above, jobs that it holds return to the root (ADMIN)',
   );
   remove.action(async (nameOrId: string) => {
     const client = connect();
@@ -109,7 +109,7 @@ function treeTable({ tree, schedulers }: Tree): string {
 }
 
 function describeChannels(channels: readonly Channel[]): string {
-  if (channels.length === 0) return 'no channels: no jobs wait that a machine below can run';
+  if (channels.length === 0) return 'no channels: no waiting job can run on a machine below';
   return channels
     .map(({ port, power, classes, branches }) =>
       [

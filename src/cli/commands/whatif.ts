@@ -36,7 +36,7 @@ export function addWhatIf(program: Command): void {
   )
     .requiredOption(
       '--candidate <file>',
-      'the policy: a JSON file as `policy --json` shows, - for standard input',
+      'the policy: a JSON file as printed by `policy --json`, - for standard input',
     )
     .requiredOption('--from <time>', 'jobs submitted at this time or later: ISO 8601')
     .option('--to <time>', 'jobs submitted before this time (default: now)')
@@ -45,7 +45,7 @@ export function addWhatIf(program: Command): void {
       'compare even if the simulation of the policy in force is far from what happened',
     )
     .option('--reason <text>', 'reason for the audit log')
-    .addHelpText('after', '\nCtrl-C stops waiting; the simulation goes on.');
+    .addHelpText('after', '\nCtrl-C stops waiting; the simulation continues.');
   command.action(async (options: WhatIfOptions) => {
     const nowMs = Date.now();
     const input = {
@@ -128,7 +128,7 @@ function describe({ id, policyVersion }: Simulation, result: Result): string {
   const headings = ['JOBS', 'POLICY', ...columns.map(([heading]) => heading)];
   const without = leftOut > 0 ? `, without ${leftOut} that never ran` : '';
   const real = happened
-    ? `The ${count(happened.jobs, 'job')} that ran waited ${duration(happened.waitMeanS)} in the mean; as simulated, under the same policy, ${duration(happened.simulatedWaitMeanS)}.\n`
+    ? `The ${count(happened.jobs, 'job')} that ran waited ${duration(happened.waitMeanS)} on average; simulated under the same policy, ${duration(happened.simulatedWaitMeanS)}.\n`
     : '';
   return `${id}: ${count(jobs, 'job')}${without}\n${real}${table(headings, rows)}`;
 }
