@@ -8,6 +8,7 @@ import { jobRatioRules } from './conformance/job-ratio.js';
 import { needsRules } from './conformance/needs.js';
 import { resourceRules } from './conformance/resources.js';
 import type { Rules } from './conformance/rule.js';
+import { runRules } from './conformance/runs.js';
 import { twoLevelRules } from './conformance/two-level.js';
 
 export interface ConformanceResult {
@@ -63,6 +64,7 @@ const rules: Rules = {
   ...gridTreeRules,
   ...resourceRules,
   ...needsRules,
+  ...runRules,
 };
 
 function casesOf(parsed: unknown): Case[] {

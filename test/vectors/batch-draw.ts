@@ -1,5 +1,5 @@
 /** Inputs for the rules of batch-rules.ts. */
-import type { Clause, NeedsCheck, NeedsState, UpwardRanks } from './batch-rules.js';
+import type { Clause, LimitSignals, NeedsCheck, NeedsState, RetryCase, UpwardRanks } from './batch-rules.js';
 import type { Draws } from './draws.js';
 
 export const BATCH_INPUTS: Record<string, (draw: Draws) => unknown> = {
@@ -116,5 +116,76 @@ export const BATCH_INPUTS: Record<string, (draw: Draws) => unknown> = {
         .map((b) => ({ from: a.id, to: b.id, mb: size() })),
     );
     return { links, jobs: draw.shuffled(jobs), edges: draw.shuffled(edges) };
+  },
+
+  limit_signals: (draw): LimitSignals => {
+    const startedAt = draw.of([0, 7]);
+    const at = () => draw.of([0, 5, 10, 20, 30, 40]);
+    const answer = () =>
+      draw.chance(0.4) ? null : { afterS: draw.of([0, 5, 10, 20]), exitCode: draw.of([0, 1, null]) };
+    return {
+      startedAt,
+      runTimeLimitS: draw.chance(0.2) ? null : at(),
+      warnS: draw.of([null, 0, 5, 10, 50]),
+      warnSignal: draw.of(['SIGTERM', 'SIGUSR1']),
+      killGraceS: draw.of([0, 5, 10]),
+      stop: draw.chance(0.5)
+        ? null
+        : {
+            at: startedAt + at(),
+            graceS: draw.of([0, 5, 10]),
+            cause: draw.of(['PREEMPTED', 'REQUEUED', 'CANCELLED_BY_USER']),
+          },
+      process: { runS: at(), exitCode: draw.of([0, 3]), onWarn: answer(), onTerm: answer() },
+    };
+  },
+
+  retry: (draw): RetryCase => {
+    const causes = [
+      ...['EXITED_NONZERO', 'EXITED_NONZERO', 'SIGNALLED', 'SIGNALLED', 'MEMORY_LIMIT', 'RUN_TIME_LIMIT'],
+      ...['LOST', 'STAGING_FAILED', 'MACHINE_FAILED', 'PREEMPTED', 'DRAINED', 'GIVEN_UP', 'REFUSED'],
+      ...['EXITED_ZERO', 'CANCELLED_BY_USER', 'CANCELLED_BY_OPERATOR', 'DEADLINE_PASSED', 'WITHDRAWN'],
+    ];
+    const signal = () => draw.of(['SIGKILL', 'SIGSEGV', 'SIGTERM', 'SIGUSR1']);
+    const some = <T>(make: () => T): T[] | null => (draw.chance(0.5) ? null : draw.list(2, make, 1));
+    const codes = () => {
+      const from = draw.of([1, 3, 42, 128, 137]);
+      return { from, to: from + draw.of([0, 2, 15]) };
+    };
+    const rule = () => ({
+      causes: some(() => draw.of(causes.slice(0, 13))),
+      exitCodes: some(codes),
+      signals: some(signal),
+      action: draw.of(['RETRY', 'RETRY', 'RETRY_ELSEWHERE', 'RETRY_ELSEWHERE', 'FAIL', 'HOLD']),
+      memoryFactor: draw.of([1, 1, 1.1, 1.5, 2]),
+      memoryMaxMb: draw.of([null, 4400, 5000, 10_000]),
+    });
+    const machines = draw.list(3, (i) => `m${i}`, 1);
+    const end = () => {
+      const cause = draw.of(draw.chance(0.05) ? causes : causes.slice(0, 13));
+      const exited = cause === 'EXITED_NONZERO';
+      return {
+        cause,
+        exitCode: exited ? draw.of([1, 4, 42, 137, 139]) : null,
+        signal: exited || draw.chance(0.2) ? null : signal(),
+        machine: draw.of(machines),
+      };
+    };
+    return {
+      retry: {
+        maxRetries: draw.of([0, 1, 3, 5]),
+        backoffS: draw.of([0, 30, 60]),
+        factor: draw.of([1, 1.5, 2]),
+        maxBackoffS: draw.of([0, 100, 3600]),
+        rules: draw.list(3, rule),
+      },
+      maxAttempts: draw.of([1, 3, 5]),
+      restartable: draw.chance(0.7),
+      memoryMb: draw.of([0, 1, 4000, 10_000]),
+      largestMb: draw.of([10_000, 16_000]),
+      machines,
+      // A run that ended by a signal has one.
+      ends: draw.list(7, end).map((one) => (one.cause === 'SIGNALLED' ? { ...one, signal: signal() } : one)),
+    };
   },
 };

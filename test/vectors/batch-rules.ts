@@ -257,9 +257,170 @@ export function upwardRanks({ links, jobs, edges }: UpwardRanks) {
   };
 }
 
+// Runs (jobs.md) --------------------------------------------------------------------------------------------------------
+
+export interface LimitSignals {
+  startedAt: number;
+  runTimeLimitS: number | null;
+  warnS: number | null;
+  warnSignal: string;
+  killGraceS: number;
+  stop: { at: number; graceS: number; cause: string } | null;
+  process: {
+    runS: number;
+    exitCode: number;
+    onWarn: { afterS: number; exitCode: number | null } | null;
+    onTerm: { afterS: number; exitCode: number | null } | null;
+  };
+}
+
+/** Second by second; times are whole. */
+export function limitSignals(input: LimitSignals) {
+  const { startedAt, runTimeLimitS, warnS, warnSignal, killGraceS, stop, process } = input;
+  const limitAt = runTimeLimitS === null ? null : startedAt + runTimeLimitS;
+  const signals: { at: number; signal: string }[] = [];
+  const kills: number[] = [];
+  let [warnedAt, termAt, cause] = [null as number | null, null as number | null, null as string | null];
+  for (let t = startedAt; ; t++) {
+    const done = (exitCode: number | null, signal: string | null) => {
+      const own = exitCode === 0 ? 'EXITED_ZERO' : exitCode === null ? 'SIGNALLED' : 'EXITED_NONZERO';
+      const why = cause ?? own;
+      const states: Record<string, string> = {
+        EXITED_ZERO: 'COMPLETED',
+        PREEMPTED: 'QUEUED',
+        REQUEUED: 'QUEUED',
+        CANCELLED_BY_USER: 'CANCELLED',
+      };
+      return { signals, endedAt: t, state: states[why] ?? 'FAILED', cause: why, exitCode, signal };
+    };
+    /** Ends due now, of itself or by a signal that was sent. */
+    const over = () => {
+      if (t === startedAt + process.runS) return done(process.exitCode, null);
+      if (process.onWarn !== null && warnedAt !== null && t === warnedAt + process.onWarn.afterS)
+        return done(process.onWarn.exitCode, process.onWarn.exitCode === null ? warnSignal : null);
+      if (process.onTerm !== null && termAt !== null && t === termAt + process.onTerm.afterS)
+        return done(process.onTerm.exitCode, process.onTerm.exitCode === null ? 'SIGTERM' : null);
+      return null;
+    };
+    const before = over();
+    if (before !== null) return before;
+    const first = cause === null;
+    if (limitAt === t) {
+      kills.push(t + killGraceS);
+      cause ??= 'RUN_TIME_LIMIT';
+    }
+    if (stop?.at === t) {
+      kills.push(t + stop.graceS);
+      cause ??= stop.cause;
+    }
+    if (kills.includes(t)) {
+      signals.push({ at: t, signal: 'SIGKILL' });
+      return done(null, 'SIGKILL');
+    }
+    if (first && cause !== null) {
+      signals.push({ at: t, signal: 'SIGTERM' });
+      termAt = t;
+    }
+    if (limitAt !== null && warnS && cause === null && t === Math.max(startedAt, limitAt - warnS)) {
+      signals.push({ at: t, signal: warnSignal });
+      warnedAt = t;
+    }
+    const after = over();
+    if (after !== null) return after;
+  }
+}
+
+export interface RetryCase {
+  retry: {
+    maxRetries: number;
+    backoffS: number;
+    factor: number;
+    maxBackoffS: number;
+    rules: {
+      causes: string[] | null;
+      exitCodes: { from: number; to: number }[] | null;
+      signals: string[] | null;
+      action: string;
+      memoryFactor: number;
+      memoryMaxMb: number | null;
+    }[];
+  };
+  maxAttempts: number;
+  restartable: boolean;
+  memoryMb: number;
+  largestMb: number;
+  machines: string[];
+  ends: { cause: string; exitCode: number | null; signal: string | null; machine: string }[];
+}
+
+const NUMBERS: Record<string, number> = { SIGKILL: 9, SIGSEGV: 11, SIGTERM: 15, SIGUSR1: 10 };
+
+export function retried(input: RetryCase) {
+  const { retry, maxAttempts, restartable, largestMb, machines, ends } = input;
+  let [retries, memoryMb] = [0, input.memoryMb];
+  const failedOn: string[] = [];
+  const steps: Record<string, unknown>[] = [];
+  for (const { cause, exitCode, signal, machine } of ends) {
+    const free = ['PREEMPTED', 'DRAINED', 'GIVEN_UP'].includes(cause);
+    const never = ['EXITED_ZERO', 'DEADLINE_PASSED', 'NEVER_FITS', 'DEPENDENCY_FAILED', 'WITHDRAWN'];
+    const position = retry.rules.findIndex((rule) => {
+      if (never.includes(cause) || cause.startsWith('CANCELLED_')) return false;
+      if (rule.causes?.includes(cause)) return true;
+      if (free) return false;
+      if (rule.causes === null && rule.exitCodes === null && rule.signals === null) return true;
+      if (cause !== 'EXITED_NONZERO' && cause !== 'SIGNALLED') return false;
+      const code = cause === 'SIGNALLED' ? 128 + (NUMBERS[signal as string] as number) : (exitCode as number);
+      if (cause === 'SIGNALLED' && rule.signals?.includes(signal as string)) return true;
+      return rule.exitCodes?.some(({ from, to }) => from <= code && code <= to) ?? false;
+    });
+    const rule = position < 0 ? null : (retry.rules[position] as RetryCase['retry']['rules'][number]);
+    let action = rule?.action;
+    if (action === undefined) {
+      action = 'FAIL';
+      if (free || cause === 'STAGING_FAILED' || (cause === 'LOST' && restartable)) action = 'RETRY';
+      if (cause === 'MACHINE_FAILED') action = 'RETRY_ELSEWHERE';
+    }
+    let because = action !== 'FAIL' ? null : rule === null ? 'NO_RULE' : 'RULE';
+    let delayS: number | null = null;
+    if (action.startsWith('RETRY') && free) delayS = 0;
+    else if (action.startsWith('RETRY')) {
+      const most = rule === null ? Math.max(retry.maxRetries, maxAttempts - 1) : retry.maxRetries;
+      let next = memoryMb;
+      if (rule !== null && memoryMb > 0 && rule.memoryFactor > 1) {
+        const grown = Math.ceil(memoryMb * rule.memoryFactor - 1e-6);
+        next = Math.max(memoryMb, Math.min(grown, rule.memoryMaxMb ?? largestMb, largestMb));
+        if (next === memoryMb) because = 'MEMORY_AT_MOST';
+      }
+      if (retries >= most) because = 'RETRIES_USED';
+      if (because !== null) action = 'FAIL';
+      else {
+        retries++;
+        memoryMb = next;
+        delayS = retry.backoffS;
+        for (let k = 1; k < retries; k++) delayS *= retry.factor;
+        delayS = Math.min(delayS, retry.maxBackoffS);
+      }
+      failedOn.push(machine);
+    }
+    let allowed: string[] | null = null;
+    if (delayS !== null) {
+      const untried = machines.filter((one) => !failedOn.includes(one));
+      const others = machines.filter((one) => one !== machine);
+      const elsewhere = [untried, others, machines].find((some) => some.length > 0) as string[];
+      allowed = action === 'RETRY_ELSEWHERE' ? elsewhere : machines;
+    }
+    const at = position < 0 ? null : position;
+    steps.push({ rule: at, action, because, retries, delayS, memoryMb, machines: allowed });
+    if (action === 'FAIL' || action === 'HOLD') break;
+  }
+  return steps;
+}
+
 /** Each rule by its name in the vectors. */
 export const BATCH_RULES: Record<string, (input: never) => unknown> = {
   needs_check: needsCheck,
   needs_state: needsState,
   upward_ranks: upwardRanks,
+  limit_signals: limitSignals,
+  retry: retried,
 };

@@ -14,7 +14,7 @@ const samples = ['vectors.json', 'vectors-batch.json']
   .map((name) => new URL(`../../../shared/spec/${name}`, import.meta.url))
   .filter((sample) => existsSync(sample));
 /** Of what the samples have, rules that are not written a second time. */
-const NOT_HERE = ['earliest_hold', 'retry', 'limit_signals', 'constraint', 'place_shape', 'preempt_victims'];
+const NOT_HERE = ['earliest_hold', 'constraint', 'place_shape', 'preempt_victims'];
 
 describe('the rules', () => {
   it.each(Array.from({ length: seeds }, (_, i) => first + i))('on the cases of seed %i', (seed) => {

@@ -1,0 +1,36 @@
+/** The rules of jobs.md on how runs end. */
+import { decideRetry, type Retry, type RetryDecision, type RunEnd, retryMachines } from '../runs/retry.js';
+import { type RunProgram, type RunStop, type RunTimes, signalledRun } from '../runs/signals.js';
+import type { Rules } from './rule.js';
+
+interface RetryInput {
+  retry: Retry;
+  maxAttempts: number;
+  restartable: boolean;
+  memoryMb: number;
+  largestMb: number;
+  machines: string[];
+  ends: (RunEnd & { machine: string })[];
+}
+
+type SignalsInput = RunTimes & { stop: RunStop | readonly RunStop[] | null; process: RunProgram };
+
+export const runRules: Rules = {
+  retry: ({ ends, machines, ...job }: RetryInput) => {
+    const failedOn = new Set<string>();
+    const steps: object[] = [];
+    let [retries, memoryMb, action] = [0, job.memoryMb, 'RETRY' as RetryDecision['action']];
+    for (const end of ends) {
+      if (action === 'FAIL' || action === 'HOLD') break;
+      const { counted, ...step } = decideRetry({ ...job, retries, memoryMb }, end);
+      if (counted) failedOn.add(end.machine);
+      ({ retries, memoryMb, action } = step);
+      const next = step.delayS === null ? null : retryMachines(action, machines, failedOn, end.machine);
+      steps.push({ ...step, machines: next });
+    }
+    return steps;
+  },
+
+  limit_signals: ({ stop, process, ...times }: SignalsInput) =>
+    signalledRun(times, stop === null ? [] : [stop].flat(), process),
+};
