@@ -57,6 +57,9 @@ export type EngineMetrics = Pick<
   | 'refusals'
   | 'setAside'
   | 'queueDepth'
+  | 'followerLagSeconds'
+  | 'followerEvents'
+  | 'followerFailures'
   | 'jobs'
 >;
 

@@ -21,6 +21,8 @@ export interface SweepSettings {
 const PRUNE_EVERY_S = 60;
 /** Statements of deletion in one sweep at most; the next goes on. */
 const PRUNES_AT_ONCE = 5;
+/** Events that a follower has not read are kept so many times as long as others. */
+const UNREAD_FACTOR = 2;
 /** Processes not seen for so long are forgotten, seconds. */
 const FORGET_PROCESS_S = 86_400;
 
@@ -97,6 +99,7 @@ export class Sweeper {
     for (let i = 0; i < PRUNES_AT_ONCE; i++) {
       const { more } = await store.prune({
         eventsBefore: now - this.settings.eventRetentionDays * 86_400,
+        unreadBefore: now - this.settings.eventRetentionDays * UNREAD_FACTOR * 86_400,
         jobsEndedBefore: now - this.settings.jobRetentionDays * 86_400,
         processesBefore: now - FORGET_PROCESS_S,
         auditsBefore: now - this.settings.auditRetentionDays * 86_400,

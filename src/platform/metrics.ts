@@ -29,6 +29,12 @@ export interface Metrics {
   eventLagSeconds: Histogram;
   /** Events read by this process. */
   events: Counter;
+  /** Seconds from the oldest event that a follower has not dealt with, at its last look. Only where this process holds it. */
+  followerLagSeconds: Gauge<'follower'>;
+  /** Events that a follower of this process has dealt with. */
+  followerEvents: Counter<'follower'>;
+  /** Batches of a follower that failed; they are tried again. */
+  followerFailures: Counter<'follower'>;
   /** Machines refused to agents, because another holds the lease. */
   agentRefusals: Counter;
   /** Open subscriptions. */
@@ -92,6 +98,21 @@ export function createMetrics(): Metrics {
       'Time from an event to its reading by this process.',
     ),
     events: counter('switchyard_events_total', 'Events read by this process.'),
+    followerLagSeconds: gauge(
+      'switchyard_follower_lag_seconds',
+      'Age of the oldest event that a follower of the events has not dealt with.',
+      ['follower'],
+    ),
+    followerEvents: counter(
+      'switchyard_follower_events_total',
+      'Events that a follower of the events has dealt with.',
+      ['follower'],
+    ),
+    followerFailures: counter(
+      'switchyard_follower_failures_total',
+      'Batches that a follower of the events could not deal with and tries again.',
+      ['follower'],
+    ),
     agentRefusals: counter(
       'switchyard_agent_refusals_total',
       'Machines refused to agents, because another agent holds the lease.',

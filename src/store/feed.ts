@@ -8,10 +8,8 @@
  */
 import { EventEmitter, once } from 'node:events';
 import { LRUCache } from 'lru-cache';
-import type pg from 'pg';
 import { turns } from '../platform/turns.js';
-import { Connection, limitsOfConnection } from './connection.js';
-import { EVENT_CHANNEL } from './constants.js';
+import { EventBell } from './bell.js';
 import type { Queries } from './queries.js';
 import type { EventRow, JobRow } from './rows.js';
 import type { Cursor } from './store.js';
@@ -47,9 +45,6 @@ export interface FeedOptions {
 const PAGES_KEPT = 8;
 const PAGE_MS = 5_000;
 
-const RECONNECT_MS = 1_000;
-const CONNECT_MS = 10_000;
-
 interface Entry {
   /** The cursor in front of its first event. */
   from: number;
@@ -68,8 +63,7 @@ export class EventFeed {
   private head = 0;
   private readonly news = new EventEmitter().setMaxListeners(0);
   private life: 'new' | 'running' | 'stopped' = 'new';
-  private listener: pg.Client | null = null;
-  private reconnect: NodeJS.Timeout | null = null;
+  private readonly bell: EventBell;
   private reader: Promise<void> | null = null;
   private wakeReader: () => void = () => {};
   private woken = false;
@@ -81,6 +75,11 @@ export class EventFeed {
     this.batchSize = options.batch ?? 2_000;
     this.ringSize = options.ring ?? 10_000;
     this.pollMs = options.pollMs ?? 1_000;
+    this.bell = new EventBell(options);
+    this.bell.listen(() => {
+      this.woken = true;
+      this.wakeReader();
+    });
   }
 
   /** Everything up to this cursor has been read. */
@@ -93,20 +92,17 @@ export class EventFeed {
     if (this.life !== 'new') throw new Error(`the feed is ${this.life}; accepted is one start`);
     this.head = Number(await this.queries.latestCursor());
     this.life = 'running';
-    await this.listen();
+    await this.bell.start();
     this.reader = this.readOn();
   }
 
   /** Ends the reader and every follower. */
   async stop(): Promise<void> {
     this.life = 'stopped';
-    if (this.reconnect) clearTimeout(this.reconnect);
     this.wakeReader();
     this.news.emit('news');
     await this.reader;
-    const { listener } = this;
-    this.listener = null;
-    await listener?.end().catch(() => {});
+    await this.bell.stop();
   }
 
   /**
@@ -239,44 +235,5 @@ export class EventFeed {
         resolve();
       };
     });
-  }
-
-  /** Failing to listen is no failure: the poll goes on, and listening is tried again. */
-  private async listen(): Promise<void> {
-    const client = new Connection({
-      connectionString: this.options.url,
-      application_name: 'switchyard-feed',
-      connectionTimeoutMillis: CONNECT_MS,
-      ...limitsOfConnection({ statementTimeoutMs: CONNECT_MS }),
-    });
-    const lost = (error?: unknown) => {
-      if (error) this.options.onError?.(error);
-      if (this.listener === client) this.listener = null;
-      client.removeAllListeners('notification');
-      client.end().catch(() => {});
-      if (this.life !== 'running' || this.reconnect) return;
-      this.reconnect = setTimeout(() => {
-        this.reconnect = null;
-        if (this.life === 'running') void this.listen();
-      }, RECONNECT_MS);
-    };
-    client.on('error', lost);
-    client.on('end', () => {
-      if (this.listener === client) lost();
-    });
-    client.on('notification', () => {
-      this.woken = true;
-      this.wakeReader();
-    });
-    try {
-      await client.connect();
-      await client.query(`LISTEN ${EVENT_CHANNEL}`);
-      this.listener = client;
-      this.wakeReader();
-      // Stopped meanwhile: nobody else knows of this connection.
-      if (this.life === 'stopped') await client.end();
-    } catch (error) {
-      lost(error);
-    }
   }
 }

@@ -10,6 +10,7 @@ import type { Move, Reservation, Start } from '../core/model.js';
 import type { Database } from './pool.js';
 import * as agents from './postgres/agents.js';
 import * as control from './postgres/control.js';
+import * as followers from './postgres/followers.js';
 import * as leases from './postgres/leases.js';
 import * as moves from './postgres/moves.js';
 import * as reports from './postgres/reports.js';
@@ -22,6 +23,7 @@ import type {
   AgentBeat,
   AgentRegistration,
   Cursor,
+  FollowerTurn,
   JobSelection,
   KeptPromises,
   ListPlace,
@@ -60,6 +62,10 @@ export class PostgresStore implements Store {
 
   changesSince(cursor: Cursor, limit: number) {
     return snapshot.changesSince(this.database.pool, cursor, limit);
+  }
+
+  follow(turn: FollowerTurn) {
+    return followers.follow(this.database.pool, turn);
   }
 
   reservations() {

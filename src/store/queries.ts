@@ -886,7 +886,7 @@ const decisionReading: Reading<DecisionRow> = {
   detail: 'detail',
 };
 
-const eventReading: Reading<EventRow> = {
+export const eventReading: Reading<EventRow> = {
   id: 'id',
   at: seconds('at'),
   kind: 'kind',

@@ -30,7 +30,7 @@ import type { Policy as PolicyDocument } from '../core/policy.js';
 import type { EndCause, JobState } from '../core/states.js';
 import type { AssignedJob, GivenJob, JobOutput, TaskLaunch } from './job-fields.js';
 import type { JobFilter } from './job-filter.js';
-import type { RunRow } from './rows.js';
+import type { EventRow, RunRow } from './rows.js';
 
 export type Cursor = string;
 
@@ -461,8 +461,12 @@ export interface SweepRules {
 
 /** What retention deletes. */
 export interface Retention {
-  /** Events before this instant (epoch seconds); cursors into them become too old. */
+  /**
+   * Events before this instant (epoch seconds) that all followers have read (`follow`); cursors into them become too old.
+   */
   eventsBefore: number;
+  /** Events before it go even if a follower has not read them, and followers that nobody has followed since are forgotten. */
+  unreadBefore: number;
   /**
    * Jobs that ended before it, with their runs, outputs and decisions; submissions, idempotency keys and points of job ratios as old;
    * groups with their last job.
@@ -491,11 +495,44 @@ export interface SweepOutcome {
   touched: (number | null)[];
 }
 
+/** What a follower of the event feed is given. */
+export type Followed =
+  /** Another process holds it: ask again, without a cursor. */
+  | { kind: 'held' }
+  /**
+   * It is new, or events that it had not read are gone: whatever it keeps in step with the events is to be looked at as it is now. Then
+   * it goes on behind this cursor.
+   */
+  | { kind: 'start-over'; cursor: Cursor }
+  /** In the order of commits, without gap. */
+  | { kind: 'events'; cursor: Cursor; events: EventRow[]; more: boolean };
+
+/** Who follows the event feed. */
+export interface FollowerTurn {
+  /** What is done behind the events: each has one cursor, whoever holds it. */
+  name: string;
+  /** A process, by a name that no other one has or had. */
+  holder: string;
+  /** Everything up to here is done; null: at the beginning of a process, and after `held`. */
+  after: Cursor | null;
+  limit: number;
+  /** Who has not asked again for so long (s) is replaced by whoever asks next. */
+  leaseS?: number;
+}
+
+/** Long beside a pause of a process, short beside the patience of those who wait for what is done behind the events. */
+export const FOLLOWER_LEASE_S = 4;
+
 export interface Store {
   // Out ---------------------------------------------------------------------------------------------------------------
   loadGrid(marginWindow: number): Promise<GridImage>;
   /** 'too-old' when retention has passed the cursor: load again. */
   changesSince(cursor: Cursor, limit: number): Promise<GridChanges | 'too-old'>;
+  /**
+   * Moves the cursor of a follower to what is done, and hands out the events behind it, all in one statement. One process holds a follower
+   * at a time. One that was replaced meanwhile moves nothing (`held`). So whatever is done behind the events is done at least once, in order.
+   */
+  follow(turn: FollowerTurn): Promise<Followed>;
   /** Reservations of all sites (only asked for where grid-wide licenses exist). */
   reservations(): Promise<Reservation[]>;
   /** Of one site (only asked for where its policy promises). */

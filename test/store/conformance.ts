@@ -8,6 +8,7 @@ import { Mirror } from '../../src/store/mirror.js';
 import type {
   AssignmentBatch,
   Cursor,
+  Followed,
   JobSelection,
   NewJob,
   RunOutput,
@@ -902,6 +903,7 @@ export function describeStore(
         await submit(world, user, [newJob()]);
         await store.prune({
           eventsBefore: Date.now() / 1000 + 60,
+          unreadBefore: 0,
           jobsEndedBefore: 0,
           processesBefore: 0,
           auditsBefore: 0,
@@ -1317,7 +1319,7 @@ export function describeStore(
         await store.reportRuns(site, [ended(a!, 1)], MAX_ATTEMPTS);
         const { cursor } = await store.loadGrid(0);
         const all = {
-          ...{ eventsBefore: Date.now() / 1000 + 60, jobsEndedBefore: T0 + 100 },
+          ...{ eventsBefore: Date.now() / 1000 + 60, unreadBefore: 0, jobsEndedBefore: T0 + 100 },
           ...{ processesBefore: 0, auditsBefore: 0 },
         };
         const first = await store.prune({ ...all, limit: 5 });
@@ -1332,6 +1334,87 @@ export function describeStore(
           'unknown-run',
           'accepted',
         ]);
+      });
+    });
+
+    describe('followers of the event feed', () => {
+      const ids = (given: Followed): number[] =>
+        given.kind === 'events' ? given.events.map(({ id }) => id) : [];
+      const forget = (unread: boolean) => {
+        const now = Date.now() / 1000 + 60;
+        const others = { jobsEndedBefore: 0, processesBefore: 0, auditsBefore: 0, limit: 1000 };
+        return store.prune({ eventsBefore: now, unreadBefore: unread ? now : 0, ...others });
+      };
+      /** Has begun behind all that there is. */
+      const begun = async (name: string, holder: string): Promise<Cursor> => {
+        const first = await store.follow({ name, holder, after: null, limit: 10 });
+        expect(first.kind).toBe('start-over');
+        return (first as { cursor: Cursor }).cursor;
+      };
+
+      it('begin with what there is, then get every event once it is asked for, in order, until it is done', async () => {
+        await submit(world, user, [newJob()]);
+        const at = await begun('x', 'a');
+        expect(await store.follow({ name: 'x', holder: 'a', after: null, limit: 10 })).toEqual({
+          kind: 'start-over',
+          cursor: at,
+        });
+        await submit(world, user, [newJob(), newJob(), newJob()]);
+        const two = await store.follow({ name: 'x', holder: 'a', after: at, limit: 2 });
+        expect(two).toMatchObject({ kind: 'events', more: true, events: [{ toState: 'QUEUED' }, {}] });
+        expect(ids(two).every((id) => id > Number(at))).toBe(true);
+        // Not done: it is handed out again.
+        expect(await store.follow({ name: 'x', holder: 'a', after: null, limit: 2 })).toEqual(two);
+        const { cursor } = two as { cursor: Cursor };
+        const rest = await store.follow({ name: 'x', holder: 'a', after: cursor, limit: 2 });
+        expect(ids(rest)).toHaveLength(1);
+        expect(ids(rest)[0]).toBeGreaterThan(ids(two)[1] as number);
+        const none = await store.follow({ name: 'x', holder: 'a', after: String(ids(rest)[0]), limit: 2 });
+        expect(none).toEqual({ kind: 'events', cursor: String(ids(rest)[0]), events: [], more: false });
+        // Another one has a cursor of its own.
+        expect((await store.follow({ name: 'y', holder: 'a', after: null, limit: 2 })).kind).toBe(
+          'start-over',
+        );
+      });
+
+      it('are held by one process; who was replaced moves nothing', async () => {
+        const at = await begun('x', 'a');
+        await submit(world, user, [newJob(), newJob()]);
+        expect(await store.follow({ name: 'x', holder: 'b', after: null, limit: 10 })).toEqual({
+          kind: 'held',
+        });
+        const given = await store.follow({ name: 'x', holder: 'a', after: at, limit: 10, leaseS: 0 });
+        // Its lease has run out: the next one gets what it was about to do.
+        expect(await store.follow({ name: 'x', holder: 'b', after: null, limit: 10 })).toEqual(given);
+        const done = { name: 'x', after: (given as { cursor: Cursor }).cursor, limit: 10 };
+        expect(await store.follow({ ...done, holder: 'a' })).toEqual({ kind: 'held' });
+        expect(await store.follow({ name: 'x', holder: 'b', after: null, limit: 10 })).toEqual(given);
+        // Without a lease, but not replaced: nobody else has begun.
+        await store.follow({ ...done, holder: 'b', after: null, leaseS: 0 });
+        expect(ids(await store.follow({ ...done, holder: 'b' }))).toEqual([]);
+        expect(await store.follow({ ...done, holder: 'a', after: null })).toEqual({ kind: 'held' });
+      });
+
+      it('keep events from being forgotten, but not for ever: who is behind starts over', async () => {
+        const at = await begun('x', 'a');
+        await submit(world, user, [newJob(), newJob()]);
+        await forget(false);
+        const given = await store.follow({ name: 'x', holder: 'a', after: at, limit: 10 });
+        expect(ids(given)).toHaveLength(2);
+        const { cursor } = given as { cursor: Cursor };
+        await store.follow({ name: 'x', holder: 'a', after: String(ids(given)[0]), limit: 10, leaseS: 900 });
+        await forget(true);
+        expect(await store.changesSince(String(ids(given)[0]), 10)).toBe('too-old');
+        expect(await store.follow({ name: 'x', holder: 'a', after: null, limit: 10 })).toEqual({
+          kind: 'start-over',
+          cursor,
+        });
+        // One that nobody has followed for as long is forgotten, and keeps nothing.
+        await store.follow({ name: 'x', holder: 'a', after: cursor, limit: 10, leaseS: 0 });
+        await forget(true);
+        await submit(world, user, [newJob()]);
+        await forget(false);
+        expect(await store.changesSince(cursor, 10)).toBe('too-old');
       });
     });
 
@@ -2050,6 +2133,7 @@ export function describeStore(
         await submit(world, user, [newJob()]);
         await store.prune({
           eventsBefore: Date.now() / 1000 + 60,
+          unreadBefore: 0,
           jobsEndedBefore: 0,
           processesBefore: 0,
           auditsBefore: 0,

@@ -381,7 +381,14 @@ describe('what runs have shown', () => {
     await runs('b', [3]);
     const soon = Date.now() / 1000 + 60;
     const prune = (jobsEndedBefore: number, limit = 100) =>
-      world.store.prune({ eventsBefore: 0, jobsEndedBefore, processesBefore: 0, auditsBefore: 0, limit });
+      world.store.prune({
+        eventsBefore: 0,
+        unreadBefore: 0,
+        jobsEndedBefore,
+        processesBefore: 0,
+        auditsBefore: 0,
+        limit,
+      });
     await prune(T0);
     expect(await queries.ratioPointsSince(null, 0, 10)).toHaveLength(3);
     expect(await prune(soon, 2)).toMatchObject({ more: true });
@@ -437,6 +444,7 @@ describe('what runs have shown', () => {
     const { traffic } = await world.store.loadGrid(0);
     await world.store.prune({
       eventsBefore: 0,
+      unreadBefore: 0,
       jobsEndedBefore: 0,
       processesBefore: 0,
       auditsBefore: 0,
@@ -521,6 +529,7 @@ describe('groups', () => {
     const prune = () =>
       world.store.prune({
         eventsBefore: 0,
+        unreadBefore: 0,
         jobsEndedBefore: T0 + 100,
         processesBefore: 0,
         auditsBefore: 0,

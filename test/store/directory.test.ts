@@ -436,7 +436,7 @@ describe('the audit log', () => {
     const [past, future] = [T0, Date.now() / 1000 + 86_400];
     const dead = await done(directory.createApiKey({ ...key, expiresAt: past }, actor));
     const good = await done(directory.createApiKey({ ...key, expiresAt: future }, actor));
-    const never = { eventsBefore: 0, jobsEndedBefore: 0, processesBefore: 0, limit: 2 };
+    const never = { eventsBefore: 0, unreadBefore: 0, jobsEndedBefore: 0, processesBefore: 0, limit: 2 };
     const count = async () => Number((await test.pool.query('SELECT count(*) FROM audits')).rows[0].count);
     const before = await count();
     expect((await world.store.prune({ ...never, auditsBefore: T0 + 1 })).more).toBe(false);

@@ -66,6 +66,9 @@ import {
   type Assignment,
   type AssignmentBatch,
   type Cursor,
+  FOLLOWER_LEASE_S,
+  type Followed,
+  type FollowerTurn,
   type GridChanges,
   type GridImage,
   type HeartbeatOutcome,
@@ -201,6 +204,7 @@ export class MemoryStore implements Store {
   private readonly groups = new Set<number>();
   readonly agents = new Map<number, MemoryAgent>();
   private readonly processes = new Map<string, { kind: string; since: number; seenAt: number }>();
+  private readonly followers = new Map<string, { cursor: number; holder: string; leaseUntil: number }>();
   private lastId = 0;
   private lastScheduler = 0;
   private lastSubmission = 0;
@@ -348,6 +352,19 @@ export class MemoryStore implements Store {
       totals: [...this.totals.values()].map(({ record }) => record),
       traffic: inOrder(this.traffic.values()),
     };
+  }
+
+  async follow({ name, holder, after, limit, leaseS = FOLLOWER_LEASE_S }: FollowerTurn): Promise<Followed> {
+    const now = this.now();
+    const known = this.followers.get(name);
+    if (known !== undefined && known.holder !== holder && (after !== null || known.leaseUntil > now))
+      return { kind: 'held' };
+    const cursor = Math.max(known?.cursor ?? -1, known === undefined ? -1 : Number(after ?? -1));
+    this.followers.set(name, { cursor, holder, leaseUntil: now + leaseS });
+    if (cursor < this.horizon) return { kind: 'start-over', cursor: String(this.lastEvent) };
+    const events = this.events.filter(({ id }) => id > cursor).slice(0, limit);
+    const next = String(events.at(-1)?.id ?? cursor);
+    return { kind: 'events', cursor: next, events, more: events.length === limit };
   }
 
   async changesSince(cursor: Cursor, limit: number): Promise<GridChanges | 'too-old'> {
@@ -1178,8 +1195,13 @@ export class MemoryStore implements Store {
   }
 
   async prune(retention: Retention): Promise<Pruned> {
-    const { eventsBefore, jobsEndedBefore, processesBefore, limit } = retention;
-    const young = this.events.slice(0, limit).findIndex((event) => event.at >= eventsBefore);
+    const { eventsBefore, unreadBefore, jobsEndedBefore, processesBefore, limit } = retention;
+    for (const [name, { leaseUntil }] of this.followers)
+      if (leaseUntil < unreadBefore) this.followers.delete(name);
+    const read = Math.min(...[...this.followers.values()].map(({ cursor }) => cursor));
+    const young = this.events
+      .slice(0, limit)
+      .findIndex(({ at, id }) => at >= eventsBefore || (at >= unreadBefore && id > read));
     const events = this.events.splice(0, young < 0 ? limit : young);
     this.horizon = Math.max(this.horizon, events.at(-1)?.id ?? 0);
     const jobs = [...this.jobs.values()]

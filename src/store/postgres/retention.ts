@@ -5,8 +5,10 @@ import { type Connection, run, value } from '../statement.js';
 import type { Pruned, Retention } from '../store.js';
 
 export async function prune(connection: Connection, retention: Retention): Promise<Pruned> {
-  const { eventsBefore, jobsEndedBefore, processesBefore, auditsBefore, limit } = retention;
-  const events = await pruneSeries(connection, 'events', eventsBefore, limit);
+  const { eventsBefore, unreadBefore, jobsEndedBefore, processesBefore, auditsBefore, limit } = retention;
+  await run(connection, sql`DELETE FROM followers WHERE lease_until < to_timestamp(${unreadBefore}::float8)`);
+  const isRead = sql`(at < to_timestamp(${unreadBefore}::float8) OR id <= ALL (SELECT cursor FROM followers))`;
+  const events = await pruneSeries(connection, 'events', eventsBefore, limit, isRead);
   const points = await pruneSeries(connection, 'job_ratios', jobsEndedBefore, limit);
   const jobs = await run(connection, oldJobs(jobsEndedBefore, limit));
   const submissions = await run(connection, oldSubmissions(jobsEndedBefore, limit));
@@ -37,20 +39,21 @@ export async function prune(connection: Connection, retention: Retention): Promi
 /**
  * Deletes the oldest rows of a series that is read by cursor, and moves its horizon in the same statement: who comes with a cursor
  * below it is told that it is too old. Only a beginning goes, up to the first row that is young: ids are in the order of commits,
- * while `at` may be slightly out of order. Answers how many.
+ * while `at` may be slightly out of order. `also`: what else must be so. Answers how many.
  */
 function pruneSeries(
   connection: Connection,
   table: 'events' | 'job_ratios',
   before: number,
   limit: number,
+  also: Sql = sql`true`,
 ): Promise<number> {
   return value(
     connection,
     sql`
 WITH last AS (
   SELECT max(id) AS id FROM (
-    SELECT id, bool_and(at < to_timestamp(${before}::float8)) OVER (ORDER BY id) AS old
+    SELECT id, bool_and(at < to_timestamp(${before}::float8) AND ${also}) OVER (ORDER BY id) AS old
       FROM (SELECT id, at FROM ${raw(table)} ORDER BY id LIMIT ${limit}) e
   ) o WHERE old
 ), moved AS (
