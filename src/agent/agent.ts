@@ -263,7 +263,8 @@ export class Agent {
   /** Sends reports, and in parts what is refused as a whole: one that cannot be taken must not hold up the others. */
   private async send(site: string, reports: RunReport[]): Promise<void> {
     try {
-      const variables = { site, agent: this.id, reports: reports.map(reportInput) };
+      const sentAt = new Date(this.runner.nowMs()).toISOString();
+      const variables = { site, agent: this.id, sentAt, reports: reports.map(reportInput) };
       const { reportRuns } = await this.request(ReportDocument, variables);
       this.forgetGivenUp(reports, reportRuns.results);
     } catch (error) {

@@ -182,6 +182,7 @@ export type HeartbeatMutation = { readonly heartbeat: boolean };
 export type ReportMutationVariables = Exact<{
   site: string;
   agent: string;
+  sentAt: string;
   reports: ReadonlyArray<RunReportInput>;
 }>;
 
@@ -285,7 +286,7 @@ export const HeartbeatDocument: Document<HeartbeatMutation, HeartbeatMutationVar
   "mutation Heartbeat($site: ID!, $agent: ID!, $instance: String!) { heartbeat(site: $site, agent: $agent, instance: $instance) }";
 
 export const ReportDocument: Document<ReportMutation, ReportMutationVariables> =
-  "mutation Report($site: ID!, $agent: ID!, $reports: [RunReportInput!]!) { reportRuns(site: $site, agent: $agent, reports: $reports) { results } }";
+  "mutation Report($site: ID!, $agent: ID!, $sentAt: DateTime!, $reports: [RunReportInput!]!) { reportRuns(site: $site, agent: $agent, sentAt: $sentAt, reports: $reports) { results } }";
 
 export const ReportOutputDocument: Document<ReportOutputMutation, ReportOutputMutationVariables> =
   "mutation ReportOutput($site: ID!, $agent: ID!, $outputs: [RunOutputInput!]!) { reportOutput(site: $site, agent: $agent, outputs: $outputs) { results receivedBytes } }";

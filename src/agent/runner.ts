@@ -143,6 +143,8 @@ export interface LiveRun extends RunName {
 export interface Runner {
   /** It carries out all tasks of a run as one, where it has all of them: nothing is run. */
   readonly simulates?: boolean;
+  /** The clock by which its reports tell times, ms since 1970. It may be wrong. */
+  nowMs(): number;
   /** Why nothing can be started here now; null: it can. */
   readonly problem: string | null;
   /**

@@ -141,7 +141,7 @@ export class SimulatedRunner implements Runner {
   }
 
   /** The time of day by a clock that goes on evenly, whoever sets that of the machine. */
-  private nowMs(): number {
+  nowMs(): number {
     return this.originMs + this.env.upMs();
   }
 

@@ -89,19 +89,22 @@ export function judgeReport(job: ReportedJob, report: RunReport, maxAttempts: nu
 }
 
 /**
- * The times of the reports of a batch as they are taken, epoch seconds: agents' clocks are their own. A run starts when it has been
- * assigned, ends when it has started, and neither later than now; should the database's clock have been set back, their order counts. A clock that is wrong is put right for all reports of a run alike, so that
- * one that starts and ends in the same batch lasts as long as the agent says.
+ * The times of the reports of a batch as they are taken, epoch seconds. Agents' clocks are their own, and may be wrong by any amount: what counts
+ * is how long before it was sent something happened. A run starts when it has been assigned, ends when it has started, and neither later than
+ * now; should the database's clock have been set back, their order counts. What is put right of a start holds for the end in the same batch too,
+ * so that the run lasts as long as the agent says.
  */
 export function timesOfReports(reports: readonly RunReport[], now: number) {
+  const told = ({ at, sentAt }: RunReport): number => at + (now - (sentAt ?? now));
   /** By job: what has to be added to the times of its run's reports. */
   const shift = new Map<number, number>();
-  for (const { jobId, at } of reports) shift.set(jobId, Math.min(shift.get(jobId) ?? 0, now - at));
+  for (const report of reports)
+    shift.set(report.jobId, Math.min(shift.get(report.jobId) ?? 0, now - told(report)));
   /** `from`: when the run was assigned or, for its end, started; null: nobody knows. */
-  return ({ jobId, at }: RunReport, from: number | null): number => {
-    const told = at + (shift.get(jobId) ?? 0);
-    const taken = Math.max(from ?? -Infinity, Math.min(told, now));
-    if (taken > told) shift.set(jobId, taken - at);
+  return (report: RunReport, from: number | null): number => {
+    const meant = told(report) + (shift.get(report.jobId) ?? 0);
+    const taken = Math.max(from ?? -Infinity, Math.min(meant, now));
+    if (taken > meant) shift.set(report.jobId, taken - told(report));
     return taken;
   };
 }

@@ -342,8 +342,10 @@ export interface RunReport {
   /** Index of the task that it is about; null or left out: the whole run. */
   task?: number | null;
   phase: 'STARTED' | 'ENDED';
-  /** Epoch seconds. */
+  /** Epoch seconds, by the reporter's clock. */
   at: number;
+  /** Epoch seconds: the time of that clock when the report was sent; null or left out: it is taken to be right. */
+  sentAt?: number | null;
   exitCode: number | null;
   signal: string | null;
   /** Required for ENDED. */

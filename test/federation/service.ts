@@ -48,6 +48,7 @@ export interface Launch {
 
 /** Runs that take no time, or go on until they are told to end or stopped: what has no `simulatedRunS`. Each writes a line. */
 class TestRunner implements StageableRunner {
+  readonly nowMs = Date.now;
   readonly problem = null;
   readonly hasAccounts = false;
   onReports: (() => void) | null = null;

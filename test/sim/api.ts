@@ -42,6 +42,7 @@ interface Variables {
   agent: string;
   instance: string;
   reports: { at: string }[];
+  sentAt: string;
   outputs: object[];
 }
 
@@ -176,10 +177,11 @@ export class Api {
                 reportOutput: await agents.reportOutput(key, site, given.agent, withTask(given.outputs)),
               }) as T,
           );
+        const sentAt = new Date(given.sentAt);
         const reports = given.reports.map((report) => ({ ...report, at: new Date(report.at) })) as never;
         current().world.promises.says(caller, given.reports as never, host);
         return served(async ({ agents, world }) => {
-          const reportRuns = { results: await agents.reportRuns(key, site, given.agent, reports) };
+          const reportRuns = { results: await agents.reportRuns(key, site, given.agent, reports, sentAt) };
           world.promises.reported(siteId, given.reports as never, reportRuns.results);
           return { reportRuns } as T;
         });

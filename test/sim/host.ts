@@ -197,6 +197,10 @@ export class DurableRunner implements Runner {
     this.poll();
   }
 
+  nowMs(): number {
+    return this.process.nowMs();
+  }
+
   get problem(): string | null {
     return null;
   }

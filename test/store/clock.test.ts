@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Database } from '../../src/store/pool.js';
 import { Queries } from '../../src/store/queries.js';
+import type { RunReport } from '../../src/store/store.js';
 import { withDatabase } from '../support/database.js';
 import {
   byIds,
@@ -65,6 +66,26 @@ it('the times of a job and of its runs are in order, whatever the clock said in 
   );
   await store.cancel(byIds([waiting!]), T0 - 9_000, 'CANCELLED_BY_USER');
   expect(await job(waiting)).toEqual({ submittedAt: T0, dispatchedAt: null, endedAt: T0 });
+});
+
+it('a run lasts as long as its agent says, however wrong the clock is there', async () => {
+  const { store } = world;
+  const user = await world.addUser('eve');
+  const site = await world.addSite('where clocks are wrong');
+  const machine = await world.addMachine(site, 'm2', 8);
+  await vouch(store, site, [machine], T0);
+  for (const wrongS of [-3_600, -90, 0, 90, 3_600]) {
+    const [id] = await submit(world, user, [newJob()]);
+    await store.applyMoves([move(id!, site)], context(T0));
+    await store.applyStarts(site, [start(id!, site, { [machine]: 1 })], null, context(T0));
+    const began = Date.now() / 1000 + wrongS - 30;
+    const told = (more: Partial<RunReport>) => report(id!, 1, { ...more, sentAt: began + 30 });
+    await store.reportRuns(site, [told({ at: began })], 3);
+    const end = { phase: 'ENDED', cause: 'EXITED_ZERO', at: began + 20 } as const;
+    await store.reportRuns(site, [told(end)], 3);
+    const { startedAt, endedAt } = (await new Queries(database).runsOfJobs([id!]))[0]!;
+    expect(endedAt! - startedAt!, `${wrongS} s wrong`).toBeCloseTo(20, 0);
+  }
 });
 
 it('so are its events', async () => {

@@ -210,6 +210,10 @@ export class ProcessRunner implements Runner {
     });
   }
 
+  nowMs(): number {
+    return Date.now();
+  }
+
   get problem(): string | null {
     if (this.uprooted) return UPROOTED;
     if (this.disk.isLow(upMs())) return 'the disk of its state directory is almost full';

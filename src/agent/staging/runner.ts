@@ -103,6 +103,10 @@ export class StagingRunner implements Runner, StagingSource {
     this.inner.onReports = told;
   }
 
+  nowMs(): number {
+    return this.inner.nowMs();
+  }
+
   get problem(): string | null {
     return this.inner.problem;
   }

@@ -4200,6 +4200,7 @@ export type MutationReportLinksArgs = {
 export type MutationReportRunsArgs = {
   site: Scalars['ID']['input'];
   agent?: InputMaybe<Scalars['ID']['input']>;
+  sentAt?: InputMaybe<Scalars['DateTime']['input']>;
   reports: Array<RunReportInput>;
 };
 

@@ -167,8 +167,8 @@ export const Mutation: Required<MutationResolvers> = {
     services.staging.reportStaging(viewer, site, reports),
   reportLinks: (_, { site, measurements }, { services, viewer }) =>
     services.data.reportLinks(viewer, site, measurements),
-  reportRuns: async (_, { site, agent, reports }, { services, viewer }) => ({
-    results: await services.agents.reportRuns(viewer, site, agent ?? null, reports),
+  reportRuns: async (_, { site, agent, sentAt, reports }, { services, viewer }) => ({
+    results: await services.agents.reportRuns(viewer, site, agent ?? null, reports, sentAt ?? null),
   }),
   keepFiles: (_, args, { services, viewer }) => services.files.keepFiles(viewer, args),
   exportDataset: (_, args, { services, viewer }) => services.exports.exportDataset(viewer, args),

@@ -115,6 +115,7 @@ export function createAgentsService(parts: ServiceParts) {
       site: string,
       agent: string | null,
       reports: readonly RunReportInput[],
+      sentAt: Date | null,
     ): Promise<ReportResult[]> {
       const siteId = localId('site', site, 'site');
       ownSite(viewer, siteId);
@@ -124,7 +125,10 @@ export function createAgentsService(parts: ServiceParts) {
       if (reports.length === 0) return [];
       const outcome = await store.reportRuns(
         siteId,
-        reports.map(runReport),
+        reports.map((report, index) => ({
+          ...runReport(report, index),
+          sentAt: sentAt && sentAt.getTime() / 1000,
+        })),
         await maxAttempts(),
         agentId,
         limits.userOutputBytes,
