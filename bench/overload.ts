@@ -6,7 +6,6 @@ import { Agent, request } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Measured, sized } from './measure.js';
-import type { Service } from './service.js';
 
 const MINUTES = Number(process.env.BENCH_OVERLOAD_MINUTES ?? sized(5, 0.05));
 const BEST_S = sized(20, 1);
@@ -36,7 +35,11 @@ interface Tally {
   latenciesMs: number[];
 }
 
-export async function overload(service: Service): Promise<Measured> {
+export async function overload(service: {
+  url: string;
+  authorization: string;
+  readonly residentMib: number;
+}): Promise<Measured> {
   const { url, authorization } = service;
   // The client shares the machine: what it does costs the service, and `fetch` would cost three times as much.
   const agent = new Agent({ keepAlive: true });

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
 import { refusedRequest } from './errors.js';
-import type { UserRole } from './generated/resolvers-types.js';
+import type { UserRole } from './generated/types.js';
 import { isToken } from './oidc.js';
 
 /** How long a key is trusted without asking again. */

@@ -1,6 +1,6 @@
 /** What the API can be told. */
 import type { Limits } from '../platform/limits.js';
-import type { UserRole } from './generated/resolvers-types.js';
+import type { UserRole } from './generated/types.js';
 
 /** The identity provider that is believed. */
 export interface OidcConfig {

@@ -1,7 +1,7 @@
 /** Pages in the Relay style. A cursor is opaque to clients; inside it is what the order compares, in base64url JSON. */
 import { type Limits, MAX } from '../platform/limits.js';
 import { ApiError, badInput } from './errors.js';
-import type { PageInfo } from './generated/resolvers-types.js';
+import type { PageInfo } from './generated/types.js';
 import { LATEST_MS } from './scalars.js';
 
 export interface Edge<T> {

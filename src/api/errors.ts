@@ -3,7 +3,7 @@
  * everything else is masked: the client gets INTERNAL_SERVER_ERROR and the id of the request, the log gets the error.
  */
 import { GraphQLError, type GraphQLFormattedError, Kind } from 'graphql';
-import type { ErrorCode } from './generated/resolvers-types.js';
+import type { ErrorCode } from './generated/types.js';
 
 /** The longest message sent: coercion errors quote values, and those may be as long as a request. */
 const MESSAGE_CHARS_MAX = 2_000;

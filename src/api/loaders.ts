@@ -1,6 +1,7 @@
 /** Look-ups by id, batched within a turn of the event loop: a page of thousands of jobs asks for its sites once. */
 
 import DataLoader from 'dataloader';
+import type { Allocation } from '../core/model.js';
 import type { JobState } from '../core/states.js';
 import { MAX } from '../platform/limits.js';
 import type { FileRow } from '../store/files.js';
@@ -24,11 +25,16 @@ import type {
 } from '../store/rows.js';
 import type { Budget } from './admission/budget.js';
 import { ApiError } from './errors.js';
-import type { ReservationModel, SubmissionQuotaModel } from './models.js';
 import { type Powers, powersOf } from './services/powers.js';
 
 /** As it is handed out. */
-export const reservationOf = ({ jobId, at, machineIds, machineTasks }: ReservationRow): ReservationModel => ({
+export interface ShownReservation {
+  jobId: number;
+  at: number;
+  allocations: readonly Allocation[];
+}
+
+export const reservationOf = ({ jobId, at, machineIds, machineTasks }: ReservationRow): ShownReservation => ({
   jobId,
   at,
   allocations: machineIds.map((machineId, i) => ({ machineId, tasks: machineTasks[i] ?? 0 })),
@@ -89,11 +95,11 @@ export interface Loaders {
   licensesOfSite(siteId: number): Promise<LicenseRow[]>;
   apiKeysOfUser(userId: number): Promise<ApiKeyRow[]>;
   siteStatistics(siteId: number): Promise<SiteStats>;
-  reservation(siteId: number): Promise<ReservationModel | null>;
+  reservation(siteId: number): Promise<ShownReservation | null>;
   groupCounts(groupId: number): Promise<GroupCounts>;
   /** The batch in which the job was given to its site; null: in none. */
   batch(jobId: number): Promise<string | null>;
-  quotaUsed(quota: SubmissionQuotaModel): Promise<number>;
+  quotaUsed(of: { userId: number }): Promise<number>;
   /** What is asked for once, however many need it. `name`: what it is. */
   once<T>(name: string, ask: () => Promise<T>): Promise<T>;
   /** Forgets everything: something may have changed. */
@@ -182,7 +188,7 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
       (siteId) => found.get(siteId) ?? { siteId, queued: 0, metaQueued: 0, running: 0, cpus: 0, cpusUsed: 0 },
     );
   });
-  const reservations = loader<number, ReservationModel | null>(async (ids) => {
+  const reservations = loader<number, ShownReservation | null>(async (ids) => {
     const found = new Map((await queries.reservationsOfSites(ids)).map((row) => [row.siteId, row]));
     return ids.map((siteId) => {
       const row = found.get(siteId);

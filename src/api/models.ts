@@ -17,14 +17,8 @@ import type * as rows from '../store/rows.js';
 import type { LeasedMachine, Measurement } from '../store/store.js';
 import type { ShownTask } from '../store/tasks.js';
 import type { Connection } from './connections.js';
-import type {
-  Candidate,
-  ErrorCode,
-  JobFilter,
-  SimulationComparison,
-  UserClass,
-} from './generated/resolvers-types.js';
-import type { Loaders } from './loaders.js';
+import type { Candidate, ErrorCode, JobFilter, SimulationComparison, UserClass } from './generated/types.js';
+import type { Loaders, ShownReservation } from './loaders.js';
 
 export type SiteModel = rows.SiteRow;
 export type SchedulerModel = rows.SchedulerRow;
@@ -117,11 +111,7 @@ export type TransferModel = TransferStatus;
 
 export type AllocationModel = Allocation;
 
-export interface ReservationModel {
-  jobId: number;
-  at: number;
-  allocations: readonly Allocation[];
-}
+export type ReservationModel = ShownReservation;
 
 export interface RespectedReservationModel {
   jobId: number;

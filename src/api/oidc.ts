@@ -15,7 +15,7 @@ import {
 import { textFault } from './check.js';
 import type { OidcConfig } from './config.js';
 import { ApiError, refusedRequest } from './errors.js';
-import type { UserRole } from './generated/resolvers-types.js';
+import type { UserRole } from './generated/types.js';
 
 /** Anything longer is no token, and is not looked at. */
 export const TOKEN_CHARS_MAX = 8_192;

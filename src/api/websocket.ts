@@ -39,7 +39,7 @@ import type { ApiConfig } from './config.js';
 import type { Context } from './context.js';
 import { documentOf, type GivenDocument } from './documents.js';
 import { ApiError, type outward, refusedRequest } from './errors.js';
-import type { UserRole } from './generated/resolvers-types.js';
+import type { UserRole } from './generated/types.js';
 import { inflowOf, paced } from './inflow.js';
 import { parseJson } from './json.js';
 import type { ApiMetrics, OperationType } from './metrics.js';

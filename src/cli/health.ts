@@ -1,15 +1,19 @@
 /** What a process tells of itself to those who run it, on a port of its own: that it lives, what it lacks, and its numbers. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import type { Config } from '../platform/config.js';
 import type { Part } from '../platform/lifecycle.js';
-import type { ProcessContext } from './compose.js';
+import type { Metrics } from '../platform/metrics.js';
 
 /**
  * Answers /healthz, /readyz and /metrics on METRICS_PORT.
  *
  * @param whatIsMissing what stands in the way of the process's work; null: nothing
  */
-export function healthPart({ config, metrics }: ProcessContext, whatIsMissing: () => string | null): Part {
+export function healthPart(
+  { config, metrics }: { config: Config; metrics: Metrics },
+  whatIsMissing: () => string | null,
+): Part {
   const server = createServer(async ({ url }, response) => {
     if (url === '/healthz') response.end('alive\n');
     else if (url === '/readyz') {

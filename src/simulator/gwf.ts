@@ -3,8 +3,7 @@
  * the first 18 are read. The first 16 are those of the Standard Workload Format; users, groups, executables, queues and
  * sites are names, and field 17 is the site where the job was submitted. Times are as in the file, mostly seconds since 1970.
  */
-import { jobOf, numbersIn, type SwfJob } from './swf.js';
-import type { LineReader } from './trace.js';
+import { jobOf, type LineReader, numbersIn, type SwfJob } from './swf.js';
 
 const FIELDS = 18;
 /** Positions of user, group, executable, queue and partition. */

@@ -2,8 +2,6 @@
  * The Standard Workload Format (Feitelson's Parallel Workloads Archive): header lines `; Key: value`, then a job a line, 18
  * numbers separated by white space, -1 where a value is not known. Further columns are left alone.
  */
-import type { LineReader } from './trace.js';
-
 /** A job of a trace, its fields in the order of the format. Times are seconds, memory is KB per processor; -1: unknown. */
 export interface SwfJob {
   id: number;
@@ -28,6 +26,19 @@ export interface SwfJob {
   precedingJob: number;
   /** Between the end of that job and this one's submission. */
   thinkTime: number;
+}
+
+/** Reads the lines of a format. */
+export interface LineReader {
+  /** Begins a line of the header. */
+  readonly comment: string;
+  /** Of whole lines: reads the job of the one at `begin` into `plain`; -1 if it is not as plain as that. */
+  readPlain?(bytes: Buffer, begin: number): number;
+  readonly plain?: Readonly<SwfJob>;
+  /** The job of a line, or what is wrong with it. */
+  read(content: string): SwfJob | string;
+  readonly siteNames?: ReadonlyMap<number, string>;
+  readonly userNames?: ReadonlyMap<number, string>;
 }
 
 const FIELDS = 18;

@@ -4,7 +4,7 @@
  */
 import { GwfLines } from './gwf.js';
 import { nameOf, piecesOf } from './input.js';
-import { type SwfJob, SwfLines } from './swf.js';
+import { type LineReader, type SwfJob, SwfLines } from './swf.js';
 
 /** A line that is neither header nor job. */
 export interface MalformedLine {
@@ -32,19 +32,6 @@ export interface TraceScan {
 
 export interface Trace extends TraceScan {
   jobs: SwfJob[];
-}
-
-/** Reads the lines of a format. */
-export interface LineReader {
-  /** Begins a line of the header. */
-  readonly comment: string;
-  /** Of whole lines: reads the job of the one at `begin` into `plain`; -1 if it is not as plain as that. */
-  readPlain?(bytes: Buffer, begin: number): number;
-  readonly plain?: Readonly<SwfJob>;
-  /** The job of a line, or what is wrong with it. */
-  read(content: string): SwfJob | string;
-  readonly siteNames?: ReadonlyMap<number, string>;
-  readonly userNames?: ReadonlyMap<number, string>;
 }
 
 export const MALFORMED_KEPT = 100;

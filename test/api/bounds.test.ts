@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { buildSchema, type GraphQLInputObjectType, isNonNullType } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { JobInput } from '../../src/api/generated/resolvers-types.js';
+import type { JobInput } from '../../src/api/generated/types.js';
 import { newJob as fromInput } from '../../src/api/services/job-input.js';
 import { MAX } from '../../src/platform/limits.js';
 import { packagePath } from '../../src/platform/paths.js';

@@ -1,7 +1,7 @@
 /** An API process: the real services over the model of the store, and what its clients hear of them. */
 import type { ServiceClient } from '../../src/agent/agent.js';
 import type { Viewer } from '../../src/api/auth.js';
-import type { RegisterAgentInput } from '../../src/api/generated/resolvers-types.js';
+import type { RegisterAgentInput } from '../../src/api/generated/types.js';
 import { globalId, localId } from '../../src/api/ids.js';
 import { createAgentsService } from '../../src/api/services/agents.js';
 import { createFilesService } from '../../src/api/services/files.js';

@@ -1,7 +1,6 @@
 /** Virtual time, and processes in it that can be paused and killed, with clocks of their own. */
 import type { RandomStream } from '../../src/core/index.js';
 import type { Env, Files } from '../../src/platform/env.js';
-import type { SimulatedDisk } from './disk.js';
 
 interface Due {
   at: number;
@@ -89,7 +88,7 @@ export class Process implements Env {
     private readonly time: Time,
     private readonly stream: RandomStream,
     /** Of its machine; null: it uses none. */
-    disk: SimulatedDisk | null = null,
+    disk: { of(process: Process): Files } | null = null,
   ) {
     if (disk !== null) this.files = disk.of(this);
   }

@@ -1,6 +1,6 @@
 /** Users: what they submit, ordinary and at the bounds of what is accepted and beyond, again and again until they have an answer. */
 
-import type { JobInput } from '../../src/api/generated/resolvers-types.js';
+import type { JobInput } from '../../src/api/generated/types.js';
 import { globalId } from '../../src/api/ids.js';
 import type { ServiceError } from '../../src/client/index.js';
 import { RandomStream } from '../../src/core/index.js';

@@ -12,7 +12,7 @@ import { Shared } from '../../platform/shared.js';
 import { type Account, type Rank, turns } from '../../platform/turns.js';
 import type { Strangers, Viewer } from '../auth.js';
 import { ApiError, refusedRequest } from '../errors.js';
-import type { UserLimitName, UserRole } from '../generated/resolvers-types.js';
+import type { UserLimitName, UserRole } from '../generated/types.js';
 import { Budget, busy, type Memory, UNCOUNTED } from './budget.js';
 
 /** The part of the heap that requests, their answers and messages may need; the rest is for all else. */

@@ -1,5 +1,6 @@
 /** Events, and the updates that carry them. */
-import type { EventKind, EventResolvers, JobUpdateResolvers } from '../generated/resolvers-types.js';
+import type { EventResolvers, JobUpdateResolvers } from '../generated/resolvers-types.js';
+import type { EventKind } from '../generated/types.js';
 import { globalId, type IdType } from '../ids.js';
 
 /** Of an event about data: without a site it is about a dataset, with one about the link that ends there and begins at the object. */

@@ -3,7 +3,7 @@ import type { GraphQLResolveInfo } from 'graphql';
 import type { JobRow } from '../../store/rows.js';
 import { jobColumns } from '../columns.js';
 import type { Context } from '../context.js';
-import type { QueryJobsArgs } from '../generated/resolvers-types.js';
+import type { QueryJobsArgs } from '../generated/types.js';
 import type { Loaders } from '../loaders.js';
 import type { JobConnectionModel } from '../models.js';
 

@@ -4,18 +4,19 @@ import { UNBOUNDED } from '../admission/budget.js';
 import type { Context } from '../context.js';
 import type {
   MutationResolvers,
-  OutputPart,
   QueryResolvers,
   ResolversTypes,
   SubscriptionResolvers,
 } from '../generated/resolvers-types.js';
+import type { OutputPart } from '../generated/types.js';
 import type { Loaders } from '../loaders.js';
 import type { JobGroupUpdateModel } from '../models.js';
 import { jobsPage } from './jobs-page.js';
 
 export const Query: Required<QueryResolvers> = {
   viewer: (_, _arguments, { services, viewer }) => services.people.viewer(viewer),
-  node: (_, { id }, { services, viewer }) => services.nodes.node(viewer, id),
+  node: async (_, { id }, { services, viewer }) =>
+    (await services.nodes.node(viewer, id)) as Awaited<ResolversTypes['Node']> | null,
   sites: (_, page, { services, viewer }) => services.grid.sites(viewer, page),
   schedulers: (_, _arguments, { services, viewer }) => services.tree.schedulers(viewer),
   scheduler: (_, { id }, { services, viewer }) => services.tree.scheduler(viewer, id),

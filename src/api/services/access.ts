@@ -5,9 +5,9 @@
  */
 import type { JobRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
-import type { Context } from '../context.js';
 import { ApiError } from '../errors.js';
-import type { Mutation, Query, Subscription, UserRole } from '../generated/resolvers-types.js';
+import type { Mutation, Query, Subscription, UserRole } from '../generated/types.js';
+import type { Asker } from './parts.js';
 
 export type RootField = Exclude<keyof Query | keyof Mutation | keyof Subscription, '__typename'>;
 
@@ -180,7 +180,7 @@ export function ownSite(viewer: Viewer, siteId: number): void {
 /** A job that something names; null: the key may not see it, or it has been removed. */
 export async function visibleJob(
   id: number,
-  { loaders, viewer }: Pick<Context, 'loaders' | 'viewer'>,
+  { loaders, viewer }: Pick<Asker, 'loaders' | 'viewer'>,
 ): Promise<JobRow | null> {
   const job = await loaders.findJob(id);
   return job && maySeeJob(viewer, job) ? job : null;

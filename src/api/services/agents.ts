@@ -23,7 +23,7 @@ import type {
   ReportResult,
   RunOutputInput,
   RunReportInput,
-} from '../generated/resolvers-types.js';
+} from '../generated/types.js';
 import { globalId, localId } from '../ids.js';
 import type { RegisterAgentPayloadModel } from '../models.js';
 import { guarded, ownSite } from './access.js';

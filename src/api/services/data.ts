@@ -16,7 +16,7 @@ import type {
   QueryDatasetsArgs,
   QueryLinksArgs,
   UpdateDatasetInput,
-} from '../generated/resolvers-types.js';
+} from '../generated/types.js';
 import { localId, parseGlobalId } from '../ids.js';
 import type { ImportDatasetsPayloadModel } from '../models.js';
 import { guarded, ownSite } from './access.js';

@@ -21,22 +21,20 @@ import { isLive, isPending, isTerminal } from '../../core/states.js';
 import type { JobRow } from '../../store/rows.js';
 import { submittedJob } from '../../store/rules.js';
 import type { Viewer } from '../auth.js';
-import type { Context } from '../context.js';
 import { ApiError, badInput, notFound } from '../errors.js';
-import type { JobInput } from '../generated/resolvers-types.js';
+import type { JobInput } from '../generated/types.js';
 import { globalId, localId } from '../ids.js';
 import type { Loaders } from '../loaders.js';
 import type { CandidateModel, PlacementModel, WhyWaitingModel } from '../models.js';
 import { LATEST_MS } from '../scalars.js';
 import { guarded, handlesAll, maySeeJob } from './access.js';
 import { newJob, placesOf } from './job-input.js';
-import type { ServiceParts } from './parts.js';
+import type { Asker, ServiceParts } from './parts.js';
 
 /** The id of a job that does not exist: draws depend on ids, so a dry run's draw may fall otherwise than the job's will. */
 const NO_JOB = 0;
 
 /** For whom something is worked out, and what it may cost. */
-type Asker = Pick<Context, 'viewer' | 'budget' | 'loaders'>;
 
 export function createExplainService(parts: ServiceParts) {
   const { store, queries, mirror, shares, now } = parts;

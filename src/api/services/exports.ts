@@ -5,11 +5,7 @@ import type { FileRow } from '../../store/files.js';
 import type { Viewer } from '../auth.js';
 import { text, within } from '../check.js';
 import { ApiError, badInput, notFound } from '../errors.js';
-import type {
-  ExportProgress,
-  MutationExportDatasetArgs,
-  WantedExport,
-} from '../generated/resolvers-types.js';
+import type { ExportProgress, MutationExportDatasetArgs, WantedExport } from '../generated/types.js';
 import { globalId, localId } from '../ids.js';
 import { guarded, ownSite } from './access.js';
 import { SHA256 } from './files.js';

@@ -21,7 +21,7 @@ import type {
   ForeignUserInput,
   MachineKindInput,
   PeerLoadInput,
-} from '../generated/resolvers-types.js';
+} from '../generated/types.js';
 import { globalId, localId } from '../ids.js';
 import type { JobAtPeerModel } from '../models.js';
 import { guarded } from './access.js';

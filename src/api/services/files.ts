@@ -9,11 +9,7 @@ import type { DatasetRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
 import { atMost, text, within } from '../check.js';
 import { ApiError, badInput, notFound } from '../errors.js';
-import type {
-  MutationKeepDatasetArgs,
-  MutationKeepFilesArgs,
-  RunFileInput,
-} from '../generated/resolvers-types.js';
+import type { MutationKeepDatasetArgs, MutationKeepFilesArgs, RunFileInput } from '../generated/types.js';
 import { globalId, localId } from '../ids.js';
 import { authorize, guarded, maySeeJob, ownSite } from './access.js';
 import { actor, done, type ServiceParts, wakeAfter } from './parts.js';

@@ -20,7 +20,7 @@ import type {
   UpdateLicenseInput,
   UpdateMachineInput,
   UpdateSiteInput,
-} from '../generated/resolvers-types.js';
+} from '../generated/types.js';
 import { localId } from '../ids.js';
 import { reservationOf } from '../loaders.js';
 import type { ReservationModel } from '../models.js';

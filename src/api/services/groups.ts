@@ -18,7 +18,7 @@ import {
   pageSize,
 } from '../connections.js';
 import { ApiError, badInput, notAccepted, notFound } from '../errors.js';
-import type { JobInput, SubmitJobGroupInput } from '../generated/resolvers-types.js';
+import type { JobInput, SubmitJobGroupInput } from '../generated/types.js';
 import { globalId, localId } from '../ids.js';
 import { createLoaders } from '../loaders.js';
 import type {

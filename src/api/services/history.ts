@@ -9,11 +9,7 @@ import type { Viewer } from '../auth.js';
 import { text, within } from '../check.js';
 import { pageSize } from '../connections.js';
 import { badInput } from '../errors.js';
-import type {
-  QueryLicenseHistoryArgs,
-  QueryLoadHistoryArgs,
-  QueryUsageArgs,
-} from '../generated/resolvers-types.js';
+import type { QueryLicenseHistoryArgs, QueryLoadHistoryArgs, QueryUsageArgs } from '../generated/types.js';
 import { localId } from '../ids.js';
 import { guarded, ownerOnly } from './access.js';
 import type { ServiceParts } from './parts.js';

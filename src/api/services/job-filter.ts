@@ -2,7 +2,7 @@
 import { MAX } from '../../platform/limits.js';
 import type { JobFilter as StoredFilter } from '../../store/job-filter.js';
 import { atMost, text } from '../check.js';
-import type { JobFilter } from '../generated/resolvers-types.js';
+import type { JobFilter } from '../generated/types.js';
 import { type IdType, localId } from '../ids.js';
 
 /** The conditions that are given. `field`: where they stand, for the message of BAD_USER_INPUT or LIMIT_EXCEEDED. */

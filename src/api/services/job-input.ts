@@ -16,7 +16,7 @@ import type {
   JobInput,
   JobOutputInput,
   JobPreferenceInput,
-} from '../generated/resolvers-types.js';
+} from '../generated/types.js';
 import { type IdType, parseGlobalId } from '../ids.js';
 
 export interface Fault {

@@ -20,12 +20,7 @@ import {
   pageSize,
 } from '../connections.js';
 import { ApiError, badInput, notFound } from '../errors.js';
-import type {
-  JobFilter,
-  JobSelection,
-  QueryJobsArgs,
-  SubmitJobsInput,
-} from '../generated/resolvers-types.js';
+import type { JobFilter, JobSelection, QueryJobsArgs, SubmitJobsInput } from '../generated/types.js';
 import { globalId, localId } from '../ids.js';
 import type { JobsPayloadModel, SubmitJobsPayloadModel } from '../models.js';
 import { guarded, handlesAll, maySeeJob, ownerOnly } from './access.js';

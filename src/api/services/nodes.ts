@@ -1,13 +1,9 @@
 /** Any object by its global id, if the viewer may see it. */
 import type { Viewer } from '../auth.js';
 import { badInput } from '../errors.js';
-import type { ResolversTypes } from '../generated/resolvers-types.js';
 import { type IdType, parseGlobalId } from '../ids.js';
 import { guarded, handlesAll, maySeeJob, maySeeSite, maySeeUser } from './access.js';
 import type { ServiceParts } from './parts.js';
-
-/** An object with the name of its type, which tells GraphQL what it is. */
-type NodeModel = Awaited<ResolversTypes['Node']> & { __typename: string };
 
 export function createNodesService({ queries }: ServiceParts) {
   const find: Readonly<Record<IdType, (viewer: Viewer, id: number) => Promise<object | null | undefined>>> = {
@@ -59,11 +55,12 @@ export function createNodesService({ queries }: ServiceParts) {
   };
 
   return guarded({
-    async node(viewer: Viewer, id: string): Promise<NodeModel | null> {
+    /** With the name of its type, which tells GraphQL what it is. */
+    async node(viewer: Viewer, id: string): Promise<object | null> {
       const parsed = parseGlobalId(id);
       if (!parsed) throw badInput('id', id, 'a global id such as job_17');
       const found = await find[parsed.type](viewer, parsed.id);
-      return found ? ({ ...found, __typename: TYPE_NAMES[parsed.type] } as NodeModel) : null;
+      return found ? { ...found, __typename: TYPE_NAMES[parsed.type] } : null;
     },
   });
 }

@@ -9,7 +9,7 @@ import type { OutputPiece } from '../../store/store.js';
 import { accountOf } from '../admission/shares.js';
 import type { Viewer } from '../auth.js';
 import { badInput, notFound } from '../errors.js';
-import type { OutputPart, SubscriptionJobOutputArgs } from '../generated/resolvers-types.js';
+import type { OutputPart, SubscriptionJobOutputArgs } from '../generated/types.js';
 import { localId } from '../ids.js';
 import { pulled } from '../subscriptions/streams.js';
 import { guarded, maySeeJob } from './access.js';

@@ -9,9 +9,11 @@ import type { Files } from '../../store/files.js';
 import type { Mirror } from '../../store/mirror.js';
 import type { Queries } from '../../store/queries.js';
 import type { Store } from '../../store/store.js';
+import type { Budget } from '../admission/budget.js';
 import type { Shares } from '../admission/shares.js';
 import type { Viewer } from '../auth.js';
 import { ApiError } from '../errors.js';
+import type { Loaders } from '../loaders.js';
 import type { Fit } from './fit.js';
 
 /** Files of runs that the service keeps, and for how long. */
@@ -23,6 +25,15 @@ export interface FileStore {
 
 /** Tells schedulers that there may be something to do. Never fails a request: a slow timer makes up for lost ones. */
 export type Wake = (schedulers: readonly Scheduler[]) => void;
+
+/** Who asks, and what services use to answer. */
+export interface Asker {
+  viewer: Viewer;
+  /** What the operation costs and may cost; of a subscription, the update that is being answered. */
+  budget: Budget;
+  /** Batches and remembers look-ups of this request; of a subscription, those of the update that is being answered. */
+  loaders: Loaders;
+}
 
 export interface ServiceParts {
   store: Store;

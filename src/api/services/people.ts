@@ -17,7 +17,7 @@ import type {
   RegisterUserInput,
   SetQuotaInput,
   UpdateUserInput,
-} from '../generated/resolvers-types.js';
+} from '../generated/types.js';
 import { localId } from '../ids.js';
 import { guarded } from './access.js';
 import { actor, done, type ServiceParts, wakeAfter } from './parts.js';

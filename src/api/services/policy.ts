@@ -14,7 +14,7 @@ import {
   pageSize,
 } from '../connections.js';
 import { ApiError, badInput, notFound } from '../errors.js';
-import type { SetWeightsInput, UpdatePolicyInput } from '../generated/resolvers-types.js';
+import type { SetWeightsInput, UpdatePolicyInput } from '../generated/types.js';
 import { globalId } from '../ids.js';
 import { guarded } from './access.js';
 import { actor, done, type ServiceParts, wakeAfter } from './parts.js';

@@ -13,7 +13,7 @@ import type { Viewer } from '../auth.js';
 import { text } from '../check.js';
 import { type Connection, connection, eventCursor, pageSize } from '../connections.js';
 import { badInput } from '../errors.js';
-import type { JobRatioHistoryArgs } from '../generated/resolvers-types.js';
+import type { JobRatioHistoryArgs } from '../generated/types.js';
 import { createLoaders } from '../loaders.js';
 import type { JobRatioModel, JobRatioUpdateModel } from '../models.js';
 import { subscription } from '../subscriptions/loop.js';

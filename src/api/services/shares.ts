@@ -3,7 +3,7 @@ import { peers, transfers, userStandings } from '../../core/index.js';
 import type { Budget } from '../admission/budget.js';
 import type { Viewer } from '../auth.js';
 import { pageSize } from '../connections.js';
-import type { QueryTransfersArgs } from '../generated/resolvers-types.js';
+import type { QueryTransfersArgs } from '../generated/types.js';
 import { localId } from '../ids.js';
 import type { PeerModel, TransferModel, UserStandingModel } from '../models.js';
 import { guarded, ownerOnly } from './access.js';

@@ -13,7 +13,7 @@ import {
   pageSize,
 } from '../connections.js';
 import { ApiError, badInput } from '../errors.js';
-import type { SimulateInput } from '../generated/resolvers-types.js';
+import type { SimulateInput } from '../generated/types.js';
 import { localId } from '../ids.js';
 import { guarded } from './access.js';
 import { actor, done, type ServiceParts } from './parts.js';

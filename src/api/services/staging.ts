@@ -9,7 +9,7 @@ import type { Assignment } from '../../store/store.js';
 import type { Viewer } from '../auth.js';
 import { atMost, within } from '../check.js';
 import { badInput } from '../errors.js';
-import type { AssignedInput, StagingReportInput } from '../generated/resolvers-types.js';
+import type { AssignedInput, StagingReportInput } from '../generated/types.js';
 import { globalId, localId } from '../ids.js';
 import { guarded, ownSite } from './access.js';
 import { done, type ServiceParts } from './parts.js';

@@ -17,7 +17,7 @@ import type {
   AssignmentBatch,
   AssignmentsPart,
   JobFilter,
-} from '../generated/resolvers-types.js';
+} from '../generated/types.js';
 import { globalId, localId } from '../ids.js';
 import { createLoaders, type Loaders } from '../loaders.js';
 import type { JobUpdateModel, SimulationUpdateModel, SiteUpdateModel } from '../models.js';

@@ -3,12 +3,11 @@ import { type DispatchExplanation, dispatchKindOf, type SchedulerView } from '..
 import type { SchedulerRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
 import { notNull, plainName } from '../check.js';
-import type { Context } from '../context.js';
-import type { CreateSchedulerInput, UpdateSchedulerInput } from '../generated/resolvers-types.js';
+import type { CreateSchedulerInput, UpdateSchedulerInput } from '../generated/types.js';
 import { localId } from '../ids.js';
 import type { PathStepModel, TreeModel } from '../models.js';
 import { guarded } from './access.js';
-import { actor, done, type ServiceParts, wakeAfter } from './parts.js';
+import { type Asker, actor, done, type ServiceParts, wakeAfter } from './parts.js';
 
 /** Under a policy without a tree, and of one that was removed. */
 const NOTHING: SchedulerView = { holds: 0, waiting: 0, channels: [] };
@@ -64,10 +63,7 @@ export function createTreeService(parts: ServiceParts) {
     }),
 
     /** As the schedulers see it now: once for all that a request asks. null: the root. */
-    async standing(
-      id: number | null,
-      asker: Pick<Context, 'viewer' | 'budget' | 'loaders'>,
-    ): Promise<SchedulerView> {
+    async standing(id: number | null, asker: Asker): Promise<SchedulerView> {
       const view = await asker.loaders.once('tree', () =>
         shares.explain(asker, async () => {
           await mirror.sync();
