@@ -42,7 +42,7 @@ async function statesFile(root) {
   );
   return {
     path: join(root, 'web', 'src', 'api', 'states.gql.ts'),
-    text: `// Generated from ${file} by scripts/codegen-documents.mjs. Do not edit.\n${groups.join('\n')}`,
+    text: `// Generated from ${file} by scripts/codegen-documents.mjs. Do not edit.\n${groups.join('\n')}\nexport type JobState = (typeof JOB_STATES)[number];\n`,
   };
 }
 
@@ -69,11 +69,12 @@ function documentsOf(root, schema, { folder, imports, document: written, config 
         plugins: [{ operations: {} }],
         pluginMap: { operations },
       });
+      const operationsOf = constants(document, written);
       const text = [
         `// Generated from ${relative(root, join(source, name))} by scripts/codegen-documents.mjs. Do not edit.`,
-        imports(dirname(relative(root, filename))),
+        ...(operationsOf.length > 0 ? [imports(dirname(relative(root, filename)))] : []),
         types,
-        ...constants(document, written),
+        ...operationsOf,
       ];
       return { path: filename, text: `${text.join('\n')}\n` };
     }),

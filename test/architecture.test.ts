@@ -1,5 +1,6 @@
 /**
- * What a linter cannot see: the arrows between the rooms of src/, and the purity of the core. Read from the source tree.
+ * What a linter cannot see: the arrows between the rooms of src/ and of web/, circles of imports, and the purity of the core. Read from the
+ * source tree.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, posix, relative, sep } from 'node:path';
@@ -22,6 +23,18 @@ const arrows: Record<string, readonly string[]> = {
   agent: ['client', 'platform'],
   federation: ['client', 'store', 'platform'],
   cli: ['core', 'store', 'engine', 'api', 'simulator', 'plots', 'agent', 'federation', 'client', 'platform'],
+};
+
+/** The same in the portal. A page imports no other. */
+const webArrows: Record<string, readonly string[]> = {
+  api: [],
+  ui: ['api'],
+  shell: ['ui', 'api'],
+  parts: ['shell', 'ui', 'api'],
+  pages: ['parts', 'shell', 'ui', 'api'],
+  explorer: ['shell', 'ui', 'api'],
+  'routes.tsx': ['pages', 'shell', 'ui'],
+  'main.tsx': ['routes.tsx', 'shell', 'ui', 'api'],
 };
 
 /** Packages that only one room may import. */
@@ -66,14 +79,15 @@ interface SourceFile {
   imports: string[];
 }
 
-function read(folder: string): SourceFile[] {
+/** Paths are from `base`. What Prisma generates is left out. */
+function read(folder: string, base = folder): SourceFile[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) return entry.name === 'generated' ? [] : read(path);
-    if (!/\.(m|c)?[jt]s$/.test(entry.name)) return [];
+    if (entry.isDirectory()) return path === join(source, 'store', 'generated') ? [] : read(path, base);
+    if (!/\.((m|c)?[jt]s|tsx)$/.test(entry.name)) return [];
     const code = withoutComments(readFileSync(path, 'utf8'));
-    const [room] = relative(source, path).split(sep) as [string];
-    return [{ path: relative(source, path).split(sep).join('/'), room, code, imports: importsOf(code) }];
+    const [room] = relative(base, path).split(sep) as [string];
+    return [{ path: relative(base, path).split(sep).join('/'), room, code, imports: importsOf(code) }];
   });
 }
 
@@ -90,30 +104,43 @@ const importsOf = (code: string): string[] =>
 const loadedBy = ({ code }: SourceFile): string[] =>
   importsOf(code.replace(/^(import|export) type [^;]*;/gm, ''));
 
-/** The room that an import of ours leads to; null for a package. */
-function roomOf(file: SourceFile, specifier: string): string | null {
-  if (!specifier.startsWith('.')) return null;
-  const target = relative(source, join(source, dirname(file.path), specifier)).split(sep);
-  return target[0] === '..' ? '(outside src)' : (target[0] as string);
+/** The path that an import of ours leads to, without its ending; null for a package. */
+const targetOf = ({ path }: SourceFile, specifier: string): string | null =>
+  specifier.startsWith('.') ? withoutEnding(posix.join(posix.dirname(path), specifier)) : null;
+
+const withoutEnding = (path: string): string => path.replace(/\.((m|c)?[jt]s|tsx)$/, '');
+
+/** Imports against the arrows. */
+function wrongArrows(among: readonly SourceFile[], allowed: Record<string, readonly string[]>): string[] {
+  return among.flatMap((file) =>
+    file.imports.flatMap((specifier) => {
+      const target = targetOf(file, specifier)?.split('/')[0];
+      if (target === undefined || target === withoutEnding(file.room)) return [];
+      const rooms = allowed[file.room] ?? [];
+      return rooms.some((room) => withoutEnding(room) === target)
+        ? []
+        : [`${file.path} imports ${specifier}`];
+    }),
+  );
 }
 
 /** The first circle of imports among the files, from one of them to itself; none: []. */
 function circleIn(among: readonly SourceFile[]): string[] {
-  const byPath = new Map(among.map((file) => [file.path, file]));
+  const byPath = new Map(among.map((file) => [withoutEnding(file.path), file]));
   const done = new Set<string>();
   const follow = (path: string, trail: readonly string[]): string[] => {
     if (trail.includes(path)) return [...trail.slice(trail.indexOf(path)), path];
     if (done.has(path)) return [];
-    for (const specifier of byPath.get(path)?.imports ?? []) {
-      if (!specifier.startsWith('.')) continue;
-      const target = posix.join(posix.dirname(path), specifier).replace(/\.js$/, '.ts');
-      const circle = follow(target, [...trail, path]);
+    const file = byPath.get(path);
+    for (const specifier of file?.imports ?? []) {
+      const target = targetOf(file as SourceFile, specifier);
+      const circle = target === null ? [] : follow(target, [...trail, path]);
       if (circle.length > 0) return circle;
     }
     done.add(path);
     return [];
   };
-  for (const { path } of among) {
+  for (const path of byPath.keys()) {
     const circle = follow(path, []);
     if (circle.length > 0) return circle;
   }
@@ -122,8 +149,10 @@ function circleIn(among: readonly SourceFile[]): string[] {
 
 const file = (path: string, ...imports: string[]): SourceFile => ({ path, room: 'core', code: '', imports });
 
+const folder = (path: string): string => fileURLToPath(new URL(`../${path}/`, import.meta.url));
 const files = read(source);
-const experiments = read(fileURLToPath(new URL('../experiments/', import.meta.url)));
+const experiments = read(folder('experiments'));
+const web = read(folder('web/src'));
 
 describe('arrows between rooms', () => {
   it('reads a source tree', () => {
@@ -131,14 +160,7 @@ describe('arrows between rooms', () => {
   });
 
   it('go one way', () => {
-    const wrong = files.flatMap((file) =>
-      file.imports.flatMap((specifier) => {
-        const room = roomOf(file, specifier);
-        if (room === null || room === file.room) return [];
-        return arrows[file.room]?.includes(room) ? [] : [`${file.path} imports ${specifier}`];
-      }),
-    );
-    expect(wrong).toEqual([]);
+    expect(wrongArrows(files, arrows)).toEqual([]);
   });
 
   it('experiments need the core, the simulator and the plots, and nothing in src needs them', () => {
@@ -159,25 +181,38 @@ describe('arrows between rooms', () => {
     ]);
   });
 
-  it('the portal knows the schema and nothing of src, and src nothing of the portal', () => {
-    const web = fileURLToPath(new URL('../web/src/', import.meta.url));
-    const names = readdirSync(web, { recursive: true, encoding: 'utf8' }).filter((name) =>
-      /\.tsx?$/.test(name),
+  it('go one way in the portal, which knows nothing of src', () => {
+    expect(web.length).toBeGreaterThan(50);
+    expect(wrongArrows(web, webArrows)).toEqual([]);
+    const between = web.flatMap((page) =>
+      page.imports.flatMap((specifier) => {
+        const target = targetOf(page, specifier)?.split('/') ?? [];
+        const isOther = target[0] === 'pages' && target[1] !== page.path.split('/')[1];
+        return page.room === 'pages' && isOther ? [`${page.path} imports ${specifier}`] : [];
+      }),
     );
-    expect(names.length).toBeGreaterThan(50);
-    const outside = names.flatMap((name) =>
-      importsOf(readFileSync(join(web, name), 'utf8'))
-        .filter(
-          (target) =>
-            target.startsWith('.') && relative(web, join(web, dirname(name), target)).startsWith('..'),
-        )
-        .map((target) => `${name} imports ${target}`),
-    );
-    expect(outside).toEqual([]);
+    expect(between).toEqual([]);
   });
 
-  it('every folder of src is a room with its arrows stated', () => {
+  it.each(['src', 'web/src', 'bench', 'experiments', 'test'])(
+    'make no circle in %s, of types neither',
+    (name) => {
+      expect(circleIn(read(folder(name)))).toEqual([]);
+    },
+  );
+
+  it('would be seen to make a circle', () => {
+    expect(circleIn([file('a.ts', './b.js'), file('b.ts', './c.js'), file('c.ts', './b.js')])).toEqual([
+      'b',
+      'c',
+      'b',
+    ]);
+    expect(circleIn([file('ui/a.tsx', './b'), file('ui/b.ts', '../ui/a')])).toEqual(['ui/a', 'ui/b', 'ui/a']);
+  });
+
+  it('every folder is a room with its arrows stated', () => {
     expect(files.filter(({ room }) => !(room in arrows)).map(({ path }) => path)).toEqual([]);
+    expect(web.filter(({ room }) => !(room in webArrows)).map(({ path }) => path)).toEqual([]);
   });
 
   it('Prisma and pg stay in the store, BullMQ in the engine, vega in the plots', () => {
@@ -233,15 +268,6 @@ describe('purity of the core', () => {
       impure.flatMap((pattern) => (pattern.test(code) ? [`${path}: ${pattern}`] : [])),
     );
     expect(found).toEqual([]);
-  });
-
-  it('has no circles, of types neither', () => {
-    expect(circleIn(core)).toEqual([]);
-    expect(circleIn([file('a.ts', './b.js'), file('b.ts', './c.js'), file('c.ts', './b.js')])).toEqual([
-      'b.ts',
-      'c.ts',
-      'b.ts',
-    ]);
   });
 
   it('names a policy in its own folder only: drivers, the API and explanations ask it what it does', () => {

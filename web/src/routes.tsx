@@ -8,11 +8,9 @@ import {
   lazyRouteComponent,
 } from '@tanstack/react-router';
 import { Shell } from './shell/shell';
+import type { Search } from './ui/address';
 import { Button } from './ui/controls';
 import { Empty, Page, Problem } from './ui/show';
-
-/** The part of an address behind `?`: names and plain texts. */
-export type Search = Record<string, string | undefined>;
 
 function Failed({ error: thrown, reset }: ErrorComponentProps) {
   const error = thrown instanceof Error ? thrown : new Error(String(thrown));

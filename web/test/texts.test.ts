@@ -1,7 +1,6 @@
 /** What the portal makes of what people write, and how it writes numbers. */
 import { describe, expect, test } from 'vitest';
 import { filterOf, instantOf } from '../src/pages/jobs/filters';
-import { differences, withValue } from '../src/pages/policy/document';
 import {
   commandOfScript,
   directivesOf,
@@ -12,6 +11,7 @@ import {
   wordsOf,
 } from '../src/pages/submit/draft';
 import { csvLine } from '../src/ui/csv';
+import { differences, withValue } from '../src/ui/document';
 import { bytes, count, duration, figure, megabytes, named } from '../src/ui/format';
 
 describe('a job that is written', () => {

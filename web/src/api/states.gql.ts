@@ -41,3 +41,5 @@ export const CANCELLABLE_STATES = [
   'ASSIGNED',
   'RUNNING',
 ] as const;
+
+export type JobState = (typeof JOB_STATES)[number];

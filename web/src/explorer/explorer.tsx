@@ -4,7 +4,7 @@ import { createGraphiQLFetcher } from '@graphiql/toolkit';
 import { GraphiQL } from 'graphiql';
 import { createClient } from 'graphql-ws';
 import { useMemo } from 'react';
-import { theme } from '../shell/theme';
+import { theme } from '../ui/theme';
 
 const TABS = [
   `# The schema is under the book at the left; Ctrl Space completes.

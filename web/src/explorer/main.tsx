@@ -11,7 +11,7 @@ import { session } from '../api/session';
 import { useStore } from '../api/store';
 import { Logo } from '../shell/logo';
 import { SignIn } from '../shell/sign-in';
-import '../shell/theme';
+import '../ui/theme';
 
 const Explorer = lazy(() => import('./explorer'));
 

@@ -13,7 +13,7 @@ import {
   SearchField,
 } from 'react-aria-components';
 import { useQuery } from 'urql';
-import { PLACES } from './shell';
+import { PLACES } from './places';
 import { QuickOpenDocument } from './shell.gql';
 import { useViewer } from './viewer';
 

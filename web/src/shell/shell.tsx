@@ -1,30 +1,7 @@
 /** What is around every page: the way to the others, who is signed in, and whether news arrive. */
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
-import {
-  Activity,
-  ChartColumn,
-  ClipboardList,
-  Database,
-  FlaskConical,
-  KeyRound,
-  LayoutDashboard,
-  ListChecks,
-  LogOut,
-  Menu as MenuIcon,
-  Monitor,
-  Moon,
-  Network,
-  Plus,
-  Search,
-  Server,
-  SlidersHorizontal,
-  Sun,
-  Terminal,
-  Users,
-  WifiOff,
-  X,
-} from 'lucide-react';
-import { type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
+import { LogOut, Menu as MenuIcon, Monitor, Moon, Plus, Search, Sun, WifiOff, X } from 'lucide-react';
+import { Suspense, useEffect, useRef, useState } from 'react';
 import { Dialog as AriaDialog, Modal, ModalOverlay } from 'react-aria-components';
 import { useFollow, useThrottled } from '../api/data';
 import { type Connection, connection } from '../api/live';
@@ -32,61 +9,15 @@ import { useStore } from '../api/store';
 import { Button, MenuButton } from '../ui/controls';
 import { words } from '../ui/format';
 import { Skeleton } from '../ui/show';
+import { theme } from '../ui/theme';
 import { Toasts } from '../ui/toast';
 import { gridChanges } from './feed';
 import { Logo } from './logo';
+import { PLACES } from './places';
 import { QuickOpen } from './quick-open';
-import { GridNewsDocument, type UserRole } from './shell.gql';
+import { GridNewsDocument } from './shell.gql';
 import { signOut } from './sign-in-link';
-import { theme } from './theme';
 import { useViewer } from './viewer';
-
-export interface Place {
-  to: string;
-  label: string;
-  icon: ReactNode;
-  /** Offered from this role on. */
-  role?: UserRole;
-  /** Another page, not a route of this one. */
-  page?: true;
-}
-
-const icon = { size: 16, 'aria-hidden': true } as const;
-export const PLACES: readonly { title: string; places: readonly Place[] }[] = [
-  {
-    title: 'Work',
-    places: [
-      { to: '/', label: 'Overview', icon: <LayoutDashboard {...icon} /> },
-      { to: '/jobs', label: 'Jobs', icon: <ListChecks {...icon} /> },
-    ],
-  },
-  {
-    title: 'Grid',
-    places: [
-      { to: '/sites', label: 'Sites', icon: <Server {...icon} /> },
-      { to: '/tree', label: 'Scheduler tree', icon: <Network {...icon} /> },
-      { to: '/data', label: 'Data', icon: <Database {...icon} /> },
-      { to: '/licenses', label: 'Licenses', icon: <KeyRound {...icon} /> },
-      { to: '/usage', label: 'Usage', icon: <ChartColumn {...icon} /> },
-    ],
-  },
-  {
-    title: 'Scheduling',
-    places: [
-      { to: '/ratios', label: 'Job ratios', icon: <Activity {...icon} /> },
-      { to: '/policy', label: 'Policy', icon: <SlidersHorizontal {...icon} /> },
-      { to: '/simulator', label: 'Simulator', icon: <FlaskConical {...icon} />, role: 'OPERATOR' },
-    ],
-  },
-  {
-    title: 'Administration',
-    places: [
-      { to: '/users', label: 'Users and shares', icon: <Users {...icon} /> },
-      { to: '/audit', label: 'Audit log', icon: <ClipboardList {...icon} />, role: 'ADMIN' },
-      { to: '/graphql', label: 'GraphQL explorer', icon: <Terminal {...icon} />, page: true },
-    ],
-  },
-];
 
 const THEMES = {
   system: { next: 'light', label: 'Colors: as the system', icon: <Monitor size={15} /> },

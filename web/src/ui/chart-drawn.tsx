@@ -3,9 +3,33 @@ import './chart.css';
 import { useEffect, useRef } from 'react';
 import uPlot from 'uplot';
 import { useStore } from '../api/store';
-import type { ChartProps } from './chart';
 import { colorChanges, colorOf } from './colors';
 import { figure, moment } from './format';
+
+export interface Series {
+  label: string;
+  /** A variable of the design, such as `--series-1`. */
+  color: string;
+  values: readonly (number | null)[];
+  kind?: 'line' | 'area' | 'step' | 'bars' | 'points';
+  text?: (value: number) => string;
+}
+
+export interface ChartProps {
+  /** What it shows, for those who cannot see it. */
+  label: string;
+  /** Seconds since 1970, or plain numbers. */
+  x: readonly number[];
+  series: readonly Series[];
+  height?: number;
+  time?: boolean;
+  /** Series stand on one another. */
+  stacked?: boolean;
+  /** The range of the values; by default from 0 to the largest. */
+  range?: readonly [number, number];
+  xText?: (value: number) => string;
+  yText?: (value: number) => string;
+}
 
 /** The time of day, and at midnight which day begins. */
 function clock(seconds: number): string {

@@ -13,7 +13,6 @@ import { EditorState } from '@codemirror/state';
 import { EditorView, highlightActiveLine, keymap, lineNumbers } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import { useEffect, useRef } from 'react';
-import type { CodeProps } from './code';
 
 const look = EditorView.theme({
   '&': {
@@ -45,6 +44,15 @@ const colors = HighlightStyle.define([
 
 /** What is not JSON is underlined. */
 const parse = jsonParseLinter();
+
+export interface CodeProps {
+  label: string;
+  language: 'json' | 'shell';
+  value: string;
+  onChange?: (value: string) => void;
+  minLines?: number;
+  error?: string | null | undefined;
+}
 
 export default function CodeEditor({ label, language, value, onChange, minLines = 8 }: CodeProps) {
   const place = useRef<HTMLDivElement>(null);

@@ -1,17 +1,9 @@
 /** An editor for JSON and scripts, which comes when it is first shown. */
 import { lazy, Suspense } from 'react';
+import type { CodeProps } from './code-editor';
 import { Skeleton } from './show';
 
 const Editor = lazy(() => import('./code-editor'));
-
-export interface CodeProps {
-  label: string;
-  language: 'json' | 'shell';
-  value: string;
-  onChange?: (value: string) => void;
-  minLines?: number;
-  error?: string | null | undefined;
-}
 
 export function Code(props: CodeProps) {
   return (

@@ -1,7 +1,7 @@
 /** The design's colors for canvases, which cannot read variables. */
 
 import { createStore } from '../api/store';
-import { theme } from '../shell/theme';
+import { theme } from './theme';
 
 /** Counts changes of the colors: whatever is drawn is drawn again. */
 export const colorChanges = createStore(0);

@@ -1,4 +1,4 @@
-import type { Difference } from '../pages/policy/document';
+import type { Difference } from './document';
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 

@@ -1,6 +1,7 @@
 /** Numbers, times and sizes as people read them. Each with its unit; durations are seconds, sizes megabytes (10^6 bytes). */
+
+import type { JobState } from '../api/states.gql';
 import { ENDED_STATES, PENDING_STATES, WAITING_STATES } from '../api/states.gql';
-import type { JobState } from '../pages/jobs/row.gql';
 
 const NARROW_SPACE = '\u202f';
 const integers = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });

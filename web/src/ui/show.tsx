@@ -3,7 +3,7 @@ import { AlertTriangle, CircleOff, RotateCw } from 'lucide-react';
 import type { CSSProperties, ReactNode } from 'react';
 import type { CombinedError } from 'urql';
 import { messageOf } from '../api/client';
-import type { JobState } from '../pages/jobs/row.gql';
+import type { JobState } from '../api/states.gql';
 import { Button } from './controls';
 import { causeOf, count, duration, instant, lower, moment, words } from './format';
 import { useNow } from './now';

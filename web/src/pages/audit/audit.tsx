@@ -5,9 +5,9 @@ import { type ReactNode, useState } from 'react';
 import { useData } from '../../api/data';
 import { Button, TextInput } from '../../ui/controls';
 import { Differences } from '../../ui/differences';
+import { differences } from '../../ui/document';
 import { numberOf, plural, words } from '../../ui/format';
 import { At, Card, Empty, Loaded, Page, Skeleton, Table } from '../../ui/show';
-import { differences } from '../policy/document';
 import { AuditLogDocument, type AuditLogQuery } from './audit.gql';
 
 type Entry = AuditLogQuery['audit']['edges'][number]['node'];

@@ -5,9 +5,10 @@ import { ArrowRightLeft, Database, Plus, Waypoints } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { useAction, useData } from '../../api/data';
 import { useStore } from '../../api/store';
-import type { Search } from '../../routes';
+import { JOB_COLUMN } from '../../parts/job-column';
 import { gridChanges } from '../../shell/feed';
 import { useViewer } from '../../shell/viewer';
+import type { Search } from '../../ui/address';
 import { changeColumn } from '../../ui/change-column';
 import { Chart } from '../../ui/chart';
 import { Button, Check, Dialog, TabBar, TextInput } from '../../ui/controls';
@@ -15,7 +16,6 @@ import { figure, megabytes, percent } from '../../ui/format';
 import { useNow } from '../../ui/now';
 import { Ago, At, Badge, Bar, Card, Empty, Facts, Loaded, Page, Skeleton, Table } from '../../ui/show';
 import { told } from '../../ui/toast';
-import { JOB_COLUMN } from '../jobs/job-column';
 import {
   CreateDatasetDocument,
   DataSitesDocument,

@@ -9,8 +9,8 @@ import { bytes, percent, TERMINAL } from '../../ui/format';
 import { At, Card, Empty, Loaded, Skeleton, Table } from '../../ui/show';
 import { told } from '../../ui/toast';
 import { useAskAfterEnd } from './after-end';
-import type { Job } from './job';
 import { JobFilesDocument, type JobFilesQuery } from './job.gql';
+import type { Job } from './shown';
 
 type File = NonNullable<JobFilesQuery['job']>['files'][number];
 

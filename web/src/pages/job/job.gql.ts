@@ -51,10 +51,6 @@ export type TaskState =
   | 'RUNNING'
   | 'ENDED';
 
-export type OutputKeeper =
-  | 'SERVICE'
-  | 'DATASET';
-
 export type MeasurementMethod =
   | 'CGROUP'
   | 'DELAY_ACCOUNTING'
@@ -97,10 +93,6 @@ export type JobPageQueryVariables = Exact<{
 
 export type JobPageQuery = { job: { project: string | null, arguments: Array<string>, workingDirectory: string | null, memoryMbPerTask: number, os: string | null, architecture: string | null, benchmark: number, runTimeLimitS: number | null, sandboxMb: number, outputMb: number, computationShare: number | null, restartable: boolean, launch: TaskLaunch, onTaskFailure: TaskFailure, epoch: number, message: string | null, migratedAt: string | null, id: string, state: JobState, name: string | null, application: string, command: string, groupName: string | null, arrayIndex: number | null, tasks: number, cpusPerTask: number, licenses: Array<string>, estimateS: number, deadline: string | null, deadlineMissed: boolean, priority: number | null, boost: number, cause: EndCause | null, exitCode: number | null, submittedAt: string, dispatchedAt: string | null, startedAt: string | null, endedAt: string | null, originSite: { id: string, name: string } | null, group: { id: string, name: string | null } | null, inputs: Array<{ sizeMb: number, dataset: { id: string, name: string } | null, site: { id: string, name: string } | null }>, runs: Array<{ epoch: number, policyVersion: number, assignedAt: string, plannedS: number, startedAt: string | null, endedAt: string | null, exitCode: number | null, signal: string | null, cause: EndCause | null, message: string | null, cpuS: number | null, cpuMethod: MeasurementMethod | null, peakMemoryMb: number | null, peakMemoryMethod: MeasurementMethod | null, readMb: number | null, writtenMb: number | null, bytesMethod: MeasurementMethod | null, ioWaitS: number | null, ioWaitMethod: MeasurementMethod | null, failedTask: number | null, staging: { beganAt: string, endedAt: string | null, totalMb: number, movedMb: number, predictedS: number, measuredS: number | null } | null, site: { id: string, name: string }, allocations: Array<{ tasks: number, machine: { id: string, name: string, benchmark: number } }>, licenses: Array<{ id: string, kind: string }> }>, outputs: Array<{ path: string }>, events: { nodes: Array<{ id: string, at: string, kind: EventKind, fromState: JobState | null, toState: JobState | null, epoch: number | null, cause: EndCause | null, site: { id: string, name: string } | null }>, pageInfo: { hasNextPage: boolean } }, decisions: { nodes: Array<{ id: string, at: string, kind: DecisionKind, reason: string, message: string, policyVersion: number, cycle: string, level: number | null, queued: number | null, order: QueueOrder | null, respected: { at: string, job: { id: string } | null } | null, jobTerms: Array<{ name: string, value: number }>, from: { id: string, name: string } | null, site: { id: string, name: string } | null, candidates: Array<{ eligible: boolean, reason: string | null, rank: number | null, terms: Array<{ name: string, value: number }>, site: { id: string, name: string } }> }>, pageInfo: { hasNextPage: boolean } }, user: { id: string, name: string }, site: { id: string, name: string } | null } | null };
 
-export type TermPartsFragment = { name: string, value: number };
-
-export type CandidatePartsFragment = { eligible: boolean, reason: string | null, rank: number | null, terms: Array<{ name: string, value: number }>, site: { id: string, name: string } };
-
 export type JobWaitsQueryVariables = Exact<{
   id: string;
 }>;
@@ -114,8 +106,6 @@ export type JobPeersQueryVariables = Exact<{
 
 
 export type JobPeersQuery = { job: { id: string, peers: Array<{ state: OfferState | null, reason: string | null, path: Array<string> | null, peer: { id: string, name: string } }> } | null };
-
-export type PlacementPartsFragment = { policyVersion: number, priority: number | null, startsAt: string | null, earliestStart: string | null, reason: string, message: string, jobTerms: Array<{ name: string, value: number }>, site: { id: string, name: string } | null, allocations: Array<{ tasks: number, machine: { id: string, name: string } }>, candidates: Array<{ eligible: boolean, reason: string | null, rank: number | null, terms: Array<{ name: string, value: number }>, site: { id: string, name: string } }> };
 
 export type JobPlacementQueryVariables = Exact<{
   id: string;
@@ -135,13 +125,6 @@ export type JobOutputQuery = { job: { id: string, stdout: { text: string, bytes:
 
 export type OutputPartsFragment = { text: string, bytes: number, truncated: boolean };
 
-export type JobAgainQueryVariables = Exact<{
-  id: string;
-}>;
-
-
-export type JobAgainQuery = { job: { id: string, name: string | null, application: string, project: string | null, groupName: string | null, command: string, arguments: Array<string>, workingDirectory: string | null, tasks: number, cpusPerTask: number, memoryMbPerTask: number, licenses: Array<string>, os: string | null, architecture: string | null, estimateS: number, benchmark: number, runTimeLimitS: number | null, sandboxMb: number, outputMb: number, computationShare: number | null, restartable: boolean, launch: TaskLaunch, onTaskFailure: TaskFailure, environment: Array<{ name: string, value: string }> | null, originSite: { id: string } | null, preferences: Array<{ os: string | null, architecture: string | null, licenses: Array<string>, cpusPerTask: number | null, memoryMbPerTask: number | null, site: { id: string } | null }>, outputs: Array<{ path: string, keep: OutputKeeper, dataset: string | null }>, inputs: Array<{ sizeMb: number, dataset: { id: string } | null, site: { id: string } | null }> } | null };
-
 export type JobTasksQueryVariables = Exact<{
   id: string;
   from: number;
@@ -160,9 +143,15 @@ export type JobFilesQuery = { job: { id: string, files: Array<{ path: string, by
 
 export type JobRowFragment = { id: string, state: JobState, name: string | null, application: string, command: string, groupName: string | null, arrayIndex: number | null, tasks: number, cpusPerTask: number, memoryMbPerTask: number, licenses: Array<string>, estimateS: number, deadline: string | null, deadlineMissed: boolean, priority: number | null, boost: number, cause: EndCause | null, exitCode: number | null, submittedAt: string, dispatchedAt: string | null, startedAt: string | null, endedAt: string | null, user: { id: string, name: string }, site: { id: string, name: string } | null };
 
+export type TermPartsFragment = { name: string, value: number };
+
+export type CandidatePartsFragment = { eligible: boolean, reason: string | null, rank: number | null, terms: Array<{ name: string, value: number }>, site: { id: string, name: string } };
+
+export type PlacementPartsFragment = { policyVersion: number, priority: number | null, startsAt: string | null, earliestStart: string | null, reason: string, message: string, jobTerms: Array<{ name: string, value: number }>, site: { id: string, name: string } | null, allocations: Array<{ tasks: number, machine: { id: string, name: string } }>, candidates: Array<{ eligible: boolean, reason: string | null, rank: number | null, terms: Array<{ name: string, value: number }>, site: { id: string, name: string } }> };
+
 
 export const JobPageDocument =
-  "query JobPage($id: ID!) { job(id: $id) { ...JobRow project arguments workingDirectory memoryMbPerTask os architecture benchmark runTimeLimitS sandboxMb outputMb computationShare restartable launch onTaskFailure epoch message migratedAt originSite { id name } group { id name } inputs { sizeMb dataset { id name } site { id name } } runs { epoch policyVersion assignedAt plannedS startedAt endedAt exitCode signal cause message cpuS cpuMethod peakMemoryMb peakMemoryMethod readMb writtenMb bytesMethod ioWaitS ioWaitMethod failedTask staging { beganAt endedAt totalMb movedMb predictedS measuredS } site { id name } allocations { tasks machine { id name benchmark } } licenses { id kind } } outputs { path } events(first: 200) { nodes { id at kind fromState toState epoch cause site { id name } } pageInfo { hasNextPage } } decisions(first: 20) { nodes { id at kind reason message policyVersion cycle level queued order respected { job { id } at } jobTerms { ...TermParts } from { id name } site { id name } candidates { ...CandidateParts } } pageInfo { hasNextPage } } } } fragment TermParts on Term { name value } fragment CandidateParts on Candidate { eligible reason rank terms { ...TermParts } site { id name } } fragment JobRow on Job { id state name application command user { id name } site { id name } groupName arrayIndex tasks cpusPerTask memoryMbPerTask licenses estimateS deadline deadlineMissed priority boost cause exitCode submittedAt dispatchedAt startedAt endedAt }" as unknown as TypedDocumentNode<JobPageQuery, JobPageQueryVariables>;
+  "query JobPage($id: ID!) { job(id: $id) { ...JobRow project arguments workingDirectory memoryMbPerTask os architecture benchmark runTimeLimitS sandboxMb outputMb computationShare restartable launch onTaskFailure epoch message migratedAt originSite { id name } group { id name } inputs { sizeMb dataset { id name } site { id name } } runs { epoch policyVersion assignedAt plannedS startedAt endedAt exitCode signal cause message cpuS cpuMethod peakMemoryMb peakMemoryMethod readMb writtenMb bytesMethod ioWaitS ioWaitMethod failedTask staging { beganAt endedAt totalMb movedMb predictedS measuredS } site { id name } allocations { tasks machine { id name benchmark } } licenses { id kind } } outputs { path } events(first: 200) { nodes { id at kind fromState toState epoch cause site { id name } } pageInfo { hasNextPage } } decisions(first: 20) { nodes { id at kind reason message policyVersion cycle level queued order respected { job { id } at } jobTerms { ...TermParts } from { id name } site { id name } candidates { ...CandidateParts } } pageInfo { hasNextPage } } } } fragment JobRow on Job { id state name application command user { id name } site { id name } groupName arrayIndex tasks cpusPerTask memoryMbPerTask licenses estimateS deadline deadlineMissed priority boost cause exitCode submittedAt dispatchedAt startedAt endedAt } fragment TermParts on Term { name value } fragment CandidateParts on Candidate { eligible reason rank terms { ...TermParts } site { id name } }" as unknown as TypedDocumentNode<JobPageQuery, JobPageQueryVariables>;
 
 export const JobWaitsDocument =
   "query JobWaits($id: ID!) { job(id: $id) { id state whyWaiting { code message numbers { ...TermParts } wouldChange } } } fragment TermParts on Term { name value }" as unknown as TypedDocumentNode<JobWaitsQuery, JobWaitsQueryVariables>;
@@ -175,9 +164,6 @@ export const JobPlacementDocument =
 
 export const JobOutputDocument =
   "query JobOutput($id: ID!, $epoch: Int!, $task: Int!) { job(id: $id) { id stdout: output(stream: STDOUT, epoch: $epoch, task: $task) { ...OutputParts } stderr: output(stream: STDERR, epoch: $epoch, task: $task) { ...OutputParts } } } fragment OutputParts on Output { text bytes truncated }" as unknown as TypedDocumentNode<JobOutputQuery, JobOutputQueryVariables>;
-
-export const JobAgainDocument =
-  "query JobAgain($id: ID!) { job(id: $id) { id name application project groupName command arguments environment { name value } workingDirectory tasks cpusPerTask memoryMbPerTask licenses os architecture estimateS benchmark runTimeLimitS sandboxMb outputMb computationShare restartable launch onTaskFailure originSite { id } preferences { site { id } os architecture licenses cpusPerTask memoryMbPerTask } outputs { path keep dataset } inputs { sizeMb dataset { id } site { id } } } }" as unknown as TypedDocumentNode<JobAgainQuery, JobAgainQueryVariables>;
 
 export const JobTasksDocument =
   "query JobTasks($id: ID!, $from: Int!, $first: Int!) { job(id: $id) { id runs { epoch tasks(from: $from, first: $first) { index state startedAt endedAt exitCode signal cause message cpuS cpuMethod peakMemoryMb peakMemoryMethod machine { id name } } } } }" as unknown as TypedDocumentNode<JobTasksQuery, JobTasksQueryVariables>;

@@ -3,8 +3,13 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { Copy, Pause, Play, SquareX, TrendingUp } from 'lucide-react';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import { useData, useFollow, useThrottled } from '../../api/data';
-import type { Search } from '../../routes';
+import { type BulkAction, BulkDialog } from '../../parts/bulk';
+import { titleOf } from '../../parts/job-column';
+import { JobRowsDocument } from '../../parts/job-rows.gql';
+import { Candidates, TermList } from '../../parts/terms';
+import { termText, useTerms } from '../../parts/vocabulary';
 import { useViewer } from '../../shell/viewer';
+import type { Search } from '../../ui/address';
 import { Button } from '../../ui/controls';
 import {
   bytes,
@@ -36,26 +41,14 @@ import {
   StateBadge,
   Table,
 } from '../../ui/show';
-import { type BulkAction, BulkDialog } from '../jobs/bulk';
-import { titleOf } from '../jobs/columns';
-import { JobRowsDocument } from '../jobs/row.gql';
 import { useAskAfterEnd } from './after-end';
 import { FilesCard } from './files';
-import {
-  JobPageDocument,
-  type JobPageQuery,
-  JobPlacementDocument,
-  JobWaitsDocument,
-  type MeasurementMethod,
-} from './job.gql';
+import { JobPageDocument, JobPlacementDocument, JobWaitsDocument, type MeasurementMethod } from './job.gql';
 import { OutputCard } from './output';
 import { PeersCard } from './peers';
+import { type Job, METHODS, SILENT } from './shown';
 import { hasTasks, TasksCard } from './tasks';
-import { Candidates, TermList } from './terms';
 import { Timeline } from './timeline';
-import { METHODS, SILENT, termText, useTerms } from './vocabulary';
-
-export type Job = NonNullable<JobPageQuery['job']>;
 
 /** Why it waits depends on others too: it is asked for again and again. */
 const WAITS_MS = 4_000;

@@ -7,8 +7,8 @@ import { download } from '../../ui/download';
 import { bytes, numberOf, TERMINAL } from '../../ui/format';
 import { Card, Loaded, Skeleton } from '../../ui/show';
 import { useAskAfterEnd } from './after-end';
-import type { Job } from './job';
 import { JobOutputDocument } from './job.gql';
+import type { Job } from './shown';
 import { hasTasks } from './tasks';
 
 const FOLLOW_MS = 1_000;

@@ -4,8 +4,8 @@ import { useEffect } from 'react';
 import { useData } from '../../api/data';
 import { WAITING } from '../../ui/format';
 import { Badge, Card, Table } from '../../ui/show';
-import type { Job } from './job';
 import { JobPeersDocument, type JobPeersQuery } from './job.gql';
+import type { Job } from './shown';
 
 type AtPeer = NonNullable<JobPeersQuery['job']>['peers'][number];
 

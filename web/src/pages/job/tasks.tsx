@@ -7,9 +7,8 @@ import { useStore } from '../../api/store';
 import { bytes, causeOf, count, duration, lower, plural, TERMINAL } from '../../ui/format';
 import { At, Card, Lasted, Problem } from '../../ui/show';
 import { useAskAfterEnd } from './after-end';
-import type { Job } from './job';
 import { JobTasksDocument, type JobTasksQuery } from './job.gql';
-import { METHODS } from './vocabulary';
+import { type Job, METHODS } from './shown';
 
 type Run = Job['runs'][number];
 type Task = NonNullable<JobTasksQuery['job']>['runs'][number]['tasks'][number];

@@ -1,7 +1,7 @@
 /** The way of a job, from its submission to its end: each step with its time, and how long it was between them. */
 import { duration, instant, megabytes, moment } from '../../ui/format';
 import { useNow } from '../../ui/now';
-import type { Job } from './job';
+import type { Job } from './shown';
 
 interface Step {
   label: string;

@@ -1,6 +1,7 @@
 /** The columns that the list of jobs can have. */
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { titleOf } from '../../parts/job-column';
 import { causeOf, count, duration, megabytes, numberOf, TERMINAL } from '../../ui/format';
 import { Ago, At, Lasted, StateBadge } from '../../ui/show';
 import type { Row } from './job-list';
@@ -16,13 +17,6 @@ export interface JobColumn {
   /** In exports, where it differs from a text of the cell. */
   plain(row: Row): string | number | null;
 }
-
-/** What a person calls a job: its name, or what it runs. */
-export const titleOf = (job: {
-  name: string | null;
-  application: string;
-  arrayIndex: number | null;
-}): string => `${job.name ?? job.application}${job.arrayIndex === null ? '' : ` [${job.arrayIndex}]`}`;
 
 const waitedS = (row: Row): number =>
   ((row.startedAt ? Date.parse(row.startedAt) : row.endedAt ? Date.parse(row.endedAt) : Date.now()) -

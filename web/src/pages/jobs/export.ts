@@ -1,10 +1,10 @@
 /** The jobs of a filter as a CSV file, page after page. */
 import { ask } from '../../api/client';
+import { type JobFilter, type JobOrder, JobsPageDocument } from '../../parts/job-rows.gql';
 import { csvLine } from '../../ui/csv';
 import { download } from '../../ui/download';
 import type { JobColumn } from './columns';
 import type { Row } from './job-list';
-import { type JobFilter, type JobOrder, JobsPageDocument } from './row.gql';
 
 const EXPORT_PAGE = 1_000;
 export const EXPORT_MAX = 100_000;

@@ -1,7 +1,9 @@
 /** Filters, order and columns of the list of jobs, as they are in the address. */
+
+import type { JobState } from '../../api/states.gql';
 import { JOB_STATES, LIVE_STATES, PENDING_STATES } from '../../api/states.gql';
-import type { Search } from '../../routes';
-import type { JobFilter, JobOrder, JobState } from './row.gql';
+import type { JobFilter, JobOrder } from '../../parts/job-rows.gql';
+import type { Search } from '../../ui/address';
 
 /** States as people ask for them. */
 export const STATE_SETS = [

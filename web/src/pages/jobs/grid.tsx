@@ -11,11 +11,12 @@ import {
   useState,
   useSyncExternalStore,
 } from 'react';
+import { titleOf } from '../../parts/job-column';
 import { Check } from '../../ui/controls';
 import { count, numberOf } from '../../ui/format';
 import { useNarrow } from '../../ui/media';
 import { Lasted, StateBadge } from '../../ui/show';
-import { type JobColumn, titleOf } from './columns';
+import type { JobColumn } from './columns';
 import type { JobList, Row } from './job-list';
 
 const ROW_PX = 34;

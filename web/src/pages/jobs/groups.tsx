@@ -3,6 +3,7 @@ import { Link, useParams } from '@tanstack/react-router';
 import { Layers } from 'lucide-react';
 import { useState } from 'react';
 import { useAction, useData, useFollow } from '../../api/data';
+import type { JobState } from '../../api/states.gql';
 import { Button, Dialog } from '../../ui/controls';
 import { count, numberOf, percent, plural, words } from '../../ui/format';
 import { Ago, Badge, Card, Empty, Loaded, Page, Parts, Skeleton, StateBadge, Table } from '../../ui/show';
@@ -14,7 +15,6 @@ import {
   JobGroupPageDocument,
   JobGroupsDocument,
 } from './groups.gql';
-import type { JobState } from './row.gql';
 
 /** From what has ended to what waits, so that a bar grows from the left. */
 const ORDER: readonly JobState[] = [

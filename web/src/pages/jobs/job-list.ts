@@ -9,6 +9,7 @@
  */
 import { ask } from '../../api/client';
 import { type Follower, follow } from '../../api/live';
+import type { JobState } from '../../api/states.gql';
 import {
   CursorDocument,
   type JobFilter,
@@ -16,11 +17,10 @@ import {
   type JobRowFragment,
   JobRowsDocument,
   type JobRowsSubscription,
-  type JobState,
   JobsCountDocument,
   JobsPageDocument,
   JobsStepDocument,
-} from './row.gql';
+} from '../../parts/job-rows.gql';
 
 export const PAGE = 100;
 /** Pages held at once. */

@@ -6,13 +6,13 @@ import { Button as AriaButton, Dialog as AriaDialog, DialogTrigger, Popover } fr
 import { useData } from '../../api/data';
 import { JOB_STATES } from '../../api/states.gql';
 import { createSetting, useStore } from '../../api/store';
-import type { Search } from '../../routes';
+import { ACTIONS, type BulkAction, BulkDialog, type Target } from '../../parts/bulk';
 import { useViewer } from '../../shell/viewer';
+import type { Search } from '../../ui/address';
 import { Button, Check, Choice, Dialog, MenuButton, Segments, TextInput } from '../../ui/controls';
 import { COUNT_MAX, count, moment, plural, words } from '../../ui/format';
 import { Empty, Page, Problem, Skeleton } from '../../ui/show';
 import { toast } from '../../ui/toast';
-import { ACTIONS, type BulkAction, BulkDialog, type Target } from './bulk';
 import { columnsOf, DEFAULT_COLUMNS, JOB_COLUMNS } from './columns';
 import { EXPORT_MAX, exportJobs } from './export';
 import { FILTER_FIELDS, filterOf, instantOf, ORDERS, orderOf, STATE_SETS } from './filters';

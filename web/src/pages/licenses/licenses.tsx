@@ -4,6 +4,7 @@ import { KeyRound, Plus } from 'lucide-react';
 import { useState } from 'react';
 import { useAction, useData } from '../../api/data';
 import { PENDING_STATES } from '../../api/states.gql';
+import { JOB_COLUMN } from '../../parts/job-column';
 import { useViewer } from '../../shell/viewer';
 import { changeColumn } from '../../ui/change-column';
 import { Chart } from '../../ui/chart';
@@ -12,7 +13,6 @@ import { count, counted, percent, plural } from '../../ui/format';
 import { Bar, Card, Empty, Lasted, Loaded, Page, Skeleton, Table } from '../../ui/show';
 import { useSpan } from '../../ui/span';
 import { told } from '../../ui/toast';
-import { JOB_COLUMN } from '../jobs/job-column';
 import {
   LicenseDemandDocument,
   LicenseHistoryDocument,

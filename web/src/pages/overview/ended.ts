@@ -2,9 +2,10 @@
 import { useEffect, useRef, useState } from 'react';
 import { ask } from '../../api/client';
 import { useFollow } from '../../api/data';
+import type { JobState } from '../../api/states.gql';
 import { ENDED_STATES } from '../../api/states.gql';
-import type { JobState } from '../jobs/row.gql';
-import { EndedDocument, PulseDocument } from './overview.gql';
+import { PulseDocument } from '../../parts/pulse.gql';
+import { EndedDocument } from './overview.gql';
 
 const MINUTES = 60;
 const MINUTE_MS = 60_000;

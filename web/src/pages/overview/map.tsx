@@ -10,7 +10,9 @@ import {
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { feature, mesh } from 'topojson-client';
 import { count, percent } from '../../ui/format';
-import type { OverviewSite } from './overview';
+import type { OverviewSitesQuery } from './overview.gql';
+
+export type OverviewSite = OverviewSitesQuery['sites']['nodes'][number];
 
 type Atlas = Parameters<typeof feature>[0] & { objects: { countries: Parameters<typeof feature>[1] } };
 interface World {

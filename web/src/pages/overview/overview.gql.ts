@@ -48,35 +48,6 @@ export type EndCause =
   | 'WITHDRAWN'
   | 'OTHER_TASK_FAILED';
 
-export type EventKind =
-  | 'JOB_STATE'
-  | 'JOB_CHANGED'
-  | 'SITE'
-  | 'MACHINE'
-  | 'AGENT'
-  | 'LICENSE'
-  | 'SCHEDULER'
-  | 'USER'
-  | 'POLICY'
-  | 'SIMULATION'
-  | 'DATA';
-
-export type JobFilter = {
-  ids?: Array<string> | null | undefined;
-  states?: Array<JobState> | null | undefined;
-  site?: string | null | undefined;
-  user?: string | null | undefined;
-  application?: string | null | undefined;
-  project?: string | null | undefined;
-  groupName?: string | null | undefined;
-  license?: string | null | undefined;
-  group?: string | null | undefined;
-  submittedAfter?: string | null | undefined;
-  submittedBefore?: string | null | undefined;
-  endedAfter?: string | null | undefined;
-  endedBefore?: string | null | undefined;
-};
-
 export type OverviewQueryVariables = Exact<{
   since: string;
 }>;
@@ -97,14 +68,6 @@ export type EndedQueryVariables = Exact<{
 
 export type EndedQuery = { jobs: { nodes: Array<{ id: string, state: JobState, cause: EndCause | null, endedAt: string | null }>, pageInfo: { hasNextPage: boolean } } };
 
-export type PulseSubscriptionVariables = Exact<{
-  filter?: JobFilter | null | undefined;
-  after?: string | null | undefined;
-}>;
-
-
-export type PulseSubscription = { jobUpdated: { cursor: string, resyncRequired: boolean, event: { id: string, at: string, kind: EventKind, fromState: JobState | null, toState: JobState | null, objectId: string, cause: EndCause | null } | null } };
-
 export type ChangesQueryVariables = Exact<{ [key: string]: never; }>;
 
 
@@ -124,9 +87,6 @@ export const OverviewSitesDocument =
 
 export const EndedDocument =
   "query Ended($since: DateTime!, $first: Int!) { jobs( filter: {endedAfter: $since} orderBy: {field: ENDED_AT, direction: DESC} first: $first ) { nodes { id state cause endedAt } pageInfo { hasNextPage } } }" as unknown as TypedDocumentNode<EndedQuery, EndedQueryVariables>;
-
-export const PulseDocument =
-  "subscription Pulse($filter: JobFilter, $after: String) { jobUpdated(filter: $filter, after: $after) { cursor resyncRequired event { id at kind fromState toState objectId cause } } }" as unknown as TypedDocumentNode<PulseSubscription, PulseSubscriptionVariables>;
 
 export const ChangesDocument =
   "query Changes { policyHistory(first: 10) { nodes { id version reason createdAt author { id name } } } }" as unknown as TypedDocumentNode<ChangesQuery, ChangesQueryVariables>;

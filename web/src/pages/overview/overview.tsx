@@ -36,17 +36,15 @@ import {
   Spark,
 } from '../../ui/show';
 import { type Ended, useEnded } from './ended';
+import type { OverviewSite } from './map';
 import {
   ChangesAuditDocument,
   ChangesDocument,
   OverviewDocument,
   OverviewSitesDocument,
-  type OverviewSitesQuery,
 } from './overview.gql';
 
 const SiteMap = lazy(() => import('./map'));
-
-export type OverviewSite = OverviewSitesQuery['sites']['nodes'][number];
 
 /** Numbers are asked for anew after news, at most so often; without any news, at least so often. */
 const REFRESH_MS = 2_000;

@@ -10,13 +10,6 @@ export type UpdatePolicyInput = {
   document: unknown;
 };
 
-export type PolicyPartsFragment = { id: string, version: number, document: unknown, reason: string, revertsTo: number | null, createdAt: string, author: { id: string, name: string } | null };
-
-export type PolicyInForceQueryVariables = Exact<{ [key: string]: never; }>;
-
-
-export type PolicyInForceQuery = { policy: { id: string, version: number, document: unknown, reason: string, revertsTo: number | null, createdAt: string, author: { id: string, name: string } | null } | null };
-
 export type PolicyHistoryQueryVariables = Exact<{
   first: number;
   after?: string | null | undefined;
@@ -41,9 +34,8 @@ export type RevertPolicyMutationVariables = Exact<{
 
 export type RevertPolicyMutation = { revertPolicy: { id: string, version: number, document: unknown, reason: string, revertsTo: number | null, createdAt: string, author: { id: string, name: string } | null } };
 
+export type PolicyPartsFragment = { id: string, version: number, document: unknown, reason: string, revertsTo: number | null, createdAt: string, author: { id: string, name: string } | null };
 
-export const PolicyInForceDocument =
-  "query PolicyInForce { policy { ...PolicyParts } } fragment PolicyParts on Policy { id version document reason revertsTo createdAt author { id name } }" as unknown as TypedDocumentNode<PolicyInForceQuery, PolicyInForceQueryVariables>;
 
 export const PolicyHistoryDocument =
   "query PolicyHistory($first: Int!, $after: String) { policyHistory(first: $first, after: $after) { nodes { ...PolicyParts } pageInfo { hasNextPage endCursor } } } fragment PolicyParts on Policy { id version document reason revertsTo createdAt author { id name } }" as unknown as TypedDocumentNode<PolicyHistoryQuery, PolicyHistoryQueryVariables>;

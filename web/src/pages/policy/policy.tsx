@@ -10,22 +10,22 @@ import {
   PolicyKindsDocument,
   type PolicyKindsQuery,
 } from '../../api/kinds.gql';
-import type { Search } from '../../routes';
+import { PolicyInForceDocument } from '../../parts/policy.gql';
+import { useWindow } from '../../parts/simulated-window';
+import { ResultView } from '../../parts/simulation';
+import { SimulateDocument, SimulationNewsDocument, SimulationPageDocument } from '../../parts/simulation.gql';
 import { useViewer } from '../../shell/viewer';
+import type { Search } from '../../ui/address';
 import { Code } from '../../ui/code';
 import { Button, Choice, Dialog, Segments, TabBar, TextInput } from '../../ui/controls';
 import { Differences } from '../../ui/differences';
+import { at, type Document, differences, withValue } from '../../ui/document';
 import { percent, plural } from '../../ui/format';
 import { At, Badge, Bar, Card, Empty, Loaded, Page, Problem, Skeleton } from '../../ui/show';
 import { told } from '../../ui/toast';
-import { ResultView } from '../simulator/result';
-import { useWindow } from '../simulator/simulator';
-import { SimulateDocument, SimulationNewsDocument, SimulationPageDocument } from '../simulator/simulator.gql';
-import { at, type Document, differences, withValue } from './document';
 import { Input } from './input';
 import {
   PolicyHistoryDocument,
-  PolicyInForceDocument,
   type PolicyPartsFragment,
   RevertPolicyDocument,
   UpdatePolicyDocument,

@@ -4,7 +4,7 @@ import { Activity } from 'lucide-react';
 import { useEffect, useMemo, useState } from 'react';
 import { ask } from '../../api/client';
 import { useData, useFollow } from '../../api/data';
-import type { Search } from '../../routes';
+import type { Search } from '../../ui/address';
 import { Chart } from '../../ui/chart';
 import { Segments, TextInput } from '../../ui/controls';
 import { count, duration, figure, numberOf, percent } from '../../ui/format';

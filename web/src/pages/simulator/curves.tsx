@@ -1,7 +1,8 @@
 /** Queue and use over simulated time: under the policy in force, and under those that were tried on the same jobs. */
 import { useEffect, useState } from 'react';
 import { ask } from '../../api/client';
-import { Chart, type Series } from '../../ui/chart';
+import { Chart } from '../../ui/chart';
+import type { Series } from '../../ui/chart-drawn';
 import { count, figure, percent } from '../../ui/format';
 import { Problem, Skeleton } from '../../ui/show';
 import { SimulationHistoryDocument, type SimulationHistoryQuery } from './simulator.gql';

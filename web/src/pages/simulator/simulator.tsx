@@ -1,15 +1,20 @@
 /** What-ifs: policies tried on recorded jobs before they are put in force. */
-import './simulator.css';
+import '../../parts/simulation.css';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { FlaskConical, Plus, Upload } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { FileTrigger } from 'react-aria-components';
 import { useAction, useData, useFollow, useThrottled } from '../../api/data';
 import { PolicyKindsDocument } from '../../api/kinds.gql';
+import { PolicyInForceDocument } from '../../parts/policy.gql';
+import { useWindow } from '../../parts/simulated-window';
+import { Delta, METRICS, ResultView } from '../../parts/simulation';
+import { SimulateDocument, SimulationNewsDocument, SimulationPageDocument } from '../../parts/simulation.gql';
 import { useViewer } from '../../shell/viewer';
 import { Code } from '../../ui/code';
 import { Button, Check, Choice, Dialog, TextInput } from '../../ui/controls';
 import { Differences } from '../../ui/differences';
+import { at, type Document, differences } from '../../ui/document';
 import { count, duration, numberOf, percent, plural, words } from '../../ui/format';
 import {
   Ago,
@@ -26,17 +31,10 @@ import {
   Table,
 } from '../../ui/show';
 import { toast, told } from '../../ui/toast';
-import { at, type Document, differences } from '../policy/document';
-import { PolicyInForceDocument } from '../policy/policy.gql';
 import { Curves } from './curves';
-import { Delta, METRICS, ResultView } from './result';
 import {
   CancelSimulationDocument,
-  JobsInWindowDocument,
-  SimulateDocument,
   SimulationBaselineDocument,
-  SimulationNewsDocument,
-  SimulationPageDocument,
   type SimulationPartsFragment,
   SimulationsDocument,
 } from './simulator.gql';
@@ -372,46 +370,6 @@ export function SimulationPage() {
       }
     </Loaded>
   );
-}
-
-const WINDOWS = [
-  { value: '1', label: 'Last hour' },
-  { value: '6', label: 'Last 6 hours' },
-  { value: '24', label: 'Last 24 hours' },
-  { value: '168', label: 'Last 7 days' },
-] as const;
-
-/** The window and how many jobs were submitted in it. */
-export function useWindow(): {
-  window: { from: string; to: string; acceptDistance: boolean };
-  jobs: number | undefined;
-  picker: React.ReactNode;
-} {
-  const [hours, setHours] = useState<string>('1');
-  const [acceptDistance, setAcceptDistance] = useState(false);
-  const [end] = useState(() => Date.now());
-  const span = {
-    from: new Date(end - Number(hours) * 3_600_000).toISOString(),
-    to: new Date(end).toISOString(),
-  };
-  const { data } = useData(JobsInWindowDocument, span);
-  return {
-    window: { ...span, acceptDistance },
-    jobs: data?.jobCount,
-    picker: (
-      <>
-        <div className="windows">
-          <Choice label="Jobs submitted in the" options={WINDOWS} value={hours} onChange={setHours} />
-          <span className="muted small num" style={{ paddingBottom: 7 }}>
-            {data ? plural(data.jobCount, 'job') : '…'}
-          </span>
-        </div>
-        <Check checked={acceptDistance} onChange={setAcceptDistance}>
-          Compare even if the simulation of the policy in force is far from what happened
-        </Check>
-      </>
-    ),
-  };
 }
 
 const TRACE_CHARS_MAX = 16 * 1024 ** 2;

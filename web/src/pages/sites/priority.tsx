@@ -1,9 +1,9 @@
 /** A job's priority, and on request the terms that it is made of. */
 import { Button as AriaButton, Dialog as AriaDialog, DialogTrigger, Popover } from 'react-aria-components';
 import { useData } from '../../api/data';
+import { TermList } from '../../parts/terms';
 import { numberOf } from '../../ui/format';
 import { Loaded, Skeleton } from '../../ui/show';
-import { TermList } from '../job/terms';
 import { PriorityTermsDocument } from './sites.gql';
 
 interface Prioritized {

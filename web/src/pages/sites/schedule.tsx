@@ -4,10 +4,10 @@ import { useEffect, useMemo, useRef, useState } from 'react';
 import { ask } from '../../api/client';
 import { useData, useFollow, useThrottled } from '../../api/data';
 import { LIVE_STATES } from '../../api/states.gql';
+import { PulseDocument } from '../../parts/pulse.gql';
 import { byName, numberOf, plural } from '../../ui/format';
 import { Gantt, type GanttBar, type GanttLane } from '../../ui/gantt';
 import { Problem, Skeleton } from '../../ui/show';
-import { PulseDocument } from '../overview/overview.gql';
 import {
   type JobFilter,
   type SitePartsFragment,

@@ -5,9 +5,11 @@ import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import { useAction, useData, useFollow, useThrottled } from '../../api/data';
 import { LIVE_STATES } from '../../api/states.gql';
 import { useStore } from '../../api/store';
-import type { Search } from '../../routes';
+import { JOB_COLUMN } from '../../parts/job-column';
+import { PulseDocument } from '../../parts/pulse.gql';
 import { gridChanges } from '../../shell/feed';
 import { useViewer } from '../../shell/viewer';
+import type { Search } from '../../ui/address';
 import { Code } from '../../ui/code';
 import { Button, Dialog, MenuButton, TabBar, TextInput } from '../../ui/controls';
 import { byName, count, figure, megabytes, moment, numberOf, percent, plural } from '../../ui/format';
@@ -27,8 +29,6 @@ import {
   Table,
 } from '../../ui/show';
 import { told } from '../../ui/toast';
-import { JOB_COLUMN } from '../jobs/job-column';
-import { PulseDocument } from '../overview/overview.gql';
 import { Agents } from './agents';
 import { Priority } from './priority';
 import { Schedule } from './schedule';

@@ -235,9 +235,9 @@ export type PriorityTermsQueryVariables = Exact<{
 
 export type PriorityTermsQuery = { job: { id: string, decisions: { nodes: Array<{ id: string, kind: DecisionKind, jobTerms: Array<{ name: string, value: number }> }> } } | null };
 
-export type TermPartsFragment = { name: string, value: number };
-
 export type JobRowFragment = { id: string, state: JobState, name: string | null, application: string, command: string, groupName: string | null, arrayIndex: number | null, tasks: number, cpusPerTask: number, memoryMbPerTask: number, licenses: Array<string>, estimateS: number, deadline: string | null, deadlineMissed: boolean, priority: number | null, boost: number, cause: EndCause | null, exitCode: number | null, submittedAt: string, dispatchedAt: string | null, startedAt: string | null, endedAt: string | null, user: { id: string, name: string }, site: { id: string, name: string } | null };
+
+export type TermPartsFragment = { name: string, value: number };
 
 
 export const SitesDocument =

@@ -1,7 +1,6 @@
 /** A job as it is being written: texts of fields, and the `JobInput` that follows from them. */
 import { split } from 'shlex';
-import type { JobAgainQuery } from '../job/job.gql';
-import type { JobInput, TaskFailure, TaskLaunch } from './submit.gql';
+import type { JobAgainQuery, JobInput, TaskFailure, TaskLaunch } from './submit.gql';
 
 export interface Draft {
   command: string;

@@ -4,17 +4,18 @@ import { Compass, Send } from 'lucide-react';
 import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
 import { ask } from '../../api/client';
 import { useData } from '../../api/data';
-import type { Search } from '../../routes';
+import { Candidates, TermList } from '../../parts/terms';
+import type { PlacementPartsFragment } from '../../parts/terms.gql';
 import { useViewer } from '../../shell/viewer';
+import type { Search } from '../../ui/address';
 import { Code } from '../../ui/code';
 import { Button, Check, Choice, Segments, TextInput, Toggle } from '../../ui/controls';
 import { count, instant, megabytes, moment, numberOf, plural } from '../../ui/format';
 import { Badge, Card, Empty, Page, Problem, Skeleton } from '../../ui/show';
 import { toast } from '../../ui/toast';
-import { JobAgainDocument, type PlacementPartsFragment } from '../job/job.gql';
-import { Candidates, TermList } from '../job/terms';
 import { againOf, type Draft, directivesOf, EMPTY, inputOf, Wrong } from './draft';
 import {
+  JobAgainDocument,
   type JobInput,
   PreviewDocument,
   SubmitChoicesDocument,

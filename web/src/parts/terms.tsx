@@ -1,8 +1,8 @@
 /** What a policy saw, as a table: a line for each site, and of each term its number and a bar. */
 import './terms.css';
-import { words } from '../../ui/format';
-import { Table } from '../../ui/show';
-import type { CandidatePartsFragment, TermPartsFragment } from './job.gql';
+import { words } from '../ui/format';
+import { Table } from '../ui/show';
+import type { CandidatePartsFragment, TermPartsFragment } from './terms.gql';
 import { type Term, termText, useTerms } from './vocabulary';
 
 type Terms = readonly TermPartsFragment[];

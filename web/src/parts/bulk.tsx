@@ -1,15 +1,16 @@
 /** Actions on many jobs: what they will do is counted first, and exactly what was counted is then acted on. */
 import { useEffect, useState } from 'react';
-import { ask } from '../../api/client';
-import { CANCELLABLE_STATES, PENDING_STATES } from '../../api/states.gql';
-import { useViewer } from '../../shell/viewer';
-import { Button, Dialog, TextInput } from '../../ui/controls';
-import { count, plural } from '../../ui/format';
-import { Problem, Skeleton, StateBadge } from '../../ui/show';
-import { toast } from '../../ui/toast';
+import { ask } from '../api/client';
+import type { JobState } from '../api/states.gql';
+import { CANCELLABLE_STATES, PENDING_STATES } from '../api/states.gql';
+import { useViewer } from '../shell/viewer';
+import { Button, Dialog, TextInput } from '../ui/controls';
+import { count, plural } from '../ui/format';
+import { Problem, Skeleton, StateBadge } from '../ui/show';
+import { toast } from '../ui/toast';
 import { BoostJobsDocument, CancelJobsDocument, HoldJobsDocument, ReleaseJobsDocument } from './actions.gql';
 import { JobIdsDocument } from './bulk.gql';
-import type { JobFilter, JobState } from './row.gql';
+import type { JobFilter } from './job-rows.gql';
 
 export type BulkAction = 'cancel' | 'hold' | 'release' | 'boost';
 

@@ -1,13 +1,8 @@
 /** Terms and numbers of decisions and explanations in words, with their units: as the service describes them. */
 import { useCallback } from 'react';
-import { useData } from '../../api/data';
-import {
-  PolicyKindsDocument,
-  type PolicyKindsQuery,
-  type PolicyTermPartsFragment,
-} from '../../api/kinds.gql';
-import { count, duration, figure, megabytes, moment, named } from '../../ui/format';
-import type { MeasurementMethod } from './job.gql';
+import { useData } from '../api/data';
+import { PolicyKindsDocument, type PolicyKindsQuery, type PolicyTermPartsFragment } from '../api/kinds.gql';
+import { count, duration, figure, megabytes, moment, named } from '../ui/format';
 
 export type Term = Pick<PolicyTermPartsFragment, 'label' | 'about' | 'unit' | 'better'>;
 
@@ -26,9 +21,6 @@ function termsAmong(kinds: Kinds | undefined, names: readonly string[]): (name: 
   const known = [...all.sort((a, b) => shared(b) - shared(a)), kinds?.numbers ?? []].flat();
   return (name) => known.find((term) => term.name === name) ?? unknownTerm(name);
 }
-
-/** Numbers that only name something which is shown beside them. */
-export const SILENT: ReadonlySet<string> = new Set(['siteId', 'bestSiteId']);
 
 function unknownTerm(name: string): Term {
   const { label, unit } = named(name);
@@ -55,12 +47,3 @@ export function termText({ unit }: Term, value: number): string {
       return figure(value);
   }
 }
-
-/** How an agent measured something. */
-export const METHODS: Record<MeasurementMethod, string> = {
-  CGROUP: 'by its control group',
-  DELAY_ACCOUNTING: 'by delay accounting',
-  PROC: 'by process accounting',
-  SAMPLES: 'by samples',
-  SIMULATED: 'simulated',
-};

@@ -1,8 +1,12 @@
 /** What a what-if has shown: both policies side by side, and the difference. */
-import './simulator.css';
-import { count, duration, figure, percent } from '../../ui/format';
-import { Table } from '../../ui/show';
-import type { ComparisonPartsFragment, FiguresPartsFragment, SimulationPartsFragment } from './simulator.gql';
+import './simulation.css';
+import { count, duration, figure, percent } from '../ui/format';
+import { Table } from '../ui/show';
+import type {
+  ComparisonPartsFragment,
+  FiguresPartsFragment,
+  SimulationPartsFragment,
+} from './simulation.gql';
 
 type Metric = Exclude<keyof FiguresPartsFragment, '__typename'>;
 type Result = NonNullable<SimulationPartsFragment['result']>;

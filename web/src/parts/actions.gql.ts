@@ -1,4 +1,4 @@
-// Generated from web/src/pages/jobs/actions.graphql by scripts/codegen-documents.mjs. Do not edit.
+// Generated from web/src/parts/actions.graphql by scripts/codegen-documents.mjs. Do not edit.
 import type { TypedDocumentNode } from 'urql';
 /** Internal type. DO NOT USE DIRECTLY. */
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };

@@ -1,0 +1,2 @@
+/** The part of an address behind `?`: names and plain texts. */
+export type Search = Record<string, string | undefined>;
