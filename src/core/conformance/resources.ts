@@ -6,7 +6,10 @@ import {
   machineState,
   SiteResources,
 } from '../grid/site-resources.js';
+import { type Candidate, chooseMachines } from '../resources/choice.js';
+import { ConstraintError, type Labels, parseConstraint, satisfies } from '../resources/constraint.js';
 import { Profile } from '../resources/profile.js';
+import { type PlacedTasks, placeShape, type ShapeMachine, type ShapePart } from '../resources/shape.js';
 import type { Rules } from './rule.js';
 
 type Named = Record<string, number>;
@@ -33,7 +36,43 @@ interface HoldInput {
   };
 }
 
+interface ShapeInput {
+  user: string;
+  machines: ShapeMachine[];
+  parts: (Omit<ShapePart, 'where'> & { where: string | null })[];
+  licenses: Named;
+  freeLicenses: Named;
+}
+
+interface ConstraintInput {
+  expression: string;
+  machines: { id: string; labels: Labels }[];
+}
+
 export const resourceRules: Rules = {
+  constraint: ({ expression, machines }: ConstraintInput) => {
+    try {
+      const constraint = parseConstraint(expression);
+      return { machines: machines.filter(({ labels }) => satisfies(labels, constraint)).map(({ id }) => id) };
+    } catch (error) {
+      if (!(error instanceof ConstraintError)) throw error;
+      return { error: { code: error.code, at: error.at } };
+    }
+  },
+
+  place_shape: ({ user, machines, parts, licenses, freeLicenses }: ShapeInput) => {
+    const shape = parts.map(({ where, ...part }) => {
+      return { ...part, where: where === null ? null : parseConstraint(where) };
+    });
+    const placement = placeShape(shape, machines, user, { asked: licenses, free: freeLicenses });
+    if ('lacks' in placement) return placement;
+    const shown = ({ devices, ...one }: PlacedTasks) => ({
+      ...one,
+      devices: devices.map(({ device, ...taken }) => ({ device: device.id, ...taken })),
+    });
+    return { parts: placement.parts.map((part) => part.map(shown)) };
+  },
+
   earliest_hold: ({ now, machines, taken, request }: HoldInput) => {
     const kinds = new ResourceKinds();
     const task = kinds.amounts(request.perTask);
@@ -78,53 +117,25 @@ export const resourceRules: Rules = {
             .sort((a, b) => b - a);
     const fits = (length: number): boolean =>
       expected.openingNow(asked, eligible, Math.min(p90, length), length) !== null;
-    const roomsAt = (at: number): Room[] =>
+    const cpusPerTask = request.perTask.cpus ?? 0;
+    const roomsAt = (at: number): Candidate[] =>
       resources.machines.map((state, i) => ({
         id: machines[i]?.id as string,
         most: expected.tasksOn(state, task, at, at + p90, at + limit),
-        cpus: expected.least(state, CPUS, at, at + p90, at + limit),
+        key: (tasks) => [expected.least(state, CPUS, at, at + p90, at + limit) - tasks * cpusPerTask],
       }));
+    const placedAt = (at: number) =>
+      (chooseMachines(roomsAt(at), request.tasks, 1) ?? [])
+        .map(({ candidate, tasks }) => ({ machine: candidate.id, tasks }))
+        .sort((a, b) => (a.machine < b.machine ? -1 : 1));
     return {
       startsAt,
       startsAtLatest: profileFrom(from, 'latest').earliestOpening(asked, eligible, limit, limit)?.at ?? null,
       fitsIfLimitS: shorter.find(fits) ?? null,
-      placement:
-        startsAt === null ? null : fewest(roomsAt(startsAt), request.tasks, request.perTask.cpus ?? 0),
+      placement: startsAt === null ? null : placedAt(startsAt),
     };
   },
 };
-
-interface Room {
-  id: string;
-  /** Tasks that it has room for. */
-  most: number;
-  cpus: number;
-}
-
-/** The machines of "Which machines": the fewest, and of those that do equally the one that is left with the fewest free CPUs. */
-function fewest(
-  rooms: readonly Room[],
-  tasks: number,
-  cpusPerTask: number,
-): { machine: string; tasks: number }[] {
-  const largest = rooms.map(({ most }) => most).sort((a, b) => b - a);
-  let needed = 0;
-  for (let sum = 0; sum < tasks; needed++) sum += largest[needed] as number;
-  const placed: { machine: string; tasks: number }[] = [];
-  const open = new Set(rooms);
-  for (let left = tasks; left > 0; needed--) {
-    // Each of the machines still to come gets a task.
-    const gets = ({ most }: Room): number => Math.min(most, left - (needed - 1));
-    const key = (room: Room): number => room.cpus - gets(room) * cpusPerTask;
-    const [best] = [...open].sort(
-      (a, b) => Math.min(b.most, left) - Math.min(a.most, left) || key(a) - key(b) || (a.id < b.id ? -1 : 1),
-    ) as [Room];
-    open.delete(best);
-    placed.push({ machine: best.id, tasks: gets(best) });
-    left -= gets(best);
-  }
-  return placed.sort((a, b) => (a.machine < b.machine ? -1 : 1));
-}
 
 /** What the rule does not look at. */
 const ANY_MACHINE = {

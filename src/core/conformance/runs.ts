@@ -1,4 +1,5 @@
 /** The rules of jobs.md on how runs end. */
+import { type Amounts, type PreemptibleRun, preemptionFor } from '../runs/preemption.js';
 import { decideRetry, type Retry, type RetryDecision, type RunEnd, retryMachines } from '../runs/retry.js';
 import { type RunProgram, type RunStop, type RunTimes, signalledRun } from '../runs/signals.js';
 import type { Rules } from './rule.js';
@@ -13,7 +14,19 @@ interface RetryInput {
   ends: (RunEnd & { machine: string })[];
 }
 
-type SignalsInput = RunTimes & { stop: RunStop | readonly RunStop[] | null; process: RunProgram };
+/** Besides these the program, under a name that the core may not use: elsewhere it is Node's. */
+type SignalsInput = RunTimes & { stop: RunStop | readonly RunStop[] | null };
+
+interface PreemptInput {
+  now: number;
+  graceS: number;
+  exemptS: number;
+  winnerClass: number;
+  winnerStartsAt: number | null;
+  request: { tasks: number; perTask: Amounts };
+  machines: { id: string; free: Amounts }[];
+  candidates: PreemptibleRun[];
+}
 
 export const runRules: Rules = {
   retry: ({ ends, machines, ...job }: RetryInput) => {
@@ -31,6 +44,20 @@ export const runRules: Rules = {
     return steps;
   },
 
-  limit_signals: ({ stop, process, ...times }: SignalsInput) =>
-    signalledRun(times, stop === null ? [] : [stop].flat(), process),
+  limit_signals: ({
+    startedAt,
+    runTimeLimitS,
+    warnS,
+    warnSignal,
+    killGraceS,
+    stop,
+    ...rest
+  }: SignalsInput) => {
+    const [program] = Object.values(rest) as [RunProgram];
+    const times = { startedAt, runTimeLimitS, warnS, warnSignal, killGraceS };
+    return signalledRun(times, stop === null ? [] : [stop].flat(), program);
+  },
+
+  preempt_victims: ({ winnerClass, winnerStartsAt, request, machines, candidates, ...times }: PreemptInput) =>
+    preemptionFor({ class: winnerClass, startsAt: winnerStartsAt, ...request }, machines, candidates, times),
 };

@@ -1,0 +1,207 @@
+/** The devices of one machine that its tasks get (resources.md, "Devices on one machine for n tasks"). */
+
+export interface Device {
+  readonly id: string;
+  readonly kind: string;
+  readonly model: string | null;
+  readonly memoryMb: number;
+  /** Parts that can be given one by one, at least 1. */
+  readonly shares: number;
+  /** The group of devices that are joined fast; null: one of its own. */
+  readonly link: string | null;
+  /** All who share it are of one user. */
+  readonly oneUser: boolean;
+  readonly used: DeviceUse;
+}
+
+export interface DeviceUse {
+  readonly shares: number;
+  readonly memoryMb: number;
+  readonly user: string | null;
+}
+
+/** For each task. */
+export interface DeviceRequest {
+  readonly kind: string;
+  readonly count: number;
+  /** null: any. */
+  readonly model: string | null;
+  readonly minMemoryMb: number | null;
+  /** null: whole devices. */
+  readonly share: { readonly parts: number; readonly of: number } | null;
+}
+
+/** The same device in the order given: whole devices first, then shares. */
+export const inServingOrder = (requests: readonly DeviceRequest[]): DeviceRequest[] => [
+  ...requests.filter(({ share }) => share === null),
+  ...requests.filter(({ share }) => share !== null),
+];
+
+/** What is taken of a device. */
+export interface Taken {
+  readonly device: Device;
+  readonly shares: number;
+  readonly memoryMb: number;
+}
+
+export const isIdle = ({ used }: Pick<Device, 'used'>): boolean => used.shares <= 0 && used.memoryMb <= 0;
+
+/** The name of its link group, which tells groups apart. */
+export const groupOf = ({ link, id }: Device): string => (link === null ? `device ${id}` : `link ${link}`);
+
+/**
+ * What so many tasks get, device by device; null: they cannot all be served. Greedily in the order of the requests, which is that of
+ * `inServingOrder`: whoever writes the pickier one first gets more.
+ */
+export function serveDevices(
+  devices: readonly Device[],
+  requests: readonly DeviceRequest[],
+  tasks: number,
+  user: string,
+): Taken[] | null {
+  const serving = new Serving(devices, user);
+  for (const request of requests) {
+    const count = tasks * request.count;
+    if (request.share === null ? !serving.whole(request, count) : !serving.shares(request, count))
+      return null;
+  }
+  return serving.taken();
+}
+
+/** At most so many tasks can be served, whatever goes to whom: a bound that costs little. */
+export function mostServed(devices: readonly Device[], requests: readonly DeviceRequest[]): number {
+  let most = Infinity;
+  for (const request of requests) {
+    let items = 0;
+    for (const device of devices) {
+      if (!suits(device, request)) continue;
+      if (request.share === null) items += isIdle(device) ? 1 : 0;
+      else
+        items += Math.max(
+          0,
+          Math.floor((device.shares - device.used.shares) / sharesOf(device, request.share)),
+        );
+    }
+    most = Math.min(most, Math.floor(items / request.count));
+  }
+  return most;
+}
+
+const suits = ({ kind, model }: Device, request: DeviceRequest): boolean =>
+  kind === request.kind && (request.model === null || model === request.model);
+
+const sharesOf = ({ shares }: Device, { parts, of }: NonNullable<DeviceRequest['share']>): number =>
+  (shares * parts) / of;
+
+class Serving {
+  private readonly uses: Map<Device, DeviceUse>;
+
+  constructor(
+    private readonly devices: readonly Device[],
+    private readonly user: string,
+  ) {
+    this.uses = new Map(devices.map((device) => [device, device.used]));
+  }
+
+  /** From the group with the fewest that has enough; if none has, all of the one with the most, and again. */
+  whole(request: DeviceRequest, count: number): boolean {
+    for (let left = count; left > 0; ) {
+      const groups = this.idleGroups(
+        (device) => suits(device, request) && device.memoryMb >= (request.minMemoryMb ?? 0),
+      );
+      const enough = groups.find(({ length }) => length >= left);
+      const most = Math.max(0, ...groups.map(({ length }) => length));
+      const group = enough ?? groups.find(({ length }) => length === most);
+      if (group === undefined) return false;
+      for (const device of group.slice(0, left)) this.take(device, device.shares, device.memoryMb);
+      left -= Math.min(left, group.length);
+    }
+    return true;
+  }
+
+  /** One after another: of a device that is shared already, the one with the fewest free shares; else of an idle one. */
+  shares(request: DeviceRequest, count: number): boolean {
+    for (let i = 0; i < count; i++) {
+      const device = this.sharedFor(request) ?? this.idleGroups((one) => this.gives(one, request))[0]?.[0];
+      if (device === undefined) return false;
+      const { shares, memoryMb } = needed(device, request);
+      this.take(device, shares, memoryMb);
+    }
+    return true;
+  }
+
+  taken(): Taken[] {
+    return this.devices
+      .map((device) => {
+        const { shares, memoryMb } = this.useOf(device);
+        return { device, shares: shares - device.used.shares, memoryMb: memoryMb - device.used.memoryMb };
+      })
+      .filter(({ shares, memoryMb }) => shares > 0 || memoryMb > 0);
+  }
+
+  private sharedFor(request: DeviceRequest): Device | null {
+    let best: Device | null = null;
+    for (const device of this.devices) {
+      if (this.idle(device) || !this.gives(device, request)) continue;
+      const order = best === null ? -1 : this.freeShares(device) - this.freeShares(best);
+      if (order < 0 || (order === 0 && best !== null && device.id < best.id)) best = device;
+    }
+    return best;
+  }
+
+  /** Whether a share of it can be given. */
+  private gives(device: Device, request: DeviceRequest): boolean {
+    if (!suits(device, request)) return false;
+    const { shares, memoryMb } = needed(device, request);
+    const { user, memoryMb: usedMb } = this.useOf(device);
+    if (!Number.isInteger(shares) || shares > this.freeShares(device)) return false;
+    if (memoryMb > device.memoryMb - usedMb) return false;
+    return !device.oneUser || this.idle(device) || user === this.user;
+  }
+
+  /** By group, the idle ones that pass, by id; groups with fewer first, ties by name. */
+  private idleGroups(passes: (device: Device) => boolean): Device[][] {
+    const groups = new Map<string, Device[]>();
+    for (const device of this.devices) {
+      if (!this.idle(device) || !passes(device)) continue;
+      const name = groupOf(device);
+      const known = groups.get(name);
+      if (known === undefined) groups.set(name, [device]);
+      else known.push(device);
+    }
+    const byId = (a: Device, b: Device): number => (a.id < b.id ? -1 : 1);
+    return [...groups]
+      .sort(([a, of], [b, others]) => of.length - others.length || (a < b ? -1 : 1))
+      .map(([, of]) => of.sort(byId));
+  }
+
+  private take(device: Device, shares: number, memoryMb: number): void {
+    const used = this.useOf(device);
+    this.uses.set(device, {
+      shares: used.shares + shares,
+      memoryMb: used.memoryMb + memoryMb,
+      user: used.user ?? this.user,
+    });
+  }
+
+  private useOf(device: Device): DeviceUse {
+    return this.uses.get(device) as DeviceUse;
+  }
+
+  private idle(device: Device): boolean {
+    return isIdle({ used: this.useOf(device) });
+  }
+
+  private freeShares(device: Device): number {
+    return device.shares - this.useOf(device).shares;
+  }
+}
+
+/** Of a device, for one share. */
+function needed(device: Device, { share, minMemoryMb }: DeviceRequest): { shares: number; memoryMb: number } {
+  const { parts, of } = share as NonNullable<DeviceRequest['share']>;
+  return {
+    shares: (device.shares * parts) / of,
+    memoryMb: Math.max(minMemoryMb ?? 0, Math.floor((device.memoryMb * parts) / of)),
+  };
+}

@@ -1,0 +1,296 @@
+/**
+ * Jobs of several parts, each of tasks with amounts, devices and conditions on their machines, placed all or none at one instant at one
+ * site (resources.md, "A shape" and "How much fits, and what lacks").
+ */
+import { type Candidate, type Choice, chooseMachines, compareKeys, fewestMachines } from './choice.js';
+import { type Constraint, type Labels, satisfies } from './constraint.js';
+import {
+  type Device,
+  type DeviceRequest,
+  groupOf,
+  inServingOrder,
+  isIdle,
+  mostServed,
+  serveDevices,
+  type Taken,
+} from './devices.js';
+
+export interface ShapePart {
+  readonly tasks: number;
+  /** For each task. */
+  readonly cpus: number;
+  readonly memoryMb: number;
+  /** A task has the larger of `memoryMb` and this times its CPUs. */
+  readonly memoryMbPerCpu: number;
+  readonly devices: readonly DeviceRequest[];
+  readonly tasksPerMachine: { readonly min: number; readonly max: number | null };
+  readonly exclusive: 'NONE' | 'MACHINE' | 'USER';
+  /** null: any machine. */
+  readonly where: Constraint | null;
+  /** Labels of which all machines of the part have the same values. */
+  readonly allAlike: readonly string[];
+}
+
+export interface ShapeAmounts {
+  readonly cpus: number;
+  readonly memoryMb: number;
+  /** null: shared in space. */
+  readonly places: number | null;
+}
+
+export interface ShapeMachine {
+  readonly id: string;
+  readonly labels: Labels;
+  readonly total: ShapeAmounts;
+  readonly free: ShapeAmounts;
+  /** Of jobs that run there. */
+  readonly users: readonly string[];
+  /** It is held for this user; null: for nobody. */
+  readonly onlyUser: string | null;
+  readonly devices: readonly Device[];
+}
+
+export interface PlacedTasks {
+  readonly machine: string;
+  readonly tasks: number;
+  /** What this part takes of each device, by id. */
+  readonly devices: readonly Taken[];
+}
+
+/** By part, machines by id; or the first thing that lacks. */
+export type ShapePlacement =
+  | { readonly parts: readonly (readonly PlacedTasks[])[] }
+  | { readonly lacks: string; readonly part: number | null };
+
+export const MAX_PARTS = 16;
+
+/** `licenses`: copies of each kind that the job holds. Parts go in the order given, each on what the earlier ones left. */
+export function placeShape(
+  parts: readonly ShapePart[],
+  machines: readonly ShapeMachine[],
+  user: string,
+  licenses: {
+    readonly asked: Readonly<Record<string, number>>;
+    readonly free: Readonly<Record<string, number>>;
+  },
+): ShapePlacement {
+  const states = machines.map((machine): MachineState => ({ ...machine, hasTask: false }));
+  const placed: PlacedTasks[][] = [];
+  for (const [i, part] of parts.entries()) {
+    const found = new PartPlacing(part, states, user).place();
+    if (typeof found === 'string') return { lacks: found, part: i };
+    placed.push(found);
+  }
+  for (const kind of Object.keys(licenses.asked).sort()) {
+    const asked = licenses.asked[kind] as number;
+    if (asked > 0 && asked > (licenses.free[kind] ?? 0)) return { lacks: `license:${kind}`, part: null };
+  }
+  return { parts: placed };
+}
+
+/** A machine while a job is placed; `hasTask`: one of the job's is on it, of which it may have one only where it is shared in time. */
+type MachineState = { -readonly [K in keyof ShapeMachine]: ShapeMachine[K] } & { hasTask: boolean };
+
+interface Room extends Candidate {
+  readonly state: MachineState;
+  most: number;
+}
+
+class PartPlacing {
+  private readonly requests: readonly DeviceRequest[];
+  private readonly memoryMb: number;
+  private readonly rooms: Room[];
+
+  constructor(
+    private readonly part: ShapePart,
+    states: readonly MachineState[],
+    private readonly user: string,
+  ) {
+    this.requests = inServingOrder(part.devices);
+    this.memoryMb = Math.max(part.memoryMb, part.memoryMbPerCpu * part.cpus);
+    this.rooms = states.map((state) => ({
+      id: state.id,
+      state,
+      most: part.tasks,
+      key: (tasks) => this.keyOf(state, tasks),
+    }));
+  }
+
+  /** What lacks, or where the tasks go. */
+  place(): PlacedTasks[] | string {
+    const lacking = this.narrow();
+    if (lacking !== null) return lacking;
+    const chosen = this.choose();
+    // A number of tasks between two that can be served cannot always.
+    if (chosen === null) return this.requests.at(-1)?.kind ?? 'tasksPerMachine';
+    const placed = chosen.map(({ candidate: { state }, tasks }) => {
+      const devices = serveDevices(state.devices, this.requests, tasks, this.user) ?? [];
+      this.take(state, tasks, devices);
+      return {
+        machine: state.id,
+        tasks,
+        devices: devices.sort((a, b) => (a.device.id < b.device.id ? -1 : 1)),
+      };
+    });
+    return placed.sort((a, b) => (a.machine < b.machine ? -1 : 1));
+  }
+
+  /** Step by step to the most tasks that each machine holds; the first step after which all together hold too few. */
+  private narrow(): string | null {
+    const { where, exclusive, cpus, tasks, tasksPerMachine, allAlike } = this.part;
+    const { user, memoryMb, requests } = this;
+    const steps: [string, (state: MachineState, most: number) => number][] = [
+      ['where', ({ labels }, most) => (where === null || satisfies(labels, where) ? most : 0)],
+      ['exclusive', (state, most) => (isOpen(state, exclusive, user) ? most : 0)],
+      [
+        'cpus',
+        ({ free, total }) =>
+          free.places === null ? times(free.cpus, cpus) : times(total.cpus, cpus) > 0 ? Infinity : 0,
+      ],
+      ['memoryMb', ({ free }) => times(free.memoryMb, memoryMb)],
+      [
+        'places',
+        ({ free, hasTask }) => (free.places === null ? Infinity : free.places > 0 && !hasTask ? 1 : 0),
+      ],
+      ...requests.map(({ kind }, i): [string, (state: MachineState, most: number) => number] => [
+        kind,
+        ({ devices }, most) => this.served(devices, requests.slice(0, i + 1), most),
+      ]),
+    ];
+    for (const [name, most] of steps) {
+      let sum = 0;
+      for (const room of this.rooms) {
+        if (room.most > 0) room.most = Math.min(room.most, most(room.state, room.most));
+        sum += room.most;
+      }
+      if (sum < tasks) return name;
+    }
+    for (const room of this.rooms) {
+      room.most = Math.min(room.most, tasksPerMachine.max ?? Infinity);
+      if (room.most < tasksPerMachine.min) room.most = 0;
+    }
+    if (!this.suffices(this.rooms)) return 'tasksPerMachine';
+    return allAlike.length > 0 && !this.classes().some((rooms) => this.suffices(rooms)) ? 'allAlike' : null;
+  }
+
+  private served(devices: readonly Device[], requests: readonly DeviceRequest[], most: number): number {
+    let tasks = Math.min(most, mostServed(devices, requests));
+    while (tasks > 0 && serveDevices(devices, requests, tasks, this.user) === null) tasks--;
+    return tasks;
+  }
+
+  /** Whether they have room for all tasks, with at least so many on each machine that has any. */
+  private suffices(rooms: readonly Room[]): boolean {
+    const { tasks, tasksPerMachine } = this.part;
+    const needed = fewestMachines(rooms, tasks);
+    return needed !== null && needed * tasksPerMachine.min <= tasks;
+  }
+
+  /** Machines whose values of the labels are the same; one that lacks a label is in none. */
+  private classes(): Room[][] {
+    const { allAlike } = this.part;
+    const classes = new Map<string, Room[]>();
+    for (const room of this.rooms) {
+      const { labels } = room.state;
+      if (!allAlike.every((label) => Object.hasOwn(labels, label))) continue;
+      const values = JSON.stringify(allAlike.map((label) => labels[label]));
+      classes.set(values, [...(classes.get(values) ?? []), room]);
+    }
+    return [...classes.values()];
+  }
+
+  /** In each class that can; of these the one with the fewest machines, then the least sums of their keys, then the first ids. */
+  private choose(): Choice<Room>[] | null {
+    const { tasks, tasksPerMachine, allAlike } = this.part;
+    if (allAlike.length === 0) return chooseMachines(this.rooms, tasks, tasksPerMachine.min);
+    let best: { chosen: Choice<Room>[]; key: (number | string)[] } | null = null;
+    for (const rooms of this.classes().filter((one) => this.suffices(one))) {
+      const chosen = chooseMachines(rooms, tasks, tasksPerMachine.min);
+      if (chosen === null) continue;
+      const sums = [0, 0, 0];
+      for (const { candidate, tasks: gets } of chosen)
+        for (const [i, value] of (candidate.key(gets) ?? []).entries()) sums[i] = (sums[i] as number) + value;
+      const key = [chosen.length, ...sums, ...chosen.map(({ candidate }) => candidate.id).sort()];
+      if (best === null || compareKeys(key, best.key) < 0) best = { chosen, key };
+    }
+    return best?.chosen ?? null;
+  }
+
+  /** Link groups among the devices given, idle devices left of all kinds, free CPUs left; null: its devices cannot serve just so many. */
+  private keyOf({ devices, free }: MachineState, tasks: number): number[] | null {
+    const taken = serveDevices(devices, this.requests, tasks, this.user);
+    if (taken === null) return null;
+    const given = new Set(taken.map(({ device }) => device));
+    const idle = devices.filter((device) => isIdle(device) && !given.has(device)).length;
+    const cpus = free.places === null ? free.cpus - tasks * this.part.cpus : free.cpus;
+    return [new Set(taken.map(({ device }) => groupOf(device))).size, idle, cpus];
+  }
+
+  /** Takes it for the parts that follow. */
+  private take(state: MachineState, tasks: number, devices: readonly Taken[]): void {
+    const { exclusive, cpus } = this.part;
+    const whole = exclusive === 'MACHINE';
+    const { free } = state;
+    const places = free.places === null ? null : whole ? 0 : free.places - tasks;
+    state.free = {
+      cpus: whole ? 0 : places === null ? free.cpus - tasks * cpus : free.cpus,
+      memoryMb: whole ? 0 : free.memoryMb - tasks * this.memoryMb,
+      places,
+    };
+    const takes = new Map(devices.map((one) => [one.device, one]));
+    state.devices = state.devices.map((device) => {
+      const { shares, memoryMb, user } = device.used;
+      const more = takes.get(device);
+      if (whole)
+        return { ...device, used: { shares: device.shares, memoryMb: device.memoryMb, user: this.user } };
+      if (more === undefined) return device;
+      const used = {
+        shares: shares + more.shares,
+        memoryMb: memoryMb + more.memoryMb,
+        user: user ?? this.user,
+      };
+      return { ...device, used };
+    });
+    state.users = [...state.users, this.user];
+    if (exclusive === 'USER') state.onlyUser = this.user;
+    state.hasTask = true;
+  }
+}
+
+/** How often the amount is in what is free; an amount of 0 asks nothing. */
+const times = (free: number, amount: number): number =>
+  amount === 0 ? Infinity : Math.max(0, Math.floor(free / amount));
+
+function isOpen({ users, onlyUser }: MachineState, exclusive: ShapePart['exclusive'], user: string): boolean {
+  if (onlyUser !== null && onlyUser !== user) return false;
+  if (exclusive === 'MACHINE') return users.length === 0;
+  return exclusive === 'NONE' || users.every((other) => other === user);
+}
+
+/** What is wrong with a part, as `path: what is accepted`; empty: nothing. */
+export function checkShapePart(part: ShapePart): { field: string; accepted: string }[] {
+  const { tasks, tasksPerMachine, devices } = part;
+  const { min, max } = tasksPerMachine;
+  const wrong: { field: string; accepted: string }[] = [];
+  const whole = (field: string, value: number, least: number): void => {
+    if (!Number.isSafeInteger(value) || value < least)
+      wrong.push({ field, accepted: `a whole number of at least ${least}` });
+  };
+  whole('tasks', tasks, 1);
+  for (const field of ['cpus', 'memoryMb', 'memoryMbPerCpu'] as const) whole(field, part[field], 0);
+  whole('tasksPerMachine.min', min, 1);
+  if (min > tasks) wrong.push({ field: 'tasksPerMachine.min', accepted: `at most tasks, ${tasks}` });
+  if (max !== null) whole('tasksPerMachine.max', max, 1);
+  if (max !== null && max < min)
+    wrong.push({ field: 'tasksPerMachine.max', accepted: `at least min, ${min}` });
+  devices.forEach(({ count, minMemoryMb, share }, i) => {
+    whole(`devices.${i}.count`, count, 1);
+    if (minMemoryMb !== null) whole(`devices.${i}.minMemoryMb`, minMemoryMb, 0);
+    if (share === null) return;
+    whole(`devices.${i}.share.parts`, share.parts, 1);
+    whole(`devices.${i}.share.of`, share.of, 2);
+    if (share.parts >= share.of)
+      wrong.push({ field: `devices.${i}.share.parts`, accepted: `less than of, ${share.of}` });
+  });
+  return wrong;
+}

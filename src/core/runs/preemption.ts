@@ -1,0 +1,209 @@
+/**
+ * Which running jobs of lower classes make room for one (jobs.md, "Preemption"): those whose stop loses the least work, and none in vain.
+ */
+
+/** By kind of resource. */
+export type Amounts = Readonly<Record<string, number>>;
+
+export interface PreemptingJob {
+  readonly class: number;
+  /** When it would start without preemption; null: nobody knows. */
+  readonly startsAt: number | null;
+  readonly tasks: number;
+  readonly perTask: Amounts;
+}
+
+export interface PreemptibleRun {
+  readonly id: string;
+  readonly class: number;
+  readonly restartable: boolean;
+  readonly startedAt: number;
+  /** null: it has no limit. */
+  readonly limitEndsAt: number | null;
+  /** When it last kept what it had done; null: never. */
+  readonly checkpointAt: number | null;
+  readonly holds: readonly { readonly machine: string; readonly amounts: Amounts }[];
+}
+
+export interface PreemptionTimes {
+  readonly now: number;
+  /** From SIGTERM to SIGKILL. */
+  readonly graceS: number;
+  /** Runs that are younger are left alone. */
+  readonly exemptS: number;
+}
+
+export type Exemption = 'CLASS' | 'NOT_RESTARTABLE' | 'RUNS_SHORT' | 'ENDS_SOON';
+
+export interface Preemption {
+  /** In the order in which they would be taken. */
+  readonly victims: readonly string[];
+  /** Core-seconds. */
+  readonly lostWork: number;
+  /** When the job is promised the room; null: there is none for it. */
+  readonly startsAt: number | null;
+  /** Why there are no victims; null: there are. */
+  readonly because: 'FITS' | 'NO_GAIN' | 'NOT_ENOUGH' | null;
+  /** Runs that may not be stopped, in the order given. */
+  readonly exempt: readonly { readonly id: string; readonly why: Exemption }[];
+}
+
+/** So many candidates are tried in all combinations: exact where that is cheap, as greed alone may stop two where one would do. */
+const EXACT_UP_TO = 12;
+
+/** @param machines those that may run the job, with what is free on them */
+export function preemptionFor(
+  job: PreemptingJob,
+  machines: readonly { readonly id: string; readonly free: Amounts }[],
+  runs: readonly PreemptibleRun[],
+  times: PreemptionTimes,
+): Preemption {
+  const { now, graceS } = times;
+  const exempt: { id: string; why: Exemption }[] = [];
+  const candidates: Candidate[] = [];
+  for (const run of runs) {
+    const why = exemptionOf(run, job, times);
+    if (why === null) candidates.push({ run, lost: lostWork(run, now) });
+    else exempt.push({ id: run.id, why });
+  }
+  candidates.sort(inOrder);
+  const room = new Room(job, machines);
+  const nobody = { victims: [], lostWork: 0, startsAt: null, exempt };
+  if (room.fits([])) return { ...nobody, startsAt: now, because: 'FITS' };
+  if (job.startsAt !== null && job.startsAt - (now + graceS) <= graceS)
+    return { ...nobody, because: 'NO_GAIN' };
+  const admitted = lowestClasses(candidates, room);
+  if (admitted === null) return { ...nobody, because: 'NOT_ENOUGH' };
+  const victims = admitted.length <= EXACT_UP_TO ? leastOf(admitted, room) : greedy(admitted, room);
+  return {
+    victims: victims.map(({ run }) => run.id),
+    lostWork: totalLost(victims),
+    startsAt: now + graceS,
+    because: null,
+    exempt,
+  };
+}
+
+interface Candidate {
+  readonly run: PreemptibleRun;
+  readonly lost: number;
+}
+
+function exemptionOf(
+  { class: of, restartable, startedAt, limitEndsAt }: PreemptibleRun,
+  job: PreemptingJob,
+  { now, graceS, exemptS }: PreemptionTimes,
+): Exemption | null {
+  if (of >= job.class) return 'CLASS';
+  if (!restartable) return 'NOT_RESTARTABLE';
+  if (now - startedAt < exemptS) return 'RUNS_SHORT';
+  return limitEndsAt !== null && limitEndsAt - now <= graceS ? 'ENDS_SOON' : null;
+}
+
+/** Core-seconds since the start or the last checkpoint. */
+export function lostWork({ holds, startedAt, checkpointAt }: PreemptibleRun, now: number): number {
+  const cpus = holds.reduce((sum, { amounts }) => sum + (amounts.cpus ?? 0), 0);
+  return cpus * (now - Math.max(startedAt, checkpointAt ?? startedAt));
+}
+
+const totalLost = (victims: readonly Candidate[]): number => victims.reduce((sum, { lost }) => sum + lost, 0);
+
+function inOrder(a: Candidate, b: Candidate): number {
+  return (
+    a.run.class - b.run.class ||
+    a.lost - b.lost ||
+    b.run.startedAt - a.run.startedAt ||
+    (a.run.id < b.run.id ? -1 : 1)
+  );
+}
+
+/** The candidates of the lowest classes that make room together: classes come before lost work. null: all of them do not. */
+function lowestClasses(candidates: readonly Candidate[], room: Room): Candidate[] | null {
+  for (let end = 1; end <= candidates.length; end++) {
+    if (candidates[end]?.run.class === candidates[end - 1]?.run.class) continue;
+    const admitted = candidates.slice(0, end);
+    if (room.fits(admitted)) return admitted;
+  }
+  return null;
+}
+
+/** Of all sets that make room, the one of least lost work; then of fewest victims; then the first in the order. */
+function leastOf(candidates: readonly Candidate[], room: Room): Candidate[] {
+  const chosen = (set: number): Candidate[] => candidates.filter((_, i) => (set >> i) & 1);
+  const all = 2 ** candidates.length - 1;
+  const [lost, size] = [new Float64Array(all + 1), new Uint8Array(all + 1)];
+  for (let set = 1; set <= all; set++) {
+    const others = set & (set - 1);
+    const first = Math.log2(set ^ others);
+    lost[set] = (lost[others] as number) + (candidates[first] as Candidate).lost;
+    size[set] = (size[others] as number) + 1;
+  }
+  const comesBefore = (a: number, b: number): boolean => {
+    const less = (lost[a] as number) - (lost[b] as number) || (size[a] as number) - (size[b] as number);
+    const differ = a ^ b;
+    return less === 0 ? (differ & -differ & a) !== 0 : less < 0;
+  };
+  let best = all;
+  for (let set = 1; set < all; set++) if (comesBefore(set, best) && room.fits(chosen(set))) best = set;
+  return chosen(best);
+}
+
+/** In order until there is room; without those that are not needed, the largest first; or the one that suffices alone and loses no more. */
+function greedy(candidates: readonly Candidate[], room: Room): Candidate[] {
+  let taken: Candidate[] = [];
+  for (let i = 0; !room.fits(taken); i++) taken.push(candidates[i] as Candidate);
+  for (const dropped of [...taken].reverse().sort((a, b) => b.lost - a.lost)) {
+    const others = taken.filter((one) => one !== dropped);
+    if (room.fits(others)) taken = others;
+  }
+  let alone: Candidate | null = null;
+  for (const one of candidates)
+    if ((alone === null || one.lost < alone.lost) && room.fits([one])) alone = one;
+  return alone !== null && alone.lost <= totalLost(taken) ? [alone] : taken;
+}
+
+/** Whether the job's tasks fit when some runs are gone. */
+class Room {
+  private readonly asked: readonly [kind: string, amount: number][];
+  private readonly free: ReadonlyMap<string, Amounts>;
+  /** By machine, tasks that fit now, and their sum. */
+  private readonly fitting = new Map<string, number>();
+  private readonly total: number;
+
+  constructor(
+    private readonly job: PreemptingJob,
+    machines: readonly { readonly id: string; readonly free: Amounts }[],
+  ) {
+    this.asked = Object.entries(job.perTask).filter(([, amount]) => amount > 0);
+    this.free = new Map(machines.map(({ id, free }) => [id, free]));
+    for (const { id, free } of machines) this.fitting.set(id, this.tasksIn(free, []));
+    this.total = [...this.fitting.values()].reduce((sum, tasks) => sum + tasks, 0);
+  }
+
+  fits(gone: readonly Candidate[]): boolean {
+    const given = new Map<string, Amounts[]>();
+    for (const { run } of gone) {
+      for (const { machine, amounts } of run.holds) {
+        const known = given.get(machine);
+        if (known === undefined) given.set(machine, [amounts]);
+        else known.push(amounts);
+      }
+    }
+    let tasks = this.total;
+    for (const [machine, amounts] of given) {
+      const free = this.free.get(machine);
+      if (free !== undefined) tasks += this.tasksIn(free, amounts) - (this.fitting.get(machine) as number);
+    }
+    return tasks >= this.job.tasks;
+  }
+
+  /** At most as many as the job has. */
+  private tasksIn(free: Amounts, given: readonly Amounts[]): number {
+    let tasks = this.job.tasks;
+    for (const [kind, amount] of this.asked) {
+      const room = given.reduce((sum, more) => sum + (more[kind] ?? 0), free[kind] ?? 0);
+      tasks = Math.min(tasks, Math.max(0, Math.floor(room / amount)));
+    }
+    return tasks;
+  }
+}

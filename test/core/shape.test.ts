@@ -1,0 +1,173 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Device, DeviceRequest } from '../../src/core/resources/devices.js';
+import {
+  checkShapePart,
+  type PlacedTasks,
+  placeShape,
+  type ShapeMachine,
+  type ShapePart,
+} from '../../src/core/resources/shape.js';
+
+const part = (given: Partial<ShapePart>): ShapePart => ({
+  ...{ tasks: 1, cpus: 1, memoryMb: 0, memoryMbPerCpu: 0, devices: [], where: null, allAlike: [] },
+  ...{ tasksPerMachine: { min: 1, max: null }, exclusive: 'NONE' as const },
+  ...given,
+});
+const gpu = (id: string, used = 0): Device => ({
+  ...{ id, kind: 'gpu', model: null, memoryMb: 40_000, shares: 4, link: null, oneUser: false },
+  used: { shares: used, memoryMb: used * 10_000, user: used > 0 ? 'other' : null },
+});
+const machine = (id: string, cpus: number, gpus = 0, labels: ShapeMachine['labels'] = {}): ShapeMachine => {
+  const amounts = { cpus, memoryMb: 64_000, places: null };
+  const devices = Array.from({ length: gpus }, (_, i) => gpu(`d${i}`));
+  return { id, labels, total: amounts, free: amounts, users: [], onlyUser: null, devices };
+};
+const gpus = (count: number, share: DeviceRequest['share'] = null): DeviceRequest[] => [
+  { kind: 'gpu', count, model: null, minMemoryMb: null, share },
+];
+const NONE = { asked: {}, free: {} };
+
+const placed = (parts: ShapePart[], machines: ShapeMachine[], licenses = NONE) => {
+  const found = placeShape(parts, machines, 'u', licenses);
+  if ('lacks' in found) return found.part === null ? found.lacks : `${found.part}: ${found.lacks}`;
+  return found.parts.map((one) => one.map(({ machine, tasks }) => `${machine}×${tasks}`).join(' '));
+};
+
+describe('placeShape', () => {
+  it('places the examples of the rules', () => {
+    const two = [machine('a', 16, 4), machine('b', 16, 8)];
+    expect(placed([part({ devices: gpus(4) })], two)).toEqual(['a×1']);
+    const quarter = { parts: 1, of: 4 };
+    const after = [
+      part({ tasks: 2, devices: gpus(1, quarter) }),
+      part({ devices: gpus(4) }),
+      part({ devices: gpus(3) }),
+    ];
+    expect(placed(after, two)).toEqual(['a×2', 'b×1', 'a×1']);
+    const ten = placeShape([part({ tasks: 10, devices: gpus(1, quarter) })], two, 'u', NONE);
+    expect(
+      'parts' in ten && ten.parts[0]?.flatMap(({ devices }) => devices.map(({ shares }) => shares)),
+    ).toEqual([4, 4, 2]);
+    const busy = ['a', 'b'].map((id) => ({
+      ...machine(id, 16),
+      free: { cpus: 15, memoryMb: 0, places: null },
+    }));
+    expect(placed([part({ tasks: 16 })], busy)).toEqual(['a×15 b×1']);
+    expect(placed([part({ cpus: 16 })], busy)).toBe('0: cpus');
+  });
+
+  it('names the part and what lacks of it', () => {
+    const shared = {
+      ...machine('s', 4),
+      total: { cpus: 4, memoryMb: 1000, places: 2 },
+      free: { cpus: 4, memoryMb: 1000, places: 2 },
+    };
+    const switches = [machine('a', 4, 0, { switch: 's1' }), machine('b', 4, 0, { switch: 's2' })];
+    expect(placed([part({})], [])).toBe('0: where');
+    expect(placed([part({ tasks: 2 })], [shared])).toBe('0: places');
+    // One task of a job at most is on a machine that is shared in time, whatever its part.
+    expect(placed([part({}), part({})], [shared])).toBe('1: places');
+    expect(placed([part({ cpus: 5 })], [shared])).toBe('0: cpus');
+    expect(placed([part({ exclusive: 'MACHINE' }), part({ exclusive: 'MACHINE' })], [machine('a', 4)])).toBe(
+      '1: exclusive',
+    );
+    expect(placed([part({ exclusive: 'MACHINE' }), part({})], [machine('a', 4)])).toBe('1: cpus');
+    expect(placed([part({ tasks: 8, allAlike: ['switch'] })], switches)).toBe('0: allAlike');
+    expect(placed([part({ tasks: 5, tasksPerMachine: { min: 3, max: null } })], switches)).toBe(
+      '0: tasksPerMachine',
+    );
+    expect(placed([part({})], [machine('a', 1)], { asked: { b: 1, a: 2 }, free: { a: 1 } })).toBe(
+      'license:a',
+    );
+  });
+
+  it('gives no more than is free, and all tasks or none', () => {
+    const request = fc.record({
+      kind: fc.constant('gpu'),
+      count: fc.integer({ min: 1, max: 2 }),
+      model: fc.constant(null),
+      minMemoryMb: fc.constantFrom(null, 15_000),
+      share: fc.constantFrom(null, { parts: 1, of: 4 }, { parts: 1, of: 2 }),
+    });
+    const anyPart = fc
+      .record({
+        tasks: fc.integer({ min: 1, max: 8 }),
+        cpus: fc.integer({ min: 0, max: 3 }),
+        memoryMbPerCpu: fc.constantFrom(0, 7000),
+        devices: fc.array(request, { maxLength: 2 }),
+        exclusive: fc.constantFrom('NONE' as const, 'NONE' as const, 'USER' as const, 'MACHINE' as const),
+        tasksPerMachine: fc.constantFrom({ min: 1, max: null }, { min: 1, max: 3 }, { min: 2, max: null }),
+        allAlike: fc.constantFrom([], ['switch']),
+      })
+      .map(part);
+    const anyMachine = fc.record({
+      cpus: fc.integer({ min: 0, max: 8 }),
+      used: fc.array(fc.integer({ min: 0, max: 4 }), { maxLength: 5 }),
+      on: fc.constantFrom('s1', 's2'),
+    });
+    fc.assert(
+      fc.property(
+        fc.array(anyPart, { minLength: 1, maxLength: 3 }),
+        fc.array(anyMachine, { maxLength: 5 }),
+        (parts, made) => {
+          const machines = made.map(({ cpus, used, on }, i) => ({
+            ...machine(`m${i}`, cpus, 0, { switch: on }),
+            devices: used.map((shares, d) => gpu(`d${d}`, shares)),
+          }));
+          const found = placeShape(parts, machines, 'u', NONE);
+          if ('lacks' in found) return;
+          expect(found.parts).toHaveLength(parts.length);
+          for (const [i, one] of parts.entries()) checkPart(one, found.parts[i] as PlacedTasks[], machines);
+          for (const { id, free, devices } of machines) {
+            const here = found.parts.flatMap((tasks, i) => {
+              return tasks
+                .filter((on) => on.machine === id)
+                .map((on) => ({ ...on, of: parts[i] as ShapePart }));
+            });
+            const cpus = here.reduce((sum, { tasks, of }) => sum + tasks * of.cpus, 0);
+            expect(cpus).toBeLessThanOrEqual(free.cpus);
+            for (const { id: name, used, shares, memoryMb } of devices) {
+              const taken = here.flatMap((on) => on.devices).filter(({ device }) => device.id === name);
+              expect(used.shares + taken.reduce((sum, one) => sum + one.shares, 0)).toBeLessThanOrEqual(
+                shares,
+              );
+              expect(used.memoryMb + taken.reduce((sum, one) => sum + one.memoryMb, 0)).toBeLessThanOrEqual(
+                memoryMb,
+              );
+            }
+          }
+        },
+      ),
+    );
+  });
+});
+
+function checkPart(of: ShapePart, on: readonly PlacedTasks[], machines: readonly ShapeMachine[]): void {
+  const { min, max } = of.tasksPerMachine;
+  expect(on.reduce((sum, { tasks }) => sum + tasks, 0)).toBe(of.tasks);
+  for (const { tasks } of on) {
+    expect(tasks).toBeGreaterThanOrEqual(min);
+    expect(tasks).toBeLessThanOrEqual(max ?? Infinity);
+  }
+  const switches = on.map(({ machine: id }) => machines.find((one) => one.id === id)?.labels.switch);
+  if (of.allAlike.length > 0) expect(new Set(switches).size).toBe(1);
+}
+
+describe('checkShapePart', () => {
+  it('names what is not accepted', () => {
+    const wrong = part({
+      tasks: 2,
+      cpus: -1,
+      tasksPerMachine: { min: 3, max: 2 },
+      devices: gpus(1, { parts: 4, of: 4 }),
+    });
+    expect(checkShapePart(wrong).map(({ field, accepted }) => `${field}: ${accepted}`)).toEqual([
+      'cpus: a whole number of at least 0',
+      'tasksPerMachine.min: at most tasks, 2',
+      'tasksPerMachine.max: at least min, 3',
+      'devices.0.share.parts: less than of, 4',
+    ]);
+    expect(checkShapePart(part({ devices: gpus(2) }))).toEqual([]);
+  });
+});
