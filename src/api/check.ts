@@ -47,5 +47,29 @@ export function notNull<T>(field: string, value: T | null | undefined): T | unde
   return value ?? undefined;
 }
 
+/** The checked value of a field that may be absent, but not emptied; absent: undefined. */
+export function given<T, Rest extends unknown[], Checked>(
+  field: string,
+  value: T | null | undefined,
+  check: (field: string, value: T, ...rest: Rest) => Checked,
+  ...rest: Rest
+): Checked | undefined {
+  const there = notNull(field, value);
+  return there === undefined ? undefined : check(field, there, ...rest);
+}
+
+/** The same of a field that null empties. */
+export const clearable = <T, Rest extends unknown[], Checked>(
+  field: string,
+  value: T | null | undefined,
+  check: (field: string, value: T, ...rest: Rest) => Checked,
+  ...rest: Rest
+): Checked | null | undefined =>
+  value === null || value === undefined ? (value as null | undefined) : check(field, value, ...rest);
+
+/** What an input changes: the fields without a value are those to be kept. */
+export const patch = <T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as typeof fields;
+
 /** Why something was done, for the audit log and the history. */
 export const reason = (value: string): string => text('reason', value, MAX.reasonChars, 1);

@@ -4,7 +4,7 @@ import { MAX } from '../../platform/limits.js';
 import type { NewDataset, ReplicaLocation } from '../../store/directory.js';
 import type { DatasetRow, LinkMeasurementRow, LinkRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
-import { atMost, notNull, text, textFault, within } from '../check.js';
+import { atMost, clearable, given, patch, text, textFault, within } from '../check.js';
 import { type Connection, connection, decodeCursor, encodeCursor, pageSize } from '../connections.js';
 import { badInput, notAccepted } from '../errors.js';
 import type {
@@ -136,20 +136,18 @@ export function createDataService(parts: ServiceParts) {
         const dataset = {
           name: text('name', input.name, MAX.nameChars, 1),
           sizeMb: within('sizeMb', input.sizeMb, 0, MAX.sizeMb),
-          sha256: checksum(input.sha256),
+          sha256: clearable('sha256', input.sha256, checksum) ?? null,
           siteIds: siteIds('replicas', input.replicas),
           locations: locationsOf(input.locations),
         };
         return changed(done(await directory.createDataset(dataset, actor(viewer, requestId))));
       },
       async updateDataset(viewer: Viewer, input: UpdateDatasetInput, requestId: string): Promise<DatasetRow> {
-        const name = notNull('name', input.name);
-        const sizeMb = notNull('sizeMb', input.sizeMb);
-        const change = {
-          ...(name === undefined ? {} : { name: text('name', name, MAX.nameChars, 1) }),
-          ...(sizeMb === undefined ? {} : { sizeMb: within('sizeMb', sizeMb, 0, MAX.sizeMb) }),
-          ...(input.sha256 === undefined ? {} : { sha256: checksum(input.sha256) }),
-        };
+        const change = patch({
+          name: given('name', input.name, text, MAX.nameChars, 1),
+          sizeMb: given('sizeMb', input.sizeMb, within, 0, MAX.sizeMb),
+          sha256: clearable('sha256', input.sha256, checksum),
+        });
         const id = localId('dataset', input.dataset, 'dataset');
         return changed(done(await directory.updateDataset(id, change, actor(viewer, requestId))));
       },
@@ -185,7 +183,7 @@ export function createDataService(parts: ServiceParts) {
           ({ name, sizeMb, sha256, replicas, locations }): NewDataset => ({
             name,
             sizeMb,
-            sha256: checksum(sha256),
+            sha256: clearable('sha256', sha256, checksum) ?? null,
             locations: locationsOf(locations),
             siteIds: siteIds('replicas', replicas),
           }),
@@ -283,9 +281,8 @@ const SHA256_FORM = '64 hexadecimal digits, in lower case';
 /** A path or a URL. A scheme of one letter would be a drive of Windows. */
 const LOCATION = /^(\/|[A-Za-z][A-Za-z0-9+.-]+:).+$/s;
 
-function checksum(value: string | null | undefined): string | null {
-  if (value == null) return null;
-  if (!SHA256.test(value)) throw badInput('sha256', value, SHA256_FORM);
+function checksum(field: string, value: string): string {
+  if (!SHA256.test(value)) throw badInput(field, value, SHA256_FORM);
   return value;
 }
 

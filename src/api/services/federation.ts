@@ -13,7 +13,7 @@ import {
 } from '../../store/federation.js';
 import type { JobRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
-import { atMost, notNull, plainName, text, within } from '../check.js';
+import { atMost, given, notNull, patch, plainName, text, within } from '../check.js';
 import { badInput } from '../errors.js';
 import type {
   ExchangeInput,
@@ -211,31 +211,20 @@ function numberOf(field: string, value: string): number {
 }
 
 function settingsOf(input: FederationPeerInput): PeerSettings {
-  const bounded = (
-    field: 'neededAfterS' | 'hops' | 'lostAfterS' | 'foreignMax' | 'foreignBoost',
-    min: number,
-    max: number,
-  ) => {
-    const value = notNull(field, input[field]);
-    return value === undefined ? {} : { [field]: within(field, value, min, max) };
-  };
-  const url = notNull('url', input.url);
-  const key = notNull('key', input.key);
-  const forward = notNull('forward', input.forward);
-  const user = notNull('user', input.user);
-  const users = notNull('users', input.users);
   return {
     name: plainName('name', input.name),
-    ...(url === undefined ? {} : { url: addressOf(url) }),
-    ...(key === undefined ? {} : { secret: text('key', key, MAX.nameChars, 1) }),
-    ...(forward === undefined ? {} : { forward }),
-    ...(user === undefined ? {} : { userId: localId('user', user, 'user') }),
-    ...(users === undefined ? {} : { users: atMost('users', users, MAX.foreignUsers).map(foreignUser) }),
-    ...bounded('neededAfterS', 0, MAX.seconds),
-    ...bounded('hops', 2, MAX.hops),
-    ...bounded('lostAfterS', 1, MAX.seconds),
-    ...bounded('foreignMax', 0, MAX.foreignJobs),
-    ...bounded('foreignBoost', -MAX.boost, MAX.boost),
+    ...patch({
+      url: given('url', input.url, addressOf),
+      secret: given('key', input.key, text, MAX.nameChars, 1),
+      forward: notNull('forward', input.forward),
+      userId: given('user', input.user, (field, id) => localId('user', id, field)),
+      users: given('users', input.users, atMost, MAX.foreignUsers)?.map(foreignUser),
+      neededAfterS: given('neededAfterS', input.neededAfterS, within, 0, MAX.seconds),
+      hops: given('hops', input.hops, within, 2, MAX.hops),
+      lostAfterS: given('lostAfterS', input.lostAfterS, within, 1, MAX.seconds),
+      foreignMax: given('foreignMax', input.foreignMax, within, 0, MAX.foreignJobs),
+      foreignBoost: given('foreignBoost', input.foreignBoost, within, -MAX.boost, MAX.boost),
+    }),
   };
 }
 
@@ -244,10 +233,10 @@ const foreignUser = ({ name, user }: ForeignUserInput) => ({
   userId: user === null || user === undefined ? null : localId('user', user, 'users.user'),
 });
 
-function addressOf(url: string): string {
-  const given = URL.canParse(text('url', url, MAX.urlChars, 1)) ? new URL(url) : null;
-  if (given === null || !/^https?:$/.test(given.protocol) || given.username !== '' || given.password !== '')
-    throw badInput('url', url, 'the address of a GraphQL endpoint, such as https://host/graphql');
+function addressOf(field: string, url: string): string {
+  const at = URL.canParse(text(field, url, MAX.urlChars, 1)) ? new URL(url) : null;
+  if (at === null || !/^https?:$/.test(at.protocol) || at.username !== '' || at.password !== '')
+    throw badInput(field, url, 'the address of a GraphQL endpoint, such as https://host/graphql');
   return url;
 }
 

@@ -3,7 +3,7 @@ import { type LocalPolicy, PolicyError, parseLocalPolicy } from '../../core/poli
 import { MAX } from '../../platform/limits.js';
 import type { LicenseRow, MachineRow, SiteRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
-import { atMost, notNull, plainName, text, within } from '../check.js';
+import { atMost, clearable, given, notNull, patch, plainName, text, within } from '../check.js';
 import {
   type Connection,
   connection,
@@ -78,7 +78,7 @@ export function createGridService(parts: ServiceParts) {
         os: text(field('os'), input.os, MAX.nameChars, 1),
         architecture: text(field('architecture'), input.architecture, MAX.nameChars, 1),
         licenseIds: licenseIds(field('licenses'), input.licenses),
-        maxTasks: limitOf(field('maxTasks'), input.maxTasks),
+        maxTasks: clearable(field('maxTasks'), input.maxTasks, within, 1, MAX.sharing) ?? null,
       };
     });
     const made = done(await directory.registerMachines(machines, { ...actor(viewer, requestId), action }));
@@ -133,10 +133,10 @@ export function createGridService(parts: ServiceParts) {
       async registerSite(viewer: Viewer, input: RegisterSiteInput, requestId: string): Promise<SiteRow> {
         const site = {
           name: plainName('name', input.name),
-          latitude: degrees('latitude', input.latitude, MAX.latitude),
-          longitude: degrees('longitude', input.longitude, MAX.longitude),
-          localPolicy: localPolicy(input.localPolicy),
-          maxRunningJobs: limitOf('maxRunningJobs', input.maxRunningJobs),
+          latitude: clearable('latitude', input.latitude, within, -MAX.latitude, MAX.latitude) ?? null,
+          longitude: clearable('longitude', input.longitude, within, -MAX.longitude, MAX.longitude) ?? null,
+          localPolicy: clearable('localPolicy', input.localPolicy, localPolicy) ?? null,
+          maxRunningJobs: clearable('maxRunningJobs', input.maxRunningJobs, within, 1, MAX.sharing) ?? null,
           schedulerId: input.scheduler ? localId('scheduler', input.scheduler, 'scheduler') : null,
         };
         const made = done(await directory.registerSite(site, actor(viewer, requestId)));
@@ -144,28 +144,17 @@ export function createGridService(parts: ServiceParts) {
         return made;
       },
       async updateSite(viewer: Viewer, input: UpdateSiteInput, requestId: string): Promise<SiteRow> {
-        const name = notNull('name', input.name);
-        const state = notNull('state', input.state);
-        const change = {
-          ...(name === undefined ? {} : { name: plainName('name', name) }),
-          ...(state === undefined ? {} : { state }),
-          ...(input.latitude === undefined
-            ? {}
-            : { latitude: degrees('latitude', input.latitude, MAX.latitude) }),
-          ...(input.longitude === undefined
-            ? {}
-            : { longitude: degrees('longitude', input.longitude, MAX.longitude) }),
-          ...(input.localPolicy === undefined ? {} : { localPolicy: localPolicy(input.localPolicy) }),
-          ...(input.maxRunningJobs === undefined
-            ? {}
-            : { maxRunningJobs: limitOf('maxRunningJobs', input.maxRunningJobs) }),
-          ...(input.scheduler === undefined
-            ? {}
-            : {
-                schedulerId:
-                  input.scheduler === null ? null : localId('scheduler', input.scheduler, 'scheduler'),
-              }),
-        };
+        const change = patch({
+          name: given('name', input.name, plainName),
+          state: notNull('state', input.state),
+          latitude: clearable('latitude', input.latitude, within, -MAX.latitude, MAX.latitude),
+          longitude: clearable('longitude', input.longitude, within, -MAX.longitude, MAX.longitude),
+          localPolicy: clearable('localPolicy', input.localPolicy, localPolicy),
+          maxRunningJobs: clearable('maxRunningJobs', input.maxRunningJobs, within, 1, MAX.sharing),
+          schedulerId: clearable('scheduler', input.scheduler, (field, id) =>
+            localId('scheduler', id, field),
+          ),
+        });
         return changeSite(viewer, input.site, change, requestId, 'updateSite');
       },
       drainSite: (viewer: Viewer, site: string, requestId: string) =>
@@ -190,33 +179,17 @@ export function createGridService(parts: ServiceParts) {
       registerMachines: (viewer: Viewer, inputs: readonly RegisterMachineInput[], requestId: string) =>
         register(viewer, inputs, requestId, 'registerMachines'),
       async updateMachine(viewer: Viewer, input: UpdateMachineInput, requestId: string): Promise<MachineRow> {
-        const given = {
-          name: notNull('name', input.name),
+        const change = patch({
+          name: given('name', input.name, plainName),
           state: notNull('state', input.state),
-          cpus: notNull('cpus', input.cpus),
-          memoryMb: notNull('memoryMb', input.memoryMb),
-          benchmark: notNull('benchmark', input.benchmark),
-          os: notNull('os', input.os),
-          architecture: notNull('architecture', input.architecture),
-          licenses: notNull('licenses', input.licenses),
-        };
-        const change = {
-          ...(given.name === undefined ? {} : { name: plainName('name', given.name) }),
-          ...(given.state === undefined ? {} : { state: given.state }),
-          ...(given.cpus === undefined ? {} : { cpus: within('cpus', given.cpus, 1, MAX.machineCpus) }),
-          ...(given.memoryMb === undefined
-            ? {}
-            : { memoryMb: within('memoryMb', given.memoryMb, 0, MAX.integer) }),
-          ...(given.benchmark === undefined
-            ? {}
-            : { benchmark: within('benchmark', given.benchmark, MAX.leastBenchmark, MAX.benchmark) }),
-          ...(given.os === undefined ? {} : { os: text('os', given.os, MAX.nameChars, 1) }),
-          ...(given.architecture === undefined
-            ? {}
-            : { architecture: text('architecture', given.architecture, MAX.nameChars, 1) }),
-          ...(given.licenses === undefined ? {} : { licenseIds: licenseIds('licenses', given.licenses) }),
-          ...(input.maxTasks === undefined ? {} : { maxTasks: limitOf('maxTasks', input.maxTasks) }),
-        };
+          cpus: given('cpus', input.cpus, within, 1, MAX.machineCpus),
+          memoryMb: given('memoryMb', input.memoryMb, within, 0, MAX.integer),
+          benchmark: given('benchmark', input.benchmark, within, MAX.leastBenchmark, MAX.benchmark),
+          os: given('os', input.os, text, MAX.nameChars, 1),
+          architecture: given('architecture', input.architecture, text, MAX.nameChars, 1),
+          licenseIds: given('licenses', input.licenses, licenseIds),
+          maxTasks: clearable('maxTasks', input.maxTasks, within, 1, MAX.sharing),
+        });
         return changeMachine(viewer, input.machine, change, requestId, 'updateMachine');
       },
       drainMachine: (viewer: Viewer, machine: string, requestId: string) =>
@@ -263,27 +236,17 @@ export function createGridService(parts: ServiceParts) {
   };
 }
 
-function degrees(field: string, value: number | null | undefined, max: number): number | null {
-  return value === null || value === undefined ? null : within(field, value, -max, max);
-}
-
 function licenseIds(field: string, ids: readonly string[]): number[] {
   atMost(field, ids, MAX.machineLicenses);
   return [...new Set(ids.map((id) => localId('license', id, field)))];
 }
 
-/** A limit, or none. */
-function limitOf(field: string, value: number | null | undefined): number | null {
-  return value === null || value === undefined ? null : within(field, value, 1, MAX.sharing);
-}
-
-function localPolicy(document: unknown): LocalPolicy | null {
-  if (document === null || document === undefined) return null;
+function localPolicy(field: string, document: unknown): LocalPolicy {
   try {
     return parseLocalPolicy(document);
   } catch (error) {
     if (error instanceof PolicyError)
-      throw new ApiError('BAD_USER_INPUT', `localPolicy: ${error.message}`, { faults: error.faults });
+      throw new ApiError('BAD_USER_INPUT', `${field}: ${error.message}`, { faults: error.faults });
     throw error;
   }
 }

@@ -2,7 +2,7 @@
 import { MAX } from '../../platform/limits.js';
 import type { ApiKeyRow, AuditRow, UserRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
-import { notNull, plainName, reason, text, within } from '../check.js';
+import { given, notNull, patch, plainName, reason, text, within } from '../check.js';
 import {
   type Connection,
   connection,
@@ -93,14 +93,11 @@ export function createPeopleService(parts: ServiceParts) {
 
       async updateUser(viewer: Viewer, input: UpdateUserInput, requestId: string): Promise<UserRow> {
         const userId = localId('user', input.user, 'user');
-        const userClass = notNull('class', input.class);
-        const role = notNull('role', input.role);
-        const active = notNull('active', input.active);
-        const change = {
-          ...(userClass === undefined ? {} : { class: userClass }),
-          ...(role === undefined ? {} : { role }),
-          ...(active === undefined ? {} : { active }),
-        };
+        const change = patch({
+          class: notNull('class', input.class),
+          role: notNull('role', input.role),
+          active: notNull('active', input.active),
+        });
         const changed = done(await directory.updateUser(userId, change, actor(viewer, requestId)));
         parts.keysChanged();
         await wakeAfter(parts, { of: 'USER' });
@@ -109,14 +106,10 @@ export function createPeopleService(parts: ServiceParts) {
 
       async setQuota(viewer: Viewer, input: SetQuotaInput, requestId: string): Promise<UserRow> {
         const userId = localId('user', input.user, 'user');
-        const share = notNull('quotaShare', input.quotaShare);
-        const submission = submissionQuota(input);
-        const quota = {
-          ...(share === undefined
-            ? {}
-            : { quotaShare: within('quotaShare', share, MAX.leastQuotaShare, MAX.quotaShare) }),
-          ...(submission === undefined ? {} : { submission }),
-        };
+        const quota = patch({
+          quotaShare: given('quotaShare', input.quotaShare, within, MAX.leastQuotaShare, MAX.quotaShare),
+          submission: submissionQuota(input),
+        });
         const by = { ...actor(viewer, requestId), reason: reason(input.reason) };
         const changed = done(await directory.setQuota(userId, quota, by));
         await wakeAfter(parts, { of: 'USER' });

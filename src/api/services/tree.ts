@@ -2,7 +2,7 @@
 import { type DispatchExplanation, dispatchKindOf, type SchedulerView } from '../../core/index.js';
 import type { SchedulerRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
-import { notNull, plainName } from '../check.js';
+import { clearable, given, patch, plainName } from '../check.js';
 import type { CreateSchedulerInput, UpdateSchedulerInput } from '../generated/types.js';
 import { localId } from '../ids.js';
 import type { PathStepModel, TreeModel } from '../models.js';
@@ -17,8 +17,7 @@ const PATH_DECISIONS = 100;
 
 export function createTreeService(parts: ServiceParts) {
   const { directory, queries, mirror, shares, now } = parts;
-  const parentOf = (id: string | null | undefined): number | null =>
-    id === null || id === undefined ? null : localId('scheduler', id, 'parent');
+  const idOf = (field: string, id: string): number => localId('scheduler', id, field);
 
   return {
     ...guarded({
@@ -34,7 +33,10 @@ export function createTreeService(parts: ServiceParts) {
         input: CreateSchedulerInput,
         requestId: string,
       ): Promise<SchedulerRow> {
-        const scheduler = { name: plainName('name', input.name), parentId: parentOf(input.parent) };
+        const scheduler = {
+          name: plainName('name', input.name),
+          parentId: clearable('parent', input.parent, idOf) ?? null,
+        };
         const made = done(await directory.createScheduler(scheduler, actor(viewer, requestId)));
         await wakeAfter(parts, { of: 'TREE' });
         return made;
@@ -44,11 +46,10 @@ export function createTreeService(parts: ServiceParts) {
         input: UpdateSchedulerInput,
         requestId: string,
       ): Promise<SchedulerRow> {
-        const name = notNull('name', input.name);
-        const change = {
-          ...(name === undefined ? {} : { name: plainName('name', name) }),
-          ...(input.parent === undefined ? {} : { parentId: parentOf(input.parent) }),
-        };
+        const change = patch({
+          name: given('name', input.name, plainName),
+          parentId: clearable('parent', input.parent, idOf),
+        });
         const id = localId('scheduler', input.scheduler, 'scheduler');
         const made = done(await directory.updateScheduler(id, change, actor(viewer, requestId)));
         await wakeAfter(parts, { of: 'TREE' });
