@@ -14,6 +14,7 @@
  * of 10 000 jobs.
  */
 import {
+  type ConstValueNode,
   type DocumentNode,
   type FieldNode,
   type FragmentDefinitionNode,
@@ -131,155 +132,171 @@ export type MeasureOperation = (
  * looked at.
  */
 export function createMeasure(schema: GraphQLSchema, limits: Pick<Limits, 'jobsMax'>): MeasureOperation {
-  const introspected = sizesOfIntrospection(schema);
-
+  const sizes = sizesOfIntrospection(schema);
   return (document, operation, variables) => {
-    const fragments = new Map<string, FragmentDefinitionNode>();
-    for (const definition of document.definitions) {
-      if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition);
-    }
-    const defaults = new Map(
-      (operation.variableDefinitions ?? []).map((v) => [v.variable.name.value, v.defaultValue]),
-    );
-    const remembered = new Map<string, Measure>();
     const root = schema.getRootType(operation.operation);
     if (!root) return NOTHING;
-    const measured = ofSelections(operation.selectionSet, root, LIST_SIZE_DEFAULT);
+    const walk = new Walk(schema, sizes, limits, document, operation, variables);
+    const measured = walk.ofSelections(operation.selectionSet, root, LIST_SIZE_DEFAULT);
     return { ...measured, cost: Math.ceil(measured.cost) };
-
-    /** `given`: how long the lists are that a mutation was given. */
-    function ofSelections(
-      selections: SelectionSetNode,
-      parent: GraphQLNamedType | null,
-      given: number,
-    ): Measure {
-      const total = { ...NOTHING };
-      for (const selection of selections.selections) {
-        const one =
-          selection.kind === Kind.FIELD
-            ? ofField(selection, parent, given)
-            : selection.kind === Kind.INLINE_FRAGMENT
-              ? ofSelections(
-                  selection.selectionSet,
-                  named(selection.typeCondition?.name.value) ?? parent,
-                  given,
-                )
-              : ofFragment(selection.name.value, given);
-        total.depth = Math.max(total.depth, one.depth);
-        total.aliases += one.aliases;
-        total.cost += one.cost;
-      }
-      return total;
-    }
-
-    function ofFragment(name: string, given: number): Measure {
-      const key = `${given} ${name}`;
-      const known = remembered.get(key);
-      if (known) return known;
-      const fragment = fragments.get(name);
-      if (!fragment) return NOTHING;
-      const result = ofSelections(fragment.selectionSet, named(fragment.typeCondition.name.value), given);
-      remembered.set(key, result);
-      return result;
-    }
-
-    function ofField(node: FieldNode, parent: GraphQLNamedType | null, given: number): Measure {
-      const aliases = node.alias ? 1 : 0;
-      const field = parent && fieldOf(parent, node.name.value);
-      if (!parent || !field) return { depth: 0, aliases, cost: 0 };
-      const isMutation = parent === schema.getMutationType();
-      const passed = isMutation ? longestList(node) : given;
-      const own =
-        ownCost(parent.name, field.name) + (isMutation ? GIVEN_COST * (passed - LIST_SIZE_DEFAULT) : 0);
-      if (!node.selectionSet) return { depth: 1, aliases, cost: own };
-      const type = getNamedType(field.type);
-      const inner = ofSelections(node.selectionSet, type, passed);
-      // Introspection is as deep as types are wrapped, which its own rule bounds.
-      const depth = parent.name.startsWith('__') ? 0 : 1 + inner.depth;
-      const each = inner.cost + (isCounted(field.type) ? 1 : 0);
-      return {
-        depth,
-        aliases: aliases + inner.aliases,
-        cost: own + times(node, field, parent, passed) * each,
-      };
-    }
-
-    function times(
-      node: FieldNode,
-      field: GraphQLField<unknown, unknown>,
-      parent: GraphQLNamedType,
-      given: number,
-    ): number {
-      const place = `${parent.name}.${field.name}`;
-      const expected = introspected.get(place);
-      if (expected !== undefined) return expected;
-      const page = pageSize(node, field);
-      if (page !== null) return page;
-      // The parts of a page (edges, nodes) are lists that the page's own size has counted already.
-      if (!isList(field.type) || parent.name.endsWith('Connection')) return 1;
-      const ofMutation = parent.name.endsWith('Payload') || parent === schema.getMutationType();
-      if (ofMutation && field.name !== 'errors') return given;
-      return LIST_SIZE[place] ?? LIST_SIZE_DEFAULT;
-    }
-
-    function pageSize(node: FieldNode, field: GraphQLField<unknown, unknown>): number | null {
-      const sizes = field.args.filter((a) => a.name === 'first' || a.name === 'last');
-      if (sizes.length === 0) return null;
-      let size: number | null = null;
-      for (const argument of sizes) {
-        const given = node.arguments?.find((a) => a.name.value === argument.name)?.value;
-        const number = given && sizedValue(given);
-        if (typeof number === 'number') size = Math.max(size ?? 0, number);
-      }
-      // A negative one is refused by the service.
-      return Math.max(size ?? PAGE_DEFAULT, 1);
-    }
-
-    /** How long the longest list is among the arguments of a mutation, or within one of them: its answer has about as many objects. */
-    function longestList(node: FieldNode): number {
-      let longest = LIST_SIZE_DEFAULT;
-      const look = (value: unknown, levels: number): void => {
-        if (Array.isArray(value)) longest = Math.max(longest, value.length);
-        else if (value && typeof value === 'object' && levels > 0) {
-          for (const [name, part] of Object.entries(value)) {
-            // Whatever matches, and nobody knows how many do.
-            if (name === 'filter' && part !== null) longest = Math.max(longest, limits.jobsMax);
-            else look(part, levels - 1);
-          }
-        }
-      };
-      for (const argument of node.arguments ?? []) look(sizedValue(argument.value), 1);
-      return longest;
-    }
-
-    /** A value as far as its size goes: numbers, and objects and lists of whatever. */
-    function sizedValue(node: ValueNode, levels = 2): unknown {
-      switch (node.kind) {
-        case Kind.VARIABLE: {
-          const name = node.name.value;
-          const fallback = defaults.get(name);
-          return name in variables ? variables[name] : fallback && sizedValue(fallback, levels);
-        }
-        case Kind.INT:
-          return Number(node.value);
-        case Kind.LIST:
-          return node.values;
-        case Kind.OBJECT:
-          return levels > 0
-            ? Object.fromEntries(node.fields.map((f) => [f.name.value, sizedValue(f.value, levels - 1)]))
-            : null;
-        default:
-          return null;
-      }
-    }
   };
+}
 
-  function named(name: string | undefined): GraphQLNamedType | null {
-    return (name && schema.getType(name)) || null;
+/** The walk over one operation. */
+class Walk {
+  private readonly fragments = new Map<string, FragmentDefinitionNode>();
+  private readonly defaults: ReadonlyMap<string, ConstValueNode | undefined>;
+  private readonly remembered = new Map<string, Measure>();
+
+  constructor(
+    private readonly schema: GraphQLSchema,
+    /** Of introspection's lists. */
+    private readonly sizes: ReadonlyMap<string, number>,
+    private readonly limits: Pick<Limits, 'jobsMax'>,
+    document: DocumentNode,
+    operation: OperationDefinitionNode,
+    private readonly variables: Readonly<Record<string, unknown>>,
+  ) {
+    for (const definition of document.definitions) {
+      if (definition.kind === Kind.FRAGMENT_DEFINITION) this.fragments.set(definition.name.value, definition);
+    }
+    this.defaults = new Map(
+      (operation.variableDefinitions ?? []).map((v) => [v.variable.name.value, v.defaultValue]),
+    );
   }
 
-  function fieldOf(parent: GraphQLNamedType, name: string): GraphQLField<unknown, unknown> | null {
-    if (parent === schema.getQueryType()) {
+  /** `given`: how long the lists are that a mutation was given. */
+  ofSelections(selections: SelectionSetNode, parent: GraphQLNamedType | null, given: number): Measure {
+    const total = { ...NOTHING };
+    for (const selection of selections.selections) {
+      const one =
+        selection.kind === Kind.FIELD
+          ? this.ofField(selection, parent, given)
+          : selection.kind === Kind.INLINE_FRAGMENT
+            ? this.ofSelections(
+                selection.selectionSet,
+                this.named(selection.typeCondition?.name.value) ?? parent,
+                given,
+              )
+            : this.ofFragment(selection.name.value, given);
+      total.depth = Math.max(total.depth, one.depth);
+      total.aliases += one.aliases;
+      total.cost += one.cost;
+    }
+    return total;
+  }
+
+  private ofFragment(name: string, given: number): Measure {
+    const key = `${given} ${name}`;
+    const known = this.remembered.get(key);
+    if (known) return known;
+    const fragment = this.fragments.get(name);
+    if (!fragment) return NOTHING;
+    const result = this.ofSelections(
+      fragment.selectionSet,
+      this.named(fragment.typeCondition.name.value),
+      given,
+    );
+    this.remembered.set(key, result);
+    return result;
+  }
+
+  private ofField(node: FieldNode, parent: GraphQLNamedType | null, given: number): Measure {
+    const aliases = node.alias ? 1 : 0;
+    const field = parent && this.fieldOf(parent, node.name.value);
+    if (!parent || !field) return { depth: 0, aliases, cost: 0 };
+    const isMutation = parent === this.schema.getMutationType();
+    const passed = isMutation ? this.longestList(node) : given;
+    const own =
+      ownCost(parent.name, field.name) + (isMutation ? GIVEN_COST * (passed - LIST_SIZE_DEFAULT) : 0);
+    if (!node.selectionSet) return { depth: 1, aliases, cost: own };
+    const type = getNamedType(field.type);
+    const inner = this.ofSelections(node.selectionSet, type, passed);
+    // Introspection is as deep as types are wrapped, which its own rule bounds.
+    const depth = parent.name.startsWith('__') ? 0 : 1 + inner.depth;
+    const each = inner.cost + (isCounted(field.type) ? 1 : 0);
+    return {
+      depth,
+      aliases: aliases + inner.aliases,
+      cost: own + this.times(node, field, parent, passed) * each,
+    };
+  }
+
+  private times(
+    node: FieldNode,
+    field: GraphQLField<unknown, unknown>,
+    parent: GraphQLNamedType,
+    given: number,
+  ): number {
+    const place = `${parent.name}.${field.name}`;
+    const expected = this.sizes.get(place);
+    if (expected !== undefined) return expected;
+    const page = this.pageSize(node, field);
+    if (page !== null) return page;
+    // The parts of a page (edges, nodes) are lists that the page's own size has counted already.
+    if (!isList(field.type) || parent.name.endsWith('Connection')) return 1;
+    const ofMutation = parent.name.endsWith('Payload') || parent === this.schema.getMutationType();
+    if (ofMutation && field.name !== 'errors') return given;
+    return LIST_SIZE[place] ?? LIST_SIZE_DEFAULT;
+  }
+
+  private pageSize(node: FieldNode, field: GraphQLField<unknown, unknown>): number | null {
+    const sizes = field.args.filter((a) => a.name === 'first' || a.name === 'last');
+    if (sizes.length === 0) return null;
+    let size: number | null = null;
+    for (const argument of sizes) {
+      const given = node.arguments?.find((a) => a.name.value === argument.name)?.value;
+      const number = given && this.sizedValue(given);
+      if (typeof number === 'number') size = Math.max(size ?? 0, number);
+    }
+    // A negative one is refused by the service.
+    return Math.max(size ?? PAGE_DEFAULT, 1);
+  }
+
+  /** How long the longest list is among the arguments of a mutation, or within one of them: its answer has about as many objects. */
+  private longestList(node: FieldNode): number {
+    let longest = LIST_SIZE_DEFAULT;
+    const look = (value: unknown, levels: number): void => {
+      if (Array.isArray(value)) longest = Math.max(longest, value.length);
+      else if (value && typeof value === 'object' && levels > 0) {
+        for (const [name, part] of Object.entries(value)) {
+          // Whatever matches, and nobody knows how many do.
+          if (name === 'filter' && part !== null) longest = Math.max(longest, this.limits.jobsMax);
+          else look(part, levels - 1);
+        }
+      }
+    };
+    for (const argument of node.arguments ?? []) look(this.sizedValue(argument.value), 1);
+    return longest;
+  }
+
+  /** A value as far as its size goes: numbers, and objects and lists of whatever. */
+  private sizedValue(node: ValueNode, levels = 2): unknown {
+    switch (node.kind) {
+      case Kind.VARIABLE: {
+        const name = node.name.value;
+        const fallback = this.defaults.get(name);
+        return name in this.variables ? this.variables[name] : fallback && this.sizedValue(fallback, levels);
+      }
+      case Kind.INT:
+        return Number(node.value);
+      case Kind.LIST:
+        return node.values;
+      case Kind.OBJECT:
+        return levels > 0
+          ? Object.fromEntries(node.fields.map((f) => [f.name.value, this.sizedValue(f.value, levels - 1)]))
+          : null;
+      default:
+        return null;
+    }
+  }
+
+  private named(name: string | undefined): GraphQLNamedType | null {
+    return (name && this.schema.getType(name)) || null;
+  }
+
+  private fieldOf(parent: GraphQLNamedType, name: string): GraphQLField<unknown, unknown> | null {
+    if (parent === this.schema.getQueryType()) {
       if (name === SchemaMetaFieldDef.name) return SchemaMetaFieldDef;
       if (name === TypeMetaFieldDef.name) return TypeMetaFieldDef;
     }
