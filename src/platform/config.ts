@@ -36,7 +36,7 @@ export const VARIABLES = {
     /^[\w.:-]+$/,
     'Address the API listens on; 0.0.0.0 for all.',
   ),
-  port: whole('PORT', 4000, 0, 65_535, 'Port of the API; 0 takes any free one.'),
+  port: whole('PORT', 4000, 0, 65_535, 'Port of the API; 0: any free port.'),
   home: text(
     'SWITCHYARD_HOME',
     '.switchyard',
@@ -96,7 +96,7 @@ export const VARIABLES = {
     'SWITCHYARD_TRUSTED_PROXIES',
     'addresses or networks such as 10.0.0.0/8',
     isNetwork,
-    'Proxies in front of the API, which tell the addresses of clients in X-Forwarded-For.',
+    'Proxies in front of the API, whose X-Forwarded-For header gives the addresses of clients.',
   ),
   corsOrigins: list(
     'SWITCHYARD_CORS_ORIGINS',
@@ -115,20 +115,20 @@ export const VARIABLES = {
     'https://host:port or http://host:port',
     /^https?:\/\/[^\s/?#@]+$/,
     false,
-    'Where sites of peers reach this API. With it jobs whose input data lie only at sites here go to peers too: agents hand copies to the service, and peers fetch them from it.',
+    'URL at which sites of peers reach this API. With it, jobs whose input data are only at sites here can run at peers too: agents send copies of the data to the service, and peers fetch them from it.',
   ),
   peerDataHosts: list(
     'SWITCHYARD_PEER_DATA_HOSTS',
     'hosts of URLs, such as data.internal or 10.1.2.3',
     (one) => /^[^\s/@,]+$/.test(one),
-    'Hosts of datasets that peers reach too although they have private addresses or names; jobs that read from other such hosts stay here.',
+    'Hosts of datasets that peers can reach although their addresses or names are private. Jobs that read from other private hosts are not offered to peers.',
   ),
   oidcIssuer: optional(
     'SWITCHYARD_OIDC_ISSUER',
     'https://host or https://host/path',
     /^https:\/\/[^\s?#]+$|^http:\/\/(localhost|127\.0\.0\.1)(:\d+)?(\/[^\s?#]*)?$/,
     false,
-    'OpenID Connect issuer whose tokens are accepted beside API keys; by default none.',
+    'OpenID Connect issuer whose tokens are accepted in addition to API keys; by default none.',
   ),
   oidcAudience: list(
     'SWITCHYARD_OIDC_AUDIENCE',
@@ -263,7 +263,7 @@ export const VARIABLES = {
     'https://host/bucket or https://bucket.host',
     /^https?:\/\/[^\s?#@]+$/,
     false,
-    'Bucket for files of runs, of anything that speaks S3; by default they are in FILES_DIR.',
+    'Bucket for files of runs, on any S3-compatible storage; by default they are in FILES_DIR.',
   ),
   filesBucketRegion: text('FILES_BUCKET_REGION', 'auto', 'a region', /^[\w.-]+$/, 'Region of that bucket.'),
   filesBucketKeyId: optional(
@@ -271,14 +271,14 @@ export const VARIABLES = {
     'an access key id',
     /^[\x21-\x7e]+$/,
     true,
-    'Access key for that bucket; required with one.',
+    'Access key for that bucket; required with a bucket.',
   ),
   filesBucketSecret: optional(
     'FILES_BUCKET_SECRET',
     'a secret access key',
     /^[\x21-\x7e]+$/,
     true,
-    'Its secret.',
+    'Secret of that access key.',
   ),
   filesBucketPrefix: text(
     'FILES_BUCKET_PREFIX',
@@ -312,32 +312,32 @@ export const VARIABLES = {
   cgroups: flag(
     'AGENT_CGROUPS',
     true,
-    'Whether each run gets a control group, where the agent can make some (Linux, version 2).',
+    'Whether each run gets a control group, if the agent can create them (Linux, cgroups version 2).',
   ),
   agentUids: text(
     'AGENT_UIDS',
     `${DEFAULT_UIDS.first}-${DEFAULT_UIDS.last}`,
     'two numbers such as 60000-60999',
     /^\d{3,10}-\d{3,10}$/,
-    'User and group ids for runs, one each, when the agent is root: reserve them on the host, because all their processes are ended with the run. Agents of one host divide a large range; an agent takes all of a range below 8192.',
+    'User and group ids for runs, one each, when the agent is root: reserve them on the host, because all their processes are ended with the run. Agents of one host divide a large range; an agent takes the whole of a range of fewer than 8192 ids.',
   ),
   agentAccounts: optional(
     'AGENT_ACCOUNTS',
     'a file',
     /^[^\0]+$/,
     false,
-    'List of the accounts of the host as which the jobs of users run, a line `user = account` each; by default each run has one of AGENT_UIDS.',
+    'List of the host accounts under which jobs of users run, one line `user = account` each; by default each run has one of AGENT_UIDS.',
   ),
   agentLauncher: optional(
     'AGENT_LAUNCHER',
     'a JSON list of a program and its arguments, with {account} in them',
     /^\s*\[(?=.*\{account\})\s*"\/([^"\\\0]|\\.)+"(\s*,\s*"([^"\\\0]|\\.)*")*\s*\]\s*$/,
     false,
-    'Command through which an agent that is not root runs jobs as accounts of AGENT_ACCOUNTS: ["/usr/bin/sudo","-n","-u","{account}","--"]; by default nothing.',
+    'Command with which an agent that is not root runs jobs under the accounts of AGENT_ACCOUNTS, such as ["/usr/bin/sudo","-n","-u","{account}","--"]; by default none.',
   ),
   agentDirectories: list(
     'AGENT_DIRECTORIES',
-    'absolute paths, each with :ro behind it if jobs may only read it',
+    'absolute paths, each followed by :ro if jobs may only read it',
     (one) => /^\/[^:,\0]*(:ro)?$/.test(one),
     'Directories that jobs in a sandbox see, besides those of the system and their own.',
   ),
@@ -364,14 +364,14 @@ export const VARIABLES = {
     0,
     0,
     1_000_000_000,
-    'Room on disk that a run may take in its own directory, MB; 0: all there is.',
+    'Disk space that a run may take in its own directory, MB; 0: no limit.',
   ),
   agentCpuExcessS: whole(
     'AGENT_CPU_EXCESS_S',
     300,
     0,
     1_000_000_000,
-    'CPU time beyond that of its CPUs after which a run is ended where no control group holds it back, seconds; 0: never.',
+    'CPU time in excess of its CPUs after which a run that no control group limits is ended, seconds; 0: never.',
   ),
   agentOutputBytes: whole(
     'AGENT_OUTPUT_BYTES',
@@ -393,15 +393,9 @@ export const VARIABLES = {
     'a command for /bin/sh',
     /^[^\0]+$/,
     false,
-    'A command that ends with 0 while the host is fit to run jobs. Otherwise its machines get no jobs, and its output is shown as the reason.',
+    "A command that exits with 0 while the host is fit to run jobs. Otherwise the host's machines get no jobs, and the output of the command is shown as the reason.",
   ),
-  agentHealthS: whole(
-    'AGENT_HEALTH_S',
-    60,
-    1,
-    86_400,
-    'Time between two runs of AGENT_HEALTH_COMMAND, seconds.',
-  ),
+  agentHealthS: whole('AGENT_HEALTH_S', 60, 1, 86_400, 'Time between runs of AGENT_HEALTH_COMMAND, seconds.'),
   agentHealthTimeoutS: whole(
     'AGENT_HEALTH_TIMEOUT_S',
     30,
@@ -440,7 +434,7 @@ export const VARIABLES = {
     'AGENT_DATA_ADDRESSES',
     'IP addresses, or ranges such as 127.0.0.0/8',
     isNetwork,
-    "Addresses from which datasets may be fetched by http(s) although they are the host's own or its link's (loopback, 169.254.0.0/16, …).",
+    "Addresses from which datasets may be fetched by http(s) although they are the host's own or link-local (loopback, 169.254.0.0/16, …).",
   ),
   agentDatasetsDir: optional(
     'AGENT_DATASETS_DIR',
@@ -454,21 +448,21 @@ export const VARIABLES = {
     0,
     0,
     1e12,
-    'Room that datasets of outputs may take there, MB; 0: all there is.',
+    'Disk space that these datasets may take, MB; 0: no limit.',
   ),
   agentLeftBehindH: whole(
     'AGENT_LEFT_BEHIND_H',
     168,
     0,
     87_600,
-    'How long the directory of a run stays whose outputs could not be kept, hours.',
+    'How long the directory of a run is kept if its outputs could not be kept, hours.',
   ),
   agentTransferCommand: optional(
     'AGENT_TRANSFER_COMMAND',
     'a JSON list of a program and its arguments, with {source} and {target} in them',
     /^\s*\[(?=.*\{source\})(?=.*\{target\})\s*("([^"\\\0]|\\.)+"\s*,\s*)+"([^"\\\0]|\\.)*"\s*\]\s*$/,
     false,
-    'Command that fetches datasets from locations other than files and http(s), such as ["rclone","copyto","{source}","{target}"]; by default nothing.',
+    'Command that fetches datasets from locations other than files and http(s), such as ["rclone","copyto","{source}","{target}"]; by default none.',
   ),
   agentTransferMbPerS: whole(
     'AGENT_TRANSFER_MB_PER_S',
@@ -538,7 +532,7 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
   );
   if (rest.oidcClientId !== null && rest.oidcIssuer === null)
     problems.push(
-      `SWITCHYARD_OIDC_CLIENT_ID: ${JSON.stringify(rest.oidcClientId)} is not accepted; accepted: a client id beside SWITCHYARD_OIDC_ISSUER`,
+      `SWITCHYARD_OIDC_CLIENT_ID: ${JSON.stringify(rest.oidcClientId)} is not accepted; accepted: a client id together with SWITCHYARD_OIDC_ISSUER`,
     );
   const bucket = [rest.filesBucket, rest.filesBucketKeyId, rest.filesBucketSecret];
   if (bucket.some((one) => one !== null) && bucket.includes(null))

@@ -32,7 +32,7 @@ export const LIMIT_VARIABLES = {
     32 * MIB,
     1_024,
     1_024 * MIB,
-    'Bytes in the body of a request. Beyond 1 MiB it has to say its length (Content-Length).',
+    'Bytes in the body of a request. Above 1 MiB it must state its length (Content-Length).',
   ),
   messageBytesMax: settable(
     'LIMIT_MESSAGE_BYTES',
@@ -91,7 +91,7 @@ export const LIMIT_VARIABLES = {
     10 * MIB,
     1_024,
     1_024 * MIB,
-    'Bytes kept of each output stream of a run: the first half of so many, and about the last half.',
+    'Bytes kept of each output stream of a run: half from its beginning, and about half from its end.',
   ),
   machinesMax: settable(
     'LIMIT_MACHINES',
@@ -106,7 +106,7 @@ export const LIMIT_VARIABLES = {
     50_000,
     1,
     10_000_000,
-    'Cost of one query: the objects of its answer, and more for fields that compute or read much.',
+    'Cost of one query: the objects in its answer, and more for fields that compute or read much.',
   ),
   answerCharsMax: settable(
     'LIMIT_ANSWER_CHARACTERS',
@@ -179,14 +179,14 @@ export const LIMIT_VARIABLES = {
     4 * 1_024 * MIB,
     1_024,
     1_024 * 1_024 * MIB,
-    'Bytes kept of the standard output and error of the jobs of one user. Beyond it the first 1 000 characters of a stream are kept, and no job fails for it.',
+    'Bytes kept of the standard output and error of the jobs of one user. Beyond this, only the first 1 000 characters of each stream are kept; no job fails because of it.',
   ),
   userFileBytes: settable(
     'LIMIT_USER_FILE_BYTES',
     100 * 1_024 * MIB,
     1,
     1_048_576 * 1_024 * MIB,
-    'Bytes of the files that the service keeps of one user. A job whose outputs go beyond it fails with OUTPUTS_FAILED.',
+    'Bytes of the files that the service keeps for one user. A job whose outputs exceed this fails with OUTPUTS_FAILED.',
   ),
   jobFileBytes: settable(
     'LIMIT_JOB_FILE_BYTES',
@@ -348,7 +348,7 @@ export const FIXED_LIMITS = {
   ),
   outputsAsked: fixed(
     1_000,
-    'Jobs in one request of an agent whether their outputs are datasets.',
+    'Jobs in one request in which an agent asks whose outputs are still datasets.',
     'Query.removedOutputs.jobs',
   ),
   filesAnnounced: fixed(100, 'Files that an agent announces in one request.', 'Mutation.keepFiles.files'),
@@ -392,7 +392,7 @@ export const FIXED_LIMITS = {
   ),
   leastSeconds: fixed(
     0.001,
-    'Least seconds of a run time estimate or limit.',
+    'Smallest run time estimate or limit, seconds.',
     'JobInput.estimateS',
     'JobInput.runTimeLimitS',
   ),
@@ -430,7 +430,7 @@ export const FIXED_LIMITS = {
   ),
   leastBenchmark: fixed(
     0.001,
-    'Least benchmark of a machine.',
+    'Smallest benchmark of a machine.',
     'JobInput.benchmark',
     'RegisterMachineInput.benchmark',
     'UpdateMachineInput.benchmark',
@@ -470,7 +470,7 @@ export const FIXED_LIMITS = {
   ),
   leastQuotaShare: fixed(
     1e-6,
-    'Least quota share of a user.',
+    'Smallest quota share of a user.',
     'RegisterUserInput.quotaShare',
     'SetQuotaInput.quotaShare',
   ),
@@ -519,7 +519,7 @@ export const FIXED_LIMITS = {
   ),
   leastBandwidthMbPerS: fixed(
     1e-6,
-    'Least bandwidth of a link, MB/s.',
+    'Smallest bandwidth of a link, MB/s.',
     'LinkInput.bandwidthMbPerS',
     'LinkMeasurementInput.bandwidthMbPerS',
   ),
@@ -553,7 +553,7 @@ export const FIXED_LIMITS = {
   ),
   foreignJobs: fixed(
     100_000,
-    'Jobs of one peer that are here at once.',
+    'Jobs of one peer that are here at the same time.',
     'FederationPeerInput.foreignMax',
     'ExchangeInput.room',
   ),
@@ -578,7 +578,7 @@ export const FIXED_LIMITS = {
   ),
   jsonDepth: fixed(32, 'Levels of nesting in a JSON value.', 'JSON'),
   jsonValues: fixed(100_000, 'Values within a JSON value.'),
-  queryChars: fixed(1_048_576, 'Characters in the text of a query. What is longer comes in variables.'),
+  queryChars: fixed(1_048_576, 'Characters in the text of a query. Longer values belong in variables.'),
   latitude: fixed(90, 'Degrees of latitude.', 'RegisterSiteInput.latitude', 'UpdateSiteInput.latitude'),
   longitude: fixed(180, 'Degrees of longitude.', 'RegisterSiteInput.longitude', 'UpdateSiteInput.longitude'),
 } as const satisfies Record<string, FixedLimit>;

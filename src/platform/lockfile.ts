@@ -46,7 +46,7 @@ export class LockHeldError extends Error {
     readonly pid: number,
     what: string,
   ) {
-    super(`${what} is in use by the running process ${pid} (${path}): stop that one first`);
+    super(`${what} is in use by the running process ${pid} (${path}): stop that process first`);
   }
 }
 
