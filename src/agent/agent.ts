@@ -192,7 +192,10 @@ export class Agent {
     const sites = await this.client.all(SitesDocument, 'sites', {}, this.stopping.signal);
     const site = sites.find(({ name }) => name === this.options.site);
     if (site) return site.id;
-    throw new ServiceError(`site "${this.options.site}": there is none that the key may serve`, 'NOT_FOUND');
+    throw new ServiceError(
+      `site "${this.options.site}": it does not exist, or the key is not for it`,
+      'NOT_FOUND',
+    );
   }
 
   // --- Assignments
@@ -433,7 +436,7 @@ export class Agent {
         if (!signal.aborted)
           log.warn(
             { error: (error as Error).message },
-            'agent: cannot remove outputs that are none any more',
+            'agent: cannot remove files of outputs whose datasets were removed',
           );
       }
       await pause(this.env, OUTPUTS_LOOK_MS, signal);
@@ -449,12 +452,12 @@ export class Agent {
     while (exporter && !signal.aborted) {
       try {
         for (const { name, problem } of await exporter.serve(us, signal))
-          log.warn({ dataset: name, problem }, 'agent: cannot hand over a copy of a dataset');
+          log.warn({ dataset: name, problem }, 'agent: cannot send a copy of a dataset');
       } catch (error) {
         if (signal.aborted) return;
         // One of the release before wants none.
         if (error instanceof ServiceError && error.code === 'GRAPHQL_VALIDATION_FAILED') return;
-        log.warn({ error: (error as Error).message }, 'agent: cannot ask which datasets are wanted');
+        log.warn({ error: (error as Error).message }, 'agent: cannot query which datasets are wanted');
       }
       await pause(this.env, exportsLookMs, signal);
     }
@@ -515,7 +518,10 @@ export class Agent {
       if (error instanceof ServiceError && error.exitCode === ExitCode.REFUSED) {
         this.stopping.abort();
         this.news?.();
-        this.options.log.error({ error: error.message, code: error.code }, `agent: may not ${what}; it ends`);
+        this.options.log.error(
+          { error: error.message, code: error.code },
+          `agent: not allowed to ${what}; it ends`,
+        );
         this.options.onRefused?.(error);
         return;
       }

@@ -18,7 +18,7 @@ const TEXT_CHARS = 500;
 /** Asks the command again and again, one at a time. */
 export class HealthCheck {
   /** Why the host is not fit; null: it is. Until the first answer it is not. */
-  problem: string | null = 'its health command has not answered yet';
+  problem: string | null = 'its health command has not finished yet';
   private readonly stopping = new AbortController();
   private done: Promise<void> | null = null;
 

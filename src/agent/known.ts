@@ -56,4 +56,4 @@ export class KnownRuns {
 const keyOf = ({ jobId, task }: RunName): string => (task === undefined ? jobId : `${jobId}.${task}`);
 
 /** Said of a run that stands as `acknowledged`: a service that was restored from a copy learns that it will not end. */
-export const ENDED_BEFORE = 'this run has ended before, and the service has forgotten it';
+export const ENDED_BEFORE = 'this run ended earlier, but the service has no record of its end';

@@ -482,7 +482,7 @@ describe('the list of accounts', () => {
       ['# who is who\n\nada = root', 'line 3: ada = root: accepted: the name of an account other than root'],
       ['a=b=c\n = c', 'line 2: = c: accepted: user = account'],
       ['ada = a b', 'line 1: ada = a b: accepted'],
-      ['ada = a\nada = b', 'line 2: ada = b: ada is there twice'],
+      ['ada = a\nada = b', 'line 2: ada = b: ada is listed twice'],
     ] as const)
       expect(() => open(text)).toThrow(problem);
     expect(() => open('ada = :pool', SUDO)).toThrow('needs an agent that is root');

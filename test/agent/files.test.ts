@@ -115,8 +115,8 @@ it('takes nothing from elsewhere when a link has taken the place of the director
   renameSync(directory, `${directory}-before`);
   symlinkSync(dirname(secret), directory);
   const place = { directory, uid: null };
-  await expect(findFiles(place, 'secret', true)).rejects.toThrow(/another by now/);
-  await expect(openInside(place, 'secret')).rejects.toThrow(/another by now/);
+  await expect(findFiles(place, 'secret', true)).rejects.toThrow(/has been replaced/);
+  await expect(openInside(place, 'secret')).rejects.toThrow(/has been replaced/);
 });
 
 it('says which names are no UTF-8', async () => {
@@ -302,7 +302,7 @@ it('what could not be kept is the cause of the end, and stays for a while', asyn
   const outputs = [{ path: 'a', dataset: null }];
   expect(await complete(runner, { ...script('well', 'echo x > b'), outputs })).toMatchObject({
     ...{ cause: 'OUTPUTS_FAILED', exitCode: 0 },
-    message: 'outputs not kept: a: there is no such file; what there is stays at the site for a while',
+    message: 'outputs not kept: a: there is no such file; its directory stays at the site for a while',
   });
   expect(readFileSync(join(stateDir, 'left', 'well.1', 'b'), 'utf8')).toBe('x\n');
   expect(statSync(join(stateDir, 'left')).mode & 0o077).toBe(0);

@@ -299,7 +299,7 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
           ...{ cause: 'CPU_LIMIT', message: expect.stringMatching(/CPU time in .* asked for 0.01 CPUs/) },
         });
       expect(said.get('job_fills')).toMatchObject({
-        ...{ cause: 'DISK_LIMIT', message: expect.stringContaining('accepted are 20') },
+        ...{ cause: 'DISK_LIMIT', message: expect.stringContaining('allowed: 20') },
       });
       expect(['PROCESS_LIMIT', 'EXITED_NONZERO']).toContain(said.get('job_forks')!.cause);
       await until(() => withWords(words).length === 0, 'all of it to be gone');
@@ -348,7 +348,7 @@ describe.runIf(kinds.some(({ mode }) => mode === 'sandbox'))('a sandbox', () => 
     const named = await complete(runner, script('job_1', 'printf warned >&2; echo 1 >/tmp/result.txt'));
     expect(named).toMatchObject({ cause: 'EXITED_ZERO', stdout: { text: '' } });
     expect(named.stderr!.text).toMatch(
-      /^warned\nswitchyard: \/tmp was this job's own and is removed with what it left there, such as "result.txt". .*\n$/,
+      /^warned\nswitchyard: \/tmp was private to this job and is removed with the files left in it, such as "result.txt". .*\n$/,
     );
     const clean = 'f=$(mktemp); echo 1 >"$f"; rm "$f"; pwd';
     expect(await complete(runner, script('job_2', clean))).toMatchObject({ stderr: { text: '' } });
@@ -372,7 +372,7 @@ describe.runIf(!isRoot || existsSync('/usr/bin/setpriv'))('what is asked for and
   it.runIf(isRoot)('is refused with the reason, and the strongest that is there is taken by default', () => {
     const dir = temporaryDirectory();
     const uids = { first: 4_294_967_290, last: 4_294_967_299 };
-    expect(() => Isolation.open({ mode: 'user', uids }, dir, 'x')).toThrow(/isolation that was asked for/);
+    expect(() => Isolation.open({ mode: 'user', uids }, dir, 'x')).toThrow(/requested isolation/);
     const { mode, lacking } = Isolation.open({ mode: 'strongest', uids, cgroups: false }, dir, 'x');
     expect(mode).toBe('none');
     expect(lacking).toHaveLength(3);

@@ -64,7 +64,7 @@ export async function findFiles(place: Place, path: string, required: boolean): 
   };
   await look([], path.replace(/\/$/, '').split('/'), true);
   if (files.length > MAX.jobFiles) problems.push(`${path}: more than ${MAX.jobFiles} files`);
-  if (looks > LOOKED_AT_MAX) problems.push(`${path}: more than ${LOOKED_AT_MAX} names to be looked at`);
+  if (looks > LOOKED_AT_MAX) problems.push(`${path}: more than ${LOOKED_AT_MAX} names to search`);
   return { files: files.slice(0, MAX.jobFiles), problems };
 }
 
@@ -90,7 +90,9 @@ export async function openInside(place: Place, path: string): Promise<FileHandle
     // Holes take no room, and for ever to be read.
     const { blocks, bsize } = await statfs(root);
     if (found.size > blocks * bsize)
-      throw new Error(`it is ${found.size} bytes long, and its disk has ${blocks * bsize}: it has holes`);
+      throw new Error(
+        `it is a sparse file: it is ${found.size} bytes long, and its disk has ${blocks * bsize}`,
+      );
     if (!isLinux) return looked;
     const file = await open(here, constants.O_RDONLY);
     await looked.close();
@@ -103,7 +105,7 @@ export async function openInside(place: Place, path: string): Promise<FileHandle
 
 async function rootOf({ directory }: Place): Promise<string> {
   if ((await realpath(directory)) === directory) return directory;
-  throw new Error('the directory of the run is another by now');
+  throw new Error('the directory of the run has been replaced');
 }
 
 type Kind = 'file' | 'directory' | keyof typeof WRONG;

@@ -91,7 +91,7 @@ export class HandOver<P = EndedRun> {
         for (const [i, { id, receivedBytes }] of kept.entries())
           lost = !(await this.send(us, place, files[i]!, id, receivedBytes, signal)) || lost;
         if (!lost) break;
-        if (times === BEGUN_ANEW) throw new NotKept('the service lost what it had been given');
+        if (times === BEGUN_ANEW) throw new NotKept('the service lost data that it had received');
       }
     }
   }
@@ -133,7 +133,7 @@ export class HandOver<P = EndedRun> {
           // Spoiled on its way, perhaps.
           if (++inVain >= SENT_IN_VAIN) throw error;
         }
-        if (!kept && inVain >= SENT_IN_VAIN) throw new NotKept(`${path}: the service does not take it`);
+        if (!kept && inVain >= SENT_IN_VAIN) throw new NotKept(`${path}: the service does not accept it`);
       }
       return true;
     } finally {

@@ -172,7 +172,7 @@ export class Accounts {
       this.list = parse(readFileSync(file, 'utf8'), this.options);
       this.found.clear();
     } catch (err) {
-      warn({ err, file }, 'the list of accounts is not accepted; the one before stays in force');
+      warn({ err, file }, 'the list of accounts is not accepted; the previous one stays in use');
     }
   }
 
@@ -205,7 +205,7 @@ export class Accounts {
     const [, , uid, gid, , home] = (await ask('getent', 'passwd', name)).out.trim().split(':');
     if (!uid || !gid) throw new LaunchError(`the account ${name} does not exist on this host`);
     const all = await ask('id', '-G', name);
-    if (!all.well) throw new Error(`the groups of ${name} are not to be had: ${all.err.trim()}`);
+    if (!all.well) throw new Error(`the groups of ${name} cannot be read: ${all.err.trim()}`);
     const groups = all.out.trim().split(' ').map(Number);
     const account = { name, uid: Number(uid), gid: Number(gid), groups, home: home || '/' };
     const problem = await this.problemOf(account, ask);
@@ -216,7 +216,7 @@ export class Accounts {
 
   private async problemOf({ uid, gid, name, ...rest }: Account, ask: Ask): Promise<string | null> {
     if (uid < LEAST_UID || gid < LEAST_UID) return `ids below ${LEAST_UID} are the system's`;
-    if (uid === process.getuid?.()) return 'it is the one of the agent';
+    if (uid === process.getuid?.()) return 'it is the account of the agent';
     if (this.launcher === null) return null;
     // Agent and account share the run's directory by the account's group: nobody else may be in it.
     const [, , , members = ''] = (await ask('getent', 'group', String(gid))).out.split(':');
@@ -237,7 +237,7 @@ export class Accounts {
     const [program, ...words] = [...this.become({ uid, gid, name, ...rest }), '/bin/sh', '-c', 'id -u'];
     const made = await ask(program!, ...words);
     if (!made.well) return made.err.trim() || 'the launcher failed';
-    return Number(made.out) === uid ? null : `the launcher made it ${made.out.trim()}, not ${uid}`;
+    return Number(made.out) === uid ? null : `the launcher runs it with uid ${made.out.trim()}, not ${uid}`;
   }
 }
 
@@ -259,7 +259,7 @@ function parse(text: string, { file, launcher }: AccountsOptions): ReadonlyMap<s
       throw new Error(`${where}: accepted: the name of an account other than root, or ${POOL}`);
     if (account === POOL && launcher !== null)
       throw new Error(`${where}: ${POOL} needs an agent that is root, without AGENT_LAUNCHER`);
-    if (list.has(user)) throw new Error(`${where}: ${user} is there twice`);
+    if (list.has(user)) throw new Error(`${where}: ${user} is listed twice`);
     list.set(user, account);
   }
   return list;

@@ -50,7 +50,7 @@ export class Cgroups {
       }
       return groups;
     } catch (error) {
-      return `no group can be made here (${(error as NodeJS.ErrnoException).code ?? (error as Error).message})`;
+      return `no control group can be created here (${(error as NodeJS.ErrnoException).code ?? (error as Error).message})`;
     }
   }
 

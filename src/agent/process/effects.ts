@@ -115,8 +115,8 @@ export class Effects {
     const some = names.map((name) => JSON.stringify(name)).join(', ');
     try {
       outputs.err.append(
-        `switchyard: /tmp was this job's own and is removed with what it left there, such as ${some}. ` +
-          'Write what is to be kept to the working directory, and name it as an output.\n',
+        `switchyard: /tmp was private to this job and is removed with the files left in it, such as ${some}. ` +
+          'To keep files, write them to the working directory and name them as outputs.\n',
       );
     } catch {
       // No room on the disk: its end matters more.
@@ -168,9 +168,12 @@ export class Effects {
     const { slot, jobId: job, epoch, task } = run;
     try {
       const path = leftBehind.take(slot.workDirectory, runKey(run));
-      warn({ job, epoch, task, path }, 'outputs of a run could not be kept; its files are here');
+      warn(
+        { job, epoch, task, path },
+        'outputs of a run could not be kept; its files stay in this directory',
+      );
     } catch (err) {
-      warn({ job, epoch, task, err }, 'outputs of a run could not be kept, nor its directory');
+      warn({ job, epoch, task, err }, 'outputs of a run could not be kept, and neither could its directory');
     }
   }
 }

@@ -74,7 +74,7 @@ export function keptEnd(
   const well = end.cause === 'EXITED_ZERO';
   if (asked && well)
     return { ...waited, cause: asked.cause, message: 'cancelled while its outputs were kept' };
-  const where = stays ? '; what there is stays at the site for a while' : '';
+  const where = stays ? '; its directory stays at the site for a while' : '';
   const message = [end.message, `outputs not kept: ${problem}${where}`].filter(Boolean).join('; ');
   return { ...waited, cause: well ? 'OUTPUTS_FAILED' : end.cause, message };
 }

@@ -146,9 +146,7 @@ export class Isolation {
       return problem === null;
     });
     if (mode === undefined)
-      throw new Error(
-        `the isolation that was asked for is not to be had on this host: ${lacking.join('; ')}`,
-      );
+      throw new Error(`the requested isolation is not available on this host: ${lacking.join('; ')}`);
     const cgroups = options.cgroups === false ? 'they are switched off' : Cgroups.open(name);
     if (typeof cgroups === 'string') lacking.push(`control groups: ${cgroups}`);
     return new Isolation(
@@ -261,7 +259,9 @@ export class Isolation {
   accountOf(user: string): Account | null {
     const account = this.accounts?.of(user) ?? null;
     if (account !== null && [account.uid, ...account.groups].some((id) => this.isOurs(id)))
-      throw new LaunchError(`the account ${account.name} is one of those for runs without any (AGENT_UIDS)`);
+      throw new LaunchError(
+        `the account ${account.name} is in the range for runs without an account (AGENT_UIDS)`,
+      );
     return account;
   }
 
@@ -294,7 +294,7 @@ export class Isolation {
     const closed = place.uid === null ? undefined : inputs.find((path) => !canEnter(dirname(path)));
     if (closed !== undefined)
       throw new LaunchError(
-        `input ${closed}: jobs have accounts of their own at this site, which may not enter its directory`,
+        `input ${closed}: jobs have their own accounts at this site, which cannot enter its directory`,
       );
     return [...become, ...drop];
   }
@@ -400,7 +400,7 @@ function missing(
   accounts: Accounts | null,
   stateDir: string,
 ): string | null {
-  if (mode === 'none') return accounts && 'AGENT_ACCOUNTS asks for more';
+  if (mode === 'none') return accounts && 'AGENT_ACCOUNTS requires separate accounts';
   if (process.platform !== 'linux') return 'only on Linux';
   const root = process.getuid?.() === 0;
   if (!root && accounts && accounts.launcher === null)
@@ -411,7 +411,7 @@ function missing(
   if ((root || accounts) && !existsSync(SETPRIV)) return `${SETPRIV} is missing (util-linux)`;
   if (root) {
     if (!(uids.first >= LEAST_UID && uids.last >= uids.first))
-      return `AGENT_UIDS: ${uids.first} to ${uids.last} is no range of ids from ${LEAST_UID}`;
+      return `AGENT_UIDS: ${uids.first} to ${uids.last} is not a range of ids from ${LEAST_UID}`;
     if (!areMapped(uids)) return `the ids ${uids.first} to ${uids.last} do not exist in this container`;
     const problem = fails([...dropTo(uids.first), '/bin/sh', '-c', 'exit 0']);
     if (problem !== null) return `cannot change the account: ${problem}`;

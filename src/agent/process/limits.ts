@@ -66,13 +66,13 @@ export class Limits {
     const { isolation, cpuExcessS, exceeded } = this.options;
     const megabytes = bytes / 1e6;
     if (memoryMb !== null && megabytes > memoryMb) {
-      const used = `${Math.ceil(megabytes)} MB, and asked for ${memoryMb} MB`;
+      const used = `${Math.ceil(megabytes)} MB, but asked for ${memoryMb} MB`;
       exceeded(run, 'MEMORY_LIMIT', `its processes had ${used}`);
       return;
     }
     const threads = samples.reduce((all, sample) => all + sample.threads, 0);
     if (threads > isolation.processes) {
-      const most = `at most ${isolation.processes} are accepted (AGENT_RUN_PROCESSES)`;
+      const most = `at most ${isolation.processes} are allowed (AGENT_RUN_PROCESSES)`;
       exceeded(run, 'PROCESS_LIMIT', `it had ${threads} processes and threads; ${most}`);
       return;
     }
@@ -80,7 +80,7 @@ export class Limits {
     const cpuS = run.group?.usage().cpuS ?? meter.cpuS;
     const given = (cpus * (now - run.startedUpMs)) / 1000;
     if (cpuS <= given + cpuExcessS) return;
-    const used = `${Math.round(cpuS)} s of CPU time in ${Math.round(given / cpus)} s, and asked for ${cpus} CPUs`;
+    const used = `${Math.round(cpuS)} s of CPU time in ${Math.round(given / cpus)} s, but asked for ${cpus} CPUs`;
     exceeded(run, 'CPU_LIMIT', `it used ${used}`);
   }
 
@@ -92,7 +92,7 @@ export class Limits {
       for (const run of runs) {
         const megabytes = (await roomOf([run.slot.workDirectory, run.slot.tmpDirectory])) / 1e6;
         if (megabytes <= limit) continue;
-        const used = `${Math.ceil(megabytes)} MB in its directory; accepted are ${limit} (AGENT_RUN_DISK_MB)`;
+        const used = `${Math.ceil(megabytes)} MB in its directory; allowed: ${limit} (AGENT_RUN_DISK_MB)`;
         this.options.exceeded(run, 'DISK_LIMIT', `it had ${used}`);
       }
     };

@@ -85,7 +85,7 @@ export async function endOthers(us: Claimant): Promise<string | null> {
     const { left, watched } = look(us);
     if (watched) {
       const { lane, watcher } = watched;
-      return `another agent (process ${watcher}, slot ${lane.dir}) runs jobs of the same machine on this host: it has to be stopped first`;
+      return `another agent (process ${watcher}, slot ${lane.dir}) runs jobs of the same machine on this host: stop that agent first`;
     }
     if (left.length === 0) return null;
     if (round === ROUNDS) {

@@ -78,7 +78,7 @@ const START_PAUSE_MS = 1_000;
 const BROKEN_PAUSE_MS = 60_000;
 /** Between two looks whether the state directory is still there. */
 const ROOT_LOOK_MS = 1_000;
-const UPROOTED = 'somebody has removed the state directory of the agent: it has to be started again';
+const UPROOTED = 'the state directory of the agent was removed: restart the agent';
 /** Time to fetch by hand what could not be kept. */
 const LEFT_BEHIND_MS = 7 * 86_400_000;
 
@@ -189,10 +189,7 @@ export class ProcessRunner implements Runner {
       ...options,
     });
     if (journal.spoiled > 0)
-      runner.options.warn(
-        { lines: journal.spoiled },
-        'reports of the agent were spoiled on disk, and left out',
-      );
+      runner.options.warn({ lines: journal.spoiled }, "damaged reports on the agent's disk were skipped");
     await runner.recover();
     await runner.isolation.sweep(upMs());
     return runner;
@@ -233,7 +230,7 @@ export class ProcessRunner implements Runner {
     if (!this.isNew(assignment)) return;
     this.effects.reportUnstarted(assignment, {
       cause: 'LOST',
-      message: 'the agent knows nothing of this run',
+      message: 'the agent has no record of this run',
     });
   }
 
@@ -416,7 +413,7 @@ export class ProcessRunner implements Runner {
     const end = run.slot.readEnd(key);
     if (end) this.lives.tell(key, { is: 'ENDED', ended: lookAtEnd(run, end, this.isolation) });
     else if (!laneLives) {
-      const message = this.uprooted ? UPROOTED : 'its lane died: exit code unknown';
+      const message = this.uprooted ? UPROOTED : 'the shell that ran it died: exit code unknown';
       this.lives.tell(key, { is: 'LANE_DIED', message });
     }
   }
@@ -514,6 +511,8 @@ export class ProcessRunner implements Runner {
   }
 
   private removeTrash(dir: string): void {
-    removeTree(dir).catch((err) => this.options.warn({ dir, err }, 'what a run has left cannot be removed'));
+    removeTree(dir).catch((err) =>
+      this.options.warn({ dir, err }, 'files that a run left behind cannot be removed'),
+    );
   }
 }

@@ -325,7 +325,7 @@ export class DataCache {
     if (fault !== null) throw new WrongContent(fault);
     if (sha256 !== null) {
       if (statSync(part).isDirectory())
-        throw new WrongContent('it is a directory; a checksum is of one file');
+        throw new WrongContent('it is a directory, but only a single file can have a checksum');
       const found = await sha256Of(part, signal);
       if (found !== sha256) throw new WrongContent(`its SHA-256 is ${found}; the catalog says ${sha256}`);
     }

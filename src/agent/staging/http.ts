@@ -25,7 +25,7 @@ function check(host: string, address: string, allowed: BlockList): void {
   const family = isIP(plainAddress) === 6 ? 'ipv6' : 'ipv4';
   if (CLOSED.check(plainAddress, family) && !allowed.check(plainAddress, family))
     throw new UnfitSource(
-      `${host === address ? host : `${host} is ${address}, which`} is the host's own or its link's (AGENT_DATA_ADDRESSES)`,
+      `${host === address ? host : `${host} is ${address}, which`} is an address of the host itself or link-local (AGENT_DATA_ADDRESSES)`,
     );
 }
 
@@ -64,7 +64,8 @@ export async function get(
     if (next === undefined || ![301, 302, 303, 307, 308].includes(response.statusCode!)) return response;
     response.destroy();
     url = new URL(next, url);
-    if (!/^https?:$/.test(url.protocol)) throw new UnfitSource(`it leads to ${url.protocol}, not to http(s)`);
+    if (!/^https?:$/.test(url.protocol))
+      throw new UnfitSource(`it redirects to ${url.protocol}, not to http(s)`);
   }
   throw new UnfitSource(`more than ${MAX_REDIRECTS} redirects`);
 }

@@ -41,7 +41,7 @@ export async function dataPath(path: string, { allowed, closed, open }: DataRoot
       `${path}: data of this site are below ${allowed.join(', ')} (AGENT_DATA_DIRECTORIES)`,
     );
   if (allowed === null && theirs!.some((root) => isBelow(real, root) || isBelow(root, real)))
-    throw new UnfitSource(`${path}: it is the host's own, or the agent's, and no data`);
+    throw new UnfitSource(`${path}: it belongs to the host or the agent, and is not data`);
   return real;
 }
 

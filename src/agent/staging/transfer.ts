@@ -87,7 +87,7 @@ async function copyPath(path: string, move: Move): Promise<void> {
         throw new UnfitSource(`${shown(move.location)}: ${from} leads out of the dataset`);
       if ((await lstat(from)).isSymbolicLink() && (await stat(from)).isDirectory())
         throw new UnfitSource(
-          `${shown(move.location)}: ${from} is a link to a directory, which may lead round in a circle`,
+          `${shown(move.location)}: ${from} is a link to a directory, which may form a loop`,
         );
       return !move.signal.aborted;
     };
@@ -139,7 +139,7 @@ async function download(move: Move, addresses: BlockList): Promise<void> {
   const { location, origin, signal } = move;
   const stalled = new AbortController();
   const timer = setTimeout(
-    () => stalled.abort(new Error(`${shown(location)}: nothing came for a minute`)),
+    () => stalled.abort(new Error(`${shown(location)}: no data received for a minute`)),
     STALL_MS,
   );
   try {
@@ -157,9 +157,9 @@ async function download(move: Move, addresses: BlockList): Promise<void> {
     // A weak tag says that it means the same, not that its bytes are the same.
     const version = tag !== null && !tag.startsWith('W/') ? tag : (response.headers['last-modified'] ?? null);
     if (continued && !response.headers['content-range']?.startsWith(`bytes ${from}-`))
-      throw new UnfitSource(`${shown(location)}: answered another range than was asked for`);
+      throw new UnfitSource(`${shown(location)}: answered with another range than requested`);
     if ((response.headers['content-encoding'] ?? 'identity') !== 'identity')
-      throw new UnfitSource(`${shown(location)}: answered in another encoding than was asked for`);
+      throw new UnfitSource(`${shown(location)}: answered with another encoding than requested`);
     await move.begun({ location, version });
     const length = Number(response.headers['content-length'] ?? Number.NaN);
     const before = move.progress.bytes;
@@ -172,7 +172,7 @@ async function download(move: Move, addresses: BlockList): Promise<void> {
     await append(move, continued ? from : 0, alive(response));
     const came = move.progress.bytes - before;
     if (Number.isFinite(length) && came !== length)
-      throw new Error(`${shown(location)}: ${came} of ${length} bytes came`);
+      throw new Error(`${shown(location)}: ${came} of ${length} bytes received`);
   } finally {
     clearTimeout(timer);
   }
@@ -183,7 +183,7 @@ async function refuse({ location, part }: Move, status: number): Promise<never> 
   // There is nothing behind what we have. Whether that is all, or too much, is found out from the beginning.
   if (status === 416) {
     await rm(part, { force: true });
-    throw new Error(`${shown(location)}: shorter than the part of it that had come; begun anew`);
+    throw new Error(`${shown(location)}: shorter than the part already received; starting over`);
   }
   const why = `${shown(location)}: answered ${status}`;
   throw status >= 500 || status === 408 || status === 429 ? new Error(why) : new UnfitSource(why);
@@ -211,7 +211,9 @@ async function ask(
 async function runCommand(command: readonly string[] | null, move: Move): Promise<void> {
   const { location, part, signal } = move;
   if (command === null)
-    throw new UnfitSource(`${shown(location)}: the agent has no command for that (AGENT_TRANSFER_COMMAND)`);
+    throw new UnfitSource(
+      `${shown(location)}: the agent has no command for such locations (AGENT_TRANSFER_COMMAND)`,
+    );
   await rm(part, { recursive: true, force: true });
   await move.begun({ location, version: null });
   const words = command.map((word) =>
@@ -240,7 +242,7 @@ async function runCommand(command: readonly string[] | null, move: Move): Promis
     });
   });
   move.progress.bytes += await sizeOf(part).catch(() => {
-    throw new UnfitSource(`${words[0]}: ended with 0 and left nothing at {target}`);
+    throw new UnfitSource(`${words[0]}: ended with 0 but wrote nothing to {target}`);
   });
 }
 
