@@ -112,7 +112,7 @@ export function createAuthenticator(findKey: FindKey, strangers: Strangers): Aut
         secret === null
           ? 'no API key: send the header `Authorization: Bearer KEY`'
           : isToken(secret)
-            ? 'the token is not accepted: it is not of the identity provider, not for this service or has expired, or you are no user here'
+            ? 'the token is not accepted: the identity provider did not issue it, it is not for this service, it has expired, or it belongs to no user here'
             : 'the API key is unknown, expired or revoked',
         {},
         { 'www-authenticate': 'Bearer' },
@@ -158,13 +158,13 @@ export async function onBehalfOf(
   userByName: (name: string) => Promise<{ id: number; role: UserRole; active: boolean } | null>,
 ): Promise<Viewer> {
   if (!viewer.actsForUsers || viewer.onBehalfBy !== null)
-    throw refusedRequest('FORBIDDEN', `${ON_BEHALF_HEADER}: this key may not ask on behalf of users`);
+    throw refusedRequest('FORBIDDEN', `${ON_BEHALF_HEADER}: this key may not act for users`);
   // JSON can have what neither a header nor a name has.
   const user = typeof name === 'string' && !name.includes('\0') ? await userByName(name) : null;
   if (!isAskedFor(user))
     throw refusedRequest(
       'FORBIDDEN',
-      `${ON_BEHALF_HEADER}: there is no active user of this name with the role USER`,
+      `${ON_BEHALF_HEADER}: there is no active user with this name and the role USER`,
     );
   return { ...viewer, userId: user.id, role: 'USER', actsForUsers: false, onBehalfBy: viewer.userId };
 }

@@ -23,7 +23,7 @@ export async function parseJson(text: Buffer): Promise<unknown> {
   const parser = new Parser(text);
   const value = await parser.value(LEVELS_MAX);
   await parser.space();
-  if (!parser.isAtEnd) throw new SyntaxError('there is more behind the value');
+  if (!parser.isAtEnd) throw new SyntaxError('there is more text after the value');
   return value;
 }
 
@@ -150,7 +150,7 @@ class Parser {
     let string = '';
     let from = ++this.at;
     for (; ; this.at += text[this.at] === BACKSLASH ? (text[this.at + 1] === U ? 6 : 2) : 1) {
-      if (this.at >= text.length) throw new SyntaxError('a text does not end');
+      if (this.at >= text.length) throw new SyntaxError('a string is not terminated');
       const byte = text[this.at] as number;
       // Not within a character.
       const isLong = this.at - from >= PIECE_BYTES && (byte & 0xc0) !== 0x80;

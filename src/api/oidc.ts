@@ -110,7 +110,7 @@ async function discover(issuer: string): Promise<JWTVerifyGetKey> {
     issuer?: unknown;
     jwks_uri?: unknown;
   };
-  if (told !== issuer) throw new Error(`${url} is about the issuer ${JSON.stringify(told)}, not ${issuer}`);
+  if (told !== issuer) throw new Error(`${url} names the issuer ${JSON.stringify(told)}, not ${issuer}`);
   if (typeof keys !== 'string') throw new Error(`${url} names no jwks_uri`);
   return createRemoteJWKSet(new URL(keys), { timeoutDuration: ASK_MS, [customFetch]: askingForKeys() });
 }

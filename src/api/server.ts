@@ -139,7 +139,8 @@ export function createApi(parts: ApiParts): Api {
       metrics.agentRefusals.inc();
       log.error(fields, 'an agent was refused a machine');
     },
-    machineUnfit: (fields) => log.error(fields, 'a machine gets no jobs: it is not what it is registered as'),
+    machineUnfit: (fields) =>
+      log.error(fields, 'a machine gets no jobs: its hardware does not match its registration'),
     wake(schedulers) {
       const failed = (error: unknown) =>
         log.warn({ err: error, schedulers }, 'wake-up failed; the slow timer makes up for it');
@@ -156,7 +157,7 @@ export function createApi(parts: ApiParts): Api {
   const sayPresent = (): Promise<void> =>
     parts.store
       .processSeen(processId, 'api', now())
-      .catch((error: unknown) => log.warn({ err: error }, 'could not say that the API is there'));
+      .catch((error: unknown) => log.warn({ err: error }, 'could not record that the API is running'));
   let presence: NodeJS.Timeout | null = null;
 
   const createContext = (viewer: Viewer, requestId: string, budget: Budget): Context => ({
@@ -188,8 +189,8 @@ export function createApi(parts: ApiParts): Api {
     withoutPipelines(app),
     config.tls,
     (error) => {
-      if (error === null) log.info('the certificate has been read again');
-      else log.warn({ err: error }, 'a new certificate cannot be read; the one before stays in force');
+      if (error === null) log.info('the certificate has been reloaded');
+      else log.warn({ err: error }, 'the new certificate cannot be read; the previous one stays in use');
     },
   );
   const { server } = listening;

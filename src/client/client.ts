@@ -60,7 +60,7 @@ export class Client {
     const body = parsed<{ data?: Answer | null }>(text);
     if (body?.errors?.length) throw errorOf(body.errors);
     if (!body?.data)
-      throw new ServiceError(`${url} answered ${status}, which is no GraphQL answer`, `HTTP_${status}`);
+      throw new ServiceError(`${url} answered ${status}, without a GraphQL response`, `HTTP_${status}`);
     return body.data;
   }
 
@@ -279,7 +279,7 @@ async function textOf(response: Response, bytesMax: number): Promise<string> {
   let bytes = 0;
   for await (const piece of response.body ?? []) {
     bytes += piece.length;
-    if (bytes > bytesMax) throw new Error(`its answer has more than ${bytesMax} bytes`);
+    if (bytes > bytesMax) throw new Error(`the answer has more than ${bytesMax} bytes`);
     pieces.push(piece);
   }
   return Buffer.concat(pieces).toString();

@@ -144,7 +144,7 @@ export function createEngine(parts: {
   async function showPresence(): Promise<void> {
     await store
       .processSeen(processId, 'worker', tools.now())
-      .catch((error) => log.warn({ err: error }, 'this process could not say that it lives'));
+      .catch((error) => log.warn({ err: error }, 'this process could not record that it is alive'));
     try {
       await waker.repeatSweep(config.sweepEveryMs);
       const depth = await waker.depth();

@@ -95,7 +95,7 @@ export function createSimulationWorker(parts: {
     sender = null;
     if (old !== null)
       await inTime(old.close()).catch((error) =>
-        log.debug({ err: error }, 'a queue of simulations did not close well'),
+        log.debug({ err: error }, 'a queue of simulations did not close cleanly'),
       );
   }
 
@@ -125,7 +125,7 @@ export function createSimulationWorker(parts: {
     const touch = setInterval(() => {
       simulations.touch(id, processId, progress).then(
         (mine) => mine || end.abort(new Taken()),
-        (error) => log.warn({ err: error, simulation: id }, 'could not say how far a simulation is'),
+        (error) => log.warn({ err: error, simulation: id }, 'could not record the progress of a simulation'),
       );
     }, config.touchEveryMs);
     try {

@@ -65,7 +65,7 @@ export function openWaker(options: {
         sender = open();
         used
           .close()
-          .catch((late) => log.debug({ err: late }, 'a lost connection to the queue did not close well'));
+          .catch((late) => log.debug({ err: late }, 'a lost connection to the queue did not close cleanly'));
       }
       throw error;
     }
@@ -94,7 +94,10 @@ export function openWaker(options: {
       } catch (error) {
         metrics.wakeFailures.inc();
         if (closing) return;
-        log.warn({ err: error, schedulers: batch.length, retryMs }, 'wake-ups were not taken; trying again');
+        log.warn(
+          { err: error, schedulers: batch.length, retryMs },
+          'wake-ups could not be queued; trying again',
+        );
         for (const scheduler of batch) noted.add(scheduler);
         await pause(retryMs);
         if (closing) return;
@@ -135,7 +138,7 @@ export function openWaker(options: {
       hurry();
       await sending;
       await inTime(env, sender.close()).catch((error) =>
-        log.warn({ err: error }, 'the queue of cycles did not close well'),
+        log.warn({ err: error }, 'the queue of cycles did not close cleanly'),
       );
     },
   };

@@ -55,7 +55,7 @@ export function openQueueWorker<N extends keyof Queues>(options: {
     closing.signal.removeEventListener('abort', end);
     await receiver
       .close()
-      .catch((error) => log.warn({ err: error }, `the queue of ${queue} did not close well`));
+      .catch((error) => log.warn({ err: error }, `the queue of ${queue} did not close cleanly`));
   }
 
   const staying = stay();

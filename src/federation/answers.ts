@@ -132,7 +132,7 @@ export interface News {
 export function newsOf(answer: unknown, after: number): News {
   const { offers, ...news } = read('exchangeJobs', exchange, answer);
   if (offers.length > 0 && news.cursor <= after)
-    throw badAnswer('exchangeJobs', `its cursor ${news.cursor} is not behind ${after}`);
+    throw badAnswer('exchangeJobs', `its cursor ${news.cursor} is not after ${after}`);
   const open: NewCopy[] = [];
   const bad: number[] = [];
   for (const { offer, state, job: jobId, boost, request: told } of offers) {
@@ -242,4 +242,4 @@ function read<T>(field: string, schema: z.ZodType<T>, answer: unknown): T {
 }
 
 export const badAnswer = (where: string, why: string): ServiceError =>
-  new ServiceError(`the peer's answer is not as the protocol says: ${where}: ${why}`, 'BAD_ANSWER');
+  new ServiceError(`the peer's answer does not follow the protocol: ${where}: ${why}`, 'BAD_ANSWER');

@@ -85,7 +85,7 @@ export class RunOutputs {
       const answer = taken.safeParse(
         await this.link.put(`/files/${there}?offset=${at}`, body, { 'content-digest': digest }),
       );
-      if (!answer.success) throw badAnswer('files', 'no number of bytes that it has');
+      if (!answer.success) throw badAnswer('files', 'the number of bytes received is missing');
       const { receivedBytes, kept } = answer.data;
       if (receivedBytes > bytes) throw badAnswer('files', `${receivedBytes} of ${bytes} bytes`);
       // Where it has all but has not made a file of it yet, it is asked again.
@@ -93,7 +93,7 @@ export class RunOutputs {
       if (receivedBytes <= at) inVain++;
       at = receivedBytes;
     }
-    throw badAnswer('files', `it does not take ${path}`);
+    throw badAnswer('files', `it does not accept ${path}`);
   }
 
   private async part(id: number, from: number, to: number): Promise<Buffer> {

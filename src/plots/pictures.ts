@@ -38,7 +38,7 @@ export async function pictures(subject: string, drawn: readonly Drawn[]): Promis
     },
     {
       name: 'queued-jobs',
-      ...usageChart(subject, drawn, 'Jobs that wait', (bin) => bin.queuedJobs, { title: 'jobs waiting' }),
+      ...usageChart(subject, drawn, 'Waiting jobs', (bin) => bin.queuedJobs, { title: 'jobs waiting' }),
     },
     {
       name: 'queued-cpus',
@@ -124,7 +124,7 @@ function waitChart(subject: string, drawn: readonly Drawn[]): Chart {
       to: longest,
       ticks: WAIT_TICKS,
     },
-    y: { title: 'jobs that waited so long at most (%)', from: 0, to: 100 },
+    y: { title: 'jobs that waited at most this long (%)', from: 0, to: 100 },
     series: drawn.map(({ label, record: { waits } }) => {
       const later = waits.filter(({ waitS }) => waitS > 1);
       const atOnce = waits.findLast(({ waitS }) => waitS <= 1)?.percent ?? 0;
@@ -256,9 +256,7 @@ function ganttSpecification(title: string, subject: string, gantt: Gantt): TopLe
         ...(cut ? ['Of each site, processors above the highest that a job has here are not shown.'] : []),
         ...(bars.length === 0 ? ['No job ran in this window.'] : []),
         ...(leftOut > 0
-          ? [
-              `Cut after ${bars.length} rectangles: ${leftOut} jobs more ran in the window that was asked for.`,
-            ]
+          ? [`Cut after ${bars.length} rectangles: ${leftOut} jobs more ran in the requested window.`]
           : []),
       ],
     },

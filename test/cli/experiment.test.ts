@@ -27,7 +27,7 @@ it('gives the published page, numbers and plots, byte by byte', async () => {
   for (const file of files) expect(read(out, file) === read(published, file), file).toBe(true);
 });
 
-it('refuses a name that is none of them', async () => {
+it('refuses a name that is not one of them', async () => {
   expect(await run(['experiment', 'nonsense'], {})).toEqual({
     code: 2,
     stdout: '',

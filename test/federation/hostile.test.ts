@@ -308,16 +308,16 @@ test('an offer that comes again, goes back or names another job changes nothing'
 });
 
 test.each<[string, (response: ServerResponse) => void, RegExp]>([
-  ['that is no JSON', (response) => response.end('<html>'), /which is no GraphQL answer/],
+  ['that is no JSON', (response) => response.end('<html>'), /without a GraphQL response/],
   [
     'without what was asked',
     (response) => response.end('{"data":{}}'),
-    /not as the protocol says: exchangeJobs/,
+    /does not follow the protocol: exchangeJobs/,
   ],
   [
     'that is a list',
     (response) => response.end('{"data":{"exchangeJobs":[]}}'),
-    /not as the protocol says: exchangeJobs/,
+    /does not follow the protocol: exchangeJobs/,
   ],
   [
     'of another version',
@@ -574,7 +574,7 @@ test.each<[string, () => void, RegExp]>([
     () => {
       bad.part = (response) => void response.end('{"receivedBytes":0}');
     },
-    /does not take/,
+    /does not accept/,
   ],
   [
     'sends it elsewhere',

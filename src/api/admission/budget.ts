@@ -72,7 +72,7 @@ export class Budget {
       throw this.end(
         refusedRequest(
           'QUERY_TOO_COMPLEX',
-          `the answer would have more objects than it may: it came to a cost of ${this.cost.objects}; accepted: up to ${costMax}; ask for smaller pages`,
+          `the answer would have too many objects: its cost reached ${this.cost.objects}; accepted: up to ${costMax}; ask for smaller pages`,
           { cost: this.cost.objects },
         ),
       );
@@ -160,7 +160,7 @@ export const givenUp = (why: ApiError, operation: string): ApiError =>
   operation === 'mutation'
     ? new ApiError(
         why.code,
-        `the mutation may have been carried out, but it has no answer: ${why.message}`,
+        `the mutation may have been carried out, but its result is not available: ${why.message}`,
         why.extensions,
       )
     : why;

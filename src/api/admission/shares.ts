@@ -159,7 +159,7 @@ export function createShares(limits: Limits): Shares {
       async check(address) {
         const counted = await strangers.get(address);
         if (counted && counted.remainingPoints <= 0) {
-          throw tooMany(counted, 'too many API keys that are not accepted were tried from this address');
+          throw tooMany(counted, 'too many API keys tried from this address were not accepted');
         }
       },
       count: (address) => void strangers.penalty(address).catch(() => {}),

@@ -43,7 +43,7 @@ const RESULTS: Readonly<Record<'accepted' | 'repeated' | 'stale-epoch' | 'unknow
 };
 
 const superseded = (): ApiError =>
-  new ApiError('FORBIDDEN', 'another process has registered as this agent since: this one ends');
+  new ApiError('FORBIDDEN', 'another process has since registered as this agent; this one ends');
 
 export function createAgentsService(parts: ServiceParts) {
   const { store, limits, now } = parts;
@@ -81,10 +81,7 @@ export function createAgentsService(parts: ServiceParts) {
       );
       if (outcome.agentId === 'superseded') throw superseded();
       if (outcome.agentId === 'too-many')
-        throw new ApiError(
-          'LIMIT_EXCEEDED',
-          `the site has ${MAX.siteAgents} agents, which is the most accepted`,
-        );
+        throw new ApiError('LIMIT_EXCEEDED', `the site has ${MAX.siteAgents} agents, which is the limit`);
       const own = new Set(registration.machines?.flatMap((one) => (one.problem === null ? [] : one.name)));
       for (const { name, refused, problem } of outcome.machines) {
         const of = { site: input.site, agent: identity, host, machine: name };
@@ -188,7 +185,7 @@ function agentRegistration(input: RegisterAgentInput): AgentRegistration {
     throw badInput(
       'machines',
       null,
-      'the machines that the agent serves; all of the site only if it is simulated',
+      'the machines that the agent serves; null (all machines of the site) only if it is simulated',
     );
   if (machines !== null) {
     atMost('machines', machines, MAX.agentMachines);
@@ -216,7 +213,7 @@ function claim(
     throw badInput(
       `${at}.measured`,
       measured,
-      simulated ? 'nothing, for a simulated agent' : 'what was measured',
+      simulated ? 'nothing, for a simulated agent' : 'a measurement',
     );
   return {
     name: plainName(`${at}.name`, name),
@@ -329,7 +326,7 @@ function outputPiece({ stream, start, text, base64, bytes }: OutputPieceInput, f
   const body = Buffer.from(given, text == null ? 'base64' : 'utf8');
   if (!(start >= 0 && start <= Number.MAX_SAFE_INTEGER)) throw badInput(`${field}.start`, start, '0 or more');
   if (!(bytes >= start && bytes <= Number.MAX_SAFE_INTEGER))
-    throw badInput(`${field}.bytes`, bytes, 'as many as there are before the end of the piece, or more');
+    throw badInput(`${field}.bytes`, bytes, 'at least the number of bytes up to the end of the piece');
   return {
     stream,
     start: Math.floor(start),

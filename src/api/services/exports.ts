@@ -39,7 +39,7 @@ export function createExportsService({ offers, queries, fileStore, limits, now }
         const announced = await offers.announceExport(from, datasetId, file, limits.userFileBytes);
         if (announced.kind === 'done') return { id: String(announced.id), receivedBytes: announced.received };
         if (announced.kind === 'unknown')
-          throw new ApiError('NOT_FOUND', 'nobody wants a copy of such a dataset from the agent');
+          throw new ApiError('NOT_FOUND', 'no copy of such a dataset is wanted from the agent');
         const { used, max } = announced;
         const accepted =
           max === 'userBytes'

@@ -47,13 +47,13 @@ export function createFederationService(parts: ServiceParts) {
   async function localInput({ inputs }: JobRow): Promise<string | null> {
     const ids = inputs.flatMap((input) => ('datasetId' in input ? [input.datasetId] : []));
     if (ids.length < inputs.length)
-      return 'The job has input data of which only the amount and the site are known, so peers cannot fetch them: such jobs stay with the sites of this service.';
+      return 'The job has input data of which only the amount and the site are known, so peers cannot fetch them: such jobs run at sites of this service only.';
     const [local] = ids.length > 0 ? await queries.datasetsByIds(await offers.unfetchable(ids)) : [];
     if (local === undefined) return null;
     const [failed] = await offers.exportFailures([local.id]);
     return failed
       ? `Its input data ${local.name} could not be copied for peers: ${failed.failure}`
-      : `Its input data ${local.name} have no http(s) URL from which peers could fetch them, private addresses left aside: such jobs stay with the sites of this service until an agent has handed over a copy (SWITCHYARD_PUBLIC_URL).`;
+      : `Its input data ${local.name} have no http(s) URL that peers can reach (private addresses do not count): such jobs run at sites of this service only, until an agent has sent a copy to the service (SWITCHYARD_PUBLIC_URL).`;
   }
 
   return {
@@ -91,7 +91,7 @@ export function createFederationService(parts: ServiceParts) {
           throw badInput(
             'service',
             input.service,
-            'the id of another service than this: a copy of its database needs one of its own',
+            'the id of a service other than this one; a copied database needs a new id',
           );
         const siteId = siteOf(viewer);
         const asked = {
@@ -167,26 +167,27 @@ function whyNotOffered(
   if (forward === 'NEVER') return 'It is offered no jobs (NEVER).';
   if (local !== null) return local;
   if (job.outputs.some(({ dataset }) => dataset !== undefined))
-    return 'The job has outputs that become datasets, which are registered at the site where it ran: it stays with the sites of this service.';
+    return 'The job has outputs that become datasets, which are registered at the site where it ran: such jobs run at sites of this service only.';
   if (job.state === 'HELD') return 'The job is held.';
   if (foreign?.epoch != null) return 'The job has been granted to this service.';
   if (seenAt === null) return 'It has not asked for jobs yet.';
-  if (serviceId !== null && foreign?.visited.includes(serviceId)) return 'It has had the job already.';
+  if (serviceId !== null && foreign?.visited.includes(serviceId))
+    return 'The job has already passed through it.';
   if (!fitsPeer(job, { ...peer, hops: foreign?.hops ?? peer.hops }))
-    return 'None of the machines that it tells of, as few services away as the job may pass, can run the job.';
+    return 'None of the machines that it reports, within the number of services that the job may pass, can run the job.';
   if (offer !== null && offer.againAt > now)
     return `It gave the job back, and is not offered it again before ${new Date(offer.againAt * 1000).toISOString()}.`;
   if (forward === 'WHEN_NEEDED')
     return `It is offered the job when no site here could ever run it, or its predicted wait exceeds ${neededAfterS} s (WHEN_NEEDED).`;
   if (forward === 'WHEN_CHEAPER') return whyNotCheaper(peer, now);
-  return 'It takes no more jobs now, or has not asked since.';
+  return 'It takes no more jobs now, or has not asked for jobs since.';
 }
 
 /** With what DIANA's comparison has of the peer. */
 function whyNotCheaper({ load, loadAt }: PeerRow, now: number): string {
   const rule =
     'It is offered the job when no site here could ever run it, or fewer jobs are ahead of it there and its cost is lower there (WHEN_CHEAPER)';
-  if (load === null || loadAt === null) return `${rule}; it has not told of its queue.`;
+  if (load === null || loadAt === null) return `${rule}; it has not reported its queue.`;
   const ageS = Math.max(0, Math.round(now - loadAt));
   const waitS = load.power > 0 ? `${Math.round(load.work / load.power)} s` : 'no machines';
   const old = ageS > LOAD_KEPT_S ? ', which is too long ago' : '';
@@ -206,7 +207,7 @@ function loadOf(load: PeerLoadInput): ToldLoad {
 
 function numberOf(field: string, value: string): number {
   if (!NUMBER.test(value) || !Number.isSafeInteger(Number(value)))
-    throw badInput(field, value, 'a number as this service gave it');
+    throw badInput(field, value, 'a number that this service returned');
   return Number(value);
 }
 

@@ -56,7 +56,7 @@ export function createFilesService(parts: ServiceParts) {
     };
   };
   const noRun = (): ApiError =>
-    new ApiError('NOT_FOUND', 'the agent has no such task of such a run, or the run has ended');
+    new ApiError('NOT_FOUND', 'the agent has no such run or task, or the run has ended');
 
   return {
     ...guarded({
@@ -84,7 +84,7 @@ export function createFilesService(parts: ServiceParts) {
           files: `up to ${MAX.jobFiles} files of a run`,
           runBytes: `up to ${bounds.runBytes} bytes of a run (LIMIT_JOB_FILE_BYTES)`,
           userBytes: `up to ${bounds.userBytes} bytes of the user's runs (LIMIT_USER_FILE_BYTES)`,
-          peerBytes: `up to ${bounds.peerBytes} bytes of runs that go on at the peer`,
+          peerBytes: `up to ${bounds.peerBytes} bytes of live runs at the peer`,
         };
         throw new ApiError('LIMIT_EXCEEDED', `files: ${used} in all; accepted: ${accepted[max]}`);
       },

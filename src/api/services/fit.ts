@@ -74,7 +74,7 @@ function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | 
   const never = (field: string, value: string, nearest: string): Fault => ({
     field,
     code: 'NEVER_FITS',
-    message: `${field}: ${value} can never run on the machines that are registered; nearest: ${nearest}. Set \`allowUnfit\` to submit it all the same`,
+    message: `${field}: ${value} can never run on the machines that are registered; nearest: ${nearest}. Set \`allowUnfit\` to submit it anyway`,
   });
   const able = machines.filter(
     ({ os, architecture }) => (job.os ?? os) === os && (job.architecture ?? architecture) === architecture,
@@ -115,7 +115,11 @@ function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | 
             `${tasksAt(able, job, 'memoryMb')} at one site`,
           );
     default:
-      return never('tasks', `${tasks} with all that they need`, `${tasksAt(able, job, 'both')} at one site`);
+      return never(
+        'tasks',
+        `${tasks} with everything that they need`,
+        `${tasksAt(able, job, 'both')} at one site`,
+      );
   }
 }
 

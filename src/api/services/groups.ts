@@ -88,7 +88,7 @@ export function createGroupsService(parts: ServiceParts) {
       if (chars > limits.groupCharsMax) {
         throw new ApiError(
           'LIMIT_EXCEEDED',
-          `template: its jobs would have too many characters in all; accepted: up to ${limits.groupCharsMax} characters`,
+          `template: its jobs would have too many characters in total; accepted: up to ${limits.groupCharsMax} characters`,
           { field: 'template' },
         );
       }

@@ -209,7 +209,7 @@ const latestExpiry = ({ keyId, expiresAtMs }: Viewer): number | null =>
 /** Throws FORBIDDEN for a portal that asks for a user: what it gets is its own key's, and no other secret. */
 function noPortal(viewer: Viewer, field: string): void {
   if (viewer.onBehalfBy !== null)
-    throw new ApiError('FORBIDDEN', `${field}: a portal cannot get keys of the users it asks for`);
+    throw new ApiError('FORBIDDEN', `${field}: a portal cannot get keys of users for whom it acts`);
 }
 
 /** Absent: as it is; null: no limit. */

@@ -32,5 +32,5 @@ export function powerWarning({ model, benchmark }: Measurement, powers: Powers):
   const other = alike.most.power > benchmark ? alike.most : alike.least;
   const [less, more] = [Math.min(other.power, benchmark), Math.max(other.power, benchmark)];
   if (less >= more * (1 - TOLERANCE)) return null;
-  return `power ${benchmark}, and ${other.power} of machine ${other.name}, which has the same CPUs (${model})`;
+  return `power ${benchmark}; machine ${other.name}, with the same CPUs (${model}), has power ${other.power}`;
 }
