@@ -240,6 +240,7 @@ class Simulation {
       policyVersion: 1,
       maxStarts: PLAN_MAX,
       countWaiting: false,
+      explain: false,
       accept: this.accept,
       passes: new SitePasses(),
     };

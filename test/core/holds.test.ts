@@ -253,7 +253,7 @@ describe('room that is given back within a pass', () => {
     expect([pass.mightStart(slot(3)), pass.backfill(slot(3))]).toEqual([true, true]);
     expect(pass.start(slot(2))).toBe('STARTED');
     // Nobody stops it in truth: what was reserved for 100 is reserved still.
-    expect(pass.starts.map(({ run: { jobId } }) => jobId)).toEqual([3, 2]);
+    expect(pass.starts.map(({ jobId }) => jobId)).toEqual([3, 2]);
     expect(pass.free.freeAt(5)[CPUS]).toBe(0);
     expect(pass.free.freeAt(15)[CPUS]).toBe(4);
     expect(pass.free.freeAt(50)[MEMORY]).toBe(1000);

@@ -68,7 +68,8 @@ export function planAhead(
   const local = ahead.siteEntry(site.id);
   for (let looks = 0; looks <= looksMax; looks += local.queue.length + CYCLE_LOOKS) {
     const plan = siteCycle(ahead, site.id, {
-      ...{ now: at, policy, policyVersion: 0, maxStarts: STARTS_MAX, countWaiting: false, accept, passes },
+      ...{ now: at, policy, policyVersion: 0, maxStarts: STARTS_MAX, countWaiting: false, explain: false },
+      ...{ accept, passes },
     });
     ahead.setReservation(site.id, plan.reservation);
     ahead.keepMemory(site.id, plan.memory);

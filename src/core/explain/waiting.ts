@@ -131,7 +131,7 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
   const pass = new SitePass(grid, entry).begin(context.now, Infinity, false);
   const scheduler = localSchedulerOf(site, context.policy);
   scheduler.decide(pass, scheduler.walk(pass));
-  if (pass.starts.some(({ run }) => run.jobId === job.id)) return waiting(ReasonCode.READY, numbers);
+  if (pass.starts.some(({ jobId }) => jobId === job.id)) return waiting(ReasonCode.READY, numbers);
   numbers.ahead = aheadOf(pass, job.id, context);
   const freeOf = (kind: number): number =>
     sumOf(machines.map(({ offset }) => Math.max(0, pass.free.room[offset + kind] as number)));

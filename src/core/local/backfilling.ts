@@ -6,9 +6,9 @@ import type { Room } from '../grid/amounts.js';
 import { SiteMemory } from '../grid/grid.js';
 import type { SortedSlots } from '../grid/queue.js';
 import type { RunState } from '../grid/site-resources.js';
-import type { Reservation } from '../model.js';
+import type { Reservation, Start } from '../model.js';
 import { startHeads } from './heads.js';
-import type { PassStart, SitePass } from './pass.js';
+import type { SitePass } from './pass.js';
 import { KeyedWalk, type Walk } from './walk.js';
 
 /** In which order jobs behind the reservation are tried. */
@@ -127,7 +127,8 @@ export class BackfillMemory extends SiteMemory {
     noted.queueChanges = sorted.changes + starts.length;
     noted.from = now;
     let until = resources.runs.length === 0 ? Infinity : (resources.runs[0] as RunState).end;
-    for (let i = 0; i < starts.length; i++) until = Math.min(until, (starts[i] as PassStart).run.end);
+    for (let i = 0; i < starts.length; i++)
+      until = Math.min(until, now + (starts[i] as Start).plannedDuration);
     noted.until = until;
     return noted;
   }

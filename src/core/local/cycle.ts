@@ -5,12 +5,11 @@
  */
 import type { Grid, SiteMemory } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
-import type { Reservation, Run, Start } from '../model.js';
+import type { Reservation, Run, Start, StartExplanation } from '../model.js';
 import { localSchedulerOf, type Policy } from '../policy.js';
 import { ReasonCode } from '../reasons.js';
 import { whyNotUp } from '../resources/eligibility.js';
-import { allocationsOf, idsOf } from '../resources/placement.js';
-import { type PassStart, SitePass, type SitePasses } from './pass.js';
+import { SitePass, type SitePasses } from './pass.js';
 import type { Walk } from './walk.js';
 
 export interface SiteContext {
@@ -22,6 +21,8 @@ export interface SiteContext {
   maxStarts: number;
   /** Count the waiting jobs by reason; true unless said otherwise. A simulator that wants only starts saves the time. */
   countWaiting?: boolean;
+  /** Say of each start why; true unless said otherwise. Without it the explanations say nothing. */
+  explain?: boolean;
   /**
    * Whether conservative promises may move up. Unless said, the cycle finds out by itself whether room has come free; a
    * driver says it that takes runs away before their end is to be noticed.
@@ -88,9 +89,11 @@ export function siteCycle(grid: Grid, siteId: number, context: SiteContext): Sit
   const behindStarts = pass.goesOnBehindStarts || pass.free.returns > 0;
   const mayGoOn = pass.full || (behindStarts && pass.starts.length > 0);
   plan.truncated = mayGoOn && pass.starts.length < queue.length;
-  if (pass.starts.length > 0) plan.starts = pass.starts.map((start) => startOf(pass, walk, start));
+  plan.starts = pass.starts;
+  if (context.explain !== false)
+    for (const start of plan.starts) start.explanation = explanationOf(pass, walk, start);
   if (context.countWaiting !== false) plan.waitingByReason = countWaiting(pass);
-  if (context.accept !== undefined) pass.accept(plan.starts, context.accept);
+  if (context.accept !== undefined) pass.accept(context.accept);
   return plan;
 }
 
@@ -98,29 +101,18 @@ export function siteCycle(grid: Grid, siteId: number, context: SiteContext): Sit
 const NOT_COUNTED: Partial<Record<ReasonCode, number>> = Object.freeze({});
 const NO_STARTS: Start[] = [];
 
-function startOf(
-  pass: SitePass,
-  walk: Walk,
-  { slot, run, placement, plannedDuration, reason }: PassStart,
-): Start {
-  const { reservation } = pass;
+function explanationOf(pass: SitePass, walk: Walk, { jobId, reason }: Start): StartExplanation {
+  const { grid, entry, reservation } = pass;
+  const slot = grid.slotOf(jobId);
   return {
-    jobId: run.jobId,
-    siteId: pass.entry.site.id,
-    allocations: allocationsOf(placement),
-    licenseIds: idsOf(run.licenses),
-    plannedDuration,
-    reason,
-    explanation: {
-      queued: pass.entry.queue.length,
-      order: walk.order,
-      orderValue: walk.valueOf(slot),
-      terms: walk.termsOf(slot),
-      reservation:
-        reason === ReasonCode.HEAD || reservation === null
-          ? null
-          : { jobId: reservation.jobId, at: reservation.at },
-    },
+    queued: entry.queue.length,
+    order: walk.order,
+    orderValue: walk.valueOf(slot),
+    terms: walk.termsOf(slot),
+    reservation:
+      reason === ReasonCode.HEAD || reservation === null
+        ? null
+        : { jobId: reservation.jobId, at: reservation.at },
   };
 }
 
@@ -136,8 +128,8 @@ function countWaiting(pass: SitePass): Partial<Record<ReasonCode, number>> {
     if (known === undefined) classes.push(requirement);
     waiting[requirement.index] = (known ?? 0) + 1;
   }
-  for (const { slot } of pass.starts) {
-    const { index } = pass.requirement(slot);
+  for (const { jobId } of pass.starts) {
+    const { index } = pass.requirement(pass.grid.slotOf(jobId));
     waiting[index] = (waiting[index] as number) - 1;
   }
   const counts: Partial<Record<ReasonCode, number>> = {};

@@ -14,7 +14,7 @@ import type {
   Placement,
   RunState,
 } from '../grid/site-resources.js';
-import type { Reservation, Run, Start } from '../model.js';
+import type { Reservation, Run, Start, StartExplanation } from '../model.js';
 import { ReasonCode } from '../reasons.js';
 import { whyBusy, whyNeverFits } from '../resources/eligibility.js';
 import type { Opening } from '../resources/future.js';
@@ -22,18 +22,19 @@ import { type Claims, hasCopies } from '../resources/licenses.js';
 import { allocationsOf, holdOf, idsOf } from '../resources/placement.js';
 import { runInMind, Timeline } from '../resources/timeline.js';
 
-export interface PassStart {
-  slot: number;
-  run: RunState;
-  placement: Placement;
-  plannedDuration: number;
-  reason: ReasonCode;
-}
-
 /** What became of the job that was tried first. */
 export type HeadOutcome = 'STARTED' | 'BLOCKED' | 'CANNOT_RUN';
 
-const NO_STARTS: PassStart[] = [];
+const NO_STARTS: Start[] = [];
+
+/** Of starts that nobody asked to explain. */
+const UNEXPLAINED: StartExplanation = Object.freeze({
+  queued: 0,
+  order: 'ARRIVAL',
+  orderValue: 0,
+  terms: null,
+  reservation: null,
+});
 
 /** Numbers noted in a pass, by index of the class of requirements. */
 class ClassNotes {
@@ -75,7 +76,8 @@ export class SitePass {
   carriesOut = false;
   /** Whether promises may move up; by what has come free unless said. */
   compress: boolean | undefined;
-  starts: PassStart[] = NO_STARTS;
+  /** In the order in which they were decided; `free.begun` has their runs. */
+  starts: Start[] = NO_STARTS;
   reservation: Reservation | null = null;
   /** What the next cycle is to find again, and when it must come at the latest. */
   memory: SiteMemory | null = null;
@@ -238,10 +240,12 @@ export class SitePass {
     return !this.free.full && whyBusy(requirement, this.eligible(requirement), this.free) === null;
   }
 
-  /** Makes the starts runs of the grid. `plans`: what the plan says of each. */
-  accept(plans: readonly Start[], runOf: (start: Start) => Run): void {
-    for (let i = 0; i < plans.length; i++)
-      this.grid.adoptRun(runOf(plans[i] as Start), (this.starts[i] as PassStart).run);
+  /** Makes the starts runs of the grid. */
+  accept(runOf: (start: Start) => Run): void {
+    const { starts } = this;
+    const { begun } = this.free;
+    for (let i = 0; i < starts.length; i++)
+      this.grid.adoptRun(runOf(starts[i] as Start), begun[i] as RunState);
   }
 
   /** Starts the job there, whether or not the rules of `start` and `backfill` would; the room must be free. */
@@ -253,9 +257,16 @@ export class SitePass {
     reason: ReasonCode,
   ): void {
     const jobId = this.entry.queue.ids[slot] as number;
-    const run = runInMind(this.requirement(slot), placement, pools, jobId, this.now + duration);
-    this.free.start(run);
-    const start: PassStart = { slot, run, placement, plannedDuration: duration, reason };
+    this.free.start(runInMind(this.requirement(slot), placement, pools, jobId, this.now + duration));
+    const start: Start = {
+      jobId,
+      siteId: this.entry.site.id,
+      allocations: allocationsOf(placement),
+      licenseIds: idsOf(pools),
+      plannedDuration: duration,
+      reason,
+      explanation: UNEXPLAINED,
+    };
     // Most passes start one job or none, and an array that grows from nothing takes room for 17.
     if (this.starts.length === 0) this.starts = [start];
     else this.starts.push(start);

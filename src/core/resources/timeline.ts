@@ -99,8 +99,8 @@ export class Timeline implements Future, Free {
   /** Ascending. */
   private dips: Dip[] = [];
   private inMind: InMind[] = [];
-  /** Starts in mind. */
-  private begun: RunState[] = [];
+  /** Starts in mind, in the order in which they came to it. */
+  begun: RunState[] = [];
   private copied = false;
   /** The copies, made over and over: a simulation begins millions of times. */
   private readonly own: Free = { room: [], tasks: [] };
