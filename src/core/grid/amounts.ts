@@ -141,3 +141,11 @@ export function addTo(amounts: Amounts, times: number, room: Room, offset: numbe
     room[at] = (room[at] as number) + times * (amounts[i + 1] as number);
   }
 }
+
+/** Makes the one equal to the other; gives it. */
+export function copyInto(copy: number[], column: readonly number[]): number[] {
+  // To set a length costs, even to what it is.
+  if (copy.length !== column.length) copy.length = column.length;
+  for (let i = 0; i < column.length; i++) copy[i] = column[i] as number;
+  return copy;
+}

@@ -2,7 +2,7 @@
  * EASY backfilling in the walk's order (Flexible Backfilling of Pasquali et al. when that is a priority): heads start while
  * they fit; the first that does not gets a reservation; later ones start only if they cannot delay it.
  */
-import type { Room } from '../grid/amounts.js';
+import { copyInto, type Room } from '../grid/amounts.js';
 import { SiteMemory } from '../grid/grid.js';
 import type { SortedSlots } from '../grid/queue.js';
 import type { RunState } from '../grid/site-resources.js';
@@ -98,10 +98,10 @@ export class BackfillMemory extends SiteMemory {
   private from = 0;
   private until = 0;
 
-  private constructor(
-    public reservation: Reservation,
-    public beside: Room,
-  ) {
+  /** What is free at its instant beside it. */
+  readonly beside: Room = [];
+
+  private constructor(public reservation: Reservation) {
     super();
   }
 
@@ -117,10 +117,9 @@ export class BackfillMemory extends SiteMemory {
     if (starts.length > 0 && !carriesOut) return null;
     // There is more to it than the room at one instant.
     if (resources.holds.length > 0 || free.returns > 0) return null;
-    const noted =
-      carriesOut && memory instanceof BackfillMemory ? memory : new BackfillMemory(reservation, beside);
+    const noted = carriesOut && memory instanceof BackfillMemory ? memory : new BackfillMemory(reservation);
     noted.reservation = reservation;
-    noted.beside = beside;
+    copyInto(noted.beside, beside);
     noted.jobs = queue.length - starts.length;
     noted.sorted = sorted;
     noted.resourceChanges = resources.changes + starts.length;

@@ -196,7 +196,7 @@ export class SitePass {
   /** Goes on beside a reservation that stands. `beside`: the room at its instant, less what it takes. */
   resume(reservation: Reservation, beside: Room): void {
     this.reservation = reservation;
-    this.free.resume(reservation.at, this.carriesOut ? beside : beside.slice());
+    this.free.resume(reservation.at, beside);
   }
 
   /** Whether the job might start beside the reservation: a quick test, true of all that can. */

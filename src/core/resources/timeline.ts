@@ -6,7 +6,7 @@
  * Room is least where something begins. So what is held later is known by what is free at these instants (`Dip`): a job finds its room for
  * as long as it takes if it does when it starts and in each dip until its end. The reservation of EASY is one, a window another.
  */
-import { CPUS, fitsIn, PLACES, type Room } from '../grid/amounts.js';
+import { CPUS, copyInto, fitsIn, PLACES, type Room } from '../grid/amounts.js';
 import type { Grid, SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
 import {
@@ -49,13 +49,13 @@ export const runInMind = (
 
 /** What is taken (-1) or given back (1) in mind. */
 interface InMind {
-  readonly hold: Hold;
-  readonly from: number;
-  readonly to: number;
-  readonly sign: 1 | -1;
+  hold: Hold;
+  from: number;
+  to: number;
+  sign: 1 | -1;
   /** It is there (or not) now, whoever is late. */
-  readonly present: boolean;
-  readonly certain: boolean;
+  present: boolean;
+  certain: boolean;
 }
 
 /** What is free becomes more (1) or less (-1) by so much at an instant. */
@@ -67,7 +67,7 @@ interface Step {
 
 /** An instant at which something begins to be held. */
 interface Dip {
-  readonly at: number;
+  at: number;
   /** What is free then. */
   readonly room: Room;
   /** What is not held for certain then; null: nothing begins to be. */
@@ -96,20 +96,23 @@ export class Timeline implements Future, Free {
   returns = 0;
   now = 0;
   readonly site: SiteResources;
-  /** Ascending. */
-  private dips: Dip[] = [];
-  private inMind: InMind[] = [];
+  /** So many of them, ascending. What is behind is from earlier looks and filled again, as of `inMind`: a simulation begins millions of times. */
+  private readonly dips: Dip[] = [];
+  private dipCount = 0;
+  private readonly inMind: InMind[] = [];
+  private mindCount = 0;
   /** Starts in mind, in the order in which they came to it. */
   begun: RunState[] = [];
   private copied = false;
-  /** The copies, made over and over: a simulation begins millions of times. */
+  /** The copies, made over and over. */
   private readonly own: Free = { room: [], tasks: [] };
   private copiesIfAsked: LicenseCopies | null = null;
   private claimsIfAsked: Claims | null = null;
   /** Classes that did not fit, and what `returns` was then; made when there is one. */
   private refused: Map<Requirement, number> | null = null;
-  /** Where the last walk found its opening. */
-  private found: Dip | null = null;
+  /** When the last walk found its opening, and what is free then; NaN: none, or that is no longer true. */
+  private foundAt = Number.NaN;
+  private readonly walked: Room = [];
 
   /** `shared`: the copies of licenses, with other sites; unless given, its own. */
   constructor(
@@ -133,10 +136,10 @@ export class Timeline implements Future, Free {
     this.copied = false;
     this.copiesIfAsked = this.shared;
     this.claimsIfAsked = null;
-    this.found = null;
+    this.foundAt = Number.NaN;
     this.refused = null;
-    if (this.dips.length > 0) this.dips = [];
-    if (this.inMind.length > 0) this.inMind = [];
+    this.dipCount = 0;
+    this.mindCount = 0;
     if (this.begun.length > 0) this.begun = [];
     for (let i = 0; i < holds.length; i++) {
       const hold = holds[i] as SiteResources['holds'][number];
@@ -177,16 +180,18 @@ export class Timeline implements Future, Free {
 
   /** The run begins. As `take`, but made for millions. */
   start(run: RunState): void {
-    const { dips } = this;
+    const { dips, dipCount } = this;
     const end = this.endOf(run);
     this.copy();
     giveTo(this.room, run, -1);
-    for (let i = 0; i < dips.length; i++) {
+    for (let i = 0; i < dipCount; i++) {
       const { at, room } = dips[i] as Dip;
       if (at < end) giveTo(room, run, -1);
     }
-    this.begun = withOne(this.begun, run);
-    this.found = null;
+    // Most have one or none, and an array that grows from nothing takes room for 17.
+    if (this.begun.length === 0) this.begun = [run];
+    else this.begun.push(run);
+    this.foundAt = Number.NaN;
     if (run.licenses.length > 0) this.takeCopies(run, this.now, run.end, 1, true, false);
     this.count(run, 1);
   }
@@ -213,12 +218,12 @@ export class Timeline implements Future, Free {
 
   /** Goes on beside a promise that stands. */
   resume(at: number, room: Room): void {
-    this.dips = [{ at, room, uncertain: null }];
+    this.insertDip(0, at, room);
   }
 
-  /** What is free at the first instant at which something begins to be held; null: nothing is. */
+  /** What is free at the first instant at which something begins to be held, until the next look; null: nothing is. */
   get beside(): Room | null {
-    return this.dips[0]?.room ?? null;
+    return this.dipCount === 0 ? null : (this.dips[0] as Dip).room;
   }
 
   // ---- questions ----
@@ -242,7 +247,7 @@ export class Timeline implements Future, Free {
     holder: Reservation | null = null,
   ): Opening | null {
     const { machines, pools } = eligible;
-    const room = this.room.slice();
+    const room = copyInto(this.walked, this.room);
     const runs = this.ending;
     const steps = this.steps();
     const instants = pools.length > 0 ? this.claims.instants(pools) : NO_INSTANTS;
@@ -266,7 +271,7 @@ export class Timeline implements Future, Free {
         ? this.openingAt(at, room, false, requirement, eligible, work, limit, holder)
         : null;
       if (opening !== null) {
-        this.found = { at, room, uncertain: null };
+        this.foundAt = at;
         return opening;
       }
       at = run < runs.length ? (runs[run] as RunState).end : Infinity;
@@ -278,7 +283,7 @@ export class Timeline implements Future, Free {
 
   /** Whether only the class decides if a job starts now. What is held later lets only those start that end in time. */
   dependsOnClass({ signature }: Requirement): boolean {
-    if (this.dips.length > 0) return false;
+    if (this.dipCount > 0) return false;
     return signature.licenses.length === 0 || (this.claims.others.length === 0 && this.grid.held.size === 0);
   }
 
@@ -307,23 +312,24 @@ export class Timeline implements Future, Free {
    * machine with room. Slightly generous, for `openingNow` decides exactly.
    */
   mostWork(requirement: Requirement, { machines }: EligibleMachines): number {
-    const { room, dips } = this;
+    const { room, dips, dipCount } = this;
     let most = -1;
     if (requirement.tasks === 1) {
       for (let i = 0; i < machines.length; i++) {
         const { offset, machine } = machines[i] as MachineState;
         if (!fitsIn(requirement.task, 1, room, offset)) continue;
         let first = 0;
-        while (first < dips.length && fitsIn(requirement.task, 1, (dips[first] as Dip).room, offset)) first++;
-        if (first === dips.length) return Infinity;
+        while (first < dipCount && fitsIn(requirement.task, 1, (dips[first] as Dip).room, offset)) first++;
+        if (first === dipCount) return Infinity;
         most = Math.max(most, ((dips[first] as Dip).at - this.now) * machine.benchmark);
       }
     } else {
       const placement = place(requirement, machines, room);
       if (placement === null) return -1;
-      const dip = dips.find((_, i) => place(requirement, machines, room, this.least(i + 1)) === null);
-      if (dip === undefined) return Infinity;
-      most = (dip.at - this.now) * placement.benchmark;
+      let first = 0;
+      while (first < dipCount && place(requirement, machines, room, this.least(first + 1)) !== null) first++;
+      if (first === dipCount) return Infinity;
+      most = ((dips[first] as Dip).at - this.now) * placement.benchmark;
     }
     return most * (1 + 1e-9);
   }
@@ -342,10 +348,11 @@ export class Timeline implements Future, Free {
 
   /** What changes behind now of what is in mind, in order of time. */
   private steps(): readonly Step[] {
-    const { begun, inMind } = this;
-    if (begun.length === 0 && inMind.length === 0) return NO_STEPS;
+    const { begun, inMind, mindCount } = this;
+    if (begun.length === 0 && mindCount === 0) return NO_STEPS;
     const steps: Step[] = begun.map((run) => ({ at: this.endOf(run), hold: run, sign: 1 }));
-    for (const { hold, from, to, sign, present } of inMind) {
+    for (let i = 0; i < mindCount; i++) {
+      const { hold, from, to, sign, present } = inMind[i] as InMind;
       if (!present) steps.push({ at: from, hold, sign });
       if (to !== Infinity) steps.push({ at: to, hold, sign: sign < 0 ? 1 : -1 });
     }
@@ -397,7 +404,7 @@ export class Timeline implements Future, Free {
       const placement = shared
         ? placeNow(requirement, eligible, { room: leastOf(room, beside), tasks: this.tasks })
         : place(requirement, machines, room, beside);
-      if (placement === null || shared || this.dips.length === 0 || placement.benchmark >= slowest)
+      if (placement === null || shared || this.dipCount === 0 || placement.benchmark >= slowest)
         return placement;
       slowest = placement.benchmark;
     }
@@ -429,8 +436,8 @@ export class Timeline implements Future, Free {
     end: number,
     until: number,
   ): boolean {
-    const { dips } = this;
-    for (let i = 0; i < dips.length; i++) {
+    const { dips, dipCount } = this;
+    for (let i = 0; i < dipCount; i++) {
       const dip = dips[i] as Dip;
       const room = roomIn(dip, at, end, until);
       if (room !== null && !fitsIn(task, 1, room, offset)) return false;
@@ -441,8 +448,8 @@ export class Timeline implements Future, Free {
   /** The least that is free in the same dips; null: there are none. */
   private leastBetween(at: number, end: number, until: number): Room | null {
     let least: Room | null = null;
-    for (const dip of this.dips) {
-      const room = roomIn(dip, at, end, until);
+    for (let i = 0; i < this.dipCount; i++) {
+      const room = roomIn(this.dips[i] as Dip, at, end, until);
       if (room !== null) least = least === null ? room : leastOf(least, room);
     }
     return least;
@@ -466,21 +473,37 @@ export class Timeline implements Future, Free {
   ): void {
     const edge = sign < 0 ? from : to;
     if ((sign > 0 || !present) && edge !== Infinity) this.dipAt(edge, certain);
-    this.found = null;
+    this.foundAt = Number.NaN;
     if (present) {
       this.copy();
       giveTo(this.room, hold, sign);
     }
-    const { dips } = this;
-    for (let i = 0; i < dips.length; i++) {
+    const { dips, dipCount } = this;
+    for (let i = 0; i < dipCount; i++) {
       const dip = dips[i] as Dip;
       if (dip.at < from || dip.at >= to) continue;
       giveTo(dip.room, hold, sign);
       if (certain && dip.uncertain !== null) giveTo(dip.uncertain, hold, sign);
     }
-    this.inMind = withOne(this.inMind, { hold, from, to, sign, present, certain });
+    this.note(hold, from, to, sign, present, certain);
     if (sign > 0) this.returns++;
     if (hold.licenses.length > 0) this.takeCopies(hold, from, to, sign < 0 ? 1 : -1, present, certain);
+  }
+
+  private note(hold: Hold, from: number, to: number, sign: 1 | -1, present: boolean, certain: boolean): void {
+    const { inMind, mindCount } = this;
+    this.mindCount++;
+    if (mindCount === inMind.length) {
+      inMind.push({ hold, from, to, sign, present, certain });
+      return;
+    }
+    const noted = inMind[mindCount] as InMind;
+    noted.hold = hold;
+    noted.from = from;
+    noted.to = to;
+    noted.sign = sign;
+    noted.present = present;
+    noted.certain = certain;
   }
 
   private takeCopies(
@@ -496,15 +519,24 @@ export class Timeline implements Future, Free {
 
   private dipAt(at: number, certain: boolean): void {
     const { dips } = this;
-    let i = dips.length;
+    let i = this.dipCount;
     while (i > 0 && (dips[i - 1] as Dip).at > at) i--;
     if (i === 0 || (dips[i - 1] as Dip).at !== at) {
-      const dip = this.found?.at === at ? this.found : { at, room: this.freeAt(at), uncertain: null };
-      if (i === dips.length) this.dips = withOne(dips, dip);
-      else dips.splice(i, 0, dip);
+      this.insertDip(i, at, this.foundAt === at ? this.walked : this.freeAt(at));
       i++;
     }
-    if (certain) (this.dips[i - 1] as Dip).uncertain ??= this.uncertainAt(at);
+    if (certain) (dips[i - 1] as Dip).uncertain ??= this.uncertainAt(at);
+  }
+
+  /** `room`: what is free then; it is copied. */
+  private insertDip(position: number, at: number, room: Room): void {
+    const { dips } = this;
+    const dip = dips[this.dipCount] ?? { at, room: [], uncertain: null };
+    for (let i = this.dipCount++; i > position; i--) dips[i] = dips[i - 1] as Dip;
+    dips[position] = dip;
+    dip.at = at;
+    dip.uncertain = null;
+    copyInto(dip.room, room);
   }
 
   private uncertainAt(time: number): Room {
@@ -512,8 +544,10 @@ export class Timeline implements Future, Free {
     const room = machines.flatMap(({ offered }) =>
       Array.from({ length: kinds }, (_, kind) => offered[kind] ?? 0),
     );
-    for (const { hold, from, to, sign, certain } of this.inMind)
+    for (let i = 0; i < this.mindCount; i++) {
+      const { hold, from, to, sign, certain } = this.inMind[i] as InMind;
       if (certain && from <= time && time < to) giveTo(room, hold, sign);
+    }
     return room;
   }
 
@@ -543,18 +577,4 @@ function fitsOnOneOf(machines: readonly MachineState[], { task }: Requirement, r
   for (let i = 0; i < machines.length; i++)
     if (fitsIn(task, 1, room, (machines[i] as MachineState).offset)) return true;
   return false;
-}
-
-/** Most have one or none, and an array that grows from nothing takes room for 17. */
-function withOne<T>(list: T[], one: T): T[] {
-  if (list.length === 0) return [one];
-  list.push(one);
-  return list;
-}
-
-function copyInto(copy: number[], column: readonly number[]): number[] {
-  // To set a length costs, even to what it is.
-  if (copy.length !== column.length) copy.length = column.length;
-  for (let i = 0; i < column.length; i++) copy[i] = column[i] as number;
-  return copy;
 }
