@@ -197,6 +197,8 @@ class Simulation {
   private readonly ending: Float64Array;
   private readonly epochs: Int32Array;
   private readonly sites = new Map<number, SiteState>();
+  /** The one that was asked for last: mostly it is asked for again. */
+  private lastSite: SiteState | null = null;
   /** Sites whose scheduler must look again, in the order in which they came to be concerned. */
   private readonly concerned: SiteState[] = [];
   /** How many of the array count: to cut it would give its memory back at every event. */
@@ -441,8 +443,10 @@ class Simulation {
   }
 
   private site(siteId: number): SiteState {
+    if (this.lastSite?.id === siteId) return this.lastSite;
     const site = this.sites.get(siteId);
     if (site === undefined) throw new Error(`site ${siteId} is not in the world`);
+    this.lastSite = site;
     return site;
   }
 

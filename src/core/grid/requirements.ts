@@ -71,7 +71,8 @@ export class Requirements {
       };
       this.bySignature.set(key, group);
     }
-    const shape = job.tasks * 2 ** 24 + job.cpusPerTask;
+    // A small number for jobs of one task: maps find those faster.
+    const shape = (job.tasks - 1) * 2 ** 24 + job.cpusPerTask;
     let byRest = group.byShape.get(shape);
     if (byRest === undefined) {
       byRest = new Map();

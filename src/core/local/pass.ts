@@ -325,13 +325,17 @@ export class SitePass {
 /** One pass for each site, for a driver with so many cycles that making one for each would cost too much: none outlives its cycle. */
 export class SitePasses {
   private readonly byEntry = new Map<SiteEntry, SitePass>();
+  /** The one that was asked for last: mostly it is asked for again. */
+  private last: SitePass | null = null;
 
   of(grid: Grid, entry: SiteEntry): SitePass {
+    if (this.last?.entry === entry) return this.last;
     let pass = this.byEntry.get(entry);
     if (pass === undefined) {
       pass = new SitePass(grid, entry);
       this.byEntry.set(entry, pass);
     }
+    this.last = pass;
     return pass;
   }
 }
