@@ -61,8 +61,8 @@ export class DirectoryBlobs implements Blobs {
   async finish(file: FileOnItsWay): Promise<void> {
     const { id, bytes } = file;
     const [part, whole] = [this.part(id), this.whole(id)];
-    if ((await sizeOf(whole)) === bytes) return;
     if (bytes === 0) await this.add(file, Buffer.alloc(0));
+    // Whatever is there already: before the database was restored from a backup, another file may have had the id.
     if ((await sizeOf(part)) === bytes)
       await rename(part, whole).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'ENOENT') throw error;
@@ -129,9 +129,7 @@ export class BucketBlobs implements Blobs {
     const { id, bytes, upload, parts } = file;
     const bucket = await this.bucket();
     const key = this.key(id);
-    const there = async (): Promise<boolean> =>
-      (await bucket.objectExists(key)) === true && (await bucket.getContentLength(key)) === bytes;
-    if (await there()) return;
+    // Whatever is there already, as in a directory.
     if (bytes === 0) await bucket.putObject(key, Buffer.alloc(0));
     else if (upload !== null)
       await bucket
@@ -142,7 +140,8 @@ export class BucketBlobs implements Blobs {
         )
         // Another process may have done so meanwhile.
         .catch(unlessGone);
-    if (!(await there())) throw new PartsMissing(key);
+    if (!(await bucket.objectExists(key)) || (await bucket.getContentLength(key)) !== bytes)
+      throw new PartsMissing(key);
   }
 
   async read(id: number, from: number, to: number): Promise<Readable> {

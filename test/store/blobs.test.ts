@@ -72,6 +72,19 @@ describe.each<[string, () => Blobs]>([
     }
   });
 
+  it('puts a file in the place of one that had its id before the database was restored from a backup', async () => {
+    for (const bytes of [5, PART + 5]) {
+      const { id } = onItsWay(bytes);
+      for (const content of ['first', 'again']) {
+        const file = { ...onItsWay(bytes), id };
+        const body = Buffer.alloc(bytes, content);
+        for (let at = 0; at < bytes; at += PART) await add(file, body.subarray(at, at + PART));
+        for (let times = 0; times < 2; times++) await open().finish(file);
+        expect((await buffer(await open().read(id, 0, bytes))).equals(body)).toBe(true);
+      }
+    }
+  });
+
   it('says when parts are gone, and removes what there is of a file on its way', async () => {
     const file = onItsWay(body.length);
     await add(file, body.subarray(0, PART));
