@@ -222,7 +222,11 @@ export class Agent {
     const { runner } = this;
     const { complete, part } = batch;
     if (complete || part === 'FIRST') this.listed.clear();
-    const take = (run: Assignment, action: AssignmentAction): void => {
+    const tokenless = new Set(runner.runs().flatMap((run) => (run.token === undefined ? runKey(run) : [])));
+    const take = (told: Assignment, action: AssignmentAction): void => {
+      // Begun by the release before, it is known without a token.
+      const { token: _, ...before } = told;
+      const run = tokenless.has(runKey(before)) ? before : told;
       if (action === 'START') runner.start(run);
       else if (action === 'CONTINUE') runner.resume(run);
       else runner.cancel(run, this.options.graceMs ?? DEFAULT_GRACE_MS);
@@ -561,9 +565,13 @@ function stagingInput({
 }
 
 function reportInput(report: RunReport): RunReportInput {
-  const { jobId: job, epoch, task, phase } = report;
+  const { jobId: job, epoch, token, task, phase } = report;
   const at = new Date(report.atMs).toISOString();
-  const told = { job, epoch, ...(task !== undefined && { task }), phase, at };
+  const told = {
+    ...{ job, epoch, phase, at },
+    ...(token !== undefined && { token }),
+    ...(task !== undefined && { task }),
+  };
   return phase === 'STARTED' ? told : { ...told, ...endInput(report) };
 }
 
@@ -572,6 +580,7 @@ function endInput({
   seq: _,
   jobId: _job,
   epoch: _epoch,
+  token: _token,
   task: _task,
   phase: _phase,
   atMs: _at,

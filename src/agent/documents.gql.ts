@@ -91,6 +91,7 @@ export type GpuInput = {
 export type RunReportInput = {
   readonly job: string;
   readonly epoch: number;
+  readonly token?: string | null | undefined;
   readonly task?: number | null | undefined;
   readonly phase: RunPhase;
   readonly at: string;
@@ -127,6 +128,7 @@ export type OutputPieceInput = {
 export type RunOutputInput = {
   readonly job: string;
   readonly epoch: number;
+  readonly token?: string | null | undefined;
   readonly task?: number;
   readonly stream: OutputStream;
   readonly start?: number;
@@ -220,13 +222,14 @@ export type AssignmentsSubscriptionVariables = Exact<{
 }>;
 
 
-export type AssignmentsSubscription = { readonly assignments: { readonly cursor: string, readonly complete: boolean, readonly part: AssignmentsPart | null, readonly assignments: ReadonlyArray<{ readonly user: string, readonly epoch: number, readonly action: AssignmentAction, readonly command: string, readonly arguments: ReadonlyArray<string>, readonly environment: unknown, readonly workingDirectory: string | null, readonly tasks: number, readonly cpusPerTask: number, readonly memoryMbPerTask: number, readonly runTimeLimitS: number | null, readonly arrayIndex: number | null, readonly plannedS: number, readonly simulatedS: number | null, readonly simulatedIoS: number | null, readonly jobId: string, readonly machines: ReadonlyArray<{ readonly name: string, readonly host: string, readonly tasks: number }>, readonly parts: ReadonlyArray<{ readonly firstTask: number, readonly tasks: number, readonly action: AssignmentAction }>, readonly inputs: ReadonlyArray<{ readonly place: number, readonly dataset: string, readonly name: string, readonly sizeMb: number, readonly sha256: string | null, readonly sources: ReadonlyArray<{ readonly site: string, readonly location: string }> }>, readonly outputs: ReadonlyArray<{ readonly path: string, readonly dataset: string | null }> }> } };
+export type AssignmentsSubscription = { readonly assignments: { readonly cursor: string, readonly complete: boolean, readonly part: AssignmentsPart | null, readonly assignments: ReadonlyArray<{ readonly user: string, readonly epoch: number, readonly token: string, readonly action: AssignmentAction, readonly command: string, readonly arguments: ReadonlyArray<string>, readonly environment: unknown, readonly workingDirectory: string | null, readonly tasks: number, readonly cpusPerTask: number, readonly memoryMbPerTask: number, readonly runTimeLimitS: number | null, readonly arrayIndex: number | null, readonly plannedS: number, readonly simulatedS: number | null, readonly simulatedIoS: number | null, readonly jobId: string, readonly machines: ReadonlyArray<{ readonly name: string, readonly host: string, readonly tasks: number }>, readonly parts: ReadonlyArray<{ readonly firstTask: number, readonly tasks: number, readonly action: AssignmentAction }>, readonly inputs: ReadonlyArray<{ readonly place: number, readonly dataset: string, readonly name: string, readonly sizeMb: number, readonly sha256: string | null, readonly sources: ReadonlyArray<{ readonly site: string, readonly location: string }> }>, readonly outputs: ReadonlyArray<{ readonly path: string, readonly dataset: string | null }> }> } };
 
 export type KeepFilesMutationVariables = Exact<{
   site: string;
   agent: string;
   job: string;
   epoch: number;
+  token?: string | null | undefined;
   task: number;
   files: ReadonlyArray<RunFileInput>;
 }>;
@@ -239,6 +242,7 @@ export type KeepDatasetMutationVariables = Exact<{
   agent: string;
   job: string;
   epoch: number;
+  token?: string | null | undefined;
   dataset: string;
   sizeMb: number;
   sha256?: string | null | undefined;
@@ -298,13 +302,13 @@ export const ReportStagingDocument: Document<ReportStagingMutation, ReportStagin
   "mutation ReportStaging($site: ID!, $reports: [StagingReportInput!]!) { reportStaging(site: $site, reports: $reports) }";
 
 export const AssignmentsDocument: Document<AssignmentsSubscription, AssignmentsSubscriptionVariables> =
-  "subscription Assignments($site: ID!, $agent: ID!) { assignments(site: $site, agent: $agent) { cursor complete part assignments { jobId: job user epoch action command arguments environment workingDirectory tasks cpusPerTask memoryMbPerTask runTimeLimitS arrayIndex machines { name host tasks } parts { firstTask tasks action } plannedS simulatedS simulatedIoS inputs { place dataset name sizeMb sha256 sources { site location } } outputs { path dataset } } } }";
+  "subscription Assignments($site: ID!, $agent: ID!) { assignments(site: $site, agent: $agent) { cursor complete part assignments { jobId: job user epoch token action command arguments environment workingDirectory tasks cpusPerTask memoryMbPerTask runTimeLimitS arrayIndex machines { name host tasks } parts { firstTask tasks action } plannedS simulatedS simulatedIoS inputs { place dataset name sizeMb sha256 sources { site location } } outputs { path dataset } } } }";
 
 export const KeepFilesDocument: Document<KeepFilesMutation, KeepFilesMutationVariables> =
-  "mutation KeepFiles($site: ID!, $agent: ID!, $job: ID!, $epoch: Int!, $task: Int!, $files: [RunFileInput!]!) { keepFiles( site: $site agent: $agent job: $job epoch: $epoch task: $task files: $files ) { id path receivedBytes } }";
+  "mutation KeepFiles($site: ID!, $agent: ID!, $job: ID!, $epoch: Int!, $token: ID, $task: Int!, $files: [RunFileInput!]!) { keepFiles( site: $site agent: $agent job: $job epoch: $epoch token: $token task: $task files: $files ) { id path receivedBytes } }";
 
 export const KeepDatasetDocument: Document<KeepDatasetMutation, KeepDatasetMutationVariables> =
-  "mutation KeepDataset($site: ID!, $agent: ID!, $job: ID!, $epoch: Int!, $dataset: String!, $sizeMb: Float!, $sha256: String, $location: String!) { keepDataset( site: $site agent: $agent job: $job epoch: $epoch dataset: $dataset sizeMb: $sizeMb sha256: $sha256 location: $location ) { id } }";
+  "mutation KeepDataset($site: ID!, $agent: ID!, $job: ID!, $epoch: Int!, $token: ID, $dataset: String!, $sizeMb: Float!, $sha256: String, $location: String!) { keepDataset( site: $site agent: $agent job: $job epoch: $epoch token: $token dataset: $dataset sizeMb: $sizeMb sha256: $sha256 location: $location ) { id } }";
 
 export const RemovedOutputsDocument: Document<RemovedOutputsQuery, RemovedOutputsQueryVariables> =
   "query RemovedOutputs($site: ID!, $jobs: [ID!]!) { removedOutputs(site: $site, jobs: $jobs) }";

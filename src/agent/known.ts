@@ -21,16 +21,18 @@ export class KnownRuns {
   /** Runs whose end has not been acknowledged. */
   private readonly ending = new Set<string>();
 
-  /** Whether this run, or a later one of the job, has been seen. */
+  /** Whether this run has been seen, or a later one of the job. */
   has(run: RunName): boolean {
-    return (this.epochs.get(keyOf(run)) ?? 0) >= run.epoch;
+    return namesOf(run).some((name) => (this.epochs.get(keyOf(name)) ?? 0) >= run.epoch);
   }
 
   /** @param live whether the run goes on here */
   standing(run: RunName, live: boolean): Standing {
     if (!this.has(run)) return 'new';
-    const latest = this.epochs.get(keyOf(run)) === run.epoch;
-    return latest && !live && !this.ending.has(runKey(run)) ? 'acknowledged' : 'past';
+    const names = namesOf(run);
+    const latest = names.some((name) => this.epochs.get(keyOf(name)) === run.epoch);
+    const ending = names.some((name) => this.ending.has(runKey(name)));
+    return latest && !live && !ending ? 'acknowledged' : 'past';
   }
 
   add(run: RunName): void {
@@ -52,8 +54,15 @@ export class KnownRuns {
   }
 }
 
-/** The job, or its task: a later run of it is another. */
-const keyOf = ({ jobId, task }: RunName): string => (task === undefined ? jobId : `${jobId}.${task}`);
+/** The job, or its task: a later run of it is another. With a token it is this run alone, for a restored service counts its runs anew. */
+const keyOf = ({ jobId, token, task }: RunName): string =>
+  runKey({ jobId, epoch: 0, ...(token !== undefined && { token }), ...(task !== undefined && { task }) });
+
+/** By which a run may have been recorded: the release before knew no tokens. */
+function namesOf(run: RunName): RunName[] {
+  const { token, ...before } = run;
+  return token === undefined ? [run] : [run, before];
+}
 
 /** Said of a run that stands as `acknowledged`: a service that was restored from a copy learns that it will not end. */
 export const ENDED_BEFORE = 'this run ended earlier, but the service has no record of its end';

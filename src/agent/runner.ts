@@ -34,6 +34,8 @@ export interface RunName {
   jobId: string;
   /** Which attempt at the job. */
   epoch: number;
+  /** What the service tells it by from a run of the same name; left out where it was recorded by the release before. */
+  token?: string;
   /** Index of the task, where the tasks of a run are carried out, and reported on, one by one: each is a run of its own to a runner. */
   task?: number;
 }
@@ -192,10 +194,15 @@ export interface Runner {
 export const DEFAULT_GRACE_MS = 10_000;
 
 /** One string for a run. */
-export function runKey({ jobId, epoch, task }: RunName): string {
-  return task === undefined ? `${jobId}.${epoch}` : `${jobId}.${epoch}.${task}`;
+export function runKey({ jobId, epoch, token, task }: RunName): string {
+  const key = task === undefined ? `${jobId}.${epoch}` : `${jobId}.${epoch}.${task}`;
+  return token === undefined ? key : `${key}+${token}`;
 }
 
 /** What a run is known by, and nothing else. */
-export const nameOf = ({ jobId, epoch, task }: RunName): RunName =>
-  task === undefined ? { jobId, epoch } : { jobId, epoch, task };
+export const nameOf = ({ jobId, epoch, token, task }: RunName): RunName => ({
+  jobId,
+  epoch,
+  ...(token !== undefined && { token }),
+  ...(task !== undefined && { task }),
+});

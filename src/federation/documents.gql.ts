@@ -94,6 +94,7 @@ export type ClaimOutcome =
 export type RunReportInput = {
   readonly job: string;
   readonly epoch: number;
+  readonly token?: string | null | undefined;
   readonly task?: number | null | undefined;
   readonly phase: RunPhase;
   readonly at: string;

@@ -3,6 +3,7 @@ import { MAX } from '../platform/limits.js';
 import { list, table } from './columns.js';
 import { type Database, transaction } from './pool.js';
 import { type Reading, readRows, seconds } from './read-rows.js';
+import { isMeant } from './rules.js';
 import { type Sql, sql } from './sql.js';
 import { row, rows, run, value } from './statement.js';
 
@@ -51,6 +52,8 @@ export interface RunOfAgent {
   agentId: number | null;
   jobId: number;
   epoch: number;
+  /** As of RunReport. */
+  token: string | null;
 }
 
 export interface FileBounds {
@@ -106,20 +109,20 @@ export const isHolder = (
  */
 export function announce(
   database: Db,
-  { siteId, agentId, jobId, epoch }: RunOfAgent,
+  { siteId, agentId, jobId, epoch, token }: RunOfAgent,
   task: number,
   files: readonly NewFile[],
   bounds: FileBounds,
 ): Promise<Announced> {
   return transaction(database, async (tx): Promise<Announced> => {
-    const found = await row<{ userId: number }>(
+    const found = await row<{ userId: number; assignedAt: number }>(
       tx,
       sql`
-SELECT j.user_id AS "userId" FROM runs r JOIN jobs j ON j.id = r.job_id
+SELECT j.user_id AS "userId", extract(epoch FROM r.assigned_at)::float8 AS "assignedAt" FROM runs r JOIN jobs j ON j.id = r.job_id
  WHERE r.job_id = ${jobId}::bigint AND r.epoch = ${epoch} AND ${isServed(siteId, agentId, sql`${task}::integer`)}
    AND (${agentId !== null} OR j.outputs IS NOT NULL AND ${task}::integer < j.tasks) FOR SHARE OF r`,
     );
-    if (found === null) return { kind: 'unknown' };
+    if (found === null || !isMeant(token, found.assignedAt)) return { kind: 'unknown' };
     const given = table('t', files, {
       path: ['text', ({ path }) => path],
       bytes: ['bigint', ({ bytes }) => bytes],

@@ -31,6 +31,18 @@ export interface ReportedJob {
   begun?: boolean;
 }
 
+/**
+ * What tells a run from another one of the same job and epoch: a database that was restored from a backup gives out their numbers again, at
+ * another time.
+ *
+ * @param assignedAt epoch seconds
+ */
+export const tokenOf = (assignedAt: number): string => String(Math.round(assignedAt * 1e6));
+
+/** Whether a run is the one that somebody speaks of; without a token nobody can tell. */
+export const isMeant = (token: string | null | undefined, assignedAt: number | null): boolean =>
+  token == null || (assignedAt !== null && token === tokenOf(assignedAt));
+
 /** Bytes kept of the beginning of a stream when its user's share of outputs is used up. */
 const SHORT_BYTES = 1_000;
 

@@ -204,6 +204,8 @@ export interface Assignment extends AssignedJob {
   jobId: number;
   userId: number;
   epoch: number;
+  /** As `tokenOf` its assignment. */
+  token: string;
   state: 'ASSIGNED' | 'RUNNING' | 'CANCELLING';
   launch: TaskLaunch;
   /** Of tasks that have been reported: index, and whether it has ended. */
@@ -339,6 +341,8 @@ export interface HeartbeatOutcome {
 export interface RunReport {
   jobId: number;
   epoch: number;
+  /** Of the run as it was assigned; null or left out: not compared. */
+  token?: string | null;
   /** Index of the task that it is about; null or left out: the whole run. */
   task?: number | null;
   phase: 'STARTED' | 'ENDED';
@@ -379,6 +383,8 @@ export interface OutputPiece {
 export interface RunOutput extends OutputPiece {
   jobId: number;
   epoch: number;
+  /** As of a report. */
+  token?: string | null;
   /** Index of the task that wrote it; 0 where left out. */
   task?: number;
 }

@@ -6,8 +6,8 @@ import { Agent, type AgentOptions } from '../../src/agent/agent.js';
 import { ProcessRunner } from '../../src/agent/process/runner.js';
 import type { Runner } from '../../src/agent/runner.js';
 import { SimulatedRunner } from '../../src/agent/simulated.js';
-import { startService, type TestService, type WireRun } from './service.js';
-import { openRunner, temporaryDirectory, until } from './support.js';
+import { startService, type TestService, type WireReport, type WireRun } from './service.js';
+import { openRunner, script, temporaryDirectory, until } from './support.js';
 
 const silent = { info: () => {}, warn: () => {}, error: () => {} };
 
@@ -188,6 +188,46 @@ it('stops what the service has given up, and what got a later epoch', async () =
   });
   await until(() => runner.runs().length === 0, 'the first runs to be stopped');
   expect(service.ends()).toHaveLength(1);
+});
+
+it('a restored service gives out the same numbers: the run before is stopped, and the new one is another', async () => {
+  const service = await startService();
+  const dir = temporaryDirectory();
+  const runner = await openRunner();
+  startAgent(service, runner, { graceMs: 50 });
+  service.assign(shell('job_1', `touch ${dir}/a; sleep 1000`, { epoch: 2 }));
+  await until(() => existsSync(join(dir, 'a')), 'the first run');
+  await until(() => service.accepted.length === 1, 'its start');
+  const said: WireReport[] = [];
+  service.onReports = (reports) => void said.push(...reports.filter(({ phase }) => phase === 'ENDED'));
+  const again = shell('job_1', 'echo again', { token: 'restored' });
+  service.runs.set('job_1', again);
+  service.dropSubscriptions();
+  await until(() => runner.runs().length === 0 && service.ends().length === 1, 'the end of both');
+  // It is known from now on.
+  service.runs.set('job_1', again);
+  service.dropSubscriptions();
+  await until(() => said.length === 2, 'its end once more');
+  expect(said).toMatchObject([
+    { epoch: 1, token: 'restored', cause: 'EXITED_ZERO', outputs: [{ text: 'again\n' }, {}] },
+    { epoch: 1, token: 'restored', cause: 'LOST' },
+  ]);
+});
+
+it('a run that the release before recorded without a token goes on, and is reported as it was', async () => {
+  const service = await startService();
+  const dir = temporaryDirectory();
+  const runner = await openRunner();
+  const run = script('job_1', `touch ${dir}/a; until [ -e ${dir}/go ]; do sleep 0.02; done`);
+  runner.start(run);
+  await until(() => existsSync(join(dir, 'a')), 'the run');
+  service.runs.set('job_1', shell('job_1', 'false', { action: 'CONTINUE' }));
+  startAgent(service, runner);
+  await until(() => service.subscriptions === 1, 'the list of runs');
+  writeFileSync(join(dir, 'go'), '');
+  await until(() => service.ends().length === 1, 'the end');
+  expect(service.ends()).toMatchObject([{ cause: 'EXITED_ZERO' }]);
+  expect(service.ends()[0]).not.toHaveProperty('token');
 });
 
 it('tells the service that a run it believes in is lost', async () => {

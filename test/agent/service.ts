@@ -15,6 +15,7 @@ const schema = buildSchema(readFileSync(new URL('../../schema.graphql', import.m
 export interface WireReport {
   job: string;
   epoch: number;
+  token?: string;
   task?: number;
   phase: 'STARTED' | 'ENDED';
   cause?: string;
@@ -33,6 +34,7 @@ export interface WireOutput {
 export interface WireRun {
   job: string;
   epoch: number;
+  token?: string;
   action: 'START' | 'CONTINUE' | 'STOP';
   command: string;
   arguments: string[];
@@ -248,6 +250,7 @@ function batchOf(runs: WireRun[], complete: boolean): object {
     complete,
     assignments: runs.map((run) => ({
       user: 'ada',
+      token: 'now',
       environment: {},
       tasks: 1,
       cpusPerTask: 1,

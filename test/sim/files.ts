@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { type Blobs, PartsMissing, type Stored } from '../../src/store/blobs.js';
 import type { Announced, FileOnItsWay, FileRow, Files, NewFile, RunOfAgent } from '../../src/store/files.js';
+import { isMeant } from '../../src/store/rules.js';
 import { placeOf } from '../../src/store/tasks.js';
 import type { MemoryStore } from '../store/memory.js';
 
@@ -23,7 +24,8 @@ export class SimulatedFiles implements Files {
   constructor(private readonly store: MemoryStore) {}
 
   async announce(run: RunOfAgent, task: number, files: readonly NewFile[]): Promise<Announced> {
-    if (!this.isServed(run, task)) return { kind: 'unknown' };
+    const { assignedAt = null } = this.store.runs.get(`${run.jobId}/${run.epoch}`) ?? {};
+    if (!this.isServed(run, task) || !isMeant(run.token, assignedAt)) return { kind: 'unknown' };
     return { kind: 'done', files: files.map((file) => ({ ...this.put(run, task, file) })) };
   }
 
@@ -116,7 +118,7 @@ export class SimulatedFiles implements Files {
     this.gone.push(id);
   }
 
-  private isServed({ siteId, agentId, jobId, epoch }: RunOfAgent, task: number): boolean {
+  private isServed({ siteId, agentId, jobId, epoch }: Omit<RunOfAgent, 'token'>, task: number): boolean {
     const run = this.store.runs.get(`${jobId}/${epoch}`);
     if (!run || run.endedAt !== null || run.siteId !== siteId) return false;
     const place = placeOf(

@@ -409,7 +409,7 @@ export class DurableRunner implements Runner {
 
   /** Whether files of a run that has ended well are still being kept. */
   private isKeeping(key: string, run: DurableRun): boolean {
-    const { outputs, jobId, epoch, task = 0 } = run;
+    const { outputs, task = 0 } = run;
     if (outputs.length === 0 || run.forgotten || (run.stop && !run.keeping)) return false;
     if (run.keeping || this.us === null) return !run.keeping?.done;
     const keeping: NonNullable<DurableRun['keeping']> = {
@@ -418,7 +418,7 @@ export class DurableRunner implements Runner {
       problem: null,
     };
     run.keeping = keeping;
-    const ended = { jobId, epoch, task, directory: key, uid: null, outputs: [], well: true };
+    const ended = { ...nameOf(run), task, directory: key, uid: null, outputs: [], well: true };
     const over = (problem: string | null): void => {
       Object.assign(keeping, { done: true, problem });
       this.process.soon(() => this.look(key));

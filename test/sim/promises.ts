@@ -12,6 +12,7 @@ import type { Host } from './host.js';
 interface Report {
   job: string;
   epoch: number;
+  token?: string;
   task?: number;
   phase: 'STARTED' | 'ENDED';
   at: string;
@@ -82,10 +83,10 @@ export class Promises {
   says(agent: object, reports: readonly Report[], host: Pick<Host, 'lane'> | null): void {
     const starts = this.starts.get(agent) ?? new Map<string, string>();
     this.starts.set(agent, starts);
-    for (const { job, epoch, task, phase, at, cause } of reports) {
+    for (const { job, epoch, token, task, phase, at, cause } of reports) {
       const whole = `${job.slice('job_'.length)}/${epoch}`;
       const run = task === undefined ? whole : `${whole}/${task}`;
-      const lane = host?.lane(runKey({ jobId: job, epoch, task })) ?? null;
+      const lane = host?.lane(runKey({ jobId: job, epoch, token, task })) ?? null;
       if (phase === 'ENDED' && lane !== null && lane.end === null)
         this.fail(`2: run ${run} is said to have ended, and goes on`);
       if (cause === 'LOST' && lane !== null && !this.storedEnds.has(run))

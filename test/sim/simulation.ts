@@ -17,6 +17,7 @@ import { createEngine, type Engine } from '../../src/engine/index.js';
 import { MAX } from '../../src/platform/limits.js';
 import { createMetrics } from '../../src/platform/metrics.js';
 import { Mirror } from '../../src/store/mirror.js';
+import { tokenOf } from '../../src/store/rules.js';
 import type { OutputPiece, RunOutput, Store } from '../../src/store/store.js';
 import { quietLog } from '../engine/support.js';
 import { MemoryStore } from '../store/memory.js';
@@ -270,7 +271,8 @@ export class Simulation {
           const { name } = store.machines.get(machineId)!;
           const agent = AGENTS.findIndex(({ machines }) => (machines as readonly string[]).includes(name));
           if (!this.history.disks.includes(agent)) continue;
-          const key = runKey({ jobId: `job_${id}`, epoch, ...(!alone && { task }) });
+          const token = tokenOf(run.assignedAt);
+          const key = runKey({ jobId: `job_${id}`, epoch, token, ...(!alone && { task }) });
           for (const { path } of outputs) {
             const found = kept.filter(
               (row) => row.jobId === id && row.epoch === epoch && row.task === task && row.path === path,

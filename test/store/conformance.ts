@@ -6,6 +6,7 @@ import type { PromisesImage } from '../../src/core/index.js';
 import type { RunTotals } from '../../src/core/model.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type {
+  Assignment,
   AssignmentBatch,
   Cursor,
   Followed,
@@ -619,6 +620,37 @@ export function describeStore(
         expect(await send([report(b!, 2), ended(999, 1)])).toEqual(['unknown-run', 'unknown-run']);
         expect(await send([report(b!, 1)], other)).toEqual(['unknown-run']);
         expect(await states([a!, b!])).toEqual(['COMPLETED', 'ASSIGNED']);
+        await nothingBroken();
+      });
+
+      it('knows no run with the token of another', async () => {
+        const [id] = (await assigned(world, user, site, machine, [newJob()])) as [number];
+        const [{ token }] = (await store.assignments(site, null, 10, MIB)).assignments as [Assignment];
+        const piece = {
+          jobId: id,
+          epoch: 1,
+          stream: 'STDOUT',
+          start: 0,
+          body: Buffer.from('x'),
+          bytes: 1,
+        } as const;
+        for (const other of ['1', `${token}0`]) {
+          expect(await send([report(id, 1, { token: other }), ended(id, 1, { token: other })])).toEqual([
+            ...['unknown-run', 'unknown-run'],
+          ]);
+          expect(
+            await store.reportOutput(
+              site,
+              [{ ...piece, token: other }],
+              { keepBytes: MIB, userBytes: MIB },
+              null,
+            ),
+          ).toEqual([{ result: 'unknown-run', received: null }]);
+        }
+        expect(await send([report(id, 1, { token }), ended(id, 1, { token })])).toEqual([
+          'accepted',
+          'accepted',
+        ]);
         await nothingBroken();
       });
 

@@ -46,6 +46,7 @@ import {
   type FreeResources,
   holderOf,
   isGivenUp,
+  isMeant,
   isNews,
   judgeReport,
   keptPiece,
@@ -58,6 +59,7 @@ import {
   shareOf,
   storable,
   timesOfReports,
+  tokenOf,
 } from '../../src/store/rules.js';
 import {
   type AgentBeat,
@@ -754,6 +756,7 @@ export class MemoryStore implements Store {
       const task = told.task ?? null;
       const latest = this.runs.get(`${job.id}/${job.epoch}`);
       if (task === null && latest && !this.serves(agentId, latest)) return 'unknown-run';
+      if (run === latest && !isMeant(told.token, run.assignedAt)) return 'unknown-run';
       const view = views.get(job.id) ?? { ...job };
       views.set(job.id, view);
       let seen: Parameters<typeof judgeReport>[0] = { ...view, started: view.startedAt !== null };
@@ -1376,7 +1379,7 @@ export class MemoryStore implements Store {
     return pieces.map((piece) => {
       const refused = (result: ReportResult): OutputOutcome => ({ result, received: null });
       const run = this.runs.get(`${piece.jobId}/${piece.epoch}`);
-      if (run?.siteId !== siteId) return refused('unknown-run');
+      if (run?.siteId !== siteId || !isMeant(piece.token, run.assignedAt)) return refused('unknown-run');
       const place = placeOf(
         run.allocations.map(({ tasks }) => tasks),
         piece.task ?? 0,
@@ -1481,6 +1484,7 @@ export class MemoryStore implements Store {
       jobId: job.id,
       userId: job.userId,
       epoch: job.epoch,
+      token: tokenOf(run.assignedAt),
       state: job.state as Assignment['state'],
       outputs: job.outputs,
       launch: job.launch,

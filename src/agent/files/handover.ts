@@ -11,6 +11,8 @@ import { openInside, type Place } from './find.js';
 export interface EndedRun extends Place {
   jobId: string;
   epoch: number;
+  /** As of RunName. */
+  token?: string;
   /** Index of the task. */
   task: number;
   outputs: readonly WantedOutput[];
@@ -67,8 +69,8 @@ export class HandOver<P = EndedRun> {
     return new HandOver<EndedRun>(
       client,
       open,
-      async (us, { jobId: job, epoch, task }, files, signal) => {
-        const variables = { site: us.site, agent: us.agent(), job, epoch, task, files };
+      async (us, { jobId: job, epoch, token = null, task }, files, signal) => {
+        const variables = { site: us.site, agent: us.agent(), job, epoch, token, task, files };
         return (await client.request(KeepFilesDocument, variables, signal)).keepFiles;
       },
       env,

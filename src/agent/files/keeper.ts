@@ -172,8 +172,8 @@ export class OutputKeeper {
       for (const dir of [dirname(dirname(target)), dirname(target)]) await chmod(dir, 0o755);
       await rm(target, { recursive: true, force: true });
       await rename(part, target);
-      const { jobId: job, epoch } = run;
-      const variables = { job, epoch, dataset, sizeMb: bytes / 1e6, sha256, location: target };
+      const { jobId: job, epoch, token = null } = run;
+      const variables = { job, epoch, token, dataset, sizeMb: bytes / 1e6, sha256, location: target };
       await this.handing.untilAnswered(signal, () =>
         this.options.client.request(
           KeepDatasetDocument,

@@ -124,7 +124,7 @@ export class Effects {
   }
 
   private keep(key: string, run: ProcessRun, cause: EndCause): void {
-    const { wanted, jobId, epoch, task = 0, uid } = run;
+    const { wanted, task = 0, uid } = run;
     const stop = new AbortController();
     const beganMs = upMs();
     this.keeping.set(run, stop);
@@ -132,7 +132,7 @@ export class Effects {
       this.keeping.delete(run);
       this.options.lives.tell(key, { is: 'KEPT', problem, seconds: (upMs() - beganMs) / 1000 });
     };
-    const ended = { jobId, epoch, task, uid, ...wanted!, well: cause === 'EXITED_ZERO' };
+    const ended = { ...nameOf(run), task, uid, ...wanted!, well: cause === 'EXITED_ZERO' };
     this.options.keep(ended, stop.signal).then(over, (error: Error) => over(error.message));
   }
 

@@ -1799,6 +1799,7 @@ export type AssignmentResolvers<ContextType = Context, ParentType extends Resolv
   job?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   user?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   epoch?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  token?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   action?: Resolver<ResolversTypes['AssignmentAction'], ParentType, ContextType>;
   command?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   arguments?: Resolver<Array<ResolversTypes['String']>, ParentType, ContextType>;

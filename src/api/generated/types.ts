@@ -3560,6 +3560,8 @@ export type RunReportInput = {
   job: Scalars['ID']['input'];
   /** Number of the run. Reports about any but the latest run are refused. */
   epoch: Scalars['Int']['input'];
+  /** Of its assignment; null: not compared. */
+  token?: InputMaybe<Scalars['ID']['input']>;
   /** Index of the task that it is about; null: the whole run. */
   task?: InputMaybe<Scalars['Int']['input']>;
   /** Whether it started or ended. */
@@ -3661,6 +3663,8 @@ export type RunOutputInput = {
   job: Scalars['ID']['input'];
   /** Number of the run. */
   epoch: Scalars['Int']['input'];
+  /** Of its assignment; null: not compared. */
+  token?: InputMaybe<Scalars['ID']['input']>;
   /** Index of the task that wrote it. */
   task: Scalars['Int']['input'];
   /** The stream. */
@@ -4206,6 +4210,7 @@ export type MutationKeepFilesArgs = {
   agent?: InputMaybe<Scalars['ID']['input']>;
   job: Scalars['ID']['input'];
   epoch: Scalars['Int']['input'];
+  token?: InputMaybe<Scalars['ID']['input']>;
   task: Scalars['Int']['input'];
   files: Array<RunFileInput>;
 };
@@ -4228,6 +4233,7 @@ export type MutationKeepDatasetArgs = {
   agent: Scalars['ID']['input'];
   job: Scalars['ID']['input'];
   epoch: Scalars['Int']['input'];
+  token?: InputMaybe<Scalars['ID']['input']>;
   dataset: Scalars['String']['input'];
   sizeMb: Scalars['Float']['input'];
   sha256?: InputMaybe<Scalars['String']['input']>;
@@ -4310,6 +4316,8 @@ export type Assignment = {
   user: Scalars['String']['output'];
   /** Number of the run. */
   epoch: Scalars['Int']['output'];
+  /** Tells the run from another one of the same job and number, which there may have been before the service's database was restored from a backup. To be repeated with all that is said of the run. */
+  token: Scalars['ID']['output'];
   /** What to do with it. */
   action: AssignmentAction;
   /** The program. */

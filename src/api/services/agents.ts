@@ -147,6 +147,7 @@ export function createAgentsService(parts: ServiceParts) {
       const pieces = outputs.map((input, index) => ({
         jobId: localId('job', input.job, `outputs[${index}].job`),
         epoch: input.epoch,
+        token: input.token ?? null,
         task: input.task,
         ...outputPiece(input, `outputs[${index}]`),
       }));
@@ -300,6 +301,7 @@ function runReport(input: RunReportInput, index: number): RunReport {
   return {
     jobId: localId('job', input.job, field('job')),
     epoch: input.epoch,
+    token: input.token ?? null,
     task: input.task ?? null,
     phase: input.phase,
     at: input.at.getTime() / 1000,

@@ -44,7 +44,7 @@ export function createFilesService(parts: ServiceParts) {
     viewer.role === 'PEER' ? null : localId('agent', agent ?? '', 'agent');
   const runOf = (
     viewer: Viewer,
-    args: { site: string; agent?: string | null; job: string; epoch: number },
+    args: { site: string; agent?: string | null; job: string; epoch: number; token?: string | null },
   ) => {
     const siteId = localId('site', args.site, 'site');
     ownSite(viewer, siteId);
@@ -53,6 +53,7 @@ export function createFilesService(parts: ServiceParts) {
       agentId: agentOf(viewer, args.agent),
       jobId: localId('job', args.job, 'job'),
       epoch: within('epoch', args.epoch, 1, 2 ** 31 - 1),
+      token: args.token ?? null,
     };
   };
   const noRun = (): ApiError =>

@@ -7,6 +7,7 @@ import { isServed, type RunOfAgent } from '../files.js';
 import { datasetRow, withSites } from '../queries.js';
 import { instant } from '../read-rows.js';
 import type { DatasetRow, LinkRow } from '../rows.js';
+import { isMeant } from '../rules.js';
 import { type Sql, sql } from '../sql.js';
 import {
   type Actor,
@@ -196,7 +197,7 @@ export const dataChanges = (change: Changes) => ({
    * run of the job perhaps, is the same. Of `run`: it goes on, with its first task on a machine of the agent.
    */
   keepDataset(
-    { siteId, agentId, jobId, epoch }: RunOfAgent,
+    { siteId, agentId, jobId, epoch, token }: RunOfAgent,
     {
       name,
       sizeMb,
@@ -207,10 +208,10 @@ export const dataChanges = (change: Changes) => ({
   ) {
     return change(actor, 'keepDataset', async (tx, note): Promise<DatasetRow> => {
       await shareSites(tx, [siteId]);
-      const [run] = await tx.$queryRaw<{ userId: number; named: boolean }[]>(sql`
-SELECT j.user_id AS "userId", EXISTS (SELECT FROM jsonb_array_elements(j.outputs) o WHERE o ->> 'dataset' = ${name}) AS named
+      const [run] = await tx.$queryRaw<{ userId: number; named: boolean; assignedAt: number }[]>(sql`
+SELECT j.user_id AS "userId", extract(epoch FROM r.assigned_at)::float8 AS "assignedAt", EXISTS (SELECT FROM jsonb_array_elements(j.outputs) o WHERE o ->> 'dataset' = ${name}) AS named
   FROM runs r JOIN jobs j ON j.id = r.job_id WHERE r.job_id = ${jobId}::bigint AND r.epoch = ${epoch} AND ${isServed(siteId, agentId, sql`0`)}`);
-      if (!run?.named)
+      if (!run?.named || !isMeant(token, run.assignedAt))
         throw new Refusal('NOT_FOUND', `the agent has no run whose job names a dataset ${name}`);
       // One at a time, so that the count is right and names are taken once.
       await tx.$executeRaw(sql`LOCK TABLE datasets IN SHARE ROW EXCLUSIVE MODE`);

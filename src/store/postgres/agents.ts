@@ -5,6 +5,7 @@ import { latestCursor } from '../images.js';
 import { assignedFields, readField } from '../job-fields.js';
 import { type Reading, rowsOf } from '../read-rows.js';
 import type { JobRow } from '../rows.js';
+import { tokenOf } from '../rules.js';
 import { empty, labels, raw, type Sql, sql } from '../sql.js';
 import { type Connection, run, value } from '../statement.js';
 import {
@@ -76,6 +77,7 @@ const jobReading = Object.fromEntries(
 type LiveRun = [
   job: unknown[],
   plannedS: number,
+  assignedAt: number,
   machineIds: number[],
   machineTasks: number[],
   ending: boolean,
@@ -87,7 +89,7 @@ type Live = [Cursor, LiveRun[], ReadMachine[]];
 
 /** A LiveRun; needs runs as r and jobs as j. */
 const liveRun = raw(
-  `json_build_array(json_build_array(${Object.values(jobReading).join(', ')}), r.planned_s, r.machine_ids, r.machine_tasks, r.ending,
+  `json_build_array(json_build_array(${Object.values(jobReading).join(', ')}), r.planned_s, extract(epoch FROM r.assigned_at)::float8, r.machine_ids, r.machine_tasks, r.ending,
   CASE WHEN j.tasks > 1 THEN (SELECT json_agg(json_build_array(index, ended_at IS NOT NULL)) FROM tasks WHERE job_id = r.job_id AND epoch = r.epoch) END,
   CASE WHEN j.state = 'ASSIGNED' THEN (SELECT json_build_object('siteId', site_id, 'inputs', inputs) FROM foreign_jobs WHERE job_id = r.job_id AND inputs IS NOT NULL) END)`,
 );
@@ -110,7 +112,7 @@ function assignmentsOf([, runs, machines]: Live): Assignment[] {
 
 function assignment(
   { id: jobId, state, benchmark, simulatedRunS, simulatedIoS, ...told }: ReadJob,
-  [, plannedS, machineIds, machineTasks, ending, tasks, foreignInputs]: LiveRun,
+  [, plannedS, assignedAt, machineIds, machineTasks, ending, tasks, foreignInputs]: LiveRun,
   known: ReadonlyMap<number, ReadMachine>,
 ): Assignment {
   const machines = machineIds.map((machineId, i) => {
@@ -123,6 +125,7 @@ function assignment(
   return {
     ...told,
     jobId,
+    token: tokenOf(assignedAt),
     state: state as Assignment['state'],
     machines,
     ending,

@@ -4,6 +4,7 @@ import { MAX } from '../../platform/limits.js';
 import { list, table } from '../columns.js';
 import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
 import {
+  isMeant,
   type JobEnd,
   judgeReport,
   keptPiece,
@@ -104,7 +105,8 @@ export async function reportRuns(
         job === undefined ||
         site === undefined ||
         (siteId !== null && site !== siteId) ||
-        (!byTask && !job.served)
+        (!byTask && !job.served) ||
+        (told.epoch === job.epoch && !isMeant(told.token, job.assignedAt))
       ) {
         results.push('unknown-run');
         continue;
@@ -163,9 +165,10 @@ export async function reportRuns(
   });
 }
 
-/** `since`: when its latest run was started or, before that, assigned, epoch seconds; null: nobody knows. */
+/** `assignedAt`, `since`: when its latest run was assigned and, if it was, started, epoch seconds; null: nobody knows. */
 type LockedJob = ReportedJob & {
   userId: number;
+  assignedAt: number | null;
   since: number | null;
   /** The reporting agent serves the machines of its latest run; where it is launched once, the first. */
   served: boolean;
@@ -213,6 +216,7 @@ async function lockJobs(
 SELECT id, user_id AS "userId", state, site_id AS "siteId", epoch, cause, restartable, stop_cause AS "stopCause", started_at IS NOT NULL AS started,
        (SELECT extract(epoch FROM coalesce(started_at, assigned_at))::float8 FROM runs r
          WHERE r.job_id = jobs.id AND r.epoch = jobs.epoch) AS since,
+       (SELECT extract(epoch FROM assigned_at)::float8 FROM runs r WHERE r.job_id = jobs.id AND r.epoch = jobs.epoch) AS "assignedAt",
        ${served} AS served,
        extract(epoch FROM clock_timestamp())::float8 AS now
   FROM jobs WHERE id = ANY (${list('bigint', jobIds)}) ORDER BY id FOR NO KEY UPDATE`,
@@ -370,12 +374,19 @@ export async function reportOutput(
       task: ['integer', ({ task }) => task ?? 0],
     });
     const held = agentId === null ? empty : sql`AND ${writtenUnder(agentId)}`;
-    const runs = await rows<{ place: number; live: boolean; jobId: number; userId: number }>(
+    const served = await rows<{
+      place: number;
+      live: boolean;
+      assignedAt: number;
+      jobId: number;
+      userId: number;
+    }>(
       tx,
       sql`
-SELECT place::integer, r.ended_at IS NULL AS live, r.job_id AS "jobId", j.user_id AS "userId"
+SELECT place::integer, r.ended_at IS NULL AS live, extract(epoch FROM r.assigned_at)::float8 AS "assignedAt", r.job_id AS "jobId", j.user_id AS "userId"
   FROM ${asked} JOIN runs r USING (job_id, epoch) JOIN jobs j ON j.id = r.job_id WHERE r.site_id = ${siteId} ${held}`,
     );
+    const runs = served.filter(({ place, assignedAt }) => isMeant(pieces[place - 1]?.token, assignedAt));
     const live = new Map(runs.map((run) => [run.place - 1, run.live]));
     const users = new Map(runs.map(({ jobId, userId }) => [jobId, userId]));
     const told = pieces.filter((_, i) => live.get(i));
