@@ -121,6 +121,13 @@ export function shownLive(visits: Visits, grid: Grid): void {
     await page.getByRole('img', { name: /Schedule of 4 machines/ }).focus();
     await page.keyboard.press('-');
     await expect.poll(() => hour.isChecked()).toBe(false);
+    // From bar to bar, without a pointer.
+    await page.keyboard.press('Shift+ArrowRight');
+    await page.getByRole('status').getByText('CPU').waitFor();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/jobs\/job_/);
+    await page.goBack();
+    await page.getByRole('img', { name: /Schedule of 4 machines/ }).waitFor();
 
     await cancel(jobs);
     await expect.poll(() => painted(page, '--running')).toBe(0);

@@ -6,7 +6,8 @@ import { useData, useFollow, useThrottled } from '../../api/data';
 import { LIVE_STATES } from '../../api/states.gql';
 import { PulseDocument } from '../../parts/pulse.gql';
 import { byName, numberOf, plural } from '../../ui/format';
-import { Gantt, type GanttBar, type GanttLane } from '../../ui/gantt';
+import { Gantt } from '../../ui/gantt';
+import type { GanttBar, GanttLane } from '../../ui/gantt-layout';
 import { Problem, Skeleton } from '../../ui/show';
 import {
   type JobFilter,
