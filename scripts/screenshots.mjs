@@ -120,7 +120,7 @@ function pagesOf(ids) {
         await page.getByLabel('CPUs for each task').fill('16');
         await page.getByLabel('Operating system').fill('simulated');
         await page.getByLabel('Architecture').fill('simulated');
-        await page.getByText('Start, if nothing else comes').waitFor();
+        await page.getByText('Start, if no other job is submitted').waitFor();
       },
     },
     'submit-script': {

@@ -106,12 +106,12 @@ export function pageOfJob(visits: Visits, grid: Grid): void {
     const { page } = await go(`/jobs/${id}`);
     await page.getByRole('heading', { level: 1, name: /Completed$/ }).waitFor();
     const steps = page.locator('.timeline li');
-    await steps.filter({ hasText: 'Bringing its data' }).getByText('2 MB of 2 MB moved').waitFor();
+    await steps.filter({ hasText: 'Staging its data' }).getByText('2 MB of 2 MB moved').waitFor();
     expect(await steps.locator('.strong').allTextContents()).toEqual([
       'Submitted',
       'Sent to a site',
       'Assigned',
-      'Bringing its data',
+      'Staging its data',
       'Running',
       'Completed',
     ]);
@@ -138,7 +138,7 @@ export function pageOfJob(visits: Visits, grid: Grid): void {
         ],
       },
     );
-    await steps.filter({ hasText: 'Bringing its data' }).getByText('1 MB of 2 MB moved').waitFor();
+    await steps.filter({ hasText: 'Staging its data' }).getByText('1 MB of 2 MB moved').waitFor();
   });
 
   test('has the files that were to be kept, and hands them over as they are', async () => {

@@ -181,7 +181,7 @@ export function shownLive(visits: Visits, grid: Grid): void {
     });
     await grid.dispatchBy({ kind: 'diana', queueLimit: 1 });
     const { page } = await go('/users');
-    await page.getByText('Nobody waits in a meta-queue').waitFor();
+    await page.getByText('No jobs wait in a meta-queue').waitFor();
     const { submitJobs } = await new Client({ url: grid.service.url, key }).request<{
       submitJobs: { jobIds: string[] };
     }>('mutation ($jobs: [JobInput!]!) { submitJobs(input: { jobs: $jobs }) { jobIds } }', {
@@ -241,7 +241,7 @@ export function shownLive(visits: Visits, grid: Grid): void {
     await expect.poll(() => waiting.locator('.u-series').count()).toBe(4);
     await page.getByRole('img', { name: 'Share of the CPUs in use over time' }).waitFor();
     await done.first().getByRole('link').click();
-    await page.getByRole('heading', { name: 'What came out' }).waitFor();
+    await page.getByRole('heading', { name: 'Result', exact: true }).waitFor();
   });
 
   test('what would become of the jobs of an uploaded trace', async () => {
@@ -259,7 +259,7 @@ export function shownLive(visits: Visits, grid: Grid): void {
     await dialog.getByRole('group', { name: 'How the root chooses sites' }).locator('label').first().click();
     await dialog.getByRole('button', { name: 'Try 1 policy' }).click();
     await page.getByRole('link', { name: /small\.swf/ }).click();
-    await page.getByRole('heading', { name: 'What came out' }).waitFor();
+    await page.getByRole('heading', { name: 'Result', exact: true }).waitFor();
     await page.getByText('an uploaded trace').waitFor();
     await page.getByText('Left out: too wide for any site, or never run').waitFor();
     // The narrow one begins at once, the other waits for it.

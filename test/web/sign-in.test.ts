@@ -46,7 +46,7 @@ describeWithChromium('signing in at an identity provider', (visits: Visits) => {
     await page.getByLabel('Command', { exact: true }).fill('echo kept');
     await expect.poll(() => token(page)).not.toBe(first);
     expect(issuer.renewed).toBeGreaterThan(0);
-    await page.getByText('Start, if nothing else comes').waitFor();
+    await page.getByText('Start, if no other job is submitted').waitFor();
     expect(await page.getByLabel('Command', { exact: true }).inputValue()).toBe('echo kept');
     await page.getByRole('button', { name: 'Submit the job' }).click();
     await page.getByRole('heading', { level: 1, name: /Completed$/ }).waitFor();

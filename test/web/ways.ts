@@ -132,7 +132,7 @@ export function ways(visits: Visits, grid: Grid): void {
         .getByLabel('Command', { exact: true })
         .fill('echo begun; sleep 2; echo "the answer is $((6 * 7))"');
       // Where it would go is told while it is being written.
-      await page.getByText('Start, if nothing else comes').waitFor();
+      await page.getByText('Start, if no other job is submitted').waitFor();
       await page.getByRole('button', { name: 'Submit the job' }).click();
 
       await title(page, /^Job \d+ Running$/).waitFor();
@@ -608,7 +608,7 @@ export function ways(visits: Visits, grid: Grid): void {
     await page.getByLabel('What it is for').fill('laptop');
     await page.getByRole('button', { name: 'Make it' }).click();
     const secret = (await page.locator('.secret').textContent()) ?? '';
-    await page.getByRole('button', { name: 'I have kept it' }).click();
+    await page.getByRole('button', { name: 'I have saved it' }).click();
     const other = await visits.visit(`${grid.origin}/jobs`, { key: secret });
     await other.page.getByRole('button', { name: /Signed in as newcomer/ }).waitFor();
     await page.bringToFront();

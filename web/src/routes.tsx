@@ -18,7 +18,7 @@ function Failed({ error: thrown, reset }: ErrorComponentProps) {
   const outdated = /dynamically imported module|Failed to fetch/.test(error.message);
   return (
     <Page title={outdated ? 'The portal was updated' : 'This page has failed'}>
-      <Problem error={outdated ? 'Load it again to go on.' : error.message} />
+      <Problem error={outdated ? 'Reload it to continue.' : error.message} />
       <div>
         <Button onPress={() => (outdated ? location.reload() : reset())}>
           {outdated ? 'Load again' : 'Try again'}

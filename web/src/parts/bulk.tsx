@@ -30,14 +30,14 @@ export const ACTIONS: Record<BulkAction, Meaning> = {
     done: 'cancelled',
     states: CANCELLABLE_STATES,
     danger: true,
-    about: 'Waiting jobs end at once, running ones are stopped. This cannot be undone.',
+    about: 'Waiting jobs end immediately, running ones are stopped. This cannot be undone.',
   },
   hold: {
     title: 'Hold jobs',
     verb: 'Hold',
     done: 'held',
     states: PENDING_STATES,
-    about: 'They stay where they are listed and start only after they were released.',
+    about: 'They stay in the list, and start only after they are released.',
   },
   release: {
     title: 'Release jobs',
@@ -165,7 +165,7 @@ export function BulkDialog({
         left += part.left.length;
       }
       toast(
-        `${plural(changed, 'job')} ${done}${left > 0 ? `; ${count(left)} had moved on meanwhile and stayed as they were` : ''}.`,
+        `${plural(changed, 'job')} ${done}${left > 0 ? `; ${count(left)} had changed meanwhile and were left as they are` : ''}.`,
       );
       onDone();
       onClose();
@@ -209,7 +209,7 @@ export function BulkDialog({
           <Skeleton height={24} />
         </>
       )}
-      {jobs?.length === 0 && <p>None of these jobs is in a state in which this can be done.</p>}
+      {jobs?.length === 0 && <p>None of these jobs is in a state that allows this.</p>}
       {jobs && jobs.length > 0 && (
         <>
           <p>

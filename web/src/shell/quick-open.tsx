@@ -97,7 +97,7 @@ function Search({ onClose }: { onClose(): void }) {
         className="listbox quick-list"
         aria-label="Places"
         items={entries.slice(0, SHOWN)}
-        renderEmptyState={() => <p className="table-empty">Nothing of this name.</p>}
+        renderEmptyState={() => <p className="table-empty">Nothing with this name.</p>}
         onAction={(id) => {
           onClose();
           entries.find((entry) => entry.id === id)?.go();

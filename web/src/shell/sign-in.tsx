@@ -71,7 +71,7 @@ export function SignIn() {
             setError(null);
           }}
           error={error}
-          help="It stays in this tab and goes when the tab is closed."
+          help="It is kept in this tab only, and forgotten when the tab is closed."
           icon={<KeyRound size={15} aria-hidden />}
           autoComplete="current-password"
           autoFocus={provider === null}

@@ -109,8 +109,8 @@ const CAUSES: Record<string, string> = {
   RUN_TIME_LIMIT: 'Over its run time',
   MEMORY_LIMIT: 'Over its memory',
   OUTPUTS_FAILED: 'Its files could not be kept',
-  STAGING_FAILED: 'Its data could not be brought there',
-  INPUT_MISMATCH: 'An input is not what its dataset says',
+  STAGING_FAILED: 'Its input data could not be brought to the site',
+  INPUT_MISMATCH: 'An input does not match its dataset',
   CPU_LIMIT: 'Over its CPU time',
   DISK_LIMIT: 'Over its disk space',
   PROCESS_LIMIT: 'Too many processes',
@@ -122,7 +122,7 @@ const CAUSES: Record<string, string> = {
   CANCELLED_BY_OPERATOR: 'Cancelled by an operator',
   DEADLINE_PASSED: 'Deadline passed',
   NEVER_FITS: 'No site could run it',
-  WITHDRAWN: 'Its owner has it run elsewhere, or wants it no more',
+  WITHDRAWN: 'Its owner runs it elsewhere, or no longer wants it',
   OTHER_TASK_FAILED: 'Another task failed',
 };
 

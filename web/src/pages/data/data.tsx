@@ -46,7 +46,10 @@ export function DataPage() {
   const { data } = useData(DataSitesDocument, {});
   const sites = data?.sites.nodes ?? [];
   return (
-    <Page title="Data" about="What jobs read and where it lies: schedulers prefer sites near it.">
+    <Page
+      title="Data"
+      about="Datasets that jobs read, and the sites that have them: schedulers prefer sites near the data."
+    >
       <TabBar
         label="Datasets, links or transfers"
         value={tab}
@@ -119,10 +122,10 @@ function Datasets({ sites }: { sites: readonly Site[] }) {
               empty={
                 <Empty
                   icon={<Database size={20} />}
-                  title={name ? 'No dataset of this name' : 'No datasets yet'}
+                  title={name ? 'No dataset with this name' : 'No datasets yet'}
                 >
-                  Jobs that name a dataset go where it is near. An operator makes them known here, or with{' '}
-                  <code>switchyard data</code>.
+                  Jobs go to sites near the datasets that they name. An operator registers datasets here, or
+                  with <code>switchyard data</code>.
                 </Empty>
               }
               columns={[
@@ -148,7 +151,7 @@ function Datasets({ sites }: { sites: readonly Site[] }) {
                 },
                 {
                   key: 'known',
-                  header: 'Known since',
+                  header: 'Registered',
                   right: true,
                   minor: true,
                   cell: ({ createdAt }) => <At at={createdAt} />,
@@ -276,8 +279,8 @@ function Transfers() {
   return (
     <Card
       flush
-      title="On its way to running jobs"
-      about="Inputs that are not at the site where their job runs; reckoned from the measured links, as schedulers do"
+      title="Transfers to running jobs"
+      about="Inputs that are not at the site where their job runs; times are estimated from the measured links, as schedulers do"
     >
       <Loaded
         from={transfers}
@@ -295,8 +298,8 @@ function Transfers() {
             )}
             id={({ key }) => key}
             empty={
-              <Empty icon={<ArrowRightLeft size={20} />} title="Nothing is on its way">
-                Running jobs have their inputs where they run, or read none.
+              <Empty icon={<ArrowRightLeft size={20} />} title="No transfers">
+                Running jobs have their inputs at their sites, or read none.
               </Empty>
             }
             columns={[
@@ -310,7 +313,7 @@ function Transfers() {
               { key: 'size', header: 'Size', right: true, cell: ({ sizeMb }) => megabytes(sizeMb) },
               {
                 key: 'come',
-                header: 'Has come',
+                header: 'Transferred',
                 width: '24%',
                 minor: true,
                 cell: ({ startsAt, endsAt, dataset, to }) => {
@@ -321,12 +324,12 @@ function Transfers() {
                       thin
                       value={share}
                       max={1}
-                      label={`${percent(share)} of ${dataset?.name ?? 'the data'} has come to ${to.name}`}
+                      label={`${percent(share)} of ${dataset?.name ?? 'the data'} has been transferred to ${to.name}`}
                     />
                   );
                 },
               },
-              { key: 'end', header: 'Will have come', right: true, cell: ({ endsAt }) => <At at={endsAt} /> },
+              { key: 'end', header: 'Expected end', right: true, cell: ({ endsAt }) => <At at={endsAt} /> },
             ]}
           />
         )}
@@ -348,7 +351,7 @@ function Links({ sites }: { sites: readonly Site[] }) {
       <Card
         flush
         title="Bandwidth"
-        about={`MB/s from the site at the left to the site above. Where nothing is known, schedulers reckon with ${UNKNOWN.bandwidthMbPerS} MB/s.`}
+        about={`MB/s from the site at the left to the site above. Where no link is known, schedulers assume ${UNKNOWN.bandwidthMbPerS} MB/s.`}
       >
         <Loaded
           from={links}
@@ -520,7 +523,7 @@ function LinkCard({ from, to, onChanged }: { from: Site; to: Site; onChanged(): 
                 ]}
               />
             ) : (
-              <p className="muted">Nothing is known of this link.</p>
+              <p className="muted">Nothing is known about this link.</p>
             )}
             {history.length > 1 ? (
               <div className="columns">
@@ -553,7 +556,7 @@ function LinkCard({ from, to, onChanged }: { from: Site; to: Site; onChanged(): 
               </div>
             ) : (
               <p className="faint small">
-                Agents that are told where to measure draw a history here (AGENT_LINKS).
+                A history appears here when agents measure this link (AGENT_LINKS).
               </p>
             )}
           </div>
@@ -593,7 +596,7 @@ function LinkCard({ from, to, onChanged }: { from: Site; to: Site; onChanged(): 
           </Button>
         }
       >
-        <p className="muted small">Later measurements by agents take the place of what is set here.</p>
+        <p className="muted small">Later measurements by agents replace these values.</p>
         <TextInput
           label="Bandwidth"
           type="number"

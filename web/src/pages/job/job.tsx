@@ -188,7 +188,7 @@ function Shown({ job, refresh }: { job: Job; refresh(): void }) {
         </>
       }
     >
-      <Card title="Its way">
+      <Card title="Its path">
         <Timeline job={job} />
       </Card>
       {waits && <Waits id={job.id} state={job.state} />}
@@ -236,7 +236,7 @@ function Shown({ job, refresh }: { job: Job; refresh(): void }) {
               ]}
             />
           </Card>
-          <Card title="What it needs">
+          <Card title="Requirements">
             <Facts
               facts={[
                 [
@@ -363,7 +363,7 @@ function Waits({ id, state }: { id: string; state: string }) {
               <p className="lead">{why.message}</p>
               {why.wouldChange.length > 0 && (
                 <div>
-                  <h3 className="muted">It would go on when</h3>
+                  <h3 className="muted">What would let it start</h3>
                   <ul className="bullets">
                     {why.wouldChange.map((change) => (
                       <li key={change}>{change}</li>
@@ -391,7 +391,7 @@ function Waits({ id, state }: { id: string; state: string }) {
       {place && place.candidates.length > 0 && (
         <details className="fold">
           <summary>
-            The sites as they are ranked for it now
+            Current ranking of the sites for it
             {place.site && <span className="faint"> · {place.site.name} first</span>}
           </summary>
           <Candidates candidates={place.candidates} chosen={place.site?.id ?? null} />
@@ -501,7 +501,7 @@ function Outcome({ job }: { job: Job }) {
         />
         {run && ran !== null && (
           <table className="table compare">
-            <caption className="hidden-visually">Measured beside predicted</caption>
+            <caption className="hidden-visually">Measured and predicted</caption>
             <thead>
               <tr>
                 <th scope="col" />
@@ -521,7 +521,7 @@ function Outcome({ job }: { job: Job }) {
               </tr>
               {run.staging && (
                 <tr>
-                  <th scope="row">Bringing its data</th>
+                  <th scope="row">Staging its data</th>
                   <td className="right num">{duration(run.staging.predictedS)}</td>
                   <td className="right num">
                     {run.staging.measuredS === null ? '–' : duration(run.staging.measuredS)}
@@ -549,7 +549,7 @@ function Outcome({ job }: { job: Job }) {
               )}
               {run.peakMemoryMb !== null && (
                 <MeasuredRow
-                  what="Most memory"
+                  what="Peak memory"
                   method={run.peakMemoryMethod}
                   predicted={job.memoryMbPerTask > 0 ? megabytes(job.tasks * job.memoryMbPerTask) : null}
                 >

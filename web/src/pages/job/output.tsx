@@ -118,7 +118,7 @@ export function OutputCard({
               ) : (
                 <p className="terminal none">
                   {live
-                    ? 'Nothing has come yet.'
+                    ? 'No output yet.'
                     : found
                       ? `It wrote nothing to ${stream === 'stdout' ? 'standard output' : 'standard error'}.`
                       : 'No output was kept.'}

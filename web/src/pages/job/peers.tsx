@@ -37,7 +37,7 @@ export function PeersCard({ job }: { job: Job }) {
           { key: 'state', header: 'The job', cell: stateOf },
           {
             key: 'why',
-            header: 'Why, or where there',
+            header: 'Reason, or place there',
             cell: ({ reason, path }) => reason ?? path?.join(' › ') ?? '',
           },
         ]}

@@ -77,7 +77,7 @@ export function TasksCard({
                 CPU time
               </th>
               <th scope="col" className="right minor">
-                Most memory
+                Peak memory
               </th>
               <th scope="col" className="right">
                 <span className="hidden-visually">Output</span>

@@ -58,7 +58,7 @@ export function Timeline({ job }: { job: Job }) {
     ...(staging
       ? [
           {
-            label: 'Bringing its data',
+            label: 'Staging its data',
             about: `${megabytes(staging.movedMb)} of ${megabytes(staging.totalMb)} moved`,
             at: time(staging.beganAt),
             doing: 'brought its data',

@@ -169,9 +169,7 @@ function List({ search }: { search: Search }) {
               )
             }
           >
-            {filtered
-              ? 'Take a filter away, or wait: jobs that come to match appear by themselves.'
-              : undefined}
+            {filtered ? 'Remove a filter, or wait: jobs that match later appear by themselves.' : undefined}
           </Empty>
         ) : (
           <JobGrid
@@ -526,7 +524,7 @@ function Export({ search, list, total }: { search: Search; list: JobList; total:
         setRows,
       );
       toast(
-        `${plural(done, 'job')} written to jobs.csv${done >= EXPORT_MAX ? ', as many as one export takes' : ''}.`,
+        `${plural(done, 'job')} written to jobs.csv${done >= EXPORT_MAX ? ', the limit of one export' : ''}.`,
       );
     } catch (error) {
       if (!signal.aborted) toast((error as Error).message, true);

@@ -33,7 +33,7 @@ export function Licenses() {
   return (
     <Page
       title="Licenses"
-      about="Copies of software that jobs take while they run, of a site or of the whole grid."
+      about="Copies of software that jobs use while they run, at a site or in the whole grid."
       actions={
         operator && (
           <Button icon={<Plus size={14} />} onPress={() => setEditing('new')}>
@@ -50,7 +50,7 @@ export function Licenses() {
             return (
               <Card>
                 <Empty icon={<KeyRound size={20} />} title="No licenses">
-                  Where software is licensed by copies, a pool says how many jobs may use it at once.
+                  Where software is licensed by copies, a pool says how many jobs may use it at the same time.
                 </Empty>
               </Card>
             );
@@ -100,7 +100,9 @@ export function Licenses() {
                     label="Pools"
                     rows={pools.filter(({ kind }) => kind === shown)}
                     id={({ id }) => id}
-                    empty={<Empty title="No pool of this kind">Jobs that ask for it can run nowhere.</Empty>}
+                    empty={
+                      <Empty title="No pool of this kind">Jobs that ask for it cannot run anywhere.</Empty>
+                    }
                     columns={[
                       {
                         key: 'site',
@@ -198,7 +200,7 @@ function Waiting({ kind }: { kind: string }) {
             label="Waiting jobs"
             rows={nodes}
             id={({ id }) => id}
-            empty={<Empty title="Nobody waits for it" />}
+            empty={<Empty title="No jobs wait for it" />}
             columns={[
               JOB_COLUMN,
               { key: 'user', header: 'User', cell: ({ user }) => user.name },
@@ -227,7 +229,7 @@ function History({ kind, copies }: { kind: string; copies: number }) {
   return (
     <Card
       title={`${kind} in use over time`}
-      about="Means of each interval, beside the copies there are now"
+      about="Means of each interval, with the current number of copies"
       actions={chooser}
     >
       <Loaded from={history} skeleton={<Skeleton height={186} />}>
@@ -327,7 +329,9 @@ function PoolDialog({ pool, onClose }: { pool: LicensePartsFragment | null; onCl
         min={0}
         value={copies}
         onChange={setCopies}
-        help={pool ? `Not below the ${count(pool.inUse)} in use` : 'How many jobs may use it at once'}
+        help={
+          pool ? `Not below the ${count(pool.inUse)} in use` : 'How many jobs may use it at the same time'
+        }
       />
     </Dialog>
   );

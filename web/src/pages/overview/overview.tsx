@@ -361,7 +361,7 @@ function Trouble({ sites }: { sites: readonly OverviewSite[] }) {
       site.state !== 'UP' && { site, text: `is ${site.state.toLowerCase()}`, tone: 'warn' as const },
       silent > 0 && {
         site,
-        text: `${silent === site.machines.length ? 'all' : count(silent)} of ${plural(site.machines.length, 'machine')} ${silent === 1 ? 'is' : 'are'} silent: the agent is not heard`,
+        text: `${silent === site.machines.length ? 'all' : count(silent)} of ${plural(site.machines.length, 'machine')} ${silent === 1 ? 'is' : 'are'} silent: their agent does not respond`,
         tone: 'danger' as const,
       },
       unfit.length > 0 && {
@@ -453,7 +453,7 @@ function Today() {
       {() =>
         entries.length === 0 ? (
           <Empty title="Nothing today">
-            Policies that come into force, drains and changed machines are told here.
+            Policies that come into force, drains and changed machines are listed here.
           </Empty>
         ) : (
           <ol className="changes">
@@ -542,7 +542,7 @@ function SiteCard({ site }: { site: OverviewSite }) {
             Agent heard <Ago at={site.agentSeenAt} />
           </>
         ) : (
-          <Badge tone="warn">No agent has been heard</Badge>
+          <Badge tone="warn">No agent has been heard from</Badge>
         )}
       </p>
     </Link>

@@ -141,7 +141,7 @@ function Settings({
         <div className="row wrap spread">
           <p className="muted small">
             {may
-              ? 'Change what you like; nothing acts before it is put in force.'
+              ? 'Changes take effect only when the policy is put in force.'
               : 'Only administrators can change it.'}
           </p>
           <Segments
@@ -214,7 +214,7 @@ function Settings({
                   setDraft(inForce.document as Document);
                 }}
               >
-                Begin again from it
+                Start again from it
               </Button>
             </div>
           )}
@@ -236,7 +236,7 @@ function Settings({
               )
             }
           >
-            <Differences of={changed} none="What you change is listed here." />
+            <Differences of={changed} none="Your changes are listed here." />
           </Card>
           {may && <Preview draft={draft} changed={changed.length > 0 && problem === null} />}
           {viewer.may('ADMIN') && (
@@ -356,7 +356,7 @@ function Preview({ draft, changed }: { draft: Document; changed: boolean }) {
   const key = useMemo(() => JSON.stringify(draft), [draft]);
   const simulation = id === null ? null : page.data?.simulation;
   return (
-    <Card title="What would it do?" about="Simulated on recorded jobs, beside the policy in force">
+    <Card title="What would it do?" about="Simulated on recorded jobs, compared with the policy in force">
       <div className="stack">
         {picker}
         <Button
@@ -428,12 +428,7 @@ function PutInForce({
         }}
       >
         {error && <Problem error={error} />}
-        <TextInput
-          label="Reason"
-          value={reason}
-          onChange={setReason}
-          help="For the history: why it is changed"
-        />
+        <TextInput label="Reason" value={reason} onChange={setReason} help="Reason, for the history" />
         <Button type="submit" variant="primary" isDisabled={disabled || reason.trim() === '' || update.busy}>
           Put version {base.version + 1} in force
         </Button>

@@ -21,9 +21,9 @@ type Ratio = RatioQuery['jobRatio'];
 const POINTS_MAX = 2_000;
 const SOURCES: Record<Ratio['source'], string> = {
   APPLICATION: 'Learned from its own runs',
-  USER: 'It never ran: from your runs that needed the same',
-  EVERYBODY: 'It never ran: from everybody’s runs that needed the same',
-  DECLARED: 'As the submission declares',
+  USER: 'It has never run: from your runs with the same requirements',
+  EVERYBODY: 'It has never run: from all users’ runs with the same requirements',
+  DECLARED: 'As declared at submission',
   UNKNOWN: 'Nothing is known: one half',
 };
 
@@ -39,7 +39,7 @@ export function Ratios() {
   return (
     <Page
       title="Job ratios"
-      about="Which share of its run time an application computes, and in which it waits for input and output, learned from each run that ended well."
+      about="The shares of its run time that an application spends on computation and on input and output, learned from each run that ended well."
     >
       <div className="toolbar">
         <TextInput
@@ -54,7 +54,7 @@ export function Ratios() {
         />
         {known.slice(0, 8).length > 1 && (
           <Segments
-            label="Applications that ran lately"
+            label="Applications that ran recently"
             value={application && known.slice(0, 8).includes(application) ? application : 'other'}
             onChange={(name) => name !== 'other' && choose(name)}
             options={[
@@ -73,7 +73,8 @@ export function Ratios() {
       ) : (
         <Card>
           <Empty icon={<Activity size={20} />} title="No application has run yet">
-            From each run that ends well the service learns. Or enter the name of one above.
+            The service learns from each run that ends well. You can also enter the name of an application
+            above.
           </Empty>
         </Card>
       )}
@@ -151,7 +152,7 @@ function One({ application }: { application: string }) {
           />
           <Facts
             facts={[
-              ['Runs behind it', count(runs)],
+              ['Runs learned from', count(runs)],
               ratio.averages && ['Mean turnaround, scaled', duration(ratio.averages.turnaroundS)],
               ratio.averages && ['of which execution', duration(ratio.averages.executionS)],
               ratio.averages && ['of which input and output', duration(ratio.averages.ioS)],

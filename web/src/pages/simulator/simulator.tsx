@@ -90,8 +90,9 @@ export function Simulator() {
                   rows={page.nodes}
                   id={({ id }) => id}
                   empty={
-                    <Empty icon={<FlaskConical size={20} />} title="Nothing has been tried yet">
-                      Choose policies and a time in which jobs were submitted. Live scheduling is not touched.
+                    <Empty icon={<FlaskConical size={20} />} title="No simulations yet">
+                      Choose policies and a period in which jobs were submitted. Live scheduling is not
+                      affected.
                     </Empty>
                   }
                   columns={[
@@ -325,7 +326,7 @@ export function SimulationPage() {
                         count(one.result.leftOut),
                       ],
                     one.result?.happened
-                      ? ['Mean wait, as it was', duration(one.result.happened.waitMeanS)]
+                      ? ['Actual mean wait', duration(one.result.happened.waitMeanS)]
                       : null,
                     one.result?.happened
                       ? ['The same jobs, simulated', duration(one.result.happened.simulatedWaitMeanS)]
@@ -344,7 +345,7 @@ export function SimulationPage() {
               </Card>
             </div>
             {one.result ? (
-              <Card title="What came out" flush>
+              <Card title="Result" flush>
                 <Curves tried={[{ id: one.id, label: 'Candidate' }]} />
                 <ResultView result={one.result} />
               </Card>
@@ -355,7 +356,7 @@ export function SimulationPage() {
                     <Bar value={one.progress} max={1} label={`${percent(one.progress)} done`} />
                     <p className="muted small">
                       {one.state === 'QUEUED' ? 'It waits for a worker.' : `${percent(one.progress)} done.`}{' '}
-                      It goes on when this page is closed.
+                      It continues when this page is closed.
                     </p>
                   </div>
                 </Card>
@@ -538,7 +539,7 @@ function TryDialog({ onClose, onAsked }: { onClose(): void; onAsked(): void }) {
           />
           {inForce && own === '' && (
             <Button className="small" onPress={() => setOwn(JSON.stringify(inForce, null, 2))}>
-              Begin with the policy in force
+              Start from the policy in force
             </Button>
           )}
         </div>

@@ -22,7 +22,7 @@ export function Priority({ job }: { job: Prioritized }) {
         {boost !== 0 && <span className="faint"> {boost > 0 ? `+${boost}` : boost}</span>}
       </AriaButton>
       <Popover className="popover panel" placement="bottom end">
-        <AriaDialog aria-label={`What the priority of job ${numberOf(id)} is made of`} className="dialog">
+        <AriaDialog aria-label={`Terms of the priority of job ${numberOf(id)}`} className="dialog">
           <Terms job={job} />
         </AriaDialog>
       </Popover>

@@ -218,7 +218,7 @@ function SiteActions({ site }: { site: SitePartsFragment }) {
       {site.state === 'UP' ? (
         <Button onPress={() => setDraining(true)}>Drain…</Button>
       ) : (
-        <Button variant="primary" onPress={() => set('UP', `${site.name} takes jobs again.`)}>
+        <Button variant="primary" onPress={() => set('UP', `${site.name} accepts jobs again.`)}>
           Back into service
         </Button>
       )}
@@ -275,7 +275,7 @@ function DrainDialog({ site, onClose }: { site: SitePartsFragment; onClose(): vo
         </>
       }
     >
-      <p>The site will start nothing more. What that means now:</p>
+      <p>The site will start no more jobs. What this means now:</p>
       <ul className="effects">
         <li>
           <strong className="num">{plural(site.runningJobs, 'running job')}</strong> will run to the end
@@ -342,7 +342,7 @@ function Queue({ site }: { site: SitePartsFragment }) {
                 label="Queue"
                 rows={rows}
                 id={({ id }) => id}
-                empty={<Empty title="Nobody waits here" />}
+                empty={<Empty title="No jobs wait here" />}
                 columns={[
                   JOB_COLUMN,
                   { key: 'user', header: 'User', cell: ({ user }) => user.name },
@@ -372,7 +372,7 @@ function Queue({ site }: { site: SitePartsFragment }) {
                   },
                   {
                     key: 'all',
-                    header: 'Waits in all',
+                    header: 'Total wait',
                     right: true,
                     minor: true,
                     cell: ({ submittedAt }) => <Lasted from={submittedAt} />,
@@ -576,7 +576,7 @@ function MachineActions({ machine }: { machine: MachinePartsFragment }) {
                   onAction: () =>
                     void told(
                       update.run({ input: { machine: machine.id, state: 'UP' } }),
-                      `${machine.name} takes jobs again.`,
+                      `${machine.name} accepts jobs again.`,
                     ),
                 },
               ]),
@@ -704,7 +704,7 @@ function AddMachines({ site, onClose }: { site: SitePartsFragment; onClose(): vo
         <TextInput label="Operating system" value={draft.os} onChange={put('os')} />
         <TextInput label="Architecture" value={draft.architecture} onChange={put('architecture')} />
         <TextInput
-          label="Shared in time by"
+          label="Tasks that may share it"
           type="number"
           unit="tasks"
           placeholder="not shared"
@@ -829,7 +829,7 @@ function Settings({ site, policy }: { site: SitePartsFragment; policy: unknown }
       >
         <div className="stack">
           <p className="muted small">
-            How the site orders its queue and starts jobs. Empty: as the policy in force says.
+            How the site orders its queue and starts jobs. Empty: as in the policy in force.
           </p>
           <Code
             label="The site’s own local policy"
@@ -858,7 +858,7 @@ function Settings({ site, policy }: { site: SitePartsFragment; policy: unknown }
             </Button>
             {own.trim() === '' && local !== undefined && (
               <Button onPress={() => setOwn(JSON.stringify(local, null, 2))}>
-                Begin with the policy in force
+                Start from the policy in force
               </Button>
             )}
           </div>

@@ -206,7 +206,7 @@ export function Submit() {
           </Card>
           {mode !== 'json' && (
             <>
-              <Card title="What it needs">
+              <Card title="Requirements">
                 <div className="fields">
                   <TextInput label="Tasks" type="number" min={1} {...text('tasks')} />
                   <TextInput label="CPUs for each task" type="number" min={1} {...text('cpusPerTask')} />
@@ -250,7 +250,7 @@ export function Submit() {
                       onChange={put('onTaskFailure')}
                       options={[
                         { value: 'END_ALL', label: 'The others are ended' },
-                        { value: 'CONTINUE', label: 'The others go on' },
+                        { value: 'CONTINUE', label: 'The others continue' },
                       ]}
                     />
                   )}
@@ -303,7 +303,7 @@ export function Submit() {
                     rows={2}
                     mono
                     placeholder="results/*.csv"
-                    help="Paths or patterns in the job’s directory, one a line"
+                    help="Paths or patterns in the job’s directory, one per line"
                     {...text('outputs')}
                   />
                   <TextInput
@@ -315,7 +315,7 @@ export function Submit() {
                   />
                   <div className="row wrap" style={{ gap: 20 }}>
                     <Check checked={draft.restartable} onChange={put('restartable')}>
-                      Run it again when its run is lost
+                      Run it again if its run is lost
                     </Check>
                     <Check checked={draft.held} onChange={put('held')}>
                       Hold it until it is released
@@ -346,7 +346,7 @@ export function Submit() {
                     max={100_000}
                     value={number}
                     onChange={setNumber}
-                    help="{index} in the command stands for the place of each, from 0"
+                    help="{index} in the command stands for the index of each job, from 0"
                   />
                 </div>
               )}
@@ -479,7 +479,7 @@ function Preview({ input }: { input: JobInput | null }): ReactNode {
                 <p className="placed-value">{place.site.name}</p>
               </div>
               <div>
-                <span className="faint tiny">Start, if nothing else comes</span>
+                <span className="faint tiny">Start, if no other job is submitted</span>
                 <p className="placed-value num">
                   {place.startsAt ? (
                     Date.parse(place.startsAt) - Date.now() < 2_000 ? (
@@ -502,7 +502,7 @@ function Preview({ input }: { input: JobInput | null }): ReactNode {
               )}
             </div>
           ) : (
-            <Badge tone="warn">No site can take it</Badge>
+            <Badge tone="warn">No site can run it</Badge>
           )}
           <p className="small">{place.message}</p>
           {place.allocations.length > 0 && (

@@ -23,14 +23,14 @@ export function Channels({ holders }: { holders: HoldersQuery }) {
   return (
     <Card
       title="Channels"
-      about="Branches whose machines can run the same of the jobs that wait: a site that asks for work is served through them"
+      about="Branches whose machines can run the same waiting jobs: sites that ask for work are served through them"
       flush
     >
       <Table
         label="Channels"
         rows={rows}
         id={({ id }) => id}
-        empty={<Empty title="No jobs wait">Channels are made of what waiting jobs need.</Empty>}
+        empty={<Empty title="No jobs wait">Channels follow from the requirements of waiting jobs.</Empty>}
         columns={[
           {
             key: 'scheduler',
@@ -73,7 +73,7 @@ export function Channels({ holders }: { holders: HoldersQuery }) {
                       scheduler?.name
                     )}{' '}
                     <span className="faint">
-                      {jobs > 0 ? `${plural(jobs, 'job')} given` : 'nothing given'}
+                      {jobs > 0 ? `${plural(jobs, 'job')} given` : 'no jobs given'}
                     </span>
                   </li>
                 ))}

@@ -53,7 +53,7 @@ export function Federation() {
     <>
       <Card
         title="Federation"
-        about="Services with administrators of their own: they run jobs of ours, and we run theirs"
+        about="Services with their own administrators that exchange jobs with this one"
         flush
       >
         <Table
@@ -87,7 +87,7 @@ function ForeignUsers({ peers }: { peers: readonly Peer[] }) {
   return (
     <Card
       title="Users of peers"
-      about="As whose their jobs are taken in here, which decides about their quota and share"
+      about="The users here to whom their jobs belong, which decides their quota and share"
       flush
     >
       <Table
@@ -134,7 +134,7 @@ const COLUMNS: readonly Column<Peer>[] = [
     minor: true,
     cell: ({ seenAt }) => <Ago at={seenAt} />,
   },
-  { key: 'offered', header: 'Is offered ours', cell: offersOf },
+  { key: 'offered', header: 'Offered our jobs', cell: offersOf },
   { key: 'hops', header: 'Hops', right: true, minor: true, cell: ({ hops }) => count(hops) },
   {
     key: 'foreign',
@@ -148,11 +148,11 @@ const COLUMNS: readonly Column<Peer>[] = [
   },
   {
     key: 'claimable',
-    header: 'Ours offered',
+    header: 'Our jobs offered',
     right: true,
     cell: ({ offeredJobs }) => count(offeredJobs),
   },
-  { key: 'there', header: 'Ours there', right: true, cell: ({ claimedJobs }) => count(claimedJobs) },
+  { key: 'there', header: 'Our jobs there', right: true, cell: ({ claimedJobs }) => count(claimedJobs) },
 ];
 
 function State({ peer }: { peer: Peer }) {
@@ -201,8 +201,8 @@ function IsolateDialog({ peer, onClose }: { peer: Peer; onClose(): void }) {
     >
       <p>
         Nothing new is exchanged from now on. Of its {plural(peer.foreignJobs, 'job')} here, those that wait
-        are its own again; of ours, {plural(peer.offeredJobs, 'offer')} and {plural(peer.claimedJobs, 'job')}{' '}
-        there are taken back and wait here. What runs ends.
+        return to it. Of our {plural(peer.offeredJobs, 'offer')} and {plural(peer.claimedJobs, 'job')} there,
+        those that wait are taken back and wait here. Granted runs continue to their end.
       </p>
     </Dialog>
   );

@@ -354,7 +354,7 @@ function Peers({ data }: { data: TreeQuery }) {
   return (
     <Card
       title="Peers"
-      about="How the sites see one another: what comes, what is served, and who has more coming than going"
+      about="How the sites see one another: arrivals, services, and the sites where arrivals exceed services"
       flush
     >
       <Table

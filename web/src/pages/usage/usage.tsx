@@ -125,7 +125,7 @@ function Sums({ span: { from, to }, everyMs }: { span: Span; everyMs: number }) 
       actions={
         <div className="row wrap">
           <Segments
-            label="Added up by"
+            label="Grouped by"
             value={by}
             onChange={setBy}
             options={Object.entries(BY).map(([value, { label }]) => ({ value: value as UsageBy, label }))}
@@ -151,8 +151,8 @@ function Sums({ span: { from, to }, everyMs }: { span: Span; everyMs: number }) 
             rows={rows}
             id={(row) => row.user?.id ?? row.site?.id ?? `of ${row.application}`}
             empty={
-              <Empty icon={<ChartColumn size={20} />} title="Nothing was used">
-                No job ran or ended in this time.
+              <Empty icon={<ChartColumn size={20} />} title="No usage">
+                No job ran or ended in this period.
               </Empty>
             }
             columns={[

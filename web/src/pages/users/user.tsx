@@ -163,7 +163,8 @@ function Actions({ user, own }: { user: User; own: boolean }) {
           Active
         </Check>
         <p className="muted small">
-          Keys of inactive users are refused at once{own && '; these would be your own'}. Their jobs go on.
+          Keys of inactive users are refused immediately{own && '; these would be your own'}. Their jobs
+          continue.
         </p>
       </Dialog>
       <Dialog
@@ -256,7 +257,7 @@ function Keys({ user, own, refresh }: { user: WithKeys; own: boolean; refresh():
         label="API keys"
         rows={keys}
         id={({ id }) => id}
-        empty={<Empty title="No keys">With a key a person or a program speaks to the service.</Empty>}
+        empty={<Empty title="No keys">People and programs use keys to access the service.</Empty>}
         columns={[
           { key: 'name', header: 'For', cell: (key) => <span className="strong">{key.name}</span> },
           { key: 'prefix', header: 'Begins with', cell: ({ prefix }) => <code>{prefix}…</code> },
@@ -317,7 +318,7 @@ function Keys({ user, own, refresh }: { user: WithKeys; own: boolean; refresh():
                 Copy
               </Button>
               <Button variant="primary" onPress={() => setMaking(false)}>
-                I have kept it
+                I have saved it
               </Button>
             </>
           ) : (
@@ -350,8 +351,8 @@ function Keys({ user, own, refresh }: { user: WithKeys; own: boolean; refresh():
             <code className="secret">{made.secret}</code>
             {made.expiresAt && (
               <p className="note warn">
-                It expires <At at={made.expiresAt} />. A key never stays longer than the key of the session
-                that makes it.
+                It expires <At at={made.expiresAt} />. A key never outlives the key of the session that
+                creates it.
               </p>
             )}
           </>
@@ -373,7 +374,7 @@ function Keys({ user, own, refresh }: { user: WithKeys; own: boolean; refresh():
               />
             )}
             <TextInput
-              label="Good for"
+              label="Valid for"
               type="number"
               min={1}
               unit="days"

@@ -180,7 +180,7 @@ function Standings() {
           const kind = (policy?.document as { dispatch?: { kind?: string } } | undefined)?.dispatch?.kind;
           if (userStandings.length === 0)
             return (
-              <Empty icon={<Scale size={20} />} title="Nobody waits in a meta-queue">
+              <Empty icon={<Scale size={20} />} title="No jobs wait in a meta-queue">
                 {kind === 'diana'
                   ? 'When jobs do, this shows whose come first.'
                   : `The policy in force, ${kind ?? 'unknown'}, does not order users by their quotas; diana does.`}
@@ -221,7 +221,7 @@ function Standings() {
                 },
                 {
                   key: 'stands',
-                  header: 'Jobs its quota stands for',
+                  header: 'Jobs that the quota covers',
                   right: true,
                   minor: true,
                   cell: ({ threshold }) => figure(threshold),
