@@ -37,7 +37,8 @@ export const policySchema = z.strictObject({
   /** Seed of every draw; a draw depends on it and on the job only. */
   seed: z.int().min(0).max(0xffffffff).meta({
     title: 'Seed',
-    description: 'Of every draw among equals: the same snapshot, seed and policy give the same plan.',
+    description:
+      'Seed of every random choice among equals: the same snapshot, seed and policy give the same plan.',
   }),
   /** Power of the machine that run times in the history of job ratios are scaled to. */
   referencePower: z.number().positive().max(1e9).default(1).meta({
@@ -47,15 +48,15 @@ export const policySchema = z.strictObject({
   timers: z.strictObject({
     cycleS: seconds(
       'Look again every',
-      'Schedulers with waiting jobs look at least so often, in case a wake-up was lost.',
+      'Schedulers with waiting jobs look at least this often, in case a wake-up was lost.',
     ),
     agentSilentS: seconds(
       'A machine is silent after',
-      'One whose agent was not heard for so long gets nothing new.',
+      'A machine whose agent was not heard from for this long gets no new jobs.',
     ),
     lostAfterS: seconds(
       'Its runs are lost after',
-      'After so long without a sign the runs on a silent machine end as lost.',
+      'When the agent of a machine was not heard from for this long, the runs there end as lost.',
     ),
     onDeadlinePassed: z.enum(['RECORD', 'CANCEL']).meta({
       title: 'A deadline that passes',
@@ -64,7 +65,7 @@ export const policySchema = z.strictObject({
   }),
   maxAttempts: z.int().min(1).max(100).meta({
     title: 'Runs of a job',
-    description: 'A restartable job whose run was lost is started again until it has had so many in all.',
+    description: 'A restartable job whose run was lost is started again until it has had this many runs.',
     unit: 'runs',
   }),
 });

@@ -99,12 +99,12 @@ const sentences: Record<ReasonCode, string> = {
   EXPORTED: 'Its previous site was congested; here fewer jobs are ahead of it, and its cost is lower.',
   BRANCH_SHARE: 'This branch of the tree asked for work, and the job is part of its share.',
   BUTTERFLY:
-    'Another branch than the one that had it asked for work, and more of the preferences of the job hold there, or it is closer.',
+    'A branch other than the one that held it asked for work, and more of its preferences hold there, or it is closer.',
   LOAD_BALANCE:
-    'Another branch than the one that had it asked for work, and the one that had it had more than its share.',
-  FALLBACK: 'Where it was it can no longer run; so it goes ahead of later jobs that wait elsewhere.',
-  DISPLACED: 'A job that goes before it took its place here.',
-  AHEAD: 'It goes before jobs that wait here, and took the place of the last of them.',
+    'A branch other than the one that held it asked for work, and the one that held it had more than its share.',
+  FALLBACK: 'It can no longer run where it was, so it goes ahead of later jobs that wait elsewhere.',
+  DISPLACED: 'A job that comes before it in the order took its place here.',
+  AHEAD: 'It comes before jobs that wait here in the order, and took the place of the last of them.',
   CLAIMED: 'Next at its site, which has resources for it, or room in its local queue.',
   ROUND_ROBIN: 'Next site in turn.',
   RANDOM_SITE: 'Chosen at random among the sites that can run it.',
@@ -149,8 +149,8 @@ const sentences: Record<ReasonCode, string> = {
     'It would fit now, but would delay the start that is reserved for a job ahead of it.',
   READY: 'Ready for the next scheduling cycle.',
   STAGING:
-    'Machines are taken; {movedMb} of {totalMb} MB of its input data are there after {measuredS} s, and {predictedS} s were expected in all.',
-  STARTING: 'Machines are taken; its agent has not said yet that it has started.',
+    'Machines are allocated; {movedMb} of {totalMb} MB of its input data were brought to the site in {measuredS} s; {predictedS} s were expected in total.',
+  STARTING: 'Machines are allocated; its agent has not reported its start yet.',
   HELD: 'Held until it is released.',
 };
 

@@ -151,7 +151,12 @@ export const transitions: readonly Transition[] = [
   { from: 'QUEUED', to: 'HELD', action: 'hold', when: 'held' },
   { from: 'QUEUED', to: 'HELD', action: 'setAside', when: 'set aside: no plan with it can be carried out' },
   { from: 'QUEUED', to: 'CANCELLED', action: 'cancel', when: 'cancelled, or its deadline passed' },
-  { from: 'HELD', to: 'QUEUED', action: 'release', when: 'released, or the site it was held at is gone' },
+  {
+    from: 'HELD',
+    to: 'QUEUED',
+    action: 'release',
+    when: 'released, or the site at which it was held was removed',
+  },
   { from: 'HELD', to: 'DISPATCHED', action: 'release', when: 'released at its site' },
   { from: 'HELD', to: 'CANCELLED', action: 'cancel', when: 'cancelled, or its deadline passed' },
   { from: 'DISPATCHED', to: 'ASSIGNED', action: 'start', when: 'started' },

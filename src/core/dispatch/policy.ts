@@ -121,7 +121,7 @@ export interface DispatchKind<S extends RulesSchema = RulesSchema> extends KindW
 export const QUEUE_LIMIT = {
   title: "Jobs in a site's queue",
   description:
-    'At most so many jobs wait at a site; what comes beyond is held before it, and can still go elsewhere.',
+    'The most jobs that may wait at a site; further jobs are held before it and can still go elsewhere.',
   unit: 'jobs',
 };
 /** Words of terms that several kinds have. */
@@ -129,7 +129,7 @@ export const QUEUED: TermWords[string] = {
   ...{ label: 'Queued', about: 'Jobs in its queue', unit: 'JOBS', better: 'LOW' },
 };
 export const ROOM: TermWords[string] = {
-  ...{ label: 'Room', about: 'Jobs that its queue still takes', unit: 'JOBS', better: 'HIGH' },
+  ...{ label: 'Room', about: 'Jobs that its queue still accepts', unit: 'JOBS', better: 'HIGH' },
 };
 
 /** Gives a kind its type. */

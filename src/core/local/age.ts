@@ -11,7 +11,7 @@ export const ageBoundS = z
   .meta({
     title: 'Overtaken at most for',
     description:
-      'A job that has waited so long is overtaken no more: others wait for it. Without it, wide and long jobs can starve.',
+      'A job that has waited this long is no longer overtaken; other jobs wait for it. Without this bound, wide and long jobs can starve.',
     unit: 's',
   });
 

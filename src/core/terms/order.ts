@@ -14,7 +14,7 @@ import { queueOf, quotaKey, RootLedger, type Standings } from './quota.js';
 export const fairness = z.enum(['NONE', 'QUOTA']).optional().meta({
   title: 'Fairness',
   description:
-    "NONE: jobs are served in the policy's order, whoever's they are. QUOTA: the feedback queues of users' quotas come first.",
+    "NONE: jobs are served in the policy's order, regardless of the user. QUOTA: the feedback queues of users' quotas come first.",
 });
 export type Fairness = z.infer<typeof fairness>;
 

@@ -42,13 +42,13 @@ export const schema = z
     }),
     loadPenaltyS: z.number().min(0).max(86_400).default(60).meta({
       title: 'Cost of a busy site',
-      description: 'A fully busy site costs so much more than an idle one.',
+      description: 'A fully busy site costs this much more than an idle one.',
       unit: 's',
     }),
     placement: z.enum(['LEAST_COST', 'ORIGIN_FIRST']).default('LEAST_COST').meta({
       title: 'New jobs',
       description:
-        'LEAST_COST: where they cost least. ORIGIN_FIRST: where they were submitted if they can start there at once, elsewhere only if not.',
+        'LEAST_COST: to the site where they cost least. ORIGIN_FIRST: to the site of submission if they can start there immediately, elsewhere only if not.',
     }),
     metaOrder: z.enum(['QUOTA', 'SJF']).default('QUOTA').meta({
       title: 'Order of meta-queues',
@@ -62,7 +62,7 @@ export const schema = z
     }),
     congestionWindowS: z.number().min(10).max(3600).default(600).meta({
       title: 'Counted over',
-      description: 'Arrivals and services are counted over so long.',
+      description: 'Arrivals and services are counted over this time.',
       unit: 's',
     }),
     migration: z
@@ -81,7 +81,7 @@ export const schema = z
       .default(300)
       .meta({
         title: 'Stays after a move',
-        description: 'A job that has moved to another site stays there for so long.',
+        description: 'A job that has moved to another site stays there for this long.',
         unit: 's',
       }),
   })

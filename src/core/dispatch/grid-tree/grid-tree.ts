@@ -108,7 +108,7 @@ class GridTreePass implements DispatchPass {
       code: ReasonCode.META_QUEUE,
       numbers,
       changes: [
-        'Another branch of the tree asks for work, and the job is better off there, or here is more than the share.',
+        'Another branch of the tree asks for work, and the job is better off there, or this branch has more than its share.',
       ],
     };
   }

@@ -9,7 +9,7 @@ export const schema = z.strictObject({
   kind: z.literal('grid-tree'),
   butterfly: z.boolean().default(butterfly).meta({
     title: 'Butterfly',
-    description: 'Jobs of other branches that are better off at a branch that asks go there first.',
+    description: 'A branch that asks for work first gets jobs of other branches that are better off at it.',
   }),
   fallback: z.boolean().default(fallback).meta({
     title: 'Fallback',
@@ -17,25 +17,25 @@ export const schema = z.strictObject({
   }),
   loadBalance: z.boolean().default(loadBalance).meta({
     title: 'Load balance',
-    description: 'A branch that asks gets jobs of the branch that has most beyond its share.',
+    description: 'A branch that asks for work gets jobs of the branch that exceeds its share the most.',
   }),
   movesMax: z.int().min(0).max(1000).default(movesMax).meta({
     title: 'Moves of a job',
-    description: 'So often butterfly and load balance move a job at most.',
+    description: 'How often butterfly and load balance may move a job.',
   }),
   shares: z.enum(['UP', 'DOWN_FIRST']).default(shares).meta({
     title: 'Shares of branches',
     description:
-      'How shares of branches that ask at once are rounded. DOWN_FIRST: down, and the first ones get what is left. UP: as in the paper.',
+      'How shares of branches that ask at the same time are rounded. DOWN_FIRST: down, and the first branches get the rest. UP: as in the paper.',
   }),
   asks: z.enum(['FREEST_FIRST', 'IN_ORDER']).default('FREEST_FIRST').meta({
     title: 'Who asks first',
     description:
-      'Of sites that want work at once. FREEST_FIRST: the one with the largest share of free CPUs. IN_ORDER: the first registered.',
+      'Which of several sites that ask at the same time gets work first. FREEST_FIRST: the one with the largest share of free CPUs. IN_ORDER: the first registered.',
   }),
   power: z.enum(['CPUS', 'BENCHMARK']).default('CPUS').meta({
     title: 'Power of a branch',
-    description: 'What a CPU counts in it. CPUS: 1. BENCHMARK: the benchmark of its machine.',
+    description: 'How much a CPU counts. CPUS: 1. BENCHMARK: the benchmark of its machine.',
   }),
   queueLimit: z
     .int()
@@ -45,7 +45,7 @@ export const schema = z.strictObject({
     .meta({
       ...QUEUE_LIMIT,
       description:
-        'At most so many jobs wait at a site, besides those that can start at once. What is there does not move any more.',
+        'The most jobs that may wait at a site, besides those that can start immediately. Jobs there no longer move to other sites.',
     }),
 });
 export type Rules = z.infer<typeof schema>;

@@ -47,8 +47,8 @@ export const jobRatio = dispatchKind({
       },
     },
     ppr: { label: 'Power', about: "The site's share of all power (PPR)", better: 'HIGH' },
-    dpr: { label: 'Data', about: "One less the site's share of all data access cost (DPR)", better: 'HIGH' },
-    qr: { label: 'Queue', about: "One less the site's share of all queued jobs (QR)", better: 'HIGH' },
+    dpr: { label: 'Data', about: "1 minus the site's share of all data access cost (DPR)", better: 'HIGH' },
+    qr: { label: 'Queue', about: "1 minus the site's share of all queued jobs (QR)", better: 'HIGH' },
     dataAccessCost: {
       label: 'Data access',
       about: 'Time to bring the inputs there',

@@ -45,7 +45,7 @@ const schema = z.strictObject({
     .max(1_000_000)
     .meta({
       ...QUEUE_LIMIT,
-      description: 'At most so many jobs wait at a site. 0: a job leaves the root only when it can start.',
+      description: 'The most jobs that may wait at a site. 0: a job leaves the root only when it can start.',
     }),
   ageBoundS,
   fairness,
@@ -58,10 +58,10 @@ export const queues = dispatchKind({
   about: 'Jobs wait at the root until a site has room; then the first of the order leaves (Santoso et al.).',
   initial: { kind: 'queues', order: 'FCFS', queueLimit: 0, ageBoundS: 86_400 },
   terms: {
-    waits: { label: 'Would wait', about: '0: it can start there at once', better: 'LOW' },
+    waits: { label: 'Would wait', about: '0: it can start there immediately', better: 'LOW' },
     queued: QUEUED,
-    running: { label: 'Running', about: 'Jobs that run there', unit: 'JOBS', better: 'LOW' },
-    load: { label: 'Load', about: 'Jobs that run there, for its capacity', better: 'LOW' },
+    running: { label: 'Running', about: 'Jobs running there', unit: 'JOBS', better: 'LOW' },
+    load: { label: 'Load', about: 'Jobs running there, relative to its capacity', better: 'LOW' },
   },
   begin: (look, rules) => new QueuesPass(look, rules),
   localOrder: () => 'OWN_PRIORITY',

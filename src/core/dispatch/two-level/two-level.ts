@@ -37,7 +37,7 @@ const schema = z
     mode: z.enum(['MS', 'LS', 'NONE']).meta({
       title: 'Who gives priorities',
       description:
-        'MS: the root, at dispatch. LS: each site, anew in every cycle. NONE: nobody; first come, first served at both levels.',
+        'MS: the root, at dispatch. LS: each site, again in every cycle. NONE: no priorities; first come, first served at both levels.',
     }),
     /** `max` in the paper. */
     maxDelta: z.int().min(1).max(64).meta({
@@ -46,8 +46,8 @@ const schema = z
     }),
     /** `N` in the paper. */
     window: z.int().min(1).max(MAX_WINDOW).meta({
-      title: 'Margins in the mean',
-      description: 'A deadline is near or far compared with the mean margin of so many earlier jobs.',
+      title: 'Margins averaged',
+      description: 'A deadline is near or far compared with the mean margin of this many earlier jobs.',
       unit: 'jobs',
     }),
     weights: z.strictObject({
@@ -71,7 +71,7 @@ const schema = z
     projectDelta: deltas.meta({
       title: 'Values of projects',
       description:
-        'What projects count before the weight, by name; others count 0. Whoever submits a job names its project: the service does not check who belongs to one.',
+        'What projects count before the weight, by name; others count 0. The submitter of a job names its project; the service does not check who belongs to a project.',
     }),
     serviceDelta: deltas.meta({
       title: 'Values of applications',
@@ -125,7 +125,7 @@ export const twoLevel = dispatchKind({
   schema,
   label: 'Two levels',
   about:
-    'Each job goes at once to the site with the least queued work of its priority or above, then the fewest such jobs (Pasquali et al.).',
+    'Each job goes immediately to the site with the least queued work of its priority or above, then the fewest such jobs (Pasquali et al.).',
   initial: DEFAULT_TWO_LEVEL,
   terms: {
     load: {

@@ -29,12 +29,12 @@ export const conservative = localKind({
     kind: z.literal('conservative'),
     depth: z.int().min(1).max(100_000).default(1000).meta({
       title: 'Promises',
-      description: 'At most so many jobs of the queue have a promised start.',
+      description: 'The most jobs of a queue that have a promised start.',
       unit: 'jobs',
     }),
   }),
   label: 'Conservative backfilling',
-  about: 'As EASY, with a promised start for every job, which stands.',
+  about: 'Like EASY, with a promised start for every job, which is kept.',
   scheduler: ({ depth }) => ({
     walk: byArrival,
     decide(pass, walk) {

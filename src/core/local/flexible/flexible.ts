@@ -17,16 +17,16 @@ const weight = (title: string, description: string) =>
 const weights = z.strictObject({
   aging: weight(
     'Aging',
-    'Added for each second waited, where the site gives priorities (mode LS). So that nobody waits for ever.',
+    'Added for each second waited, where the site gives priorities (mode LS). So that no job waits forever.',
   ),
-  licenses: weight('Scarce licenses', 'For jobs that ask for licenses which many ask for.'),
+  licenses: weight('Scarce licenses', 'For jobs that ask for licenses that many jobs ask for.'),
   waitMinimization: weight('Short jobs', 'For jobs that are short compared with the shortest in the queue.'),
   deadlineMin: weight('Far deadline', 'For a deadline that is far, or past.'),
   deadlineMax: weight('Last moment', 'For a deadline that can just be met.'),
   /** By how much a run time is overestimated when the deadline is judged. */
   deadlineK: z.number().min(0).max(1000).meta({
     title: 'Urgency begins',
-    description: "So many run times before its deadline a job's urgency begins to grow.",
+    description: 'How many run times before its deadline the urgency of a job begins to grow.',
     unit: 'run times',
   }),
 });

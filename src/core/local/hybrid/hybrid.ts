@@ -14,12 +14,12 @@ export const hybrid = localKind({
     kind: z.literal('hybrid'),
     reservations: z.int().min(1).max(1000).meta({
       title: 'Reservations',
-      description: 'For so many of the first jobs that do not fit. 1 is EASY.',
+      description: 'Number of reservations, for the first jobs that do not fit. 1 is EASY.',
       unit: 'jobs',
     }),
   }),
   label: 'Hybrid backfilling',
-  about: 'As EASY, with reservations for several jobs that do not fit.',
+  about: 'Like EASY, with reservations for several jobs that do not fit.',
   initial: { kind: 'hybrid', reservations: 4 },
   scheduler: ({ reservations }) => ({
     walk: byArrival,
