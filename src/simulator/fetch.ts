@@ -44,7 +44,7 @@ export async function fetchTrace(name: string, folder: string, archive = ARCHIVE
     () => true,
     () => false,
   );
-  if (exists) throw new Error(`${path} is there already`);
+  if (exists) throw new Error(`${path} already exists`);
   const response = await get(new URL(traces.get(only) as string));
   const part = `${path}.part`;
   try {

@@ -92,7 +92,7 @@ export interface Simulated extends Summary {
   killed: number;
   /** Runs that were lost in outages; their jobs started over. */
   lost: number;
-  /** Jobs that nothing could run. */
+  /** Jobs that no machines could run. */
   waiting: number;
   dropped: Dropped;
   /** Lines of the trace that are no jobs: how many, and the first of them. */
@@ -292,7 +292,7 @@ function generated(
 ): { scan: null; world: World; workload: Workload } {
   const atRoot = enter === ROOT;
   if (sites === null && processors === null)
-    throw new Error('processors: a generated workload does not say how many there are');
+    throw new Error('processors: a generated workload does not give their number');
   if (sites !== null && sites.length > 1 && !atRoot)
     throw new Error('sites: generated jobs name no site; submit them to the root, or have one site');
   const shapes = sites ?? [{ id: 1, name: 'machine', processors: processors as number }];
@@ -321,7 +321,7 @@ class Preparation {
     if (sites === null) {
       const processors = options.processors ?? wholeInHeader(scan, 'MaxProcs', MAX_PROCESSORS);
       if (processors === null)
-        throw new Error(`${scan.name}: no line of the header says MaxProcs; say the number of processors`);
+        throw new Error(`${scan.name}: the header has no MaxProcs; give the number of processors`);
       this.world = countedWorld([{ id: 1, name: 'machine', processors }]);
       this.cleaning = new Cleaning({ ...options, atRoot, keepRecorded, processorsOf: () => processors });
       return;

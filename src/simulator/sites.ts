@@ -21,14 +21,14 @@ const number = (min: number, max: number) => {
 };
 
 const speed = number(1e-3, 1e3).describe(
-  'How many seconds of the trace a processor computes in a second; 1 unless said.',
+  'How many seconds of the trace a processor computes in a second; by default 1.',
 );
 const memoryMb = whole(1e9).describe(
-  'Memory of each machine. Where it is said, a job needs what the trace says that it requested per processor.',
+  'Memory of each machine. If it is given, a job needs the memory per processor that it requested in the trace.',
 );
 const maxTasks = whole(MAX_PROCESSORS)
   .nullable()
-  .describe('Tasks that share a machine in time at most; null or left out: each has processors of its own.');
+  .describe('How many tasks may share the processors of a machine; null or left out: not time-shared.');
 
 /** Of schedulers, from the root down. */
 const isPath = (names: readonly string[]): boolean =>
@@ -60,14 +60,14 @@ const siteSchema = z
         error: `a whole number from 1 to ${MAX_MACHINES}, or a list of kinds of machine`,
       })
       .optional()
-      .describe('How many there are, with capacity; or the kinds of machine, without it. 1 unless said.'),
+      .describe('How many there are, with capacity; or the kinds of machine, without it. by default 1.'),
     speed: speed.optional(),
     memoryMb: memoryMb.optional(),
     maxTasks: maxTasks.optional(),
     maxRunningJobs: whole(MAX_PROCESSORS)
       .nullable()
       .optional()
-      .describe('Jobs that run at the site at once at most; null or left out: as many as fit.'),
+      .describe('How many jobs may run at the site at the same time; null or left out: as many as fit.'),
     scheduler: z
       .string({ error: PATH })
       .refine((path) => isPath(path.split('/')), { error: PATH })
@@ -94,7 +94,7 @@ export interface SiteShape {
   id: number;
   name: string;
   processors: number;
-  /** On which they are, equally many on each; 1 unless said. */
+  /** On which they are, equally many on each; by default 1. */
   machines?: number;
   /** Tasks that share a machine at most; null or left out: each has processors of its own. */
   maxTasks?: number | null;
@@ -102,7 +102,7 @@ export interface SiteShape {
   maxRunningJobs?: number | null;
   /** Of the schedulers above it, from below the root down, with / between; left out: it is directly under the root. */
   scheduler?: string;
-  /** Of its machines; 1 unless said. */
+  /** Of its machines; by default 1. */
   speed?: number;
   /** Of each machine; 0 unless said: memory does not matter. */
   memoryMb?: number;
@@ -211,7 +211,7 @@ export async function readSites(path: string): Promise<SiteShape[]> {
       );
   const seen = new Set<number>();
   for (const { id } of shapes) {
-    if (seen.has(id)) throw new Error(`${name}: site ${id} was there before`);
+    if (seen.has(id)) throw new Error(`${name}: site ${id} is given twice`);
     seen.add(id);
   }
   return shapes;
@@ -238,9 +238,11 @@ function shapeOf(
   const wrong = (field: string, value: unknown, accepted: string): Error =>
     new Error(`${where}: ${at}${field} is ${value}; accepted is ${accepted}`);
   if (typeof machines !== 'number') {
-    if (capacity !== undefined) throw wrong('capacity', capacity, 'nothing beside a list of machines');
+    if (capacity !== undefined)
+      throw wrong('capacity', capacity, 'no value together with a list of machines');
     for (const field of ['speed', 'memoryMb', 'maxTasks'] as const)
-      if (rest[field] !== undefined) throw wrong(field, rest[field], 'nothing beside a list of machines');
+      if (rest[field] !== undefined)
+        throw wrong(field, rest[field], 'no value together with a list of machines');
     const processors = machines.reduce((sum, { count, cpus }) => sum + count * cpus, 0);
     if (count(machines) > MAX_MACHINES)
       throw wrong('machines', count(machines), `at most ${MAX_MACHINES} in all`);
@@ -283,7 +285,7 @@ export async function readOutages(path: string): Promise<Outage[]> {
   const rows = rowsOf(await textOf(path, MAX_FILE_BYTES), name, outageSchema, ['site', 'from', 'to']);
   return rows.map(({ row: { site, machine = null, from, to, runs = 'lost' }, line }) => {
     if (to <= from)
-      throw new Error(`${name}, line ${line}: to is ${to}; accepted is what is later than ${from}`);
+      throw new Error(`${name}, line ${line}: to is ${to}; accepted is a time later than ${from}`);
     return { siteId: site, machine, fromS: from, toS: to, losesRuns: runs === 'lost' };
   });
 }

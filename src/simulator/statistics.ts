@@ -41,7 +41,7 @@ export interface Summary extends Figures {
   meanQueued: number;
 }
 
-/** τ of the bounded slowdown unless said, in seconds: shorter jobs count as so long. */
+/** τ of the bounded slowdown unless said, in seconds: shorter jobs count as this long. */
 export const BOUND_S = 10;
 
 /** Seconds that a job computes. */

@@ -126,7 +126,7 @@ class Scanner implements TraceScan {
   private without(): string {
     const { name, line, malformed, malformedCount } = this;
     const [first] = malformed;
-    if (line === 0) return `${name}: no job in it, for it is empty`;
+    if (line === 0) return `${name}: no job in it: it is empty`;
     if (first === undefined) return `${name}: no job in it, only ${line} lines of comment or nothing`;
     return `${name}: no job in it; ${malformedCount} malformed, the first is line ${first.line}: ${first.why}`;
   }

@@ -21,7 +21,7 @@ import { cleanTrace, inOrder, type SimJob } from './workload.js';
 export interface Figures {
   /** Jobs that ended. */
   ended: number;
-  /** Jobs that nothing could run. */
+  /** Jobs that no machines could run. */
   neverStarted: number;
   /** Seconds from submission to start. */
   waitMeanS: number;
@@ -320,9 +320,9 @@ function refuseFar({ waitMeanS, simulatedWaitMeanS, acceptedS }: Distance): void
     (value) => `${Math.round(value)} s`,
   );
   throw new Error(
-    `under the policy in force jobs wait ${is} in the mean as simulated, and waited ${was}; accepted: a difference of up to ${bound}. ` +
-      'What the simulation does not know (outages, machines that came or went, holds, other policies meanwhile) decided too much for a ' +
-      'comparison. Choose another window, or compare all the same (acceptDistance, --accept-distance)',
+    `under the policy in force, jobs wait ${is} on average in the simulation, and actually waited ${was}; accepted: a difference of up to ${bound}. ` +
+      'Factors outside the simulation (outages, machines added or removed, holds, changes of the policy) had too much influence for a ' +
+      'comparison. Choose another window, or compare anyway (acceptDistance, --accept-distance)',
   );
 }
 

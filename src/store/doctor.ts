@@ -62,7 +62,7 @@ function harmOfServer(settings: ReadonlyMap<string, string>, poolSize: number): 
   const connections = Number(settings.get('max_connections'));
   if (connections < 2 * poolSize)
     harm.push(
-      `max_connections is ${connections}, and this process alone may take ${poolSize} (DATABASE_POOL_SIZE): others may get none`,
+      `max_connections is ${connections}, and this process alone may take ${poolSize} (DATABASE_POOL_SIZE): other processes may get none`,
     );
   return harm;
 }

@@ -520,7 +520,7 @@ function keptSecret(file: string, mustExist: boolean): string {
   if (existsSync(file)) return readFileSync(file, 'utf8').trim();
   if (mustExist) {
     throw new Error(
-      `${file} is missing, and without it the database beside it cannot be opened: restore it from a backup`,
+      `${file} is missing, and without it the database next to it cannot be opened: restore it from a backup`,
     );
   }
   const secret = randomBytes(24).toString('hex');

@@ -130,7 +130,7 @@ function refuseUnknown(done: readonly Applied[], migrations: readonly Migration[
   if (unknown.length > 0)
     throw new Error(
       `the database has migrations that this release does not know: ${unknown.map(({ name }) => name).join(', ')}; ` +
-        'it was made by a later release or by another branch: use that one, or restore a backup of this release',
+        'it was created by a later release or another branch: use that one, or restore a backup of this release',
     );
   const short = (checksum: string): string => checksum.slice(0, 12);
   const changed = lackingOf(done, migrations).flatMap(({ name, checksum }) => {
@@ -139,7 +139,7 @@ function refuseUnknown(done: readonly Applied[], migrations: readonly Migration[
   });
   if (changed.length > 0)
     throw new Error(
-      `the database was made by other contents of ${changed.join(', ')}: this release does not know its tables and cannot upgrade them`,
+      `the database was created with different contents of ${changed.join(', ')}: this release does not know its tables and cannot upgrade them`,
     );
 }
 

@@ -247,7 +247,7 @@ function mismatch(
         : [`${field} ${configured[field]}, measured ${measured[field]}`],
     ),
   ];
-  return wrong.length === 0 ? null : `configured with more or other than is there: ${wrong.join('; ')}`;
+  return wrong.length === 0 ? null : `its hardware does not match its registration: ${wrong.join('; ')}`;
 }
 
 // Starts --------------------------------------------------------------------------------------------------------------
@@ -284,7 +284,7 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
   if (job.state !== 'DISPATCHED' || job.siteId !== start.siteId) {
     return `the job is ${job.state}${job.siteId === null ? '' : ` at site ${job.siteId}`}`;
   }
-  if (free.runs !== null && free.runs < 1) return 'the site runs as many jobs as it may';
+  if (free.runs !== null && free.runs < 1) return 'the site is at its limit of running jobs';
   const tasks = start.allocations.reduce((sum, allocation) => sum + allocation.tasks, 0);
   if (tasks !== job.tasks) return `${tasks} tasks are placed; the job has ${job.tasks}`;
   if (new Set(start.allocations.map((allocation) => allocation.machineId)).size < start.allocations.length) {

@@ -360,7 +360,7 @@ test('a machine that is not what it is registered as gets no jobs, which the log
     },
     key,
   );
-  const problem = 'configured with more or other than is there: cpus 64, measured 4';
+  const problem = 'its hardware does not match its registration: cpus 64, measured 4';
   expect(registerAgent.machines).toEqual([{ name, refused: null, problem }]);
   const said = api.log.map((line) => JSON.parse(line) as Json).find((line) => line.machine === name);
   expect(said).toMatchObject({ level: 'error', problem, msg: expect.stringMatching(/gets no jobs/) });

@@ -254,7 +254,7 @@ test('nobody acts as an operator by being mapped', async () => {
       { input: wrong },
     );
     expect(errors?.[0]).toMatchObject({
-      message: "the user olga is an OPERATOR: jobs of peers are a USER's",
+      message: 'the user olga has the role OPERATOR; jobs of peers can only belong to a USER',
       extensions: { code: 'CONFLICT' },
     });
   }
@@ -738,7 +738,7 @@ test('switchyard peers, federate and why', async () => {
     [['peers', 'add', 'east', '--lost-after', 'soon'], 2, /--lost-after/],
     [['peers', 'add', 'east', '--user', 'nobody'], 5, /nobody/],
     [['peers', 'add', 'a b'], 2, /name/],
-    [['peers', 'add', 'site-a'], 1, /a site in service is called site-a/],
+    [['peers', 'add', 'site-a'], 1, /there is already a site named site-a/],
     [['peers', 'isolate', 'north'], 5, /there is no peer "north"; there are b, /],
     [['peers', 'users', 'east', 'alice'], 2, /alice=guest-a/],
     [['peers', 'users', 'east', 'alice=nobody'], 5, /nobody/],

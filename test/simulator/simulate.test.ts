@@ -158,7 +158,7 @@ describe('simulate', () => {
     writeFileSync(sites, 'site,size\n1,4\n');
     await expect(readSites(sites)).rejects.toThrow('column capacity is missing');
     writeFileSync(sites, 'site,capacity\n1,4\n1,5\n');
-    await expect(readSites(sites)).rejects.toThrow('site 1 was there before');
+    await expect(readSites(sites)).rejects.toThrow('site 1 is given twice');
     writeFileSync(sites, 'site,capacity,machines\n1,4,3\n');
     await expect(readSites(sites)).rejects.toThrow('line 2: machines is 3; accepted is what divides');
     expect(() => policyNamed('best', 1)).toThrow('"best" is not accepted; accepted: fcfs, ');
@@ -209,7 +209,7 @@ describe('trace fetch', () => {
     const path = await fetchTrace('b', folder, archive);
     expect(path).toBe(join(folder, 'B-1.swf.gz'));
     expect((await simulate(options({ trace: path }))).jobs).toBe(3);
-    await expect(fetchTrace('b-1', folder, archive)).rejects.toThrow('is there already');
+    await expect(fetchTrace('b-1', folder, archive)).rejects.toThrow('already exists');
   });
 
   it('names what there is when the name does not do, and leaves nothing behind', async () => {

@@ -112,7 +112,7 @@ describe('a file of sites', () => {
     ['site,capacity\n1,99999999999999999999\n', 'bad, line 2: capacity is 100000000000000000000'],
     ['site,capacity\n1,\n', 'bad, line 2: capacity is missing'],
     ['site,capacity\n1,4,5\n', 'bad, line 2: 3 cells; accepted is 2'],
-    ['site,capacity\n1,4\n1,5\n', 'bad: site 1 was there before'],
+    ['site,capacity\n1,4\n1,5\n', 'bad: site 1 is given twice'],
     [
       'site,capacity,machines\n1,4,3\n',
       'bad, line 2: machines is 3; accepted is what divides the capacity, 4',
@@ -128,7 +128,7 @@ describe('a file of sites', () => {
     ['{"sites": [{"site": 1}]}', 'bad: sites[0].capacity is missing; accepted is a whole number'],
     [
       '{"sites": [{"site": 1, "capacity": 4, "machines": [{"count": 1, "cpus": 4}]}]}',
-      'bad: sites[0].capacity is 4; accepted is nothing beside a list of machines',
+      'bad: sites[0].capacity is 4; accepted is no value together with a list of machines',
     ],
   ])('refuses %j', async (content, message) => {
     await expect(readSites(file('bad', content))).rejects.toThrow(message);
@@ -184,7 +184,7 @@ describe('what files say of machines', () => {
 
   it.each([
     ['site,from\n1,2\n', 'line 1: column to is missing'],
-    ['site,from,to\n1,5,5\n', 'line 2: to is 5; accepted is what is later than 5'],
+    ['site,from,to\n1,5,5\n', 'line 2: to is 5; accepted is a time later than 5'],
     ['site,from,to,runs\n1,5,6,stay\n', 'line 2: runs is "stay"; accepted is lost or finish'],
     ['site,from,to\n2,5,6\n', 'there is no site 2'],
     ['site,from,to,machine\n1,5,6,2\n', 'machine 2 of site 1; accepted is 1 to 1'],

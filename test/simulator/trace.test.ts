@@ -75,7 +75,7 @@ describe('values that are none', () => {
 describe('files that are no traces', () => {
   it('are errors that name the file, and the line where there is one', async () => {
     const refused = (name: string, content: string) => expect(readTrace(file(name, content))).rejects;
-    await refused('empty', '').toThrow(`${folder}/empty: no job in it, for it is empty`);
+    await refused('empty', '').toThrow(`${folder}/empty: no job in it: it is empty`);
     await refused('blank', '\n \n\n').toThrow('blank: no job in it, only 3 lines of comment or nothing');
     await refused('comment', '; A: b\n;\n').toThrow(
       'comment: no job in it, only 2 lines of comment or nothing',
@@ -121,7 +121,7 @@ describe('files that are no traces', () => {
     expect(prepared('; MaxProcs: 1e400')).toThrow('line 2: MaxProcs is "1e400"');
     expect(prepared('; MaxProcs: 99999999')).toThrow('line 2: MaxProcs is "99999999"');
     expect(prepared('; MaxProcs: 12')().world.machines[0]?.cpus).toBe(12);
-    expect(prepared(';')).toThrow('a.swf: no line of the header says MaxProcs');
+    expect(prepared(';')).toThrow('a.swf: the header has no MaxProcs');
     expect(wholeInHeader(parseTrace(line()), 'MaxProcs', 10)).toBeNull();
   });
 });

@@ -381,7 +381,7 @@ export function describeStore(
         const outcome = await store.applyStarts(few, plan(0), null, context());
         expect(outcome.accepted).toEqual(ids.slice(0, 2));
         expect(outcome.refused.map(({ why }) => why)).toEqual(
-          Array(2).fill('the site runs as many jobs as it may'),
+          Array(2).fill('the site is at its limit of running jobs'),
         );
         expect((await store.applyStarts(few, plan(2), null, context())).accepted).toEqual([]);
         await store.reportRuns(few, [ended(ids[0]!, 1)], 3);
@@ -1247,7 +1247,7 @@ export function describeStore(
               machineId: m10,
               name: 'm10',
               refused: null,
-              problem: 'configured with more or other than is there: cpus 8, measured 4',
+              problem: 'its hardware does not match its registration: cpus 8, measured 4',
             },
           ]);
           expect(await available('m10')).toBe(false);

@@ -106,10 +106,10 @@ describe('datasets', () => {
     const one = await done(directory.createDataset({ name: 'a', sizeMb: 1, siteIds: [] }, actor));
     const two = await done(directory.createDataset({ name: 'b', sizeMb: 1, siteIds: [] }, actor));
     expect(await refusal(directory.createDataset({ name: 'a', sizeMb: 2, siteIds: [] }, actor))).toBe(
-      'CONFLICT: a dataset is called a',
+      'CONFLICT: there is already a dataset named a',
     );
     expect(await refusal(directory.updateDataset(two.id, { name: 'a' }, actor))).toBe(
-      'CONFLICT: a dataset is called a',
+      'CONFLICT: there is already a dataset named a',
     );
     expect(await refusal(directory.createDataset({ name: 'c', sizeMb: 1, siteIds: [99] }, actor))).toBe(
       'NOT_FOUND: there is no site 99 in service',

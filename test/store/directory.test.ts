@@ -94,10 +94,10 @@ describe('sites', () => {
   it('have unique names while they are in service', async () => {
     const again = () =>
       directory.registerSite({ name: 'here', latitude: null, longitude: null, localPolicy: null }, actor);
-    expect(await refusal(again())).toBe('CONFLICT: a site in service is called here');
+    expect(await refusal(again())).toBe('CONFLICT: there is already a site named here');
     const other = await world.addSite('other');
     expect(await refusal(directory.updateSite(other, { name: 'here' }, actor))).toBe(
-      'CONFLICT: a site in service is called here',
+      'CONFLICT: there is already a site named here',
     );
     await done(directory.updateSite(site, { state: 'DOWN' }, actor));
     await done(directory.removeSite(site, T0, actor));
@@ -168,7 +168,7 @@ describe('machines', () => {
       architecture: 'arm64',
     });
     expect(await refusal(directory.registerMachines([spec('c'), spec('m1')], actor))).toBe(
-      'CONFLICT: a machine of this name is in service at the site',
+      'CONFLICT: a machine with this name is already in service at the site',
     );
     expect(await refusal(directory.registerMachines([spec('c'), spec('c')], actor))).toBe(
       'CONFLICT: two of the machines have the same name at the same site',
@@ -277,7 +277,7 @@ describe('users and keys', () => {
       await refusal(
         directory.registerUser({ name: 'ann', class: 'GOLD', role: 'USER', quotaShare: 1 }, actor),
       ),
-    ).toBe('CONFLICT: a user is called ann');
+    ).toBe('CONFLICT: there is already a user named ann');
     const admin = actor.userId!;
     expect(await refusal(directory.updateUser(admin, { role: 'USER' }, actor))).toBe(
       'CONFLICT: admin is the last active administrator',

@@ -65,7 +65,7 @@ export const dataChanges = (change: Changes) => ({
   createDataset({ name, sizeMb, sha256 = null, siteIds, locations = [] }: NewDataset, actor: Actor) {
     return change(actor, 'createDataset', async (tx, note): Promise<DatasetRow> => {
       await shareSites(tx, sitesOf(siteIds, locations));
-      const { id } = await unique(`a dataset is called ${name}`, () =>
+      const { id } = await unique(`there is already a dataset named ${name}`, () =>
         tx.dataset.create({ data: { name, sizeMb, sha256 }, select: { id: true } }),
       );
       await addReplicas(tx, replicas(id, siteIds, locations));
@@ -80,7 +80,7 @@ export const dataChanges = (change: Changes) => ({
     return change(actor, 'updateDataset', async (tx, note): Promise<DatasetRow> => {
       const before = await lockDataset(tx, id);
       const after = datasetRow(
-        await unique(`a dataset is called ${given.name}`, () =>
+        await unique(`there is already a dataset named ${given.name}`, () =>
           tx.dataset.update({ where: { id }, data: given, ...withSites }),
         ),
       );
@@ -217,7 +217,7 @@ SELECT j.user_id AS "userId", extract(epoch FROM r.assigned_at)::float8 AS "assi
       await tx.$executeRaw(sql`LOCK TABLE datasets IN SHARE ROW EXCLUSIVE MODE`);
       const there = await tx.dataset.findFirst({ where: { name, removedAt: null }, ...withSites });
       if (there !== null && there.jobId !== BigInt(jobId))
-        throw conflict(`another dataset is called ${name}`);
+        throw conflict(`there is already another dataset named ${name}`);
       if (there === null) {
         const [{ count }] = await tx.$queryRaw<[{ count: number }]>(sql`
 SELECT count(*)::integer AS count FROM datasets d JOIN jobs j ON j.id = d.job_id WHERE d.removed_at IS NULL AND j.user_id = ${run.userId}`);

@@ -37,7 +37,7 @@ export const machineChanges = (change: Changes) => ({
       const key = ({ siteId, name }: Pick<NewMachine, 'siteId' | 'name'>) => `${siteId}/${name}`;
       if (new Set(machines.map(key)).size < machines.length)
         throw conflict('two of the machines have the same name at the same site');
-      const made = await unique('a machine of this name is in service at the site', () =>
+      const made = await unique('a machine with this name is already in service at the site', () =>
         tx.machine.createManyAndReturn({ data: [...machines] }),
       );
       const after = made.map(plain).sort((a, b) => a.id - b.id);
@@ -71,7 +71,7 @@ export const machineChanges = (change: Changes) => ({
         throw conflict(`${before.tasksUsed} tasks run on machine ${name}: maxTasks cannot be ${maxTasks}`);
       if (given.licenseIds) await checkLicenses(tx, before.siteId, given.licenseIds);
       const after = plain(
-        await unique(`a machine called ${given.name} is in service at the site`, () =>
+        await unique(`a machine named ${given.name} is already in service at the site`, () =>
           // Whoever sets the state has seen why it was drained.
           tx.machine.update({
             where: { id },

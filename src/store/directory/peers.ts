@@ -111,7 +111,7 @@ SELECT json_build_object(
           await hosts(tx, [settings.userId, ...users.map(({ userId }) => userId)]);
           const site = await tx.site.findFirst({ where: { name, removedAt: null } });
           const before = site && (await tx.peer.findUnique({ where: { siteId: site.id }, ...shown }));
-          if (site !== null && before === null) throw conflict(`a site in service is called ${name}`);
+          if (site !== null && before === null) throw conflict(`there is already a site named ${name}`);
           if (before !== null) {
             await tx.peer.update({ where: { siteId: before.siteId }, data: settings });
             const after = await withUsers(tx, before.siteId, users);
@@ -147,7 +147,7 @@ SELECT json_build_object(
         const { foreign, claimed } = await counts(siteId);
         if (foreign + claimed > 0)
           throw conflict(
-            `${foreign} jobs of peer ${before.name} are here and ${claimed} of ours there: wait until they have ended`,
+            `${foreign} jobs of peer ${before.name} are here, and it has ${claimed} jobs of this service: wait until they have ended`,
           );
         const removedAt = instant(now);
         await tx.site.update({ where: { id: siteId }, data: { removedAt } });
@@ -205,7 +205,7 @@ async function hosts(tx: Transaction, userIds: readonly (number | null | undefin
   for (const id of ids) {
     const { name, role } = found('user', id, users.find((one) => one.id === id) ?? null);
     if (role !== 'USER' && role !== 'PEER')
-      throw conflict(`the user ${name} is an ${role}: jobs of peers are a USER's`);
+      throw conflict(`the user ${name} has the role ${role}; jobs of peers can only belong to a USER`);
   }
 }
 
@@ -228,7 +228,7 @@ async function withUsers(
   if (peer.users.length > MAX.foreignUsers)
     throw new Refusal(
       'LIMIT_EXCEEDED',
-      `the peer has ${peer.users.length} users that are mapped; accepted are up to ${MAX.foreignUsers}`,
+      `the peer has ${peer.users.length} mapped users; accepted: up to ${MAX.foreignUsers}`,
     );
   return peer;
 }
@@ -251,12 +251,12 @@ async function register(
   { userId, ...settings }: Omit<PeerSettings, 'name' | 'users'>,
 ): Promise<{ siteId: number; secret: string }> {
   // It has no machines; that it is not UP keeps schedulers from asking.
-  const site = await unique(`a site in service is called ${name}`, () =>
+  const site = await unique(`there is already a site named ${name}`, () =>
     tx.site.create({ data: { name, state: 'DRAINING' } }),
   );
   const userName = `peer-${name}`;
   const known = await tx.user.findUnique({ where: { name: userName } });
-  if (known !== null && known.role !== 'PEER') throw conflict(`the user ${userName} is no PEER`);
+  if (known !== null && known.role !== 'PEER') throw conflict(`the user ${userName} is not a PEER`);
   const user = known ?? (await tx.user.create({ data: { name: userName, role: 'PEER' } }));
   const data = { ...settings, siteId: site.id, userId: userId ?? user.id };
   await tx.peer.create({ data });

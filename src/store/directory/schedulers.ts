@@ -27,11 +27,11 @@ export const schedulerChanges = (change: Changes) => ({
       if (tree.size >= MAX.schedulers)
         throw new Refusal(
           'LIMIT_EXCEEDED',
-          `there are ${tree.size} schedulers; accepted are up to ${MAX.schedulers}`,
+          `there are ${tree.size} schedulers; accepted: up to ${MAX.schedulers}`,
         );
       checkDepth(tree, scheduler.parentId, 1);
       const after = plain(
-        await unique(`a scheduler is called ${scheduler.name}`, () =>
+        await unique(`there is already a scheduler named ${scheduler.name}`, () =>
           tx.scheduler.create({ data: scheduler }),
         ),
       );
@@ -51,7 +51,7 @@ export const schedulerChanges = (change: Changes) => ({
         checkDepth(tree, given.parentId, heightOf(tree, id));
       }
       const after = plain(
-        await unique(`a scheduler is called ${given.name}`, () =>
+        await unique(`there is already a scheduler named ${given.name}`, () =>
           tx.scheduler.update({ where: { id }, data: given }),
         ),
       );
@@ -114,6 +114,6 @@ function checkDepth(tree: Tree, parentId: number | null, levels: number): void {
   if (depth > MAX.treeDepth)
     throw new Refusal(
       'LIMIT_EXCEEDED',
-      `schedulers would be ${depth} levels deep; accepted are up to ${MAX.treeDepth}`,
+      `schedulers would be ${depth} levels deep; accepted: up to ${MAX.treeDepth}`,
     );
 }

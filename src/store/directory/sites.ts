@@ -25,7 +25,7 @@ export const siteChanges = (change: Changes) => ({
       await shareScheduler(tx, site.schedulerId);
       const data = { ...site, localPolicy: localPolicy(site.localPolicy) };
       const after = plain(
-        await unique(`a site in service is called ${site.name}`, () => tx.site.create({ data })),
+        await unique(`there is already a site named ${site.name}`, () => tx.site.create({ data })),
       );
       await note(`site_${after.id}`, null, after);
       return after;
@@ -42,7 +42,7 @@ export const siteChanges = (change: Changes) => ({
         localPolicy: given.localPolicy === undefined ? undefined : localPolicy(given.localPolicy),
       };
       const after = plain(
-        await unique(`a site in service is called ${given.name}`, () =>
+        await unique(`there is already a site named ${given.name}`, () =>
           tx.site.update({ where: { id }, data }),
         ),
       );

@@ -33,7 +33,7 @@ export const userChanges = (change: Changes, { prisma }: Pick<Database, 'prisma'
   registerUser(user: NewUser, actor: Actor) {
     return change(actor, 'registerUser', async (tx, note): Promise<UserRow> => {
       const after = plain(
-        await unique(`a user is called ${user.name}`, () => tx.user.create({ data: user })),
+        await unique(`there is already a user named ${user.name}`, () => tx.user.create({ data: user })),
       );
       await note(`user_${after.id}`, null, after);
       return after;

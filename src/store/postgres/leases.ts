@@ -40,7 +40,7 @@ export async function registerAgent(
         run,
         now,
         'LOST',
-        `machine ${machine} went from the agent of ${host} to another, of ${registration.host}`,
+        `machine ${machine} moved from the agent on ${host} to another agent, on ${registration.host}`,
       ),
     ),
     maxAttempts,

@@ -32,7 +32,7 @@ export function applyStarts(
     const { isUp, jobs } = await lockJobs(tx, siteId, starts);
     const { free, held } = await lockResources(tx, siteId, starts);
     if (isUp && !(await keepPromises(tx, siteId, promises, held.promised))) {
-      const why = 'the site has promised otherwise meanwhile';
+      const why = "the site's promises have changed meanwhile";
       const refused = starts.map(({ jobId }) => ({ jobId, why }));
       return { accepted: [], epochs: [], refused, outdated: true };
     }
