@@ -71,6 +71,7 @@ const DRAIN_MS = 5_000;
 const SKIPPED_BYTES_MAX = 64 * 1024;
 
 /** Mounts GraphQL on the app. Resolves to the Apollo server, which is started: stop it at the end. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: puts parts together, in the order in which they start
 export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Context>> {
   const { app, config, schema } = parts;
   // Apollo formats errors without saying whose: these two know.

@@ -109,6 +109,7 @@ export interface Loaders {
 const runName = ({ jobId, epoch }: RunKey): string => `${jobId}/${epoch}`;
 
 /** `budget`: of the operation that asks; none where what is looked up is for several. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: its short functions share its state
 export function createLoaders(queries: Queries, now: () => number, budget: Budget | null = null): Loaders {
   const all: DataLoader<never, unknown, never>[] = [];
   const shared: Map<number, unknown>[] = [];

@@ -90,6 +90,7 @@ const NOBODY = {
 /** Of a client's own request id, what is taken over. */
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: puts parts together, in the order in which they start
 export function createApi(parts: ApiParts): Api {
   const { config, log, metrics, queries } = parts;
   const { limits } = config;

@@ -104,6 +104,7 @@ export interface WebSockets {
   close(): Promise<void>;
 }
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: its short functions share its connections
 export function createWebSockets(parts: WebSocketParts): WebSockets {
   const { server, config, authenticator, prepare, metrics, shares, addresses } = parts;
   const { limits } = config;

@@ -80,6 +80,7 @@ export function openStores({ config, log, metrics }: ProcessContext, url: string
  *
  * @param onListening told the address of the GraphQL endpoint
  */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: puts parts together, in the order in which they start
 export function serviceParts(
   context: ProcessContext,
   roles: Roles,

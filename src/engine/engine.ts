@@ -65,6 +65,7 @@ export interface Engine {
   readonly wake: Wake;
 }
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: its short functions share its state
 export function createEngine(parts: {
   store: Store;
   mirror: GridMirror;

@@ -50,6 +50,7 @@ const PRUNE_EVERY_MS = 3_600_000;
 class Taken extends Error {}
 class Stopped extends Error {}
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: its short functions share its state
 export function createSimulationWorker(parts: {
   simulations: Simulations;
   simulate: Simulate;

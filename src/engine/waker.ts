@@ -32,6 +32,7 @@ export interface Waker {
 }
 
 /** Opens the sending side. Does not wait for the queue to be reachable. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: its short functions share its state
 export function openWaker(options: {
   connection: CycleQueue;
   log: EngineLog;

@@ -208,6 +208,7 @@ const FIGURE_WIDTH = 7;
 /** Black rectangles would hide their labels. */
 const BAR_COLORS = PALETTE.filter((color) => color !== '#000000');
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one document of vega-lite
 function ganttSpecification(title: string, subject: string, gantt: Gantt): TopLevelSpec {
   const { fromS, toS, bars, leftOut } = gantt;
   const unit = unitOf(fromS, toS);

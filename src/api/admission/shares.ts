@@ -68,6 +68,7 @@ export const accountOf = ({ role, keyId, userId }: Viewer): Account => ({
 });
 const holderOf = (viewer: Viewer): string => accountOf(viewer).name;
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: its short functions share its state
 export function createShares(limits: Limits): Shares {
   const { requestsPerSecond, requestsBurst } = limits;
   const second = new RateLimiterMemory({ keyPrefix: 'second', points: requestsPerSecond, duration: 1 });

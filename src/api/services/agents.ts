@@ -45,6 +45,7 @@ const RESULTS: Readonly<Record<'accepted' | 'repeated' | 'stale-epoch' | 'unknow
 const superseded = (): ApiError =>
   new ApiError('FORBIDDEN', 'another process has since registered as this agent; this one ends');
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: it returns short functions that share its parts
 export function createAgentsService(parts: ServiceParts) {
   const { store, limits, now } = parts;
   const maxAttempts = maxAttemptsOf(parts);

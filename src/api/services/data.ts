@@ -24,6 +24,7 @@ import { actor, done, type ServiceParts, wakeAfter } from './parts.js';
 
 type LinkValues = Pick<Link, 'bandwidthMbPerS' | 'rttS' | 'loss'>;
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: it returns short functions that share its parts
 export function createDataService(parts: ServiceParts) {
   const { directory, queries, limits, now } = parts;
 

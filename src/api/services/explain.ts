@@ -36,6 +36,7 @@ const NO_JOB = 0;
 
 /** For whom something is worked out, and what it may cost. */
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: it returns short functions that share its parts
 export function createExplainService(parts: ServiceParts) {
   const { store, queries, mirror, shares, now } = parts;
 

@@ -33,6 +33,7 @@ import { actor, done, type ServiceParts } from './parts.js';
 const PROTOCOLS = [1, 2];
 const NUMBER = /^\d{1,16}$/;
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: it returns short functions that share its parts
 export function createFederationService(parts: ServiceParts) {
   const { directory, queries, offers, copies, now } = parts;
   const maxAttempts = maxAttemptsOf(parts);

@@ -35,6 +35,7 @@ export interface FileProgress {
 
 const progressOf = ({ received, kept }: FileOnItsWay): FileProgress => ({ receivedBytes: received, kept });
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: it returns short functions that share its parts
 export function createFilesService(parts: ServiceParts) {
   const { directory, queries, limits } = parts;
   const { files, blobs, retentionDays } = parts.fileStore;

@@ -27,6 +27,7 @@ import type { ReservationModel } from '../models.js';
 import { guarded, maySeeSite } from './access.js';
 import { actor, done, type ServiceParts, wakeAfter } from './parts.js';
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: it returns short functions that share its parts
 export function createGridService(parts: ServiceParts) {
   const { directory, queries, limits, now } = parts;
 

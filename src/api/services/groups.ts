@@ -40,6 +40,7 @@ const JOBS_OF_A_TURN = 5_000;
 /** Shortest time between two updates about a group. */
 const GROUP_UPDATE_MS = 1_000;
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: it returns short functions that share its parts
 export function createGroupsService(parts: ServiceParts) {
   const { store, queries, limits, now } = parts;
 

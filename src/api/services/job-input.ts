@@ -115,6 +115,7 @@ async function there(
  * Checks one job; faults are handed to `fault`. The result is only good when there were none. `now`: deadlines are in the future; null for
  * the retry of a submission, whose deadlines may have passed since it was accepted.
  */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one field after another
 export function newJob(
   input: JobInput,
   { mayRaise, places, now }: { mayRaise: boolean; places: Places; now: number | null },

@@ -32,6 +32,7 @@ import { checkedKey, isKnown, submitted } from './submissions.js';
 /** Jobs that are checked in a turn of the event loop. */
 const JOBS_OF_A_TURN = 250;
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: it returns short functions that share its parts
 export function createJobsService(parts: ServiceParts) {
   const { store, queries, limits, fits, now } = parts;
 

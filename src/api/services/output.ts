@@ -25,6 +25,7 @@ const PART_BYTES = 256 * 1024;
 const LOOKS_KEPT = 10_000;
 const PARTS_KEPT = 100;
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: it returns short functions that share its parts
 export function createOutputService({ queries }: ServiceParts) {
   const rowOf = shared(LOOKS_KEPT, (id: number) => queries.jobsByIds([id]).then(([row]) => row ?? null));
   const partAt = shared(PARTS_KEPT, (place: string) => {

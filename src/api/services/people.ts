@@ -22,6 +22,7 @@ import { localId } from '../ids.js';
 import { guarded } from './access.js';
 import { actor, done, type ServiceParts, wakeAfter } from './parts.js';
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: it returns short functions that share its parts
 export function createPeopleService(parts: ServiceParts) {
   const { directory, queries, limits, now } = parts;
 

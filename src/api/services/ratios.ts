@@ -29,6 +29,7 @@ interface Look extends Behind {
   tooOld: boolean;
 }
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: it returns short functions that share its parts
 export function createRatiosService(parts: ServiceParts) {
   const { feed, queries, mirror, limits } = parts;
   const newLoaders = () => createLoaders(queries, parts.now);

@@ -32,6 +32,7 @@ import { assignedInputs } from './staging.js';
 /** Users whose names are known. */
 const NAMES_KEPT = 10_000;
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: it returns short functions that share its parts
 export function createSubscriptionsService(parts: ServiceParts) {
   const { store, feed, queries, limits } = parts;
   const news = new AssignmentNews(store, () => feed.cursor);

@@ -12,6 +12,7 @@ import {
   workloadOptions,
 } from '../workloads.js';
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: commands and their options, a line each
 export function addCompare(program: Command): void {
   const command = workloadOptions(
     addCommand(program, 'compare', 'simulate several policies on a trace and compare their results'),

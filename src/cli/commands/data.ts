@@ -27,6 +27,7 @@ export function addData(program: Command): void {
   addLinks(program);
 }
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: commands and their options, a line each
 function addDatasets(program: Command): void {
   const list = addCommand(program, 'data', 'list or change datasets').option(
     '--name <text>',

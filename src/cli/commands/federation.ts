@@ -24,6 +24,7 @@ interface Settings {
 
 const FORWARDING = ['ALWAYS', 'WHEN_NEEDED', 'WHEN_CHEAPER', 'NEVER'] as const;
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: commands and their options, a line each
 export function addFederation(program: Command): void {
   const list = addCommand(program, 'peers', 'list or change the services that jobs are exchanged with');
   list.action(async () => {

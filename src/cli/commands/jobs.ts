@@ -39,6 +39,7 @@ interface ListOptions extends FilterOptions {
   count?: boolean;
 }
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: commands and their options, a line each
 export function addJobs(program: Command): void {
   const jobs = addFilterOptions(addCommand(program, 'jobs', 'list jobs, newest first'))
     .option('--order <field>', 'order of the list: submitted, ended or deadline', 'submitted')
@@ -329,6 +330,7 @@ export function secondsBetween(from: string, to: string | null): number {
 
 type FullJob = NonNullable<JobQuery['job']>;
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a line for each field
 function describeJob(job: FullJob): string {
   const lines: [string, unknown][] = [
     ['id', job.id],

@@ -17,6 +17,7 @@ import { parseNumber } from '../parse.js';
 type Point = PointFieldsFragment;
 type Ratio = RatioQuery['jobRatio'];
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: commands and their options, a line each
 export function addRatio(program: Command): void {
   const ratio = addCommand(
     program,

@@ -61,6 +61,7 @@ export interface StagingReport {
 /** Measurements of a link that make up its values. */
 const MEASUREMENTS_AVERAGED = 5;
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: each change is a short function
 export const dataChanges = (change: Changes) => ({
   createDataset({ name, sizeMb, sha256 = null, siteIds, locations = [] }: NewDataset, actor: Actor) {
     return change(actor, 'createDataset', async (tx, note): Promise<DatasetRow> => {

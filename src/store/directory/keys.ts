@@ -50,6 +50,7 @@ const KEY_PREFIX = 'swy';
 const TOUCH_EVERY_S = 60;
 const withoutHash = { omit: { hash: true } } as const;
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: each change is a short function
 export const keyChanges = (change: Changes, { prisma }: Pick<Database, 'prisma'>) => ({
   /** The secret is in this answer only; stored is its SHA-256 (it has 256 random bits: nothing slower is needed). */
   createApiKey(

@@ -25,6 +25,7 @@ export interface NewLicense {
   siteId: number | null;
 }
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: each change is a short function
 export const machineChanges = (change: Changes) => ({
   /** All or none. New machines are silent until their first heartbeat. In the order given. */
   registerMachines(machines: readonly NewMachine[], actor: Actor) {

@@ -77,6 +77,7 @@ const peerRow = ({ site, kinds, load, ...peer }: Shown): PeerRow => ({
   load: load as unknown as QueueLoad | null,
 });
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: each change is a short function
 export function peerChanges(change: Changes, database: Pick<Database, 'prisma' | 'pool'>) {
   const setIsolated = (siteId: number, isolated: boolean, action: string, actor: Actor) =>
     change(actor, action, async (tx, note): Promise<PeerRow> => {

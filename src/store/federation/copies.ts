@@ -185,6 +185,7 @@ interface Host {
  * left alone, whatever became of it. Answers with those that are not taken: beyond the cap or a user's share or quota, with numbers that
  * no job may have, of a request that has come another way and is open here, or while the peer is isolated.
  */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one transaction, step by step under its locks
 export function accept(
   database: Db,
   siteId: number,
@@ -192,6 +193,7 @@ export function accept(
   share: Share,
   now: number,
 ): Promise<number[]> {
+  // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one transaction, step by step under its locks
   return transaction(database, async (tx) => {
     const hostOf = await lockHosts(tx, siteId, copies, share, now);
     // One at a time for each peer: so the cap holds.

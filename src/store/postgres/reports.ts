@@ -27,6 +27,7 @@ import { changeJobs } from './change-jobs.js';
 import { ofTask, putTasks, type TaskReport, tasksOf, usedByTasks } from './tasks.js';
 
 /** `siteId` null: the service itself reports, for any site. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one transaction, step by step under its locks
 export async function reportRuns(
   database: Pick<Database, 'pool'>,
   siteId: number | null,
@@ -36,6 +37,7 @@ export async function reportRuns(
   userBytes = Number.POSITIVE_INFINITY,
 ): Promise<ReportOutcome> {
   if (reports.length === 0) return { results: [], touched: [] };
+  // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one transaction, step by step under its locks
   return transaction(database, async (tx): Promise<ReportOutcome> => {
     const { jobs, siteOf, now } = await lockJobs(tx, reports, agentId);
     const tasks = await tasksOf(tx, reports.filter(ofTask));
