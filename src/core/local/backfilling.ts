@@ -32,7 +32,7 @@ export function backfilling(pass: SitePass, walk: Walk, order: BackfillOrder = '
 /** `blocked`: the job that the walk has come to; -1: it goes on where another pass has looked. */
 function backfillBehind(pass: SitePass, walk: Walk, order: BackfillOrder, blocked: number): void {
   if (pass.full || pass.exhausted) return;
-  if (walk.sorted === null) walk.keepOnly((slot) => pass.mightStart(slot));
+  if (walk.sorted === null) keepPossible(pass, walk);
   const candidates =
     order === 'ARRIVAL'
       ? walk
@@ -43,6 +43,8 @@ function backfillBehind(pass: SitePass, walk: Walk, order: BackfillOrder, blocke
     if (pass.backfill(slot) && (pass.full || pass.exhausted)) return;
   }
 }
+
+const keepPossible = (pass: SitePass, walk: Walk): void => walk.keepOnly((slot) => pass.mightStart(slot));
 
 /**
  * The jobs behind one, the shortest first. The queue keeps that order: of thousands that might start the few that do are found

@@ -144,13 +144,12 @@ const NO_POOLS: LicenseState[] = [];
 
 /** As a plan shows it. */
 export function allocationsOf(placement: Placement): Allocation[] {
-  const { machines, tasks } = placement;
-  placement.allocations ??= machines.map(({ machine: { id: machineId } }, i) => ({
-    machineId,
-    tasks: tasks[i] as number,
-  }));
+  placement.allocations ??= shown(placement);
   return placement.allocations;
 }
+
+const shown = ({ machines, tasks }: Placement): Allocation[] =>
+  machines.map(({ machine: { id: machineId } }, i) => ({ machineId, tasks: tasks[i] as number }));
 
 const NO_IDS: number[] = [];
 

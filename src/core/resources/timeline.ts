@@ -350,7 +350,8 @@ export class Timeline implements Future, Free {
   private steps(): readonly Step[] {
     const { begun, inMind, mindCount } = this;
     if (begun.length === 0 && mindCount === 0) return NO_STEPS;
-    const steps: Step[] = begun.map((run) => ({ at: this.endOf(run), hold: run, sign: 1 }));
+    const steps: Step[] = [];
+    for (const run of begun) steps.push({ at: this.endOf(run), hold: run, sign: 1 });
     for (let i = 0; i < mindCount; i++) {
       const { hold, from, to, sign, present } = inMind[i] as InMind;
       if (!present) steps.push({ at: from, hold, sign });
@@ -421,11 +422,23 @@ export class Timeline implements Future, Free {
   ): Opening | null {
     const end = at + work / placement.benchmark;
     if (eligible.pools.length === 0) return { at, end, placement, pools: NO_POOLS };
-    const pools = pickPools(
+    const pools = this.poolsFrom(at, end, present, eligible, until, holder);
+    return pools && { at, end, placement, pools };
+  }
+
+  /** Apart from `opening`, which most jobs come through without licenses: what a closure keeps is made room for at every call. */
+  private poolsFrom(
+    at: number,
+    end: number,
+    present: boolean,
+    eligible: EligibleMachines,
+    until: number,
+    holder: Reservation | null,
+  ): LicenseState[] | null {
+    return pickPools(
       eligible,
       (pool) => (!present || this.copies.free(pool) >= 1) && this.claims.allows(pool, at, end, until, holder),
     );
-    return pools && { at, end, placement, pools };
   }
 
   /** Whether the machine has room for a task in each dip from `at` until `end`, and until `until` beside what is held for certain. */
