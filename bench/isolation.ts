@@ -63,7 +63,15 @@ const job = (i: number) => ({
     environment: {},
     workingDirectory: null,
   },
-  ...{ tasks: 1, cpusPerTask: 1, memoryMbPerTask: 0, runTimeLimitS: null, arrayIndex: null, machines: [] },
+  ...{
+    tasks: 1,
+    cpusPerTask: 1,
+    memoryMbPerTask: 0,
+    resourcesPerTask: [],
+    runTimeLimitS: null,
+    arrayIndex: null,
+    machines: [],
+  },
   ...{ plannedS: 1, simulatedS: null, simulatedIoS: null },
 });
 

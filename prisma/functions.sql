@@ -473,6 +473,25 @@ BEGIN
             FROM new_rows r, unnest(r.machine_ids, r.machine_tasks) AS u (machine_id, tasks)
            WHERE (r.ended_at IS NULL) = beginning GROUP BY 1) t
     WHERE m.id = t.machine_id;
+  -- Most runs take nothing but CPUs and memory.
+  IF EXISTS (SELECT FROM new_rows WHERE resources_per_task IS NOT NULL AND (ended_at IS NULL) = beginning) THEN
+    UPDATE machines m SET resources_used = (
+        SELECT coalesce(jsonb_object_agg(kind, amount) FILTER (WHERE amount <> 0), '{}') FROM (
+          SELECT kind, sum(amount) AS amount FROM (
+            SELECT key AS kind, value::bigint AS amount FROM jsonb_each_text(m.resources_used)
+            UNION ALL
+            SELECT e.key, sign * u.tasks * e.value::bigint
+              FROM new_rows r, unnest(r.machine_ids, r.machine_tasks) AS u (machine_id, tasks), jsonb_each_text(r.resources_per_task) e
+             WHERE u.machine_id = m.id AND (r.ended_at IS NULL) = beginning) taken GROUP BY kind) sums)
+      WHERE id IN (SELECT unnest(machine_ids) FROM new_rows WHERE resources_per_task IS NOT NULL AND (ended_at IS NULL) = beginning);
+    IF beginning AND EXISTS (
+        SELECT FROM machines m, jsonb_each_text(m.resources_used) e
+         WHERE m.id IN (SELECT unnest(machine_ids) FROM new_rows WHERE resources_per_task IS NOT NULL)
+           AND e.value::bigint > coalesce((m.resources ->> e.key)::bigint, 0)) THEN
+      RAISE EXCEPTION 'a machine has less of a resource than its runs take'
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'machines_resources_not_exceeded';
+    END IF;
+  END IF;
   PERFORM 1 FROM licenses WHERE id IN (SELECT unnest(license_ids) FROM new_rows WHERE (ended_at IS NULL) = beginning)
     ORDER BY id FOR NO KEY UPDATE;
   UPDATE licenses l SET in_use = l.in_use + sign * t.copies
@@ -511,8 +530,8 @@ CREATE TRIGGER licenses_changed AFTER UPDATE OF kind, copies, site_id, removed_a
   FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('LICENSE', 'in_use');
 CREATE TRIGGER machines_changed
   AFTER UPDATE OF name, state, reason, agent_id, silent, measured, problem, cpus, memory_mb, benchmark, os, architecture, license_ids,
-    max_tasks, removed_at ON machines
-  FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('MACHINE', 'measured_at,launch_failures,cpus_used,memory_used_mb,tasks_used');
+    max_tasks, resources, removed_at ON machines
+  FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('MACHINE', 'measured_at,launch_failures,cpus_used,memory_used_mb,tasks_used,resources_used');
 CREATE TRIGGER agents_changed AFTER INSERT OR UPDATE OF instance, host, version, protocol, simulated, problem ON agents
   FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('AGENT', 'seen_at');
 

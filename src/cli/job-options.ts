@@ -14,6 +14,7 @@ import type {
 import { CliError, ExitCode, usage } from './errors.js';
 import {
   given,
+  parseAmount,
   parseArray,
   parseDuration,
   parseId,
@@ -38,6 +39,7 @@ export interface JobOptions {
   cpus?: string;
   memoryMb?: string;
   license?: string[];
+  resource?: string[];
   os?: string;
   arch?: string;
   estimate?: string;
@@ -76,6 +78,11 @@ export function addJobOptions(command: Command): Command {
     .option('--tasks <n>', 'number of tasks; each runs on one machine (default: 1)')
     .option('--cpus <n>', 'CPUs per task (default: 1)')
     .option('--memory-mb <mb>', 'memory per task, MB (default: 0)')
+    .option(
+      '--resource <kind=amount>',
+      'what each task takes besides, such as gpu=2: kinds that operators have declared; may be repeated',
+      collect,
+    )
     .option('--license <kind>', 'a license that the job needs; may be repeated', collect)
     .option('--os <name>', 'required operating system, such as linux')
     .option('--arch <name>', 'required architecture, such as x64')
@@ -146,6 +153,7 @@ export function jobFromOptions(options: JobOptions, commandLine: readonly string
     tasks: given(options.tasks, whole('--tasks', 1)),
     cpusPerTask: given(options.cpus, whole('--cpus', 1)),
     memoryMbPerTask: given(options.memoryMb, whole('--memory-mb', 0)),
+    resourcesPerTask: options.resource?.map((one) => parseAmount('--resource', one)),
     licenses: options.license,
     os: options.os,
     architecture: options.arch,

@@ -23,6 +23,14 @@ export function parseDuration(field: string, value: string): number {
   return total;
 }
 
+/** `KIND=AMOUNT`: an amount of a kind of resource. */
+export function parseAmount(field: string, value: string): { kind: string; amount: number } {
+  const [kind, amount, ...more] = value.split('=');
+  if (!kind || amount === undefined || more.length > 0)
+    throw usage(field, value, 'a kind and its amount, such as gpu=2');
+  return { kind, amount: parseNumber(field, amount, { min: 1, integer: true }) };
+}
+
 const ISO = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d:?\d\d)?)?$/;
 
 /**

@@ -338,6 +338,17 @@ export const FIXED_LIMITS = {
     'JobInput.environment',
   ),
   jobLicenses: fixed(16, 'Kinds of license that a job asks for.', 'JobInput.licenses'),
+  jobResources: fixed(
+    16,
+    'Kinds of resources that a job asks for besides CPUs and memory.',
+    'JobInput.resourcesPerTask',
+  ),
+  machineResources: fixed(
+    32,
+    'Kinds of resources that a machine has besides CPUs and memory.',
+    'RegisterMachineInput.resources',
+    'UpdateMachineInput.resources',
+  ),
   jobInputs: fixed(100, 'Datasets and other input data of a job.', 'JobInput.inputs'),
   jobOutputs: fixed(100, 'Outputs of a job.', 'JobInput.outputs'),
   outputPathChars: fixed(
@@ -438,7 +449,7 @@ export const FIXED_LIMITS = {
   // The largest value of the columns that count in 32 bits.
   integer: fixed(
     0x7fffffff,
-    'Memory in MB, array index, license copies, and jobs of a submission quota.',
+    'Memory in MB, amounts of resources, array index, license copies, and jobs of a submission quota.',
     'JobInput.memoryMbPerTask',
     'JobInput.arrayIndex',
     'RegisterMachineInput.memoryMb',
@@ -446,6 +457,7 @@ export const FIXED_LIMITS = {
     'RegisterLicenseInput.copies',
     'UpdateLicenseInput.copies',
     'SetQuotaInput.submissionLimit',
+    'ResourceAmountInput.amount',
   ),
   machineCpus: fixed(1_000_000, 'CPUs of a machine.', 'RegisterMachineInput.cpus', 'UpdateMachineInput.cpus'),
   sharing: fixed(

@@ -81,6 +81,8 @@ export const givenFields = {
   tasks: offered(toAgents(always<number>('integer', ofJob))),
   cpusPerTask: offered(toAgents(always<number>('integer', ofJob))),
   memoryMbPerTask: offered(toAgents(always<number>('integer', ofJob))),
+  /** Amounts by kind of resource. Peers are not told: such a job stays here, where its kinds mean something. */
+  resourcesPerTask: toAgents(maybe<Record<string, number>>('jsonb', ofJob)),
   /** Kinds; stored in order. */
   licenses: offered(toAgents(always<string[]>('text[]', ofJob))),
   os: offered(maybe<string>('text', ofJob)),

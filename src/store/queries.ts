@@ -569,6 +569,15 @@ SELECT id FROM datasets WHERE removed_at IS NULL AND name > ${afterName} AND (${
     );
   }
 
+  /** Kinds of resources that machines in service have besides CPUs and memory, in order. */
+  async resourceKinds(): Promise<string[]> {
+    const found = await rows<{ kind: string }>(
+      this.pool,
+      sql`SELECT DISTINCT kind FROM machines, jsonb_object_keys(resources) AS kind WHERE removed_at IS NULL ORDER BY 1`,
+    );
+    return found.map(({ kind }) => kind);
+  }
+
   /** Those of these names that datasets have. */
   async datasetNames(names: readonly string[]): Promise<string[]> {
     if (names.length === 0) return [];

@@ -259,6 +259,7 @@ export interface StartedJob {
   tasks: number;
   cpusPerTask: number;
   memoryMbPerTask: number;
+  resourcesPerTask: Amounts | null;
   /** Kinds, sorted. */
   licenses: readonly string[];
 }
@@ -271,9 +272,20 @@ export interface FreeResources {
   runs: number | null;
 }
 
+/** By kind of resource as operators name them. */
+export type Amounts = Readonly<Record<string, number>>;
+
+/** As Prisma reads them of a machine: what is written there is checked before (`amountsGiven`). */
+export const amountsIn = (json: unknown): Amounts => json as Amounts;
+
+/** What is left of them; below 0 where a machine has less than runs took of it. */
+export const freeOf = (has: Amounts, used: Amounts): Record<string, number> =>
+  Object.fromEntries(Object.entries(has).map(([kind, amount]) => [kind, amount - (used[kind] ?? 0)]));
+
 interface FreeMachine {
   cpus: number;
   memoryMb: number;
+  resources: Record<string, number>;
   /** Of a time-shared machine: how many more tasks it takes, each of another job; its CPUs are not used up. null: it is not one. */
   places: number | null;
 }
@@ -298,6 +310,10 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
     if (machine.cpus < tasks * job.cpusPerTask) return `machine ${machineId} has ${machine.cpus} free CPUs`;
     if (machine.memoryMb < tasks * job.memoryMbPerTask)
       return `machine ${machineId} has ${machine.memoryMb} MB free`;
+    for (const [kind, amount] of Object.entries(job.resourcesPerTask ?? {})) {
+      const free = machine.resources[kind] ?? 0;
+      if (free < tasks * amount) return `machine ${machineId} has ${free} ${kind} free`;
+    }
   }
   const kinds = start.licenseIds.map((id) => free.licenses.get(id)?.kind ?? '').sort();
   if (kinds.join() !== job.licenses.join()) {
@@ -312,6 +328,8 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
     if (machine.places === null) machine.cpus -= tasks * job.cpusPerTask;
     else machine.places--;
     machine.memoryMb -= tasks * job.memoryMbPerTask;
+    for (const [kind, amount] of Object.entries(job.resourcesPerTask ?? {}))
+      machine.resources[kind] = (machine.resources[kind] as number) - tasks * amount;
   }
   for (const licenseId of start.licenseIds) {
     (free.licenses.get(licenseId) as { copies: number }).copies--;
@@ -368,7 +386,7 @@ export function shareOf(jobs: readonly GivenJob[]): Share {
 }
 
 /** What the store knows of a job for its schedulers. `groupId`: of its submission; null: it came alone. */
-export type DescribedJob = Omit<Job, 'groupId' | 'data' | 'resourcesPerTask'> & { groupId: number | null };
+export type DescribedJob = Omit<Job, 'groupId' | 'data'> & { groupId: number | null };
 
 /** A job as the schedulers see it. In one literal, so that all have one shape. */
 export const schedulersJob = (job: DescribedJob, data: JobData | null): Job => ({
@@ -382,7 +400,7 @@ export const schedulersJob = (job: DescribedJob, data: JobData | null): Job => (
   tasks: job.tasks,
   cpusPerTask: job.cpusPerTask,
   memoryMbPerTask: job.memoryMbPerTask,
-  resourcesPerTask: null,
+  resourcesPerTask: job.resourcesPerTask,
   licenses: job.licenses,
   os: job.os,
   architecture: job.architecture,

@@ -37,6 +37,7 @@ export function assignment(jobId: string, command: string, ...args: string[]): A
     tasks: 1,
     cpusPerTask: 1,
     memoryMbPerTask: 0,
+    resourcesPerTask: [],
     runTimeLimitS: null,
     arrayIndex: null,
     machines: [{ name: 'here', tasks: 1 }],

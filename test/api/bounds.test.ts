@@ -41,7 +41,7 @@ const plain = {
   command: '/bin/true',
 } as unknown as JobInput;
 
-const places = { datasets: new Set<number>(), sites: new Set<number>() };
+const places = { datasets: new Set<number>(), sites: new Set<number>(), kinds: null };
 const faultsOf = (input: Partial<JobInput>): string[] => {
   const faults: string[] = [];
   fromInput({ ...plain, ...input }, { mayRaise: true, places, now: T0 }, ({ field }) => faults.push(field));

@@ -239,6 +239,11 @@ export class Promises {
     const memory = new Map<number, number>();
     const licenses = new Map<number, number>();
     const bySite = new Map<number, number>();
+    const resources = new Map<string, number>();
+    const addResource = (id: number, kind: string, n: number) => {
+      const key = `${id}/${kind}`;
+      resources.set(key, (resources.get(key) ?? 0) + n);
+    };
     const add = (to: Map<number, number>, id: number, n: number) => to.set(id, (to.get(id) ?? 0) + n);
     for (const { jobId, siteId, allocations, licenseIds, endedAt } of store.runs.values()) {
       if (endedAt !== null) continue;
@@ -252,6 +257,8 @@ export class Promises {
         if (machine?.maxTasks) add(places, machine.id, allocation.tasks);
         else add(cpus, allocation.machineId, allocation.tasks * job.cpusPerTask);
         add(memory, allocation.machineId, allocation.tasks * job.memoryMbPerTask);
+        for (const [kind, amount] of Object.entries(job.resourcesPerTask ?? {}))
+          addResource(allocation.machineId, kind, allocation.tasks * amount);
         if (machine?.siteId !== siteId) this.fail(`2: job ${jobId} runs on a machine of another site`);
       }
       if (tasks !== job.tasks) this.fail(`2: job ${jobId} has ${job.tasks} tasks and runs ${tasks}`);
@@ -269,6 +276,16 @@ export class Promises {
         this.fail(`3: machine ${machine.id} counts ${machine.tasksUsed} tasks of ${tasks}`);
       if (held > machine.cpus || heldMb > machine.memoryMb || tasks > (machine.maxTasks ?? Infinity))
         this.fail(`3: machine ${machine.id} is over-committed`);
+      for (const kind of new Set([
+        ...Object.keys(machine.resourcesUsed),
+        ...Object.keys(machine.resources ?? {}),
+      ])) {
+        const used = resources.get(`${machine.id}/${kind}`) ?? 0;
+        if ((machine.resourcesUsed[kind] ?? 0) !== used || used > (machine.resources?.[kind] ?? 0))
+          this.fail(
+            `3: machine ${machine.id}: ${used} ${kind} held, ${machine.resourcesUsed[kind] ?? 0} counted, ${machine.resources?.[kind] ?? 0} there`,
+          );
+      }
     }
     for (const { id, copies, inUse } of store.licenses.values()) {
       const held = licenses.get(id) ?? 0;

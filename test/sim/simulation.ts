@@ -193,7 +193,10 @@ export class Simulation {
     for (let i = 0; i < SITES; i++) {
       const siteId = this.store.addSite(`site-${i}`, null, i === 1 ? 2 : null);
       const licenseIds = [this.store.addLicense('cad', 1, siteId), grid];
-      const machine = { siteId, memoryMb: 1_000, os: 'linux', architecture: 'x64', licenseIds };
+      const machine = {
+        ...{ siteId, memoryMb: 1_000, os: 'linux', architecture: 'x64', licenseIds },
+        resources: { disk: 2 },
+      };
       if (i === 2)
         this.store.addMachine({ ...machine, name: machineName(i, 0), benchmark: 100, cpus: 2, maxTasks: 3 });
       else {

@@ -173,6 +173,11 @@ interface Drawn {
   unfit: boolean;
 }
 
+const takes = (memoryMbPerTask: number): Pick<JobInput, 'memoryMbPerTask' | 'resourcesPerTask'> => ({
+  memoryMbPerTask,
+  resourcesPerTask: memoryMbPerTask === 300 ? [{ kind: 'disk', amount: 1 }] : [],
+});
+
 function drawInput(random: RandomStream, { store, databaseNow }: UsersWorld, goesBeyond = false): Drawn {
   const pick = <T>(...list: T[]): T => one(random, ...list);
   const licenses = pick<string[]>([], [], [], ['cad'], ['grid'], ['cad', 'grid']);
@@ -201,7 +206,8 @@ function drawInput(random: RandomStream, { store, databaseNow }: UsersWorld, goe
     workingDirectory: pick(null, null, '/tmp'),
     tasks,
     cpusPerTask,
-    memoryMbPerTask: pick(0, 100, 300),
+    // Those that take much memory take a disk, too.
+    ...takes(pick(0, 100, 300)),
     licenses,
     estimateS: pick(10, 60, MAX.leastSeconds, longestS),
     benchmark,

@@ -328,6 +328,35 @@ export function describeStore(
         await nothingBroken();
       });
 
+      it('takes of each kind of resource, and no more than there is', async () => {
+        const tapes = await world.addMachine(site, 'm4', 8, 1_000, [], null, { tape: 3, 'gpu:a100': 1 });
+        await vouch(store, site, [tapes], T0);
+        const ids = await dispatched(world, user, site, [
+          newJob({ tasks: 2, resourcesPerTask: { tape: 1 } }),
+          newJob({ resourcesPerTask: { tape: 1, 'gpu:a100': 1 } }),
+          newJob({ resourcesPerTask: { tape: 1 } }),
+          newJob({ resourcesPerTask: { 'gpu:a100': 1 } }),
+          newJob({ resourcesPerTask: { disk: 1 } }),
+          newJob(),
+        ]);
+        const all = ids.map((id, i) => start(id, site, { [tapes]: i === 0 ? 2 : 1 }));
+        const outcome = await store.applyStarts(site, all, null, context());
+        expect(outcome.accepted).toEqual([ids[0], ids[1], ids[5]]);
+        expect(outcome.refused.map(({ why }) => why)).toEqual([
+          `machine ${tapes} has 0 tape free`,
+          `machine ${tapes} has 0 gpu:a100 free`,
+          `machine ${tapes} has 0 disk free`,
+        ]);
+        await nothingBroken();
+        await store.reportRuns(site, [ended(ids[0]!, 1)], MAX_ATTEMPTS);
+        const again = await store.applyStarts(site, all.slice(2, 4), null, context());
+        expect(again.accepted).toEqual([ids[2]]);
+        await nothingBroken();
+        const { machines, jobs } = await store.loadGrid(10);
+        expect(machines.find(({ id }) => id === tapes)?.resources).toEqual({ tape: 3, 'gpu:a100': 1 });
+        expect(jobs.find(({ job }) => job.id === ids[3])?.job.resourcesPerTask).toEqual({ 'gpu:a100': 1 });
+      });
+
       it('takes places and memory of a time-shared machine, no CPUs, and one task of a job', async () => {
         const shared = await world.addMachine(site, 'm3', 2, 100, [], 3);
         await vouch(store, site, [shared], T0);

@@ -80,10 +80,7 @@ it('are asked for by the command line', () => {
 
 it('that schedulers know are those of their jobs', () => {
   const job = plainJob({ id: 1, submittedAt: 0, estimateS: 1 });
-  // Simulations alone know kinds of resources besides CPUs and memory.
-  expect([...scheduledFields('JOB'), 'userClass', 'data', 'resourcesPerTask'].sort()).toEqual(
-    Object.keys(job).sort(),
-  );
+  expect([...scheduledFields('JOB'), 'userClass', 'data'].sort()).toEqual(Object.keys(job).sort());
   expect(scheduledFields('DATA').sort()).toEqual(Object.keys(jobData({})).sort());
 });
 

@@ -44,6 +44,7 @@ import {
   claim,
   dataOf,
   type FreeResources,
+  freeOf,
   holderOf,
   isGivenUp,
   isMeant,
@@ -122,6 +123,7 @@ export interface MemoryMachine extends Omit<Machine, 'available'> {
   powerMeasured: boolean;
   cpusUsed: number;
   memoryUsedMb: number;
+  resourcesUsed: Record<string, number>;
   tasksUsed: number;
   removed: boolean;
 }
@@ -307,7 +309,7 @@ export class MemoryStore implements Store {
       tasksUsed: 0,
       removed: false,
     } as const;
-    this.machines.set(id, { ...machine, id, ...empty });
+    this.machines.set(id, { ...machine, id, ...empty, resourcesUsed: {} });
     this.event('MACHINE', id, machine.siteId);
     return id;
   }
@@ -570,12 +572,13 @@ export class MemoryStore implements Store {
     );
     const free: FreeResources = {
       machines: new Map(
-        machines.map(({ id, cpus, cpusUsed, memoryMb, memoryUsedMb, maxTasks, tasksUsed }) => [
-          id,
+        machines.map((machine) => [
+          machine.id,
           {
-            cpus: cpus - cpusUsed,
-            memoryMb: memoryMb - memoryUsedMb,
-            places: maxTasks ? maxTasks - tasksUsed : null,
+            cpus: machine.cpus - machine.cpusUsed,
+            memoryMb: machine.memoryMb - machine.memoryUsedMb,
+            places: machine.maxTasks ? machine.maxTasks - machine.tasksUsed : null,
+            resources: freeOf(machine.resources ?? {}, machine.resourcesUsed),
           },
         ]),
       ),
@@ -1366,6 +1369,8 @@ export class MemoryStore implements Store {
       if (machine.maxTasks) machine.tasksUsed += sign * tasks;
       else machine.cpusUsed += sign * tasks * job.cpusPerTask;
       machine.memoryUsedMb += sign * tasks * job.memoryMbPerTask;
+      for (const [kind, amount] of Object.entries(job.resourcesPerTask ?? {}))
+        machine.resourcesUsed[kind] = (machine.resourcesUsed[kind] ?? 0) + sign * tasks * amount;
     }
     for (const id of licenseIds) (this.licenses.get(id) as { inUse: number }).inUse += sign;
   }
@@ -1436,6 +1441,7 @@ export class MemoryStore implements Store {
           silent,
           problem,
           maxTasks = null,
+          resources = {},
         }) => {
           return {
             id,
@@ -1448,6 +1454,7 @@ export class MemoryStore implements Store {
             licenseIds,
             available: isAvailable({ state, silent, problem }),
             maxTasks,
+            resources,
           };
         },
       ),

@@ -31,6 +31,7 @@ export interface World {
     memoryMb?: number,
     licenses?: number[],
     maxTasks?: number | null,
+    resources?: Record<string, number>,
   ): Promise<number>;
   setMachineState(machineId: number, state: 'UP' | 'DRAINING' | 'DOWN'): Promise<void>;
   setShare(userId: number, share: number): Promise<void>;
@@ -222,7 +223,15 @@ export function memoryWorld(options: { liveJobsMax?: number } = {}): World {
     addScheduler: async (name, parentId = null) => store.addScheduler(name, parentId),
     moveSite: async (siteId, schedulerId) => store.moveSite(siteId, schedulerId),
     removeScheduler: async (id) => store.removeScheduler(id),
-    addMachine: async (siteId, name, cpus, memoryMb = 1000, licenses = [], maxTasks = null) => {
+    addMachine: async (
+      siteId,
+      name,
+      cpus,
+      memoryMb = 1000,
+      licenses = [],
+      maxTasks = null,
+      resources = {},
+    ) => {
       const shape = {
         cpus,
         memoryMb,
@@ -231,6 +240,7 @@ export function memoryWorld(options: { liveJobsMax?: number } = {}): World {
         architecture: 'x64',
         licenseIds: licenses,
         maxTasks,
+        resources,
       };
       return store.addMachine({ siteId, name, ...shape });
     },
@@ -318,7 +328,15 @@ export async function postgresWorld(
       (await done<{ id: number }>(directory.createScheduler({ name, parentId }, actor))).id,
     moveSite: (siteId, schedulerId) => done(directory.updateSite(siteId, { schedulerId }, actor)),
     removeScheduler: (id) => done(directory.removeScheduler(id, T0, actor)),
-    addMachine: async (siteId, name, cpus, memoryMb = 1000, licenseIds = [], maxTasks = null) => {
+    addMachine: async (
+      siteId,
+      name,
+      cpus,
+      memoryMb = 1000,
+      licenseIds = [],
+      maxTasks = null,
+      resources = {},
+    ) => {
       const shape = {
         cpus,
         memoryMb,
@@ -327,6 +345,7 @@ export async function postgresWorld(
         architecture: 'x64',
         licenseIds,
         maxTasks,
+        resources,
       };
       const machine = { siteId, name, ...shape };
       return (await done<{ id: number }[]>(directory.registerMachines([machine], actor)))[0]!.id;

@@ -4,7 +4,15 @@ import type { NewJob } from '../../src/store/store.js';
 export const PLAIN_JOB: NewJob = {
   ...{ name: null, application: 'app', project: null, groupName: null, arrayIndex: null },
   ...{ command: 'true', arguments: [], environment: {}, workingDirectory: null },
-  ...{ tasks: 1, cpusPerTask: 1, memoryMbPerTask: 0, licenses: [], os: null, architecture: null },
+  ...{
+    tasks: 1,
+    cpusPerTask: 1,
+    memoryMbPerTask: 0,
+    resourcesPerTask: null,
+    licenses: [],
+    os: null,
+    architecture: null,
+  },
   ...{ estimateS: 100, benchmark: 100, runTimeLimitS: null, deadline: null },
   ...{ sandboxMb: 0, outputMb: 0, inputs: [], originSiteId: null, outputs: [], computationShare: null },
   ...{ preferences: [], restartable: true, launch: 'EVERY_TASK', onTaskFailure: 'END_ALL' },

@@ -47,6 +47,14 @@ const promises: Record<string, string> = {
         OR m.memory_used_mb <> coalesce(t.memory_mb, 0)
         OR m.cpus_used > m.cpus OR m.tasks_used > m.max_tasks OR m.memory_used_mb > m.memory_mb
         OR (m.removed_at IS NOT NULL AND m.cpus_used + m.tasks_used > 0)`,
+  '3: resources that machines count as used are what live runs hold, and there are as many': `
+    SELECT id, m.resources, m.resources_used, held FROM machines m
+      LEFT JOIN (SELECT id, jsonb_object_agg(key, amount) AS held
+                   FROM (SELECT u.id, e.key, sum(u.tasks * e.value::bigint) AS amount
+                           FROM runs r, unnest(r.machine_ids, r.machine_tasks) AS u (id, tasks), jsonb_each_text(r.resources_per_task) e
+                          WHERE r.ended_at IS NULL GROUP BY 1, 2) a GROUP BY 1) t USING (id)
+     WHERE m.resources_used <> coalesce(held, '{}')
+        OR EXISTS (SELECT 1 FROM jsonb_each_text(m.resources_used) e WHERE e.value::bigint > coalesce((m.resources ->> e.key)::bigint, 0))`,
   '3: no two tasks of a job share a machine in time': `
     SELECT r.job_id, m.id FROM runs r, unnest(r.machine_ids, r.machine_tasks) AS u (id, tasks) JOIN machines m USING (id)
      WHERE r.ended_at IS NULL AND m.max_tasks IS NOT NULL AND u.tasks > 1`,

@@ -194,7 +194,8 @@ export class Launcher {
 
   /** What every run finds in its environment. */
   private runEnvironment(assignment: Assignment): Record<string, string> {
-    const { jobId, epoch, tasks, cpusPerTask, memoryMbPerTask, arrayIndex, machines } = assignment;
+    const { jobId, epoch, tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, arrayIndex, machines } =
+      assignment;
     const names = machines.map((machine) => `${machine.name}:${machine.tasks}`).join(',');
     return {
       SWITCHYARD_JOB_ID: jobId,
@@ -203,6 +204,11 @@ export class Launcher {
       SWITCHYARD_TASK_INDEX: String(assignment.task ?? 0),
       SWITCHYARD_CPUS_PER_TASK: String(cpusPerTask),
       SWITCHYARD_MEMORY_MB_PER_TASK: String(memoryMbPerTask),
+      ...(resourcesPerTask.length > 0 && {
+        SWITCHYARD_RESOURCES_PER_TASK: resourcesPerTask
+          .map(({ kind, amount }) => `${kind}=${amount}`)
+          .join(','),
+      }),
       ...(names.length <= VARIABLE_CHARS ? { SWITCHYARD_MACHINES: names } : {}),
       ...(arrayIndex === null ? {} : { SWITCHYARD_ARRAY_INDEX: String(arrayIndex) }),
       [MARKER]: `${this.options.agent}/${runKey(assignment)}`,

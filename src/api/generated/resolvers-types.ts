@@ -113,6 +113,9 @@ export type ResolversTypes = {
   Scheduler: ResolverTypeWrapper<SchedulerModel>;
   Tree: ResolverTypeWrapper<TreeModel>;
   Channel: ResolverTypeWrapper<ChannelModel>;
+  MachineResource: ResolverTypeWrapper<types.MachineResource>;
+  ResourceAmount: ResolverTypeWrapper<types.ResourceAmount>;
+  ResourceAmountInput: types.ResourceAmountInput;
   ChannelClass: ResolverTypeWrapper<types.ChannelClass>;
   ChannelBranch: ResolverTypeWrapper<ChannelBranchModel>;
   Reservation: ResolverTypeWrapper<ReservationModel>;
@@ -340,6 +343,9 @@ export type ResolversParentTypes = {
   Scheduler: SchedulerModel;
   Tree: TreeModel;
   Channel: ChannelModel;
+  MachineResource: types.MachineResource;
+  ResourceAmount: types.ResourceAmount;
+  ResourceAmountInput: types.ResourceAmountInput;
   ChannelClass: types.ChannelClass;
   ChannelBranch: ChannelBranchModel;
   Reservation: ReservationModel;
@@ -593,6 +599,17 @@ export type ChannelResolvers<ContextType = Context, ParentType extends Resolvers
   branches?: Resolver<Array<ResolversTypes['ChannelBranch']>, ParentType, ContextType>;
 };
 
+export type MachineResourceResolvers<ContextType = Context, ParentType extends ResolversParentTypes['MachineResource'] = ResolversParentTypes['MachineResource']> = {
+  kind?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  amount?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  used?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+};
+
+export type ResourceAmountResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ResourceAmount'] = ResolversParentTypes['ResourceAmount']> = {
+  kind?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  amount?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+};
+
 export type ChannelClassResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ChannelClass'] = ResolversParentTypes['ChannelClass']> = {
   os?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   architecture?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
@@ -642,6 +659,7 @@ export type MachineResolvers<ContextType = Context, ParentType extends Resolvers
   memoryUsedMb?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   maxTasks?: Resolver<types.Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
   tasksUsed?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  resources?: Resolver<Array<ResolversTypes['MachineResource']>, ParentType, ContextType>;
   heartbeatAt?: Resolver<types.Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };
@@ -831,6 +849,7 @@ export type JobResolvers<ContextType = Context, ParentType extends ResolversPare
   tasks?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   cpusPerTask?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   memoryMbPerTask?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  resourcesPerTask?: Resolver<Array<ResolversTypes['ResourceAmount']>, ParentType, ContextType>;
   licenses?: Resolver<Array<ResolversTypes['String']>, ParentType, ContextType>;
   os?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   architecture?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
@@ -1808,6 +1827,7 @@ export type AssignmentResolvers<ContextType = Context, ParentType extends Resolv
   tasks?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   cpusPerTask?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   memoryMbPerTask?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  resourcesPerTask?: Resolver<Array<ResolversTypes['ResourceAmount']>, ParentType, ContextType>;
   licenses?: Resolver<Array<ResolversTypes['String']>, ParentType, ContextType>;
   runTimeLimitS?: Resolver<types.Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
   arrayIndex?: Resolver<types.Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
@@ -1875,6 +1895,8 @@ export type Resolvers<ContextType = Context> = {
   Scheduler?: SchedulerResolvers<ContextType>;
   Tree?: TreeResolvers<ContextType>;
   Channel?: ChannelResolvers<ContextType>;
+  MachineResource?: MachineResourceResolvers<ContextType>;
+  ResourceAmount?: ResourceAmountResolvers<ContextType>;
   ChannelClass?: ChannelClassResolvers<ContextType>;
   ChannelBranch?: ChannelBranchResolvers<ContextType>;
   Reservation?: ReservationResolvers<ContextType>;

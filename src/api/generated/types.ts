@@ -193,6 +193,37 @@ export type Channel = {
   branches: Array<ChannelBranch>;
 };
 
+/** What a machine has of a kind of resource. */
+export type MachineResource = {
+  __typename?: 'MachineResource';
+  /** The kind, as the operator named it. */
+  kind: Scalars['String']['output'];
+  /** How much there is. */
+  amount: Scalars['Int']['output'];
+  /** How much of it is allocated to jobs. */
+  used: Scalars['Int']['output'];
+};
+
+/** An amount of a kind of resource. */
+export type ResourceAmount = {
+  __typename?: 'ResourceAmount';
+  /** The kind, as an operator named it. */
+  kind: Scalars['String']['output'];
+  /** How much of it. */
+  amount: Scalars['Int']['output'];
+};
+
+/**
+ * An amount of a kind of resource that machines have besides CPUs and memory: whatever an operator declares, such as `gpu`, `tape-drive` or
+ * `scratch-gb`. The scheduler counts it on each machine; it does not check what a job really uses.
+ */
+export type ResourceAmountInput = {
+  /** The kind: letters, digits, `.`, `_`, `:` and `-`, beginning with a letter, at most 64; not `cpus`, `memoryMb` or `places`. */
+  kind: Scalars['String']['input'];
+  /** How much of it, from 1 to 2 147 483 647. */
+  amount: Scalars['Int']['input'];
+};
+
 /** Waiting jobs with equal requirements. */
 export type ChannelClass = {
   __typename?: 'ChannelClass';
@@ -297,6 +328,8 @@ export type Machine = Node & {
   maxTasks?: Maybe<Scalars['Int']['output']>;
   /** Tasks on a time-shared machine; otherwise 0. */
   tasksUsed: Scalars['Int']['output'];
+  /** What it has besides CPUs and memory, by kind of resource; in order of kind. */
+  resources: Array<MachineResource>;
   /** When the agent that holds, or last held, the lease was last heard from. */
   heartbeatAt?: Maybe<Scalars['DateTime']['output']>;
 };
@@ -824,6 +857,8 @@ export type Job = Node & {
   cpusPerTask: Scalars['Int']['output'];
   /** Memory per task, MB. */
   memoryMbPerTask: Scalars['Int']['output'];
+  /** What each task takes besides, by kind of resource; in order of kind. */
+  resourcesPerTask: Array<ResourceAmount>;
   /** Kinds of license that it needs, one of each while it runs. */
   licenses: Array<Scalars['String']['output']>;
   /** Required operating system. */
@@ -2961,6 +2996,11 @@ export type JobInput = {
   cpusPerTask: Scalars['Int']['input'];
   /** Memory per task, MB, from 0 to 2 147 483 647. */
   memoryMbPerTask: Scalars['Int']['input'];
+  /**
+   * What each task takes besides, at most 16 kinds that machines in service have. The job stays with the sites of this service: peers name kinds of
+   * their own.
+   */
+  resourcesPerTask: Array<ResourceAmountInput>;
   /** Kinds of license that it needs, one of each while it runs; at most 16. */
   licenses: Array<Scalars['String']['input']>;
   /** Required operating system, at most 200 characters; by default any. */
@@ -3213,6 +3253,8 @@ export type RegisterMachineInput = {
    * makes no reservations (see `maxRunningJobs` of a site).
    */
   maxTasks?: InputMaybe<Scalars['Int']['input']>;
+  /** What it has besides CPUs and memory, at most 32 kinds. */
+  resources: Array<ResourceAmountInput>;
 };
 
 /** Changes to a machine. Fields that are not given stay as they are. */
@@ -3240,6 +3282,8 @@ export type UpdateMachineInput = {
    * while no job runs on it.
    */
   maxTasks?: InputMaybe<Scalars['Int']['input']>;
+  /** What it has besides CPUs and memory, at most 32 kinds, each at least as much as is allocated; what is not named it has no more. */
+  resources?: InputMaybe<Array<ResourceAmountInput>>;
 };
 
 /** A license pool to register. */
@@ -4334,6 +4378,8 @@ export type Assignment = {
   cpusPerTask: Scalars['Int']['output'];
   /** Memory per task, MB. */
   memoryMbPerTask: Scalars['Int']['output'];
+  /** What each task takes besides, by kind of resource; in order of kind. */
+  resourcesPerTask: Array<ResourceAmount>;
   /** Kinds of license that it uses. */
   licenses: Array<Scalars['String']['output']>;
   /** Run time limit, seconds; null: none. */

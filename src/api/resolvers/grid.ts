@@ -1,4 +1,5 @@
 /** Sites, machines and licenses. */
+import { amountsIn } from '../../store/rules.js';
 import type { Measurement } from '../../store/store.js';
 import type {
   AgentResolvers,
@@ -10,6 +11,7 @@ import type {
   SiteUpdateResolvers,
 } from '../generated/resolvers-types.js';
 import { globalId } from '../ids.js';
+import { amountsShown } from '../resources.js';
 import { visibleJob } from '../services/access.js';
 import { powerWarning } from '../services/powers.js';
 
@@ -38,6 +40,10 @@ export const Machine: MachineResolvers = {
   id: (machine) => globalId('machine', machine.id),
   site: (machine, _, { loaders }) => loaders.site(machine.siteId),
   licenses: (machine, _, { loaders }) => loaders.licenses(machine.licenseIds),
+  resources: ({ resources, resourcesUsed }) =>
+    amountsShown(amountsIn(resources)).map((one) => ({
+      ...{ ...one, used: amountsIn(resourcesUsed)[one.kind] ?? 0 },
+    })),
   agent: ({ agentId }, _, { loaders }) => (agentId === null ? null : loaders.agent(agentId)),
   measured: async ({ siteId, measured, measuredAt }, _, { loaders }) => {
     if (!measured || measuredAt === null) return null;

@@ -31,6 +31,7 @@ import type {
 import { globalId } from '../ids.js';
 import type { Loaders } from '../loaders.js';
 import type { CandidateModel, DecisionModel, Numbers } from '../models.js';
+import { amountsShown } from '../resources.js';
 import { maySeeJob, visibleJob } from '../services/access.js';
 import { candidates } from '../services/explain.js';
 import { outputText } from '../services/output.js';
@@ -48,6 +49,7 @@ export const Job: JobResolvers = {
   batch: (job, _, { loaders }) => (job.siteId === null ? null : loaders.batch(job.id)),
   environment: (job, _, { viewer }) =>
     maySeeJob(viewer, job) ? Object.entries(job.environment).map(([name, value]) => ({ name, value })) : null,
+  resourcesPerTask: ({ resourcesPerTask }) => amountsShown(resourcesPerTask),
   runs: (job, _, { loaders }) => (job.epoch === 0 ? [] : loaders.runs(job.id)),
   decisions: (job, page, { services }) => services.jobs.decisionsOf(job.id, page),
   events: (job, page, { services }) => services.jobs.eventsOf(job.id, page),

@@ -5,7 +5,7 @@ import { whyNowhere } from '../../core/resources/eligibility.js';
 import type { PeerRow } from '../../store/directory/peers.js';
 import type { Queries } from '../../store/queries.js';
 import type { LicenseRow, MachineRow } from '../../store/rows.js';
-import { submittedJob } from '../../store/rules.js';
+import { amountsIn, submittedJob } from '../../store/rules.js';
 import type { NewJob } from '../../store/store.js';
 import type { Fault } from './job-input.js';
 import { remembered } from './remembered.js';
@@ -42,7 +42,8 @@ export function createFit(
     const grid = new Grid();
     for (const { id, name, state } of sites) grid.setSite({ id, name, state, localPolicy: null });
     for (const { id, kind, copies, siteId } of licenses) grid.setLicense({ id, kind, copies, siteId });
-    for (const machine of machines) grid.setMachine({ ...machine, available: true });
+    for (const machine of machines)
+      grid.setMachine({ ...machine, resources: amountsIn(machine.resources), available: true });
     const asked = peers.filter(({ isolated, forward }) => !isolated && forward !== 'NEVER');
     return { grid, machines, licenses, peers: asked };
   }
@@ -54,8 +55,8 @@ export function createFit(
     // Jobs of a submission are mostly alike.
     const judged = new Map<string, Fault | null>();
     return (job) => {
-      const { os, architecture, licenses, tasks, cpusPerTask, memoryMbPerTask } = job;
-      const needs = [os, architecture, licenses, tasks, cpusPerTask, memoryMbPerTask];
+      const { os, architecture, licenses, tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask } = job;
+      const needs = [os, architecture, licenses, tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask];
       const key = JSON.stringify([...needs, mayGo(job)]);
       let fault = judged.get(key);
       if (fault === undefined) {
@@ -114,6 +115,17 @@ function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | 
             `${tasks} with ${memoryMbPerTask} MB each`,
             `${tasksAt(able, job, 'memoryMb')} at one site`,
           );
+    case WaitingReason.NEVER_FITS_RESOURCES: {
+      const asked = Object.entries(job.resourcesPerTask ?? {});
+      const most = (kind: string): number =>
+        Math.max(0, ...able.map(({ resources }) => amountsIn(resources)[kind] ?? 0));
+      const named = (of: [string, number][]): string => of.map((one) => one.join('=')).join(', ');
+      return never(
+        'resourcesPerTask',
+        named(asked),
+        `${named(asked.map(([kind]) => [kind, most(kind)]))} on one machine`,
+      );
+    }
     default:
       return never(
         'tasks',
@@ -127,7 +139,15 @@ function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | 
 export function fitsPeer(
   job: Pick<
     NewJob,
-    'os' | 'architecture' | 'licenses' | 'tasks' | 'cpusPerTask' | 'memoryMbPerTask' | 'inputs' | 'outputs'
+    | 'os'
+    | 'architecture'
+    | 'licenses'
+    | 'tasks'
+    | 'cpusPerTask'
+    | 'memoryMbPerTask'
+    | 'resourcesPerTask'
+    | 'inputs'
+    | 'outputs'
   >,
   { kinds, hops }: PeerRow,
 ): boolean {
@@ -148,9 +168,15 @@ export function fitsPeer(
   return mayGo(job) && Math.max(0, ...bySite.values()) >= job.tasks;
 }
 
-/** Datasets may have, or get, a URL from which peers can fetch them; outputs that become datasets stay at sites of ours. */
-const mayGo = ({ inputs, outputs }: Pick<NewJob, 'inputs' | 'outputs'>): boolean =>
-  outputs.every(({ dataset }) => dataset == null) && inputs.every((input) => 'datasetId' in input);
+/** Kinds of resources mean something here only. Datasets may have, or get, a URL from which peers can fetch them; outputs that become datasets stay at sites of ours. */
+const mayGo = ({
+  inputs,
+  outputs,
+  resourcesPerTask,
+}: Pick<NewJob, 'inputs' | 'outputs' | 'resourcesPerTask'>): boolean =>
+  resourcesPerTask === null &&
+  outputs.every(({ dataset }) => dataset == null) &&
+  inputs.every((input) => 'datasetId' in input);
 
 /** The most tasks of the job that fit the idle machines of a site. */
 function tasksAt(machines: readonly MachineRow[], job: NewJob, by: 'cpus' | 'memoryMb' | 'both'): number {

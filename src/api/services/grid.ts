@@ -12,11 +12,12 @@ import {
   type ForwardArguments,
   pageSize,
 } from '../connections.js';
-import { ApiError } from '../errors.js';
+import { ApiError, badInput } from '../errors.js';
 import type {
   RegisterLicenseInput,
   RegisterMachineInput,
   RegisterSiteInput,
+  ResourceAmountInput,
   UpdateLicenseInput,
   UpdateMachineInput,
   UpdateSiteInput,
@@ -24,6 +25,7 @@ import type {
 import { localId } from '../ids.js';
 import { reservationOf } from '../loaders.js';
 import type { ReservationModel } from '../models.js';
+import { amountsGiven } from '../resources.js';
 import { guarded, maySeeSite } from './access.js';
 import { actor, done, type ServiceParts, wakeAfter } from './parts.js';
 
@@ -80,6 +82,7 @@ export function createGridService(parts: ServiceParts) {
         architecture: text(field('architecture'), input.architecture, MAX.nameChars, 1),
         licenseIds: licenseIds(field('licenses'), input.licenses),
         maxTasks: clearable(field('maxTasks'), input.maxTasks, within, 1, MAX.sharing) ?? null,
+        resources: resourcesOf(field('resources'), input.resources),
       };
     });
     const made = done(await directory.registerMachines(machines, { ...actor(viewer, requestId), action }));
@@ -190,6 +193,7 @@ export function createGridService(parts: ServiceParts) {
           architecture: given('architecture', input.architecture, text, MAX.nameChars, 1),
           licenseIds: given('licenses', input.licenses, licenseIds),
           maxTasks: clearable('maxTasks', input.maxTasks, within, 1, MAX.sharing),
+          resources: given('resources', input.resources, resourcesOf),
         });
         return changeMachine(viewer, input.machine, change, requestId, 'updateMachine');
       },
@@ -241,6 +245,11 @@ function licenseIds(field: string, ids: readonly string[]): number[] {
   atMost(field, ids, MAX.machineLicenses);
   return [...new Set(ids.map((id) => localId('license', id, field)))];
 }
+
+const resourcesOf = (field: string, given: readonly ResourceAmountInput[]): Record<string, number> =>
+  amountsGiven(field, given, MAX.machineResources, (at, value, accepted) => {
+    throw badInput(at, value, accepted);
+  });
 
 function localPolicy(field: string, document: unknown): LocalPolicy {
   try {

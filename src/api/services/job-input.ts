@@ -18,6 +18,7 @@ import type {
   JobPreferenceInput,
 } from '../generated/types.js';
 import { type IdType, parseGlobalId } from '../ids.js';
+import { amountsGiven } from '../resources.js';
 
 export interface Fault {
   field: string;
@@ -29,14 +30,18 @@ export interface Fault {
 const LOOK_UP_MAX = 10_000;
 const VARIABLE_NAME = new RegExp(`^[A-Za-z_][A-Za-z0-9_]{0,${MAX.variableNameChars - 1}}$`);
 
+/** Of the kinds of resources that there are, in a message. */
+const KINDS_SHOWN = 20;
 const NO_INPUTS: readonly CoreInput[] = Object.freeze([]);
 const NO_OUTPUTS: readonly JobOutput[] = Object.freeze([]);
 const NO_VARIABLES: Readonly<Record<string, string>> = Object.freeze({});
 
-/** Of the datasets and sites that jobs name, those that are there: not removed. */
+/** Of the datasets and sites that jobs name, those that are there: not removed; and the kinds of resources that machines have. */
 export interface Places {
   datasets: ReadonlySet<number>;
   sites: ReadonlySet<number>;
+  /** null: nobody has to look. */
+  kinds: ReadonlySet<string> | null;
 }
 
 /**
@@ -44,8 +49,8 @@ export interface Places {
  * may have been removed since it was accepted.
  */
 export async function placesOf(
-  jobs: Iterable<Pick<JobInput, 'inputs' | 'originSite' | 'preferences'>>,
-  queries: Pick<Queries, 'datasetsByIds' | 'sitesByIds'>,
+  jobs: Iterable<Pick<JobInput, 'inputs' | 'originSite' | 'preferences' | 'resourcesPerTask'>>,
+  queries: Pick<Queries, 'datasetsByIds' | 'sitesByIds' | 'resourceKinds'>,
   removedToo = false,
 ): Promise<Places> {
   const datasets = new Set<number>();
@@ -54,7 +59,9 @@ export async function placesOf(
     const parsed = id ? parseGlobalId(id) : null;
     if (parsed?.type === type) into.add(parsed.id);
   };
-  for (const { inputs, originSite, preferences } of jobs) {
+  let asksForKinds = false;
+  for (const { inputs, originSite, preferences, resourcesPerTask } of jobs) {
+    asksForKinds ||= resourcesPerTask.length > 0;
     note('site', originSite, sites);
     for (const { site } of preferences) note('site', site, sites);
     for (const { dataset, site } of inputs) {
@@ -65,6 +72,7 @@ export async function placesOf(
   return {
     datasets: await there(datasets, removedToo, (ids) => queries.datasetsByIds(ids)),
     sites: await there(sites, removedToo, (ids) => queries.sitesByIds(ids)),
+    kinds: asksForKinds && !removedToo ? new Set(await queries.resourceKinds()) : null,
   };
 }
 
@@ -253,6 +261,18 @@ export function newJob(
 
   const licenses = input.licenses.length === 0 ? [] : kinds('licenses', input.licenses);
 
+  const resources = amountsGiven('resourcesPerTask', input.resourcesPerTask, MAX.jobResources, refuse);
+  // Schedulers keep every kind that they have met: what nobody declared is none.
+  for (const kind in resources)
+    if (places.kinds?.has(kind) === false)
+      refuse(
+        'resourcesPerTask',
+        kind,
+        places.kinds.size === 0
+          ? 'none: no machine in service has resources besides CPUs and memory'
+          : `a kind that a machine in service has: ${[...places.kinds].slice(0, KINDS_SHOWN).join(', ')}`,
+      );
+
   if (input.inputs.length > MAX.jobInputs)
     refuse('inputs', input.inputs.length, `up to ${MAX.jobInputs} inputs`);
 
@@ -294,6 +314,7 @@ export function newJob(
     tasks: whole('tasks', input.tasks, 1, MAX.tasks),
     cpusPerTask: whole('cpusPerTask', input.cpusPerTask, 1, MAX.tasks),
     memoryMbPerTask: whole('memoryMbPerTask', input.memoryMbPerTask, 0, MAX.integer),
+    resourcesPerTask: input.resourcesPerTask.length === 0 ? null : resources,
     licenses,
     os: text('os', input.os, MAX.nameChars),
     architecture: text('architecture', input.architecture, MAX.nameChars),

@@ -21,6 +21,7 @@ import type {
 import { globalId, localId } from '../ids.js';
 import { createLoaders, type Loaders } from '../loaders.js';
 import type { JobUpdateModel, SimulationUpdateModel, SiteUpdateModel } from '../models.js';
+import { amountsShown } from '../resources.js';
 import { subscription } from '../subscriptions/loop.js';
 import { guarded, maySeeJob, ownerOnly, ownSite } from './access.js';
 import { agentOf } from './agents.js';
@@ -253,6 +254,7 @@ function assignment({
     ...run,
     job: globalId('job', jobId),
     action: ending ? 'STOP' : ACTIONS[state],
+    resourcesPerTask: amountsShown(run.resourcesPerTask),
     outputs: outputs.map(({ path, dataset }) => ({
       ...{ path, keep: dataset === undefined ? 'SERVICE' : 'DATASET', dataset: dataset ?? null },
     })),

@@ -6,7 +6,7 @@ import { connect } from '../connect.js';
 import * as documents from '../documents.gql.js';
 import { usage } from '../errors.js';
 import { count, table, time } from '../format.js';
-import { given, parseId, parseNumber, parseWord } from '../parse.js';
+import { given, parseAmount, parseId, parseNumber, parseWord } from '../parse.js';
 
 type Site = documents.SiteFieldsFragment;
 type Machine = documents.MachineFieldsFragment;
@@ -179,6 +179,7 @@ interface MachineOptions {
   os?: string;
   arch?: string;
   license?: string[];
+  resource?: string[];
   maxTasks?: string;
 }
 
@@ -194,6 +195,11 @@ function machineOptions(command: Command): Command {
     .option('--os <name>', 'operating system (default: linux)')
     .option('--arch <name>', 'architecture (default: x64)')
     .option('--license <id>', 'a license pool that it is restricted to, by id; may be repeated', collect)
+    .option(
+      '--resource <kind=amount>',
+      'what it has besides CPUs and memory, such as gpu=4 or tape-drive=1; may be repeated',
+      collect,
+    )
     .option('--max-tasks <n>', 'how many tasks may share it; none: not time-shared');
 }
 
@@ -206,6 +212,7 @@ function machineFields(options: MachineOptions) {
     architecture: options.arch,
     licenses: options.license?.map((id) => parseId('license', id)),
     maxTasks: given(options.maxTasks, limit('--max-tasks')),
+    resources: options.resource?.map((one) => parseAmount('--resource', one)),
   };
 }
 
@@ -345,6 +352,7 @@ function machineTable(machines: readonly Machine[]): string {
       'MEMORY MB',
       'POWER',
       'MEASURED',
+      'RESOURCES',
       'PLATFORM',
       'LICENSES',
       'WHY NO JOBS',
@@ -362,6 +370,7 @@ function machineTable(machines: readonly Machine[]): string {
       machine.memoryMb,
       machine.benchmark,
       machine.measured?.benchmark ?? null,
+      machine.resources.map(({ kind, amount, used }) => `${kind} ${used}/${amount}`).join(', ') || null,
       `${machine.os}/${machine.architecture}`,
       machine.licenses.map(({ kind }) => kind).join(',') || null,
       machine.reason ?? machine.problem,

@@ -418,6 +418,7 @@ function describeJob(job: FullJob): string {
 function needs(job: FullJob): string {
   const parts = [`${count(job.tasks, 'task')} of ${count(job.cpusPerTask, 'CPU')}`];
   if (job.memoryMbPerTask > 0) parts.push(`${job.memoryMbPerTask} MB`);
+  for (const { kind, amount } of job.resourcesPerTask) parts.push(`${amount} ${kind}`);
   if (job.licenses.length > 0) parts.push(`licenses ${job.licenses.join(', ')}`);
   if (job.os) parts.push(job.os);
   if (job.architecture) parts.push(job.architecture);

@@ -9,6 +9,8 @@ export interface MachineKind {
   licenses: readonly string[];
   cpus: number;
   memoryMb: number;
+  /** What it has besides, by kind of resource; left out: nothing. */
+  resources?: Readonly<Record<string, number>>;
   /** So many tasks of one job at most; left out: as many as there is room for. */
   tasksOfJob?: number;
   /** What a CPU of it counts in the power of channels; left out: 1. */
@@ -19,15 +21,27 @@ export const kindKey = (kind: MachineKind): string =>
   JSON.stringify([
     ...[kind.os, kind.architecture, kind.licenses, kind.cpus, kind.memoryMb],
     ...[kind.tasksOfJob ?? null, kind.cpuPower ?? 1],
+    ...inOrder(kind.resources),
   ]);
+
+/** Kinds and amounts, in order of kind. */
+const inOrder = (amounts: Readonly<Record<string, number>> = {}): [string, number][] =>
+  Object.entries(amounts).sort(([a], [b]) => (a < b ? -1 : 1));
 
 /** A class; what is not given is not asked for. */
 export function requirement(given: Partial<Omit<Requirement, 'key'>>): Requirement {
-  const { architecture = null, tasks = 1, cpusPerTask = 1, memoryMbPerTask = 0 } = given;
+  const {
+    architecture = null,
+    tasks = 1,
+    cpusPerTask = 1,
+    memoryMbPerTask = 0,
+    resourcesPerTask = {},
+  } = given;
   const os = [...new Set(given.os)].sort();
   const licenses = [...new Set(given.licenses)].sort();
-  const key = JSON.stringify([os, architecture, licenses, tasks, cpusPerTask, memoryMbPerTask]);
-  return { key, os, architecture, licenses, tasks, cpusPerTask, memoryMbPerTask };
+  const amounts = [tasks, cpusPerTask, memoryMbPerTask, ...inOrder(resourcesPerTask)];
+  const key = JSON.stringify([os, architecture, licenses, ...amounts]);
+  return { key, os, architecture, licenses, tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask };
 }
 
 /** A soft condition. */
@@ -53,8 +67,11 @@ export function tasksOn(requirement: Requirement, kind: MachineKind): number {
     requirement.licenses.every((license) => kind.licenses.includes(license));
   if (!able) return 0;
   const byMemory = requirement.memoryMbPerTask > 0 ? kind.memoryMb / requirement.memoryMbPerTask : Infinity;
+  let byResources = Infinity;
+  for (const [name, amount] of Object.entries(requirement.resourcesPerTask))
+    byResources = Math.min(byResources, (kind.resources?.[name] ?? 0) / amount);
   return Math.min(
-    Math.floor(Math.min(kind.cpus / requirement.cpusPerTask, byMemory)),
+    Math.floor(Math.min(kind.cpus / requirement.cpusPerTask, byMemory, byResources)),
     kind.tasksOfJob ?? Infinity,
   );
 }

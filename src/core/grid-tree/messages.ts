@@ -27,6 +27,8 @@ export interface Requirement {
   tasks: number;
   cpusPerTask: number;
   memoryMbPerTask: number;
+  /** What a task takes besides, by kind of resource. */
+  resourcesPerTask: Readonly<Record<string, number>>;
 }
 
 /** A soft condition: what a user would like and can do without. */

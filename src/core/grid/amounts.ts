@@ -76,6 +76,16 @@ export class ResourceKinds {
     return Object.fromEntries(vector.map((amount, kind) => [this.name(kind), amount]));
   }
 
+  /** By name, of amounts: what is neither CPUs nor memory nor a place. */
+  further(amounts: Amounts): Record<string, number> {
+    const found: Record<string, number> = {};
+    for (let i = 0; i < amounts.length; i += 2) {
+      const kind = amounts[i] as number;
+      if (kind > PLACES) found[this.name(kind)] = amounts[i + 1] as number;
+    }
+    return found;
+  }
+
   /** What a machine offers. */
   offeredBy({ cpus, memoryMb, maxTasks, resources }: Machine): number[] {
     return this.vector({ ...resources, cpus, memoryMb, places: maxTasks ?? 0 });

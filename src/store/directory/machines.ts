@@ -1,6 +1,7 @@
 /** Machines and licenses. */
 import { instant, plain } from '../read-rows.js';
 import type { LicenseRow, MachineRow } from '../rows.js';
+import { amountsIn } from '../rules.js';
 import { sql } from '../sql.js';
 import { type Actor, type Changes, conflict, inService, type Transaction, unique } from './changes.js';
 import { lockSite } from './sites.js';
@@ -16,6 +17,8 @@ export interface NewMachine {
   licenseIds: number[];
   /** Null or left out: shared in space. */
   maxTasks?: number | null;
+  /** By kind. */
+  resources?: Record<string, number>;
 }
 
 export interface NewLicense {
@@ -64,6 +67,11 @@ export const machineChanges = (change: Changes) => ({
         throw conflict(
           `jobs use ${before.memoryUsedMb} MB of machine ${name}: memoryMb cannot be ${memoryMb}`,
         );
+      for (const [kind, used] of Object.entries(amountsIn(before.resourcesUsed)))
+        if (given.resources && (given.resources[kind] ?? 0) < used)
+          throw conflict(
+            `jobs use ${used} ${kind} of machine ${name}: resources cannot have ${given.resources[kind] ?? 0}`,
+          );
       if ((maxTasks === null) !== (before.maxTasks === null) && isHeld(before))
         throw conflict(
           `${heldOf(before)}: drain it before setting or clearing maxTasks (time sharing cannot change under running jobs)`,

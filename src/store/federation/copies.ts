@@ -343,6 +343,7 @@ const jobOf = ({ request, boost }: NewCopy, more: number): NewJob => ({
     project: null,
     groupName: null,
     inputs: [],
+    resourcesPerTask: null,
     outputs: request.outputs.map((path) => ({ path })),
     originSiteId: null,
     restartable: false,

@@ -9,7 +9,7 @@ import {
   reservationFromArray,
 } from '../images.js';
 import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
-import { admitStart, type FreeResources, type StartedJob, storable } from '../rules.js';
+import { type Amounts, admitStart, type FreeResources, freeOf, type StartedJob, storable } from '../rules.js';
 import { raw, type Sql, sql } from '../sql.js';
 import { copy, run, value } from '../statement.js';
 import type { Applied, KeptPromises, PlanContext, StartOutcome } from '../store.js';
@@ -94,7 +94,7 @@ WITH limited AS MATERIALIZED (
   SELECT state FROM sites
    WHERE id = ${siteId}::integer AND removed_at IS NULL AND (SELECT count(*) FROM limited) >= 0 FOR SHARE
 ), job AS MATERIALIZED (
-  SELECT id, state, site_id AS "siteId", epoch, extract(epoch FROM dispatched_at)::float8 AS "dispatchedAt", tasks, cpus_per_task AS "cpusPerTask", memory_mb_per_task AS "memoryMbPerTask", licenses
+  SELECT id, state, site_id AS "siteId", epoch, extract(epoch FROM dispatched_at)::float8 AS "dispatchedAt", tasks, cpus_per_task AS "cpusPerTask", memory_mb_per_task AS "memoryMbPerTask", resources_per_task AS "resourcesPerTask", licenses
     FROM jobs WHERE id = ANY (${list('bigint', jobIds)}) ORDER BY id FOR NO KEY UPDATE
 )
 SELECT json_build_array(
@@ -123,7 +123,14 @@ async function lockResources(
   );
   const licenseIds = new Set(starts.flatMap((start) => start.licenseIds));
   type Answer = [
-    machines: [id: number, cpus: number, memoryMb: number, places: number | null][],
+    machines: [
+      id: number,
+      cpus: number,
+      memoryMb: number,
+      places: number | null,
+      has: Amounts,
+      used: Amounts,
+    ][],
     licenses: [id: number, kind: string, copies: number][],
     reservation: ReservationArray | null,
     promised: boolean,
@@ -133,7 +140,7 @@ async function lockResources(
     tx,
     sql`
 WITH machine AS MATERIALIZED (
-  SELECT id, state, silent, problem, cpus, cpus_used, memory_mb, memory_used_mb, max_tasks, tasks_used FROM machines
+  SELECT id, state, silent, problem, cpus, cpus_used, memory_mb, memory_used_mb, max_tasks, tasks_used, resources, resources_used FROM machines
    WHERE id = ANY (${list('integer', [...machineIds])}) AND site_id = ${siteId}::integer AND removed_at IS NULL
    ORDER BY id FOR NO KEY UPDATE
 ), license AS MATERIALIZED (
@@ -142,7 +149,7 @@ WITH machine AS MATERIALIZED (
    ORDER BY id FOR NO KEY UPDATE
 )
 SELECT json_build_array(
-  (SELECT coalesce(json_agg(json_build_array(id, cpus - cpus_used, memory_mb - memory_used_mb, max_tasks - tasks_used)), '[]')
+  (SELECT coalesce(json_agg(json_build_array(id, cpus - cpus_used, memory_mb - memory_used_mb, max_tasks - tasks_used, resources, resources_used)), '[]')
      FROM machine WHERE ${raw(isAvailable)}),
   (SELECT coalesce(json_agg(json_build_array(id, kind, copies - in_use)), '[]') FROM license),
   (SELECT ${raw(reservationArray)} FROM reservations v WHERE site_id = ${siteId}::integer),
@@ -152,7 +159,12 @@ SELECT json_build_array(
   );
   return {
     free: {
-      machines: new Map(machines.map(([id, cpus, memoryMb, places]) => [id, { cpus, memoryMb, places }])),
+      machines: new Map(
+        machines.map(([id, cpus, memoryMb, places, has, used]) => [
+          id,
+          { cpus, memoryMb, places, resources: freeOf(has, used) },
+        ]),
+      ),
       licenses: new Map(licenses.map(([id, kind, copies]) => [id, { kind, copies }])),
       runs,
     },
@@ -183,6 +195,7 @@ function insertRuns(
       machine_tasks: ['integer[]', ({ start }) => start.allocations.map(({ tasks }) => tasks)],
       cpus_per_task: ['integer', ({ job }) => job.cpusPerTask],
       memory_mb_per_task: ['integer', ({ job }) => job.memoryMbPerTask],
+      resources_per_task: ['jsonb', ({ job }) => job.resourcesPerTask],
       license_ids: ['integer[]', ({ start }) => start.licenseIds],
       policy_version: ['integer', () => policyVersion],
       // The clock may have been set back.

@@ -29,7 +29,10 @@ export class TreeKinds {
     if (found === undefined) {
       const { signature, tasks, cpusPerTask, task } = of;
       const memoryMbPerTask = amountOf(task, MEMORY);
-      found = requirement({ ...platformOf(signature), tasks, cpusPerTask, memoryMbPerTask });
+      const resourcesPerTask = this.grid.kinds.further(task);
+      found = requirement({
+        ...{ ...platformOf(signature), tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask },
+      });
       this.classes.set(of, found);
     }
     return found;
@@ -52,7 +55,7 @@ export class TreeKinds {
       const kind: MachineKind = {
         ...{ os: machine.os, architecture: machine.architecture },
         licenses: licenses.filter((license) => this.canUse(machine, license)),
-        ...{ cpus: machine.cpus, memoryMb: machine.memoryMb },
+        ...{ cpus: machine.cpus, memoryMb: machine.memoryMb, resources: machine.resources ?? {} },
         ...(resources.shared ? { tasksOfJob: 1 } : {}),
         ...(power === 'BENCHMARK' ? { cpuPower: machine.benchmark } : {}),
       };

@@ -257,6 +257,10 @@ function Shown({ job, refresh }: { job: Job; refresh(): void }) {
                   'When a task fails',
                   job.onTaskFailure === 'CONTINUE' ? 'the others go on' : 'the others are ended',
                 ],
+                job.resourcesPerTask.length > 0 && [
+                  'Resources for each task',
+                  job.resourcesPerTask.map(({ kind, amount }) => `${amount} ${kind}`).join(', '),
+                ],
                 job.licenses.length > 0 && ['Licenses', job.licenses.join(', ')],
                 (job.os ?? job.architecture) !== null && [
                   'Platform',

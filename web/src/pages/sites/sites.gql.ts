@@ -9,6 +9,11 @@ export type SiteState =
   | 'DRAINING'
   | 'DOWN';
 
+export type ResourceAmountInput = {
+  kind: string;
+  amount: number;
+};
+
 export type MachineState =
   | 'UP'
   | 'DRAINING'
@@ -99,6 +104,7 @@ export type RegisterMachineInput = {
   architecture?: string;
   licenses?: Array<string>;
   maxTasks?: number | null | undefined;
+  resources?: Array<ResourceAmountInput>;
 };
 
 export type UpdateMachineInput = {
@@ -112,6 +118,7 @@ export type UpdateMachineInput = {
   architecture?: string | null | undefined;
   licenses?: Array<string> | null | undefined;
   maxTasks?: number | null | undefined;
+  resources?: Array<ResourceAmountInput> | null | undefined;
 };
 
 export type SitesQueryVariables = Exact<{ [key: string]: never; }>;

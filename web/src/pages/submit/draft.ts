@@ -20,6 +20,8 @@ export interface Draft {
   estimate: string;
   runTimeLimit: string;
   deadline: string;
+  /** `gpu=2, tape=1` */
+  resources: string;
   licenses: string;
   os: string;
   architecture: string;
@@ -50,6 +52,7 @@ export const EMPTY: Draft = {
   estimate: '1h',
   runTimeLimit: '',
   deadline: '',
+  resources: '',
   licenses: '',
   os: '',
   architecture: '',
@@ -148,6 +151,9 @@ export function directivesOf(script: string): {
         fields.estimate = /^\d+$/.test(value) ? `${value}m` : value;
         fields.runTimeLimit = fields.estimate;
         break;
+      case '--gres':
+        fields.resources = value.replaceAll(/:(\d+)(?=,|$)/g, '=$1');
+        break;
       case '-L':
       case '--licenses':
         fields.licenses = value.replaceAll(/:\d+/g, '');
@@ -193,6 +199,11 @@ export function inputOf(draft: Draft, mode: 'form' | 'script'): JobInput {
   };
   const run = mode === 'script' ? commandOfScript(draft.script) : commandOf(draft);
   const application = draft.application.trim() || applicationOf(draft, mode);
+  const amount = (text: string): { kind: string; amount: number } => {
+    const [, kind, value = '1'] = /^([^=]+)(?:=(\d+))?$/.exec(text) ?? [];
+    if (kind === undefined) throw new Wrong('resources', 'Kinds and amounts, such as gpu=2, tape-drive=1.');
+    return { kind, amount: Number(value) };
+  };
   const list = (text: string): string[] => text.split(/[\s,]+/).filter(Boolean);
   const output = Number(draft.outputMb);
   if (!Number.isFinite(output) || output < 0) throw new Wrong('outputMb', 'Megabytes, 0 or more.');
@@ -213,6 +224,7 @@ export function inputOf(draft: Draft, mode: 'form' | 'script'): JobInput {
     estimateS: seconds('estimate'),
     ...(draft.runTimeLimit.trim() && { runTimeLimitS: seconds('runTimeLimit') }),
     ...(deadline && { deadline: deadline.toISOString() }),
+    ...(draft.resources.trim() && { resourcesPerTask: list(draft.resources).map(amount) }),
     ...(draft.licenses.trim() && { licenses: list(draft.licenses) }),
     ...(draft.os.trim() && { os: draft.os.trim() }),
     ...(draft.architecture.trim() && { architecture: draft.architecture.trim() }),

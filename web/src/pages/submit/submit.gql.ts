@@ -4,6 +4,11 @@ import type { TypedDocumentNode } from 'urql';
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Internal type. DO NOT USE DIRECTLY. */
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
+export type ResourceAmountInput = {
+  kind: string;
+  amount: number;
+};
+
 export type TaskLaunch =
   | 'EVERY_TASK'
   | 'ONCE';
@@ -46,6 +51,7 @@ export type JobInput = {
   tasks?: number;
   cpusPerTask?: number;
   memoryMbPerTask?: number;
+  resourcesPerTask?: Array<ResourceAmountInput>;
   licenses?: Array<string>;
   os?: string | null | undefined;
   architecture?: string | null | undefined;
@@ -124,7 +130,7 @@ export type JobAgainQueryVariables = Exact<{
 }>;
 
 
-export type JobAgainQuery = { job: { id: string, name: string | null, application: string, project: string | null, groupName: string | null, command: string, arguments: Array<string>, workingDirectory: string | null, tasks: number, cpusPerTask: number, memoryMbPerTask: number, licenses: Array<string>, os: string | null, architecture: string | null, estimateS: number, benchmark: number, runTimeLimitS: number | null, sandboxMb: number, outputMb: number, computationShare: number | null, restartable: boolean, launch: TaskLaunch, onTaskFailure: TaskFailure, environment: Array<{ name: string, value: string }> | null, originSite: { id: string } | null, preferences: Array<{ os: string | null, architecture: string | null, licenses: Array<string>, cpusPerTask: number | null, memoryMbPerTask: number | null, site: { id: string } | null }>, outputs: Array<{ path: string, keep: OutputKeeper, dataset: string | null }>, inputs: Array<{ sizeMb: number, dataset: { id: string } | null, site: { id: string } | null }> } | null };
+export type JobAgainQuery = { job: { id: string, name: string | null, application: string, project: string | null, groupName: string | null, command: string, arguments: Array<string>, workingDirectory: string | null, tasks: number, cpusPerTask: number, memoryMbPerTask: number, licenses: Array<string>, os: string | null, architecture: string | null, estimateS: number, benchmark: number, runTimeLimitS: number | null, sandboxMb: number, outputMb: number, computationShare: number | null, restartable: boolean, launch: TaskLaunch, onTaskFailure: TaskFailure, environment: Array<{ name: string, value: string }> | null, resourcesPerTask: Array<{ kind: string, amount: number }>, originSite: { id: string } | null, preferences: Array<{ os: string | null, architecture: string | null, licenses: Array<string>, cpusPerTask: number | null, memoryMbPerTask: number | null, site: { id: string } | null }>, outputs: Array<{ path: string, keep: OutputKeeper, dataset: string | null }>, inputs: Array<{ sizeMb: number, dataset: { id: string } | null, site: { id: string } | null }> } | null };
 
 export type TermPartsFragment = { name: string, value: number };
 
@@ -146,4 +152,4 @@ export const SubmitChoicesDocument =
   "query SubmitChoices { sites(first: 200) { nodes { id name licenses { id kind } } } licenses(first: 500) { nodes { id kind } } datasets(first: 200) { nodes { id name sizeMb } } }" as unknown as TypedDocumentNode<SubmitChoicesQuery, SubmitChoicesQueryVariables>;
 
 export const JobAgainDocument =
-  "query JobAgain($id: ID!) { job(id: $id) { id name application project groupName command arguments environment { name value } workingDirectory tasks cpusPerTask memoryMbPerTask licenses os architecture estimateS benchmark runTimeLimitS sandboxMb outputMb computationShare restartable launch onTaskFailure originSite { id } preferences { site { id } os architecture licenses cpusPerTask memoryMbPerTask } outputs { path keep dataset } inputs { sizeMb dataset { id } site { id } } } }" as unknown as TypedDocumentNode<JobAgainQuery, JobAgainQueryVariables>;
+  "query JobAgain($id: ID!) { job(id: $id) { id name application project groupName command arguments environment { name value } workingDirectory tasks cpusPerTask memoryMbPerTask resourcesPerTask { kind amount } licenses os architecture estimateS benchmark runTimeLimitS sandboxMb outputMb computationShare restartable launch onTaskFailure originSite { id } preferences { site { id } os architecture licenses cpusPerTask memoryMbPerTask } outputs { path keep dataset } inputs { sizeMb dataset { id } site { id } } } }" as unknown as TypedDocumentNode<JobAgainQuery, JobAgainQueryVariables>;

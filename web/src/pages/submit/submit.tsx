@@ -225,6 +225,12 @@ export function Submit() {
                   <TextInput label="Stop it after" {...text('runTimeLimit')} placeholder="never" />
                   <TextInput label="Deadline" type="datetime-local" {...text('deadline')} />
                   <TextInput
+                    label="Resources for each task"
+                    {...text('resources')}
+                    placeholder="none"
+                    help="gpu=2, tape-drive=1: kinds that operators have declared"
+                  />
+                  <TextInput
                     label="Licenses"
                     {...text('licenses')}
                     placeholder="none"

@@ -1,0 +1,38 @@
+/** Amounts by kind of resource, beside CPUs and memory: as they are given, and as they are shown. */
+import { MAX } from '../platform/limits.js';
+
+const KIND = new RegExp(`^[A-Za-z][A-Za-z0-9._:-]{0,${MAX.plainNameChars - 1}}$`);
+/** What every machine has, counted by fields of their own. */
+const OWN_KINDS: readonly string[] = ['cpus', 'memoryMb', 'places'];
+
+/** Amounts by kind of resource, in order of kind; `refuse` is told of what is not accepted. */
+export function amountsGiven(
+  field: string,
+  given: readonly { kind: string; amount: number }[],
+  most: number,
+  refuse: (field: string, value: unknown, accepted: string) => void,
+): Record<string, number> {
+  if (given.length > most) refuse(field, given.length, `up to ${most} kinds`);
+  const byKind = new Map<string, number>();
+  for (const [i, { kind, amount }] of given.entries()) {
+    if (!KIND.test(kind) || OWN_KINDS.includes(kind))
+      refuse(
+        `${field}[${i}].kind`,
+        kind,
+        `a letter, then letters, digits, \`.\`, \`_\`, \`:\` or \`-\`, at most ${MAX.plainNameChars}; not ${OWN_KINDS.join(', ')}`,
+      );
+    if (byKind.has(kind)) refuse(`${field}[${i}].kind`, kind, 'each kind once');
+    if (!(amount >= 1 && amount <= MAX.integer))
+      refuse(`${field}[${i}].amount`, amount, `1 to ${MAX.integer}`);
+    byKind.set(kind, amount);
+  }
+  return Object.fromEntries([...byKind].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** In order of kind. */
+export const amountsShown = (
+  amounts: Readonly<Record<string, number>> | null,
+): { kind: string; amount: number }[] =>
+  Object.entries(amounts ?? {})
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([kind, amount]) => ({ kind, amount }));

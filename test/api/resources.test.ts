@@ -1,0 +1,97 @@
+/** Kinds of resources besides CPUs and memory: declared of machines, asked for by jobs. */
+import { expect, test } from 'vitest';
+import { unique, withApi } from './support/api.js';
+
+const api = withApi();
+
+const newSite = async (): Promise<string> =>
+  (
+    await api.must<{ registerSite: { id: string } }>(
+      'mutation ($name: String!) { registerSite(input: { name: $name }) { id } }',
+      { name: unique('site') },
+    )
+  ).registerSite.id;
+
+interface Amount {
+  kind: string;
+  amount: number;
+}
+const register = (site: string, resources: Amount[]) =>
+  api.ask<{ registerMachine: { id: string; resources: (Amount & { used: number })[] } }>(
+    `mutation ($site: ID!, $resources: [ResourceAmountInput!]!) { registerMachine(input:
+      { site: $site, name: "m", cpus: 4, memoryMb: 100, resources: $resources }) { id resources { kind amount used } } }`,
+    { site, resources },
+  );
+const submit = (resourcesPerTask: Amount[], allowUnfit = false) =>
+  api.must<{
+    submitJobs: { jobs: { resourcesPerTask: Amount[] }[]; errors: { code: string; message: string }[] };
+  }>(
+    `mutation ($job: JobInput!, $allowUnfit: Boolean!) { submitJobs(input: { jobs: [$job], allowUnfit: $allowUnfit }) {
+      jobs { resourcesPerTask { kind amount } } errors { code message } } }`,
+    { job: { command: 'true', resourcesPerTask }, allowUnfit },
+  );
+const messageOf = ({ errors }: { errors?: readonly { message: string; extensions: object }[] | undefined }) =>
+  JSON.stringify(errors?.[0]?.extensions) + errors?.[0]?.message;
+
+test('a machine has what it is registered with, and jobs ask for kinds that there are', async () => {
+  const { data } = await register(await newSite(), [
+    { kind: 'tape-drive', amount: 1 },
+    { kind: 'gpu:a100', amount: 4 },
+  ]);
+  expect(data.registerMachine.resources).toEqual([
+    { kind: 'gpu:a100', amount: 4, used: 0 },
+    { kind: 'tape-drive', amount: 1, used: 0 },
+  ]);
+  const asked = [
+    { kind: 'tape-drive', amount: 1 },
+    { kind: 'gpu:a100', amount: 2 },
+  ];
+  expect((await submit(asked)).submitJobs.jobs[0]?.resourcesPerTask).toEqual([asked[1], asked[0]]);
+  expect((await submit([])).submitJobs.jobs[0]?.resourcesPerTask).toEqual([]);
+  const refused = async (resources: Amount[], allowUnfit = false) =>
+    (await submit(resources, allowUnfit)).submitJobs.errors.map(({ code, message }) => `${code} ${message}`);
+  // Whether or not it may wait for a machine that could run it: nobody has declared this kind.
+  for (const allowUnfit of [false, true])
+    expect(await refused([{ kind: 'gpu', amount: 1 }], allowUnfit)).toEqual([
+      expect.stringMatching(/resourcesPerTask.*gpu.*gpu:a100, tape-drive/s),
+    ]);
+  expect(await refused([{ kind: 'gpu:a100', amount: 5 }])).toEqual([
+    expect.stringMatching(/NEVER_FITS resourcesPerTask: gpu:a100=5.*nearest: gpu:a100=4 on one machine/s),
+  ]);
+  expect(await refused([{ kind: 'gpu:a100', amount: 5 }], true)).toEqual([]);
+});
+
+test('what is no kind or amount is refused by name', async () => {
+  const site = await newSite();
+  const bad: [Amount[], RegExp][] = [
+    [[{ kind: 'cpus', amount: 1 }], /resources\[0\]\.kind.*cpus/s],
+    [[{ kind: '2x', amount: 1 }], /resources\[0\]\.kind.*2x/s],
+    [[{ kind: 'a', amount: 0 }], /resources\[0\]\.amount.*0.*1 to/s],
+    [
+      [
+        { kind: 'a', amount: 1 },
+        { kind: 'a', amount: 2 },
+      ],
+      /resources\[1\]\.kind.*each kind once/s,
+    ],
+    [Array.from({ length: 33 }, (_, i) => ({ kind: `k${i}`, amount: 1 })), /resources.*33.*up to 32/s],
+  ];
+  for (const [resources, message] of bad) expect(messageOf(await register(site, resources))).toMatch(message);
+});
+
+test('a machine keeps what its jobs hold', async () => {
+  const site = await newSite();
+  const { id } = (await register(site, [{ kind: 'disk', amount: 3 }])).data.registerMachine;
+  const number = Number(id.split('_')[1]);
+  await api.db.pool.query(`UPDATE machines SET resources_used = '{"disk": 2}' WHERE id = $1`, [number]);
+  const change = (resources: Amount[]) =>
+    api.ask<{ updateMachine: { resources: object[] } }>(
+      `mutation ($machine: ID!, $resources: [ResourceAmountInput!]) { updateMachine(input: { machine: $machine, resources: $resources }) {
+        resources { kind amount used } } }`,
+      { machine: id, resources },
+    );
+  expect(messageOf(await change([{ kind: 'disk', amount: 1 }]))).toMatch(/CONFLICT.*jobs use 2 disk/s);
+  expect(messageOf(await change([]))).toMatch(/jobs use 2 disk/);
+  const { data } = await change([{ kind: 'disk', amount: 2 }]);
+  expect(data.updateMachine.resources).toEqual([{ kind: 'disk', amount: 2, used: 2 }]);
+});
