@@ -1,0 +1,30 @@
+/** Phrases that were thought in another language do not come back into what operators and authors of portals read. */
+import { readdirSync, readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { expect, it } from 'vitest';
+import { buildProgram } from '../../src/cli/program.js';
+import { packagePath } from '../../src/platform/paths.js';
+
+const REFUSED =
+  /\b(to be had|anew|reckon(s|ed)?|(has|have) come|of ours|goes on|whoever|in the mean|at the soonest|all the same)\b/gi;
+
+const help = (command: Command): string =>
+  [command.helpInformation(), ...command.commands.map(help)].join('\n');
+
+const texts: [string, () => string | Promise<string>][] = [
+  ...[
+    'schema.graphql',
+    'README.md',
+    'docs/glossary.md',
+    ...readdirSync(packagePath('docs', 'operations')).map((name) => `docs/operations/${name}`),
+  ].map((page): [string, () => string] => [page, () => readFileSync(packagePath(page), 'utf8')]),
+  ['the help of all commands', async () => help(await buildProgram())],
+];
+
+it.each(texts)('%s', async (_, read) => {
+  const text = (await read()).replace(/\s+/g, ' ');
+  const found = [...text.matchAll(REFUSED)].map(({ index }) =>
+    text.slice(Math.max(0, index - 40), index + 40),
+  );
+  expect(found).toEqual([]);
+});
