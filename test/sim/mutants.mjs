@@ -193,6 +193,13 @@ export const mutants = [
     find: 'promised.sort((a, b) => (before.get(a) as StartPromise).at - (before.get(b) as StartPromise).at);',
     replace: 'promised.reverse();',
   },
+  {
+    what: 'a start is promised 30 s later than there is room',
+    file: 'src/core/local/conservative/conservative.ts',
+    find: 'const made = promisedIn(opening,',
+    replace:
+      'if (opening.at > now) { opening.at += 30; opening.end += 30; } const made = promisedIn(opening,',
+  },
   // What the store keeps
   {
     what: '2: an agent is not told of runs that were given up',

@@ -24,6 +24,7 @@ import { MemoryStore } from '../store/memory.js';
 import { T0 } from '../store/world.js';
 import { Api, type ApiWorld, DATASETS } from './api.js';
 import type { SimulatedDisk } from './disk.js';
+import { promisedLate } from './earliest.js';
 import { contentOf, SimulatedBlobs, SimulatedFiles } from './files.js';
 import { DurableRunner, Host, STDOUT } from './host.js';
 import { Late } from './late.js';
@@ -379,15 +380,34 @@ export class Simulation {
     return storeOver(wire, process, guarded);
   }
 
+  /** What conservative backfilling promises is compared with what there is room for, on the grid that the plan was made on. */
+  private judged(store: Store, mirror: Mirror): Store {
+    const applyStarts: Store['applyStarts'] = (siteId, starts, reservation, context, promises) => {
+      const kept = this.store.promised.get(siteId);
+      const isCurrent = promises != null && (kept?.revision ?? 0) === promises.revision;
+      if (isCurrent && promises.promises !== null) {
+        const before = kept?.promises ?? null;
+        const what = promisedLate(mirror.grid, siteId, context.now, starts, before, promises.promises);
+        if (what !== null) this.promises.fail(what);
+      }
+      return store.applyStarts(siteId, starts, reservation, context, promises);
+    };
+    return new Proxy(store, {
+      get: (target, name) => (name === 'applyStarts' ? applyStarts : Reflect.get(target, name)),
+    });
+  }
+
   // Processes -------------------------------------------------------------------------------------------------------------
 
   private startWorker(i: number): void {
     const process = this.process(`worker-${i}`);
     const wire = this.workers[i]?.wire ?? this.wireToStore(`worker-${i}-store`, this.faults);
-    const store: Store = this.storeFor(wire, process, this.store);
+    const reached: Store = this.storeFor(wire, process, this.store);
+    const mirror = new Mirror(reached, { batch: 50 });
+    const store = this.judged(reached, mirror);
     const engine = createEngine({
       store,
-      mirror: new Mirror(store, { batch: 50 }),
+      mirror,
       queueConnection: this.queue.of(process),
       log: quietLog,
       metrics: this.metrics,
