@@ -181,6 +181,8 @@ BEGIN
     ON CONFLICT (user_id) DO UPDATE SET bytes = u.bytes + excluded.bytes;
   DELETE FROM runs WHERE job_id = ANY (ids);
   DELETE FROM decisions WHERE job_id = ANY (ids);
+  DELETE FROM job_needs WHERE job_id = ANY (ids);
+  DELETE FROM need_edges WHERE job_id = ANY (ids);
   DELETE FROM reservations WHERE job_id = ANY (ids);
   DELETE FROM offers WHERE job_id = ANY (ids);
   DELETE FROM foreign_jobs WHERE job_id = ANY (ids);

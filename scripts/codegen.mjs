@@ -51,6 +51,8 @@ const models = [
   'JobAtPeer',
   'UserStanding',
   'Job',
+  'NeedClause',
+  'NeedTerm',
   'JobConnection',
   'JobGroup',
   'Run',

@@ -25,7 +25,8 @@ export type EndCause =
   | 'DEADLINE_PASSED'
   | 'NEVER_FITS'
   | 'WITHDRAWN'
-  | 'OTHER_TASK_FAILED';
+  | 'OTHER_TASK_FAILED'
+  | 'DEPENDENCY_FAILED';
 
 export type MeasurementMethod =
   | 'CGROUP'

@@ -5,6 +5,7 @@ import type { Allocation } from '../core/model.js';
 import type { JobState } from '../core/states.js';
 import { MAX } from '../platform/limits.js';
 import type { FileRow } from '../store/files.js';
+import type { JobWait } from '../store/needs.js';
 import type { Queries } from '../store/queries.js';
 import type {
   AgentRow,
@@ -82,6 +83,8 @@ export interface Loaders {
   findMachine(id: number): Promise<MachineRow | null>;
   findLicense(id: number): Promise<LicenseRow | null>;
   findUser(id: number): Promise<UserRow | null>;
+  /** What the job waits for, or has waited for. */
+  wait(jobId: number): Promise<JobWait | null>;
   runs(jobId: number): Promise<RunRow[]>;
   output(key: OutputKey): Promise<OutputRow | null>;
   staging(run: RunKey): Promise<StagingRow | null>;
@@ -155,6 +158,10 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
   const datasets = byId<DatasetRow>((ids) => queries.datasetsByIds(ids));
   const groups = byId<GroupRow>((ids) => queries.groupsByIds(ids));
   const jobs = byId<JobRow>((ids) => queries.jobsByIds(ids));
+  const waits = loader<number, JobWait | null>(async (ids) => {
+    const found = await queries.waitsOf(ids);
+    return ids.map((id) => found.get(id) ?? null);
+  });
   const runs = grouped<RunRow>(
     (ids) => queries.runsOfJobs(ids),
     (run) => run.jobId,
@@ -281,6 +288,7 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
     findMachine: (id) => machines.load(id),
     findLicense: (id) => licenses.load(id),
     findUser: (id) => users.load(id),
+    wait: (jobId) => waits.load(jobId),
     runs: (jobId) => runs.load(jobId),
     output: (key) => outputs.load(key),
     staging: (run) => stagings.load(run),

@@ -8,6 +8,7 @@ import type { Part } from '../platform/lifecycle.js';
 import type { Logger } from '../platform/log.js';
 import { type Metrics, watchPool } from '../platform/metrics.js';
 import { whatIfInThread } from '../simulator/what-if.js';
+import { EventBell } from '../store/bell.js';
 import { type Blobs, BucketBlobs, DirectoryBlobs } from '../store/blobs.js';
 import { ServerClock } from '../store/clock.js';
 import { type Directory, openDirectory } from '../store/directory.js';
@@ -96,8 +97,12 @@ export function serviceParts(
   const clock = new ServerClock(database.pool);
   // A worker's cycles know the reservations; a process that only explains has to read them.
   const mirror = new Mirror(store, { reservations: !roles.worker });
+  const onFeedError = (error: unknown): void =>
+    log.warn({ err: error }, 'reading events failed; trying again');
+  const bell = roles.worker ? new EventBell({ url, onError: onFeedError }) : null;
   const engine = roles.worker
     ? createEngine({
+        ...(bell && { news: bell.listen }),
         store,
         mirror,
         queueConnection,
@@ -165,7 +170,17 @@ export function serviceParts(
     { name: 'watchdog', start: () => watchdog.start(), stop: () => watchdog.stop() },
     // Before the API, so that it stops behind it: requests in hand may still wake somebody.
     engine
-      ? { name: 'engine', start: () => engine.start(), stop: () => engine.stop() }
+      ? {
+          name: 'engine',
+          async start() {
+            await bell?.start();
+            await engine.start();
+          },
+          async stop() {
+            await engine.stop();
+            await bell?.stop();
+          },
+        }
       : { name: 'queue', stop: () => waker?.close() },
     ...(simulations
       ? [{ name: 'simulations', start: () => simulations.start(), stop: () => simulations.stop() }]
@@ -177,8 +192,7 @@ export function serviceParts(
   const waiting = (all: Part[]): Part[] => all.map((part) => patiently(part, log));
   if (!roles.api) return waiting(parts);
 
-  const onError = (error: unknown): void => log.warn({ err: error }, 'reading events failed; trying again');
-  const feed = new EventFeed(queries, { url, onError });
+  const feed = new EventFeed(queries, { url, onError: onFeedError });
   const sweep = new FileSweep({
     ...{ files, blobs, retentionDays: config.fileRetentionDays, now: clock.now },
     onError: (error) => log.warn({ err: error }, 'the removal of old files failed; trying again'),
@@ -207,7 +221,7 @@ export function serviceParts(
       name: 'events',
       async start() {
         await feed.start();
-        measureEvents(feed, metrics).catch(onError);
+        measureEvents(feed, metrics).catch(onFeedError);
       },
       stop: () => feed.stop(),
     },

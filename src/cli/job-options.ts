@@ -10,6 +10,8 @@ import type {
   JobOutputInput,
   JobPreferenceInput,
   JobSelection,
+  NeedClauseInput,
+  NeedTermInput,
 } from './documents.gql.js';
 import { CliError, ExitCode, usage } from './errors.js';
 import {
@@ -61,6 +63,14 @@ export interface JobOptions {
   simulatedIo?: string;
   restart: boolean;
   hold?: boolean;
+  ref?: string;
+  after?: string[];
+  afterOk?: string[];
+  afterNotOk?: string[];
+  afterStart?: string[];
+  afterSame?: string[];
+  onUnmet?: string;
+  begin?: string;
   launchOnce?: boolean;
   continueOnFailure?: boolean;
 }
@@ -133,7 +143,33 @@ export function addJobOptions(command: Command): Command {
       'start the command once, on the first machine, instead of once for each task (for example for mpirun)',
     )
     .option('--continue-on-failure', 'let the other tasks continue when one has failed')
-    .option('--hold', 'submit it in the state HELD');
+    .option('--hold', 'submit it in the state HELD')
+    .option('--ref <name>', 'a name by which other jobs of the same --file can need it')
+    .option(
+      '--after <jobs>',
+      'wait until these have ended: a job, a bulk group (group_3), or group:NAME for own jobs with this --group; may be repeated',
+      collect,
+    )
+    .option('--after-ok <jobs>', 'wait until these are COMPLETED; may be repeated', collect)
+    .option(
+      '--after-not-ok <jobs>',
+      'wait until these have ended, not all COMPLETED; may be repeated',
+      collect,
+    )
+    .option('--after-start <jobs>', 'wait until these have started; may be repeated', collect)
+    .option(
+      '--after-same <jobs>',
+      'wait until the job with the same index in this group is COMPLETED; may be repeated',
+      collect,
+    )
+    .option(
+      '--on-unmet <action>',
+      'what becomes of it when these cannot happen any more: CANCEL, HOLD or RUN (default: CANCEL)',
+    )
+    .option(
+      '--begin <time>',
+      'the earliest start: ISO 8601 (local time without a zone), or +DURATION from now',
+    );
 }
 
 /** The job that the options and the command line describe, without what names data and sites. Throws usage errors. */
@@ -178,9 +214,37 @@ export function jobFromOptions(options: JobOptions, commandLine: readonly string
     launch: options.launchOnce ? 'ONCE' : undefined,
     onTaskFailure: options.continueOnFailure ? 'CONTINUE' : undefined,
     held: options.hold,
+    ref: options.ref,
+    needs: needsOf(options),
+    onUnmet: given(options.onUnmet, (value) => parseWord('--on-unmet', value, ['CANCEL', 'HOLD', 'RUN'])),
+    notBefore: given(options.begin, (value) => parseTime('--begin', value, Date.now(), note)),
   };
   // Absent is not null: the service's defaults are for what is absent.
   return Object.fromEntries(Object.entries(job).filter(([, value]) => value !== undefined));
+}
+
+const AFTER = [
+  ['after', '--after', 'ANY'],
+  ['afterOk', '--after-ok', 'OK'],
+  ['afterNotOk', '--after-not-ok', 'NOT_OK'],
+  ['afterStart', '--after-start', 'START'],
+  ['afterSame', '--after-same', 'CORRESPONDING'],
+] as const;
+
+/** One clause of all that the options name. */
+function needsOf(options: JobOptions): NeedClauseInput[] | undefined {
+  const terms = AFTER.flatMap(([option, field, condition]) =>
+    (options[option] ?? []).map((written): NeedTermInput => ({ ...neededBy(field, written), condition })),
+  );
+  return terms.length === 0 ? undefined : [{ of: terms }];
+}
+
+function neededBy(field: string, written: string): Pick<NeedTermInput, 'group' | 'job' | 'jobGroup'> {
+  const [, name] = /^group:(.+)$/.exec(written) ?? [];
+  if (name !== undefined) return { group: name };
+  if (written.startsWith('group_')) return { jobGroup: written };
+  if (/^(job_)?\d+$/.test(written)) return { job: parseId('job', written) };
+  throw usage(field, written, 'a job (job_3), a bulk group (group_3), or group:NAME');
 }
 
 function outputsOf({ keep = [], keepDataset = [] }: JobOptions): JobOutputInput[] | undefined {

@@ -55,7 +55,13 @@ export {
 } from './explain/placement.js';
 export { type PeerStatus, peers, type UserStanding, userStandings } from './explain/standings.js';
 export { type TransferStatus, transfers } from './explain/transfers.js';
-export { type Waiting, waitingOnAgent, waitingOnHold, whyWaiting } from './explain/waiting.js';
+export {
+  type Waiting,
+  waitingOnAgent,
+  waitingOnHold,
+  waitingOnOthers,
+  whyWaiting,
+} from './explain/waiting.js';
 export {
   Grid,
   type GridListener,

@@ -41,6 +41,8 @@ export const WaitingReason = {
   MOVE_LIMIT: 'MOVE_LIMIT',
   READY: 'READY',
   HELD: 'HELD',
+  NEEDS: 'NEEDS',
+  NOT_BEFORE: 'NOT_BEFORE',
 } as const;
 export type WaitingReason = (typeof WaitingReason)[keyof typeof WaitingReason];
 
@@ -152,6 +154,8 @@ const sentences: Record<ReasonCode, string> = {
     'Machines are allocated; {movedMb} of {totalMb} MB of its input data were brought to the site in {measuredS} s; {predictedS} s were expected in total.',
   STARTING: 'Machines are allocated; its agent has not reported its start yet.',
   HELD: 'Held until it is released.',
+  NEEDS: 'Waits for {open} of the {needs} conditions on other jobs that it needs.',
+  NOT_BEFORE: 'Waits for its time, in {seconds} s.',
 };
 
 /** Of a job of one task. */

@@ -4,6 +4,7 @@
  *
  *   QUEUED      held by the root, by a scheduler between it and sites (grid-tree.md), or in the meta-queue of a site, from which it
  *               can still go elsewhere (diana.md)
+ *   BLOCKED     waiting for what it needs: other jobs, or a time (jobs.md). No scheduler knows it
  *   HELD        waiting for somebody to release it; goes back to the queue it came from, from a meta-queue to the root
  *   DISPATCHED  in the local queue of a site
  *   ASSIGNED    machines and licenses are taken, the site's agent has been told
@@ -14,6 +15,7 @@
 
 export const jobStates = [
   'QUEUED',
+  'BLOCKED',
   'HELD',
   'DISPATCHED',
   'ASSIGNED',
@@ -50,6 +52,8 @@ export const endCauses = [
   'WITHDRAWN',
   // Of a task only: another one of its run failed, and it was ended with it.
   'OTHER_TASK_FAILED',
+  // Of a job that needed another one, which did not end, or start, as it was needed.
+  'DEPENDENCY_FAILED',
 ] as const;
 export type EndCause = (typeof endCauses)[number];
 
@@ -68,7 +72,7 @@ interface Action {
   readonly keeps?: readonly JobState[];
 }
 
-const notEnded = ['QUEUED', 'HELD', 'DISPATCHED', 'ASSIGNED', 'RUNNING', 'CANCELLING'] as const;
+const notEnded = ['QUEUED', 'BLOCKED', 'HELD', 'DISPATCHED', 'ASSIGNED', 'RUNNING', 'CANCELLING'] as const;
 const atRoot = ['siteId', 'priority', 'dispatchedAt'] as const;
 
 /** All actions on jobs. `transitions` has the states from and to which each leads. */
@@ -110,6 +114,11 @@ export const jobActions = {
   },
   hold: { by: ['PERSON'], sets: ['siteId'], clears: ['schedulerId'] },
   setAside: { by: ['SERVICE'], sets: ['siteId', 'message'], clears: ['schedulerId'] },
+  /** What it needs has happened, and its time has come. */
+  unblock: { by: ['SERVICE'], sets: ['eligibleAt'] },
+  /** What it needs cannot happen any more. */
+  unmet: { by: ['SERVICE'], sets: ['stopCause', 'cause', 'endedAt', 'deadlineMissed', 'message'] },
+  holdUnmet: { by: ['SERVICE'], sets: ['message'] },
   release: { by: ['PERSON'], sets: ['siteId', 'priority', 'dispatchedAt'] },
   boost: { by: ['PERSON'], sets: ['boost'], keeps: notEnded },
   cancel: {
@@ -134,6 +143,28 @@ export interface Transition {
 export const transitions: readonly Transition[] = [
   { from: null, to: 'QUEUED', action: 'submit', when: 'submitted' },
   { from: null, to: 'HELD', action: 'submit', when: 'submitted on hold' },
+  { from: null, to: 'BLOCKED', action: 'submit', when: 'submitted with needs, or for a later time' },
+  {
+    from: 'BLOCKED',
+    to: 'QUEUED',
+    action: 'unblock',
+    when: 'what it needs has happened, and its time has come',
+  },
+  {
+    from: 'BLOCKED',
+    to: 'CANCELLED',
+    action: 'unmet',
+    when: 'what it needs cannot happen any more (`onUnmet: CANCEL`)',
+  },
+  {
+    from: 'BLOCKED',
+    to: 'HELD',
+    action: 'holdUnmet',
+    when: 'what it needs cannot happen any more (`onUnmet: HOLD`)',
+  },
+  { from: 'BLOCKED', to: 'HELD', action: 'hold', when: 'held' },
+  { from: 'BLOCKED', to: 'CANCELLED', action: 'cancel', when: 'cancelled, or its deadline passed' },
+  { from: 'HELD', to: 'BLOCKED', action: 'release', when: 'released while it waits for what it needs' },
   {
     from: 'QUEUED',
     to: 'QUEUED',
@@ -251,8 +282,10 @@ export const waitingStates: readonly JobState[] = jobStates.filter(
   (state) => !live.has(state) && !ended.has(state),
 );
 
-/** The job waits for a scheduler: it waits, and nobody holds it. */
-export const pendingStates: readonly JobState[] = waitingStates.filter((state) => possible('hold', state));
+/** The job waits for a scheduler: for its dispatch or start. */
+export const pendingStates: readonly JobState[] = waitingStates.filter(
+  (state) => possible('dispatch', state) || possible('start', state),
+);
 /** The job can be cancelled, at once or by stopping its run. */
 export const cancellableStates: readonly JobState[] = jobStates.filter(
   (state) => possible('cancel', state) || possible('stop', state),

@@ -10,6 +10,8 @@ import type { Store } from '../store/store.js';
 import { Alarms } from './alarms.js';
 import { Cycle, type CycleLimits, type CycleTools, DEFAULT_CYCLE_LIMITS } from './cycle.js';
 import { runDispatch } from './dispatch.js';
+import { Follower, type News } from './follower.js';
+import { needsFollowing } from './needs.js';
 import { Patrol } from './patrol.js';
 import {
   ALWAYS_REACHED,
@@ -77,6 +79,8 @@ export function createEngine(parts: {
   now?: () => number;
   reach?: Reachable;
   env?: Env;
+  /** Tells of commits with events; without it they are looked for every second. */
+  news?: News;
 }): Engine {
   const { store, mirror, queueConnection, log, metrics, reach = ALWAYS_REACHED, env = REAL_ENV } = parts;
   const { now = () => env.nowMs() / 1000 } = parts;
@@ -99,6 +103,10 @@ export function createEngine(parts: {
     now,
   });
   const sweeper = new Sweeper(tools, config);
+  const followers = [needsFollowing({ store, wake: waker.wake, log, now })].map(
+    (following) =>
+      new Follower(following, { store, holder: processId, log, metrics, reach, env, now, news: parts.news }),
+  );
   const agenda = new Agenda();
   const patrol = new Patrol(mirror, perform, reach, env, PATROL);
 
@@ -187,6 +195,7 @@ export function createEngine(parts: {
       // that starts does not wait for that.
       patrol.trouble(LEASE_MS);
       patrol.start();
+      for (const follower of followers) follower.start();
       // Whatever was waiting when the last process went.
       await waker.wake(waiting(mirror.grid));
       log.info({ engine: processId, queue: queueConnection.kind }, 'engine started');
@@ -196,7 +205,12 @@ export function createEngine(parts: {
       if (stopped()) return;
       life = 'stopped';
       cancelPresence();
-      await Promise.all([worker?.close(), present, patrol.stop()]);
+      await Promise.all([
+        worker?.close(),
+        present,
+        patrol.stop(),
+        ...followers.map((follower) => follower.stop()),
+      ]);
       alarms.close();
       await waker.close();
       log.info({ engine: processId }, 'engine stopped');

@@ -349,6 +349,9 @@ export const FIXED_LIMITS = {
     'RegisterMachineInput.resources',
     'UpdateMachineInput.resources',
   ),
+  jobNeeds: fixed(1_000, 'Terms in what a job needs of others.', 'JobInput.needs'),
+  needEdges: fixed(1_000_000, 'Terms in what the jobs of a submission need.', 'JobInput.needs'),
+  needDelayS: fixed(1e9, 'Seconds for which something needed must have been so.', 'NeedTermInput.minDelayS'),
   jobInputs: fixed(100, 'Datasets and other input data of a job.', 'JobInput.inputs'),
   jobOutputs: fixed(100, 'Outputs of a job.', 'JobInput.outputs'),
   outputPathChars: fixed(

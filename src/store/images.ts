@@ -43,7 +43,10 @@ const ofData = scheduledFields('DATA');
 /** Of a job and its user; then `ofJob`; `ofData` within, where there is any of it. */
 export type JobArray = [userClass: UserClass, data: unknown[] | null, ...job: unknown[]];
 
-const arrayOf = (fields: readonly JobField[]): string => fields.map((field) => readField(field)).join(', ');
+/** Its age counts from when it could first be scheduled. */
+const submittedAt = 'coalesce(j.eligible_at, j.submitted_at)';
+const arrayOf = (fields: readonly JobField[]): string =>
+  fields.map((field) => (field === 'submittedAt' ? epoch(submittedAt) : readField(field))).join(', ');
 const hasData = ofData
   .filter((field) => jobFields[field].nullable || jobFields[field].sparse)
   .map((field) => `j.${jobColumn[field]} IS NOT NULL`)
@@ -55,7 +58,9 @@ export const jobArray = `json_build_array(
 
 /** What is copied out of jobs as j, for `JobReader`: state and site, and the fields that schedulers know. */
 const copiedFields: readonly JobField[] = ['state', 'siteId', ...ofJob, ...ofData];
-export const jobColumns = copiedFields.map((field) => `j.${jobColumn[field]}`).join(', ');
+export const jobColumns = copiedFields
+  .map((field) => (field === 'submittedAt' ? submittedAt : `j.${jobColumn[field]}`))
+  .join(', ');
 export const jobTypes: readonly CopyType[] = copiedFields.map((field) => {
   const { type } = jobFields[field];
   return isEnum(type) ? 'text' : type;

@@ -143,6 +143,8 @@ const keptFields = {
   deadlineMissed: always<boolean>('boolean'),
   endedAt: maybe<number>('timestamptz'),
   cause: maybe<EndCause>('end_cause'),
+  /** From when it could be scheduled, where it had to wait for others or for a time (needs.ts); schedulers count its age from then on. */
+  eligibleAt: maybe<number>('timestamptz'),
 };
 
 /** What only the store knows. */

@@ -260,7 +260,7 @@ function place(grid: Grid, job: Job, position: Pick<JobPosition, 'state' | 'site
   } else if (state === 'QUEUED' && siteId !== null) grid.placeAtMeta(job, siteId);
   else if (state === 'QUEUED') grid.placeAtRoot(job);
   else if (state === 'DISPATCHED' && siteId !== null) grid.placeAtSite(job, siteId);
-  else if (state === 'HELD') {
+  else if (state === 'HELD' || state === 'BLOCKED') {
     if (grid.placeOf(job.id) !== null) grid.removeJob(job.id);
   } else throw new Error(`job ${job.id} is ${state} at site ${siteId} without a run`);
 }

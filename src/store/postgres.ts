@@ -13,6 +13,7 @@ import * as control from './postgres/control.js';
 import * as followers from './postgres/followers.js';
 import * as leases from './postgres/leases.js';
 import * as moves from './postgres/moves.js';
+import * as needs from './postgres/needs.js';
 import * as reports from './postgres/reports.js';
 import * as retention from './postgres/retention.js';
 import * as snapshot from './postgres/snapshot.js';
@@ -27,6 +28,7 @@ import type {
   JobSelection,
   KeptPromises,
   ListPlace,
+  NeedsNews,
   OutputBounds,
   PlanContext,
   Retention,
@@ -155,6 +157,14 @@ export class PostgresStore implements Store {
 
   release(selection: JobSelection) {
     return control.release(this.database, selection);
+  }
+
+  settleNeeds(about: NeedsNews, now: number) {
+    return needs.settleNeeds(this.database, about, now);
+  }
+
+  waitsOf(jobIds: readonly number[]) {
+    return needs.waitsOf(this.database.pool, jobIds);
   }
 
   reprioritize(selection: JobSelection, boost: number) {

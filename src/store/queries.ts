@@ -11,7 +11,9 @@ import * as history from './history.js';
 import { latestCursor } from './images.js';
 import { readField, shownFields } from './job-fields.js';
 import { type JobFilter, jobConditions } from './job-filter.js';
+import type { JobWait } from './needs.js';
 import type { Database } from './pool.js';
+import { dependentsOf, type OpenNeeds, openNeeds, waitsOf } from './postgres/needs.js';
 import { plain, type Reading, readRows, rowsOf, seconds } from './read-rows.js';
 import type {
   AgentRow,
@@ -57,6 +59,13 @@ export interface JobPage {
 }
 
 const allJobFields = Object.keys(shownFields) as (keyof JobRow)[];
+
+/** A job of a group. `group`: its name, or the number of the bulk group. */
+export interface GroupMember {
+  id: number;
+  group: string;
+  arrayIndex: number | null;
+}
 
 export class Queries {
   private readonly pool: Database['pool'];
@@ -113,6 +122,52 @@ export class Queries {
       limit: ids.length,
     } as const;
     return ids.length === 0 ? Promise.resolve([]) : this.jobs({ ids }, page);
+  }
+
+  /** Whose the jobs are, of those that exist. */
+  ownersOf(ids: readonly number[]): Promise<{ id: number; userId: number }[]> {
+    return rows(
+      this.pool,
+      sql`SELECT id, user_id AS "userId" FROM jobs WHERE id = ANY (${list('bigint', ids)})`,
+    );
+  }
+
+  /** The user's jobs with one of these group names, by id. */
+  async membersByName(userId: number, names: readonly string[]): Promise<GroupMember[]> {
+    if (names.length === 0) return [];
+    return rows(
+      this.pool,
+      sql`
+SELECT id, group_name AS "group", array_index AS "arrayIndex" FROM jobs
+ WHERE group_name = ANY (${list('text', names)}) AND user_id = ${userId} ORDER BY id`,
+    );
+  }
+
+  /** The jobs of bulk groups, by id. */
+  async membersOfGroups(ids: readonly number[]): Promise<GroupMember[]> {
+    if (ids.length === 0) return [];
+    return rows(
+      this.pool,
+      sql`
+SELECT j.id, j.group_id::text AS "group", j.array_index AS "arrayIndex"
+  FROM job_groups g JOIN jobs j ON j.id BETWEEN g.first_job_id AND g.last_job_id AND j.group_id = g.id
+ WHERE g.id = ANY (${list('bigint', ids)}) ORDER BY j.id`,
+    );
+  }
+
+  /** What jobs wait for, or have waited for, by id. */
+  waitsOf(ids: readonly number[]): Promise<Map<number, JobWait>> {
+    return waitsOf(this.pool, ids);
+  }
+
+  /** What a blocked job still waits for. */
+  openNeeds(jobId: number): Promise<OpenNeeds | null> {
+    return openNeeds(this.pool, jobId);
+  }
+
+  /** Jobs that need a job, or a group that it is in, by id. */
+  async neededBy(jobId: number, limit: number): Promise<JobRow[]> {
+    return this.jobsByIds(await dependentsOf(this.pool, jobId, limit));
   }
 
   /** Runs of the jobs, by job and epoch. */

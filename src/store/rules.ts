@@ -5,6 +5,7 @@ import type { ObservedRun } from '../core/data/history.js';
 import type { Job, JobData, Start } from '../core/model.js';
 import { type EndCause, isLive, isTerminal, type JobState } from '../core/states.js';
 import type { GivenJob } from './job-fields.js';
+import type { NewWait } from './needs.js';
 import type { EventRow } from './rows.js';
 import type {
   AgentRegistration,
@@ -369,13 +370,15 @@ const JOB_BYTES = 512;
 const INPUT_BYTES = 128;
 
 /** What a job takes of its user's share while it lives: about as many bytes as the schedulers and the database need for it. */
-export function bytesOf(job: GivenJob): number {
+export function bytesOf(job: GivenJob & { wait?: NewWait | null }): number {
   let bytes = JOB_BYTES + job.command.length + (job.workingDirectory?.length ?? 0);
   for (const argument of job.arguments) bytes += argument.length;
   for (const name in job.environment) bytes += name.length + (job.environment[name] as string).length;
   for (const kind of job.licenses) bytes += kind.length;
   for (const { path, dataset } of job.outputs) bytes += path.length + (dataset?.length ?? 0);
-  return bytes + INPUT_BYTES * (job.inputs.length + job.preferences.length + job.outputs.length);
+  let terms = 0;
+  for (const { of } of job.wait?.needs ?? []) terms += of.length;
+  return bytes + INPUT_BYTES * (job.inputs.length + job.preferences.length + job.outputs.length + terms);
 }
 
 /** What jobs take of their user's share together. */

@@ -30,6 +30,7 @@ import type { Policy as PolicyDocument } from '../core/policy.js';
 import type { EndCause, JobState } from '../core/states.js';
 import type { AssignedJob, GivenJob, JobOutput, TaskLaunch } from './job-fields.js';
 import type { JobFilter } from './job-filter.js';
+import type { JobWait, NewWait } from './needs.js';
 import type { EventRow, RunRow } from './rows.js';
 
 export type Cursor = string;
@@ -131,8 +132,8 @@ export interface GridChanges {
   more: boolean;
 }
 
-/** A job to be submitted: what it says of itself (job-fields.ts), and whether it shall wait to be released. */
-export type NewJob = GivenJob & { held: boolean };
+/** A job to be submitted: what it says of itself (job-fields.ts), whether it shall wait to be released, and for what else (null: nothing). */
+export type NewJob = GivenJob & { held: boolean; wait?: NewWait | null };
 
 export interface Submission {
   userId: number;
@@ -165,6 +166,8 @@ export type SubmitResult =
   | { kind: 'key-reused' }
   /** The service holds as many jobs that have not ended as it may. */
   | { kind: 'full'; limit: number; live: number }
+  /** These jobs, which others of the submission need, were deleted meanwhile. */
+  | { kind: 'gone'; jobs: number[] }
   /** The user does. */
   | { kind: 'share'; of: keyof Share; limit: number; used: number; asked: number }
   /** freesAt: epoch seconds at which this submission would be admitted, null when it never would (larger than the quota). */
@@ -503,6 +506,15 @@ export interface SweepOutcome {
   touched: (number | null)[];
 }
 
+/** For which blocked jobs it is to be decided: these and all that need one of these, those that are due, or all. */
+export type NeedsNews = readonly number[] | 'DUE' | 'ALL';
+/** How many blocked jobs have become so. */
+export interface NeedsOutcome {
+  queued: number;
+  cancelled: number;
+  held: number;
+}
+
 /** What a follower of the event feed is given. */
 export type Followed =
   /** Another process holds it: ask again, without a cursor. */
@@ -642,6 +654,14 @@ export interface Store {
   setAside(jobIds: readonly number[], message: string): Promise<number[]>;
   /** HELD → back to its site's queue, or to the root when it was held there or its site is not UP. */
   release(selection: JobSelection): Promise<SelectionOutcome>;
+  /**
+   * BLOCKED → QUEUED where what a job needs has happened and its time has come; where it cannot happen any more → CANCELLED or HELD, with
+   * all that follows for others, in one transaction. Asked behind each event of a job that starts, ends or becomes BLOCKED, so nothing is missed:
+   * what others did before a job's own event is seen then, and what they do later comes behind it.
+   */
+  settleNeeds(about: NeedsNews, now: number): Promise<NeedsOutcome>;
+  /** What jobs wait for, or have waited for, by id. */
+  waitsOf(jobIds: readonly number[]): Promise<Map<number, JobWait>>;
   /** Sets the boost of jobs that have not ended. */
   reprioritize(selection: JobSelection, boost: number): Promise<SelectionOutcome>;
 

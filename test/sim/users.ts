@@ -191,6 +191,8 @@ function drawInput(random: RandomStream, { store, databaseNow }: UsersWorld, goe
   const time = (afterS: number): Date => new Date(Math.ceil((databaseNow() + afterS) * 1000));
   const site = (): string => globalId('site', random.integer(1, store.sites.size));
   const input: JobInput = {
+    needs: [],
+    onUnmet: 'CANCEL',
     application: pick('a', 'b', 'x'.repeat(MAX.nameChars), '🜁'),
     arrayIndex: pick<number | null>(null, null, 0, MAX.integer),
     command: pick('true', 'true', `/${'x'.repeat(MAX.pathChars - 1)}`),

@@ -5,6 +5,8 @@ import { Margins } from '../../src/core/data/margins.js';
 import type { PromisesImage } from '../../src/core/index.js';
 import type { RunTotals } from '../../src/core/model.js';
 import { Mirror } from '../../src/store/mirror.js';
+import type { NewNeedTerm, NewWait } from '../../src/store/needs.js';
+import type { EventRow } from '../../src/store/rows.js';
 import type {
   Assignment,
   AssignmentBatch,
@@ -1476,6 +1478,156 @@ export function describeStore(
         await submit(world, user, [newJob()]);
         await forget(false);
         expect(await store.changesSince(cursor, 10)).toBe('too-old');
+      });
+    });
+
+    describe('needs', () => {
+      const term = (target: object, condition = 'OK', minDelayS = 0): NewNeedTerm =>
+        ({ ...target, condition, minDelayS }) as NewNeedTerm;
+      const needing = (
+        of: NewNeedTerm[],
+        more: Partial<NewWait> = {},
+        job: Partial<NewJob> = {},
+      ): NewJob => ({
+        ...newJob(job),
+        wait: { needs: [{ expression: 'ALL', of }], onUnmet: 'CANCEL', notBefore: null, ...more },
+      });
+      const of = async (id: number) => {
+        const { toState, cause } = (await world.events(id)).at(-1) as EventRow;
+        return cause === null ? toState : `${toState} ${cause}`;
+      };
+      const all = (ids: readonly number[]) => Promise.all(ids.map(of));
+      const run = async (id: number, end: Partial<RunReport> | null = {}) => {
+        await store.applyMoves([move(id, site)], context());
+        await store.applyStarts(site, [start(id, site, { [machine]: 1 })], null, context());
+        const reports = [report(id, 1)];
+        if (end !== null) reports.push(ended(id, 1, end));
+        await store.reportRuns(site, reports, MAX_ATTEMPTS);
+      };
+      const bad = { cause: 'EXITED_NONZERO', exitCode: 1 } as const;
+      const soon = () => Date.now() / 1000 + 5;
+
+      it('block a job until what it needs has happened; then its age begins', async () => {
+        const [a, b, c] = await submit(world, user, [
+          newJob(),
+          needing([term({ item: 0 })]),
+          needing([term({ item: 0 }, 'START')]),
+        ]);
+        expect(await all([a!, b!, c!])).toEqual(['QUEUED', 'BLOCKED', 'BLOCKED']);
+        expect(await store.applyMoves([move(b!, site)], context())).toMatchObject({ accepted: [] });
+        await store.settleNeeds([a!, b!, c!], soon());
+        expect(await all([b!, c!])).toEqual(['BLOCKED', 'BLOCKED']);
+        await run(a!, null);
+        expect(await store.settleNeeds([a!], soon())).toEqual({ queued: 1, cancelled: 0, held: 0 });
+        expect(await all([b!, c!])).toEqual(['BLOCKED', 'QUEUED']);
+        const before = await store.loadGrid(0);
+        await store.reportRuns(site, [ended(a!, 1)], MAX_ATTEMPTS);
+        await store.settleNeeds([a!], soon());
+        expect(await store.settleNeeds([a!], soon())).toEqual({ queued: 0, cancelled: 0, held: 0 });
+        expect(await all([b!, c!])).toEqual(['QUEUED', 'QUEUED']);
+        const grid = await store.loadGrid(0);
+        const told = (await store.changesSince(before.cursor, 100)) as Exclude<
+          Awaited<ReturnType<World['store']['changesSince']>>,
+          'too-old'
+        >;
+        const ages = [...grid.jobs, ...told.jobs].flatMap(({ job }) =>
+          job !== null && job.id === b ? [job.submittedAt] : [],
+        );
+        expect(ages).toEqual([T0 + 20, T0 + 20]);
+        await nothingBroken();
+      });
+
+      it('that cannot hold any more cancel, and so on along the graph; or hold; or do not count', async () => {
+        const ids = await submit(world, user, [
+          newJob({ name: 'first' }),
+          needing([term({ item: 0 })]),
+          needing([term({ item: 1 })]),
+          needing([term({ item: 2 }, 'NOT_OK')]),
+          needing([term({ item: 2 })], { onUnmet: 'HOLD' }),
+          needing([term({ item: 4 }, 'ANY')]),
+          needing([term({ item: 1 }, 'START')], { onUnmet: 'RUN' }),
+        ]);
+        await run(ids[0]!, bad);
+        expect(await store.settleNeeds([ids[0]!], soon())).toEqual({ queued: 2, cancelled: 2, held: 1 });
+        const failed = 'CANCELLED DEPENDENCY_FAILED';
+        expect(await all(ids)).toEqual([
+          'FAILED EXITED_NONZERO',
+          ...[failed, failed, 'QUEUED', 'HELD', 'BLOCKED', 'QUEUED'],
+        ]);
+        expect((await store.waitsOf(ids)).get(ids[4]!)).toMatchObject({ because: ids[2] });
+        // Released, it goes on as if its needs did not count.
+        await store.release(byIds([ids[4]!]));
+        expect(await of(ids[4]!)).toBe('BLOCKED');
+        await store.settleNeeds([ids[4]!], soon());
+        expect(await of(ids[4]!)).toBe('QUEUED');
+        await nothingBroken();
+      });
+
+      it('are decided by what ended before, and by groups as they were at submission', async () => {
+        const [a, b] = await submit(world, user, [newJob({ groupName: 'g' }), newJob({ groupName: 'g' })]);
+        await run(a!);
+        const [c, d] = await submit(world, user, [
+          needing([term({ group: 'g' }), term({ job: a! }, 'ANY')]),
+          needing([term({ job: a! })]),
+        ]);
+        await submit(world, user, [newJob({ groupName: 'g' })]);
+        await store.settleNeeds([c!, d!], soon());
+        expect(await all([c!, d!])).toEqual(['BLOCKED', 'QUEUED']);
+        await run(b!);
+        await store.settleNeeds([b!], soon());
+        expect(await of(c!)).toBe('QUEUED');
+        expect(
+          await store.submit({
+            ...{ userId: user, idempotencyKey: null, payloadHash: 'x', now: T0 },
+            jobs: [needing([term({ job: 999_999 })])],
+          }),
+        ).toEqual({ kind: 'gone', jobs: [999_999] });
+      });
+
+      it('keep what they name, whatever retention says', async () => {
+        const [a] = await submit(world, user, [newJob()]);
+        const [g] = await submit(world, user, [newJob({ groupName: 'g' })]);
+        for (const id of [a!, g!]) await run(id);
+        const [b] = await submit(world, user, [
+          needing([term({ job: a! }), term({ group: 'g' })], { notBefore: soon() + 900 }),
+        ]);
+        const forget = () =>
+          store.prune({
+            ...{ eventsBefore: 0, unreadBefore: 0, jobsEndedBefore: Date.now() / 1000 + 60 },
+            ...{ processesBefore: 0, auditsBefore: 0, limit: 100 },
+          });
+        expect((await forget()).jobs).toBe(0);
+        await store.settleNeeds([b!], soon());
+        expect((await forget()).jobs).toBe(0);
+        await store.cancel(byIds([b!]), T0, 'CANCELLED_BY_USER');
+        let gone = 0;
+        for (let i = 0; i < 2; i++) gone += (await forget()).jobs;
+        expect(gone).toBe(3);
+      });
+
+      it('may be for a time, or want one to have passed; a job that a person holds is left alone', async () => {
+        const later = soon() + 100;
+        const [a, b, c, past] = await submit(world, user, [
+          newJob(),
+          needing([], { needs: [], notBefore: later }),
+          needing([term({ item: 0 }, 'ANY', 1e9)]),
+          needing([], { needs: [], notBefore: T0 - 5 }),
+        ]);
+        expect(await all([b!, past!])).toEqual(['BLOCKED', 'QUEUED']);
+        await run(a!);
+        await store.settleNeeds([a!], soon());
+        const due = (await store.waitsOf([c!])).get(c!)?.dueAt as number;
+        expect(due).toBe(T0 + 20 + 1e9);
+        await store.settleNeeds('DUE', later - 1);
+        expect(await all([b!, c!])).toEqual(['BLOCKED', 'BLOCKED']);
+        await store.hold(byIds([b!]));
+        await store.settleNeeds('DUE', later + 1);
+        expect(await of(b!)).toBe('HELD');
+        await store.release(byIds([b!]));
+        expect(await of(b!)).toBe('BLOCKED');
+        await store.settleNeeds('DUE', Math.max(later, due) + 1);
+        expect(await all([b!, c!])).toEqual(['QUEUED', 'QUEUED']);
+        await nothingBroken();
       });
     });
 

@@ -37,6 +37,18 @@ import {
 import { outOfBounds } from '../../src/store/bounds.js';
 import { assignedFields, only, type StoredJob } from '../../src/store/job-fields.js';
 import { jobPredicate } from '../../src/store/job-filter.js';
+import {
+  decided,
+  type JobWait,
+  type MemberFacts,
+  type NeedsDecision,
+  type NeedTarget,
+  outcomeOf,
+  stored,
+  targetsOf,
+  unmetMessage,
+  waits,
+} from '../../src/store/needs.js';
 import type { EventKind, EventRow, RatioPointRow } from '../../src/store/rows.js';
 import {
   admitStart,
@@ -80,6 +92,8 @@ import {
   type LeasedMachine,
   type ListPlace,
   type Measurement,
+  type NeedsNews,
+  type NeedsOutcome,
   type NewJob,
   type OutputBounds,
   type OutputOutcome,
@@ -209,6 +223,7 @@ export class MemoryStore implements Store {
   readonly agents = new Map<number, MemoryAgent>();
   private readonly processes = new Map<string, { kind: string; since: number; seenAt: number }>();
   private readonly followers = new Map<string, { cursor: number; holder: string; leaseUntil: number }>();
+  private readonly jobWaits = new Map<number, JobWait>();
   private lastId = 0;
   private lastScheduler = 0;
   private lastSubmission = 0;
@@ -383,7 +398,8 @@ export class MemoryStore implements Store {
       if (event.seq === null) continue;
       last.delete(event.entityId);
       last.set(event.entityId, event);
-      if (event.seq === 1 || event.kind === 'JOB_CHANGED') told.add(event.entityId);
+      if (event.seq === 1 || event.kind === 'JOB_CHANGED' || event.fromState === 'BLOCKED')
+        told.add(event.entityId);
       const job = this.jobs.get(event.entityId);
       if (event.fromState === 'QUEUED' && event.toState === 'DISPATCHED' && job && job.deadline !== null) {
         margins.push(job.deadline - job.estimateS - job.submittedAt);
@@ -494,7 +510,18 @@ export class MemoryStore implements Store {
     const id = ++this.lastSubmission;
     const groupId = jobs.length > 1 || group !== null ? id : null;
     if (group !== null) this.groups.add(id);
+    const needed = jobs.flatMap(({ wait }) => (wait?.needs ?? []).flatMap(({ of }) => of));
+    const gone = needed.flatMap((term) => ('job' in term && !this.jobs.has(term.job) ? [term.job] : []));
+    if (gone.length > 0) return { kind: 'gone', jobs: [...new Set(gone)] };
     const jobIds = jobs.map((job) => this.insert(job, userId, ms(now), groupId));
+    for (const [i, { wait }] of jobs.entries()) {
+      if (!waits(wait, ms(now))) continue;
+      const notBefore = wait.notBefore === null ? null : ms(wait.notBefore);
+      const needs = stored(wait.needs, jobIds);
+      const dueAt = needs.length === 0 ? notBefore : null;
+      const { onUnmet } = wait;
+      this.jobWaits.set(jobIds[i] as number, { needs, onUnmet, notBefore, dueAt, because: null });
+    }
     this.submissions.push({
       id,
       userId,
@@ -1085,10 +1112,99 @@ export class MemoryStore implements Store {
     return this.act(selection, ['release'], (job) => {
       const site = this.sites.get(job.siteId ?? 0);
       const { siteId, priority, dispatchedAt } = job;
-      if (site?.state === 'UP' && !site.removed)
+      const wait = this.jobWaits.get(job.id);
+      if (wait !== undefined && wait.because !== null)
+        this.jobWaits.set(job.id, { ...wait, onUnmet: 'RUN', because: null });
+      if (wait !== undefined && job.eligibleAt === null)
+        this.change(job, 'release', { siteId: null, priority: null, dispatchedAt: null }, 'BLOCKED');
+      else if (site?.state === 'UP' && !site.removed)
         this.change(job, 'release', { siteId, priority, dispatchedAt }, 'DISPATCHED');
       else this.change(job, 'release', { siteId: null, priority: null, dispatchedAt: null }, 'QUEUED');
     });
+  }
+
+  async waitsOf(jobIds: readonly number[]): Promise<Map<number, JobWait>> {
+    const found = jobIds.flatMap((id) => (this.jobWaits.has(id) ? [id] : []));
+    return new Map(found.map((id) => [id, this.jobWaits.get(id) as JobWait]));
+  }
+
+  async settleNeeds(about: NeedsNews, now: number): Promise<NeedsOutcome> {
+    const outcome: NeedsOutcome = { queued: 0, cancelled: 0, held: 0 };
+    const blocked = [...this.jobWaits].flatMap(([id, wait]) => {
+      const job = this.jobs.get(id) as MemoryJob;
+      return job.state === 'BLOCKED' ? [{ job, wait }] : [];
+    });
+    const concerned = ({ job, wait }: (typeof blocked)[number]): boolean =>
+      about === 'ALL' ||
+      (about === 'DUE'
+        ? wait.dueAt !== null && wait.dueAt <= now
+        : about.includes(job.id) ||
+          about.some((id) =>
+            [...targetsOf(wait.needs).values()].some((target) => this.membersOf(target, job.userId).has(id)),
+          ));
+    for (let left = blocked.filter(concerned); left.length > 0; ) {
+      const cancelled: number[] = [];
+      for (const { job, wait } of left) {
+        if (job.state !== 'BLOCKED') continue;
+        const targets = [...targetsOf(wait.needs)];
+        const outcomes = new Map(
+          targets.map(([key, target]) => [key, outcomeOf([...this.membersOf(target, job.userId).values()])]),
+        );
+        const change = decided({ ...job, ...wait }, outcomes, now);
+        if (change === null) continue;
+        this.becomes(job, wait, change);
+        if (change.becomes === 'CANCELLED') cancelled.push(job.id);
+        if (change.becomes !== 'BLOCKED') outcome[change.becomes.toLowerCase() as keyof NeedsOutcome]++;
+      }
+      left = blocked.filter(({ job, wait }) =>
+        [...targetsOf(wait.needs).values()].some((target) => {
+          const members = this.membersOf(target, job.userId);
+          return cancelled.some((id) => members.has(id));
+        }),
+      );
+    }
+    return outcome;
+  }
+
+  private becomes(job: MemoryJob, wait: JobWait, change: NeedsDecision): void {
+    if (change.becomes === 'BLOCKED') {
+      this.jobWaits.set(job.id, { ...wait, dueAt: change.at });
+      return;
+    }
+    const at = Math.max(ms(change.at), job.submittedAt);
+    if (change.becomes === 'QUEUED') {
+      this.jobWaits.set(job.id, { ...wait, dueAt: change.at });
+      this.change(job, 'unblock', { eligibleAt: at });
+      return;
+    }
+    const { because } = change;
+    this.jobWaits.set(job.id, { ...wait, dueAt: null, because });
+    const message = unmetMessage(because, this.jobs.get(because)?.name ?? null);
+    if (change.becomes === 'HELD') this.change(job, 'holdUnmet', { message });
+    else {
+      const deadlineMissed = job.deadlineMissed || (job.deadline !== null && at > job.deadline);
+      const cause = 'DEPENDENCY_FAILED';
+      this.change(job, 'unmet', { stopCause: cause, cause, endedAt: at, deadlineMissed, message });
+    }
+  }
+
+  /** What a term is about, by id. */
+  private membersOf(target: NeedTarget, userId: number): Map<number, MemberFacts> {
+    const members = [...this.jobs.values()].filter((job) =>
+      'job' in target
+        ? job.id === target.job
+        : 'jobGroup' in target
+          ? job.groupId === target.jobGroup
+          : job.groupName === target.group && job.userId === userId && job.id <= target.until,
+    );
+    return new Map(
+      members.map(({ id, epoch, endedAt, state }) => {
+        const starts = Array.from({ length: epoch }, (_, i) => this.runs.get(`${id}/${i + 1}`)?.startedAt);
+        const known = starts.filter((at) => typeof at === 'number');
+        const firstStart = known.length === 0 ? null : Math.min(...known);
+        return [id, [id, firstStart, endedAt, state === 'COMPLETED']];
+      }),
+    );
   }
 
   async reprioritize(selection: JobSelection, boost: number): Promise<SelectionOutcome> {
@@ -1211,10 +1327,11 @@ export class MemoryStore implements Store {
     const events = this.events.splice(0, young < 0 ? limit : young);
     this.horizon = Math.max(this.horizon, events.at(-1)?.id ?? 0);
     const jobs = [...this.jobs.values()]
-      .filter((job) => job.endedAt !== null && job.endedAt < jobsEndedBefore)
+      .filter((job) => job.endedAt !== null && job.endedAt < jobsEndedBefore && !this.isNeeded(job.id))
       .slice(0, limit);
     for (const { id, epoch } of jobs) {
       this.jobs.delete(id);
+      this.jobWaits.delete(id);
       for (let e = 1; e <= epoch; e++) {
         this.runs.delete(`${id}/${e}`);
         this.outputs.delete(`${id}/${e}`);
@@ -1236,6 +1353,17 @@ export class MemoryStore implements Store {
   }
 
   // -------------------------------------------------------------------------------------------------------------------
+
+  /** Whether a job that has not ended needs it. */
+  private isNeeded(id: number): boolean {
+    return [...this.jobWaits].some(([of, { needs }]) => {
+      const job = this.jobs.get(of) as MemoryJob;
+      return (
+        job.endedAt === null &&
+        [...targetsOf(needs).values()].some((target) => this.membersOf(target, job.userId).has(id))
+      );
+    });
+  }
 
   private user(id: number): MemoryUser {
     const user = this.users.get(id);
@@ -1267,9 +1395,10 @@ export class MemoryStore implements Store {
 
   private insert(spec: NewJob, userId: number, at: number, groupId: number | null): number {
     const id = ++this.lastId;
-    const state = spec.held ? 'HELD' : 'QUEUED';
+    const { wait = null, ...job } = spec;
+    const state = spec.held ? 'HELD' : waits(wait, at) ? 'BLOCKED' : 'QUEUED';
     this.jobs.set(id, {
-      ...spec,
+      ...job,
       licenses: [...spec.licenses].sort(),
       deadline: spec.deadline === null ? null : ms(spec.deadline),
       id,
@@ -1294,6 +1423,7 @@ export class MemoryStore implements Store {
       startedAt: null,
       endedAt: null,
       exitCode: null,
+      eligibleAt: null,
     });
     this.event('JOB_STATE', id, null, { at, seq: 1, toState: state, userId });
     return id;
@@ -1468,7 +1598,8 @@ export class MemoryStore implements Store {
   }
 
   private coreJob(job: MemoryJob): Job {
-    return schedulersJob({ ...job, userClass: this.user(job.userId).class }, dataOf(job));
+    const submittedAt = job.eligibleAt ?? job.submittedAt;
+    return schedulersJob({ ...job, submittedAt, userClass: this.user(job.userId).class }, dataOf(job));
   }
 
   private coreRun(jobId: number, epoch: number): Run {

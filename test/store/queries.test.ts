@@ -224,6 +224,7 @@ describe('jobs', () => {
         dispatchedAt: T0,
         startedAt: T0 + 10,
         endedAt: T0 + 90,
+        eligibleAt: null,
       },
     });
     expect(failed).toMatchObject({

@@ -296,7 +296,7 @@ export async function postgresWorld(
   await pool.query(
     `TRUNCATE users, policies, sites, schedulers, licenses, machines, agents, api_keys, audits, processes, submissions, jobs, job_counts, used_hours, user_jobs, user_outputs, margins, runs, outputs, stagings,
        reservations, promises, decisions, events, simulations, datasets, dataset_replicas, links, link_measurements, job_groups, traffic,
-       run_totals, job_ratios, followers RESTART IDENTITY CASCADE`,
+       run_totals, job_ratios, followers, job_needs, need_edges RESTART IDENTITY CASCADE`,
   );
   await pool.query('UPDATE events_horizon SET id = 0; UPDATE job_ratios_horizon SET id = 0');
   await pool.query(`INSERT INTO policies (version, document, reason) VALUES (1, $1::jsonb, 'test')`, [

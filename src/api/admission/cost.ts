@@ -63,6 +63,7 @@ export const FIELD_COST: Readonly<Record<string, number>> = {
   'Tree.waiting': 50,
   'Tree.channels': 50,
   'Job.events': 50,
+  'Job.neededBy': 20,
   'Job.foreign': 5,
   'Job.peers': 20,
   'FederationPeer.foreignJobs': 5,

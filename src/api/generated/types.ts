@@ -731,6 +731,8 @@ export type ApiKey = Node & {
 export type JobState =
   /** Waits in the global queue, or in the meta-queue of a site, to be dispatched. */
   | 'QUEUED'
+  /** Waits for what it needs: other jobs (`needs`), or a time (`notBefore`). */
+  | 'BLOCKED'
   /** Not scheduled until it is released. */
   | 'HELD'
   /** Waits in the local queue of a site for machines and licenses. */
@@ -791,7 +793,9 @@ export type EndCause =
   /** A copy of a peer's job: its owner runs it elsewhere or no longer wants it, or one of the two services isolated the other. */
   | 'WITHDRAWN'
   /** Another task of its run failed, and this task was ended with it. */
-  | 'OTHER_TASK_FAILED';
+  | 'OTHER_TASK_FAILED'
+  /** A job that it needed did not end, or start, as needed (`needs`); `message` names it. */
+  | 'DEPENDENCY_FAILED';
 
 /** Which tasks of a job the agents start. */
 export type TaskLaunch =
@@ -806,6 +810,70 @@ export type TaskFailure =
   | 'END_ALL'
   /** They continue; but if a task is lost, or its machine cannot start it, they are ended too. */
   | 'CONTINUE';
+
+/** What is needed of one or several jobs. What counts is how they end for good; a job that is to run again has not ended. */
+export type NeedCondition =
+  /** All have started. It cannot hold any more once one has ended without having started. */
+  | 'START'
+  /** All have ended, and are COMPLETED. */
+  | 'OK'
+  /** All have ended, and at least one is not COMPLETED. */
+  | 'NOT_OK'
+  /** All have ended. */
+  | 'ANY';
+
+/** What a submission may need of others. */
+export type AskedNeed =
+  /** All have started. It cannot hold any more once one has ended without having started. */
+  | 'START'
+  /** All have ended, and are COMPLETED. */
+  | 'OK'
+  /** All have ended, and at least one is not COMPLETED. */
+  | 'NOT_OK'
+  /** All have ended. */
+  | 'ANY'
+  /** The job with the same `arrayIndex` has ended, and is COMPLETED: between two arrays. */
+  | 'CORRESPONDING';
+
+/** How many terms of a clause must hold. */
+export type NeedExpression =
+  /** All of them. */
+  | 'ALL'
+  /** At least one. */
+  | 'ANY';
+
+/** What becomes of a job when what it needs cannot happen any more. */
+export type OnUnmet =
+  /** It is CANCELLED, with cause DEPENDENCY_FAILED. */
+  | 'CANCEL'
+  /** It is HELD; once released, it goes on as with RUN. */
+  | 'HOLD'
+  /** It waits for the rest of what it needs, then runs. */
+  | 'RUN';
+
+/** One of the clauses that must all hold before a job can be scheduled. */
+export type NeedClause = {
+  __typename?: 'NeedClause';
+  /** How many of the terms must hold. */
+  expression: NeedExpression;
+  /** The terms, at least one. */
+  of: Array<NeedTerm>;
+};
+
+/** What a job needs of a job, or of all jobs of a group. */
+export type NeedTerm = {
+  __typename?: 'NeedTerm';
+  /** The job; null: it is about a group, or the key may not see it. */
+  job?: Maybe<Job>;
+  /** The bulk group. */
+  jobGroup?: Maybe<JobGroup>;
+  /** The `groupName` of jobs of the same user that existed when this one was submitted. */
+  group?: Maybe<Scalars['String']['output']>;
+  /** What is needed of them. */
+  condition: NeedCondition;
+  /** How long it must have been so, seconds. */
+  minDelayS: Scalars['Float']['output'];
+};
 
 /** An environment variable of a job. */
 export type Variable = {
@@ -922,6 +990,18 @@ export type Job = Node & {
    * one site with the same value were dispatched together.
    */
   batch?: Maybe<Scalars['String']['output']>;
+  /** What it needs of other jobs before it can be scheduled; empty: nothing. */
+  needs: Array<NeedClause>;
+  /** What becomes of it when these cannot hold any more; null: it does not wait for anything. */
+  onUnmet?: Maybe<OnUnmet>;
+  /** The job for which these cannot hold any more, if the key may see it. */
+  unmetBecause?: Maybe<Job>;
+  /** Jobs that need this one, or a group that it is in, as far as the key may see them: the first 100 by id. */
+  neededBy: Array<Job>;
+  /** The earliest time at which it can be scheduled, as given at submission. */
+  notBefore?: Maybe<Scalars['DateTime']['output']>;
+  /** When it could first be scheduled, if it had to wait for other jobs or a time; its age counts from then on. Null: it did not have to, or still does. */
+  eligibleAt?: Maybe<Scalars['DateTime']['output']>;
   /** When its latest run started. */
   startedAt?: Maybe<Scalars['DateTime']['output']>;
   /** When it ended. */
@@ -3039,6 +3119,14 @@ export type JobInput = {
   boost: Scalars['Int']['input'];
   /** Submit it in the state HELD. */
   held: Scalars['Boolean']['input'];
+  /** A name by which other jobs of the submission can need it, at most 200 characters, unique in the submission. */
+  ref?: InputMaybe<Scalars['String']['input']>;
+  /** What it needs of other jobs before it can be scheduled: all of these clauses must hold, with at most 1000 terms in all; a submission has at most 1 000 000. */
+  needs: Array<NeedClauseInput>;
+  /** What becomes of it when these cannot hold any more. */
+  onUnmet: OnUnmet;
+  /** The earliest time at which it can be scheduled; in the past: nothing. */
+  notBefore?: InputMaybe<Scalars['DateTime']['input']>;
   /** Actual run time on a machine with this `benchmark` if a simulated agent runs it, seconds, from 0 to 10^9; by default the estimate. */
   simulatedRunS?: InputMaybe<Scalars['Float']['input']>;
   /** Time that a simulated agent reports as waiting for input and output, seconds, from 0 to 10^9; by default none. */
@@ -3059,6 +3147,30 @@ export type JobPreferenceInput = {
   cpusPerTask?: InputMaybe<Scalars['Int']['input']>;
   /** Its machines have at least this much memory, MB, from 0 to 2 147 483 647. */
   memoryMbPerTask?: InputMaybe<Scalars['Int']['input']>;
+};
+
+/** A clause of what a job needs. */
+export type NeedClauseInput = {
+  /** How many of the terms must hold. */
+  expression: NeedExpression;
+  /** The terms, at least one. */
+  of: Array<NeedTermInput>;
+};
+
+/** What a job needs of another job, or of all jobs of a group: exactly one of `ref`, `job`, `group` and `jobGroup` is given. Jobs must not need one another in a circle. */
+export type NeedTermInput = {
+  /** The `ref` of another job of the submission. */
+  ref?: InputMaybe<Scalars['String']['input']>;
+  /** A job that exists and that the key may see. */
+  job?: InputMaybe<Scalars['ID']['input']>;
+  /** The `groupName` of own jobs: those that exist, and those of this submission. Later ones do not count. */
+  group?: InputMaybe<Scalars['String']['input']>;
+  /** A bulk group that the key may see. */
+  jobGroup?: InputMaybe<Scalars['ID']['input']>;
+  /** What is needed of them. */
+  condition: AskedNeed;
+  /** How long it must have been so, seconds, from 0 to 10^9. */
+  minDelayS: Scalars['Float']['input'];
 };
 
 /** A submission. Either all its jobs are accepted or none. */

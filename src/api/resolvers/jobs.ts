@@ -18,6 +18,7 @@ import type {
   JobOutputResolvers,
   JobResolvers,
   JobsPayloadResolvers,
+  NeedTermResolvers,
   OutputResolvers,
   PlacementResolvers,
   RespectedReservationResolvers,
@@ -50,6 +51,14 @@ export const Job: JobResolvers = {
   environment: (job, _, { viewer }) =>
     maySeeJob(viewer, job) ? Object.entries(job.environment).map(([name, value]) => ({ name, value })) : null,
   resourcesPerTask: ({ resourcesPerTask }) => amountsShown(resourcesPerTask),
+  needs: async (job, _, { loaders }) => [...((await loaders.wait(job.id))?.needs ?? [])],
+  onUnmet: async (job, _, { loaders }) => (await loaders.wait(job.id))?.onUnmet ?? null,
+  notBefore: async (job, _, { loaders }) => (await loaders.wait(job.id))?.notBefore ?? null,
+  unmetBecause: async (job, _, context) => {
+    const because = (await context.loaders.wait(job.id))?.because ?? null;
+    return because === null ? null : visibleJob(because, context);
+  },
+  neededBy: (job, _, { services, viewer }) => services.jobs.neededBy(viewer, job.id),
   runs: (job, _, { loaders }) => (job.epoch === 0 ? [] : loaders.runs(job.id)),
   decisions: (job, page, { services }) => services.jobs.decisionsOf(job.id, page),
   events: (job, page, { services }) => services.jobs.eventsOf(job.id, page),
@@ -61,6 +70,12 @@ export const Job: JobResolvers = {
   expectedStart: async (job, _, context) => (await context.services.explain.startOf(job, context)).startsAt,
   earliestStart: async (job, _, context) =>
     (await context.services.explain.startOf(job, context)).earliestStart,
+};
+
+export const NeedTerm: NeedTermResolvers = {
+  job: (term, _, context) => ('job' in term ? visibleJob(term.job, context) : null),
+  jobGroup: (term, _, { loaders }) => ('jobGroup' in term ? loaders.findGroup(term.jobGroup) : null),
+  group: (term) => ('group' in term ? term.group : null),
 };
 
 export const JobOutput: JobOutputResolvers = {

@@ -15,9 +15,11 @@ import {
   type Waiting,
   waitingOnAgent,
   waitingOnHold,
+  waitingOnOthers,
   whyWaiting,
 } from '../../core/index.js';
 import { isLive, isPending, isTerminal } from '../../core/states.js';
+import type { NeedTerm } from '../../store/needs.js';
 import type { JobRow } from '../../store/rows.js';
 import { submittedJob } from '../../store/rules.js';
 import type { Viewer } from '../auth.js';
@@ -141,6 +143,27 @@ export function createExplainService(parts: ServiceParts) {
     return grid.placeOf(id) === null ? null : whyWaiting(grid, id, explain);
   }
 
+  /** Of a blocked job: which of what it needs has not happened, by name. */
+  async function waitingOnNeeds(id: number, { loaders, viewer }: Asker): Promise<WhyWaitingModel | null> {
+    const found = await queries.openNeeds(id);
+    if (found === null) return null;
+    const { wait, open } = found;
+    const needs = wait.needs.reduce((sum, { of }) => sum + of.length, 0);
+    const why = waitingOnOthers(needs, open.length, (wait.dueAt ?? wait.notBefore ?? now()) - now());
+    const missing = await Promise.all(
+      open.slice(0, NAMED_MAX).map((term) => missingTerm(term, viewer, loaders)),
+    );
+    const more = open.length > NAMED_MAX ? [`${open.length - NAMED_MAX} more`] : [];
+    const at = wait.dueAt ?? wait.notBefore;
+    return {
+      ...why,
+      message:
+        missing.length === 0 ? why.message : `${why.message} Missing: ${[...missing, ...more].join('; ')}.`,
+      startsAt: null,
+      earliestStart: at === null ? null : new Date(Math.min(at * 1000, LATEST_MS)),
+    };
+  }
+
   return {
     ...guarded({
       async placement(
@@ -195,6 +218,7 @@ export function createExplainService(parts: ServiceParts) {
       asker: Asker,
     ): Promise<WhyWaitingModel | null> {
       if (job.state === 'HELD') return { ...waitingOnHold(), ...NO_START };
+      if (job.state === 'BLOCKED') return waitingOnNeeds(job.id, asker);
       if (job.state === 'ASSIGNED') {
         const staging = await asker.loaders.staging({ jobId: job.id, epoch: job.epoch });
         const going = staging !== null && staging.endedAt === null;
@@ -208,6 +232,27 @@ export function createExplainService(parts: ServiceParts) {
       });
     },
   };
+}
+
+/** Missing needs that are named. */
+const NAMED_MAX = 10;
+
+const CONDITION: Readonly<Record<NeedTerm['condition'], string>> = {
+  START: 'must start',
+  OK: 'must complete',
+  NOT_OK: 'must end other than COMPLETED',
+  ANY: 'must end',
+};
+
+/** `job_5 (prepare, RUNNING) must complete`. */
+async function missingTerm(term: NeedTerm, viewer: Viewer, loaders: Loaders): Promise<string> {
+  const what = CONDITION[term.condition];
+  if ('group' in term) return `the jobs of group ${JSON.stringify(term.group)} ${what}`;
+  if ('jobGroup' in term) return `the jobs of ${globalId('group', term.jobGroup)} ${what}`;
+  const job = await loaders.findJob(term.job);
+  const shown = job !== null && maySeeJob(viewer, job) ? [job.name, job.state] : [];
+  const details = shown.filter((one) => one !== null).join(', ');
+  return `${globalId('job', term.job)}${details === '' ? '' : ` (${details})`} ${what}`;
 }
 
 type Starting = Pick<PlacementModel, 'startsAt' | 'earliestStart'>;

@@ -29,6 +29,7 @@ import type {
 import { subscription } from '../subscriptions/loop.js';
 import { guarded, handlesAll, maySeeJob, ownerOnly } from './access.js';
 import { checkDatasets, newJob, placesOf } from './job-input.js';
+import { askedWait, waitsOfSubmission } from './needs.js';
 import type { ServiceParts } from './parts.js';
 import { checkedKey, isKnown, submitted } from './submissions.js';
 import { filled, filledChars, type Template, templateOf } from './template.js';
@@ -111,6 +112,14 @@ export function createGroupsService(parts: ServiceParts) {
       if (errors.length >= MAX.faults) break;
       if (index % JOBS_OF_A_TURN === JOBS_OF_A_TURN - 1) await turns.pause();
     }
+    if (errors.length === 0 && !isRetry) {
+      const asked = [{ input: input.template, array: [0, size - 1] as const }];
+      const waitOf = await waitsOfSubmission(parts, viewer, asked, (_, { field, message }) => {
+        if (errors.length < MAX.faults)
+          errors.push({ index: 0, code: 'BAD_USER_INPUT', field: `template.${field}`, message });
+      });
+      if (errors.length === 0) for (const [index, job] of jobs.entries()) job.wait = waitOf(0, index);
+    }
     if (errors.length === 0 && !isRetry)
       await checkDatasets(jobs, queries, (index, { code, field, message }) => {
         if (errors.length < MAX.faults)
@@ -121,7 +130,7 @@ export function createGroupsService(parts: ServiceParts) {
     const { jobIds, groupId, repeated } = await submitted(parts, viewer, requestId, {
       userId: viewer.userId,
       idempotencyKey,
-      payloadHash: idempotencyKey === null ? '' : hashOf(name, jobs),
+      payloadHash: idempotencyKey === null ? '' : hashOf(name, jobs, input.template),
       jobs,
       group: { name, template: input.template },
       now: now(),
@@ -293,8 +302,10 @@ function makerOf(job: JobInput): Maker {
   };
 }
 
-function hashOf(name: string | null, jobs: readonly NewJob[]): string {
+function hashOf(name: string | null, jobs: readonly NewJob[], template: JobInput): string {
   const hash = createHash('sha256').update(JSON.stringify(['group', name]));
-  for (const job of jobs) hash.update(JSON.stringify(job));
+  for (const { wait: _, ...job } of jobs) hash.update(JSON.stringify(job));
+  const asked = askedWait(template);
+  if (asked !== null) hash.update(JSON.stringify(asked));
   return hash.digest('hex');
 }

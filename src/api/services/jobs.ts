@@ -26,11 +26,15 @@ import type { JobsPayloadModel, SubmitJobsPayloadModel } from '../models.js';
 import { guarded, handlesAll, maySeeJob, ownerOnly } from './access.js';
 import { jobFilter } from './job-filter.js';
 import { checkDatasets, type Fault, newJob, placesOf } from './job-input.js';
+import { askedWait, waitsOfSubmission } from './needs.js';
 import type { ServiceParts } from './parts.js';
 import { checkedKey, isKnown, submitted } from './submissions.js';
 
 /** Jobs that are checked in a turn of the event loop. */
 const JOBS_OF_A_TURN = 250;
+
+/** Jobs that need another one, in one answer. */
+const NEEDED_BY_MAX = 100;
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: it returns short functions that share its parts
 export function createJobsService(parts: ServiceParts) {
@@ -67,6 +71,11 @@ export function createJobsService(parts: ServiceParts) {
       if (unfit) fault(unfit);
       index++;
     }
+    if (errors.length === 0 && !isRetry) {
+      const asked = input.jobs.map((job) => ({ input: job, array: arrayOf(job.arrayIndex) }));
+      const waitOf = await waitsOfSubmission(parts, viewer, asked, (of, one) => fault(one, of));
+      if (errors.length === 0) for (const [i, job] of jobs.entries()) job.wait = waitOf(i, job.arrayIndex);
+    }
     if (errors.length === 0 && !isRetry) await checkDatasets(jobs, queries, (of, one) => fault(one, of));
     if (errors.length > 0) return { ids: [], repeated: false, errors };
 
@@ -74,7 +83,7 @@ export function createJobsService(parts: ServiceParts) {
       userId: viewer.userId,
       idempotencyKey,
       // Only a submission with a key is ever compared with another.
-      payloadHash: idempotencyKey === null ? '' : await hashOf(jobs),
+      payloadHash: idempotencyKey === null ? '' : await hashOf(jobs, input.jobs),
       jobs,
       now: now(),
     });
@@ -246,6 +255,11 @@ export function createJobsService(parts: ServiceParts) {
     visibleJob,
     /** Of a job that the viewer has been shown. */
     decisionsOf,
+
+    /** Of a job that the viewer has been shown. */
+    async neededBy(viewer: Viewer, jobId: number): Promise<JobRow[]> {
+      return (await queries.neededBy(jobId, NEEDED_BY_MAX)).filter((job) => maySeeJob(viewer, job));
+    },
     async tasksOf(
       run: RunRow,
       job: JobRow,
@@ -287,15 +301,23 @@ function withKey(columns: readonly (keyof JobRow)[], key: keyof JobRow): (keyof 
 }
 
 /** Jobs as coerced have their fields in the order of the schema: equal payloads give equal text. */
-async function hashOf(jobs: readonly NewJob[]): Promise<string> {
+async function hashOf(jobs: readonly NewJob[], inputs: SubmitJobsInput['jobs']): Promise<string> {
   const hash = createHash('sha256');
   for (let i = 0; i < jobs.length; i += JOBS_OF_A_TURN) {
-    const text = JSON.stringify(jobs.slice(i, i + JOBS_OF_A_TURN));
+    // What they need is compared as it was asked for: its ids are found by what there is at the time.
+    const part = jobs.slice(i, i + JOBS_OF_A_TURN).map(({ wait: _, ...job }, k) => {
+      const asked = askedWait(inputs[i + k] as SubmitJobsInput['jobs'][number]);
+      return asked === null ? job : { ...job, asked };
+    });
+    const text = JSON.stringify(part);
     hash.update(`${i === 0 ? '[' : ','}${text.slice(1, -1)}`);
     await turns.pause();
   }
   return hash.update(']').digest('hex');
 }
+
+const arrayOf = (index: number | null | undefined): [number, number] | null =>
+  index === null || index === undefined ? null : [index, index];
 
 /** Filters of actions: what has ended cannot be acted on, so ranges of ends say nothing. */
 function selectionFilter(filter: JobFilter): NonNullable<StoreSelection['filter']> {

@@ -45,6 +45,11 @@ export async function submitted(
         'IDEMPOTENCY_KEY_REUSED',
         `idempotencyKey ${JSON.stringify(submission.idempotencyKey)} has been used with other jobs`,
       );
+    case 'gone':
+      throw new ApiError(
+        'NOT_FOUND',
+        `${result.jobs.map((id) => globalId('job', id)).join(', ')}, which the submission needs, has just been deleted`,
+      );
     case 'share': {
       const { of, limit, used, asked } = result;
       const what = of === 'jobs' ? 'jobs' : 'bytes of jobs';

@@ -330,6 +330,19 @@ export function secondsBetween(from: string, to: string | null): number {
 
 type FullJob = NonNullable<JobQuery['job']>;
 
+/** `job_1 OK, job_2 ANY; any of job_3 OK, group "a" OK`; null: nothing. */
+function afterOf({ needs, onUnmet }: FullJob): string | null {
+  if (needs.length === 0) return null;
+  const clauses = needs.map(({ expression, of }) => {
+    const terms = of.map(({ job, jobGroup, group, condition, minDelayS }) => {
+      const what = job?.id ?? jobGroup?.id ?? (group === null ? 'a job' : `group ${JSON.stringify(group)}`);
+      return `${what} ${condition}${minDelayS > 0 ? ` + ${duration(minDelayS)}` : ''}`;
+    });
+    return `${expression === 'ANY' && of.length > 1 ? 'any of ' : ''}${terms.join(', ')}`;
+  });
+  return `${clauses.join('; ')} (else ${onUnmet})`;
+}
+
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a line for each field
 function describeJob(job: FullJob): string {
   const lines: [string, unknown][] = [
@@ -357,6 +370,10 @@ function describeJob(job: FullJob): string {
     ['dispatched', job.dispatchedAt && time(job.dispatchedAt)],
     ['started', job.startedAt && time(job.startedAt)],
     ['ended', job.endedAt && time(job.endedAt)],
+    ['after', afterOf(job)],
+    ['not before', job.notBefore && time(job.notBefore)],
+    ['eligible', job.eligibleAt && time(job.eligibleAt)],
+    ['needed by', job.neededBy.length === 0 ? null : job.neededBy.map(({ id }) => id).join(' ')],
     ['waits', job.whyWaiting && `${job.whyWaiting.message} (${job.whyWaiting.code})`],
   ];
   const text = lines

@@ -51,6 +51,12 @@ export function whyWaiting(grid: Grid, jobId: number, context: ExplainContext): 
 /** What is said of a job in state HELD, which no grid holds. */
 export const waitingOnHold = (): Waiting => waiting(ReasonCode.HELD, {});
 
+/** What is said of a job in state BLOCKED: it needs others (of how many conditions some are open), or waits for its time. */
+export const waitingOnOthers = (needs: number, open: number, seconds: number): Waiting =>
+  open > 0
+    ? waiting(ReasonCode.NEEDS, { needs, open })
+    : waiting(ReasonCode.NOT_BEFORE, { seconds: Math.max(0, Math.round(seconds)) });
+
 /** How far bringing input data to a run is, in MB and seconds. */
 export interface StagingProgress {
   totalMb: number;
@@ -219,4 +225,6 @@ const changes: Record<WaitingReason, string> = {
   STAGING: 'The rest of its input data arrives.',
   STARTING: 'The agent of its machine starts it.',
   HELD: 'Release the job.',
+  NEEDS: 'The jobs that it needs start or end.',
+  NOT_BEFORE: 'Time passes.',
 };

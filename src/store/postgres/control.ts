@@ -9,6 +9,7 @@ import { rows, run } from '../statement.js';
 import type { JobSelection, SelectionOutcome } from '../store.js';
 import { insertAudit } from './audit.js';
 import { changeJobs, inOrder } from './change-jobs.js';
+import { releaseUnmet } from './needs.js';
 
 type Db = Pick<Database, 'pool'>;
 
@@ -127,13 +128,14 @@ const shareSites = (tx: Transaction): Promise<number> =>
 
 function releaseJobs(jobs: readonly FoundJob[]): Sql[] {
   const held = sql`(
-    SELECT held.id, s.id AS site_id FROM ${ids(jobs)} JOIN jobs held USING (id)
-      LEFT JOIN sites s ON s.id = held.site_id AND s.state = 'UP' AND s.removed_at IS NULL) AS t`;
+    SELECT held.id, s.id AS site_id, n.job_id IS NOT NULL AND held.eligible_at IS NULL AS blocked FROM ${ids(jobs)} JOIN jobs held USING (id)
+      LEFT JOIN sites s ON s.id = held.site_id AND s.state = 'UP' AND s.removed_at IS NULL
+      LEFT JOIN job_needs n ON n.job_id = held.id) AS t`;
   const settings = {
     siteId: sql`t.site_id`,
     priority: sql`CASE WHEN t.site_id IS NOT NULL THEN j.priority END`,
     dispatchedAt: sql`CASE WHEN t.site_id IS NOT NULL THEN j.dispatched_at END`,
   };
-  const state = sql`CASE WHEN t.site_id IS NULL THEN 'QUEUED' ELSE 'DISPATCHED' END::job_state`;
-  return [changeJobs('release', held, settings, state)];
+  const state = sql`CASE WHEN t.blocked THEN 'BLOCKED' WHEN t.site_id IS NULL THEN 'QUEUED' ELSE 'DISPATCHED' END::job_state`;
+  return [releaseUnmet(ids(jobs)), changeJobs('release', held, settings, state)];
 }

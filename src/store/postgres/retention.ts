@@ -65,10 +65,15 @@ SELECT count(*) AS v FROM gone`,
   );
 }
 
-/** Runs, outputs and decisions go with them, by a trigger. */
+/** Runs, outputs and decisions go with them, by a trigger. Those that an unended job needs stay. */
 const oldJobs = (before: number, limit: number): Sql => sql`
 DELETE FROM jobs WHERE id = ANY (ARRAY(
-  SELECT id FROM jobs WHERE ended_at < to_timestamp(${before}::float8) ORDER BY ended_at LIMIT ${limit} FOR UPDATE SKIP LOCKED))`;
+  SELECT id FROM jobs j WHERE ended_at < to_timestamp(${before}::float8)
+     AND NOT EXISTS (SELECT FROM need_edges e JOIN jobs d ON d.id = e.job_id AND d.ended_at IS NULL WHERE e.on_job = j.id)
+     AND NOT EXISTS (SELECT FROM need_edges e JOIN jobs d ON d.id = e.job_id AND d.ended_at IS NULL WHERE e.on_group = j.group_id)
+     AND NOT EXISTS (SELECT FROM need_edges e JOIN jobs d ON d.id = e.job_id AND d.ended_at IS NULL
+                      WHERE e.on_user = j.user_id AND e.on_name = j.group_name)
+   ORDER BY ended_at LIMIT ${limit} FOR UPDATE SKIP LOCKED))`;
 
 /** And with them idempotency keys; those whose quota period is over too. */
 const oldSubmissions = (before: number, limit: number): Sql => sql`

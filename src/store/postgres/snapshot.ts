@@ -223,7 +223,7 @@ WITH news AS MATERIALIZED (
     FROM events WHERE id > ${cursor}::bigint ORDER BY id LIMIT ${limit}
 ), folded AS MATERIALIZED (
   SELECT DISTINCT ON (entity_id) entity_id, id, to_state, site_id, epoch,
-         bool_or(seq = 1 OR kind = 'JOB_CHANGED') OVER of_job AS told
+         bool_or(seq = 1 OR kind = 'JOB_CHANGED' OR from_state = 'BLOCKED') OVER of_job AS told
     FROM news WHERE seq IS NOT NULL
   WINDOW of_job AS (PARTITION BY entity_id)
    ORDER BY entity_id, id DESC

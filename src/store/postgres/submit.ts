@@ -1,14 +1,17 @@
 /** Submissions: jobs, their events, the idempotency key and the group, in one transaction. */
 
+import type { JobState } from '../../core/states.js';
 import { list } from '../columns.js';
 import type { CopyColumns } from '../copy.js';
 import { type GivenJob, givenFields, isEnum, jobColumn } from '../job-fields.js';
+import { waits } from '../needs.js';
 import { commitWithCopy, type Database, LONG_MS, type Transaction, transaction } from '../pool.js';
 import { bytesOf, quotaFreesAt, shareOf } from '../rules.js';
 import { sql } from '../sql.js';
 import { row, run, value } from '../statement.js';
 import type { NewJob, Share, Submission, SubmitResult } from '../store.js';
 import { insertAudit } from './audit.js';
+import { insertNeeds } from './needs.js';
 
 export function submit(
   database: Pick<Database, 'pool'>,
@@ -47,6 +50,8 @@ export function submit(
       const [id, jobIds] = await reserveIds(tx, jobs.length);
       const groupId = jobs.length > 1 || group !== null ? id : null;
       const accepted = { ...submission, id, jobIds, groupId };
+      const gone = await insertNeeds(tx, accepted);
+      if (gone.length > 0) return { kind: 'gone', jobs: gone };
       await insertSubmission(tx, accepted);
       if (group !== null) await insertGroup(tx, accepted, group);
       if (submission.audit) await insertAudit(tx, submission.audit(jobIds));
@@ -123,11 +128,14 @@ function copyJobs(tx: Transaction, { jobs, jobIds, userId, groupId, now }: Accep
     group_id: ['bigint', () => groupId],
     submitted_at: ['timestamptz', () => now],
     bytes: ['integer', (i) => bytesOf(jobs[i] as NewJob)],
-    state: ['text', (i) => ((jobs[i] as NewJob).held ? 'HELD' : 'QUEUED')],
+    state: ['text', (i) => stateOf(jobs[i] as NewJob, now)],
     ...givenColumns((i) => jobs[i] as NewJob),
   };
   return commitWithCopy(tx, 'jobs', columns, jobs.keys());
 }
+
+const stateOf = ({ held, wait }: NewJob, now: number): JobState =>
+  held ? 'HELD' : waits(wait, now) ? 'BLOCKED' : 'QUEUED';
 
 /** What a job says of itself. */
 export const givenColumns = <T>(jobOf: (item: T) => NewJob): CopyColumns<T> =>

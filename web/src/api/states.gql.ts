@@ -1,6 +1,7 @@
 // Generated from src/core/states.ts by scripts/codegen-documents.mjs. Do not edit.
 export const JOB_STATES = [
   'QUEUED',
+  'BLOCKED',
   'HELD',
   'DISPATCHED',
   'ASSIGNED',
@@ -13,6 +14,7 @@ export const JOB_STATES = [
 
 export const WAITING_STATES = [
   'QUEUED',
+  'BLOCKED',
   'HELD',
   'DISPATCHED',
 ] as const;
@@ -36,6 +38,7 @@ export const ENDED_STATES = [
 
 export const CANCELLABLE_STATES = [
   'QUEUED',
+  'BLOCKED',
   'HELD',
   'DISPATCHED',
   'ASSIGNED',

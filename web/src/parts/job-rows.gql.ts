@@ -10,6 +10,7 @@ export type Direction =
 
 export type JobState =
   | 'QUEUED'
+  | 'BLOCKED'
   | 'HELD'
   | 'DISPATCHED'
   | 'ASSIGNED'
@@ -40,7 +41,8 @@ export type EndCause =
   | 'DEADLINE_PASSED'
   | 'NEVER_FITS'
   | 'WITHDRAWN'
-  | 'OTHER_TASK_FAILED';
+  | 'OTHER_TASK_FAILED'
+  | 'DEPENDENCY_FAILED';
 
 export type EventKind =
   | 'JOB_STATE'

@@ -6,6 +6,7 @@ type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
 export type JobState =
   | 'QUEUED'
+  | 'BLOCKED'
   | 'HELD'
   | 'DISPATCHED'
   | 'ASSIGNED'
@@ -36,7 +37,8 @@ export type EndCause =
   | 'DEADLINE_PASSED'
   | 'NEVER_FITS'
   | 'WITHDRAWN'
-  | 'OTHER_TASK_FAILED';
+  | 'OTHER_TASK_FAILED'
+  | 'DEPENDENCY_FAILED';
 
 export type TaskLaunch =
   | 'EVERY_TASK'

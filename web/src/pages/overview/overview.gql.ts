@@ -16,6 +16,7 @@ export type MachineState =
 
 export type JobState =
   | 'QUEUED'
+  | 'BLOCKED'
   | 'HELD'
   | 'DISPATCHED'
   | 'ASSIGNED'
@@ -46,7 +47,8 @@ export type EndCause =
   | 'DEADLINE_PASSED'
   | 'NEVER_FITS'
   | 'WITHDRAWN'
-  | 'OTHER_TASK_FAILED';
+  | 'OTHER_TASK_FAILED'
+  | 'DEPENDENCY_FAILED';
 
 export type OverviewQueryVariables = Exact<{
   since: string;

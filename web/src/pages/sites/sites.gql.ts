@@ -21,6 +21,7 @@ export type MachineState =
 
 export type JobState =
   | 'QUEUED'
+  | 'BLOCKED'
   | 'HELD'
   | 'DISPATCHED'
   | 'ASSIGNED'
@@ -51,7 +52,8 @@ export type EndCause =
   | 'DEADLINE_PASSED'
   | 'NEVER_FITS'
   | 'WITHDRAWN'
-  | 'OTHER_TASK_FAILED';
+  | 'OTHER_TASK_FAILED'
+  | 'DEPENDENCY_FAILED';
 
 export type DecisionKind =
   | 'DISPATCH'

@@ -17,6 +17,22 @@ export type TaskFailure =
   | 'END_ALL'
   | 'CONTINUE';
 
+export type AskedNeed =
+  | 'START'
+  | 'OK'
+  | 'NOT_OK'
+  | 'ANY'
+  | 'CORRESPONDING';
+
+export type NeedExpression =
+  | 'ALL'
+  | 'ANY';
+
+export type OnUnmet =
+  | 'CANCEL'
+  | 'HOLD'
+  | 'RUN';
+
 export type OutputKeeper =
   | 'SERVICE'
   | 'DATASET';
@@ -71,6 +87,10 @@ export type JobInput = {
   onTaskFailure?: TaskFailure;
   boost?: number;
   held?: boolean;
+  ref?: string | null | undefined;
+  needs?: Array<NeedClauseInput>;
+  onUnmet?: OnUnmet;
+  notBefore?: string | null | undefined;
   simulatedRunS?: number | null | undefined;
   simulatedIoS?: number | null | undefined;
 };
@@ -82,6 +102,20 @@ export type JobPreferenceInput = {
   licenses?: Array<string>;
   cpusPerTask?: number | null | undefined;
   memoryMbPerTask?: number | null | undefined;
+};
+
+export type NeedClauseInput = {
+  expression?: NeedExpression;
+  of: Array<NeedTermInput>;
+};
+
+export type NeedTermInput = {
+  ref?: string | null | undefined;
+  job?: string | null | undefined;
+  group?: string | null | undefined;
+  jobGroup?: string | null | undefined;
+  condition?: AskedNeed;
+  minDelayS?: number;
 };
 
 export type SubmitJobsInput = {

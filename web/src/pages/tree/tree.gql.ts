@@ -11,6 +11,7 @@ export type SiteState =
 
 export type JobState =
   | 'QUEUED'
+  | 'BLOCKED'
   | 'HELD'
   | 'DISPATCHED'
   | 'ASSIGNED'

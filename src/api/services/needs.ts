@@ -1,0 +1,199 @@
+/** What jobs of a submission need: checked, and from names to ids. Rules: src/core/needs. */
+import {
+  type AskedTerm,
+  checkNeeds,
+  type NeedsItem,
+  type NeedTarget,
+  sayNeedsError,
+} from '../../core/needs/check.js';
+import { NEEDS_LIMITS } from '../../core/needs/model.js';
+import { MAX } from '../../platform/limits.js';
+import { turns } from '../../platform/turns.js';
+import type { NewNeedTerm, NewWait } from '../../store/needs.js';
+import type { GroupMember } from '../../store/queries.js';
+import type { Viewer } from '../auth.js';
+import { textFault } from '../check.js';
+import { notAccepted } from '../errors.js';
+import type { JobInput, NeedTermInput } from '../generated/resolvers-types.js';
+import { parseGlobalId } from '../ids.js';
+import { maySeeJob } from './access.js';
+import type { Fault } from './job-input.js';
+import type { ServiceParts } from './parts.js';
+
+/** A job of the submission, or all jobs of its template. */
+export interface AskedJob {
+  input: Pick<JobInput, 'ref' | 'needs' | 'onUnmet' | 'notBefore' | 'groupName'>;
+  /** First and last index in an array; null: not in one. */
+  array: readonly [number, number] | null;
+}
+
+/** What waits of jobs are told as, to whoever compares two submissions; null: nothing. */
+export const askedWait = ({ ref, needs, onUnmet, notBefore }: AskedJob['input']): object | null =>
+  needs.length === 0 && !notBefore && !ref ? null : { ref, needs, onUnmet, notBefore };
+
+/** What the job at an index of an item waits for. */
+export type WaitOf = (item: number, index: number | null) => NewWait | null;
+
+/** Jobs in one look-up. */
+const LOOK_UP_MAX = 10_000;
+
+/** Faults are handed to `fault`, with the item. The answer is only good when there were none. */
+export async function waitsOfSubmission(
+  { queries }: Pick<ServiceParts, 'queries'>,
+  viewer: Viewer,
+  jobs: readonly AskedJob[],
+  fault: (item: number, fault: Fault) => void,
+): Promise<WaitOf> {
+  const refuse = (item: number, field: string, message: string): void =>
+    fault(item, { field, code: 'BAD_USER_INPUT', message });
+  const terms = new Map<NeedTermInput, AskedTerm>();
+  for (const [item, { input }] of jobs.entries()) {
+    const wrong = typeof input.ref === 'string' ? textFault(input.ref, MAX.nameChars, 1) : null;
+    if (wrong) refuse(item, 'ref', notAccepted('ref', input.ref, wrong));
+    for (const [c, { of }] of input.needs.entries())
+      for (const [t, term] of of.entries()) {
+        const target = targetOf(term);
+        const field = `needs[${c}].of[${t}]`;
+        if (target === null)
+          refuse(item, field, notAccepted(field, term, 'exactly one of `ref`, `job`, `group`, `jobGroup`'));
+        else terms.set(term, { ...target, condition: term.condition, minDelayS: term.minDelayS });
+      }
+  }
+  if (terms.size === 0 && !jobs.some(({ input }) => input.ref)) return (item) => onlyTime(jobs[item]);
+  const items = jobs.map(
+    ({ input, array }): NeedsItem => ({
+      ref: input.ref ?? null,
+      array,
+      group: input.groupName ?? null,
+      needs: input.needs.map(({ expression, of }) => ({
+        expression,
+        of: of.flatMap((term) => terms.get(term) ?? []),
+      })),
+    }),
+  );
+  const existing = await existingJobs(queries, viewer, [...terms.values()]);
+  await turns.pause();
+  for (const error of checkNeeds(items, existing, NEEDS_LIMITS)) {
+    const item = 'item' in error ? error.item : 'items' in error ? (error.items[0] as number) : 0;
+    const field =
+      'term' in error
+        ? `needs[${error.clause}].of[${error.term}]`
+        : 'clause' in error
+          ? `needs[${error.clause}].of`
+          : error.code === 'DUPLICATE_REF'
+            ? 'ref'
+            : 'needs';
+    refuse(item, field, sayNeedsError(error, items, NEEDS_LIMITS));
+  }
+  const resolve = resolver(items, existing);
+  return (item, index) => {
+    const { input } = jobs[item] as AskedJob;
+    const needs = input.needs.map(({ expression, of }) => ({
+      expression,
+      of: of.flatMap((term) => {
+        const asked = terms.get(term);
+        return asked === undefined ? [] : [resolve(asked, index)];
+      }),
+    }));
+    return needs.length === 0 ? onlyTime(jobs[item]) : { ...timeOf(input), needs };
+  };
+}
+
+const timeOf = ({ onUnmet, notBefore }: AskedJob['input']): Omit<NewWait, 'needs'> => ({
+  onUnmet,
+  notBefore: notBefore ? notBefore.getTime() / 1000 : null,
+});
+
+const onlyTime = (job: AskedJob | undefined): NewWait | null =>
+  job?.input.notBefore ? { ...timeOf(job.input), needs: [] } : null;
+
+/** A bulk group stands for itself: no group name is written like that. */
+const bulk = (id: string): string => `${id} (bulk group)`;
+
+function targetOf({ ref, job, group, jobGroup }: NeedTermInput): NeedTarget | null {
+  const given = [ref, job, group, jobGroup].filter((name) => name !== null && name !== undefined);
+  if (given.length !== 1) return null;
+  if (typeof ref === 'string') return { ref };
+  if (typeof job === 'string') return { job };
+  return { group: typeof group === 'string' ? group : bulk(jobGroup as string) };
+}
+
+interface Existing {
+  has(job: string): boolean;
+  indicesOf(group: string): readonly (number | null)[] | null;
+  /** The member with this index; of several the latest. */
+  memberOf(group: string, index: number): number | null;
+}
+
+/** What the terms name of what is there, as far as the viewer may see it. Groups by name are those of the viewer. */
+async function existingJobs(
+  queries: ServiceParts['queries'],
+  viewer: Viewer,
+  terms: readonly AskedTerm[],
+): Promise<Existing> {
+  const idsOf = (type: 'job' | 'group', names: readonly string[]): number[] => [
+    ...new Set(
+      names.flatMap((name) => {
+        const parsed = parseGlobalId(name);
+        return parsed?.type === type ? [parsed.id] : [];
+      }),
+    ),
+  ];
+  const named = terms.flatMap((term) => ('group' in term ? [term.group] : []));
+  const isBulk = (name: string): boolean => name.endsWith(bulk(''));
+  const jobs = new Set<string>();
+  const ids = idsOf(
+    'job',
+    terms.flatMap((term) => ('job' in term ? [term.job] : [])),
+  );
+  for (let i = 0; i < ids.length; i += LOOK_UP_MAX)
+    for (const owner of await queries.ownersOf(ids.slice(i, i + LOOK_UP_MAX)))
+      if (maySeeJob(viewer, owner)) jobs.add(`job_${owner.id}`);
+  const groups = new Map<string, GroupMember[]>();
+  const put = (name: string, member: GroupMember): void => {
+    const members = groups.get(name);
+    if (members === undefined) groups.set(name, [member]);
+    else members.push(member);
+  };
+  const names = [...new Set(named.filter((name) => !isBulk(name)))];
+  for (const member of await queries.membersByName(viewer.userId, names)) put(member.group, member);
+  const bulkIds = idsOf(
+    'group',
+    named.filter(isBulk).map((name) => name.slice(0, -bulk('').length)),
+  );
+  const visible = (await queries.groupsByIds(bulkIds)).filter((group) => maySeeJob(viewer, group));
+  for (const member of await queries.membersOfGroups(visible.map(({ id }) => id)))
+    put(bulk(`group_${member.group}`), member);
+  return {
+    has: (job) => jobs.has(job),
+    indicesOf: (group) => groups.get(group)?.map(({ arrayIndex }) => arrayIndex) ?? null,
+    memberOf: (group, index) =>
+      groups.get(group)?.findLast(({ arrayIndex }) => arrayIndex === index)?.id ?? null,
+  };
+}
+
+/** From what a term names to what is stored; `index` of the job that has it. */
+function resolver(
+  items: readonly NeedsItem[],
+  existing: Existing,
+): (term: AskedTerm, index: number | null) => NewNeedTerm {
+  const byRef = new Map(items.flatMap(({ ref }, item) => (ref === null ? [] : [[ref, item] as const])));
+  const own = new Map<string, number>();
+  for (const [item, { group, array }] of items.entries())
+    if (group !== null && array !== null) own.set(`${array[0]} ${group}`, item);
+  const memberOf = (group: string, index: number): { item: number } | { job: number } => {
+    const item = own.get(`${index} ${group}`);
+    return item === undefined ? { job: existing.memberOf(group, index) ?? 0 } : { item };
+  };
+  return (term, index) => {
+    const { condition, minDelayS } = term;
+    const asked = { condition: condition === 'CORRESPONDING' ? ('OK' as const) : condition, minDelayS };
+    if ('ref' in term) return { item: byRef.get(term.ref) ?? 0, ...asked };
+    if ('job' in term) return { job: parseGlobalId(term.job)?.id ?? 0, ...asked };
+    if (condition === 'CORRESPONDING') return { ...memberOf(term.group, index ?? 0), ...asked };
+    const id = term.group.endsWith(bulk(''))
+      ? parseGlobalId(term.group.slice(0, -bulk('').length))?.id
+      : undefined;
+    return id === undefined ? { group: term.group, ...asked } : { jobGroup: id, ...asked };
+  };
+}

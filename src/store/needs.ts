@@ -1,0 +1,130 @@
+/**
+ * What jobs wait for before schedulers know them, and what becomes of them when something of it has happened (jobs.md, "What becomes of
+ * needs"). Pure: both stores find the jobs and the facts, and carry out what is decided here.
+ */
+import { eligibleAt, judge } from '../core/needs/judge.js';
+import type { Clause, NeedCondition, OnUnmet } from '../core/needs/model.js';
+import { Outcome, type Verdict } from '../core/needs/outcome.js';
+
+/**
+ * What a term is about: a job, all jobs of a bulk group, or all of the same user's jobs with a group name up to the id `until`, which are
+ * those that were there at the submission.
+ */
+export type NeedTarget = { job: number } | { jobGroup: number } | { group: string; until: number };
+interface Asked {
+  condition: NeedCondition;
+  /** Seconds. */
+  minDelayS: number;
+}
+export type NeedTerm = Asked & NeedTarget;
+
+/** As it is submitted: `item` is a position in the submission; `until` follows from it. */
+export type NewNeedTerm = Asked &
+  ({ item: number } | { job: number } | { jobGroup: number } | { group: string });
+
+/** What a new job waits for. */
+export interface NewWait {
+  needs: readonly Clause<NewNeedTerm>[];
+  onUnmet: OnUnmet;
+  /** Epoch seconds; null: no time. */
+  notBefore: number | null;
+}
+
+/** What a job waits for, as it is stored. */
+export interface JobWait extends Omit<NewWait, 'needs'> {
+  needs: readonly Clause<NeedTerm>[];
+  /** When it is due at the latest, epoch seconds; null: something that it needs has not happened. */
+  dueAt: number | null;
+  /** The job for which its needs cannot hold any more. */
+  because: number | null;
+}
+
+export interface BlockedJob extends JobWait {
+  id: number;
+  userId: number;
+  submittedAt: number;
+}
+
+/** Whether such a job is BLOCKED when it is submitted. */
+export const waits = (wait: NewWait | null | undefined, now: number): wait is NewWait =>
+  wait !== null && wait !== undefined && (wait.needs.length > 0 || (wait.notBefore ?? now) > now);
+
+/** A submission's own jobs by their ids: `jobIds` are aligned with its items. */
+export const stored = (needs: NewWait['needs'], jobIds: readonly number[]): JobWait['needs'] =>
+  needs.map(({ expression, of }) => ({
+    expression,
+    of: of.map((term) => {
+      const { condition, minDelayS } = term;
+      if ('item' in term) return { job: jobIds[term.item] as number, condition, minDelayS };
+      return 'group' in term ? { ...term, until: jobIds.at(-1) as number } : term;
+    }),
+  }));
+
+/** Each thing that a job needs, once. */
+export function targetsOf(needs: JobWait['needs']): Map<string, NeedTarget> {
+  const found = new Map<string, NeedTarget>();
+  for (const { of } of needs) for (const term of of) found.set(keyOf(term), term);
+  return found;
+}
+
+export const keyOf = (target: NeedTarget): string =>
+  'job' in target
+    ? `j${target.job}`
+    : 'jobGroup' in target
+      ? `g${target.jobGroup}`
+      : `n${target.until} ${target.group}`;
+
+/** What is known of one member of what is needed. Times are epoch seconds. */
+export type MemberFacts = [id: number, firstStart: number | null, endedAt: number | null, ok: boolean];
+
+export function outcomeOf(members: readonly MemberFacts[]): Outcome {
+  const outcome = new Outcome(members.length);
+  for (const [id, firstStart, endedAt, ok] of members) {
+    if (firstStart !== null) outcome.start(id, firstStart);
+    if (endedAt !== null) outcome.end(id, endedAt, ok, firstStart !== null);
+  }
+  return outcome;
+}
+
+/** What became of a term; null: that is open. */
+export const verdictOf = (outcomes: ReadonlyMap<string, Outcome>, term: NeedTerm): Verdict =>
+  // What nobody knows, because it is gone against all rules, has not happened.
+  outcomes.get(keyOf(term))?.verdict(term.condition) ?? null;
+
+export type NeedsDecision =
+  | { id: number; becomes: 'QUEUED'; at: number }
+  | { id: number; becomes: 'CANCELLED' | 'HELD'; at: number; because: number }
+  /** It is due then at the latest. */
+  | { id: number; becomes: 'BLOCKED'; at: number };
+
+/** What becomes of a blocked job at `now`; null: it goes on waiting as it does. */
+export function decided(
+  job: BlockedJob,
+  outcomes: ReadonlyMap<string, Outcome>,
+  now: number,
+): NeedsDecision | null {
+  const { id, onUnmet, submittedAt } = job;
+  const clauses = job.needs.map(({ expression, of }) => ({
+    expression,
+    of: of.map((term) => ({
+      verdict: verdictOf(outcomes, term),
+      minDelayS: term.minDelayS,
+    })),
+  }));
+  const standing = judge(clauses, now);
+  if (standing.falseAt !== null && standing.because !== null && onUnmet !== 'RUN')
+    return {
+      id,
+      becomes: onUnmet === 'CANCEL' ? 'CANCELLED' : 'HELD',
+      at: Math.max(standing.falseAt, submittedAt),
+      because: standing.because,
+    };
+  const at = eligibleAt(standing, submittedAt, job.notBefore);
+  if (at === null) return null;
+  if (at <= now) return { id, becomes: 'QUEUED', at };
+  return at === job.dueAt ? null : { id, becomes: 'BLOCKED', at };
+}
+
+/** Why it ended or is held, for its message. */
+export const unmetMessage = (because: number, name: string | null): string =>
+  `job_${because}${name === null ? '' : ` (${name})`}, which it needed, did not end or start as needed`;

@@ -1,0 +1,385 @@
+/** Jobs that wait for others, or for a time: their submission, and what becomes of them. */
+import type { OnUnmet } from '../../core/needs/model.js';
+import type { Outcome } from '../../core/needs/outcome.js';
+import { list, table } from '../columns.js';
+import {
+  type BlockedJob,
+  decided,
+  type JobWait,
+  keyOf,
+  type MemberFacts,
+  type NeedsDecision,
+  type NeedTarget,
+  type NeedTerm,
+  outcomeOf,
+  stored,
+  targetsOf,
+  unmetMessage,
+  verdictOf,
+  waits,
+} from '../needs.js';
+import { commitWith, type Database, LONG_MS, type Transaction, transaction } from '../pool.js';
+import { type Sql, sql } from '../sql.js';
+import { type Connection, copy, rows, run, value } from '../statement.js';
+import type { NeedsNews, NeedsOutcome, NewJob } from '../store.js';
+import { changeJobs } from './change-jobs.js';
+
+// Submission --------------------------------------------------------------------------------------------------------------
+
+/**
+ * Writes what the jobs of a submission wait for, and keeps what they need from being deleted: its rows are locked against retention until
+ * the edges are committed, which keep it from then on. Answers with jobs that are gone already.
+ */
+export async function insertNeeds(
+  tx: Transaction,
+  {
+    jobs,
+    jobIds,
+    userId,
+    now,
+  }: { jobs: readonly NewJob[]; jobIds: readonly number[]; userId: number; now: number },
+): Promise<number[]> {
+  const waiting = jobs.flatMap(({ wait }, i) =>
+    waits(wait, now) ? [{ id: jobIds[i] as number, ...wait, needs: stored(wait.needs, jobIds) }] : [],
+  );
+  if (waiting.length === 0) return [];
+  const edges = waiting.flatMap(({ id, needs }) =>
+    [...targetsOf(needs).values()].map((target) => ({ id, target })),
+  );
+  const own = new Set(jobIds);
+  const missing = await keepNeeded(
+    tx,
+    [...new Map(edges.map(({ target }) => [keyOf(target), target])).values()].filter(
+      (target) => !('job' in target && own.has(target.job)),
+    ),
+    userId,
+  );
+  if (missing.length > 0) return missing;
+  await copy(
+    tx,
+    'job_needs',
+    {
+      job_id: ['bigint', ({ id }) => id],
+      needs: ['jsonb', ({ needs }) => needs],
+      on_unmet: ['text', ({ onUnmet }) => onUnmet],
+      not_before: ['timestamptz', ({ notBefore }) => notBefore],
+      due_at: ['timestamptz', ({ needs, notBefore }) => (needs.length === 0 ? notBefore : null)],
+    },
+    waiting,
+  );
+  await copy(
+    tx,
+    'need_edges',
+    {
+      job_id: ['bigint', ({ id }) => id],
+      on_job: ['bigint', ({ target }) => ('job' in target ? target.job : null)],
+      on_group: ['bigint', ({ target }) => ('jobGroup' in target ? target.jobGroup : null)],
+      on_user: ['integer', ({ target }) => ('group' in target ? userId : null)],
+      on_name: ['text', ({ target }) => ('group' in target ? target.group : null)],
+    },
+    edges,
+  );
+  return [];
+}
+
+async function keepNeeded(
+  tx: Transaction,
+  targets: readonly NeedTarget[],
+  userId: number,
+): Promise<number[]> {
+  const ids = targets.flatMap((target) => ('job' in target ? [target.job] : []));
+  const groups = targets.flatMap((target) => ('jobGroup' in target ? [target.jobGroup] : []));
+  const names = targets.flatMap((target) => ('group' in target ? [target.group] : []));
+  const kept = await rows<{ id: number }>(
+    tx,
+    sql`
+SELECT id FROM jobs WHERE id = ANY (ARRAY(
+  SELECT unnest(${list('bigint', ids)})
+  UNION SELECT j.id FROM job_groups g JOIN jobs j ON j.id BETWEEN g.first_job_id AND g.last_job_id AND j.group_id = g.id
+         WHERE g.id = ANY (${list('bigint', groups)}) AND j.ended_at IS NOT NULL
+  UNION SELECT id FROM jobs WHERE group_name = ANY (${list('text', names)}) AND user_id = ${userId} AND ended_at IS NOT NULL))
+ ORDER BY id FOR KEY SHARE`,
+  );
+  const there = new Set(kept.map(({ id }) => id));
+  return ids.filter((id) => !there.has(id));
+}
+
+// What becomes of them --------------------------------------------------------------------------------------------------
+
+/** Jobs that one transaction decides on, besides those that are canceled with one of them. */
+const AT_ONCE = 5_000;
+
+/**
+ * Decides for the jobs that the news are about. All that follows from it (a canceled job cancels those that need it, and so on) is one
+ * transaction: first it looks, without locks, at how far this goes, then it locks these jobs in the order of ids and looks once more.
+ */
+export async function settleNeeds(
+  database: Pick<Database, 'pool'>,
+  about: NeedsNews,
+  now: number,
+): Promise<NeedsOutcome> {
+  const outcome: NeedsOutcome = { queued: 0, cancelled: 0, held: 0 };
+  for (let after = 0; ; ) {
+    const ids = await concerned(database.pool, about, now, after);
+    if (ids.length === 0) return outcome;
+    after = ids.at(-1) as number;
+    const changes = await transaction(database, (tx) => settle(tx, ids, now), { timeoutMs: LONG_MS });
+    for (const { becomes } of changes) {
+      if (becomes === 'QUEUED') outcome.queued++;
+      else if (becomes === 'CANCELLED') outcome.cancelled++;
+      else if (becomes === 'HELD') outcome.held++;
+    }
+  }
+}
+
+/** Jobs that wait among those that the news are of, and those that need one of them. In the order of ids. */
+async function concerned(
+  connection: Connection,
+  about: NeedsNews,
+  now: number,
+  after: number,
+): Promise<number[]> {
+  const which =
+    about === 'DUE'
+      ? sql`SELECT job_id FROM job_needs WHERE due_at <= to_timestamp(${now}::float8)`
+      : about === 'ALL'
+        ? sql`SELECT job_id FROM job_needs`
+        : sql`SELECT unnest(${list('bigint', about)}) AS job_id UNION ${dependents(about)}`;
+  const found = await rows<{ id: number }>(
+    connection,
+    sql`
+SELECT n.job_id AS id FROM (${which}) w JOIN job_needs n ON n.job_id = w.job_id
+ WHERE n.open AND n.job_id > ${after}::bigint ORDER BY 1 LIMIT ${AT_ONCE}`,
+  );
+  return found.map(({ id }) => id);
+}
+
+/** Jobs without needs cost a look at an empty index each, not their rows. */
+const dependents = (jobs: readonly number[]): Sql => sql`
+SELECT e.job_id FROM need_edges e WHERE e.on_job = ANY (${list('bigint', jobs)})
+UNION
+SELECT e.job_id FROM jobs j JOIN need_edges e ON e.on_group = j.group_id
+ WHERE j.id = ANY (${list('bigint', jobs)}) AND EXISTS (SELECT FROM need_edges WHERE on_group IS NOT NULL)
+UNION
+SELECT e.job_id FROM jobs j JOIN need_edges e ON e.on_user = j.user_id AND e.on_name = j.group_name
+ WHERE j.id = ANY (${list('bigint', jobs)}) AND EXISTS (SELECT FROM need_edges WHERE on_name IS NOT NULL)`;
+
+async function settle(tx: Transaction, ids: readonly number[], now: number): Promise<NeedsDecision[]> {
+  const locked = new Set<number>();
+  let changes = await follow(tx, ids, now);
+  // Until then people may have canceled or held some of them, and more may have happened to others.
+  for (let news = ids; news.length > 0; ) {
+    const more = [...news, ...changes.map(({ id }) => id)].filter((id) => !locked.has(id));
+    await run(
+      tx,
+      sql`SELECT FROM jobs WHERE id = ANY (${list('bigint', more)}) ORDER BY id FOR NO KEY UPDATE`,
+    );
+    for (const id of more) locked.add(id);
+    changes = await follow(tx, ids, now);
+    news = changes.map(({ id }) => id).filter((id) => !locked.has(id));
+  }
+  await run(
+    tx,
+    sql`
+UPDATE job_needs n SET open = false FROM jobs j
+ WHERE j.id = n.job_id AND n.job_id = ANY (${list('bigint', ids)}) AND n.open AND j.state <> 'BLOCKED'`,
+  );
+  const statements = await changesOf(tx, changes);
+  if (statements.length > 0) await commitWith(tx, statements);
+  return changes;
+}
+
+/** What becomes of these jobs and, where some are canceled, of those that need them, and so on. */
+async function follow(tx: Transaction, ids: readonly number[], now: number): Promise<NeedsDecision[]> {
+  const changes = new Map<number, NeedsDecision>();
+  /** Facts that this very transaction makes. */
+  const made = new Map<number, MemberFacts>();
+  for (let about: readonly number[] = ids; about.length > 0; ) {
+    const jobs = [...(await waitsOf(tx, about)).values()].filter(({ blocked }) => blocked);
+    const outcomes = await outcomesFor(tx, jobs, made);
+    const cancelled: number[] = [];
+    for (const job of jobs) {
+      const before = changes.get(job.id);
+      if (before?.becomes === 'CANCELLED') continue;
+      const change = decided(job, outcomes, now);
+      if (change === null) continue;
+      changes.set(job.id, change);
+      if (change.becomes !== 'CANCELLED') continue;
+      made.set(job.id, [job.id, null, change.at, false]);
+      cancelled.push(job.id);
+    }
+    about =
+      cancelled.length === 0
+        ? []
+        : (await rows<{ job_id: number }>(tx, dependents(cancelled))).map(({ job_id }) => job_id);
+  }
+  return [...changes.values()];
+}
+
+/** What jobs wait for, or have waited for, by id. */
+export async function waitsOf(
+  connection: Connection,
+  ids: readonly number[],
+): Promise<Map<number, BlockedJob & { blocked: boolean }>> {
+  type Found = [number, number, number, boolean, JobWait['needs'], OnUnmet, number?, number?, number?];
+  const found = await value<Found[] | null>(
+    connection,
+    sql`
+SELECT json_agg(json_build_array(j.id, j.user_id, date_part('epoch', j.submitted_at), j.state = 'BLOCKED', n.needs, n.on_unmet,
+         date_part('epoch', n.not_before), date_part('epoch', n.due_at), n.because) ORDER BY j.id) AS v
+  FROM jobs j JOIN job_needs n ON n.job_id = j.id
+ WHERE j.id = ANY (${list('bigint', ids)})`,
+  );
+  return new Map(
+    (found ?? []).map(([id, userId, submittedAt, blocked, needs, onUnmet, notBefore, dueAt, because]) => [
+      id,
+      {
+        ...{ id, userId, submittedAt, blocked, needs, onUnmet },
+        ...{ notBefore: notBefore ?? null, dueAt: dueAt ?? null, because: because ?? null },
+      },
+    ]),
+  );
+}
+
+/** Of everything that these jobs need. */
+async function outcomesFor(
+  tx: Connection,
+  jobs: readonly BlockedJob[],
+  made: ReadonlyMap<number, MemberFacts>,
+): Promise<Map<string, Outcome>> {
+  const targets = new Map<string, { target: NeedTarget; userId: number }>();
+  for (const { needs, userId } of jobs)
+    for (const [key, target] of targetsOf(needs)) targets.set(key, { target, userId });
+  const outcomes = new Map<string, Outcome>();
+  const put = (key: string, members: readonly MemberFacts[]): void => {
+    outcomes.set(key, outcomeOf(members.map((member) => made.get(member[0]) ?? member)));
+  };
+  const ids = [...targets.values()].flatMap(({ target }) => ('job' in target ? [target.job] : []));
+  if (ids.length > 0) {
+    const facts = await factsOf(tx, sql`j.id = ANY (${list('bigint', ids)})`);
+    for (const member of facts) put(`j${member[0]}`, [member]);
+  }
+  for (const [key, { target, userId }] of targets) {
+    if ('jobGroup' in target)
+      put(
+        key,
+        await factsOf(
+          tx,
+          sql`j.id BETWEEN (SELECT first_job_id FROM job_groups WHERE id = ${target.jobGroup})
+            AND (SELECT last_job_id FROM job_groups WHERE id = ${target.jobGroup}) AND j.group_id = ${target.jobGroup}`,
+        ),
+      );
+    else if ('group' in target)
+      put(
+        key,
+        await factsOf(
+          tx,
+          sql`j.group_name = ${target.group} AND j.user_id = ${userId} AND j.id <= ${target.until}`,
+        ),
+      );
+  }
+  return outcomes;
+}
+
+async function factsOf(tx: Connection, which: Sql): Promise<MemberFacts[]> {
+  const found = await value<MemberFacts[] | null>(
+    tx,
+    sql`
+SELECT json_agg(json_build_array(j.id,
+         CASE WHEN j.epoch > 0 THEN (SELECT date_part('epoch', min(r.started_at)) FROM runs r WHERE r.job_id = j.id) END,
+         date_part('epoch', j.ended_at), j.state = 'COMPLETED')) AS v
+  FROM jobs j WHERE ${which}`,
+  );
+  return found ?? [];
+}
+
+async function changesOf(tx: Transaction, changes: readonly NeedsDecision[]): Promise<Sql[]> {
+  const now = (becomes: NeedsDecision['becomes']) => changes.filter((change) => change.becomes === becomes);
+  const unmet = [...now('CANCELLED'), ...now('HELD')] as Extract<NeedsDecision, { because: number }>[];
+  const names = new Map(
+    (
+      await rows<{ id: number; name: string | null }>(
+        tx,
+        sql`SELECT id, name FROM jobs WHERE id = ANY (${list('bigint', [...new Set(unmet.map(({ because }) => because))])})`,
+      )
+    ).map(({ id, name }) => [id, name]),
+  );
+  const items = (of: readonly NeedsDecision[]): Sql =>
+    table('t', of, {
+      id: ['bigint', ({ id }) => id],
+      at: ['float8', ({ at }) => at],
+      message: [
+        'text',
+        (change) =>
+          'because' in change ? unmetMessage(change.because, names.get(change.because) ?? null) : null,
+      ],
+    });
+  // Set once, before what takes the event lock.
+  for (const [of, because] of [
+    [unmet, true],
+    [now('BLOCKED'), false],
+    [now('QUEUED'), false],
+  ] as const)
+    if (of.length > 0)
+      await run(
+        tx,
+        sql`
+UPDATE job_needs n SET due_at = ${because ? sql`NULL` : sql`to_timestamp(t.at)`}, because = t.because, open = n.open AND t.open
+  FROM ${table('t', of as readonly NeedsDecision[], {
+    id: ['bigint', ({ id }) => id],
+    at: ['float8', ({ at }) => at],
+    because: ['bigint', (change) => ('because' in change ? change.because : null)],
+    open: ['boolean', ({ becomes }) => becomes === 'BLOCKED'],
+  })} WHERE n.job_id = t.id`,
+      );
+  const why = sql`'DEPENDENCY_FAILED'::end_cause`;
+  const at = sql`greatest(to_timestamp(t.at), j.submitted_at)`;
+  const [cancelled, held, queued] = [now('CANCELLED'), now('HELD'), now('QUEUED')];
+  return [
+    ...(queued.length > 0 ? [changeJobs('unblock', items(queued), { eligibleAt: at })] : []),
+    ...(held.length > 0 ? [changeJobs('holdUnmet', items(held), { message: sql`t.message` })] : []),
+    ...(cancelled.length > 0
+      ? [
+          changeJobs('unmet', items(cancelled), {
+            ...{ stopCause: why, cause: why, endedAt: at, message: sql`t.message` },
+            deadlineMissed: sql`j.deadline_missed OR coalesce(${at} > j.deadline, false)`,
+          }),
+        ]
+      : []),
+  ];
+}
+
+/** A job that was held because its needs cannot hold goes on, once released, as if it had said so (`RUN`). */
+export const releaseUnmet = (items: Sql): Sql => sql`
+UPDATE job_needs n SET on_unmet = CASE WHEN because IS NULL THEN on_unmet ELSE 'RUN' END, because = NULL, open = true
+  FROM ${items} WHERE n.job_id = t.id`;
+
+// What people are told -----------------------------------------------------------------------------------------------------
+
+export interface OpenNeeds {
+  wait: JobWait;
+  /** Terms of clauses that do not hold and of which nobody knows yet whether they will. */
+  open: NeedTerm[];
+}
+
+/** null: it is not blocked. */
+export async function openNeeds(connection: Connection, jobId: number): Promise<OpenNeeds | null> {
+  const wait = (await waitsOf(connection, [jobId])).get(jobId);
+  if (wait === undefined || !wait.blocked) return null;
+  const outcomes = await outcomesFor(connection, [wait], new Map());
+  const isOpen = (term: NeedTerm): boolean => verdictOf(outcomes, term) === null;
+  const holds = (term: NeedTerm): boolean => verdictOf(outcomes, term)?.holds === true;
+  const open = wait.needs.flatMap(({ expression, of }) =>
+    expression === 'ANY' && of.some(holds) ? [] : of.filter(isOpen),
+  );
+  return { wait, open };
+}
+
+/** Jobs that need a job, or a group that it is in, by id. */
+export async function dependentsOf(connection: Connection, jobId: number, limit: number): Promise<number[]> {
+  const found = await rows<{ id: number }>(
+    connection,
+    sql`SELECT job_id AS id FROM (${dependents([jobId])}) d ORDER BY 1 LIMIT ${limit}`,
+  );
+  return found.map(({ id }) => id);
+}

@@ -1,0 +1,322 @@
+/** Jobs that need others, as people submit and see them, with engines that decide on them. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createEngine, type Engine } from '../../src/engine/index.js';
+import { createMetrics } from '../../src/platform/metrics.js';
+import { EventBell } from '../../src/store/bell.js';
+import { Mirror } from '../../src/store/mirror.js';
+import type { Database } from '../../src/store/pool.js';
+import { PostgresStore } from '../../src/store/postgres.js';
+import { quietLog, until } from '../engine/support.js';
+import { openTestDatabase, report } from '../store/world.js';
+import { type Json, unique, withApi } from './support/api.js';
+
+const api = withApi();
+let site = 0;
+let serving: Promise<void> | null = null;
+const stopping = new AbortController();
+
+interface Worker {
+  engine: Engine;
+  database: Database;
+  bell: EventBell;
+}
+const workers: Worker[] = [];
+
+/** A worker with connections of its own, so that it can be cut off in the middle of anything. */
+async function startWorker(): Promise<Worker> {
+  const database = openTestDatabase(api.db.url);
+  const store = new PostgresStore(database);
+  const bell = new EventBell({ url: api.db.url });
+  await bell.start();
+  const engine = createEngine({
+    ...{ store, mirror: new Mirror(store), log: quietLog, metrics: createMetrics(), news: bell.listen },
+    queueConnection: { kind: 'postgres', url: api.db.url },
+  });
+  await engine.start();
+  const worker = { engine, database, bell };
+  workers.push(worker);
+  return worker;
+}
+
+async function stopWorker(worker: Worker): Promise<void> {
+  workers.splice(workers.indexOf(worker), 1);
+  await worker.engine.stop();
+  await worker.bell.stop();
+  await worker.database.close();
+}
+
+/** From now on nothing of it reaches the database, as if it had been killed. */
+const kill = ({ database }: Worker): void => database.cut('killed by the test');
+
+/** Which jobs end badly. */
+const failing = new Set<number>();
+/** The site's agent: starts and ends what it is assigned. */
+async function serve(stopping: AbortSignal): Promise<void> {
+  const { store } = api.parts;
+  while (!stopping.aborted) {
+    const { assignments } = await store.assignments(site, null, 1_000, 2 ** 30);
+    const at = () => Date.now() / 1000;
+    const runs = assignments.filter(({ state }) => state === 'ASSIGNED' || state === 'RUNNING');
+    await store.reportRuns(
+      site,
+      runs.map(({ jobId, epoch }) => report(jobId, epoch, { at: at() })),
+      3,
+    );
+    await store.reportRuns(
+      site,
+      runs.map(({ jobId, epoch }) =>
+        report(jobId, epoch, {
+          ...{ phase: 'ENDED', at: at() },
+          ...(failing.has(jobId)
+            ? { cause: 'EXITED_NONZERO', exitCode: 1 }
+            : { cause: 'EXITED_ZERO', exitCode: 0 }),
+        }),
+      ),
+      3,
+    );
+    for (const { engine } of workers) void engine.wake(['root', site]);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+beforeAll(async () => {
+  const { registerSite } = await api.must<{ registerSite: { id: string } }>(
+    'mutation { registerSite(input: { name: "s" }) { id } }',
+  );
+  await api.must(
+    `mutation { registerMachine(input: { site: "${registerSite.id}", name: "m", cpus: 64, memoryMb: 100000, benchmark: 100 }) { id } }`,
+  );
+  const { key } = await api.user('AGENT', 'agent', registerSite.id);
+  await api.serve(registerSite.id, key);
+  site = numberOf(registerSite.id);
+  serving = serve(stopping.signal);
+});
+afterAll(async () => {
+  stopping.abort();
+  await serving;
+  for (const worker of [...workers]) await stopWorker(worker);
+});
+beforeEach(() => failing.clear());
+
+const numberOf = (id: string): number => Number(id.split('_')[1]);
+const SUBMIT = `mutation ($input: SubmitJobsInput!) { submitJobs(input: $input) {
+  jobIds repeated errors { index field code message } } }`;
+interface Submitted {
+  jobIds: string[];
+  repeated: boolean;
+  errors: { index: number; field: string; code: string; message: string }[];
+}
+const submit = async (jobs: object[], more: object = {}, key = api.adminKey): Promise<Submitted> => {
+  const input = { jobs: jobs.map((job) => ({ command: 'true', estimateS: 1, ...job })), ...more };
+  return (await api.must<{ submitJobs: Submitted }>(SUBMIT, { input }, key)).submitJobs;
+};
+const need = (of: object[], expression = 'ALL') => [{ expression, of }];
+const JOB = `query ($id: ID!) { job(id: $id) { state cause message eligibleAt notBefore onUnmet unmetBecause { id } neededBy { id }
+  needs { expression of { job { id } jobGroup { id } group condition minDelayS } } whyWaiting { code message } } }`;
+const job = async (id: string, key = api.adminKey): Promise<Json> =>
+  (await api.must<{ job: Json }>(JOB, { id }, key)).job;
+const ends = (ids: readonly string[]) =>
+  until(`${ids.join(' ')} have ended`, async () => {
+    const { jobCount } = await api.must<{ jobCount: number }>(
+      'query ($ids: [ID!]!) { jobCount(filter: { ids: $ids, states: [COMPLETED, FAILED, CANCELLED] }) }',
+      { ids },
+    );
+    return jobCount === ids.length;
+  });
+
+describe('a submission', () => {
+  test('is refused with names: circles, unknown names, arrays that do not match, jobs that one may not see', async () => {
+    const own = await api.user('USER', unique('own'));
+    const other = await api.user('USER', unique('other'));
+    const { jobIds } = await submit([{ held: true }], {}, other.key);
+    const { errors, jobIds: none } = await submit(
+      [
+        { ref: 'a', needs: need([{ ref: 'b' }]) },
+        { ref: 'b', needs: need([{ ref: 'a', condition: 'ANY' }]) },
+        { needs: need([{ ref: 'c' }, { job: jobIds[0] }, { group: 'nobody' }]) },
+        { ref: 'a', needs: need([{ ref: 'b', minDelayS: -1 }]) },
+        { arrayIndex: 3, needs: need([{ ref: 'b', condition: 'CORRESPONDING' }]) },
+        { needs: [{ of: [] }] },
+        { needs: need([{ job: 'job_1', group: 'g' }]) },
+      ],
+      {},
+      own.key,
+    );
+    expect(none).toEqual([]);
+    expect(errors.map(({ index, field }) => `${index} ${field}`)).toEqual([
+      ...['6 needs[0].of[0]', '2 needs[0].of[0]', '2 needs[0].of[1]', '2 needs[0].of[2]'],
+      ...['3 ref', '3 needs[0].of[0]', '4 needs[0].of[0]', '5 needs[0].of', '6 needs[0].of', '0 needs'],
+    ]);
+    expect(errors.map(({ message }) => message).join('\n')).toMatch(/ref c[^]*job_\d+[^]*nobody[^]*circle/);
+  });
+
+  test('that is retried gives the same jobs; with other needs it is refused', async () => {
+    const jobs = (condition: string) => [
+      { ref: 'a', held: true },
+      { needs: need([{ ref: 'a', condition }]) },
+    ];
+    const key = { idempotencyKey: unique('key') };
+    const first = await submit(jobs('OK'), key);
+    expect(await submit(jobs('OK'), key)).toEqual({ ...first, repeated: true });
+    const { errors } = await api.ask(SUBMIT, {
+      input: { jobs: jobs('ANY').map((one) => ({ command: 'true', estimateS: 1, ...one })), ...key },
+    });
+    expect(errors?.[0]?.extensions.code).toBe('IDEMPOTENCY_KEY_REUSED');
+    const waiting = await job(first.jobIds[1] as string);
+    expect(waiting).toMatchObject({
+      state: 'BLOCKED',
+      eligibleAt: null,
+      needs: [{ expression: 'ALL', of: [{ job: { id: first.jobIds[0] }, condition: 'OK', minDelayS: 0 }] }],
+      whyWaiting: { code: 'NEEDS' },
+    });
+    expect((waiting.whyWaiting as Json).message).toContain(`${first.jobIds[0]} (HELD) must complete`);
+    expect(await job(first.jobIds[0] as string)).toMatchObject({ neededBy: [{ id: first.jobIds[1] }] });
+    await api.must('mutation { cancelJobs(selection: { filter: {} }) { jobIds } }');
+  });
+});
+
+describe('with engines', () => {
+  beforeAll(async () => {
+    await startWorker();
+  });
+
+  test('a job runs after others, also ones that ended long ago; a failure cancels what needs success', async () => {
+    const group = unique('group');
+    const first = await submit([{ groupName: group }, { groupName: group, held: true }]);
+    await ends([first.jobIds[0] as string]);
+    const { jobIds } = await submit([
+      { needs: need([{ job: first.jobIds[0] }]) },
+      { ref: 'all', needs: need([{ group }]) },
+      { needs: need([{ ref: 'all' }]) },
+      {
+        needs: need([{ ref: 'all', condition: 'NOT_OK' }, { group: `x${group}` }], 'ANY'),
+        groupName: `x${group}1`,
+      },
+      { groupName: `x${group}` },
+    ]);
+    await ends([jobIds[0] as string]);
+    expect(await job(jobIds[1] as string)).toMatchObject({ state: 'BLOCKED' });
+    failing.add(numberOf(first.jobIds[1] as string));
+    await api.must('mutation ($ids: [ID!]!) { releaseJobs(selection: { ids: $ids }) { jobIds } }', {
+      ids: [first.jobIds[1]],
+    });
+    await ends(jobIds);
+    const cancelled = { state: 'CANCELLED', cause: 'DEPENDENCY_FAILED' };
+    expect(await job(jobIds[1] as string)).toMatchObject({
+      ...cancelled,
+      message: `${first.jobIds[1]}, which it needed, did not end or start as needed`,
+      unmetBecause: { id: first.jobIds[1] },
+    });
+    expect(await job(jobIds[2] as string)).toMatchObject({ ...cancelled, unmetBecause: { id: jobIds[1] } });
+    expect(await job(jobIds[3] as string)).toMatchObject({ state: 'COMPLETED' });
+  });
+
+  test('a time, a bulk group, and each job after the one with its index', async () => {
+    const SUBMIT_GROUP = `mutation ($input: SubmitJobGroupInput!) { submitJobGroup(input: $input) {
+      jobGroup { id } jobIds errors { field message } } }`;
+    const submitGroup = async (template: object, count: number) =>
+      (
+        await api.must<{
+          submitJobGroup: { jobGroup: { id: string } | null; jobIds: string[]; errors: Json[] };
+        }>(SUBMIT_GROUP, { input: { count, template: { command: 'true', estimateS: 1, ...template } } })
+      ).submitJobGroup;
+    const before = await submitGroup({ held: true }, 3);
+    const of = [{ jobGroup: before.jobGroup?.id, condition: 'CORRESPONDING' }];
+    expect((await submitGroup({ needs: need(of) }, 4)).errors).toHaveLength(1);
+    const after = await submitGroup({ needs: need(of) }, 3);
+    const soon = new Date(Date.now() + 1_500).toISOString();
+    const last = await submit([
+      { notBefore: soon, needs: need([{ jobGroup: before.jobGroup?.id, condition: 'ANY' }]) },
+      { notBefore: soon },
+    ]);
+    expect(await job(last.jobIds[1] as string)).toMatchObject({
+      state: 'BLOCKED',
+      notBefore: soon,
+      whyWaiting: { code: 'NOT_BEFORE' },
+    });
+    const release = (ids: readonly (string | undefined)[]) =>
+      api.must('mutation ($ids: [ID!]!) { releaseJobs(selection: { ids: $ids }) { jobIds } }', { ids });
+    failing.add(numberOf(before.jobIds[2] as string));
+    await release([before.jobIds[1], before.jobIds[2]]);
+    await ends([after.jobIds[1] as string, after.jobIds[2] as string, last.jobIds[1] as string]);
+    expect(await job(after.jobIds[0] as string)).toMatchObject({ state: 'BLOCKED' });
+    expect(await job(after.jobIds[1] as string)).toMatchObject({ state: 'COMPLETED' });
+    expect(await job(after.jobIds[2] as string)).toMatchObject({ cause: 'DEPENDENCY_FAILED' });
+    await release([before.jobIds[0]]);
+    await ends([...after.jobIds, ...last.jobIds]);
+    const timed = await job(last.jobIds[1] as string);
+    expect(Date.parse(timed.eligibleAt as string)).toBeGreaterThanOrEqual(Date.parse(soon));
+  });
+
+  test('random graphs: none starts before what it needs, none waits for what cannot come, though a worker is killed', async () => {
+    const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 1e6));
+    console.log(`graph of needs: TEST_SEED=${seed}`);
+    let state = seed + 1;
+    const draw = (n: number): number => {
+      state = (state * 48_271) % 2_147_483_647;
+      return state % n;
+    };
+    const CONDITIONS = ['START', 'OK', 'OK', 'NOT_OK', 'ANY'] as const;
+    const shapes = Array.from({ length: 300 }, (_, i) => ({
+      onUnmet: draw(3) === 0 ? 'RUN' : 'CANCEL',
+      fails: draw(4) === 0,
+      clauses: Array.from({ length: i === 0 ? 0 : draw(3) }, () => ({
+        expression: draw(2) === 0 ? 'ANY' : 'ALL',
+        of: Array.from({ length: 1 + draw(3) }, () => ({
+          on: Math.max(0, i - 1 - draw(20)),
+          condition: CONDITIONS[draw(5)] as (typeof CONDITIONS)[number],
+        })),
+      })),
+    }));
+    const killed = workers[0] as Worker;
+    await startWorker();
+    const { jobIds, errors } = await submit(
+      shapes.map(({ onUnmet, clauses }, i) => ({
+        ...{ ref: `r${i}`, onUnmet, held: i === 0 },
+        needs: clauses.map(({ expression, of }) => ({
+          expression,
+          of: of.map(({ on, condition }) => ({ ref: `r${on}`, condition })),
+        })),
+      })),
+    );
+    expect(errors).toEqual([]);
+    for (const [i, { fails }] of shapes.entries()) if (fails) failing.add(numberOf(jobIds[i] as string));
+    await api.must('mutation ($ids: [ID!]!) { releaseJobs(selection: { ids: $ids }) { jobIds } }', {
+      ids: [jobIds[0]],
+    });
+    await until('some have ended', async () => (await job(jobIds[0] as string)).cause !== null);
+    kill(killed);
+    await ends(jobIds);
+    await stopWorker(killed);
+
+    const { rows } = await api.db.pool.query(
+      `SELECT j.id, j.state, j.cause, j.ended_at, (SELECT min(started_at) FROM runs r WHERE r.job_id = j.id) AS started_at,
+              (SELECT min(assigned_at) FROM runs r WHERE r.job_id = j.id) AS assigned_at
+         FROM jobs j WHERE id = ANY ($1) ORDER BY id`,
+      [jobIds.map(numberOf)],
+    );
+    const ran = rows.map((row) => row.assigned_at !== null);
+    shapes.forEach(({ onUnmet, clauses, fails }, i) => {
+      const what = `job ${i} of graph ${seed}`;
+      const holds = ({ on, condition }: { on: number; condition: string }): boolean => {
+        const { state } = rows[on];
+        if (condition === 'START') return ran[on] as boolean;
+        return condition === 'ANY' || (state === 'COMPLETED') === (condition === 'OK');
+      };
+      const met = clauses.every(({ expression, of }) =>
+        expression === 'ALL' ? of.every(holds) : of.some(holds),
+      );
+      const end = met || onUnmet === 'RUN' ? (fails ? 'FAILED' : 'COMPLETED') : 'CANCELLED';
+      expect(`${what} ${rows[i].state}`).toBe(`${what} ${end}`);
+      if (!met || !ran[i]) return;
+      for (const { expression, of } of clauses) {
+        const times = of.filter(holds).map(({ on, condition }) => {
+          const { started_at, ended_at } = rows[on];
+          return condition === 'START' ? started_at : ended_at;
+        });
+        const from = expression === 'ALL' ? Math.max(...times) : Math.min(...times);
+        expect(Number(rows[i].assigned_at), what).toBeGreaterThanOrEqual(from);
+      }
+    });
+  });
+});
