@@ -10,6 +10,7 @@ import {
   jobActions,
   jobStates,
   liveStates,
+  pendingStates,
   possible,
   stateAfter,
   transitions,
@@ -20,7 +21,9 @@ describe('the table of states', () => {
   it('knows which states are live, ended and waiting', () => {
     expect(liveStates).toEqual(['ASSIGNED', 'RUNNING', 'CANCELLING']);
     expect(endedStates).toEqual(['COMPLETED', 'FAILED', 'CANCELLED']);
-    expect(waitingStates).toEqual(['QUEUED', 'HELD', 'DISPATCHED']);
+    expect(waitingStates).toEqual(['QUEUED', 'BLOCKED', 'HELD', 'DISPATCHED']);
+    // BLOCKED waits for other jobs, not for a scheduler.
+    expect(pendingStates).toEqual(['QUEUED', 'DISPATCHED']);
     expect([...waitingStates, ...liveStates, ...endedStates]).toEqual(jobStates);
     for (const state of jobStates) {
       expect(isLive(state)).toBe(liveStates.includes(state));
@@ -48,9 +51,9 @@ describe('the table of states', () => {
 
   it('says in which states an action is possible, and where it leads', () => {
     const statesFor = (action: JobAction) => jobStates.filter((state) => possible(action, state));
-    expect(statesFor('cancel')).toEqual(['QUEUED', 'HELD', 'DISPATCHED']);
+    expect(statesFor('cancel')).toEqual(['QUEUED', 'BLOCKED', 'HELD', 'DISPATCHED']);
     expect(statesFor('stop')).toEqual(['ASSIGNED', 'RUNNING']);
-    expect(statesFor('hold')).toEqual(['QUEUED', 'DISPATCHED']);
+    expect(statesFor('hold')).toEqual(['QUEUED', 'BLOCKED', 'DISPATCHED']);
     expect(statesFor('release')).toEqual(['HELD']);
     expect(statesFor('boost')).toEqual([...waitingStates, ...liveStates]);
     expect(statesFor('reportStart')).toEqual(['ASSIGNED', 'CANCELLING']);

@@ -14,7 +14,7 @@ import type { GroupMember } from '../../store/queries.js';
 import type { Viewer } from '../auth.js';
 import { textFault } from '../check.js';
 import { notAccepted } from '../errors.js';
-import type { JobInput, NeedTermInput } from '../generated/resolvers-types.js';
+import type { JobInput, NeedTermInput } from '../generated/types.js';
 import { parseGlobalId } from '../ids.js';
 import { maySeeJob } from './access.js';
 import type { Fault } from './job-input.js';

@@ -124,6 +124,7 @@ const CAUSES: Record<string, string> = {
   NEVER_FITS: 'No site could run it',
   WITHDRAWN: 'Its owner runs it elsewhere, or no longer wants it',
   OTHER_TASK_FAILED: 'Another task failed',
+  DEPENDENCY_FAILED: 'A job that it needed did not end as needed',
 };
 
 export const lower = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);

@@ -48,6 +48,21 @@ export type TaskFailure =
   | 'END_ALL'
   | 'CONTINUE';
 
+export type NeedCondition =
+  | 'START'
+  | 'OK'
+  | 'NOT_OK'
+  | 'ANY';
+
+export type NeedExpression =
+  | 'ALL'
+  | 'ANY';
+
+export type OnUnmet =
+  | 'CANCEL'
+  | 'HOLD'
+  | 'RUN';
+
 export type TaskState =
   | 'WAITING'
   | 'RUNNING'
@@ -143,6 +158,13 @@ export type JobFilesQueryVariables = Exact<{
 
 export type JobFilesQuery = { job: { id: string, files: Array<{ path: string, bytes: number, epoch: number, task: number, receivedBytes: number, keptAt: string | null, keptUntil: string | null }> } | null };
 
+export type JobNeedsQueryVariables = Exact<{
+  id: string;
+}>;
+
+
+export type JobNeedsQuery = { job: { id: string, notBefore: string | null, onUnmet: OnUnmet | null, needs: Array<{ expression: NeedExpression, of: Array<{ group: string | null, condition: NeedCondition, minDelayS: number, job: { id: string, name: string | null, state: JobState } | null, jobGroup: { id: string, name: string | null } | null }> }>, neededBy: Array<{ id: string, name: string | null, state: JobState }> } | null };
+
 export type JobRowFragment = { id: string, state: JobState, name: string | null, application: string, command: string, groupName: string | null, arrayIndex: number | null, tasks: number, cpusPerTask: number, memoryMbPerTask: number, licenses: Array<string>, estimateS: number, deadline: string | null, deadlineMissed: boolean, priority: number | null, boost: number, cause: EndCause | null, exitCode: number | null, submittedAt: string, dispatchedAt: string | null, startedAt: string | null, endedAt: string | null, user: { id: string, name: string }, site: { id: string, name: string } | null };
 
 export type TermPartsFragment = { name: string, value: number };
@@ -172,3 +194,6 @@ export const JobTasksDocument =
 
 export const JobFilesDocument =
   "query JobFiles($id: ID!) { job(id: $id) { id files { path bytes epoch task receivedBytes keptAt keptUntil } } }" as unknown as TypedDocumentNode<JobFilesQuery, JobFilesQueryVariables>;
+
+export const JobNeedsDocument =
+  "query JobNeeds($id: ID!) { job(id: $id) { id notBefore onUnmet needs { expression of { job { id name state } jobGroup { id name } group condition minDelayS } } neededBy { id name state } } }" as unknown as TypedDocumentNode<JobNeedsQuery, JobNeedsQueryVariables>;

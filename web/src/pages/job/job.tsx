@@ -44,6 +44,7 @@ import {
 import { useAskAfterEnd } from './after-end';
 import { FilesCard } from './files';
 import { JobPageDocument, JobPlacementDocument, JobWaitsDocument, type MeasurementMethod } from './job.gql';
+import { NeedsCard } from './needs';
 import { OutputCard } from './output';
 import { PeersCard } from './peers';
 import { type Job, METHODS, SILENT } from './shown';
@@ -165,7 +166,7 @@ function Shown({ job, refresh }: { job: Job; refresh(): void }) {
           >
             Submit again
           </Button>
-          {PENDING.has(job.state) && (
+          {(PENDING.has(job.state) || job.state === 'BLOCKED') && (
             <Button icon={<Pause size={14} />} onPress={() => setAction('hold')}>
               Hold
             </Button>
@@ -192,6 +193,7 @@ function Shown({ job, refresh }: { job: Job; refresh(): void }) {
         <Timeline job={job} />
       </Card>
       {waits && <Waits id={job.id} state={job.state} />}
+      <NeedsCard job={job} />
       {!ended && <PeersCard job={job} />}
       <div className="job-columns">
         <div className="stack">
@@ -324,15 +326,19 @@ const quoted = (text: string): string =>
   /^[\w./:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
 /** Why it waits, and what a dry run says of it. */
-function Waits({ id, state }: { id: string; state: string }) {
+function Waits({ id, state }: { id: string; state: Job['state'] }) {
   const waits = useData(JobWaitsDocument, { id }, { everyMs: WAITS_MS });
   const terms = useTerms();
-  const placement = useData(JobPlacementDocument, { id }, { everyMs: WAITS_MS * 2, pause: state === 'HELD' });
+  const placement = useData(
+    JobPlacementDocument,
+    { id },
+    { everyMs: WAITS_MS * 2, pause: !PENDING.has(state) },
+  );
   const seen = useMemo(() => state, [state]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another state has another reason
   useEffect(() => {
     waits.refresh();
-    if (state !== 'HELD') placement.refresh();
+    if (PENDING.has(state)) placement.refresh();
   }, [seen]);
   const place = placement.data?.placement;
   const start = place?.startsAt ?? place?.earliestStart;

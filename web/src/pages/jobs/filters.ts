@@ -9,6 +9,7 @@ import type { Search } from '../../ui/address';
 export const STATE_SETS = [
   { value: '', label: 'All', states: null },
   { value: PENDING_STATES.join(','), label: 'Waiting', states: PENDING_STATES },
+  { value: 'BLOCKED', label: 'Waiting for others', states: ['BLOCKED'] },
   { value: LIVE_STATES.join(','), label: 'Running', states: LIVE_STATES },
   { value: 'HELD', label: 'Held', states: ['HELD'] },
   { value: 'COMPLETED', label: 'Completed', states: ['COMPLETED'] },

@@ -26,6 +26,7 @@ const ORDER: readonly JobState[] = [
   'ASSIGNED',
   'DISPATCHED',
   'QUEUED',
+  'BLOCKED',
   'HELD',
 ];
 

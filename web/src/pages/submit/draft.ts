@@ -280,7 +280,7 @@ export function againOf(job: NonNullable<JobAgainQuery['job']>): JobInput {
   const { id: _, environment, originSite, inputs, outputs, preferences, ...rest } = job;
   const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== null)) as Omit<
     JobInput,
-    'environment' | 'inputs' | 'outputs' | 'preferences'
+    'environment' | 'inputs' | 'outputs' | 'preferences' | 'needs'
   > & { command: string };
   return {
     ...given,

@@ -1,0 +1,82 @@
+/** What a job needs of others, and which others need it. */
+import { Link } from '@tanstack/react-router';
+import { type ReactNode, useEffect } from 'react';
+import { useData } from '../../api/data';
+import { WAITING } from '../../ui/format';
+import { Card, StateBadge } from '../../ui/show';
+import { JobNeedsDocument, type JobNeedsQuery } from './job.gql';
+import type { Job } from './shown';
+
+type Needs = NonNullable<JobNeedsQuery['job']>;
+type Term = Needs['needs'][number]['of'][number];
+type Other = Needs['neededBy'][number];
+
+const ASK_MS = 4_000;
+const CONDITIONS: Record<Term['condition'], string> = {
+  START: 'has started',
+  OK: 'has completed',
+  NOT_OK: 'has ended other than completed',
+  ANY: 'has ended',
+};
+const OTHERWISE = { CANCEL: 'cancelled', HOLD: 'held', RUN: 'run all the same' };
+
+/** Nothing where it needs nothing and nobody needs it. */
+export function NeedsCard({ job }: { job: Job }) {
+  const asked = useData(JobNeedsDocument, { id: job.id }, WAITING.has(job.state) ? { everyMs: ASK_MS } : {});
+  // biome-ignore lint/correctness/useExhaustiveDependencies: asked again when the job has moved on
+  useEffect(() => asked.refresh(), [job.state]);
+  const found = asked.data?.job;
+  if (!found || (found.needs.length === 0 && found.neededBy.length === 0)) return null;
+  return (
+    <Card title="Other jobs" about="What it waits for, and what waits for it">
+      <div className="stack">
+        {found.needs.length > 0 && (
+          <div>
+            <h3 className="muted">It runs when</h3>
+            <ul className="bullets">
+              {found.needs.map(({ expression, of }, clause) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: clauses have no name, and do not change
+                <li key={clause}>
+                  {of.map((term, i) => (
+                    // biome-ignore lint/suspicious/noArrayIndexKey: neither have terms
+                    <span key={i}>
+                      {i > 0 && (expression === 'ANY' ? ' or ' : ' and ')}
+                      {subject(term)} {CONDITIONS[term.condition]}
+                      {term.minDelayS > 0 && ` for ${term.minDelayS} s`}
+                    </span>
+                  ))}
+                </li>
+              ))}
+            </ul>
+            {found.onUnmet && <p className="muted small">Otherwise it is {OTHERWISE[found.onUnmet]}.</p>}
+          </div>
+        )}
+        {found.neededBy.length > 0 && (
+          <div>
+            <h3 className="muted">Needed by</h3>
+            <ul className="bullets">
+              {found.neededBy.map((other) => (
+                <li key={other.id}>{linked(other)}</li>
+              ))}
+            </ul>
+          </div>
+        )}
+      </div>
+    </Card>
+  );
+}
+
+function subject({ job, jobGroup, group }: Term): ReactNode {
+  if (job) return linked(job);
+  if (jobGroup) return `each job of the group ${jobGroup.name ?? jobGroup.id}`;
+  return group === null ? 'a job of another user' : `each job of the group ${group}`;
+}
+
+const linked = ({ id, name, state }: Other): ReactNode => (
+  <>
+    <Link to="/jobs/$id" params={{ id }}>
+      {name ?? id}
+    </Link>{' '}
+    <StateBadge state={state} />
+  </>
+);
