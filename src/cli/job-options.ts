@@ -77,7 +77,7 @@ export interface JobOptions {
 
 /** Adds an option for every field of `JobInput`. */
 export function addJobOptions(command: Command): Command {
-  return command
+  return addWaitOptions(command)
     .option('--name <text>', 'name of the job')
     .option(
       '--application <name>',
@@ -143,7 +143,12 @@ export function addJobOptions(command: Command): Command {
       'start the command once, on the first machine, instead of once for each task (for example for mpirun)',
     )
     .option('--continue-on-failure', 'let the other tasks continue when one has failed')
-    .option('--hold', 'submit it in the state HELD')
+    .option('--hold', 'submit it in the state HELD');
+}
+
+/** What the job waits for. */
+function addWaitOptions(command: Command): Command {
+  return command
     .option('--ref <name>', 'a name by which other jobs of the same --file can need it')
     .option(
       '--after <jobs>',

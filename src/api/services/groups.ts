@@ -28,7 +28,7 @@ import type {
 } from '../models.js';
 import { subscription } from '../subscriptions/loop.js';
 import { guarded, handlesAll, maySeeJob, ownerOnly } from './access.js';
-import { checkDatasets, newJob, placesOf } from './job-input.js';
+import { checkDatasets, type Fault, newJob, placesOf } from './job-input.js';
 import { askedWait, waitsOfSubmission } from './needs.js';
 import type { ServiceParts } from './parts.js';
 import { checkedKey, isKnown, submitted } from './submissions.js';
@@ -59,6 +59,10 @@ export function createGroupsService(parts: ServiceParts) {
     const refuse = (index: number, field: string, value: unknown, accepted: string): void => {
       if (errors.length === MAX.faults) return;
       errors.push({ index, field, code: 'BAD_USER_INPUT', message: notAccepted(field, value, accepted) });
+    };
+    const ofTemplate = (index: number, { code, field, message }: Fault): void => {
+      if (errors.length === MAX.faults) return;
+      errors.push({ index, code, field: `template.${field}`, message: `template.${message}` });
     };
     const refused = () => ({ groupId: null, ids: [], repeated: false, errors });
 
@@ -94,19 +98,11 @@ export function createGroupsService(parts: ServiceParts) {
           { field: 'template' },
         );
       }
-      jobs[index] = newJob({ ...maker.make(valueFor), arrayIndex: index }, context, (fault) => {
-        if (errors.length === MAX.faults) return;
-        const { code, field, message } = fault;
-        errors.push({ index, code, field: `template.${field}`, message: `template.${message}` });
-      });
+      jobs[index] = newJob({ ...maker.make(valueFor), arrayIndex: index }, context, (fault) =>
+        ofTemplate(index, fault),
+      );
       const unfit = index === 0 && errors.length === 0 ? judge?.(jobs[index] as NewJob) : null;
-      if (unfit)
-        errors.push({
-          index,
-          ...unfit,
-          field: `template.${unfit.field}`,
-          message: `template.${unfit.message}`,
-        });
+      if (unfit) ofTemplate(index, unfit);
       // What is wrong with the template is wrong with every job: told once.
       if (index === 0 && errors.length > 0) return refused();
       if (errors.length >= MAX.faults) break;
@@ -114,17 +110,10 @@ export function createGroupsService(parts: ServiceParts) {
     }
     if (errors.length === 0 && !isRetry) {
       const asked = [{ input: input.template, array: [0, size - 1] as const }];
-      const waitOf = await waitsOfSubmission(parts, viewer, asked, (_, { field, message }) => {
-        if (errors.length < MAX.faults)
-          errors.push({ index: 0, code: 'BAD_USER_INPUT', field: `template.${field}`, message });
-      });
+      const waitOf = await waitsOfSubmission(parts, viewer, asked, (_, one) => ofTemplate(0, one));
       if (errors.length === 0) for (const [index, job] of jobs.entries()) job.wait = waitOf(0, index);
     }
-    if (errors.length === 0 && !isRetry)
-      await checkDatasets(jobs, queries, (index, { code, field, message }) => {
-        if (errors.length < MAX.faults)
-          errors.push({ index, code, field: `template.${field}`, message: `template.${message}` });
-      });
+    if (errors.length === 0 && !isRetry) await checkDatasets(jobs, queries, ofTemplate);
     if (errors.length > 0) return refused();
 
     const { jobIds, groupId, repeated } = await submitted(parts, viewer, requestId, {
