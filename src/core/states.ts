@@ -114,7 +114,7 @@ export const jobActions = {
   },
   hold: { by: ['PERSON'], sets: ['siteId'], clears: ['schedulerId'] },
   setAside: { by: ['SERVICE'], sets: ['siteId', 'message'], clears: ['schedulerId'] },
-  /** What it needs has happened, and its time has come. */
+  /** What it needs has happened, and it is due. */
   unblock: { by: ['SERVICE'], sets: ['eligibleAt'] },
   /** What it needs cannot happen any more. */
   unmet: { by: ['SERVICE'], sets: ['stopCause', 'cause', 'endedAt', 'deadlineMissed', 'message'] },
@@ -148,7 +148,7 @@ export const transitions: readonly Transition[] = [
     from: 'BLOCKED',
     to: 'QUEUED',
     action: 'unblock',
-    when: 'what it needs has happened, and its time has come',
+    when: 'what it needs has happened, and it is due',
   },
   {
     from: 'BLOCKED',
