@@ -813,7 +813,7 @@ export type TaskFailure =
 
 /** What is needed of one or several jobs. What counts is how they end for good; a job that is to run again has not ended. */
 export type NeedCondition =
-  /** All have started. It cannot hold any more once one has ended without having started. */
+  /** All have started. It can no longer hold once one has ended without having started. */
   | 'START'
   /** All have ended, and are COMPLETED. */
   | 'OK'
@@ -824,7 +824,7 @@ export type NeedCondition =
 
 /** What a submission may need of others. */
 export type AskedNeed =
-  /** All have started. It cannot hold any more once one has ended without having started. */
+  /** All have started. It can no longer hold once one has ended without having started. */
   | 'START'
   /** All have ended, and are COMPLETED. */
   | 'OK'
@@ -846,7 +846,7 @@ export type NeedExpression =
 export type OnUnmet =
   /** It is CANCELLED, with cause DEPENDENCY_FAILED. */
   | 'CANCEL'
-  /** It is HELD; once released, it goes on as with RUN. */
+  /** It is HELD; once released, it continues as with RUN. */
   | 'HOLD'
   /** It waits for the rest of what it needs, then runs. */
   | 'RUN';
