@@ -1,0 +1,248 @@
+/** The fields of a job, card by card. */
+import { useViewer } from '../../shell/viewer';
+import { Code } from '../../ui/code';
+import { Check, Choice, Segments, TextInput, Toggle } from '../../ui/controls';
+import { megabytes } from '../../ui/format';
+import { Card } from '../../ui/show';
+import { directivesOf } from './draft';
+import type { Form } from './form';
+import type { SubmitChoicesQuery } from './submit.gql';
+
+type Datasets = SubmitChoicesQuery['datasets']['nodes'];
+
+export function What({ form }: { form: Form }) {
+  const { mode, json, setJson, made, touched, changeMode } = form;
+  return (
+    <Card
+      title="What to run"
+      actions={
+        <Segments
+          label="How the job is written"
+          value={mode}
+          onChange={changeMode}
+          options={[
+            { value: 'form', label: 'Command' },
+            { value: 'script', label: 'Script' },
+            { value: 'json', label: 'JSON' },
+          ]}
+        />
+      }
+    >
+      {mode === 'form' && <Command form={form} />}
+      {mode === 'script' && <Script form={form} />}
+      {mode === 'json' && (
+        <Code
+          label="JobInput, as in the GraphQL schema"
+          language="json"
+          value={json}
+          onChange={setJson}
+          minLines={18}
+          error={touched ? made.problem : null}
+        />
+      )}
+    </Card>
+  );
+}
+
+function Command({ form: { draft, put, text } }: { form: Form }) {
+  return (
+    <div className="stack">
+      <TextInput
+        label="Command"
+        mono
+        autoFocus
+        placeholder="make -j4 && ./simulate --steps 1000"
+        {...text('command')}
+        onEnter={() => undefined}
+      />
+      <Toggle on={draft.shell} onChange={put('shell')}>
+        Run it in a shell (sh -c)
+      </Toggle>
+    </div>
+  );
+}
+
+function Script({ form: { draft, setScript } }: { form: Form }) {
+  const { unknown } = directivesOf(draft.script);
+  return (
+    <div className="stack">
+      <Code label="Script" language="shell" value={draft.script} onChange={setScript} minLines={10} />
+      <p className="faint small">
+        Runs with the interpreter of its first line. <code>#SBATCH</code> lines fill in the fields below.
+      </p>
+      {unknown.length > 0 && <p className="note warn">Not understood, and left out: {unknown.join('; ')}</p>}
+    </div>
+  );
+}
+
+export function Needs({ form, licenses }: { form: Form; licenses: readonly string[] }) {
+  const { draft, text } = form;
+  return (
+    <Card title="Requirements">
+      <div className="fields">
+        <TextInput label="Tasks" type="number" min={1} {...text('tasks')} />
+        <TextInput label="CPUs for each task" type="number" min={1} {...text('cpusPerTask')} />
+        <TextInput
+          label="Memory for each task"
+          type="number"
+          min={0}
+          unit="MB"
+          {...text('memoryMbPerTask')}
+        />
+        <TextInput label="Estimated run time" {...text('estimate')} help="90, 10m, 2h or 00:30:00" />
+        <TextInput label="Stop it after" {...text('runTimeLimit')} placeholder="never" />
+        <TextInput label="Deadline" type="datetime-local" {...text('deadline')} />
+        <TextInput
+          label="Resources for each task"
+          {...text('resources')}
+          placeholder="none"
+          help="gpu=2, tape-drive=1: kinds that operators have declared"
+        />
+        <TextInput label="Licenses" {...text('licenses')} placeholder="none" list={[...new Set(licenses)]} />
+        <TextInput label="Operating system" {...text('os')} placeholder="any" />
+        <TextInput label="Architecture" {...text('architecture')} placeholder="any" />
+        {Number(draft.tasks) > 1 && <Tasks form={form} />}
+      </div>
+    </Card>
+  );
+}
+
+/** Of a job of several. */
+function Tasks({ form: { draft, put } }: { form: Form }) {
+  return (
+    <>
+      <Choice
+        label="Tasks are started"
+        value={draft.launch}
+        onChange={put('launch')}
+        options={[
+          { value: 'EVERY_TASK', label: 'One by one', hint: 'The command runs for each' },
+          { value: 'ONCE', label: 'By the command', hint: 'It runs once, as mpirun does' },
+        ]}
+      />
+      {draft.launch === 'EVERY_TASK' && (
+        <Choice
+          label="When a task fails"
+          value={draft.onTaskFailure}
+          onChange={put('onTaskFailure')}
+          options={[
+            { value: 'END_ALL', label: 'The others are ended' },
+            { value: 'CONTINUE', label: 'The others continue' },
+          ]}
+        />
+      )}
+    </>
+  );
+}
+
+export function More({ form, datasets }: { form: Form; datasets: Datasets }) {
+  const { draft, put, text } = form;
+  const viewer = useViewer();
+  return (
+    <details className="card fold-card">
+      <summary>Name, data, environment and more</summary>
+      <div className="card-body stack">
+        <div className="fields">
+          <TextInput label="Name" {...text('name')} />
+          <TextInput label="Application" {...text('application')} placeholder="from the command" />
+          <TextInput label="Project" {...text('project')} />
+          <TextInput label="Group name" {...text('groupName')} />
+          <TextInput
+            label="Working directory"
+            {...text('workingDirectory')}
+            placeholder="one of its own"
+            mono
+          />
+          <TextInput label="Expected output" type="number" unit="MB" {...text('outputMb')} />
+          <TextInput
+            label="Boost"
+            type="number"
+            {...text('boost')}
+            help={viewer.may('OPERATOR') ? '−1000 to 1000' : '−1000 to 0'}
+          />
+        </div>
+        {datasets.length > 0 && <Inputs form={form} datasets={datasets} />}
+        <TextInput
+          label="Files to keep"
+          rows={2}
+          mono
+          placeholder="results/*.csv"
+          help="Paths or patterns in the job’s directory, one per line"
+          {...text('outputs')}
+        />
+        <TextInput label="Environment" rows={3} mono placeholder="NAME=value" {...text('environment')} />
+        <div className="row wrap" style={{ gap: 20 }}>
+          <Check checked={draft.restartable} onChange={put('restartable')}>
+            Run it again if its run is lost
+          </Check>
+          <Check checked={draft.held} onChange={put('held')}>
+            Hold it until it is released
+          </Check>
+        </div>
+      </div>
+    </details>
+  );
+}
+
+function Inputs({ form: { draft, put }, datasets }: { form: Form; datasets: Datasets }) {
+  return (
+    <fieldset className="plain-set">
+      <legend>Reads these datasets</legend>
+      <div className="row wrap">
+        {datasets.map(({ id, name, sizeMb }) => (
+          <Check
+            key={id}
+            checked={draft.inputs.includes(id)}
+            onChange={(on) =>
+              put('inputs')(on ? [...draft.inputs, id] : draft.inputs.filter((other) => other !== id))
+            }
+          >
+            {name} <span className="faint">{megabytes(sizeMb)}</span>
+          </Check>
+        ))}
+      </div>
+    </fieldset>
+  );
+}
+
+export function HowMany({ form: { many, changeMany } }: { form: Form }) {
+  return (
+    <Card title="How many">
+      <div className="stack">
+        <Segments
+          label="How many"
+          value={many.how}
+          onChange={(how) => changeMany({ how })}
+          options={[
+            { value: 'one', label: 'One job' },
+            { value: 'count', label: 'Many jobs' },
+            { value: 'parameters', label: 'One for each row' },
+          ]}
+        />
+        {many.how === 'count' && (
+          <div className="fields">
+            <TextInput
+              label="Jobs"
+              type="number"
+              min={1}
+              max={100_000}
+              value={many.count}
+              onChange={(count) => changeMany({ count })}
+              help="{index} in the command stands for the index of each job, from 0"
+            />
+          </div>
+        )}
+        {many.how === 'parameters' && (
+          <TextInput
+            label="Parameters"
+            rows={6}
+            mono
+            value={many.rows}
+            onChange={(rows) => changeMany({ rows })}
+            help="Names in the first line, then a line for each job, separated by commas. {seed} in the command stands for the value."
+          />
+        )}
+      </div>
+    </Card>
+  );
+}
