@@ -37,7 +37,7 @@ import { createFit } from './services/fit.js';
 import { createServices } from './services/index.js';
 import type { FileStore } from './services/parts.js';
 import { createHttpServer } from './tls.js';
-import { createWebSockets, type WebSockets } from './websocket.js';
+import { createWebSockets, type WebSockets } from './websocket/server.js';
 
 export const GRAPHQL_PATH = '/graphql';
 
