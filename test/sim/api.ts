@@ -280,6 +280,9 @@ function queriesOf(store: MemoryStore) {
       [...store.machines.values()].map((one) => ({ ...one, maxTasks: one.maxTasks ?? null })),
     licenses: async () => [...store.licenses.values()],
     sitesByIds: async (ids: readonly number[]) => named(store.sites, ids),
+    resourceKinds: async () => [
+      ...new Set([...store.machines.values()].flatMap((one) => Object.keys(one.resources ?? {}))),
+    ],
     // Those that have been removed are known, too.
     datasetsByIds: async (ids: readonly number[]) =>
       ids.filter((id) => id <= DATASETS).map((id) => ({ id, removedAt: store.datasets.has(id) ? null : 1 })),
