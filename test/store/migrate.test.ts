@@ -127,7 +127,9 @@ test('a database made by other contents of a migration is refused by its name, a
   const { url, query } = await blankDatabase();
   await migrate(url, migrations({ '1_a': 'SELECT 1;', '2_b': 'CREATE TABLE t (id int);' }), null);
   const ours = migrations({ '1_a': 'SELECT 1;', '2_b': 'CREATE TABLE t (id int, missing int);' });
-  await expect(migrate(url, ours, null)).rejects.toThrow(/other contents of 2_b \(checksum \w+, here \w+\)/);
+  await expect(migrate(url, ours, null)).rejects.toThrow(
+    /different contents of 2_b \(checksum \w+, here \w+\)/,
+  );
   expect(await pendingMigrations(query, ours)).toEqual(['2_b', 'functions.sql']);
 });
 

@@ -173,6 +173,7 @@ describe('jobs', () => {
         siteId: site,
         name: null,
         project: null,
+        resourcesPerTask: null,
         application: 'x',
         groupName: null,
         arrayIndex: null,
