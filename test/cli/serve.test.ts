@@ -188,7 +188,7 @@ describe('a fresh service', () => {
     const [id] = await waiting.printed(/job_\d+/);
     await expect
       .poll(() => waiting.output.stderr)
-      .toMatch(new RegExp(`${id} cannot start at any site as they are now: .+ \\(NEVER_FITS\\w*\\)`));
+      .toMatch(new RegExp(`${id} cannot start at any site as configured now: .+ \\(NEVER_FITS\\w*\\)`));
     expect(await service.json('cancel', id!)).toBeDefined();
     await expect.poll(() => waiting.output.stderr).toContain('CANCELLED');
     await waiting.end();

@@ -273,7 +273,7 @@ describe('generated workloads', () => {
     const result = await simulate({ trace: what, sites, policy, enter: 'root', groups: true });
     expect(result.bySite?.map(({ jobs }) => jobs)).toEqual([50, 50]);
     await expect(simulate({ trace: what, sites })).rejects.toThrow('generated jobs name no site');
-    await expect(simulate({ trace: what })).rejects.toThrow('does not say how many');
+    await expect(simulate({ trace: what })).rejects.toThrow('does not give their number');
   });
 });
 
