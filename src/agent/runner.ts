@@ -5,10 +5,16 @@
  * Words: an *assignment* is what the service asks for; a *run* is one attempt at a job, named by job and epoch; a *report*
  * says that a run started or ended. A runner numbers its reports from 1 upwards and keeps each until it is acknowledged.
  */
-import type { AssignmentsSubscription, EndCause, MeasurementMethod, OutputStream } from './documents.gql.js';
+import type {
+  AssignmentsSubscription,
+  EndCause,
+  MeasurementMethod,
+  OutputStream,
+  WarnSignal,
+} from './documents.gql.js';
 import type { Input } from './staging/cache.js';
 
-export type { EndCause };
+export type { EndCause, WarnSignal };
 
 /** An input that is within reach of its run. */
 export interface StagedInput {
@@ -190,7 +196,7 @@ export interface Runner {
   close(): void;
 }
 
-/** Grace between SIGTERM and SIGKILL unless told otherwise. */
+/** Grace between SIGTERM and SIGKILL of a run that is cancelled, unless told otherwise. */
 export const DEFAULT_GRACE_MS = 10_000;
 
 /** One string for a run. */

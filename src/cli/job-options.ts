@@ -48,6 +48,9 @@ export interface JobOptions {
   benchmark?: string;
   deadline?: string;
   limit?: string;
+  warn?: string;
+  warnSignal?: string;
+  killGrace?: string;
   sandboxMb?: string;
   outputMb?: string;
   input?: string[];
@@ -77,7 +80,7 @@ export interface JobOptions {
 
 /** Adds an option for every field of `JobInput`. */
 export function addJobOptions(command: Command): Command {
-  return addWaitOptions(command)
+  return addTimeOptions(addWaitOptions(command))
     .option('--name <text>', 'name of the job')
     .option(
       '--application <name>',
@@ -101,11 +104,6 @@ export function addJobOptions(command: Command): Command {
       'estimated run time on a machine with this --benchmark, such as 90, 15m, 2h (default: 1h)',
     )
     .option('--benchmark <power>', 'benchmark of the machine that the estimate refers to (default: 100)')
-    .option(
-      '--deadline <time>',
-      'time by which the job should end: ISO 8601 (local time without a zone), or +DURATION from now',
-    )
-    .option('--limit <duration>', 'run time limit (default: none)')
     .option('--sandbox-mb <mb>', 'size of the input sandbox, transferred from the site of submission, MB')
     .option('--output-mb <mb>', 'expected size of the output, transferred to the site of submission, MB')
     .option('--input <data>', 'input data: a dataset, or MB@SITE; may be repeated', collectWhole)
@@ -144,6 +142,28 @@ export function addJobOptions(command: Command): Command {
     )
     .option('--continue-on-failure', 'let the other tasks continue when one has failed')
     .option('--hold', 'submit it in the state HELD');
+}
+
+/** By when it should end, and what becomes of it at its run time limit. */
+function addTimeOptions(command: Command): Command {
+  return command
+    .option(
+      '--deadline <time>',
+      'time by which the job should end: ISO 8601 (local time without a zone), or +DURATION from now',
+    )
+    .option('--limit <duration>', 'run time limit (default: none)')
+    .option(
+      '--warn <duration>',
+      'how long before the run time limit the job gets --warn-signal (default: never)',
+    )
+    .option(
+      '--warn-signal <signal>',
+      'SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGALRM, SIGUSR1 or SIGUSR2 (default: SIGTERM)',
+    )
+    .option(
+      '--kill-grace <duration>',
+      'time from SIGTERM at the run time limit to SIGKILL; 0: SIGKILL only (default: 30s)',
+    );
 }
 
 /** What the job waits for. */
@@ -202,6 +222,11 @@ export function jobFromOptions(options: JobOptions, commandLine: readonly string
     benchmark: given(options.benchmark, size('--benchmark')),
     deadline: given(options.deadline, (value) => parseTime('--deadline', value, Date.now(), note)),
     runTimeLimitS: given(options.limit, (value) => parseDuration('--limit', value)),
+    warnS: given(options.warn, (value) => parseDuration('--warn', value)),
+    warnSignal: given(options.warnSignal, (value) => parseWord('--warn-signal', value, WARN_SIGNALS)),
+    killGraceS: given(options.killGrace, (value) =>
+      value === '0' ? 0 : parseDuration('--kill-grace', value),
+    ),
     sandboxMb: given(options.sandboxMb, size('--sandbox-mb')),
     outputMb: given(options.outputMb, size('--output-mb')),
     environment: options.env?.map((variable) => parseVariable('--env', variable)),
@@ -251,6 +276,8 @@ function neededBy(field: string, written: string): Pick<NeedTermInput, 'group' |
   if (/^(job_)?\d+$/.test(written)) return { job: parseId('job', written) };
   throw usage(field, written, 'a job (job_3), a bulk group (group_3), or group:NAME');
 }
+
+const WARN_SIGNALS = ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGALRM', 'SIGUSR1', 'SIGUSR2'] as const;
 
 function outputsOf({ keep = [], keepDataset = [] }: JobOptions): JobOutputInput[] | undefined {
   if (keep.length + keepDataset.length === 0) return undefined;

@@ -401,6 +401,7 @@ export const FIXED_LIMITS = {
     'Seconds of a run time estimate or limit.',
     'JobInput.estimateS',
     'JobInput.runTimeLimitS',
+    'JobInput.warnS',
     'JobInput.simulatedRunS',
     'JobInput.simulatedIoS',
   ),
@@ -410,6 +411,7 @@ export const FIXED_LIMITS = {
     'JobInput.estimateS',
     'JobInput.runTimeLimitS',
   ),
+  killGraceS: fixed(86_400, 'Seconds from SIGTERM at a run time limit to SIGKILL.', 'JobInput.killGraceS'),
   reportedSeconds: fixed(
     1e12,
     'Seconds of CPU time or input and output wait that an agent reports.',

@@ -16,6 +16,8 @@ export const fieldBounds = {
   estimateS: [MAX.leastSeconds, MAX.seconds],
   benchmark: [MAX.leastBenchmark, MAX.benchmark],
   runTimeLimitS: [MAX.leastSeconds, MAX.seconds],
+  warnS: [0, MAX.seconds],
+  killGraceS: [0, MAX.killGraceS],
   sandboxMb: [0, MAX.sizeMb],
   outputMb: [0, MAX.sizeMb],
   computationShare: [0, 1],

@@ -32,6 +32,17 @@ export type TaskLaunch = (typeof launches)[number];
 /** What becomes of the other tasks when one has failed. */
 const failures = ['END_ALL', 'CONTINUE'] as const;
 export type TaskFailure = (typeof failures)[number];
+/** Signals that may warn a run of its limit: those that its shell outlives. */
+export const warnSignals = [
+  'SIGTERM',
+  'SIGHUP',
+  'SIGINT',
+  'SIGQUIT',
+  'SIGALRM',
+  'SIGUSR1',
+  'SIGUSR2',
+] as const;
+export type WarnSignal = (typeof warnSignals)[number];
 /** The values of types that whoever submits a job chooses from. */
 export const givenEnums = { task_launch: launches, task_failure: failures } as const;
 
@@ -90,6 +101,11 @@ export const givenFields = {
   estimateS: offered(always<number>('float8', ofJob)),
   benchmark: offered(always<number>('float8', ofJob)),
   runTimeLimitS: offered(toAgents(maybe<number>('float8', ofJob))),
+  /** So long before the limit the run gets `warnSignal`; null: never. Peers are not told: of them, versions without it are in use. */
+  warnS: toAgents(maybe<number>('float8')),
+  warnSignal: toAgents(always<WarnSignal>('text')),
+  /** From SIGTERM at the limit to SIGKILL. */
+  killGraceS: toAgents(always<number>('float8')),
   deadline: offered(maybe<number>('timestamptz', ofJob)),
   /** What travels with the job from the site it is submitted from: its sandbox. */
   sandboxMb: offered(always<number>('float8', ofData)),

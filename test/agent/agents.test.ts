@@ -198,6 +198,24 @@ it('an agent that says that its host is unfit gets no jobs until it is', async (
   await agent.stop();
 });
 
+it('a job is warned before its limit, asked to end there, and killed after its grace', async () => {
+  const agent = await startAgent('limited');
+  await when(machines, (all) => all.every(({ name, silent }) => silent === (name !== 'limited')));
+  await when(machines, served('limited'));
+  const text = "trap 'echo warned' USR1; trap 'echo asked' TERM; while :; do sleep 0.02; done";
+  const limits = { runTimeLimitS: 3, warnS: 1, warnSignal: 'SIGUSR1', killGraceS: 0.5 };
+  const [id] = await submit([shell(text, limits)]);
+  await when(() => jobsOf([id!]), over);
+  const document = `query ($id: ID!) { job(id: $id) { state cause warnS warnSignal killGraceS output { text } runs { signal } } }`;
+  expect(await api.must(document, { id })).toEqual({
+    job: {
+      ...{ state: 'FAILED', cause: 'RUN_TIME_LIMIT', warnS: 1, warnSignal: 'SIGUSR1', killGraceS: 0.5 },
+      ...{ output: { text: 'warned\nasked\n' }, runs: [{ signal: 'SIGKILL' }] },
+    },
+  });
+  await agent.stop();
+});
+
 it('what a job writes is followed, and had as bytes, by whoever may see it', async () => {
   const agent = await startAgent('written');
   // Those that have gone get nothing any more.

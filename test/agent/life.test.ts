@@ -217,6 +217,7 @@ class Agent {
   exceeded(key: string, n: number): void {
     const { nowMs } = this.machine;
     const limit = n % 2 ? { graceMs: 0, message: 'too much' } : { graceMs: 500, message: null };
+    this.tell(key, { is: 'LIMIT_NEARS' });
     this.tell(key, { is: 'EXCEEDED', cause: 'MEMORY_LIMIT', nowMs, ...limit });
   }
 
@@ -264,7 +265,14 @@ class Agent {
 
   private look(key: string): void {
     const { code, lane } = this.machine.there.get(key)!;
-    const facts = { atMs: 0, unstarted: null, outOfMemoryMb: null, outlasted: false, measured: UNMEASURED };
+    const facts = {
+      atMs: 0,
+      atUpMs: this.machine.nowMs,
+      unstarted: null,
+      outOfMemoryMb: null,
+      outlasted: false,
+      measured: UNMEASURED,
+    };
     if (code !== null) this.tell(key, { is: 'ENDED', ended: { code, ...facts } });
     else if (!lane) this.tell(key, { is: 'LANE_DIED', message: 'its lane died' });
   }
@@ -293,6 +301,10 @@ class Agent {
         break;
       case 'REPORT_UNSTARTED':
         this.add(() => machine.write(key, 'ENDED', effect.end.cause));
+        break;
+      case 'WARN':
+        if (this.lives.get(key)?.state !== 'RUNNING')
+          throw new Error(`${key} is warned, and is being stopped`);
         break;
       case 'TERMINATE':
         if (there.tough === 0) machine.kill(there, true);

@@ -363,14 +363,14 @@ describe('stopping', () => {
     expect(await complete(runner, script('job_2', 'echo on'))).toMatchObject({ stdout: { text: 'on\n' } });
   });
 
-  it('a command that handles SIGTERM and ends well has ended well', async () => {
+  it('a command that answers SIGTERM with exit code 0 was cancelled all the same', async () => {
     const dir = temporaryDirectory();
     const runner = await openRunner();
     runner.start(script('job_1', `trap 'exit 0' TERM; touch ${dir}/ready; while :; do sleep 0.05; done`));
     await until(() => existsSync(join(dir, 'ready')), 'the trap');
     runner.cancel({ jobId: 'job_1', epoch: 1 });
     await until(() => endOf(runner, 'job_1') !== undefined, 'the end');
-    expect(endOf(runner, 'job_1')).toMatchObject({ cause: 'EXITED_ZERO', exitCode: 0 });
+    expect(endOf(runner, 'job_1')).toMatchObject({ cause: 'CANCELLED_BY_USER', exitCode: 0 });
   });
 
   it('stops a run at its limit', async () => {
@@ -380,6 +380,35 @@ describe('stopping', () => {
     expect((await complete(runner, { ...script('job_2', ''), runTimeLimitS: 1000 })).cause).toBe(
       'EXITED_ZERO',
     );
+  });
+
+  it('warns a run once before its limit, asks it to end there, and kills it after the grace', async () => {
+    const runner = await openRunner();
+    const stubborn = `trap 'echo warned' USR1; trap 'echo asked' TERM; while :; do sleep 0.02; done`;
+    const limited = { runTimeLimitS: 3, warnS: 1, warnSignal: 'SIGUSR1', killGraceS: 0.5 } as const;
+    expect(await complete(runner, { ...script('job_1', stubborn), ...limited })).toMatchObject({
+      ...{ cause: 'RUN_TIME_LIMIT', signal: 'SIGKILL', stdout: { text: 'warned\nasked\n' } },
+    });
+    const killed = { ...script('job_2', stubborn), ...limited, warnS: 0, killGraceS: 0 };
+    expect(await complete(runner, killed)).toMatchObject({
+      cause: 'RUN_TIME_LIMIT',
+      signal: 'SIGKILL',
+      stdout: { text: '' },
+    });
+  });
+
+  it('a run that ends after the warning has ended by itself; one that ends after SIGTERM has not', async () => {
+    const runner = await openRunner();
+    const limited = { runTimeLimitS: 3, warnS: 1, warnSignal: 'SIGTERM', killGraceS: 30 } as const;
+    const first = script('job_1', `trap 'exit 0' TERM; while :; do sleep 0.02; done`);
+    expect(await complete(runner, { ...first, ...limited })).toMatchObject({ cause: 'EXITED_ZERO' });
+    const second = script('job_2', `trap 'n=1$n; [ $n = 11 ] && exit 0' TERM; while :; do sleep 0.02; done`);
+    expect(await complete(runner, { ...second, ...limited })).toMatchObject({
+      cause: 'RUN_TIME_LIMIT',
+      exitCode: 0,
+    });
+    const unwarned = { ...assignment('job_3', 'sleep', '1000'), ...limited, warnSignal: 'SIGUSR2' } as const;
+    expect(await complete(runner, unwarned)).toMatchObject({ cause: 'SIGNALLED', signal: 'SIGUSR2' });
   });
 
   it('never starts what was cancelled before', async () => {
@@ -464,7 +493,7 @@ describe('asked twice', () => {
     first.start(run);
     expect(endOf(first, 'job_1')).toMatchObject({
       cause: 'LOST',
-      message: expect.stringContaining('ended before'),
+      message: expect.stringContaining('ended earlier'),
     });
     first.acknowledge(3);
     first.close();

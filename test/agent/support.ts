@@ -39,6 +39,7 @@ export function assignment(jobId: string, command: string, ...args: string[]): A
     memoryMbPerTask: 0,
     resourcesPerTask: [],
     runTimeLimitS: null,
+    ...{ warnS: null, warnSignal: 'SIGTERM', killGraceS: 30 },
     arrayIndex: null,
     machines: [{ name: 'here', tasks: 1 }],
     plannedS: 1,

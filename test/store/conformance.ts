@@ -1340,16 +1340,18 @@ export function describeStore(
         await nothingBroken();
       });
 
-      it('ends runs that exceed their limit, should nobody else', async () => {
-        const [a, b, c] = await assigned(world, user, site, machine, [
-          newJob({ runTimeLimitS: 60 }),
+      it('ends runs that exceed their limit and the grace to SIGKILL, should nobody else', async () => {
+        const [a, b, c, d] = await assigned(world, user, site, machine, [
+          newJob({ runTimeLimitS: 60, killGraceS: 5 }),
           newJob({ runTimeLimitS: 600 }),
           newJob(),
+          newJob({ runTimeLimitS: 60, killGraceS: 100 }),
         ]);
-        await store.reportRuns(site, [report(a!, 1), report(b!, 1), report(c!, 1)], MAX_ATTEMPTS);
-        expect((await store.sweep(rules(T0 + 99))).overLimit).toBe(0);
-        expect((await store.sweep(rules(T0 + 101))).overLimit).toBe(1);
-        expect(await states([a!, b!, c!])).toEqual(['FAILED', 'RUNNING', 'RUNNING']);
+        const started = [a!, b!, c!, d!].map((id) => report(id, 1));
+        await store.reportRuns(site, started, MAX_ATTEMPTS);
+        expect((await store.sweep(rules(T0 + 94))).overLimit).toBe(0);
+        expect((await store.sweep(rules(T0 + 106))).overLimit).toBe(1);
+        expect(await states([a!, b!, c!, d!])).toEqual(['FAILED', 'RUNNING', 'RUNNING', 'RUNNING']);
         expect((await store.reportRuns(site, [report(a!, 1), ended(a!, 1)], MAX_ATTEMPTS)).results).toEqual([
           'stale-epoch',
           'repeated',

@@ -1284,11 +1284,11 @@ export class MemoryStore implements Store {
       outcome.lostRuns = end(lost.slice(0, limit), 'LOST');
     }
     const over = live().filter((run) => {
-      const { runTimeLimitS } = this.jobs.get(run.jobId) as MemoryJob;
+      const { runTimeLimitS, killGraceS } = this.jobs.get(run.jobId) as MemoryJob;
       return (
         run.startedAt !== null &&
         runTimeLimitS !== null &&
-        run.startedAt < now - (runTimeLimitS + rules.runTimeGraceS)
+        run.startedAt < now - (runTimeLimitS + killGraceS + rules.runTimeGraceS)
       );
     });
     outcome.overLimit = end(over.slice(0, limit), 'RUN_TIME_LIMIT');

@@ -186,6 +186,7 @@ describe('jobs', () => {
         tasks: 1,
         cpusPerTask: 1,
         memoryMbPerTask: 0,
+        resourcesPerTask: null,
       },
       ...{
         licenses: [],
@@ -194,6 +195,9 @@ describe('jobs', () => {
         estimateS: 100,
         benchmark: 100,
         runTimeLimitS: null,
+        warnS: null,
+        warnSignal: 'SIGTERM',
+        killGraceS: 30,
         deadline: T0 + 500,
       },
       ...{

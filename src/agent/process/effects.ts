@@ -51,6 +51,9 @@ export class Effects {
       case 'REPORT_UNSTARTED':
         this.reportUnstarted(effect.assignment, effect.end);
         break;
+      case 'WARN':
+        this.warn(key, effect.run);
+        break;
       case 'TERMINATE':
         signals.terminate(effect.run);
         break;
@@ -95,6 +98,18 @@ export class Effects {
   /** What goes on is stopped: the agent ends. */
   stop(): void {
     for (const stop of this.keeping.values()) stop.abort(new Error('the agent stops'));
+  }
+
+  /** Noted first: a program may take a second warning for something else, and does without one if it has to. */
+  private warn(key: string, run: ProcessRun): void {
+    if (run.warned) return;
+    run.warned = true;
+    try {
+      run.slot.noteWarned(key);
+    } catch {
+      // No room on the disk: better warned twice than not at all.
+    }
+    this.options.signals.ask(run, run.warnSignal);
   }
 
   private clear(key: string, run: ProcessRun, quiet: boolean): void {

@@ -14,6 +14,8 @@ export interface Ended {
   code: number;
   /** When that was written down. */
   atMs: number;
+  /** The same on the clock of durations. */
+  atUpMs: number;
   /** Why its program was not started; null: it was. */
   unstarted: string | null;
   /** The kernel has ended it because it needed more memory than this, MB; null: it has not. */
@@ -29,13 +31,19 @@ export interface Reason {
   message: string | null;
 }
 
+/** With when it did, on the clock of durations. */
+export type Asked = Reason & { askedAtMs: number };
+
+/** The times of files are those of the last tick of the kernel's clock. */
+const CLOCK_TICK_MS = 10;
+
 const SIGNAL_NAMES = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]));
 /** What programs that launch others say is said with their name. */
 const LAUNCHERS = ['bwrap: ', 'setpriv: '];
 
 /** How a run ended that the agent has asked to end, for that reason, or not. */
-export function endOf(ended: Ended, asked: Reason | null): End {
-  const { code, unstarted, outOfMemoryMb, outlasted, measured } = ended;
+export function endOf(ended: Ended, asked: Asked | null): End {
+  const { code, atUpMs, unstarted, outOfMemoryMb, outlasted, measured } = ended;
   const signal = code > 128 ? (SIGNAL_NAMES.get(code - 128) ?? null) : null;
   const end = { exitCode: code, signal, message: null, ...measured };
   // Never the machine's fault: the words may be the job's, and would take machines from others.
@@ -44,7 +52,9 @@ export function endOf(ended: Ended, asked: Reason | null): End {
     const message = `it needed more than the ${outOfMemoryMb} MB that it asked for`;
     return { ...end, cause: 'MEMORY_LIMIT', message };
   }
-  if (asked && (code !== 0 || asked.message !== null)) return { ...end, ...reasonOf(asked) };
+  // Whatever the code, because many programs answer SIGTERM with 0; but one that was over before ended by itself.
+  const well = asked?.message === null && code === 0 && atUpMs < asked.askedAtMs - CLOCK_TICK_MS;
+  if (asked && !well) return { ...end, ...reasonOf(asked) };
   // An agent before this one has asked it to end.
   if (signal !== null && outlasted) return { ...end, cause: 'RUN_TIME_LIMIT' };
   return { ...end, cause: code === 0 ? 'EXITED_ZERO' : signal ? 'SIGNALLED' : 'EXITED_NONZERO' };
@@ -91,7 +101,7 @@ export function lookAtEnd(
   const cpuS = Math.max(0, childrenCpuS - run.cpuBeforeS);
   run.slot.childrenCpuS = childrenCpuS;
   return {
-    ...{ code, atMs },
+    ...{ code, atMs, atUpMs: run.startedUpMs + atMs - run.startedAtMs },
     unstarted: code === 0 ? null : launchProblem(run, isolation),
     outOfMemoryMb: run.group?.usage().outOfMemory ? run.memoryMb : null,
     outlasted: outlasted(run, atMs),

@@ -6,7 +6,7 @@
  * effects, which therefore do no harm when they are carried out twice.
  */
 import { type Assignment, type EndCause, type Measured, runKey } from '../runner.js';
-import { type Ended, endOf, keptEnd, lostEnd, type Reason } from './ends.js';
+import { type Asked, type Ended, endOf, keptEnd, lostEnd, type Reason } from './ends.js';
 import type { End } from './reports.js';
 import type { RunRecord } from './run.js';
 
@@ -14,7 +14,7 @@ import type { RunRecord } from './run.js';
 type Launched = Pick<RunRecord, 'wanted' | 'privateDirectory'>;
 
 /** That a run was asked to end. */
-interface Stop extends Reason {
+interface Stop extends Asked {
   /** When it is killed, on the clock of durations. */
   killAtMs: number;
   /** How often it has been. */
@@ -59,6 +59,8 @@ export type Event<R> =
   | { is: 'CANCELLED' | 'FORGOTTEN'; nowMs: number; graceMs: number }
   /** It takes more than it may. */
   | ({ is: 'EXCEEDED'; nowMs: number; graceMs: number } & Reason)
+  /** It has little time left up to its limit. */
+  | { is: 'LIMIT_NEARS' }
   /** Its lane has written down how its command ended. */
   | { is: 'ENDED'; ended: Ended }
   /** Its lane is dead, and has not. */
@@ -79,6 +81,7 @@ export type Effect<R> =
   | { do: 'REPORT_START'; run: R }
   /** Report the end of a run that was never started. */
   | { do: 'REPORT_UNSTARTED'; assignment: Assignment; end: End }
+  | { do: 'WARN'; run: R }
   | { do: 'TERMINATE'; run: R }
   | { do: 'KILL'; run: R; round: number }
   /** Kill what its command has left. */
@@ -177,7 +180,9 @@ function running<R>(life: In<R, 'RUNNING' | 'STOPPING'>, event: Event<R>): Step<
     case 'FORGOTTEN':
       return stopped(life, CANCELLED, event.nowMs + event.graceMs, event);
     case 'EXCEEDED':
-      return stop ? { life, effects: [] } : stopped(life, event, event.nowMs + event.graceMs, event);
+      return stopped(life, event, event.nowMs + event.graceMs, event);
+    case 'LIMIT_NEARS':
+      return { life, effects: stop ? [] : [{ do: 'WARN', run }] };
     case 'ENDED': {
       const over = { run, end: endOf(event.ended, stop), atMs: event.ended.atMs, stop };
       return clear({ state: 'CLEARING', ...over, forgotten });
@@ -213,15 +218,16 @@ function stopped<R>(
     return { life: { state: 'STOPPING', run, stop, forgotten }, effects: [] };
   }
   const kills = killAtMs <= nowMs;
+  const begun = { cause, message, askedAtMs: nowMs, killAtMs, rounds: kills ? 1 : 0 };
   return {
-    life: { state: 'STOPPING', run, stop: { cause, message, killAtMs, rounds: kills ? 1 : 0 }, forgotten },
+    life: { state: 'STOPPING', run, stop: begun, forgotten },
     effects: [kills ? { do: 'KILL', run, round: 0 } : { do: 'TERMINATE', run }],
   };
 }
 
 /** Of a run that is over: nothing but how its end is told depends on it. */
 const asked = (stop: Stop | null, nowMs: number): Stop =>
-  stop ?? { ...CANCELLED, killAtMs: nowMs, rounds: 0 };
+  stop ?? { ...CANCELLED, askedAtMs: nowMs, killAtMs: nowMs, rounds: 0 };
 
 function lost<R>(life: In<R, 'LOST'>, event: Event<R>): Step<R> {
   const { run, stop, message, forgotten } = life;

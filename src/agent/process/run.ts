@@ -1,6 +1,6 @@
 /** A run that has been launched: what is on disk of it, and what it has on this machine. */
 import { uptime } from 'node:os';
-import type { RunName, Stream, WantedOutput } from '../runner.js';
+import { type RunName, runKey, type Stream, type WantedOutput, type WarnSignal } from '../runner.js';
 import type { Account } from './accounts.js';
 import type { Cgroup } from './cgroup.js';
 import { accountsIoWait, Meter } from './measure.js';
@@ -13,6 +13,11 @@ export interface RunRecord extends RunName {
   /** The same on the clock of durations. */
   startedUpMs: number;
   runTimeLimitS: number | null;
+  /** How long before its limit it gets the signal; null: never. */
+  warnS: number | null;
+  warnSignal: WarnSignal;
+  /** From SIGTERM at its limit to SIGKILL. */
+  killGraceS: number;
   privateDirectory: boolean;
   /** There is a list of hosts in its slot's directory. */
   hasHosts: boolean;
@@ -46,6 +51,8 @@ export interface ProcessRun extends RunRecord {
   ours: boolean;
   /** Bytes that its lane and what that waited for had read and written before. */
   bytesBefore: { read: number; written: number } | null;
+  /** It has been warned of its limit, perhaps by an earlier agent. */
+  warned: boolean;
   /** What the service has of its output. */
   told: Told;
 }
@@ -69,8 +76,9 @@ export function runOf(
   whole: boolean,
 ): ProcessRun {
   const meter = new Meter(record.startedUpMs, whole, DELAY_ACCOUNTING);
+  const warned = !whole && slot.wasWarned(runKey(record));
   const told = { bytes: { STDOUT: 0, STDERR: 0 }, atMs: 0, asks: !whole };
-  return { ...record, slot, outputs, group, meter, ours: whole, bytesBefore: null, told };
+  return { ...record, slot, outputs, group, meter, ours: whole, bytesBefore: null, warned, told };
 }
 
 export function parseRecord(line: string | null, slotDir: string): RunRecord | null {
@@ -79,7 +87,10 @@ export function parseRecord(line: string | null, slotDir: string): RunRecord | n
     const record = JSON.parse(line) as RunRecord;
     // Of an earlier release.
     const startedUpMs = record.startedUpMs ?? upMs() - Math.max(0, Date.now() - record.startedAtMs);
-    const unlimited = { uid: null, account: null, cgroup: null, memoryMb: null, cpus: 1, hasHosts: false };
+    const unlimited = {
+      ...{ uid: null, account: null, cgroup: null, memoryMb: null, cpus: 1, hasHosts: false },
+      ...({ warnS: null, warnSignal: 'SIGTERM', killGraceS: 30 } as const),
+    };
     const ownId = record.ownId ?? (record.account ? null : (record.uid ?? null));
     return { ...unlimited, ...record, ownId, startedUpMs, outputsDir: record.outputsDir ?? slotDir };
   } catch {

@@ -435,14 +435,23 @@ export class ProcessRunner implements Runner {
       run.outputs.trim();
       // Asked in this order: a lane that ends in between has written its record.
       if (!run.ours) this.watch(run, run.slot.laneLives());
-      const { runTimeLimitS, startedUpMs } = run;
-      if (runTimeLimitS === null || now <= startedUpMs + runTimeLimitS * 1000) continue;
-      const limit = { cause: 'RUN_TIME_LIMIT', message: null, graceMs: DEFAULT_GRACE_MS } as const;
-      this.lives.tell(runKey(run), { is: 'EXCEEDED', nowMs: now, ...limit });
+      this.lookAtLimit(run, now);
     }
     this.tick(now);
     this.slots.rest(now);
     this.launchWaiting();
+  }
+
+  /** Warns a run of its limit in time, and ends it there. */
+  private lookAtLimit(run: ProcessRun, nowMs: number): void {
+    const { runTimeLimitS, startedUpMs, warnS, warned, killGraceS } = run;
+    if (runTimeLimitS === null) return;
+    const limitMs = startedUpMs + runTimeLimitS * 1000;
+    if (nowMs >= limitMs) {
+      const limit = { cause: 'RUN_TIME_LIMIT', message: null, graceMs: killGraceS * 1000 } as const;
+      this.lives.tell(runKey(run), { is: 'EXCEEDED', nowMs, ...limit });
+    } else if (warnS !== null && warnS > 0 && !warned && nowMs >= limitMs - warnS * 1000)
+      this.lives.tell(runKey(run), { is: 'LIMIT_NEARS' });
   }
 
   private tick(nowMs: number): void {

@@ -1,5 +1,5 @@
 /** Asks the processes of runs to end, and ends them. */
-import { type RunName, runKey } from '../runner.js';
+import { type RunName, runKey, type WarnSignal } from '../runner.js';
 import { OPEN, SIGNAL } from './accounts.js';
 import type { Isolation } from './isolation.js';
 import { freeze, isNamed, MARKER, type ProcessRow, processesOfRun } from './processes.js';
@@ -25,6 +25,12 @@ export class Signals {
 
   /** Asks all processes of a run to end. Once each: to many programs a second SIGTERM means something else. */
   terminate(run: ProcessRun): void {
+    const processes = this.ask(run, 'SIGTERM');
+    for (const { pid } of processes) signal(pid, 'SIGCONT');
+  }
+
+  /** Sends a signal to all processes of a run, which may go on after it; answers which they are. */
+  ask(run: ProcessRun, name: WarnSignal): readonly ProcessRow[] {
     const lane = run.slot.lanePid;
     const lives = run.slot.laneLives();
     const all = this.processes(run, lives);
@@ -33,10 +39,10 @@ export class Signals {
     const processes = inside.length > 0 ? inside : all;
     // The group at one stroke, so that a fork in between is met too; then those that have left it.
     const asGroup = lives && inside.length === 0;
-    if (asGroup) signal(-lane, 'SIGTERM');
-    for (const { pid, group } of processes) if (!asGroup || group !== lane) signal(pid, 'SIGTERM');
-    for (const { pid } of processes) signal(pid, 'SIGCONT');
-    this.signalAs(run, 'TERM');
+    if (asGroup) signal(-lane, name);
+    for (const { pid, group } of processes) if (!asGroup || group !== lane) signal(pid, name);
+    this.signalAs(run, name);
+    return processes;
   }
 
   /**
@@ -81,7 +87,7 @@ export class Signals {
     if (account === null || this.isolation.launcher === null) return null;
     const clear = async (): Promise<void> => {
       for (let rounds = 0; rounds < MAX_KILL_ROUNDS; rounds++) {
-        await this.doAs(run, SIGNAL, ...this.words(run, 'KILL'));
+        await this.doAs(run, SIGNAL, ...this.words(run, 'SIGKILL'));
         if (this.processes(run, slot.laneLives()).length === 0) break;
       }
       if (wanted && privateDirectory) await this.doAs(run, OPEN, slot.workDirectory);
@@ -92,7 +98,7 @@ export class Signals {
   private killEach(run: ProcessRun, laneLives: boolean): number {
     const found = this.processes(run, laneLives);
     for (const { pid } of found) signal(pid, 'SIGKILL');
-    if (found.length > 0) this.signalAs(run, 'KILL');
+    if (found.length > 0) this.signalAs(run, 'SIGKILL');
     return found.length;
   }
 
@@ -102,19 +108,22 @@ export class Signals {
   }
 
   /** Arguments of SIGNAL for a run. */
-  private words(run: ProcessRun, name: 'TERM' | 'KILL'): string[] {
+  private words(run: ProcessRun, signal: WarnSignal | 'SIGKILL'): string[] {
+    const name = signal.slice('SIG'.length);
     const lane = run.slot.lanePid;
     const lives = run.slot.laneLives();
     const all = this.processes(run, lives);
-    const inside = name === 'TERM' && this.isolation.mode === 'sandbox' ? insideSandbox(all, lane) : [];
+    const inside = signal !== 'SIGKILL' && this.isolation.mode === 'sandbox' ? insideSandbox(all, lane) : [];
     if (inside.length > 0) return [name, '0', '', ...inside.map(({ pid }) => String(pid))];
     const others = all.filter(({ group }) => group !== lane);
     return [name, lives ? String(lane) : '0', this.marker(run), ...others.map(({ pid }) => String(pid))];
   }
 
   /** Has the account of its user signal a run: only it may. */
-  private signalAs(run: ProcessRun, name: 'TERM' | 'KILL'): void {
-    if (run.account === null || this.isolation.launcher === null || this.signalled.has(run)) return;
+  private signalAs(run: ProcessRun, name: WarnSignal | 'SIGKILL'): void {
+    if (run.account === null || this.isolation.launcher === null) return;
+    // It is killed again and again, but asked once.
+    if (name === 'SIGKILL' && this.signalled.has(run)) return;
     this.signalled.add(run);
     void this.doAs(run, SIGNAL, ...this.words(run, name)).finally(() => this.signalled.delete(run));
   }

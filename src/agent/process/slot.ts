@@ -169,6 +169,16 @@ export class Slot {
     return this.lane !== null && processIdentity(this.lane.pid) === this.lane.identity;
   }
 
+  /** Notes that the run of this name is warned of its limit, so that the next agent does not warn it again. */
+  noteWarned(key: string): void {
+    writeFileSync(join(this.dir, 'warned'), key, { mode: 0o600 });
+  }
+
+  wasWarned(key: string): boolean {
+    const path = join(this.dir, 'warned');
+    return existsSync(path) && readFileSync(path, 'utf8') === key;
+  }
+
   /** The record of the run that the slot holds. */
   recorded(): string | null {
     const text = readFileSync(join(this.dir, 'run'), 'utf8');

@@ -146,6 +146,7 @@ export type ResolversTypes = {
   ApiKey: ResolverTypeWrapper<ApiKeyModel>;
   JobState: types.JobState;
   EndCause: types.EndCause;
+  WarnSignal: types.WarnSignal;
   TaskLaunch: types.TaskLaunch;
   TaskFailure: types.TaskFailure;
   NeedCondition: types.NeedCondition;
@@ -881,6 +882,9 @@ export type JobResolvers<ContextType = Context, ParentType extends ResolversPare
   estimateS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
   benchmark?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
   runTimeLimitS?: Resolver<types.Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+  warnS?: Resolver<types.Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+  warnSignal?: Resolver<ResolversTypes['WarnSignal'], ParentType, ContextType>;
+  killGraceS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
   deadline?: Resolver<types.Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   deadlineMissed?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
   sandboxMb?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
@@ -1861,6 +1865,9 @@ export type AssignmentResolvers<ContextType = Context, ParentType extends Resolv
   resourcesPerTask?: Resolver<Array<ResolversTypes['ResourceAmount']>, ParentType, ContextType>;
   licenses?: Resolver<Array<ResolversTypes['String']>, ParentType, ContextType>;
   runTimeLimitS?: Resolver<types.Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+  warnS?: Resolver<types.Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+  warnSignal?: Resolver<ResolversTypes['WarnSignal'], ParentType, ContextType>;
+  killGraceS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
   arrayIndex?: Resolver<types.Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
   application?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   machines?: Resolver<Array<ResolversTypes['AssignedMachine']>, ParentType, ContextType>;

@@ -797,6 +797,23 @@ export type EndCause =
   /** A job that it needed did not end, or start, as needed (`needs`); `message` names it. */
   | 'DEPENDENCY_FAILED';
 
+/** A signal that warns a run of its run time limit. */
+export type WarnSignal =
+  /** The request to end. */
+  | 'SIGTERM'
+  /** Hangup. */
+  | 'SIGHUP'
+  /** Interrupt, as by Ctrl-C. */
+  | 'SIGINT'
+  /** Quit, which by default also dumps core. */
+  | 'SIGQUIT'
+  /** Alarm. */
+  | 'SIGALRM'
+  /** Left to the program. */
+  | 'SIGUSR1'
+  /** Left to the program. */
+  | 'SIGUSR2';
+
 /** Which tasks of a job the agents start. */
 export type TaskLaunch =
   /** Every task: the command runs once for each, on the machine of the task. */
@@ -939,6 +956,12 @@ export type Job = Node & {
   benchmark: Scalars['Float']['output'];
   /** Run time limit, seconds; null: none. */
   runTimeLimitS?: Maybe<Scalars['Float']['output']>;
+  /** How long before the run time limit its run gets `warnSignal`, seconds; null: never. */
+  warnS?: Maybe<Scalars['Float']['output']>;
+  /** The signal of the warning before the run time limit. */
+  warnSignal: WarnSignal;
+  /** Time from SIGTERM at the run time limit to SIGKILL, seconds. */
+  killGraceS: Scalars['Float']['output'];
   /** The time by which it should end. */
   deadline?: Maybe<Scalars['DateTime']['output']>;
   /** Whether the deadline passed before it ended. */
@@ -3093,6 +3116,12 @@ export type JobInput = {
   benchmark: Scalars['Float']['input'];
   /** Run time limit, seconds, from 0.001 to 10^9; by default none. */
   runTimeLimitS?: InputMaybe<Scalars['Float']['input']>;
+  /** How long before the run time limit its run gets `warnSignal`, once, seconds, from 0 to 10^9: at its start if this is as long as the limit, never if it is 0 or the job has no limit. By default never. Runs at peers are not warned. */
+  warnS?: InputMaybe<Scalars['Float']['input']>;
+  /** The signal of the warning before the run time limit. A job that ends by it, or after it, has ended by itself. */
+  warnSignal: WarnSignal;
+  /** Time from SIGTERM at the run time limit to SIGKILL, seconds, from 0 to 86 400; 0: SIGKILL only. Runs at peers have the peer's default. */
+  killGraceS: Scalars['Float']['input'];
   /** The time by which it should end; in the future. */
   deadline?: InputMaybe<Scalars['DateTime']['input']>;
   /** Size of the input sandbox, which is transferred from the site of submission, MB, from 0 to 10^12. */
@@ -4496,6 +4525,12 @@ export type Assignment = {
   licenses: Array<Scalars['String']['output']>;
   /** Run time limit, seconds; null: none. */
   runTimeLimitS?: Maybe<Scalars['Float']['output']>;
+  /** How long before the run time limit the run gets `warnSignal`, once, seconds: at its start if this is as long as the limit; never if it is null or 0. */
+  warnS?: Maybe<Scalars['Float']['output']>;
+  /** The signal of the warning before the run time limit. */
+  warnSignal: WarnSignal;
+  /** Time from SIGTERM at the run time limit to SIGKILL, seconds; 0: SIGKILL only. */
+  killGraceS: Scalars['Float']['output'];
   /** Index in a job array. */
   arrayIndex?: Maybe<Scalars['Int']['output']>;
   /** The application. */

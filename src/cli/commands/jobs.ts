@@ -360,7 +360,7 @@ function describeJob(job: FullJob): string {
     ['directory', job.workingDirectory],
     ['needs', needs(job)],
     ['estimate', `${duration(job.estimateS)} on power ${job.benchmark}`],
-    ['limit', job.runTimeLimitS && duration(job.runTimeLimitS)],
+    ['limit', limit(job)],
     ['deadline', job.deadline && `${time(job.deadline)}${job.deadlineMissed ? ' (missed)' : ''}`],
     [
       'priority',
@@ -430,6 +430,12 @@ function describeJob(job: FullJob): string {
     text.push('', table(['TASK', 'FILE', 'BYTES', 'KEPT UNTIL (UTC)'], rows));
   }
   return text.join('\n');
+}
+
+function limit({ runTimeLimitS, warnS, warnSignal, killGraceS }: FullJob): string | null {
+  if (runTimeLimitS === null) return null;
+  const warned = warnS ? [`${warnSignal} ${duration(warnS)} before`] : [];
+  return [duration(runTimeLimitS), ...warned, `SIGKILL ${duration(killGraceS)} after`].join(', ');
 }
 
 function needs(job: FullJob): string {

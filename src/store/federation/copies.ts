@@ -346,6 +346,7 @@ const jobOf = ({ request, boost }: NewCopy, more: number): NewJob => ({
     resourcesPerTask: null,
     outputs: request.outputs.map((path) => ({ path })),
     originSiteId: null,
+    ...{ warnS: null, warnSignal: 'SIGTERM', killGraceS: 30 },
     restartable: false,
     held: false,
   },

@@ -122,7 +122,7 @@ function findOverLimit(
 SELECT r.job_id AS "jobId", r.epoch, j.run_time_limit_s AS "limitS"
   FROM runs r JOIN jobs j ON j.id = r.job_id
  WHERE r.ended_at IS NULL AND r.started_at IS NOT NULL
-   AND r.started_at < to_timestamp(${now}::float8) - make_interval(secs => j.run_time_limit_s + ${runTimeGraceS}::float8)
+   AND r.started_at < to_timestamp(${now}::float8) - make_interval(secs => j.run_time_limit_s + j.kill_grace_s + ${runTimeGraceS}::float8)
    -- A peer's own service sees to it; while the link is broken, nobody here knows.
    AND r.site_id NOT IN (SELECT site_id FROM peers)
  ORDER BY r.job_id LIMIT ${limit}`,

@@ -9,6 +9,15 @@ export type ResourceAmountInput = {
   amount: number;
 };
 
+export type WarnSignal =
+  | 'SIGTERM'
+  | 'SIGHUP'
+  | 'SIGINT'
+  | 'SIGQUIT'
+  | 'SIGALRM'
+  | 'SIGUSR1'
+  | 'SIGUSR2';
+
 export type TaskLaunch =
   | 'EVERY_TASK'
   | 'ONCE';
@@ -74,6 +83,9 @@ export type JobInput = {
   estimateS?: number;
   benchmark?: number;
   runTimeLimitS?: number | null | undefined;
+  warnS?: number | null | undefined;
+  warnSignal?: WarnSignal;
+  killGraceS?: number;
   deadline?: string | null | undefined;
   sandboxMb?: number;
   inputs?: Array<InputDataInput>;
