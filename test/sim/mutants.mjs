@@ -36,8 +36,8 @@ export const mutants = [
   {
     what: 'a run ends before it began when the clock is set back',
     file: 'src/store/rules.ts',
-    find: 'Math.max(from ?? -Infinity, Math.min(told, now))',
-    replace: 'Math.min(Math.max(from ?? told, told), now)',
+    find: 'Math.max(from ?? -Infinity, Math.min(meant, now))',
+    replace: 'Math.min(Math.max(from ?? meant, meant), now)',
   },
   {
     what: 'lost wake-ups are not made up for',
@@ -88,7 +88,7 @@ export const mutants = [
   {
     what: 'an agent does not know what it has started',
     file: 'src/agent/known.ts',
-    find: 'return (this.epochs.get(keyOf(run)) ?? 0) >= run.epoch;',
+    find: 'return namesOf(run).some((name) => (this.epochs.get(keyOf(name)) ?? 0) >= run.epoch);',
     replace: 'return false;',
   },
   {
