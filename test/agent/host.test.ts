@@ -18,7 +18,7 @@ describe('the health command', () => {
   it('says whether the host is fit, again and again; before it has answered the host is not', async () => {
     const dir = temporaryDirectory();
     const health = check(`[ ! -e ${dir}/bad ] || { cat ${dir}/bad; exit 3; }`);
-    expect(health.problem).toContain('has not answered yet');
+    expect(health.problem).toContain('has not finished yet');
     await until(() => health.problem === null, 'the host to be fit');
     writeFileSync(join(dir, 'bad'), ' the scratch disk is gone\n');
     await until(() => health.problem !== null, 'the host to be unfit');
