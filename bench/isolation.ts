@@ -65,6 +65,7 @@ const job = (i: number) => ({
   },
   ...{
     tasks: 1,
+    launch: 'EVERY_TASK' as const,
     cpusPerTask: 1,
     memoryMbPerTask: 0,
     resourcesPerTask: [],

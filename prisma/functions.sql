@@ -521,7 +521,7 @@ BEGIN
   RETURN NULL;
 END $$;
 CREATE TRIGGER sites_changed AFTER INSERT OR UPDATE ON sites
-  FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('SITE', 'agent_seen_at');
+  FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('SITE', 'agent_seen_at,load_at');
 CREATE TRIGGER schedulers_changed AFTER INSERT OR UPDATE ON schedulers
   FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('SCHEDULER', '');
 CREATE TRIGGER users_changed AFTER INSERT OR UPDATE ON users FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('USER', '');

@@ -19,6 +19,7 @@ import { ReasonCode } from './reasons.js';
 import { EligibleSites, whyNotUp } from './resources/eligibility.js';
 import { LicenseRequests } from './resources/license-requests.js';
 import { ROOT, type Scheduler } from './scheduler.js';
+import { oursAt } from './terms/waiting-there.js';
 
 /** Jobs that go back to the root, all from one queue and for one reason. */
 export interface Return {
@@ -178,7 +179,7 @@ export class Agenda {
     const found: Scheduler[] = grid.sharesLicenses ? this.sitesToWake(grid, look) : [];
     const { entry, queueLimit, started, policy } = look;
     if (queueLimit === null) return found;
-    const hasRoom = started > 0 || entry.queue.length < Math.max(1, queueLimit);
+    const hasRoom = started > 0 || oursAt(entry) < Math.max(1, queueLimit);
     const wakes = dispatchKindOf(policy.dispatch).sitesAsk
       ? rootHasJobs(grid)
       : hasRoom && grid.root.length + entry.meta.length > 0;

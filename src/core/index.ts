@@ -57,6 +57,7 @@ export { type PeerStatus, peers, type UserStanding, userStandings } from './expl
 export { type TransferStatus, transfers } from './explain/transfers.js';
 export {
   type Waiting,
+  waitingAtSite,
   waitingOnAgent,
   waitingOnHold,
   waitingOnOthers,
@@ -75,6 +76,7 @@ export type { FreeAtPromise, LocalKind, PromisesImage, RulesSchema } from './loc
 export {
   addedLocalKinds,
   addLocalKind,
+  handOverLimit,
   imageOf,
   keepsPromises,
   localKinds,

@@ -27,7 +27,25 @@ export interface Site {
   schedulerId?: number | null;
   /** Degrees; null or left out: nobody knows. */
   position?: Position | null;
+  /** What its own scheduler has, where it has one and has said so; null or left out: nothing is known. */
+  load?: SiteLoad | null;
 }
+
+/** What a site that schedules itself has, as its agent has reported it: jobs that are not ours, and what is taken of its machines by any job. */
+export interface SiteLoad {
+  waitingJobs: number;
+  /** The time limits of these jobs, seconds; and each times its CPUs. */
+  waitingS: number;
+  waitingCpuS: number;
+  busy: readonly { machineId: number; cpus: number; memoryMb: number }[];
+}
+
+/**
+ * Who chooses machines and time of a run: the service, the site's own scheduler, or a peer. Only the first kind has machines of ours; the
+ * others are runs at a site as a whole.
+ */
+export const placers = ['SERVICE', 'SITE', 'PEER'] as const;
+export type PlacedBy = (typeof placers)[number];
 
 export interface Position {
   latitude: number;
@@ -263,6 +281,8 @@ export interface Run {
   licenseIds: readonly number[];
   start: number;
   plannedEnd: number;
+  /** The site's own scheduler has it, and has not started it. Left out: it has machines, or has started. */
+  waits?: boolean;
 }
 
 /** A job goes from one scheduler to another. */
@@ -299,10 +319,11 @@ export interface TreeStep {
   reason: ReasonCode;
 }
 
-/** A job takes machines and licenses of its site now. */
+/** A job takes machines and licenses of its site now, or is handed over to the site's own scheduler. */
 export interface Start {
   jobId: number;
   siteId: number;
+  /** Empty: the site chooses. */
   allocations: Allocation[];
   licenseIds: number[];
   plannedDuration: number;

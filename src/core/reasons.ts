@@ -19,6 +19,7 @@ export const WaitingReason = {
   MAX_RUNNING_JOBS_REACHED: 'MAX_RUNNING_JOBS_REACHED',
   JOBS_AHEAD: 'JOBS_AHEAD',
   WOULD_DELAY_RESERVATION: 'WOULD_DELAY_RESERVATION',
+  SITE_SCHEDULER_FULL: 'SITE_SCHEDULER_FULL',
   // At the root.
   NO_SITE_UP: 'NO_SITE_UP',
   NO_ELIGIBLE_SITE: 'NO_ELIGIBLE_SITE',
@@ -37,6 +38,7 @@ export const WaitingReason = {
   // On machines.
   STAGING: 'STAGING',
   STARTING: 'STARTING',
+  WAITS_AT_SITE: 'WAITS_AT_SITE',
   // Anywhere.
   MOVE_LIMIT: 'MOVE_LIMIT',
   READY: 'READY',
@@ -76,6 +78,7 @@ export const ReasonCode = {
   BACKFILLED_BEFORE_RESERVATION: 'BACKFILLED_BEFORE_RESERVATION',
   BACKFILLED_BESIDE_RESERVATION: 'BACKFILLED_BESIDE_RESERVATION',
   FITTED_OUT_OF_TURN: 'FITTED_OUT_OF_TURN',
+  HANDED_OVER: 'HANDED_OVER',
   // Why the root took a job back, beside why its site could not run it.
   NO_META_QUEUES: 'NO_META_QUEUES',
   SCHEDULER_REMOVED: 'SCHEDULER_REMOVED',
@@ -117,6 +120,7 @@ const sentences: Record<ReasonCode, string> = {
     'Backfilled; by its estimate it ends before the start that is reserved for a job ahead of it.',
   BACKFILLED_BESIDE_RESERVATION: 'Backfilled; it uses nothing that is reserved for a job ahead of it.',
   FITTED_OUT_OF_TURN: 'Resources free; under this policy, jobs ahead of it in the queue do not hold it back.',
+  HANDED_OVER: "Handed over to the site's own scheduler, which decides when and where it runs.",
   NO_META_QUEUES: 'The policy in force has no meta-queues.',
   SCHEDULER_REMOVED: 'The scheduler that held it was removed.',
   NO_SITE_UP: 'No site is up.',
@@ -149,10 +153,13 @@ const sentences: Record<ReasonCode, string> = {
   JOBS_AHEAD: 'Jobs ahead of it in the queue must start first.',
   WOULD_DELAY_RESERVATION:
     'It would fit now, but would delay the start that is reserved for a job ahead of it.',
+  SITE_SCHEDULER_FULL:
+    "As many jobs wait with the site's own scheduler as its policy allows ({handedOver} of {handOverLimit}).",
   READY: 'Ready for the next scheduling cycle.',
   STAGING:
     'Machines are allocated; {movedMb} of {totalMb} MB of its input data were brought to the site in {measuredS} s; {predictedS} s were expected in total.',
   STARTING: 'Machines are allocated; its agent has not reported its start yet.',
+  WAITS_AT_SITE: "The site's own scheduler has it and has not started it.",
   HELD: 'Held until it is released.',
   NEEDS: 'Waits for {open} of the {needs} conditions on other jobs that it needs.',
   NOT_BEFORE: 'Waits for its time, in {seconds} s.',

@@ -113,6 +113,13 @@ export type RunReportInput = {
   readonly bytesMethod?: MeasurementMethod | null | undefined;
   readonly ioWaitMethod?: MeasurementMethod | null | undefined;
   readonly outputs?: ReadonlyArray<OutputPieceInput> | null | undefined;
+  readonly local?: LocalRunInput | null | undefined;
+};
+
+export type LocalRunInput = {
+  readonly id?: string | null | undefined;
+  readonly state?: string | null | undefined;
+  readonly nodes?: ReadonlyArray<string> | null | undefined;
 };
 
 export type RunFileInput = {
@@ -130,6 +137,7 @@ export type OutputPieceInput = {
 };
 
 export type RunPhase =
+  | 'ACCEPTED'
   | 'STARTED'
   | 'ENDED';
 

@@ -2,6 +2,7 @@
 import { MAX } from '../platform/limits.js';
 import { list, table } from './columns.js';
 import { type Database, transaction } from './pool.js';
+import { siteAgent } from './postgres/agents.js';
 import { type Reading, readRows, seconds } from './read-rows.js';
 import { isMeant } from './rules.js';
 import { type Sql, sql } from './sql.js';
@@ -92,7 +93,8 @@ export const isServed = (
    AND ${
      agentId === null
        ? sql`EXISTS (SELECT FROM peers p WHERE p.site_id = r.site_id)`
-       : sql`EXISTS (SELECT FROM machines m WHERE m.agent_id = ${agentId}::integer AND m.id = triggers.machine_of(r.machine_ids, r.machine_tasks, ${task}))`
+       : sql`CASE WHEN r.placed_by = 'SITE' THEN ${siteAgent(sql`r.site_id`)} = ${agentId}::integer ELSE
+         EXISTS (SELECT FROM machines m WHERE m.agent_id = ${agentId}::integer AND m.id = triggers.machine_of(r.machine_ids, r.machine_tasks, ${task})) END`
    }`;
 
 /** Whether an agent is one of a site where a dataset lies, of which it may hand over a copy. */

@@ -110,16 +110,19 @@ export type RunArray = [
   licenseIds: number[],
   start: number,
   plannedS: number,
+  waits: boolean,
 ];
 
 /** A RunArray; needs runs as r. */
 export const runArray = `json_build_array(
-  r.site_id, r.epoch, r.machine_ids, r.machine_tasks, r.license_ids, ${epoch('coalesce(r.started_at, r.assigned_at)')}, r.planned_s)`;
+  r.site_id, r.epoch, r.machine_ids, r.machine_tasks, r.license_ids, ${epoch('coalesce(r.started_at, r.assigned_at)')}, r.planned_s,
+  r.placed_by = 'SITE' AND r.started_at IS NULL)`;
 
 export function runFromArray(jobId: number, a: RunArray): Run {
-  const [siteId, epoch, machineIds, machineTasks, licenseIds, start, plannedS] = a;
+  const [siteId, epoch, machineIds, machineTasks, licenseIds, start, plannedS, waits] = a;
   const allocations = allocationsFrom(machineIds, machineTasks);
-  return { jobId, siteId, epoch, allocations, licenseIds, start, plannedEnd: start + plannedS };
+  const run = { jobId, siteId, epoch, allocations, licenseIds, start, plannedEnd: start + plannedS };
+  return waits ? { ...run, waits } : run;
 }
 
 export type ReservationArray = [
@@ -220,7 +223,7 @@ export const directoryArray = (available = isAvailable): string => `json_build_a
   (SELECT coalesce(json_agg(json_build_object('id', id, 'name', name, 'state', state, 'localPolicy', local_policy,
             'maxRunningJobs', max_running_jobs, 'schedulerId', scheduler_id,
             'position', CASE WHEN latitude IS NOT NULL AND longitude IS NOT NULL
-                             THEN json_build_object('latitude', latitude, 'longitude', longitude) END) ORDER BY id), '[]')
+                             THEN json_build_object('latitude', latitude, 'longitude', longitude) END, 'load', load) ORDER BY id), '[]')
      FROM sites WHERE removed_at IS NULL),
   (SELECT coalesce(json_agg(json_build_object('id', id, 'siteId', site_id, 'cpus', cpus, 'memoryMb', memory_mb,
             'benchmark', benchmark, 'os', os, 'architecture', architecture, 'licenseIds', license_ids, 'available', ${available},

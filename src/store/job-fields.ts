@@ -122,7 +122,7 @@ export const givenFields = {
   /** What it would like and can do without. At most 16. */
   preferences: offered(always<readonly JobPreference[]>('jsonb', { scheduled: 'JOB', sparse: true })),
   restartable: always<boolean>('boolean'),
-  launch: offered(always<TaskLaunch>('task_launch')),
+  launch: offered(toAgents(always<TaskLaunch>('task_launch'))),
   onTaskFailure: offered(always<TaskFailure>('task_failure')),
   /** What a simulated agent takes as the real run time on the reference machine. */
   simulatedRunS: offered(maybe<number>('float8')),

@@ -265,7 +265,8 @@ function place(grid: Grid, job: Job, position: Pick<JobPosition, 'state' | 'site
   } else throw new Error(`job ${job.id} is ${state} at site ${siteId} without a run`);
 }
 
-const sameRun = (a: Run, b: Run | null): boolean => b !== null && a.epoch === b.epoch && a.start === b.start;
+const sameRun = (a: Run, b: Run | null): boolean =>
+  b !== null && a.epoch === b.epoch && a.start === b.start && a.waits === b.waits;
 
 function reclassify(state: Loaded, userId: number, userClass: Job['userClass']): void {
   for (const before of state.jobs.values()) {

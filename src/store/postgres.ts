@@ -31,6 +31,7 @@ import type {
   NeedsNews,
   OutputBounds,
   PlanContext,
+  ReportedLoad,
   Retention,
   RunOutput,
   RunReport,
@@ -137,6 +138,10 @@ export class PostgresStore implements Store {
 
   registerAgent(registration: AgentRegistration, now: number, maxAttempts: number) {
     return leases.registerAgent(this.database, registration, now, maxAttempts);
+  }
+
+  reportLoad(siteId: number, agentId: number, load: ReportedLoad, now: number) {
+    return agents.reportLoad(this.database.pool, siteId, agentId, load, now);
   }
 
   heartbeat(beats: readonly AgentBeat[], now: number) {

@@ -928,6 +928,10 @@ const runReading: Reading<RunRow> = {
   ...courseReading,
   failedTask: 'failed_task',
   ending: 'ending',
+  placedBy: 'placed_by',
+  localId: 'local_id',
+  localState: 'local_state',
+  nodes: 'nodes',
 };
 
 const taskReading: Reading<TaskRow> = {

@@ -92,6 +92,7 @@ export function judgeReport(job: ReportedJob, report: RunReport, maxAttempts: nu
   const refused = (result: ReportResult): Judgment => ({ result, started: false, end: null });
   const late = overtaken(job, report);
   if (late !== null) return refused(late);
+  if (report.phase === 'ACCEPTED') return { result: 'accepted', started: false, end: null };
   if (report.phase === 'STARTED') {
     if (job.started) return refused('repeated');
     return { result: 'accepted', started: true, end: null };
@@ -271,6 +272,8 @@ export interface FreeResources {
   licenses: Map<number, { kind: string; copies: number }>;
   /** How many more jobs it may run; null: any number. */
   runs: number | null;
+  /** How many more may wait with the site's own scheduler; null: it has none. */
+  handOvers: number | null;
 }
 
 /** By kind of resource as operators name them. */
@@ -298,6 +301,7 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
     return `the job is ${job.state}${job.siteId === null ? '' : ` at site ${job.siteId}`}`;
   }
   if (free.runs !== null && free.runs < 1) return 'the site is at its limit of running jobs';
+  if (free.handOvers !== null) return admitHandOver(start, job, free);
   const tasks = start.allocations.reduce((sum, allocation) => sum + allocation.tasks, 0);
   if (tasks !== job.tasks) return `${tasks} tasks are placed; the job has ${job.tasks}`;
   if (new Set(start.allocations.map((allocation) => allocation.machineId)).size < start.allocations.length) {
@@ -316,14 +320,8 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
       if (free < tasks * amount) return `machine ${machineId} has ${free} ${kind} free`;
     }
   }
-  const kinds = start.licenseIds.map((id) => free.licenses.get(id)?.kind ?? '').sort();
-  if (kinds.join() !== job.licenses.join()) {
-    return `licenses ${start.licenseIds.join(', ') || '(none)'} are not one of each kind: ${job.licenses.join(', ') || '(none)'}`;
-  }
-  for (const licenseId of start.licenseIds) {
-    if ((free.licenses.get(licenseId) as { copies: number }).copies < 1)
-      return `license ${licenseId} has no free copy`;
-  }
+  const unlicensed = whyUnlicensed(start, job, free);
+  if (unlicensed !== null) return unlicensed;
   for (const { machineId, tasks } of start.allocations) {
     const machine = free.machines.get(machineId) as FreeMachine;
     if (machine.places === null) machine.cpus -= tasks * job.cpusPerTask;
@@ -332,11 +330,34 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
     for (const [kind, amount] of Object.entries(job.resourcesPerTask ?? {}))
       machine.resources[kind] = (machine.resources[kind] as number) - tasks * amount;
   }
-  for (const licenseId of start.licenseIds) {
-    (free.licenses.get(licenseId) as { copies: number }).copies--;
-  }
+  takeCopies(start, free);
   if (free.runs !== null) free.runs--;
   return null;
+}
+
+/** A job for the site's own scheduler, which finds machines by itself. */
+function admitHandOver(start: Start, job: StartedJob, free: FreeResources): string | null {
+  if (start.allocations.length > 0) return 'the site chooses machines itself';
+  if ((free.handOvers as number) < 1) return "as many jobs wait with the site's own scheduler as may";
+  const unlicensed = whyUnlicensed(start, job, free);
+  if (unlicensed !== null) return unlicensed;
+  takeCopies(start, free);
+  free.handOvers = (free.handOvers as number) - 1;
+  if (free.runs !== null) free.runs--;
+  return null;
+}
+
+function whyUnlicensed({ licenseIds }: Start, job: StartedJob, { licenses }: FreeResources): string | null {
+  const kinds = licenseIds.map((id) => licenses.get(id)?.kind ?? '').sort();
+  if (kinds.join() !== job.licenses.join()) {
+    return `licenses ${licenseIds.join(', ') || '(none)'} are not one of each kind: ${job.licenses.join(', ') || '(none)'}`;
+  }
+  const none = licenseIds.find((id) => (licenses.get(id) as { copies: number }).copies < 1);
+  return none === undefined ? null : `license ${none} has no free copy`;
+}
+
+function takeCopies({ licenseIds }: Start, { licenses }: FreeResources): void {
+  for (const id of licenseIds) (licenses.get(id) as { copies: number }).copies--;
 }
 
 // Submissions ---------------------------------------------------------------------------------------------------------

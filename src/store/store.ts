@@ -22,6 +22,7 @@ import type {
   Run,
   RunTotals,
   Site,
+  SiteLoad,
   Start,
   TreeScheduler,
   UserClass,
@@ -224,6 +225,8 @@ export interface Assignment extends AssignedJob {
     benchmark: number;
     agentId: number | null;
   }[];
+  /** Of a run that the site's own scheduler places: the agent that hands it over. null: it has machines, or nobody serves the site. */
+  siteAgentId: number | null;
   /** Seconds the scheduler planned on these machines. */
   plannedS: number;
   /** Seconds it will take on these machines where the submission said so (simulations), input and output included; else null. */
@@ -348,7 +351,8 @@ export interface RunReport {
   token?: string | null;
   /** Index of the task that it is about; null or left out: the whole run. */
   task?: number | null;
-  phase: 'STARTED' | 'ENDED';
+  /** ACCEPTED: the site's own scheduler has it. */
+  phase: 'ACCEPTED' | 'STARTED' | 'ENDED';
   /** Epoch seconds, by the reporter's clock. */
   at: number;
   /** Epoch seconds: the time of that clock when the report was sent; null or left out: it is taken to be right. */
@@ -363,7 +367,21 @@ export interface RunReport {
   /** What else was measured, and how. */
   usage?: Partial<RunUsage>;
   outputs?: readonly OutputPiece[];
+  /** What the site's own scheduler says of it; what is null stays. */
+  local?: LocalRun | null;
 }
+
+/** A run as the site's own scheduler has it: its name for it, how it stands there, and its nodes. */
+export interface LocalRun {
+  id: string | null;
+  state: string | null;
+  nodes: readonly string[] | null;
+}
+
+/** What a site that schedules itself has; see the core's `SiteLoad`. Machines by name; those that it has not registered are left out. */
+export type ReportedLoad = Omit<SiteLoad, 'busy'> & {
+  busy: readonly { machine: string; cpus: number; memoryMb: number }[];
+};
 
 export type Method = NonNullable<RunRow['cpuMethod']>;
 /** What a run used beside CPU time and waiting for input and output, and how it was measured; null: not measured. */
@@ -567,7 +585,8 @@ export interface Store {
    */
   applyMoves(moves: readonly Move[], context: PlanContext): Promise<Applied>;
   /**
-   * DISPATCHED at the site → ASSIGNED with a new epoch; re-checks machines, memory and licenses against the truth.
+   * DISPATCHED at the site → ASSIGNED with a new epoch; re-checks machines, memory and licenses against the truth. A start without machines
+   * hands the job over to the site's own scheduler.
    *
    * `promises`: under a policy that promises, what the plan promises and the revision that it was made on. When the site has
    * another revision by now, nothing is done. Without it, what was promised is dropped.
@@ -639,6 +658,8 @@ export interface Store {
     now: number,
     maxAttempts: number,
   ): Promise<RegistrationOutcome>;
+  /** What a site that schedules itself has, for the schedulers. False: the agent serves no machine of the site. */
+  reportLoad(siteId: number, agentId: number, load: ReportedLoad, now: number): Promise<boolean>;
   /** Agents renew the leases on all their machines. */
   heartbeat(beats: readonly AgentBeat[], now: number): Promise<HeartbeatOutcome>;
 

@@ -189,7 +189,10 @@ export function partsOf(run: Assignment, agentId: number): AssignedPart[] {
 }
 
 /** The agents that are told of a run. */
-export function agentsOf(run: Pick<Assignment, 'tasks' | 'launch' | 'machines'>): (number | null)[] {
+export function agentsOf(
+  run: Pick<Assignment, 'tasks' | 'launch' | 'machines' | 'siteAgentId'>,
+): (number | null)[] {
+  if (run.siteAgentId !== null) return [run.siteAgentId];
   const machines = hasTasks(run) ? run.machines : run.machines.slice(0, 1);
   return [...new Set(machines.map(({ agentId }) => agentId))];
 }

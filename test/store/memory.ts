@@ -2,8 +2,10 @@
  * The store as plain maps: the model that the store on Postgres is compared with, and a store for tests that need none. Nothing
  * outlives it, and no two processes can share it. It does what store.ts says in the most obvious way, one call after the other.
  */
+
 import { computationOf, noRuns, resourceKinds, totalsWith } from '../../src/core/data/history.js';
 import { INTERVAL_S } from '../../src/core/data/traffic.js';
+import { handOverLimit } from '../../src/core/local/registry.js';
 import type {
   Dataset,
   Job,
@@ -21,7 +23,7 @@ import type {
   TreeScheduler,
   UserClass,
 } from '../../src/core/model.js';
-import { DEFAULT_POLICY, type LocalPolicy } from '../../src/core/policy.js';
+import { DEFAULT_POLICY, type LocalPolicy, localPolicyOf } from '../../src/core/policy.js';
 import {
   assertTransition,
   type EndCause,
@@ -91,6 +93,7 @@ import {
   type KeptPromises,
   type LeasedMachine,
   type ListPlace,
+  type LocalRun,
   type Measurement,
   type NeedsNews,
   type NeedsOutcome,
@@ -103,6 +106,7 @@ import {
   PRESENCE_GAP_S,
   type Pruned,
   type RegistrationOutcome,
+  type ReportedLoad,
   type ReportOutcome,
   type ReportResult,
   type Retention,
@@ -166,7 +170,11 @@ export interface MemoryRun {
   tasks: Map<number, MemoryTask>;
   failedTask: number | null;
   ending: boolean;
+  local: LocalRun;
 }
+
+/** Without machines of ours: the site's own scheduler has it. */
+const isAtSite = ({ allocations }: Pick<MemoryRun, 'allocations'>): boolean => allocations.length === 0;
 
 /** A task as it was reported. */
 interface MemoryTask {
@@ -275,7 +283,7 @@ export class MemoryStore implements Store {
     maxRunningJobs: number | null = null,
   ): number {
     const id = this.sites.size + 1;
-    const nowhere = { schedulerId: null, position: null };
+    const nowhere = { schedulerId: null, position: null, load: null };
     this.sites.set(id, { id, name, state: 'UP', localPolicy, maxRunningJobs, ...nowhere, removed: false });
     this.event('SITE', id, id);
     return id;
@@ -611,6 +619,7 @@ export class MemoryStore implements Store {
       ),
       licenses: new Map(pools.map(({ id, kind, copies, inUse }) => [id, { kind, copies: copies - inUse }])),
       runs: site?.maxRunningJobs ? site.maxRunningJobs - this.liveAt(siteId) : null,
+      handOvers: starts.some(isAtSite) ? this.handOvers(site) : null,
     };
     const accepted: Start[] = [];
     const refused: Applied['refused'] = [];
@@ -638,6 +647,7 @@ export class MemoryStore implements Store {
         tasks: new Map(),
         failedTask: null,
         ending: false,
+        local: { id: null, state: null, nodes: null },
       });
       this.occupy(job, start, 1);
       this.decisions.push({ jobId: job.id, kind: 'START', policyVersion: context.policyVersion });
@@ -652,6 +662,37 @@ export class MemoryStore implements Store {
       });
     const epochs = accepted.map((start) => (this.jobs.get(start.jobId) as MemoryJob).epoch);
     return { accepted: accepted.map((start) => start.jobId), epochs, refused, outdated: false };
+  }
+
+  private handOvers(site: Site | undefined): number | null {
+    const limit = site && handOverLimit(localPolicyOf(site, this.policy.document));
+    if (site === undefined || limit === null || limit === undefined) return null;
+    const waits = (run: MemoryRun) =>
+      run.siteId === site.id && run.endedAt === null && run.startedAt === null;
+    return limit - [...this.runs.values()].filter(waits).length;
+  }
+
+  /** The agent that hands jobs over to the site's own scheduler. */
+  private siteAgent(siteId: number): number | null {
+    const served = [...this.machines.values()].find(
+      (machine) => machine.siteId === siteId && !machine.removed && machine.agentId !== null,
+    );
+    return served?.agentId ?? null;
+  }
+
+  async reportLoad(siteId: number, agentId: number, load: ReportedLoad): Promise<boolean> {
+    const site = this.sites.get(siteId);
+    if (site === undefined || site.removed || this.siteAgent(siteId) !== agentId) return false;
+    const busy = [...this.machines.values()].flatMap(({ id, name, siteId: at, removed }) =>
+      load.busy
+        .filter(({ machine }) => machine === name && at === siteId && !removed)
+        .map(({ cpus, memoryMb }) => ({ machineId: id, cpus, memoryMb })),
+    );
+    const news = { ...load, busy };
+    const same = JSON.stringify(site.load ?? null) === JSON.stringify(news);
+    site.load = news;
+    if (!same) this.event('SITE', siteId, siteId);
+    return true;
   }
 
   private liveAt(siteId: number): number {
@@ -713,10 +754,11 @@ export class MemoryStore implements Store {
   }
 
   /** Whether the agent serves the run as a whole: all its machines or, if it is launched once, the first. */
-  private serves(agentId: number | null, { jobId, allocations }: MemoryRun): boolean {
+  private serves(agentId: number | null, { jobId, siteId, allocations }: MemoryRun): boolean {
     if (agentId === null) return true;
     const { launch } = this.jobs.get(jobId) as MemoryJob;
     const held = launch === 'ONCE' ? allocations.slice(0, 1) : allocations;
+    if (allocations.length === 0) return this.siteAgent(siteId) === agentId;
     return held.every(({ machineId }) => this.machines.get(machineId)?.agentId === agentId);
   }
 
@@ -818,7 +860,14 @@ export class MemoryStore implements Store {
       const { result, started, end } = judgeReport(seen, report, maxAttempts);
       if (result !== 'accepted') return task === null ? result : 'accepted';
       const at = task === null ? ms(timeOf(report, run.startedAt ?? run.assignedAt)) : report.at;
+      if (report.local)
+        run.local = {
+          id: report.local.id ?? run.local.id,
+          state: report.local.state ?? run.local.state,
+          nodes: report.local.nodes ?? run.local.nodes,
+        };
       if (started) {
+        if (isAtSite(run)) touched.add(run.siteId);
         run.startedAt = at;
         view.startedAt = at;
         if (view.state === 'ASSIGNED') view.state = 'RUNNING';
@@ -842,7 +891,8 @@ export class MemoryStore implements Store {
                 run.allocations.map(({ tasks }) => tasks),
                 run.failedTask,
               );
-        broken.set(run.allocations[place]?.machineId as number, `the last launch failed: ${message ?? ''}`);
+        if (!isAtSite(run))
+          broken.set(run.allocations[place]?.machineId as number, `the last launch failed: ${message ?? ''}`);
       }
       if (end.state === 'QUEUED') {
         touched.add(null);
@@ -1282,11 +1332,19 @@ export class MemoryStore implements Store {
       );
       const lost = this.lostWith(live(), dead);
       outcome.lostRuns = end(lost.slice(0, limit), 'LOST');
+      const silentSites = live().filter((run) => {
+        const agentId = isAtSite(run) ? this.siteAgent(run.siteId) : null;
+        if (agentId === null) return false;
+        const seenAt = this.agents.get(agentId)?.seenAt ?? -Infinity;
+        return now - Math.max(seenAt, present) > rules.lostAfterS;
+      });
+      outcome.lostRuns += end(silentSites.slice(0, limit), 'LOST');
     }
     const over = live().filter((run) => {
       const { runTimeLimitS, killGraceS } = this.jobs.get(run.jobId) as MemoryJob;
       return (
         run.startedAt !== null &&
+        !isAtSite(run) &&
         runTimeLimitS !== null &&
         run.startedAt < now - (runTimeLimitS + killGraceS + rules.runTimeGraceS)
       );
@@ -1520,7 +1578,8 @@ export class MemoryStore implements Store {
         piece.task ?? 0,
       );
       const machine = this.machines.get(run.allocations[place]?.machineId as number);
-      if (agentId !== null && machine?.agentId !== agentId) return refused('unknown-run');
+      const writer = isAtSite(run) ? this.siteAgent(siteId) : machine?.agentId;
+      if (agentId !== null && writer !== agentId) return refused('unknown-run');
       if (run.endedAt !== null) return refused('stale-epoch');
       this.keepOutput((this.jobs.get(piece.jobId) as MemoryJob).userId, piece, [piece], userBytes);
       const ends = (this.outputs.get(`${piece.jobId}/${piece.epoch}`) ?? []).flatMap(
@@ -1606,7 +1665,8 @@ export class MemoryStore implements Store {
     const run = this.runs.get(`${jobId}/${epoch}`) as MemoryRun;
     const start = run.startedAt ?? run.assignedAt;
     const { siteId, allocations, licenseIds, plannedS } = run;
-    return { jobId, siteId, epoch, allocations, licenseIds, start, plannedEnd: start + plannedS };
+    const core = { jobId, siteId, epoch, allocations, licenseIds, start, plannedEnd: start + plannedS };
+    return isAtSite(run) && run.startedAt === null ? { ...core, waits: true } : core;
   }
 
   private assignment(job: MemoryJob): Assignment {
@@ -1616,7 +1676,8 @@ export class MemoryStore implements Store {
       const host = this.agents.get(agentId as number)?.host ?? name;
       return { machineId, name, host, tasks, benchmark, agentId };
     });
-    const slowest = Math.min(...machines.map((machine) => machine.benchmark));
+    const slowest =
+      machines.length === 0 ? job.benchmark : Math.min(...machines.map((machine) => machine.benchmark));
     return {
       ...only(job, assignedFields),
       jobId: job.id,
@@ -1628,6 +1689,7 @@ export class MemoryStore implements Store {
       launch: job.launch,
       known: [...run.tasks].map(([task, { end }]) => [task, end !== null] as const),
       ending: run.ending,
+      siteAgentId: isAtSite(run) ? this.siteAgent(run.siteId) : null,
       machines,
       plannedS: run.plannedS,
       simulatedS: job.simulatedRunS === null ? null : (job.simulatedRunS * job.benchmark) / slowest,

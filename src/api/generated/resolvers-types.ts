@@ -110,6 +110,7 @@ export type ResolversTypes = {
   Site: ResolverTypeWrapper<SiteModel>;
   Float: ResolverTypeWrapper<types.Scalars['Float']['output']>;
   Int: ResolverTypeWrapper<types.Scalars['Int']['output']>;
+  SiteLoad: ResolverTypeWrapper<types.SiteLoad>;
   Scheduler: ResolverTypeWrapper<SchedulerModel>;
   Tree: ResolverTypeWrapper<TreeModel>;
   Channel: ResolverTypeWrapper<ChannelModel>;
@@ -161,6 +162,7 @@ export type ResolversTypes = {
   JobStateCount: ResolverTypeWrapper<types.JobStateCount>;
   JobGroup: ResolverTypeWrapper<JobGroupModel>;
   Run: ResolverTypeWrapper<RunModel>;
+  PlacedBy: types.PlacedBy;
   TaskState: types.TaskState;
   Task: ResolverTypeWrapper<TaskModel>;
   OutputKeeper: types.OutputKeeper;
@@ -310,6 +312,9 @@ export type ResolversTypes = {
   RegisterAgentPayload: ResolverTypeWrapper<RegisterAgentPayloadModel>;
   MachineLease: ResolverTypeWrapper<types.MachineLease>;
   RunReportInput: types.RunReportInput;
+  LocalRunInput: types.LocalRunInput;
+  SiteLoadInput: types.SiteLoadInput;
+  BusyMachineInput: types.BusyMachineInput;
   RunFileInput: types.RunFileInput;
   RunFile: ResolverTypeWrapper<RunFileModel>;
   WantedExport: ResolverTypeWrapper<types.WantedExport>;
@@ -349,6 +354,7 @@ export type ResolversParentTypes = {
   Site: SiteModel;
   Float: types.Scalars['Float']['output'];
   Int: types.Scalars['Int']['output'];
+  SiteLoad: types.SiteLoad;
   Scheduler: SchedulerModel;
   Tree: TreeModel;
   Channel: ChannelModel;
@@ -517,6 +523,9 @@ export type ResolversParentTypes = {
   RegisterAgentPayload: RegisterAgentPayloadModel;
   MachineLease: types.MachineLease;
   RunReportInput: types.RunReportInput;
+  LocalRunInput: types.LocalRunInput;
+  SiteLoadInput: types.SiteLoadInput;
+  BusyMachineInput: types.BusyMachineInput;
   RunFileInput: types.RunFileInput;
   RunFile: RunFileModel;
   WantedExport: types.WantedExport;
@@ -572,6 +581,7 @@ export type SiteResolvers<ContextType = Context, ParentType extends ResolversPar
   agents?: Resolver<Array<ResolversTypes['Agent']>, ParentType, ContextType>;
   machines?: Resolver<Array<ResolversTypes['Machine']>, ParentType, ContextType>;
   licenses?: Resolver<Array<ResolversTypes['License']>, ParentType, ContextType>;
+  load?: Resolver<types.Maybe<ResolversTypes['SiteLoad']>, ParentType, ContextType>;
   queuedJobs?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   metaQueuedJobs?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   runningJobs?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
@@ -581,6 +591,16 @@ export type SiteResolvers<ContextType = Context, ParentType extends ResolversPar
   promises?: Resolver<Array<ResolversTypes['Reservation']>, ParentType, ContextType, RequireFields<types.SitePromisesArgs, 'first'>>;
   createdAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
+};
+
+export type SiteLoadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['SiteLoad'] = ResolversParentTypes['SiteLoad']> = {
+  at?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
+  stale?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
+  waitingJobs?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  waitingS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  waitingCpuS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  busyCpus?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  busyMemoryMb?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
 };
 
 export type SchedulerResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Scheduler'] = ResolversParentTypes['Scheduler']> = {
@@ -950,7 +970,11 @@ export type JobGroupResolvers<ContextType = Context, ParentType extends Resolver
 export type RunResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Run'] = ResolversParentTypes['Run']> = {
   epoch?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   site?: Resolver<ResolversTypes['Site'], ParentType, ContextType>;
+  placedBy?: Resolver<ResolversTypes['PlacedBy'], ParentType, ContextType>;
   allocations?: Resolver<Array<ResolversTypes['Allocation']>, ParentType, ContextType>;
+  localId?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  localState?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  nodes?: Resolver<Array<ResolversTypes['String']>, ParentType, ContextType>;
   licenses?: Resolver<Array<ResolversTypes['License']>, ParentType, ContextType>;
   policyVersion?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   assignedAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
@@ -1815,6 +1839,7 @@ export type MutationResolvers<ContextType = Context, ParentType extends Resolver
   claimJobs?: Resolver<ResolversTypes['ClaimPayload'], ParentType, ContextType, RequireFields<types.MutationClaimJobsArgs, 'offers'>>;
   returnJobs?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType, RequireFields<types.MutationReturnJobsArgs, 'offers'>>;
   reportLinks?: Resolver<Array<types.Maybe<ResolversTypes['LinkMeasurement']>>, ParentType, ContextType, RequireFields<types.MutationReportLinksArgs, 'site' | 'measurements'>>;
+  reportLoad?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType, RequireFields<types.MutationReportLoadArgs, 'site' | 'agent' | 'load'>>;
   reportRuns?: Resolver<ResolversTypes['ReportRunsPayload'], ParentType, ContextType, RequireFields<types.MutationReportRunsArgs, 'site' | 'reports'>>;
   keepFiles?: Resolver<Array<ResolversTypes['RunFile']>, ParentType, ContextType, RequireFields<types.MutationKeepFilesArgs, 'site' | 'job' | 'epoch' | 'task' | 'files'>>;
   exportDataset?: Resolver<types.Maybe<ResolversTypes['ExportProgress']>, ParentType, ContextType, RequireFields<types.MutationExportDatasetArgs, 'site' | 'agent' | 'dataset'>>;
@@ -1860,6 +1885,7 @@ export type AssignmentResolvers<ContextType = Context, ParentType extends Resolv
   environment?: Resolver<ResolversTypes['JSON'], ParentType, ContextType>;
   workingDirectory?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   tasks?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  launch?: Resolver<ResolversTypes['TaskLaunch'], ParentType, ContextType>;
   cpusPerTask?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   memoryMbPerTask?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   resourcesPerTask?: Resolver<Array<ResolversTypes['ResourceAmount']>, ParentType, ContextType>;
@@ -1930,6 +1956,7 @@ export type Resolvers<ContextType = Context> = {
   Node?: NodeResolvers<ContextType>;
   PageInfo?: PageInfoResolvers<ContextType>;
   Site?: SiteResolvers<ContextType>;
+  SiteLoad?: SiteLoadResolvers<ContextType>;
   Scheduler?: SchedulerResolvers<ContextType>;
   Tree?: TreeResolvers<ContextType>;
   Channel?: ChannelResolvers<ContextType>;

@@ -110,6 +110,8 @@ export type Site = Node & {
   machines: Array<Machine>;
   /** License pools that belong to the site. */
   licenses: Array<License>;
+  /** What its own scheduler has, where it has one (a local policy of kind `external`), as its agent has reported it; null: nothing was reported. */
+  load?: Maybe<SiteLoad>;
   /** Jobs in its local queue (DISPATCHED). */
   queuedJobs: Scalars['Int']['output'];
   /** Jobs in its meta-queue (QUEUED), from which they can still move to other sites. Used by policies of kind `diana` and `grid-tree` only. */
@@ -132,6 +134,25 @@ export type Site = Node & {
 /** A cluster or other group of machines, with a queue and a local scheduler. */
 export type SitePromisesArgs = {
   first?: InputMaybe<Scalars['Int']['input']>;
+};
+
+/** What the own scheduler of a site has. Jobs of this service count in `busy` only. */
+export type SiteLoad = {
+  __typename?: 'SiteLoad';
+  /** When it was so. */
+  at: Scalars['DateTime']['output'];
+  /** Its agent has been silent for longer than the policy allows (`timers.agentSilentS`): the site gets no jobs, and what is said here may be wrong. */
+  stale: Scalars['Boolean']['output'];
+  /** Jobs of others that wait there. */
+  waitingJobs: Scalars['Int']['output'];
+  /** Their time limits, seconds, in all. */
+  waitingS: Scalars['Float']['output'];
+  /** Their time limits times their CPUs, seconds, in all. */
+  waitingCpuS: Scalars['Float']['output'];
+  /** CPUs that jobs have, of any user. */
+  busyCpus: Scalars['Int']['output'];
+  /** Memory that jobs have, of any user, MB. */
+  busyMemoryMb: Scalars['Int']['output'];
 };
 
 /**
@@ -1139,8 +1160,16 @@ export type Run = {
   epoch: Scalars['Int']['output'];
   /** The site where it ran. */
   site: Site;
-  /** Machines allocated to it. */
+  /** Who chose its time and machines. */
+  placedBy: PlacedBy;
+  /** Machines allocated to it; none if the site's own scheduler or a peer places it. */
   allocations: Array<Allocation>;
+  /** What the site's own scheduler calls it, such as a job number of Slurm; null: no scheduler of a site has it, or it has not said. */
+  localId?: Maybe<Scalars['String']['output']>;
+  /** How it stands with the site's own scheduler, in that scheduler's words; null: likewise. */
+  localState?: Maybe<Scalars['String']['output']>;
+  /** The nodes on which the site's own scheduler runs it. */
+  nodes: Array<Scalars['String']['output']>;
   /** License pools from which it used a license. */
   licenses: Array<License>;
   /** Version of the policy under which it was started. */
@@ -1193,6 +1222,15 @@ export type RunTasksArgs = {
   from: Scalars['Int']['input'];
   first?: InputMaybe<Scalars['Int']['input']>;
 };
+
+/** Who chooses time and machines of a run. */
+export type PlacedBy =
+  /** The service. */
+  | 'SERVICE'
+  /** The site's own scheduler, to which its agent hands it over. */
+  | 'SITE'
+  /** A peer. */
+  | 'PEER';
 
 /** The state of a task. */
 export type TaskState =
@@ -3749,7 +3787,7 @@ export type RunReportInput = {
   token?: InputMaybe<Scalars['ID']['input']>;
   /** Index of the task that it is about; null: the whole run. */
   task?: InputMaybe<Scalars['Int']['input']>;
-  /** Whether it started or ended. */
+  /** Whether it was accepted by the site's own scheduler, started or ended. */
   phase: RunPhase;
   /** When it happened, by the clock of the agent. */
   at: Scalars['DateTime']['input'];
@@ -3781,6 +3819,40 @@ export type RunReportInput = {
   ioWaitMethod?: InputMaybe<MeasurementMethod>;
   /** Pieces of its output that were not reported before (ENDED); at most 16. */
   outputs?: InputMaybe<Array<OutputPieceInput>>;
+  /** What the site's own scheduler says of it; null, as each of its fields: as before. */
+  local?: InputMaybe<LocalRunInput>;
+};
+
+/** A run as the site's own scheduler has it. */
+export type LocalRunInput = {
+  /** Its name there, such as a job number; the first 200 characters are kept. */
+  id?: InputMaybe<Scalars['String']['input']>;
+  /** How it stands there, in the scheduler's words; the first 1000 characters are kept. */
+  state?: InputMaybe<Scalars['String']['input']>;
+  /** The nodes on which it runs, at most 10 000. */
+  nodes?: InputMaybe<Array<Scalars['String']['input']>>;
+};
+
+/** What the own scheduler of a site has. */
+export type SiteLoadInput = {
+  /** Jobs of others that wait there. */
+  waitingJobs: Scalars['Int']['input'];
+  /** Their time limits, seconds, in all. */
+  waitingS: Scalars['Float']['input'];
+  /** Their time limits times their CPUs, seconds, in all. */
+  waitingCpuS: Scalars['Float']['input'];
+  /** What jobs of any user have of the machines, at most 10 000. */
+  busy: Array<BusyMachineInput>;
+};
+
+/** What jobs have of a machine, whoever placed them. */
+export type BusyMachineInput = {
+  /** Its name at the site. Those that are not registered are left out. */
+  machine: Scalars['String']['input'];
+  /** CPUs. */
+  cpus: Scalars['Int']['input'];
+  /** Memory, MB. */
+  memoryMb: Scalars['Int']['input'];
 };
 
 /** A file of a run that the service is to keep. */
@@ -3887,6 +3959,8 @@ export type OutputPart = {
 
 /** Whether a report is of a start or an end. */
 export type RunPhase =
+  /** The site's own scheduler has it, or says something new of it; it has not started. */
+  | 'ACCEPTED'
   /** Its processes have started. */
   | 'STARTED'
   /** Its processes have ended. */
@@ -4042,6 +4116,11 @@ export type Mutation = {
    * has that name (AGENT).
    */
   reportLinks: Array<Maybe<LinkMeasurement>>;
+  /**
+   * Report what the site's own scheduler has, every few seconds where that has changed and at least every 30 s. False: the agent is not the one that
+   * hands jobs over to it, which is the one with the lease on the first machine of the site (AGENT).
+   */
+  reportLoad: Scalars['Boolean']['output'];
   /** Report that runs started or ended (AGENT, PEER). */
   reportRuns: ReportRunsPayload;
   /**
@@ -4381,6 +4460,14 @@ export type MutationReportLinksArgs = {
 
 
 /** Each mutation says which role it needs. A USER can act on their own jobs only. */
+export type MutationReportLoadArgs = {
+  site: Scalars['ID']['input'];
+  agent: Scalars['ID']['input'];
+  load: SiteLoadInput;
+};
+
+
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationReportRunsArgs = {
   site: Scalars['ID']['input'];
   agent?: InputMaybe<Scalars['ID']['input']>;
@@ -4515,6 +4602,8 @@ export type Assignment = {
   workingDirectory?: Maybe<Scalars['String']['output']>;
   /** Number of tasks. */
   tasks: Scalars['Int']['output'];
+  /** Who starts them, where the site's own scheduler finds machines for them all: that scheduler each of them, or the command, which is started once. */
+  launch: TaskLaunch;
   /** CPUs per task. */
   cpusPerTask: Scalars['Int']['output'];
   /** Memory per task, MB. */

@@ -22,6 +22,7 @@ export const Site: SiteResolvers = {
     site.schedulerId === null ? null : loaders.scheduler(site.schedulerId),
   machines: (site, _, { loaders }) => loaders.machinesOfSite(site.id),
   licenses: (site, _, { loaders }) => loaders.licensesOfSite(site.id),
+  load: (site, _, { services }) => services.grid.loadOf(site),
   queuedJobs: async (site, _, { loaders }) => (await loaders.siteStatistics(site.id)).queued,
   metaQueuedJobs: async (site, _, { loaders }) => (await loaders.siteStatistics(site.id)).metaQueued,
   runningJobs: async (site, _, { loaders }) => (await loaders.siteStatistics(site.id)).running,

@@ -168,6 +168,8 @@ export const Mutation: Required<MutationResolvers> = {
     services.staging.reportStaging(viewer, site, reports),
   reportLinks: (_, { site, measurements }, { services, viewer }) =>
     services.data.reportLinks(viewer, site, measurements),
+  reportLoad: (_, { site, agent, load }, { services, viewer }) =>
+    services.agents.reportLoad(viewer, site, agent, load),
   reportRuns: async (_, { site, agent, sentAt, reports }, { services, viewer }) => ({
     results: await services.agents.reportRuns(viewer, site, agent ?? null, reports, sentAt ?? null),
   }),

@@ -101,6 +101,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   registerAgent: agents,
   heartbeat: agents,
   reportLinks: agents,
+  reportLoad: agents,
   reportStaging: agents,
   reportOutput: agents,
   keepFiles: ['AGENT', 'PEER'],

@@ -5,9 +5,11 @@ import { MAX } from '../../platform/limits.js';
 import type {
   AgentBeat,
   AgentRegistration,
+  LocalRun,
   MachineClaim,
   Measurement,
   OutputPiece,
+  ReportedLoad,
   RunReport,
   RunUsage,
 } from '../../store/store.js';
@@ -16,6 +18,7 @@ import { atMost, plainName, text, within } from '../check.js';
 import { ApiError, badInput } from '../errors.js';
 import type {
   AgentMachineInput,
+  LocalRunInput,
   MeasurementInput,
   OutputPieceInput,
   RegisterAgentInput,
@@ -23,6 +26,7 @@ import type {
   ReportResult,
   RunOutputInput,
   RunReportInput,
+  SiteLoadInput,
 } from '../generated/types.js';
 import { globalId, localId } from '../ids.js';
 import type { RegisterAgentPayloadModel } from '../models.js';
@@ -133,6 +137,15 @@ export function createAgentsService(parts: ServiceParts) {
       );
       if (outcome.touched.length > 0) parts.wake(outcome.touched.map(schedulerOf));
       return outcome.results.map((result) => RESULTS[result]);
+    },
+
+    async reportLoad(viewer: Viewer, site: string, agent: string, load: SiteLoadInput): Promise<boolean> {
+      const siteId = localId('site', site, 'site');
+      ownSite(viewer, siteId);
+      const reported = reportedLoad(load);
+      const taken = await store.reportLoad(siteId, agentOf(agent), reported, now());
+      if (taken) await wakeAfter(parts, { of: 'SITE', siteId });
+      return taken;
     },
 
     async reportOutput(
@@ -315,6 +328,30 @@ function runReport(input: RunReportInput, index: number): RunReport {
     ioWaitS: upTo(MAX.reportedSeconds, 'ioWaitS'),
     usage,
     outputs: (input.outputs ?? []).map((piece, i) => outputPiece(piece, field(`outputs[${i}]`))),
+    local: input.local ? localRun(input.local, `reports[${index}].local`) : null,
+  };
+}
+
+function localRun(local: LocalRunInput, at: string): LocalRun {
+  atMost(`${at}.nodes`, local.nodes ?? [], MAX.agentMachines);
+  return {
+    id: local.id?.slice(0, MAX.nameChars) ?? null,
+    state: local.state?.slice(0, MAX.reasonChars) ?? null,
+    nodes: local.nodes?.map((node) => node.slice(0, MAX.nameChars)) ?? null,
+  };
+}
+
+function reportedLoad({ waitingJobs, waitingS, waitingCpuS, busy }: SiteLoadInput): ReportedLoad {
+  atMost('load.busy', busy, MAX.agentMachines);
+  return {
+    waitingJobs: within('load.waitingJobs', waitingJobs, 0, MAX.integer),
+    waitingS: within('load.waitingS', waitingS, 0, MAX.reportedSeconds),
+    waitingCpuS: within('load.waitingCpuS', waitingCpuS, 0, MAX.reportedSeconds),
+    busy: busy.map(({ machine, cpus, memoryMb }, i) => ({
+      machine: plainName(`load.busy[${i}].machine`, machine),
+      cpus: within(`load.busy[${i}].cpus`, cpus, 0, MAX.machineCpus),
+      memoryMb: within(`load.busy[${i}].memoryMb`, memoryMb, 0, MAX.integer),
+    })),
   };
 }
 

@@ -13,6 +13,7 @@ import {
   promisesFrom,
   type SiteRanking,
   type Waiting,
+  waitingAtSite,
   waitingOnAgent,
   waitingOnHold,
   waitingOnOthers,
@@ -220,6 +221,8 @@ export function createExplainService(parts: ServiceParts) {
       if (job.state === 'HELD') return { ...waitingOnHold(), ...NO_START };
       if (job.state === 'BLOCKED') return waitingOnNeeds(job.id, asker);
       if (job.state === 'ASSIGNED') {
+        const run = (await asker.loaders.runs(job.id)).find(({ epoch }) => epoch === job.epoch);
+        if (run?.placedBy === 'SITE') return { ...waitingAtSite(run.localState), ...NO_START };
         const staging = await asker.loaders.staging({ jobId: job.id, epoch: job.epoch });
         const going = staging !== null && staging.endedAt === null;
         const measuredS = going ? Math.max(0, now() - staging.beganAt) : 0;

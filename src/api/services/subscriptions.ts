@@ -155,7 +155,7 @@ export function createSubscriptionsService(parts: ServiceParts) {
         return (run: StoredAssignment): Assignment[] => {
           const parts = partsOf(run, agentId);
           // Of a run whose tasks on the agent's machines have all ended, there is nothing to do.
-          if (parts.length === 0 && hasTasks(run)) return [];
+          if (parts.length === 0 && hasTasks(run) && run.siteAgentId === null) return [];
           return [
             { ...assignment(run), user: names.get(run.userId) as string, parts, inputs: inputs(run.jobId) },
           ];

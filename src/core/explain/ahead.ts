@@ -8,7 +8,7 @@ import type { JobQueue } from '../grid/queue.js';
 import type { Requirement } from '../grid/requirements.js';
 import { siteCycle } from '../local/cycle.js';
 import { SitePasses } from '../local/pass.js';
-import { imageOf, promisesFrom } from '../local/registry.js';
+import { handOverLimit, imageOf, promisesFrom } from '../local/registry.js';
 import type { Allocation, Job, Run, Start } from '../model.js';
 import { localPolicyOf, type Policy } from '../policy.js';
 import { whyNeverFits } from '../resources/eligibility.js';
@@ -45,8 +45,8 @@ export function planAhead(
   looksMax = LOOKS_MAX,
 ): PredictedStart | null {
   const { site, queue, resources } = entry;
-  // Nobody knows when runs end there.
-  if (resources.shared) return null;
+  // Nobody knows when runs end there, or what the site's own scheduler will do.
+  if (resources.shared || handOverLimit(localPolicyOf(site, policy)) !== null) return null;
   const known =
     site.state === 'UP' &&
     queue.length <= QUEUE_MAX &&

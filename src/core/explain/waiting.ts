@@ -8,8 +8,9 @@ import { dispatchKindOf } from '../dispatch/registry.js';
 import { amountOf, MEMORY, PLACES, pairsOf } from '../grid/amounts.js';
 import type { Grid, SiteEntry } from '../grid/grid.js';
 import { SitePass } from '../local/pass.js';
+import { handOverLimit } from '../local/registry.js';
 import type { Job } from '../model.js';
-import { localSchedulerOf, queueLimitOf } from '../policy.js';
+import { localPolicyOf, localSchedulerOf, queueLimitOf } from '../policy.js';
 import { ReasonCode, reasonSentence, type WaitingReason } from '../reasons.js';
 import { EligibleSites, whyNeverFits, whyNotUp } from '../resources/eligibility.js';
 import {
@@ -63,6 +64,12 @@ export interface StagingProgress {
   movedMb: number;
   predictedS: number;
   measuredS: number;
+}
+
+/** What is said of a job that the site's own scheduler has and has not started; `state`: in its words; null: it has said nothing. */
+export function waitingAtSite(state: string | null): Waiting {
+  const { message, ...why } = waiting(ReasonCode.WAITS_AT_SITE, {});
+  return { ...why, message: state === null ? message : `${message} It says: ${state}.` };
 }
 
 /** What is said of a job that has machines and has not started: its agent brings it its input data, or (null) is about to start it. */
@@ -148,6 +155,10 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
     numbers.neededTasks = job.tasks;
     numbers.openMachines = freeCpus.filter((cpus) => cpus > 0).length;
   }
+  if (pass.handsOver) {
+    numbers.handedOver = entry.handedOver.jobs;
+    numbers.handOverLimit = handOverLimit(localPolicyOf(site, context.policy)) as number;
+  }
   if (site.maxRunningJobs) numbers.maxRunningJobs = site.maxRunningJobs;
   numbers.freeMemoryMb = freeOf(MEMORY);
   for (const [kind] of pairsOf(requirement.task))
@@ -220,10 +231,13 @@ const changes: Record<WaitingReason, string> = {
   JOBS_AHEAD: 'The jobs ahead of it start or are removed, or its priority is raised.',
   WOULD_DELAY_RESERVATION:
     'The job with the reservation starts, or this one gets a shorter estimate or a higher priority.',
+  SITE_SCHEDULER_FULL:
+    "The site's own scheduler starts a job of ours, the queueLimit of the site's policy is raised, or another site has room.",
   MOVE_LIMIT: 'Nothing is needed: the next scheduling cycle continues with it.',
   READY: 'Nothing is needed: the next scheduling cycle continues with it.',
   STAGING: 'The rest of its input data arrives.',
   STARTING: 'The agent of its machine starts it.',
+  WAITS_AT_SITE: "The site's own scheduler starts it.",
   HELD: 'Release the job.',
   NEEDS: 'The jobs that it needs start or end.',
   NOT_BEFORE: 'Time passes.',

@@ -19,6 +19,7 @@ import {
   type Reservation,
   type Run,
   type Site,
+  type SiteLoad,
 } from '../model.js';
 import { fitsIn, NO_AMOUNTS, ResourceKinds } from './amounts.js';
 import { JobQueue } from './queue.js';
@@ -74,6 +75,16 @@ export interface SiteEntry {
   /** What the last cycle reserved. Other sites respect it where it takes grid-wide licenses. */
   reservation: Reservation | null;
   memory: SiteMemory | null;
+  /** Runs that wait in the site's own scheduler. */
+  handedOver: HandedOver;
+}
+
+/** Jobs that a site's own scheduler has and has not started. */
+export interface HandedOver {
+  jobs: number;
+  /** Σ estimate·benchmark; and each times the job's processors. */
+  work: number;
+  cpuWork: number;
 }
 
 /** A job, and where it is: in a queue, or running. */
@@ -152,9 +163,11 @@ export class Grid {
     this.topology++;
     const known = this.siteById.get(site.id);
     if (known !== undefined) {
+      const busyElsewhere = (known.site.load ?? null) !== null || (site.load ?? null) !== null;
       known.site = site;
       known.resources.maxRuns = maxRuns;
       known.resources.changed();
+      if (busyElsewhere) this.placeHolds();
       return;
     }
     const resources = new SiteResources(
@@ -165,11 +178,13 @@ export class Grid {
     resources.maxRuns = maxRuns;
     const meta = new JobQueue('META', site.id, this.root);
     const queue = new JobQueue('LOCAL', site.id, meta);
-    const entry: SiteEntry = { site, resources, queue, meta, reservation: null, memory: null };
+    const handedOver = { jobs: 0, work: 0, cpuWork: 0 };
+    const entry: SiteEntry = { site, resources, queue, meta, reservation: null, memory: null, handedOver };
     this.siteById.set(site.id, entry);
     this.sites.push(entry);
     this.sites.sort((a, b) => a.site.id - b.site.id);
     for (const listener of this.listeners) listener.sitesChanged?.();
+    if (site.load) this.placeHolds();
   }
 
   /** Removes a site that has no machines, licenses, jobs. */
@@ -293,10 +308,14 @@ export class Grid {
   /** Of all that is held, what it takes of machines and pools as they are now. */
   private placeHolds(): void {
     const { sites, heldById } = this;
-    if (heldById.size === 0 && !this.holds) return;
-    this.holds = heldById.size > 0;
+    const loaded = sites.filter(({ site }) => site.load);
+    if (heldById.size === 0 && loaded.length === 0 && !this.holds) return;
+    this.holds = heldById.size > 0 || loaded.length > 0;
     this.topology++;
-    for (const { resources } of sites) resources.holds = [];
+    for (const { resources } of sites) {
+      resources.holds = [];
+      resources.busyCpus = 0;
+    }
     for (const pool of this.licenseById.values()) pool.holds = [];
     const byId = [...heldById.values()].sort((a, b) => a.id - b.id);
     for (const { from, to, ends, machines, licenseIds } of byId) {
@@ -314,8 +333,22 @@ export class Grid {
         pool?.holds.push({ machines: [], tasks: [], each: NO_AMOUNTS, licenses: [pool], from, to, certain });
       }
     }
+    for (const { site, resources } of loaded) this.placeLoad(site.load as SiteLoad, resources);
     this.widen();
     for (const { resources } of sites) resources.changed();
+  }
+
+  /** What the jobs of a site that schedules itself have taken of its machines: nobody knows until when. */
+  private placeLoad({ busy }: SiteLoad, resources: SiteResources): void {
+    for (const { machineId, cpus, memoryMb } of busy) {
+      const state = this.machineById.get(machineId);
+      if (state === undefined || state.machine.siteId !== resources.siteId) continue;
+      const task = this.kinds.amounts({ cpus, memoryMb });
+      const each = { task, sharedTask: task, sharedTake: task };
+      const hold = { machines: [state], tasks: [1], each, licenses: [] };
+      resources.holds.push({ ...hold, from: -Infinity, to: Infinity, certain: false });
+      if (state.machine.available) resources.busyCpus += Math.min(cpus, state.machine.cpus);
+    }
   }
 
   /** How many kinds of license exist, `|L|` in the paper. */
@@ -439,6 +472,7 @@ export class Grid {
     if (!entry?.run || entry.site === null) fail(`job ${jobId} has no live run`);
     const { run, site } = entry;
     site.resources.removeRun(run);
+    if (run.run.waits) countHandedOver(site, entry.job, -1);
     this.forget(entry);
     site.memory?.ended(run);
     for (let i = 0; i < this.listeners.length; i++) this.listeners[i]?.ended?.(entry.job, run.run);
@@ -541,6 +575,7 @@ export class Grid {
     if (entry.queue !== null) this.leaveQueue(entry);
     entry.run = state;
     site.resources.addRun(state);
+    if (state.run.waits) countHandedOver(site, entry.job, 1);
     for (let i = 0; i < this.listeners.length; i++) this.listeners[i]?.started?.(entry.job, state.run);
   }
 
@@ -602,6 +637,15 @@ export class Grid {
     this.shared = this.sharedLicenses().length;
     for (const { resources } of this.sites) resources.changed();
   }
+}
+
+function countHandedOver({ handedOver }: SiteEntry, job: Job, sign: 1 | -1): void {
+  const work = job.estimateS * job.benchmark;
+  handedOver.jobs += sign;
+  // Sums of what came and went would not come back to 0.
+  handedOver.work = handedOver.jobs === 0 ? 0 : handedOver.work + sign * work;
+  handedOver.cpuWork =
+    handedOver.jobs === 0 ? 0 : handedOver.cpuWork + sign * work * job.tasks * job.cpusPerTask;
 }
 
 /** In the paths that every job takes: `check` would make its message each time. */

@@ -108,6 +108,8 @@ export class SiteResources {
   readonly runs: RunState[] = [];
   /** What else is held of the machines, now or later. */
   holds: TimedHold[] = [];
+  /** Taken of available machines by jobs that the site's own scheduler has placed: they are among the holds. */
+  busyCpus = 0;
   /** Runs at once at most. */
   maxRuns = Infinity;
   /** Some machine is shared in time. */

@@ -19,13 +19,16 @@ import { ReasonCode } from '../reasons.js';
 import { whyBusy, whyNeverFits } from '../resources/eligibility.js';
 import type { Opening } from '../resources/future.js';
 import { type Claims, hasCopies } from '../resources/licenses.js';
-import { allocationsOf, holdOf, idsOf } from '../resources/placement.js';
+import { allocationsOf, holdOf, idsOf, pickPools } from '../resources/placement.js';
 import { runInMind, Timeline } from '../resources/timeline.js';
 
 /** What became of the job that was tried first. */
 export type HeadOutcome = 'STARTED' | 'BLOCKED' | 'CANNOT_RUN';
 
 const NO_STARTS: Start[] = [];
+
+/** Of a job whose machines the site chooses. */
+const NO_MACHINES: Omit<Placement, 'benchmark'> = { machines: [], tasks: [], allocations: [] };
 
 /** Of starts that nobody asked to explain. */
 const UNEXPLAINED: StartExplanation = Object.freeze({
@@ -74,6 +77,8 @@ export class SitePass {
   now = 0;
   /** The driver's world is the grid: what is decided is carried out at once. */
   carriesOut = false;
+  /** The site schedules itself. */
+  handsOver = false;
   /** Whether promises may move up; by what has come free unless said. */
   compress: boolean | undefined;
   /** In the order in which they were decided; `free.begun` has their runs. */
@@ -103,6 +108,7 @@ export class SitePass {
     this.now = now;
     this.maxStarts = maxStarts;
     this.carriesOut = carriesOut;
+    this.handsOver = false;
     this.compress = compress;
     this.free.begin(now);
     this.starts = NO_STARTS;
@@ -193,6 +199,23 @@ export class SitePass {
     };
   }
 
+  /** Gives the job to the site's own scheduler, if the site could ever run it and copies of its licenses are free. */
+  handOver(slot: number): boolean {
+    const requirement = this.requirement(slot);
+    const eligible = this.eligible(requirement);
+    if (this.free.full || whyNeverFits(requirement, eligible) !== null) return false;
+    const placement = { ...NO_MACHINES, benchmark: this.entry.resources.bestBenchmark };
+    const duration = this.work(slot) / placement.benchmark;
+    const end = this.now + duration;
+    const pools = pickPools(
+      eligible,
+      (pool) => this.free.copies.free(pool) >= 1 && this.claims.allows(pool, this.now, end, end, null),
+    );
+    if (pools === null) return false;
+    this.enter(slot, placement, duration, pools, ReasonCode.HANDED_OVER);
+    return true;
+  }
+
   /** Goes on beside a reservation that stands. `beside`: the room at its instant, less what it takes. */
   resume(reservation: Reservation, beside: Room): void {
     this.reservation = reservation;
@@ -229,6 +252,8 @@ export class SitePass {
     const never = whyNeverFits(requirement, eligible);
     if (never !== null) return never;
     if (this.free.full) return ReasonCode.MAX_RUNNING_JOBS_REACHED;
+    if (this.handsOver)
+      return hasCopies(eligible, this.free) ? ReasonCode.SITE_SCHEDULER_FULL : ReasonCode.LICENSES_BUSY;
     if (!eligible.shared && requirement.cpusPerTask > this.mostFreeCpus) return ReasonCode.CPUS_BUSY;
     const busy = whyBusy(requirement, eligible, this.free);
     if (busy !== null) return busy;

@@ -44,6 +44,8 @@ export interface LocalKind<S extends RulesSchema = RulesSchema> extends KindWord
   /** Of its document, with bounds and words. */
   readonly schema: S;
   scheduler(rules: z.infer<S>, order: LocalOrder): LocalScheduler;
+  /** The site schedules itself: as many of our jobs may wait with its scheduler. Without it the policy chooses machines. */
+  handsOver?(rules: z.infer<S>): number;
   /** A policy that promises starts: makes of promises as they were stored what its next cycle goes on from. */
   restore?(grid: Grid, siteId: number, image: PromisesImage): PromisingMemory;
   /**

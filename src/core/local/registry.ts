@@ -4,6 +4,7 @@ import type { Grid, SiteMemory } from '../grid/grid.js';
 import { Kinds } from '../kinds.js';
 import { conservative } from './conservative/conservative.js';
 import { easy } from './easy/easy.js';
+import { external } from './external/external.js';
 import { fcfs } from './fcfs/fcfs.js';
 import { firstFit } from './first-fit/first-fit.js';
 import { DEFAULT_FLEXIBLE, flexible } from './flexible/flexible.js';
@@ -12,7 +13,7 @@ import { type LocalKind, type PromisesImage, PromisingMemory } from './policy.js
 import { sjf } from './sjf/sjf.js';
 
 /** To add one: its name here. Everything else follows from what it defines. */
-export const localKinds = [flexible, easy, hybrid, conservative, fcfs, sjf, firstFit] as const;
+export const localKinds = [flexible, easy, hybrid, conservative, fcfs, sjf, firstFit, external] as const;
 
 type Schemas<T extends readonly { schema: unknown }[]> = { readonly [K in keyof T]: T[K]['schema'] };
 
@@ -43,6 +44,10 @@ export const localKindOf = (policy: { readonly kind: string }): LocalKind => kin
 /** Whether a site with this policy promises starts, which its driver has to keep from cycle to cycle. */
 export const keepsPromises = (local: { readonly kind: string }): boolean =>
   localKindOf(local).restore !== undefined;
+
+/** As many of our jobs may wait with a site's own scheduler; null: the site has none, the policy chooses machines. */
+export const handOverLimit = (local: { readonly kind: string }): number | null =>
+  localKindOf(local).handsOver?.(local) ?? null;
 
 /** The promises of a plan, or of a site, as plain data; null: none. */
 export function imageOf(memory: SiteMemory | null): PromisesImage | null {

@@ -20,11 +20,11 @@ export const powerOf = (machines: readonly MachineState[]): number =>
   machines.reduce((sum, { machine }) => sum + machine.cpus * machine.benchmark, 0);
 
 /**
- * Share of the CPUs of the available machines that live runs hold, or tasks share, 0 to 1; 0 for a site without any.
+ * Share of the CPUs of the available machines that live runs hold, or tasks share, or that the site's own scheduler has given away, 0 to 1; 0 for a site without any.
  */
-export function busyShare({ machines }: Pick<SiteResources, 'machines'>): number {
+export function busyShare({ machines, busyCpus }: Pick<SiteResources, 'machines' | 'busyCpus'>): number {
   let cpus = 0;
-  let used = 0;
+  let used = busyCpus;
   for (const { machine, usedCpus } of machines) {
     if (!machine.available) continue;
     cpus += machine.cpus;

@@ -487,6 +487,7 @@ async function grant(
       policy_version: ['integer', () => policyVersion],
       assigned_at: ['timestamptz', ({ latest }) => Math.max(now, latest)],
       planned_s: ['float8', ({ estimateS }) => estimateS],
+      placed_by: ['text', () => 'PEER'],
     },
     jobs,
   );

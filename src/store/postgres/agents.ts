@@ -1,6 +1,7 @@
 /** What agents are told; and that there is an API for them to talk to. */
 
 import { liveStates } from '../../core/states.js';
+import { table } from '../columns.js';
 import { latestCursor } from '../images.js';
 import { assignedFields, readField } from '../job-fields.js';
 import { type Reading, rowsOf } from '../read-rows.js';
@@ -14,6 +15,7 @@ import {
   type Cursor,
   type ListPlace,
   PRESENCE_GAP_S,
+  type ReportedLoad,
 } from '../store.js';
 
 /** Events that one request for assignments looks through. */
@@ -57,15 +59,20 @@ interface Part {
 }
 
 /** Needs runs as r and jobs as j. Of a run that is launched once, the agent of the first machine is told; of one that is a single task, too. */
-const ofAgent = ({ agentId }: Part): Sql =>
+const ofAgent = ({ agentId, siteId }: Part): Sql =>
   agentId === null
     ? empty
-    : sql`AND CASE WHEN j.launch = 'ONCE' THEN r.machine_ids[1:1] ELSE r.machine_ids END
-        && ARRAY(SELECT id FROM machines WHERE agent_id = ${agentId}::integer)`;
+    : sql`AND CASE WHEN r.placed_by = 'SITE' THEN ${siteAgent(sql`${siteId}::integer`)} = ${agentId}::integer
+        ELSE CASE WHEN j.launch = 'ONCE' THEN r.machine_ids[1:1] ELSE r.machine_ids END
+          && ARRAY(SELECT id FROM machines WHERE agent_id = ${agentId}::integer) END`;
+
+/** The agent that hands jobs over to the site's own scheduler: one, whoever else has machines there. Null: nobody does. */
+export const siteAgent = (siteId: Sql): Sql =>
+  sql`(SELECT m.agent_id FROM machines m WHERE m.site_id = ${siteId} AND m.removed_at IS NULL AND m.agent_id IS NOT NULL ORDER BY m.id LIMIT 1)`;
 
 /** What is read of a live run's job. */
 const jobFields = [
-  ...(['id', 'userId', 'epoch', 'state', 'launch'] as const),
+  ...(['id', 'userId', 'epoch', 'state'] as const),
   ...(['benchmark', 'simulatedRunS', 'simulatedIoS', 'inputs', 'outputs'] as const),
   ...assignedFields,
 ];
@@ -83,16 +90,17 @@ type LiveRun = [
   ending: boolean,
   known: [task: number, ended: boolean][] | null,
   foreignInputs: Assignment['foreignInputs'],
+  siteAgentId: number | null,
 ];
 type ReadMachine = [id: number, name: string, benchmark: number, agentId: number | null, host: string];
 type Live = [Cursor, LiveRun[], ReadMachine[]];
 
 /** A LiveRun; needs runs as r and jobs as j. */
-const liveRun = raw(
+const liveRun = sql`${raw(
   `json_build_array(json_build_array(${Object.values(jobReading).join(', ')}), r.planned_s, extract(epoch FROM r.assigned_at)::float8, r.machine_ids, r.machine_tasks, r.ending,
   CASE WHEN j.tasks > 1 THEN (SELECT json_agg(json_build_array(index, ended_at IS NOT NULL)) FROM tasks WHERE job_id = r.job_id AND epoch = r.epoch) END,
-  CASE WHEN j.state = 'ASSIGNED' THEN (SELECT json_build_object('siteId', site_id, 'inputs', inputs) FROM foreign_jobs WHERE job_id = r.job_id AND inputs IS NOT NULL) END)`,
-);
+  CASE WHEN j.state = 'ASSIGNED' THEN (SELECT json_build_object('siteId', site_id, 'inputs', inputs) FROM foreign_jobs WHERE job_id = r.job_id AND inputs IS NOT NULL) END,`,
+)} CASE WHEN r.placed_by = 'SITE' THEN ${siteAgent(sql`r.site_id`)} END)`;
 /** What a peer offered is not run before the peer has granted it; needs runs as r. */
 const granted = sql`NOT EXISTS (SELECT 1 FROM foreign_jobs f WHERE f.job_id = r.job_id AND f.epoch IS NULL)`;
 /** From `live`: its runs, and their machines, each once. */
@@ -112,15 +120,15 @@ function assignmentsOf([, runs, machines]: Live): Assignment[] {
 
 function assignment(
   { id: jobId, state, benchmark, simulatedRunS, simulatedIoS, ...told }: ReadJob,
-  [, plannedS, assignedAt, machineIds, machineTasks, ending, tasks, foreignInputs]: LiveRun,
+  [, plannedS, assignedAt, machineIds, machineTasks, ending, tasks, foreignInputs, siteAgentId]: LiveRun,
   known: ReadonlyMap<number, ReadMachine>,
 ): Assignment {
   const machines = machineIds.map((machineId, i) => {
     const [, name, power, agentId, host] = known.get(machineId) as ReadMachine;
     return { machineId, name, host, tasks: machineTasks[i] as number, benchmark: power, agentId };
   });
-  // On the slowest of the run's machines, which all of its tasks wait for.
-  const slowest = Math.min(...machines.map((machine) => machine.benchmark));
+  // On the slowest of the run's machines, which all of its tasks wait for. Of machines that the site chooses nobody knows.
+  const slowest = machines.length === 0 ? benchmark : Math.min(...machines.map(({ benchmark: of }) => of));
   const here = (seconds: number | null) => (seconds === null ? null : (seconds * benchmark) / slowest);
   return {
     ...told,
@@ -130,6 +138,7 @@ function assignment(
     machines,
     ending,
     known: tasks ?? [],
+    siteAgentId,
     plannedS,
     simulatedS: here(simulatedRunS),
     simulatedIoS: here(simulatedIoS),
@@ -200,6 +209,32 @@ SELECT CASE WHEN ${after}::bigint BETWEEN (SELECT id FROM events_horizon) AND ${
            ${after}::bigint)::text,
   ${runsAndMachines}) END AS v`,
   );
+}
+
+// Load -----------------------------------------------------------------------------------------------------------------------
+
+/** Schedulers are told of it where it has changed: the trigger leaves out when it was said. */
+export async function reportLoad(
+  connection: Connection,
+  siteId: number,
+  agentId: number,
+  { busy, ...waiting }: ReportedLoad,
+  now: number,
+): Promise<boolean> {
+  const items = table('t', busy, {
+    name: ['text', ({ machine }) => machine],
+    cpus: ['integer', ({ cpus }) => cpus],
+    memory_mb: ['integer', ({ memoryMb }) => memoryMb],
+  });
+  const written = await run(
+    connection,
+    sql`
+UPDATE sites s SET load_at = to_timestamp(${now}::float8), load = ${JSON.stringify(waiting)}::jsonb || jsonb_build_object('busy',
+    (SELECT coalesce(jsonb_agg(jsonb_build_object('machineId', m.id, 'cpus', t.cpus, 'memoryMb', t.memory_mb) ORDER BY m.id), '[]')
+       FROM ${items} JOIN machines m ON m.name = t.name AND m.site_id = s.id AND m.removed_at IS NULL))
+ WHERE s.id = ${siteId}::integer AND s.removed_at IS NULL AND ${siteAgent(sql`s.id`)} = ${agentId}::integer`,
+  );
+  return written > 0;
 }
 
 // Presence --------------------------------------------------------------------------------------------------------------------

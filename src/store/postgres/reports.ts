@@ -16,6 +16,7 @@ import {
 import { empty, type Sql, sql } from '../sql.js';
 import { rows, run } from '../statement.js';
 import type {
+  LocalRun,
   OutputBounds,
   OutputOutcome,
   ReportOutcome,
@@ -23,6 +24,7 @@ import type {
   RunOutput,
   RunReport,
 } from '../store.js';
+import { siteAgent } from './agents.js';
 import { changeJobs } from './change-jobs.js';
 import { ofTask, putTasks, type TaskReport, tasksOf, usedByTasks } from './tasks.js';
 
@@ -64,6 +66,7 @@ export async function reportRuns(
         ended: null,
         failedTask: null,
         ending: false,
+        local: null,
       };
       runs.set(jobId, change);
       return change;
@@ -121,11 +124,14 @@ export async function reportRuns(
       const report = byTask ? whole : { ...told, at: timeOf(told, job.since) };
       job.since = report.at;
       const change = changeOf(report);
+      if (report.local) change.local = withNews(change.local, report.local);
       if (judgment.started) {
         change.startedAt = report.at;
         job.started = true;
         if (job.state === 'ASSIGNED') job.state = 'RUNNING';
         started.push(report);
+        // There is room for another to wait with the site's own scheduler.
+        if (job.atSite) touched.add(site);
       }
       if (!byTask) keepOutputs(report, job);
       const { end } = judgment;
@@ -174,6 +180,8 @@ type LockedJob = ReportedJob & {
   since: number | null;
   /** The reporting agent serves the machines of its latest run; where it is launched once, the first. */
   served: boolean;
+  /** The site's own scheduler has the run. */
+  atSite: boolean;
 };
 
 interface RunChange {
@@ -186,11 +194,20 @@ interface RunChange {
   failedTask: number | null;
   /** Its tasks that go on are to end. */
   ending: boolean;
+  /** What the site's own scheduler says of it; null: as it was. */
+  local: LocalRun | null;
 }
 
 /** The end of a run that has ended in this batch. */
 const changeOfEnd = (runs: ReadonlyMap<number, RunChange>, jobId: number): RunReport =>
   runs.get(jobId)?.ended as RunReport;
+
+/** What a later report leaves out stays as the earlier said. */
+const withNews = (known: LocalRun | null, news: LocalRun): LocalRun => ({
+  id: news.id ?? known?.id ?? null,
+  state: news.state ?? known?.state ?? null,
+  nodes: news.nodes ?? known?.nodes ?? null,
+});
 
 interface EndedJob {
   report: RunReport;
@@ -220,6 +237,7 @@ SELECT id, user_id AS "userId", state, site_id AS "siteId", epoch, cause, restar
          WHERE r.job_id = jobs.id AND r.epoch = jobs.epoch) AS since,
        (SELECT extract(epoch FROM assigned_at)::float8 FROM runs r WHERE r.job_id = jobs.id AND r.epoch = jobs.epoch) AS "assignedAt",
        ${served} AS served,
+       EXISTS (SELECT FROM runs r WHERE r.job_id = jobs.id AND r.epoch = jobs.epoch AND r.placed_by = 'SITE') AS "atSite",
        extract(epoch FROM clock_timestamp())::float8 AS now
   FROM jobs WHERE id = ANY (${list('bigint', jobIds)}) ORDER BY id FOR NO KEY UPDATE`,
   );
@@ -253,14 +271,18 @@ function sitesOfRuns(
   );
 }
 
-/** Whether an agent serves a run `r` of a job as a whole: all its machines or, of one that is launched once, the first. */
-const servedBy = (agentId: number, job: Sql): Sql => sql`NOT EXISTS (
+/** Whether an agent serves a run `r` of a job as a whole: its site's scheduler, all its machines or, of one that is launched once, the first. */
+const servedBy = (
+  agentId: number,
+  job: Sql,
+): Sql => sql`CASE WHEN r.placed_by = 'SITE' THEN ${siteAgent(sql`r.site_id`)} = ${agentId}::integer ELSE NOT EXISTS (
   SELECT FROM unnest(CASE WHEN ${job}.launch = 'ONCE' THEN r.machine_ids[1:1] ELSE r.machine_ids END) AS u (id) JOIN machines m USING (id)
-   WHERE m.agent_id IS DISTINCT FROM ${agentId}::integer)`;
+   WHERE m.agent_id IS DISTINCT FROM ${agentId}::integer) END`;
 
 /** Whether a piece `t` of the output of a run `r` of a job `j` is from an agent that serves the machine it was written on. */
 const writtenUnder = (agentId: number): Sql => sql`${agentId}::integer = (
-  SELECT agent_id FROM machines WHERE id = triggers.machine_of(r.machine_ids, r.machine_tasks, t.task))`;
+  CASE WHEN r.placed_by = 'SITE' THEN ${siteAgent(sql`r.site_id`)} ELSE
+    (SELECT agent_id FROM machines WHERE id = triggers.machine_of(r.machine_ids, r.machine_tasks, t.task)) END)`;
 
 /** One update for a run, also when its start and its end arrive together. The trigger gives machines and licenses back. */
 function updateRuns(
@@ -288,6 +310,18 @@ function updateRuns(
     bytes_method: ['measurement_method', ([, { ended }]) => ended?.usage?.bytesMethod ?? null],
     io_wait_method: ['measurement_method', ([, { ended }]) => ended?.usage?.ioWaitMethod ?? null],
   });
+  const local = changes.some((change) => change[1].local !== null);
+  const localTable = table('l', local ? changes : [], {
+    job_id: ['bigint', ([jobId]) => jobId],
+    id: ['text', ([, { local }]) => local?.id ?? null],
+    state: ['text', ([, { local }]) => local?.state ?? null],
+    nodes: ['text', ([, { local }]) => (local?.nodes ? JSON.stringify(local.nodes) : null)],
+  });
+  // What nearly no run has costs the others nothing.
+  const localFields = local
+    ? sql`, local_id = coalesce(l.id, r.local_id), local_state = coalesce(l.state, r.local_state),
+    nodes = CASE WHEN l.nodes IS NULL THEN r.nodes ELSE ARRAY(SELECT json_array_elements_text(l.nodes::json)) END`
+    : empty;
   return run(
     tx,
     sql`
@@ -295,8 +329,8 @@ UPDATE runs r SET started_at = coalesce(to_timestamp(t.started_at), r.started_at
     exit_code = t.exit_code, signal = t.signal, cause = t.cause, message = t.message, cpu_s = t.cpu_s, io_wait_s = t.io_wait_s,
     cpu_method = t.cpu_method, peak_memory_mb = t.peak_memory_mb, peak_memory_method = t.peak_memory_method, read_mb = t.read_mb,
     written_mb = t.written_mb, bytes_method = t.bytes_method, io_wait_method = t.io_wait_method,
-    failed_task = coalesce(t.failed_task, r.failed_task), ending = r.ending OR t.ending
-  FROM ${items} WHERE r.job_id = t.job_id AND r.epoch = t.epoch`,
+    failed_task = coalesce(t.failed_task, r.failed_task), ending = r.ending OR t.ending ${localFields}
+  FROM ${items} ${local ? sql`JOIN ${localTable} ON l.job_id = t.job_id` : empty} WHERE r.job_id = t.job_id AND r.epoch = t.epoch`,
   );
 }
 

@@ -1,4 +1,5 @@
 /** Plans of a site: starts, the reservation that they respect, and promises. */
+import { handOverLimit } from '../../core/local/registry.js';
 import type { Reservation, Start } from '../../core/model.js';
 import { list, table } from '../columns.js';
 import {
@@ -29,8 +30,10 @@ export function applyStarts(
   context: PlanContext,
 ): Promise<StartOutcome> {
   return transaction(database, async (tx): Promise<StartOutcome> => {
-    const { isUp, jobs } = await lockJobs(tx, siteId, starts);
+    const handsOver = starts.some(({ allocations }) => allocations.length === 0);
+    const { isUp, jobs } = await lockJobs(tx, siteId, starts, handsOver);
     const { free, held } = await lockResources(tx, siteId, starts);
+    if (handsOver) free.handOvers = await handOvers(tx, siteId);
     if (isUp && !(await keepPromises(tx, siteId, promises, held.promised))) {
       const why = "the site's promises have changed meanwhile";
       const refused = starts.map(({ jobId }) => ({ jobId, why }));
@@ -76,20 +79,21 @@ interface Admitted {
 type LockedJob = StartedJob & { epoch: number; dispatchedAt: number | null };
 
 /**
- * Locks the site (nobody drains it meanwhile) and the jobs in the order of ids. A site with a limit of running jobs is locked
- * against other starts too, so that what is counted behind the lock stays true.
+ * Locks the site (nobody drains it meanwhile) and the jobs in the order of ids. A site with a limit of running jobs, or of those that
+ * wait with its own scheduler, is locked against other starts too, so that what is counted behind the lock stays true.
  */
 async function lockJobs(
   tx: Transaction,
   siteId: number,
   starts: readonly Start[],
+  handsOver: boolean,
 ): Promise<{ isUp: boolean; jobs: Map<number, LockedJob> }> {
   const jobIds = starts.map((start) => start.jobId);
   const [isUp, found] = await value<[boolean, (LockedJob & { id: number })[]]>(
     tx,
     sql`
 WITH limited AS MATERIALIZED (
-  SELECT id FROM sites WHERE id = ${siteId}::integer AND max_running_jobs IS NOT NULL FOR NO KEY UPDATE
+  SELECT id FROM sites WHERE id = ${siteId}::integer AND (max_running_jobs IS NOT NULL OR ${handsOver}) FOR NO KEY UPDATE
 ), site AS MATERIALIZED (
   SELECT state FROM sites
    WHERE id = ${siteId}::integer AND removed_at IS NULL AND (SELECT count(*) FROM limited) >= 0 FOR SHARE
@@ -167,9 +171,23 @@ SELECT json_build_array(
       ),
       licenses: new Map(licenses.map(([id, kind, copies]) => [id, { kind, copies }])),
       runs,
+      handOvers: null,
     },
     held: { reservation: reserved && reservationFromArray(reserved), promised },
   };
+}
+
+/** How many more jobs may wait with the site's own scheduler; null: it has none. Behind the lock of the site. */
+async function handOvers(tx: Transaction, siteId: number): Promise<number | null> {
+  const [local, waiting] = await value<[local: { kind: string }, waiting: number]>(
+    tx,
+    sql`
+SELECT json_build_array(
+  coalesce((SELECT local_policy FROM sites WHERE id = ${siteId}::integer), (SELECT document->'local' FROM policies ORDER BY version DESC LIMIT 1)),
+  (SELECT count(*) FROM runs WHERE site_id = ${siteId}::integer AND ended_at IS NULL AND started_at IS NULL)) AS v`,
+  );
+  const limit = handOverLimit(local);
+  return limit === null ? null : limit - waiting;
 }
 
 const decision = ({ start }: Admitted) => {
@@ -201,6 +219,7 @@ function insertRuns(
       // The clock may have been set back.
       assigned_at: ['timestamptz', ({ job }) => Math.max(now, job.dispatchedAt ?? now)],
       planned_s: ['float8', ({ start }) => start.plannedDuration],
+      placed_by: ['text', ({ start }) => (start.allocations.length === 0 ? 'SITE' : 'SERVICE')],
     },
     runs,
   );

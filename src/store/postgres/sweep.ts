@@ -6,7 +6,7 @@ import { holderOf, serviceReport } from '../rules.js';
 import { type Sql, sql } from '../sql.js';
 import { type Connection, rows } from '../statement.js';
 import type { RunReport, SweepOutcome, SweepRules } from '../store.js';
-import { presentSince } from './agents.js';
+import { presentSince, siteAgent } from './agents.js';
 import { changeJobs } from './change-jobs.js';
 import { cancelJobs, type FoundJob } from './control.js';
 import { setSilent } from './leases.js';
@@ -35,6 +35,17 @@ export async function sweep(database: Db, rules: SweepRules): Promise<SweepOutco
     lostRuns = await end(
       lost.map(({ machine, ...run }) =>
         serviceReport(run, rules.now, 'LOST', `machine ${machine} has been silent for ${rules.lostAfterS} s`),
+      ),
+    );
+    const atSites = await findLostAtSites(database.pool, rules, present);
+    lostRuns += await end(
+      atSites.map(({ site, ...run }) =>
+        serviceReport(
+          run,
+          rules.now,
+          'LOST',
+          `the agent of site ${site} has been silent for ${rules.lostAfterS} s`,
+        ),
       ),
     );
     const atPeers = await findLostAtPeers(database.pool, rules, present);
@@ -94,6 +105,23 @@ WITH gone AS MATERIALIZED (
   );
 }
 
+/** Live runs that a site's own scheduler has, whose agent has been silent for too long. */
+function findLostAtSites(
+  connection: Connection,
+  { now, lostAfterS, limit }: SweepRules,
+  present: number,
+): Promise<{ jobId: number; epoch: number; site: string }[]> {
+  return rows(
+    connection,
+    sql`
+SELECT r.job_id AS "jobId", r.epoch, s.name AS site
+  FROM sites s CROSS JOIN LATERAL (SELECT ${siteAgent(sql`s.id`)} AS id) h JOIN agents a ON a.id = h.id
+  JOIN runs r ON r.site_id = s.id AND r.ended_at IS NULL AND r.placed_by = 'SITE'
+ WHERE s.removed_at IS NULL AND ${unheard(present, now, lostAfterS)}
+ ORDER BY r.job_id LIMIT ${limit}`,
+  );
+}
+
 /** Live runs at a peer that has been silent for too long. */
 function findLostAtPeers(
   connection: Connection,
@@ -123,8 +151,8 @@ SELECT r.job_id AS "jobId", r.epoch, j.run_time_limit_s AS "limitS"
   FROM runs r JOIN jobs j ON j.id = r.job_id
  WHERE r.ended_at IS NULL AND r.started_at IS NOT NULL
    AND r.started_at < to_timestamp(${now}::float8) - make_interval(secs => j.run_time_limit_s + j.kill_grace_s + ${runTimeGraceS}::float8)
-   -- A peer's own service sees to it; while the link is broken, nobody here knows.
-   AND r.site_id NOT IN (SELECT site_id FROM peers)
+   -- Who else places a run sees to it: a peer's service, or the site's scheduler; while the link is broken, nobody here knows.
+   AND r.placed_by = 'SERVICE'
  ORDER BY r.job_id LIMIT ${limit}`,
   );
 }

@@ -17,6 +17,7 @@ import { type Eligibility, EligibleSites, whyNotUp } from '../../resources/eligi
 import { congestionOf } from '../../terms/congestion.js';
 import { forEachAtRoot } from '../../terms/order.js';
 import { levelOf, ORDERS, quotaKey, quotaTerms, type Standing, type Standings } from '../../terms/quota.js';
+import { oursAt } from '../../terms/waiting-there.js';
 import {
   type Choice,
   type DispatchLook,
@@ -159,7 +160,9 @@ class DianaPass implements DispatchPass {
     return { site: this.site(index), priority, reason: ReasonCode.LEAST_COST, explanation };
   }
 
-  whyInMeta(job: Job, { site, queue, meta }: SiteEntry): Why {
+  whyInMeta(job: Job, entry: SiteEntry): Why {
+    const { site, meta } = entry;
+    const queued = oursAt(entry);
     const { grid, now } = this.look;
     const { rules } = this;
     const own = grid.index(MetaQueues).of(meta);
@@ -172,7 +175,7 @@ class DianaPass implements DispatchPass {
     const numbers = {
       ...quotaTerms(standing, standings),
       ahead,
-      queued: queue.length,
+      queued,
       queueLimit: rules.queueLimit,
       metaQueued: meta.length,
       arrivalRate: arrival,
@@ -183,7 +186,7 @@ class DianaPass implements DispatchPass {
     };
     const eligibility = this.eligible.of(grid.requirementOf(job));
     const strays = eligibility.ineligible[site.id] !== undefined;
-    if (strays || ahead < rules.queueLimit - queue.length) return { code: ReasonCode.READY, numbers };
+    if (strays || ahead < rules.queueLimit - queued) return { code: ReasonCode.READY, numbers };
     const changes: string[] = [];
     if (standing.userJobs > 1)
       changes.push(
@@ -225,11 +228,12 @@ class DianaPass implements DispatchPass {
   /** From each meta-queue the next jobs, as long as the local queue has room. */
   private feed(plan: PlanBuilder): Fed[] {
     const fed: Fed[] = [];
-    for (const [index, { site, queue }] of this.look.grid.sites.entries()) {
+    for (const [index, entry] of this.look.grid.sites.entries()) {
+      const { site } = entry;
       const meta = this.metaQueues[index] as MetaQueue;
-      if (site.state !== 'UP' || meta.length === 0 || queue.length >= this.rules.queueLimit) continue;
+      let queued = oursAt(entry);
+      if (site.state !== 'UP' || meta.length === 0 || queued >= this.rules.queueLimit) continue;
       const standings = meta.ledger.standings(this.shares, ORDERS[this.rules.metaOrder]);
-      let queued = queue.length;
       for (const { job } of meta.inOrder(standings)) {
         if (queued >= this.rules.queueLimit) break;
         if (this.passed.has(job)) continue;

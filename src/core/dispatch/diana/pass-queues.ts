@@ -22,6 +22,7 @@ import {
   standingOf,
   thresholdOf,
 } from '../../terms/quota.js';
+import { waitingThere } from '../../terms/waiting-there.js';
 import type { MetaQueue } from './meta-queues.js';
 
 /** What jobs would find at a site. */
@@ -272,7 +273,9 @@ export class SiteQueues {
     this.ahead ??= this.sortLocal();
     const { levels, works } = this.ahead;
     const jobs = countFirst(levels.length, (i) => (levels[i] as number) >= level);
-    return { jobs, work: jobs === 0 ? 0 : (works[jobs - 1] as number) };
+    // With the site's own scheduler nobody goes before it.
+    const there = waitingThere(this.entry);
+    return { jobs: there.jobs + jobs, work: there.cpuWork + (jobs === 0 ? 0 : (works[jobs - 1] as number)) };
   }
 
   private sortLocal(): { levels: number[]; works: number[] } {

@@ -437,7 +437,7 @@ export class LiveTree implements GridListener {
   private look(site: Site): void {
     const { queue } = site.entry;
     site.free = this.startsNow.freeAt(site.entry);
-    site.queued = 0;
+    site.queued = site.entry.handedOver.jobs;
     site.looked = null;
     for (const slot of queue.inOrder('ARRIVAL').window())
       if (!this.starts(site, queue.jobs[slot] as Job, queue.requirements[slot] as Requirement)) site.queued++;

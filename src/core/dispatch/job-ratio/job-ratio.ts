@@ -15,6 +15,7 @@ import { fairness, forEachAtRoot, standingsAtRoot } from '../../terms/order.js';
 import { SitePowers } from '../../terms/power.js';
 import { inRankOrder, ranksOf, restsOf, sharesOf } from '../../terms/site-rank.js';
 import { Transfers } from '../../terms/transfers.js';
+import { oursAt, waitingThere } from '../../terms/waiting-there.js';
 import {
   type Choice,
   type DispatchLook,
@@ -96,7 +97,7 @@ class JobRatioPass implements DispatchPass {
   ) {
     const { grid } = look;
     const { sites } = grid;
-    this.batcher = new Batcher(sites.map(({ queue }) => Math.max(0, rules.queueLimit - queue.length)));
+    this.batcher = new Batcher(sites.map((entry) => Math.max(0, rules.queueLimit - oursAt(entry))));
     this.powers = new SitePowers(sites);
     this.history = grid.index(JobHistory);
     this.transfers = new Transfers(grid, look.now);
@@ -172,7 +173,7 @@ class JobRatioPass implements DispatchPass {
       const noCost = indices.map(() => 0);
       facts = {
         ppr: sharesOf(indices.map((index) => total[index] as number)),
-        qr: restsOf(indices.map((index) => (this.look.grid.sites[index] as SiteEntry).queue.length)),
+        qr: restsOf(indices.map((index) => queuedAt(this.look.grid.sites[index] as SiteEntry))),
         noCost,
         noCostDpr: restsOf(noCost),
         readingNothing: new Map(),
@@ -182,6 +183,9 @@ class JobRatioPass implements DispatchPass {
     return facts;
   }
 }
+
+/** Jobs that wait at the site, with its own scheduler too. */
+const queuedAt = (entry: SiteEntry): number => entry.queue.length + waitingThere(entry).jobs;
 
 function rankedBy(ratio: JobRatio, { ppr, qr }: ClassFacts, dataAccessCost: number[], dpr: number[]): Ranked {
   return { ratio, terms: { rank: ranksOf(ratio, ppr, dpr, qr), ppr, dpr, qr, dataAccessCost } };

@@ -21,6 +21,7 @@ import type { Timeline } from '../../resources/timeline.js';
 import { fairness, rootOrder, standingsAtRoot } from '../../terms/order.js';
 import { powerOf } from '../../terms/power.js';
 import { StartsNow } from '../../terms/starts-now.js';
+import { oursAt } from '../../terms/waiting-there.js';
 import {
   type Choice,
   type DispatchLook,
@@ -119,7 +120,7 @@ class QueuesPass implements DispatchPass {
     this.sites = grid.sites.map((entry) => ({
       entry,
       free: this.startsNow.freeAt(entry),
-      queued: entry.queue.length,
+      queued: oursAt(entry),
       capacity: powerOf(entry.resources.machines.filter(({ machine }) => machine.available)),
       version: 1,
       mostFreeCpus: 0,

@@ -13,6 +13,7 @@ import { ReasonCode } from '../../reasons.js';
 import type { Eligibility } from '../../resources/eligibility.js';
 import { RankedSums } from '../../structures/ranked-sums.js';
 import { forEachAtRoot } from '../../terms/order.js';
+import { waitingThere } from '../../terms/waiting-there.js';
 import {
   type Choice,
   type DispatchLook,
@@ -155,6 +156,8 @@ class TwoLevelPass implements DispatchPass {
   /** What this pass has sent there. */
   private readonly sent: RankedSums;
   private readonly load: Float64Array;
+  /** Sites with more than their local queues, by position: it counts at every level, for nobody knows its priority. */
+  private readonly more: { index: number; jobs: number; work: number }[] = [];
   private readonly ordering: Float64Array;
 
   constructor(
@@ -167,6 +170,10 @@ class TwoLevelPass implements DispatchPass {
     this.sent = new RankedSums(grid.sites.length);
     this.load = new Float64Array(grid.sites.length);
     this.ordering = new Float64Array(grid.sites.length);
+    grid.sites.forEach((entry, index) => {
+      const { jobs, work } = waitingThere(entry);
+      if (jobs > 0) this.more.push({ index, jobs, work });
+    });
   }
 
   decide(plan: PlanBuilder): void {
@@ -184,6 +191,10 @@ class TwoLevelPass implements DispatchPass {
     const { indices, siteIds } = eligibility;
     this.queued.valuesFrom(level, this.load, this.sent);
     this.queued.countsFrom(level, this.ordering, this.sent);
+    for (const { index, jobs, work } of this.more) {
+      (this.load[index] as number) += work;
+      (this.ordering[index] as number) += jobs;
+    }
     const load = indices.map((index) => this.load[index] as number);
     const ordering = indices.map((index) => this.ordering[index] as number);
     const { reason, left } = leastLoaded(load, ordering);

@@ -1,0 +1,34 @@
+/**
+ * The site schedules itself (Slurm, PBS, …): its scheduler decides when and on which machines a job runs. Jobs are handed over in the order
+ * of the queue, as long as so many of ours do not wait there: what is not handed over can still go to another site.
+ */
+import { z } from 'zod';
+import { byArrival, byPriority } from '../heads.js';
+import { localKind } from '../policy.js';
+
+export const external = localKind({
+  schema: z.strictObject({
+    kind: z.literal('external'),
+    queueLimit: z.int().min(1).max(100_000).default(100).meta({
+      title: 'Jobs that wait there',
+      description:
+        "As many of our jobs may wait in the site's own scheduler at once. The others wait here, and can still go to another site.",
+      unit: 'jobs',
+    }),
+  }),
+  label: "The site's own scheduler",
+  about:
+    "The site's scheduler (such as Slurm) decides when and where jobs run; its agent hands them over to it.",
+  handsOver: ({ queueLimit }) => queueLimit,
+  scheduler: ({ queueLimit }, order) => ({
+    walk: order === 'PRIORITY' ? byPriority : byArrival,
+    decide: (pass, walk) => {
+      pass.handsOver = true;
+      for (let room = queueLimit - pass.entry.handedOver.jobs; room > 0 && !pass.full; ) {
+        const slot = walk.next();
+        if (slot === -1) return;
+        if (pass.handOver(slot)) room--;
+      }
+    },
+  }),
+});
