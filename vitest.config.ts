@@ -45,6 +45,7 @@ const LONGER = [
   'test/federation/faults.test.ts',
   'test/interrupted',
   'test/shipped',
+  'test/slurm',
   'test/web',
 ];
 const left = LONGER.filter(

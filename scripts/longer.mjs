@@ -42,6 +42,12 @@ const SUITES = {
   },
   // Attacks by users and by their jobs.
   abuse: { prefix: 'ABUSE', options: { minutes, seed }, files: ['test/abuse', 'test/agent/hostile'] },
+  // A site with a real Slurm, whose processes and ours are killed.
+  slurm: {
+    prefix: 'SLURM',
+    options: { minutes: { type: 'string', default: '1' }, seed },
+    files: ['test/slurm'],
+  },
   // The rules of the papers on cases of so many seeds from S on.
   vectors: {
     prefix: 'VECTORS',

@@ -12,10 +12,12 @@ import {
   type RegisterMutation,
   ReportDocument,
   ReportLinksDocument,
+  ReportLoadDocument,
   ReportOutputDocument,
   type ReportResult,
   ReportStagingDocument,
   type RunReportInput,
+  type SiteLoadInput,
   SitesDocument,
   type StagingReportInput,
 } from './documents.gql.js';
@@ -61,6 +63,8 @@ export interface AgentOptions {
   machines: readonly AgentMachine[] | null;
   /** Why nothing can be run on its machines now; null: it can. */
   problem?: () => string | null;
+  /** What the site's own scheduler has, where the agent hands runs over to one. */
+  load?: () => SiteLoadInput;
   heartbeatMs?: number;
   /** What brings runs their inputs, where something does: reports on it are sent. */
   staging?: StagingSource;
@@ -88,6 +92,8 @@ export interface AgentMachine {
   name: string;
   /** null: nothing is run there (simulated). */
   measured: Measurement | null;
+  /** Why no job can be run on this one now; null or left out: jobs can. */
+  problem?: string | null;
 }
 
 /** What an agent needs of a client. */
@@ -104,6 +110,9 @@ const REGISTER_BEATS = 6;
 /** The version of PROTOCOL.md. */
 export const PROTOCOL = 4;
 const REQUEST_TIMEOUT_MS = 30_000;
+/** Between two looks at what the site's own scheduler has; it is said again with each so many, changed or not. */
+const LOAD_MS = 5_000;
+const LOAD_REPEATS = 6;
 
 /**
  * What a batch of reports is refused with because of what is in it, or of its size (413 by a proxy): the same batch would be
@@ -182,6 +191,7 @@ export class Agent {
       this.sendOutput(site),
       this.sendHeartbeats(site),
       this.measureLinks(site),
+      this.sendLoad(site),
       this.sendStaging(site),
       this.removeOutputs(site),
       this.exportData(site),
@@ -367,7 +377,10 @@ export class Agent {
     const input = {
       ...{ site, identity, instance: this.instance, host, version: VERSION, protocol: PROTOCOL },
       simulated: machines?.every(({ measured }) => measured === null) ?? true,
-      machines: machines?.map((machine) => ({ ...machine, problem, waits })) ?? null,
+      machines:
+        machines?.map(({ name, measured, problem: own = null }) => ({
+          ...{ name, measured, problem: problem ?? own, waits },
+        })) ?? null,
     };
     const { registerAgent } = await this.request(RegisterDocument, { input });
     this.saidProblem = problem;
@@ -423,6 +436,25 @@ export class Agent {
           this.request(ReportLinksDocument, { site, measurements: measured }),
         );
       await pause(this.env, linkProbeMs, signal);
+    }
+  }
+
+  // --- What the site's own scheduler has
+
+  private async sendLoad(site: string): Promise<void> {
+    const { load } = this.options;
+    const { signal } = this.stopping;
+    let said = '';
+    for (let round = 0; load && !signal.aborted; round++) {
+      const now = load();
+      // Unchanged it is said again now and then: its age is shown.
+      if (round % LOAD_REPEATS === 0 || JSON.stringify(now) !== said) {
+        const taken = await this.untilDone('report the load of the site', () =>
+          this.request(ReportLoadDocument, { site, agent: this.id, load: now }),
+        );
+        said = taken?.reportLoad ? JSON.stringify(now) : '';
+      }
+      await pause(this.env, LOAD_MS, signal);
     }
   }
 
@@ -567,12 +599,14 @@ function stagingInput({
 function reportInput(report: RunReport): RunReportInput {
   const { jobId: job, epoch, token, task, phase } = report;
   const at = new Date(report.atMs).toISOString();
+  const { local } = report;
   const told = {
     ...{ job, epoch, phase, at },
     ...(token !== undefined && { token }),
     ...(task !== undefined && { task }),
+    ...(local && { local: { ...local, nodes: local.nodes && [...local.nodes] } }),
   };
-  return phase === 'STARTED' ? told : { ...told, ...endInput(report) };
+  return report.phase === 'ENDED' ? { ...told, ...endInput(report) } : told;
 }
 
 /** Without what is null: a report is half as long then. */
@@ -584,6 +618,7 @@ function endInput({
   task: _task,
   phase: _phase,
   atMs: _at,
+  local: _local,
   ...fields
 }: EndedReport): Partial<RunReportInput> {
   const told: Partial<RunReportInput> = fields;

@@ -119,6 +119,26 @@ export type RunReportInput = {
   readonly bytesMethod?: MeasurementMethod | null | undefined;
   readonly ioWaitMethod?: MeasurementMethod | null | undefined;
   readonly outputs?: ReadonlyArray<OutputPieceInput> | null | undefined;
+  readonly local?: LocalRunInput | null | undefined;
+};
+
+export type LocalRunInput = {
+  readonly id?: string | null | undefined;
+  readonly state?: string | null | undefined;
+  readonly nodes?: ReadonlyArray<string> | null | undefined;
+};
+
+export type SiteLoadInput = {
+  readonly waitingJobs: number;
+  readonly waitingS: number;
+  readonly waitingCpuS: number;
+  readonly busy: ReadonlyArray<BusyMachineInput>;
+};
+
+export type BusyMachineInput = {
+  readonly machine: string;
+  readonly cpus: number;
+  readonly memoryMb: number;
 };
 
 export type RunFileInput = {
@@ -148,6 +168,7 @@ export type RunOutputInput = {
 };
 
 export type RunPhase =
+  | 'ACCEPTED'
   | 'STARTED'
   | 'ENDED';
 
@@ -209,6 +230,15 @@ export type ReportOutputMutationVariables = Exact<{
 
 
 export type ReportOutputMutation = { readonly reportOutput: { readonly results: ReadonlyArray<ReportResult>, readonly receivedBytes: ReadonlyArray<number | null> } };
+
+export type ReportLoadMutationVariables = Exact<{
+  site: string;
+  agent: string;
+  load: SiteLoadInput;
+}>;
+
+
+export type ReportLoadMutation = { readonly reportLoad: boolean };
 
 export type ReportLinksMutationVariables = Exact<{
   site: string;
@@ -304,6 +334,9 @@ export const ReportDocument: Document<ReportMutation, ReportMutationVariables> =
 
 export const ReportOutputDocument: Document<ReportOutputMutation, ReportOutputMutationVariables> =
   "mutation ReportOutput($site: ID!, $agent: ID!, $outputs: [RunOutputInput!]!) { reportOutput(site: $site, agent: $agent, outputs: $outputs) { results receivedBytes } }";
+
+export const ReportLoadDocument: Document<ReportLoadMutation, ReportLoadMutationVariables> =
+  "mutation ReportLoad($site: ID!, $agent: ID!, $load: SiteLoadInput!) { reportLoad(site: $site, agent: $agent, load: $load) }";
 
 export const ReportLinksDocument: Document<ReportLinksMutation, ReportLinksMutationVariables> =
   "mutation ReportLinks($site: ID!, $measurements: [LinkMeasurementInput!]!) { reportLinks(site: $site, measurements: $measurements) { measuredAt } }";

@@ -125,8 +125,13 @@ interface ReportBase extends RunName {
   atMs: number;
 }
 
+/** What the site's own scheduler says of a run; what is null stays as it was. */
+export type LocalRun = { id: string | null; state: string | null; nodes: readonly string[] | null };
+
+/** ACCEPTED: the site's own scheduler has it, or says something new of it. */
 export interface StartedReport extends ReportBase {
-  phase: 'STARTED';
+  phase: 'ACCEPTED' | 'STARTED';
+  local?: LocalRun;
 }
 
 export interface EndedReport extends ReportBase, Measured {
@@ -139,6 +144,7 @@ export interface EndedReport extends ReportBase, Measured {
   message: string | null;
   /** What it wrote, as far as it was kept and has not been handed out before (`Runner.freshOutput`). */
   outputs: readonly OutputPiece[];
+  local?: LocalRun;
 }
 
 export type RunReport = StartedReport | EndedReport;

@@ -6,19 +6,23 @@ import { styleText } from 'node:util';
 import {
   Accounts,
   Agent,
+  type AgentMachine,
   type AgentOptions,
   CLOSED,
   DataExporter,
+  ExternalRunner,
   HealthCheck,
   hostShape,
   Isolation,
   type LinkProbe,
+  type LocalNode,
   measureHost,
   OutputKeeper,
   Power,
   ProcessRunner,
   type Runner,
   SimulatedRunner,
+  Slurm,
   StagingRunner,
 } from '../agent/index.js';
 import { Client, type ServiceError } from '../client/index.js';
@@ -158,6 +162,53 @@ function accountsOf(config: Config, log: Logger): Accounts | null {
   });
 }
 
+/** An agent that hands runs over to Slurm, whose nodes are the machines of the site. */
+export function slurmAgent(config: Config, log: Logger, access: () => AgentAccess): Part {
+  return agentPart(config, log, access, async ({ url, key }) => {
+    const client = new Client({ url, key });
+    const keeper = new OutputKeeper({
+      client,
+      datasetsDir: config.agentDatasetsDir,
+      datasetsBytes: config.agentDatasetsMb === 0 ? null : config.agentDatasetsMb * 1e6,
+    });
+    const runner = await ExternalRunner.open({
+      stateDir: config.agentStateDir,
+      scheduler: new Slurm({
+        partition: config.agentSlurmPartition,
+        account: config.agentSlurmAccount,
+        options: words(config.agentSlurmOptions) ?? [],
+        environment: {
+          ...hostEnvironment(),
+          ...(config.slurmConf === null ? {} : { SLURM_CONF: config.slurmConf }),
+        },
+      }),
+      baseEnvironment: jobEnvironment(config.agentEnvironment),
+      outputLimitBytes: config.agentOutputBytes,
+      keep: (run, signal) => keeper.keep(run, signal),
+      warn: (fields, message) => log.warn(fields, message),
+    });
+    const { os, architecture } = hostShape();
+    const machineOf = ({ name, cpus, memoryMb, problem }: LocalNode): AgentMachine => ({
+      name,
+      problem,
+      measured: { cpus, memoryMb, os, architecture, model: null, benchmark: NODE_POWER, gpus: [] },
+    });
+    return {
+      runner,
+      keeper,
+      identity: `${runner.id}@${hostname()}`,
+      load: () => runner.load,
+      // Asked whenever the agent registers.
+      get machines() {
+        return runner.capacity.nodes.map(machineOf);
+      },
+    };
+  });
+}
+
+/** Of an ordinary machine: nobody has measured the nodes. An operator may set another. */
+const NODE_POWER = 100;
+
 /** An agent whose runs only pass time, `speed` times as fast. */
 export function simulatedAgent(config: Config, log: Logger, access: () => AgentAccess, speed: number): Part {
   return agentPart(config, log, access, async ({ machines }) => ({
@@ -168,7 +219,8 @@ export function simulatedAgent(config: Config, log: Logger, access: () => AgentA
   }));
 }
 
-interface Serving extends Pick<AgentOptions, 'identity' | 'machines' | 'staging' | 'keeper' | 'exporter'> {
+interface Serving
+  extends Pick<AgentOptions, 'identity' | 'machines' | 'staging' | 'keeper' | 'exporter' | 'load'> {
   runner: Runner;
   power?: Power;
 }
@@ -187,10 +239,11 @@ function agentPart(
     name: 'agent',
     async start() {
       const { url, key, site, onRefused, ...rest } = access();
-      const { power, ...serving } = await open({ url, key, site, ...rest });
+      const opened = await open({ url, key, site, ...rest });
+      const { power, runner: own, identity, staging, keeper, exporter, load } = opened;
       measuring = power;
       measuring?.start();
-      runner = serving.runner;
+      runner = own;
       if (config.agentHealthCommand !== null) {
         const [periodMs, timeoutMs] = [config.agentHealthS * 1000, config.agentHealthTimeoutS * 1000];
         health = new HealthCheck({ command: config.agentHealthCommand, periodMs, timeoutMs });
@@ -198,7 +251,14 @@ function agentPart(
       }
       agent = new Agent({
         ...{ url, key, site, ...(onRefused && { onRefused }) },
-        ...serving,
+        ...{ runner: own, identity },
+        ...(staging && { staging }),
+        ...(keeper && { keeper }),
+        ...(exporter && { exporter }),
+        ...(load && { load }),
+        get machines() {
+          return opened.machines;
+        },
         host: hostname(),
         log,
         problem: () => health?.problem ?? null,

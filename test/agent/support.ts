@@ -35,6 +35,7 @@ export function assignment(jobId: string, command: string, ...args: string[]): A
     environment: {},
     workingDirectory: null,
     tasks: 1,
+    launch: 'EVERY_TASK',
     cpusPerTask: 1,
     memoryMbPerTask: 0,
     resourcesPerTask: [],

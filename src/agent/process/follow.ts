@@ -1,5 +1,5 @@
 /** What the service is told of the output of runs: while they go on, and with their ends. */
-import { type LiveOutput, nameOf, type OutputPiece } from '../runner.js';
+import { type LiveOutput, nameOf, type OutputPiece, type RunName } from '../runner.js';
 import { written } from './output.js';
 import { type ProcessRun, upMs } from './run.js';
 
@@ -16,6 +16,9 @@ const STREAMS = [
   ['STDERR', 'err'],
 ] as const;
 
+/** Of a run, what is needed to follow what it writes. */
+export type Followed = RunName & Pick<ProcessRun, 'outputs' | 'told' | 'startedUpMs'>;
+
 interface Piece {
   told: OutputPiece;
   length: number;
@@ -26,7 +29,7 @@ interface Piece {
  *
  * @param runs those that it wants to hear of; `isOver`: the command has ended
  */
-export function freshOutput(runs: Iterable<{ run: ProcessRun; isOver: boolean }>): LiveOutput[] {
+export function freshOutput(runs: Iterable<{ run: Followed; isOver: boolean }>): LiveOutput[] {
   const now = upMs();
   const pieces: LiveOutput[] = [];
   let bytes = 0;
@@ -46,7 +49,7 @@ export function freshOutput(runs: Iterable<{ run: ProcessRun; isOver: boolean }>
 
 /** The service has a piece, or will never take it. `received`: up to which byte it has the stream. */
 export function delivered(
-  { told }: ProcessRun,
+  { told }: Pick<Followed, 'told'>,
   { stream, start, text, base64 }: LiveOutput,
   received: number,
 ): void {
@@ -57,7 +60,7 @@ export function delivered(
 }
 
 /** What is left to be told of a run's output; null: it is too much for a report, and goes before. */
-export function lastOutputs(run: ProcessRun): OutputPiece[] | null {
+export function lastOutputs(run: Followed): OutputPiece[] | null {
   const sent = { ...run.told.bytes };
   const last: OutputPiece[] = [];
   let room = REPORT_OUTPUT_BYTES;
@@ -77,7 +80,7 @@ export function lastOutputs(run: ProcessRun): OutputPiece[] | null {
 }
 
 /** The next piece of each stream that the service does not have. */
-function unsent({ outputs, told }: ProcessRun, most: number, sent = told.bytes): Piece[] {
+function unsent({ outputs, told }: Followed, most: number, sent = told.bytes): Piece[] {
   return STREAMS.flatMap(([stream, file]) => {
     const found = outputs[file].next(sent[stream], most);
     if (!found) return [];

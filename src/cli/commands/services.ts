@@ -49,6 +49,7 @@ interface AgentCommandOptions {
   healthPeriod?: string;
   healthTimeout?: string;
   simulate?: boolean;
+  local?: string;
   speed: string;
 }
 
@@ -85,11 +86,19 @@ function addAgent(program: Command): void {
       '--health-timeout <seconds>',
       'time limit of the health command (default: AGENT_HEALTH_TIMEOUT_S)',
     )
+    .option(
+      '--local <scheduler>',
+      "hand jobs over to the site's own scheduler: slurm. Its nodes are the machines (the site's local policy has to be of kind external)",
+    )
     .option('--simulate', 'do not run commands; simulate their run times')
     .option('--speed <factor>', 'with --simulate: how many times faster than real time', '1')
     .action(async (options: AgentCommandOptions) => {
       const speed = parseNumber('--speed', options.speed, { min: 1e-6, max: 1e9 });
-      const { processAgent, simulatedAgent } = await import('../agents.js');
+      if (options.local !== undefined && options.local !== 'slurm')
+        throw usage('--local', options.local, 'slurm');
+      if (options.local !== undefined && (options.simulate || options.machines !== undefined))
+        throw usage('--local', options.local, 'neither --simulate nor --machines beside it');
+      const { processAgent, simulatedAgent, slurmAgent } = await import('../agents.js');
       let refusal: ServiceError | null = null;
       let refused: (reason: string) => void = () => {};
       const until = new Promise<string>((resolve) => {
@@ -110,6 +119,7 @@ function addAgent(program: Command): void {
           );
         const machines = options.machines?.split(',');
         const access = () => ({ url: config.url, key, site, machines, onRefused });
+        if (options.local !== undefined) return [slurmAgent(config, log, access)];
         return [
           options.simulate ? simulatedAgent(config, log, access, speed) : processAgent(config, log, access),
         ];

@@ -1,0 +1,101 @@
+/**
+ * The batch script of a run, with its guard: `mkdir began/RUN` succeeds once, so whoever submits, requeues or restarts it how often ever,
+ * it runs once; and no more if the agent was first. How it ended is in `ended/RUN`, written beside and moved there.
+ */
+
+import { quote } from '../process/script.js';
+import type { Assignment } from '../runner.js';
+import type { LocalScheduler } from './scheduler.js';
+
+/** Of a script that was not let begin: not 0, which would count as a run that went well. */
+const NOT_BEGUN = 75;
+/** Of `timeout`, where it had to end the command. */
+export const TIMED_OUT = 124;
+/** From SIGTERM to SIGKILL at the end of the time. */
+const KILL_S = 10;
+
+export interface ScriptPlaces {
+  /** Of the run: `out` and `err` are there. */
+  directory: string;
+  /** Where the command begins. */
+  work: string;
+  /** Directories shared by all runs. */
+  began: string;
+  ended: string;
+  key: string;
+}
+
+export function batchScript(
+  { command, arguments: words, environment, tasks, launch, runTimeLimitS }: Assignment,
+  variables: Readonly<Record<string, string>>,
+  { directory, work, began, ended, key }: ScriptPlaces,
+  scheduler: Pick<LocalScheduler, 'prologue' | 'taskLauncher' | 'taskIndex'>,
+): string {
+  const each = tasks > 1 && launch === 'EVERY_TASK';
+  // Each task is told its own index below.
+  const all = Object.entries({
+    ...variables,
+    ...(each ? {} : { SWITCHYARD_TASK_INDEX: '0' }),
+    ...environment,
+  });
+  const assignments = all.map(([name, value]) => quote(`${name}=${value}`));
+  const program = ['env', ...assignments, quote(command), ...words.map(quote)];
+  const started = each
+    ? [
+        ...scheduler.taskLauncher(tasks),
+        ...['sh', '-c', quote(`SWITCHYARD_TASK_INDEX=$${scheduler.taskIndex} exec "$@"`), 'sh'],
+        ...program,
+      ]
+    : program;
+  const limit =
+    runTimeLimitS === null ? [] : ['timeout', '-k', String(KILL_S), String(Math.max(0.001, runTimeLimitS))];
+  const mark = quote(`${began}/${key}`);
+  return `#!/bin/sh
+# A run of Switchyard. It begins once, whoever starts this script how often.
+# It outlives the signals that its command gets, to write down how that ended: caught, not ignored, which would be inherited.
+trap : HUP INT TERM
+mkdir ${mark} 2>/dev/null || exit ${NOT_BEGUN}
+cd ${quote(directory)} || exit ${NOT_BEGUN}
+${scheduler.prologue}
+echo "$local_id $(date +%s%3N) $nodes" >where.tmp && mv where.tmp ${mark}/where
+cd ${quote(work)} && {
+  ${[...limit, ...started].join(' ')} </dev/null >>${quote(`${directory}/out`)} 2>>${quote(`${directory}/err`)}
+}
+code=$?
+cd ${quote(directory)}
+{ echo "$code $(date +%s%3N)"; times; } >end.tmp
+until mv end.tmp ${quote(`${ended}/${key}`)} || [ ! -d ${quote(directory)} ]; do sleep 1; done
+exit $code
+`;
+}
+
+/** What the script has written when the command began. */
+export interface Where {
+  localId: string;
+  atMs: number;
+  nodes: string[];
+}
+
+export function whereOf(text: string): Where | null {
+  const [localId = '', at = '', ...nodes] = text.trim().split(/\s+/);
+  return /^\d+$/.test(at) ? { localId, atMs: Number(at), nodes } : null;
+}
+
+/** And when it ended. */
+export interface EndMark {
+  /** As a shell tells it. */
+  code: number;
+  atMs: number;
+  /** Of the processes that the script has waited for; null: not told. */
+  cpuS: number | null;
+}
+
+export function endOf(text: string): EndMark | null {
+  const [first = '', , children = ''] = text.split('\n');
+  const [code, at] = first.split(' ').map(Number);
+  if (code === undefined || at === undefined || Number.isNaN(code) || Number.isNaN(at)) return null;
+  const parts = [...children.matchAll(/(\d+)m([\d.]+)s/g)];
+  const cpuS =
+    parts.length === 2 ? parts.reduce((sum, [, m, s]) => sum + Number(m) * 60 + Number(s), 0) : null;
+  return { code, atMs: at, cpuS };
+}

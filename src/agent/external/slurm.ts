@@ -1,0 +1,249 @@
+/** Slurm (20.11 and later) by its commands. */
+import { execFile } from 'node:child_process';
+import { userInfo } from 'node:os';
+import {
+  type Capacity,
+  type LocalJob,
+  type LocalNode,
+  type LocalScheduler,
+  RefusedError,
+  type Submission,
+} from './scheduler.js';
+
+export interface SlurmOptions {
+  /** Partitions, separated by commas; null: the default one. */
+  partition: string | null;
+  account: string | null;
+  /** Further words for each sbatch. */
+  options: readonly string[];
+  /** Where its programs and its configuration are found; others do not get in. */
+  environment: Readonly<Record<string, string>>;
+}
+
+/** Of runs of ours; others are none of our business. */
+const PREFIX = 'sy-';
+/** Longer than Slurm's own patience (MessageTimeout, 10 s). */
+const CALL_MS = 30_000;
+const OUTPUT_BYTES = 256 << 20;
+/** Names in one question: a command line has an end. */
+const NAMES_MAX = 500;
+
+/** Slurm has not looked at the job, or cannot be reached: nothing follows for the job. */
+const UNREACHED =
+  /unable to contact|connect|timed out|socket|temporarily unable|slurm backup controller|zero bytes|munge|authentication|Protocol/i;
+/** Reasons that no waiting helps against. */
+const HOPELESS =
+  /^(DependencyNeverSatisfied|PartitionTimeLimit|PartitionNodeLimit|AccountNotAllowed|QOSNotAllowed|InvalidAccount|InvalidQOS|BadConstraints|QOSMaxWallDurationPerJobLimit|AssocMaxWallDurationPerJobLimit)$/;
+const WAITS = /^(PENDING|CONFIGURING|REQUEUED|REQUEUE_HOLD|REQUEUE_FED|RESV_DEL_HOLD|SPECIAL_EXIT)/;
+const RUNS = /^(RUNNING|COMPLETING|RESIZING|SIGNALING|STAGE_OUT|SUSPENDED|STOPPED)/;
+/** States that no program can start in. */
+const UNFIT = /DOWN|DRAIN|FAIL|MAINT|UNKNOWN|NO_RESPOND|NOT_RESPONDING|POWER(ED|ING)_DOWN|REBOOT|\*$/i;
+
+export class Slurm implements LocalScheduler {
+  readonly label = 'Slurm';
+  readonly prologue =
+    'local_id=$SLURM_JOB_ID\nnodes=$(scontrol show hostnames "$SLURM_JOB_NODELIST" 2>/dev/null | tr "\\n" " ")\n' +
+    // Steps get the script's environment: set by --export=NONE, it would keep it from them.
+    'unset SLURM_EXPORT_ENV';
+  readonly taskIndex = 'SLURM_PROCID';
+  /** By partition: the longest time limit, minutes; null: none. */
+  private longest: number | null = null;
+
+  constructor(private readonly options: SlurmOptions) {}
+
+  taskLauncher(tasks: number): readonly string[] {
+    return ['srun', `--ntasks=${tasks}`, '--kill-on-bad-exit=1', '--export=ALL'];
+  }
+
+  async submit(job: Submission): Promise<string> {
+    const { partition, account, options } = this.options;
+    const minutes = job.timeLimitS === null ? this.longest : Math.ceil(job.timeLimitS / 60);
+    const words = [
+      '--parsable',
+      `--job-name=${job.name}`,
+      `--comment=${job.comment}`,
+      // A second start under the same id would be another run.
+      ...['--no-requeue', '--open-mode=append', '--export=NONE'],
+      `--chdir=${job.directory}`,
+      ...[`--output=${job.directory}/scheduler`, `--error=${job.directory}/scheduler`],
+      ...[`--ntasks=${job.tasks}`, `--cpus-per-task=${job.cpusPerTask}`],
+      ...(job.memoryMbPerTask > 0
+        ? [`--mem-per-cpu=${Math.ceil(job.memoryMbPerTask / job.cpusPerTask)}`]
+        : []),
+      ...(minutes === null ? [] : [`--time=${minutes}`]),
+      ...(partition === null ? [] : [`--partition=${partition}`]),
+      ...(account === null ? [] : [`--account=${account}`]),
+      ...options,
+      job.script,
+    ];
+    let answer: string;
+    try {
+      answer = await this.call('sbatch', words);
+    } catch (error) {
+      const { message } = error as Error;
+      if (error instanceof CallError && error.exitCode === 1 && !UNREACHED.test(message))
+        throw new RefusedError(message);
+      throw error;
+    }
+    const id = /^(\d+)(;|$)/m.exec(answer)?.[1];
+    if (id === undefined) throw new Error(`sbatch: unexpected answer: ${answer.slice(0, 200)}`);
+    return id;
+  }
+
+  async find(names: readonly string[], sinceMs: number): Promise<LocalJob[]> {
+    const found: LocalJob[] = [];
+    for (let at = 0; at < names.length; at += NAMES_MAX) {
+      const some = names.slice(at, at + NAMES_MAX).join(',');
+      const queued = jobsOf(await this.call('squeue', [...QUEUE, `--name=${some}`]));
+      found.push(...queued);
+      const known = new Set(queued.map(({ name }) => name));
+      const gone = names.slice(at, at + NAMES_MAX).filter((name) => !known.has(name));
+      if (gone.length > 0) found.push(...(await this.books(gone, sinceMs)));
+    }
+    return found;
+  }
+
+  /** What accounting has of jobs that have left the queue. It is late by seconds, may be away, and keeps what is forgotten as PENDING for ever. */
+  private async books(names: readonly string[], sinceMs: number): Promise<LocalJob[]> {
+    // By the site's clock, whose difference from ours nobody knows.
+    const since = new Date(sinceMs - 3_600_000);
+    const two = (value: number): string => String(value).padStart(2, '0');
+    const start = `${since.getFullYear()}-${two(since.getMonth() + 1)}-${two(since.getDate())}T${two(since.getHours())}:${two(since.getMinutes())}:00`;
+    try {
+      const text = await this.call('sacct', [
+        ...['-n', '-X', '-P', '-D', `--name=${names.join(',')}`, '-S', start],
+        ...['-o', 'jobidraw,jobname,state,reason'],
+      ]);
+      return jobsOf(text).filter(({ phase }) => phase === 'ENDED');
+    } catch {
+      return [];
+    }
+  }
+
+  async list(): Promise<LocalJob[]> {
+    return jobsOf(await this.call('squeue', [...QUEUE, '-u', userInfo().username]));
+  }
+
+  async cancel(names: readonly string[]): Promise<void> {
+    for (const name of names) await this.call('scancel', ['--quiet', `--name=${name}`]);
+  }
+
+  async capacity(): Promise<Capacity> {
+    const { partition } = this.options;
+    const of = partition === null ? [] : ['-p', partition];
+    const text = await this.call('sinfo', ['-h', '-a', '-o', '%P|%l', ...of]);
+    const limits = lines(text).map((line) => line.split('|') as [string, string]);
+    const used = partition === null ? limits.filter(([name]) => name.endsWith('*')) : limits;
+    if (used.length === 0)
+      throw new Error('Slurm has no default partition: name one (AGENT_SLURM_PARTITION)');
+    const minutes = used.map(([, limit]) => secondsOf(limit) / 60);
+    this.longest = minutes.some((limit) => limit === Infinity) ? null : Math.max(...minutes);
+    const names = new Set(used.map(([name]) => name.replace(/\*$/, '')));
+    const width = ':256';
+    const fields = ['nodelist', 'partitionname', 'cpusstate', 'memory', 'allocmem', 'statelong', 'reason'];
+    const nodes = await this.call('sinfo', [
+      '-h',
+      '-N',
+      '-O',
+      fields.map((field) => field + width).join(','),
+    ]);
+    const queue = await this.call('squeue', ['-h', '-t', 'pd', '-r', '-o', '%j|%C|%l']);
+    return {
+      nodes: nodesOf(nodes, names),
+      waiting: lines(queue).map((line) => {
+        const [limit = '', cpus = '', ...name] = line.split('|').reverse();
+        return { name: name.reverse().join('|'), cpus: Number(cpus), limitS: finite(secondsOf(limit)) };
+      }),
+    };
+  }
+
+  private call(program: string, words: readonly string[]): Promise<string> {
+    const { environment } = this.options;
+    return new Promise((resolve, reject) => {
+      const options = { env: environment, timeout: CALL_MS, maxBuffer: OUTPUT_BYTES, cwd: '/' };
+      execFile(program, words, options, (error, out, err) => {
+        if (error === null) return resolve(out);
+        const code = typeof error.code === 'number' ? error.code : null;
+        const said = err.trim() || (error.killed ? `no answer for ${CALL_MS / 1000} s` : error.message);
+        reject(new CallError(`${program}: ${said.slice(0, 500)}`, code));
+      });
+    });
+  }
+}
+
+/** A program of Slurm's that failed. */
+class CallError extends Error {
+  constructor(
+    message: string,
+    /** null: it gave none. */
+    readonly exitCode: number | null,
+  ) {
+    super(message);
+  }
+}
+
+const QUEUE = ['-h', '-t', 'all', '-o', '%A|%j|%T|%r'];
+
+const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '');
+
+function jobsOf(text: string): LocalJob[] {
+  return lines(text).flatMap((line): LocalJob[] => {
+    const [id = '', name = '', state = '', reason = ''] = line.split('|');
+    if (!name.startsWith(PREFIX)) return [];
+    const phase = WAITS.test(state) ? 'WAITING' : RUNS.test(state) ? 'RUNNING' : 'ENDED';
+    const words = reason === '' || reason === 'None' || reason === state ? state : `${state} (${reason})`;
+    const hopeless = phase === 'WAITING' && HOPELESS.test(reason);
+    return [{ id, name, phase, words, hopeless, ended: phase === 'ENDED' ? endOf(state) : null }];
+  });
+}
+
+function endOf(state: string): LocalJob['ended'] {
+  if (/^(TIMEOUT|DEADLINE)/.test(state)) return 'RUN_TIME_LIMIT';
+  if (/^OUT_OF_MEMORY/.test(state)) return 'MEMORY_LIMIT';
+  if (/^CANCELLED/.test(state)) return 'CANCELLED';
+  return /^(NODE_FAIL|PREEMPTED|BOOT_FAIL|REVOKED)/.test(state) ? 'LOST' : null;
+}
+
+function nodesOf(text: string, partitions: ReadonlySet<string>): LocalNode[] {
+  const nodes = new Map<string, LocalNode>();
+  for (const line of lines(text)) {
+    const [name, partition, cpus, memory, taken, state, reason] = columns(line) as [string, ...string[]];
+    if (!partitions.has((partition as string).replace(/\*$/, '')) || nodes.has(name)) continue;
+    const [allocated = 0, , , total = 0] = (cpus as string).split('/').map(Number);
+    const unfit = UNFIT.test(state as string);
+    const because = reason === 'none' ? '' : `: ${reason}`;
+    nodes.set(name, {
+      name,
+      ...{ cpus: total, memoryMb: Number(memory), busyCpus: allocated, busyMemoryMb: Number(taken) },
+      problem: unfit ? `Slurm: ${state}${because}` : null,
+    });
+  }
+  return [...nodes.values()];
+}
+
+/** Fields of sinfo -O, each 256 characters wide. */
+const columns = (line: string): string[] => {
+  const found: string[] = [];
+  for (let at = 0; at < line.length; at += 256) found.push(line.slice(at, at + 256).trim());
+  return found;
+};
+
+/** Slurm's [days-]hours:minutes:seconds, as seconds. */
+function secondsOf(limit: string): number {
+  const [days, rest] = limit.includes('-') ? (limit.split('-') as [string, string]) : ['0', limit];
+  if (!/^\d+(:\d+){0,2}$/.test(rest)) return Infinity;
+  const parts = rest.split(':').map(Number);
+  // With days: hours first; alone: minutes.
+  const [h, m, s] =
+    days !== '0' || limit.includes('-')
+      ? [parts[0], parts[1], parts[2]]
+      : parts.length === 3
+        ? parts
+        : parts.length === 2
+          ? [0, parts[0], parts[1]]
+          : [0, parts[0], 0];
+  return Number(days) * 86_400 + (h ?? 0) * 3600 + (m ?? 0) * 60 + (s ?? 0);
+}
+
+/** A job without a limit counts as one of a year. */
+const finite = (seconds: number): number => Math.min(seconds, 31_536_000);

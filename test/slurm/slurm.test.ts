@@ -1,0 +1,254 @@
+/**
+ * A site that schedules itself, by a real Slurm (test/support/slurm.sh): jobs through the public API, a worker, an agent and slurmctld, each of
+ * which may be killed. `npm run test:slurm -- --minutes N --seed S` runs it for longer. Skipped where Slurm or root is missing.
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RandomStream } from '../../src/core/index.js';
+import { packagePath } from '../../src/platform/paths.js';
+import { Installation } from '../crash/installation.js';
+import { PATIENCE_MS } from '../support/patience.js';
+import { checkPromises } from '../support/promises.js';
+import { SEED } from '../support/seed.js';
+
+const minutes = Number(process.env.SLURM_MINUTES ?? 0.5);
+const seed = Number(process.env.SLURM_SEED ?? SEED);
+const TROUBLE_MS = minutes * 60_000;
+const JOBS = 200;
+
+const missing = ['slurmctld', 'slurmd', 'sbatch', 'munged'].filter(
+  (program) => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0,
+);
+const lacks = missing.length > 0 ? `no ${missing.join(', ')}` : process.getuid?.() === 0 ? null : 'not root';
+if (lacks !== null)
+  console.warn(`test/slurm is skipped: ${lacks} (apt-get install slurmctld slurmd slurm-client munge)`);
+
+interface JobAnswer {
+  id: string;
+  state: string;
+  cause: string | null;
+  exitCode: number | null;
+  epoch: number;
+  message: string | null;
+  whyWaiting: { code: string; message: string } | null;
+  runs: { placedBy: string; localId: string | null; localState: string | null; nodes: string[] }[];
+  output: { text: string } | null;
+}
+const FIELDS =
+  'id state cause exitCode epoch message whyWaiting { code message } runs { placedBy localId localState nodes } output(stream: STDOUT) { text }';
+
+describe.skipIf(lacks !== null)('a site with Slurm', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'sy-slurm-'));
+  const cluster = join(dir, 'cluster');
+  const conf = join(cluster, 'slurm.conf');
+  const ledger = join(dir, 'ledger');
+  let port = 0;
+  let service: Installation;
+
+  const slurm = (verb: string): void => {
+    execFileSync(packagePath('test', 'support', 'slurm.sh'), [cluster, verb, String(port)], {
+      stdio: 'ignore',
+    });
+  };
+  const squeue = (): string =>
+    execFileSync('squeue', ['-h', '-o', '%j %T'], {
+      env: { ...process.env, SLURM_CONF: conf },
+      encoding: 'utf8',
+    });
+
+  const submit = async (jobs: object[], key: string | null = null): Promise<string[]> => {
+    const { submitJobs } = await service.ask<{
+      submitJobs: { jobIds: string[]; errors: { message: string }[] };
+    }>('mutation ($input: SubmitJobsInput!) { submitJobs(input: $input) { jobIds errors { message } } }', {
+      input: { idempotencyKey: key, jobs: jobs.map((job) => ({ os: 'linux', estimateS: 5, ...job })) },
+    });
+    expect(submitJobs.errors).toEqual([]);
+    return submitJobs.jobIds;
+  };
+  const machines = async (): Promise<string[][]> => {
+    const { sites } = await service.ask<{
+      sites: { nodes: { name: string; machines: { name: string }[] }[] };
+    }>('query { sites(first: 10) { nodes { name machines { name } } } }', {});
+    return sites.nodes.flatMap(({ name, machines }) =>
+      name === 'alps' ? machines.map((one) => [one.name]) : [],
+    );
+  };
+  const job = async (id: string): Promise<JobAnswer> =>
+    (await service.ask<{ job: JobAnswer }>(`query ($id: ID!) { job(id: $id) { ${FIELDS} } }`, { id })).job;
+  const when = async (id: string, ready: (job: JobAnswer) => boolean): Promise<JobAnswer> => {
+    for (const deadline = Date.now() + PATIENCE_MS; ; await sleep(200)) {
+      const now = await job(id);
+      if (ready(now)) return now;
+      if (Date.now() > deadline)
+        throw new Error(`waited in vain: ${JSON.stringify(now)}\n${squeue()}\n${service.logs}`);
+    }
+  };
+  const ended = ({ state }: JobAnswer): boolean => ['COMPLETED', 'FAILED', 'CANCELLED'].includes(state);
+  const shell = (text: string, more: object = {}): object => ({
+    command: 'sh',
+    arguments: ['-c', text],
+    ...more,
+  });
+
+  beforeAll(async () => {
+    // Below those that the system gives out: it needs four in a row.
+    port = 20_000 + (process.pid % 2_000) * 5;
+    writeFileSync(ledger, '');
+    slurm('start');
+    service = await Installation.open(null, {
+      launch: (installation) => {
+        installation.start('api', ['api'], installation.settings);
+        installation.start('worker', ['worker'], installation.settings);
+      },
+    });
+    const { registerSite } = await service.ask<{ registerSite: { id: string } }>(
+      'mutation { registerSite(input: { name: "alps", localPolicy: { kind: "external", queueLimit: 30 } }) { id } }',
+      {},
+    );
+    const { registerUser } = await service.ask<{ registerUser: { id: string } }>(
+      'mutation { registerUser(input: { name: "agent-alps", role: AGENT }) { id } }',
+      {},
+    );
+    const { createApiKey } = await service.ask<{ createApiKey: { secret: string } }>(
+      'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret } }',
+      { input: { user: registerUser.id, name: 'alps', site: registerSite.id } },
+    );
+    service.start('agent', ['agent', '--site', 'alps', '--local', 'slurm'], {
+      SWITCHYARD_URL: service.url,
+      SWITCHYARD_KEY: createApiKey.secret,
+      AGENT_STATE_DIR: join(dir, 'agent'),
+      SLURM_CONF: conf,
+      LOG_LEVEL: 'warn',
+    });
+    for (const giveUp = Date.now() + PATIENCE_MS; (await machines()).length < 3; await sleep(200))
+      if (Date.now() > giveUp) throw new Error(`no machines are registered\n${service.logs}`);
+  });
+  afterAll(async () => {
+    await service?.close();
+    slurm('stop');
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  it('has the nodes of Slurm as its machines, and what they have to do', async () => {
+    const [one] = await submit([shell('echo "$SLURM_JOB_ID"; echo $SWITCHYARD_JOB_ID; exit 3')]);
+    const end = await when(one as string, ended);
+    expect(end).toMatchObject({ state: 'FAILED', cause: 'EXITED_NONZERO', exitCode: 3 });
+    expect(end.runs).toMatchObject([{ placedBy: 'SITE', nodes: [expect.stringMatching(/^n[123]$/)] }]);
+    expect(end.output?.text).toBe(`${end.runs[0]?.localId}\n${one}\n`);
+    type Sites = {
+      sites: {
+        nodes: {
+          name: string;
+          machines: { name: string; cpus: number }[];
+          load: { stale: boolean } | null;
+        }[];
+      };
+    };
+    const { sites } = await service.ask<Sites>(
+      'query { sites(first: 10) { nodes { name machines { name cpus } load { stale waitingJobs busyCpus } } } }',
+      {},
+    );
+    const alps = sites.nodes.find(({ name }) => name === 'alps');
+    expect(alps?.machines.map(({ name, cpus }) => [name, cpus])).toEqual([
+      ['n1', 8],
+      ['n2', 8],
+      ['n3', 8],
+    ]);
+    expect(alps?.load).toMatchObject({ stale: false, waitingJobs: 0 });
+  });
+
+  it('runs several tasks, ends at the limit, keeps files, and says what it waits for', async () => {
+    const [tasks, limited, kept] = await submit([
+      shell('echo "task $SWITCHYARD_TASK_INDEX"', { tasks: 3, cpusPerTask: 6 }),
+      { command: 'sleep', arguments: ['100'], runTimeLimitS: 2 },
+      shell('echo 42 >result', { outputs: [{ path: 'result' }] }),
+    ]);
+    const all = await when(tasks as string, ended);
+    expect(all.cause).toBe('EXITED_ZERO');
+    expect(all.output?.text.trim().split('\n').sort()).toEqual(['task 0', 'task 1', 'task 2']);
+    expect(all.runs[0]?.nodes).toEqual(['n1', 'n2', 'n3']);
+    expect((await when(limited as string, ended)).cause).toBe('RUN_TIME_LIMIT');
+    expect((await when(kept as string, ended)).cause).toBe('EXITED_ZERO');
+
+    const [long, waits] = await submit([
+      shell('sleep 300', { tasks: 3, cpusPerTask: 8 }),
+      shell(`echo "$SWITCHYARD_JOB_ID" >>${ledger}`, { tasks: 3, cpusPerTask: 8, estimateS: 6 }),
+    ]);
+    await when(long as string, ({ state }) => state === 'RUNNING');
+    const waiting = await when(waits as string, ({ whyWaiting }) => whyWaiting?.code === 'WAITS_AT_SITE');
+    expect(waiting.state).toBe('ASSIGNED');
+    for (const id of [waits, long])
+      await service.ask('mutation ($ids: [ID!]!) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
+        ids: [id],
+      });
+    for (const id of [waits, long])
+      expect(await when(id as string, ended)).toMatchObject({
+        state: 'CANCELLED',
+        cause: 'CANCELLED_BY_USER',
+      });
+    expect(readFileSync(ledger, 'utf8')).toBe('');
+  });
+
+  it(`runs each job once, whatever is killed (seed ${seed})`, {
+    timeout: TROUBLE_MS + 3 * PATIENCE_MS,
+  }, async () => {
+    const random = new RandomStream(seed, 'slurm');
+    const mark = shell(`echo "$SWITCHYARD_JOB_ID" >>${ledger}; sleep 0.$((SLURM_JOB_ID % 10))`);
+    const ids: string[] = [];
+    const faults: string[] = [];
+    const until = Date.now() + TROUBLE_MS;
+    const submitting = async (): Promise<void> => {
+      for (let batch = 0; ids.length < JOBS; batch++) {
+        for (;;) {
+          try {
+            ids.push(
+              ...(await submit(
+                Array.from({ length: 20 }, () => mark),
+                `batch ${batch}`,
+              )),
+            );
+            break;
+          } catch (error) {
+            if (Date.now() > until + PATIENCE_MS) throw error;
+            await sleep(300);
+          }
+        }
+        await sleep(TROUBLE_MS / 15);
+      }
+    };
+    const kill = async (): Promise<void> => {
+      const victims = ['agent', 'slurmctld', 'api', 'worker', 'agent', 'slurmctld'];
+      for (let i = 0; Date.now() < until; i++) {
+        await sleep(1_000 + random.next() * 3_000);
+        const name = victims[i] ?? (victims[Math.floor(random.next() * victims.length)] as string);
+        faults.push(name);
+        if (name === 'slurmctld') {
+          slurm('kill');
+          await sleep(500);
+          slurm('start');
+        } else service.processes.find((process) => process.name === name)?.kill();
+      }
+    };
+    await Promise.all([submitting(), kill()]);
+    const story = () => `seed ${seed}; killed: ${faults.join(', ')}\n${squeue()}\n${service.logs}`;
+    const live = 'SELECT state::text, count(*)::int AS n FROM jobs WHERE ended_at IS NULL GROUP BY 1';
+    for (const giveUp = Date.now() + PATIENCE_MS; ; await sleep(500)) {
+      const left = await service.rows<object>(live);
+      if (left.length === 0) break;
+      if (Date.now() > giveUp) throw new Error(`waited in vain: ${JSON.stringify(left)}\n${story()}`);
+    }
+    const ran = readFileSync(ledger, 'utf8').trim().split('\n').sort();
+    expect(ran, story()).toEqual([...ids].sort());
+    const ends = await service.rows<{ cause: string; n: number }>(
+      'SELECT cause::text, count(*)::int AS n FROM jobs WHERE id = ANY ($1::bigint[]) GROUP BY 1',
+      ids.map((id) => id.slice(4)),
+    );
+    expect(ends, story()).toEqual([{ cause: 'EXITED_ZERO', n: JOBS }]);
+    expect(await checkPromises(service.database.pool), story()).toEqual([]);
+    expect(faults.length).toBeGreaterThan(3);
+  });
+});

@@ -1,0 +1,93 @@
+#!/bin/bash
+# A small Slurm cluster on this host, for tests: slurmctld and three slurmd (n1 to n3), without accounting. Needs root and the packages
+# slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge of Debian 12; no systemd. Everything is below DIR and listens on 127.0.0.1.
+#   slurm.sh DIR start [PORT]    set it up and start what does not run; five ports from PORT (6917)
+#   slurm.sh DIR stop            end it with all its jobs
+#   slurm.sh DIR kill            kill -9 of slurmctld
+set -eu
+dir=$1
+verb=$2
+port=${3:-6917}
+export SLURM_CONF=$dir/slurm.conf LC_ALL=C
+
+pid() { # NAME PROGRAM: its process, if that is still ours
+  local pid
+  pid=$(cat "$dir/$1.pid" 2>/dev/null) && [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = "$2" ] && echo "$pid"
+}
+waits() { for _ in $(seq 300); do "$@" >/dev/null 2>&1 && return; sleep 0.1; done; echo "in vain: $*" >&2; exit 1; }
+
+configure() {
+  mkdir -p "$dir"/{state,spool/n1,spool/n2,spool/n3,munge}
+  chmod 700 "$dir/munge" "$dir/state"
+  head -c 1024 /dev/urandom >"$dir/munge/key"
+  chmod 400 "$dir/munge/key"
+  cat >"$SLURM_CONF" <<CONF
+ClusterName=small
+SlurmctldHost=localhost(127.0.0.1)
+CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket=$dir/munge.sock
+CredType=cred/munge
+SlurmctldPort=$port
+StateSaveLocation=$dir/state
+SlurmdSpoolDir=$dir/spool/%n
+SlurmctldPidFile=$dir/slurmctld.pid
+SlurmdPidFile=$dir/%n.pid
+SlurmctldLogFile=$dir/slurmctld.log
+SlurmdLogFile=$dir/%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MpiDefault=none
+SwitchType=switch/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU_Memory
+SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0,default_queue_depth=10000,partition_job_depth=0,bf_interval=5
+ReturnToService=2
+SlurmdTimeout=20
+KillWait=3
+EpilogMsgTime=0
+DefMemPerCPU=10
+SlurmdParameters=config_overrides
+NodeName=n[1-3] NodeHostname=localhost NodeAddr=127.0.0.1 Port=[$((port + 1))-$((port + 3))] CPUs=8 RealMemory=4000 State=UNKNOWN
+PartitionName=batch Nodes=n[1-3] Default=YES MaxTime=60 DefaultTime=5 State=UP
+PartitionName=short Nodes=n3 MaxTime=1 State=UP
+CONF
+}
+
+idle() { [ "$(sinfo -hN -p batch -t idle,mix,alloc -o %N | wc -l)" = 3 ] && ! sinfo -hN -o %T | grep -q '[*]'; }
+
+# Jobs and their step daemons, which outlive the others: what was started with our configuration passes it on.
+leftovers() {
+  local f p
+  for f in $(grep -lsxzF "SLURM_CONF=$SLURM_CONF" /proc/[0-9]*/environ 2>/dev/null); do
+    p=${f#/proc/}
+    p=${p%/environ}
+    if [ "$(cat "/proc/$p/comm" 2>/dev/null)" = slurmstepd ] || grep -qsz '^SLURM_JOB_ID=' "$f"; then echo "$p"; fi
+  done
+}
+
+case $verb in
+  start)
+    [ -e "$SLURM_CONF" ] || configure
+    pid munged munged >/dev/null || munged --key-file="$dir/munge/key" --socket="$dir/munge.sock" --pid-file="$dir/munged.pid" \
+      --log-file="$dir/munged.log" --seed-file="$dir/munge/seed" --force
+    waits test -S "$dir/munge.sock"
+    pid slurmctld slurmctld >/dev/null || slurmctld
+    for n in n1 n2 n3; do pid $n slurmd >/dev/null || slurmd -N $n; done
+    waits idle
+    ;;
+  kill) kill -9 "$(pid slurmctld slurmctld)" ;;
+  stop)
+    for n in slurmctld n1 n2 n3; do
+      program=slurmd
+      [ $n != slurmctld ] || program=slurmctld
+      p=$(pid $n $program) && kill -9 "$p" || true
+    done
+    for p in $(leftovers); do kill -9 "$p" 2>/dev/null || true; done
+    p=$(pid munged munged) && kill "$p" || true
+    ;;
+esac
