@@ -188,7 +188,7 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
     for (const id of [waits, long])
       expect(await when(id as string, ended)).toMatchObject({
         state: 'CANCELLED',
-        cause: 'CANCELLED_BY_USER',
+        cause: 'CANCELLED_BY_OPERATOR',
       });
     expect(readFileSync(ledger, 'utf8')).toBe('');
   });
