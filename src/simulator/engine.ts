@@ -28,10 +28,12 @@ import {
   dispatchCycle,
   dispatchKindOf,
   Grid,
+  handOverLimit,
   type Job,
   JobHistory,
   type License,
   type Link,
+  localPolicyOf,
   type Machine,
   type Move,
   type Policy,
@@ -166,13 +168,22 @@ const KINDS: Record<EventOrder, Kinds> = {
   'per-event': { plannedEnd: 0, submit: 1, end: 2, section: 3, change: 4, outlasted: 5, wake: 6, tick: 7 },
 };
 
-/** Runs the jobs (ordered by submission, ids from 1 in that order) through the world. */
+/**
+ * Runs the jobs (ordered by submission, ids from 1 in that order) through the world.
+ *
+ * @throws where the policy leaves a site to its own scheduler: nobody here knows what that does
+ */
 export function runSimulation(
   world: World,
   jobs: readonly SimJob[],
   options: EngineOptions,
   sinks: readonly Sink[],
 ): Outcome {
+  const own = world.sites.find((site) => handOverLimit(localPolicyOf(site, options.policy)) !== null);
+  if (own !== undefined)
+    throw new Error(
+      `site ${own.name}: the local policy "external" is not simulated: the site's own scheduler decides there`,
+    );
   return new Simulation(world, jobs, options, sinks).run();
 }
 

@@ -18,7 +18,8 @@ import { SEED } from '../support/seed.js';
 const minutes = Number(process.env.SLURM_MINUTES ?? 0.5);
 const seed = Number(process.env.SLURM_SEED ?? SEED);
 const TROUBLE_MS = minutes * 60_000;
-const JOBS = 200;
+const JOBS = 60;
+const VICTIMS = ['agent', 'slurmctld', 'api', 'worker', 'agent', 'slurmctld'];
 
 const missing = ['slurmctld', 'slurmd', 'sbatch', 'munged'].filter(
   (program) => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0,
@@ -221,10 +222,8 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
       }
     };
     const kill = async (): Promise<void> => {
-      const victims = ['agent', 'slurmctld', 'api', 'worker', 'agent', 'slurmctld'];
-      for (let i = 0; Date.now() < until; i++) {
-        await sleep(1_000 + random.next() * 3_000);
-        const name = victims[i] ?? (victims[Math.floor(random.next() * victims.length)] as string);
+      for (const name of VICTIMS) {
+        await sleep((0.5 + random.next()) * (TROUBLE_MS / VICTIMS.length));
         faults.push(name);
         if (name === 'slurmctld') {
           slurm('kill');
@@ -249,6 +248,5 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
     );
     expect(ends, story()).toEqual([{ cause: 'EXITED_ZERO', n: JOBS }]);
     expect(await checkPromises(service.database.pool), story()).toEqual([]);
-    expect(faults.length).toBeGreaterThan(3);
   });
 });

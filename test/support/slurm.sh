@@ -10,11 +10,19 @@ verb=$2
 port=${3:-6917}
 export SLURM_CONF=$dir/slurm.conf LC_ALL=C
 
-pid() { # NAME PROGRAM: its process, if that is still ours
+pid() { # NAME PROGRAM: its process, if that is still ours and more than a zombie
   local pid
-  pid=$(cat "$dir/$1.pid" 2>/dev/null) && [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = "$2" ] && echo "$pid"
+  pid=$(cat "$dir/$1.pid" 2>/dev/null) && [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = "$2" ] && readlink "/proc/$pid/exe" >/dev/null && echo "$pid"
 }
-waits() { for _ in $(seq 300); do "$@" >/dev/null 2>&1 && return; sleep 0.1; done; echo "in vain: $*" >&2; exit 1; }
+# By time, not by attempts: to ask a slurmctld that is not there takes many seconds.
+waits() {
+  local until=$((SECONDS + 60))
+  until "$@" >/dev/null 2>&1; do
+    [ $SECONDS -lt $until ] || { echo "in vain: $*" >&2; exit 1; }
+    sleep 0.1
+  done
+}
+gone() { [ ! -e "/proc/$1" ] || ! readlink "/proc/$1/exe"; }
 
 configure() {
   mkdir -p "$dir"/{state,spool/n1,spool/n2,spool/n3,munge}
@@ -80,7 +88,12 @@ case $verb in
     for n in n1 n2 n3; do pid $n slurmd >/dev/null || slurmd -N $n; done
     waits idle
     ;;
-  kill) kill -9 "$(pid slurmctld slurmctld)" ;;
+  kill)
+    p=$(pid slurmctld slurmctld)
+    kill -9 "$p"
+    # Else the next start would take it to be there.
+    waits gone "$p"
+    ;;
   stop)
     for n in slurmctld n1 n2 n3; do
       program=slurmd

@@ -3845,7 +3845,7 @@ export type SiteLoadInput = {
   busy: Array<BusyMachineInput>;
 };
 
-/** What jobs have of a machine, whoever placed them. */
+/** What the jobs of any user have of a machine. */
 export type BusyMachineInput = {
   /** Its name at the site. Those that are not registered are left out. */
   machine: Scalars['String']['input'];

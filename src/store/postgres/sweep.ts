@@ -152,7 +152,8 @@ SELECT r.job_id AS "jobId", r.epoch, j.run_time_limit_s AS "limitS"
  WHERE r.ended_at IS NULL AND r.started_at IS NOT NULL
    AND r.started_at < to_timestamp(${now}::float8) - make_interval(secs => j.run_time_limit_s + j.kill_grace_s + ${runTimeGraceS}::float8)
    -- Who else places a run sees to it: a peer's service, or the site's scheduler; while the link is broken, nobody here knows.
-   AND r.placed_by = 'SERVICE'
+   -- During an upgrade, processes of releases before this column enter runs at peers as the service's.
+   AND r.placed_by = 'SERVICE' AND r.site_id NOT IN (SELECT site_id FROM peers)
  ORDER BY r.job_id LIMIT ${limit}`,
   );
 }
