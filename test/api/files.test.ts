@@ -485,7 +485,7 @@ test('a job that has machines waits for its input data, and says how far that is
   expect(named(await why())).toMatchObject({
     code: 'STAGING',
     message: expect.stringMatching(
-      /12\.3 of 50 MB of its input data are there after 9\d.*and 0 s were expected/,
+      /12\.3 of 50 MB of its input data were brought to the site in 9\d.*0 s were expected/,
     ),
     numbers: { totalMb: 50, movedMb: 12.3, predictedS: 0 },
   });
