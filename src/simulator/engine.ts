@@ -168,10 +168,19 @@ const KINDS: Record<EventOrder, Kinds> = {
   'per-event': { plannedEnd: 0, submit: 1, end: 2, section: 3, change: 4, outlasted: 5, wake: 6, tick: 7 },
 };
 
+/** Nobody here knows what a site's own scheduler does. */
+export function refuseExternal(sites: readonly Site[], policy: Policy): void {
+  const own = sites.find((site) => handOverLimit(localPolicyOf(site, policy)) !== null);
+  if (own !== undefined)
+    throw new Error(
+      `site ${own.name}: the local policy "external" is not simulated: the site's own scheduler decides there`,
+    );
+}
+
 /**
  * Runs the jobs (ordered by submission, ids from 1 in that order) through the world.
  *
- * @throws where the policy leaves a site to its own scheduler: nobody here knows what that does
+ * @throws where a site is left to its own scheduler
  */
 export function runSimulation(
   world: World,
@@ -179,11 +188,7 @@ export function runSimulation(
   options: EngineOptions,
   sinks: readonly Sink[],
 ): Outcome {
-  const own = world.sites.find((site) => handOverLimit(localPolicyOf(site, options.policy)) !== null);
-  if (own !== undefined)
-    throw new Error(
-      `site ${own.name}: the local policy "external" is not simulated: the site's own scheduler decides there`,
-    );
+  refuseExternal(world.sites, options.policy);
   return new Simulation(world, jobs, options, sinks).run();
 }
 

@@ -10,7 +10,7 @@ import { MAX } from '../platform/limits.js';
 import { jobFromArray } from '../store/images.js';
 import type { RecordedJob, SimulationTask } from '../store/simulations.js';
 import { transferS } from './data.js';
-import { runSimulation, type World } from './engine.js';
+import { refuseExternal, runSimulation, type World } from './engine.js';
 import { spanOf, type Usage, usageOf } from './record.js';
 import type { Sink } from './sink.js';
 import { BOUND_S, distribution } from './statistics.js';
@@ -140,6 +140,7 @@ export function whatIf(
   task: SimulationTask,
   onProgress: (progress: number) => void = () => {},
 ): WhatIfResult {
+  for (const policy of [task.baseline, task.candidate]) refuseExternal(task.sites, policy);
   const { jobs, leftOut, waitedS, counted } =
     task.trace === null ? workloadOf(task) : workloadOfTrace(task.trace, task.machines);
   const { sites, machines, licenses, schedulers, datasets, links, totals } = task;
