@@ -173,7 +173,7 @@ export function refuseExternal(sites: readonly Site[], policy: Policy): void {
   const own = sites.find((site) => handOverLimit(localPolicyOf(site, policy)) !== null);
   if (own !== undefined)
     throw new Error(
-      `site ${own.name}: the local policy "external" is not simulated: the site's own scheduler decides there`,
+      `site ${own.name}: the local policy ${localPolicyOf(own, policy).kind} is not simulated: the site's own scheduler decides there`,
     );
 }
 

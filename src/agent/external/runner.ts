@@ -654,14 +654,15 @@ export class ExternalRunner implements Runner {
     };
     return endOfCommand(
       {
-        ...{ code, atMs, unstarted: null, measured, outlasted: false },
+        // Clocks of two hosts do not tell which came first: a command that ended with 0 has ended by itself.
+        ...{ code, atMs, atUpMs: 0, unstarted: null, measured, outlasted: false },
         outOfMemoryMb: killed === 'MEMORY_LIMIT' ? memoryMbPerTask : null,
       },
       run.asked !== null
-        ? { cause: 'CANCELLED_BY_USER', message: null }
+        ? { cause: 'CANCELLED_BY_USER', message: null, askedAtMs: Number.POSITIVE_INFINITY }
         : cause === null
           ? null
-          : { cause, message: null },
+          : { cause, message: null, askedAtMs: Number.POSITIVE_INFINITY },
     );
   }
 
