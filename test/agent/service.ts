@@ -255,6 +255,7 @@ function batchOf(runs: WireRun[], complete: boolean): object {
       tasks: 1,
       cpusPerTask: 1,
       memoryMbPerTask: 0,
+      launch: 'EVERY_TASK',
       resourcesPerTask: [],
       licenses: [],
       warnSignal: 'SIGTERM',
