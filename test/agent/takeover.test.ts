@@ -217,7 +217,7 @@ it('the state of a living agent was removed: it ends its runs and says so, and t
   rmSync(join(dir, 'agent'), { recursive: true });
   await until(
     async () => first.said(),
-    (said) => said.includes('somebody has removed the state directory'),
+    (said) => said.includes('the state directory of the agent was removed'),
   );
   await until(
     async () => jobs.pids().filter(lives),
@@ -241,7 +241,7 @@ it('another identity takes a machine when nobody watches its runs on this host a
   first.child.kill('SIGSTOP');
   const second = startAgent(temporaryDirectory(), 'hung');
   await until(agentProblems, (said) => said.includes('runs jobs of the same machine on this host'));
-  expect(second.said()).toContain('it has to be stopped first');
+  expect(second.said()).toContain('stop that agent first');
   expect(jobs.pids().filter(lives)).toHaveLength(5);
   await first.kill();
   await expectEachOnce(jobs);

@@ -320,7 +320,7 @@ export function shownLive(visits: Visits, grid: Grid): void {
     const row = page.getByRole('table', { name: 'Transfers' }).getByRole('row', { name: /local → north/ });
     await row.getByRole('link', { name: `${job!.replace('job_', '')} reader` }).waitFor();
     await row.getByText('1 TB').waitFor();
-    await row.getByRole('img', { name: /of the data has come to north$/ }).waitFor();
+    await row.getByRole('img', { name: /of the data has been transferred to north$/ }).waitFor();
 
     await page.getByRole('button', { name: 'Links between sites' }).click();
     await page.getByRole('button', { name: 'From local to north: 120 megabytes a second' }).click();
