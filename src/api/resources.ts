@@ -1,4 +1,5 @@
 /** Amounts by kind of resource, beside CPUs and memory: as they are given, and as they are shown. */
+import { furtherIn } from '../core/grid/amounts.js';
 import { MAX } from '../platform/limits.js';
 
 const KIND = new RegExp(`^[A-Za-z][A-Za-z0-9._:-]{0,${MAX.plainNameChars - 1}}$`);
@@ -32,7 +33,4 @@ export function amountsGiven(
 /** In order of kind. */
 export const amountsShown = (
   amounts: Readonly<Record<string, number>> | null,
-): { kind: string; amount: number }[] =>
-  Object.entries(amounts ?? {})
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([kind, amount]) => ({ kind, amount }));
+): { kind: string; amount: number }[] => furtherIn(amounts).map(([kind, amount]) => ({ kind, amount }));

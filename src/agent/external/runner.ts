@@ -647,7 +647,8 @@ export class ExternalRunner implements Runner {
     const timedOut =
       code === TIMED_OUT && runTimeLimitS !== null && atMs - (run.beganMs ?? 0) >= runTimeLimitS * 1000 - 50;
     const killed = run.listed?.ended ?? null;
-    const cause: EndCause | null = timedOut || killed === 'RUN_TIME_LIMIT' ? 'RUN_TIME_LIMIT' : null;
+    const limit: EndCause | null = timedOut || killed === 'RUN_TIME_LIMIT' ? 'RUN_TIME_LIMIT' : null;
+    const cause = run.asked === null ? limit : 'CANCELLED_BY_USER';
     const measured = {
       ...UNMEASURED,
       ...(tasks === 1 && cpuS !== null && { cpuS, cpuMethod: 'PROC' as const }),
@@ -658,11 +659,7 @@ export class ExternalRunner implements Runner {
         ...{ code, atMs, atUpMs: 0, unstarted: null, measured, outlasted: false },
         outOfMemoryMb: killed === 'MEMORY_LIMIT' ? memoryMbPerTask : null,
       },
-      run.asked !== null
-        ? { cause: 'CANCELLED_BY_USER', message: null, askedAtMs: Number.POSITIVE_INFINITY }
-        : cause === null
-          ? null
-          : { cause, message: null, askedAtMs: Number.POSITIVE_INFINITY },
+      cause && { cause, message: null, askedAtMs: Number.POSITIVE_INFINITY },
     );
   }
 

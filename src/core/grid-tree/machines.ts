@@ -1,4 +1,5 @@
 /** What machines can run: static requirements against kinds of machines, each pair once. */
+import { furtherIn } from '../grid/amounts.js';
 import type { Position, Preference, Request, Requirement } from './messages.js';
 
 /** Machines that no requirement can tell apart. */
@@ -21,12 +22,8 @@ export const kindKey = (kind: MachineKind): string =>
   JSON.stringify([
     ...[kind.os, kind.architecture, kind.licenses, kind.cpus, kind.memoryMb],
     ...[kind.tasksOfJob ?? null, kind.cpuPower ?? 1],
-    ...inOrder(kind.resources),
+    ...furtherIn(kind.resources ?? null),
   ]);
-
-/** Kinds and amounts, in order of kind. */
-const inOrder = (amounts: Readonly<Record<string, number>> = {}): [string, number][] =>
-  Object.entries(amounts).sort(([a], [b]) => (a < b ? -1 : 1));
 
 /** A class; what is not given is not asked for. */
 export function requirement(given: Partial<Omit<Requirement, 'key'>>): Requirement {
@@ -39,7 +36,7 @@ export function requirement(given: Partial<Omit<Requirement, 'key'>>): Requireme
   } = given;
   const os = [...new Set(given.os)].sort();
   const licenses = [...new Set(given.licenses)].sort();
-  const amounts = [tasks, cpusPerTask, memoryMbPerTask, ...inOrder(resourcesPerTask)];
+  const amounts = [tasks, cpusPerTask, memoryMbPerTask, ...furtherIn(resourcesPerTask)];
   const key = JSON.stringify([os, architecture, licenses, ...amounts]);
   return { key, os, architecture, licenses, tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask };
 }

@@ -104,7 +104,7 @@ export class ResourceKinds {
   }
 }
 
-/** What is asked for besides CPUs and memory, in order of name; nothing of a kind is not asked for. */
+/** Amounts besides CPUs and memory, in order of name; kinds of which there is nothing are left out. */
 export const furtherIn = (asked: Job['resourcesPerTask']): [name: string, amount: number][] =>
   asked === null
     ? []

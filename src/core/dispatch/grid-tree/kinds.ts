@@ -31,7 +31,11 @@ export class TreeKinds {
       const memoryMbPerTask = amountOf(task, MEMORY);
       const resourcesPerTask = this.grid.kinds.further(task);
       found = requirement({
-        ...{ ...platformOf(signature), tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask },
+        ...platformOf(signature),
+        tasks,
+        cpusPerTask,
+        memoryMbPerTask,
+        resourcesPerTask,
       });
       this.classes.set(of, found);
     }
