@@ -532,7 +532,7 @@ CREATE TRIGGER licenses_changed AFTER UPDATE OF kind, copies, site_id, removed_a
   FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('LICENSE', 'in_use');
 CREATE TRIGGER machines_changed
   AFTER UPDATE OF name, state, reason, agent_id, silent, measured, problem, cpus, memory_mb, benchmark, os, architecture, license_ids,
-    max_tasks, resources, removed_at ON machines
+    max_tasks, resources, labels, removed_at ON machines
   FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('MACHINE', 'measured_at,launch_failures,cpus_used,memory_used_mb,tasks_used,resources_used');
 CREATE TRIGGER agents_changed AFTER INSERT OR UPDATE OF instance, host, version, protocol, simulated, problem ON agents
   FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('AGENT', 'seen_at');

@@ -4,6 +4,11 @@ import type { Document } from '../client/index.js';
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Internal type. DO NOT USE DIRECTLY. */
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
+export type MachineLabelInput = {
+  readonly name: string;
+  readonly value?: string;
+};
+
 export type EndCause =
   | 'EXITED_ZERO'
   | 'EXITED_NONZERO'
@@ -95,6 +100,7 @@ export type MeasurementInput = {
   readonly model?: string | null | undefined;
   readonly benchmark: number;
   readonly gpus?: ReadonlyArray<GpuInput>;
+  readonly labels?: ReadonlyArray<MachineLabelInput>;
 };
 
 export type GpuInput = {

@@ -8,7 +8,7 @@ export { DataExporter } from './files/exporter.js';
 export { OutputKeeper } from './files/keeper.js';
 export { HealthCheck } from './health.js';
 export type { LinkProbe } from './links.js';
-export { hostShape, type Measurement, measureHost, Power } from './measure.js';
+export { hostShape, labelsOf, type Measurement, measureHost, Power } from './measure.js';
 export { Accounts } from './process/accounts.js';
 export { Isolation, type IsolationMode } from './process/isolation.js';
 export { ProcessRunner, type ProcessRunnerOptions } from './process/runner.js';

@@ -17,10 +17,14 @@ export interface Measurement {
   /** About 100 on an ordinary machine of 2020. */
   benchmark: number;
   gpus: { name: string; memoryMb: number }[];
+  /** What is said of the machine by name. */
+  labels: { name: string; value: string }[];
 }
 
 /** What needs no measuring. Inside a container that limits memory: as much as it may have. */
-export function hostShape(): Omit<Measurement, 'model' | 'benchmark' | 'gpus'> & { name: string } {
+export function hostShape(): Pick<Measurement, 'cpus' | 'memoryMb' | 'os' | 'architecture'> & {
+  name: string;
+} {
   const memory = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
   return {
     name: hostname().slice(0, MAX.plainNameChars),
@@ -31,12 +35,35 @@ export function hostShape(): Omit<Measurement, 'model' | 'benchmark' | 'gpus'> &
   };
 }
 
-/** What this host has for each of so many machines that it is divided into: equal parts. */
-export async function measureHost(parts = 1): Promise<Measurement> {
+/**
+ * What this host has for each of so many machines that it is divided into: equal parts.
+ *
+ * @param given labels as `gen=3,fast`
+ */
+export async function measureHost(parts = 1, given: string | null = null): Promise<Measurement> {
   const { cpus, memoryMb, os, architecture } = hostShape();
   const divided = { cpus: Math.max(1, Math.floor(cpus / parts)), memoryMb: Math.floor(memoryMb / parts) };
   const model = cpuList()[0]?.model.trim().slice(0, MAX.nameChars) || null;
-  return { ...divided, os, architecture, model, benchmark: await benchmark(), gpus: await findGpus() };
+  const gpus = await findGpus();
+  return {
+    ...divided,
+    os,
+    architecture,
+    model,
+    benchmark: await benchmark(),
+    gpus,
+    labels: labelsOf(model, given),
+  };
+}
+
+/** The model of the CPUs is one; of a name that is given twice the last counts. */
+export function labelsOf(model: string | null, given: string | null): Measurement['labels'] {
+  const labels = new Map(model === null ? [] : [['cpu', model]]);
+  for (const one of given?.split(',') ?? []) {
+    const [name = '', ...text] = one.split('=');
+    labels.set(name, text.join('='));
+  }
+  return [...labels].map(([name, value]) => ({ name, value }));
 }
 
 /** The standard run on a machine of power 100, ms. */

@@ -16,6 +16,7 @@ import {
   Isolation,
   type LinkProbe,
   type LocalNode,
+  labelsOf,
   measureHost,
   OutputKeeper,
   Power,
@@ -79,7 +80,7 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
       command: words(config.agentTransferCommand),
       rateMbPerS: config.agentTransferMbPerS === 0 ? null : config.agentTransferMbPerS,
     });
-    const power = new Power(await measureHost(names.length), {
+    const power = new Power(await measureHost(names.length, config.agentLabels), {
       file: join(config.agentStateDir, 'power'),
       idle: () => runner.runs().length === 0,
     });
@@ -191,7 +192,10 @@ export function slurmAgent(config: Config, log: Logger, access: () => AgentAcces
     const machineOf = ({ name, cpus, memoryMb, problem }: LocalNode): AgentMachine => ({
       name,
       problem,
-      measured: { cpus, memoryMb, os, architecture, model: null, benchmark: NODE_POWER, gpus: [] },
+      measured: {
+        ...{ cpus, memoryMb, os, architecture, model: null, benchmark: NODE_POWER, gpus: [] },
+        labels: labelsOf(null, config.agentLabels),
+      },
     });
     return {
       runner,

@@ -42,6 +42,7 @@ export interface JobOptions {
   memoryMb?: string;
   license?: string[];
   resource?: string[];
+  constraint?: string;
   os?: string;
   arch?: string;
   estimate?: string;
@@ -99,6 +100,10 @@ export function addJobOptions(command: Command): Command {
     .option('--license <kind>', 'a license that the job needs; may be repeated', collect)
     .option('--os <name>', 'required operating system, such as linux')
     .option('--arch <name>', 'required architecture, such as x64')
+    .option(
+      '--constraint <expression>',
+      'what labels its machines must have, such as "gen >= 3 and not slow"',
+    )
     .option(
       '--estimate <duration>',
       'estimated run time on a machine with this --benchmark, such as 90, 15m, 2h (default: 1h)',
@@ -218,6 +223,7 @@ export function jobFromOptions(options: JobOptions, commandLine: readonly string
     licenses: options.license,
     os: options.os,
     architecture: options.arch,
+    machineConstraint: options.constraint,
     estimateS: given(options.estimate, (value) => parseDuration('--estimate', value)),
     benchmark: given(options.benchmark, size('--benchmark')),
     deadline: given(options.deadline, (value) => parseTime('--deadline', value, Date.now(), note)),

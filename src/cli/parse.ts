@@ -31,6 +31,13 @@ export function parseAmount(field: string, value: string): { kind: string; amoun
   return { kind, amount: parseNumber(field, amount, { min: 1, integer: true }) };
 }
 
+/** `NAME=TEXT`, or a name alone. */
+export function parseLabel(field: string, value: string): { name: string; value: string } {
+  const [, name, text = ''] = /^([^=]+)(?:=(.*))?$/s.exec(value) ?? [];
+  if (name === undefined) throw usage(field, value, 'a name, or a name and a text such as gen=3');
+  return { name, value: text };
+}
+
 const ISO = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d:?\d\d)?)?$/;
 
 /**

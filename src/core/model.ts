@@ -9,6 +9,7 @@
  * numbers; wherever the rules leave a tie, the lower id goes first.
  */
 import type { ReasonCode } from './reasons.js';
+import type { Labels } from './resources/constraint.js';
 
 /** Level-1 priorities lie in 0..MAX_PRIORITY, so that sums over them stay small arrays. */
 export const MAX_PRIORITY = 4096;
@@ -95,6 +96,8 @@ export interface Machine {
   maxTasks?: number | null;
   /** What it has besides, by kind of resource as an operator has named it: whole numbers. */
   resources?: Readonly<Record<string, number>>;
+  /** What operators and its agent say of it: name and text; left out: nothing. Its platform and site are labels, too (`labelsOf`). */
+  labels?: Labels;
 }
 
 export interface License {
@@ -143,6 +146,8 @@ export interface Job {
   licenses: readonly string[];
   os: string | null;
   architecture: string | null;
+  /** An expression over labels that its machines satisfy (resources/constraint.ts); null: any do. */
+  machineConstraint: string | null;
   /** The operator's integer addend to the priority at both levels, 0 by default. */
   boost: number;
   /** Level-1 priority, set at dispatch; without the boost, so that a boost can be taken back. */
@@ -191,6 +196,7 @@ export const plainJob = (given: Partial<Job> & Pick<Job, 'id' | 'submittedAt' | 
   licenses: given.licenses ?? NO_LICENSES,
   os: given.os ?? null,
   architecture: given.architecture ?? null,
+  machineConstraint: given.machineConstraint ?? null,
   boost: given.boost ?? 0,
   priority: given.priority ?? null,
   runTimeLimitS: given.runTimeLimitS ?? null,

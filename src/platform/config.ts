@@ -296,6 +296,13 @@ export const VARIABLES = {
     false,
     'Machines that the agent serves, each an equal part of its host; by default one, named after the host.',
   ),
+  agentLabels: optional(
+    'AGENT_LABELS',
+    'names, or names and texts, separated by commas: `gen=3,fast`',
+    /^[A-Za-z_][\w./-]*(=[^,]*)?(,[A-Za-z_][\w./-]*(=[^,]*)?)*$/,
+    false,
+    'Labels of the machines of the agent, beside `cpu`, the model of its CPUs; what operators say of a machine goes before.',
+  ),
   agentStateDir: optional(
     'AGENT_STATE_DIR',
     'a directory',

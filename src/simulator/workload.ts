@@ -157,6 +157,7 @@ export class Cleaning {
           licenses: NO_LICENSES,
           os: null,
           architecture: null,
+          machineConstraint: null,
           boost: 0,
           priority: null,
           runTimeLimitS: null,

@@ -98,6 +98,8 @@ export const givenFields = {
   licenses: offered(toAgents(always<string[]>('text[]', ofJob))),
   os: offered(maybe<string>('text', ofJob)),
   architecture: offered(maybe<string>('text', ofJob)),
+  /** An expression over labels of machines. Peers are not told: such a job stays here, where its labels mean something. */
+  machineConstraint: maybe<string>('text', ofJob),
   estimateS: offered(always<number>('float8', ofJob)),
   benchmark: offered(always<number>('float8', ofJob)),
   runTimeLimitS: offered(toAgents(maybe<number>('float8', ofJob))),

@@ -3,10 +3,11 @@
  */
 import type { ObservedRun } from '../core/data/history.js';
 import type { Job, JobData, Start } from '../core/model.js';
+import type { Labels } from '../core/resources/constraint.js';
 import { type EndCause, isLive, isTerminal, type JobState } from '../core/states.js';
 import type { GivenJob } from './job-fields.js';
 import type { NewWait } from './needs.js';
-import type { EventRow } from './rows.js';
+import type { EventRow, MachineRow } from './rows.js';
 import type {
   AgentRegistration,
   MachineClaim,
@@ -218,7 +219,7 @@ export function claim(
 
 const keyOf = (measured: Measurement | null): string => {
   if (measured === null) return '';
-  const { cpus, memoryMb, os, architecture, model, benchmark, gpus } = measured;
+  const { cpus, memoryMb, os, architecture, model, benchmark, gpus, labels = {} } = measured;
   return JSON.stringify([
     cpus,
     memoryMb,
@@ -227,6 +228,7 @@ const keyOf = (measured: Measurement | null): string => {
     model ?? null,
     benchmark,
     gpus.map((gpu) => [gpu.name, gpu.memoryMb]),
+    Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)),
   ]);
 };
 
@@ -281,6 +283,12 @@ export type Amounts = Readonly<Record<string, number>>;
 
 /** As Prisma reads them of a machine: what is written there is checked before (`amountsGiven`). */
 export const amountsIn = (json: unknown): Amounts => json as Amounts;
+
+/** What operators and its agent say of a machine, as Prisma reads it: checked when it was written. */
+export const labelsIn = ({ labels, measured }: Pick<MachineRow, 'labels' | 'measured'>): Labels => ({
+  ...(measured as Measurement | null)?.labels,
+  ...(labels as Labels),
+});
 
 /** What is left of them; below 0 where a machine has less than runs took of it. */
 export const freeOf = (has: Amounts, used: Amounts): Record<string, number> =>
@@ -396,6 +404,7 @@ export function bytesOf(job: GivenJob & { wait?: NewWait | null }): number {
   for (const argument of job.arguments) bytes += argument.length;
   for (const name in job.environment) bytes += name.length + (job.environment[name] as string).length;
   for (const kind of job.licenses) bytes += kind.length;
+  bytes += job.machineConstraint?.length ?? 0;
   for (const { path, dataset } of job.outputs) bytes += path.length + (dataset?.length ?? 0);
   let terms = 0;
   for (const { of } of job.wait?.needs ?? []) terms += of.length;
@@ -428,6 +437,7 @@ export const schedulersJob = (job: DescribedJob, data: JobData | null): Job => (
   licenses: job.licenses,
   os: job.os,
   architecture: job.architecture,
+  machineConstraint: job.machineConstraint,
   boost: job.boost,
   priority: job.priority,
   runTimeLimitS: job.runTimeLimitS,

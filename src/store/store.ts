@@ -28,6 +28,7 @@ import type {
   UserClass,
 } from '../core/model.js';
 import type { Policy as PolicyDocument } from '../core/policy.js';
+import type { Labels } from '../core/resources/constraint.js';
 import type { EndCause, JobState } from '../core/states.js';
 import type { AssignedJob, GivenJob, JobOutput, TaskLaunch } from './job-fields.js';
 import type { JobFilter } from './job-filter.js';
@@ -277,6 +278,8 @@ export interface Measurement {
   /** By the best of short standard runs while it was idle; about 100 on an ordinary machine. */
   benchmark: number;
   gpus: { name: string; memoryMb: number }[];
+  /** What the agent says of the machine, name and text; left out by earlier versions: nothing. */
+  labels?: Labels;
 }
 
 /** A machine that an agent serves, as it says. */

@@ -49,6 +49,7 @@ const measured = {
   model: null,
   benchmark: 100,
   gpus: [],
+  labels: [],
 };
 
 /** An agent for a machine, on a host of its own: a directory. */

@@ -1,5 +1,5 @@
-/** Kinds of resources besides CPUs and memory: declared of machines, asked for by jobs. */
-import { expect, test } from 'vitest';
+/** Kinds of resources besides CPUs and memory, and labels: declared of machines, asked for by jobs. */
+import { expect, test, vi } from 'vitest';
 import { unique, withApi } from './support/api.js';
 
 const api = withApi();
@@ -94,4 +94,65 @@ test('a machine keeps what its jobs hold', async () => {
   expect(messageOf(await change([]))).toMatch(/jobs use 2 disk/);
   const { data } = await change([{ kind: 'disk', amount: 2 }]);
   expect(data.updateMachine.resources).toEqual([{ kind: 'disk', amount: 2, used: 2 }]);
+});
+
+const label = (machine: string, labels: { name: string; value?: string }[]) =>
+  api.ask<{ updateMachine: { labels: { name: string; value: string }[] } }>(
+    `mutation ($machine: ID!, $labels: [MachineLabelInput!]) { updateMachine(input: { machine: $machine, labels: $labels }) { labels { name value } } }`,
+    { machine, labels },
+  );
+const submitWhere = async (machineConstraint: string, allowUnfit = false) =>
+  (
+    await api.must<{
+      submitJobs: { jobs: { id: string; machineConstraint: string }[]; errors: { message: string }[] };
+    }>(
+      `mutation ($job: JobInput!, $allowUnfit: Boolean!) { submitJobs(input: { jobs: [$job], allowUnfit: $allowUnfit }) {
+        jobs { id machineConstraint } errors { message } } }`,
+      { job: { command: 'true', machineConstraint }, allowUnfit },
+    )
+  ).submitJobs;
+
+test('a job asks for labels; what no machine is, is said with the part that fails', async () => {
+  const { data } = await register(await newSite(), []);
+  const labeled = await label(data.registerMachine.id, [{ name: 'gen', value: '3' }, { name: 'fast' }]);
+  expect(labeled.data.updateMachine.labels).toEqual([
+    { name: 'fast', value: '' },
+    { name: 'gen', value: '3' },
+  ]);
+  // What there is, is remembered for two seconds.
+  const good = await vi.waitFor(
+    async () => {
+      const answer = await submitWhere('fast and gen >= 2 and os = linux');
+      expect(answer.errors).toEqual([]);
+      return answer;
+    },
+    { timeout: 20_000, interval: 200 },
+  );
+  expect(good.jobs[0]?.machineConstraint).toBe('fast and gen >= 2 and os = linux');
+  const never = async (text: string) => (await submitWhere(text)).errors.map(({ message }) => message);
+  expect(await never('fast and (gen = 4 or gen = "3.0") and os = linux')).toEqual([
+    expect.stringMatching(/machineConstraint: gen = 4 or gen = "3.0" can never run.*nearest: fast, gen=3/),
+  ]);
+  expect(await never('fast and and slow')).toEqual([expect.stringMatching(/SYNTAX at position 9/)]);
+  const { jobs } = await submitWhere('fast and gen = 4', true);
+  const why = await api.must<{ job: { whyWaiting: { code: string; message: string } } }>(
+    'query ($id: ID!) { job(id: $id) { whyWaiting { code message } } }',
+    { id: jobs[0]?.id },
+  );
+  expect(why.job.whyWaiting).toEqual({
+    code: 'NEVER_FITS_CONSTRAINT',
+    message: expect.stringMatching(/The part that fails: gen = 4$/),
+  });
+});
+
+test('what is no label is refused by name', async () => {
+  const { data } = await register(await newSite(), []);
+  for (const [labels, message] of [
+    [[{ name: 'os', value: 'x' }], /labels\[0\]\.name.*not and, or, not, in, os/s],
+    [[{ name: '9' }], /labels\[0\]\.name/],
+    [[{ name: 'and' }], /labels\[0\]\.name/],
+    [[{ name: 'a' }, { name: 'a' }], /labels\[1\]\.name.*each name once/s],
+    [[{ name: 'a', value: 'x'.repeat(201) }], /labels\[0\]\.value.*200/s],
+  ] as const)
+    expect(messageOf(await label(data.registerMachine.id, [...labels]))).toMatch(message);
 });

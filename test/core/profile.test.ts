@@ -45,8 +45,13 @@ describe('the profile with promises', () => {
         }));
         const grid = gridOf(shapes, [{ id: 1, kind: 'cad', copies: 2, siteId: 1 }]);
         const { resources } = grid.siteEntry(1);
-        const pools = resources.eligible({ key: 'cad', os: null, architecture: null, licenses: ['cad'] })
-          .pools[0];
+        const pools = resources.eligible({
+          key: 'cad',
+          os: null,
+          architecture: null,
+          constraint: null,
+          licenses: ['cad'],
+        }).pools[0];
         const profile = new Profile(resources, pools ?? [], 0);
         const seconds = 25 * 9 + 10;
         const rows = (amounts: readonly number[]): number[][] =>

@@ -11,7 +11,7 @@ import {
   type SitePlan,
 } from '../../src/core/index.js';
 import { cases } from '../support/seed.js';
-import { anyEvents, anyPolicy, anySites, usage, World } from './support/world.js';
+import { anyEvents, anyPolicy, anySites, gpusOf, usage, World } from './support/world.js';
 
 const RUNS = { numRuns: cases(400) };
 const world = fc.record({ sites: anySites, policy: anyPolicy, events: anyEvents });
@@ -72,12 +72,13 @@ describe('safety', () => {
     fc.assert(
       fc.property(world, (given) => {
         const check = (w: World): void => {
-          const { cpus, tasks, memoryMb, licenses } = usage(w.running.values(), -1);
+          const { cpus, tasks, memoryMb, gpus, licenses } = usage(w.running.values(), -1);
           for (const machine of w.machines) {
             const { maxTasks } = machine;
             if (maxTasks) expect(tasks.get(machine.id) ?? 0).toBeLessThanOrEqual(maxTasks);
             else expect(cpus.get(machine.id) ?? 0).toBeLessThanOrEqual(machine.cpus);
             expect(memoryMb.get(machine.id) ?? 0).toBeLessThanOrEqual(machine.memoryMb);
+            expect(gpus.get(machine.id) ?? 0).toBeLessThanOrEqual(gpusOf(machine.resources));
           }
           for (const { id, copies } of w.licenses) expect(licenses.get(id) ?? 0).toBeLessThanOrEqual(copies);
           for (const { id, maxRunningJobs } of w.sites)
@@ -106,7 +107,7 @@ describe('safety', () => {
           const job = w.atSite.get(reservation.jobId)?.job as Job;
           checkStart(w, job, reservation);
           expect(reservation.at).toBeGreaterThanOrEqual(w.now);
-          const { cpus, memoryMb, licenses } = usage(
+          const { cpus, memoryMb, gpus, licenses } = usage(
             [...w.running.values(), ...started(w, plan)],
             reservation.at,
           );
@@ -115,6 +116,9 @@ describe('safety', () => {
             expect((cpus.get(machineId) ?? 0) + tasks * job.cpusPerTask).toBeLessThanOrEqual(machine.cpus);
             expect((memoryMb.get(machineId) ?? 0) + tasks * job.memoryMbPerTask).toBeLessThanOrEqual(
               machine.memoryMb,
+            );
+            expect((gpus.get(machineId) ?? 0) + tasks * gpusOf(job.resourcesPerTask)).toBeLessThanOrEqual(
+              gpusOf(machine.resources),
             );
           }
           for (const id of reservation.licenseIds) {
@@ -328,6 +332,7 @@ function checkStart(
 const isAble = (w: World, machine: Machine, job: Job): boolean =>
   machine.available &&
   (job.os === null || job.os === machine.os) &&
+  satisfiesByHand(machine, job.machineConstraint) &&
   job.licenses.every((kind) =>
     w.licenses.some(
       (l) =>
@@ -336,6 +341,11 @@ const isAble = (w: World, machine: Machine, job: Job): boolean =>
         (machine.licenseIds.length === 0 || machine.licenseIds.includes(l.id)),
     ),
   );
+
+/** The two that jobs of this world have. */
+const satisfiesByHand = ({ os, labels }: Machine, constraint: string | null): boolean =>
+  constraint === null ||
+  (constraint === 'gen >= 2' ? labels?.gen === '2' : labels?.gen === '1' || os === 'bsd');
 
 const maxRunsOf = (w: World, siteId: number): number =>
   w.sites.find(({ id }) => id === siteId)?.maxRunningJobs ?? Infinity;
@@ -359,7 +369,13 @@ function fits(w: World, job: Job, siteId: number, runs: { job: Job; run: Run }[]
       free.cpus = open ? machine.cpus : 0;
     }
     let room = 0;
-    while ((room + 1) * job.cpusPerTask <= free.cpus && (room + 1) * job.memoryMbPerTask <= memoryMb) room++;
+    const gpus = gpusOf(machine.resources) - (used.gpus.get(machine.id) ?? 0);
+    while (
+      (room + 1) * job.cpusPerTask <= free.cpus &&
+      (room + 1) * job.memoryMbPerTask <= memoryMb &&
+      (room + 1) * gpusOf(job.resourcesPerTask) <= gpus
+    )
+      room++;
     tasks += isShared(w, siteId) ? Math.min(1, room) : room;
   }
   return tasks >= job.tasks;

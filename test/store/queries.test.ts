@@ -174,6 +174,7 @@ describe('jobs', () => {
         name: null,
         project: null,
         resourcesPerTask: null,
+        machineConstraint: null,
         application: 'x',
         groupName: null,
         arrayIndex: null,
@@ -187,6 +188,7 @@ describe('jobs', () => {
         cpusPerTask: 1,
         memoryMbPerTask: 0,
         resourcesPerTask: null,
+        machineConstraint: null,
       },
       ...{
         licenses: [],

@@ -9,6 +9,7 @@ export const PLAIN_JOB: NewJob = {
     cpusPerTask: 1,
     memoryMbPerTask: 0,
     resourcesPerTask: null,
+    machineConstraint: null,
     licenses: [],
     os: null,
     architecture: null,

@@ -123,6 +123,8 @@ export type ResolversTypes = {
   Allocation: ResolverTypeWrapper<AllocationModel>;
   MachineState: types.MachineState;
   Machine: ResolverTypeWrapper<MachineModel>;
+  MachineLabel: ResolverTypeWrapper<types.MachineLabel>;
+  MachineLabelInput: types.MachineLabelInput;
   MachineMeasurement: ResolverTypeWrapper<MachineMeasurementModel>;
   Gpu: ResolverTypeWrapper<types.Gpu>;
   Agent: ResolverTypeWrapper<AgentModel>;
@@ -366,6 +368,8 @@ export type ResolversParentTypes = {
   Reservation: ReservationModel;
   Allocation: AllocationModel;
   Machine: MachineModel;
+  MachineLabel: types.MachineLabel;
+  MachineLabelInput: types.MachineLabelInput;
   MachineMeasurement: MachineMeasurementModel;
   Gpu: types.Gpu;
   Agent: AgentModel;
@@ -693,8 +697,14 @@ export type MachineResolvers<ContextType = Context, ParentType extends Resolvers
   maxTasks?: Resolver<types.Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
   tasksUsed?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   resources?: Resolver<Array<ResolversTypes['MachineResource']>, ParentType, ContextType>;
+  labels?: Resolver<Array<ResolversTypes['MachineLabel']>, ParentType, ContextType>;
   heartbeatAt?: Resolver<types.Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
+};
+
+export type MachineLabelResolvers<ContextType = Context, ParentType extends ResolversParentTypes['MachineLabel'] = ResolversParentTypes['MachineLabel']> = {
+  name?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  value?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
 };
 
 export type MachineMeasurementResolvers<ContextType = Context, ParentType extends ResolversParentTypes['MachineMeasurement'] = ResolversParentTypes['MachineMeasurement']> = {
@@ -897,6 +907,7 @@ export type JobResolvers<ContextType = Context, ParentType extends ResolversPare
   memoryMbPerTask?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   resourcesPerTask?: Resolver<Array<ResolversTypes['ResourceAmount']>, ParentType, ContextType>;
   licenses?: Resolver<Array<ResolversTypes['String']>, ParentType, ContextType>;
+  machineConstraint?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   os?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   architecture?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   estimateS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
@@ -1967,6 +1978,7 @@ export type Resolvers<ContextType = Context> = {
   Reservation?: ReservationResolvers<ContextType>;
   Allocation?: AllocationResolvers<ContextType>;
   Machine?: MachineResolvers<ContextType>;
+  MachineLabel?: MachineLabelResolvers<ContextType>;
   MachineMeasurement?: MachineMeasurementResolvers<ContextType>;
   Gpu?: GpuResolvers<ContextType>;
   Agent?: AgentResolvers<ContextType>;

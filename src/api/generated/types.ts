@@ -351,8 +351,27 @@ export type Machine = Node & {
   tasksUsed: Scalars['Int']['output'];
   /** What it has besides CPUs and memory, by kind of resource; in order of kind. */
   resources: Array<MachineResource>;
+  /** What operators and its agent say of it, in order of name. Constraints of jobs can ask for these, and for `os`, `architecture` and `site`. */
+  labels: Array<MachineLabel>;
   /** When the agent that holds, or last held, the lease was last heard from. */
   heartbeatAt?: Maybe<Scalars['DateTime']['output']>;
+};
+
+/** Something said of a machine by name. */
+export type MachineLabel = {
+  __typename?: 'MachineLabel';
+  /** The name. */
+  name: Scalars['String']['output'];
+  /** The text; empty: there is only the name. */
+  value: Scalars['String']['output'];
+};
+
+/** Something to be said of a machine by name. */
+export type MachineLabelInput = {
+  /** The name: letters, digits, `_`, `.`, `-` and `/`, beginning with a letter or `_`, at most 64; not `and`, `or`, `not`, `in`, `os`, `architecture` or `site`. */
+  name: Scalars['String']['input'];
+  /** The text, at most 200 characters; by default there is only the name. */
+  value: Scalars['String']['input'];
 };
 
 /** The hardware of a machine as measured by an agent. A machine registered with more CPUs or memory, or with another platform, gets no jobs until this is corrected. */
@@ -967,6 +986,8 @@ export type Job = Node & {
   resourcesPerTask: Array<ResourceAmount>;
   /** Kinds of license that it needs, one of each while it runs. */
   licenses: Array<Scalars['String']['output']>;
+  /** What the labels of its machines must be: an expression as in `JobInput.machineConstraint`; null: anything. */
+  machineConstraint?: Maybe<Scalars['String']['output']>;
   /** Required operating system. */
   os?: Maybe<Scalars['String']['output']>;
   /** Required architecture. */
@@ -3144,6 +3165,12 @@ export type JobInput = {
   resourcesPerTask: Array<ResourceAmountInput>;
   /** Kinds of license that it needs, one of each while it runs; at most 16. */
   licenses: Array<Scalars['String']['input']>;
+  /**
+   * What the labels of its machines must be, at most 4096 characters; by default any. For example `gen >= 3 and not slow and (switch in (a, b) or site = cern)`:
+   * a name alone is a label that the machine has; `=`, `!=`, `<`, `<=`, `>`, `>=` and `in (…)` compare its text, as numbers if both are; `and`, `or`, `not` (`&`, `|`, `!`)
+   * and parentheses join; a text in double quotes is never a number. The job stays with the sites of this service.
+   */
+  machineConstraint?: InputMaybe<Scalars['String']['input']>;
   /** Required operating system, at most 200 characters; by default any. */
   os?: InputMaybe<Scalars['String']['input']>;
   /** Required architecture, at most 200 characters; by default any. */
@@ -3434,6 +3461,8 @@ export type RegisterMachineInput = {
   maxTasks?: InputMaybe<Scalars['Int']['input']>;
   /** What it has besides CPUs and memory, at most 32 kinds. */
   resources: Array<ResourceAmountInput>;
+  /** What constraints of jobs can ask for, at most 64 names. */
+  labels: Array<MachineLabelInput>;
 };
 
 /** Changes to a machine. Fields that are not given stay as they are. */
@@ -3463,6 +3492,8 @@ export type UpdateMachineInput = {
   maxTasks?: InputMaybe<Scalars['Int']['input']>;
   /** What it has besides CPUs and memory, at most 32 kinds, each at least as much as is allocated; what is not named it has no more. */
   resources?: InputMaybe<Array<ResourceAmountInput>>;
+  /** What constraints of jobs can ask for, at most 64 names; what is not named is said no more, unless its agent says it. Running jobs continue. */
+  labels?: InputMaybe<Array<MachineLabelInput>>;
 };
 
 /** A license pool to register. */
@@ -3747,6 +3778,8 @@ export type MeasurementInput = {
   benchmark: Scalars['Float']['input'];
   /** Its GPUs, at most 64. */
   gpus: Array<GpuInput>;
+  /** What the agent says of the machine, at most 64 names; what operators say of it goes before. */
+  labels: Array<MachineLabelInput>;
 };
 
 /** A GPU of a machine. */

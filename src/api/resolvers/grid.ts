@@ -1,5 +1,5 @@
 /** Sites, machines and licenses. */
-import { amountsIn } from '../../store/rules.js';
+import { amountsIn, labelsIn } from '../../store/rules.js';
 import type { Measurement } from '../../store/store.js';
 import type {
   AgentResolvers,
@@ -11,6 +11,7 @@ import type {
   SiteUpdateResolvers,
 } from '../generated/resolvers-types.js';
 import { globalId } from '../ids.js';
+import { labelsShown } from '../labels.js';
 import { amountsShown } from '../resources.js';
 import { visibleJob } from '../services/access.js';
 import { powerWarning } from '../services/powers.js';
@@ -41,6 +42,7 @@ export const Machine: MachineResolvers = {
   id: (machine) => globalId('machine', machine.id),
   site: (machine, _, { loaders }) => loaders.site(machine.siteId),
   licenses: (machine, _, { loaders }) => loaders.licenses(machine.licenseIds),
+  labels: (machine) => labelsShown(labelsIn(machine)),
   resources: ({ resources, resourcesUsed }) =>
     amountsShown(amountsIn(resources)).map((one) => ({
       ...{ ...one, used: amountsIn(resourcesUsed)[one.kind] ?? 0 },

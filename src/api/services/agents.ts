@@ -29,6 +29,7 @@ import type {
   SiteLoadInput,
 } from '../generated/types.js';
 import { globalId, localId } from '../ids.js';
+import { labelsGiven } from '../labels.js';
 import type { RegisterAgentPayloadModel } from '../models.js';
 import { guarded, ownSite } from './access.js';
 import { type ServiceParts, wakeAfter } from './parts.js';
@@ -247,6 +248,7 @@ function measurement(input: MeasurementInput, at: string): Measurement {
     architecture: text(`${at}.architecture`, input.architecture, MAX.nameChars, 1),
     model: input.model ? text(`${at}.model`, input.model, MAX.nameChars) : null,
     benchmark: within(`${at}.benchmark`, input.benchmark, MAX.leastBenchmark, MAX.benchmark),
+    labels: labelsGiven(`${at}.labels`, input.labels),
     gpus: input.gpus.map((gpu) => ({
       name: text(`${at}.gpus.name`, gpu.name, MAX.nameChars, 1),
       memoryMb: within(`${at}.gpus.memoryMb`, gpu.memoryMb, 0, MAX.integer),

@@ -1,11 +1,11 @@
 /** Whether anything that is registered could ever run a job: what cannot is told to whoever submits it, with the nearest that can. */
 import { Grid } from '../../core/index.js';
 import { WaitingReason } from '../../core/reasons.js';
-import { whyNowhere } from '../../core/resources/eligibility.js';
+import { unsatisfied, whyNowhere } from '../../core/resources/eligibility.js';
 import type { PeerRow } from '../../store/directory/peers.js';
 import type { Queries } from '../../store/queries.js';
 import type { LicenseRow, MachineRow } from '../../store/rows.js';
-import { amountsIn, submittedJob } from '../../store/rules.js';
+import { amountsIn, labelsIn, submittedJob } from '../../store/rules.js';
 import type { NewJob } from '../../store/store.js';
 import type { Fault } from './job-input.js';
 import { remembered } from './remembered.js';
@@ -43,7 +43,10 @@ export function createFit(
     for (const { id, name, state } of sites) grid.setSite({ id, name, state, localPolicy: null });
     for (const { id, kind, copies, siteId } of licenses) grid.setLicense({ id, kind, copies, siteId });
     for (const machine of machines)
-      grid.setMachine({ ...machine, resources: amountsIn(machine.resources), available: true });
+      grid.setMachine({
+        ...machine,
+        ...{ resources: amountsIn(machine.resources), labels: labelsIn(machine), available: true },
+      });
     const asked = peers.filter(({ isolated, forward }) => !isolated && forward !== 'NEVER');
     return { grid, machines, licenses, peers: asked };
   }
@@ -55,8 +58,18 @@ export function createFit(
     // Jobs of a submission are mostly alike.
     const judged = new Map<string, Fault | null>();
     return (job) => {
-      const { os, architecture, licenses, tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask } = job;
-      const needs = [os, architecture, licenses, tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask];
+      const { os, architecture, machineConstraint, licenses, tasks, cpusPerTask, memoryMbPerTask } = job;
+      const { resourcesPerTask } = job;
+      const needs = [
+        os,
+        architecture,
+        machineConstraint,
+        licenses,
+        tasks,
+        cpusPerTask,
+        memoryMbPerTask,
+        resourcesPerTask,
+      ];
       const key = JSON.stringify([...needs, mayGo(job)]);
       let fault = judged.get(key);
       if (fault === undefined) {
@@ -70,7 +83,8 @@ export function createFit(
 
 function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | null {
   const of = { id: 0, userId: 0, userClass: 'REGULAR', submittedAt: 0, groupId: null } as const;
-  const why = whyNowhere(grid.requirementOf(submittedJob(job, of)), grid.sites);
+  const requirement = grid.requirementOf(submittedJob(job, of));
+  const why = whyNowhere(requirement, grid.sites);
   if (why === null) return null;
   const never = (field: string, value: string, nearest: string): Fault => ({
     field,
@@ -91,6 +105,12 @@ function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | 
         platforms.slice(0, SHOWN).join(', '),
       );
     }
+    case WaitingReason.NEVER_FITS_CONSTRAINT:
+      return never(
+        'machineConstraint',
+        unsatisfied(requirement, grid.sites) as string,
+        labelsThere(machines).slice(0, SHOWN).join(', ') || 'no machine has labels',
+      );
     case WaitingReason.NEVER_FITS_LICENSES: {
       const kinds = [...new Set(licenses.map(({ kind }) => kind))];
       return never('licenses', job.licenses.join(', '), kinds.slice(0, SHOWN).join(', ') || 'none');
@@ -135,6 +155,14 @@ function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | 
   }
 }
 
+/** Of all machines, those with a text as `name=text`. */
+const labelsThere = (machines: readonly MachineRow[]): string[] => {
+  const shown = machines.flatMap((machine) =>
+    Object.entries(labelsIn(machine)).map(([name, text]) => (text === '' ? name : `${name}=${text}`)),
+  );
+  return [...new Set(shown)].sort();
+};
+
 /** Whether the machines of one site that the peer has told of can run the job; as it is offered jobs (store/federation/offers.ts). */
 export function fitsPeer(
   job: Pick<
@@ -146,6 +174,7 @@ export function fitsPeer(
     | 'cpusPerTask'
     | 'memoryMbPerTask'
     | 'resourcesPerTask'
+    | 'machineConstraint'
     | 'inputs'
     | 'outputs'
   >,
@@ -168,13 +197,15 @@ export function fitsPeer(
   return mayGo(job) && Math.max(0, ...bySite.values()) >= job.tasks;
 }
 
-/** Kinds of resources mean something here only. Datasets may have, or get, a URL from which peers can fetch them; outputs that become datasets stay at sites of ours. */
+/** Kinds of resources and labels mean something here only. Datasets may have, or get, a URL from which peers can fetch them; outputs that become datasets stay at sites of ours. */
 const mayGo = ({
   inputs,
   outputs,
   resourcesPerTask,
-}: Pick<NewJob, 'inputs' | 'outputs' | 'resourcesPerTask'>): boolean =>
+  machineConstraint,
+}: Pick<NewJob, 'inputs' | 'outputs' | 'resourcesPerTask' | 'machineConstraint'>): boolean =>
   resourcesPerTask === null &&
+  machineConstraint === null &&
   outputs.every(({ dataset }) => dataset == null) &&
   inputs.every((input) => 'datasetId' in input);
 

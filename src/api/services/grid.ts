@@ -25,6 +25,7 @@ import type {
   UpdateSiteInput,
 } from '../generated/types.js';
 import { localId } from '../ids.js';
+import { labelsGiven } from '../labels.js';
 import { reservationOf } from '../loaders.js';
 import type { ReservationModel } from '../models.js';
 import { amountsGiven } from '../resources.js';
@@ -91,6 +92,7 @@ export function createGridService(parts: ServiceParts) {
         licenseIds: licenseIds(field('licenses'), input.licenses),
         maxTasks: clearable(field('maxTasks'), input.maxTasks, within, 1, MAX.sharing) ?? null,
         resources: resourcesOf(field('resources'), input.resources),
+        labels: labelsGiven(field('labels'), input.labels),
       };
     });
     const made = done(await directory.registerMachines(machines, { ...actor(viewer, requestId), action }));
@@ -202,6 +204,7 @@ export function createGridService(parts: ServiceParts) {
           licenseIds: given('licenses', input.licenses, licenseIds),
           maxTasks: clearable('maxTasks', input.maxTasks, within, 1, MAX.sharing),
           resources: given('resources', input.resources, resourcesOf),
+          labels: given('labels', input.labels, labelsGiven),
         });
         return changeMachine(viewer, input.machine, change, requestId, 'updateMachine');
       },

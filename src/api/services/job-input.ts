@@ -3,6 +3,7 @@
  * the value and what is accepted. Written flat: a submission has up to 10 000 of these.
  */
 import { type JobInput as CoreInput, type JobPreference, NO_PREFERENCES } from '../../core/model.js';
+import { ConstraintError, parseConstraint } from '../../core/resources/constraint.js';
 import { filePathFault } from '../../platform/file-paths.js';
 import { MAX } from '../../platform/limits.js';
 import type { JobOutput } from '../../store/job-fields.js';
@@ -32,6 +33,8 @@ const VARIABLE_NAME = new RegExp(`^[A-Za-z_][A-Za-z0-9_]{0,${MAX.variableNameCha
 
 /** Of the kinds of resources that there are, in a message. */
 const KINDS_SHOWN = 20;
+/** Characters of a bad constraint that its fault repeats. */
+const SHOWN_CHARS = 200;
 const NO_INPUTS: readonly CoreInput[] = Object.freeze([]);
 const NO_OUTPUTS: readonly JobOutput[] = Object.freeze([]);
 const NO_VARIABLES: Readonly<Record<string, string>> = Object.freeze({});
@@ -207,6 +210,16 @@ export function newJob(
     for (const kind of licenses) text(field, kind, MAX.nameChars);
     return licenses;
   };
+  const constraint = (field: string, value: string | null | undefined): string | null => {
+    if (value === null || value === undefined) return null;
+    try {
+      parseConstraint(value);
+    } catch (error) {
+      if (!(error instanceof ConstraintError)) throw error;
+      refuse(field, value.slice(0, SHOWN_CHARS), `an expression over labels: ${error.message}`);
+    }
+    return text(field, value, MAX.constraintChars);
+  };
   const liked = (input: JobPreferenceInput, field: string): JobPreference => {
     const { site, os, architecture, licenses, cpusPerTask, memoryMbPerTask } = input;
     const given = <T>(value: T | null | undefined): value is T => value !== null && value !== undefined;
@@ -318,6 +331,7 @@ export function newJob(
     licenses,
     os: text('os', input.os, MAX.nameChars),
     architecture: text('architecture', input.architecture, MAX.nameChars),
+    machineConstraint: constraint('machineConstraint', input.machineConstraint),
     estimateS: seconds('estimateS', input.estimateS),
     benchmark: between('benchmark', input.benchmark, MAX.leastBenchmark, MAX.benchmark),
     runTimeLimitS: limit === null ? null : seconds('runTimeLimitS', limit),

@@ -6,7 +6,7 @@ import { connect } from '../connect.js';
 import * as documents from '../documents.gql.js';
 import { usage } from '../errors.js';
 import { count, table, time } from '../format.js';
-import { given, parseAmount, parseId, parseNumber, parseWord } from '../parse.js';
+import { given, parseAmount, parseId, parseLabel, parseNumber, parseWord } from '../parse.js';
 
 type Site = documents.SiteFieldsFragment;
 type Machine = documents.MachineFieldsFragment;
@@ -180,6 +180,7 @@ interface MachineOptions {
   arch?: string;
   license?: string[];
   resource?: string[];
+  label?: string[];
   maxTasks?: string;
 }
 
@@ -200,6 +201,11 @@ function machineOptions(command: Command): Command {
       'what it has besides CPUs and memory, such as gpu=4 or tape-drive=1; may be repeated',
       collect,
     )
+    .option(
+      '--label <name=text>',
+      'what constraints of jobs can ask for, such as gen=3 or fast; may be repeated; none: nothing',
+      collect,
+    )
     .option('--max-tasks <n>', 'how many tasks may share it; none: not time-shared');
 }
 
@@ -213,8 +219,12 @@ function machineFields(options: MachineOptions) {
     licenses: options.license?.map((id) => parseId('license', id)),
     maxTasks: given(options.maxTasks, limit('--max-tasks')),
     resources: options.resource?.map((one) => parseAmount('--resource', one)),
+    labels: options.label && labelsFrom(options.label),
   };
 }
+
+const labelsFrom = (given: readonly string[]): { name: string; value: string }[] =>
+  given.length === 1 && given[0] === 'none' ? [] : given.map((one) => parseLabel('--label', one));
 
 function addAgents(program: Command): void {
   const list = addCommand(program, 'agents', 'list the agents of sites and the machines that they serve');
@@ -353,6 +363,7 @@ function machineTable(machines: readonly Machine[]): string {
       'POWER',
       'MEASURED',
       'RESOURCES',
+      'LABELS',
       'PLATFORM',
       'LICENSES',
       'WHY NO JOBS',
@@ -371,6 +382,7 @@ function machineTable(machines: readonly Machine[]): string {
       machine.benchmark,
       machine.measured?.benchmark ?? null,
       machine.resources.map(({ kind, amount, used }) => `${kind} ${used}/${amount}`).join(', ') || null,
+      machine.labels.map(({ name, value }) => (value === '' ? name : `${name}=${value}`)).join(', ') || null,
       `${machine.os}/${machine.architecture}`,
       machine.licenses.map(({ kind }) => kind).join(',') || null,
       machine.reason ?? machine.problem,

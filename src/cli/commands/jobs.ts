@@ -445,5 +445,6 @@ function needs(job: FullJob): string {
   if (job.licenses.length > 0) parts.push(`licenses ${job.licenses.join(', ')}`);
   if (job.os) parts.push(job.os);
   if (job.architecture) parts.push(job.architecture);
+  if (job.machineConstraint) parts.push(`machines with ${job.machineConstraint}`);
   return parts.join(', ');
 }

@@ -144,5 +144,5 @@ const ANY_MACHINE = {
 };
 const ANY_REQUIREMENT = {
   ...{ index: 0, cpusPerTask: 1, jobs: 0, sharedTask: [], sharedTake: [] },
-  signature: { key: '', os: null, architecture: null, licenses: [] },
+  signature: { key: '', os: null, architecture: null, licenses: [], constraint: null },
 };

@@ -7,12 +7,13 @@ import { type Choice, PlanBuilder, type Why } from '../dispatch/policy.js';
 import { dispatchKindOf } from '../dispatch/registry.js';
 import { amountOf, MEMORY, PLACES, pairsOf } from '../grid/amounts.js';
 import type { Grid, SiteEntry } from '../grid/grid.js';
+import type { Requirement } from '../grid/requirements.js';
 import { SitePass } from '../local/pass.js';
 import { handOverLimit } from '../local/registry.js';
 import type { Job } from '../model.js';
 import { localPolicyOf, localSchedulerOf, queueLimitOf } from '../policy.js';
 import { ReasonCode, reasonSentence, type WaitingReason } from '../reasons.js';
-import { EligibleSites, whyNeverFits, whyNotUp } from '../resources/eligibility.js';
+import { EligibleSites, unsatisfied, whyNeverFits, whyNotUp } from '../resources/eligibility.js';
 import {
   type ExplainContext,
   furtherOf,
@@ -83,7 +84,7 @@ function atRoot(grid: Grid, job: Job, { policy, now }: ExplainContext): Waiting 
   const requirement = grid.requirementOf(job);
   const eligibility = grid.index(EligibleSites).of(requirement);
   const numbers = { ...numbersOf(requirement, grid), sites: grid.sites.length };
-  if (eligibility.waiting !== null) return waiting(eligibility.waiting, numbers);
+  if (eligibility.waiting !== null) return nowhere(eligibility.waiting, numbers, requirement, grid);
   const pass = beginDispatch(grid, policy, now);
   const kind = dispatchKindOf(policy.dispatch);
   // What goes to a meta-queue goes there at once.
@@ -116,7 +117,7 @@ function inMeta(grid: Grid, entry: SiteEntry, job: Job, { policy, now }: Explain
   const requirement = grid.requirementOf(job);
   const eligibility = grid.index(EligibleSites).of(requirement);
   if (eligibility.waiting !== null)
-    return waiting(eligibility.waiting, { ...numbers, ...numbersOf(requirement, grid) });
+    return nowhere(eligibility.waiting, { ...numbers, ...numbersOf(requirement, grid) }, requirement, grid);
   const why = beginDispatch(grid, policy, now).whyInMeta?.(job, entry);
   if (why === undefined) return waiting(ReasonCode.READY, numbers);
   return waiting(why.code, { ...numbers, ...why.numbers }, why.changes);
@@ -181,6 +182,18 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
   return waiting(code, numbers, [first]);
 }
 
+/** No site is eligible; where that is because of labels, what of the constraint holds nowhere. */
+function nowhere(
+  code: WaitingReason,
+  numbers: Record<string, number>,
+  requirement: Requirement,
+  grid: Grid,
+): Waiting {
+  const { message, ...why } = waiting(code, numbers);
+  const part = code === ReasonCode.NEVER_FITS_CONSTRAINT ? unsatisfied(requirement, grid.sites) : null;
+  return { ...why, message: part === null ? message : `${message} The part that fails: ${part}` };
+}
+
 const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
 
 /** How many jobs the site's policy tries before this one. */
@@ -208,6 +221,7 @@ const changes: Record<WaitingReason, string> = {
   NEVER_FITS_RESOURCES: 'Ask for less of it, or add a machine with more.',
   NEVER_FITS_LICENSES: 'Ask for other licenses, or add licenses and the machines that can use them.',
   NEVER_FITS_PLATFORM: 'Ask for another operating system or architecture, or add such a machine.',
+  NEVER_FITS_CONSTRAINT: 'Change the constraint, or label machines so that one satisfies it.',
   NEVER_FITS_TOGETHER:
     'Ask for less of one resource, or add a machine or license so that one site has everything.',
   QUEUES_FULL: "Queued jobs at the sites start or are removed, or the policy's queueLimit is raised.",

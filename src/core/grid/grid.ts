@@ -166,6 +166,7 @@ export class Grid {
       const busyElsewhere = (known.site.load ?? null) !== null || (site.load ?? null) !== null;
       known.site = site;
       known.resources.maxRuns = maxRuns;
+      known.resources.siteName = site.name;
       known.resources.changed();
       if (busyElsewhere) this.placeHolds();
       return;
@@ -176,6 +177,7 @@ export class Grid {
       this.kinds.size,
     );
     resources.maxRuns = maxRuns;
+    resources.siteName = site.name;
     const meta = new JobQueue('META', site.id, this.root);
     const queue = new JobQueue('LOCAL', site.id, meta);
     const handedOver = { jobs: 0, work: 0, cpuWork: 0 };

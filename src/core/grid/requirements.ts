@@ -1,9 +1,10 @@
 /**
  * What jobs ask of machines, in classes: jobs with equal requirements share one `Requirement`, so that questions about
- * machines are asked once per class and not once per job. A class has a *signature* (platform and licenses: which
+ * machines are asked once per class and not once per job. A class has a *signature* (platform, labels and licenses: which
  * machines are eligible at all) and a shape (tasks, and the amounts that each takes: which of them have room).
  */
 import type { Job } from '../model.js';
+import { type Constraint, parseConstraint } from '../resources/constraint.js';
 import { furtherIn, type ResourceKinds, type TaskAmounts } from './amounts.js';
 
 export interface Signature {
@@ -12,7 +13,17 @@ export interface Signature {
   readonly architecture: string | null;
   /** Kinds, sorted. */
   readonly licenses: readonly string[];
+  /** Over the labels of machines; null: any will do. */
+  readonly constraint: { readonly text: string; readonly parsed: Constraint } | null;
 }
+
+/** Tells signatures apart; `constraint`: its text. */
+export const signatureKey = (
+  os: string | null,
+  architecture: string | null,
+  licenses: readonly string[],
+  constraint: string | null,
+): string => JSON.stringify([os, architecture, ...licenses, ...(constraint === null ? [] : [[constraint]])]);
 
 export interface Requirement extends TaskAmounts {
   /** No other class of the grid has it: notes of a pass can lie in arrays. A later class may have that of one that is gone. */
@@ -30,11 +41,13 @@ const UNUSED_KEPT = 4096;
 
 const PLAIN = '';
 
+interface SignatureGroup {
+  readonly signature: Signature;
+  readonly byShape: Map<number, Map<number | string, Requirement>>;
+}
+
 export class Requirements {
-  private readonly bySignature = new Map<
-    string,
-    { signature: Signature; byShape: Map<number, Map<number | string, Requirement>> }
-  >();
+  private readonly bySignature = new Map<string, SignatureGroup>();
   private size = 0;
   private used = 0;
   private indices = 0;
@@ -56,21 +69,7 @@ export class Requirements {
   }
 
   private find(job: Job): Requirement {
-    const plain = job.licenses.length === 0 && job.os === null && job.architecture === null;
-    const key = plain ? PLAIN : JSON.stringify([job.os, job.architecture, ...job.licenses]);
-    let group = this.bySignature.get(key);
-    if (group === undefined) {
-      group = {
-        signature: {
-          key,
-          os: job.os,
-          architecture: job.architecture,
-          licenses: [...job.licenses],
-        },
-        byShape: new Map(),
-      };
-      this.bySignature.set(key, group);
-    }
+    const group = this.signatureOf(job);
     // A small number for jobs of one task: maps find those faster.
     const shape = (job.tasks - 1) * 2 ** 24 + job.cpusPerTask;
     let byRest = group.byShape.get(shape);
@@ -99,6 +98,20 @@ export class Requirements {
       this.size++;
     }
     return requirement;
+  }
+
+  private signatureOf(job: Job): SignatureGroup {
+    const { os, architecture, machineConstraint: text } = job;
+    const plain = job.licenses.length === 0 && os === null && architecture === null && text === null;
+    const key = plain ? PLAIN : signatureKey(os, architecture, job.licenses, text);
+    let group = this.bySignature.get(key);
+    if (group === undefined) {
+      const constraint = text === null ? null : { text, parsed: parseConstraint(text) };
+      const signature = { key, os, architecture, licenses: [...job.licenses], constraint };
+      group = { signature, byShape: new Map() };
+      this.bySignature.set(key, group);
+    }
+    return group;
   }
 
   private dropUnused(): void {

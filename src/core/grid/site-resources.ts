@@ -3,6 +3,7 @@
  * each site and signature which machines and pools come into question.
  */
 import type { Allocation, License, Machine, Run } from '../model.js';
+import { type Labels, satisfies } from '../resources/constraint.js';
 import { type Amounts, addTo, amountOf, CPUS, type Room, type TaskAmounts } from './amounts.js';
 import type { Signature } from './requirements.js';
 
@@ -110,6 +111,8 @@ export class SiteResources {
   holds: TimedHold[] = [];
   /** Taken of available machines by jobs that the site's own scheduler has placed: they are among the holds. */
   busyCpus = 0;
+  /** A label of its machines. */
+  siteName = '';
   /** Runs at once at most. */
   maxRuns = Infinity;
   /** Some machine is shared in time. */
@@ -297,11 +300,13 @@ export class SiteResources {
 
   private find(signature: Signature, accept: (machine: Machine) => boolean): EligibleMachines {
     const pools = signature.licenses.map((kind) => this.poolsOf(this.siteId, kind));
+    const { constraint } = signature;
     const machines = this.machines.filter(
       ({ machine }) =>
         accept(machine) &&
         (signature.os === null || signature.os === machine.os) &&
         (signature.architecture === null || signature.architecture === machine.architecture) &&
+        (constraint === null || satisfies(labelsOf(machine, this.siteName), constraint.parsed)) &&
         pools.every((kindPools) => kindPools.some(({ license }) => runsLicense(machine, license.id))),
     );
     return {
@@ -314,6 +319,12 @@ export class SiteResources {
     };
   }
 }
+
+/** All that a constraint may ask of a machine: what is said of it, and what everybody can see. */
+export const labelsOf = ({ labels, os, architecture }: Machine, site: string): Labels => ({
+  ...labels,
+  ...{ os, architecture, site },
+});
 
 /** Every license of its site and of the grid, unless it is restricted to some. */
 export const runsLicense = ({ licenseIds }: Machine, id: number): boolean =>

@@ -74,6 +74,39 @@ export function satisfies(labels: Labels, constraint: Constraint): boolean {
   }
 }
 
+/** What no machine with any of these labels satisfies: of parts that all must hold the first, else the whole; null: some machine does. */
+export function unsatisfiedPart(constraint: Constraint, machines: readonly Labels[]): Constraint | null {
+  if (machines.some((labels) => satisfies(labels, constraint))) return null;
+  if (constraint.is !== 'AND') return constraint;
+  for (const part of constraint.of) {
+    const lacking = unsatisfiedPart(part, machines);
+    if (lacking !== null) return lacking;
+  }
+  return constraint;
+}
+
+/** As it could be written. */
+export function shownConstraint(constraint: Constraint): string {
+  const inside = (of: Constraint): string =>
+    of.is === 'OR' || of.is === 'AND' ? `(${shownConstraint(of)})` : shownConstraint(of);
+  switch (constraint.is) {
+    case 'OR':
+    case 'AND':
+      return constraint.of.map(inside).join(constraint.is === 'OR' ? ' or ' : ' and ');
+    case 'NOT':
+      return `not ${inside(constraint.of)}`;
+    case 'HAS':
+      return constraint.label;
+    case 'COMPARED':
+      return `${constraint.label} ${constraint.operator} ${shownValue(constraint.value)}`;
+    case 'IN':
+      return `${constraint.label} in (${constraint.values.map(shownValue).join(', ')})`;
+  }
+}
+
+const shownValue = ({ text, quoted }: Value): string =>
+  quoted ? `"${text.replaceAll(/["\\]/g, '\\$&')}"` : text;
+
 function equal(text: string, { text: other, quoted }: Value): boolean {
   const [a, b] = quoted ? [null, null] : [numberOf(text), numberOf(other)];
   return a !== null && b !== null ? compareNumbers(a, b) === 0 : text === other;

@@ -4,10 +4,11 @@
  */
 import { type Amounts, CPUS, MEMORY, PLACES, pairsOf, timesIn } from '../grid/amounts.js';
 import type { Grid, SiteEntry } from '../grid/grid.js';
-import type { Requirement } from '../grid/requirements.js';
-import { askedOn, type EligibleMachines, type MachineState } from '../grid/site-resources.js';
+import { type Requirement, type Signature, signatureKey } from '../grid/requirements.js';
+import { askedOn, type EligibleMachines, labelsOf, type MachineState } from '../grid/site-resources.js';
 import type { SiteState } from '../model.js';
 import { ReasonCode, type WaitingReason } from '../reasons.js';
+import { shownConstraint, unsatisfiedPart } from './constraint.js';
 import { hasCopies } from './licenses.js';
 import type { Timeline } from './timeline.js';
 
@@ -106,12 +107,9 @@ export function whyNowhere(
 ): WaitingReason | null {
   const { signature, task } = requirement;
   const bare = { ...requirement, tasks: 1, task: ONE_CPU };
-  const platform = {
-    ...signature,
-    licenses: [],
-    key: JSON.stringify([signature.os, signature.architecture]),
-  };
-  const met = { platform: false, licenses: false };
+  const platform = without(signature, 'licenses', 'constraint');
+  const labeled = without(signature, 'licenses');
+  const met = { platform: false, constraint: false, licenses: false };
   /** For each kind that is asked for, whether some site has enough of it, with a CPU for each task. */
   const asked = pairsOf(task);
   const enough = asked.map(() => false);
@@ -120,6 +118,7 @@ export function whyNowhere(
     if (whyNeverFits(requirement, ever) === null) return null;
     const ofPlatform = resources.everEligible(platform);
     met.platform ||= hasRoom(bare, ofPlatform);
+    met.constraint ||= hasRoom(bare, resources.everEligible(labeled));
     met.licenses ||= whyNeverFits(bare, ever) === null;
     asked.forEach(([kind, amount], i) => {
       const alone = kind === CPUS ? [CPUS, amount] : [CPUS, 1, kind, amount];
@@ -127,10 +126,35 @@ export function whyNowhere(
     });
   }
   if (!met.platform) return ReasonCode.NEVER_FITS_PLATFORM;
+  if (!met.constraint) return ReasonCode.NEVER_FITS_CONSTRAINT;
   if (!met.licenses) return ReasonCode.NEVER_FITS_LICENSES;
   const lacking = enough.indexOf(false);
   if (lacking === -1) return ReasonCode.NEVER_FITS_TOGETHER;
   return NEVER_FITS[asked[lacking]?.[0] as number] ?? ReasonCode.NEVER_FITS_RESOURCES;
+}
+
+/** The same machines, and those that lack what is left out. */
+function without(signature: Signature, ...left: ('licenses' | 'constraint')[]): Signature {
+  const { os, architecture } = signature;
+  const licenses = left.includes('licenses') ? [] : signature.licenses;
+  const constraint = left.includes('constraint') ? null : signature.constraint;
+  return {
+    ...{ os, architecture, licenses, constraint },
+    key: signatureKey(os, architecture, licenses, constraint?.text ?? null),
+  };
+}
+
+/** What of the constraint of a class no machine satisfies, as it could be written; null: some machine satisfies it all. */
+export function unsatisfied(
+  { signature: { constraint } }: Pick<Requirement, 'signature'>,
+  sites: readonly Pick<SiteEntry, 'site' | 'resources'>[],
+): string | null {
+  if (constraint === null) return null;
+  const labels = sites.flatMap(({ site, resources }) =>
+    resources.machines.map(({ machine }) => labelsOf(machine, site.name)),
+  );
+  const part = unsatisfiedPart(constraint.parsed, labels);
+  return part && shownConstraint(part);
 }
 
 const ONE_CPU: Amounts = [CPUS, 1];

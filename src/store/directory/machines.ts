@@ -19,6 +19,8 @@ export interface NewMachine {
   maxTasks?: number | null;
   /** By kind. */
   resources?: Record<string, number>;
+  /** Text by name. */
+  labels?: Record<string, string>;
 }
 
 export interface NewLicense {

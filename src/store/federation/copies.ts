@@ -344,6 +344,7 @@ const jobOf = ({ request, boost }: NewCopy, more: number): NewJob => ({
     groupName: null,
     inputs: [],
     resourcesPerTask: null,
+    machineConstraint: null,
     outputs: request.outputs.map((path) => ({ path })),
     originSiteId: null,
     ...{ warnS: null, warnSignal: 'SIGTERM', killGraceS: 30 },

@@ -88,6 +88,8 @@ const anyMachine = fc.record({
   os: fc.constantFrom('linux', 'linux', 'linux', 'bsd'),
   able: fc.constantFrom(KINDS, KINDS, ['a'], []),
   maxTasks: fc.constantFrom(null, 1, 2, 3),
+  gpus: fc.constantFrom(0, 2, 3),
+  gen: fc.constantFrom('1', '2'),
 });
 const anyPool = fc.record({
   kind: fc.constantFrom(...KINDS),
@@ -115,6 +117,8 @@ export const anyJobShape = fc.record({
   memoryMbPerTask: fc.integer({ min: 0, max: 5 }),
   licenses: fc.constantFrom([], [], [], ['a'], ['b'], KINDS),
   os: fc.constantFrom(null, null, null, null, 'linux'),
+  resourcesPerTask: fc.constantFrom(null, null, null, { gpu: 1 }, { gpu: 2 }),
+  machineConstraint: fc.constantFrom(null, null, null, null, 'gen >= 2', 'gen = 1 or os = bsd'),
   userClass: fc.constantFrom('GOLD' as const, 'SILVER' as const, 'REGULAR' as const),
   boost: fc.constantFrom(0, 0, 0, 5, -5),
 });
@@ -172,11 +176,18 @@ export class World {
       for (const { kind, grid, copies } of pools) {
         this.licenses.push({ id: this.licenses.length + 1, kind, copies, siteId: grid ? null : siteId });
       }
-      for (const { able, maxTasks, ...machine } of machines) {
+      for (const { able, maxTasks, gpus, gen, ...machine } of machines) {
         const id = this.machines.length + 1;
         const sharing = shared ? { maxTasks } : {};
         const here = { siteId, architecture: 'x', licenseIds: able as never, available: true };
-        this.machines.push({ ...machine, ...sharing, ...here, id });
+        this.machines.push({
+          ...machine,
+          ...sharing,
+          ...here,
+          resources: { gpu: gpus },
+          labels: { gen },
+          id,
+        });
       }
     });
     this.machines.forEach((machine, i) => {
@@ -360,6 +371,7 @@ export function usage(runs: Iterable<{ job: Job; run: Run }>, time: number) {
   const cpus = new Map<number, number>();
   const tasks = new Map<number, number>();
   const memoryMb = new Map<number, number>();
+  const gpus = new Map<number, number>();
   const licenses = new Map<number, number>();
   const add = (map: Map<number, number>, key: number, amount: number) =>
     map.set(key, (map.get(key) ?? 0) + amount);
@@ -369,8 +381,11 @@ export function usage(runs: Iterable<{ job: Job; run: Run }>, time: number) {
       add(tasks, allocation.machineId, allocation.tasks);
       add(cpus, allocation.machineId, allocation.tasks * job.cpusPerTask);
       add(memoryMb, allocation.machineId, allocation.tasks * job.memoryMbPerTask);
+      add(gpus, allocation.machineId, allocation.tasks * gpusOf(job.resourcesPerTask));
     }
     for (const id of run.licenseIds) add(licenses, id, 1);
   }
-  return { cpus, tasks, memoryMb, licenses };
+  return { cpus, tasks, memoryMb, gpus, licenses };
 }
+
+export const gpusOf = (amounts: Job['resourcesPerTask'] | undefined): number => amounts?.gpu ?? 0;

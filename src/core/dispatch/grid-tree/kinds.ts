@@ -2,7 +2,7 @@
 import { amountOf, MEMORY } from '../../grid/amounts.js';
 import type { Grid, SiteEntry } from '../../grid/grid.js';
 import type { Requirement as GridRequirement, Signature } from '../../grid/requirements.js';
-import { runsLicense } from '../../grid/site-resources.js';
+import { labelsOf, runsLicense } from '../../grid/site-resources.js';
 import {
   kindKey,
   type MachineKind,
@@ -12,6 +12,7 @@ import {
   requirement,
 } from '../../grid-tree/index.js';
 import type { JobPreference, Machine } from '../../model.js';
+import { parseConstraint, satisfies } from '../../resources/constraint.js';
 import type { Rules } from './rules.js';
 
 /** Kinds of machines, and how many there are of each. */
@@ -31,7 +32,7 @@ export class TreeKinds {
       const memoryMbPerTask = amountOf(task, MEMORY);
       const resourcesPerTask = this.grid.kinds.further(task);
       found = requirement({
-        ...platformOf(signature),
+        ...platformOf({ ...signature, licenses: conditionsOf(signature) }),
         tasks,
         cpusPerTask,
         memoryMbPerTask,
@@ -53,12 +54,13 @@ export class TreeKinds {
 
   /** Of the machines of a site that take jobs. `licenses`: kinds that somebody asks for, sorted. */
   machinesOf({ resources }: SiteEntry, licenses: readonly string[], power: Rules['power']): CountedKinds {
+    const tests = licenses.map((name) => this.conditionOf(name, resources.siteName));
     const counted = new Map<string, { kind: MachineKind; count: number }>();
     for (const { machine } of resources.machines) {
       if (!machine.available) continue;
       const kind: MachineKind = {
         ...{ os: machine.os, architecture: machine.architecture },
-        licenses: licenses.filter((license) => this.canUse(machine, license)),
+        licenses: licenses.filter((_, i) => tests[i]?.(machine)),
         ...{ cpus: machine.cpus, memoryMb: machine.memoryMb, resources: machine.resources ?? {} },
         ...(resources.shared ? { tasksOfJob: 1 } : {}),
         ...(power === 'BENCHMARK' ? { cpuPower: machine.benchmark } : {}),
@@ -69,6 +71,12 @@ export class TreeKinds {
       else alike.count++;
     }
     return [...counted.values()];
+  }
+
+  private conditionOf(name: string, site: string): (machine: Machine) => boolean {
+    if (!name.startsWith(CONSTRAINT)) return (machine) => this.canUse(machine, name);
+    const constraint = parseConstraint(name.slice(CONSTRAINT.length));
+    return (machine) => satisfies(labelsOf(machine, site), constraint);
   }
 
   private canUse(machine: Machine, kind: string): boolean {
@@ -82,6 +90,16 @@ export class TreeKinds {
       );
   }
 }
+
+/** No kind of license begins like this. */
+const CONSTRAINT = '\0where ';
+
+/** What the tree asks of a machine by name: licenses, and a constraint as if it were one, which machines that satisfy it have. */
+const conditionsOf = ({
+  licenses,
+  constraint,
+}: Pick<Signature, 'licenses' | 'constraint'>): readonly string[] =>
+  constraint === null ? licenses : [...licenses, CONSTRAINT + constraint.text];
 
 const platformOf = ({ os, architecture, licenses }: Pick<Signature, 'os' | 'architecture' | 'licenses'>) => ({
   os: os === null ? [] : [os],

@@ -263,6 +263,7 @@ function Shown({ job, refresh }: { job: Job; refresh(): void }) {
                   'Resources for each task',
                   job.resourcesPerTask.map(({ kind, amount }) => `${amount} ${kind}`).join(', '),
                 ],
+                job.machineConstraint !== null && ['Labels of its machines', job.machineConstraint],
                 job.licenses.length > 0 && ['Licenses', job.licenses.join(', ')],
                 (job.os ?? job.architecture) !== null && [
                   'Platform',

@@ -494,9 +494,20 @@ function Machines({ site }: { site: SitePartsFragment }) {
             key: 'platform',
             header: 'Platform',
             minor: true,
-            cell: ({ os, architecture }) => (
+            cell: ({ os, architecture, resources, labels }) => (
               <span className="muted">
                 {os}, {architecture}
+                {resources.length > 0 && (
+                  <div className="tiny">
+                    {resources.map(({ kind, amount, used }) => `${used} of ${amount} ${kind}`).join(', ')} in
+                    use
+                  </div>
+                )}
+                {labels.length > 0 && (
+                  <div className="tiny">
+                    {labels.map(({ name, value }) => (value === '' ? name : `${name}=${value}`)).join(', ')}
+                  </div>
+                )}
               </span>
             ),
           },

@@ -22,6 +22,8 @@ export interface Draft {
   deadline: string;
   /** `gpu=2, tape=1` */
   resources: string;
+  /** `gen >= 3 and not slow` */
+  constraint: string;
   licenses: string;
   os: string;
   architecture: string;
@@ -53,6 +55,7 @@ export const EMPTY: Draft = {
   runTimeLimit: '',
   deadline: '',
   resources: '',
+  constraint: '',
   licenses: '',
   os: '',
   architecture: '',
@@ -225,6 +228,7 @@ export function inputOf(draft: Draft, mode: 'form' | 'script'): JobInput {
     ...(draft.runTimeLimit.trim() && { runTimeLimitS: seconds('runTimeLimit') }),
     ...(deadline && { deadline: deadline.toISOString() }),
     ...(draft.resources.trim() && { resourcesPerTask: list(draft.resources).map(amount) }),
+    ...(draft.constraint.trim() && { machineConstraint: draft.constraint.trim() }),
     ...(draft.licenses.trim() && { licenses: list(draft.licenses) }),
     ...(draft.os.trim() && { os: draft.os.trim() }),
     ...(draft.architecture.trim() && { architecture: draft.architecture.trim() }),

@@ -98,6 +98,12 @@ export function Needs({ form, licenses }: { form: Form; licenses: readonly strin
           placeholder="none"
           help="gpu=2, tape-drive=1: kinds that operators have declared"
         />
+        <TextInput
+          label="Labels of machines"
+          {...text('constraint')}
+          placeholder="any"
+          help="gen >= 3 and not slow"
+        />
         <TextInput label="Licenses" {...text('licenses')} placeholder="none" list={[...new Set(licenses)]} />
         <TextInput label="Operating system" {...text('os')} placeholder="any" />
         <TextInput label="Architecture" {...text('architecture')} placeholder="any" />
