@@ -83,7 +83,9 @@ class Simulated {
   constructor(forward: Forward) {
     const effects = (id: Address): Effects => ({ send: (to, message) => this.pump.send(id, to, message) });
     const rules = { ...DEFAULT_ROOT_RULES, forward, neededAfterS: NEEDED_AFTER_S, hops: HOPS };
-    this.root = new Root('p', effects('p'), DEFAULT_TREE_RULES, { ...rules, rawWaitS: 0, answerS: 0 });
+    // Answers to a discovery need a moment, or what a site here can run would be taken for what none can.
+    const answerS = LOOKS_S / 2;
+    this.root = new Root('p', effects('p'), DEFAULT_TREE_RULES, { ...rules, rawWaitS: 0, answerS });
     this.owner = new Owner('o', effects('o'), 'p');
     const home = new Leaf('home', effects('home'));
     home.setMachines({ os: 'home', architecture: 'x64', licenses: [], cpus: 4, memoryMb: 4_000 }, 1);
