@@ -121,6 +121,26 @@ describe('promises', () => {
     expect(started(cycle(grid, 3))).toEqual([2]);
   });
 
+  it('move back when another site takes a grid-wide license earlier than it had claimed it', () => {
+    const pool = { id: 1, kind: 'cad', copies: 1, siteId: null };
+    const grid = gridOf(
+      [
+        { id: 1, licenseIds: [1] },
+        { id: 2, siteId: 2, licenseIds: [1] },
+      ],
+      [pool],
+    );
+    // The other site is full until 20, and claims the copy from then to 50; here it is used before.
+    queue(grid, { 1: { cpusPerTask: 4, estimateS: 20 } }, 2);
+    queue(grid, { 2: { licenses: ['cad'], estimateS: 30 } }, 2);
+    expect(promised(cycle(grid, 2, CONSERVATIVE, 2))).toEqual({ 2: 22 });
+    queue(grid, { 3: { cpusPerTask: 4, estimateS: 8 }, 4: { licenses: ['cad'], estimateS: 10 } });
+    expect(promised(cycle(grid, 4))).toEqual({ 4: 12 });
+    grid.endRun(1);
+    expect(started(cycle(grid, 5, CONSERVATIVE, 2))).toEqual([2]);
+    expect(promised(cycle(grid, 6))).toEqual({ 4: 35 });
+  });
+
   it.each([
     ['hybrid', policyWith('NONE', { kind: 'hybrid', reservations: 2 })],
     ['conservative', CONSERVATIVE],

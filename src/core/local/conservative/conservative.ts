@@ -113,11 +113,12 @@ function lookedAt(pass: SitePass, walk: Walk, depth: number, before: Promises | 
   return slots;
 }
 
-/** No job to promise to, and none whose time has come. */
+/** No job to promise to, none whose time has come, and none promised a copy that another site may have taken or claimed since. */
 function nothingNew({ now, free }: SitePass, before: Promises, slots: readonly number[]): boolean {
   if (slots.length !== before.count) return false;
   return slots.every((slot) => {
     const promised = before.get(slot);
+    if (promised?.pools.some(({ license }) => license.siteId === null)) return false;
     return promised !== undefined && (promised.at > now || !hasRoomNow(free, promised.hold));
   });
 }
