@@ -29,13 +29,15 @@ export function deadlineTerm(
   facts: QueueFacts,
   weights: LocalWeights,
 ): number {
+  if (deadline === Infinity) return weights.deadlineMin;
+  const { deadlineMin, deadlineMax, deadlineK } = weights;
   const next = work / facts.bestBenchmark;
-  const end = facts.now + next;
-  const threshold = deadline - weights.deadlineK * next;
-  if (end <= threshold || end > deadline || deadline === Infinity) return weights.deadlineMin;
+  // Instants are large and what lies between them is small: rounding `now + next` first would lose digits of a deadline that is near.
+  const left = deadline - facts.now;
+  const late = (1 + deadlineK) * next - left;
+  if (late <= 0 || next > left) return deadlineMin;
   // With k = 0 the threshold is the deadline and no job gets here, so the line is never vertical.
-  const slope = (weights.deadlineMax - weights.deadlineMin) / (deadline - threshold);
-  return slope * (end - threshold) + weights.deadlineMin;
+  return ((deadlineMax - deadlineMin) / (deadlineK * next)) * late + deadlineMin;
 }
 
 /**
