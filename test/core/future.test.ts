@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { pairsOf } from '../../src/core/grid/amounts.js';
 import type { Requirement } from '../../src/core/grid/requirements.js';
 import type { EligibleMachines, Hold, MachineState, RunState } from '../../src/core/grid/site-resources.js';
-import type { Grid } from '../../src/core/index.js';
+import type { Grid, Job } from '../../src/core/index.js';
 import type { Future, Opening } from '../../src/core/resources/future.js';
 import { Profile } from '../../src/core/resources/profile.js';
 import { Timeline } from '../../src/core/resources/timeline.js';
@@ -257,5 +257,25 @@ describe('the future of a site', () => {
       { numRuns: cases(3000) },
     );
     if (IN_FULL) for (const count of Object.values(seen)) expect(count).toBeGreaterThan(300);
+  });
+
+  it('does not remember the end of a walk that found nothing as the opening of the one before', () => {
+    const idle = { cpus: 0, gpus: 0 as const, licensed: false };
+    const grid = siteOf({
+      machines: [4, 4, 4].map((cpus) => ({ cpus, benchmark: 1 })),
+      runs: [{ machine: 0, cpus: 1, end: 1 }],
+      held: [{ ...idle, machine: 0, from: 3, length: Infinity, certain: false }],
+      steps: [],
+    });
+    const entry = grid.siteEntry(1);
+    const timeline = new Timeline(grid, entry, 0);
+    const ask = (shape: Partial<Job>): Opening | null => {
+      const requirement = grid.requirementOf(job({ id: 0, ...shape }));
+      return timeline.earliestOpening(requirement, entry.resources.eligible(requirement.signature), 2);
+    };
+    expect(ask({ tasks: 3, cpusPerTask: 4 })?.at).toBe(1);
+    expect(ask({ tasks: 3, resourcesPerTask: { gpu: 2 } })).toBeNull();
+    timeline.stop(entry.resources.runs[0] as RunState);
+    expect(ask({})?.placement.machines[0]?.machine.id).toBe(1);
   });
 });

@@ -247,6 +247,7 @@ export class Timeline implements Future, Free {
     holder: Reservation | null = null,
   ): Opening | null {
     const { machines, pools } = eligible;
+    this.foundAt = Number.NaN;
     const room = copyInto(this.walked, this.room);
     const runs = this.ending;
     const steps = this.steps();
