@@ -8,6 +8,7 @@ import type { BlockList } from 'node:net';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ClosedAddress } from '../../platform/reach.js';
 import { spawnGroup } from '../group.js';
 import { get } from './http.js';
 import { shown, UnfitSource } from './source.js';
@@ -201,7 +202,9 @@ async function ask(
     signal.throwIfAborted();
     const { message, name } = error as Error;
     const why = `${shown(location)}: ${message || name}`;
-    throw error instanceof UnfitSource ? new UnfitSource(why) : new Error(why);
+    throw error instanceof UnfitSource || error instanceof ClosedAddress
+      ? new UnfitSource(why)
+      : new Error(why);
   }
 }
 
