@@ -30,6 +30,8 @@ const models = [
   'User',
   'SubmissionQuota',
   'ApiKey',
+  'Webhook',
+  'WebhookSecretPayload',
   'Dataset',
   'DatasetLocation',
   'Link',

@@ -22,7 +22,11 @@ const arrows: Record<string, readonly string[]> = {
   client: ['platform'],
   agent: ['client', 'platform'],
   federation: ['client', 'store', 'platform'],
-  cli: ['core', 'store', 'engine', 'api', 'simulator', 'plots', 'agent', 'federation', 'client', 'platform'],
+  callbacks: ['engine', 'store', 'platform'],
+  cli: [
+    ...['core', 'store', 'engine', 'api', 'simulator', 'plots', 'agent', 'federation', 'client', 'callbacks'],
+    'platform',
+  ],
 };
 
 /** The same in the portal. A page imports no other. */

@@ -16,6 +16,7 @@ export const idTypes = [
   'simulation',
   'dataset',
   'group',
+  'webhook',
 ] as const;
 export type IdType = (typeof idTypes)[number];
 

@@ -9,6 +9,7 @@ import type {
 } from '../core/index.js';
 import type { Allocation, JobInput, JobPreference } from '../core/model.js';
 import type { ForeignJobRow, PeerRow } from '../store/directory/peers.js';
+import type { WebhookWithSecret } from '../store/directory/webhooks.js';
 import type { OfferState } from '../store/federation.js';
 import type { FileRow } from '../store/files.js';
 import type { UsageRow } from '../store/history.js';
@@ -38,6 +39,8 @@ export interface RegisterAgentPayloadModel {
 export type LicenseModel = rows.LicenseRow;
 export type UserModel = rows.UserRow;
 export type ApiKeyModel = rows.ApiKeyRow;
+export type WebhookModel = rows.WebhookRow;
+export type WebhookSecretPayloadModel = WebhookWithSecret;
 export type JobModel = rows.JobRow;
 export type NeedClauseModel = JobWait['needs'][number];
 export type NeedTermModel = NeedTerm;

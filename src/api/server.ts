@@ -35,7 +35,7 @@ import { createSchema } from './schema.js';
 import { handlesAll } from './services/access.js';
 import { createFit } from './services/fit.js';
 import { createServices } from './services/index.js';
-import type { FileStore } from './services/parts.js';
+import type { FileStore, WebhookAnswer } from './services/parts.js';
 import { createHttpServer } from './tls.js';
 import { createWebSockets, type WebSockets } from './websocket/server.js';
 
@@ -57,6 +57,8 @@ export interface ApiParts {
   mirror: Mirror;
   /** Tells schedulers (sites by their number) that there may be something to do. What it fails with is logged, no more. */
   wake(schedulers: readonly Scheduler[]): void | Promise<void>;
+  /** Sends a message to a webhook, and waits for the answer; null: there is none of this number. */
+  testWebhook(id: number): Promise<WebhookAnswer | null>;
   log: Logger;
   metrics: ApiMetrics;
   /** What stands in the way of answering requests, as far as is known without asking anybody; null: nothing. */

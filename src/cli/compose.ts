@@ -1,9 +1,11 @@
 /** Puts the rooms together: the parts of an api process, of a worker, and of both in one. */
 import { createApi } from '../api/server.js';
+import { Sender, webhookFollowing, webhookTester } from '../callbacks/index.js';
 import { schedulerOf } from '../core/scheduler.js';
 import { createEngine, createSimulationWorker, openWaker, type QueueConnection } from '../engine/index.js';
 import { Federation } from '../federation/index.js';
 import type { Config } from '../platform/config.js';
+import { REAL_ENV } from '../platform/env.js';
 import type { Part } from '../platform/lifecycle.js';
 import type { Logger } from '../platform/log.js';
 import { type Metrics, watchPool } from '../platform/metrics.js';
@@ -25,6 +27,7 @@ import { PostgresStore } from '../store/postgres.js';
 import { Queries } from '../store/queries.js';
 import { Simulations } from '../store/simulations.js';
 import { Watchdog } from '../store/watchdog.js';
+import { Webhooks } from '../store/webhooks.js';
 import { apiConfig } from './api-config.js';
 import { healthPart } from './health.js';
 import { patiently } from './patiently.js';
@@ -100,8 +103,17 @@ export function serviceParts(
   const onFeedError = (error: unknown): void =>
     log.warn({ err: error }, 'reading events failed; trying again');
   const bell = roles.worker ? new EventBell({ url, onError: onFeedError }) : null;
+  const sender = new Sender({
+    addresses: config.webhookAddresses,
+    timeoutMs: config.webhookTimeoutS * 1000,
+  });
+  const callbacks = {
+    ...{ webhooks: new Webhooks(database, directory), queries, sender, log, metrics, env: REAL_ENV },
+    ...{ now: clock.now, giveUpS: config.webhookGiveUpH * 3600, source: sourceOf(directory) },
+  };
   const engine = roles.worker
     ? createEngine({
+        followings: [webhookFollowing(callbacks)],
         ...(bell && { news: bell.listen }),
         store,
         mirror,
@@ -182,6 +194,7 @@ export function serviceParts(
           },
         }
       : { name: 'queue', stop: () => waker?.close() },
+    { name: 'webhooks', stop: () => sender.close() },
     ...(simulations
       ? [{ name: 'simulations', start: () => simulations.start(), stop: () => simulations.stop() }]
       : []),
@@ -208,6 +221,7 @@ export function serviceParts(
     feed,
     mirror,
     wake,
+    testWebhook: webhookTester(callbacks),
     config: apiConfig(config),
     log,
     metrics,
@@ -256,6 +270,15 @@ function openReadiness({ database, queries }: Stores, lifeline: Lifeline): Readi
     },
     isSetUp: async () => (await queries.policy()) !== null,
   });
+}
+
+/** What this service calls itself in events that it sends; asked for once. */
+function sourceOf(directory: Directory): () => Promise<string> {
+  let id: string | undefined;
+  return async () => {
+    id ??= await directory.serviceId();
+    return `urn:switchyard:${id}`;
+  };
 }
 
 /** Where files of runs are kept. */

@@ -67,6 +67,19 @@ export type UserRole =
   | 'AGENT'
   | 'PEER';
 
+export type JobEventKind =
+  | 'QUEUED'
+  | 'BLOCKED'
+  | 'HELD'
+  | 'DISPATCHED'
+  | 'ASSIGNED'
+  | 'RUNNING'
+  | 'CANCELLING'
+  | 'COMPLETED'
+  | 'FAILED'
+  | 'CANCELLED'
+  | 'CHANGED';
+
 export type JobState =
   | 'QUEUED'
   | 'BLOCKED'
@@ -488,6 +501,22 @@ export type CreateApiKeyInput = {
   readonly actsForUsers?: boolean;
 };
 
+export type CreateWebhookInput = {
+  readonly name: string;
+  readonly url: string;
+  readonly filter?: JobFilter | null | undefined;
+  readonly kinds?: ReadonlyArray<JobEventKind>;
+};
+
+export type UpdateWebhookInput = {
+  readonly webhook: string;
+  readonly name?: string | null | undefined;
+  readonly url?: string | null | undefined;
+  readonly filter?: JobFilter | null | undefined;
+  readonly kinds?: ReadonlyArray<JobEventKind> | null | undefined;
+  readonly enabled?: boolean | null | undefined;
+};
+
 export type SetWeightsInput = {
   readonly expectedVersion: number;
   readonly reason: string;
@@ -525,6 +554,8 @@ export type LicenseFieldsFragment = { readonly id: string, readonly kind: string
 export type UserFieldsFragment = { readonly id: string, readonly name: string, readonly class: UserClass, readonly role: UserRole, readonly quotaShare: number, readonly active: boolean, readonly createdAt: string, readonly submissionQuota: { readonly limit: number, readonly periodS: number, readonly used: number } | null };
 
 export type KeyFieldsFragment = { readonly id: string, readonly name: string, readonly prefix: string, readonly createdAt: string, readonly expiresAt: string | null, readonly revokedAt: string | null, readonly lastUsedAt: string | null, readonly site: { readonly id: string, readonly name: string } | null };
+
+export type WebhookFieldsFragment = { readonly id: string, readonly name: string, readonly url: string, readonly filter: unknown, readonly kinds: ReadonlyArray<JobEventKind>, readonly enabled: boolean, readonly disabledReason: string | null, readonly formerUntil: string | null, readonly deliveredAt: string | null, readonly deliveredStatus: number | null, readonly failures: number, readonly failedAt: string | null, readonly failedReason: string | null, readonly nextAttemptAt: string | null, readonly lagS: number, readonly createdAt: string };
 
 export type PolicyFieldsFragment = { readonly id: string, readonly version: number, readonly document: unknown, readonly reason: string, readonly revertsTo: number | null, readonly createdAt: string, readonly author: { readonly id: string, readonly name: string } | null };
 
@@ -1048,6 +1079,49 @@ export type CreateKeyMutationVariables = Exact<{
 
 export type CreateKeyMutation = { readonly createApiKey: { readonly secret: string, readonly apiKey: { readonly id: string, readonly name: string, readonly prefix: string, readonly createdAt: string, readonly expiresAt: string | null, readonly revokedAt: string | null, readonly lastUsedAt: string | null, readonly site: { readonly id: string, readonly name: string } | null } } };
 
+export type WebhooksQueryVariables = Exact<{
+  user?: string | null | undefined;
+}>;
+
+
+export type WebhooksQuery = { readonly webhooks: ReadonlyArray<{ readonly id: string, readonly name: string, readonly url: string, readonly filter: unknown, readonly kinds: ReadonlyArray<JobEventKind>, readonly enabled: boolean, readonly disabledReason: string | null, readonly formerUntil: string | null, readonly deliveredAt: string | null, readonly deliveredStatus: number | null, readonly failures: number, readonly failedAt: string | null, readonly failedReason: string | null, readonly nextAttemptAt: string | null, readonly lagS: number, readonly createdAt: string }> };
+
+export type CreateWebhookMutationVariables = Exact<{
+  input: CreateWebhookInput;
+}>;
+
+
+export type CreateWebhookMutation = { readonly createWebhook: { readonly secret: string, readonly webhook: { readonly id: string, readonly name: string, readonly url: string, readonly filter: unknown, readonly kinds: ReadonlyArray<JobEventKind>, readonly enabled: boolean, readonly disabledReason: string | null, readonly formerUntil: string | null, readonly deliveredAt: string | null, readonly deliveredStatus: number | null, readonly failures: number, readonly failedAt: string | null, readonly failedReason: string | null, readonly nextAttemptAt: string | null, readonly lagS: number, readonly createdAt: string } } };
+
+export type UpdateWebhookMutationVariables = Exact<{
+  input: UpdateWebhookInput;
+}>;
+
+
+export type UpdateWebhookMutation = { readonly updateWebhook: { readonly id: string, readonly name: string, readonly url: string, readonly filter: unknown, readonly kinds: ReadonlyArray<JobEventKind>, readonly enabled: boolean, readonly disabledReason: string | null, readonly formerUntil: string | null, readonly deliveredAt: string | null, readonly deliveredStatus: number | null, readonly failures: number, readonly failedAt: string | null, readonly failedReason: string | null, readonly nextAttemptAt: string | null, readonly lagS: number, readonly createdAt: string } };
+
+export type RotateWebhookMutationVariables = Exact<{
+  webhook: string;
+  keepFormerS: number;
+}>;
+
+
+export type RotateWebhookMutation = { readonly rotateWebhookSecret: { readonly secret: string, readonly webhook: { readonly id: string, readonly name: string, readonly url: string, readonly filter: unknown, readonly kinds: ReadonlyArray<JobEventKind>, readonly enabled: boolean, readonly disabledReason: string | null, readonly formerUntil: string | null, readonly deliveredAt: string | null, readonly deliveredStatus: number | null, readonly failures: number, readonly failedAt: string | null, readonly failedReason: string | null, readonly nextAttemptAt: string | null, readonly lagS: number, readonly createdAt: string } } };
+
+export type DeleteWebhookMutationVariables = Exact<{
+  webhook: string;
+}>;
+
+
+export type DeleteWebhookMutation = { readonly deleteWebhook: { readonly id: string, readonly name: string, readonly url: string, readonly filter: unknown, readonly kinds: ReadonlyArray<JobEventKind>, readonly enabled: boolean, readonly disabledReason: string | null, readonly formerUntil: string | null, readonly deliveredAt: string | null, readonly deliveredStatus: number | null, readonly failures: number, readonly failedAt: string | null, readonly failedReason: string | null, readonly nextAttemptAt: string | null, readonly lagS: number, readonly createdAt: string } };
+
+export type TestWebhookMutationVariables = Exact<{
+  webhook: string;
+}>;
+
+
+export type TestWebhookMutation = { readonly testWebhook: { readonly delivered: boolean, readonly status: number | null, readonly reason: string | null, readonly tookMs: number } };
+
 export type RevokeKeyMutationVariables = Exact<{
   apiKey: string;
 }>;
@@ -1351,6 +1425,24 @@ export const UserKeysDocument: Document<UserKeysQuery, UserKeysQueryVariables> =
 
 export const CreateKeyDocument: Document<CreateKeyMutation, CreateKeyMutationVariables> =
   "mutation CreateKey($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret apiKey { ...KeyFields } } } fragment KeyFields on ApiKey { id name prefix createdAt expiresAt revokedAt lastUsedAt site { id name } }";
+
+export const WebhooksDocument: Document<WebhooksQuery, WebhooksQueryVariables> =
+  "query Webhooks($user: ID) { webhooks(user: $user) { ...WebhookFields } } fragment WebhookFields on Webhook { id name url filter kinds enabled disabledReason formerUntil deliveredAt deliveredStatus failures failedAt failedReason nextAttemptAt lagS createdAt }";
+
+export const CreateWebhookDocument: Document<CreateWebhookMutation, CreateWebhookMutationVariables> =
+  "mutation CreateWebhook($input: CreateWebhookInput!) { createWebhook(input: $input) { secret webhook { ...WebhookFields } } } fragment WebhookFields on Webhook { id name url filter kinds enabled disabledReason formerUntil deliveredAt deliveredStatus failures failedAt failedReason nextAttemptAt lagS createdAt }";
+
+export const UpdateWebhookDocument: Document<UpdateWebhookMutation, UpdateWebhookMutationVariables> =
+  "mutation UpdateWebhook($input: UpdateWebhookInput!) { updateWebhook(input: $input) { ...WebhookFields } } fragment WebhookFields on Webhook { id name url filter kinds enabled disabledReason formerUntil deliveredAt deliveredStatus failures failedAt failedReason nextAttemptAt lagS createdAt }";
+
+export const RotateWebhookDocument: Document<RotateWebhookMutation, RotateWebhookMutationVariables> =
+  "mutation RotateWebhook($webhook: ID!, $keepFormerS: Int!) { rotateWebhookSecret(webhook: $webhook, keepFormerS: $keepFormerS) { secret webhook { ...WebhookFields } } } fragment WebhookFields on Webhook { id name url filter kinds enabled disabledReason formerUntil deliveredAt deliveredStatus failures failedAt failedReason nextAttemptAt lagS createdAt }";
+
+export const DeleteWebhookDocument: Document<DeleteWebhookMutation, DeleteWebhookMutationVariables> =
+  "mutation DeleteWebhook($webhook: ID!) { deleteWebhook(webhook: $webhook) { ...WebhookFields } } fragment WebhookFields on Webhook { id name url filter kinds enabled disabledReason formerUntil deliveredAt deliveredStatus failures failedAt failedReason nextAttemptAt lagS createdAt }";
+
+export const TestWebhookDocument: Document<TestWebhookMutation, TestWebhookMutationVariables> =
+  "mutation TestWebhook($webhook: ID!) { testWebhook(webhook: $webhook) { delivered status reason tookMs } }";
 
 export const RevokeKeyDocument: Document<RevokeKeyMutation, RevokeKeyMutationVariables> =
   "mutation RevokeKey($apiKey: ID!) { revokeApiKey(apiKey: $apiKey) { ...KeyFields } } fragment KeyFields on ApiKey { id name prefix createdAt expiresAt revokedAt lastUsedAt site { id name } }";

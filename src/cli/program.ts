@@ -37,6 +37,10 @@ const MODULES: readonly { commands: readonly string[]; add: () => Promise<(progr
     commands: ['users', 'keys', 'quota'],
     add: async () => (await import('./commands/people.js')).addPeople,
   },
+  {
+    commands: ['webhooks'],
+    add: async () => (await import('./commands/webhooks.js')).addWebhooks,
+  },
   { commands: ['weights', 'policy'], add: async () => (await import('./commands/policy.js')).addPolicy },
   { commands: ['whatif'], add: async () => (await import('./commands/whatif.js')).addWhatIf },
   { commands: ['replay'], add: async () => (await import('./commands/replay.js')).addReplay },

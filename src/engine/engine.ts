@@ -10,7 +10,7 @@ import type { Store } from '../store/store.js';
 import { Alarms } from './alarms.js';
 import { Cycle, type CycleLimits, type CycleTools, DEFAULT_CYCLE_LIMITS } from './cycle.js';
 import { runDispatch } from './dispatch.js';
-import { Follower, type News } from './follower.js';
+import { Follower, type Following, type News } from './follower.js';
 import { needsFollowing } from './needs.js';
 import { Patrol } from './patrol.js';
 import {
@@ -81,6 +81,8 @@ export function createEngine(parts: {
   env?: Env;
   /** Tells of commits with events; without it they are looked for every second. */
   news?: News;
+  /** What else is done behind the events. */
+  followings?: readonly Following[];
 }): Engine {
   const { store, mirror, queueConnection, log, metrics, reach = ALWAYS_REACHED, env = REAL_ENV } = parts;
   const { now = () => env.nowMs() / 1000 } = parts;
@@ -103,7 +105,8 @@ export function createEngine(parts: {
     now,
   });
   const sweeper = new Sweeper(tools, config);
-  const followers = [needsFollowing({ store, wake: waker.wake, log, now })].map(
+  const needs = needsFollowing({ store, wake: waker.wake, log, now });
+  const followers = [needs, ...(parts.followings ?? [])].map(
     (following) =>
       new Follower(following, { store, holder: processId, log, metrics, reach, env, now, news: parts.news }),
   );

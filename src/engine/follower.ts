@@ -18,6 +18,8 @@ export interface Following {
   startOver(): Promise<void>;
   /** Called at every look, events or none, for what is due by the clock. */
   tick?(): Promise<void>;
+  /** Another process holds it by now, or this one stops: what goes on beside the batches ends. */
+  leave?(): Promise<void>;
 }
 
 export interface FollowerPace {
@@ -67,6 +69,7 @@ export class Follower {
     this.stopping.abort();
     this.wake.abort();
     await this.running;
+    await this.following.leave?.();
   }
 
   private async run(): Promise<void> {
@@ -97,7 +100,7 @@ export class Follower {
     const { following, parts } = this;
     const { name } = following;
     const given = await parts.store.follow({ name, holder: parts.holder, after, limit });
-    this.note(given.kind !== 'held');
+    await this.note(given.kind !== 'held');
     if (given.kind === 'held') return { after: null, more: false };
     if (given.kind === 'start-over') {
       parts.log.info({ follower: name, cursor: given.cursor }, 'a follower of the events starts over');
@@ -115,14 +118,16 @@ export class Follower {
     return { after: cursor, more };
   }
 
-  private note(holds: boolean): void {
+  private async note(holds: boolean): Promise<void> {
     if (holds === this.holds) return;
     this.holds = holds;
     const { log, holder, metrics } = this.parts;
     const { name: follower } = this.following;
     log.info({ follower, holder }, holds ? 'this process follows the events' : 'another process follows');
     // Whoever holds it tells how far it is behind.
-    if (!holds) metrics.followerLagSeconds.remove({ follower });
+    if (holds) return;
+    metrics.followerLagSeconds.remove({ follower });
+    await this.following.leave?.();
   }
 
   private failed(error: unknown): void {

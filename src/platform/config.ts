@@ -123,6 +123,26 @@ export const VARIABLES = {
     (one) => /^[^\s/@,]+$/.test(one),
     'Hosts of datasets that peers can reach although their addresses or names are private. Jobs that read from other private hosts are not offered to peers.',
   ),
+  webhookAddresses: list(
+    'SWITCHYARD_WEBHOOK_ADDRESSES',
+    'IP addresses, or ranges such as 10.0.0.0/8',
+    isNetwork,
+    'Addresses to which webhooks may be sent although they are private or of the host itself, also without TLS (http:); by default none.',
+  ),
+  webhookTimeoutS: whole(
+    'SWITCHYARD_WEBHOOK_TIMEOUT_S',
+    15,
+    1,
+    120,
+    'Time limit for one request to the endpoint of a webhook, seconds.',
+  ),
+  webhookGiveUpH: whole(
+    'SWITCHYARD_WEBHOOK_GIVE_UP_H',
+    72,
+    1,
+    8_760,
+    'A webhook is disabled if nothing could be delivered to its endpoint for so long, hours.',
+  ),
   oidcIssuer: optional(
     'SWITCHYARD_OIDC_ISSUER',
     'https://host or https://host/path',

@@ -196,6 +196,7 @@ export const LIMIT_VARIABLES = {
     'Bytes of the files that the service keeps of one run.',
   ),
   userKeys: settable('LIMIT_USER_KEYS', 100, 1, 10_000, 'API keys of one user that are accepted.'),
+  userWebhooks: settable('LIMIT_USER_WEBHOOKS', 20, 0, 1_000, 'Webhooks of one user.'),
   subscriptionsOpen: settable(
     'LIMIT_SUBSCRIPTIONS',
     2_000,
@@ -596,7 +597,17 @@ export const FIXED_LIMITS = {
   kindLicenses: fixed(100, 'Kinds of licenses of one kind of machines.', 'MachineKindInput.licenses'),
   claims: fixed(500, 'Claims of a peer in one request.', 'Mutation.claimJobs.offers'),
   returns: fixed(1_000, 'Offers that a peer returns in one request.', 'Mutation.returnJobs.offers'),
-  urlChars: fixed(2_000, 'Characters in the address of a peer.', 'FederationPeerInput.url'),
+  urlChars: fixed(
+    2_000,
+    'Characters in the address of a peer, or of the endpoint of a webhook.',
+    'FederationPeerInput.url',
+    'CreateWebhookInput.url',
+  ),
+  formerSecretS: fixed(
+    604_800,
+    'Longest time for which the former secret of a webhook signs too, seconds.',
+    'Mutation.rotateWebhookSecret.keepFormerS',
+  ),
   messageChars: fixed(4_000, 'Characters kept of the message in a run report.', 'RunReportInput.message'),
   socketBacklogBytes: fixed(
     64 * MIB,

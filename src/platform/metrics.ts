@@ -35,6 +35,14 @@ export interface Metrics {
   followerEvents: Counter<'follower'>;
   /** Batches of a follower that failed; they are tried again. */
   followerFailures: Counter<'follower'>;
+  /** Webhooks. state: current, failing (the endpoint does not take what it is sent), disabled. Only where this process delivers. */
+  webhooks: Gauge<'state'>;
+  /** Seconds since the oldest event that an endpoint has failed to take, of all webhooks. Only where this process delivers. */
+  webhookLagSeconds: Gauge;
+  /** Requests to endpoints. outcome: delivered or failed. */
+  webhookDeliveries: Counter<'outcome'>;
+  /** Seconds of these requests. */
+  webhookSeconds: Histogram;
   /** Machines refused to agents, because another holds the lease. */
   agentRefusals: Counter;
   /** Open subscriptions. */
@@ -55,6 +63,7 @@ export interface PoolLike {
 }
 
 /** A registry of its own: several services in one process (as in tests) do not mix their numbers. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table, a line or a few for each metric
 export function createMetrics(): Metrics {
   const registers = [new Registry()];
   const [registry] = registers as [Registry];
@@ -113,6 +122,21 @@ export function createMetrics(): Metrics {
       'Batches that a follower of the events could not deal with and tries again.',
       ['follower'],
     ),
+    webhooks: gauge(
+      'switchyard_webhooks',
+      'Webhooks whose endpoints are up to date (current), fail (failing), or are not called any more (disabled).',
+      ['state'],
+    ),
+    webhookLagSeconds: gauge(
+      'switchyard_webhook_lag_seconds',
+      'Age of the oldest event that an endpoint of a webhook has failed to take.',
+    ),
+    webhookDeliveries: counter(
+      'switchyard_webhook_deliveries_total',
+      'Requests to endpoints of webhooks, by outcome.',
+      ['outcome'],
+    ),
+    webhookSeconds: histogram('switchyard_webhook_seconds', 'Duration of requests to endpoints of webhooks.'),
     agentRefusals: counter(
       'switchyard_agent_refusals_total',
       'Machines refused to agents, because another agent holds the lease.',

@@ -12,6 +12,7 @@ import { policyChanges } from './directory/policies.js';
 import { schedulerChanges } from './directory/schedulers.js';
 import { siteChanges } from './directory/sites.js';
 import { userChanges } from './directory/users.js';
+import { webhookChanges } from './directory/webhooks.js';
 import type { Database } from './pool.js';
 import { json } from './read-rows.js';
 
@@ -42,5 +43,6 @@ export function openDirectory(database: Pick<Database, 'prisma' | 'pool'>) {
     ...peerChanges(change, database),
     ...policyChanges(change),
     ...dataChanges(change),
+    ...webhookChanges(change, database),
   };
 }

@@ -43,6 +43,8 @@ export type AgentRow = Plain<Omit<Prisma.AgentModel, 'identity' | 'instance' | '
 export type LicenseRow = Plain<Prisma.LicenseModel>;
 /** Without the hash. */
 export type ApiKeyRow = Plain<Omit<Prisma.ApiKeyModel, 'hash'>>;
+/** Without its secrets. */
+export type WebhookRow = Plain<Omit<Prisma.WebhookModel, 'secret' | 'formerSecret' | 'version' | 'cursor'>>;
 export type PolicyRow = Plain<Prisma.PolicyModel>;
 export type AuditRow = Plain<Prisma.AuditModel>;
 export type GroupRow = Plain<Omit<Prisma.JobGroupModel, 'firstJobId' | 'lastJobId'>>;

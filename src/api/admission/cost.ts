@@ -78,6 +78,7 @@ export const FIELD_COST: Readonly<Record<string, number>> = {
   'Query.peers': 50,
   'Query.transfers': 50,
   'Query.userStandings': 50,
+  'Mutation.testWebhook': 200,
   'Query.jobRatio': 10,
   'JobRatio.history': 20,
   'Link.history': 10,

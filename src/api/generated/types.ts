@@ -767,6 +767,70 @@ export type ApiKey = Node & {
   lastUsedAt?: Maybe<Scalars['DateTime']['output']>;
 };
 
+/** An endpoint to which the service sends events of jobs, as `docs/webhooks.md` describes. */
+export type Webhook = Node & {
+  __typename?: 'Webhook';
+  /** Global id. */
+  id: Scalars['ID']['output'];
+  /** What it is for. */
+  name: Scalars['String']['output'];
+  /** Address of the endpoint. */
+  url: Scalars['String']['output'];
+  /** Whose it is: only events of jobs that this user may see are sent. */
+  user: User;
+  /** The jobs, in the form of `JobFilter`. */
+  filter: Scalars['JSON']['output'];
+  /** The events; empty: all. */
+  kinds: Array<JobEventKind>;
+  /** Whether events are sent. What happens meanwhile is sent later, as far as the events are kept. */
+  enabled: Scalars['Boolean']['output'];
+  /** Why the service has disabled it. */
+  disabledReason?: Maybe<Scalars['String']['output']>;
+  /** Until when messages are signed with the former secret too. */
+  formerUntil?: Maybe<Scalars['DateTime']['output']>;
+  /** When the endpoint last took an event. */
+  deliveredAt?: Maybe<Scalars['DateTime']['output']>;
+  /** The HTTP status it answered then. */
+  deliveredStatus?: Maybe<Scalars['Int']['output']>;
+  /** Attempts that have failed since then. */
+  failures: Scalars['Int']['output'];
+  /** When the last attempt failed, whatever has been delivered since. */
+  failedAt?: Maybe<Scalars['DateTime']['output']>;
+  /** Why it failed. */
+  failedReason?: Maybe<Scalars['String']['output']>;
+  /** When the event that waits is tried again. */
+  nextAttemptAt?: Maybe<Scalars['DateTime']['output']>;
+  /** Age of the event that waits because an attempt failed, seconds; 0: none. */
+  lagS: Scalars['Float']['output'];
+  /** When it was created. */
+  createdAt: Scalars['DateTime']['output'];
+};
+
+/** What happens to a job: the state that it enters, or a change in place. */
+export type JobEventKind =
+  /** Submitted, released or taken back; waits to be dispatched. */
+  | 'QUEUED'
+  /** Waits for what it needs. */
+  | 'BLOCKED'
+  /** Put on hold. */
+  | 'HELD'
+  /** Sent to the local queue of a site. */
+  | 'DISPATCHED'
+  /** Machines are allocated. */
+  | 'ASSIGNED'
+  /** Started. */
+  | 'RUNNING'
+  /** Its agent is to stop it. */
+  | 'CANCELLING'
+  /** Ended with exit code 0. */
+  | 'COMPLETED'
+  /** Ended in any other way. */
+  | 'FAILED'
+  /** Cancelled. */
+  | 'CANCELLED'
+  /** Changed without entering another state, such as by `reprioritizeJobs`. */
+  | 'CHANGED';
+
 /** The state of a job. `docs/glossary.md` has a table of all transitions. */
 export type JobState =
   /** Waits in the global queue, or in the meta-queue of a site, to be dispatched. */
@@ -2868,6 +2932,8 @@ export type Query = {
   latestCursor: Scalars['String']['output'];
   /** A dry run for `job` or `spec`: all sites ranked with every term of the policy, and the start that the job would get. */
   placement: Placement;
+  /** Webhooks of one's own, by id; ADMIN: of any user. */
+  webhooks: Array<Webhook>;
   /** The audit log, newest first (ADMIN). */
   audit: AuditConnection;
   /** A what-if simulation; null: there is none (OPERATOR). */
@@ -3075,6 +3141,12 @@ export type QueryEventsArgs = {
 export type QueryPlacementArgs = {
   job?: InputMaybe<Scalars['ID']['input']>;
   spec?: InputMaybe<JobInput>;
+};
+
+
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
+export type QueryWebhooksArgs = {
+  user?: InputMaybe<Scalars['ID']['input']>;
 };
 
 
@@ -3686,6 +3758,56 @@ export type CreateApiKeyPayload = {
   secret: Scalars['String']['output'];
 };
 
+/** A webhook to create. */
+export type CreateWebhookInput = {
+  /** What it is for, from 1 to 200 characters. */
+  name: Scalars['String']['input'];
+  /** Address of the endpoint, at most 2000 characters: https:, without user and password. No private address, unless the operator allows it. */
+  url: Scalars['String']['input'];
+  /** The jobs; by default all that the user may see. */
+  filter?: InputMaybe<JobFilter>;
+  /** The events; by default all. */
+  kinds: Array<JobEventKind>;
+};
+
+/** A webhook to change. What is not given stays as it is. */
+export type UpdateWebhookInput = {
+  /** The webhook. */
+  webhook: Scalars['ID']['input'];
+  /** What it is for, from 1 to 200 characters. */
+  name?: InputMaybe<Scalars['String']['input']>;
+  /** Address of the endpoint. */
+  url?: InputMaybe<Scalars['String']['input']>;
+  /** The jobs, in place of those of before. */
+  filter?: InputMaybe<JobFilter>;
+  /** The events, in place of those of before; empty: all. */
+  kinds?: InputMaybe<Array<JobEventKind>>;
+  /** False: no event is sent. True: events are sent again, from the first one that was not delivered; also after the service has disabled it. */
+  enabled?: InputMaybe<Scalars['Boolean']['input']>;
+};
+
+/** A webhook with a new secret. */
+export type WebhookSecretPayload = {
+  __typename?: 'WebhookSecretPayload';
+  /** The webhook. */
+  webhook: Webhook;
+  /** The secret that signs its messages. It is shown only this once. */
+  secret: Scalars['String']['output'];
+};
+
+/** What became of a message to try a webhook. */
+export type WebhookTest = {
+  __typename?: 'WebhookTest';
+  /** Whether the endpoint has taken it: answered with a status from 200 to 299 in time. */
+  delivered: Scalars['Boolean']['output'];
+  /** The HTTP status; null: there was no answer. */
+  status?: Maybe<Scalars['Int']['output']>;
+  /** Why it was not delivered. */
+  reason?: Maybe<Scalars['String']['output']>;
+  /** How long it took, milliseconds. */
+  tookMs: Scalars['Int']['output'];
+};
+
 /** Weights to change. Weights that are not given stay as they are. */
 export type SetWeightsInput = {
   /** The current version of the policy; VERSION_CONFLICT if it has been changed since. */
@@ -4103,6 +4225,16 @@ export type Mutation = {
   rotateApiKey: CreateApiKeyPayload;
   /** Revoke an API key of one's own; ADMIN: of any user. Its subscriptions are closed. */
   revokeApiKey: ApiKey;
+  /** Have events of one's jobs sent to an endpoint, from now on. */
+  createWebhook: WebhookSecretPayload;
+  /** Change a webhook of one's own; ADMIN: of any user. The event that waits is tried again at once. */
+  updateWebhook: Webhook;
+  /** Give a webhook of one's own a new secret. */
+  rotateWebhookSecret: WebhookSecretPayload;
+  /** Remove a webhook of one's own; ADMIN: of any user. Returns it as it was. */
+  deleteWebhook: Webhook;
+  /** Send a message of the type `switchyard.webhook.test` to a webhook of one's own, enabled or not, and wait for the answer. */
+  testWebhook: WebhookTest;
   /** Set the share and the submission quota of a user (ADMIN). */
   setQuota: User;
   /** Change weights of the policy, from the next scheduling cycle on (ADMIN). */
@@ -4380,6 +4512,37 @@ export type MutationRotateApiKeyArgs = {
 /** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationRevokeApiKeyArgs = {
   apiKey: Scalars['ID']['input'];
+};
+
+
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
+export type MutationCreateWebhookArgs = {
+  input: CreateWebhookInput;
+};
+
+
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
+export type MutationUpdateWebhookArgs = {
+  input: UpdateWebhookInput;
+};
+
+
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
+export type MutationRotateWebhookSecretArgs = {
+  webhook: Scalars['ID']['input'];
+  keepFormerS: Scalars['Int']['input'];
+};
+
+
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
+export type MutationDeleteWebhookArgs = {
+  webhook: Scalars['ID']['input'];
+};
+
+
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
+export type MutationTestWebhookArgs = {
+  webhook: Scalars['ID']['input'];
 };
 
 

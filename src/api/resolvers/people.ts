@@ -1,13 +1,18 @@
 /** Users, their keys, the policy they set, and what they did. */
+
+import type { JobFilter } from '../../store/job-filter.js';
 import type {
   ApiKeyResolvers,
   AuditEntryResolvers,
   PolicyResolvers,
   SubmissionQuotaResolvers,
   UserResolvers,
+  WebhookResolvers,
 } from '../generated/resolvers-types.js';
+import type { JobEventKind } from '../generated/types.js';
 import { globalId } from '../ids.js';
 import { maySeeUser } from '../services/access.js';
+import { shownFilter } from '../services/job-filter.js';
 import { targetName, targetSiteId } from './audit-target.js';
 
 export const User: UserResolvers = {
@@ -30,6 +35,14 @@ export const SubmissionQuota: SubmissionQuotaResolvers = {
 export const ApiKey: ApiKeyResolvers = {
   id: (key) => globalId('apikey', key.id),
   site: (key, _, { loaders }) => (key.siteId === null ? null : loaders.site(key.siteId)),
+};
+
+export const Webhook: WebhookResolvers = {
+  id: (webhook) => globalId('webhook', webhook.id),
+  user: ({ userId }, _, { loaders }) => loaders.user(userId),
+  filter: ({ filter }) => shownFilter(filter as JobFilter),
+  kinds: ({ kinds }) => kinds as JobEventKind[],
+  lagS: ({ behindSince }, _, { services }) => services.webhooks.lagS(behindSince),
 };
 
 export const Policy: PolicyResolvers = {

@@ -56,6 +56,7 @@ export const Query: Required<QueryResolvers> = {
   latestCursor: (_, _arguments, { services, viewer }) => services.events.latestCursor(viewer),
   placement: (_, { job, spec }, { services, viewer, ...asker }) =>
     services.explain.placement(viewer, job ?? null, spec ?? null, asker),
+  webhooks: (_, { user }, { services, viewer }) => services.webhooks.webhooks(viewer, user ?? null),
   audit: (_, page, { services, viewer }) => services.people.audit(viewer, page),
   simulation: (_, { id }, { services, viewer }) => services.simulations.simulation(viewer, id),
   simulations: (_, page, { services, viewer }) => services.simulations.simulations(viewer, page),
@@ -133,6 +134,15 @@ export const Mutation: Required<MutationResolvers> = {
     services.people.rotateApiKey(viewer, apiKey, name, requestId),
   revokeApiKey: (_, { apiKey }, { services, viewer, requestId }) =>
     services.people.revokeApiKey(viewer, apiKey, requestId),
+  createWebhook: (_, { input }, { services, viewer, requestId }) =>
+    services.webhooks.createWebhook(viewer, input, requestId),
+  updateWebhook: (_, { input }, { services, viewer, requestId }) =>
+    services.webhooks.updateWebhook(viewer, input, requestId),
+  rotateWebhookSecret: (_, { webhook, keepFormerS }, { services, viewer, requestId }) =>
+    services.webhooks.rotateWebhookSecret(viewer, webhook, keepFormerS, requestId),
+  deleteWebhook: (_, { webhook }, { services, viewer, requestId }) =>
+    services.webhooks.deleteWebhook(viewer, webhook, requestId),
+  testWebhook: (_, { webhook }, { services, viewer }) => services.webhooks.testWebhook(viewer, webhook),
   setQuota: (_, { input }, { services, viewer, requestId }) =>
     services.people.setQuota(viewer, input, requestId),
 

@@ -52,6 +52,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   policyHistory: people,
   decisions: people,
   events: people,
+  webhooks: people,
   latestCursor: everybody,
   placement: people,
   audit: admins,
@@ -92,6 +93,11 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   createApiKey: people,
   rotateApiKey: people,
   revokeApiKey: people,
+  createWebhook: people,
+  updateWebhook: people,
+  rotateWebhookSecret: people,
+  deleteWebhook: people,
+  testWebhook: people,
   setQuota: admins,
   setWeights: admins,
   updatePolicy: admins,
@@ -152,6 +158,12 @@ export function guarded<T extends { [K in keyof T]: K extends RootField ? Operat
     },
   ]);
   return Object.fromEntries(entries) as T;
+}
+
+/** Throws FORBIDDEN for a portal that asks for a user: what it gets is its own key's, and no other secret. */
+export function noPortal(viewer: Viewer, field: string, secrets: string): void {
+  if (viewer.onBehalfBy !== null)
+    throw new ApiError('FORBIDDEN', `${field}: a portal cannot get ${secrets} of users for whom it acts`);
 }
 
 /** ADMIN or OPERATOR: sees and handles everybody's jobs. */

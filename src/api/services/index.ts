@@ -21,6 +21,7 @@ import { createSimulationsService } from './simulations.js';
 import { createStagingService } from './staging.js';
 import { createSubscriptionsService } from './subscriptions.js';
 import { createTreeService } from './tree.js';
+import { createWebhooksService } from './webhooks.js';
 
 export function createServices(parts: ServiceParts) {
   return {
@@ -45,6 +46,7 @@ export function createServices(parts: ServiceParts) {
     staging: createStagingService(parts),
     subscriptions: createSubscriptionsService(parts),
     tree: createTreeService(parts),
+    webhooks: createWebhooksService(parts),
   };
 }
 

@@ -3,7 +3,7 @@ import { MAX } from '../../platform/limits.js';
 import type { JobFilter as StoredFilter } from '../../store/job-filter.js';
 import { atMost, text } from '../check.js';
 import type { JobFilter } from '../generated/types.js';
-import { type IdType, localId } from '../ids.js';
+import { globalId, type IdType, localId } from '../ids.js';
 
 /** The conditions that are given. `field`: where they stand, for the message of BAD_USER_INPUT or LIMIT_EXCEEDED. */
 export function jobFilter(field: string, given: JobFilter | null): StoredFilter {
@@ -32,6 +32,26 @@ export function jobFilter(field: string, given: JobFilter | null): StoredFilter 
     endedBefore: time('endedBefore'),
   };
   return Object.fromEntries(Object.entries(conditions).filter(([, value]) => value !== undefined));
+}
+
+/** A stored filter as clients give it. */
+export function shownFilter(filter: StoredFilter): Record<string, unknown> {
+  const id = (type: IdType, value: number | undefined) => mapped(value, (one) => globalId(type, one));
+  const time = (value: number | undefined) => mapped(value, (at) => new Date(at * 1000).toISOString());
+  const { states, application, project, groupName, license } = filter;
+  const shown = {
+    ids: mapped(filter.ids, (ids) => ids.map((one) => globalId('job', one))),
+    states,
+    site: id('site', filter.siteId),
+    user: id('user', filter.userId),
+    ...{ application, project, groupName, license },
+    group: id('group', filter.groupId),
+    submittedAfter: time(filter.submittedFrom),
+    submittedBefore: time(filter.submittedBefore),
+    endedAfter: time(filter.endedFrom),
+    endedBefore: time(filter.endedBefore),
+  } satisfies Record<keyof JobFilter, unknown>;
+  return Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== undefined));
 }
 
 const mapped = <T, R>(value: T | null | undefined, map: (value: T) => R): R | undefined =>

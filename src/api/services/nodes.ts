@@ -5,7 +5,7 @@ import { type IdType, parseGlobalId } from '../ids.js';
 import { guarded, handlesAll, maySeeJob, maySeeSite, maySeeUser } from './access.js';
 import type { ServiceParts } from './parts.js';
 
-export function createNodesService({ queries }: ServiceParts) {
+export function createNodesService({ queries, directory }: ServiceParts) {
   const find: Readonly<Record<IdType, (viewer: Viewer, id: number) => Promise<object | null | undefined>>> = {
     async job(viewer, id) {
       const [job] = await queries.jobsByIds([id]);
@@ -51,6 +51,10 @@ export function createNodesService({ queries }: ServiceParts) {
       const [group] = await queries.groupsByIds([id]);
       return group && maySeeJob(viewer, group) ? group : null;
     },
+    async webhook(viewer, id) {
+      const [webhook] = await directory.webhooksByIds([id]);
+      return webhook && (webhook.userId === viewer.userId || viewer.role === 'ADMIN') ? webhook : null;
+    },
     simulation: async (viewer, id) => (handlesAll(viewer) ? (await queries.simulationsByIds([id]))[0] : null),
   };
 
@@ -80,4 +84,5 @@ const TYPE_NAMES: Readonly<Record<IdType, string>> = {
   simulation: 'Simulation',
   dataset: 'Dataset',
   group: 'JobGroup',
+  webhook: 'Webhook',
 };

@@ -26,6 +26,15 @@ export interface FileStore {
 /** Tells schedulers that there may be something to do. Never fails a request: a slow timer makes up for lost ones. */
 export type Wake = (schedulers: readonly Scheduler[]) => void;
 
+/** What became of a message to the endpoint of a webhook. */
+export interface WebhookAnswer {
+  ok: boolean;
+  /** null: there was no answer. */
+  status: number | null;
+  reason?: string;
+  tookMs: number;
+}
+
 /** Who asks, and what services use to answer. */
 export interface Asker {
   viewer: Viewer;
@@ -58,6 +67,8 @@ export interface ServiceParts {
   agentRefused(fields: object): void;
   /** A machine gets no jobs: it is registered as more than, or other than, its agent has measured. */
   machineUnfit(fields: object): void;
+  /** Sends a message to a webhook, and waits for the answer; null: there is none of this number. */
+  testWebhook(id: number): Promise<WebhookAnswer | null>;
   /** Keys may have lost their power: ask again before trusting one. */
   keysChanged(): void;
 }

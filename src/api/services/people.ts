@@ -19,7 +19,7 @@ import type {
   UpdateUserInput,
 } from '../generated/types.js';
 import { localId } from '../ids.js';
-import { guarded } from './access.js';
+import { guarded, noPortal } from './access.js';
 import { actor, done, type ServiceParts, wakeAfter } from './parts.js';
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: it returns short functions that share its parts
@@ -133,7 +133,7 @@ export function createPeopleService(parts: ServiceParts) {
           );
         if (!ofSite && siteId !== null)
           throw badInput('site', input.site, 'no site, because the user is neither an AGENT nor a PEER');
-        noPortal(viewer, 'createApiKey');
+        noPortal(viewer, 'createApiKey', 'keys');
         const actsForUsers = input.actsForUsers;
         if (actsForUsers && (viewer.role !== 'ADMIN' || owner.role !== 'USER')) {
           throw new ApiError(
@@ -152,7 +152,7 @@ export function createPeopleService(parts: ServiceParts) {
       },
 
       async rotateApiKey(viewer: Viewer, id: string, name: string, requestId: string) {
-        noPortal(viewer, 'rotateApiKey');
+        noPortal(viewer, 'rotateApiKey', 'keys');
         const { id: keyId, userId, actsForUsers } = await keyOf(viewer, id);
         if (actsForUsers && viewer.role !== 'ADMIN' && viewer.keyId !== keyId)
           throw new ApiError(
@@ -206,12 +206,6 @@ export function createPeopleService(parts: ServiceParts) {
 /** Whatever a key makes expires no later than the key, epoch seconds; null: no limit. A token's holder may make keys that stay. */
 const latestExpiry = ({ keyId, expiresAtMs }: Viewer): number | null =>
   keyId === null || expiresAtMs === null ? null : expiresAtMs / 1000;
-
-/** Throws FORBIDDEN for a portal that asks for a user: what it gets is its own key's, and no other secret. */
-function noPortal(viewer: Viewer, field: string): void {
-  if (viewer.onBehalfBy !== null)
-    throw new ApiError('FORBIDDEN', `${field}: a portal cannot get keys of users for whom it acts`);
-}
 
 /** Absent: as it is; null: no limit. */
 function submissionQuota(input: SetQuotaInput): { limit: number; periodS: number } | null | undefined {

@@ -7,7 +7,8 @@ import type { Pruned, Retention } from '../store.js';
 export async function prune(connection: Connection, retention: Retention): Promise<Pruned> {
   const { eventsBefore, unreadBefore, jobsEndedBefore, processesBefore, auditsBefore, limit } = retention;
   await run(connection, sql`DELETE FROM followers WHERE lease_until < to_timestamp(${unreadBefore}::float8)`);
-  const isRead = sql`(at < to_timestamp(${unreadBefore}::float8) OR id <= ALL (SELECT cursor FROM followers))`;
+  const isRead = sql`(at < to_timestamp(${unreadBefore}::float8) OR id <= ALL (
+    SELECT cursor FROM followers UNION ALL SELECT cursor FROM webhooks WHERE enabled))`;
   const events = await pruneSeries(connection, 'events', eventsBefore, limit, isRead);
   const points = await pruneSeries(connection, 'job_ratios', jobsEndedBefore, limit);
   const jobs = await run(connection, oldJobs(jobsEndedBefore, limit));

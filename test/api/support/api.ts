@@ -8,6 +8,7 @@ import { afterAll, beforeAll } from 'vitest';
 import WebSocket from 'ws';
 import type { ApiConfig } from '../../../src/api/config.js';
 import { type Api, type ApiParts, createApi } from '../../../src/api/server.js';
+import { Sender, webhookTester } from '../../../src/callbacks/index.js';
 import type { Scheduler } from '../../../src/core/scheduler.js';
 import { DEFAULT_LIMITS } from '../../../src/platform/limits.js';
 import { createLogger } from '../../../src/platform/log.js';
@@ -22,6 +23,7 @@ import { type Database, openDatabase } from '../../../src/store/pool.js';
 import { PostgresStore } from '../../../src/store/postgres.js';
 import { Queries } from '../../../src/store/queries.js';
 import type { UserRole } from '../../../src/store/rows.js';
+import { Webhooks } from '../../../src/store/webhooks.js';
 import { type TestDatabase, withDatabase } from '../../support/database.js';
 
 export interface GraphqlAnswer<T> {
@@ -147,6 +149,12 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
         wakes.push(...schedulers);
         self.onWake?.(schedulers);
       },
+      testWebhook: webhookTester({
+        webhooks: new Webhooks(database, directory),
+        sender: new Sender({ addresses: ['127.0.0.1'], timeoutMs: 5_000 }),
+        now: () => Date.now() / 1000,
+        source: async () => 'urn:switchyard:test',
+      }),
       log: createLogger({ level: 'info', destination }),
       metrics: createMetrics(),
     };

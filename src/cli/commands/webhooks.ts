@@ -1,0 +1,130 @@
+/** `switchyard webhooks`: where the service sends events of one's jobs. */
+import type { Command } from 'commander';
+import { addCommand, collect, findUser, note, print, printJson, show, wantsJson } from '../command.js';
+import { connect } from '../connect.js';
+import * as documents from '../documents.gql.js';
+import { CliError, ExitCode } from '../errors.js';
+import { duration, table, time } from '../format.js';
+import { addFilterOptions, type FilterOptions, filterFromOptions } from '../job-options.js';
+import { parseDuration, parseId, parseWord } from '../parse.js';
+
+type Webhook = documents.WebhookFieldsFragment;
+
+const KINDS = [
+  ...(['QUEUED', 'BLOCKED', 'HELD', 'DISPATCHED', 'ASSIGNED', 'RUNNING', 'CANCELLING'] as const),
+  ...(['COMPLETED', 'FAILED', 'CANCELLED', 'CHANGED'] as const),
+];
+
+export function addWebhooks(program: Command): void {
+  const list = addCommand(program, 'webhooks', 'list or change where events of your jobs are sent').option(
+    '--user <user>',
+    'webhooks of this user (ADMIN; default: your own)',
+  );
+  list.action(async ({ user }: { user?: string }) => {
+    const client = connect();
+    const variables = { user: user && (await findUser(client, user)).id };
+    const { webhooks } = await client.request(documents.WebhooksDocument, variables);
+    show(list, webhooks, webhookTable);
+  });
+  addAdd(list);
+  addSet(list);
+
+  const rotate = addCommand(
+    list,
+    'rotate <id>',
+    'give a webhook a new secret; it is shown only this once',
+  ).option('--keep-former <duration>', 'how long messages are signed with the former secret too', '1d');
+  rotate.action(async (id: string, options: { keepFormer: string }) => {
+    const keepFormerS = Math.ceil(parseDuration('--keep-former', options.keepFormer));
+    const variables = { webhook: parseId('webhook', id), keepFormerS };
+    const { rotateWebhookSecret } = await connect().request(documents.RotateWebhookDocument, variables);
+    showSecret(rotate, rotateWebhookSecret);
+  });
+
+  const remove = addCommand(list, 'remove <id>', 'remove a webhook');
+  remove.action(async (id: string) => {
+    const variables = { webhook: parseId('webhook', id) };
+    const data = await connect().request(documents.DeleteWebhookDocument, variables);
+    show(remove, data.deleteWebhook, (webhook) => `${webhook.id} (${webhook.name}) is removed`);
+  });
+
+  const test = addCommand(list, 'test <id>', 'send a message to a webhook, and show the answer');
+  test.action(async (id: string) => {
+    const variables = { webhook: parseId('webhook', id) };
+    const { testWebhook: answer } = await connect().request(documents.TestWebhookDocument, variables);
+    const how = answer.delivered ? `delivered: the answer was ${answer.status}` : `failed: ${answer.reason}`;
+    show(test, answer, () => `${how} (${answer.tookMs} ms)`);
+    if (!answer.delivered) process.exitCode = ExitCode.FAILED;
+  });
+}
+
+function addAdd(list: Command): void {
+  const add = addFilterOptions(
+    addCommand(list, 'add <name> <url>', 'have events of your jobs sent to a URL, from now on').option(
+      '--on <kinds>',
+      `events: ${KINDS.join(', ')} (default: all)`,
+      collect,
+    ),
+  );
+  add.action(async (name: string, url: string, options: FilterOptions & { on?: string[] }) => {
+    const client = connect();
+    const filter = await filterFromOptions(client, options);
+    const input = { name, url, filter, kinds: (options.on ?? []).map(kind) };
+    const { createWebhook } = await client.request(documents.CreateWebhookDocument, { input });
+    showSecret(add, createWebhook);
+  });
+}
+
+function addSet(list: Command): void {
+  const set = addCommand(list, 'set <id>', 'change a webhook')
+    .option('--name <name>', 'what it is for')
+    .option('--url <url>', 'address of the endpoint')
+    .option('--on <kinds>', `events: ${KINDS.join(', ')}; "all"`, collect)
+    .option('--enable', 'send events, from the first one that was not delivered')
+    .option('--disable', 'send nothing until it is enabled again');
+  set.action(async (id: string, options: SetOptions) => {
+    const { name, url, on, enable, disable } = options;
+    if (enable && disable)
+      throw new CliError('--enable and --disable cannot be given together', ExitCode.USAGE);
+    const input = {
+      ...{ webhook: parseId('webhook', id), name, url },
+      kinds: on && (on.join() === 'all' ? [] : on.map(kind)),
+      enabled: enable ? true : disable ? false : undefined,
+    };
+    const data = await connect().request(documents.UpdateWebhookDocument, { input });
+    show(set, data.updateWebhook, (webhook) => webhookTable([webhook]));
+  });
+}
+
+interface SetOptions {
+  name?: string;
+  url?: string;
+  on?: string[];
+  enable?: boolean;
+  disable?: boolean;
+}
+
+const kind = (written: string) => parseWord('--on', written.toUpperCase(), KINDS);
+
+function showSecret(command: Command, made: { webhook: Webhook; secret: string }): void {
+  if (!wantsJson(command))
+    note(`${made.webhook.id}: keep this secret, which signs the messages; it will not be shown again`);
+  if (wantsJson(command)) printJson(made);
+  else print(made.secret);
+}
+
+function webhookTable(webhooks: readonly Webhook[]): string {
+  return table(
+    ['ID', 'NAME', 'URL', 'EVENTS', 'STATE', 'DELIVERED (UTC)', 'BEHIND', 'LAST FAILURE'],
+    webhooks.map((webhook) => [
+      webhook.id,
+      webhook.name,
+      webhook.url,
+      webhook.kinds.join(',') || 'all',
+      webhook.enabled ? (webhook.failures > 0 ? 'failing' : 'good') : 'disabled',
+      time(webhook.deliveredAt),
+      webhook.lagS > 0 ? duration(webhook.lagS) : null,
+      webhook.disabledReason ?? webhook.failedReason,
+    ]),
+  );
+}
