@@ -651,6 +651,32 @@ export function ways(visits: Visits, grid: Grid): void {
     await page.getByRole('row', { name: /node-3/ }).waitFor();
   });
 
+  test('webhooks are added, tried, disabled and removed on the page of their user', async () => {
+    const caller = await grid.user('caller', 'USER');
+    const { page } = await go(`/users/${caller.id}`, { key: caller.key });
+    const card = page
+      .getByRole('grid', { name: 'Webhooks' })
+      .or(page.getByRole('table', { name: 'Webhooks' }));
+    await page.getByText('No webhooks').waitFor();
+    await page.getByRole('button', { name: 'Add a webhook' }).click();
+    await page.getByLabel('What it is for').fill('pipeline');
+    await page.getByLabel('Address').fill('https://127.0.0.1:9/jobs');
+    await page.getByRole('button', { name: 'Add it' }).click();
+    expect(await page.locator('.secret').textContent()).toMatch(/^whsec_/);
+    await page.getByRole('button', { name: 'I have saved it' }).click();
+    const row = card.getByRole('row', { name: /pipeline/ });
+    await row.getByText('completed, failed').waitFor();
+    await row.getByRole('button', { name: 'Test' }).click();
+    await page.getByText(/It failed: 127.0.0.1 is an address of the host itself/).waitFor();
+    await row.getByRole('button', { name: 'Disable' }).click();
+    await row.getByText('Disabled').waitFor();
+    await row.getByRole('button', { name: 'Enable' }).click();
+    await row.getByText('Good').waitFor();
+    await row.getByRole('button', { name: 'Remove' }).click();
+    await page.getByRole('button', { name: 'Remove it' }).click();
+    await page.getByText('No webhooks').waitFor();
+  });
+
   test('what was used is added up by user, site and application, and written to a file', async () => {
     const [id] = await grid.submit({
       command: 'used',

@@ -1,4 +1,4 @@
-/** One user: what they may do, what they use, and their keys. */
+/** One user: what they may do, what they use, their keys, and where events of their jobs are sent. */
 import './users.css';
 import { Link, useParams } from '@tanstack/react-router';
 import { Copy, Plus } from 'lucide-react';
@@ -22,6 +22,7 @@ import {
   UserPageDocument,
   type UserPartsFragment,
 } from './users.gql';
+import { Webhooks } from './webhooks';
 
 type User = UserPartsFragment;
 type WithKeys = User & { apiKeys: KeyPartsFragment[] };
@@ -69,6 +70,7 @@ export function UserPage() {
           >
             {user.role !== 'AGENT' && <Use user={user} />}
             {keys && <Keys user={user as WithKeys} own={own} refresh={page.refresh} />}
+            {keys && user.role !== 'AGENT' && <Webhooks user={user.id} own={own} />}
           </Page>
         );
       }}

@@ -16,6 +16,47 @@ export type UserRole =
   | 'AGENT'
   | 'PEER';
 
+export type JobEventKind =
+  | 'QUEUED'
+  | 'BLOCKED'
+  | 'HELD'
+  | 'DISPATCHED'
+  | 'ASSIGNED'
+  | 'RUNNING'
+  | 'CANCELLING'
+  | 'COMPLETED'
+  | 'FAILED'
+  | 'CANCELLED'
+  | 'CHANGED';
+
+export type JobState =
+  | 'QUEUED'
+  | 'BLOCKED'
+  | 'HELD'
+  | 'DISPATCHED'
+  | 'ASSIGNED'
+  | 'RUNNING'
+  | 'CANCELLING'
+  | 'COMPLETED'
+  | 'FAILED'
+  | 'CANCELLED';
+
+export type JobFilter = {
+  ids?: Array<string> | null | undefined;
+  states?: Array<JobState> | null | undefined;
+  site?: string | null | undefined;
+  user?: string | null | undefined;
+  application?: string | null | undefined;
+  project?: string | null | undefined;
+  groupName?: string | null | undefined;
+  license?: string | null | undefined;
+  group?: string | null | undefined;
+  submittedAfter?: string | null | undefined;
+  submittedBefore?: string | null | undefined;
+  endedAfter?: string | null | undefined;
+  endedBefore?: string | null | undefined;
+};
+
 export type RegisterUserInput = {
   name: string;
   class?: UserClass;
@@ -46,6 +87,22 @@ export type CreateApiKeyInput = {
   expiresAt?: string | null | undefined;
   sessionExpiresAt?: string | null | undefined;
   actsForUsers?: boolean;
+};
+
+export type CreateWebhookInput = {
+  name: string;
+  url: string;
+  filter?: JobFilter | null | undefined;
+  kinds?: Array<JobEventKind>;
+};
+
+export type UpdateWebhookInput = {
+  webhook: string;
+  name?: string | null | undefined;
+  url?: string | null | undefined;
+  filter?: JobFilter | null | undefined;
+  kinds?: Array<JobEventKind> | null | undefined;
+  enabled?: boolean | null | undefined;
 };
 
 export type UsersQueryVariables = Exact<{
@@ -123,6 +180,43 @@ export type RevokeKeyMutationVariables = Exact<{
 
 export type RevokeKeyMutation = { revokeApiKey: { id: string, name: string, prefix: string, createdAt: string, expiresAt: string | null, revokedAt: string | null, lastUsedAt: string | null, site: { id: string, name: string } | null } };
 
+export type WebhookPartsFragment = { id: string, name: string, url: string, kinds: Array<JobEventKind>, enabled: boolean, disabledReason: string | null, deliveredAt: string | null, failures: number, failedReason: string | null, nextAttemptAt: string | null, lagS: number };
+
+export type WebhooksQueryVariables = Exact<{
+  user: string;
+}>;
+
+
+export type WebhooksQuery = { webhooks: Array<{ id: string, name: string, url: string, kinds: Array<JobEventKind>, enabled: boolean, disabledReason: string | null, deliveredAt: string | null, failures: number, failedReason: string | null, nextAttemptAt: string | null, lagS: number }> };
+
+export type CreateWebhookMutationVariables = Exact<{
+  input: CreateWebhookInput;
+}>;
+
+
+export type CreateWebhookMutation = { createWebhook: { secret: string, webhook: { id: string, name: string, url: string, kinds: Array<JobEventKind>, enabled: boolean, disabledReason: string | null, deliveredAt: string | null, failures: number, failedReason: string | null, nextAttemptAt: string | null, lagS: number } } };
+
+export type UpdateWebhookMutationVariables = Exact<{
+  input: UpdateWebhookInput;
+}>;
+
+
+export type UpdateWebhookMutation = { updateWebhook: { id: string, name: string, url: string, kinds: Array<JobEventKind>, enabled: boolean, disabledReason: string | null, deliveredAt: string | null, failures: number, failedReason: string | null, nextAttemptAt: string | null, lagS: number } };
+
+export type DeleteWebhookMutationVariables = Exact<{
+  webhook: string;
+}>;
+
+
+export type DeleteWebhookMutation = { deleteWebhook: { id: string } };
+
+export type TestWebhookMutationVariables = Exact<{
+  webhook: string;
+}>;
+
+
+export type TestWebhookMutation = { testWebhook: { delivered: boolean, status: number | null, reason: string | null, tookMs: number } };
+
 
 export const UsersDocument =
   "query Users($first: Int!, $after: String) { users(first: $first, after: $after) { nodes { ...UserParts } pageInfo { hasNextPage endCursor } } } fragment UserParts on User { id name class role quotaShare active createdAt submissionQuota { limit periodS used } }" as unknown as TypedDocumentNode<UsersQuery, UsersQueryVariables>;
@@ -153,3 +247,18 @@ export const CreateKeyDocument =
 
 export const RevokeKeyDocument =
   "mutation RevokeKey($key: ID!) { revokeApiKey(apiKey: $key) { ...KeyParts } } fragment KeyParts on ApiKey { id name prefix createdAt expiresAt revokedAt lastUsedAt site { id name } }" as unknown as TypedDocumentNode<RevokeKeyMutation, RevokeKeyMutationVariables>;
+
+export const WebhooksDocument =
+  "query Webhooks($user: ID!) { webhooks(user: $user) { ...WebhookParts } } fragment WebhookParts on Webhook { id name url kinds enabled disabledReason deliveredAt failures failedReason nextAttemptAt lagS }" as unknown as TypedDocumentNode<WebhooksQuery, WebhooksQueryVariables>;
+
+export const CreateWebhookDocument =
+  "mutation CreateWebhook($input: CreateWebhookInput!) { createWebhook(input: $input) { secret webhook { ...WebhookParts } } } fragment WebhookParts on Webhook { id name url kinds enabled disabledReason deliveredAt failures failedReason nextAttemptAt lagS }" as unknown as TypedDocumentNode<CreateWebhookMutation, CreateWebhookMutationVariables>;
+
+export const UpdateWebhookDocument =
+  "mutation UpdateWebhook($input: UpdateWebhookInput!) { updateWebhook(input: $input) { ...WebhookParts } } fragment WebhookParts on Webhook { id name url kinds enabled disabledReason deliveredAt failures failedReason nextAttemptAt lagS }" as unknown as TypedDocumentNode<UpdateWebhookMutation, UpdateWebhookMutationVariables>;
+
+export const DeleteWebhookDocument =
+  "mutation DeleteWebhook($webhook: ID!) { deleteWebhook(webhook: $webhook) { id } }" as unknown as TypedDocumentNode<DeleteWebhookMutation, DeleteWebhookMutationVariables>;
+
+export const TestWebhookDocument =
+  "mutation TestWebhook($webhook: ID!) { testWebhook(webhook: $webhook) { delivered status reason tookMs } }" as unknown as TypedDocumentNode<TestWebhookMutation, TestWebhookMutationVariables>;
