@@ -14,6 +14,7 @@ const source = fileURLToPath(new URL('../src/', import.meta.url));
 const arrows: Record<string, readonly string[]> = {
   core: [],
   platform: [],
+  words: [],
   store: ['core', 'platform'],
   engine: ['store', 'core', 'platform'],
   api: ['store', 'core', 'platform'],
@@ -26,6 +27,7 @@ const arrows: Record<string, readonly string[]> = {
   cli: [
     ...['core', 'store', 'engine', 'api', 'simulator', 'plots', 'agent', 'federation', 'client', 'callbacks'],
     'platform',
+    'words',
   ],
 };
 
@@ -187,9 +189,13 @@ describe('arrows between rooms', () => {
     ]);
   });
 
-  it('go one way in the portal, which knows nothing of src', () => {
+  it('go one way in the portal, which knows nothing of src but how people write values and scripts', () => {
     expect(web.length).toBeGreaterThan(50);
-    expect(wrongArrows(web, webArrows)).toEqual([]);
+    const own = web.map((page) => ({
+      ...page,
+      imports: page.imports.filter((name) => !/^(\.\.\/)+src\/words\/index$/.test(name)),
+    }));
+    expect(wrongArrows(own, webArrows)).toEqual([]);
     const between = web.flatMap((page) =>
       page.imports.flatMap((specifier) => {
         const target = targetOf(page, specifier)?.split('/') ?? [];

@@ -2,6 +2,22 @@
 import type { Command } from 'commander';
 import type { Client } from '../client/index.js';
 import { jobStates } from '../core/states.js';
+import {
+  elementsOf,
+  given,
+  type Indices,
+  neededBy,
+  parseAmount,
+  parseDuration,
+  parseId,
+  parseMemory,
+  parseNumber,
+  parseSince,
+  parseTime,
+  parseVariable,
+  parseWord,
+  WARN_SIGNALS,
+} from '../words/index.js';
 import { collect, collectWhole, findDataset, findSite, findUser, note } from './command.js';
 import type {
   InputDataInput,
@@ -14,17 +30,6 @@ import type {
   NeedTermInput,
 } from './documents.gql.js';
 import { CliError, ExitCode, usage } from './errors.js';
-import {
-  given,
-  parseAmount,
-  parseArray,
-  parseDuration,
-  parseId,
-  parseNumber,
-  parseTime,
-  parseVariable,
-  parseWord,
-} from './parse.js';
 
 /** What of a job is given with options; what is absent is the service's to fill in. */
 export type GivenJob = Partial<JobInput>;
@@ -40,6 +45,7 @@ export interface JobOptions {
   tasks?: string;
   cpus?: string;
   memoryMb?: string;
+  mem?: string;
   license?: string[];
   resource?: string[];
   constraint?: string;
@@ -49,6 +55,7 @@ export interface JobOptions {
   benchmark?: string;
   deadline?: string;
   limit?: string;
+  time?: string;
   warn?: string;
   warnSignal?: string;
   killGrace?: string;
@@ -91,7 +98,8 @@ export function addJobOptions(command: Command): Command {
     .option('--group <name>', 'a name shared by jobs that belong together')
     .option('--tasks <n>', 'number of tasks; each runs on one machine (default: 1)')
     .option('--cpus <n>', 'CPUs per task (default: 1)')
-    .option('--memory-mb <mb>', 'memory per task, MB (default: 0)')
+    .option('--mem <amount>', 'memory per task, such as 512M, 2G or 1.5 GB (default: 0)')
+    .option('--memory-mb <mb>', 'the same, MB')
     .option(
       '--resource <kind=amount>',
       'what each task takes besides, such as gpu=2: kinds that operators have declared; may be repeated',
@@ -156,7 +164,8 @@ function addTimeOptions(command: Command): Command {
       '--deadline <time>',
       'time by which the job should end: ISO 8601 (local time without a zone), or +DURATION from now',
     )
-    .option('--limit <duration>', 'run time limit (default: none)')
+    .option('--limit <duration>', 'run time limit, such as 15m, 00:05:00 or 1-12:00 (default: none)')
+    .option('--time <duration>', 'the same')
     .option(
       '--warn <duration>',
       'how long before the run time limit the job gets --warn-signal (default: never)',
@@ -198,7 +207,7 @@ function addWaitOptions(command: Command): Command {
     )
     .option(
       '--begin <time>',
-      'the earliest start: ISO 8601 (local time without a zone), or +DURATION from now',
+      'the earliest start: ISO 8601 (local time without a zone), 20:00, tomorrow, or +DURATION from now',
     );
 }
 
@@ -218,7 +227,7 @@ export function jobFromOptions(options: JobOptions, commandLine: readonly string
     groupName: options.group,
     tasks: given(options.tasks, whole('--tasks', 1)),
     cpusPerTask: given(options.cpus, whole('--cpus', 1)),
-    memoryMbPerTask: given(options.memoryMb, whole('--memory-mb', 0)),
+    memoryMbPerTask: memoryOf(options),
     resourcesPerTask: options.resource?.map((one) => parseAmount('--resource', one)),
     licenses: options.license,
     os: options.os,
@@ -227,7 +236,7 @@ export function jobFromOptions(options: JobOptions, commandLine: readonly string
     estimateS: given(options.estimate, (value) => parseDuration('--estimate', value)),
     benchmark: given(options.benchmark, size('--benchmark')),
     deadline: given(options.deadline, (value) => parseTime('--deadline', value, Date.now(), note)),
-    runTimeLimitS: given(options.limit, (value) => parseDuration('--limit', value)),
+    runTimeLimitS: limitOf(options),
     warnS: given(options.warn, (value) => parseDuration('--warn', value)),
     warnSignal: given(options.warnSignal, (value) => parseWord('--warn-signal', value, WARN_SIGNALS)),
     killGraceS: given(options.killGrace, (value) =>
@@ -259,6 +268,23 @@ export function jobFromOptions(options: JobOptions, commandLine: readonly string
   return Object.fromEntries(Object.entries(job).filter(([, value]) => value !== undefined));
 }
 
+function memoryOf({ memoryMb, mem }: JobOptions): number | undefined {
+  if (mem !== undefined && memoryMb !== undefined)
+    throw new CliError('give either --mem or --memory-mb, not both', ExitCode.USAGE);
+  return mem === undefined
+    ? given(memoryMb, (value) => parseNumber('--memory-mb', value, { min: 0, integer: true }))
+    : parseMemory('--mem', mem);
+}
+
+function limitOf({ limit, time }: JobOptions): number | undefined {
+  if (limit !== undefined && time !== undefined)
+    throw new CliError('give either --limit or --time, not both', ExitCode.USAGE);
+  return (
+    given(limit, (value) => parseDuration('--limit', value)) ??
+    given(time, (value) => parseDuration('--time', value))
+  );
+}
+
 const AFTER = [
   ['after', '--after', 'ANY'],
   ['afterOk', '--after-ok', 'OK'],
@@ -274,16 +300,6 @@ function needsOf(options: JobOptions): NeedClauseInput[] | undefined {
   );
   return terms.length === 0 ? undefined : [{ of: terms }];
 }
-
-function neededBy(field: string, written: string): Pick<NeedTermInput, 'group' | 'job' | 'jobGroup'> {
-  const [, name] = /^group:(.+)$/.exec(written) ?? [];
-  if (name !== undefined) return { group: name };
-  if (written.startsWith('group_')) return { jobGroup: written };
-  if (/^(job_)?\d+$/.test(written)) return { job: parseId('job', written) };
-  throw usage(field, written, 'a job (job_3), a bulk group (group_3), or group:NAME');
-}
-
-const WARN_SIGNALS = ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGALRM', 'SIGUSR1', 'SIGUSR2'] as const;
 
 function outputsOf({ keep = [], keepDataset = [] }: JobOptions): JobOutputInput[] | undefined {
   if (keep.length + keepDataset.length === 0) return undefined;
@@ -333,9 +349,15 @@ async function inputOf(client: Client, written: string): Promise<InputDataInput>
 }
 
 /** The same job once for each index of `--array`. */
-export function expandArray<Job extends GivenJob>(job: Job, array: string | undefined): Job[] {
-  if (array === undefined) return [job];
-  return parseArray('--array', array).map((arrayIndex) => ({ ...job, arrayIndex }));
+export function expandArray<Job extends GivenJob>(job: Job, array: Indices | null): Job[] {
+  if (array === null) return [job];
+  if (job.ref !== undefined && array.atOnce !== null)
+    throw new CliError('--ref cannot name the jobs of an array with a bound (%)', ExitCode.USAGE);
+  return elementsOf(array).map(({ needs, ...element }) => ({
+    ...job,
+    ...element,
+    ...(needs && { needs: [...(job.needs ?? []), ...needs] }),
+  }));
 }
 
 export interface FilterOptions {
@@ -364,7 +386,7 @@ export function addFilterOptions(command: Command): Command {
     .option('--group <name>', 'jobs with this group name')
     .option('--asks-for <license>', 'jobs that ask for a license of this kind')
     .option('--job-group <id>', 'jobs of this bulk group (`groups submit`)')
-    .option('--since <time>', 'jobs submitted at this time or later: ISO 8601')
+    .option('--since <time>', 'jobs submitted at this time or later: ISO 8601, or how long ago, such as 7d')
     .option('--until <time>', 'jobs submitted before this time')
     .option('--ended-since <time>', 'jobs that ended at this time or later')
     .option('--ended-until <time>', 'jobs that ended before this time');
@@ -373,7 +395,7 @@ export function addFilterOptions(command: Command): Command {
 /** `JobFilter` of the options; null when no condition was given. Asks the service for the ids of names. */
 export async function filterFromOptions(client: Client, options: FilterOptions): Promise<JobFilter | null> {
   const at = (field: string, value: string | undefined): string | undefined =>
-    value === undefined ? undefined : parseTime(field, value, Date.now(), note);
+    value === undefined ? undefined : parseSince(field, value, Date.now(), note);
   const filter = {
     states: options.state?.map((state) => parseWord('--state', state, jobStates)),
     application: options.application,

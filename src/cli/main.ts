@@ -2,6 +2,7 @@
 import { CommanderError } from 'commander';
 import { ServiceError } from '../client/index.js';
 import { ConfigError, preferProduction } from '../platform/config.js';
+import { NotAccepted } from '../words/values.js';
 import { note } from './command.js';
 import { explained } from './connect.js';
 import { CliError, ExitCode } from './errors.js';
@@ -43,7 +44,7 @@ function report(error: unknown): number {
     return error.exitCode;
   }
   note(`error: ${error instanceof Error ? error.message : String(error)}`);
-  return error instanceof ConfigError ? ExitCode.USAGE : ExitCode.FAILED;
+  return error instanceof ConfigError || error instanceof NotAccepted ? ExitCode.USAGE : ExitCode.FAILED;
 }
 
 await main();

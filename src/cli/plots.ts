@@ -5,9 +5,9 @@ import { drawingLibraries, MAX_SERIES } from '../plots/chart.js';
 import { PLOT_FORMATS, type PlotFormat, writePlots } from '../plots/pictures.js';
 import type { GanttWindow, PlotRecord } from '../simulator/record.js';
 import type { Recorded } from '../simulator/simulate.js';
+import { parseDuration } from '../words/values.js';
 import { usage } from './errors.js';
 import { count } from './format.js';
-import { parseDuration } from './parse.js';
 
 export interface PlotFlags {
   plots?: string;

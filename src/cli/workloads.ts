@@ -20,10 +20,10 @@ import {
 import { bundlePolicyModule, type PolicyModule, usePolicyModule } from '../simulator/policy-module.js';
 import { type Recorded, type SimulateOptions, traceName } from '../simulator/simulate.js';
 import type { Interval } from '../simulator/statistics.js';
+import { NotAccepted, parseDuration, parseNumber } from '../words/values.js';
 import { collectWhole, readJson } from './command.js';
 import { documentIn } from './commands/whatif.js';
 import { CliError, ExitCode, usage } from './errors.js';
-import { parseDuration, parseNumber } from './parse.js';
 import { draw, type PlotFlags, plotOptions, plotsOf } from './plots.js';
 import { type Progress, progress } from './progress.js';
 
@@ -226,8 +226,8 @@ export const plusMinus = ({ mean, half }: Interval, text: (value: number) => str
   half === null ? text(mean) : `${text(mean)} ± ${text(half)}`;
 
 /** What a person can do something about is a line, not a stack. */
-export function failure(error: unknown): CliError {
-  return error instanceof CliError
+export function failure(error: unknown): Error {
+  return error instanceof CliError || error instanceof NotAccepted
     ? error
     : new CliError(error instanceof Error ? error.message : String(error));
 }

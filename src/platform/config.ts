@@ -559,6 +559,9 @@ export function preferProduction(): void {
   process.env.NODE_ENV ??= 'production';
 }
 
+/** The environment of whoever runs a command: to find programs as their shell does, and to give to jobs what they ask for. */
+export const programEnvironment = (): Readonly<Record<string, string | undefined>> => process.env;
+
 /**
  * Reads and checks the configuration. An empty variable counts as one that is not set.
  *

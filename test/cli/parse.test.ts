@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { weightChanges } from '../../src/cli/commands/policy.js';
-import { CliError, ExitCode } from '../../src/cli/errors.js';
+import { ExitCode } from '../../src/cli/errors.js';
 import {
   duration,
   printable,
@@ -11,25 +11,35 @@ import {
   printableOutput,
   table,
 } from '../../src/cli/format.js';
-import { addJobOptions, expandArray, type JobOptions, jobFromOptions } from '../../src/cli/job-options.js';
 import {
+  addJobOptions,
+  expandArray,
+  type GivenJob,
+  type JobOptions,
+  jobFromOptions,
+} from '../../src/cli/job-options.js';
+import { DEFAULT_LIMITS } from '../../src/platform/limits.js';
+import {
+  ARRAY_MAX,
+  NotAccepted,
   parseArray,
   parseDuration,
   parseId,
+  parseMemory,
   parseNumber,
+  parseSince,
   parseTime,
   parseVariable,
   parseWord,
-} from '../../src/cli/parse.js';
-import { DEFAULT_LIMITS } from '../../src/platform/limits.js';
+} from '../../src/words/values.js';
 
 /** The usage error of a call. */
 function refusal(call: () => unknown): string {
   try {
     call();
   } catch (error) {
-    expect(error).toBeInstanceOf(CliError);
-    expect((error as CliError).exitCode).toBe(ExitCode.USAGE);
+    if (!(error instanceof NotAccepted))
+      expect(error).toMatchObject({ name: 'CliError', exitCode: ExitCode.USAGE });
     return (error as Error).message;
   }
   throw new Error('accepted');
@@ -44,11 +54,19 @@ describe('values on the command line', () => {
     ['1h30m', 5400],
     ['1.5h', 5400],
     ['2d', 172_800],
+    ['10 min', 600],
+    ['2 hours', 7200],
+    ['00:05:00', 300],
+    ['10:30', 630],
+    ['1-12', 129_600],
+    ['1-12:00', 129_600],
+    ['1-12:00:01', 129_601],
+    ['1w', 604_800],
   ])('the duration %s is %d s', (text, seconds) => {
     expect(parseDuration('--estimate', text)).toBe(seconds);
   });
 
-  it.each(['', ' ', '0', '-5', 'x', '5w', '1h-2m', 'Infinity', '1e999', 'm'])(
+  it.each(['', ' ', '0', '-5', 'x', '5y', '1h-2m', 'Infinity', '1e999', 'm', '00:00', '1:2:3:4'])(
     'the duration "%s" is refused',
     (text) => {
       expect(refusal(() => parseDuration('--estimate', text))).toContain(
@@ -73,7 +91,8 @@ describe('values on the command line', () => {
     expect(said).toHaveLength(2);
     for (const text of [
       ...[
-        'tomorrow',
+        'yesterday',
+        '25:00',
         '12',
         '2026-13-01',
         '2026-02-30',
@@ -94,6 +113,47 @@ describe('values on the command line', () => {
       refusal(() => parse(text));
   });
 
+  it('a time of day is the next one; an age is in the past', () => {
+    const noon = new Date(2026, 2, 1, 12).getTime();
+    const parse = (text: string) => parseTime('--begin', text, noon, () => undefined);
+    expect(parse('20:00')).toBe(new Date(2026, 2, 1, 20).toISOString());
+    expect(parse('08:30:01')).toBe(new Date(2026, 2, 2, 8, 30, 1).toISOString());
+    expect(parse('midnight')).toBe(new Date(2026, 2, 2).toISOString());
+    expect(parse('tomorrow')).toBe(new Date(2026, 2, 2).toISOString());
+    expect(parse('now+1hour')).toBe(new Date(noon + 3_600_000).toISOString());
+    expect(parseSince('--since', '7d', noon, () => undefined)).toBe(
+      new Date(noon - 7 * 86_400_000).toISOString(),
+    );
+  });
+
+  it('durations are read back as they are written', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 99 * 86_400 }), (seconds) => {
+        const two = (value: number) => String(Math.floor(value)).padStart(2, '0');
+        const clock = `${two((seconds / 3600) % 24)}:${two((seconds / 60) % 60)}:${two(seconds % 60)}`;
+        expect(parseDuration('--time', `${Math.floor(seconds / 86_400)}-${clock}`)).toBe(seconds);
+        expect(parseDuration('--time', String(seconds), 'm')).toBe(seconds * 60);
+      }),
+    );
+  });
+
+  it.each([
+    ['512', 512],
+    ['512M', 512],
+    ['2G', 2000],
+    ['1.5 GB', 1500],
+    ['1T', 1_000_000],
+    ['1500k', 2],
+    ['4GiB', 4295],
+    ['0', 0],
+  ])('memory of %s is %d MB', (text, mb) => {
+    expect(parseMemory('--mem', text)).toBe(mb);
+  });
+
+  it.each(['', '2X', '-1', 'G', '1iB', '1.5.2G'])('memory of "%s" is refused', (text) => {
+    expect(refusal(() => parseMemory('--mem', text))).toContain('512M, 2G, 1.5 GB');
+  });
+
   it('numbers have bounds', () => {
     expect(parseNumber('--cpus', '4', { min: 1, integer: true })).toBe(4);
     expect(refusal(() => parseNumber('--cpus', '0', { min: 1, integer: true }))).toBe(
@@ -104,9 +164,14 @@ describe('values on the command line', () => {
   });
 
   it('arrays are ranges with a bound', () => {
-    expect(parseArray('--array', '1-4')).toEqual([1, 2, 3, 4]);
-    expect(parseArray('--array', '0-10:5')).toEqual([0, 5, 10]);
-    for (const text of ['4-1', '1', '1-', 'a-b', '1-5:0', `0-${DEFAULT_LIMITS.jobsMax}`])
+    const indices = (text: string) => parseArray('--array', text).indices;
+    expect(indices('1-4')).toEqual([1, 2, 3, 4]);
+    expect(indices('0-10:5')).toEqual([0, 5, 10]);
+    expect(indices('7')).toEqual([7]);
+    expect(parseArray('--array', '1,3,5-9:2%4')).toEqual({ indices: [1, 3, 5, 7, 9], atOnce: 4 });
+    expect(indices('9,1-3,2')).toEqual([1, 2, 3, 9]);
+    expect(ARRAY_MAX).toBe(DEFAULT_LIMITS.jobsMax);
+    for (const text of ['4-1', '', '1-', 'a-b', '1-5:0', `0-${ARRAY_MAX}`, '1%0', '1-3%', '1,,2'])
       refusal(() => parseArray('--array', text));
     fc.assert(
       fc.property(
@@ -114,7 +179,7 @@ describe('values on the command line', () => {
         fc.nat(DEFAULT_LIMITS.jobsMax - 1),
         fc.integer({ min: 1, max: 100 }),
         (from, length, step) => {
-          const indices = parseArray('--array', `${from}-${from + length}:${step}`);
+          const { indices } = parseArray('--array', `${from}-${from + length}:${step}`);
           expect(indices).toHaveLength(Math.floor(length / step) + 1);
           expect(indices[0]).toBe(from);
           expect(indices.at(-1)).toBeLessThanOrEqual(from + length);
@@ -206,9 +271,17 @@ describe('job options', () => {
   });
 
   it('are repeated for each index of an array', () => {
-    expect(expandArray({ command: 'x' }, '3-4')).toEqual([
+    expect(expandArray({ command: 'x' }, parseArray('--array', '3-4'))).toEqual([
       { command: 'x', arrayIndex: 3 },
       { command: 'x', arrayIndex: 4 },
+    ]);
+    // Each waits for the one that is two before it: never more than two run.
+    const bounded = expandArray<GivenJob>({ command: 'x' }, parseArray('--array', '1-4%2'));
+    expect(bounded.map(({ ref }) => ref)).toEqual(['element 1', 'element 2', 'element 3', 'element 4']);
+    expect(bounded.map(({ needs }) => needs)).toEqual([
+      ...[undefined, undefined],
+      [{ of: [{ ref: 'element 1', condition: 'ANY' }] }],
+      [{ of: [{ ref: 'element 2', condition: 'ANY' }] }],
     ]);
   });
 });

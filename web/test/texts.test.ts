@@ -1,82 +1,52 @@
 /** What the portal makes of what people write, and how it writes numbers. */
 import { describe, expect, test } from 'vitest';
 import { filterOf, instantOf } from '../src/pages/jobs/filters';
-import {
-  commandOfScript,
-  directivesOf,
-  EMPTY,
-  inputOf,
-  secondsOf,
-  Wrong,
-  wordsOf,
-} from '../src/pages/submit/draft';
+import { arrayInputs, EMPTY, fieldsOf, inputOf, Wrong } from '../src/pages/submit/draft';
 import { csvLine } from '../src/ui/csv';
 import { differences, withValue } from '../src/ui/document';
 import { bytes, count, duration, figure, megabytes, named } from '../src/ui/format';
 
 describe('a job that is written', () => {
-  test.each([
-    ['90', 90],
-    ['1.5h', 5400],
-    ['10 min', 600],
-    ['2d', 172_800],
-    ['00:10:00', 600],
-    ['10:30', 630],
-    ['1-12:00:00', 129_600],
-    ['soon', null],
-    ['-5', null],
-  ])('a time of %j is %j seconds', (text, seconds) => {
-    expect(secondsOf(text)).toBe(seconds);
-  });
-
-  test.each<[string, string[] | null]>([
-    ['make -j 4', ['make', '-j', '4']],
-    [`echo 'a b' "c \\"d\\"" e\\ f ''`, ['echo', 'a b', 'c "d"', 'e f', '']],
-    ['echo "open', null],
-    ['   ', []],
-  ])('%s is split as a shell would', (line, words) => {
-    expect(wordsOf(line)).toEqual(words);
-  });
-
-  test('a script runs with the interpreter that it names', () => {
-    expect(commandOfScript('echo hi\n')).toEqual({ command: '/bin/sh', arguments: ['-c', 'echo hi\n'] });
-    const python = '#!/usr/bin/env python3\nprint(1)\n';
-    expect(commandOfScript(python)).toEqual({
-      command: '/usr/bin/env',
-      arguments: ['python3', '-c', python],
-    });
-    const perl = '#!/usr/bin/perl -w\nprint 1;\n';
-    expect(commandOfScript(perl)).toEqual({ command: '/usr/bin/perl', arguments: ['-w', '-e', perl] });
-  });
-
-  test('directives of Slurm fill in fields; the others are named', () => {
+  test('lines of a script fill in fields; what is not honored and not understood is named', () => {
     const script = [
       '#!/bin/sh',
-      '#SBATCH --ntasks=4 ',
-      '#SBATCH -c8',
+      '#SBATCH --nodes=1 --ntasks=4 ',
+      '#SBATCH -c8 # a comment',
       '#SBATCH --mem 16G',
       '#SBATCH -t 90',
       '#SBATCH --job-name="big one"',
       '#SBATCH -L matlab:2',
       '#SBATCH --gres=gpu:a100:2,tape:1',
-      '#SBATCH --array=0-9',
+      '#SBATCH --array=1,3,5-9:2%2',
       '#SBATCH --exclusive',
+      '#SWITCHYARD --project physics --nonsense',
       'echo',
+      '#SBATCH --mem=1',
     ].join('\n');
-    expect(directivesOf(script)).toEqual({
-      fields: {
-        tasks: '4',
-        cpusPerTask: '8',
-        memoryMbPerTask: '16000',
-        estimate: '90m',
-        runTimeLimit: '90m',
-        name: 'big one',
-        licenses: 'matlab',
-        resources: 'gpu:a100=2,tape=1',
-      },
-      array: '0-9',
-      unknown: ['--exclusive'],
+    const { fields, directives } = fieldsOf(script);
+    expect(fields).toEqual({
+      tasks: '1',
+      cpusPerTask: '32',
+      memoryMbPerTask: '16000',
+      estimate: '5400',
+      runTimeLimit: '5400',
+      name: 'big one',
+      licenses: 'matlab',
+      resources: 'gpu:a100=2,tape=1',
     });
+    expect(directives.asked.array).toMatchObject({ indices: [1, 3, 5, 7, 9], atOnce: 2 });
+    expect(directives.misread).toEqual([
+      { line: 11, text: '#SWITCHYARD --project physics --nonsense', why: 'unknown option --nonsense' },
+    ]);
+    expect(directives.unheeded).toEqual([expect.stringMatching(/^--exclusive: /)]);
+  });
+
+  test('an array is a job for each index', () => {
+    const input = inputOf({ ...EMPTY, script: '#!/bin/sh\n#SBATCH -n 1\ntrue\n' }, 'script');
+    const jobs = arrayInputs(input, '1,3,5-9:2%4');
+    expect(jobs.map(({ arrayIndex }) => arrayIndex)).toEqual([1, 3, 5, 7, 9]);
+    expect(jobs.map((job) => job.arguments?.[3])).toEqual(['0', '1', '2', '3', '4']);
+    expect(jobs[4]!.needs).toEqual([{ of: [{ ref: 'element 1', condition: 'ANY' }] }]);
   });
 
   test('a field that says nothing acceptable is named', () => {

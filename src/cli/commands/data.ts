@@ -1,12 +1,12 @@
 /** `switchyard data`, `links`: what jobs read, where it lies, and the network between the sites. */
 import type { Command } from 'commander';
 import type { Client } from '../../client/index.js';
+import { parseNumber } from '../../words/values.js';
 import { addCommand, collect, findDataset, findSite, readJson, show } from '../command.js';
 import { connect } from '../connect.js';
 import * as documents from '../documents.gql.js';
 import { CliError, ExitCode } from '../errors.js';
 import { table, time } from '../format.js';
-import { parseNumber } from '../parse.js';
 
 type Dataset = documents.DatasetFieldsFragment;
 type Link = documents.LinkFieldsFragment;

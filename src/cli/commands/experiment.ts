@@ -8,10 +8,10 @@ import { pathToFileURL } from 'node:url';
 import type { Command } from 'commander';
 import { packagePath } from '../../platform/paths.js';
 import { drawingLibraries } from '../../plots/chart.js';
+import { parseNumber } from '../../words/values.js';
 import { addCommand, show } from '../command.js';
 import { CliError, usage } from '../errors.js';
 import { table } from '../format.js';
-import { parseNumber } from '../parse.js';
 import { type Progress, progress } from '../progress.js';
 
 /** What experiments/index.ts offers. */

@@ -2,12 +2,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Client, Document } from '../../client/index.js';
+import { given, parseDuration, parseNumber, parseWord } from '../../words/values.js';
 import { addCommand, findUser, note, print, printJson, show, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import * as documents from '../documents.gql.js';
 import { CliError, ExitCode } from '../errors.js';
 import { table, time } from '../format.js';
-import { given, parseDuration, parseNumber, parseWord } from '../parse.js';
 
 type Peer = documents.PeerFieldsFragment;
 

@@ -1,12 +1,12 @@
 /** `switchyard sites`, `machines`, `agents`, `licenses`, `drain`, `undrain`: what there is to run on. */
 import type { Command } from 'commander';
 import type { Client } from '../../client/index.js';
+import { given, parseAmount, parseId, parseLabel, parseNumber, parseWord } from '../../words/values.js';
 import { addCommand, collect, findMachine, findScheduler, findSite, readJson, show } from '../command.js';
 import { connect } from '../connect.js';
 import * as documents from '../documents.gql.js';
 import { usage } from '../errors.js';
 import { count, table, time } from '../format.js';
-import { given, parseAmount, parseId, parseLabel, parseNumber, parseWord } from '../parse.js';
 
 type Site = documents.SiteFieldsFragment;
 type Machine = documents.MachineFieldsFragment;

@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import type { Client } from '../../client/index.js';
 import { DEFAULT_LIMITS } from '../../platform/limits.js';
+import { parseId, parseNumber } from '../../words/values.js';
 import { addCommand, note, readJson, show } from '../command.js';
 import { connect } from '../connect.js';
 import {
@@ -16,7 +17,6 @@ import {
 import { CliError, ExitCode, exitCodeOf } from '../errors.js';
 import { count, table, time } from '../format.js';
 import { addJobOptions, type JobOptions, jobFromOptions, placesFromOptions } from '../job-options.js';
-import { parseId, parseNumber } from '../parse.js';
 
 type Group = GroupFieldsFragment;
 

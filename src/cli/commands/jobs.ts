@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import type { Client, Document } from '../../client/index.js';
 import { isLive, isTerminal } from '../../core/states.js';
+import { parseId, parseNumber, parseWord } from '../../words/values.js';
 import { addCommand, note, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import {
@@ -28,7 +29,6 @@ import { type FetchedFile, fetchFiles } from '../fetch.js';
 import { type JobLine, noSuchJob } from '../follow.js';
 import { count, duration, printable, printableOutput, table, time } from '../format.js';
 import { addFilterOptions, type FilterOptions, filterFromOptions, selectionFrom } from '../job-options.js';
-import { parseId, parseNumber, parseWord } from '../parse.js';
 
 interface ListOptions extends FilterOptions {
   order: string;

@@ -1,11 +1,11 @@
 /** `switchyard users`, `keys`, `quota`: who may do what, and how much. */
 import type { Command } from 'commander';
+import { given, parseDuration, parseId, parseNumber, parseTime, parseWord } from '../../words/values.js';
 import { addCommand, findSite, findUser, note, print, printJson, show, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import * as documents from '../documents.gql.js';
 import { CliError, ExitCode } from '../errors.js';
 import { duration, table, time } from '../format.js';
-import { given, parseDuration, parseId, parseNumber, parseTime, parseWord } from '../parse.js';
 
 type User = documents.UserFieldsFragment;
 type ApiKey = documents.KeyFieldsFragment;

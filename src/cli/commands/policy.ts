@@ -1,12 +1,12 @@
 /** `switchyard weights` and `policy`: the rules in force, and how they came to be. */
 import type { Command } from 'commander';
 import type { Client } from '../../client/index.js';
+import { parseNumber } from '../../words/values.js';
 import { addCommand, readJson, show } from '../command.js';
 import { connect } from '../connect.js';
 import * as documents from '../documents.gql.js';
 import { CliError, ExitCode, usage } from '../errors.js';
 import { table, time } from '../format.js';
-import { parseNumber } from '../parse.js';
 
 type Weights = Record<string, number>;
 /** Those of DIANA are by kind of job: `both.network`. */

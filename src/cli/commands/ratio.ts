@@ -1,5 +1,6 @@
 /** `switchyard ratio`, `congestion`, `standings`: what schedulers that look at data and at users' shares go by. */
 import type { Command } from 'commander';
+import { parseNumber } from '../../words/values.js';
 import { addCommand, interruption, note, print, printJson, show, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import {
@@ -12,7 +13,6 @@ import {
 } from '../documents.gql.js';
 import { CliError, ExitCode } from '../errors.js';
 import { count, duration, table, time } from '../format.js';
-import { parseNumber } from '../parse.js';
 
 type Point = PointFieldsFragment;
 type Ratio = RatioQuery['jobRatio'];

@@ -7,6 +7,7 @@ import { isTerminal, jobStates } from '../../core/states.js';
 import { MAX } from '../../platform/limits.js';
 import { readTrace, type Trace } from '../../simulator/trace.js';
 import { cleanTrace, type Dropped, type SimJob } from '../../simulator/workload.js';
+import { parseNumber, parseWord } from '../../words/values.js';
 import { addCommand, findSite, interruption, note, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import {
@@ -18,7 +19,6 @@ import {
 } from '../documents.gql.js';
 import { CliError, ExitCode } from '../errors.js';
 import { count, duration } from '../format.js';
-import { parseNumber, parseWord } from '../parse.js';
 import { progress } from '../progress.js';
 import { openSimulatedSite, type SimulatedMachine } from '../simulated-site.js';
 import { submit } from './submit.js';

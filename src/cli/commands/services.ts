@@ -3,11 +3,11 @@ import type { Command } from 'commander';
 import type { ServiceError } from '../../client/index.js';
 import { type Config, loadConfig } from '../../platform/config.js';
 import { Lifecycle, type Part, runUntilSignal } from '../../platform/lifecycle.js';
+import { parseNumber } from '../../words/values.js';
 import { addCommand, note, print, printJson, wantsJson } from '../command.js';
 import type { ProcessContext } from '../compose.js';
 import { agentKeyFile, readKey } from '../connect.js';
 import { CliError, ExitCode, usage } from '../errors.js';
-import { parseNumber } from '../parse.js';
 
 export function addServices(program: Command): void {
   program

@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import type { Client, Document } from '../../client/index.js';
 import { DEFAULT_LIMITS } from '../../platform/limits.js';
+import { parseArray, withInput } from '../../words/index.js';
 import { addCommand, interruption, note, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import {
@@ -26,10 +27,14 @@ import {
   jobFromOptions,
   placesFromOptions,
 } from '../job-options.js';
+import { shippedScript, standardInput } from '../script.js';
 import { printOutput } from './jobs.js';
 
 interface SubmitOptions extends JobOptions {
   file?: string;
+  ship: boolean;
+  stdin?: boolean;
+  lenient?: boolean;
   idempotencyKey?: string;
   allowUnfit?: boolean;
   wait?: boolean;
@@ -44,9 +49,12 @@ export function addSubmit(program: Command): void {
     addCommand(program, 'submit [command] [arguments...]', 'submit jobs; either all are accepted or none'),
   )
     .option(
-      '--array <from-to>',
-      'submit a job array with these indices, such as 1-10; a job finds its index in SWITCHYARD_ARRAY_INDEX',
+      '--array <indices>',
+      'submit a job array with these indices, such as 1-10, 0-99:5 or 1,3,5-9:2%4 (at most 4 run at a time); a job finds its index in SWITCHYARD_ARRAY_INDEX',
     )
+    .option('--no-ship', 'run the file of this name at the site, even if it is a script here')
+    .option('--stdin', 'ship standard input to the job also if it is a pipe (a file always is)')
+    .option('--lenient', 'leave out lines of the script (#SWITCHYARD, #SBATCH) that are not understood')
     .option(
       '--file <path>',
       'a JSON file with a job or a list of jobs (fields of JobInput), - for standard input; other options set fields that a job does not have',
@@ -62,7 +70,10 @@ export function addSubmit(program: Command): void {
     )
     .option('--output', 'wait, and print the output of the jobs')
     .passThroughOptions()
-    .addHelpText('after', "\nExample: switchyard submit --cpus 2 --estimate 10m -- sh -c 'echo hello'");
+    .addHelpText(
+      'after',
+      "\nExamples:\n  switchyard submit --cpus 2 --estimate 10m -- sh -c 'echo hello'\n  switchyard submit run.sh    (ships the script; its #SWITCHYARD and #SBATCH lines are options)",
+    );
   command.action(async (program: string | undefined, args: string[], options: SubmitOptions) => {
     const client = connect();
     const jobs = await jobsToSubmit(client, options, program === undefined ? [] : [program, ...args]);
@@ -88,10 +99,15 @@ async function jobsToSubmit(
   options: SubmitOptions,
   commandLine: string[],
 ): Promise<JobInput[]> {
-  const given = {
+  const fromOptions = {
     ...jobFromOptions(options, commandLine),
     ...(await placesFromOptions(client, options)),
   };
+  const shipped =
+    options.ship && options.file === undefined
+      ? shippedScript(commandLine, { lenient: options.lenient === true })
+      : null;
+  const given = shipped === null ? fromOptions : together(shipped.job, fromOptions);
   const jobs =
     options.file === undefined
       ? [given]
@@ -104,14 +120,34 @@ async function jobsToSubmit(
       ExitCode.USAGE,
     );
   }
-  const all = (jobs as JobInput[]).flatMap((job) => expandArray(job, options.array));
+  const array =
+    options.array === undefined ? (shipped?.asked.array ?? null) : parseArray('--array', options.array);
+  const all = (jobs as JobInput[]).flatMap((job) => expandArray(job, array));
   if (all.length > DEFAULT_LIMITS.jobsMax) {
     throw new CliError(
       `${all.length} jobs are too many for one submission; accepted: up to ${DEFAULT_LIMITS.jobsMax}`,
       ExitCode.USAGE,
     );
   }
-  return all;
+  if (options.file !== undefined) return all;
+  const input = standardInput(options.stdin === true);
+  return all.map((job, place) => {
+    const run = shipped?.command(place) ?? { command: job.command, arguments: [...(job.arguments ?? [])] };
+    return { ...job, ...(input ? withInput(input, run) : run) };
+  });
+}
+
+/** What a script asks for, and what options say, which goes before it; both of what there may be several of. */
+function together(script: GivenJob, options: GivenJob): GivenJob {
+  const environment = new Map(
+    [...(script.environment ?? []), ...(options.environment ?? [])].map(({ name, value }) => [name, value]),
+  );
+  return {
+    ...script,
+    ...options,
+    environment: [...environment].map(([name, value]) => ({ name, value })),
+    ...((script.needs ?? options.needs) && { needs: [...(script.needs ?? []), ...(options.needs ?? [])] }),
+  };
 }
 
 async function jobsFrom(file: string): Promise<GivenJob[]> {

@@ -7,9 +7,9 @@ import { scaleLoad } from '../../simulator/load.js';
 import type { Distribution } from '../../simulator/statistics.js';
 import { scanTrace } from '../../simulator/trace.js';
 import { type TraceInfo, TraceSurvey } from '../../simulator/trace-info.js';
+import { parseNumber } from '../../words/values.js';
 import { addCommand, note, print, printJson, wantsJson } from '../command.js';
 import { count, duration, short, table } from '../format.js';
-import { parseNumber } from '../parse.js';
 import { failure, generateOf, jobsOption, parseProcessors, parseSeed } from '../workloads.js';
 
 export function addTrace(program: Command): void {

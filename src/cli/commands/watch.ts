@@ -1,6 +1,7 @@
 /** `switchyard watch`: news of jobs as they happen. */
 import type { Command } from 'commander';
 import { isTerminal, jobStates } from '../../core/states.js';
+import { parseId, parseNumber } from '../../words/values.js';
 import { addCommand, interruption, note, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import { JobLinesDocument, JobsDocument } from '../documents.gql.js';
@@ -8,7 +9,6 @@ import { CliError, ExitCode } from '../errors.js';
 import { awaitEnds, type JobLine, type JobUpdate, jobUpdates, latestCursor, stateTold } from '../follow.js';
 import { printable } from '../format.js';
 import { addFilterOptions, type FilterOptions, filterFromOptions } from '../job-options.js';
-import { parseId, parseNumber } from '../parse.js';
 import { whatRuns } from './jobs.js';
 
 interface WatchOptions extends FilterOptions {

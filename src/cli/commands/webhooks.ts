@@ -1,12 +1,12 @@
 /** `switchyard webhooks`: where the service sends events of one's jobs. */
 import type { Command } from 'commander';
+import { parseDuration, parseId, parseWord } from '../../words/values.js';
 import { addCommand, collect, findUser, note, print, printJson, show, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import * as documents from '../documents.gql.js';
 import { CliError, ExitCode } from '../errors.js';
 import { duration, table, time } from '../format.js';
 import { addFilterOptions, type FilterOptions, filterFromOptions } from '../job-options.js';
-import { parseDuration, parseId, parseWord } from '../parse.js';
 
 type Webhook = documents.WebhookFieldsFragment;
 

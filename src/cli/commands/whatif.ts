@@ -1,6 +1,7 @@
 /** `switchyard whatif`: what a policy would have done with the service's own jobs of the past. */
 import type { Command } from 'commander';
 import type { Client } from '../../client/index.js';
+import { parseTime } from '../../words/values.js';
 import { addCommand, interruption, note, print, printJson, readJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import {
@@ -14,7 +15,6 @@ import {
 import { CliError, ExitCode } from '../errors.js';
 import { latestCursor } from '../follow.js';
 import { count, duration, table } from '../format.js';
-import { parseTime } from '../parse.js';
 import { progress } from '../progress.js';
 
 type Simulation = SimulationFieldsFragment;

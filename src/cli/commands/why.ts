@@ -1,6 +1,7 @@
 /** `switchyard why` and `placement`: what the schedulers decided, or would decide, and on what numbers. */
 import type { Command } from 'commander';
 import type { Client } from '../../client/index.js';
+import { parseId } from '../../words/values.js';
 import { addCommand, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import {
@@ -14,7 +15,6 @@ import { CliError, ExitCode } from '../errors.js';
 import { noSuchJob } from '../follow.js';
 import { printable, short, table, time } from '../format.js';
 import { addJobOptions, type JobOptions, jobFromOptions, placesFromOptions } from '../job-options.js';
-import { parseId } from '../parse.js';
 
 type Why = NonNullable<WhyQuery['job']>;
 type Placement = PlacementQuery['placement'];

@@ -1,5 +1,19 @@
 /** A job as it is being written: texts of fields, and the `JobInput` that follows from them. */
-import { split } from 'shlex';
+import {
+  batchCommand,
+  batchEnvironment,
+  commandOfScript,
+  type Directives,
+  directivesOf,
+  elementsOf,
+  exported,
+  jobOf,
+  NotAccepted,
+  parseArray,
+  parseDuration,
+  parseMemory,
+  wordsOf,
+} from '../../../../src/words/index';
 import type { JobAgainQuery, JobInput, TaskFailure, TaskLaunch } from './submit.gql';
 
 export interface Draft {
@@ -78,112 +92,56 @@ export class Wrong extends Error {
   }
 }
 
-const UNITS: Record<string, number> = { s: 1, m: 60, min: 60, h: 3600, d: 86_400 };
-
-/** Seconds of `90`, `10m`, `1.5h`, `00:10:00`, `1-12:00:00` (days before the dash, as Slurm writes it). */
-export function secondsOf(text: string): number | null {
-  const plain = /^(\d+(?:\.\d+)?)\s*(s|m|min|h|d)?$/.exec(text.trim());
-  if (plain) return Number(plain[1]) * (UNITS[plain[2] ?? 's'] ?? 1);
-  const clock = /^(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)$/.exec(text.trim());
-  if (!clock) return null;
-  const [, days = '0', hours = '0', minutes = '0', seconds = '0'] = clock;
-  return ((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60 + Number(seconds);
-}
-
-/** Words of a command line as a shell splits them; quotes and backslashes only. Null: a quote is left open. */
-export function wordsOf(line: string): string[] | null {
-  try {
-    return split(line);
-  } catch {
-    return null;
-  }
-}
-
-/** Interpreters that take a program as an argument, and how. */
-const INLINE: Record<string, string> = { perl: '-e', ruby: '-e', node: '-e' };
-
-/** What runs a script: the interpreter of its first line, or `sh`. */
-export function commandOfScript(script: string): { command: string; arguments: string[] } {
-  const shebang = /^#!\s*(\S+)(?:[ \t]+(\S.*?))?[ \t]*\r?\n/.exec(script);
-  const [interpreter = '/bin/sh', ...more] = shebang
-    ? [shebang[1]!, ...(shebang[2]?.split(/\s+/) ?? [])]
-    : ['/bin/sh'];
-  const program = (/\/env$/.test(interpreter) ? more[0] : interpreter)?.split('/').at(-1) ?? 'sh';
+/** What the lines of a script ask for, as fields; what has no field is in `directives`. */
+export function fieldsOf(script: string): { fields: Partial<Draft>; directives: Directives } {
+  const directives = directivesOf(script, { nowMs: Date.now(), note: () => undefined });
+  const { name, project, groupName, tasks, cpusPerTask, memoryMbPerTask, ...job } = jobOf(directives.asked);
+  const text = (value: number | undefined): string | undefined => value?.toString();
+  const fields: Partial<Draft> = {
+    name,
+    project,
+    groupName,
+    tasks: text(tasks),
+    cpusPerTask: text(cpusPerTask),
+    memoryMbPerTask: text(memoryMbPerTask),
+    estimate: text(job.estimateS),
+    runTimeLimit: text(job.runTimeLimitS),
+    deadline: job.deadline,
+    resources: job.resourcesPerTask?.map(({ kind, amount }) => `${kind}=${amount}`).join(','),
+    licenses: job.licenses?.join(','),
+    os: job.os,
+    architecture: job.architecture,
+    outputs: job.outputs?.map(({ path }) => path).join('\n'),
+    workingDirectory: job.workingDirectory,
+    restartable: job.restartable,
+    held: job.held,
+    boost: text(job.boost),
+    launch: job.launch,
+  };
   return {
-    command: interpreter,
-    arguments: [...more, INLINE[program.replace(/[\d.]+$/, '')] ?? '-c', script],
+    fields: Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)),
+    directives,
   };
 }
 
-/** `#SBATCH` lines that say what we understand, as fields; the others are told. */
-export function directivesOf(script: string): {
-  fields: Partial<Draft>;
-  array: string | null;
-  unknown: string[];
-} {
-  const fields: Partial<Draft> = {};
-  const unknown: string[] = [];
-  let array: string | null = null;
-  const memory = (text: string): string => {
-    const match = /^(\d+(?:\.\d+)?)([KMGT]?)B?$/i.exec(text);
-    if (!match) return text;
-    const factor = { K: 0.001, M: 1, G: 1000, T: 1e6 }[match[2]!.toUpperCase()] ?? 1;
-    return String(Math.ceil(Number(match[1]) * factor));
+/** What a script asks for beside what the fields say: its environment, what it waits for, its warning. */
+function besidesFields({ asked, isSlurms, misread }: Directives, name: string): Partial<JobInput> {
+  const [wrong] = misread;
+  if (wrong) throw new Wrong('script', `Line ${wrong.line}: ${wrong.why}.`);
+  const { needs, notBefore, warnS, warnSignal, machineConstraint } = jobOf(asked);
+  const environment = {
+    ...(asked.exports !== undefined && exported(asked.exports, {})),
+    ...(isSlurms && batchEnvironment({ ...asked, name }, { user: '', host: '', directory: '' })),
+    ...asked.environment,
   };
-  for (const [, text = ''] of script.matchAll(/^#SBATCH[ \t]+(.+?)[ \t]*$/gm)) {
-    const match = /^(--[\w-]+|-[A-Za-z])(?:[= \t]+|(?<=^-[A-Za-z]))(.*)$/.exec(text) ?? [text, text, ''];
-    const value = match[2]!.replace(/^["']|["']$/g, '');
-    switch (match[1]) {
-      case '-J':
-      case '--job-name':
-        fields.name = value;
-        break;
-      case '-n':
-      case '--ntasks':
-        fields.tasks = value;
-        break;
-      case '-c':
-      case '--cpus-per-task':
-        fields.cpusPerTask = value;
-        break;
-      case '--mem':
-        fields.memoryMbPerTask = memory(value);
-        break;
-      case '-t':
-      case '--time':
-        fields.estimate = /^\d+$/.test(value) ? `${value}m` : value;
-        fields.runTimeLimit = fields.estimate;
-        break;
-      case '--gres':
-        fields.resources = value.replaceAll(/:(\d+)(?=,|$)/g, '=$1');
-        break;
-      case '-L':
-      case '--licenses':
-        fields.licenses = value.replaceAll(/:\d+/g, '');
-        break;
-      case '-D':
-      case '--chdir':
-        fields.workingDirectory = value;
-        break;
-      case '--deadline':
-        fields.deadline = value;
-        break;
-      case '-H':
-      case '--hold':
-        fields.held = true;
-        break;
-      case '--no-requeue':
-        fields.restartable = false;
-        break;
-      case '-a':
-      case '--array':
-        array = value;
-        break;
-      default:
-        unknown.push(text);
-    }
-  }
-  return { fields, array, unknown };
+  return {
+    ...(needs && { needs }),
+    ...(notBefore && { notBefore }),
+    ...(warnS && { warnS }),
+    ...(warnSignal && { warnSignal }),
+    ...(machineConstraint && { machineConstraint }),
+    environment: Object.entries(environment).map(([variable, value]) => ({ name: variable, value })),
+  };
 }
 
 /** The input that a draft stands for. Throws {@link Wrong} for a field that says nothing acceptable. */
@@ -194,13 +152,18 @@ export function inputOf(draft: Draft, mode: 'form' | 'script'): JobInput {
       throw new Wrong(field, `A whole number from ${least} to ${most.toLocaleString('en-US')}.`);
     return value;
   };
-  const seconds = (field: 'estimate' | 'runTimeLimit'): number => {
-    const value = secondsOf(draft[field]);
-    if (value === null || value <= 0)
-      throw new Wrong(field, 'A time above 0, such as 90, 10m, 2h or 00:30:00.');
-    return value;
+  const said = <T>(field: keyof Draft, parse: (name: string, value: string) => T): T => {
+    try {
+      return parse(field, String(draft[field]));
+    } catch (error) {
+      if (!(error instanceof NotAccepted)) throw error;
+      throw new Wrong(field, `Accepted: ${error.accepted}.`);
+    }
   };
-  const run = mode === 'script' ? commandOfScript(draft.script) : commandOf(draft);
+  const seconds = (field: 'estimate' | 'runTimeLimit'): number => said(field, parseDuration);
+  const run = mode === 'script' ? runOf(draft.script) : commandOf(draft);
+  const written =
+    mode === 'script' ? besidesFields(fieldsOf(draft.script).directives, draft.name.trim() || 'script') : {};
   const application = draft.application.trim() || applicationOf(draft, mode);
   const amount = (text: string): { kind: string; amount: number } => {
     const [, kind, value = '1'] = /^([^=]+)(?:=(\d+))?$/.exec(text) ?? [];
@@ -212,7 +175,12 @@ export function inputOf(draft: Draft, mode: 'form' | 'script'): JobInput {
   if (!Number.isFinite(output) || output < 0) throw new Wrong('outputMb', 'Megabytes, 0 or more.');
   const deadline = draft.deadline ? new Date(draft.deadline) : null;
   if (deadline && Number.isNaN(deadline.getTime())) throw new Wrong('deadline', 'A date and time.');
+  const environment = [
+    ...(written.environment ?? []),
+    ...(draft.environment.trim() ? environmentOf(draft.environment) : []),
+  ];
   return {
+    ...written,
     ...run,
     ...(application && { application }),
     ...(draft.name.trim() && { name: draft.name.trim() }),
@@ -223,7 +191,7 @@ export function inputOf(draft: Draft, mode: 'form' | 'script'): JobInput {
     ...(Number(draft.tasks) > 1 && { launch: draft.launch }),
     ...(Number(draft.tasks) > 1 && draft.launch === 'EVERY_TASK' && { onTaskFailure: draft.onTaskFailure }),
     cpusPerTask: whole('cpusPerTask', 1, 100_000),
-    memoryMbPerTask: whole('memoryMbPerTask', 0, 2_000_000_000),
+    memoryMbPerTask: said('memoryMbPerTask', parseMemory),
     estimateS: seconds('estimate'),
     ...(draft.runTimeLimit.trim() && { runTimeLimitS: seconds('runTimeLimit') }),
     ...(deadline && { deadline: deadline.toISOString() }),
@@ -235,11 +203,31 @@ export function inputOf(draft: Draft, mode: 'form' | 'script'): JobInput {
     ...(draft.inputs.length > 0 && { inputs: draft.inputs.map((dataset) => ({ dataset })) }),
     ...(output > 0 && { outputMb: output }),
     ...(draft.outputs.trim() && { outputs: lines(draft.outputs).map((path) => ({ path })) }),
-    ...(draft.environment.trim() && { environment: environmentOf(draft.environment) }),
+    environment,
     ...(!draft.restartable && { restartable: false }),
     ...(draft.held && { held: true }),
     ...(draft.boost !== '0' && { boost: whole('boost', -1000, 1000) }),
   };
+}
+
+function runOf(script: string): Pick<JobInput, 'command' | 'arguments'> {
+  const { asked, isSlurms } = fieldsOf(script).directives;
+  const run = commandOfScript(script);
+  return isSlurms ? batchCommand(asked, run) : run;
+}
+
+/** The same job for each index of an array such as `1-10` or `1,3,5-9:2%4`. */
+export function arrayInputs(job: JobInput, array: string): JobInput[] {
+  return elementsOf(parseArray('The indices', array)).map(({ needs, ...element }, place) => ({
+    ...job,
+    ...element,
+    // Slurm's scripts find the number of their array by their place in it.
+    arguments:
+      job.arguments?.[0] === '-c' && job.arguments[2] === 'sh' && job.arguments[3] === '0'
+        ? job.arguments.with(3, String(place))
+        : job.arguments,
+    ...(needs && { needs: [...(job.needs ?? []), ...needs] }),
+  }));
 }
 
 function commandOf(draft: Draft): Pick<JobInput, 'command' | 'arguments'> {

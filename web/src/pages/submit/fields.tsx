@@ -4,7 +4,7 @@ import { Code } from '../../ui/code';
 import { Check, Choice, Segments, TextInput, Toggle } from '../../ui/controls';
 import { megabytes } from '../../ui/format';
 import { Card } from '../../ui/show';
-import { directivesOf } from './draft';
+import { fieldsOf } from './draft';
 import type { Form } from './form';
 import type { SubmitChoicesQuery } from './submit.gql';
 
@@ -63,14 +63,20 @@ function Command({ form: { draft, put, text } }: { form: Form }) {
 }
 
 function Script({ form: { draft, setScript } }: { form: Form }) {
-  const { unknown } = directivesOf(draft.script);
+  const { misread, unheeded } = fieldsOf(draft.script).directives;
   return (
     <div className="stack">
       <Code label="Script" language="shell" value={draft.script} onChange={setScript} minLines={10} />
       <p className="faint small">
-        Runs with the interpreter of its first line. <code>#SBATCH</code> lines fill in the fields below.
+        Runs with the interpreter of its first line. <code>#SWITCHYARD</code> and <code>#SBATCH</code> lines
+        fill in the fields below.
       </p>
-      {unknown.length > 0 && <p className="note warn">Not understood, and left out: {unknown.join('; ')}</p>}
+      {misread.map(({ line, text, why }) => (
+        <p key={line} className="note warn">
+          Line {line} is not understood: <code>{text}</code>: {why}
+        </p>
+      ))}
+      {unheeded.length > 0 && <p className="note warn">Not honored: {unheeded.join('; ')}</p>}
     </div>
   );
 }
@@ -222,6 +228,7 @@ export function HowMany({ form: { many, changeMany } }: { form: Form }) {
           options={[
             { value: 'one', label: 'One job' },
             { value: 'count', label: 'Many jobs' },
+            { value: 'array', label: 'Array' },
             { value: 'parameters', label: 'One for each row' },
           ]}
         />
@@ -235,6 +242,16 @@ export function HowMany({ form: { many, changeMany } }: { form: Form }) {
               value={many.count}
               onChange={(count) => changeMany({ count })}
               help="{index} in the command stands for the index of each job, from 0"
+            />
+          </div>
+        )}
+        {many.how === 'array' && (
+          <div className="fields">
+            <TextInput
+              label="Indices"
+              value={many.array}
+              onChange={(array) => changeMany({ array })}
+              help="1-10, 0-99:5 or 1,3,5-9:2%4: at most 4 run at a time. A job finds its index in SWITCHYARD_ARRAY_INDEX."
             />
           </div>
         )}

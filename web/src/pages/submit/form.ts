@@ -2,14 +2,16 @@
 import { useEffect, useMemo, useState } from 'react';
 import { ask } from '../../api/client';
 import { numberOf, plural } from '../../ui/format';
-import { againOf, type Draft, directivesOf, EMPTY, inputOf, Wrong } from './draft';
+import { againOf, type Draft, EMPTY, fieldsOf, inputOf, Wrong } from './draft';
 import { JobAgainDocument, type JobInput } from './submit.gql';
 
 export type Mode = 'form' | 'script' | 'json';
 
 export interface Many {
-  how: 'one' | 'count' | 'parameters';
+  how: 'one' | 'count' | 'array' | 'parameters';
   count: string;
+  /** `1-10`, `1,3,5-9:2%4` */
+  array: string;
   /** Names in the first line, then a line for each job. */
   rows: string;
 }
@@ -21,7 +23,7 @@ export function useForm(again: string | undefined) {
   const [mode, setMode] = useState<Mode>(again ? 'json' : 'form');
   const [draft, setDraft] = useState<Draft>(EMPTY);
   const [json, setJson] = useState('');
-  const [many, setMany] = useState<Many>({ how: 'one', count: '10', rows: 'seed\n1\n2\n3\n' });
+  const [many, setMany] = useState<Many>({ how: 'one', count: '10', array: '1-10', rows: 'seed\n1\n2\n3\n' });
   const [error, setError] = useState<string | null>(null);
   const [touched, setTouched] = useState(false);
   const made = useMemo(() => makeInput(mode, draft, json), [mode, draft, json]);
@@ -45,10 +47,11 @@ export function useForm(again: string | undefined) {
       setDraft((before) => ({ ...before, [field]: value }));
   const change = (changes: Partial<Many>): void => setMany((before) => ({ ...before, ...changes }));
   function setScript(script: string): void {
-    const { fields, array } = directivesOf(script);
+    const { fields, directives } = fieldsOf(script);
+    const { array } = directives.asked;
     setDraft((before) => ({ ...before, ...fields, script }));
-    const last = array && /^(?:0-)?(\d+)$/.exec(array);
-    if (last) change({ how: 'count', count: String(Number(last[1]) + (array.includes('-') ? 1 : 0)) });
+    if (array) change({ how: 'array', array: array.written });
+    else if (many.how === 'array') change({ how: 'one' });
   }
   return {
     ...{ mode, draft, json, many, error, made, touched, put, setJson, setScript, setError },

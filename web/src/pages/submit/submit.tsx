@@ -2,6 +2,7 @@ import './submit.css';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { Send } from 'lucide-react';
 import { useRef, useState } from 'react';
+import { parseArray } from '../../../../src/words/index';
 import { ask } from '../../api/client';
 import { useData } from '../../api/data';
 import type { Search } from '../../ui/address';
@@ -9,8 +10,9 @@ import { Button } from '../../ui/controls';
 import { count, numberOf, plural } from '../../ui/format';
 import { Page, Problem } from '../../ui/show';
 import { toast } from '../../ui/toast';
+import { arrayInputs } from './draft';
 import { HowMany, More, Needs, What } from './fields';
-import { type Form, parametersOf, rowsOf, useForm, wholeOf } from './form';
+import { type Form, type Many, parametersOf, rowsOf, useForm, wholeOf } from './form';
 import { Preview } from './preview';
 import { type JobInput, SubmitChoicesDocument, SubmitGroupDocument, SubmitJobsDocument } from './submit.gql';
 
@@ -20,7 +22,7 @@ export function Submit() {
   const { busy, submit } = useSubmit(form);
   const choices = useData(SubmitChoicesDocument, {});
   const { mode, many, error, made } = form;
-  const jobs = many.how === 'count' ? Number(many.count) : rowsOf(many.rows).length;
+  const jobs = howMany(many);
   const what = many.how === 'one' ? 'the job' : `${Number.isFinite(jobs) ? count(jobs) : ''} jobs`;
   return (
     <Page title="Submit" about="A job runs a command on machines that the scheduler chooses.">
@@ -61,6 +63,17 @@ export function Submit() {
   );
 }
 
+/** As far as it is known while it is written. */
+function howMany(many: Many): number {
+  if (many.how === 'count') return Number(many.count);
+  if (many.how === 'parameters') return rowsOf(many.rows).length;
+  try {
+    return parseArray('The indices', many.array).indices.length;
+  } catch {
+    return Number.NaN;
+  }
+}
+
 /** Submits what was written, and goes to where it is seen. */
 function useSubmit({ made, many, draft, touch, setError }: Form) {
   const navigate = useNavigate();
@@ -80,6 +93,15 @@ function useSubmit({ made, many, draft, touch, setError }: Form) {
     const id = submitJobs.jobIds[0]!;
     toast(`Job ${numberOf(id)} is submitted.`);
     void navigate({ to: '/jobs/$id', params: { id } });
+  }
+
+  async function submitArray(template: JobInput, idempotencyKey: string): Promise<void> {
+    const jobs = arrayInputs(template, many.array);
+    const { submitJobs } = await ask(SubmitJobsDocument, { input: { jobs, idempotencyKey } });
+    const [fault] = submitJobs.errors;
+    if (fault) throw new Error(fault.message);
+    toast(`${plural(jobs.length, 'job')} submitted.`);
+    void navigate({ to: '/jobs' });
   }
 
   async function submitGroup(template: JobInput, idempotencyKey: string): Promise<void> {
@@ -103,7 +125,8 @@ function useSubmit({ made, many, draft, touch, setError }: Form) {
     setBusy(true);
     try {
       const key = keyFor(JSON.stringify([made.input, many]));
-      await (many.how === 'one' ? submitOne : submitGroup)(made.input, key);
+      const ways = { one: submitOne, array: submitArray, count: submitGroup, parameters: submitGroup };
+      await ways[many.how](made.input, key);
     } catch (reason) {
       setError((reason as Error).message);
     } finally {

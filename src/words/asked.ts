@@ -1,0 +1,203 @@
+/** What a script, or a command called like Slurm's, asks for: gathered from options (options.ts), and turned into a job. */
+import type { Indices } from './values.js';
+
+/** As `WarnSignal` of the schema. */
+export const WARN_SIGNALS = [
+  'SIGTERM',
+  'SIGHUP',
+  'SIGINT',
+  'SIGQUIT',
+  'SIGALRM',
+  'SIGUSR1',
+  'SIGUSR2',
+] as const;
+export type WarnSignal = (typeof WARN_SIGNALS)[number];
+
+/** A condition on another job, or on own jobs with a group name. */
+export interface Need {
+  job?: string;
+  group?: string;
+  jobGroup?: string;
+  condition: 'START' | 'OK' | 'NOT_OK' | 'ANY' | 'CORRESPONDING';
+  minDelayS?: number;
+}
+
+/** What is absent was not asked for. */
+export interface Asked {
+  name?: string;
+  application?: string;
+  project?: string;
+  group?: string;
+  /** Slurm's: processes that the script starts itself. */
+  ntasks?: number;
+  nodes?: number;
+  ntasksPerNode?: number;
+  /** Switchyard's: its command is started for each, maybe on several machines. */
+  tasks?: number;
+  cpusPerTask?: number;
+  /** For each task of Switchyard's, which is a node of Slurm's. */
+  memoryMb?: number;
+  memoryMbPerCpu?: number;
+  /** For each node. */
+  resources: Record<string, number>;
+  /** For each task of Slurm's, and in all. */
+  gpusPerTask?: number;
+  gpus?: number;
+  licenses: string[];
+  os?: string;
+  architecture?: string;
+  /** On labels of machines. */
+  constraint?: string;
+  estimateS?: number;
+  limitS?: number;
+  warnS?: number;
+  warnSignal?: WarnSignal;
+  deadline?: string;
+  begin?: string;
+  directory?: string;
+  hold?: boolean;
+  restartable?: boolean;
+  boost?: number;
+  array?: Indices & { written: string };
+  /** All of these, or any of them. */
+  needs: Need[];
+  needsAny?: boolean;
+  /** Patterns of file names on the machine that runs it. */
+  output?: string;
+  error?: string;
+  input?: string;
+  append?: boolean;
+  environment: Record<string, string>;
+  keep: string[];
+  /** `ALL`, `NONE`, `NIL`, or names and `NAME=value`, as Slurm's --export. */
+  exports?: string;
+  partition?: string;
+  /** Of the command itself. */
+  wrap?: string;
+  parsable?: boolean;
+  wait?: boolean;
+  testOnly?: boolean;
+  quiet?: boolean;
+  help?: boolean;
+  version?: boolean;
+  label?: boolean;
+}
+
+export const nothing = (): Asked => ({ resources: {}, licenses: [], needs: [], environment: {}, keep: [] });
+
+/** A job as far as `JobInput` of the schema is asked for, without its command. */
+export interface AskedJob {
+  name?: string;
+  application?: string;
+  project?: string;
+  groupName?: string;
+  tasks?: number;
+  cpusPerTask?: number;
+  memoryMbPerTask?: number;
+  resourcesPerTask?: { kind: string; amount: number }[];
+  licenses?: string[];
+  os?: string;
+  architecture?: string;
+  machineConstraint?: string;
+  estimateS?: number;
+  runTimeLimitS?: number;
+  warnS?: number;
+  warnSignal?: WarnSignal;
+  deadline?: string;
+  notBefore?: string;
+  workingDirectory?: string;
+  held?: boolean;
+  restartable?: boolean;
+  boost?: number;
+  launch?: 'ONCE';
+  needs?: { expression?: 'ANY'; of: Need[] }[];
+  outputs?: { path: string }[];
+}
+
+/** Tasks, CPUs and nodes in Slurm's sense. */
+export interface Shape {
+  ntasks: number;
+  nodes: number;
+  cpusPerTask: number;
+}
+
+/**
+ * Slurm's tasks are processes that the script starts where it runs. Without `--nodes` they are together on one machine; with it, a task of
+ * Switchyard's is a node, with all CPUs that the node's processes need.
+ */
+export function shapeOf({ ntasks, nodes, ntasksPerNode, cpusPerTask = 1 }: Asked): Shape {
+  const perNode = ntasksPerNode ?? 1;
+  const count =
+    nodes ?? (ntasks !== undefined && ntasksPerNode !== undefined ? Math.ceil(ntasks / perNode) : 1);
+  const all = ntasks ?? count * perNode;
+  return { ntasks: all, nodes: Math.min(count, Math.max(all, 1)), cpusPerTask };
+}
+
+/** The job that is asked for. */
+export function jobOf(asked: Asked): AskedJob {
+  const { ntasks, nodes, cpusPerTask } = shapeOf(asked);
+  const perNode = Math.ceil(ntasks / nodes);
+  const isSlurms =
+    asked.ntasks !== undefined || asked.nodes !== undefined || asked.ntasksPerNode !== undefined;
+  const cpus = isSlurms ? perNode * cpusPerTask : asked.cpusPerTask;
+  const resources = { ...asked.resources };
+  if (asked.gpusPerTask !== undefined) resources.gpu = asked.gpusPerTask * perNode;
+  if (asked.gpus !== undefined) resources.gpu = Math.ceil(asked.gpus / nodes);
+  const kinds = Object.entries(resources).filter(([, amount]) => amount > 0);
+  const job: { [K in keyof AskedJob]: AskedJob[K] | undefined } = {
+    name: asked.name,
+    application: asked.application,
+    project: asked.project,
+    groupName: asked.group,
+    tasks: isSlurms ? nodes : asked.tasks,
+    cpusPerTask: cpus,
+    memoryMbPerTask:
+      asked.memoryMb ??
+      (asked.memoryMbPerCpu === undefined ? undefined : Math.ceil(asked.memoryMbPerCpu * (cpus ?? 1))),
+    resourcesPerTask: kinds.length > 0 ? kinds.map(([kind, amount]) => ({ kind, amount })) : undefined,
+    licenses: asked.licenses.length > 0 ? asked.licenses : undefined,
+    os: asked.os,
+    architecture: asked.architecture,
+    machineConstraint: asked.constraint,
+    estimateS: asked.estimateS ?? asked.limitS,
+    runTimeLimitS: asked.limitS,
+    warnS: asked.warnS,
+    warnSignal: asked.warnSignal,
+    deadline: asked.deadline,
+    notBefore: asked.begin,
+    workingDirectory: asked.directory,
+    held: asked.hold,
+    restartable: asked.restartable,
+    boost: asked.boost,
+    launch: isSlurms && nodes > 1 ? 'ONCE' : undefined,
+    needs:
+      asked.needs.length > 0
+        ? [{ ...(asked.needsAny && { expression: 'ANY' as const }), of: asked.needs }]
+        : undefined,
+    outputs: asked.keep.length > 0 ? asked.keep.map((path) => ({ path })) : undefined,
+  };
+  // Absent is not undefined: the service's defaults are for what is absent.
+  return Object.fromEntries(Object.entries(job).filter(([, value]) => value !== undefined));
+}
+
+/** An element of an array: its index, and what it needs of elements before it. */
+export interface Element {
+  arrayIndex: number;
+  ref?: string;
+  needs?: { of: { ref: string; condition: 'ANY' }[] }[];
+}
+
+/**
+ * The jobs of an array. `%4` makes four lanes: an element starts when the one that is four before it has ended, however it did. So never more
+ * than four run.
+ */
+export function elementsOf({ indices, atOnce }: Indices): Element[] {
+  if (atOnce === null || atOnce >= indices.length) return indices.map((arrayIndex) => ({ arrayIndex }));
+  return indices.map((arrayIndex, at) => ({
+    arrayIndex,
+    ref: `element ${arrayIndex}`,
+    ...(at >= atOnce && {
+      needs: [{ of: [{ ref: `element ${indices[at - atOnce]}`, condition: 'ANY' as const }] }],
+    }),
+  }));
+}

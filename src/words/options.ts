@@ -1,0 +1,467 @@
+/**
+ * Options of Slurm's sbatch, srun and salloc, and those of `switchyard submit` that a script may contain, as tables: one set of readers for `#SBATCH` and
+ * `#SWITCHYARD` lines in the command line and the portal, and for the commands called like Slurm's. Source: sbatch(1) of Slurm 22.05 to 24.11.
+ */
+import { type Asked, type Need, WARN_SIGNALS, type WarnSignal } from './asked.js';
+import {
+  NotAccepted,
+  parseAmount,
+  parseArray,
+  parseDuration,
+  parseMemory,
+  parseNumber,
+  parseTime,
+  parseVariable,
+} from './values.js';
+
+/** What readers of values may have to know and to say. */
+export interface Circumstances {
+  nowMs: number;
+  note: (text: string) => void;
+}
+
+type Reader = (asked: Asked, value: string, field: string, at: Circumstances) => void;
+
+export interface Option {
+  readonly long: string;
+  readonly short?: string;
+  /** Whether a value follows. MAY: only behind `=`. */
+  readonly value: 'NONE' | 'ONE' | 'MAY';
+  /** What it asks for; or, of what cannot be honored, why, in words that follow `--name: `. */
+  readonly read: Reader | string;
+}
+
+const whole = (field: string, value: string, min = 1): number =>
+  parseNumber(field, value, { min, integer: true });
+const option = (names: string, value: Option['value'], read: Reader | string): Option => {
+  const [long, short] = names.split(' ') as [string, string?];
+  return { long, ...(short && { short }), value, read };
+};
+const one = (names: string, read: Reader | string): Option => option(names, 'ONE', read);
+const may = (names: string, read: Reader | string): Option => option(names, 'MAY', read);
+const flag = (names: string, read: Reader | string): Option => option(names, 'NONE', read);
+
+/** A reader that fills in one field. */
+const into =
+  <K extends keyof Asked>(
+    key: K,
+    parse: (value: string, field: string, at: Circumstances) => Asked[K],
+  ): Reader =>
+  (asked, value, field, at) => {
+    asked[key] = parse(value, field, at);
+  };
+const text = (
+  key:
+    | 'name'
+    | 'project'
+    | 'directory'
+    | 'output'
+    | 'error'
+    | 'input'
+    | 'exports'
+    | 'partition'
+    | 'wrap'
+    | 'os'
+    | 'architecture'
+    | 'constraint'
+    | 'group'
+    | 'application',
+): Reader => into(key, (value) => value);
+const yes = (
+  key: 'hold' | 'parsable' | 'wait' | 'testOnly' | 'quiet' | 'help' | 'version' | 'label',
+): Reader => into(key, () => true);
+const count = (key: 'ntasks' | 'ntasksPerNode' | 'cpusPerTask' | 'tasks'): Reader =>
+  into(key, (value, field) => whole(field, value));
+const time = (key: 'deadline' | 'begin'): Reader =>
+  into(key, (value, field, { nowMs, note }) => parseTime(field, slurmsTime(value), nowMs, note));
+const array: Reader = into('array', (value, field) => ({ ...parseArray(field, value), written: value }));
+
+/** `now+2hours` is what `+2h` is; a number alone counts seconds. */
+const slurmsTime = (value: string): string => value.replace(/^now\s*\+\s*/i, '+');
+
+/** `gpu`, `gpu:2`, `gpu:a100:2`, `gres/gpu:2`, several with commas. */
+const gres: Reader = (asked, value, field) => {
+  if (/^none$/i.test(value)) return;
+  for (const written of value.split(',')) {
+    const [, kind, amount = '1'] =
+      /^(?:gres[/:])?([A-Za-z][\w.-]*(?::[A-Za-z][\w.-]*)?)(?:[:=](\d+))?$/.exec(written) ?? [];
+    if (kind === undefined)
+      throw new NotAccepted(field, written, 'kinds with amounts, such as gpu:2 or gpu:a100:2');
+    asked.resources[kind] = Number(amount);
+  }
+};
+
+/** `2`, `a100:2`. */
+const gpus = (field: string, value: string): number => {
+  const [, amount] = /^(?:[A-Za-z][\w.-]*:)?(\d+)$/.exec(value) ?? [];
+  if (amount === undefined) throw new NotAccepted(field, value, 'a number of GPUs, such as 2');
+  return Number(amount);
+};
+
+/** `-N 2`, `-N 2-4`: the least. */
+const nodes: Reader = into('nodes', (value, field) => {
+  const [, least] = /^(\d+)(?:-\d+)?$/.exec(value) ?? [];
+  return whole(field, least ?? value);
+});
+
+/** `--mem=0` is all that a node has: its amount is not known here. */
+const memory: Reader = (asked, value, field, { note }) => {
+  asked.memoryMb = parseMemory(field, value);
+  if (asked.memoryMb === 0)
+    note(`${field}=0: no memory is reserved; all memory of a machine cannot be asked for`);
+};
+
+const SIGNAL_NUMBERS: Readonly<Record<string, WarnSignal>> = {
+  ...{
+    '1': 'SIGHUP',
+    '2': 'SIGINT',
+    '3': 'SIGQUIT',
+    '10': 'SIGUSR1',
+    '12': 'SIGUSR2',
+    '14': 'SIGALRM',
+    '15': 'SIGTERM',
+  },
+};
+
+/** `B:USR2@30`, `TERM@120`, `10`: Slurm sends it 60 s before the limit if it is not said when. */
+const signal: Reader = (asked, value, field) => {
+  const [, name = '', seconds = '60'] = /^(?:[RB]+:)?(\w+)(?:@(\d+))?$/.exec(value) ?? [];
+  const named =
+    SIGNAL_NUMBERS[name] ??
+    WARN_SIGNALS.find((one) => one === `SIG${name.replace(/^SIG/i, '').toUpperCase()}`);
+  if (!named)
+    throw new NotAccepted(field, value, `[B:]SIGNAL[@SECONDS] with one of ${WARN_SIGNALS.join(', ')}`);
+  asked.warnSignal = named;
+  asked.warnS = Number(seconds);
+};
+
+const CONDITIONS: Readonly<Record<string, Need['condition']>> = {
+  ...{ after: 'START', afterok: 'OK', afternotok: 'NOT_OK', afterany: 'ANY', aftercorr: 'CORRESPONDING' },
+};
+
+/** `afterok:12:13,afterany:14`, `after:12+5` (minutes), `afterok:12?afterany:13`. */
+const dependency: Reader = (asked, value, field) => {
+  const accepted =
+    'after, afterok, afternotok, afterany or aftercorr with jobs, such as afterok:12:13,afterany:14';
+  asked.needsAny = value.includes('?');
+  asked.needs = value.split(/[,?]/).flatMap((written): Need[] => {
+    const [kind = '', ...ids] = written.split(':');
+    const condition = CONDITIONS[kind.toLowerCase()];
+    if (condition === undefined || ids.length === 0) throw new NotAccepted(field, written, accepted);
+    return ids.map((id) => {
+      const [, number, minutes] = /^(?:job_)?(\d+)(?:_\*)?(?:\+(\d+))?$/.exec(id) ?? [];
+      if (number === undefined) throw new NotAccepted(field, written, accepted);
+      return {
+        job: `job_${number}`,
+        condition,
+        ...(minutes !== undefined && { minDelayS: Number(minutes) * 60 }),
+      };
+    });
+  });
+};
+
+const ELSEWHERE = 'where a job runs on a machine is not chosen';
+const OPERATORS = 'operators decide on it';
+
+/** Of sbatch, srun and salloc. */
+export const SLURM: readonly Option[] = [
+  one('--account -A', text('project')),
+  one('--array -a', array),
+  one('--begin -b', time('begin')),
+  one('--chdir -D', text('directory')),
+  one('--comment', (asked, value) => {
+    asked.environment.SLURM_JOB_COMMENT = value;
+  }),
+  one('--constraint -C', text('constraint')),
+  one('--cpus-per-task -c', count('cpusPerTask')),
+  one('--deadline', time('deadline')),
+  one('--dependency -d', dependency),
+  one('--error -e', text('error')),
+  one('--export', text('exports')),
+  one(
+    '--gpus -G',
+    into('gpus', (value, field) => gpus(field, value)),
+  ),
+  one('--gpus-per-node', (asked, value, field) => {
+    asked.resources.gpu = gpus(field, value);
+  }),
+  one(
+    '--gpus-per-task',
+    into('gpusPerTask', (value, field) => gpus(field, value)),
+  ),
+  one('--gres', gres),
+  flag('--help -h', yes('help')),
+  flag('--hold -H', yes('hold')),
+  one('--input -i', text('input')),
+  one('--job-name -J', text('name')),
+  flag('--label -l', yes('label')),
+  one('--licenses -L', (asked, value) => {
+    asked.licenses = value
+      .split(',')
+      .map((one) => one.replace(/[:=]\d+$/, ''))
+      .filter(Boolean);
+  }),
+  one('--mem', memory),
+  one(
+    '--mem-per-cpu',
+    into('memoryMbPerCpu', (value, field) => parseMemory(field, value)),
+  ),
+  may('--nice', (asked, value, field) => {
+    asked.boost = -Math.min(1000, whole(field, value || '100', 0));
+  }),
+  one('--nodes -N', nodes),
+  one('--ntasks -n', count('ntasks')),
+  one('--ntasks-per-node', count('ntasksPerNode')),
+  flag(
+    '--no-requeue',
+    into('restartable', () => false),
+  ),
+  one(
+    '--open-mode',
+    into('append', (value) => value.startsWith('a')),
+  ),
+  one('--output -o', text('output')),
+  flag('--parsable', yes('parsable')),
+  one('--partition -p', text('partition')),
+  flag('--quiet -Q', yes('quiet')),
+  flag(
+    '--requeue',
+    into('restartable', () => true),
+  ),
+  one('--signal', signal),
+  flag('--test-only', yes('testOnly')),
+  one(
+    '--time -t',
+    into('limitS', (value, field) =>
+      /^(0|-1|unlimited|infinite)$/i.test(value) ? undefined : parseDuration(field, value, 'm'),
+    ),
+  ),
+  flag('--version -V', yes('version')),
+  flag('--wait -W', yes('wait')),
+  one('--wrap', text('wrap')),
+
+  // Known, and not honored.
+  one('--acctg-freq', 'usage is measured as the site’s agent does'),
+  one('--bb', 'there are no burst buffers'),
+  one('--bbf', 'there are no burst buffers'),
+  one('--cluster-constraint', 'the service chooses among all its sites'),
+  one('--clusters -M', 'the service chooses among all its sites'),
+  flag('--contiguous', ELSEWHERE),
+  one('--core-spec -S', ELSEWHERE),
+  one('--cores-per-socket', ELSEWHERE),
+  one('--cpu-bind', ELSEWHERE),
+  one('--cpu-freq', ELSEWHERE),
+  one('--cpus-per-gpu', 'give --cpus-per-task'),
+  one('--delay-boot', 'machines are not booted for jobs'),
+  one('--distribution -m', ELSEWHERE),
+  one('--exclude -x', 'machines cannot be excluded'),
+  may('--exclusive', 'a job gets the CPUs and memory that it asks for; ask for all of a machine'),
+  one('--export-file', 'give --export'),
+  one('--extra-node-info -B', ELSEWHERE),
+  may('--get-user-env', 'a job begins with the environment that --export names'),
+  one('--gid', 'jobs run with the account of whoever submits them'),
+  one('--gpu-bind', ELSEWHERE),
+  one('--gpu-freq', ELSEWHERE),
+  one('--gres-flags', ELSEWHERE),
+  one('--hint', ELSEWHERE),
+  flag('--ignore-pbs', '#PBS lines are never read'),
+  one('--kill-on-bad-exit', 'the first failure of a task ends a job'),
+  may('--kill-on-invalid-dep', 'a job whose dependency cannot hold any more is cancelled'),
+  one('--mail-type', 'mail is not sent from here'),
+  one('--mail-user', 'mail is not sent from here'),
+  one('--mcs-label', OPERATORS),
+  one('--mem-bind', ELSEWHERE),
+  one('--mem-per-gpu', 'give --mem'),
+  one('--mincpus', 'give --cpus-per-task'),
+  one('--mpi', 'launch with mpirun or mpiexec in the script'),
+  one('--network', ELSEWHERE),
+  may('--no-kill -k', 'a lost machine ends the run'),
+  one('--nodefile -F', 'machines cannot be named'),
+  one('--nodelist -w', 'machines cannot be named'),
+  one('--ntasks-per-core', ELSEWHERE),
+  one('--ntasks-per-gpu', 'give --ntasks'),
+  one('--ntasks-per-socket', ELSEWHERE),
+  flag('--overcommit -O', ELSEWHERE),
+  flag('--overlap', ELSEWHERE),
+  flag('--exact', ELSEWHERE),
+  flag('--oversubscribe -s', ELSEWHERE),
+  one('--power', OPERATORS),
+  one('--prefer', 'machines have no features to ask for'),
+  one('--priority', OPERATORS),
+  one('--profile', 'usage is measured as the site’s agent does'),
+  may('--propagate', 'limits are those of the site'),
+  one('--qos -q', 'a job has the class of its user'),
+  flag('--reboot', 'machines are not booted for jobs'),
+  one('--reservation', 'there are no reservations to ask for'),
+  one('--sockets-per-node', ELSEWHERE),
+  flag('--spread-job', ELSEWHERE),
+  one('--switches', ELSEWHERE),
+  one('--thread-spec', ELSEWHERE),
+  one('--threads-per-core', ELSEWHERE),
+  one('--time-min', 'give --time'),
+  one('--tmp', 'disk space is limited as the site does'),
+  one('--tres-per-task', 'give --cpus-per-task and --gpus-per-task'),
+  one('--uid', 'jobs run with the account of whoever submits them'),
+  flag('--unbuffered -u', 'output is never buffered'),
+  flag('--use-min-nodes', ELSEWHERE),
+  flag('--verbose -v', 'there is no more to tell'),
+  one('--wait-all-nodes', 'a job starts when all its machines are there'),
+  one('--wckey', 'jobs have no such keys; give --comment'),
+  one('--x11', 'there is no forwarding of X11'),
+];
+
+/** `job_3`, `group_3`, `group:NAME`; several with commas. */
+const needs =
+  (condition: Need['condition']): Reader =>
+  (asked, value, field) => {
+    for (const written of value.split(',').filter(Boolean))
+      asked.needs.push({ ...neededBy(field, written), condition });
+  };
+
+/** What one of `--after …` names. */
+export function neededBy(field: string, written: string): Omit<Need, 'condition'> {
+  const [, name] = /^group:(.+)$/.exec(written) ?? [];
+  if (name !== undefined) return { group: name };
+  if (/^group_\d+$/.test(written)) return { jobGroup: written };
+  const [, number] = /^(?:job_)?(\d+)$/.exec(written) ?? [];
+  if (number !== undefined) return { job: `job_${number}` };
+  throw new NotAccepted(field, written, 'a job (job_3), a bulk group (group_3), or group:NAME');
+}
+
+/** Of `switchyard submit`, as far as they may stand in a script. Numbers alone count seconds. */
+export const SWITCHYARD: readonly Option[] = [
+  one('--after', needs('ANY')),
+  one('--after-not-ok', needs('NOT_OK')),
+  one('--after-ok', needs('OK')),
+  one('--after-same', needs('CORRESPONDING')),
+  one('--after-start', needs('START')),
+  one('--application', text('application')),
+  one('--arch', text('architecture')),
+  one('--array', array),
+  one('--begin', time('begin')),
+  one(
+    '--boost',
+    into('boost', (value, field) => parseNumber(field, value, { min: -1000, max: 1000, integer: true })),
+  ),
+  one('--constraint', text('constraint')),
+  one('--cpus', count('cpusPerTask')),
+  one('--deadline', time('deadline')),
+  one('--dir', text('directory')),
+  one('--env', (asked, value, field) => {
+    const { name, value: said } = parseVariable(field, value);
+    asked.environment[name] = said;
+  }),
+  one(
+    '--estimate',
+    into('estimateS', (value, field) => parseDuration(field, value)),
+  ),
+  one('--group', text('group')),
+  flag('--hold', yes('hold')),
+  one('--keep', (asked, value) => {
+    asked.keep.push(value);
+  }),
+  one('--license', (asked, value) => {
+    asked.licenses.push(...value.split(',').filter(Boolean));
+  }),
+  one(
+    '--limit',
+    into('limitS', (value, field) => parseDuration(field, value)),
+  ),
+  one('--mem', memory),
+  one('--memory-mb', memory),
+  one('--name', text('name')),
+  flag(
+    '--no-restart',
+    into('restartable', () => false),
+  ),
+  one('--os', text('os')),
+  one('--project', text('project')),
+  one('--resource', (asked, value, field) => {
+    for (const written of value.split(',')) {
+      const { kind, amount } = parseAmount(field, written);
+      asked.resources[kind] = amount;
+    }
+  }),
+  one('--tasks', count('tasks')),
+  one(
+    '--time',
+    into('limitS', (value, field) => parseDuration(field, value)),
+  ),
+  one(
+    '--warn',
+    into('warnS', (value, field) => parseDuration(field, value)),
+  ),
+  one('--warn-signal', (asked, value, field) =>
+    signal(asked, `${value}@${asked.warnS ?? 60}`, field, NOBODY),
+  ),
+];
+
+const NOBODY: Circumstances = { nowMs: 0, note: () => undefined };
+
+/** An option that no table has. */
+export class UnknownOption extends Error {
+  override readonly name = 'UnknownOption';
+  constructor(readonly option: string) {
+    super(`unknown option ${option}`);
+  }
+}
+
+/** What a list of words contains: options with their values, until the first word that is none. */
+export interface Taken {
+  options: { option: Option; value: string }[];
+  rest: string[];
+}
+
+/**
+ * Takes options apart as getopt does: `--name=x`, `--name x`, unambiguous beginnings of long names, `-n x`, `-nx`, `-Hn4`.
+ *
+ * @throws UnknownOption, and NotAccepted for a missing value
+ */
+export function takeOptions(words: readonly string[], table: readonly Option[]): Taken {
+  const options: Taken['options'] = [];
+  let at = 0;
+  const takeValue = ({ long }: Option, behind: string | null): string => {
+    const value = behind ?? words[++at];
+    if (value === undefined) throw new NotAccepted(long, '', 'a value');
+    return value;
+  };
+  for (; at < words.length; at++) {
+    const word = words[at]!;
+    if (word === '--') return { options, rest: words.slice(at + 1) };
+    if (!/^-./.test(word)) break;
+    if (word.startsWith('--')) {
+      const [, name = word, behind = null] = /^(--[^=]+)=(.*)$/s.exec(word) ?? [];
+      const found = longOption(name, table);
+      const value = found.value === 'ONE' ? takeValue(found, behind) : (behind ?? '');
+      options.push({ option: found, value });
+      continue;
+    }
+    for (let letters = word.slice(1); letters !== ''; letters = letters.slice(1)) {
+      const found = table.find(({ short }) => short === `-${letters[0]}`);
+      if (!found) throw new UnknownOption(`-${letters[0]}`);
+      const isLast = found.value === 'ONE';
+      const behind = letters.slice(1).replace(/^=/, '');
+      options.push({ option: found, value: isLast ? takeValue(found, behind || null) : '' });
+      if (isLast) break;
+    }
+  }
+  return { options, rest: words.slice(at) };
+}
+
+function longOption(name: string, table: readonly Option[]): Option {
+  const exact = table.find(({ long }) => long === name);
+  if (exact) return exact;
+  const [first, ...others] = table.filter(({ long }) => long.startsWith(name));
+  if (!first || others.length > 0) throw new UnknownOption(name);
+  return first;
+}
+
+/** Fills in what the options ask for. Gives those that are not honored, each once, as `--name: why`. */
+export function readOptions(asked: Asked, options: Taken['options'], at: Circumstances): string[] {
+  const unheeded = new Set<string>();
+  for (const { option, value } of options) {
+    if (typeof option.read === 'string') unheeded.add(`${option.long}: ${option.read}`);
+    else option.read(asked, value, option.long, at);
+  }
+  return [...unheeded];
+}

@@ -1,0 +1,257 @@
+/** Values as people write them: on the command line, in scripts and in the portal. Each parser throws an error naming field, value and what is accepted. */
+
+/** A value that says nothing acceptable. */
+export class NotAccepted extends Error {
+  override readonly name = 'NotAccepted';
+  constructor(
+    readonly field: string,
+    readonly value: string,
+    /** In words. */
+    readonly accepted: string,
+  ) {
+    super(`${field}: "${value}" is not accepted; accepted: ${accepted}`);
+  }
+}
+
+const refused = (field: string, value: string, accepted: string): NotAccepted =>
+  new NotAccepted(field, value, accepted);
+
+/** Indices of one array of jobs at most: jobs in a submission. */
+export const ARRAY_MAX = 10_000;
+
+/** What an option says, where it was given. */
+export const given = <T>(value: string | undefined, parse: (value: string) => T): T | undefined =>
+  value === undefined ? undefined : parse(value);
+
+const UNIT_S: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
+/** `MM:SS`, `HH:MM:SS`, `D-HH`, `D-HH:MM`, `D-HH:MM:SS`, as Slurm writes them. */
+const CLOCK = /^(?:(\d+)-(\d+)(?::(\d+))?(?::(\d+))?|(?:(\d+):)?(\d+):(\d+))$/;
+const WITH_UNITS =
+  /^(?:\d+(?:\.\d+)?(?:s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?|w(?:eeks?)?))+$/i;
+
+/**
+ * `90`, `90s`, `15m`, `2h`, `1h30m`, `10 min`, `00:05:00`, `1-12:00` as seconds, above 0.
+ *
+ * @param bare what a number alone counts: Slurm's time limits are minutes
+ */
+export function parseDuration(field: string, value: string, bare: 's' | 'm' = 's'): number {
+  const total = secondsOf(value, bare);
+  if (total === null || !(total > 0) || !Number.isFinite(total)) {
+    const unit = bare === 's' ? 'seconds' : 'minutes';
+    throw refused(
+      field,
+      value,
+      `${unit} or a duration such as 90, 15m, 2h, 1h30m, 00:05:00 or 1-12:00, above 0`,
+    );
+  }
+  return total;
+}
+
+function secondsOf(value: string, bare: 's' | 'm'): number | null {
+  const text = value.trim();
+  if (text === '') return null;
+  if (!Number.isNaN(Number(text))) return Number(text) * UNIT_S[bare]!;
+  const clock = CLOCK.exec(text);
+  if (clock) {
+    const [, days, dayHours, dayMinutes, daySeconds, hours, minutes, seconds] = clock.map((part) =>
+      Number(part ?? 0),
+    );
+    return (
+      days! * UNIT_S.d! +
+      (dayHours! + hours!) * UNIT_S.h! +
+      (dayMinutes! + minutes!) * UNIT_S.m! +
+      daySeconds! +
+      seconds!
+    );
+  }
+  const close = text.replaceAll(/\s+/g, '');
+  if (!WITH_UNITS.test(close)) return null;
+  return [...close.matchAll(/([\d.]+)([a-z])[a-z]*/gi)].reduce(
+    (sum, [, number, unit]) => sum + Number(number) * UNIT_S[unit!.toLowerCase()]!,
+    0,
+  );
+}
+
+const MEGABYTES: Readonly<Record<string, number>> = { '': 1, k: 1e-3, m: 1, g: 1e3, t: 1e6 };
+
+/** `512`, `2G`, `1.5 GB`, `4GiB` as MB of 10^6 bytes, rounded up. */
+export function parseMemory(field: string, value: string): number {
+  const [, number, unit = '', binary] = /^(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?$/i.exec(value.trim()) ?? [];
+  if (number === undefined || (binary && unit === ''))
+    throw refused(field, value, 'megabytes, or an amount such as 512M, 2G, 1.5 GB or 4GiB');
+  const power = ' kmgt'.indexOf(unit.toLowerCase() || ' ');
+  const mb = binary
+    ? (Number(number) * 1024 ** power) / 1e6
+    : Number(number) * MEGABYTES[unit.toLowerCase()]!;
+  // What binary fractions leave over is no megabyte more.
+  return Math.ceil(Number(mb.toFixed(6)));
+}
+
+/** `KIND=AMOUNT`: an amount of a kind of resource. */
+export function parseAmount(field: string, value: string): { kind: string; amount: number } {
+  const [kind, amount, ...more] = value.split('=');
+  if (!kind || amount === undefined || more.length > 0)
+    throw refused(field, value, 'a kind and its amount, such as gpu=2');
+  return { kind, amount: parseNumber(field, amount, { min: 1, integer: true }) };
+}
+
+/** `NAME=TEXT`, or a name alone. */
+export function parseLabel(field: string, value: string): { name: string; value: string } {
+  const [, name, text = ''] = /^([^=]+)(?:=(.*))?$/s.exec(value) ?? [];
+  if (name === undefined) throw refused(field, value, 'a name, or a name and a text such as gen=3');
+  return { name, value: text };
+}
+
+const ISO = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d:?\d\d)?)?$/;
+
+/**
+ * An ISO 8601 time, `20:00`, `noon`, `midnight` or `tomorrow`, or `+DURATION` (`now+DURATION`) from now, as ISO 8601 in UTC. A time without a
+ * zone, or a day alone, is taken as local, which is said; a time of day that has passed is tomorrow's.
+ *
+ * @param nowMs milliseconds since 1970
+ */
+export function parseTime(field: string, value: string, nowMs: number, say: (text: string) => void): string {
+  const later = /^(?:now)?\s*\+\s*(.+)$/i.exec(value);
+  if (later) return new Date(nowMs + parseDuration(field, later[1]!) * 1000).toISOString();
+  const local = ofDay(value.trim().toLowerCase(), nowMs);
+  if (local !== null) {
+    say(`${field}: ${value} is taken as local time, which is ${local.toISOString()}`);
+    return local.toISOString();
+  }
+  const match = ISO.exec(value);
+  const [year, month, day, hour, minute, second] = (match ?? [])
+    .slice(1, 7)
+    .map((part) => Number(part ?? 0)) as [number, number, number, number, number, number];
+  const isReal =
+    match !== null &&
+    month >= 1 &&
+    month <= 12 &&
+    day >= 1 &&
+    day <= new Date(Date.UTC(year, month, 0)).getUTCDate() &&
+    hour <= 23 &&
+    minute <= 59 &&
+    second <= 59;
+  const zone = match?.[8];
+  // Date takes the 30th of February for the 2nd of March.
+  const date = !isReal
+    ? new Date(Number.NaN)
+    : zone
+      ? new Date(value.replace(' ', 'T').replace(/([+-]\d\d)(\d\d)$/, '$1:$2'))
+      : new Date(
+          year,
+          month - 1,
+          day,
+          hour,
+          minute,
+          second,
+          Number((match[7] ?? '').padEnd(3, '0').slice(0, 3)),
+        );
+  if (Number.isNaN(date.getTime())) {
+    throw refused(
+      field,
+      value,
+      'a time such as 2026-03-01T12:00:00Z, or 2026-03-01 12:00 or 20:00 for local time, or +DURATION such as +2h',
+    );
+  }
+  if (!zone) say(`${field}: ${value} is taken as local time, which is ${date.toISOString()}`);
+  return date.toISOString();
+}
+
+const TIMES_OF_DAY: Readonly<Record<string, string>> = { midnight: '00:00', noon: '12:00', teatime: '16:00' };
+
+/** The next local `20:00`, `noon` and so on; null: it is none. */
+function ofDay(value: string, nowMs: number): Date | null {
+  const now = new Date(nowMs);
+  if (value === 'now' || value === 'today') return now;
+  if (value === 'tomorrow') return new Date(now.getFullYear(), now.getMonth(), now.getDate() + 1);
+  const [, hour, minute, second = '0'] =
+    /^(\d{1,2}):(\d\d)(?::(\d\d))?$/.exec(TIMES_OF_DAY[value] ?? value) ?? [];
+  if (hour === undefined || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return null;
+  const at = (day: number) =>
+    new Date(
+      now.getFullYear(),
+      now.getMonth(),
+      now.getDate() + day,
+      Number(hour),
+      Number(minute),
+      Number(second),
+    );
+  return at(0).getTime() > nowMs ? at(0) : at(1);
+}
+
+/** A time as {@link parseTime}, or `7d`: that long ago. */
+export function parseSince(field: string, value: string, nowMs: number, say: (text: string) => void): string {
+  const ago = WITH_UNITS.test(value) ? secondsOf(value, 's') : null;
+  return ago === null ? parseTime(field, value, nowMs, say) : new Date(nowMs - ago * 1000).toISOString();
+}
+
+/** A number within bounds. */
+export function parseNumber(
+  field: string,
+  value: string,
+  { min = -Infinity, max = Infinity, integer = false } = {},
+): number {
+  const number = Number(value);
+  if (
+    value.trim() === '' ||
+    Number.isNaN(number) ||
+    number < min ||
+    number > max ||
+    (integer && !Number.isInteger(number))
+  ) {
+    const bounds = [min > -Infinity ? `from ${min}` : '', max < Infinity ? `to ${max}` : '']
+      .filter(Boolean)
+      .join(' ');
+    throw refused(field, value, `${integer ? 'a whole number' : 'a number'}${bounds && ` ${bounds}`}`);
+  }
+  return number;
+}
+
+/** Indices of an array of jobs, and how many of them may run at the same time. */
+export interface Indices {
+  /** In order, each once. */
+  indices: number[];
+  /** null: all. */
+  atOnce: number | null;
+}
+
+/** `1-10`, `0-99:5` or `1,3,5-9:2%4`: after `%`, how many run at the same time. */
+export function parseArray(field: string, value: string): Indices {
+  const accepted = `indices and ranges with at most ${ARRAY_MAX} indices, such as 1-10, 0-99:5 or 1,3,5-9:2%4`;
+  const [, list = '', atOnce] = /^([^%]+)(?:%([1-9]\d{0,8}))?$/.exec(value.replaceAll(/[\s[\]]/g, '')) ?? [];
+  const indices = new Set<number>();
+  for (const part of list.split(',')) {
+    const match = /^(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?$/.exec(part);
+    if (!match) throw refused(field, value, accepted);
+    const from = Number(match[1]);
+    const [to, step] = [Number(match[2] ?? from), Number(match[3] ?? 1)];
+    if (to < from || step < 1 || indices.size + (to - from) / step >= ARRAY_MAX)
+      throw refused(field, value, accepted);
+    for (let index = from; index <= to; index += step) indices.add(index);
+  }
+  return {
+    indices: [...indices].sort((a, b) => a - b),
+    atOnce: atOnce === undefined ? null : Number(atOnce),
+  };
+}
+
+/** `NAME=VALUE`. */
+export function parseVariable(field: string, value: string): { name: string; value: string } {
+  const [, name, text] = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s.exec(value) ?? [];
+  if (name === undefined || text === undefined) throw refused(field, value, 'NAME=VALUE');
+  return { name, value: text };
+}
+
+/** `17` or `job_17` as the global id `job_17`. */
+export function parseId(type: string, value: string): string {
+  if (/^\d+$/.test(value)) return `${type}_${value}`;
+  if (new RegExp(`^${type}_\\d+$`).test(value)) return value;
+  throw refused(type, value, `an id such as ${type}_17, or 17`);
+}
+
+/** One of a few words, in any case. */
+export function parseWord<T extends string>(field: string, value: string, words: readonly T[]): T {
+  const found = words.find((word) => word === value.toUpperCase());
+  if (!found) throw refused(field, value, words.join(', '));
+  return found;
+}

@@ -1,0 +1,283 @@
+/** Batch scripts: what their lines ask for, and how they are run. Scripts are run by real interpreters. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, describe, expect, it } from 'vitest';
+import {
+  arrayName,
+  arrayOf,
+  batchCommand,
+  batchEnvironment,
+  type Command,
+  commandOfScript,
+  directivesOf,
+  exported,
+  jobOf,
+  nothing,
+  patternOf,
+  SLURM,
+  SWITCHYARD,
+  takeOptions,
+  withInput,
+  wordsOf,
+} from '../../src/words/index.js';
+
+const dir = mkdtempSync(join(tmpdir(), 'switchyard-words-'));
+afterAll(() => rmSync(dir, { recursive: true }));
+
+const noon = new Date(2026, 2, 1, 12).getTime();
+const read = (...lines: string[]) =>
+  directivesOf(['#!/bin/sh', ...lines, 'true'].join('\n'), { nowMs: noon, note: () => undefined });
+const job = (...lines: string[]) => {
+  const { asked, misread } = read(...lines);
+  expect(misread).toEqual([]);
+  return jobOf(asked);
+};
+const run = ({ command, arguments: args }: Command, env: Record<string, string> = {}) =>
+  execFileSync(command, args, { cwd: dir, env: { PATH: process.env.PATH!, ...env }, encoding: 'utf8' });
+
+describe('lines of a script', () => {
+  it('of Slurm are fields of a job', () => {
+    expect(
+      job(
+        '#SBATCH -J sim -A physics -t 1-12:00 --mem=1.5GB -N1 -n4 -c 2',
+        '#SBATCH --gres=gpu:2 --licenses=matlab@db:2,stata --signal=B:USR2@90',
+        '#SBATCH -H --no-requeue --nice=50 -D /scratch -b 20:00 --constraint="gen3&ssd"',
+      ),
+    ).toEqual({
+      name: 'sim',
+      project: 'physics',
+      runTimeLimitS: 129_600,
+      estimateS: 129_600,
+      memoryMbPerTask: 1500,
+      tasks: 1,
+      cpusPerTask: 8,
+      resourcesPerTask: [{ kind: 'gpu', amount: 2 }],
+      licenses: ['matlab@db', 'stata'],
+      warnSignal: 'SIGUSR2',
+      warnS: 90,
+      held: true,
+      restartable: false,
+      boost: -50,
+      workingDirectory: '/scratch',
+      notBefore: new Date(2026, 2, 1, 20).toISOString(),
+      machineConstraint: 'gen3&ssd',
+    });
+  });
+
+  it('tell how many CPUs a node needs', () => {
+    expect(job('#SBATCH -n 4')).toMatchObject({ tasks: 1, cpusPerTask: 4 });
+    expect(job('#SBATCH -n 5 -N 2 -c 3')).toMatchObject({ tasks: 2, cpusPerTask: 9, launch: 'ONCE' });
+    expect(job('#SBATCH -N 3 --ntasks-per-node=4')).toMatchObject({ tasks: 3, cpusPerTask: 4 });
+    expect(job('#SBATCH -c 4 --mem-per-cpu=500M')).toEqual({ cpusPerTask: 4, memoryMbPerTask: 2000 });
+    expect(job('#SBATCH -n 4 --gpus=2 -N 2').resourcesPerTask).toEqual([{ kind: 'gpu', amount: 1 }]);
+  });
+
+  it('of Slurm name what a job waits for', () => {
+    expect(job('#SBATCH -d afterok:12:13,after:job_14+5').needs).toEqual([
+      {
+        of: [
+          { job: 'job_12', condition: 'OK' },
+          { job: 'job_13', condition: 'OK' },
+          { job: 'job_14', condition: 'START', minDelayS: 300 },
+        ],
+      },
+    ]);
+    expect(job('#SBATCH --dependency=afterok:1?afternotok:2').needs).toMatchObject([{ expression: 'ANY' }]);
+    expect(read('#SBATCH -d singleton').misread[0]!.why).toContain('afterok, afternotok');
+  });
+
+  it('of Switchyard are those of submit', () => {
+    expect(
+      job(
+        '#SWITCHYARD --cpus 2 --mem 2G --time 00:05:00 --after-ok group:sweep',
+        '#SWITCHYARD --env A="b c" --keep out/*',
+      ),
+    ).toEqual({
+      cpusPerTask: 2,
+      memoryMbPerTask: 2000,
+      runTimeLimitS: 300,
+      estimateS: 300,
+      needs: [{ of: [{ group: 'sweep', condition: 'OK' }] }],
+      outputs: [{ path: 'out/*' }],
+    });
+    expect(read('#SWITCHYARD --env A="b c"').asked.environment).toEqual({ A: 'b c' });
+  });
+
+  it('are named by number when they are not understood', () => {
+    const { misread, unheeded } = read(
+      '#SBATCH --tiem=5',
+      '#SBATCH --time=soon',
+      '# SBATCH --nothing',
+      '##SBATCH --nothing',
+      '#SBATCH --qos=high --qos=low',
+      "#SBATCH -J 'open",
+      '#SBATCH --mem=4G 17',
+    );
+    expect(misread.map(({ line, why }) => `${line} ${why.slice(0, 30)}`)).toEqual([
+      '2 unknown option --tiem',
+      '3 --time: "soon" is not accepted',
+      '7 a quote is left open',
+      '8 17 is no option',
+    ]);
+    expect(unheeded).toEqual(['--qos: a job has the class of its user']);
+  });
+
+  it('end with the first command, and at a comment', () => {
+    const { asked } = directivesOf('#!/bin/sh\n\n#SBATCH -c 2 # -c 3\n\necho\n#SBATCH -c 4\n', {
+      nowMs: 0,
+      note: () => undefined,
+    });
+    expect(asked.cpusPerTask).toBe(2);
+  });
+
+  it('never throw, whatever is in them', () => {
+    fc.assert(
+      fc.property(fc.array(fc.string({ unit: 'binary-ascii' })), (texts) => {
+        const { misread } = read(...texts.map((text) => `#SBATCH ${text}`));
+        for (const { line } of misread) expect(line).toBeGreaterThan(1);
+      }),
+    );
+  });
+
+  it('are taken apart as getopt does', () => {
+    const taken = (text: string) => {
+      const { options, rest } = takeOptions(wordsOf(text)!, SLURM);
+      return [...options.map(({ option, value }) => `${option.long}=${value}`), ...rest];
+    };
+    expect(taken('-Hn4 --job-n x --nice -c=2 --exclusive=user a -n 1')).toEqual([
+      ...[
+        '--hold=',
+        '--ntasks=4',
+        '--job-name=x',
+        '--nice=',
+        '--cpus-per-task=2',
+        '--exclusive=user',
+        'a',
+        '-n',
+        '1',
+      ],
+    ]);
+    expect(() => taken('--n 1')).toThrow('unknown option --n');
+    expect(() => taken('-n')).toThrow('--ntasks: "" is not accepted; accepted: a value');
+    for (const table of [SLURM, SWITCHYARD])
+      for (const key of ['long', 'short'] as const) {
+        const names = table.flatMap((option) => option[key] ?? []);
+        expect(new Set(names).size).toBe(names.length);
+      }
+  });
+
+  it.each<[string, string[] | null]>([
+    ['make -j 4', ['make', '-j', '4']],
+    [`echo 'a b' "c \\"d\\"" e\\ f ''`, ['echo', 'a b', 'c "d"', 'e f', '']],
+    ['echo "open', null],
+    ['   ', []],
+  ])('%s is split as a shell would', (line, words) => {
+    expect(wordsOf(line)).toEqual(words);
+  });
+});
+
+describe('a script', () => {
+  it('runs with the interpreter that it names', () => {
+    expect(commandOfScript('echo hi\n')).toEqual({ command: '/bin/sh', arguments: ['-c', 'echo hi\n'] });
+    const python = '#!/usr/bin/env python3\nprint(1)\n';
+    expect(commandOfScript(python)).toEqual({
+      command: '/usr/bin/env',
+      arguments: ['python3', '-c', python],
+    });
+    const perl = '#!/usr/bin/perl -w\nprint 1;\n';
+    expect(commandOfScript(perl)).toEqual({ command: '/usr/bin/perl', arguments: ['-w', '-e', perl] });
+  });
+
+  it('finds its arguments and its name', () => {
+    expect(run(commandOfScript('#!/bin/bash -e\necho "$0 $1 $#"\n', 'run.sh', ['a b', 'c']))).toBe(
+      'run.sh a b 2\n',
+    );
+    expect(run(commandOfScript('#!/usr/bin/perl\nprint "@ARGV\\n";\n', 'x.pl', ['a', 'b']))).toBe('a b\n');
+    // An interpreter that wants a file.
+    const sed = '#!/bin/sed -nf\ns/a/$HOME `id`/p\n';
+    expect(run(withInput('banana\n', commandOfScript(sed)))).toBe('b$HOME `id`nana\n');
+  });
+
+  it('finds on its standard input what is shipped, as it is', () => {
+    for (const text of ['$HOME `x` \\n "quoted"\n\n', 'one\n', "a'b\nEND_OF_INPUT\nc\n"])
+      expect(run(withInput(text, { command: 'cat', arguments: [] }))).toBe(text);
+    const failing = withInput('exit 3\n', { command: 'bash', arguments: ['-s'] });
+    expect(spawnSync(failing.command, failing.arguments).status).toBe(3);
+  });
+
+  it('has the environment of Slurm, and its output in files named by patterns', () => {
+    const { asked } = read('#SBATCH -J sim -N 2 -n 4 -a 4-8:2 -o %x-%A_%a-%3j-%N%%.out -e "it\'s %j.err"');
+    const script = '#!/bin/sh\nenv | grep ^SLURM | sort; echo trouble >&2\n';
+    const said = run(batchCommand(asked, commandOfScript(script), 1), {
+      SWITCHYARD_JOB_ID: 'job_18',
+      SWITCHYARD_EPOCH: '2',
+      SWITCHYARD_ARRAY_INDEX: '6',
+      SWITCHYARD_MACHINES: 'n1:1,n2:1',
+      ...batchEnvironment(asked, { user: 'ada', host: 'login', directory: '/home/ada' }),
+    });
+    expect(said).toBe('output: n1:sim-17_6-018-n1%.out\n');
+    expect(readdirSync(dir).sort()).toEqual(["it's 18.err", 'sim-17_6-018-n1%.out']);
+    expect(readFileSync(join(dir, "it's 18.err"), 'utf8')).toBe('trouble\n');
+    const lines = readFileSync(join(dir, 'sim-17_6-018-n1%.out'), 'utf8').split('\n');
+    for (const line of [
+      'JOB_ID=18',
+      'JOBID=18',
+      'ARRAY_JOB_ID=17',
+      'ARRAY_TASK_ID=6',
+      'ARRAY_TASK_COUNT=3',
+      'ARRAY_TASK_STEP=2',
+      'JOB_NODELIST=n1,n2',
+      'JOB_NUM_NODES=2',
+      'NTASKS=4',
+      'CPUS_ON_NODE=2',
+      'RESTART_COUNT=1',
+      'SUBMIT_DIR=/home/ada',
+      'JOB_NAME=sim',
+    ])
+      expect(lines).toContain(`SLURM_${line}`);
+  });
+
+  it('appends where it is to', () => {
+    writeFileSync(join(dir, 'log'), 'before\n');
+    const { asked } = read('#SBATCH -o log --open-mode=append');
+    run(batchCommand(asked, commandOfScript('echo after; echo both >&2')), { SWITCHYARD_JOB_ID: 'job_1' });
+    expect(readFileSync(join(dir, 'log'), 'utf8')).toBe('before\nafter\nboth\n');
+  });
+
+  it('has file names that no character of a pattern can leave', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom(...'%ajx$`"\' \n*;&09-') }), (pattern) => {
+        const { stdout, status } = spawnSync('sh', ['-c', `printf %s ${patternOf(pattern) || "''"}`], {
+          env: { SLURM_JOB_ID: '7', SLURM_ARRAY_TASK_ID: '8', SLURM_JOB_NAME: 'n' },
+          encoding: 'utf8',
+        });
+        const plain = pattern.replaceAll(/%(\d*)([ajx%])/g, (_, width: string, letter: string) =>
+          letter === '%'
+            ? '%'
+            : letter === 'x'
+              ? 'n'
+              : (letter === 'j' ? '7' : '8').padStart(Math.min(10, Number(width)), '0'),
+        );
+        if (!/%\d+x/.test(pattern)) expect([status, stdout]).toEqual([0, plain]);
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
+
+it('exports what is named, and nothing secret', () => {
+  const env = { A: '1', SWITCHYARD_KEY: 'secret', SLURM_JOB_ID: '3', PWD: '/', 'BASH_FUNC_f%%': '() {}' };
+  expect(exported('ALL', env)).toEqual({ A: '1' });
+  expect(exported('ALL,B=2', env)).toEqual({ A: '1', B: '2' });
+  expect(exported('NONE', env)).toEqual({});
+  expect(exported('A,C,B=x=y', env)).toEqual({ A: '1', B: 'x=y' });
+});
+
+it('an array is known by the name that its elements share', () => {
+  expect(arrayOf(arrayName('1, 3-5%2', '0123abcd'))).toBe('1,3-5%2');
+  for (const name of [null, 'sweep', 'array x', 'array 1-3 0123']) expect(arrayOf(name)).toBeNull();
+  expect(jobOf(nothing())).toEqual({});
+});
