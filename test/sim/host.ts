@@ -4,10 +4,11 @@
  */
 
 import { type EndedRun, HandOver, type KnownAgent, type OpenFile } from '../../src/agent/files/handover.js';
-import { ENDED_BEFORE, KnownRuns } from '../../src/agent/known.js';
+import { KnownRuns } from '../../src/agent/known.js';
 import { Disk, isPassing } from '../../src/agent/process/disk.js';
 import { Journal } from '../../src/agent/process/journal.js';
 import { type End, endReport, Reports } from '../../src/agent/process/reports.js';
+import { ReportingRunner } from '../../src/agent/reporting.js';
 import {
   type Assignment,
   type EndCause,
@@ -168,11 +169,9 @@ async function openFile({ directory }: EndedRun, path: string): Promise<OpenFile
   };
 }
 
-export class DurableRunner implements Runner {
-  private readonly known = new KnownRuns();
+export class DurableRunner extends ReportingRunner implements Runner {
   private readonly live = new Map<string, DurableRun>();
   private readonly waiting = new Map<string, Assignment>();
-  private readonly said: Reports;
   private readonly disk: Disk;
   private pausedUntilMs = 0;
   private polls = false;
@@ -185,12 +184,14 @@ export class DurableRunner implements Runner {
     private readonly process: Process,
     client: Pick<Client, 'request' | 'put'>,
   ) {
-    this.hand = HandOver.ofRuns(client, openFile, process);
     const { files } = process;
-    const journal = new Journal(REPORTS, (report) => this.known.add(report), files, SEGMENT_BYTES);
-    this.disk = new Disk(DIR, files);
-    this.said = new Reports(journal, this.disk, process);
-    const written = (): RunReport[] => this.said.list(Number.POSITIVE_INFINITY);
+    const known = new KnownRuns();
+    const journal = new Journal(REPORTS, (report) => known.add(report), files, SEGMENT_BYTES);
+    const disk = new Disk(DIR, files);
+    super(new Reports(journal, disk, process), known);
+    this.disk = disk;
+    this.hand = HandOver.ofRuns(client, openFile, process);
+    const written = (): RunReport[] => this.reported.list(Number.POSITIVE_INFINITY);
     host.begins(written(), written);
     host.onEnd = (key) => process.soon(() => this.look(key));
     this.recover();
@@ -215,13 +216,6 @@ export class DurableRunner implements Runner {
     return [];
   }
 
-  get onReports(): (() => void) | null {
-    return this.said.onNews;
-  }
-  set onReports(run: (() => void) | null) {
-    this.said.onNews = run;
-  }
-
   start(assignment: Assignment): void {
     if (!this.isNew(assignment)) return;
     this.waiting.set(runKey(assignment), assignment);
@@ -231,7 +225,7 @@ export class DurableRunner implements Runner {
   resume(assignment: Assignment): void {
     if (!this.isNew(assignment)) return;
     this.host.lost(runKey(assignment));
-    this.reportEnd(assignment, { cause: 'LOST' });
+    this.reportUnstarted(assignment, { cause: 'LOST' });
   }
 
   cancel(name: RunName): void {
@@ -241,9 +235,9 @@ export class DurableRunner implements Runner {
       this.stop(key, run, 'CANCELLED_BY_USER');
       return;
     }
-    if (!this.waiting.delete(key) && this.known.standing(name, false) === 'past') return;
-    this.known.add(name);
-    this.reportEnd(name, { cause: 'CANCELLED_BY_USER' });
+    if (this.waiting.delete(key)) this.known.add(name);
+    else if (!this.isUnheard(name)) return;
+    this.reportUnstarted(name, { cause: 'CANCELLED_BY_USER' });
   }
 
   forget(name: RunName): void {
@@ -259,15 +253,6 @@ export class DurableRunner implements Runner {
   runs(): LiveRun[] {
     const startedAtMs = this.process.nowMs();
     return [...this.live.values(), ...this.waiting.values()].map((run) => ({ ...nameOf(run), startedAtMs }));
-  }
-
-  reports(limit: number): RunReport[] {
-    return this.said.list(limit);
-  }
-
-  acknowledge(seq: number): void {
-    for (const report of this.said.acknowledge(seq))
-      if (report.phase === 'ENDED') this.known.acknowledged(report);
   }
 
   freshOutput(): LiveOutput[] {
@@ -301,18 +286,15 @@ export class DurableRunner implements Runner {
 
   close(): void {}
 
-  private isNew(run: RunName): boolean {
+  protected isLive(run: RunName): boolean {
     const key = runKey(run);
-    const standing = this.known.standing(run, this.live.has(key) || this.waiting.has(key));
-    this.known.add(run);
-    if (standing === 'acknowledged') this.reportEnd(run, { cause: 'LOST', message: ENDED_BEFORE });
-    return standing === 'new';
+    return this.live.has(key) || this.waiting.has(key);
   }
 
   private launchWaiting(): void {
     for (const [key, assignment] of this.waiting) {
       const { upMs } = this.process;
-      if (this.said.owes || upMs() < this.pausedUntilMs || this.disk.isLow(upMs())) {
+      if (this.reported.owes || upMs() < this.pausedUntilMs || this.disk.isLow(upMs())) {
         this.poll();
         return;
       }
@@ -341,7 +323,7 @@ export class DurableRunner implements Runner {
       return;
     }
     this.live.set(key, { ...record, ...begun, asks: false });
-    this.said.add({ phase: 'STARTED', ...nameOf(assignment), atMs: record.startedAtMs });
+    this.reported.add({ phase: 'STARTED', ...nameOf(assignment), atMs: record.startedAtMs });
     host.launch(key, durationMs);
     if (runTimeLimitS !== null) this.limit(key, record.startedUpMs + runTimeLimitS * 1000);
   }
@@ -396,7 +378,7 @@ export class DurableRunner implements Runner {
       signal: code === TERMINATED ? 'SIGTERM' : null,
     };
     const report = endReport(run, end, Math.round(startedAtMs + upMs - startedUpMs));
-    run.lookAgain = !run.forgotten && !this.said.tryAdd(report);
+    run.lookAgain = !run.forgotten && !this.reported.tryAdd(report);
     if (run.lookAgain) {
       this.poll();
       return;
@@ -437,10 +419,10 @@ export class DurableRunner implements Runner {
     this.polls = true;
     this.process.after(POLL_MS, () => {
       this.polls = false;
-      this.said.flush();
+      this.reported.flush();
       for (const [key, { lookAgain }] of [...this.live]) if (lookAgain) this.look(key);
       this.launchWaiting();
-      if (this.said.owes) this.poll();
+      if (this.reported.owes) this.poll();
     });
   }
 
@@ -448,7 +430,7 @@ export class DurableRunner implements Runner {
     const { files } = this.process;
     const ended = new Set<string>();
     const started = new Set<string>();
-    for (const report of this.said.list(Number.POSITIVE_INFINITY)) {
+    for (const report of this.reported.list(Number.POSITIVE_INFINITY)) {
       if (report.phase === 'ENDED') this.known.reported(report);
       (report.phase === 'ENDED' ? ended : started).add(runKey(report));
     }
@@ -461,16 +443,15 @@ export class DurableRunner implements Runner {
       const { startedAtMs, startedUpMs, runTimeLimitS } = record;
       this.known.add(record);
       this.live.set(key, { ...record, ...begun, asks: true });
-      if (!started.has(key)) this.said.add({ phase: 'STARTED', ...nameOf(record), atMs: startedAtMs });
+      if (!started.has(key)) this.reported.add({ phase: 'STARTED', ...nameOf(record), atMs: startedAtMs });
       if (runTimeLimitS !== null) this.limit(key, startedUpMs + runTimeLimitS * 1000);
       this.look(key);
     }
   }
 
-  private reportEnd(run: RunName, end: End): void {
-    this.known.reported(run);
-    this.said.add(endReport(run, end, this.process.nowMs()));
-    if (this.said.owes) this.poll();
+  protected override reportUnstarted(run: RunName, end: End): void {
+    super.reportUnstarted(run, end);
+    if (this.reported.owes) this.poll();
   }
 }
 

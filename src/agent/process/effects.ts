@@ -25,6 +25,7 @@ export interface EffectsOptions {
   reports: Reports;
   known: KnownRuns;
   keep: (run: EndedRun, signal: AbortSignal) => Promise<string | null>;
+  reportUnstarted: (run: RunName, end: End) => void;
   /** Told when there is room for one more run. */
   freed: () => void;
   warn: (fields: object, message: string) => void;
@@ -49,7 +50,7 @@ export class Effects {
         this.reportStart(effect.run);
         break;
       case 'REPORT_UNSTARTED':
-        this.reportUnstarted(effect.assignment, effect.end);
+        this.options.reportUnstarted(effect.assignment, effect.end);
         break;
       case 'WARN':
         this.warn(key, effect.run);
@@ -87,12 +88,6 @@ export class Effects {
 
   reportStart(run: ProcessRun): void {
     this.options.reports.add({ phase: 'STARTED', ...nameOf(run), atMs: run.startedAtMs });
-  }
-
-  /** Reports the end of a run that was never started and never will be. */
-  reportUnstarted(run: RunName, end: End): void {
-    this.options.known.reported(run);
-    this.options.reports.add(endReport(run, end, Date.now()));
   }
 
   /** What goes on is stopped: the agent ends. */

@@ -4,7 +4,8 @@ import { REAL_ENV } from '../../platform/env.js';
 import { plainJobEnvironment } from '../../platform/environment.js';
 import { acquireLock, type LockFile } from '../../platform/lockfile.js';
 import type { EndedRun } from '../files/handover.js';
-import { ENDED_BEFORE, KnownRuns } from '../known.js';
+import { KnownRuns } from '../known.js';
+import { ReportingRunner } from '../reporting.js';
 import {
   type Assignment,
   DEFAULT_GRACE_MS,
@@ -14,7 +15,6 @@ import {
   nameOf,
   type RunName,
   type Runner,
-  type RunReport,
   runKey,
 } from '../runner.js';
 import { Disk, isPassing, removeTree } from './disk.js';
@@ -97,7 +97,7 @@ const LEFT_BEHIND_MS = 7 * 86_400_000;
  *
  * What comes next in the life of a run is decided in life.ts; here events are told to it, and its effects carried out.
  */
-export class ProcessRunner implements Runner {
+export class ProcessRunner extends ReportingRunner implements Runner {
   private readonly lives = new Lives<ProcessRun>((key, effect) => this.effects.carryOut(key, effect));
   private closed = false;
   /** Somebody has removed the state directory: nothing more can be written down. */
@@ -110,7 +110,6 @@ export class ProcessRunner implements Runner {
   private broken = '';
   private brokenUntilMs = 0;
   private readonly isolation: Isolation;
-  private readonly reported: Reports;
   private readonly disk: Disk;
   private readonly slots: Slots;
   private readonly outputs: OutputPool;
@@ -127,17 +126,18 @@ export class ProcessRunner implements Runner {
     readonly id: string,
     private readonly lock: LockFile,
     journal: Journal,
-    private readonly known: KnownRuns,
+    known: KnownRuns,
     private readonly options: Required<ProcessRunnerOptions>,
   ) {
+    const disk = new Disk(stateDir);
+    super(new Reports(journal, disk, REAL_ENV), known);
+    this.disk = disk;
     const isolation = options.isolation(stateDir, id);
     this.isolation = isolation;
     if (isolation.accounts) isolation.accounts.onFound = () => this.launchWaiting();
     this.slots = new Slots(stateDir);
     // Accounts of runs have to get to their directories, and to nothing else here.
     if (isolation.hasAccounts) for (const dir of [stateDir, this.slots.dir]) chmodSync(dir, 0o711);
-    this.disk = new Disk(stateDir);
-    this.reported = new Reports(journal, this.disk, REAL_ENV);
     const { outputLimitBytes, maxRuns, diskLimitMb, cpuExcessS, baseEnvironment, warn } = options;
     const dir = join(stateDir, 'outputs');
     this.outputs = new OutputPool(dir, outputLimitBytes, maxRuns, (pid) => signal(pid, 'SIGKILL'));
@@ -158,6 +158,7 @@ export class ProcessRunner implements Runner {
     });
     this.effects = new Effects({
       ...{ lives, signals, isolation, slots, outputs, remains, leftBehind, reports, known, warn },
+      reportUnstarted: (run, end) => this.reportUnstarted(run, end),
       keep: options.keep,
       freed: () => this.launchWaiting(),
     });
@@ -228,7 +229,7 @@ export class ProcessRunner implements Runner {
 
   resume(assignment: Assignment): void {
     if (!this.isNew(assignment)) return;
-    this.effects.reportUnstarted(assignment, {
+    this.reportUnstarted(assignment, {
       cause: 'LOST',
       message: 'the agent has no record of this run',
     });
@@ -241,9 +242,8 @@ export class ProcessRunner implements Runner {
       return;
     }
     // Nor does one go on whose record was lost with the power: its end would be waited for.
-    if (this.known.standing(name, false) === 'past') return;
-    this.known.add(name);
-    this.effects.reportUnstarted(name, {
+    if (!this.isUnheard(name)) return;
+    this.reportUnstarted(name, {
       cause: 'CANCELLED_BY_USER',
       message: 'cancelled before it was started',
     });
@@ -265,7 +265,7 @@ export class ProcessRunner implements Runner {
   fail(run: RunName, cause: EndCause, message: string): void {
     if (this.known.has(run)) return;
     this.known.add(run);
-    this.effects.reportUnstarted(run, { cause, message });
+    this.reportUnstarted(run, { cause, message });
   }
 
   runs(): LiveRun[] {
@@ -274,17 +274,6 @@ export class ProcessRunner implements Runner {
       if (life.state === 'WAITING') return { ...nameOf(life.assignment), startedAtMs: Date.now() };
       return { ...nameOf(life.run), startedAtMs: life.run.startedAtMs };
     });
-  }
-
-  get onReports(): (() => void) | null {
-    return this.reported.onNews;
-  }
-  set onReports(run: (() => void) | null) {
-    this.reported.onNews = run;
-  }
-
-  reports(limit: number): RunReport[] {
-    return this.reported.list(limit);
   }
 
   freshOutput(): LiveOutput[] {
@@ -299,11 +288,6 @@ export class ProcessRunner implements Runner {
       delivered(life.run, piece, received[i] ?? 0);
       this.lives.putLast(key);
     }
-  }
-
-  acknowledge(seq: number): void {
-    for (const report of this.reported.acknowledge(seq))
-      if (report.phase === 'ENDED') this.known.acknowledged(report);
   }
 
   /** Lets go without stopping any run: they go on, and the next agent finds them. */
@@ -331,13 +315,8 @@ export class ProcessRunner implements Runner {
     }
   }
 
-  /** Whether a run has never been seen here. From now on it has been. */
-  private isNew(run: RunName): boolean {
-    const standing = this.known.standing(run, this.lives.get(runKey(run)) !== undefined);
-    this.known.add(run);
-    if (standing === 'acknowledged')
-      this.effects.reportUnstarted(run, { cause: 'LOST', message: ENDED_BEFORE });
-    return standing === 'new';
+  protected isLive(run: RunName): boolean {
+    return this.lives.get(runKey(run)) !== undefined;
   }
 
   /** Whether there is room: for one more run, and on the disk. */

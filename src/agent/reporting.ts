@@ -1,0 +1,52 @@
+import { ENDED_BEFORE, type KnownRuns } from './known.js';
+import { type End, endReport, type Reports } from './process/reports.js';
+import type { RunName, RunReport } from './runner.js';
+
+/** What runners have in common that write their reports down: they hand them over, and know which runs they have seen. */
+export abstract class ReportingRunner {
+  constructor(
+    protected readonly reported: Reports,
+    protected readonly known: KnownRuns,
+  ) {}
+
+  abstract nowMs(): number;
+  /** Whether it goes on here. */
+  protected abstract isLive(run: RunName): boolean;
+
+  get onReports(): (() => void) | null {
+    return this.reported.onNews;
+  }
+  set onReports(told: (() => void) | null) {
+    this.reported.onNews = told;
+  }
+
+  reports(limit: number): RunReport[] {
+    return this.reported.list(limit);
+  }
+
+  acknowledge(seq: number): void {
+    for (const report of this.reported.acknowledge(seq))
+      if (report.phase === 'ENDED') this.known.acknowledged(report);
+  }
+
+  /** Whether a run has never been seen here. From now on it has been. */
+  protected isNew(run: RunName): boolean {
+    const standing = this.known.standing(run, this.isLive(run));
+    this.known.add(run);
+    if (standing === 'acknowledged') this.reportUnstarted(run, { cause: 'LOST', message: ENDED_BEFORE });
+    return standing === 'new';
+  }
+
+  /** Whether a run that does not go on here has to be reported as over: neither it nor a later one of the job has been seen. */
+  protected isUnheard(run: RunName): boolean {
+    if (this.known.standing(run, false) === 'past') return false;
+    this.known.add(run);
+    return true;
+  }
+
+  /** Reports the end of a run that was never started and never will be. */
+  protected reportUnstarted(run: RunName, end: End): void {
+    this.known.reported(run);
+    this.reported.add(endReport(run, end, this.nowMs()));
+  }
+}
