@@ -1,6 +1,8 @@
 /** The agent: `new Agent({ runner, … }).start()` with a runner of real processes or of simulated ones. */
 export { Agent, type AgentLog, type AgentMachine, type AgentOptions } from './agent.js';
 export * as documents from './documents.gql.js';
+export { Adapter } from './external/adapter.js';
+export { type Check, conformance } from './external/conformance.js';
 export { ExternalRunner } from './external/runner.js';
 export type { LocalNode, LocalScheduler } from './external/scheduler.js';
 export { Slurm } from './external/slurm.js';

@@ -1,10 +1,11 @@
 /** Agents as parts of a process. */
 import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { styleText } from 'node:util';
 import {
   Accounts,
+  Adapter,
   Agent,
   type AgentMachine,
   type AgentOptions,
@@ -16,6 +17,7 @@ import {
   Isolation,
   type LinkProbe,
   type LocalNode,
+  type LocalScheduler,
   labelsOf,
   measureHost,
   OutputKeeper,
@@ -163,9 +165,23 @@ function accountsOf(config: Config, log: Logger): Accounts | null {
   });
 }
 
-/** An agent that hands runs over to Slurm, whose nodes are the machines of the site. */
-export function slurmAgent(config: Config, log: Logger, access: () => AgentAccess): Part {
-  return agentPart(config, log, access, async ({ url, key }) => {
+/** The site's own scheduler: `slurm`, or by a program that speaks the contract of docs/operations/adapters.md. */
+export async function localScheduler(config: Config, name: string): Promise<LocalScheduler> {
+  if (name !== 'slurm') return Adapter.open({ program: resolve(name), environment: hostEnvironment() });
+  return new Slurm({
+    partition: config.agentSlurmPartition,
+    account: config.agentSlurmAccount,
+    options: words(config.agentSlurmOptions) ?? [],
+    environment: {
+      ...hostEnvironment(),
+      ...(config.slurmConf === null ? {} : { SLURM_CONF: config.slurmConf }),
+    },
+  });
+}
+
+/** An agent that hands runs over to the site's own scheduler, whose nodes are the machines of the site. */
+export function externalAgent(config: Config, log: Logger, access: () => AgentAccess, local: string): Part {
+  return agentPart(config, log, access, async ({ url, key, site }) => {
     const client = new Client({ url, key });
     const keeper = new OutputKeeper({
       client,
@@ -174,15 +190,9 @@ export function slurmAgent(config: Config, log: Logger, access: () => AgentAcces
     });
     const runner = await ExternalRunner.open({
       stateDir: config.agentStateDir,
-      scheduler: new Slurm({
-        partition: config.agentSlurmPartition,
-        account: config.agentSlurmAccount,
-        options: words(config.agentSlurmOptions) ?? [],
-        environment: {
-          ...hostEnvironment(),
-          ...(config.slurmConf === null ? {} : { SLURM_CONF: config.slurmConf }),
-        },
-      }),
+      scheduler: await localScheduler(config, local),
+      serves: { service: url, site },
+      submissionsPerS: config.agentSubmissionsPerS,
       baseEnvironment: jobEnvironment(config.agentEnvironment),
       outputLimitBytes: config.agentOutputBytes,
       keep: (run, signal) => keeper.keep(run, signal),

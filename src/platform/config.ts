@@ -351,6 +351,13 @@ export const VARIABLES = {
     false,
     'With `agent --local slurm`: further options for each `sbatch`, such as ["--qos=low"]; by default none.',
   ),
+  agentSubmissionsPerS: whole(
+    'AGENT_SUBMISSIONS_PER_S',
+    50,
+    1,
+    1_000,
+    'With `agent --local`: submissions to the scheduler of the site in a second, at most. Jobs that need the same go as an array, which is one.',
+  ),
   slurmConf: optional(
     'SLURM_CONF',
     'a file',

@@ -1,12 +1,23 @@
 /**
  * The contract of a site's own scheduler: five verbs. What makes a run happen once is not asked of it: that is the guard in the script
  * (script.ts), which lets a run begin once however often it is submitted, and writes down how it ended. So a scheduler may forget what
- * it acknowledged, run a job again, or fail after it accepted one.
+ * it acknowledged, run a job again, or fail after it accepted one. docs/operations/adapters.md is the same for programs.
  */
 
-/** A run as it is submitted. Its name is the run's own: the only thing by which a lost submission is found. */
-export interface Submission {
+/** The only thing by which a lost submission is found. */
+export interface LocalName {
+  /** As it was submitted: letters, digits and `_.+-`, a letter first, at most 100. */
   name: string;
+  /** Which element of an array, from 0; null: it is no array. */
+  element: number | null;
+}
+
+/** A run, or an array of runs that need the same. */
+export interface Submission {
+  /** Its own: no other job of ours has it, unless this one is submitted again. */
+  name: string;
+  /** How many jobs it is, each of which runs the script; null: one, and no array. */
+  elements: number | null;
   /** Said to the site's administrators, where the scheduler has a place for it. */
   comment: string;
   /** The batch script, an absolute path. */
@@ -20,12 +31,10 @@ export interface Submission {
   timeLimitS: number | null;
 }
 
-/** A run in the scheduler's queue, or in its books. */
-export interface LocalJob {
-  /** Its name for it. Names are given again: never compared with those of other days. */
+/** A job in the scheduler's queue, or in its books. */
+export interface LocalJob extends LocalName {
+  /** The scheduler's name for it, as people there know it. Such names are given again: never compared with those of other days. */
   id: string;
-  /** As it was submitted. */
-  name: string;
   phase: 'WAITING' | 'RUNNING' | 'ENDED';
   /** How it stands, in its words. */
   words: string;
@@ -33,6 +42,8 @@ export interface LocalJob {
   hopeless: boolean;
   /** Why it ended, where the scheduler ended it; null: it has not, or the run ended by itself. */
   ended: 'RUN_TIME_LIMIT' | 'MEMORY_LIMIT' | 'CANCELLED' | 'LOST' | null;
+  /** Where it begins; null: the scheduler does not tell. */
+  directory: string | null;
 }
 
 /** A machine of the site. */
@@ -51,6 +62,8 @@ export interface Capacity {
   nodes: LocalNode[];
   /** Jobs that wait, of anybody: the name, its CPUs in all, its time limit in seconds. */
   waiting: { name: string; cpus: number; limitS: number }[];
+  /** Elements that an array may have; 1: it has no arrays. */
+  elementsMax: number;
 }
 
 /** What a scheduler answered that refused a submission for what was asked. */
@@ -60,24 +73,40 @@ export interface LocalScheduler {
   /** What it is called: `Slurm`. */
   readonly label: string;
   /**
-   * Shell text that the script of a run begins with: it sets `local_id` and `nodes` (names, separated by blanks) to what the scheduler says
-   * of the run.
+   * Shell text that each script begins with. It sets `local_id` and `nodes` (names, separated by blanks) to what the scheduler says of the job,
+   * and in an array `element` to its index.
    */
   readonly prologue: string;
-  /** Words before a command that is to be started once for each task. */
-  taskLauncher(tasks: number): readonly string[];
-  /** Its variable for the index of a task. */
-  readonly taskIndex: string;
+  /** How a command is started once for each task; null: only jobs of one task, or that start their tasks themselves. */
+  readonly tasks: {
+    /** Words before the command; `{tasks}` is their number. */
+    launcher: readonly string[];
+    /** The variable that has the index of a task. */
+    index: string;
+  } | null;
   /**
-   * Answers the scheduler's name for it. Throws RefusedError where it will never take it, else another error: then it may have taken it
-   * nevertheless.
+   * Answers the scheduler's name for each job of it. Throws RefusedError where it will never take it, else another error: then it may have
+   * taken it nevertheless.
    */
-  submit(job: Submission): Promise<string>;
-  /** Those of these names that it knows, in its queue or in its books since a time (ms since 1970). Throws where it cannot say. */
+  submit(submission: Submission): Promise<string[]>;
+  /**
+   * The jobs that were submitted under these names, as far as they are known in its queue or in its books since a time (ms since 1970).
+   * Throws where it cannot say.
+   */
   find(names: readonly string[], sinceMs: number): Promise<LocalJob[]>;
-  /** All runs of ours in its queue, and those that ended lately: one question, whatever their number. Throws where it cannot say. */
-  list(): Promise<LocalJob[]>;
-  /** Asks it to end what it has under these names; it may take a while. By name: the same id may be another run's by now. */
-  cancel(names: readonly string[]): Promise<void>;
+  /**
+   * All jobs of the agent's account in its queue whose name begins so, and those of them that ended lately: one question, whatever their
+   * number. Throws where it cannot say.
+   */
+  list(prefix: string): Promise<LocalJob[]>;
+  /**
+   * Asks it to end what it has under these names; it may take a while. By name: the same id may be another job's by now. What it does not
+   * have is no error.
+   */
+  cancel(jobs: readonly LocalName[]): Promise<void>;
   capacity(): Promise<Capacity>;
 }
+
+/** One string for a name. */
+export const nameKey = ({ name, element }: LocalName): string =>
+  element === null ? name : `${name}[${element}]`;

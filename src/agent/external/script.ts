@@ -1,6 +1,7 @@
 /**
- * The batch script of a run, with its guard: `mkdir began/RUN` succeeds once, so whoever submits, requeues or restarts it how often ever,
- * it runs once; and no more if the agent was first. How it ended is in `ended/RUN`, written beside and moved there.
+ * The batch script of a run, with its guard: a directory that says who runs it is moved to `began/RUN`, which succeeds once. So whoever
+ * submits, requeues or restarts the script how often ever, the run begins once; and no more if the agent was first. How it ended is in
+ * `ended/RUN`, written beside and moved there.
  */
 
 import { quote } from '../process/script.js';
@@ -8,7 +9,7 @@ import type { Assignment } from '../runner.js';
 import type { LocalScheduler } from './scheduler.js';
 
 /** Of a script that was not let begin: not 0, which would count as a run that went well. */
-const NOT_BEGUN = 75;
+export const NOT_BEGUN = 75;
 /** Of `timeout`, where it had to end the command. */
 export const TIMED_OUT = 124;
 /** From SIGTERM to SIGKILL at the end of the time. */
@@ -19,19 +20,23 @@ export interface ScriptPlaces {
   directory: string;
   /** Where the command begins. */
   work: string;
-  /** Directories shared by all runs. */
+  /** Who has begun it is there, and how it ended: made by the script. */
   began: string;
   ended: string;
-  key: string;
 }
 
+export type Command = Pick<
+  Assignment,
+  'command' | 'arguments' | 'environment' | 'tasks' | 'launch' | 'runTimeLimitS'
+>;
+
 export function batchScript(
-  { command, arguments: words, environment, tasks, launch, runTimeLimitS }: Assignment,
+  { command, arguments: words, environment, tasks, launch, runTimeLimitS }: Command,
   variables: Readonly<Record<string, string>>,
-  { directory, work, began, ended, key }: ScriptPlaces,
-  scheduler: Pick<LocalScheduler, 'prologue' | 'taskLauncher' | 'taskIndex'>,
+  { directory, work, began, ended }: ScriptPlaces,
+  scheduler: Pick<LocalScheduler, 'prologue' | 'tasks'>,
 ): string {
-  const each = tasks > 1 && launch === 'EVERY_TASK';
+  const each = tasks > 1 && launch === 'EVERY_TASK' ? scheduler.tasks : null;
   // Each task is told its own index below.
   const all = Object.entries({
     ...variables,
@@ -42,32 +47,46 @@ export function batchScript(
   const program = ['env', ...assignments, quote(command), ...words.map(quote)];
   const started = each
     ? [
-        ...scheduler.taskLauncher(tasks),
-        ...['sh', '-c', quote(`SWITCHYARD_TASK_INDEX=$${scheduler.taskIndex} exec "$@"`), 'sh'],
+        ...each.launcher.map((word) => quote(word.replaceAll('{tasks}', String(tasks)))),
+        ...['sh', '-c', quote(`SWITCHYARD_TASK_INDEX=$${each.index} exec "$@"`), 'sh'],
         ...program,
       ]
     : program;
   const limit =
     runTimeLimitS === null ? [] : ['timeout', '-k', String(KILL_S), String(Math.max(0.001, runTimeLimitS))];
-  const mark = quote(`${began}/${key}`);
+  const mark = quote(began);
   return `#!/bin/sh
 # A run of Switchyard. It begins once, whoever starts this script how often.
 # It outlives the signals that its command gets, to write down how that ended: caught, not ignored, which would be inherited.
 trap : HUP INT TERM
-mkdir ${mark} 2>/dev/null || exit ${NOT_BEGUN}
 cd ${quote(directory)} || exit ${NOT_BEGUN}
 ${scheduler.prologue}
-echo "$local_id $(date +%s%3N) $nodes" >where.tmp && mv where.tmp ${mark}/where
+me="$local_id $(date +%s%3N) $nodes"
+turn=turn.$local_id.$$
+mkdir "$turn" && echo "$me" >"$turn/where" && mv -T "$turn" ${mark} 2>/dev/null
+# Asked of the file system, since the answer to the move may be wrong where it is a network's.
+[ "$(cat ${mark}/where 2>/dev/null)" = "$me" ] || exit ${NOT_BEGUN}
 cd ${quote(work)} && {
   ${[...limit, ...started].join(' ')} </dev/null >>${quote(`${directory}/out`)} 2>>${quote(`${directory}/err`)}
 }
 code=$?
 cd ${quote(directory)}
 { echo "$code $(date +%s%3N)"; times; } >end.tmp
-until mv end.tmp ${quote(`${ended}/${key}`)} || [ ! -d ${quote(directory)} ]; do sleep 1; done
+until mv end.tmp ${quote(ended)} || [ ! -d ${quote(directory)} ]; do sleep 1; done
 exit $code
 `;
 }
+
+/** The script of an array: each element carries out the line of the file that it is. */
+export const arrayScript = (
+  file: string,
+  { prologue }: Pick<LocalScheduler, 'prologue'>,
+): string => `#!/bin/sh
+# An array of runs of Switchyard.
+${prologue}
+script=$(sed -n "$((element + 1))p" ${quote(file)}) && [ -n "$script" ] && exec "$script"
+exit ${NOT_BEGUN}
+`;
 
 /** What the script has written when the command began. */
 export interface Where {

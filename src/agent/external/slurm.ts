@@ -4,8 +4,10 @@ import { userInfo } from 'node:os';
 import {
   type Capacity,
   type LocalJob,
+  type LocalName,
   type LocalNode,
   type LocalScheduler,
+  nameKey,
   RefusedError,
   type Submission,
 } from './scheduler.js';
@@ -20,20 +22,20 @@ export interface SlurmOptions {
   environment: Readonly<Record<string, string>>;
 }
 
-/** Of runs of ours; others are none of our business. */
-const PREFIX = 'sy-';
 /** Longer than Slurm's own patience (MessageTimeout, 10 s). */
 const CALL_MS = 30_000;
 const OUTPUT_BYTES = 256 << 20;
 /** Names in one question: a command line has an end. */
 const NAMES_MAX = 500;
+/** The configuration is asked for so often. */
+const CONFIG_MS = 3_600_000;
 
 /** Slurm has not looked at the job, or cannot be reached: nothing follows for the job. */
 const UNREACHED =
-  /unable to contact|connect|timed out|socket|temporarily unable|slurm backup controller|zero bytes|munge|authentication|Protocol/i;
+  /unable to contact|connect|timed out|socket|temporarily unable|slurm backup controller|zero bytes|munge|authentication|Protocol|submit limit|MaxSubmit/i;
 /** Reasons that no waiting helps against. */
 const HOPELESS =
-  /^(DependencyNeverSatisfied|PartitionTimeLimit|PartitionNodeLimit|AccountNotAllowed|QOSNotAllowed|InvalidAccount|InvalidQOS|BadConstraints|QOSMaxWallDurationPerJobLimit|AssocMaxWallDurationPerJobLimit)$/;
+  /^(DependencyNeverSatisfied|PartitionTimeLimit|PartitionNodeLimit|PartitionConfig|AccountNotAllowed|QOSNotAllowed|InvalidAccount|InvalidQOS|BadConstraints|QOSMaxWallDurationPerJobLimit|AssocMaxWallDurationPerJobLimit)$/;
 const WAITS = /^(PENDING|CONFIGURING|REQUEUED|REQUEUE_HOLD|REQUEUE_FED|RESV_DEL_HOLD|SPECIAL_EXIT)/;
 const RUNS = /^(RUNNING|COMPLETING|RESIZING|SIGNALING|STAGE_OUT|SUSPENDED|STOPPED)/;
 /** States that no program can start in. */
@@ -42,26 +44,29 @@ const UNFIT = /DOWN|DRAIN|FAIL|MAINT|UNKNOWN|NO_RESPOND|NOT_RESPONDING|POWER(ED|
 export class Slurm implements LocalScheduler {
   readonly label = 'Slurm';
   readonly prologue =
-    'local_id=$SLURM_JOB_ID\nnodes=$(scontrol show hostnames "$SLURM_JOB_NODELIST" 2>/dev/null | tr "\\n" " ")\n' +
+    'element=$SLURM_ARRAY_TASK_ID\n' +
+    'local_id=$SLURM_JOB_ID\n[ -z "$element" ] || local_id="$SLURM_ARRAY_JOB_ID"_$element\n' +
+    'nodes=$(scontrol show hostnames "$SLURM_JOB_NODELIST" 2>/dev/null | tr "\\n" " ")\n' +
     // Steps get the script's environment: set by --export=NONE, it would keep it from them.
     'unset SLURM_EXPORT_ENV';
-  readonly taskIndex = 'SLURM_PROCID';
+  readonly tasks = {
+    launcher: ['srun', '--ntasks={tasks}', '--kill-on-bad-exit=1', '--export=ALL'],
+    index: 'SLURM_PROCID',
+  };
   /** By partition: the longest time limit, minutes; null: none. */
   private longest: number | null = null;
+  private config: { elementsMax: number; untilMs: number } | null = null;
 
   constructor(private readonly options: SlurmOptions) {}
 
-  taskLauncher(tasks: number): readonly string[] {
-    return ['srun', `--ntasks=${tasks}`, '--kill-on-bad-exit=1', '--export=ALL'];
-  }
-
-  async submit(job: Submission): Promise<string> {
+  async submit(job: Submission): Promise<string[]> {
     const { partition, account, options } = this.options;
     const minutes = job.timeLimitS === null ? this.longest : Math.ceil(job.timeLimitS / 60);
     const words = [
       '--parsable',
       `--job-name=${job.name}`,
       `--comment=${job.comment}`,
+      ...(job.elements === null ? [] : [`--array=0-${job.elements - 1}`]),
       // A second start under the same id would be another run.
       ...['--no-requeue', '--open-mode=append', '--export=NONE'],
       `--chdir=${job.directory}`,
@@ -87,7 +92,7 @@ export class Slurm implements LocalScheduler {
     }
     const id = /^(\d+)(;|$)/m.exec(answer)?.[1];
     if (id === undefined) throw new Error(`sbatch: unexpected answer: ${answer.slice(0, 200)}`);
-    return id;
+    return job.elements === null ? [id] : Array.from({ length: job.elements }, (_, i) => `${id}_${i}`);
   }
 
   async find(names: readonly string[], sinceMs: number): Promise<LocalJob[]> {
@@ -106,13 +111,13 @@ export class Slurm implements LocalScheduler {
   /** What accounting has of jobs that have left the queue. It is late by seconds, may be away, and keeps what is forgotten as PENDING for ever. */
   private async books(names: readonly string[], sinceMs: number): Promise<LocalJob[]> {
     // By the site's clock, whose difference from ours nobody knows.
-    const since = new Date(sinceMs - 3_600_000);
+    const since = new Date(sinceMs - 86_400_000);
     const two = (value: number): string => String(value).padStart(2, '0');
     const start = `${since.getFullYear()}-${two(since.getMonth() + 1)}-${two(since.getDate())}T${two(since.getHours())}:${two(since.getMinutes())}:00`;
     try {
       const text = await this.call('sacct', [
         ...['-n', '-X', '-P', '-D', `--name=${names.join(',')}`, '-S', start],
-        ...['-o', 'jobidraw,jobname,state,reason'],
+        ...['-o', 'jobid,jobname,state,reason,workdir'],
       ]);
       return jobsOf(text).filter(({ phase }) => phase === 'ENDED');
     } catch {
@@ -120,12 +125,28 @@ export class Slurm implements LocalScheduler {
     }
   }
 
-  async list(): Promise<LocalJob[]> {
-    return jobsOf(await this.call('squeue', [...QUEUE, '-u', userInfo().username]));
+  async list(prefix: string): Promise<LocalJob[]> {
+    const jobs = jobsOf(await this.call('squeue', [...QUEUE, '-u', userInfo().username]));
+    return jobs.filter(({ name }) => name.startsWith(prefix));
   }
 
-  async cancel(names: readonly string[]): Promise<void> {
-    for (const name of names) await this.call('scancel', ['--quiet', `--name=${name}`]);
+  /** By ids that were just looked up by name: a call for many, and for a whole array one message. */
+  async cancel(jobs: readonly LocalName[]): Promise<void> {
+    const asked = new Set(jobs.map(nameKey));
+    const names = [...new Set(jobs.map(({ name }) => name))];
+    for (let at = 0; at < names.length; at += NAMES_MAX) {
+      const some = names.slice(at, at + NAMES_MAX).join(',');
+      const live = jobsOf(await this.call('squeue', [...QUEUE, `--name=${some}`])).filter(
+        ({ phase }) => phase !== 'ENDED',
+      );
+      const spared = new Set(live.filter((job) => !asked.has(nameKey(job))).map(({ name }) => name));
+      const ids = live
+        .filter((job) => asked.has(nameKey(job)))
+        .map(({ id, name }) => (spared.has(name) ? id : id.replace(/_\d+$/, '')));
+      const all = [...new Set(ids)];
+      for (let first = 0; first < all.length; first += NAMES_MAX)
+        await this.call('scancel', ['--quiet', ...all.slice(first, first + NAMES_MAX)]);
+    }
   }
 
   async capacity(): Promise<Capacity> {
@@ -149,12 +170,24 @@ export class Slurm implements LocalScheduler {
     ]);
     const queue = await this.call('squeue', ['-h', '-t', 'pd', '-r', '-o', '%j|%C|%l']);
     return {
+      elementsMax: await this.elementsMax(),
       nodes: nodesOf(nodes, names),
       waiting: lines(queue).map((line) => {
         const [limit = '', cpus = '', ...name] = line.split('|').reverse();
         return { name: name.reverse().join('|'), cpus: Number(cpus), limitS: finite(secondsOf(limit)) };
       }),
     };
+  }
+
+  /** MaxArraySize is one more than the largest index. */
+  private async elementsMax(): Promise<number> {
+    const now = performance.now();
+    if (this.config === null || this.config.untilMs < now) {
+      const text = await this.call('scontrol', ['show', 'config']);
+      const elementsMax = Number(/^MaxArraySize\s*=\s*(\d+)/m.exec(text)?.[1] ?? 1);
+      this.config = { elementsMax: Math.max(1, elementsMax), untilMs: now + CONFIG_MS };
+    }
+    return this.config.elementsMax;
   }
 
   private call(program: string, words: readonly string[]): Promise<string> {
@@ -182,18 +215,23 @@ class CallError extends Error {
   }
 }
 
-const QUEUE = ['-h', '-t', 'all', '-o', '%A|%j|%T|%r'];
+/** Each element of an array on a line of its own. */
+const QUEUE = ['-h', '-r', '-t', 'all', '-o', '%i|%j|%T|%r|%Z'];
 
 const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '');
 
 function jobsOf(text: string): LocalJob[] {
-  return lines(text).flatMap((line): LocalJob[] => {
-    const [id = '', name = '', state = '', reason = ''] = line.split('|');
-    if (!name.startsWith(PREFIX)) return [];
+  return lines(text).map((line): LocalJob => {
+    const [id = '', name = '', state = '', reason = '', ...rest] = line.split('|');
     const phase = WAITS.test(state) ? 'WAITING' : RUNS.test(state) ? 'RUNNING' : 'ENDED';
     const words = reason === '' || reason === 'None' || reason === state ? state : `${state} (${reason})`;
-    const hopeless = phase === 'WAITING' && HOPELESS.test(reason);
-    return [{ id, name, phase, words, hopeless, ended: phase === 'ENDED' ? endOf(state) : null }];
+    const element = /_(\d+)$/.exec(id)?.[1];
+    return {
+      ...{ id, name, element: element === undefined ? null : Number(element), phase, words },
+      hopeless: phase === 'WAITING' && HOPELESS.test(reason),
+      ended: phase === 'ENDED' ? endOf(state) : null,
+      directory: rest.join('|') || null,
+    };
   });
 }
 

@@ -1,5 +1,7 @@
 /** `switchyard serve`, `api`, `worker`, `agent`, `migrate`: the processes that make up the service. */
+import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
+import type { Check } from '../../agent/index.js';
 import type { ServiceError } from '../../client/index.js';
 import { type Config, loadConfig } from '../../platform/config.js';
 import { Lifecycle, type Part, runUntilSignal } from '../../platform/lifecycle.js';
@@ -68,8 +70,14 @@ function withHealth(
   };
 }
 
+/** @throws CliError for what is neither a scheduler that is known here nor an adapter */
+function checkLocal(option: string, local: string): void {
+  if (local !== 'slurm' && !(local.includes('/') && existsSync(local)))
+    throw usage(option, local, 'slurm, or the path of an adapter (with a /)');
+}
+
 function addAgent(program: Command): void {
-  program
+  const agent = program
     .command('agent')
     .description('run the agent of a site (uses SWITCHYARD_URL, SWITCHYARD_KEY)')
     .option('--site <name>', 'the site (default: AGENT_SITE)')
@@ -88,17 +96,16 @@ function addAgent(program: Command): void {
     )
     .option(
       '--local <scheduler>',
-      "hand jobs over to the site's own scheduler: slurm. Its nodes are the machines (the site's local policy has to be of kind external)",
+      "hand jobs over to the site's own scheduler: slurm, or the path of an adapter for another one. Its nodes are the machines (the site's local policy has to be of kind external)",
     )
     .option('--simulate', 'do not run commands; simulate their run times')
     .option('--speed <factor>', 'with --simulate: how many times faster than real time', '1')
     .action(async (options: AgentCommandOptions) => {
       const speed = parseNumber('--speed', options.speed, { min: 1e-6, max: 1e9 });
-      if (options.local !== undefined && options.local !== 'slurm')
-        throw usage('--local', options.local, 'slurm');
+      if (options.local !== undefined) checkLocal('--local', options.local);
       if (options.local !== undefined && (options.simulate || options.machines !== undefined))
         throw usage('--local', options.local, 'neither --simulate nor --machines beside it');
-      const { processAgent, simulatedAgent, slurmAgent } = await import('../agents.js');
+      const { processAgent, simulatedAgent, externalAgent } = await import('../agents.js');
       let refusal: ServiceError | null = null;
       let refused: (reason: string) => void = () => {};
       const until = new Promise<string>((resolve) => {
@@ -119,7 +126,7 @@ function addAgent(program: Command): void {
           );
         const machines = options.machines?.split(',');
         const access = () => ({ url: config.url, key, site, machines, onRefused });
-        if (options.local !== undefined) return [slurmAgent(config, log, access)];
+        if (options.local !== undefined) return [externalAgent(config, log, access, options.local)];
         return [
           options.simulate ? simulatedAgent(config, log, access, speed) : processAgent(config, log, access),
         ];
@@ -128,6 +135,40 @@ function addAgent(program: Command): void {
       // Runs go on; whoever starts the agent again has to give it a good key first.
       if (refusal) throw refusal;
     });
+  addConformance(agent);
+}
+
+function addConformance(agent: Command): void {
+  const command = addCommand(
+    agent,
+    'conformance',
+    'check an adapter for a scheduler: runs small jobs there, and says what does not hold',
+  )
+    .requiredOption('--adapter <scheduler>', 'slurm, or the path of the adapter')
+    .requiredOption('--directory <path>', 'a directory on a file system that the nodes share with this host')
+    .option('--patience <seconds>', 'how long a short job may wait and run there', '120')
+    .option('--only <words>', 'only checks whose name contains this', '');
+  command.action(async (options: { adapter: string; directory: string; patience: string; only: string }) => {
+    const { directory, only } = options;
+    checkLocal('--adapter', options.adapter);
+    const patienceMs = parseNumber('--patience', options.patience, { min: 1, max: 86_400 }) * 1000;
+    const [{ conformance }, { localScheduler }] = await Promise.all([
+      import('../../agent/index.js'),
+      import('../agents.js'),
+    ]);
+    const scheduler = await localScheduler(loadConfig(), options.adapter);
+    const checks: Check[] = [];
+    await conformance(scheduler, { directory, patienceMs, only }, (check) => {
+      checks.push(check);
+      if (wantsJson(command)) return;
+      const { name, problem, skipped } = check;
+      if (problem !== null) print(`FAILED   ${name}: ${problem}`);
+      else print(skipped === null ? `holds    ${name}` : `skipped  ${name}: ${skipped}`);
+    });
+    if (wantsJson(command)) printJson(checks);
+    const failed = checks.filter(({ problem }) => problem !== null).length;
+    if (failed > 0) throw new CliError(`${failed} of ${checks.length} checks failed`);
+  });
 }
 
 function addMigrate(program: Command): void {

@@ -1,0 +1,410 @@
+/** What an adapter has to do, as checks that are run against the scheduler that it speaks to. */
+import { randomBytes } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { plainJobEnvironment } from '../../platform/environment.js';
+import { Marks } from './marks.js';
+import {
+  type Capacity,
+  type LocalJob,
+  type LocalName,
+  type LocalScheduler,
+  RefusedError,
+} from './scheduler.js';
+import { arrayScript, batchScript, type Command, type EndMark, NOT_BEGUN } from './script.js';
+
+export interface ConformanceOptions {
+  /** On a file system that the nodes share with this host: the checks make a directory there, and remove it. */
+  directory: string;
+  /** How long a job of a second may take from submission to end, ms. */
+  patienceMs: number;
+  /** Checks whose name contains this; all by default. */
+  only?: string;
+}
+
+export interface Check {
+  /** What holds. */
+  name: string;
+  /** Why it does not; null: it does. */
+  problem: string | null;
+  /** Why it was not tried; null: it was. */
+  skipped: string | null;
+}
+
+/** What the scheduler does is not what the contract says. */
+class Broken extends Error {}
+class Skipped extends Error {}
+
+/** Elements of the array that is tried. */
+const ELEMENTS = 5;
+/** Jobs that are listed at once. */
+const MANY = 20;
+/** Nobody has so many CPUs. */
+const TOO_MANY_CPUS = 1_000_000;
+const POLL_MS = 300;
+
+/** Runs all checks, one after another, each with jobs of its own; tells each result as it comes. */
+export async function conformance(
+  scheduler: LocalScheduler,
+  { directory, patienceMs, only = '' }: ConformanceOptions,
+  tell: (check: Check) => void,
+): Promise<void> {
+  const root = mkdtempSync(join(realpathSync(directory), 'conformance-'));
+  const prefix = `sy-test-${randomBytes(4).toString('hex')}-`;
+  try {
+    for (const [i, [name, check]] of CHECKS.entries()) {
+      if (!name.includes(only)) continue;
+      const trial = new Trial(scheduler, join(root, String(i)), prefix, patienceMs);
+      const result: Check = { name, problem: null, skipped: null };
+      try {
+        await check(trial);
+      } catch (error) {
+        result[error instanceof Skipped ? 'skipped' : 'problem'] = (error as Error).message;
+      }
+      await trial.end();
+      tell(result);
+    }
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+}
+
+/** What a check has. */
+class Trial {
+  readonly marks: Marks;
+  private readonly names: LocalName[] = [];
+
+  constructor(
+    readonly scheduler: LocalScheduler,
+    readonly root: string,
+    readonly prefix: string,
+    private readonly patienceMs: number,
+  ) {
+    mkdirSync(root, { recursive: true });
+    this.marks = new Marks(root);
+  }
+
+  /** A name that nothing has been submitted under. */
+  name(): string {
+    return `${this.prefix}${randomBytes(4).toString('hex')}.1`;
+  }
+
+  /** Writes down a run that carries out a shell text, and answers how it is submitted. */
+  prepare(text: string, more: Partial<Command> = {}) {
+    const name = this.name();
+    const directory = join(this.root, 'runs', name);
+    mkdirSync(join(directory, 'work'), { recursive: true });
+    const command = {
+      ...{ command: 'sh', arguments: ['-c', text], environment: {}, tasks: 1 },
+      ...{ launch: 'EVERY_TASK' as const, runTimeLimitS: null, ...more },
+    };
+    const places = { directory, work: join(directory, 'work'), ...this.marks.of(name) };
+    const script = join(directory, 'script');
+    writeFileSync(script, batchScript(command, plainJobEnvironment(), places, this.scheduler), {
+      mode: 0o700,
+    });
+    return {
+      ...{ name, elements: null as number | null, comment: 'switchyard:test', script, directory },
+      ...{ tasks: command.tasks, cpusPerTask: 1, memoryMbPerTask: 50, timeLimitS: 60 as number | null },
+    };
+  }
+
+  async submit(submission: ReturnType<Trial['prepare']>): Promise<string[]> {
+    for (let i = 0; i < (submission.elements ?? 1); i++)
+      this.names.push({ name: submission.name, element: submission.elements === null ? null : i });
+    return this.scheduler.submit(submission);
+  }
+
+  output(name: string, stream: 'out' | 'err' = 'out'): string {
+    const path = join(this.root, 'runs', name, stream);
+    return existsSync(path) ? readFileSync(path, 'utf8') : '';
+  }
+
+  /** Asks until there is an answer, or patience ends. */
+  async until<T>(what: string, ask: () => T | null | Promise<T | null>): Promise<T> {
+    for (const deadline = Date.now() + this.patienceMs; ; await sleep(POLL_MS)) {
+      const answer = await ask();
+      if (answer !== null) return answer;
+      if (Date.now() > deadline) throw new Broken(`${what}: not within ${this.patienceMs / 1000} s`);
+    }
+  }
+
+  ended(name: string): Promise<EndMark> {
+    return this.until('the end of a job', () => this.marks.ended(name));
+  }
+
+  began(name: string): Promise<string> {
+    return this.until('the begin of a job', () => this.marks.where(name)?.localId ?? null);
+  }
+
+  /** What the list says of it, as soon as something is right; `accept` gets null where it is not listed. */
+  listed(name: string, what: string, accept: (job: LocalJob | null) => boolean): Promise<true> {
+    return this.until(what, async () => {
+      const jobs = await this.scheduler.list(this.prefix);
+      return accept(jobs.find((job) => job.name === name) ?? null) ? true : null;
+    });
+  }
+
+  async end(): Promise<void> {
+    await this.scheduler.cancel(this.names).catch(() => {});
+  }
+}
+
+function must(isSo: boolean, message: string): asserts isSo {
+  if (!isSo) throw new Broken(message);
+}
+
+const nowhere = (job: LocalJob | null): boolean => job === null || job.phase === 'ENDED';
+
+const CHECKS: readonly (readonly [string, (trial: Trial) => Promise<void>])[] = [
+  ['capacity tells the machines, and what of them is taken', capacityIsSound],
+  ['a job runs, its script says who it is and where, and how it ended', runs],
+  ['the exit code of a command is kept', (trial) => keepsCode(trial, 3)],
+  ['quotes, line breaks and blanks reach the command', keepsWords],
+  ['the environment of the agent does not reach jobs', isClean],
+  ['each task of a job is started', startsTasks],
+  ['a time limit, and none, are taken', takesLimits],
+  ['a run that was submitted twice runs once', runsOnce],
+  ['a job is found by its name, as if its id had been lost', finds],
+  ['names that nothing has are not found, and are no error', findsNothing],
+  ['all jobs are listed by one question, each once, and no others', lists],
+  ['a job that is over leaves the list, or is listed as over', leavesList],
+  ['what can never run is refused, or ends, or is said to wait for ever', refuses],
+  ['a running job is ended, and the script says so', cancelsRunning],
+  ['ending twice, or what is unknown, is no error', cancelsTwice],
+  ['only the named job is ended', cancelsOne],
+  ['each element of an array runs once', runsArray],
+  ['an element of an array is found and ended alone', cancelsElement],
+];
+
+async function capacityIsSound({ scheduler }: Trial): Promise<void> {
+  const { nodes, waiting }: Capacity = await scheduler.capacity();
+  must(nodes.length > 0, 'there is no machine');
+  for (const { name, cpus, memoryMb, busyCpus, busyMemoryMb } of nodes) {
+    must(cpus > 0 && memoryMb > 0, `${name}: ${cpus} CPUs and ${memoryMb} MB`);
+    must(busyCpus <= cpus, `${name}: ${busyCpus} of ${cpus} CPUs are taken`);
+    must(busyMemoryMb <= memoryMb, `${name}: ${busyMemoryMb} of ${memoryMb} MB are taken`);
+  }
+  for (const { limitS } of waiting) must(Number.isFinite(limitS), `a waiting job has the limit ${limitS} s`);
+}
+
+async function runs(trial: Trial): Promise<void> {
+  const job = trial.prepare('echo hello; sleep 1');
+  const [id] = await trial.submit(job);
+  const { code } = await trial.ended(job.name);
+  must(code === 0, `exit code ${code}: ${trial.output(job.name, 'err')}`);
+  must(trial.output(job.name) === 'hello\n', `it wrote ${JSON.stringify(trial.output(job.name))}`);
+  const where = trial.marks.where(job.name)!;
+  must(
+    where.localId === id,
+    `the script says that it is ${where.localId}, submit said ${id}: the prologue sets local_id`,
+  );
+  const known = new Set((await trial.scheduler.capacity()).nodes.map(({ name }) => name));
+  const odd = where.nodes.find((node) => !known.has(node));
+  must(
+    where.nodes.length > 0 && odd === undefined,
+    `it ran on ${where.nodes.join(' ') || 'no node'}: the prologue sets nodes, to names that capacity tells`,
+  );
+}
+
+async function keepsCode(trial: Trial, wanted: number): Promise<void> {
+  const job = trial.prepare(`exit ${wanted}`);
+  await trial.submit(job);
+  const { code } = await trial.ended(job.name);
+  must(code === wanted, `exit code ${code} instead of ${wanted}`);
+}
+
+async function keepsWords(trial: Trial): Promise<void> {
+  const text = 'it\'s "a" $HOME `b`\\n\n  c';
+  const job = trial.prepare('', { command: 'printf', arguments: ['%s|%s', text, ''] });
+  await trial.submit(job);
+  await trial.ended(job.name);
+  const out = trial.output(job.name);
+  must(out === `${text}|`, `${JSON.stringify(text)} became ${JSON.stringify(out)}`);
+}
+
+async function isClean(trial: Trial): Promise<void> {
+  const job = trial.prepare('env');
+  await trial.submit(job);
+  await trial.ended(job.name);
+  const names = trial
+    .output(job.name)
+    .split('\n')
+    .map((line) => line.split('=')[0] as string);
+  const told = names.filter((name) =>
+    /^(SWITCHYARD_(KEY|URL|HOME)|AGENT_|DATABASE_URL|REDIS_URL)/.test(name),
+  );
+  must(told.length === 0, `it has ${told.join(', ')}`);
+}
+
+async function startsTasks(trial: Trial): Promise<void> {
+  if (trial.scheduler.tasks === null) throw new Skipped('describe says that tasks are not started here');
+  const job = trial.prepare('echo "task $SWITCHYARD_TASK_INDEX"', { tasks: 2 });
+  await trial.submit(job);
+  await trial.ended(job.name);
+  const said = trial.output(job.name).trim().split('\n').sort().join(', ');
+  must(said === 'task 0, task 1', `two tasks said ${JSON.stringify(said)}: ${trial.output(job.name, 'err')}`);
+}
+
+async function takesLimits(trial: Trial): Promise<void> {
+  for (const timeLimitS of [null, 45]) {
+    const job = { ...trial.prepare('true'), timeLimitS };
+    await trial.submit(job);
+    const { code } = await trial.ended(job.name);
+    must(code === 0, `with the limit ${timeLimitS} it ended with ${code}`);
+  }
+}
+
+async function runsOnce(trial: Trial): Promise<void> {
+  const job = trial.prepare('echo ran; sleep 1');
+  await trial.submit(job);
+  await trial.submit(job);
+  await trial.ended(job.name);
+  await trial.listed(job.name, 'the end of the second', nowhere);
+  must(trial.output(job.name) === 'ran\n', `it wrote ${JSON.stringify(trial.output(job.name))}`);
+}
+
+async function finds(trial: Trial): Promise<void> {
+  const sinceMs = Date.now();
+  const job = trial.prepare('sleep 60');
+  const [id] = await trial.submit(job);
+  const [found, ...more] = await trial.scheduler.find([trial.name(), job.name], sinceMs);
+  must(
+    found !== undefined && more.length === 0,
+    `${more.length + (found ? 1 : 0)} jobs were found for one name`,
+  );
+  must(found.id === id, `it is ${found.id}, submit said ${id}`);
+  must(found.phase !== 'ENDED', `it is ${found.phase} (${found.words})`);
+}
+
+async function findsNothing(trial: Trial): Promise<void> {
+  const found = await trial.scheduler.find([trial.name(), trial.name()], Date.now());
+  must(found.length === 0, `found: ${JSON.stringify(found[0])}`);
+}
+
+async function lists(trial: Trial): Promise<void> {
+  const jobs = Array.from({ length: MANY }, () => trial.prepare('sleep 20'));
+  for (const job of jobs) await trial.submit(job);
+  const found = (await trial.scheduler.list(trial.prefix)).filter(({ phase }) => phase !== 'ENDED');
+  const names = new Set(found.map(({ name }) => name));
+  const lost = jobs.filter(({ name }) => !names.has(name));
+  must(lost.length === 0, `${lost.length} of ${MANY} jobs are not listed`);
+  must(names.size === found.length, 'a job is listed twice');
+  const others = await trial.scheduler.list(trial.name());
+  must(others.length === 0, `under another prefix ${others.length} jobs are listed`);
+}
+
+async function leavesList(trial: Trial): Promise<void> {
+  const job = trial.prepare('true');
+  await trial.submit(job);
+  await trial.ended(job.name);
+  await trial.listed(job.name, 'its end in the list', nowhere);
+}
+
+async function refuses(trial: Trial): Promise<void> {
+  const job = { ...trial.prepare('true'), cpusPerTask: TOO_MANY_CPUS };
+  try {
+    await trial.submit(job);
+  } catch (error) {
+    if (error instanceof RefusedError) return;
+    throw new Broken(`an error that does not say that it is refused: ${(error as Error).message}`);
+  }
+  await trial.listed(
+    job.name,
+    'a sign that it can never run',
+    (one) => nowhere(one) || one?.hopeless === true,
+  );
+  must(trial.marks.where(job.name) === null, 'it ran');
+}
+
+async function cancelsRunning(trial: Trial): Promise<void> {
+  const job = trial.prepare('sleep 300');
+  await trial.submit(job);
+  await trial.began(job.name);
+  await trial.scheduler.cancel([{ name: job.name, element: null }]);
+  await trial.listed(job.name, 'its end', nowhere);
+  const mark = await trial.until('the end of its script', () => trial.marks.ended(job.name));
+  must(mark.code !== 0, 'its command ended with 0');
+}
+
+async function cancelsTwice(trial: Trial): Promise<void> {
+  const job = trial.prepare('sleep 300');
+  await trial.submit(job);
+  const names = [
+    { name: job.name, element: null },
+    { name: trial.name(), element: null },
+  ];
+  await trial.scheduler.cancel(names);
+  await trial.scheduler.cancel(names);
+  await trial.listed(job.name, 'its end', nowhere);
+  await trial.scheduler.cancel(names);
+}
+
+async function cancelsOne(trial: Trial): Promise<void> {
+  const [one, other] = [trial.prepare('sleep 300'), trial.prepare('sleep 3; echo well')];
+  await trial.submit(one);
+  await trial.submit(other);
+  await trial.scheduler.cancel([{ name: one.name, element: null }]);
+  await trial.listed(one.name, 'its end', nowhere);
+  const { code } = await trial.ended(other.name);
+  must(code === 0, `the other ended with ${code}`);
+}
+
+/** An array whose elements say which they are. */
+async function array(trial: Trial, text: string) {
+  if ((await trial.scheduler.capacity()).elementsMax < ELEMENTS)
+    throw new Skipped('capacity says that there are no arrays');
+  const jobs = Array.from({ length: ELEMENTS }, (_, i) => trial.prepare(`echo ${i}; ${text}`));
+  const name = trial.name();
+  const directory = join(trial.root, 'arrays', name);
+  mkdirSync(directory, { recursive: true });
+  const [file, script] = [join(directory, 'elements'), join(directory, 'script')];
+  writeFileSync(file, jobs.map((job) => `${job.script}\n`).join(''));
+  writeFileSync(script, arrayScript(file, trial.scheduler), { mode: 0o700 });
+  const ids = await trial.submit({ ...jobs[0]!, name, directory, script, elements: ELEMENTS });
+  must(ids.length === ELEMENTS, `submit answered ${ids.length} ids for ${ELEMENTS} elements`);
+  return { name, jobs, ids };
+}
+
+async function runsArray(trial: Trial): Promise<void> {
+  const { jobs, ids } = await array(trial, 'true');
+  for (const [i, job] of jobs.entries()) {
+    const { code } = await trial.ended(job.name);
+    must(
+      code === 0 && trial.output(job.name) === `${i}\n`,
+      `element ${i}: ${code}, ${trial.output(job.name)}`,
+    );
+    const said = trial.marks.where(job.name)!.localId;
+    must(said === ids[i], `element ${i} says that it is ${said}, submit said ${ids[i]}`);
+  }
+}
+
+async function cancelsElement(trial: Trial): Promise<void> {
+  const { name, jobs, ids } = await array(trial, 'sleep 3');
+  const found = await trial.scheduler.find([name], Date.now() - 60_000);
+  const elements = found.map(({ element }) => element).sort();
+  must(elements.join() === [...ids.keys()].join(), `found: the elements ${elements.join()}`);
+  const wrong = found.find(({ id, element }) => id !== ids[element as number]);
+  must(
+    wrong === undefined,
+    `element ${wrong?.element} is found as ${wrong?.id}, submit said ${ids[wrong?.element as number]}`,
+  );
+  await trial.scheduler.cancel([{ name, element: 1 }]);
+  for (const [i, job] of jobs.entries()) if (i !== 1) await keepsOn(trial, job.name, i);
+  const code = trial.marks.ended(jobs[1]!.name)?.code ?? NOT_BEGUN;
+  must(code !== 0, 'element 1 went on');
+}
+
+async function keepsOn(trial: Trial, name: string, element: number): Promise<void> {
+  const { code } = await trial.ended(name);
+  must(code === 0, `element ${element} ended with ${code}`);
+}

@@ -1,0 +1,42 @@
+/** How runs end that the site's own scheduler runs: by their own word, and by the scheduler's where they left none. */
+import { endOf } from '../process/ends.js';
+import type { End } from '../process/reports.js';
+import { type EndCause, UNMEASURED } from '../runner.js';
+import type { Handed } from './handed.js';
+import type { LocalJob } from './scheduler.js';
+import { type EndMark, TIMED_OUT } from './script.js';
+
+/** The run's own word; what the scheduler says explains it. */
+export function endOfRun({ assignment, beganMs, listed, asked }: Handed, { code, cpuS, atMs }: EndMark): End {
+  const { runTimeLimitS, tasks, memoryMbPerTask } = assignment;
+  const timedOut =
+    code === TIMED_OUT && runTimeLimitS !== null && atMs - (beganMs ?? 0) >= runTimeLimitS * 1000 - 50;
+  const killed = listed?.ended ?? null;
+  const limit: EndCause | null = timedOut || killed === 'RUN_TIME_LIMIT' ? 'RUN_TIME_LIMIT' : null;
+  const cause = asked === null ? limit : 'CANCELLED_BY_USER';
+  const measured = {
+    ...UNMEASURED,
+    ...(tasks === 1 && cpuS !== null && { cpuS, cpuMethod: 'PROC' as const }),
+  };
+  return endOf(
+    {
+      // Clocks of two hosts do not tell which came first: a command that ended with 0 has ended by itself.
+      ...{ code, atMs, atUpMs: 0, unstarted: null, measured, outlasted: false },
+      outOfMemoryMb: killed === 'MEMORY_LIMIT' ? memoryMbPerTask : null,
+    },
+    cause && { cause, message: null, askedAtMs: Number.POSITIVE_INFINITY },
+  );
+}
+
+/** Of a run that began and has left no word. */
+export function endThere({ asked }: Handed, { ended, words }: LocalJob, label: string): End {
+  if (asked !== null) return { cause: 'CANCELLED_BY_USER', message: null };
+  if (ended === 'CANCELLED') return { cause: 'SIGNALLED', message: 'cancelled at the site' };
+  return { cause: ended ?? 'LOST', message: `${label} says ${words}` };
+}
+
+/** Of a run that has not begun: the service tries again. */
+export const neverBegan = ({ words }: LocalJob, label: string): End => ({
+  cause: 'MACHINE_FAILED',
+  message: `it never began: ${label} says ${words}`,
+});

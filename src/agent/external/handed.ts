@@ -1,0 +1,84 @@
+/** A run that is being handed over, or has been. */
+import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Followed } from '../process/follow.js';
+import type { End } from '../process/reports.js';
+import { type Assignment, runKey } from '../runner.js';
+import type { LocalJob, LocalName } from './scheduler.js';
+
+/** What the next agent has to know: written before the scheduler is asked. */
+export interface RunRecord {
+  assignment: Assignment;
+  handedOverMs: number;
+  /** What it may be known by there: more than one, where what became of a submission was never known. */
+  names: LocalName[];
+}
+
+export interface Handed extends RunRecord {
+  key: string;
+  /** The scheduler's name for it; null: not known. */
+  localId: string | null;
+  /** A submission is under way. */
+  busy: boolean;
+  /** It may have been submitted: it is looked for first. */
+  unsure: boolean;
+  /** Not as a part of an array: one with it was refused. */
+  alone: boolean;
+  /** Neither looked for nor submitted before (by the clock of durations). */
+  notBefore: number;
+  /** When it was not in the list for the first time; null: it is there. */
+  missingSince: number | null;
+  /** As the scheduler listed it last. */
+  listed: LocalJob | null;
+  /** When it began; null: it has not, as far as is known. */
+  beganMs: number | null;
+  /** The scheduler says that it is over, and nothing was written; since when. */
+  silentSince: number | null;
+  asked: 'CANCEL' | 'FORGET' | null;
+  askedAt: number;
+  words: string | null;
+  wordsAt: number;
+  /** Its output while it runs. */
+  followed: Followed | null;
+  /** How it ended, as far as it is decided; then its outputs are kept, and it is reported. */
+  end: { end: End; atMs: number } | null;
+  keeping: AbortController | null;
+}
+
+export function handed(record: RunRecord): Handed {
+  return {
+    ...record,
+    ...{
+      key: runKey(record.assignment),
+      localId: null,
+      busy: false,
+      unsure: false,
+      alone: false,
+      notBefore: 0,
+    },
+    ...{ missingSince: null, listed: null, beganMs: null, silentSince: null, asked: null },
+    ...{ askedAt: Number.NEGATIVE_INFINITY, words: null, wordsAt: Number.NEGATIVE_INFINITY },
+    ...{ followed: null, end: null, keeping: null },
+  };
+}
+
+/** Written whole or not at all. */
+export function record(directory: string, { assignment, handedOverMs, names }: RunRecord): void {
+  const path = join(directory, RECORD);
+  writeFileSync(`${path}.tmp`, JSON.stringify({ assignment, handedOverMs, names }), { mode: 0o600 });
+  renameSync(`${path}.tmp`, path);
+}
+
+const RECORD = 'run';
+
+/** Those that an earlier agent left. Of one without a record nothing was submitted. */
+export function recordsIn(runsDir: string): RunRecord[] {
+  return readdirSync(runsDir).flatMap((key): RunRecord[] => {
+    try {
+      return [JSON.parse(readFileSync(join(runsDir, key, RECORD), 'utf8')) as RunRecord];
+    } catch {
+      rmSync(join(runsDir, key), { recursive: true, force: true });
+      return [];
+    }
+  });
+}

@@ -1,0 +1,296 @@
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setImmediate as breath } from 'node:timers/promises';
+import { upMs } from '../process/run.js';
+import type { Assignment } from '../runner.js';
+import { type Handed, record } from './handed.js';
+import type { Marks } from './marks.js';
+import {
+  type LocalJob,
+  type LocalName,
+  type LocalScheduler,
+  nameKey,
+  RefusedError,
+  type Submission,
+} from './scheduler.js';
+import { arrayScript, batchScript } from './script.js';
+
+export interface SubmitterOptions {
+  stateDir: string;
+  scheduler: LocalScheduler;
+  marks: Marks;
+  /** Of all names that are given here. */
+  prefix: string;
+  baseEnvironment: Readonly<Record<string, string>>;
+  /** Calls of the scheduler in a second, at most. */
+  ratePerS: number;
+  warn: (fields: object, message: string) => void;
+  /** `job`: as it was found. */
+  accepted: (run: Handed, id: string, job: LocalJob | null) => void;
+  /** It will not be taken. */
+  refused: (run: Handed, message: string) => void;
+  /** A submission is over, whatever became of it. */
+  settled: (run: Handed) => void;
+}
+
+/** Submissions under way at once. */
+const AT_ONCE = 2;
+/** Fewer go one by one, under names that say which job it is. */
+const ARRAY_MIN = 8;
+/** Runs that are written down without a pause. */
+const IN_A_ROW = 100;
+/** After a submission of which nobody knows what became of it: longer than the scheduler may take to show it. */
+export const UNSURE_MS = 10_000;
+/** The scheduler's own bound is behind the script's, which ends the command in time. */
+const LIMIT_MARGIN_S = 30;
+
+/**
+ * Hands runs over, many that need the same as one array. Each is written down with its name before the scheduler is asked; what is not known
+ * then is looked for by that name, and submitted again if it is not found.
+ */
+export class Submitter {
+  private readonly waiting = new Set<Handed>();
+  private underWay = 0;
+  private nextAt = 0;
+  private timer: NodeJS.Timeout | undefined;
+  private arrays = 0;
+  private closed = false;
+  private readonly arraysDir: string;
+  /** Elements that an array may have. */
+  elementsMax = 1;
+  /** What the scheduler said when it did not take the last submission; null: it took it. */
+  problem: string | null = null;
+
+  constructor(private readonly options: SubmitterOptions) {
+    this.arraysDir = join(options.stateDir, 'arrays');
+    mkdirSync(this.arraysDir, { recursive: true, mode: 0o700 });
+  }
+
+  add(run: Handed): void {
+    this.waiting.add(run);
+    // Others that need the same come with it.
+    this.later(0);
+  }
+
+  remove(run: Handed): void {
+    this.waiting.delete(run);
+  }
+
+  close(): void {
+    this.closed = true;
+    clearTimeout(this.timer);
+  }
+
+  /** Looks for runs that may have been submitted: those that are not found are. */
+  async findUnsure(): Promise<void> {
+    const now = upMs();
+    const unsure = [...this.waiting].filter(({ unsure, notBefore }) => unsure && notBefore <= now);
+    if (unsure.length === 0) return;
+    const jobs = await this.lookFor(unsure);
+    if (this.closed) return;
+    for (const run of unsure) {
+      if (!this.waiting.has(run)) continue;
+      run.unsure = false;
+      const job = jobs.get(run);
+      if (job !== undefined) this.accept(run, job.id, job);
+    }
+    this.pump();
+  }
+
+  /** What the scheduler knows of runs, of several jobs for one the one that is not over. */
+  async lookFor(runs: readonly Handed[]): Promise<Map<Handed, LocalJob>> {
+    const names = new Set(runs.flatMap((run) => run.names.map(({ name }) => name)));
+    const sinceMs = Math.min(...runs.map(({ handedOverMs }) => handedOverMs));
+    const jobs = names.size === 0 ? [] : await this.options.scheduler.find([...names], sinceMs);
+    return jobsOf(jobs, namedBy(runs));
+  }
+
+  /** Removes what arrays needed whose runs are all over. */
+  clean(live: Iterable<Handed>): void {
+    const used = new Set([...live].flatMap(({ names }) => names.map(({ name }) => name)));
+    for (const name of readdirSync(this.arraysDir))
+      if (!used.has(name)) rmSync(join(this.arraysDir, name), { recursive: true, force: true });
+  }
+
+  private later(ms: number): void {
+    if (this.closed || this.timer !== undefined) return;
+    this.timer = setTimeout(() => {
+      this.timer = undefined;
+      this.pump();
+    }, ms);
+  }
+
+  pump(): void {
+    while (this.underWay < AT_ONCE && !this.closed) {
+      const now = upMs();
+      if (now < this.nextAt) {
+        this.later(this.nextAt - now);
+        return;
+      }
+      const batch = this.nextBatch();
+      if (batch.length === 0) return;
+      this.nextAt = now + 1000 / this.options.ratePerS;
+      this.underWay++;
+      for (const run of batch) {
+        this.waiting.delete(run);
+        run.busy = true;
+      }
+      void this.submit(batch).finally(() => {
+        this.underWay--;
+        for (const run of batch) {
+          run.busy = false;
+          this.options.settled(run);
+        }
+        this.pump();
+      });
+    }
+  }
+
+  /** The run that has waited for longest, with those that need the same. */
+  private nextBatch(): Handed[] {
+    const batch: Handed[] = [];
+    let needs: string | null = null;
+    const now = upMs();
+    for (const run of this.waiting) {
+      if (run.unsure || run.notBefore > now) continue;
+      if (run.alone && batch.length === 0) return [run];
+      if (run.alone) continue;
+      needs ??= needsOf(run.assignment);
+      if (needsOf(run.assignment) === needs) batch.push(run);
+      if (batch.length === this.elementsMax) break;
+    }
+    return batch.length < Math.max(2, Math.min(ARRAY_MIN, this.elementsMax)) ? batch.slice(0, 1) : batch;
+  }
+
+  /** Once; what is not known then is looked for before another attempt. */
+  private async submit(batch: readonly Handed[]): Promise<void> {
+    const { scheduler, warn, refused } = this.options;
+    try {
+      const { runs, submission } = await this.writeDown(batch);
+      if (this.closed || runs.length === 0) return;
+      batch = runs;
+      const ids = await scheduler.submit(submission);
+      this.problem = null;
+      if (!this.closed) for (const [i, run] of runs.entries()) this.accept(run, ids[i] as string, null);
+    } catch (error) {
+      if (this.closed) return;
+      const { message } = error as Error;
+      const isRefused = error instanceof RefusedError;
+      // Of an array nobody knows which of them it was: each is asked for by itself.
+      if (isRefused && batch.length === 1) return refused(batch[0] as Handed, message);
+      const { jobId: job, epoch } = (batch[0] as Handed).assignment;
+      const fields = { job, epoch, runs: batch.length, error: message };
+      if (isRefused) warn(fields, `${scheduler.label} refused an array; its runs are submitted one by one`);
+      else {
+        this.problem = `${scheduler.label} does not take jobs: ${message}`.slice(0, 500);
+        warn(fields, `${scheduler.label} did not say that it took a run; looking for it`);
+      }
+      for (const run of batch) {
+        run.alone ||= isRefused;
+        run.unsure = !isRefused;
+        run.notBefore = isRefused ? 0 : upMs() + UNSURE_MS;
+        if (run.end === null) this.waiting.add(run);
+      }
+    }
+  }
+
+  /** Everything that the runs and the next agent need; runs for which that fails are left out, and are over. */
+  private async writeDown(batch: readonly Handed[]): Promise<{ runs: Handed[]; submission: Submission }> {
+    const { scheduler, prefix, refused } = this.options;
+    const { jobId, epoch, tasks, cpusPerTask, memoryMbPerTask, runTimeLimitS } = (batch[0] as Handed)
+      .assignment;
+    const array = batch.length > 1;
+    const name = array
+      ? `${prefix}a${Date.now().toString(36)}.${++this.arrays}`
+      : `${prefix}${(batch[0] as Handed).key.replaceAll(/[^\w.+-]/g, '_')}`;
+    const runs: Handed[] = [];
+    for (const [i, run] of batch.entries()) {
+      // Others want to be served meanwhile.
+      if (i % IN_A_ROW === IN_A_ROW - 1) await breath();
+      if (run.end !== null) continue;
+      const own = { name, element: array ? runs.length : null };
+      try {
+        this.write(run, own);
+        runs.push(run);
+      } catch (error) {
+        refused(run, `${this.options.stateDir}: ${(error as Error).message}`);
+      }
+    }
+    const directory = array ? join(this.arraysDir, name) : this.dirOf(batch[0] as Handed);
+    if (array) {
+      mkdirSync(directory, { recursive: true, mode: 0o700 });
+      const elements = join(directory, 'elements');
+      writeFileSync(elements, runs.map((run) => `${this.dirOf(run)}/script\n`).join(''));
+      writeFileSync(join(directory, 'script'), arrayScript(elements, scheduler), { mode: 0o700 });
+    }
+    const submission = {
+      ...{ name, directory, script: join(directory, 'script'), elements: array ? runs.length : null },
+      comment: array ? `switchyard:${runs.length} jobs` : `switchyard:${jobId}:${epoch}`,
+      ...{ tasks, cpusPerTask, memoryMbPerTask },
+      timeLimitS: runTimeLimitS === null ? null : runTimeLimitS + LIMIT_MARGIN_S,
+    };
+    return { runs, submission };
+  }
+
+  private write(run: Handed, own: LocalName): void {
+    const { scheduler, baseEnvironment, marks } = this.options;
+    const { assignment, key } = run;
+    const directory = this.dirOf(run);
+    const work = join(directory, 'work');
+    mkdirSync(work, { recursive: true, mode: 0o700 });
+    const places = { directory, work: assignment.workingDirectory ?? work, ...marks.of(key) };
+    const variables = { ...baseEnvironment, ...variablesOf(assignment) };
+    const script = batchScript(assignment, variables, places, scheduler);
+    writeFileSync(join(directory, 'script'), script, { mode: 0o700 });
+    if (!run.names.some((name) => nameKey(name) === nameKey(own))) run.names.push(own);
+    record(directory, run);
+  }
+
+  private accept(run: Handed, id: string, job: LocalJob | null): void {
+    this.waiting.delete(run);
+    run.unsure = false;
+    this.options.accepted(run, id, job);
+  }
+
+  private dirOf({ key }: Handed): string {
+    return join(this.options.stateDir, 'runs', key);
+  }
+}
+
+/** What has to be equal in an array. */
+const needsOf = ({ tasks, cpusPerTask, memoryMbPerTask, runTimeLimitS }: Assignment): string =>
+  `${tasks} ${cpusPerTask} ${memoryMbPerTask} ${runTimeLimitS}`;
+
+/** What runs are known by there. */
+export const namedBy = (runs: Iterable<Handed>): Map<string, Handed> =>
+  new Map([...runs].flatMap((run) => run.names.map((name) => [nameKey(name), run])));
+
+/** The jobs of runs: of several for one, that in which it began; else one that is not over. */
+export function jobsOf(jobs: Iterable<LocalJob>, runs: ReadonlyMap<string, Handed>): Map<Handed, LocalJob> {
+  const found = new Map<Handed, LocalJob>();
+  for (const job of jobs) {
+    const run = runs.get(nameKey(job));
+    if (run === undefined) continue;
+    const before = found.get(run);
+    if (before === undefined || weight(run, job) > weight(run, before)) found.set(run, job);
+  }
+  return found;
+}
+
+function weight({ beganMs, localId }: Handed, { id, phase }: LocalJob): number {
+  if (beganMs !== null && id === localId) return 2;
+  return phase === 'ENDED' ? 0 : 1;
+}
+
+/** What runs are told. */
+function variablesOf({ jobId, epoch, tasks, cpusPerTask, memoryMbPerTask, arrayIndex }: Assignment) {
+  return {
+    SWITCHYARD_JOB_ID: jobId,
+    SWITCHYARD_EPOCH: String(epoch),
+    SWITCHYARD_RUN: `${jobId}.${epoch}`,
+    SWITCHYARD_TASKS: String(tasks),
+    SWITCHYARD_CPUS_PER_TASK: String(cpusPerTask),
+    SWITCHYARD_MEMORY_MB_PER_TASK: String(memoryMbPerTask),
+    ...(arrayIndex === null ? {} : { SWITCHYARD_ARRAY_INDEX: String(arrayIndex) }),
+  };
+}
