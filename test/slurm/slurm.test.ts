@@ -14,6 +14,7 @@ import { Installation } from '../crash/installation.js';
 import { PATIENCE_MS } from '../support/patience.js';
 import { checkPromises } from '../support/promises.js';
 import { SEED } from '../support/seed.js';
+import { slurmLacks } from '../support/slurm.js';
 
 const minutes = Number(process.env.SLURM_MINUTES ?? 0.5);
 const seed = Number(process.env.SLURM_SEED ?? SEED);
@@ -21,12 +22,8 @@ const TROUBLE_MS = minutes * 60_000;
 const JOBS = 60;
 const VICTIMS = ['agent', 'slurmctld', 'api', 'worker', 'agent', 'slurmctld'];
 
-const missing = ['slurmctld', 'slurmd', 'sbatch', 'munged'].filter(
-  (program) => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0,
-);
-const lacks = missing.length > 0 ? `no ${missing.join(', ')}` : process.getuid?.() === 0 ? null : 'not root';
-if (lacks !== null)
-  console.warn(`test/slurm is skipped: ${lacks} (apt-get install slurmctld slurmd slurm-client munge)`);
+const lacks = slurmLacks();
+if (lacks !== null) console.warn(`test/slurm is skipped: ${lacks}`);
 
 interface JobAnswer {
   id: string;

@@ -32,6 +32,8 @@ export interface Handed extends RunRecord {
   listed: LocalJob | null;
   /** When it began; null: it has not, as far as is known. */
   beganMs: number | null;
+  /** What its node's clock lacks, ms. */
+  clockMs: number;
   /** The scheduler says that it is over, and nothing was written; since when. */
   silentSince: number | null;
   asked: 'CANCEL' | 'FORGET' | null;
@@ -56,7 +58,7 @@ export function handed(record: RunRecord): Handed {
       alone: false,
       notBefore: 0,
     },
-    ...{ missingSince: null, listed: null, beganMs: null, silentSince: null, asked: null },
+    ...{ missingSince: null, listed: null, beganMs: null, clockMs: 0, silentSince: null, asked: null },
     ...{ askedAt: Number.NEGATIVE_INFINITY, words: null, wordsAt: Number.NEGATIVE_INFINITY },
     ...{ followed: null, end: null, keeping: null },
   };

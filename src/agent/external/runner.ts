@@ -145,6 +145,7 @@ export class ExternalRunner extends ReportingRunner implements Runner {
       stateDir,
     };
     const runner = new ExternalRunner(id, lock, journal, known, options, capacity);
+    runner.sayAlive();
     runner.recover();
     runner.timer = setInterval(() => void runner.poll(), options.pollMs);
     return runner;
@@ -487,7 +488,9 @@ export class ExternalRunner extends ReportingRunner implements Runner {
   private begin(run: Handed): void {
     const where = this.marks.where(run.key);
     if (where === null) return;
-    run.beganMs = where.atMs;
+    // Clocks of nodes may be wrong: it began after it was handed over, and before now.
+    run.beganMs = Math.min(Math.max(where.atMs, run.handedOverMs), Date.now());
+    run.clockMs = run.beganMs - where.atMs;
     run.localId = where.localId;
     this.submitter.remove(run);
     const outputs = new Outputs(this.dirOf(run), this.options.outputLimitBytes);
@@ -495,13 +498,15 @@ export class ExternalRunner extends ReportingRunner implements Runner {
     run.followed = { ...nameOf(run.assignment), outputs, told, startedUpMs: upMs() };
     const local = { id: where.localId, state: 'RUNNING', nodes: where.nodes };
     // After a restart it may have been said before: then the service answers that it is repeated.
-    this.reported.add({ phase: 'STARTED', ...nameOf(run.assignment), atMs: where.atMs, local });
+    this.reported.add({ phase: 'STARTED', ...nameOf(run.assignment), atMs: run.beganMs, local });
     if (run.asked !== null) this.stop(run);
   }
 
   private finish(run: Handed): void {
     const mark = this.marks.ended(run.key);
-    if (mark !== null) this.over(run, endOfRun(run, mark), mark.atMs);
+    if (mark === null) return;
+    const atMs = mark.atMs + run.clockMs;
+    this.over(run, endOfRun(run, { ...mark, atMs }), atMs);
   }
 
   private async list(): Promise<void> {

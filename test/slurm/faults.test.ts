@@ -1,0 +1,368 @@
+/**
+ * What goes wrong at a site with Slurm, one fault a test, by a real Slurm (test/support/slurm.sh) and the agent's runner: each run begins at most
+ * once, none is lost, and its end says what happened. Skipped where Slurm or root is missing.
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ExternalRunner, Slurm } from '../../src/agent/index.js';
+import type { Assignment, EndedReport, RunReport } from '../../src/agent/runner.js';
+import { hostEnvironment } from '../../src/platform/environment.js';
+import { packagePath } from '../../src/platform/paths.js';
+import { PATIENCE_MS } from '../support/patience.js';
+import { slurmLacks } from '../support/slurm.js';
+
+/** Looks of the runner, more often than at a site. */
+const OFTEN = { pollMs: 200, listMs: 1_000 };
+const SERVES = { service: 'http://localhost/', site: 'alps' };
+
+const lacks = slurmLacks();
+if (lacks !== null) console.warn(`test/slurm/faults is skipped: ${lacks}`);
+
+/** Slurm whose nodes have a clock of their own. */
+class OtherClock extends Slurm {
+  override readonly prologue: string;
+
+  constructor(environment: Record<string, string>, shift: string) {
+    super(options(environment));
+    this.prologue = `date() { command date -d '${shift}' "$@"; }\n${new Slurm(options({})).prologue}`;
+  }
+}
+const options = (environment: Record<string, string>) => ({
+  ...{ partition: null, account: null, options: [], environment },
+});
+
+describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
+  const dir = mkdtempSync(join(tmpdir(), 'sy-faults-'));
+  const cluster = join(dir, 'cluster');
+  const conf = join(cluster, 'slurm.conf');
+  const ledger = join(dir, 'ledger');
+  const bin = join(dir, 'bin');
+  const port = 31_000 + (process.pid % 300) * 5;
+  const runners: ExternalRunner[] = [];
+  const reports: RunReport[] = [];
+  let jobs = 0;
+  let warnings: string[] = [];
+
+  const environment = (): Record<string, string> => {
+    const own = hostEnvironment();
+    return { ...own, SLURM_CONF: conf, PATH: `${bin}${delimiter}${own.PATH}` };
+  };
+  const cli = (program: string, ...words: string[]): string =>
+    execFileSync(program, words, { env: { ...process.env, SLURM_CONF: conf }, encoding: 'utf8' });
+  const slurm = (verb: string): void => {
+    execFileSync(packagePath('test', 'support', 'slurm.sh'), [cluster, verb, String(port)], {
+      stdio: 'ignore',
+    });
+  };
+  /** slurmctld's files are gone, and nobody knows its jobs. */
+  const forget = (): void => {
+    slurm('kill');
+    rmSync(join(cluster, 'state'), { recursive: true, force: true });
+    mkdirSync(join(cluster, 'state'), { mode: 0o700 });
+    slurm('start');
+  };
+  const resume = (): void => {
+    // Ids that are given twice drain nodes of this Slurm: its administrator has to look.
+    spawnSync('scontrol', ['update', 'nodename=n[1-3]', 'state=resume'], {
+      env: { ...process.env, SLURM_CONF: conf },
+    });
+  };
+  /** Instead of a program of Slurm's. */
+  const instead = (program: string, text: string): void => {
+    const real = cli('sh', '-c', `command -v ${program}`).trim();
+    writeFileSync(join(bin, program), `#!/bin/sh\nreal=${real}\n${text}\n`);
+    chmodSync(join(bin, program), 0o755);
+  };
+
+  const open = async (
+    state = 'agent',
+    scheduler = new Slurm(options(environment())),
+  ): Promise<ExternalRunner> => {
+    const runner = await ExternalRunner.open({
+      ...{ stateDir: join(dir, state), scheduler, serves: SERVES, ...OFTEN },
+      warn: (fields, message) => warnings.push(`${message} ${JSON.stringify(fields)}`),
+    });
+    runners.push(runner);
+    return runner;
+  };
+  const run = (text: string, more: Partial<Assignment> = {}): Assignment => {
+    const jobId = `job-${++jobs}`;
+    const told = {
+      ...{ jobId, epoch: 1, command: 'sh', arguments: ['-c', `echo ${jobId} >>${ledger}; ${text}`] },
+      ...{ environment: {}, workingDirectory: null, machines: [], tasks: 1, cpusPerTask: 1, launch: 'ONCE' },
+      ...{ memoryMbPerTask: 10, runTimeLimitS: null, arrayIndex: null, plannedS: 5, user: 'ann' },
+      ...more,
+    };
+    // The fields that a runner reads of what the service tells.
+    return told as unknown as Assignment;
+  };
+  /** Takes the reports, as a service does. */
+  const take = (runner: ExternalRunner): void => {
+    const fresh = runner.reports(1_000);
+    reports.push(...fresh);
+    if (fresh.length > 0) runner.acknowledge(fresh.at(-1)!.seq);
+    runner.delivered(
+      runner.freshOutput(),
+      runner.freshOutput().map(() => 0),
+    );
+  };
+  const until = async <T>(
+    runner: ExternalRunner,
+    what: string,
+    ask: () => T | null | undefined,
+  ): Promise<T> => {
+    for (const deadline = Date.now() + 2 * PATIENCE_MS; ; await sleep(100)) {
+      take(runner);
+      const answer = ask();
+      if (answer !== null && answer !== undefined) return answer;
+      if (Date.now() > deadline)
+        throw new Error(
+          `waited in vain for ${what}\n${JSON.stringify(reports)}\n${warnings.join('\n')}\n${cli('squeue')}`,
+        );
+    }
+  };
+  const reported = (
+    runner: ExternalRunner,
+    phase: RunReport['phase'],
+    { jobId }: Assignment,
+  ): Promise<RunReport> =>
+    until(runner, `${phase} of ${jobId}`, () =>
+      reports.find((one) => one.phase === phase && one.jobId === jobId),
+    );
+  const end = async (runner: ExternalRunner, assignment: Assignment): Promise<EndedReport> =>
+    (await reported(runner, 'ENDED', assignment)) as EndedReport;
+  const localId = async (runner: ExternalRunner, assignment: Assignment): Promise<string> =>
+    ((await reported(runner, 'ACCEPTED', assignment)) as { local?: { id: string | null } }).local
+      ?.id as string;
+  const ran = ({ jobId }: Assignment): number =>
+    (existsSync(ledger) ? readFileSync(ledger, 'utf8') : '').split('\n').filter((line) => line === jobId)
+      .length;
+  /** Takes all CPUs until it is cancelled. */
+  const block = async (runner: ExternalRunner): Promise<Assignment> => {
+    const long = run('sleep 600', { tasks: 3, cpusPerTask: 8 });
+    runner.start(long);
+    await reported(runner, 'STARTED', long);
+    return long;
+  };
+
+  beforeAll(() => {
+    mkdirSync(bin);
+    slurm('start');
+  });
+  beforeEach(() => {
+    reports.length = 0;
+    warnings = [];
+  });
+  afterEach(() => {
+    for (const runner of runners.splice(0)) runner.close();
+    for (const state of ['agent', 'other']) rmSync(join(dir, state), { recursive: true, force: true });
+    rmSync(bin, { recursive: true, force: true });
+    mkdirSync(bin);
+    slurm('start');
+    cli('scancel', '--user=root');
+    resume();
+  });
+  afterAll(() => {
+    slurm('stop');
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  it('is down: nothing ends, what ran meanwhile is reported, and what waits is handed over later', async () => {
+    const runner = await open();
+    const [before, later] = [run('sleep 2'), run('true')];
+    runner.start(before);
+    await reported(runner, 'STARTED', before);
+    slurm('kill');
+    runner.start(later);
+    expect((await end(runner, before)).cause).toBe('EXITED_ZERO');
+    expect(await until(runner, 'a problem', () => runner.problem)).toContain('Slurm does not');
+    slurm('start');
+    expect((await end(runner, later)).cause).toBe('EXITED_ZERO');
+    await until(runner, 'no problem', () => (runner.problem === null ? true : null));
+    expect([ran(before), ran(later)]).toEqual([1, 1]);
+  });
+
+  it('is killed when it has acknowledged: each run runs once', async () => {
+    const runner = await open();
+    const all = Array.from({ length: 10 }, () => run('true'));
+    for (const one of all) runner.start(one);
+    await localId(runner, all[0]!);
+    slurm('kill');
+    slurm('start');
+    for (const one of all) {
+      const looks = setInterval(resume, 1_000);
+      expect((await end(runner, one)).cause).toBe('EXITED_ZERO');
+      clearInterval(looks);
+      expect(ran(one)).toBe(1);
+    }
+  });
+
+  it('is restored without its state: what waited is handed over again, what ran is lost, what ended has ended', async () => {
+    const runner = await open();
+    const over = run('sleep 1; exit 3');
+    runner.start(over);
+    await reported(runner, 'STARTED', over);
+    const long = await block(runner);
+    const waits = run('true');
+    runner.start(waits);
+    await localId(runner, waits);
+    forget();
+    const looks = setInterval(resume, 1_000);
+    expect(await end(runner, over)).toMatchObject({ cause: 'EXITED_NONZERO', exitCode: 3 });
+    expect((await end(runner, waits)).cause).toBe('EXITED_ZERO');
+    // Its job is killed as an orphan: by a signal, if its script could still say so.
+    expect(['LOST', 'SIGNALLED']).toContain((await end(runner, long)).cause);
+    clearInterval(looks);
+    expect([ran(over), ran(long), ran(waits)]).toEqual([1, 1, 1]);
+  });
+
+  it('prints an error though it accepted: found by name, and submitted once', async () => {
+    instead(
+      'sbatch',
+      `echo x >>${dir}/calls; "$real" "$@" >/dev/null; echo "Socket timed out on send/recv operation" >&2; exit 1`,
+    );
+    const runner = await open();
+    const one = run('sleep 1');
+    runner.start(one);
+    expect((await end(runner, one)).cause).toBe('EXITED_ZERO');
+    expect(ran(one)).toBe(1);
+    expect(readFileSync(join(dir, 'calls'), 'utf8')).toBe('x\n');
+  });
+
+  it('takes no jobs while its queue is full: said so, and handed over later', async () => {
+    const full = join(dir, 'full');
+    writeFileSync(full, '');
+    instead(
+      'sbatch',
+      `[ ! -e ${full} ] || { echo "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying" >&2; exit 1; }; exec "$real" "$@"`,
+    );
+    const runner = await open();
+    const one = run('true');
+    runner.start(one);
+    expect(await until(runner, 'a problem', () => runner.problem)).toContain('Slurm does not take jobs');
+    rmSync(full);
+    expect((await end(runner, one)).cause).toBe('EXITED_ZERO');
+    await until(runner, 'no problem', () => (runner.problem === null ? true : null));
+  });
+
+  it('loses a node: its run is LOST', async () => {
+    const runner = await open();
+    const one = run('sleep 600');
+    runner.start(one);
+    const { local } = (await reported(runner, 'STARTED', one)) as {
+      local?: { nodes: readonly string[] | null };
+    };
+    const node = local?.nodes?.[0] as string;
+    cli('scontrol', 'update', `nodename=${node}`, 'state=down', 'reason=gone');
+    expect(await end(runner, one)).toMatchObject({ cause: expect.stringMatching(/LOST|SIGNALLED/) });
+    expect(ran(one)).toBe(1);
+  });
+
+  it('is told to requeue a run: it does not begin again', async () => {
+    const runner = await open();
+    const one = run('sleep 600');
+    runner.start(one);
+    await reported(runner, 'STARTED', one);
+    const id = await localId(runner, one);
+    cli('scontrol', 'update', `jobid=${id}`, 'requeue=1');
+    cli('scontrol', 'requeue', id);
+    // It waits two minutes by itself.
+    await until(runner, 'its second start', () => {
+      spawnSync('scontrol', ['update', `jobid=${id}`, 'starttime=now'], {
+        env: { ...process.env, SLURM_CONF: conf },
+      });
+      return reports.find(({ phase }) => phase === 'ENDED');
+    });
+    expect(['LOST', 'SIGNALLED']).toContain((await end(runner, one)).cause);
+    expect(ran(one)).toBe(1);
+  });
+
+  it('holds a waiting run: it says so, and the run goes on when it is released', async () => {
+    const runner = await open();
+    const long = await block(runner);
+    const one = run('true');
+    runner.start(one);
+    const id = await localId(runner, one);
+    cli('scontrol', 'hold', id);
+    runner.cancel(long);
+    await end(runner, long);
+    expect(ran(one)).toBe(0);
+    cli('scontrol', 'release', id);
+    expect((await end(runner, one)).cause).toBe('EXITED_ZERO');
+  });
+
+  it('is told to cancel a run that waits: tried again by the service; and one that runs: it has failed', async () => {
+    const runner = await open();
+    const long = await block(runner);
+    const waits = run('true');
+    runner.start(waits);
+    cli('scancel', await localId(runner, waits));
+    expect(await end(runner, waits)).toMatchObject({
+      cause: 'MACHINE_FAILED',
+      message: expect.stringContaining('CANCELLED'),
+    });
+    cli('scancel', await localId(runner, long));
+    expect((await end(runner, long)).cause).toBe('SIGNALLED');
+    expect([ran(waits), ran(long)]).toEqual([0, 1]);
+  });
+
+  it('has purged a run before anybody looked: the end that the run wrote counts', async () => {
+    const first = await open();
+    const one = run('sleep 1; exit 4');
+    first.start(one);
+    await reported(first, 'STARTED', one);
+    first.close();
+    await sleep(2_000);
+    forget();
+    const second = await open();
+    expect(await end(second, one)).toMatchObject({ cause: 'EXITED_NONZERO', exitCode: 4 });
+    expect(ran(one)).toBe(1);
+  });
+
+  it.each(['+1 hour', '-1 hour'])(
+    'has nodes whose clock is away by %s: limits and times are right',
+    async (shift) => {
+      const begunMs = Date.now();
+      const runner = await open('agent', new OtherClock(environment(), shift));
+      const [one, limited] = [run('sleep 1'), run('sleep 100', { runTimeLimitS: 1 })];
+      runner.start(one);
+      runner.start(limited);
+      expect((await end(runner, limited)).cause).toBe('RUN_TIME_LIMIT');
+      expect((await end(runner, one)).cause).toBe('EXITED_ZERO');
+      const times = reports.map(({ atMs }) => atMs).sort((a, b) => a - b);
+      expect(times[0]).toBeGreaterThanOrEqual(begunMs);
+      expect(times.at(-1)).toBeLessThanOrEqual(Date.now());
+    },
+  );
+
+  it('has jobs of an agent with another state directory: ended before the leases, unless it lives', async () => {
+    const former = await open();
+    const long = await block(former);
+    const waits = run('true');
+    former.start(waits);
+    await localId(former, waits);
+    const other = await open('other');
+    expect(await other.takeOver()).toContain(`another agent (state directory ${join(dir, 'agent')})`);
+    expect(cli('squeue', '-h').trim().split('\n')).toHaveLength(2);
+    former.close();
+    const past = new Date(Date.now() - 3_600_000);
+    utimesSync(join(dir, 'agent', 'alive'), past, past);
+    for (const deadline = Date.now() + PATIENCE_MS; (await other.takeOver()) !== null; await sleep(500))
+      expect(Date.now()).toBeLessThan(deadline);
+    expect(cli('squeue', '-h', '-t', 'pd,r')).toBe('');
+    expect([ran(long), ran(waits)]).toEqual([1, 0]);
+  });
+});
