@@ -493,6 +493,15 @@ BEGIN
       RAISE EXCEPTION 'a machine has less of a resource than its runs take'
         USING ERRCODE = 'check_violation', CONSTRAINT = 'machines_resources_not_exceeded';
     END IF;
+    IF beginning THEN
+      INSERT INTO device_holds (machine_id, unit, job_id, epoch)
+        SELECT u.id, unit, r.job_id, r.epoch
+          FROM new_rows r, unnest(r.machine_ids) WITH ORDINALITY AS u (id, place), jsonb_array_elements_text(r.devices -> (u.place - 1)::integer) AS unit
+         WHERE r.devices IS NOT NULL AND r.ended_at IS NULL;
+    ELSE
+      DELETE FROM device_holds h USING new_rows r
+       WHERE r.devices IS NOT NULL AND r.ended_at IS NOT NULL AND h.machine_id = ANY (r.machine_ids) AND h.job_id = r.job_id AND h.epoch = r.epoch;
+    END IF;
   END IF;
   PERFORM 1 FROM licenses WHERE id IN (SELECT unnest(license_ids) FROM new_rows WHERE (ended_at IS NULL) = beginning)
     ORDER BY id FOR NO KEY UPDATE;
@@ -532,7 +541,7 @@ CREATE TRIGGER licenses_changed AFTER UPDATE OF kind, copies, site_id, removed_a
   FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('LICENSE', 'in_use');
 CREATE TRIGGER machines_changed
   AFTER UPDATE OF name, state, reason, agent_id, silent, measured, problem, cpus, memory_mb, benchmark, os, architecture, license_ids,
-    max_tasks, resources, labels, removed_at ON machines
+    max_tasks, resources, labels, devices, removed_at ON machines
   FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('MACHINE', 'measured_at,launch_failures,cpus_used,memory_used_mb,tasks_used,resources_used');
 CREATE TRIGGER agents_changed AFTER INSERT OR UPDATE OF instance, host, version, protocol, simulated, problem ON agents
   FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('AGENT', 'seen_at');

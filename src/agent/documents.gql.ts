@@ -4,6 +4,15 @@ import type { Document } from '../client/index.js';
 type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Internal type. DO NOT USE DIRECTLY. */
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
+export type DeviceInput = {
+  readonly id: string;
+  readonly kind?: string;
+  readonly model?: string | null | undefined;
+  readonly memoryMb?: number;
+  readonly shares?: number;
+  readonly link?: string | null | undefined;
+};
+
 export type MachineLabelInput = {
   readonly name: string;
   readonly value?: string;
@@ -101,6 +110,7 @@ export type MeasurementInput = {
   readonly benchmark: number;
   readonly gpus?: ReadonlyArray<GpuInput>;
   readonly labels?: ReadonlyArray<MachineLabelInput>;
+  readonly devices?: ReadonlyArray<DeviceInput>;
 };
 
 export type GpuInput = {
@@ -272,7 +282,7 @@ export type AssignmentsSubscriptionVariables = Exact<{
 }>;
 
 
-export type AssignmentsSubscription = { readonly assignments: { readonly cursor: string, readonly complete: boolean, readonly part: AssignmentsPart | null, readonly assignments: ReadonlyArray<{ readonly user: string, readonly epoch: number, readonly token: string, readonly action: AssignmentAction, readonly command: string, readonly arguments: ReadonlyArray<string>, readonly environment: unknown, readonly workingDirectory: string | null, readonly tasks: number, readonly launch: TaskLaunch, readonly cpusPerTask: number, readonly memoryMbPerTask: number, readonly runTimeLimitS: number | null, readonly warnS: number | null, readonly warnSignal: WarnSignal, readonly killGraceS: number, readonly arrayIndex: number | null, readonly plannedS: number, readonly simulatedS: number | null, readonly simulatedIoS: number | null, readonly jobId: string, readonly resourcesPerTask: ReadonlyArray<{ readonly kind: string, readonly amount: number }>, readonly machines: ReadonlyArray<{ readonly name: string, readonly host: string, readonly tasks: number }>, readonly parts: ReadonlyArray<{ readonly firstTask: number, readonly tasks: number, readonly action: AssignmentAction }>, readonly inputs: ReadonlyArray<{ readonly place: number, readonly dataset: string, readonly name: string, readonly sizeMb: number, readonly sha256: string | null, readonly sources: ReadonlyArray<{ readonly site: string, readonly location: string }> }>, readonly outputs: ReadonlyArray<{ readonly path: string, readonly dataset: string | null }> }> } };
+export type AssignmentsSubscription = { readonly assignments: { readonly cursor: string, readonly complete: boolean, readonly part: AssignmentsPart | null, readonly assignments: ReadonlyArray<{ readonly user: string, readonly epoch: number, readonly token: string, readonly action: AssignmentAction, readonly command: string, readonly arguments: ReadonlyArray<string>, readonly environment: unknown, readonly workingDirectory: string | null, readonly tasks: number, readonly launch: TaskLaunch, readonly cpusPerTask: number, readonly memoryMbPerTask: number, readonly runTimeLimitS: number | null, readonly warnS: number | null, readonly warnSignal: WarnSignal, readonly killGraceS: number, readonly arrayIndex: number | null, readonly plannedS: number, readonly simulatedS: number | null, readonly simulatedIoS: number | null, readonly jobId: string, readonly resourcesPerTask: ReadonlyArray<{ readonly kind: string, readonly amount: number }>, readonly machines: ReadonlyArray<{ readonly name: string, readonly host: string, readonly tasks: number, readonly devices: ReadonlyArray<string> }>, readonly parts: ReadonlyArray<{ readonly firstTask: number, readonly tasks: number, readonly action: AssignmentAction }>, readonly inputs: ReadonlyArray<{ readonly place: number, readonly dataset: string, readonly name: string, readonly sizeMb: number, readonly sha256: string | null, readonly sources: ReadonlyArray<{ readonly site: string, readonly location: string }> }>, readonly outputs: ReadonlyArray<{ readonly path: string, readonly dataset: string | null }> }> } };
 
 export type KeepFilesMutationVariables = Exact<{
   site: string;
@@ -355,7 +365,7 @@ export const ReportStagingDocument: Document<ReportStagingMutation, ReportStagin
   "mutation ReportStaging($site: ID!, $reports: [StagingReportInput!]!) { reportStaging(site: $site, reports: $reports) }";
 
 export const AssignmentsDocument: Document<AssignmentsSubscription, AssignmentsSubscriptionVariables> =
-  "subscription Assignments($site: ID!, $agent: ID!) { assignments(site: $site, agent: $agent) { cursor complete part assignments { jobId: job user epoch token action command arguments environment workingDirectory tasks launch cpusPerTask memoryMbPerTask resourcesPerTask { kind amount } runTimeLimitS warnS warnSignal killGraceS arrayIndex machines { name host tasks } parts { firstTask tasks action } plannedS simulatedS simulatedIoS inputs { place dataset name sizeMb sha256 sources { site location } } outputs { path dataset } } } }";
+  "subscription Assignments($site: ID!, $agent: ID!) { assignments(site: $site, agent: $agent) { cursor complete part assignments { jobId: job user epoch token action command arguments environment workingDirectory tasks launch cpusPerTask memoryMbPerTask resourcesPerTask { kind amount } runTimeLimitS warnS warnSignal killGraceS arrayIndex machines { name host tasks devices } parts { firstTask tasks action } plannedS simulatedS simulatedIoS inputs { place dataset name sizeMb sha256 sources { site location } } outputs { path dataset } } } }";
 
 export const KeepFilesDocument: Document<KeepFilesMutation, KeepFilesMutationVariables> =
   "mutation KeepFiles($site: ID!, $agent: ID!, $job: ID!, $epoch: Int!, $token: ID, $task: Int!, $files: [RunFileInput!]!) { keepFiles( site: $site agent: $agent job: $job epoch: $epoch token: $token task: $task files: $files ) { id path receivedBytes } }";

@@ -5,6 +5,7 @@ import { availableParallelism, cpus as cpuList, hostname, loadavg, totalmem } fr
 import { setImmediate as turn } from 'node:timers/promises';
 import { type Env, pause, REAL_ENV } from '../platform/env.js';
 import { MAX } from '../platform/limits.js';
+import type { HostDevice } from './devices.js';
 
 /** `MeasurementInput` of schema.graphql. */
 export interface Measurement {
@@ -19,6 +20,7 @@ export interface Measurement {
   gpus: { name: string; memoryMb: number }[];
   /** What is said of the machine by name. */
   labels: { name: string; value: string }[];
+  devices: readonly Pick<HostDevice, 'id' | 'kind' | 'model' | 'memoryMb' | 'shares' | 'link'>[];
 }
 
 /** What needs no measuring. Inside a container that limits memory: as much as it may have. */
@@ -53,6 +55,7 @@ export async function measureHost(parts = 1, given: string | null = null): Promi
     benchmark: await benchmark(),
     gpus,
     labels: labelsOf(model, given),
+    devices: [],
   };
 }
 

@@ -55,7 +55,7 @@ export interface Assignment
   /** Added to the agent's clean base environment. */
   environment: Readonly<Record<string, string>>;
   /** In the order of the tasks: the first has the first of them. `host`: where it is. */
-  machines: readonly { name: string; host?: string; tasks: number }[];
+  machines: readonly { name: string; host?: string; tasks: number; devices?: readonly string[] }[];
   /** Datasets to be brought to it before it starts; nothing where it is left out. */
   inputs?: readonly Input[];
   /** What is kept of its files before its end is reported; nothing where it is left out. */

@@ -5,7 +5,9 @@ import { atMost, text } from './check.js';
 import { badInput } from './errors.js';
 
 /** A word of the expressions that can stand for a label, and is not one of theirs. */
-const NAME = new RegExp(`^(?!(and|or|not|in)$)[A-Za-z_][A-Za-z0-9_.\\-/]{0,${MAX.plainNameChars - 1}}$`);
+export const LABEL_NAME = new RegExp(
+  `^(?!(and|or|not|in)$)[A-Za-z_][A-Za-z0-9_.\\-/]{0,${MAX.plainNameChars - 1}}$`,
+);
 /** Every machine has them: they follow from its registration. */
 const OWN = ['os', 'architecture', 'site'];
 
@@ -17,7 +19,7 @@ export function labelsGiven(
   atMost(field, given, MAX.machineLabels);
   const labels = new Map<string, string>();
   for (const [i, { name, value }] of given.entries()) {
-    if (!NAME.test(name) || OWN.includes(name))
+    if (!LABEL_NAME.test(name) || OWN.includes(name))
       throw badInput(
         `${field}[${i}].name`,
         name,

@@ -96,6 +96,8 @@ export interface Loaders {
   /** Of machines of the site, by model. */
   powers(siteId: number): Promise<Powers>;
   licensesOfSite(siteId: number): Promise<LicenseRow[]>;
+  /** Devices of the machine, and shares of devices, that jobs have. */
+  heldUnits(machineId: number): Promise<string[]>;
   apiKeysOfUser(userId: number): Promise<ApiKeyRow[]>;
   siteStatistics(siteId: number): Promise<SiteStats>;
   reservation(siteId: number): Promise<ShownReservation | null>;
@@ -181,6 +183,10 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
   const machinesOfAgents = grouped<MachineRow>(
     (ids) => queries.machinesOfAgents(ids),
     (machine) => machine.agentId ?? 0,
+  );
+  const heldUnits = grouped<{ machineId: number; unit: string }>(
+    (ids) => queries.heldUnits(ids),
+    ({ machineId }) => machineId,
   );
   const licensesOfSites = grouped<LicenseRow>(
     (ids) => queries.licensesOfSites(ids),
@@ -298,6 +304,7 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
     machinesOfSite: (siteId) => machinesOfSites.load(siteId),
     powers: (siteId) => powers.load(siteId),
     licensesOfSite: (siteId) => licensesOfSites.load(siteId),
+    heldUnits: async (machineId) => (await heldUnits.load(machineId)).map(({ unit }) => unit),
     apiKeysOfUser: (userId) => keysOfUsers.load(userId),
     siteStatistics: (siteId) => statistics.load(siteId),
     reservation: (siteId) => reservations.load(siteId),

@@ -8,6 +8,7 @@ import type {
   UserStanding,
 } from '../core/index.js';
 import type { Allocation, JobInput, JobPreference } from '../core/model.js';
+import type { OwnedDevice } from '../core/resources/devices.js';
 import type { ForeignJobRow, PeerRow } from '../store/directory/peers.js';
 import type { WebhookWithSecret } from '../store/directory/webhooks.js';
 import type { OfferState } from '../store/federation.js';
@@ -30,7 +31,11 @@ export type ChannelModel = ChannelView;
 export type ChannelBranchModel = ChannelView['branches'][number];
 export type MachineModel = rows.MachineRow;
 export type AgentModel = rows.AgentRow;
-export type MachineMeasurementModel = Measurement & { measuredAt: number; warning: string | null };
+export type MachineMeasurementModel = Omit<Measurement, 'devices' | 'labels'> & {
+  devices: (OwnedDevice & { used: number })[];
+  measuredAt: number;
+  warning: string | null;
+};
 
 export interface RegisterAgentPayloadModel {
   agentId: number;
@@ -115,7 +120,8 @@ export type UserStandingModel = UserStanding;
 
 export type TransferModel = TransferStatus;
 
-export type AllocationModel = Allocation;
+/** `devices`: of a run's. */
+export type AllocationModel = Allocation & { devices?: readonly string[] };
 
 export type ReservationModel = ShownReservation;
 

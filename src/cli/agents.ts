@@ -12,6 +12,7 @@ import {
   CLOSED,
   DataExporter,
   ExternalRunner,
+  findDevices,
   HealthCheck,
   hostShape,
   Isolation,
@@ -57,10 +58,12 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
       datasetsDir: config.agentDatasetsDir,
       datasetsBytes: config.agentDatasetsMb === 0 ? null : config.agentDatasetsMb * 1e6,
     });
+    const devices = await findDevices(config.agentDevices);
     const runner = await ProcessRunner.open({
+      devices,
       stateDir: config.agentStateDir,
       baseEnvironment: jobEnvironment(config.agentEnvironment),
-      isolation: (stateDir, id) => isolation(config, log, access().site, stateDir, id),
+      isolation: (stateDir, id) => isolation(config, log, access().site, stateDir, id, devices.length > 0),
       outputLimitBytes: config.agentOutputBytes,
       diskLimitMb: config.agentRunDiskMb || null,
       cpuExcessS: config.agentCpuExcessS || null,
@@ -86,6 +89,8 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
       file: join(config.agentStateDir, 'power'),
       idle: () => runner.runs().length === 0,
     });
+    // What the service is told of them.
+    const shown = devices.map(({ files: _, environment: __, ...device }) => device);
     // A directory that was copied to another host is another agent's there.
     const identity = `${runner.id}@${hostname()}`;
     return {
@@ -96,10 +101,10 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
       power,
       identity,
       // Asked whenever the agent registers.
-      machines: names.map((name) => ({
+      machines: names.map((name, part) => ({
         name,
         get measured() {
-          return power.measured;
+          return { ...power.measured, devices: shown.filter((_, i) => i % names.length === part) };
         },
       })),
     };
@@ -107,7 +112,14 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
 }
 
 /** What stands between jobs and everybody else; what it leaves open is said loudly. */
-function isolation(config: Config, log: Logger, site: string, stateDir: string, id: string): Isolation {
+function isolation(
+  config: Config,
+  log: Logger,
+  site: string,
+  stateDir: string,
+  id: string,
+  hasDevices: boolean,
+): Isolation {
   const [first, last] = config.agentUids.split('-').map(Number) as [number, number];
   const open = Isolation.open(
     {
@@ -144,6 +156,7 @@ function isolation(config: Config, log: Logger, site: string, stateDir: string, 
   if (open.mode === 'none') exposed.push('the memory, environment and files of the agent');
   const faults = [
     ...(exposed.length > 0 ? [`can read ${exposed.join(', ')}`] : []),
+    ...(hasDevices && open.mode !== 'sandbox' ? ['can open devices that they were not given'] : []),
     ...(open.canHide ? ['can leave programs running that the agent does not find'] : []),
   ];
   if (faults.length > 0) {
@@ -204,7 +217,7 @@ export function externalAgent(config: Config, log: Logger, access: () => AgentAc
       problem,
       measured: {
         ...{ cpus, memoryMb, os, architecture, model: null, benchmark: NODE_POWER, gpus: [] },
-        labels: labelsOf(null, config.agentLabels),
+        ...{ labels: labelsOf(null, config.agentLabels), devices: [] },
       },
     });
     return {

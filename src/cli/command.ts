@@ -5,6 +5,7 @@ import type { Client } from '../client/index.js';
 import {
   type DatasetFieldsFragment,
   DatasetsDocument,
+  type MachineFieldsFragment,
   MachinesDocument,
   SchedulersDocument,
   type SiteFieldsFragment,
@@ -88,7 +89,7 @@ export async function findSite(client: Client, nameOrId: string): Promise<SiteFi
 }
 
 /** The machine of `SITE/NAME` or an id such as `machine_2`. */
-export async function findMachine(client: Client, nameOrId: string): Promise<Named> {
+export async function findMachine(client: Client, nameOrId: string): Promise<MachineFieldsFragment> {
   const machines = await client.all(MachinesDocument, 'machines', {});
   return found('machine', nameOrId, machines, (machine) => [`${machine.site.name}/${machine.name}`]);
 }

@@ -8,6 +8,7 @@ import {
   type Indices,
   neededBy,
   parseAmount,
+  parseDevices,
   parseDuration,
   parseId,
   parseMemory,
@@ -48,6 +49,8 @@ export interface JobOptions {
   mem?: string;
   license?: string[];
   resource?: string[];
+  gpus?: string;
+  gres?: string[];
   constraint?: string;
   os?: string;
   arch?: string;
@@ -88,7 +91,7 @@ export interface JobOptions {
 
 /** Adds an option for every field of `JobInput`. */
 export function addJobOptions(command: Command): Command {
-  return addTimeOptions(addWaitOptions(command))
+  return addTimeOptions(addWaitOptions(addMachineOptions(command)))
     .option('--name <text>', 'name of the job')
     .option(
       '--application <name>',
@@ -100,18 +103,6 @@ export function addJobOptions(command: Command): Command {
     .option('--cpus <n>', 'CPUs per task (default: 1)')
     .option('--mem <amount>', 'memory per task, such as 512M, 2G or 1.5 GB (default: 0)')
     .option('--memory-mb <mb>', 'the same, MB')
-    .option(
-      '--resource <kind=amount>',
-      'what each task takes besides, such as gpu=2: kinds that operators have declared; may be repeated',
-      collect,
-    )
-    .option('--license <kind>', 'a license that the job needs; may be repeated', collect)
-    .option('--os <name>', 'required operating system, such as linux')
-    .option('--arch <name>', 'required architecture, such as x64')
-    .option(
-      '--constraint <expression>',
-      'what labels its machines must have, such as "gen >= 3 and not slow"',
-    )
     .option(
       '--estimate <duration>',
       'estimated run time on a machine with this --benchmark, such as 90, 15m, 2h (default: 1h)',
@@ -155,6 +146,29 @@ export function addJobOptions(command: Command): Command {
     )
     .option('--continue-on-failure', 'let the other tasks continue when one has failed')
     .option('--hold', 'submit it in the state HELD');
+}
+
+/** What its machines must have. */
+function addMachineOptions(command: Command): Command {
+  return command
+    .option(
+      '--resource <kind=amount>',
+      'what each task takes besides, such as gpu=2: kinds that operators have declared; may be repeated',
+      collect,
+    )
+    .option('--gpus <n>', 'GPUs for each task: 2, or a100:2 of a model')
+    .option(
+      '--gres <kind:n>',
+      'devices or other resources for each task, as Slurm writes them: gpu:2, gpu:a100:2; may be repeated',
+      collect,
+    )
+    .option('--license <kind>', 'a license that the job needs; may be repeated', collect)
+    .option('--os <name>', 'required operating system, such as linux')
+    .option('--arch <name>', 'required architecture, such as x64')
+    .option(
+      '--constraint <expression>',
+      'what labels its machines must have, such as "gen >= 3 and not slow"',
+    );
 }
 
 /** By when it should end, and what becomes of it at its run time limit. */
@@ -217,6 +231,7 @@ export function jobFromOptions(options: JobOptions, commandLine: readonly string
     parseNumber(field, value, { min, integer: true });
   const size = (field: string) => (value: string) => parseNumber(field, value, { min: 0 });
   const [command, ...args] = commandLine;
+  const { resources, constraint } = machinesFrom(options);
   // Each field of JobInput, so that none is forgotten.
   const job: { [K in Exclude<keyof JobInput, Placed>]: JobInput[K] | undefined } = {
     command,
@@ -228,11 +243,11 @@ export function jobFromOptions(options: JobOptions, commandLine: readonly string
     tasks: given(options.tasks, whole('--tasks', 1)),
     cpusPerTask: given(options.cpus, whole('--cpus', 1)),
     memoryMbPerTask: memoryOf(options),
-    resourcesPerTask: options.resource?.map((one) => parseAmount('--resource', one)),
+    resourcesPerTask: resources,
     licenses: options.license,
     os: options.os,
     architecture: options.arch,
-    machineConstraint: options.constraint,
+    machineConstraint: constraint,
     estimateS: given(options.estimate, (value) => parseDuration('--estimate', value)),
     benchmark: given(options.benchmark, size('--benchmark')),
     deadline: given(options.deadline, (value) => parseTime('--deadline', value, Date.now(), note)),
@@ -283,6 +298,27 @@ function limitOf({ limit, time }: JobOptions): number | undefined {
     given(limit, (value) => parseDuration('--limit', value)) ??
     given(time, (value) => parseDuration('--time', value))
   );
+}
+
+/** Amounts and labels: a device is an amount of its kind, and its model a label of the machine. */
+function machinesFrom({ resource = [], gpus, gres = [], constraint }: JobOptions): {
+  resources: { kind: string; amount: number }[] | undefined;
+  constraint: string | undefined;
+} {
+  const devices = [
+    ...(gpus === undefined ? [] : [parseDevices('--gpus', `gpu:${gpus}`)]),
+    ...gres.flatMap((one) => one.split(',')).map((one) => parseDevices('--gres', one)),
+  ];
+  const resources = [...resource.map((one) => parseAmount('--resource', one)), ...devices];
+  const models = devices.flatMap(({ kind, model }) => (model === null ? [] : [`${kind} = "${model}"`]));
+  const parts = [
+    ...(constraint === undefined ? [] : [models.length > 0 ? `(${constraint})` : constraint]),
+    ...models,
+  ];
+  return {
+    resources: resources.length === 0 ? undefined : resources.map(({ kind, amount }) => ({ kind, amount })),
+    constraint: parts.length === 0 ? undefined : parts.join(' and '),
+  };
 }
 
 const AFTER = [

@@ -10,6 +10,7 @@
  */
 import type { ReasonCode } from './reasons.js';
 import type { Labels } from './resources/constraint.js';
+import type { OwnedDevice } from './resources/devices.js';
 
 /** Level-1 priorities lie in 0..MAX_PRIORITY, so that sums over them stay small arrays. */
 export const MAX_PRIORITY = 4096;
@@ -98,6 +99,8 @@ export interface Machine {
   resources?: Readonly<Record<string, number>>;
   /** What operators and its agent say of it: name and text; left out: nothing. Its platform and site are labels, too (`labelsOf`). */
   labels?: Labels;
+  /** What it has by name, counted among its resources; left out: nothing. */
+  devices?: readonly OwnedDevice[];
 }
 
 export interface License {

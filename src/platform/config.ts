@@ -323,6 +323,13 @@ export const VARIABLES = {
     false,
     'Labels of the machines of the agent, beside `cpu`, the model of its CPUs; what operators say of a machine goes before.',
   ),
+  agentDevices: optional(
+    'AGENT_DEVICES',
+    'a directory',
+    /^[^\0]+$/,
+    false,
+    'Directory with a file `ID.json` for each device that jobs can be given; of other kinds, the agent asks nvidia-smi, rocm-smi and /sys.',
+  ),
   agentStateDir: optional(
     'AGENT_STATE_DIR',
     'a directory',

@@ -227,7 +227,7 @@ export const directoryArray = (available = isAvailable): string => `json_build_a
      FROM sites WHERE removed_at IS NULL),
   (SELECT coalesce(json_agg(json_build_object('id', id, 'siteId', site_id, 'cpus', cpus, 'memoryMb', memory_mb,
             'benchmark', benchmark, 'os', os, 'architecture', architecture, 'licenseIds', license_ids, 'available', ${available},
-            'maxTasks', max_tasks, 'resources', resources, 'labels', coalesce(measured -> 'labels', '{}') || labels) ORDER BY id), '[]')
+            'maxTasks', max_tasks, 'resources', resources, 'labels', coalesce(measured -> 'labels', '{}') || labels, 'devices', devices) ORDER BY id), '[]')
      FROM machines WHERE removed_at IS NULL),
   (SELECT coalesce(json_agg(json_build_object('id', id, 'kind', kind, 'copies', copies, 'siteId', site_id) ORDER BY id), '[]')
      FROM licenses WHERE removed_at IS NULL),

@@ -517,6 +517,14 @@ SELECT CASE WHEN ${after}::bigint >= (SELECT id FROM events_horizon) THEN (
   }
 
   /** Pools in service that belong to the sites, by kind. */
+  /** Devices of these machines, and shares of devices, that live runs have. */
+  heldUnits(machineIds: readonly number[]): Promise<{ machineId: number; unit: string }[]> {
+    return this.prisma.deviceHold.findMany({
+      where: { machineId: { in: [...machineIds] } },
+      select: { machineId: true, unit: true },
+    });
+  }
+
   async licensesOfSites(siteIds: readonly number[]): Promise<LicenseRow[]> {
     const where = { removedAt: null, siteId: { in: [...siteIds] } };
     return all(await this.prisma.license.findMany({ where, orderBy: [{ kind: 'asc' }, { id: 'asc' }] }));
@@ -928,6 +936,7 @@ const runReading: Reading<RunRow> = {
   ...courseReading,
   failedTask: 'failed_task',
   ending: 'ending',
+  devices: 'devices',
   placedBy: 'placed_by',
   localId: 'local_id',
   localState: 'local_state',

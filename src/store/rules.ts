@@ -4,6 +4,8 @@
 import type { ObservedRun } from '../core/data/history.js';
 import type { Job, JobData, Start } from '../core/model.js';
 import type { Labels } from '../core/resources/constraint.js';
+import type { OwnedDevice } from '../core/resources/devices.js';
+import { chooseUnits } from '../core/resources/units.js';
 import { type EndCause, isLive, isTerminal, type JobState } from '../core/states.js';
 import type { GivenJob } from './job-fields.js';
 import type { NewWait } from './needs.js';
@@ -183,6 +185,7 @@ export interface ClaimedMachine {
   architecture: string;
   problem: string | null;
   measured: Measurement | null;
+  devices: readonly OwnedDevice[];
 }
 
 /** What becomes of an agent's claim. `refused`: why it may not serve the machine; `changed`: something of the machine is other than it was. */
@@ -219,7 +222,7 @@ export function claim(
 
 const keyOf = (measured: Measurement | null): string => {
   if (measured === null) return '';
-  const { cpus, memoryMb, os, architecture, model, benchmark, gpus, labels = {} } = measured;
+  const { cpus, memoryMb, os, architecture, model, benchmark, gpus, labels = {}, devices = [] } = measured;
   return JSON.stringify([
     cpus,
     memoryMb,
@@ -229,6 +232,14 @@ const keyOf = (measured: Measurement | null): string => {
     benchmark,
     gpus.map((gpu) => [gpu.name, gpu.memoryMb]),
     Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)),
+    ...devices.map(({ id, kind, model, memoryMb, shares, link }) => [
+      id,
+      kind,
+      model,
+      memoryMb,
+      shares,
+      link,
+    ]),
   ]);
 };
 
@@ -237,7 +248,7 @@ const MEMORY_TOLERANCE = 0.05;
 
 /** How what an administrator has configured disagrees with what is there; null: it does not. What is configured is what is used, and may be less. */
 function mismatch(
-  configured: Pick<ClaimedMachine, 'cpus' | 'memoryMb' | 'os' | 'architecture'>,
+  configured: Pick<ClaimedMachine, 'cpus' | 'memoryMb' | 'os' | 'architecture' | 'devices'>,
   measured: Measurement,
 ): string | null {
   const wrong = [
@@ -250,6 +261,14 @@ function mismatch(
         ? []
         : [`${field} ${configured[field]}, measured ${measured[field]}`],
     ),
+    ...configured.devices.flatMap((device) => {
+      const found = (measured.devices ?? []).find(({ id }) => id === device.id);
+      const shown = ({ kind, model, memoryMb }: OwnedDevice) => `${kind} ${model ?? ''} of ${memoryMb} MB`;
+      if (found === undefined) return [`device ${device.id}, not found`];
+      const less = device.memoryMb * (1 - MEMORY_TOLERANCE) > found.memoryMb;
+      const other = found.kind !== device.kind || (device.model !== null && device.model !== found.model);
+      return less || other ? [`device ${device.id} ${shown(device)}, measured ${shown(found)}`] : [];
+    }),
   ];
   return wrong.length === 0 ? null : `its hardware does not match its registration: ${wrong.join('; ')}`;
 }
@@ -284,6 +303,9 @@ export type Amounts = Readonly<Record<string, number>>;
 /** As Prisma reads them of a machine: what is written there is checked before (`amountsGiven`). */
 export const amountsIn = (json: unknown): Amounts => json as Amounts;
 
+/** As Prisma reads them of a machine, likewise. */
+export const devicesIn = (json: unknown): readonly OwnedDevice[] => json as OwnedDevice[];
+
 /** What operators and its agent say of a machine, as Prisma reads it: checked when it was written. */
 export const labelsIn = ({ labels, measured }: Pick<MachineRow, 'labels' | 'measured'>): Labels => ({
   ...(measured as Measurement | null)?.labels,
@@ -298,6 +320,9 @@ interface FreeMachine {
   cpus: number;
   memoryMb: number;
   resources: Record<string, number>;
+  devices: readonly OwnedDevice[];
+  /** Of them, the units that runs have. */
+  heldUnits: Set<string>;
   /** Of a time-shared machine: how many more tasks it takes, each of another job; its CPUs are not used up. null: it is not one. */
   places: number | null;
 }
@@ -341,6 +366,22 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
   takeCopies(start, free);
   if (free.runs !== null) free.runs--;
   return null;
+}
+
+/**
+ * The devices of a start that has been admitted, for each of its machines; takes them from `free`. Null: it asks for none. The amounts
+ * have been compared, so there are enough, unless devices were declared while runs had amounts of their kind: see `updateMachine`.
+ */
+export function takeDevices(start: Start, job: StartedJob, free: FreeResources): string[][] | null {
+  if (job.resourcesPerTask === null) return null;
+  const units = start.allocations.map(({ machineId, tasks }) => {
+    const { devices, heldUnits } = free.machines.get(machineId) as FreeMachine;
+    const chosen = chooseUnits(devices, heldUnits, job.resourcesPerTask, tasks);
+    if (chosen === null) throw new Error(`machine ${machineId} has fewer devices than it counts`);
+    for (const unit of chosen) heldUnits.add(unit);
+    return chosen;
+  });
+  return units.some((chosen) => chosen.length > 0) ? units : null;
 }
 
 /** A job for the site's own scheduler, which finds machines by itself. */

@@ -29,6 +29,7 @@ import type {
 } from '../core/model.js';
 import type { Policy as PolicyDocument } from '../core/policy.js';
 import type { Labels } from '../core/resources/constraint.js';
+import type { OwnedDevice } from '../core/resources/devices.js';
 import type { EndCause, JobState } from '../core/states.js';
 import type { AssignedJob, GivenJob, JobOutput, TaskLaunch } from './job-fields.js';
 import type { JobFilter } from './job-filter.js';
@@ -223,6 +224,8 @@ export interface Assignment extends AssignedJob {
     name: string;
     host: string;
     tasks: number;
+    /** Of the tasks there, those of the first task first: names of devices, or of shares of devices. */
+    devices: readonly string[];
     benchmark: number;
     agentId: number | null;
   }[];
@@ -280,6 +283,8 @@ export interface Measurement {
   gpus: { name: string; memoryMb: number }[];
   /** What the agent says of the machine, name and text; left out by earlier versions: nothing. */
   labels?: Labels;
+  /** What it has found; left out by earlier versions: nothing. */
+  devices?: readonly OwnedDevice[];
 }
 
 /** A machine that an agent serves, as it says. */

@@ -95,6 +95,55 @@ export function parseAmount(field: string, value: string): { kind: string; amoun
   return { kind, amount: parseNumber(field, amount, { min: 1, integer: true }) };
 }
 
+/** A device of a machine; what is left out is the service's to fill in. */
+interface Device {
+  id: string;
+  kind?: string;
+  model?: string;
+  memoryMb?: number;
+  shares?: number;
+  link?: string;
+}
+
+/** `KIND`, `KIND:AMOUNT`, or `KIND:MODEL:AMOUNT`. */
+export function parseDevices(
+  field: string,
+  value: string,
+): { kind: string; model: string | null; amount: number } {
+  const [kind = '', ...more] = value.split(':');
+  const amount = more.at(-1) ?? '1';
+  const model = more.slice(0, -1).join(':') || null;
+  if (kind === '' || !/^\d+$/.test(amount) || model?.includes('"'))
+    throw refused(
+      field,
+      value,
+      'a number, perhaps behind a model, such as 2 or a100:2, behind its kind with --gres',
+    );
+  return { kind, model, amount: parseNumber(field, amount, { min: 1, integer: true }) };
+}
+
+/** `gpu0,kind=gpu,model=a100,memory-mb=80000,shares=1,link=left`: all but the id may be left out. */
+export function parseDevice(field: string, value: string): Device {
+  const [id = '', ...facts] = value.split(',');
+  const device: Device = { id };
+  for (const fact of facts) {
+    const [, name = '', text = ''] = /^([^=]*)=(.+)$/.exec(fact) ?? [];
+    const whole = (min: number) => parseNumber(field, text, { min, integer: true });
+    if (name === 'kind') device.kind = text;
+    else if (name === 'model') device.model = text;
+    else if (name === 'memory-mb') device.memoryMb = whole(0);
+    else if (name === 'shares') device.shares = whole(1);
+    else if (name === 'link') device.link = text;
+    else
+      throw refused(
+        field,
+        fact,
+        'kind=, model=, memory-mb=, shares= or link= with a value, behind the id of the device',
+      );
+  }
+  return device;
+}
+
 /** `NAME=TEXT`, or a name alone. */
 export function parseLabel(field: string, value: string): { name: string; value: string } {
   const [, name, text = ''] = /^([^=]+)(?:=(.*))?$/s.exec(value) ?? [];

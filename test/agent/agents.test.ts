@@ -50,6 +50,7 @@ const measured = {
   benchmark: 100,
   gpus: [],
   labels: [],
+  devices: [],
 };
 
 /** An agent for a machine, on a host of its own: a directory. */

@@ -261,7 +261,7 @@ function batchOf(runs: WireRun[], complete: boolean): object {
       warnSignal: 'SIGTERM',
       killGraceS: 30,
       application: 'test',
-      machines: [{ machine: 'machine_1', name: 'a', host: 'host-a', tasks: 1 }],
+      machines: [{ machine: 'machine_1', name: 'a', host: 'host-a', tasks: 1, devices: [] }],
       parts: [],
       inputs: [],
       outputs: [],

@@ -277,7 +277,11 @@ function queriesOf(store: MemoryStore) {
     policy: async () => (await store.loadGrid(0)).policy,
     sites: async () => [...store.sites.values()],
     machines: async () =>
-      [...store.machines.values()].map((one) => ({ ...one, maxTasks: one.maxTasks ?? null })),
+      [...store.machines.values()].map((one) => ({
+        ...one,
+        maxTasks: one.maxTasks ?? null,
+        devices: one.devices ?? [],
+      })),
     licenses: async () => [...store.licenses.values()],
     sitesByIds: async (ids: readonly number[]) => named(store.sites, ids),
     resourceKinds: async () => [

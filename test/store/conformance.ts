@@ -359,6 +359,57 @@ export function describeStore(
         expect(jobs.find(({ job }) => job.id === ids[3])?.job.resourcesPerTask).toEqual({ 'gpu:a100': 1 });
       });
 
+      it('gives devices by name: no two runs have one, neighbors go to one task, and what is given back is given again', async () => {
+        const of = { kind: 'gpu', model: 'a100', memoryMb: 40_000, shares: 1 };
+        const gpus = ['g0', 'g1', 'g2', 'g3'].map((id) => ({
+          ...of,
+          id,
+          link: id < 'g2' ? 'left' : 'right',
+        }));
+        const shard = { ...of, id: 's0', kind: 'shard', shares: 3, link: null };
+        const boxes = await world.addMachine(site, 'm5', 8, 1_000, [], null, { tape: 1 }, [...gpus, shard]);
+        await vouch(store, site, [boxes], T0);
+        const ids = await dispatched(world, user, site, [
+          newJob({ resourcesPerTask: { gpu: 1 } }),
+          newJob({ tasks: 2, resourcesPerTask: { gpu: 1, shard: 1 } }),
+          newJob({ resourcesPerTask: { gpu: 2 } }),
+          newJob({ resourcesPerTask: { shard: 1, gpu: 1 } }),
+          newJob({ resourcesPerTask: { shard: 1 } }),
+        ]);
+        const begin = (i: number, tasks = 1) =>
+          store.applyStarts(site, [start(ids[i]!, site, { [boxes]: tasks })], null, context());
+        const devicesOf = async (): Promise<Record<string, readonly string[]>> => {
+          const { assignments } = await store.assignments(site, null, 100, 1e9);
+          return Object.fromEntries(
+            assignments.map(({ jobId, machines }) => [ids.indexOf(jobId), machines[0]?.devices ?? []]),
+          );
+        };
+        expect(
+          (
+            await store.applyStarts(
+              site,
+              [0, 1].map((i) => start(ids[i]!, site, { [boxes]: i + 1 })),
+              null,
+              context(),
+            )
+          ).refused,
+        ).toEqual([]);
+        expect(await devicesOf()).toEqual({ 0: ['g0'], 1: ['g2', 's0/0', 'g3', 's0/1'] });
+        await nothingBroken();
+        expect((await begin(2)).refused[0]?.why).toBe(`machine ${boxes} has 1 gpu free`);
+        expect((await begin(3)).refused).toEqual([]);
+        expect((await begin(4)).refused[0]?.why).toBe(`machine ${boxes} has 0 shard free`);
+        await store.reportRuns(site, [ended(ids[1]!, 1)], MAX_ATTEMPTS);
+        await nothingBroken();
+        expect((await begin(2)).refused).toEqual([]);
+        expect((await begin(4)).refused).toEqual([]);
+        expect(await devicesOf()).toEqual({ 0: ['g0'], 2: ['g2', 'g3'], 3: ['g1', 's0/2'], 4: ['s0/0'] });
+        await nothingBroken();
+        const machine = (await store.loadGrid(10)).machines.find(({ id }) => id === boxes);
+        expect(machine?.resources).toEqual({ tape: 1, gpu: 4, shard: 3 });
+        expect(machine?.devices).toEqual([...gpus, shard]);
+      });
+
       it('takes places and memory of a time-shared machine, no CPUs, and one task of a job', async () => {
         const shared = await world.addMachine(site, 'm3', 2, 100, [], 3);
         await vouch(store, site, [shared], T0);
@@ -927,7 +978,15 @@ export function describeStore(
           ],
         });
         expect(all.assignments[0]!.machines).toEqual([
-          { machineId: machine, name: 'm1', host: 'host-1', tasks: 1, benchmark: 100, agentId: 1 },
+          {
+            machineId: machine,
+            name: 'm1',
+            host: 'host-1',
+            tasks: 1,
+            devices: [],
+            benchmark: 100,
+            agentId: 1,
+          },
         ]);
         const idle = await store.assignments(site, all.next, 10, MIB);
         expect(idle).toEqual({ next: all.next, list: null, assignments: [] });

@@ -73,6 +73,7 @@ import {
   serviceReport,
   shareOf,
   storable,
+  takeDevices,
   timesOfReports,
   tokenOf,
 } from '../../src/store/rules.js';
@@ -161,6 +162,7 @@ export interface MemoryRun {
   siteId: number;
   allocations: { machineId: number; tasks: number }[];
   licenseIds: number[];
+  devices: string[][] | null;
   assignedAt: number;
   plannedS: number;
   startedAt: number | null;
@@ -614,6 +616,8 @@ export class MemoryStore implements Store {
             memoryMb: machine.memoryMb - machine.memoryUsedMb,
             places: machine.maxTasks ? machine.maxTasks - machine.tasksUsed : null,
             resources: freeOf(machine.resources ?? {}, machine.resourcesUsed),
+            devices: machine.devices ?? [],
+            heldUnits: new Set(this.heldOn(machine.id)),
           },
         ]),
       ),
@@ -622,13 +626,16 @@ export class MemoryStore implements Store {
       handOvers: starts.some(isAtSite) ? this.handOvers(site) : null,
     };
     const accepted: Start[] = [];
+    const devices = new Map<number, string[][] | null>();
     const refused: Applied['refused'] = [];
     for (const start of starts) {
       const named = accepted.some((other) => other.jobId === start.jobId);
       const here = up && start.siteId === siteId && !named;
       const why = here ? admitStart(start, this.jobs.get(start.jobId), free) : 'it does not fit the truth';
-      if (why === null) accepted.push(start);
-      else refused.push({ jobId: start.jobId, why });
+      if (why === null) {
+        accepted.push(start);
+        devices.set(start.jobId, takeDevices(start, this.jobs.get(start.jobId) as MemoryJob, free));
+      } else refused.push({ jobId: start.jobId, why });
     }
     for (const start of [...accepted].sort((a, b) => a.jobId - b.jobId)) {
       const job = this.jobs.get(start.jobId) as MemoryJob;
@@ -639,6 +646,7 @@ export class MemoryStore implements Store {
         siteId,
         allocations: start.allocations,
         licenseIds: start.licenseIds,
+        devices: devices.get(start.jobId) ?? null,
         assignedAt: Math.max(ms(context.now), job.dispatchedAt ?? 0),
         plannedS: start.plannedDuration,
         startedAt: null,
@@ -662,6 +670,15 @@ export class MemoryStore implements Store {
       });
     const epochs = accepted.map((start) => (this.jobs.get(start.jobId) as MemoryJob).epoch);
     return { accepted: accepted.map((start) => start.jobId), epochs, refused, outdated: false };
+  }
+
+  /** Units of the machine that live runs have. */
+  private heldOn(machineId: number): string[] {
+    return [...this.runs.values()].flatMap(({ endedAt, allocations, devices }) =>
+      endedAt === null
+        ? allocations.flatMap((one, i) => (one.machineId === machineId ? (devices?.[i] ?? []) : []))
+        : [],
+    );
   }
 
   private handOvers(site: Site | undefined): number | null {
@@ -1093,6 +1110,7 @@ export class MemoryStore implements Store {
         holderHost: held?.host ?? null,
         holderSeenAt: held?.seenAt ?? null,
         busy: foreign(machine) && liveOn(machine).length > 0,
+        devices: machine.devices ?? [],
       };
       const answer = claim(registration, agent.id, asked, now);
       if (answer.changed) {
@@ -1631,6 +1649,7 @@ export class MemoryStore implements Store {
           problem,
           maxTasks = null,
           resources = {},
+          devices = [],
         }) => {
           return {
             id,
@@ -1644,6 +1663,7 @@ export class MemoryStore implements Store {
             available: isAvailable({ state, silent, problem }),
             maxTasks,
             resources,
+            ...{ labels: {}, devices },
           };
         },
       ),
@@ -1671,10 +1691,10 @@ export class MemoryStore implements Store {
 
   private assignment(job: MemoryJob): Assignment {
     const run = this.runs.get(`${job.id}/${job.epoch}`) as MemoryRun;
-    const machines = run.allocations.map(({ machineId, tasks }) => {
+    const machines = run.allocations.map(({ machineId, tasks }, i) => {
       const { name, benchmark, agentId } = this.machines.get(machineId) as MemoryMachine;
       const host = this.agents.get(agentId as number)?.host ?? name;
-      return { machineId, name, host, tasks, benchmark, agentId };
+      return { machineId, name, host, tasks, devices: run.devices?.[i] ?? [], benchmark, agentId };
     });
     const slowest =
       machines.length === 0 ? job.benchmark : Math.min(...machines.map((machine) => machine.benchmark));

@@ -2,6 +2,8 @@
 import { expect } from 'vitest';
 import type { Dataset, Link, Reservation, Start, UserClass } from '../../src/core/model.js';
 import { DEFAULT_POLICY, type Policy } from '../../src/core/policy.js';
+import type { OwnedDevice } from '../../src/core/resources/devices.js';
+import { countsOf } from '../../src/core/resources/units.js';
 import { type Directory, openDirectory } from '../../src/store/directory.js';
 import { type Database, openDatabase } from '../../src/store/pool.js';
 import { PostgresStore } from '../../src/store/postgres.js';
@@ -32,6 +34,7 @@ export interface World {
     licenses?: number[],
     maxTasks?: number | null,
     resources?: Record<string, number>,
+    devices?: OwnedDevice[],
   ): Promise<number>;
   setMachineState(machineId: number, state: 'UP' | 'DRAINING' | 'DOWN'): Promise<void>;
   setShare(userId: number, share: number): Promise<void>;
@@ -231,6 +234,7 @@ export function memoryWorld(options: { liveJobsMax?: number } = {}): World {
       licenses = [],
       maxTasks = null,
       resources = {},
+      devices = [],
     ) => {
       const shape = {
         cpus,
@@ -240,7 +244,7 @@ export function memoryWorld(options: { liveJobsMax?: number } = {}): World {
         architecture: 'x64',
         licenseIds: licenses,
         maxTasks,
-        resources,
+        ...{ devices, resources: { ...resources, ...countsOf(devices) } },
       };
       return store.addMachine({ siteId, name, ...shape });
     },
@@ -294,7 +298,7 @@ export async function postgresWorld(
   options: { liveJobsMax?: number } = {},
 ): Promise<World> {
   await pool.query(
-    `TRUNCATE users, policies, sites, schedulers, licenses, machines, agents, api_keys, audits, processes, submissions, jobs, job_counts, used_hours, user_jobs, user_outputs, margins, runs, outputs, stagings,
+    `TRUNCATE users, policies, sites, schedulers, licenses, machines, agents, api_keys, audits, processes, submissions, jobs, job_counts, used_hours, user_jobs, user_outputs, margins, runs, device_holds, outputs, stagings,
        reservations, promises, decisions, events, simulations, datasets, dataset_replicas, links, link_measurements, job_groups, traffic,
        run_totals, job_ratios, followers, job_needs, need_edges RESTART IDENTITY CASCADE`,
   );
@@ -336,6 +340,7 @@ export async function postgresWorld(
       licenseIds = [],
       maxTasks = null,
       resources = {},
+      devices = [],
     ) => {
       const shape = {
         cpus,
@@ -345,7 +350,7 @@ export async function postgresWorld(
         architecture: 'x64',
         licenseIds,
         maxTasks,
-        resources,
+        ...{ devices, resources },
       };
       const machine = { siteId, name, ...shape };
       return (await done<{ id: number }[]>(directory.registerMachines([machine], actor)))[0]!.id;

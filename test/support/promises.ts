@@ -55,6 +55,18 @@ const promises: Record<string, string> = {
                           WHERE r.ended_at IS NULL GROUP BY 1, 2) a GROUP BY 1) t USING (id)
      WHERE m.resources_used <> coalesce(held, '{}')
         OR EXISTS (SELECT 1 FROM jsonb_each_text(m.resources_used) e WHERE e.value::bigint > coalesce((m.resources ->> e.key)::bigint, 0))`,
+  '3: live runs have the devices that they are said to have, all of machines that have them, and as many as they ask for': `
+    SELECT coalesce(t.machine_id, h.machine_id), coalesce(t.unit, h.unit), t.job_id, h.job_id AS holder FROM (
+      SELECT r.job_id, r.epoch, u.id AS machine_id, unit
+        FROM runs r, unnest(r.machine_ids) WITH ORDINALITY AS u (id, place), jsonb_array_elements_text(r.devices -> (u.place - 1)::integer) AS unit
+       WHERE r.ended_at IS NULL) t FULL JOIN device_holds h USING (job_id, epoch, machine_id, unit)
+     WHERE t.unit IS NULL OR h.unit IS NULL OR NOT EXISTS (
+       SELECT 1 FROM machines m, jsonb_array_elements(m.devices) d WHERE m.id = h.machine_id AND d ->> 'id' = split_part(h.unit, '/', 1))
+    UNION ALL
+    SELECT u.id, NULL, r.job_id, NULL FROM runs r, unnest(r.machine_ids, r.machine_tasks) WITH ORDINALITY AS u (id, tasks, place) JOIN machines m USING (id)
+     WHERE r.ended_at IS NULL AND jsonb_array_length(coalesce(r.devices -> (u.place - 1)::integer, '[]')) <>
+       (SELECT coalesce(sum(u.tasks * e.value::integer), 0) FROM jsonb_each_text(r.resources_per_task) e
+         WHERE EXISTS (SELECT 1 FROM jsonb_array_elements(m.devices) d WHERE d ->> 'kind' = e.key))`,
   '3: no two tasks of a job share a machine in time': `
     SELECT r.job_id, m.id FROM runs r, unnest(r.machine_ids, r.machine_tasks) AS u (id, tasks) JOIN machines m USING (id)
      WHERE r.ended_at IS NULL AND m.max_tasks IS NOT NULL AND u.tasks > 1`,

@@ -58,6 +58,8 @@ export interface Place {
   tmp: string;
   /** What it reads and may not change: files and directories. */
   inputs?: readonly string[];
+  /** Devices that it may open, besides those that every program may. */
+  devices?: readonly string[];
 }
 
 const SETPRIV = '/usr/bin/setpriv';
@@ -310,7 +312,7 @@ export class Isolation {
   }
 
   /** `inNamespace`: as the account that it is started by, which has no privileges but in a namespace of its own. */
-  private sandbox({ work, tmp, inputs = [] }: Place, inNamespace: boolean): string[] {
+  private sandbox({ work, tmp, inputs = [], devices = [] }: Place, inNamespace: boolean): string[] {
     const shown = this.shown.map(({ path }) => path);
     return [
       BWRAP,
@@ -329,6 +331,7 @@ export class Isolation {
       '/proc',
       '--dev',
       '/dev',
+      ...devices.flatMap((path) => ['--dev-bind-try', path, path]),
       // What lies there is memory: of the run's own account, and little of it without a control group that counts it.
       ...(this.cgroups?.controllers.has('memory') ? [] : ['--size', String(64 << 20)]),
       ...['--perms', '1777', '--tmpfs', '/dev/shm'],

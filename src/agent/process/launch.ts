@@ -1,5 +1,6 @@
 /** Makes a run of an assignment: all that it needs on this machine, up to the record that its lane will be told to begin. */
 import { realpathSync, statSync } from 'node:fs';
+import { devicesOf, type HostDevice } from '../devices.js';
 import { type Assignment, nameOf, runKey } from '../runner.js';
 import type { Account } from './accounts.js';
 import type { Cgroup } from './cgroup.js';
@@ -29,6 +30,8 @@ export interface LauncherOptions {
   /** The environment that every run begins with. */
   baseEnvironment: Readonly<Record<string, string>>;
   isolation: Isolation;
+  /** Of the host. */
+  devices: readonly HostDevice[];
   slots: Slots;
   outputs: OutputPool;
   remains: Remains;
@@ -139,12 +142,17 @@ export class Launcher {
     const { isolation } = this.options;
     const directory = assignment.workingDirectory ?? slot.workDirectory;
     const byGroup = account !== null && isolation.launcher !== null;
-    const environment = this.environment(assignment, uid, account, slot, directory);
+    const devices = devicesOf(assignment, this.options.devices);
+    const environment = {
+      ...this.environment(assignment, uid, account, slot, directory),
+      ...devices.environment,
+    };
     // Not before what the agent puts there is there: from then on its owner may make links of it.
     slot.give(uid === null ? null : { uid, gid: account?.gid ?? uid, byGroup }, isolation.mode === 'sandbox');
     const launchers = isolation.launchers({
       ...{ uid, account, ownId, directory, work: slot.workDirectory, tmp: slot.tmpDirectory },
       inputs: (assignment.staged ?? []).map((input) => input.path),
+      devices: devices.files,
     });
     // What the agent may see is no business of a job that may not: then it is the job's account that finds its program.
     const program =

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { REAL_ENV } from '../../platform/env.js';
 import { plainJobEnvironment } from '../../platform/environment.js';
 import { acquireLock, type LockFile } from '../../platform/lockfile.js';
+import type { HostDevice } from '../devices.js';
 import type { EndedRun } from '../files/handover.js';
 import { KnownRuns } from '../known.js';
 import { ReportingRunner } from '../reporting.js';
@@ -45,6 +46,8 @@ export interface ProcessRunnerOptions {
   stateDir: string;
   /** The environment that every run begins with. Nothing else of the agent's own environment reaches a run. */
   baseEnvironment?: Readonly<Record<string, string>>;
+  /** What the host has that runs can be given. */
+  devices?: readonly HostDevice[];
   /** What stands between runs and everybody else; nothing by default. Opened for the state directory and the id that is kept in it. */
   isolation?: (stateDir: string, id: string) => Isolation;
   /** How much is kept of each stream of a run, 1 KiB and up. */
@@ -154,6 +157,7 @@ export class ProcessRunner extends ReportingRunner implements Runner {
     const { lives, slots, outputs, remains, leftBehind, reported: reports } = this;
     this.launcher = new Launcher({
       ...{ agent: id, baseEnvironment, isolation, slots, outputs, remains },
+      devices: options.devices,
       ensureLane: (slot) => this.ensureLane(slot),
     });
     this.effects = new Effects({
@@ -178,6 +182,7 @@ export class ProcessRunner extends ReportingRunner implements Runner {
     const journal = new Journal(join(stateDir, 'reports'), (report) => known.add(report));
     const runner = new ProcessRunner(stateDir, id, lock, journal, known, {
       baseEnvironment: plainJobEnvironment(),
+      devices: [],
       isolation: () => Isolation.none(),
       outputLimitBytes: 256 << 10,
       diskLimitMb: null,

@@ -124,6 +124,8 @@ export type ResolversTypes = {
   Allocation: ResolverTypeWrapper<AllocationModel>;
   MachineState: types.MachineState;
   Machine: ResolverTypeWrapper<MachineModel>;
+  Device: ResolverTypeWrapper<types.Device>;
+  DeviceInput: types.DeviceInput;
   MachineLabel: ResolverTypeWrapper<types.MachineLabel>;
   MachineLabelInput: types.MachineLabelInput;
   MachineMeasurement: ResolverTypeWrapper<MachineMeasurementModel>;
@@ -375,6 +377,8 @@ export type ResolversParentTypes = {
   Reservation: ReservationModel;
   Allocation: AllocationModel;
   Machine: MachineModel;
+  Device: types.Device;
+  DeviceInput: types.DeviceInput;
   MachineLabel: types.MachineLabel;
   MachineLabelInput: types.MachineLabelInput;
   MachineMeasurement: MachineMeasurementModel;
@@ -686,6 +690,7 @@ export type ReservationResolvers<ContextType = Context, ParentType extends Resol
 export type AllocationResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Allocation'] = ResolversParentTypes['Allocation']> = {
   machine?: Resolver<ResolversTypes['Machine'], ParentType, ContextType>;
   tasks?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  devices?: Resolver<Array<ResolversTypes['String']>, ParentType, ContextType>;
 };
 
 export type MachineResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Machine'] = ResolversParentTypes['Machine']> = {
@@ -710,8 +715,19 @@ export type MachineResolvers<ContextType = Context, ParentType extends Resolvers
   tasksUsed?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   resources?: Resolver<Array<ResolversTypes['MachineResource']>, ParentType, ContextType>;
   labels?: Resolver<Array<ResolversTypes['MachineLabel']>, ParentType, ContextType>;
+  devices?: Resolver<Array<ResolversTypes['Device']>, ParentType, ContextType>;
   heartbeatAt?: Resolver<types.Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
+};
+
+export type DeviceResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Device'] = ResolversParentTypes['Device']> = {
+  id?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  kind?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  model?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  memoryMb?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  shares?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  link?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  used?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
 };
 
 export type MachineLabelResolvers<ContextType = Context, ParentType extends ResolversParentTypes['MachineLabel'] = ResolversParentTypes['MachineLabel']> = {
@@ -728,6 +744,7 @@ export type MachineMeasurementResolvers<ContextType = Context, ParentType extend
   benchmark?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
   warning?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   gpus?: Resolver<Array<ResolversTypes['Gpu']>, ParentType, ContextType>;
+  devices?: Resolver<Array<ResolversTypes['Device']>, ParentType, ContextType>;
   measuredAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
 };
 
@@ -1986,6 +2003,7 @@ export type AssignedMachineResolvers<ContextType = Context, ParentType extends R
   name?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   host?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   tasks?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  devices?: Resolver<Array<ResolversTypes['String']>, ParentType, ContextType>;
 };
 
 export type AssignedPartResolvers<ContextType = Context, ParentType extends ResolversParentTypes['AssignedPart'] = ResolversParentTypes['AssignedPart']> = {
@@ -2029,6 +2047,7 @@ export type Resolvers<ContextType = Context> = {
   Reservation?: ReservationResolvers<ContextType>;
   Allocation?: AllocationResolvers<ContextType>;
   Machine?: MachineResolvers<ContextType>;
+  Device?: DeviceResolvers<ContextType>;
   MachineLabel?: MachineLabelResolvers<ContextType>;
   MachineMeasurement?: MachineMeasurementResolvers<ContextType>;
   Gpu?: GpuResolvers<ContextType>;

@@ -297,6 +297,8 @@ export type Allocation = {
   machine: Machine;
   /** How many of the job's tasks run there. */
   tasks: Scalars['Int']['output'];
+  /** The devices of its tasks there, those of the first task first: a device that is given whole by its id, a share as `ID/NUMBER`; chosen when the job starts. */
+  devices: Array<Scalars['String']['output']>;
 };
 
 /** The state of a machine, as operators set it. */
@@ -353,8 +355,45 @@ export type Machine = Node & {
   resources: Array<MachineResource>;
   /** What operators and its agent say of it, in order of name. Constraints of jobs can ask for these, and for `os`, `architecture` and `site`. */
   labels: Array<MachineLabel>;
+  /** Its devices, counted among its resources. */
+  devices: Array<Device>;
   /** When the agent that holds, or last held, the lease was last heard from. */
   heartbeatAt?: Maybe<Scalars['DateTime']['output']>;
+};
+
+/** A device of a machine, such as a GPU. Each of its shares is one of its kind; jobs ask for that many (`resourcesPerTask`), and are told which they got. */
+export type Device = {
+  __typename?: 'Device';
+  /** Unique on its machine. */
+  id: Scalars['String']['output'];
+  /** The kind under which it is counted. A constraint can ask for its model by this name, and for the memory of a share as `KIND.memory-mb`. */
+  kind: Scalars['String']['output'];
+  /** Its model; null: not known. */
+  model?: Maybe<Scalars['String']['output']>;
+  /** Its memory, MB. */
+  memoryMb: Scalars['Int']['output'];
+  /** Into how many parts it is divided, each given to a job with its part of the memory; 1: it is given whole. */
+  shares: Scalars['Int']['output'];
+  /** The group of devices on the machine that are connected by fast links; null: none. The devices of a job are of as few groups as possible. */
+  link?: Maybe<Scalars['String']['output']>;
+  /** How many of its shares jobs have; 0 in what an agent has measured. */
+  used: Scalars['Int']['output'];
+};
+
+/** A device of a machine. Devices of one kind on one machine have the same model, memory and number of shares. */
+export type DeviceInput = {
+  /** Unique on its machine: letters, digits, `.`, `_`, `:` and `-`, beginning with a letter or digit, at most 64. */
+  id: Scalars['String']['input'];
+  /** The kind under which it is counted: a name as of a label. */
+  kind: Scalars['String']['input'];
+  /** Its model, at most 200 characters. */
+  model?: InputMaybe<Scalars['String']['input']>;
+  /** Its memory, MB. */
+  memoryMb: Scalars['Int']['input'];
+  /** Into how many parts it is divided, at most 1000. */
+  shares: Scalars['Int']['input'];
+  /** The group of devices on the machine that are connected by fast links, at most 200 characters. */
+  link?: InputMaybe<Scalars['String']['input']>;
 };
 
 /** Something said of a machine by name. */
@@ -393,6 +432,8 @@ export type MachineMeasurement = {
   warning?: Maybe<Scalars['String']['output']>;
   /** Its GPUs. */
   gpus: Array<Gpu>;
+  /** Its devices that jobs can be given. */
+  devices: Array<Device>;
   /** When it was measured. */
   measuredAt: Scalars['DateTime']['output'];
 };
@@ -3535,6 +3576,8 @@ export type RegisterMachineInput = {
   resources: Array<ResourceAmountInput>;
   /** What constraints of jobs can ask for, at most 64 names. */
   labels: Array<MachineLabelInput>;
+  /** Its devices, at most 128; they count as resources of their kind, which `resources` then cannot name. A machine whose agent does not find them gets no jobs. */
+  devices: Array<DeviceInput>;
 };
 
 /** Changes to a machine. Fields that are not given stay as they are. */
@@ -3566,6 +3609,8 @@ export type UpdateMachineInput = {
   resources?: InputMaybe<Array<ResourceAmountInput>>;
   /** What constraints of jobs can ask for, at most 64 names; what is not named is said no more, unless its agent says it. Running jobs continue. */
   labels?: InputMaybe<Array<MachineLabelInput>>;
+  /** Its devices, at most 128; what jobs have must be among them. They count as resources of their kind, which `resources` then cannot name. A machine whose agent does not find them gets no jobs. */
+  devices?: InputMaybe<Array<DeviceInput>>;
 };
 
 /** A license pool to register. */
@@ -3902,6 +3947,8 @@ export type MeasurementInput = {
   gpus: Array<GpuInput>;
   /** What the agent says of the machine, at most 64 names; what operators say of it goes before. */
   labels: Array<MachineLabelInput>;
+  /** Its devices, at most 128. A machine that nobody has registered is registered with them. */
+  devices: Array<DeviceInput>;
 };
 
 /** A GPU of a machine. */
@@ -4873,6 +4920,8 @@ export type AssignedMachine = {
   host: Scalars['String']['output'];
   /** How many tasks run there. */
   tasks: Scalars['Int']['output'];
+  /** The devices of the tasks there, those of the first task first: a device that is given whole by its id, a share as `ID/NUMBER`. Each task has equally many. */
+  devices: Array<Scalars['String']['output']>;
 };
 
 /** Tasks of a run on one machine, with consecutive indices, and what to do with them. */

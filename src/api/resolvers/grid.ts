@@ -1,6 +1,7 @@
 /** Sites, machines and licenses. */
-import { amountsIn, labelsIn } from '../../store/rules.js';
+import { amountsIn, devicesIn, labelsIn } from '../../store/rules.js';
 import type { Measurement } from '../../store/store.js';
+import { devicesShown } from '../devices.js';
 import type {
   AgentResolvers,
   LicenseResolvers,
@@ -43,6 +44,10 @@ export const Machine: MachineResolvers = {
   site: (machine, _, { loaders }) => loaders.site(machine.siteId),
   licenses: (machine, _, { loaders }) => loaders.licenses(machine.licenseIds),
   labels: (machine) => labelsShown(labelsIn(machine)),
+  devices: async ({ id, devices }, _, { loaders }) => {
+    const own = devicesIn(devices);
+    return devicesShown(own, own.length === 0 ? [] : await loaders.heldUnits(id));
+  },
   resources: ({ resources, resourcesUsed }) =>
     amountsShown(amountsIn(resources)).map((one) => ({
       ...{ ...one, used: amountsIn(resourcesUsed)[one.kind] ?? 0 },
@@ -52,7 +57,12 @@ export const Machine: MachineResolvers = {
     if (!measured || measuredAt === null) return null;
     // JSON of the database, checked when it was reported.
     const own = measured as unknown as Measurement;
-    return { ...own, measuredAt, warning: powerWarning(own, await loaders.powers(siteId)) };
+    return {
+      ...own,
+      devices: devicesShown(own.devices ?? [], []),
+      measuredAt,
+      warning: powerWarning(own, await loaders.powers(siteId)),
+    };
   },
   heartbeatAt: async ({ agentId }, _, { loaders }) =>
     agentId === null ? null : (await loaders.agent(agentId)).seenAt,

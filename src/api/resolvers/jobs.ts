@@ -101,7 +101,9 @@ export const JobConnection: JobConnectionResolvers = {
 export const Run: RunResolvers = {
   site: (run, _, { loaders }) => loaders.site(run.siteId),
   allocations: (run) =>
-    run.machineIds.map((machineId, i) => ({ machineId, tasks: run.machineTasks[i] ?? 0 })),
+    run.machineIds.map((machineId, i) => ({
+      ...{ machineId, tasks: run.machineTasks[i] ?? 0, devices: run.devices?.[i] ?? [] },
+    })),
   licenses: (run, _, { loaders }) => loaders.licenses(run.licenseIds),
   staging: ({ jobId, epoch }, _, { loaders }) => loaders.staging({ jobId, epoch }),
   tasks: async (run, page, { loaders, services }) =>
@@ -126,6 +128,7 @@ export const Output: OutputResolvers = {
 };
 
 export const Allocation: AllocationResolvers = {
+  devices: ({ devices }) => [...(devices ?? [])],
   machine: ({ machineId }, _, { loaders }) => loaders.machine(machineId),
 };
 

@@ -15,6 +15,7 @@ import type {
 } from '../../store/store.js';
 import type { Viewer } from '../auth.js';
 import { atMost, plainName, text, within } from '../check.js';
+import { devicesGiven } from '../devices.js';
 import { ApiError, badInput } from '../errors.js';
 import type {
   AgentMachineInput,
@@ -249,6 +250,7 @@ function measurement(input: MeasurementInput, at: string): Measurement {
     model: input.model ? text(`${at}.model`, input.model, MAX.nameChars) : null,
     benchmark: within(`${at}.benchmark`, input.benchmark, MAX.leastBenchmark, MAX.benchmark),
     labels: labelsGiven(`${at}.labels`, input.labels),
+    devices: devicesGiven(`${at}.devices`, input.devices),
     gpus: input.gpus.map((gpu) => ({
       name: text(`${at}.gpus.name`, gpu.name, MAX.nameChars, 1),
       memoryMb: within(`${at}.gpus.memoryMb`, gpu.memoryMb, 0, MAX.integer),

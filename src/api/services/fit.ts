@@ -2,10 +2,11 @@
 import { Grid } from '../../core/index.js';
 import { WaitingReason } from '../../core/reasons.js';
 import { unsatisfied, whyNowhere } from '../../core/resources/eligibility.js';
+import { deviceLabels } from '../../core/resources/units.js';
 import type { PeerRow } from '../../store/directory/peers.js';
 import type { Queries } from '../../store/queries.js';
 import type { LicenseRow, MachineRow } from '../../store/rows.js';
-import { amountsIn, labelsIn, submittedJob } from '../../store/rules.js';
+import { amountsIn, devicesIn, labelsIn, submittedJob } from '../../store/rules.js';
 import type { NewJob } from '../../store/store.js';
 import type { Fault } from './job-input.js';
 import { remembered } from './remembered.js';
@@ -45,7 +46,8 @@ export function createFit(
     for (const machine of machines)
       grid.setMachine({
         ...machine,
-        ...{ resources: amountsIn(machine.resources), labels: labelsIn(machine), available: true },
+        ...{ resources: amountsIn(machine.resources), labels: labelsIn(machine) },
+        ...{ devices: devicesIn(machine.devices), available: true },
       });
     const asked = peers.filter(({ isolated, forward }) => !isolated && forward !== 'NEVER');
     return { grid, machines, licenses, peers: asked };
@@ -158,7 +160,9 @@ function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | 
 /** Of all machines, those with a text as `name=text`. */
 const labelsThere = (machines: readonly MachineRow[]): string[] => {
   const shown = machines.flatMap((machine) =>
-    Object.entries(labelsIn(machine)).map(([name, text]) => (text === '' ? name : `${name}=${text}`)),
+    Object.entries({ ...labelsIn(machine), ...deviceLabels(devicesIn(machine.devices)) }).map(
+      ([name, text]) => (text === '' ? name : `${name}=${text}`),
+    ),
   );
   return [...new Set(shown)].sort();
 };

@@ -13,6 +13,7 @@ import {
   type ForwardArguments,
   pageSize,
 } from '../connections.js';
+import { devicesGiven } from '../devices.js';
 import { ApiError, badInput } from '../errors.js';
 import type {
   RegisterLicenseInput,
@@ -93,6 +94,7 @@ export function createGridService(parts: ServiceParts) {
         maxTasks: clearable(field('maxTasks'), input.maxTasks, within, 1, MAX.sharing) ?? null,
         resources: resourcesOf(field('resources'), input.resources),
         labels: labelsGiven(field('labels'), input.labels),
+        devices: devicesGiven(field('devices'), input.devices),
       };
     });
     const made = done(await directory.registerMachines(machines, { ...actor(viewer, requestId), action }));
@@ -205,6 +207,7 @@ export function createGridService(parts: ServiceParts) {
           maxTasks: clearable('maxTasks', input.maxTasks, within, 1, MAX.sharing),
           resources: given('resources', input.resources, resourcesOf),
           labels: given('labels', input.labels, labelsGiven),
+          devices: given('devices', input.devices, devicesGiven),
         });
         return changeMachine(viewer, input.machine, change, requestId, 'updateMachine');
       },

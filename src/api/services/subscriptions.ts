@@ -258,8 +258,8 @@ function assignment({
     outputs: outputs.map(({ path, dataset }) => ({
       ...{ path, keep: dataset === undefined ? 'SERVICE' : 'DATASET', dataset: dataset ?? null },
     })),
-    machines: machines.map(({ machineId, name, host, tasks }) => ({
-      ...{ machine: globalId('machine', machineId), name, host, tasks },
+    machines: machines.map(({ machineId, name, host, tasks, devices }) => ({
+      ...{ machine: globalId('machine', machineId), name, host, tasks, devices: [...devices] },
     })),
   };
 }

@@ -1,8 +1,25 @@
 /** `switchyard sites`, `machines`, `agents`, `licenses`, `drain`, `undrain`: what there is to run on. */
 import type { Command } from 'commander';
 import type { Client } from '../../client/index.js';
-import { given, parseAmount, parseId, parseLabel, parseNumber, parseWord } from '../../words/values.js';
-import { addCommand, collect, findMachine, findScheduler, findSite, readJson, show } from '../command.js';
+import {
+  given,
+  parseAmount,
+  parseDevice,
+  parseId,
+  parseLabel,
+  parseNumber,
+  parseWord,
+} from '../../words/values.js';
+import {
+  addCommand,
+  collect,
+  collectWhole,
+  findMachine,
+  findScheduler,
+  findSite,
+  readJson,
+  show,
+} from '../command.js';
 import { connect } from '../connect.js';
 import * as documents from '../documents.gql.js';
 import { usage } from '../errors.js';
@@ -12,6 +29,7 @@ type Site = documents.SiteFieldsFragment;
 type Machine = documents.MachineFieldsFragment;
 type Agent = documents.AgentFieldsFragment;
 type License = documents.LicenseFieldsFragment;
+type DeviceInput = documents.DeviceInput;
 
 const STATES = ['UP', 'DRAINING', 'DOWN'] as const;
 /** The most machines that `registerMachines` takes at once. */
@@ -151,13 +169,14 @@ function addMachines(program: Command): void {
     .option('--name <name>', 'new name')
     .option('--state <state>', 'UP, DRAINING or DOWN')
     .option('--cpus <n>', 'CPUs')
-    .option('--memory-mb <mb>', 'memory, MB');
+    .option('--memory-mb <mb>', 'memory, MB')
+    .option('--measured-devices', 'the devices that its agent has found');
   machineOptions(set).action(
     async (nameOrId: string, options: MachineOptions & { name?: string; state?: string }) => {
       const client = connect();
       const state = given(options.state, (value) => parseWord('--state', value, STATES));
-      const { id: machine } = await findMachine(client, nameOrId);
-      const input = { machine, name: options.name, state, ...machineFields(options) };
+      const { id: machine, measured } = await findMachine(client, nameOrId);
+      const input = { machine, name: options.name, state, ...machineFields(options, measured?.devices) };
       const data = await client.request(documents.UpdateMachineDocument, { input });
       show(set, data.updateMachine, (one) => machineTable([one]));
     },
@@ -181,7 +200,9 @@ interface MachineOptions {
   license?: string[];
   resource?: string[];
   label?: string[];
+  device?: string[];
   maxTasks?: string;
+  measuredDevices?: boolean;
 }
 
 interface NewMachineOptions extends MachineOptions {
@@ -206,10 +227,16 @@ function machineOptions(command: Command): Command {
       'what constraints of jobs can ask for, such as gen=3 or fast; may be repeated; none: nothing',
       collect,
     )
+    .option(
+      '--device <id,…>',
+      'a device by name, such as gpu0,kind=gpu,model=a100,memory-mb=80000,shares=1,link=left; may be repeated; none: it has no devices',
+      collectWhole,
+    )
     .option('--max-tasks <n>', 'how many tasks may share it; none: not time-shared');
 }
 
-function machineFields(options: MachineOptions) {
+/** `found`: devices that its agent has found. */
+function machineFields(options: MachineOptions, found: readonly DeviceInput[] = []) {
   return {
     cpus: given(options.cpus, whole('--cpus', 1)),
     memoryMb: given(options.memoryMb, whole('--memory-mb', 0)),
@@ -219,12 +246,22 @@ function machineFields(options: MachineOptions) {
     licenses: options.license?.map((id) => parseId('license', id)),
     maxTasks: given(options.maxTasks, limit('--max-tasks')),
     resources: options.resource?.map((one) => parseAmount('--resource', one)),
-    labels: options.label && labelsFrom(options.label),
+    labels: options.label && listFrom(options.label, (one) => parseLabel('--label', one)),
+    devices: options.measuredDevices
+      ? found.map(({ id, kind, model, memoryMb, shares, link }) => ({
+          id,
+          kind,
+          model,
+          memoryMb,
+          shares,
+          link,
+        }))
+      : options.device && listFrom(options.device, (one) => parseDevice('--device', one)),
   };
 }
 
-const labelsFrom = (given: readonly string[]): { name: string; value: string }[] =>
-  given.length === 1 && given[0] === 'none' ? [] : given.map((one) => parseLabel('--label', one));
+const listFrom = <T>(given: readonly string[], parse: (one: string) => T): T[] =>
+  given.length === 1 && given[0] === 'none' ? [] : given.map(parse);
 
 function addAgents(program: Command): void {
   const list = addCommand(program, 'agents', 'list the agents of sites and the machines that they serve');

@@ -383,7 +383,11 @@ function describeJob(job: FullJob): string {
     const rows = job.runs.map((run) => [
       run.epoch,
       run.site.name,
-      run.allocations.map(({ machine, tasks }) => `${machine.name}×${tasks}`).join(' '),
+      run.allocations
+        .map(({ machine, tasks, devices }) =>
+          [`${machine.name}×${tasks}`, ...(devices.length > 0 ? [`(${devices.join(' ')})`] : [])].join(' '),
+        )
+        .join(' '),
       time(run.startedAt),
       run.startedAt ? duration(secondsBetween(run.startedAt, run.endedAt)) : null,
       duration(run.plannedS),

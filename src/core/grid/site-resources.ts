@@ -4,6 +4,7 @@
  */
 import type { Allocation, License, Machine, Run } from '../model.js';
 import { type Labels, satisfies } from '../resources/constraint.js';
+import { deviceLabels } from '../resources/units.js';
 import { type Amounts, addTo, amountOf, CPUS, type Room, type TaskAmounts } from './amounts.js';
 import type { Signature } from './requirements.js';
 
@@ -321,8 +322,9 @@ export class SiteResources {
 }
 
 /** All that a constraint may ask of a machine: what is said of it, and what everybody can see. */
-export const labelsOf = ({ labels, os, architecture }: Machine, site: string): Labels => ({
+export const labelsOf = ({ labels, devices, os, architecture }: Machine, site: string): Labels => ({
   ...labels,
+  ...(devices && deviceLabels(devices)),
   ...{ os, architecture, site },
 });
 

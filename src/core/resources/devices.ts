@@ -1,6 +1,8 @@
 /** The devices of one machine that its tasks get (resources.md, "Devices on one machine for n tasks"). */
 
-export interface Device {
+/** As its machine is registered with it. Not an interface: those are no JSON for Prisma. */
+export type OwnedDevice = {
+  /** On its machine. */
   readonly id: string;
   readonly kind: string;
   readonly model: string | null;
@@ -9,6 +11,9 @@ export interface Device {
   readonly shares: number;
   /** The group of devices that are joined fast; null: one of its own. */
   readonly link: string | null;
+};
+
+export interface Device extends OwnedDevice {
   /** All who share it are of one user. */
   readonly oneUser: boolean;
   readonly used: DeviceUse;

@@ -1,7 +1,10 @@
 /** Machines and licenses. */
+
+import type { OwnedDevice } from '../../core/resources/devices.js';
+import { countsOf, unitsOf } from '../../core/resources/units.js';
 import { instant, plain } from '../read-rows.js';
 import type { LicenseRow, MachineRow } from '../rows.js';
-import { amountsIn } from '../rules.js';
+import { amountsIn, devicesIn } from '../rules.js';
 import { sql } from '../sql.js';
 import { type Actor, type Changes, conflict, inService, type Transaction, unique } from './changes.js';
 import { lockSite } from './sites.js';
@@ -21,6 +24,8 @@ export interface NewMachine {
   resources?: Record<string, number>;
   /** Text by name. */
   labels?: Record<string, string>;
+  /** Counted among its resources, of which none has their kind. */
+  devices?: OwnedDevice[];
 }
 
 export interface NewLicense {
@@ -44,7 +49,7 @@ export const machineChanges = (change: Changes) => ({
       if (new Set(machines.map(key)).size < machines.length)
         throw conflict('two of the machines have the same name at the same site');
       const made = await unique('a machine with this name is already in service at the site', () =>
-        tx.machine.createManyAndReturn({ data: [...machines] }),
+        tx.machine.createManyAndReturn({ data: machines.map(counted) }),
       );
       const after = made.map(plain).sort((a, b) => a.id - b.id);
       for (const machine of after) await note(`machine_${machine.id}`, null, machine);
@@ -69,11 +74,7 @@ export const machineChanges = (change: Changes) => ({
         throw conflict(
           `jobs use ${before.memoryUsedMb} MB of machine ${name}: memoryMb cannot be ${memoryMb}`,
         );
-      for (const [kind, used] of Object.entries(amountsIn(before.resourcesUsed)))
-        if (given.resources && (given.resources[kind] ?? 0) < used)
-          throw conflict(
-            `jobs use ${used} ${kind} of machine ${name}: resources cannot have ${given.resources[kind] ?? 0}`,
-          );
+      const amounts = await amountsAfter(tx, before, given);
       if ((maxTasks === null) !== (before.maxTasks === null) && isHeld(before))
         throw conflict(
           `${heldOf(before)}: drain it before setting or clearing maxTasks (time sharing cannot change under running jobs)`,
@@ -88,6 +89,7 @@ export const machineChanges = (change: Changes) => ({
             where: { id },
             data: {
               ...given,
+              ...amounts,
               ...(given.state && { reason: null, launchFailures: 0 }),
               ...(given.benchmark !== undefined && { powerMeasured: false }),
             },
@@ -155,6 +157,51 @@ export const machineChanges = (change: Changes) => ({
     });
   },
 });
+
+/** Devices are counted among the resources. */
+function counted<M extends Pick<NewMachine, 'resources' | 'devices'>>(
+  machine: M,
+): M & Required<Pick<NewMachine, 'resources' | 'devices'>> {
+  const { resources = {}, devices = [] } = machine;
+  const counts = countsOf(devices);
+  const twice = Object.keys(counts).find((kind) => kind in resources);
+  if (twice !== undefined)
+    throw conflict(`${twice} is counted by its devices: resources cannot have ${resources[twice]}`);
+  return { ...machine, devices, resources: { ...resources, ...counts } };
+}
+
+/** Resources and devices that a machine has from now on, where one of them is given: no less than jobs hold, and what they hold by name. */
+async function amountsAfter(
+  tx: Transaction,
+  before: MachineRow,
+  given: Pick<NewMachine, 'resources' | 'devices'>,
+): Promise<Pick<NewMachine, 'resources' | 'devices'>> {
+  if (!given.resources && !given.devices) return {};
+  const { id, name } = before;
+  const declared = devicesIn(before.devices);
+  const kept = Object.entries(amountsIn(before.resources)).filter(([kind]) => !(kind in countsOf(declared)));
+  const after = counted({ resources: Object.fromEntries(kept), devices: [...declared], ...given });
+  const used = amountsIn(before.resourcesUsed);
+  for (const [kind, amount] of Object.entries(used))
+    if ((after.resources[kind] ?? 0) < amount)
+      throw conflict(
+        `jobs use ${amount} ${kind} of machine ${name}: ${given.devices ? 'devices' : 'resources'} cannot have ${after.resources[kind] ?? 0}`,
+      );
+  if (!given.devices) return after;
+  const held = (await tx.deviceHold.findMany({ where: { machineId: id } })).map(({ unit }) => unit);
+  const units = new Set(after.devices.flatMap(unitsOf));
+  const gone = held.find((unit) => !units.has(unit));
+  if (gone !== undefined) throw conflict(`a job holds ${gone} of machine ${name}: devices must have it`);
+  const nameless = Object.keys(countsOf(after.devices)).find((kind) => {
+    const ofKind = after.devices.filter((device) => device.kind === kind).flatMap(unitsOf);
+    return (used[kind] ?? 0) > ofKind.filter((unit) => held.includes(unit)).length;
+  });
+  if (nameless !== undefined)
+    throw conflict(
+      `jobs use ${nameless} of machine ${name} that have no names yet: drain it before naming them`,
+    );
+  return after;
+}
 
 const isHeld = ({ cpusUsed, tasksUsed }: MachineRow): boolean => cpusUsed + tasksUsed > 0;
 

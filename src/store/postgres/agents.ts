@@ -91,6 +91,7 @@ type LiveRun = [
   known: [task: number, ended: boolean][] | null,
   foreignInputs: Assignment['foreignInputs'],
   siteAgentId: number | null,
+  devices: string[][] | null,
 ];
 type ReadMachine = [id: number, name: string, benchmark: number, agentId: number | null, host: string];
 type Live = [Cursor, LiveRun[], ReadMachine[]];
@@ -100,7 +101,7 @@ const liveRun = sql`${raw(
   `json_build_array(json_build_array(${Object.values(jobReading).join(', ')}), r.planned_s, extract(epoch FROM r.assigned_at)::float8, r.machine_ids, r.machine_tasks, r.ending,
   CASE WHEN j.tasks > 1 THEN (SELECT json_agg(json_build_array(index, ended_at IS NOT NULL)) FROM tasks WHERE job_id = r.job_id AND epoch = r.epoch) END,
   CASE WHEN j.state = 'ASSIGNED' THEN (SELECT json_build_object('siteId', site_id, 'inputs', inputs) FROM foreign_jobs WHERE job_id = r.job_id AND inputs IS NOT NULL) END,`,
-)} CASE WHEN r.placed_by = 'SITE' THEN ${siteAgent(sql`r.site_id`)} END)`;
+)} CASE WHEN r.placed_by = 'SITE' THEN ${siteAgent(sql`r.site_id`)} END, r.devices)`;
 /** What a peer offered is not run before the peer has granted it; needs runs as r. */
 const granted = sql`NOT EXISTS (SELECT 1 FROM foreign_jobs f WHERE f.job_id = r.job_id AND f.epoch IS NULL)`;
 /** From `live`: its runs, and their machines, each once. */
@@ -120,12 +121,24 @@ function assignmentsOf([, runs, machines]: Live): Assignment[] {
 
 function assignment(
   { id: jobId, state, benchmark, simulatedRunS, simulatedIoS, ...told }: ReadJob,
-  [, plannedS, assignedAt, machineIds, machineTasks, ending, tasks, foreignInputs, siteAgentId]: LiveRun,
+  [
+    ,
+    plannedS,
+    assignedAt,
+    machineIds,
+    machineTasks,
+    ending,
+    tasks,
+    foreignInputs,
+    siteAgentId,
+    devices,
+  ]: LiveRun,
   known: ReadonlyMap<number, ReadMachine>,
 ): Assignment {
   const machines = machineIds.map((machineId, i) => {
     const [, name, power, agentId, host] = known.get(machineId) as ReadMachine;
-    return { machineId, name, host, tasks: machineTasks[i] as number, benchmark: power, agentId };
+    const here = { tasks: machineTasks[i] as number, devices: devices?.[i] ?? [] };
+    return { machineId, name, host, ...here, benchmark: power, agentId };
   });
   // On the slowest of the run's machines, which all of its tasks wait for. Of machines that the site chooses nobody knows.
   const slowest = machines.length === 0 ? benchmark : Math.min(...machines.map(({ benchmark: of }) => of));

@@ -1,4 +1,5 @@
 /** Who serves which machines: agents register, take leases, and renew them. */
+import { countsOf } from '../../core/resources/units.js';
 import { MAX } from '../../platform/limits.js';
 import { list, table } from '../columns.js';
 import { type Database, type Transaction, transaction } from '../pool.js';
@@ -148,12 +149,14 @@ async function makeMachines(tx: Transaction, { siteId, machines }: AgentRegistra
     benchmark: ['float8', (one) => one.measured!.benchmark],
     os: ['text', (one) => one.measured!.os],
     architecture: ['text', (one) => one.measured!.architecture],
+    devices: ['text', (one) => JSON.stringify(one.measured!.devices ?? [])],
+    resources: ['text', (one) => JSON.stringify(countsOf(one.measured!.devices ?? []))],
   });
   const made = await rows<{ name: string }>(
     tx,
     sql`
-INSERT INTO machines (site_id, name, cpus, memory_mb, benchmark, os, architecture, power_measured)
-  SELECT ${siteId}::integer, name, cpus, memory_mb, benchmark, os, architecture, true FROM ${items}
+INSERT INTO machines (site_id, name, cpus, memory_mb, benchmark, os, architecture, devices, resources, power_measured)
+  SELECT ${siteId}::integer, name, cpus, memory_mb, benchmark, os, architecture, devices::jsonb, resources::jsonb, true FROM ${items}
    WHERE NOT EXISTS (SELECT FROM machines m WHERE m.site_id = ${siteId}::integer AND m.name = t.name AND m.removed_at IS NULL)
    ORDER BY place
   ON CONFLICT (site_id, name) WHERE removed_at IS NULL DO NOTHING RETURNING name`,
@@ -167,7 +170,7 @@ function lockClaimed(tx: Transaction, registration: AgentRegistration): Promise<
     tx,
     sql`
 SELECT m.id AS "machineId", m.name, m.agent_id AS "agentId", m.silent, m.cpus, m.memory_mb AS "memoryMb", m.os, m.architecture,
-       m.problem, m.measured, a.host AS "holderHost", extract(epoch FROM a.seen_at)::float8 AS "holderSeenAt",
+       m.problem, m.measured, m.devices, a.host AS "holderHost", extract(epoch FROM a.seen_at)::float8 AS "holderSeenAt",
        m.agent_id IS NOT NULL AND a.identity <> ${registration.identity}
          AND EXISTS (SELECT FROM runs r WHERE r.site_id = m.site_id AND r.ended_at IS NULL AND m.id = ANY (r.machine_ids)) AS busy
   FROM machines m LEFT JOIN agents a ON a.id = m.agent_id

@@ -1,6 +1,7 @@
 /** Plans of a site: starts, the reservation that they respect, and promises. */
 import { handOverLimit } from '../../core/local/registry.js';
 import type { Reservation, Start } from '../../core/model.js';
+import type { OwnedDevice } from '../../core/resources/devices.js';
 import { list, table } from '../columns.js';
 import {
   isAvailable,
@@ -10,7 +11,15 @@ import {
   reservationFromArray,
 } from '../images.js';
 import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
-import { type Amounts, admitStart, type FreeResources, freeOf, type StartedJob, storable } from '../rules.js';
+import {
+  type Amounts,
+  admitStart,
+  type FreeResources,
+  freeOf,
+  type StartedJob,
+  storable,
+  takeDevices,
+} from '../rules.js';
 import { raw, type Sql, sql } from '../sql.js';
 import { copy, run, value } from '../statement.js';
 import type { Applied, KeptPromises, PlanContext, StartOutcome } from '../store.js';
@@ -53,7 +62,7 @@ export function applyStarts(
         continue;
       }
       job.state = 'ASSIGNED';
-      accepted.push({ start, job, epoch: job.epoch + 1 });
+      accepted.push({ start, job, epoch: job.epoch + 1, devices: takeDevices(start, job, free) });
     }
     if (accepted.length > 0) {
       await insertDecisions(tx, 'START', context, accepted.map(decision));
@@ -74,6 +83,7 @@ interface Admitted {
   start: Start;
   job: LockedJob;
   epoch: number;
+  devices: string[][] | null;
 }
 /** `dispatchedAt`: epoch seconds. */
 type LockedJob = StartedJob & { epoch: number; dispatchedAt: number | null };
@@ -134,6 +144,8 @@ async function lockResources(
       places: number | null,
       has: Amounts,
       used: Amounts,
+      devices: readonly OwnedDevice[],
+      held: string[] | null,
     ][],
     licenses: [id: number, kind: string, copies: number][],
     reservation: ReservationArray | null,
@@ -144,7 +156,7 @@ async function lockResources(
     tx,
     sql`
 WITH machine AS MATERIALIZED (
-  SELECT id, state, silent, problem, cpus, cpus_used, memory_mb, memory_used_mb, max_tasks, tasks_used, resources, resources_used FROM machines
+  SELECT id, state, silent, problem, cpus, cpus_used, memory_mb, memory_used_mb, max_tasks, tasks_used, resources, resources_used, devices FROM machines
    WHERE id = ANY (${list('integer', [...machineIds])}) AND site_id = ${siteId}::integer AND removed_at IS NULL
    ORDER BY id FOR NO KEY UPDATE
 ), license AS MATERIALIZED (
@@ -153,7 +165,8 @@ WITH machine AS MATERIALIZED (
    ORDER BY id FOR NO KEY UPDATE
 )
 SELECT json_build_array(
-  (SELECT coalesce(json_agg(json_build_array(id, cpus - cpus_used, memory_mb - memory_used_mb, max_tasks - tasks_used, resources, resources_used)), '[]')
+  (SELECT coalesce(json_agg(json_build_array(id, cpus - cpus_used, memory_mb - memory_used_mb, max_tasks - tasks_used, resources, resources_used, devices,
+            CASE WHEN devices <> '[]' THEN (SELECT json_agg(unit) FROM device_holds h WHERE h.machine_id = machine.id) END)), '[]')
      FROM machine WHERE ${raw(isAvailable)}),
   (SELECT coalesce(json_agg(json_build_array(id, kind, copies - in_use)), '[]') FROM license),
   (SELECT ${raw(reservationArray)} FROM reservations v WHERE site_id = ${siteId}::integer),
@@ -164,9 +177,9 @@ SELECT json_build_array(
   return {
     free: {
       machines: new Map(
-        machines.map(([id, cpus, memoryMb, places, has, used]) => [
+        machines.map(([id, cpus, memoryMb, places, has, used, devices, held]) => [
           id,
-          { cpus, memoryMb, places, resources: freeOf(has, used) },
+          { cpus, memoryMb, places, resources: freeOf(has, used), devices, heldUnits: new Set(held) },
         ]),
       ),
       licenses: new Map(licenses.map(([id, kind, copies]) => [id, { kind, copies }])),
@@ -214,6 +227,7 @@ function insertRuns(
       cpus_per_task: ['integer', ({ job }) => job.cpusPerTask],
       memory_mb_per_task: ['integer', ({ job }) => job.memoryMbPerTask],
       resources_per_task: ['jsonb', ({ job }) => job.resourcesPerTask],
+      devices: ['jsonb', ({ devices }) => devices],
       license_ids: ['integer[]', ({ start }) => start.licenseIds],
       policy_version: ['integer', () => policyVersion],
       // The clock may have been set back.

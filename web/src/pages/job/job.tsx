@@ -630,8 +630,8 @@ function Runs({ job }: { job: Job }) {
                   'Machines',
                   run.allocations
                     .map(
-                      ({ machine, tasks }) =>
-                        `${machine.name}${tasks > 1 ? ` (${plural(tasks, 'task')})` : ''}`,
+                      ({ machine, tasks, devices }) =>
+                        `${machine.name}${tasks > 1 ? ` (${plural(tasks, 'task')})` : ''}${devices.length > 0 ? `: ${devices.join(', ')}` : ''}`,
                     )
                     .join(', '),
                 ],

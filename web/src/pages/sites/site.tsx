@@ -494,7 +494,7 @@ function Machines({ site }: { site: SitePartsFragment }) {
             key: 'platform',
             header: 'Platform',
             minor: true,
-            cell: ({ os, architecture, resources, labels }) => (
+            cell: ({ os, architecture, resources, labels, devices }) => (
               <span className="muted">
                 {os}, {architecture}
                 {resources.length > 0 && (
@@ -502,6 +502,14 @@ function Machines({ site }: { site: SitePartsFragment }) {
                     {resources.map(({ kind, amount, used }) => `${used} of ${amount} ${kind}`).join(', ')} in
                     use
                   </div>
+                )}
+                {devices.length > 0 && (
+                  <details className="tiny">
+                    <summary>{plural(devices.length, 'device')}</summary>
+                    {devices.map((device) => (
+                      <div key={device.id}>{deviceText(device)}</div>
+                    ))}
+                  </details>
                 )}
                 {labels.length > 0 && (
                   <div className="tiny">
@@ -877,4 +885,19 @@ function Settings({ site, policy }: { site: SitePartsFragment; policy: unknown }
       </Card>
     </div>
   );
+}
+
+/** `gpu0: gpu a100, 80 GB, left, in use`. */
+function deviceText({
+  id,
+  kind,
+  model,
+  memoryMb,
+  shares,
+  link,
+  used,
+}: MachinePartsFragment['devices'][number]): string {
+  const use = shares > 1 ? `${used} of ${plural(shares, 'share')} in use` : used > 0 ? 'in use' : 'idle';
+  const facts = [model ? `${kind} ${model}` : kind, memoryMb > 0 && megabytes(memoryMb), link, use];
+  return `${id}: ${facts.filter(Boolean).join(', ')}`;
 }

@@ -1,0 +1,219 @@
+/** Devices of a host that jobs can be given: found by the tools of their makers, in `/sys`, or declared in a directory. */
+import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export interface HostDevice {
+  id: string;
+  kind: string;
+  model: string | null;
+  memoryMb: number;
+  shares: number;
+  link: string | null;
+  /** What a job opens to use it, below `/dev`. */
+  files: string[];
+  /** By variable, what names it to libraries. */
+  environment: Readonly<Record<string, string>>;
+}
+
+/** By all means; of a kind that is declared in the directory, only what is declared. Devices of one kind are alike: others get a kind with a number. */
+export async function findDevices(directory: string | null): Promise<HostDevice[]> {
+  const declared = directory === null ? [] : declaredDevices(directory);
+  const [nvidia, amd] = await Promise.all([
+    output('nvidia-smi', ['--query-gpu=index,name,memory.total,uuid', '--format=csv,noheader,nounits']),
+    output('rocm-smi', ['--showproductname', '--showmeminfo', 'vram', '--json']),
+  ]);
+  const told = [...nvidiaDevices(nvidia ?? ''), ...amdDevices(amd ?? '')];
+  const kinds = new Set(declared.map(({ kind }) => kind));
+  const found = told.length > 0 ? told : sysDevices('/sys');
+  return [...declared, ...apart(found.filter(({ kind }) => !kinds.has(kind)))];
+}
+
+/** Lines of an index, a name, MiB and an id. What is no such line is left out. */
+export function nvidiaDevices(text: string): HostDevice[] {
+  return text.split('\n').flatMap((line) => {
+    const [, index, name, mib, uuid] = /^(\d+), (.+), (\d+), (\S+)$/.exec(line.trim()) ?? [];
+    if (index === undefined || name === undefined || uuid === undefined) return [];
+    const device = gpu(index, name, (Number(mib) * (1 << 20)) / 1e6);
+    return {
+      ...device,
+      // The card, and what all cards are opened by.
+      files: [`/dev/nvidia${index}`, '/dev/nvidiactl', '/dev/nvidia-uvm', '/dev/nvidia-uvm-tools'],
+      environment: { CUDA_VISIBLE_DEVICES: uuid },
+    };
+  });
+}
+
+/** `{"card0": {"Card Series": …, "VRAM Total Memory (B)": …}, …}`. */
+export function amdDevices(text: string): HostDevice[] {
+  let cards: Record<string, Record<string, string>>;
+  try {
+    cards = JSON.parse(text);
+  } catch {
+    return [];
+  }
+  return Object.entries(cards).flatMap(([card, facts]) => {
+    const index = /^card(\d+)$/.exec(card)?.[1];
+    const bytes = Number(facts['VRAM Total Memory (B)']);
+    if (index === undefined || !(bytes > 0)) return [];
+    const model = facts['Card Series'] ?? facts['Card series'] ?? facts['Card Model'] ?? '';
+    return {
+      ...gpu(index, model, bytes / 1e6),
+      files: ['/dev/kfd', `/dev/dri/renderD${128 + Number(index)}`],
+      environment: { ROCR_VISIBLE_DEVICES: index },
+    };
+  });
+}
+
+/** Cards whose driver tells their memory, where no tool of their maker is installed. `root`: of the file system that tells. */
+export function sysDevices(root: string): HostDevice[] {
+  const cards = join(root, 'class', 'drm');
+  let names: string[];
+  try {
+    names = readdirSync(cards).filter((name) => /^card\d+$/.test(name));
+  } catch {
+    return [];
+  }
+  const read = (name: string, file: string): string | null => {
+    try {
+      return readFileSync(join(cards, name, 'device', file), 'utf8').trim();
+    } catch {
+      return null;
+    }
+  };
+  return names
+    .map((name) => ({
+      name,
+      index: name.slice('card'.length),
+      bytes: Number(read(name, 'mem_info_vram_total')),
+    }))
+    .filter(({ bytes }) => bytes > 0)
+    .sort((a, b) => Number(a.index) - Number(b.index))
+    .map(({ name, bytes }, place) => ({
+      ...gpu(String(place), `${read(name, 'vendor') ?? ''}:${read(name, 'device') ?? ''}`, bytes / 1e6),
+      files: ['/dev/kfd', `/dev/dri/renderD${128 + place}`],
+      environment: { ROCR_VISIBLE_DEVICES: String(place) },
+    }));
+}
+
+const gpu = (index: string, model: string, memoryMb: number) => ({
+  ...{ id: `gpu${index}`, kind: 'gpu', memoryMb: Math.round(memoryMb), shares: 1, link: null },
+  model: model.trim().slice(0, 200) || null,
+});
+
+/** The kind of the first ones stays; others that are like none before get the next number. */
+function apart(devices: readonly HostDevice[]): HostDevice[] {
+  const alike = new Map<string, string>();
+  return devices.map((device) => {
+    const { kind, model, memoryMb, shares } = device;
+    const like = JSON.stringify([kind, model, memoryMb, shares]);
+    if (!alike.has(like)) alike.set(like, alike.size === 0 ? kind : `${kind}${alike.size + 1}`);
+    return { ...device, kind: alike.get(like) as string };
+  });
+}
+
+/**
+ * A file `ID.json` for each, with `kind`, and perhaps `model`, `memoryMb`, `shares`, `link`, `files` and `environment`.
+ *
+ * @throws Error that names the file, the field and what is accepted
+ */
+export function declaredDevices(directory: string): HostDevice[] {
+  return readdirSync(directory)
+    .filter((name) => name.endsWith('.json'))
+    .sort()
+    .map((name) => declared(join(directory, name), name.slice(0, -'.json'.length)));
+}
+
+function declared(path: string, id: string): HostDevice {
+  let given: Record<string, unknown>;
+  try {
+    given = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    throw new Error(`${path}: accepted is a JSON object: ${(error as Error).message}`);
+  }
+  const field = <T>(name: string, otherwise: T, fits: (value: unknown) => boolean, accepted: string): T => {
+    const value = given[name] ?? otherwise;
+    if (!fits(value))
+      throw new Error(`${path}: ${name} is ${JSON.stringify(value)}; accepted is ${accepted}`);
+    return value as T;
+  };
+  const text = (value: unknown): boolean => typeof value === 'string' && value !== '' && value.length <= 200;
+  const whole =
+    (least: number) =>
+    (value: unknown): boolean =>
+      Number.isInteger(value) && (value as number) >= least;
+  return {
+    id,
+    kind: field('kind', '', text, 'a name'),
+    model: field<string | null>('model', null, (value) => value === null || text(value), 'a name'),
+    memoryMb: field('memoryMb', 0, whole(0), 'MB, a whole number from 0'),
+    shares: field('shares', 1, whole(1), 'a whole number from 1'),
+    link: field<string | null>('link', null, (value) => value === null || text(value), 'a name'),
+    files: field<string[]>(
+      'files',
+      [],
+      (value) =>
+        Array.isArray(value) &&
+        value.every((file) => /^\/dev\/[^\0]+$/.test(String(file)) && !/(^|\/)\.\.(\/|$)/.test(String(file))),
+      'a list of paths below /dev',
+    ),
+    environment: field(
+      'environment',
+      {},
+      (value) =>
+        typeof value === 'object' &&
+        value !== null &&
+        Object.entries(value).every(
+          ([name, one]) => /^[A-Za-z_]\w*$/.test(name) && typeof one === 'string' && !one.includes('\0'),
+        ),
+      'an object of variables and texts',
+    ),
+  };
+}
+
+/** What a program writes; null where there is none, or it fails. */
+const output = (program: string, args: string[]): Promise<string | null> =>
+  new Promise((resolve) => {
+    execFile(program, args, { timeout: 10_000 }, (error, stdout) => resolve(error ? null : stdout));
+  });
+
+/** What one run has of the host's devices: the units of its task, in order. */
+export function devicesOf(
+  {
+    machines,
+    task,
+    tasks,
+  }: { machines: readonly { tasks: number; devices?: readonly string[] }[]; task?: number; tasks: number },
+  host: readonly HostDevice[],
+): { units: readonly string[]; files: string[]; environment: Record<string, string> } {
+  const units = unitsOf(machines, tasks === 1 ? undefined : task);
+  const byId = new Map(host.map((device) => [device.id, device]));
+  const held = [...new Set(units.map((unit) => unit.replace(/\/\d+$/, '')))].map((id) => {
+    const device = byId.get(id);
+    if (device === undefined) throw new Error(`device ${id} is not on this host`);
+    return device;
+  });
+  const environment: Record<string, string> = {};
+  for (const device of held)
+    for (const [name, value] of Object.entries(device.environment))
+      environment[name] = name in environment ? `${environment[name]},${value}` : value;
+  if (units.length > 0) environment.SWITCHYARD_DEVICES = units.join(',');
+  return { units, files: [...new Set(held.flatMap(({ files }) => files))], environment };
+}
+
+/** Each task of a machine has equally many. Of a command that starts all tasks itself: those of the first machine, where it runs. */
+function unitsOf(
+  machines: readonly { tasks: number; devices?: readonly string[] }[],
+  task: number | undefined,
+): readonly string[] {
+  if (task === undefined) return machines[0]?.devices ?? [];
+  let first = 0;
+  for (const { tasks, devices = [] } of machines) {
+    if (task < first + tasks) {
+      const each = devices.length / tasks;
+      return devices.slice((task - first) * each, (task - first + 1) * each);
+    }
+    first += tasks;
+  }
+  return [];
+}
