@@ -3,13 +3,14 @@
  * said by the names of the tests that are left out (`describe.runIf`): an ordinary account cannot give runs accounts, a host without
  * bubblewrap has no sandbox, one without control groups of version 2 has no group for each run.
  */
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import type { HostDevice } from '../../src/agent/devices.js';
 import { Isolation, type IsolationMode, type IsolationOptions } from '../../src/agent/process/isolation.js';
 import type { ProcessRunner, ProcessRunnerOptions } from '../../src/agent/process/runner.js';
 import { StagingRunner } from '../../src/agent/staging/index.js';
@@ -312,6 +313,36 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
 
 describe.runIf(kinds.some(({ mode }) => mode === 'sandbox'))('a sandbox', () => {
   const kind: Kind = { mode: 'sandbox', cgroups: false };
+
+  it.runIf(process.getuid?.() === 0)('lets a run open its devices and no others', async () => {
+    const [own, other] = ['own', 'other'].map((name) => {
+      const file = `/dev/switchyard-test-${process.pid}-${name}`;
+      // As /dev/zero.
+      execFileSync('mknod', ['-m', '666', file, 'c', '1', '5']);
+      onTestFinished(() => rmSync(file));
+      return {
+        id: name,
+        kind: 'gpu',
+        model: null,
+        memoryMb: 0,
+        shares: 1,
+        link: null,
+        files: [file],
+        environment: {},
+      };
+    }) as [HostDevice, HostDevice];
+    const { runner } = await open(kind, {}, { devices: [own, other] });
+    const look = [own, other].map(
+      ({ id, files }) => `head -c 1 ${files[0]} | wc -c && echo ${id} $SWITCHYARD_DEVICES`,
+    );
+    const given = {
+      ...script('job_1', look.join('; ')),
+      machines: [{ name: 'here', tasks: 1, devices: ['own'] }],
+    };
+    const { stdout, stderr } = await complete(runner, given);
+    expect(stdout!.text).toBe('1\nown own\n0\nother own\n');
+    expect(stderr!.text).toMatch(/other.*No such file/);
+  });
 
   it('shows the system, the run’s own directory and what the operator shows, and nothing else', async () => {
     const top = temporaryDirectory();
