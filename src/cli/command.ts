@@ -5,7 +5,6 @@ import type { Client } from '../client/index.js';
 import {
   type DatasetFieldsFragment,
   DatasetsDocument,
-  type MachineFieldsFragment,
   MachinesDocument,
   SchedulersDocument,
   type SiteFieldsFragment,
@@ -89,7 +88,7 @@ export async function findSite(client: Client, nameOrId: string): Promise<SiteFi
 }
 
 /** The machine of `SITE/NAME` or an id such as `machine_2`. */
-export async function findMachine(client: Client, nameOrId: string): Promise<MachineFieldsFragment> {
+export async function findMachine(client: Client, nameOrId: string): Promise<Named> {
   const machines = await client.all(MachinesDocument, 'machines', {});
   return found('machine', nameOrId, machines, (machine) => [`${machine.site.name}/${machine.name}`]);
 }

@@ -175,8 +175,9 @@ function addMachines(program: Command): void {
     async (nameOrId: string, options: MachineOptions & { name?: string; state?: string }) => {
       const client = connect();
       const state = given(options.state, (value) => parseWord('--state', value, STATES));
-      const { id: machine, measured } = await findMachine(client, nameOrId);
-      const input = { machine, name: options.name, state, ...machineFields(options, measured?.devices) };
+      const { id: machine } = await findMachine(client, nameOrId);
+      const found = options.measuredDevices ? await measuredDevices(client, machine) : undefined;
+      const input = { machine, name: options.name, state, ...machineFields(options), ...found };
       const data = await client.request(documents.UpdateMachineDocument, { input });
       show(set, data.updateMachine, (one) => machineTable([one]));
     },
@@ -235,8 +236,7 @@ function machineOptions(command: Command): Command {
     .option('--max-tasks <n>', 'how many tasks may share it; none: not time-shared');
 }
 
-/** `found`: devices that its agent has found. */
-function machineFields(options: MachineOptions, found: readonly DeviceInput[] = []) {
+function machineFields(options: MachineOptions) {
   return {
     cpus: given(options.cpus, whole('--cpus', 1)),
     memoryMb: given(options.memoryMb, whole('--memory-mb', 0)),
@@ -247,17 +247,13 @@ function machineFields(options: MachineOptions, found: readonly DeviceInput[] = 
     maxTasks: given(options.maxTasks, limit('--max-tasks')),
     resources: options.resource?.map((one) => parseAmount('--resource', one)),
     labels: options.label && listFrom(options.label, (one) => parseLabel('--label', one)),
-    devices: options.measuredDevices
-      ? found.map(({ id, kind, model, memoryMb, shares, link }) => ({
-          id,
-          kind,
-          model,
-          memoryMb,
-          shares,
-          link,
-        }))
-      : options.device && listFrom(options.device, (one) => parseDevice('--device', one)),
+    devices: options.device && listFrom(options.device, (one) => parseDevice('--device', one)),
   };
+}
+
+async function measuredDevices(client: Client, machine: string): Promise<{ devices: DeviceInput[] }> {
+  const { node } = await client.request(documents.MeasuredDevicesDocument, { machine });
+  return { devices: [...((node && 'measured' in node && node.measured?.devices) || [])] };
 }
 
 const listFrom = <T>(given: readonly string[], parse: (one: string) => T): T[] =>
