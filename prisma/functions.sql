@@ -123,21 +123,21 @@ DECLARE instant timestamptz(3) := clock_timestamp();
 BEGIN
   PERFORM triggers.lock_events();
   WITH change AS MATERIALIZED (
-    SELECT n.id, n.seq, n.state, n.site_id, n.scheduler_id IS DISTINCT FROM o.scheduler_id AS rehung, n.changed_at, n.user_id, n.epoch, n.cause, n.deadline, n.estimate_s, n.submitted_at, n.bytes,
+    SELECT n.id, n.seq, n.state, n.site_id, n.scheduler_id IS DISTINCT FROM o.scheduler_id AS rehung, n.changed_at, n.user_id, n.epoch, n.cause, CASE WHEN n.note IS DISTINCT FROM o.note THEN n.note END AS note, n.deadline, n.estimate_s, n.submitted_at, n.bytes,
            o.seq AS seq_was, o.state AS was, o.site_id AS was_at
       FROM new_rows n JOIN old_rows o USING (id) ORDER BY n.id
   ), kind AS MATERIALIZED (
     SELECT was, was_at, state, triggers.known_site(site_id) AS site_id, count(*) AS jobs FROM change
      GROUP BY was, was_at, state, change.site_id
   ), told AS (
-    INSERT INTO events (at, kind, entity_id, seq, from_state, to_state, site_id, from_site_id, user_id, epoch, cause)
+    INSERT INTO events (at, kind, entity_id, seq, from_state, to_state, site_id, from_site_id, user_id, epoch, cause, note)
       SELECT greatest(changed_at, instant),
              CASE WHEN state = was AND (state <> 'QUEUED' OR site_id IS NOT DISTINCT FROM was_at AND NOT rehung) THEN 'JOB_CHANGED'
                   ELSE 'JOB_STATE' END::event_kind,
              id, seq, was,
              CASE WHEN seq = seq_was + 1 AND (state = was AND NOT triggers.ended(state) OR triggers.legal(was, state)) THEN state
                   ELSE triggers.illegal(id, was, state, seq_was, seq) END,
-             site_id, CASE WHEN triggers.waiting(state) THEN was_at END, user_id, epoch, cause
+             site_id, CASE WHEN triggers.waiting(state) THEN was_at END, user_id, epoch, cause, note
         FROM change
   ), counted AS (
     INSERT INTO job_counts AS c (site_id, state, jobs)

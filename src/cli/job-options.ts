@@ -1,7 +1,7 @@
 /** Options of the command line that describe a job (`JobInput`), and those that select jobs (`JobFilter`). */
 import type { Command } from 'commander';
 import type { Client } from '../client/index.js';
-import { jobStates } from '../core/states.js';
+import { type EndCause, endCauses, jobStates } from '../core/states.js';
 import {
   elementsOf,
   given,
@@ -21,6 +21,7 @@ import {
 } from '../words/index.js';
 import { collect, collectWhole, findDataset, findSite, findUser, note } from './command.js';
 import type {
+  ExitCodesInput,
   InputDataInput,
   JobFilter,
   JobInput,
@@ -29,6 +30,8 @@ import type {
   JobSelection,
   NeedClauseInput,
   NeedTermInput,
+  RetryInput,
+  RetryRuleInput,
 } from './documents.gql.js';
 import { CliError, ExitCode, usage } from './errors.js';
 
@@ -75,6 +78,11 @@ export interface JobOptions {
   boost?: string;
   simulatedRun?: string;
   simulatedIo?: string;
+  retries?: string;
+  retryRule?: string[];
+  retryBackoff?: string;
+  retryFactor?: string;
+  retryMaxBackoff?: string;
   restart: boolean;
   hold?: boolean;
   ref?: string;
@@ -91,7 +99,7 @@ export interface JobOptions {
 
 /** Adds an option for every field of `JobInput`. */
 export function addJobOptions(command: Command): Command {
-  return addTimeOptions(addWaitOptions(addMachineOptions(command)))
+  return addRetryOptions(addTimeOptions(addWaitOptions(addMachineOptions(command))))
     .option('--name <text>', 'name of the job')
     .option(
       '--application <name>',
@@ -194,6 +202,23 @@ function addTimeOptions(command: Command): Command {
     );
 }
 
+/** When it is started again. */
+function addRetryOptions(command: Command): Command {
+  return command
+    .option(
+      '--retries <n>',
+      'start it again up to so many times after a run has failed: by the first --retry-rule that matches; without any, whatever the cause',
+    )
+    .option(
+      '--retry-rule <rule>',
+      'the ends that it matches, any of exit=75, exit=100-110, signal=SIGKILL, cause=MEMORY_LIMIT (none: every end), and what is then done: do=RETRY (the default), do=ELSEWHERE, do=FAIL or do=HOLD; memory=2 doubles the memory of the next run, memory-max-mb=64000 at most; separated by commas; may be repeated',
+      collectWhole,
+    )
+    .option('--retry-backoff <duration>', 'time from a failed run to the next (default: 30s)')
+    .option('--retry-factor <factor>', 'by what that time grows with each retry, from 1 to 10 (default: 2)')
+    .option('--retry-max-backoff <duration>', 'the most that it grows to (default: 1h)');
+}
+
 /** What the job waits for. */
 function addWaitOptions(command: Command): Command {
   return command
@@ -271,6 +296,7 @@ export function jobFromOptions(options: JobOptions, commandLine: readonly string
     simulatedRunS: given(options.simulatedRun, (value) => parseDuration('--simulated-run', value)),
     simulatedIoS: given(options.simulatedIo, (value) => parseDuration('--simulated-io', value)),
     restartable: options.restart ? undefined : false,
+    retry: retryOf(options),
     launch: options.launchOnce ? 'ONCE' : undefined,
     onTaskFailure: options.continueOnFailure ? 'CONTINUE' : undefined,
     held: options.hold,
@@ -337,6 +363,48 @@ function needsOf(options: JobOptions): NeedClauseInput[] | undefined {
   return terms.length === 0 ? undefined : [{ of: terms }];
 }
 
+function retryOf(options: JobOptions): RetryInput | undefined {
+  const { retries, retryRule, retryBackoff, retryFactor, retryMaxBackoff } = options;
+  const delay = (field: string, value: string | undefined): number | undefined =>
+    given(value, (text) => (text === '0' ? 0 : parseDuration(field, text)));
+  const retry: { [K in keyof RetryInput]: RetryInput[K] | undefined } = {
+    maxRetries: given(retries, (text) => parseNumber('--retries', text, { min: 0, integer: true })),
+    backoffS: delay('--retry-backoff', retryBackoff),
+    factor: given(retryFactor, (text) => parseNumber('--retry-factor', text, { min: 1 })),
+    maxBackoffS: delay('--retry-max-backoff', retryMaxBackoff),
+    rules: retryRule?.map(retryRuleOf) ?? (retries === undefined ? undefined : [{ action: 'RETRY' }]),
+  };
+  const written = Object.entries(retry).filter(([, value]) => value !== undefined);
+  return written.length === 0 ? undefined : Object.fromEntries(written);
+}
+
+/** `exit=75,exit=100-110,do=ELSEWHERE,memory=2`. */
+function retryRuleOf(written: string): RetryRuleInput {
+  const field = '--retry-rule';
+  const causes: EndCause[] = [];
+  const exitCodes: ExitCodesInput[] = [];
+  const signals: string[] = [];
+  const rule: { -readonly [K in keyof RetryRuleInput]: RetryRuleInput[K] } = { action: 'RETRY' };
+  const whole = (text: string) => parseNumber(field, text, { min: 0, integer: true });
+  for (const part of written.split(',')) {
+    const [, name = '', value = ''] = /^([^=]*)=(.+)$/.exec(part) ?? [];
+    if (name === 'exit') {
+      const [from = '', to = from] = value.split('-');
+      exitCodes.push({ from: whole(from), to: whole(to) });
+    } else if (name === 'signal') signals.push(value.startsWith('SIG') ? value : `SIG${value}`);
+    else if (name === 'cause') causes.push(parseWord(field, value, endCauses));
+    else if (name === 'do') {
+      const word = parseWord(field, value, ['RETRY', 'ELSEWHERE', 'FAIL', 'HOLD'] as const);
+      rule.action = word === 'ELSEWHERE' ? 'RETRY_ELSEWHERE' : word;
+    } else if (name === 'memory') rule.memoryFactor = parseNumber(field, value, { min: 1 });
+    else if (name === 'memory-max-mb') rule.memoryMaxMb = whole(value);
+    else throw usage(field, part, 'exit=, signal=, cause=, do=, memory= or memory-max-mb= with a value');
+  }
+  if (causes.length > 0) rule.causes = causes;
+  if (exitCodes.length > 0) rule.exitCodes = exitCodes;
+  if (signals.length > 0) rule.signals = signals;
+  return rule;
+}
 function outputsOf({ keep = [], keepDataset = [] }: JobOptions): JobOutputInput[] | undefined {
   if (keep.length + keepDataset.length === 0) return undefined;
   const datasets = keepDataset.map((written) => {

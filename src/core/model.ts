@@ -174,6 +174,20 @@ export interface Job {
   schedulerId: number | null;
   /** How often butterfly and load-balance have moved it. */
   treeMoves: number;
+  /** Where its next run is not to be, because earlier ones failed there; null: it may be anywhere. */
+  avoids: Avoids | null;
+}
+
+/** Ids of machines, and of sites whose machines others choose. */
+export interface Places {
+  readonly machines: readonly number[];
+  readonly sites: readonly number[];
+}
+
+/** Where runs of a job failed: all of them and, should there be room nowhere else, the latest; should there be none then either, it goes there. */
+export interface Avoids {
+  readonly failed: Places;
+  readonly last: Places;
 }
 
 /** The level-1 priority that counts: with the operator's boost, inside the bounds. */
@@ -212,6 +226,7 @@ export const plainJob = (given: Partial<Job> & Pick<Job, 'id' | 'submittedAt' | 
   preferences: given.preferences ?? NO_PREFERENCES,
   schedulerId: given.schedulerId ?? null,
   treeMoves: given.treeMoves ?? 0,
+  avoids: given.avoids ?? null,
 });
 const NO_LICENSES: readonly string[] = [];
 export const NO_PREFERENCES: readonly JobPreference[] = [];

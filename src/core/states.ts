@@ -4,7 +4,8 @@
  *
  *   QUEUED      held by the root, by a scheduler between it and sites (grid-tree.md), or in the meta-queue of a site, from which it
  *               can still go elsewhere (diana.md)
- *   BLOCKED     waiting for what it needs: other jobs, or a time (jobs.md). No scheduler knows it
+ *   BLOCKED     waiting for what it needs: other jobs, or a time, as between a run that failed and the next (jobs.md). No scheduler
+ *               knows it
  *   HELD        waiting for somebody to release it; goes back to the queue it came from, from a meta-queue to the root
  *   DISPATCHED  in the local queue of a site
  *   ASSIGNED    machines and licenses are taken, the site's agent has been told
@@ -89,7 +90,7 @@ export const jobActions = {
   start: {
     by: ['SCHEDULER', 'PEER'],
     sets: ['epoch'],
-    clears: ['startedAt', 'exitCode', 'message'],
+    clears: ['startedAt', 'exitCode', 'message', 'note', 'avoids'],
     run: 'BEGINS',
   },
   /** What a copy of a peer's job is to run comes with the grant of its claim. */
@@ -103,12 +104,12 @@ export const jobActions = {
   endTasks: { by: ['AGENT', 'SERVICE'], keeps: ['ASSIGNED', 'RUNNING', 'CANCELLING'] },
   reportEnd: {
     by: ['AGENT', 'SERVICE', 'PEER'],
-    sets: ['cause', 'endedAt', 'exitCode', 'message', 'deadlineMissed'],
+    sets: ['cause', 'endedAt', 'exitCode', 'message', 'note', 'deadlineMissed'],
     run: 'ENDS',
   },
   requeue: {
     by: ['AGENT', 'SERVICE', 'PEER'],
-    sets: ['message'],
+    sets: ['message', 'note', 'retries', 'memoryMbPerTask', 'avoids'],
     clears: [...atRoot, 'startedAt'],
     run: 'ENDS',
   },
@@ -119,7 +120,7 @@ export const jobActions = {
   /** What it needs cannot happen any more. */
   unmet: { by: ['SERVICE'], sets: ['stopCause', 'cause', 'endedAt', 'deadlineMissed', 'message'] },
   holdUnmet: { by: ['SERVICE'], sets: ['message'] },
-  release: { by: ['PERSON'], sets: ['siteId', 'priority', 'dispatchedAt'] },
+  release: { by: ['PERSON'], sets: ['siteId', 'priority', 'dispatchedAt'], clears: ['avoids'] },
   boost: { by: ['PERSON'], sets: ['boost'], keeps: notEnded },
   cancel: {
     by: ['PERSON', 'SERVICE'],
@@ -212,8 +213,10 @@ export const transitions: readonly Transition[] = [
     from: 'ASSIGNED',
     to: 'QUEUED',
     action: 'requeue',
-    when: 'its machine failed to launch it; or lost, refused or returned by the agent, and restartable',
+    when: 'its run failed, was lost, refused or returned, and it is started again',
   },
+  { from: 'ASSIGNED', to: 'BLOCKED', action: 'requeue', when: 'started again after a delay' },
+  { from: 'ASSIGNED', to: 'HELD', action: 'requeue', when: 'a rule of its retries holds it' },
   { from: 'ASSIGNED', to: 'CANCELLING', action: 'stop', when: 'asked to stop' },
   { from: 'RUNNING', to: 'COMPLETED', action: 'reportEnd', when: 'ended well' },
   { from: 'RUNNING', to: 'FAILED', action: 'reportEnd', when: 'ended badly, or lost for good' },
@@ -221,8 +224,10 @@ export const transitions: readonly Transition[] = [
     from: 'RUNNING',
     to: 'QUEUED',
     action: 'requeue',
-    when: 'its machine failed to launch it; or lost, and restartable',
+    when: 'its run failed or was lost, and it is started again',
   },
+  { from: 'RUNNING', to: 'BLOCKED', action: 'requeue', when: 'started again after a delay' },
+  { from: 'RUNNING', to: 'HELD', action: 'requeue', when: 'a rule of its retries holds it' },
   { from: 'RUNNING', to: 'CANCELLING', action: 'stop', when: 'asked to stop' },
   {
     from: 'CANCELLING',

@@ -229,7 +229,7 @@ const toThousandths = (value: number): number => Math.round(value * 1000) / 1000
 /** What schedulers write into a job, before any has. */
 const UNTOUCHED = {
   ...{ priority: null, migratedAt: null, dispatchedAt: null },
-  ...{ schedulerId: null, treeMoves: 0 },
+  ...{ schedulerId: null, treeMoves: 0, avoids: null },
 };
 
 /** What a run takes at the least: one that took no time would never come about. */

@@ -170,6 +170,7 @@ export class Cleaning {
           preferences: NO_PREFERENCES,
           schedulerId: null,
           treeMoves: 0,
+          avoids: null,
         },
         sourceId: swf.id,
         runS: run,

@@ -3,7 +3,8 @@
  * mirroring, what is said to agents and peers, and the TypeScript types follow from it. Names are those of `schema.graphql`; a column has the same name in snake_case. Tests compare it with
  * the database, the schema, the core's `Job` and the list of actions. CONTRIBUTING.md says what a new field needs.
  */
-import type { JobInput, JobPreference } from '../core/model.js';
+import type { Avoids, JobInput, JobPreference } from '../core/model.js';
+import type { Retry } from '../core/runs/retry.js';
 import type { EndCause, JobState } from '../core/states.js';
 
 /** Files of a job's directory that are kept: by the service, or as a dataset of this name at the site. */
@@ -124,6 +125,8 @@ export const givenFields = {
   /** What it would like and can do without. At most 16. */
   preferences: offered(always<readonly JobPreference[]>('jsonb', { scheduled: 'JOB', sparse: true })),
   restartable: always<boolean>('boolean'),
+  /** null: it says nothing of retries. Peers are not told: whether it runs again is decided here. */
+  retry: maybe<Retry>('jsonb'),
   launch: offered(toAgents(always<TaskLaunch>('task_launch'))),
   onTaskFailure: offered(always<TaskFailure>('task_failure')),
   /** What a simulated agent takes as the real run time on the reference machine. */
@@ -154,6 +157,8 @@ const keptFields = {
   dispatchedAt: maybe<number>('timestamptz', ofJob),
   /** Of its latest run; 0: it had none. */
   epoch: always<number>('integer'),
+  /** Counted retries made. */
+  retries: always<number>('integer'),
   /** Of its latest run. */
   startedAt: maybe<number>('timestamptz'),
   message: maybe<string>('text'),
@@ -171,6 +176,10 @@ const ownFields = {
   bytes: always<number>('integer'),
   /** How often butterfly and load-balance have moved it (grid-tree.md). */
   treeMoves: always<number>('integer', ofJob),
+  /** Where its next run is not to be. */
+  avoids: maybe<Avoids>('jsonb', ofJob),
+  /** What its latest change was, where states do not say it: its event tells it. */
+  note: maybe<string>('text'),
   /** Counts its changes. */
   seq: always<number>('integer'),
   /** Time of its latest event; null: that is the submission. */

@@ -940,6 +940,7 @@ const runReading: Reading<RunRow> = {
   placedBy: 'placed_by',
   localId: 'local_id',
   localState: 'local_state',
+  retry: 'retry',
   nodes: 'nodes',
 };
 
@@ -976,6 +977,7 @@ export const eventReading: Reading<EventRow> = {
   userId: 'user_id',
   epoch: 'epoch',
   cause: 'cause',
+  note: 'note',
 };
 
 const ratioPointReading: Reading<RatioPointRow> = {

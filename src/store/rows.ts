@@ -15,10 +15,12 @@ export type Plain<T> = {
 type PlainValue<V> = V extends Date | bigint ? number : V;
 
 export type RunRow = Plain<
-  Omit<Prisma.RunModel, 'cpusPerTask' | 'memoryMbPerTask' | 'resourcesPerTask' | 'devices'>
+  Omit<Prisma.RunModel, 'cpusPerTask' | 'memoryMbPerTask' | 'resourcesPerTask' | 'devices' | 'retry'>
 > & {
   /** By machine. */
   devices: string[][] | null;
+  /** As `Retried` (retries.ts). */
+  retry: unknown;
 };
 export type TaskRow = Plain<Prisma.TaskModel>;
 /** What was kept of one stream of a run, oldest first; pieces do not overlap, and some may be missing between them. */

@@ -6,9 +6,10 @@ import type { Job, JobData, Start } from '../core/model.js';
 import type { Labels } from '../core/resources/constraint.js';
 import type { OwnedDevice } from '../core/resources/devices.js';
 import { chooseUnits } from '../core/resources/units.js';
-import { type EndCause, isLive, isTerminal, type JobState } from '../core/states.js';
+import { type EndCause, isLive, isTerminal, isWaiting, type JobState } from '../core/states.js';
 import type { GivenJob } from './job-fields.js';
 import type { NewWait } from './needs.js';
+import { decideNext, type Retried, type RetryFacts } from './retries.js';
 import type { EventRow, MachineRow } from './rows.js';
 import type {
   AgentRegistration,
@@ -27,7 +28,6 @@ export interface ReportedJob {
   state: JobState;
   epoch: number;
   cause: EndCause | null;
-  restartable: boolean;
   stopCause: EndCause | null;
   /** Its latest run has been reported as started. */
   started: boolean;
@@ -59,9 +59,11 @@ export function keptPiece<P extends OutputPiece>(piece: P, left: number): P {
 
 /** Where an ended run leaves its job. */
 export type JobEnd =
-  | { state: 'COMPLETED' | 'FAILED' | 'CANCELLED'; cause: EndCause }
-  /** Back at the root. */
-  | { state: 'QUEUED'; cause: null };
+  | { state: 'COMPLETED' | 'FAILED' | 'CANCELLED'; cause: EndCause; retry: Retried | null }
+  /** To be started again: it waits at the root, for a time, or for its release. */
+  | { state: 'QUEUED' | 'BLOCKED' | 'HELD'; cause: null; retry: Retried };
+/** The job has ended with its run. */
+export type FinalEnd = Extract<JobEnd, { cause: EndCause }>;
 
 export interface Judgment {
   result: ReportResult;
@@ -71,11 +73,6 @@ export interface Judgment {
   end: JobEnd | null;
 }
 
-/**
- * Causes of end for which a restartable job runs again: nobody knows how it ended, the agent or the machine would not have it, or its
- * inputs could not be brought there.
- */
-const restarting: ReadonlySet<EndCause> = new Set(['LOST', 'REFUSED', 'STAGING_FAILED', 'MACHINE_FAILED']);
 /** Launches that fail for the sake of a machine in a row until it is drained. */
 export const MACHINE_FAILURES_MAX = 3;
 /** Causes with which the service itself ends runs: an agent that still has such a run must stop it. */
@@ -90,8 +87,16 @@ export function overtaken(job: ReportedJob, report: RunReport): 'stale-epoch' | 
   return known ? 'repeated' : 'stale-epoch';
 }
 
-/** Judges a report about a run that was at the reporting site. `job` is as earlier reports of the batch left it. */
-export function judgeReport(job: ReportedJob, report: RunReport, maxAttempts: number): Judgment {
+/**
+ * Judges a report about a run that was at the reporting site. `job` is as earlier reports of the batch left it. `facts`: asked for where the run
+ * has ended badly.
+ */
+export function judgeReport(
+  job: ReportedJob,
+  report: RunReport,
+  maxAttempts: number,
+  facts: () => RetryFacts,
+): Judgment {
   const refused = (result: ReportResult): Judgment => ({ result, started: false, end: null });
   const late = overtaken(job, report);
   if (late !== null) return refused(late);
@@ -102,7 +107,8 @@ export function judgeReport(job: ReportedJob, report: RunReport, maxAttempts: nu
   }
   if (report.cause === null)
     throw new RangeError('report.cause is null; accepted is a cause of end when phase is ENDED');
-  return { result: 'accepted', started: false, end: endOfJob(job, report.cause, maxAttempts) };
+  const ended = { ...report, cause: report.cause };
+  return { result: 'accepted', started: false, end: endOfJob(job, ended, maxAttempts, facts) };
 }
 
 /**
@@ -126,14 +132,20 @@ export function timesOfReports(reports: readonly RunReport[], now: number) {
   };
 }
 
-function endOfJob(job: ReportedJob, cause: EndCause, maxAttempts: number): JobEnd {
-  if (cause === 'EXITED_ZERO') return { state: 'COMPLETED', cause };
-  if (job.state === 'CANCELLING') return { state: 'CANCELLED', cause: job.stopCause ?? 'CANCELLED_BY_USER' };
-  // What its machine could not start has not begun, unless other tasks of it have: it does no harm to start it elsewhere.
-  const unbegun = cause === 'MACHINE_FAILED' && job.begun !== true;
-  const again = unbegun || (restarting.has(cause) && job.restartable);
-  if (again && job.epoch < maxAttempts) return { state: 'QUEUED', cause: null };
-  return { state: 'FAILED', cause };
+function endOfJob(
+  job: ReportedJob,
+  ended: RunReport & { cause: EndCause },
+  maxAttempts: number,
+  facts: () => RetryFacts,
+): JobEnd {
+  const { cause } = ended;
+  if (cause === 'EXITED_ZERO') return { state: 'COMPLETED', cause, retry: null };
+  if (job.state === 'CANCELLING')
+    return { state: 'CANCELLED', cause: job.stopCause ?? 'CANCELLED_BY_USER', retry: null };
+  const retry = decideNext(facts(), ended, maxAttempts);
+  if (retry.action === 'FAIL') return { state: 'FAILED', cause, retry };
+  if (retry.action === 'HOLD') return { state: 'HELD', cause: null, retry };
+  return { state: (retry.delayS ?? 0) > 0 ? 'BLOCKED' : 'QUEUED', cause: null, retry };
 }
 
 /** The scheduler that decides about a waiting job: in a meta-queue it is the root, which runs for all of them. null: the root. */
@@ -438,6 +450,7 @@ export const storable = (at: number): number => Math.min(at, LATEST_S);
 /** What an object takes in memory, and a row beside its texts in the database. */
 const JOB_BYTES = 512;
 const INPUT_BYTES = 128;
+const RULE_BYTES = 128;
 
 /** What a job takes of its user's share while it lives: about as many bytes as the schedulers and the database need for it. */
 export function bytesOf(job: GivenJob & { wait?: NewWait | null }): number {
@@ -446,6 +459,8 @@ export function bytesOf(job: GivenJob & { wait?: NewWait | null }): number {
   for (const name in job.environment) bytes += name.length + (job.environment[name] as string).length;
   for (const kind of job.licenses) bytes += kind.length;
   bytes += job.machineConstraint?.length ?? 0;
+  for (const { causes, exitCodes, signals } of job.retry?.rules ?? [])
+    bytes += RULE_BYTES + 16 * ((causes?.length ?? 0) + (exitCodes?.length ?? 0) + (signals?.length ?? 0));
   for (const { path, dataset } of job.outputs) bytes += path.length + (dataset?.length ?? 0);
   let terms = 0;
   for (const { of } of job.wait?.needs ?? []) terms += of.length;
@@ -491,9 +506,17 @@ export const schedulersJob = (job: DescribedJob, data: JobData | null): Job => (
   preferences: job.preferences,
   schedulerId: job.schedulerId,
   treeMoves: job.treeMoves,
+  avoids: job.avoids,
 });
 
-const UNTOUCHED = { priority: null, migratedAt: null, dispatchedAt: null, schedulerId: null, treeMoves: 0 };
+const UNTOUCHED = {
+  priority: null,
+  migratedAt: null,
+  dispatchedAt: null,
+  schedulerId: null,
+  treeMoves: 0,
+  avoids: null,
+};
 
 /** A job that nobody has dispatched yet, as the schedulers see it. */
 export const submittedJob = (
@@ -539,4 +562,6 @@ export const isGivenUp = (
   (siteId === site || fromSiteId === site) &&
   fromState !== null &&
   isLive(fromState) &&
-  (cause === 'LOST' || toState === 'QUEUED' || (fromState === 'CANCELLING' && runCause === 'LOST'));
+  (cause === 'LOST' ||
+    (toState !== null && isWaiting(toState)) ||
+    (fromState === 'CANCELLING' && runCause === 'LOST'));

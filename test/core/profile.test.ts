@@ -51,6 +51,7 @@ describe('the profile with promises', () => {
           architecture: null,
           constraint: null,
           licenses: ['cad'],
+          avoids: null,
         }).pools[0];
         const profile = new Profile(resources, pools ?? [], 0);
         const seconds = 25 * 9 + 10;

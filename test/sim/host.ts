@@ -67,11 +67,11 @@ export class Host {
     this.disk = new SimulatedDisk(time, random, random.next() < 0.5 ? 100 : 1_000);
   }
 
-  launch(key: string, durationMs: number): void {
+  launch(key: string, durationMs: number, code: number): void {
     if (this.lanes.has(key)) this.fail(`2: run ${key} was started twice on its machine`);
     const lane: Lane = { end: null, cancel: () => {} };
     this.lanes.set(key, lane);
-    lane.cancel = this.time.after(durationMs, () => this.end(key, lane, 0));
+    lane.cancel = this.time.after(durationMs, () => this.end(key, lane, code));
   }
 
   /** What asks for the end of a run, which needs a while for that. */
@@ -324,7 +324,7 @@ export class DurableRunner extends ReportingRunner implements Runner {
     }
     this.live.set(key, { ...record, ...begun, asks: false });
     this.reported.add({ phase: 'STARTED', ...nameOf(assignment), atMs: record.startedAtMs });
-    host.launch(key, durationMs);
+    host.launch(key, durationMs, assignment.command === FAILING ? 1 : 0);
     if (runTimeLimitS !== null) this.limit(key, record.startedUpMs + runTimeLimitS * 1000);
   }
 
@@ -455,8 +455,11 @@ export class DurableRunner extends ReportingRunner implements Runner {
   }
 }
 
+/** A program that fails. */
+export const FAILING = 'false';
+
 const endCause = (code: number, stop: DurableRun['stop']): EndCause =>
-  code === 0 ? 'EXITED_ZERO' : (stop ?? 'SIGNALLED');
+  code === 0 ? 'EXITED_ZERO' : (stop ?? (code === TERMINATED ? 'SIGNALLED' : 'EXITED_NONZERO'));
 
 /** A line of the journal: a checksum, and a report. */
 function isWhole(line: string): boolean {

@@ -12,15 +12,21 @@ export const mutants = [
   },
   {
     what: 'a lost run is not tried again',
-    file: 'src/store/rules.ts',
-    find: '(restarting.has(cause) && job.restartable)',
-    replace: 'false',
+    file: 'src/core/runs/retry.ts',
+    find: "  LOST: 'RETRY',",
+    replace: '',
   },
   {
     what: 'a lost run is tried again for ever',
+    file: 'src/core/runs/retry.ts',
+    find: 'if (retries >= most)',
+    replace: 'if (false)',
+  },
+  {
+    what: 'a run that failed is tried again before its time',
     file: 'src/store/rules.ts',
-    find: 'job.epoch < maxAttempts',
-    replace: 'true',
+    find: "(retry.delayS ?? 0) > 0 ? 'BLOCKED'",
+    replace: "false ? 'BLOCKED'",
   },
   {
     what: 'a site runs more jobs than it may',
@@ -216,7 +222,7 @@ export const mutants = [
   {
     what: '2: a run goes on behind the end of its job',
     file: 'test/store/memory.ts',
-    find: 'Object.assign(run, { endedAt: at, cause: report.cause });',
+    find: 'Object.assign(run, { endedAt: at, cause: report.cause, retry: end.retry });',
     replace: '',
   },
   {

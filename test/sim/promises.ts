@@ -6,8 +6,8 @@ import { runKey } from '../../src/agent/runner.js';
 import { canTransition, isLive, isTerminal, type JobState } from '../../src/core/states.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type { EventRow } from '../../src/store/rows.js';
-import type { MemoryStore } from '../store/memory.js';
-import type { Host } from './host.js';
+import type { MemoryJob, MemoryRun, MemoryStore } from '../store/memory.js';
+import { FAILING, type Host } from './host.js';
 
 interface Report {
   job: string;
@@ -141,11 +141,12 @@ export class Promises {
             this.fail(`1: job ${id} ended well, its task ${task} by ${end?.cause}`);
       if (state === 'COMPLETED' && (cause !== 'EXITED_ZERO' || !this.saidEnds.has(`${id}/${epoch}`)))
         this.fail(`1: job ${id} is COMPLETED by ${cause}, and no agent has said so`);
-      if (state === 'FAILED' && !['LOST', 'RUN_TIME_LIMIT'].includes(cause as string))
+      const causes = ['LOST', 'RUN_TIME_LIMIT', ...(job.command === FAILING ? ['EXITED_NONZERO'] : [])];
+      if (state === 'FAILED' && !causes.includes(cause as string))
         this.fail(`1: job ${id} FAILED by ${cause}, which happens to no run here`);
-      if (epoch > this.maxAttempts) this.fail(`9: job ${id} has had ${epoch} runs`);
+      this.ofRetries(job);
       if (cause === 'RUN_TIME_LIMIT' && job.runTimeLimitS === null) this.fail(`1: job ${id} has no limit`);
-      if (state === 'FAILED' && cause === 'LOST' && job.restartable && epoch < this.maxAttempts)
+      if (state === 'FAILED' && cause === 'LOST' && !job.retry && job.restartable && epoch < this.maxAttempts)
         this.fail(`1: job ${id} was given up after ${epoch} runs`);
     }
     this.ofTimes();
@@ -171,6 +172,28 @@ export class Promises {
       )
     )
       this.fail('6: a mirror that is loaded now holds jobs that have ended');
+  }
+
+  /** A run follows another only where that was decided, not before its time, and not too often. */
+  private ofRetries({ id, epoch, retry, retries }: MemoryJob): void {
+    let counted = 0;
+    const events = this.store.events.filter(({ kind, entityId }) => kind === 'JOB_STATE' && entityId === id);
+    for (let n = 1; n <= epoch; n++) {
+      const run = this.store.runs.get(`${id}/${n}`) as MemoryRun;
+      const next = this.store.runs.get(`${id}/${n + 1}`);
+      if (run.cause === 'EXITED_ZERO' && next)
+        this.fail(`2: job ${id} ran again after run ${n} had ended well`);
+      if (next && (run.retry === null || run.retry.action === 'FAIL'))
+        this.fail(`2: job ${id} ran again after run ${n}, and nobody had decided that`);
+      // How long it waited depends on a clock that jumps here.
+      const waited = events.some(({ epoch, toState }) => epoch === n && toState === 'BLOCKED');
+      if (next && (run.retry?.delayS ?? 0) > 0 && !waited)
+        this.fail(`2: run ${n + 1} of job ${id} came at once`);
+      if (run.retry?.counted && run.retry.action !== 'FAIL') counted++;
+    }
+    if (counted !== retries) this.fail(`9: job ${id} counts ${retries} retries of ${counted}`);
+    if (counted > Math.max(retry?.maxRetries ?? 0, this.maxAttempts - 1))
+      this.fail(`9: job ${id} was tried again ${counted} times`);
   }
 
   /** Each job was submitted, dispatched, assigned, started and ended in this order, its runs one after the other. */

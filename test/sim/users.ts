@@ -1,6 +1,6 @@
 /** Users: what they submit, ordinary and at the bounds of what is accepted and beyond, again and again until they have an answer. */
 
-import type { JobInput } from '../../src/api/generated/types.js';
+import type { JobInput, RetryRuleInput } from '../../src/api/generated/types.js';
 import { globalId } from '../../src/api/ids.js';
 import type { ServiceError } from '../../src/client/index.js';
 import { RandomStream } from '../../src/core/index.js';
@@ -8,6 +8,7 @@ import { MAX } from '../../src/platform/limits.js';
 import type { MemoryJob, MemoryStore } from '../store/memory.js';
 import type { Api } from './api.js';
 import { viewer } from './api.js';
+import { FAILING } from './host.js';
 import type { Promises } from './promises.js';
 import type { Process } from './time.js';
 
@@ -178,6 +179,25 @@ const takes = (memoryMbPerTask: number): Pick<JobInput, 'memoryMbPerTask' | 'res
   resourcesPerTask: memoryMbPerTask === 300 ? [{ kind: 'disk', amount: 1 }] : [],
 });
 
+/** Some programs fail, some jobs say what is then done. What is held is released again: only what a fault has ended may be held. */
+function drawRetry(random: RandomStream): Partial<JobInput> {
+  const pick = <T>(...list: T[]): T => one(random, ...list);
+  const rule = (): RetryRuleInput => ({
+    ...pick<Pick<RetryRuleInput, 'action' | 'causes' | 'exitCodes'>>(
+      { action: pick('RETRY', 'RETRY_ELSEWHERE'), causes: ['EXITED_NONZERO', 'RUN_TIME_LIMIT', 'LOST'] },
+      { action: pick('RETRY', 'RETRY_ELSEWHERE', 'FAIL'), exitCodes: [{ from: 1, to: 9 }] },
+      { action: pick('RETRY', 'RETRY_ELSEWHERE', 'HOLD'), causes: ['LOST', 'MACHINE_FAILED'] },
+      { action: pick('RETRY', 'RETRY_ELSEWHERE') },
+    ),
+    memoryFactor: pick(1, 1, 2),
+  });
+  const retry = (): JobInput['retry'] => ({
+    ...{ maxRetries: random.integer(0, 3), factor: pick(1, 2.5), maxBackoffS: pick(20, 1e9) },
+    ...{ backoffS: pick(0, 0.5, 15), rules: Array.from({ length: random.integer(0, 2) }, rule) },
+  });
+  return { ...(random.next() < 0.15 && { command: FAILING }), retry: random.next() < 0.4 ? retry() : null };
+}
+
 function drawInput(random: RandomStream, { store, databaseNow }: UsersWorld, goesBeyond = false): Drawn {
   const pick = <T>(...list: T[]): T => one(random, ...list);
   const licenses = pick<string[]>([], [], [], ['cad'], ['grid'], ['cad', 'grid']);
@@ -223,6 +243,7 @@ function drawInput(random: RandomStream, { store, databaseNow }: UsersWorld, goe
     inputs: [],
     outputs: [],
     preferences: [],
+    retry: null,
     originSite: pick(null, null, site()),
     computationShare: pick(null, null, 0, 1),
     restartable: pick(true, true, false),
@@ -233,6 +254,7 @@ function drawInput(random: RandomStream, { store, databaseNow }: UsersWorld, goe
     simulatedRunS: Math.min(MAX.seconds, (runS * 100) / benchmark),
     simulatedIoS: pick(null, 0, 1, MAX.seconds),
   };
+  Object.assign(input, drawRetry(new RandomStream(store.events.length * 997 + runS * 31 + tasks, 'retry')));
   const datasets = [...store.datasets.keys()];
   const count = pick(0, 0, 1, 2, random.next() < 0.02 ? MAX.jobInputs : 3);
   for (let i = 0; i < count; i++) {
@@ -282,6 +304,7 @@ function drawInput(random: RandomStream, { store, databaseNow }: UsersWorld, goe
     { environment: [{ name: '1', value: '' }] },
     { licenses: ['cad', 'cad'] },
     { workingDirectory: 'here' },
+    { retry: { maxRetries: 1, backoffS: 1, factor: 11, maxBackoffS: 1, rules: [] } },
   ];
   const change = pick(...beyond);
   const [wrong] = Object.keys(change) as [keyof JobInput];

@@ -3,7 +3,8 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { averagesOf, JobHistory, noRuns, resourceKinds, totalsWith } from '../../src/core/data/history.js';
 import { Margins } from '../../src/core/data/margins.js';
 import type { PromisesImage } from '../../src/core/index.js';
-import type { RunTotals } from '../../src/core/model.js';
+import type { Job, RunTotals } from '../../src/core/model.js';
+import { NO_RETRIES, type Retry, type RetryRule } from '../../src/core/runs/retry.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type { NewNeedTerm, NewWait } from '../../src/store/needs.js';
 import type { EventRow } from '../../src/store/rows.js';
@@ -1688,6 +1689,164 @@ export function describeStore(
         expect(await of(b!)).toBe('BLOCKED');
         await store.settleNeeds('DUE', Math.max(later, due) + 1);
         expect(await all([b!, c!])).toEqual(['QUEUED', 'QUEUED']);
+        await nothingBroken();
+      });
+    });
+
+    describe('retries', () => {
+      const rule = (change: Partial<RetryRule> = {}): RetryRule => ({
+        ...{ causes: null, exitCodes: null, signals: null, action: 'RETRY' },
+        ...{ memoryFactor: 1, memoryMaxMb: null },
+        ...change,
+      });
+      const retrying = (rules: RetryRule[], change: Partial<Retry> = {}, job: Partial<NewJob> = {}): NewJob =>
+        newJob({ retry: { ...NO_RETRIES, maxRetries: 2, backoffS: 0, rules, ...change }, ...job });
+      const bad = (id: number, epoch: number, change: Partial<RunReport> = {}): RunReport =>
+        ended(id, epoch, { cause: 'EXITED_NONZERO', exitCode: 1, ...change });
+      /** Runs it on the machine, and reports. */
+      const fail = async (id: number, epoch: number, report: RunReport, on = machine): Promise<void> => {
+        const moved = await store.applyMoves([move(id, site)], context());
+        const started = await store.applyStarts(site, [start(id, site, { [on]: 1 })], null, context());
+        expect([moved.refused, started.refused]).toEqual([[], []]);
+        await store.reportRuns(site, [{ ...report, phase: 'STARTED' }, report], MAX_ATTEMPTS);
+        expect((await latest(id)).epoch).toBe(epoch);
+      };
+      const latest = async (id: number) => (await world.events(id)).at(-1) as EventRow;
+      const told = async (id: number) => {
+        const { toState, cause, note } = await latest(id);
+        return [toState, cause, note];
+      };
+      const jobOf = async (id: number) =>
+        (await store.loadGrid(0)).jobs.find(({ job }) => job.id === id)?.job as Job;
+
+      it('start a job again by the first rule that matches, until all are used', async () => {
+        const [a] = await submit(world, user, [retrying([rule({ exitCodes: [{ from: 1, to: 9 }] })])]);
+        await fail(a!, 1, bad(a!, 1));
+        expect(await told(a!)).toEqual(['QUEUED', null, 'retry 1 at once, by retry rule 1']);
+        await fail(a!, 2, bad(a!, 2, { exitCode: 9 }));
+        expect(await told(a!)).toEqual(['QUEUED', null, 'retry 2 at once, by retry rule 1']);
+        await fail(a!, 3, bad(a!, 3));
+        expect(await told(a!)).toEqual(['FAILED', 'EXITED_NONZERO', 'not retried: all retries are used (2)']);
+        const [b] = await submit(world, user, [retrying([rule({ exitCodes: [{ from: 2, to: 9 }] })])]);
+        await fail(b!, 1, bad(b!, 1));
+        expect(await told(b!)).toEqual(['FAILED', 'EXITED_NONZERO', 'not retried: no retry rule matches']);
+        const [c] = await submit(world, user, [newJob()]);
+        await fail(c!, 1, bad(c!, 1));
+        expect(await told(c!)).toEqual(['FAILED', 'EXITED_NONZERO', null]);
+        await nothingBroken();
+      });
+
+      it('wait longer each time; meanwhile nobody schedules the job, and it keeps its age', async () => {
+        const [a] = await submit(world, user, [retrying([rule()], { backoffS: 40, factor: 3 })]);
+        await fail(a!, 1, bad(a!, 1));
+        expect(await told(a!)).toEqual(['BLOCKED', null, 'retry 1 after 40 s, by retry rule 1']);
+        expect((await store.waitsOf([a!])).get(a!)).toMatchObject({ notBefore: T0 + 60, needs: [] });
+        expect(await store.applyMoves([move(a!, site)], context())).toMatchObject({ accepted: [] });
+        await store.settleNeeds([a!], T0 + 59);
+        expect(await told(a!)).toMatchObject(['BLOCKED', null, expect.anything()]);
+        await store.settleNeeds('DUE', T0 + 60);
+        expect(await told(a!)).toEqual(['QUEUED', null, null]);
+        expect((await jobOf(a!)).submittedAt).toBe(T0);
+        await fail(a!, 2, bad(a!, 2));
+        expect(await told(a!)).toEqual(['BLOCKED', null, 'retry 2 after 120 s, by retry rule 1']);
+        // Who holds and releases it does not shorten that.
+        await store.hold(byIds([a!]));
+        await store.release(byIds([a!]));
+        await store.settleNeeds([a!], T0 + 139);
+        expect(await told(a!)).toMatchObject(['BLOCKED', null, null]);
+        await store.settleNeeds('DUE', T0 + 140);
+        expect(await told(a!)).toEqual(['QUEUED', null, null]);
+        await nothingBroken();
+      });
+
+      it('hold a job for a person, whatever has been used up, and count that for nothing', async () => {
+        const [a] = await submit(world, user, [
+          retrying([rule({ exitCodes: [{ from: 3, to: 3 }], action: 'HOLD' }), rule()], { maxRetries: 1 }),
+        ]);
+        for (const epoch of [1, 2]) {
+          await fail(a!, epoch, bad(a!, epoch, { exitCode: 3 }));
+          expect(await told(a!)).toEqual(['HELD', null, 'held by retry rule 1']);
+          await store.release(byIds([a!]));
+          expect(await told(a!)).toEqual(['QUEUED', null, null]);
+        }
+        await fail(a!, 3, bad(a!, 3));
+        expect(await told(a!)).toMatchObject(['QUEUED', null, 'retry 1 at once, by retry rule 2']);
+        await nothingBroken();
+      });
+
+      it('give it more memory, as far as some machine has more', async () => {
+        const most = (await store.loadGrid(0)).machines.reduce(
+          (mb, { memoryMb }) => Math.max(mb, memoryMb),
+          0,
+        );
+        const asked = Math.ceil(most / 1.5);
+        const [a] = await submit(world, user, [
+          retrying([rule({ causes: ['MEMORY_LIMIT'], memoryFactor: 2 })], {}, { memoryMbPerTask: asked }),
+        ]);
+        const mirror = new Mirror(store);
+        await mirror.sync();
+        await fail(a!, 1, bad(a!, 1, { cause: 'MEMORY_LIMIT' }));
+        expect((await jobOf(a!)).memoryMbPerTask).toBe(most);
+        await mirror.sync();
+        expect(mirror.grid.job(a!)?.memoryMbPerTask).toBe(most);
+        await fail(a!, 2, bad(a!, 2, { cause: 'MEMORY_LIMIT' }));
+        expect(await told(a!)).toEqual([
+          'FAILED',
+          'MEMORY_LIMIT',
+          `not retried: its memory cannot grow beyond ${most} MB, as retry rule 1 has it`,
+        ]);
+        await nothingBroken();
+      });
+
+      it('go elsewhere, as long as there is another machine', async () => {
+        const [a] = await submit(world, user, [
+          retrying([rule({ action: 'RETRY_ELSEWHERE' })], { maxRetries: 5 }),
+        ]);
+        const at = (...machines: number[]) => ({ machines, sites: [] });
+        await fail(a!, 1, bad(a!, 1));
+        expect((await jobOf(a!)).avoids).toEqual({ failed: at(machine), last: at(machine) });
+        await fail(a!, 2, bad(a!, 2), second);
+        expect((await jobOf(a!)).avoids).toEqual({ failed: at(machine, second), last: at(second) });
+        const able = async () => {
+          const mirror = new Mirror(store);
+          await mirror.sync();
+          const { signature } = mirror.grid.requirementOf(mirror.grid.job(a!) as Job);
+          return mirror.grid.sites.flatMap(({ resources }) =>
+            resources.eligible(signature).machines.map((one) => one.machine.id),
+          );
+        };
+        expect(await able()).toEqual([elsewhere]);
+        // None is left but those where it failed: any but the last.
+        await world.setMachineState(elsewhere, 'DOWN');
+        expect(await able()).toEqual([machine]);
+        // It is the only one.
+        await world.setMachineState(machine, 'DOWN');
+        expect(await able()).toEqual([second]);
+        await fail(a!, 3, ended(a!, 3), second);
+        const [b] = await submit(world, user, [newJob()]);
+        await fail(b!, 1, bad(b!, 1, { cause: 'MACHINE_FAILED' }), second);
+        expect((await jobOf(b!)).avoids).toEqual({ failed: at(second), last: at(second) });
+        // Whoever holds and releases it lets it go anywhere.
+        await store.hold(byIds([b!]));
+        await store.release(byIds([b!]));
+        expect((await jobOf(b!)).avoids).toBeNull();
+        await nothingBroken();
+      });
+
+      it('are no end to those who need the job', async () => {
+        const needs = [
+          { expression: 'ALL' as const, of: [{ item: 0, condition: 'NOT_OK' as const, minDelayS: 0 }] },
+        ];
+        const [a, b] = await submit(world, user, [
+          retrying([rule()], { maxRetries: 1 }),
+          { ...newJob(), wait: { needs, onUnmet: 'CANCEL', notBefore: null } },
+        ]);
+        await fail(a!, 1, bad(a!, 1));
+        await store.settleNeeds([a!], T0 + 1000);
+        expect((await latest(b!)).toState).toBe('BLOCKED');
+        await fail(a!, 2, bad(a!, 2));
+        await store.settleNeeds([a!], T0 + 1000);
+        expect((await latest(b!)).toState).toBe('QUEUED');
         await nothingBroken();
       });
     });

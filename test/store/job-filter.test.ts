@@ -103,7 +103,7 @@ const filter = fc
   .map(({ values, chosen }): JobFilter => Object.fromEntries(chosen.map((name) => [name, values[name]])));
 const asEvent = ({ id, state, siteId, userId }: JobRow): EventRow => ({
   ...{ id: 1, at: T0, kind: 'JOB_STATE', seq: 1, fromState: null, fromSiteId: null, epoch: 0, cause: null },
-  ...{ entityId: id, toState: state, siteId, userId },
+  ...{ entityId: id, toState: state, siteId, userId, note: null },
 });
 
 it('has jobs in every state to choose from', () => {

@@ -51,6 +51,7 @@ import {
   unmetMessage,
   waits,
 } from '../../src/store/needs.js';
+import { messageOfNext, placeOfFailure, type Retried, type RetryFacts } from '../../src/store/retries.js';
 import type { EventKind, EventRow, RatioPointRow } from '../../src/store/rows.js';
 import {
   admitStart,
@@ -172,6 +173,7 @@ export interface MemoryRun {
   tasks: Map<number, MemoryTask>;
   failedTask: number | null;
   ending: boolean;
+  retry: Retried | null;
   local: LocalRun;
 }
 
@@ -408,8 +410,11 @@ export class MemoryStore implements Store {
       if (event.seq === null) continue;
       last.delete(event.entityId);
       last.set(event.entityId, event);
-      if (event.seq === 1 || event.kind === 'JOB_CHANGED' || event.fromState === 'BLOCKED')
-        told.add(event.entityId);
+      const { fromState, toState } = event;
+      const waitsAgain =
+        fromState !== null && isLive(fromState) && waitingStates.includes(toState as JobState);
+      if (event.seq === 1 || event.kind === 'JOB_CHANGED' || waitsAgain) told.add(event.entityId);
+      if (fromState === 'BLOCKED' || fromState === 'HELD') told.add(event.entityId);
       const job = this.jobs.get(event.entityId);
       if (event.fromState === 'QUEUED' && event.toState === 'DISPATCHED' && job && job.deadline !== null) {
         margins.push(job.deadline - job.estimateS - job.submittedAt);
@@ -655,6 +660,7 @@ export class MemoryStore implements Store {
         tasks: new Map(),
         failedTask: null,
         ending: false,
+        retry: null,
         local: { id: null, state: null, nodes: null },
       });
       this.occupy(job, start, 1);
@@ -874,7 +880,8 @@ export class MemoryStore implements Store {
         if (report.phase === 'ENDED') report = { ...report, ...this.usedBy(run) };
         seen = { ...seen, begun: of.of.begun };
       }
-      const { result, started, end } = judgeReport(seen, report, maxAttempts);
+      const facts = () => this.retryFacts(run, seen.begun === true);
+      const { result, started, end } = judgeReport(seen, report, maxAttempts, facts);
       if (result !== 'accepted') return task === null ? result : 'accepted';
       const at = task === null ? ms(timeOf(report, run.startedAt ?? run.assignedAt)) : report.at;
       if (report.local)
@@ -894,7 +901,7 @@ export class MemoryStore implements Store {
       if (end === null) return result;
       view.state = end.state;
       view.cause = end.cause;
-      Object.assign(run, { endedAt: at, cause: report.cause });
+      Object.assign(run, { endedAt: at, cause: report.cause, retry: end.retry });
       this.occupy(job, run, -1);
       touched.add(run.siteId);
       const { message, exitCode } = report;
@@ -911,12 +918,18 @@ export class MemoryStore implements Store {
         if (!isAtSite(run))
           broken.set(run.allocations[place]?.machineId as number, `the last launch failed: ${message ?? ''}`);
       }
-      if (end.state === 'QUEUED') {
+      if (end.cause === null) {
         touched.add(null);
-        requeues.push(() => this.change(job, 'requeue', { message }));
+        const { retries, memoryMb: memoryMbPerTask, avoids, note, delayS } = end.retry;
+        const values = { message: messageOfNext(report, end), note, retries, memoryMbPerTask, avoids };
+        requeues.push(() => {
+          if (end.state === 'BLOCKED') this.waitUntil(job, ms(at + (delayS as number)));
+          this.change(job, 'requeue', values, end.state);
+        });
       } else {
         const deadlineMissed = job.deadlineMissed || (job.deadline !== null && at > job.deadline);
-        const values = { cause: end.cause, endedAt: at, exitCode, message, deadlineMissed };
+        const note = end.retry?.note ?? null;
+        const values = { cause: end.cause, endedAt: at, exitCode, message, note, deadlineMissed };
         ends.push(() => this.change(job, 'reportEnd', values, end.state));
         if (end.state === 'COMPLETED') completed.push({ job, run, report });
       }
@@ -927,6 +940,27 @@ export class MemoryStore implements Store {
     for (const { job, run, report } of completed.sort((a, b) => a.job.id - b.job.id))
       this.learn(job, run, report);
     return { results, touched: [...touched] };
+  }
+
+  private waitUntil(job: MemoryJob, at: number): void {
+    const before = this.jobWaits.get(job.id) ?? { needs: [], onUnmet: 'RUN' as const, because: null };
+    this.jobWaits.set(job.id, { ...before, notBefore: at, dueAt: at });
+  }
+
+  private retryFacts(live: MemoryRun, begun: boolean): RetryFacts {
+    const job = this.jobs.get(live.jobId) as MemoryJob;
+    const placeOf = ({ siteId, allocations, failedTask }: MemoryRun) =>
+      placeOfFailure({
+        siteId,
+        failedTask,
+        machineIds: allocations.map(({ machineId }) => machineId),
+        machineTasks: allocations.map(({ tasks }) => tasks),
+      });
+    const counted = [...this.runs.values()].filter((run) => run.jobId === job.id && run.retry?.counted);
+    const machines = [...this.machines.values()]
+      .filter(({ removed, siteId }) => !removed && this.sites.get(siteId)?.removed === false)
+      .map((machine) => ({ site: (this.sites.get(machine.siteId) as Site).name, machine }));
+    return { job, begun, before: counted.map(placeOf), here: placeOf(live), machines };
   }
 
   /** `broken`: why the last launch on a machine failed. */
@@ -1183,7 +1217,7 @@ export class MemoryStore implements Store {
       const wait = this.jobWaits.get(job.id);
       if (wait !== undefined && wait.because !== null)
         this.jobWaits.set(job.id, { ...wait, onUnmet: 'RUN', because: null });
-      if (wait !== undefined && job.eligibleAt === null)
+      if (wait !== undefined && (job.eligibleAt === null || (wait.notBefore ?? 0) > this.now()))
         this.change(job, 'release', { siteId: null, priority: null, dispatchedAt: null }, 'BLOCKED');
       else if (site?.state === 'UP' && !site.removed)
         this.change(job, 'release', { siteId, priority, dispatchedAt }, 'DISPATCHED');
@@ -1242,7 +1276,7 @@ export class MemoryStore implements Store {
     const at = Math.max(ms(change.at), job.submittedAt);
     if (change.becomes === 'QUEUED') {
       this.jobWaits.set(job.id, { ...wait, dueAt: change.at });
-      this.change(job, 'unblock', { eligibleAt: at });
+      this.change(job, 'unblock', { eligibleAt: job.epoch === 0 ? at : job.eligibleAt });
       return;
     }
     const { because } = change;
@@ -1456,6 +1490,7 @@ export class MemoryStore implements Store {
       userId: null,
       epoch: null,
       cause: null,
+      note: null,
     };
     const at = this.now();
     const event = { id: ++this.lastEvent, at, kind, entityId, siteId, ...empty, ...job };
@@ -1486,6 +1521,9 @@ export class MemoryStore implements Store {
       groupId,
       schedulerId: null,
       treeMoves: 0,
+      retries: 0,
+      avoids: null,
+      note: null,
       migratedAt: null,
       epoch: 0,
       cause: null,
@@ -1512,7 +1550,7 @@ export class MemoryStore implements Store {
     values: ValuesOf<A>,
     state: JobState = stateAfter(action) ?? job.state,
   ): void {
-    const { state: fromState, siteId: fromSiteId, schedulerId: fromScheduler } = job;
+    const { state: fromState, siteId: fromSiteId, schedulerId: fromScheduler, note } = job;
     const { clears = [], keeps = [] } = jobActions[action] as { clears?: string[]; keeps?: JobState[] };
     if (!possible(action, fromState))
       throw new Error(`job ${job.id} is ${fromState}: ${action} is not possible`);
@@ -1533,6 +1571,7 @@ export class MemoryStore implements Store {
       userId: job.userId,
       epoch: job.epoch,
       cause: job.cause,
+      note: job.note === note ? null : job.note,
     });
   }
 

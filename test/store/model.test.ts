@@ -13,6 +13,7 @@ import {
   Traffic,
 } from '../../src/core/index.js';
 import { LicenseRequests } from '../../src/core/resources/license-requests.js';
+import { retryActions } from '../../src/core/runs/retry.js';
 import type { EndCause } from '../../src/core/states.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type { Database } from '../../src/store/pool.js';
@@ -68,6 +69,26 @@ const job = fc.record({
   deadline: fc.constantFrom(null, T0 + 150, T0 + 400.25),
   runTimeLimitS: fc.constantFrom(null, 50),
   restartable: fc.boolean(),
+  retry: fc.option(
+    fc.record({
+      maxRetries: fc.nat(3),
+      backoffS: fc.constantFrom(0, 5),
+      factor: fc.constantFrom(1, 2.5),
+      maxBackoffS: fc.constantFrom(6, 1000),
+      rules: fc.array(
+        fc.record({
+          causes: fc.constantFrom(null, ['LOST'], ['EXITED_NONZERO', 'STAGING_FAILED']),
+          exitCodes: fc.constantFrom(null, [{ from: 1, to: 1 }]),
+          signals: fc.constantFrom(null, ['SIGKILL']),
+          action: fc.constantFrom(...retryActions),
+          memoryFactor: fc.constantFrom(1, 1, 1.5),
+          memoryMaxMb: fc.constantFrom(null, 500),
+        }),
+        { maxLength: 2 },
+      ),
+    }),
+    { freq: 2 },
+  ),
   onTaskFailure: fc.constantFrom<NewJob['onTaskFailure']>('END_ALL', 'CONTINUE'),
   launch: fc.constantFrom<NewJob['launch']>('EVERY_TASK', 'EVERY_TASK', 'ONCE'),
   held: fc.constantFrom(false, false, true),
@@ -335,6 +356,12 @@ const operations = fc.oneof(
     fc.tuple(selection, fc.integer({ min: -5, max: 5 })),
     async ({ store }, _, [chosen, boost]) => sorted(await store.reprioritize(chosen, boost)),
   ),
+  {
+    weight: 3,
+    arbitrary: operation('settle', fc.constantFrom('DUE' as const, 'ALL' as const), ({ store }, now, about) =>
+      store.settleNeeds(about, now),
+    ),
+  },
   operation('takeBack', fc.tuple(siteId, fc.constantFrom(1, 100)), ({ store }, now, [site, limit]) =>
     store.takeBack(site, context(now), limit),
   ),
@@ -428,6 +455,7 @@ async function whatItIs({ store, events, ratioPoints }: World) {
         event.fromSiteId,
         event.epoch,
         event.cause,
+        event.note,
       ]),
     );
   }

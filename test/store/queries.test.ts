@@ -216,6 +216,8 @@ describe('jobs', () => {
         groupId: 1,
         migratedAt: null,
         restartable: true,
+        retry: null,
+        retries: 0,
         launch: 'EVERY_TASK',
         onTaskFailure: 'END_ALL',
         simulatedRunS: null,

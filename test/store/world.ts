@@ -49,7 +49,10 @@ export interface World {
   events(
     jobId: number,
   ): Promise<
-    Pick<EventRow, 'kind' | 'seq' | 'fromState' | 'toState' | 'siteId' | 'fromSiteId' | 'epoch' | 'cause'>[]
+    Pick<
+      EventRow,
+      'kind' | 'seq' | 'fromState' | 'toState' | 'siteId' | 'fromSiteId' | 'epoch' | 'cause' | 'note'
+    >[]
   >;
   /** Of all applications, in order. */
   ratioPoints(): Promise<RatioPointRow[]>;

@@ -17,6 +17,6 @@ export const PLAIN_JOB: NewJob = {
   ...{ estimateS: 100, benchmark: 100, runTimeLimitS: null, deadline: null },
   ...{ warnS: null, warnSignal: 'SIGTERM', killGraceS: 30 },
   ...{ sandboxMb: 0, outputMb: 0, inputs: [], originSiteId: null, outputs: [], computationShare: null },
-  ...{ preferences: [], restartable: true, launch: 'EVERY_TASK', onTaskFailure: 'END_ALL' },
+  ...{ preferences: [], restartable: true, retry: null, launch: 'EVERY_TASK', onTaskFailure: 'END_ALL' },
   ...{ simulatedRunS: null, simulatedIoS: null, boost: 0, held: false },
 };

@@ -157,6 +157,12 @@ export type ResolversTypes = {
   WarnSignal: types.WarnSignal;
   TaskLaunch: types.TaskLaunch;
   TaskFailure: types.TaskFailure;
+  RetryAction: types.RetryAction;
+  RetryReason: types.RetryReason;
+  Retry: ResolverTypeWrapper<types.Retry>;
+  RetryRule: ResolverTypeWrapper<types.RetryRule>;
+  ExitCodes: ResolverTypeWrapper<types.ExitCodes>;
+  RetryDecision: ResolverTypeWrapper<types.RetryDecision>;
   NeedCondition: types.NeedCondition;
   AskedNeed: types.AskedNeed;
   NeedExpression: types.NeedExpression;
@@ -275,6 +281,9 @@ export type ResolversTypes = {
   EnvironmentVariable: types.EnvironmentVariable;
   InputDataInput: types.InputDataInput;
   JobOutputInput: types.JobOutputInput;
+  RetryInput: types.RetryInput;
+  RetryRuleInput: types.RetryRuleInput;
+  ExitCodesInput: types.ExitCodesInput;
   JobInput: types.JobInput;
   JobPreferenceInput: types.JobPreferenceInput;
   NeedClauseInput: types.NeedClauseInput;
@@ -399,6 +408,10 @@ export type ResolversParentTypes = {
   SubmissionQuota: SubmissionQuotaModel;
   ApiKey: ApiKeyModel;
   Webhook: WebhookModel;
+  Retry: types.Retry;
+  RetryRule: types.RetryRule;
+  ExitCodes: types.ExitCodes;
+  RetryDecision: types.RetryDecision;
   NeedClause: NeedClauseModel;
   NeedTerm: NeedTermModel;
   Variable: types.Variable;
@@ -495,6 +508,9 @@ export type ResolversParentTypes = {
   EnvironmentVariable: types.EnvironmentVariable;
   InputDataInput: types.InputDataInput;
   JobOutputInput: types.JobOutputInput;
+  RetryInput: types.RetryInput;
+  RetryRuleInput: types.RetryRuleInput;
+  ExitCodesInput: types.ExitCodesInput;
   JobInput: types.JobInput;
   JobPreferenceInput: types.JobPreferenceInput;
   NeedClauseInput: types.NeedClauseInput;
@@ -917,6 +933,39 @@ export type WebhookResolvers<ContextType = Context, ParentType extends Resolvers
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };
 
+export type RetryResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Retry'] = ResolversParentTypes['Retry']> = {
+  maxRetries?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  backoffS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  factor?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  maxBackoffS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  rules?: Resolver<Array<ResolversTypes['RetryRule']>, ParentType, ContextType>;
+};
+
+export type RetryRuleResolvers<ContextType = Context, ParentType extends ResolversParentTypes['RetryRule'] = ResolversParentTypes['RetryRule']> = {
+  causes?: Resolver<types.Maybe<Array<ResolversTypes['EndCause']>>, ParentType, ContextType>;
+  exitCodes?: Resolver<types.Maybe<Array<ResolversTypes['ExitCodes']>>, ParentType, ContextType>;
+  signals?: Resolver<types.Maybe<Array<ResolversTypes['String']>>, ParentType, ContextType>;
+  action?: Resolver<ResolversTypes['RetryAction'], ParentType, ContextType>;
+  memoryFactor?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
+  memoryMaxMb?: Resolver<types.Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
+};
+
+export type ExitCodesResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ExitCodes'] = ResolversParentTypes['ExitCodes']> = {
+  from?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  to?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+};
+
+export type RetryDecisionResolvers<ContextType = Context, ParentType extends ResolversParentTypes['RetryDecision'] = ResolversParentTypes['RetryDecision']> = {
+  action?: Resolver<ResolversTypes['RetryAction'], ParentType, ContextType>;
+  rule?: Resolver<types.Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
+  because?: Resolver<types.Maybe<ResolversTypes['RetryReason']>, ParentType, ContextType>;
+  counted?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
+  retries?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  delayS?: Resolver<types.Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
+  memoryMbPerTask?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
+  note?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+};
+
 export type NeedClauseResolvers<ContextType = Context, ParentType extends ResolversParentTypes['NeedClause'] = ResolversParentTypes['NeedClause']> = {
   expression?: Resolver<ResolversTypes['NeedExpression'], ParentType, ContextType>;
   of?: Resolver<Array<ResolversTypes['NeedTerm']>, ParentType, ContextType>;
@@ -978,6 +1027,8 @@ export type JobResolvers<ContextType = Context, ParentType extends ResolversPare
   path?: Resolver<Array<ResolversTypes['PathStep']>, ParentType, ContextType>;
   computationShare?: Resolver<types.Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
   restartable?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
+  retry?: Resolver<types.Maybe<ResolversTypes['Retry']>, ParentType, ContextType>;
+  retries?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   launch?: Resolver<ResolversTypes['TaskLaunch'], ParentType, ContextType>;
   onTaskFailure?: Resolver<ResolversTypes['TaskFailure'], ParentType, ContextType>;
   priority?: Resolver<types.Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
@@ -1046,6 +1097,7 @@ export type RunResolvers<ContextType = Context, ParentType extends ResolversPare
   signal?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   cause?: Resolver<types.Maybe<ResolversTypes['EndCause']>, ParentType, ContextType>;
   message?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  retry?: Resolver<types.Maybe<ResolversTypes['RetryDecision']>, ParentType, ContextType>;
   cpuS?: Resolver<types.Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
   cpuMethod?: Resolver<types.Maybe<ResolversTypes['MeasurementMethod']>, ParentType, ContextType>;
   peakMemoryMb?: Resolver<types.Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
@@ -1231,6 +1283,7 @@ export type EventResolvers<ContextType = Context, ParentType extends ResolversPa
   site?: Resolver<types.Maybe<ResolversTypes['Site']>, ParentType, ContextType>;
   epoch?: Resolver<types.Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
   cause?: Resolver<types.Maybe<ResolversTypes['EndCause']>, ParentType, ContextType>;
+  note?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
 };
 
@@ -2067,6 +2120,10 @@ export type Resolvers<ContextType = Context> = {
   SubmissionQuota?: SubmissionQuotaResolvers<ContextType>;
   ApiKey?: ApiKeyResolvers<ContextType>;
   Webhook?: WebhookResolvers<ContextType>;
+  Retry?: RetryResolvers<ContextType>;
+  RetryRule?: RetryRuleResolvers<ContextType>;
+  ExitCodes?: ExitCodesResolvers<ContextType>;
+  RetryDecision?: RetryDecisionResolvers<ContextType>;
   NeedClause?: NeedClauseResolvers<ContextType>;
   NeedTerm?: NeedTermResolvers<ContextType>;
   Variable?: VariableResolvers<ContextType>;

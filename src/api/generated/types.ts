@@ -973,6 +973,93 @@ export type TaskFailure =
   /** They continue; but if a task is lost, or its machine cannot start it, they are ended too. */
   | 'CONTINUE';
 
+/** What becomes of a job whose run has ended badly. */
+export type RetryAction =
+  /** It is started again, anywhere. */
+  | 'RETRY'
+  /** It is started again, not on machines where a counted run of it failed (of a run that a site's own scheduler or a peer placed: not at that site), as long as others can run it. */
+  | 'RETRY_ELSEWHERE'
+  /** It has failed. */
+  | 'FAIL'
+  /** It is HELD until somebody releases it for its next run. This does not count as a retry. */
+  | 'HOLD';
+
+/** Why a job failed and was not started again. */
+export type RetryReason =
+  /** A rule says so. */
+  | 'RULE'
+  /** No rule matches, and it is not an end after which every job is started again. */
+  | 'NO_RULE'
+  /** All its retries are used. */
+  | 'RETRIES_USED'
+  /** The rule gives the next run more memory, and it cannot have more. */
+  | 'MEMORY_AT_MOST';
+
+/**
+ * When a job is started again after a run of it has ended badly. The first rule that matches decides. If none does, the job is started again after LOST, REFUSED and STAGING_FAILED
+ * (not restartable: only after STAGING_FAILED) and, elsewhere, after MACHINE_FAILED, until it has had `maxAttempts` runs (policy) or `maxRetries` retries, whichever is more; otherwise it has failed.
+ */
+export type Retry = {
+  __typename?: 'Retry';
+  /** At most so many retries. */
+  maxRetries: Scalars['Int']['output'];
+  /** Time from the end of a run to the next, before the first retry, seconds. */
+  backoffS: Scalars['Float']['output'];
+  /** By this it grows with each retry. */
+  factor: Scalars['Float']['output'];
+  /** And never beyond this, seconds. */
+  maxBackoffS: Scalars['Float']['output'];
+  /** In order. */
+  rules: Array<RetryRule>;
+};
+
+/** A rule matches an end if one entry of one of its lists does; without lists it matches every end. */
+export type RetryRule = {
+  __typename?: 'RetryRule';
+  /** Causes of end. */
+  causes?: Maybe<Array<EndCause>>;
+  /** Exit codes of EXITED_NONZERO; an end by signal n counts as 128 + n. */
+  exitCodes?: Maybe<Array<ExitCodes>>;
+  /** Signals of SIGNALLED, such as `SIGKILL`. */
+  signals?: Maybe<Array<Scalars['String']['output']>>;
+  /** What becomes of the job. */
+  action: RetryAction;
+  /** Memory of the next run over that of this one; later runs keep it. */
+  memoryFactor: Scalars['Float']['output'];
+  /** It grows to at most so much for each task, MB; null: as much as the largest machine that can run the job has. */
+  memoryMaxMb?: Maybe<Scalars['Int']['output']>;
+};
+
+/** Exit codes, both included. */
+export type ExitCodes = {
+  __typename?: 'ExitCodes';
+  /** The first. */
+  from: Scalars['Int']['output'];
+  /** The last. */
+  to: Scalars['Int']['output'];
+};
+
+/** What was decided when a run had ended badly. */
+export type RetryDecision = {
+  __typename?: 'RetryDecision';
+  /** What became of the job. */
+  action: RetryAction;
+  /** The rule that decided, counted from 1; null: none did. */
+  rule?: Maybe<Scalars['Int']['output']>;
+  /** Why it failed; null: it did not. */
+  because?: Maybe<RetryReason>;
+  /** Whether the run counts towards the retries, and against its machine. */
+  counted: Scalars['Boolean']['output'];
+  /** Counted retries of the job, with the one that follows. */
+  retries: Scalars['Int']['output'];
+  /** Time from its end to the next run, seconds; null: none follows by itself. */
+  delayS?: Maybe<Scalars['Float']['output']>;
+  /** Memory of the next run for each task, MB. */
+  memoryMbPerTask: Scalars['Int']['output'];
+  /** All of this in words; null: the job says nothing of retries, and none was made. */
+  note?: Maybe<Scalars['String']['output']>;
+};
+
 /** What is needed of one or several jobs. What counts is how they end for good; a job that is to run again has not ended. */
 export type NeedCondition =
   /** All have started. It can no longer hold once one has ended without having started. */
@@ -1133,6 +1220,10 @@ export type Job = Node & {
   computationShare?: Maybe<Scalars['Float']['output']>;
   /** Whether it may be started again if its run is lost. */
   restartable: Scalars['Boolean']['output'];
+  /** When it is started again after a run of it has ended badly; null: it says nothing of retries. */
+  retry?: Maybe<Retry>;
+  /** Retries made that count. */
+  retries: Scalars['Int']['output'];
   /** Which of its tasks the agents start. */
   launch: TaskLaunch;
   /** What happens to its other tasks when one has failed. */
@@ -1316,6 +1407,8 @@ export type Run = {
   cause?: Maybe<EndCause>;
   /** More about how it ended. */
   message?: Maybe<Scalars['String']['output']>;
+  /** What was decided about the job when this run had ended badly; null: it has not. */
+  retry?: Maybe<RetryDecision>;
   /** CPU time of all its processes, seconds; null: not measured. */
   cpuS?: Maybe<Scalars['Float']['output']>;
   /** How `cpuS` was measured; null: not measured. */
@@ -1783,6 +1876,8 @@ export type Event = Node & {
   epoch?: Maybe<Scalars['Int']['output']>;
   /** Why the job ended. */
   cause?: Maybe<EndCause>;
+  /** What the states do not say, in words: which rule of the job's retries decided. */
+  note?: Maybe<Scalars['String']['output']>;
 };
 
 /** The kinds of policies, and what their documents may contain, as the service checks it. */
@@ -3245,6 +3340,44 @@ export type JobOutputInput = {
   dataset?: InputMaybe<Scalars['String']['input']>;
 };
 
+/** When a job is started again after a run of it has ended badly: see `Retry`. */
+export type RetryInput = {
+  /** At most so many retries, from 0 to 100. */
+  maxRetries: Scalars['Int']['input'];
+  /** Time from the end of a run to the next, before the first retry, seconds, from 0 to 10^9. */
+  backoffS: Scalars['Float']['input'];
+  /** By this it grows with each retry, from 1 to 10. */
+  factor: Scalars['Float']['input'];
+  /** And never beyond this, seconds, from 0 to 10^9. */
+  maxBackoffS: Scalars['Float']['input'];
+  /** At most 20, in order: the first that matches decides. */
+  rules: Array<RetryRuleInput>;
+};
+
+/** A rule matches an end if one entry of one of its lists does; without lists it matches every end, but never one that is no fault of the job (PREEMPTED and the like). */
+export type RetryRuleInput = {
+  /** At least one, if given. Not EXITED_ZERO, CANCELLED_BY_USER, CANCELLED_BY_OPERATOR, DEADLINE_PASSED, NEVER_FITS, DEPENDENCY_FAILED, WITHDRAWN, OTHER_TASK_FAILED: after them nothing is retried. */
+  causes?: InputMaybe<Array<EndCause>>;
+  /** 1 to 100 ranges, if given. Compared only after EXITED_NONZERO and SIGNALLED; an end by signal n counts as 128 + n. */
+  exitCodes?: InputMaybe<Array<ExitCodesInput>>;
+  /** At least one, if given, such as `SIGKILL`. Compared only after SIGNALLED. */
+  signals?: InputMaybe<Array<Scalars['String']['input']>>;
+  /** What becomes of the job. */
+  action: RetryAction;
+  /** Memory of the next run over that of this one, from 1 to 1000; later runs keep it. Where it cannot grow, the job fails. */
+  memoryFactor: Scalars['Float']['input'];
+  /** It grows to at most so much for each task, MB, from 0 to 2147483647; by default as much as the largest machine that can run the job has. */
+  memoryMaxMb?: InputMaybe<Scalars['Int']['input']>;
+};
+
+/** Exit codes, both included. */
+export type ExitCodesInput = {
+  /** The first, from 0. */
+  from: Scalars['Int']['input'];
+  /** The last, at least `from`. */
+  to: Scalars['Int']['input'];
+};
+
 /** A job to submit. */
 export type JobInput = {
   /** Any name, at most 200 characters. */
@@ -3318,6 +3451,8 @@ export type JobInput = {
   computationShare?: InputMaybe<Scalars['Float']['input']>;
   /** Whether it may be started again if its run is lost. */
   restartable: Scalars['Boolean']['input'];
+  /** When it is started again after a run of it has ended badly. Without it there are no rules, and a lost run is followed by the next at once. */
+  retry?: InputMaybe<RetryInput>;
   /** Which of its tasks the agents start. */
   launch: TaskLaunch;
   /** What happens to its other tasks when one has failed. */

@@ -9,6 +9,7 @@ import {
   type StartExplanation,
 } from '../../core/index.js';
 import { GLOBAL_QUEUE } from '../../core/scheduler.js';
+import type { Retried } from '../../store/retries.js';
 import type {
   AllocationResolvers,
   CandidateResolvers,
@@ -105,6 +106,12 @@ export const Run: RunResolvers = {
       ...{ machineId, tasks: run.machineTasks[i] ?? 0, devices: run.devices?.[i] ?? [] },
     })),
   licenses: (run, _, { loaders }) => loaders.licenses(run.licenseIds),
+  retry: ({ retry }) => {
+    const retried = retry as Retried | null;
+    if (retried === null) return null;
+    const { rule, memoryMb, ...decision } = retried;
+    return { ...decision, rule: rule === null ? null : rule + 1, memoryMbPerTask: memoryMb };
+  },
   staging: ({ jobId, epoch }, _, { loaders }) => loaders.staging({ jobId, epoch }),
   tasks: async (run, page, { loaders, services }) =>
     services.jobs.tasksOf(run, await loaders.job(run.jobId), page),

@@ -20,6 +20,7 @@ import type {
 } from '../generated/types.js';
 import { type IdType, parseGlobalId } from '../ids.js';
 import { amountsGiven } from '../resources.js';
+import { retryGiven } from './retry-input.js';
 
 export interface Fault {
   field: string;
@@ -351,6 +352,7 @@ export function newJob(
         ? NO_PREFERENCES
         : input.preferences.map((one, i) => liked(one, `preferences[${i}]`)),
     restartable: input.restartable,
+    retry: retryGiven(input.retry, refuse),
     launch: input.launch,
     onTaskFailure: input.onTaskFailure,
     simulatedRunS: amount('simulatedRunS', input.simulatedRunS, MAX.seconds),

@@ -361,6 +361,7 @@ function describeJob(job: FullJob): string {
     ['needs', needs(job)],
     ['estimate', `${duration(job.estimateS)} on power ${job.benchmark}`],
     ['limit', limit(job)],
+    ['retries', retriesOf(job)],
     ['deadline', job.deadline && `${time(job.deadline)}${job.deadlineMissed ? ' (missed)' : ''}`],
     [
       'priority',
@@ -419,6 +420,7 @@ function describeJob(job: FullJob): string {
       ),
     );
   }
+  for (const { epoch, retry } of job.runs) if (retry?.note) text.push(`run ${epoch}: ${retry.note}`);
   for (const { epoch, staging } of job.runs) {
     if (staging === null) continue;
     const { totalMb, movedMb, predictedS, measuredS } = staging;
@@ -434,6 +436,12 @@ function describeJob(job: FullJob): string {
     text.push('', table(['TASK', 'FILE', 'BYTES', 'KEPT UNTIL (UTC)'], rows));
   }
   return text.join('\n');
+}
+
+function retriesOf({ retry, retries }: FullJob): string | null {
+  if (retry === null) return retries === 0 ? null : String(retries);
+  const { maxRetries, rules } = retry;
+  return `${retries} of ${maxRetries}, ${count(rules.length, 'rule')}`;
 }
 
 function limit({ runTimeLimitS, warnS, warnSignal, killGraceS }: FullJob): string | null {

@@ -81,7 +81,12 @@ export const resourceRules: Rules = {
       const at = machines.findIndex(({ id }) => id === machine);
       return { ...hold, at, task: kinds.amounts(amounts ?? totals[at] ?? []) };
     });
-    const resources = new SiteResources(1, () => [], kinds.size);
+    const resources = new SiteResources(
+      1,
+      () => [],
+      kinds.size,
+      () => null,
+    );
     totals.forEach((offered, id) => {
       resources.addMachine(machineState({ ...ANY_MACHINE, id }, offered));
     });
@@ -144,5 +149,5 @@ const ANY_MACHINE = {
 };
 const ANY_REQUIREMENT = {
   ...{ index: 0, cpusPerTask: 1, jobs: 0, sharedTask: [], sharedTake: [] },
-  signature: { key: '', os: null, architecture: null, licenses: [], constraint: null },
+  signature: { key: '', os: null, architecture: null, licenses: [], constraint: null, avoids: null },
 };

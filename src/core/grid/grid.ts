@@ -16,6 +16,7 @@ import {
   type Job,
   type License,
   type Machine,
+  type Places,
   type Reservation,
   type Run,
   type Site,
@@ -23,7 +24,7 @@ import {
 } from '../model.js';
 import { fitsIn, NO_AMOUNTS, ResourceKinds } from './amounts.js';
 import { JobQueue } from './queue.js';
-import { type Requirement, Requirements } from './requirements.js';
+import { type Requirement, Requirements, type Signature } from './requirements.js';
 import {
   askedOn,
   type LicenseState,
@@ -132,6 +133,8 @@ export class Grid {
   private readonly jobById = new Map<number, JobEntry>();
   readonly kinds = new ResourceKinds();
   private readonly requirements = new Requirements(this.kinds);
+  /** By signature, as things are now. */
+  private readonly avoided = new Map<Signature, Places | null>();
   private readonly indices = new Map<IndexKind<object>, object>();
   private readonly listeners: GridListener[] = [];
 
@@ -160,7 +163,7 @@ export class Grid {
   setSite(site: Site): void {
     const maxRuns = site.maxRunningJobs ?? Infinity;
     if (maxRuns !== Infinity) wholeNumber('site.maxRunningJobs', maxRuns, 1);
-    this.topology++;
+    this.topologyChanged();
     const known = this.siteById.get(site.id);
     if (known !== undefined) {
       const busyElsewhere = (known.site.load ?? null) !== null || (site.load ?? null) !== null;
@@ -175,6 +178,7 @@ export class Grid {
       site.id,
       (siteId, kind) => this.poolsFor(siteId, kind),
       this.kinds.size,
+      (signature) => this.avoidedBy(signature),
     );
     resources.maxRuns = maxRuns;
     resources.siteName = site.name;
@@ -197,7 +201,7 @@ export class Grid {
     for (const { license } of this.licenseById.values()) {
       check(license.siteId !== siteId, `site ${siteId} still has license ${license.id}`);
     }
-    this.topology++;
+    this.topologyChanged();
     this.siteById.delete(siteId);
     this.lastEntry = null;
     this.sites.splice(this.sites.indexOf(entry), 1);
@@ -218,11 +222,11 @@ export class Grid {
     this.widen();
     const known = this.machineById.get(machine.id);
     if (known !== undefined && known.machine.siteId === machine.siteId) {
-      this.topology++;
+      this.topologyChanged();
       resources.replaceMachine(known, machine, offered);
     } else {
       if (known !== undefined) this.removeMachine(machine.id);
-      this.topology++;
+      this.topologyChanged();
       const state = machineState(machine, offered);
       this.machineById.set(machine.id, state);
       resources.addMachine(state);
@@ -236,7 +240,7 @@ export class Grid {
     check(state !== undefined, `machine ${machineId} is not in the grid`);
     const { resources } = this.siteEntry(state.machine.siteId);
     check(resources.free.tasks[state.position] === 0, `machine ${machineId} has live runs`);
-    this.topology++;
+    this.topologyChanged();
     this.machineById.delete(machineId);
     resources.removeMachine(state);
     this.placeHolds();
@@ -277,6 +281,31 @@ export class Grid {
     this.licensesChanged();
   }
 
+  /** What is avoided depends on what there is at other sites. */
+  private topologyChanged(): void {
+    this.topology++;
+    if (this.requirements.avoiding === 0) return;
+    this.avoided.clear();
+    for (const { resources } of this.sites) resources.changed();
+  }
+
+  /** Where jobs of the signature are not to be: where runs of theirs failed, as long as there is room elsewhere. */
+  private avoidedBy(signature: Signature): Places | null {
+    const { avoids } = signature;
+    if (avoids === null) return null;
+    let places = this.avoided.get(signature);
+    if (places === undefined) {
+      const of = { ...signature, avoids };
+      const isEnough = (without: Places): boolean =>
+        this.sites.some(
+          ({ site, resources }) => site.state === 'UP' && resources.hasRoomWithout(of, without),
+        );
+      places = [avoids.failed, avoids.last].find(isEnough) ?? null;
+      this.avoided.set(signature, places);
+    }
+    return places;
+  }
+
   // ---- holds ----
 
   /** Something is held from now on, or in another way. What is held of machines and licenses that are not in the grid counts once they are. */
@@ -313,7 +342,7 @@ export class Grid {
     const loaded = sites.filter(({ site }) => site.load);
     if (heldById.size === 0 && loaded.length === 0 && !this.holds) return;
     this.holds = heldById.size > 0 || loaded.length > 0;
-    this.topology++;
+    this.topologyChanged();
     for (const { resources } of sites) {
       resources.holds = [];
       resources.busyCpus = 0;
@@ -629,12 +658,12 @@ export class Grid {
   private widen(): void {
     const [first] = this.sites;
     if (first === undefined || first.resources.kinds === this.kinds.size) return;
-    this.topology++;
+    this.topologyChanged();
     for (const { resources } of this.sites) resources.widen(this.kinds.size);
   }
 
   private licensesChanged(): void {
-    this.topology++;
+    this.topologyChanged();
     this.placeHolds();
     this.shared = this.sharedLicenses().length;
     for (const { resources } of this.sites) resources.changed();

@@ -3,9 +3,9 @@
  * machines are asked once per class and not once per job. A class has a *signature* (platform, labels and licenses: which
  * machines are eligible at all) and a shape (tasks, and the amounts that each takes: which of them have room).
  */
-import type { Job } from '../model.js';
+import type { Avoids, Job } from '../model.js';
 import { type Constraint, parseConstraint } from '../resources/constraint.js';
-import { furtherIn, type ResourceKinds, type TaskAmounts } from './amounts.js';
+import { type Amounts, furtherIn, type ResourceKinds, type TaskAmounts } from './amounts.js';
 
 export interface Signature {
   readonly key: string;
@@ -15,9 +15,11 @@ export interface Signature {
   readonly licenses: readonly string[];
   /** Over the labels of machines; null: any will do. */
   readonly constraint: { readonly text: string; readonly parsed: Constraint } | null;
+  /** Where earlier runs failed, and what the next one needs elsewhere; null: nowhere. */
+  readonly avoids: (Avoids & { readonly tasks: number; readonly task: Amounts }) | null;
 }
 
-/** Tells signatures apart; `constraint`: its text. */
+/** Tells signatures apart, as long as nothing is avoided; `constraint`: its text. */
 export const signatureKey = (
   os: string | null,
   architecture: string | null,
@@ -41,6 +43,10 @@ const UNUSED_KEPT = 4096;
 
 const PLAIN = '';
 
+/** Such jobs are few: each shape of theirs is a signature. */
+const avoidingKey = ({ avoids, tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask }: Job): string =>
+  JSON.stringify([avoids, tasks, cpusPerTask, memoryMbPerTask, furtherIn(resourcesPerTask)]);
+
 interface SignatureGroup {
   readonly signature: Signature;
   readonly byShape: Map<number, Map<number | string, Requirement>>;
@@ -48,6 +54,8 @@ interface SignatureGroup {
 
 export class Requirements {
   private readonly bySignature = new Map<string, SignatureGroup>();
+  /** Signatures of jobs that avoid something. */
+  avoiding = 0;
   private size = 0;
   private used = 0;
   private indices = 0;
@@ -101,15 +109,21 @@ export class Requirements {
   }
 
   private signatureOf(job: Job): SignatureGroup {
-    const { os, architecture, machineConstraint: text } = job;
+    const { os, architecture, machineConstraint: text, avoids } = job;
     const plain = job.licenses.length === 0 && os === null && architecture === null && text === null;
-    const key = plain ? PLAIN : signatureKey(os, architecture, job.licenses, text);
+    const anywhere = plain ? PLAIN : signatureKey(os, architecture, job.licenses, text);
+    const key = avoids === null ? anywhere : `${anywhere} ${avoidingKey(job)}`;
     let group = this.bySignature.get(key);
     if (group === undefined) {
       const constraint = text === null ? null : { text, parsed: parseConstraint(text) };
-      const signature = { key, os, architecture, licenses: [...job.licenses], constraint };
+      const { task } = this.kinds.askedBy(job);
+      const signature = {
+        ...{ key, os, architecture, licenses: [...job.licenses], constraint },
+        avoids: avoids && { ...avoids, tasks: job.tasks, task },
+      };
       group = { signature, byShape: new Map() };
       this.bySignature.set(key, group);
+      if (avoids !== null) this.avoiding++;
     }
     return group;
   }
@@ -124,7 +138,9 @@ export class Requirements {
         }
         if (byRest.size === 0) group.byShape.delete(shape);
       }
-      if (group.byShape.size === 0) this.bySignature.delete(key);
+      if (group.byShape.size > 0) continue;
+      this.bySignature.delete(key);
+      if (group.signature.avoids !== null) this.avoiding--;
     }
     this.size = this.used;
   }

@@ -2,10 +2,10 @@
  * The machines and licenses of the grid as the schedulers use them: what is free now, who holds it until when, and for
  * each site and signature which machines and pools come into question.
  */
-import type { Allocation, License, Machine, Run } from '../model.js';
+import type { Allocation, License, Machine, Places, Run } from '../model.js';
 import { type Labels, satisfies } from '../resources/constraint.js';
 import { deviceLabels } from '../resources/units.js';
-import { type Amounts, addTo, amountOf, CPUS, type Room, type TaskAmounts } from './amounts.js';
+import { type Amounts, addTo, amountOf, CPUS, type Room, type TaskAmounts, timesIn } from './amounts.js';
 import type { Signature } from './requirements.js';
 
 export interface MachineState {
@@ -132,6 +132,8 @@ export class SiteResources {
     private readonly poolsOf: (siteId: number, kind: string) => LicenseState[],
     /** How many kinds of resources there are. */
     public kinds: number,
+    /** What jobs of a signature avoid as the grid is now. */
+    private readonly avoidedBy: (signature: Signature) => Places | null,
   ) {}
 
   /** There are so many kinds of resources now. */
@@ -204,12 +206,12 @@ export class SiteResources {
     this.everBySignature.clear();
   }
 
-  /** Those that are available now. */
+  /** Those that are available now and not to be avoided. */
   eligible(signature: Signature): EligibleMachines {
     if (this.lastSignature === signature) return this.lastEligible as EligibleMachines;
     let eligible = this.bySignature.get(signature.key);
     if (eligible === undefined) {
-      eligible = this.find(signature, (machine) => machine.available);
+      eligible = this.findWithout(signature, this.avoidedBy(signature));
       this.bySignature.set(signature.key, eligible);
     }
     this.lastSignature = signature;
@@ -217,7 +219,7 @@ export class SiteResources {
     return eligible;
   }
 
-  /** As `eligible`, of all machines whether available or not. */
+  /** As `eligible`, of all machines whether available or not, and whatever failed there. */
   everEligible(signature: Signature): EligibleMachines {
     let eligible = this.everBySignature.get(signature.key);
     if (eligible === undefined) {
@@ -225,6 +227,18 @@ export class SiteResources {
       this.everBySignature.set(signature.key, eligible);
     }
     return eligible;
+  }
+
+  /** Whether jobs of the signature have room here without these. */
+  hasRoomWithout(signature: Signature & { readonly avoids: object }, places: Places): boolean {
+    return hasRoom(signature.avoids, this.findWithout(signature, places));
+  }
+
+  private findWithout(signature: Signature, places: Places | null): EligibleMachines {
+    if (places === null) return this.find(signature, (machine) => machine.available);
+    const { machines, sites } = places;
+    const avoided = sites.includes(this.siteId);
+    return this.find(signature, ({ id, available }) => available && !avoided && !machines.includes(id));
   }
 
   /** A run begins: it takes its machines and licenses. */
@@ -321,8 +335,26 @@ export class SiteResources {
   }
 }
 
+/** Whether the machines, idle, have room for all tasks. */
+export function hasRoom(
+  { task, tasks }: { task: Amounts; tasks: number },
+  eligible: EligibleMachines,
+): boolean {
+  if (timesIn(task, eligible.most, 0) === 0) return false;
+  let room = 0;
+  for (const { offered } of eligible.machines) {
+    const times = timesIn(task, offered, 0);
+    room += eligible.shared ? Math.min(1, times) : times;
+    if (room >= tasks) return true;
+  }
+  return false;
+}
+
 /** All that a constraint may ask of a machine: what is said of it, and what everybody can see. */
-export const labelsOf = ({ labels, devices, os, architecture }: Machine, site: string): Labels => ({
+export const labelsOf = (
+  { labels, devices, os, architecture }: Pick<Machine, 'labels' | 'devices' | 'os' | 'architecture'>,
+  site: string,
+): Labels => ({
   ...labels,
   ...(devices && deviceLabels(devices)),
   ...{ os, architecture, site },

@@ -2,10 +2,16 @@
  * Which sites can take jobs of a class (two-level.md: "up, and with a machine that satisfies the job's requirements and
  * licenses"), and why the others cannot.
  */
-import { type Amounts, CPUS, MEMORY, PLACES, pairsOf, timesIn } from '../grid/amounts.js';
+import { type Amounts, CPUS, MEMORY, PLACES, pairsOf } from '../grid/amounts.js';
 import type { Grid, SiteEntry } from '../grid/grid.js';
 import { type Requirement, type Signature, signatureKey } from '../grid/requirements.js';
-import { askedOn, type EligibleMachines, labelsOf, type MachineState } from '../grid/site-resources.js';
+import {
+  askedOn,
+  type EligibleMachines,
+  hasRoom,
+  labelsOf,
+  type MachineState,
+} from '../grid/site-resources.js';
 import type { SiteState } from '../model.js';
 import { ReasonCode, type WaitingReason } from '../reasons.js';
 import { shownConstraint, unsatisfiedPart } from './constraint.js';
@@ -85,18 +91,6 @@ export function whyNeverFits(requirement: Requirement, eligible: EligibleMachine
   return hasRoom(requirement, eligible) ? null : ReasonCode.NO_MACHINE_NOW;
 }
 
-/** Whether the machines, idle, have room for all tasks. */
-function hasRoom({ task, tasks }: Pick<Requirement, 'task' | 'tasks'>, eligible: EligibleMachines): boolean {
-  if (timesIn(task, eligible.most, 0) === 0) return false;
-  let room = 0;
-  for (const { offered } of eligible.machines) {
-    const times = timesIn(task, offered, 0);
-    room += eligible.shared ? Math.min(1, times) : times;
-    if (room >= tasks) return true;
-  }
-  return false;
-}
-
 /**
  * Why no site of the grid could ever run the class, whatever its state: only other machines or licenses would help.
  * Null when some site could.
@@ -139,7 +133,7 @@ function without(signature: Signature, ...left: ('licenses' | 'constraint')[]): 
   const licenses = left.includes('licenses') ? [] : signature.licenses;
   const constraint = left.includes('constraint') ? null : signature.constraint;
   return {
-    ...{ os, architecture, licenses, constraint },
+    ...{ os, architecture, licenses, constraint, avoids: null },
     key: signatureKey(os, architecture, licenses, constraint?.text ?? null),
   };
 }

@@ -4,6 +4,7 @@
  * runs again, and where, is its owner's to decide.
  */
 import { isTaken, type QueueLoad } from '../../core/grid-tree/index.js';
+import { NO_RETRIES, type Retry } from '../../core/runs/retry.js';
 import type { JobState } from '../../core/states.js';
 import { endedStates } from '../../core/states.js';
 import { MAX } from '../../platform/limits.js';
@@ -349,10 +350,23 @@ const jobOf = ({ request, boost }: NewCopy, more: number): NewJob => ({
     originSiteId: null,
     ...{ warnS: null, warnSignal: 'SIGTERM', killGraceS: 30 },
     restartable: false,
+    retry: NOT_HERE,
     held: false,
   },
   boost: boostOf(boost, more),
 });
+
+/** Whether it runs again its owner decides; what has not begun may be started on another machine here. */
+const NOT_HERE: Retry = {
+  ...NO_RETRIES,
+  backoffS: 0,
+  rules: [
+    {
+      ...{ causes: ['LOST', 'REFUSED', 'STAGING_FAILED'], exitCodes: null, signals: null },
+      ...{ action: 'FAIL', memoryFactor: 1, memoryMaxMb: null },
+    },
+  ],
+};
 
 const boostOf = (boost: number, more: number): number =>
   Math.max(-BOOST_MAX, Math.min(BOOST_MAX, boost + more));

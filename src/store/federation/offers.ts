@@ -315,6 +315,8 @@ WITH theirs AS MATERIALIZED (
     FROM queue j LEFT JOIN foreign_jobs f ON f.job_id = j.id CROSS JOIN LATERAL (SELECT coalesce(f.hops, ${hops}::integer) AS hops) h
    WHERE ${protocol >= 2 ? areFiles : sql`j.outputs IS NULL`} AND j.resources_per_task IS NULL AND j.machine_constraint IS NULL AND NOT EXISTS (SELECT 1 FROM offers o WHERE o.job_id = j.id AND o.site_id = ${siteId}
                                               AND (NOT o.withdrawn OR o.again_at > to_timestamp(${now}::float8)))
+     -- Where a run of it failed it is not to be again, as long as it can be here.
+     AND NOT (j.fits_home AND coalesce(j.avoids -> 'failed' -> 'sites' @> to_jsonb(${siteId}::integer), false))
      AND (f.job_id IS NULL OR f.site_id <> ${siteId} AND f.epoch IS NULL AND NOT ${service}::text = ANY (f.visited))
 ), class AS MATERIALIZED (
   SELECT c.needs, c.hops, ${fits('theirs')} AS fits FROM (SELECT DISTINCT ON (needs, hops) * FROM open ORDER BY needs, hops) c

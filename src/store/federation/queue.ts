@@ -31,7 +31,7 @@ ours AS MATERIALIZED (
 ), home AS MATERIALIZED (
   SELECT coalesce(sum(power), 0)::float8 AS power, coalesce(sum(power) / sum(all_cpus), 0)::float8 AS benchmark FROM ours
 ), waiting AS MATERIALIZED (
-  SELECT id, boost, submitted_at, inputs, outputs, tasks, cpus_per_task, memory_mb_per_task, resources_per_task, machine_constraint, licenses, os, architecture,
+  SELECT id, boost, submitted_at, inputs, outputs, avoids, tasks, cpus_per_task, memory_mb_per_task, resources_per_task, machine_constraint, licenses, os, architecture,
          estimate_s * benchmark AS work, ${allWork} AS all_work,
          json_build_array(tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture)::text AS needs
     FROM jobs j WHERE ended_at IS NULL AND state IN ${labels(pendingStates)} ORDER BY id LIMIT ${most}

@@ -1,6 +1,6 @@
 /** What agents are told; and that there is an API for them to talk to. */
 
-import { liveStates } from '../../core/states.js';
+import { liveStates, waitingStates } from '../../core/states.js';
 import { table } from '../columns.js';
 import { latestCursor } from '../images.js';
 import { assignedFields, readField } from '../job-fields.js';
@@ -214,7 +214,7 @@ WITH recent AS MATERIALIZED (
 )
 SELECT CASE WHEN ${after}::bigint BETWEEN (SELECT id FROM events_horizon) AND ${raw(latestCursor)} AND NOT EXISTS (
   SELECT 1 FROM recent e
-   WHERE (site_id = ${siteId} OR from_site_id = ${siteId}) AND from_state IN ${labels(liveStates)} AND (cause = 'LOST' OR to_state = 'QUEUED'
+   WHERE (site_id = ${siteId} OR from_site_id = ${siteId}) AND from_state IN ${labels(liveStates)} AND (cause = 'LOST' OR to_state IN ${labels(waitingStates)}
      OR from_state = 'CANCELLING' AND EXISTS (SELECT 1 FROM runs r WHERE r.job_id = e.entity_id AND r.epoch = e.epoch AND r.cause = 'LOST'))
 ) THEN json_build_array(
   coalesce(CASE WHEN EXISTS (SELECT 1 FROM found WHERE before >= ${bytesMax}) THEN (SELECT max(place) FROM live)

@@ -128,7 +128,7 @@ const shareSites = (tx: Transaction): Promise<number> =>
 
 function releaseJobs(jobs: readonly FoundJob[]): Sql[] {
   const held = sql`(
-    SELECT held.id, s.id AS site_id, n.job_id IS NOT NULL AND held.eligible_at IS NULL AS blocked FROM ${ids(jobs)} JOIN jobs held USING (id)
+    SELECT held.id, s.id AS site_id, n.job_id IS NOT NULL AND (held.eligible_at IS NULL OR n.not_before > clock_timestamp()) AS blocked FROM ${ids(jobs)} JOIN jobs held USING (id)
       LEFT JOIN sites s ON s.id = held.site_id AND s.state = 'UP' AND s.removed_at IS NULL
       LEFT JOIN job_needs n ON n.job_id = held.id) AS t`;
   const settings = {

@@ -336,7 +336,13 @@ UPDATE job_needs n SET due_at = ${because ? sql`NULL` : sql`to_timestamp(t.at)`}
   const at = sql`greatest(to_timestamp(t.at), j.submitted_at)`;
   const [cancelled, held, queued] = [now('CANCELLED'), now('HELD'), now('QUEUED')];
   return [
-    ...(queued.length > 0 ? [changeJobs('unblock', items(queued), { eligibleAt: at })] : []),
+    ...(queued.length > 0
+      ? [
+          changeJobs('unblock', items(queued), {
+            eligibleAt: sql`CASE WHEN j.epoch = 0 THEN ${at} ELSE j.eligible_at END`,
+          }),
+        ]
+      : []),
     ...(held.length > 0 ? [changeJobs('holdUnmet', items(held), { message: sql`t.message` })] : []),
     ...(cancelled.length > 0
       ? [

@@ -4,6 +4,16 @@ import { MAX } from '../../platform/limits.js';
 import { list, table } from '../columns.js';
 import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
 import {
+  asksForMachines,
+  messageOfNext,
+  type Placed,
+  placeOfFailure,
+  type Retried,
+  type RetryFacts,
+  type RetryMachine,
+} from '../retries.js';
+import {
+  type FinalEnd,
   isMeant,
   type JobEnd,
   judgeReport,
@@ -24,6 +34,7 @@ import type {
   RunOutput,
   RunReport,
 } from '../store.js';
+import type { RunTasks } from '../tasks.js';
 import { siteAgent } from './agents.js';
 import { changeJobs } from './change-jobs.js';
 import { ofTask, putTasks, type TaskReport, tasksOf, usedByTasks } from './tasks.js';
@@ -43,6 +54,7 @@ export async function reportRuns(
   return transaction(database, async (tx): Promise<ReportOutcome> => {
     const { jobs, siteOf, now } = await lockJobs(tx, reports, agentId);
     const tasks = await tasksOf(tx, reports.filter(ofTask));
+    const facts = await retryFacts(tx, reports, jobs, tasks);
     const timeOf = timesOfReports(reports, now);
     const results: ReportResult[] = [];
     const touched = new Set<number | null>();
@@ -55,8 +67,8 @@ export async function reportRuns(
     const withTasks: RunReport[] = [];
     const ending: RunReport[] = [];
     const started: RunReport[] = [];
-    const ended: EndedJob[] = [];
-    const requeued: RunReport[] = [];
+    const ended: EndedJob<FinalEnd>[] = [];
+    const requeued: EndedJob<NextRun>[] = [];
     const failed: RunReport[] = [];
 
     const changeOf = ({ jobId, epoch }: RunReport): RunChange => {
@@ -66,6 +78,7 @@ export async function reportRuns(
         ended: null,
         failedTask: null,
         ending: false,
+        retry: null,
         local: null,
       };
       runs.set(jobId, change);
@@ -118,7 +131,9 @@ export async function reportRuns(
       }
       const whole = byTask ? runReport(told, job) : told;
       if (whole === null) continue;
-      const judgment = judgeReport(job, whole, maxAttempts);
+      const judgment = judgeReport(job, whole, maxAttempts, () =>
+        facts(told.jobId, runs.get(told.jobId)?.failedTask ?? null, job.begun === true),
+      );
       if (!byTask) results.push(judgment.result);
       if (judgment.result !== 'accepted') continue;
       const report = byTask ? whole : { ...told, at: timeOf(told, job.since) };
@@ -137,15 +152,16 @@ export async function reportRuns(
       const { end } = judgment;
       if (end === null) continue;
       change.ended = report;
+      change.retry = end.retry;
       job.state = end.state;
       touched.add(site);
       if (report.cause === 'MACHINE_FAILED') {
         failed.push(report);
         touched.add(null);
       }
-      if (end.state === 'QUEUED') {
+      if (end.cause === null) {
         touched.add(null);
-        requeued.push(report);
+        requeued.push({ report, end });
       } else {
         job.cause = end.cause;
         ended.push({ report, end });
@@ -161,6 +177,8 @@ export async function reportRuns(
         tx,
         await withinShares(tx, outputs, ({ jobId }) => users.get(jobId) as number, userBytes),
       );
+    const later = requeued.filter(({ end }) => end.state === 'BLOCKED');
+    if (later.length > 0) await waitUntil(tx, later);
     const changes = [
       ...(started.length > 0 ? [startJobs(started)] : []),
       ...(ending.length > 0 ? [endTasks(ending)] : []),
@@ -194,6 +212,8 @@ interface RunChange {
   failedTask: number | null;
   /** Its tasks that go on are to end. */
   ending: boolean;
+  /** What was decided about it; null: there was nothing to decide. */
+  retry: Retried | null;
   /** What the site's own scheduler says of it; null: as it was. */
   local: LocalRun | null;
 }
@@ -209,9 +229,10 @@ const withNews = (known: LocalRun | null, news: LocalRun): LocalRun => ({
   nodes: news.nodes ?? known?.nodes ?? null,
 });
 
-interface EndedJob {
+type NextRun = Exclude<JobEnd, FinalEnd>;
+interface EndedJob<End extends JobEnd> {
   report: RunReport;
-  end: Exclude<JobEnd, { state: 'QUEUED' }>;
+  end: End;
 }
 
 /**
@@ -232,7 +253,7 @@ async function lockJobs(
   const found = await rows<LockedJob & { id: number; siteId: number | null; now: number }>(
     tx,
     sql`
-SELECT id, user_id AS "userId", state, site_id AS "siteId", epoch, cause, restartable, stop_cause AS "stopCause", started_at IS NOT NULL AS started,
+SELECT id, user_id AS "userId", state, site_id AS "siteId", epoch, cause, stop_cause AS "stopCause", started_at IS NOT NULL AS started,
        (SELECT extract(epoch FROM coalesce(started_at, assigned_at))::float8 FROM runs r
          WHERE r.job_id = jobs.id AND r.epoch = jobs.epoch) AS since,
        (SELECT extract(epoch FROM assigned_at)::float8 FROM runs r WHERE r.job_id = jobs.id AND r.epoch = jobs.epoch) AS "assignedAt",
@@ -298,6 +319,7 @@ function updateRuns(
     signal: ['text', ([, { ended }]) => ended?.signal ?? null],
     cause: ['end_cause', ([, { ended }]) => ended?.cause ?? null],
     message: ['text', ([, { ended }]) => ended?.message ?? null],
+    retry: ['text', ([, { retry }]) => retry && JSON.stringify(retry)],
     failed_task: ['integer', ([, { failedTask }]) => failedTask],
     ending: ['boolean', ([, { ending }]) => ending],
     cpu_s: ['float8', ([, { ended }]) => ended?.cpuS ?? null],
@@ -329,7 +351,7 @@ UPDATE runs r SET started_at = coalesce(to_timestamp(t.started_at), r.started_at
     exit_code = t.exit_code, signal = t.signal, cause = t.cause, message = t.message, cpu_s = t.cpu_s, io_wait_s = t.io_wait_s,
     cpu_method = t.cpu_method, peak_memory_mb = t.peak_memory_mb, peak_memory_method = t.peak_memory_method, read_mb = t.read_mb,
     written_mb = t.written_mb, bytes_method = t.bytes_method, io_wait_method = t.io_wait_method,
-    failed_task = coalesce(t.failed_task, r.failed_task), ending = r.ending OR t.ending ${localFields}
+    retry = t.retry::jsonb, failed_task = coalesce(t.failed_task, r.failed_task), ending = r.ending OR t.ending ${localFields}
   FROM ${items} ${local ? sql`JOIN ${localTable} ON l.job_id = t.job_id` : empty} WHERE r.job_id = t.job_id AND r.epoch = t.epoch`,
   );
 }
@@ -487,7 +509,7 @@ function startJobs(started: readonly RunReport[]): Sql {
   return changeJobs('reportStart', items, { startedAt: sql`to_timestamp(t.at)` });
 }
 
-function endJobs(ended: readonly EndedJob[]): Sql {
+function endJobs(ended: readonly EndedJob<FinalEnd>[]): Sql {
   const items = table('t', ended, {
     id: ['bigint', ({ report }) => report.jobId],
     state: ['job_state', ({ end }) => end.state],
@@ -495,12 +517,14 @@ function endJobs(ended: readonly EndedJob[]): Sql {
     at: ['float8', ({ report }) => report.at],
     exit_code: ['integer', ({ report }) => report.exitCode],
     message: ['text', ({ report }) => report.message],
+    note: ['text', ({ end }) => end.retry?.note ?? null],
   });
   const settings = {
     cause: sql`t.cause`,
     endedAt: sql`to_timestamp(t.at)`,
     exitCode: sql`t.exit_code`,
     message: sql`t.message`,
+    note: sql`t.note`,
     deadlineMissed: sql`j.deadline_missed OR coalesce(to_timestamp(t.at) > j.deadline, false)`,
   };
   return changeJobs('reportEnd', items, settings, sql`t.state`);
@@ -510,13 +534,87 @@ function endJobs(ended: readonly EndedJob[]): Sql {
 const endTasks = (reports: readonly RunReport[]): Sql =>
   changeJobs('endTasks', table('t', reports, { id: ['bigint', ({ jobId }) => jobId] }), {});
 
-/** Back to the root, to be started again. */
-function requeueJobs(reports: readonly RunReport[]): Sql {
-  const items = table('t', reports, {
-    id: ['bigint', ({ jobId }) => jobId],
-    message: ['text', ({ message }) => message],
+/** To be started again: at the root, or later. */
+function requeueJobs(requeued: readonly EndedJob<NextRun>[]): Sql {
+  const items = table('t', requeued, {
+    id: ['bigint', ({ report }) => report.jobId],
+    state: ['job_state', ({ end }) => end.state],
+    message: ['text', ({ report, end }) => messageOfNext(report, end)],
+    note: ['text', ({ end }) => end.retry.note],
+    retries: ['integer', ({ end }) => end.retry.retries],
+    memory_mb: ['integer', ({ end }) => end.retry.memoryMb],
+    avoids: ['text', ({ end }) => end.retry.avoids && JSON.stringify(end.retry.avoids)],
   });
-  return changeJobs('requeue', items, { message: sql`t.message` });
+  const settings = {
+    message: sql`t.message`,
+    note: sql`t.note`,
+    retries: sql`t.retries`,
+    memoryMbPerTask: sql`t.memory_mb`,
+    avoids: sql`t.avoids::jsonb`,
+  };
+  return changeJobs('requeue', items, settings, sql`t.state`);
+}
+
+/** What the follower of needs reads of jobs that wait for a time. Of what they needed before nothing changes. */
+function waitUntil(tx: Transaction, later: readonly EndedJob<NextRun>[]): Promise<number> {
+  const items = table('t', later, {
+    id: ['bigint', ({ report }) => report.jobId],
+    at: ['float8', ({ report, end }) => report.at + (end.retry.delayS as number)],
+  });
+  return run(
+    tx,
+    sql`
+INSERT INTO job_needs (job_id, needs, on_unmet, not_before, due_at)
+  SELECT id, '[]', 'RUN', to_timestamp(at), to_timestamp(at) FROM ${items}
+  ON CONFLICT (job_id) DO UPDATE SET not_before = excluded.not_before, due_at = excluded.due_at, open = true`,
+  );
+}
+
+/** What decides about runs that have ended badly, by job: nearly none have, and the others cost nothing. */
+async function retryFacts(
+  tx: Transaction,
+  reports: readonly RunReport[],
+  jobs: ReadonlyMap<number, LockedJob>,
+  tasks: ReadonlyMap<number, RunTasks>,
+): Promise<(jobId: number, failedTask: number | null, begun: boolean) => RetryFacts> {
+  const failed = new Set(
+    reports.flatMap(({ jobId, phase, cause }) =>
+      phase === 'ENDED' && jobs.has(jobId) && (cause !== 'EXITED_ZERO' || tasks.get(jobId)?.of.failure)
+        ? [jobId]
+        : [],
+    ),
+  );
+  type Failed = RetryFacts['job'] & { id: number; runs: ({ live: boolean } & Placed)[] };
+  const found =
+    failed.size === 0
+      ? []
+      : await rows<Failed>(
+          tx,
+          sql`
+SELECT id, retry, retries, restartable, tasks, cpus_per_task AS "cpusPerTask", memory_mb_per_task AS "memoryMbPerTask",
+       resources_per_task AS "resourcesPerTask", os, architecture, machine_constraint AS "machineConstraint",
+       (SELECT coalesce(json_agg(json_build_object('live', r.epoch = j.epoch, 'siteId', r.site_id, 'machineIds', r.machine_ids,
+                 'machineTasks', r.machine_tasks, 'failedTask', r.failed_task)), '[]')
+          FROM runs r WHERE r.job_id = j.id AND (r.epoch = j.epoch OR (r.retry -> 'counted')::boolean)) AS runs
+  FROM jobs j WHERE id = ANY (${list('bigint', [...failed])})`,
+        );
+  const byJob = new Map(found.map((job) => [job.id, job]));
+  const machines = found.some(asksForMachines)
+    ? await rows<RetryMachine['machine'] & { site: string }>(
+        tx,
+        sql`
+SELECT m.id, m.cpus, m.memory_mb AS "memoryMb", m.resources, m.max_tasks AS "maxTasks", m.os, m.architecture, coalesce(m.measured -> 'labels', '{}') || m.labels AS labels, m.devices, s.name AS site
+  FROM machines m JOIN sites s ON s.id = m.site_id WHERE m.removed_at IS NULL AND s.removed_at IS NULL`,
+      )
+    : [];
+  const inService = machines.map(({ site, ...machine }) => ({ machine, site }));
+  return (jobId, failedTask, begun) => {
+    const job = byJob.get(jobId) as Failed;
+    const live = job.runs.find((one) => one.live) as Placed;
+    const before = job.runs.filter((one) => !one.live).map(placeOfFailure);
+    const here = placeOfFailure({ ...live, failedTask: failedTask ?? live.failedTask });
+    return { job, begun, before, here, machines: inService };
+  };
 }
 
 /**

@@ -3,7 +3,7 @@
 import { INTERVAL_S } from '../../core/data/traffic.js';
 import type { Dataset, Link, Reservation, Run, UserClass } from '../../core/model.js';
 import type { JobState } from '../../core/states.js';
-import { endedStates, isLive, liveStates, pendingStates } from '../../core/states.js';
+import { endedStates, isLive, liveStates, pendingStates, waitingStates } from '../../core/states.js';
 import { list, table } from '../columns.js';
 import {
   type DataArray,
@@ -215,6 +215,7 @@ function readChanges(connection: Connection, cursor: Cursor, limit: number): Pro
   const live = labels(liveStates);
   const ended = labels(endedStates);
   const pending = labels(pendingStates);
+  const waiting = labels(waitingStates);
   return value(
     connection,
     sql`
@@ -223,7 +224,7 @@ WITH news AS MATERIALIZED (
     FROM events WHERE id > ${cursor}::bigint ORDER BY id LIMIT ${limit}
 ), folded AS MATERIALIZED (
   SELECT DISTINCT ON (entity_id) entity_id, id, to_state, site_id, epoch,
-         bool_or(seq = 1 OR kind = 'JOB_CHANGED' OR from_state = 'BLOCKED') OVER of_job AS told
+         bool_or(seq = 1 OR kind = 'JOB_CHANGED' OR from_state IN ('BLOCKED', 'HELD') OR from_state IN ${live} AND to_state IN ${waiting}) OVER of_job AS told
     FROM news WHERE seq IS NOT NULL
   WINDOW of_job AS (PARTITION BY entity_id)
    ORDER BY entity_id, id DESC

@@ -9,6 +9,30 @@ export type ResourceAmountInput = {
   amount: number;
 };
 
+export type EndCause =
+  | 'EXITED_ZERO'
+  | 'EXITED_NONZERO'
+  | 'SIGNALLED'
+  | 'RUN_TIME_LIMIT'
+  | 'MEMORY_LIMIT'
+  | 'STAGING_FAILED'
+  | 'INPUT_MISMATCH'
+  | 'OUTPUTS_FAILED'
+  | 'CPU_LIMIT'
+  | 'DISK_LIMIT'
+  | 'PROCESS_LIMIT'
+  | 'LAUNCH_FAILED'
+  | 'MACHINE_FAILED'
+  | 'LOST'
+  | 'REFUSED'
+  | 'CANCELLED_BY_USER'
+  | 'CANCELLED_BY_OPERATOR'
+  | 'DEADLINE_PASSED'
+  | 'NEVER_FITS'
+  | 'WITHDRAWN'
+  | 'OTHER_TASK_FAILED'
+  | 'DEPENDENCY_FAILED';
+
 export type WarnSignal =
   | 'SIGTERM'
   | 'SIGHUP'
@@ -25,6 +49,12 @@ export type TaskLaunch =
 export type TaskFailure =
   | 'END_ALL'
   | 'CONTINUE';
+
+export type RetryAction =
+  | 'RETRY'
+  | 'RETRY_ELSEWHERE'
+  | 'FAIL'
+  | 'HOLD';
 
 export type AskedNeed =
   | 'START'
@@ -63,6 +93,28 @@ export type JobOutputInput = {
   dataset?: string | null | undefined;
 };
 
+export type RetryInput = {
+  maxRetries?: number;
+  backoffS?: number;
+  factor?: number;
+  maxBackoffS?: number;
+  rules?: Array<RetryRuleInput>;
+};
+
+export type RetryRuleInput = {
+  causes?: Array<EndCause> | null | undefined;
+  exitCodes?: Array<ExitCodesInput> | null | undefined;
+  signals?: Array<string> | null | undefined;
+  action: RetryAction;
+  memoryFactor?: number;
+  memoryMaxMb?: number | null | undefined;
+};
+
+export type ExitCodesInput = {
+  from: number;
+  to: number;
+};
+
 export type JobInput = {
   name?: string | null | undefined;
   application?: string | null | undefined;
@@ -96,6 +148,7 @@ export type JobInput = {
   preferences?: Array<JobPreferenceInput>;
   computationShare?: number | null | undefined;
   restartable?: boolean;
+  retry?: RetryInput | null | undefined;
   launch?: TaskLaunch;
   onTaskFailure?: TaskFailure;
   boost?: number;

@@ -1,0 +1,156 @@
+/**
+ * What becomes of a job whose run has ended badly (jobs.md, "Retries"), with what the store knows of it and of machines. Pure: both stores
+ * find the facts, and carry out what is decided here.
+ */
+import { labelsOf } from '../core/grid/site-resources.js';
+import type { Avoids, Machine, Places } from '../core/model.js';
+import { parseConstraint, satisfies } from '../core/resources/constraint.js';
+import { decideRetry, NO_RETRIES, type RetryDecision } from '../core/runs/retry.js';
+import type { EndCause, JobState } from '../core/states.js';
+import type { StoredJob } from './job-fields.js';
+import type { RunRow } from './rows.js';
+import type { RunReport } from './store.js';
+import { placeOf } from './tasks.js';
+
+/** Of a job that says nothing of retries: what the service retries, it retries at once. */
+const AT_ONCE = { ...NO_RETRIES, backoffS: 0 };
+
+/** A machine in service. */
+export interface RetryMachine {
+  machine: Pick<
+    Machine,
+    'id' | 'cpus' | 'memoryMb' | 'resources' | 'maxTasks' | 'os' | 'architecture' | 'labels'
+  >;
+  /** Name of its site. */
+  site: string;
+}
+
+export interface RetryFacts {
+  job: Pick<
+    StoredJob,
+    | 'retry'
+    | 'retries'
+    | 'restartable'
+    | 'tasks'
+    | 'cpusPerTask'
+    | 'memoryMbPerTask'
+    | 'resourcesPerTask'
+    | 'os'
+    | 'architecture'
+    | 'machineConstraint'
+  >;
+  /** Some of its processes have begun, or nobody knows. */
+  begun: boolean;
+  /** Where counted runs of it failed before. */
+  before: readonly Places[];
+  /** Where this one did. */
+  here: Places;
+  /** All, where it is asked for (`asksForMachines`). */
+  machines: readonly RetryMachine[];
+}
+
+/** What was decided about a run that ended badly. */
+export interface Retried extends RetryDecision {
+  avoids: Avoids | null;
+  /** In words; null: nothing that anybody asked for. */
+  note: string | null;
+}
+
+export type Placed = Pick<RunRow, 'siteId' | 'machineIds' | 'machineTasks' | 'failedTask'>;
+
+/** Where a run failed: on the machine of the task that did, else on all that it had; of a run that others placed, at their site. */
+export function placeOfFailure({ siteId, machineIds, machineTasks, failedTask }: Placed): Places {
+  if (machineIds.length === 0) return { machines: [], sites: [siteId] };
+  const failed = failedTask === null ? undefined : machineIds[placeOf(machineTasks, failedTask)];
+  return { machines: failed === undefined ? machineIds : [failed], sites: [] };
+}
+
+/** Whether it matters which machines there are: memory grows as far as one has more. */
+export const asksForMachines = ({ retry }: Pick<StoredJob, 'retry'>): boolean =>
+  (retry?.rules ?? []).some(({ memoryFactor }) => memoryFactor > 1);
+
+export function decideNext(
+  { job, begun, before, here, machines }: RetryFacts,
+  { cause, exitCode, signal }: Pick<RunReport, 'exitCode' | 'signal'> & { cause: EndCause },
+  maxAttempts: number,
+): Retried {
+  const retried = {
+    ...{ retry: job.retry ?? AT_ONCE, maxAttempts, restartable: job.restartable, retries: job.retries },
+    memoryMb: job.memoryMbPerTask,
+    largestMb: Math.max(0, ...ableTo(job, machines).map(({ machine }) => machine.memoryMb)),
+  };
+  const decision = decideRetry(retried, { cause, exitCode, signal });
+  // A machine that fails after some tasks have begun leaves the run in doubt as a lost one does.
+  if (decision.rule === null && cause === 'MACHINE_FAILED' && begun && !job.restartable)
+    return noted(
+      { ...decision, action: 'FAIL', because: 'NO_RULE', delayS: null, retries: job.retries },
+      job,
+    );
+  const elsewhere = decision.action === 'RETRY_ELSEWHERE';
+  return noted(
+    decision,
+    job,
+    elsewhere ? { failed: unionOf(decision.counted ? [...before, here] : before), last: here } : null,
+  );
+}
+
+const noted = (decision: RetryDecision, job: RetryFacts['job'], avoids: Avoids | null = null): Retried => ({
+  ...decision,
+  avoids,
+  note: sayRetry(decision, job),
+});
+
+/** The message of a job that waits for its next run. */
+export const messageOfNext = (
+  { message, cause }: Pick<RunReport, 'message' | 'cause'>,
+  { state, retry }: { state: JobState; retry: Retried },
+): string | null => (state === 'HELD' ? `${retry.note}: ${message ?? cause}` : message);
+
+const unionOf = (places: readonly Places[]): Places => ({
+  machines: [...new Set(places.flatMap(({ machines }) => machines))].sort((a, b) => a - b),
+  sites: [...new Set(places.flatMap(({ sites }) => sites))].sort((a, b) => a - b),
+});
+
+/** Those on which a task of the job has room. */
+function ableTo(job: RetryFacts['job'], machines: readonly RetryMachine[]): readonly RetryMachine[] {
+  const { os, architecture, machineConstraint } = job;
+  const constraint = machineConstraint === null ? null : parseConstraint(machineConstraint);
+  const asked = Object.entries(job.resourcesPerTask ?? {});
+  return machines.filter(
+    ({ machine, site }) =>
+      (os ?? machine.os) === machine.os &&
+      (architecture ?? machine.architecture) === machine.architecture &&
+      (constraint === null || satisfies(labelsOf(machine, site), constraint)) &&
+      (machine.maxTasks !== null || machine.cpus >= job.cpusPerTask) &&
+      machine.memoryMb >= job.memoryMbPerTask &&
+      asked.every(([kind, amount]) => (machine.resources?.[kind] ?? 0) >= amount),
+  );
+}
+
+/** What was decided, in words; null: nothing that anybody asked for. */
+function sayRetry(
+  decision: RetryDecision,
+  { retry, memoryMbPerTask: memoryMb }: RetryFacts['job'],
+): string | null {
+  const { rule, action, because, retries, delayS } = decision;
+  const by = rule === null ? 'as every job' : `by retry rule ${rule + 1}`;
+  if (action === 'HOLD') return `held ${by}`;
+  if (action === 'FAIL') {
+    if (retry === null && because === 'NO_RULE') return null;
+    switch (because) {
+      case 'RULE':
+        return `not retried ${by}`;
+      case 'RETRIES_USED':
+        return `not retried: all retries are used (${retries})`;
+      case 'MEMORY_AT_MOST':
+        return `not retried: its memory cannot grow beyond ${memoryMb} MB, as retry rule ${(rule as number) + 1} has it`;
+      default:
+        return 'not retried: no retry rule matches';
+    }
+  }
+  const which = decision.counted ? `retry ${retries}` : 'retried, not counted,';
+  const when = delayS === null || delayS === 0 ? 'at once' : `after ${delayS} s`;
+  const where = action === 'RETRY_ELSEWHERE' ? ' elsewhere' : '';
+  const more = decision.memoryMb === memoryMb ? '' : ` with ${decision.memoryMb} MB for each task`;
+  return `${which} ${when}${where}${more}, ${by}`;
+}
