@@ -268,13 +268,22 @@ export class Promises {
       resources.set(key, (resources.get(key) ?? 0) + n);
     };
     const add = (to: Map<number, number>, id: number, n: number) => to.set(id, (to.get(id) ?? 0) + n);
-    for (const { jobId, siteId, allocations, licenseIds, endedAt } of store.runs.values()) {
+    const holders = new Map<string, number>();
+    for (const { jobId, siteId, allocations, licenseIds, devices, endedAt } of store.runs.values()) {
       if (endedAt !== null) continue;
       const job = store.jobs.get(jobId);
       if (job === undefined) continue;
       add(bySite, siteId, 1);
       let tasks = 0;
-      for (const allocation of allocations) {
+      for (const [i, allocation] of allocations.entries()) {
+        const units = devices?.[i] ?? [];
+        if (units.length !== allocation.tasks * (job.resourcesPerTask?.disk ?? 0))
+          this.fail(`3: job ${jobId} has ${units.length} devices on machine ${allocation.machineId}`);
+        for (const unit of units) {
+          const name = `${allocation.machineId}/${unit}`;
+          if (holders.has(name)) this.fail(`3: jobs ${holders.get(name)} and ${jobId} have device ${name}`);
+          holders.set(name, jobId);
+        }
         tasks += allocation.tasks;
         const machine = store.machines.get(allocation.machineId);
         if (machine?.maxTasks) add(places, machine.id, allocation.tasks);

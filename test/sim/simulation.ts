@@ -197,6 +197,14 @@ export class Simulation {
       const machine = {
         ...{ siteId, memoryMb: 1_000, os: 'linux', architecture: 'x64', licenseIds },
         resources: { disk: 2 },
+        devices: ['d0', 'd1'].map((id) => ({
+          id,
+          kind: 'disk',
+          model: null,
+          memoryMb: 0,
+          shares: 1,
+          link: null,
+        })),
       };
       if (i === 2)
         this.store.addMachine({ ...machine, name: machineName(i, 0), benchmark: 100, cpus: 2, maxTasks: 3 });
