@@ -41,6 +41,7 @@ const LONGER = [
   'test/cli/trace.test.ts',
   'test/cli/upgrade.test.ts',
   'test/cli/whatif.test.ts',
+  'test/clients',
   'test/crash',
   'test/federation/faults.test.ts',
   'test/interrupted',

@@ -1,8 +1,9 @@
 // `node scripts/build.mjs [bench|experiments]`: the Prisma client, TypeScript into dist/
 // (dist-bench/, dist-experiments/), and the portal into dist/web.
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { build as bundle } from 'esbuild';
 import { buildWeb } from './build-web.mjs';
 import { compile } from './compile.mjs';
 import { generate } from './generate.mjs';
@@ -17,12 +18,27 @@ export async function build(part = 'build') {
       compile(join(root, `tsconfig.${part}.json`)),
       part === 'experiments' ? undefined : buildWeb(),
     ]);
-    if (status === 0 && part === 'build') removeStale();
+    if (status === 0 && part === 'build') {
+      removeStale();
+      await bundleSlurm();
+    }
     return status;
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
     return 1;
   }
+}
+
+/** The commands called like Slurm's, as one file: they are started often, and to find many files takes longer than what they do. */
+async function bundleSlurm() {
+  const outfile = join(root, 'dist', 'slurm.mjs');
+  await bundle({
+    entryPoints: [join(root, 'src', 'slurm', 'main.ts')],
+    outfile,
+    ...{ bundle: true, minify: true, platform: 'node', target: 'node20', format: 'esm', logLevel: 'error' },
+    banner: { js: '#!/usr/bin/env node' },
+  });
+  chmodSync(outfile, 0o755);
 }
 
 /** Takes away what was compiled from sources that are gone: it would be shipped. */

@@ -16,7 +16,7 @@ const clients = [
     document: (name, types, text) => `${name} =\n  ${text} as unknown as TypedDocumentNode<${types}>;`,
     config: {},
   },
-  ...['src/agent', 'src/cli', 'src/federation'].map((folder) => ({
+  ...['src/agent', 'src/cli', 'src/federation', 'src/slurm'].map((folder) => ({
     folder,
     imports: (from) => `import type { Document } from '${relative(from, 'src/client')}/index.js';`,
     document: (name, types, text) => `${name}: Document<${types}> =\n  ${text};`,

@@ -48,6 +48,8 @@ const SUITES = {
     options: { minutes: { type: 'string', default: '1' }, seed },
     files: ['test/slurm'],
   },
+  // Unmodified clients of Slurm, by the commands that are called like Slurm's.
+  clients: { options: {}, files: ['test/clients'] },
   // The rules of the papers on cases of so many seeds from S on.
   vectors: {
     prefix: 'VECTORS',

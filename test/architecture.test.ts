@@ -21,6 +21,7 @@ const arrows: Record<string, readonly string[]> = {
   simulator: ['store', 'core', 'platform'],
   plots: ['core', 'simulator'],
   client: ['platform'],
+  slurm: ['client', 'platform', 'words'],
   agent: ['client', 'platform'],
   federation: ['client', 'store', 'platform'],
   callbacks: ['engine', 'store', 'platform'],

@@ -47,6 +47,7 @@ const MODULES: readonly { commands: readonly string[]; add: () => Promise<(progr
   { commands: ['conformance'], add: async () => (await import('./commands/conformance.js')).addConformance },
   { commands: ['simulate'], add: async () => (await import('./commands/simulate.js')).addSimulate },
   { commands: ['trace'], add: async () => (await import('./commands/trace.js')).addTrace },
+  { commands: ['slurm'], add: async () => (await import('./commands/slurm.js')).addSlurm },
   { commands: ['schema'], add: async () => (await import('./commands/schema.js')).addSchema },
   { commands: ['compare'], add: async () => (await import('./commands/compare.js')).addCompare },
   { commands: ['experiment'], add: async () => (await import('./commands/experiment.js')).addExperiment },

@@ -1,0 +1,85 @@
+/** Asks the service by one request. Not with the client that the other commands share: fetch and what it loads take longer than all the rest here. */
+import { readFileSync } from 'node:fs';
+import { type IncomingMessage, request as plain } from 'node:http';
+import { join } from 'node:path';
+import type { Document } from '../client/index.js';
+import { loadConfig } from '../platform/config.js';
+
+/** Something that is said on standard error, in Slurm's words where its clients read them; the exit code is 1. */
+export class SlurmError extends Error {
+  override readonly name = 'SlurmError';
+}
+
+/** A long list, and a submission of a large array, on a busy machine. */
+const PATIENCE_MS = 120_000;
+
+function keyOf({ key, home }: { key: string | null; home: string }): string | null {
+  if (key !== null) return key;
+  try {
+    return readFileSync(join(home, 'admin.key'), 'utf8').trim();
+  } catch {
+    return null;
+  }
+}
+
+/** Gives the answer once its head has come. What cannot be reached is told as Slurm tells it: clients try again. */
+export async function send(
+  path: string,
+  { body, headers = {} }: { body?: string; headers?: Record<string, string> } = {},
+): Promise<IncomingMessage> {
+  const config = loadConfig();
+  const url = new URL(config.url);
+  const key = keyOf(config);
+  const { request } = url.protocol === 'https:' ? await import('node:https') : { request: plain };
+  const base = url.pathname.replace(/\/graphql\/?$/, '');
+  return new Promise((resolve, reject) => {
+    const asked = request(
+      new URL(path === '/graphql' ? url.pathname : base + path, url),
+      {
+        method: body === undefined ? 'GET' : 'POST',
+        headers: {
+          ...(key !== null && { authorization: `Bearer ${key}` }),
+          ...(body !== undefined && {
+            'content-type': 'application/json',
+            'content-length': Buffer.byteLength(body),
+          }),
+          ...headers,
+        },
+        agent: false,
+        timeout: PATIENCE_MS,
+      },
+      resolve,
+    );
+    asked.on('timeout', () => asked.destroy(new Error('Socket timed out on send/recv operation')));
+    asked.on('error', ({ message }) =>
+      reject(
+        new SlurmError(`Unable to contact slurm controller (connect failure): ${url.origin}: ${message}`),
+      ),
+    );
+    asked.end(body);
+  });
+}
+
+export async function bodyOf(answer: IncomingMessage): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for await (const piece of answer) pieces.push(piece as Buffer);
+  return Buffer.concat(pieces);
+}
+
+/** @throws SlurmError for what the service refuses, in its words */
+export async function ask<Answer, Variables extends object>(
+  document: Document<Answer, Variables>,
+  variables: NoInfer<Variables>,
+): Promise<Answer> {
+  const answer = await send('/graphql', { body: JSON.stringify({ query: document, variables }) });
+  const text = (await bodyOf(answer)).toString();
+  let parsed: { data?: Answer | null; errors?: { message: string }[] };
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    throw new SlurmError(`Unexpected answer of the service: ${answer.statusCode}`);
+  }
+  if (parsed.errors?.[0]) throw new SlurmError(parsed.errors[0].message);
+  if (!parsed.data) throw new SlurmError(`Unexpected answer of the service: ${answer.statusCode}`);
+  return parsed.data;
+}

@@ -1,0 +1,442 @@
+/** scancel, scontrol, sinfo, and the commands of accounts. */
+import { programEnvironment } from '../platform/config.js';
+import { DEFAULT_LIMITS } from '../platform/limits.js';
+import { parseArray } from '../words/index.js';
+import { ask, SlurmError } from './ask.js';
+import { complain, given, print, type Run } from './command.js';
+import {
+  SlurmCancelDocument,
+  SlurmHoldDocument,
+  SlurmReleaseDocument,
+  SlurmSitesDocument,
+  type SlurmSitesQuery,
+  SlurmViewerDocument,
+} from './documents.gql.js';
+import { type Column, columnsOf, line } from './fields.js';
+import { findJobs, hasEnded, type Job, namedJobs, slurmState, stateOf } from './jobs.js';
+import { described, printAccounts } from './queue.js';
+
+type Site = SlurmSitesQuery['sites']['nodes'][number];
+type Machine = Site['machines'][number];
+
+/** What one action changes at most. */
+const BATCH = 10_000;
+const ACTIVE = ['QUEUED', 'BLOCKED', 'HELD', 'DISPATCHED', 'ASSIGNED', 'RUNNING', 'CANCELLING'] as const;
+
+async function change(
+  document: typeof SlurmCancelDocument | typeof SlurmHoldDocument | typeof SlurmReleaseDocument,
+  jobs: readonly Job[],
+  name: string,
+): Promise<number> {
+  let code = 0;
+  for (let at = 0; at < jobs.length; at += BATCH) {
+    const ids = jobs.slice(at, at + BATCH).map(({ id }) => id);
+    const answer = Object.values(await ask<object, object>(document as never, { selection: { ids } }))[0] as {
+      unchanged: { id: string; message: string }[];
+    };
+    for (const { id, message } of answer.unchanged) {
+      complain(name, `${message} for job ${id.replace('job_', '')}`);
+      code = 1;
+    }
+  }
+  return code;
+}
+
+const SCANCEL =
+  '--account -A=;--batch -b?;--clusters -M=?;--ctld?;--cron?;--full -f?;--help;--hurry -H?;--interactive -i?;--jobname=;--me;--name -n=;--nodelist -w=?;--partition -p=;--qos -q=?;--quiet -Q;--reservation -R=?;--sibling=?;--signal -s=;--state -t=;--user -u=;--verbose -v;--version -V;--wckey=?';
+
+export const scancel: Run = async (words, name) => {
+  const options = given(name, words, SCANCEL);
+  const signal = options.get('--signal')?.toUpperCase().replace(/^SIG/, '');
+  if (signal !== undefined && !/^(KILL|TERM|9|15)$/.test(signal))
+    throw new SlurmError(
+      `--signal=${signal}: signals other than KILL and TERM are not sent to running jobs; --signal of sbatch sends one before the time limit`,
+    );
+  const named = options.operands.length > 0;
+  const filters = ['--account', '--jobname', '--me', '--name', '--partition', '--state', '--user'].filter(
+    (option) => options.has(option),
+  );
+  if (!named && filters.length === 0) throw new SlurmError('No job identification provided');
+  const { jobs, user, unknown } = named
+    ? await namedJobs(options.operands)
+    : { ...(await findJobs({ states: [...ACTIVE] })), unknown: [] };
+  const users = options.has('--me')
+    ? [user]
+    : options.list('--user').map((one) => (one === programEnvironment().USER ? user : one));
+  const names = [...options.list('--name'), ...options.list('--jobname')];
+  const states = options.list('--state').map((text) => stateOf(text));
+  const [partitions, accounts] = [options.list('--partition'), options.list('--account')];
+  const wanted = jobs.filter(
+    (job) =>
+      !hasEnded(job) &&
+      (users.length === 0 || users.includes(job.user.name)) &&
+      (names.length === 0 || names.includes(job.name ?? job.application)) &&
+      (states.length === 0 || states.includes(slurmState(job))) &&
+      (accounts.length === 0 || accounts.includes(job.project ?? 'default')) &&
+      (partitions.length === 0 || partitions.includes(job.site?.name ?? 'any')),
+  );
+  if (!options.has('--quiet'))
+    for (const text of unknown) complain(name, `Kill job error on job id ${text}: Invalid job id specified`);
+  const code = await change(SlurmCancelDocument, wanted, name);
+  return unknown.length > 0 && !options.has('--quiet') ? 1 : code;
+};
+
+/** With machines: as many in a page as one request may cost. */
+const SITES_PAGE = 300;
+
+async function allSites(): Promise<Site[]> {
+  const all: Site[] = [];
+  for (let after: string | null = null; ; ) {
+    const { sites }: SlurmSitesQuery = await ask(SlurmSitesDocument, { first: SITES_PAGE, after });
+    all.push(...sites.nodes);
+    if (!sites.pageInfo.hasNextPage) return all;
+    after = sites.pageInfo.endCursor;
+  }
+}
+
+const CONFIG: Readonly<Record<string, string | number>> = {
+  ClusterName: 'switchyard',
+  MaxArraySize: DEFAULT_LIMITS.jobsMax,
+  MaxJobCount: 250_000,
+  MessageTimeout: '10 sec',
+  MinJobAge: '300 sec',
+  SelectType: 'select/cons_tres',
+  SlurmctldHost: 'switchyard',
+  SLURM_VERSION: '23.11.0',
+};
+
+export const scontrol: Run = async (words, name) => {
+  const options = given(
+    name,
+    words,
+    '--all -a;--details -d;--oneliner -o;--quiet -Q;--verbose -v;--hide;--json;--clusters -M=?;--future -F?;--version -V',
+  );
+  const [verb = '', what = '', ...rest] = options.operands;
+  if ('show'.startsWith(verb) && verb.length > 1) return show(what, rest, options.has('--oneliner'), name);
+  const targets = [what, ...rest]
+    .flatMap((one) => one.replace(/^(jobid|job)=/i, '').split(/\s+/))
+    .filter((one) => !/^job$/i.test(one));
+  if (verb === 'hold' || verb === 'uhold' || verb === 'release') {
+    const { jobs, unknown } = await namedJobs(targets);
+    for (const text of unknown) complain(name, `Invalid job id specified for job ${text}`);
+    const code = await change(
+      verb === 'release' ? SlurmReleaseDocument : SlurmHoldDocument,
+      jobs.filter((job) => !hasEnded(job)),
+      name,
+    );
+    return unknown.length > 0 ? 1 : code;
+  }
+  if (verb === 'ping') {
+    await ask(SlurmViewerDocument, {});
+    print('Slurmctld(primary) at switchyard is UP');
+    return 0;
+  }
+  if (verb === 'requeue' || verb === 'update')
+    throw new SlurmError(`${verb}: not to be had here; cancel the job and submit it again`);
+  throw new SlurmError(`invalid keyword: ${verb}; accepted: show, hold, release, ping`);
+};
+
+async function show(
+  what: string,
+  rest: readonly string[],
+  isOneLine: boolean,
+  name: string,
+): Promise<number> {
+  const [kind = '', written] = what.split('=');
+  const names = [...(written === undefined ? [] : [written]), ...rest];
+  const isA = (word: string): boolean =>
+    kind !== '' && word.startsWith(kind.toLowerCase().replace(/(id|name|s)$/, ''));
+  if (kind.startsWith('hostn')) {
+    print(expanded(names.join(',') || (programEnvironment().SLURM_JOB_NODELIST ?? '')).join('\n'));
+    return 0;
+  }
+  if (isA('job')) return showJobs(names, isOneLine, name);
+  if (kind.startsWith('conf')) {
+    print(
+      `Configuration data as of ${new Date().toISOString().slice(0, 19)}\n${Object.entries(CONFIG)
+        .map(([key, value]) => `${key.padEnd(24)}= ${value}`)
+        .join('\n')}`,
+    );
+    return 0;
+  }
+  const sites = await allSites();
+  const among = <T extends { name: string }>(all: readonly T[], noun: string): T[] => {
+    const found =
+      names.length === 0
+        ? [...all]
+        : all.filter((one) => names.some((text) => text.split(',').includes(one.name)));
+    if (found.length === 0 && names.length > 0) throw new SlurmError(`${noun} ${names.join(',')} not found`);
+    return found;
+  };
+  const join = (lines: readonly string[]): string =>
+    isOneLine ? lines.join(' ') : `${lines.join('\n   ')}\n`;
+  if (isA('partition')) {
+    for (const site of among(sites, 'Partition')) print(join(partitionLines(site, sites[0] === site)));
+    return 0;
+  }
+  if (isA('node')) {
+    for (const machine of among(
+      sites.flatMap(({ machines }) => machines),
+      'Node',
+    ))
+      print(join(nodeLines(machine)));
+    return 0;
+  }
+  throw new SlurmError(
+    `invalid entity: ${what} for keyword: show; accepted: job, node, partition, config, hostnames`,
+  );
+}
+
+async function showJobs(names: readonly string[], isOneLine: boolean, name: string): Promise<number> {
+  const { jobs, unknown } =
+    names.length > 0
+      ? await namedJobs(names, { full: true })
+      : { ...(await findJobs({ states: [...ACTIVE] }, { full: true })), unknown: [] };
+  if (jobs.length === 0 && unknown.length === 0) print('No jobs in the system');
+  for (const job of jobs) print(described(job, Date.now(), isOneLine));
+  if (unknown.length > 0) complain(name, 'Invalid job id specified');
+  return unknown.length > 0 ? 1 : 0;
+}
+
+/** `n[1-3,7],login` */
+function expanded(list: string): string[] {
+  return list
+    .split(/,(?![^[]*\])/)
+    .filter(Boolean)
+    .flatMap((part) => {
+      const [, before, inner, after] = /^(.*)\[([\d,-]+)\](.*)$/.exec(part) ?? [];
+      if (inner === undefined) return [part];
+      const width = /^0\d/.test(inner) ? inner.split(/[,-]/)[0]!.length : 0;
+      return parseArray('nodes', inner).indices.map(
+        (index) => `${before}${String(index).padStart(width, '0')}${after}`,
+      );
+    });
+}
+
+const isUp = ({ state }: Site): string => (state === 'UP' ? 'UP' : 'DOWN');
+const partitionLines = (site: Site, isDefault: boolean): string[] => [
+  `PartitionName=${site.name}`,
+  `AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL`,
+  `Default=${isDefault ? 'YES' : 'NO'} QoS=N/A MaxTime=UNLIMITED DefaultTime=NONE MaxNodes=UNLIMITED`,
+  `Nodes=${site.machines.map((machine) => machine.name).join(',')}`,
+  `State=${isUp(site)} TotalCPUs=${site.cpus} TotalNodes=${site.machines.length} SelectTypeParameters=NONE`,
+];
+
+function nodeState({ state, silent, cpus, cpusUsed }: Machine): string {
+  if (state === 'DOWN' || silent) return 'down';
+  if (state === 'DRAINING') return cpusUsed > 0 ? 'draining' : 'drained';
+  return cpusUsed === 0 ? 'idle' : cpusUsed < cpus ? 'mixed' : 'allocated';
+}
+const STATE_LETTERS: Readonly<Record<string, string>> = {
+  draining: 'drng',
+  drained: 'drain',
+  mixed: 'mix',
+  allocated: 'alloc',
+};
+const gresOf = (machines: readonly Machine[]): string =>
+  [
+    ...new Set(machines.flatMap(({ resources }) => resources.map(({ kind, amount }) => `${kind}:${amount}`))),
+  ].join(',') || '(null)';
+const nodeLines = (machine: Machine): string[] => [
+  `NodeName=${machine.name} Arch=${machine.architecture}`,
+  `CPUAlloc=${machine.cpusUsed} CPUTot=${machine.cpus} CPULoad=N/A`,
+  `Gres=${gresOf([machine])}`,
+  `NodeAddr=${machine.name} NodeHostName=${machine.name} OS=${machine.os}`,
+  `RealMemory=${machine.memoryMb} AllocMem=${machine.memoryUsedMb} FreeMem=N/A Sockets=1 Boards=1`,
+  `State=${nodeState(machine).toUpperCase()} ThreadsPerCore=1`,
+];
+
+const SINFO =
+  '--all -a;--clusters -M=?;--dead -d;--exact -e;--federation?;--format -o=;--Format -O=;--future -F?;--help;--hide;--iterate -i=?;--json;--list-reasons -R;--local;--long -l;--Node -N;--noconvert;--noheader -h;--nodes -n=;--partition -p=;--reservation -T?;--responding -r;--sort -S=;--states -t=;--summarize -s;--verbose -v;--version -V';
+
+/** A line of sinfo: machines of a site that are alike, and what fields are of them. */
+interface Group {
+  site: Site;
+  isDefault: boolean;
+  machines: readonly Machine[];
+}
+const sum = (machines: readonly Machine[], of: (machine: Machine) => number): number =>
+  machines.reduce((all, one) => all + of(one), 0);
+const least = (machines: readonly Machine[], of: (machine: Machine) => number): string => {
+  const values = machines.map(of);
+  if (values.length === 0) return '0';
+  const min = Math.min(...values);
+  return Math.max(...values) > min ? `${min}+` : String(min);
+};
+const counts = (
+  machines: readonly Machine[],
+  of: (machine: Machine) => readonly [used: number, all: number],
+): string => {
+  const isOut = (machine: Machine): boolean => /down|drain/.test(nodeState(machine));
+  const used = sum(machines, (one) => of(one)[0]);
+  const other = sum(machines.filter(isOut), (one) => of(one)[1] - of(one)[0]);
+  const all = sum(machines, (one) => of(one)[1]);
+  return `${used}/${all - used - other}/${other}/${all}`;
+};
+const stateOfGroup = ({ machines }: Group): string => (machines[0] ? nodeState(machines[0]) : 'n/a');
+const compact = (state: string): string => STATE_LETTERS[state] ?? state;
+
+const GROUP_FIELDS: Readonly<Record<string, (group: Group) => string | number>> = {
+  available: ({ site }) => isUp(site).toLowerCase(),
+  cpus: ({ machines }) => least(machines, (one) => one.cpus),
+  cpusstate: ({ machines }) => counts(machines, (one) => [one.cpusUsed, one.cpus]),
+  allocmem: ({ machines }) => sum(machines, (one) => one.memoryUsedMb),
+  disk: () => 0,
+  features: () => '(null)',
+  gres: ({ machines }) => gresOf(machines),
+  gresused: () => '(null)',
+  memory: ({ machines }) => least(machines, (one) => one.memoryMb),
+  nodeaiot: ({ machines }) => counts(machines, (one) => [one.cpusUsed > 0 ? 1 : 0, 1]),
+  nodehost: ({ machines }) => machines.map(({ name }) => name).join(','),
+  nodelist: ({ machines }) => machines.map(({ name }) => name).join(','),
+  nodes: ({ machines }) => machines.length,
+  partition: ({ site, isDefault }) => site.name + (isDefault ? '*' : ''),
+  partitionname: ({ site }) => site.name,
+  statecompact: (group) => compact(stateOfGroup(group)),
+  statelong: stateOfGroup,
+  time: () => 'infinite',
+  weight: () => 1,
+};
+const SINFO_LETTERS = {
+  a: ['available', 'AVAIL'],
+  A: ['nodeai', 'NODES(A/I)'],
+  b: ['features', 'ACTIVE_FEATURES'],
+  c: ['cpus', 'CPUS'],
+  C: ['cpusstate', 'CPUS(A/I/O/T)'],
+  d: ['disk', 'TMP_DISK'],
+  D: ['nodes', 'NODES'],
+  f: ['features', 'AVAIL_FEATURES'],
+  F: ['nodeaiot', 'NODES(A/I/O/T)'],
+  G: ['gres', 'GRES'],
+  l: ['time', 'TIMELIMIT'],
+  m: ['memory', 'MEMORY'],
+  n: ['nodehost', 'HOSTNAMES'],
+  N: ['nodelist', 'NODELIST'],
+  P: ['partition', 'PARTITION'],
+  R: ['partitionname', 'PARTITION'],
+  t: ['statecompact', 'STATE'],
+  T: ['statelong', 'STATE'],
+  w: ['weight', 'WEIGHT'],
+} as const;
+/** What tells lines apart, where it is shown. */
+const SPLIT: Readonly<Record<string, (machine: Machine) => string>> = {
+  statecompact: nodeState,
+  statelong: nodeState,
+  cpus: ({ cpus }) => String(cpus),
+  nodehost: ({ name }) => name,
+  gres: (machine) => gresOf([machine]),
+};
+
+export const sinfo: Run = async (words, name) => {
+  const options = given(name, words, SINFO);
+  const isNodes = options.has('--Node');
+  const format =
+    options.get('--format') ??
+    (options.has('--summarize')
+      ? '%9P %.5a %.10l %.16F %N'
+      : isNodes
+        ? '%N %.6D %9P %T'
+        : '%9P %.5a %.10l %.6D %.6t %N');
+  const { before, columns } = options.has('--Format')
+    ? {
+        before: '',
+        columns: options.list('--Format').map((part): Column => {
+          const [, field = '', width] = /^(\w+)(?::\.?(\d+))?/.exec(part) ?? [];
+          return {
+            field: field.toLowerCase(),
+            title: field.toUpperCase(),
+            width: Number(width ?? 20),
+            right: false,
+            after: '',
+          };
+        }),
+      }
+    : columnsOf(format, SINFO_LETTERS);
+  const [partitions, nodes, states] = [
+    options.list('--partition'),
+    options.list('--nodes').flatMap(expanded),
+    options.list('--states'),
+  ];
+  const splits = columns.flatMap(({ field }) => SPLIT[field] ?? []);
+  const groups = (await allSites()).flatMap((site, at) => {
+    if (partitions.length > 0 && !partitions.includes(site.name)) return [];
+    const machines = site.machines.filter(
+      (one) =>
+        (nodes.length === 0 || nodes.includes(one.name)) &&
+        (states.length === 0 ||
+          states.some((state) => [nodeState(one), compact(nodeState(one))].includes(state.toLowerCase()))),
+    );
+    const keys = new Map<string, Machine[]>();
+    for (const machine of machines) {
+      const key = isNodes ? machine.name : splits.map((of) => of(machine)).join('|');
+      keys.set(key, [...(keys.get(key) ?? []), machine]);
+    }
+    if (keys.size === 0 && nodes.length + states.length === 0 && !isNodes) keys.set('', []);
+    return [...keys.values()].map((alike): Group => ({ site, isDefault: at === 0, machines: alike }));
+  });
+  const lines = [
+    ...new Set(
+      groups.map(
+        (group) => before + line(columns, ({ field }) => String(GROUP_FIELDS[field]?.(group) ?? 'N/A')),
+      ),
+    ),
+  ];
+  if (!options.has('--noheader')) lines.unshift(before + line(columns, ({ title }) => title));
+  if (lines.length > 0) print(lines.join('\n'));
+  return 0;
+};
+
+const TABLE =
+  '--noheader -n;--header;--parsable -p;--parsable2 -P;--readonly -r;--associations -s;--immediate -i;--quiet -Q;--format -o=;--Format=;--accounts -A=;--all -a;--clusters -M=;--long -l;--users -U;--user -u=;--partition;--delimiter=;--json;--verbose -v;--version -V;--tree -t;--units=;--help -h';
+
+/** The one account that there is, and whoever asks in it. */
+export const accounts: Run = async (words, name) => {
+  // sshare writes -h for --noheader.
+  const options = given(
+    name,
+    words.map((word) => (name === 'sshare' && word === '-h' ? '-n' : word)),
+    TABLE,
+  );
+  const [verb = '', what = '', ...conditions] = options.operands;
+  if (name === 'sacctmgr' && !/^(show|list)$/.test(verb))
+    throw new SlurmError(`${verb}: accounts cannot be changed here; accepted: show, list`);
+  const { viewer } = await ask(SlurmViewerDocument, {});
+  const format =
+    options.get('--format') ??
+    options.get('--Format') ??
+    conditions.find((one) => /^format=/i.test(one))?.slice(7);
+  const byDefault: Readonly<Record<string, string>> = {
+    sshare: 'account,user,rawshares,normshares,rawusage,effectvusage,fairshare',
+    sreport: 'cluster,account,login,used',
+  };
+  const fallback =
+    byDefault[name] ??
+    (/^(qos|cluster|account)s?$/i.test(what) ? 'name' : 'cluster,account,user,partition,qos');
+  const columns = (format || fallback).split(',').map((part): Column => {
+    const [, field = part, width] = /^(\w+)(?:%-?(\d+))?$/.exec(part) ?? [];
+    return { field: field.toLowerCase(), title: field, width: Number(width ?? 10), right: true, after: ' ' };
+  });
+  const user = programEnvironment().USER ?? viewer.name;
+  const values: Readonly<Record<string, string | number>> = {
+    ...{
+      account: 'default',
+      cluster: 'switchyard',
+      user,
+      login: user,
+      qos: 'normal',
+      defaultaccount: 'default',
+      defaultqos: 'normal',
+      partition: '',
+      adminlevel: 'None',
+    },
+    ...{
+      name: /^qos/i.test(what) ? 'normal' : /^cluster/i.test(what) ? 'switchyard' : 'default',
+      rawshares: viewer.quotaShare,
+      share: viewer.quotaShare,
+    },
+  };
+  printAccounts(options, columns, [
+    ({ field }) => String(values[field] ?? (/^(sacctmgr)$/.test(name) ? '' : 'N/A')),
+  ]);
+  return 0;
+};

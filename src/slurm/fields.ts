@@ -1,0 +1,167 @@
+/** Fields of jobs by Slurm's names, and the tables that its commands print of them. */
+import {
+  clock,
+  elapsedS,
+  exitOf,
+  hasEnded,
+  type Job,
+  letters,
+  localTime,
+  nodesOf,
+  numberOf,
+  placeOf,
+  reasonOf,
+  shownId,
+  slurmState,
+} from './jobs.js';
+
+/** What fields are of; `step` is null for the job itself. */
+export interface Row {
+  job: Job;
+  nowMs: number;
+  step?: 'batch' | null;
+}
+type Field = (row: Row) => string | number;
+
+const startOf = ({ job }: Row): string => localTime(job.startedAt, 'N/A');
+const limitOf = ({ runTimeLimitS }: Job): string =>
+  runTimeLimitS === null ? 'UNLIMITED' : clock(runTimeLimitS);
+const cpusOf = ({ tasks, cpusPerTask }: Job): number => tasks * cpusPerTask;
+const memoryOf = ({ memoryMbPerTask }: Job): string => `${memoryMbPerTask}M`;
+const tresOf = (job: Job): string =>
+  [
+    `cpu=${cpusOf(job)}`,
+    `mem=${job.memoryMbPerTask * job.tasks}M`,
+    `node=${Math.max(nodesOf(job).length, 1)}`,
+    `billing=${cpusOf(job)}`,
+    ...(job.resourcesPerTask ?? []).map(({ kind, amount }) => `gres/${kind}=${amount * job.tasks}`),
+  ].join(',');
+const gresOf = ({ resourcesPerTask = [] }: Job): string =>
+  resourcesPerTask.map(({ kind, amount }) => `gres:${kind}:${amount}`).join(',') || 'N/A';
+const nodeList = ({ job }: Row): string => nodesOf(job).join(',');
+const listOrReason = (row: Row): string =>
+  nodeList(row) ||
+  (hasEnded(row.job) || row.job.startedAt !== null ? '' : `(${reasonOf(row.job, row.nowMs)})`);
+const arrayId = ({ job }: Row): number => placeOf(job)?.first ?? numberOf(job.id);
+const name = ({ job, step }: Row): string => step ?? job.name ?? job.application;
+
+/** By the names of squeue -O and sacct --format, in small letters. What is not here is N/A. */
+export const FIELDS: Readonly<Record<string, Field>> = {
+  account: ({ job }) => job.project ?? 'default',
+  allocnodes: ({ job }) => nodesOf(job).length,
+  arrayjobid: arrayId,
+  arraytaskid: ({ job }) => job.arrayIndex ?? 'N/A',
+  batchhost: ({ job }) => nodesOf(job)[0] ?? 'n/a',
+  cluster: () => 'switchyard',
+  command: ({ job }) => job.command,
+  comment: () => '(null)',
+  deadline: ({ job }) => localTime(job.deadline, 'N/A'),
+  dependency: ({ job }) => (job.state === 'BLOCKED' && job.notBefore === null ? '(unfulfilled)' : '(null)'),
+  derivedexitcode: ({ job }) => exitOf(job),
+  elapsed: ({ job, nowMs }) => clock(elapsedS(job, nowMs)),
+  elapsedraw: ({ job, nowMs }) => elapsedS(job, nowMs),
+  eligible: ({ job }) => localTime(job.eligibleAt ?? job.submittedAt, 'Unknown'),
+  end: ({ job }) => localTime(job.endedAt, 'Unknown'),
+  exitcode: ({ job }) => exitOf(job),
+  feature: ({ job }) => job.machineConstraint ?? '(null)',
+  jobid: (row) => `${shownId(row.job)}${row.step ? `.${row.step}` : ''}`,
+  jobidraw: ({ job, step }) => `${numberOf(job.id)}${step ? `.${step}` : ''}`,
+  jobname: name,
+  licenses: ({ job }) => job.licenses.join(',') || '(null)',
+  maxrss: ({ job, step }) => {
+    const peak = job.runs?.at(-1)?.peakMemoryMb;
+    return step && peak != null ? `${Math.round((peak * 1e6) / 1024)}K` : '';
+  },
+  minmemory: ({ job }) => memoryOf(job),
+  name,
+  ncpus: ({ job }) => cpusOf(job),
+  nice: ({ job }) => -job.boost,
+  nnodes: ({ job }) => Math.max(nodesOf(job).length, 1),
+  nodelist: (row) => nodeList(row) || (row.step === undefined ? '' : 'None assigned'),
+  ntasks: ({ job }) => job.tasks,
+  numcpus: ({ job }) => cpusOf(job),
+  numnodes: ({ job }) => Math.max(nodesOf(job).length, 1),
+  numtasks: ({ job }) => job.tasks,
+  partition: ({ job, step }) => (step ? '' : (job.site?.name ?? 'any')),
+  priority: ({ job }) => Math.max(0, (job.priority ?? 0) + job.boost),
+  prioritylong: ({ job }) => Math.max(0, (job.priority ?? 0) + job.boost),
+  qos: () => 'normal',
+  reason: ({ job, nowMs }) => reasonOf(job, nowMs),
+  reasonlist: listOrReason,
+  reqcpus: ({ job }) => cpusOf(job),
+  reqmem: ({ job }) => memoryOf(job),
+  reqnodes: ({ job }) => Math.max(nodesOf(job).length, 1),
+  restartcnt: ({ job }) => Math.max(0, job.epoch - 1),
+  start: ({ job }) => localTime(job.startedAt, 'Unknown'),
+  starttime: startOf,
+  endtime: ({ job }) => localTime(job.endedAt, 'N/A'),
+  state: ({ job }) => slurmState(job),
+  statecompact: ({ job }) => letters(slurmState(job)),
+  submit: ({ job }) => localTime(job.submittedAt, 'Unknown'),
+  submittime: ({ job }) => localTime(job.submittedAt, 'N/A'),
+  systemcpu: () => '',
+  timelimit: ({ job }) => limitOf(job),
+  timelimitraw: ({ job }) => (job.runTimeLimitS === null ? '' : Math.ceil(job.runTimeLimitS / 60)),
+  timeleft: ({ job, nowMs }) =>
+    job.runTimeLimitS === null
+      ? 'UNLIMITED'
+      : clock(Math.max(0, job.runTimeLimitS - elapsedS(job, nowMs)), true),
+  timeused: ({ job, nowMs }) => clock(elapsedS(job, nowMs), true),
+  totalcpu: ({ job }) => clock(job.runs?.at(-1)?.cpuS ?? 0),
+  alloccpus: ({ job }) => cpusOf(job),
+  allottres: ({ job }) => tresOf(job),
+  alloctres: ({ job }) => (job.startedAt === null ? '' : tresOf(job)),
+  reqtres: ({ job }) => tresOf(job),
+  'tres-alloc': ({ job }) => (job.startedAt === null ? 'N/A' : tresOf(job)),
+  'tres-per-node': ({ job }) => gresOf(job),
+  cputime: ({ job, nowMs }) => clock(elapsedS(job, nowMs) * cpusOf(job)),
+  cputimeraw: ({ job, nowMs }) => elapsedS(job, nowMs) * cpusOf(job),
+  user: ({ job, step }) => (step ? '' : job.user.name),
+  username: ({ job }) => job.user.name,
+  workdir: ({ job }) => job.workingDirectory ?? '',
+};
+
+/** Those that need what only the dearer query asks for. */
+const DEAR = /^(allocnodes|batchhost|maxrss|nnodes|nodelist|numnodes|reasonlist|reqnodes|totalcpu|.*tres.*)$/;
+export const isDear = (fields: readonly string[]): boolean =>
+  fields.some((field) => DEAR.test(field.toLowerCase()));
+
+export const textOf = (field: string, row: Row): string =>
+  String(FIELDS[field.toLowerCase()]?.(row) ?? 'N/A');
+
+/** A column: what it shows, how wide, and what follows it. */
+export interface Column {
+  field: string;
+  title: string;
+  /** null: as wide as it is. */
+  width: number | null;
+  right: boolean;
+  after: string;
+}
+
+/** One line, as its columns say. */
+export const line = (columns: readonly Column[], value: (column: Column) => string): string =>
+  columns
+    .map((column) => {
+      const { width, right, after } = column;
+      const text = value(column);
+      if (width === null) return text + after;
+      const cut = text.slice(0, width);
+      return (right ? cut.padStart(width) : cut.padEnd(width)) + after;
+    })
+    .join('');
+
+/** Letters of `-o`: `%.18i %j|%T`, each with its field and title. What is between them stays. */
+export function columnsOf(
+  format: string,
+  letters: Readonly<Record<string, readonly [field: string, title: string]>>,
+): { before: string; columns: Column[] } {
+  const [before = '', ...parts] = format.split(/(?=%\.?\d*[A-Za-z])/);
+  const all = before.startsWith('%') ? [before, ...parts] : parts;
+  const columns = all.map((part): Column => {
+    const [, dot, width, letter = '', after = ''] = /^%(\.?)(\d*)([A-Za-z])(.*)$/s.exec(part) ?? [];
+    const [field, title] = letters[letter] ?? ['', letter];
+    return { field, title, width: width ? Number(width) : null, right: dot === '.', after };
+  });
+  return { before: before.startsWith('%') ? '' : before, columns };
+}

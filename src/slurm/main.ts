@@ -1,0 +1,47 @@
+/**
+ * The commands called like Slurm's, each by the name of its link: `squeue` is one process with one request, and loads nothing of the other
+ * commands of Switchyard.
+ */
+import { basename } from 'node:path';
+import { NotAccepted } from '../words/index.js';
+import { SlurmError } from './ask.js';
+import { complain, type Run } from './command.js';
+import { accounts, scancel, scontrol, sinfo } from './control.js';
+import { sacct, seff, sprio, squeue, sstat } from './queue.js';
+import { salloc, sbatch, srun } from './submit.js';
+
+const COMMANDS: Readonly<Record<string, Run>> = {
+  ...{ sacct, salloc, sbatch, scancel, scontrol, seff, sinfo, sprio, squeue, srun, sstat },
+  ...{ sacctmgr: accounts, sreport: accounts, sshare: accounts },
+};
+
+async function main(): Promise<number> {
+  const name = basename(process.argv[1] ?? '');
+  const words = process.argv.slice(2);
+  const run = COMMANDS[name];
+  if (!run) {
+    complain('slurm', `${name}: no such command; accepted: ${Object.keys(COMMANDS).sort().join(', ')}`);
+    return 1;
+  }
+  if (words.length === 1 && /^(-V|--version)$/.test(words[0]!)) {
+    process.stdout.write('slurm 23.11.0 (Switchyard)\n');
+    return 0;
+  }
+  if (words.length === 1 && words[0] === '--help') {
+    process.stdout.write(`${name} as Slurm's; what differs is in docs/slurm-users.md of Switchyard.\n`);
+    return 0;
+  }
+  try {
+    return await run(words, name);
+  } catch (error) {
+    if (!(error instanceof SlurmError || error instanceof NotAccepted)) throw error;
+    complain(name, error.message);
+    return 1;
+  }
+}
+
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0);
+  throw error;
+});
+process.exitCode = await main();

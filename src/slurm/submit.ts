@@ -1,0 +1,362 @@
+/** sbatch, srun and salloc. */
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { constants, hostname } from 'node:os';
+import { basename, resolve } from 'node:path';
+import { programEnvironment } from '../platform/config.js';
+import {
+  type Asked,
+  arrayName,
+  batchCommand,
+  batchEnvironment,
+  type Command,
+  commandOfScript,
+  directivesOf,
+  elementsOf,
+  exported,
+  jobOf,
+  type Need,
+  NotAccepted,
+  nothing,
+  patternOf,
+  readOptions,
+  SCRIPT_BYTES_MAX,
+  SLURM,
+  shapeOf,
+  takeOptions,
+  UnknownOption,
+} from '../words/index.js';
+import { ask, bodyOf, SlurmError, send } from './ask.js';
+import { complain, pause, print, type Run, warn } from './command.js';
+import {
+  SlurmPlacementDocument,
+  SlurmSiteNamesDocument,
+  SlurmSubmitDocument,
+  type SlurmSubmitMutationVariables,
+} from './documents.gql.js';
+import { findJobs, hasEnded, type Job, localTime, numberOf, placeOf, slurmState } from './jobs.js';
+
+type JobInput = Extract<SlurmSubmitMutationVariables['input']['jobs'], readonly unknown[]>[number];
+
+const ownName = (): string => programEnvironment().USER ?? programEnvironment().LOGNAME ?? '';
+
+/** What options of the command line ask for, over what is there already; the words behind them. */
+function takeInto(asked: Asked, words: readonly string[], name: string): string[] {
+  const at = { nowMs: Date.now(), note: () => undefined };
+  try {
+    const { options, rest } = takeOptions(words, SLURM);
+    for (const unheeded of readOptions(asked, options, at)) warn(name, unheeded);
+    return rest;
+  } catch (error) {
+    if (error instanceof UnknownOption)
+      throw new SlurmError(
+        `unrecognized option '${error.option}'\nTry "${name} --help" for more information`,
+      );
+    throw error;
+  }
+}
+
+/** The script: a file, `--wrap`, or standard input. */
+function scriptOf(asked: Asked, path: string | undefined): { script: string; name: string } {
+  if (asked.wrap !== undefined) {
+    if (path !== undefined) throw new SlurmError('Script arguments not permitted with --wrap option');
+    return {
+      script: `#!/bin/sh\n# This script was created by sbatch --wrap.\n\n${asked.wrap}\n`,
+      name: 'wrap',
+    };
+  }
+  let body: Buffer;
+  try {
+    body = readFileSync(path ?? 0);
+  } catch {
+    throw new SlurmError(`Unable to open file ${path ?? 'standard input'}`);
+  }
+  const script = body.toString('utf8');
+  if (!script.startsWith('#!'))
+    throw new SlurmError(
+      script.trim() === ''
+        ? 'Batch script is empty!'
+        : 'This does not look like a batch script.  The first\nline must start with #! followed by the path to an interpreter.\nFor instance: #!/bin/sh',
+    );
+  if (script.includes('\0'))
+    throw new SlurmError("The Slurm controller does not allow scripts that contain a NULL character '\\0'.");
+  if (body.length > SCRIPT_BYTES_MAX)
+    throw new SlurmError(
+      `Batch script is too large: ${body.length} bytes; accepted: up to ${SCRIPT_BYTES_MAX}`,
+    );
+  return { script, name: path === undefined ? 'sbatch' : basename(path) };
+}
+
+/** Options of the environment, of the script, of the command line: later ones win. */
+function askedFor(words: readonly string[], name: string): { asked: Asked; script: string; args: string[] } {
+  const fromLine = nothing();
+  const rest = takeInto(fromLine, words, name);
+  const { script, name: scriptName } = scriptOf(fromLine, rest[0]);
+  const { asked, misread, unheeded } = directivesOf(script, { nowMs: Date.now(), note: () => undefined });
+  const [wrong] = misread;
+  if (wrong) throw new SlurmError(`line ${wrong.line}: ${wrong.text}: ${wrong.why}`);
+  for (const one of unheeded) warn(name, one);
+  takeInto(asked, words, name);
+  asked.name ??= scriptName;
+  return { asked, script, args: rest.slice(1) };
+}
+
+/** The jobs of a submission: one, or those of an array. */
+async function inputsOf(asked: Asked, run: Command, name: string): Promise<JobInput[]> {
+  const directory = process.cwd();
+  const environment = {
+    ...exported(asked.exports ?? 'ALL', programEnvironment()),
+    ...batchEnvironment(asked, { user: ownName(), host: hostname(), directory }),
+    ...asked.environment,
+  };
+  const given = jobOf({ ...asked, needs: await throughArrays(asked.needs) });
+  const { ntasks } = shapeOf(asked);
+  const groupName = asked.array && arrayName(asked.array.written, randomBytes(4).toString('hex'));
+  if (groupName !== undefined && groupName.length > 200)
+    throw new SlurmError('Invalid job array specification: too many ranges; accepted: up to 185 characters');
+  const job = {
+    ...given,
+    application: asked.name!,
+    workingDirectory: resolve(directory, asked.directory ?? '.'),
+    ...(asked.partition !== undefined && { preferences: await preferencesOf(asked.partition, name) }),
+    ...(ntasks > 1 && { launch: 'ONCE' as const }),
+    ...(groupName !== undefined && { groupName }),
+    environment: Object.entries(environment).map(([variable, value]) => ({ name: variable, value })),
+  };
+  if (!asked.array) return [{ ...job, ...batchCommand(asked, run) }];
+  return elementsOf(asked.array).map(({ needs, ...element }, place) => ({
+    ...job,
+    ...element,
+    ...batchCommand(asked, run, place),
+    ...(needs && { needs: [...(job.needs ?? []), ...needs] }),
+  }));
+}
+
+/** The number of an array stands for all its elements: they are known by the name that they share. */
+async function throughArrays(needs: readonly Need[]): Promise<Need[]> {
+  const ids = needs.flatMap(({ job }) => job ?? []);
+  if (ids.length === 0) return [...needs];
+  const { jobs } = await findJobs({ ids: [...new Set(ids)] });
+  return needs.map(({ job, ...need }) => {
+    const found = jobs.find(({ id }) => id === job);
+    if (!found)
+      throw new SlurmError(`Batch job submission failed: Job dependency problem: there is no job ${job}`);
+    const place = placeOf(found);
+    return place?.first === numberOf(found.id)
+      ? { ...need, group: place.groupName }
+      : { ...need, job: found.id };
+  });
+}
+
+/** Partitions are sites. Policies choose the site: a partition is a preference. */
+async function preferencesOf(partition: string, name: string): Promise<{ site: string }[]> {
+  const { sites } = await ask(SlurmSiteNamesDocument, { first: 5000, after: null });
+  const wanted = partition.split(',');
+  const found = sites.nodes.filter((site) => wanted.includes(site.name));
+  if (found.length === 0 && partition !== 'any')
+    throw new SlurmError(
+      `invalid partition specified: ${partition}\nBatch job submission failed: Invalid partition name specified`,
+    );
+  if (found.length > 0 && sites.nodes.length > 1)
+    warn(name, '--partition: a preference only; the policy of the service chooses the site');
+  return found.map(({ id }) => ({ site: id }));
+}
+
+async function submit(jobs: readonly JobInput[]): Promise<string[]> {
+  const { submitJobs } = await ask(SlurmSubmitDocument, { input: { jobs } });
+  const [fault] = submitJobs.errors;
+  if (!fault) return [...submitJobs.jobIds];
+  // Slurm's words, by which clients know that trying again is vain.
+  const why =
+    fault.code === 'NEVER_FITS' || /ever run/.test(fault.message)
+      ? 'Requested node configuration is not available'
+      : 'Invalid job';
+  throw new SlurmError(`${fault.message}\nBatch job submission failed: ${why}`);
+}
+
+/** Says when and where it would start. */
+async function testOnly(asked: Asked, job: JobInput, name: string): Promise<number> {
+  const { placement } = await ask(SlurmPlacementDocument, { spec: { ...job, held: false } });
+  if (placement.site === null) throw new SlurmError(`allocation failure: ${placement.message}`);
+  const { ntasks, cpusPerTask } = shapeOf(asked);
+  const nodes = placement.allocations.map(({ machine }) => machine.name).join(',');
+  process.stderr.write(
+    `${name}: Job 0 to start at ${localTime(placement.startsAt ?? new Date().toISOString(), '')} using ${ntasks * cpusPerTask} processors on nodes ${nodes} in partition ${placement.site.name}\n`,
+  );
+  return 0;
+}
+
+export const sbatch: Run = async (words, name) => {
+  const { asked, script, args } = readAsked(() => askedFor(words, name));
+  asked.output ??= asked.array ? 'slurm-%A_%a.out' : 'slurm-%j.out';
+  if (asked.input === undefined) asked.input = '/dev/null';
+  const inputs = await inputsOf(asked, commandOfScript(script, asked.name, args), name);
+  if (asked.testOnly) return testOnly(asked, inputs[0]!, name);
+  const ids = await submit(inputs);
+  const number = ids[0]!.replace('job_', '');
+  if (!asked.quiet || asked.parsable) print(asked.parsable ? number : `Submitted batch job ${number}`);
+  if (!asked.wait) return 0;
+  return Math.max(...(await awaited(ids)).map(codeOf));
+};
+
+/** What is wrong with a value is told in Slurm's way. */
+function readAsked<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof NotAccepted)
+      throw new SlurmError(`Invalid ${error.field} specification: ${error.message}`);
+    throw error;
+  }
+}
+
+const POLL_MS = 500;
+
+async function awaited(ids: readonly string[]): Promise<Job[]> {
+  for (;;) {
+    const jobs: Job[] = [];
+    for (let at = 0; at < ids.length; at += 1000)
+      jobs.push(...(await findJobs({ ids: ids.slice(at, at + 1000) })).jobs);
+    if (jobs.every(hasEnded)) return jobs;
+    await pause(POLL_MS);
+  }
+}
+
+const codeOf = (job: Job): number => (job.state === 'COMPLETED' ? 0 : job.exitCode || 1);
+
+/** In a job: a step of it. Outside: a job that is waited for. */
+export const srun: Run = (words, name) =>
+  programEnvironment().SWITCHYARD_JOB_ID === undefined ? waitingRun(words, name) : step(words, name);
+
+async function waitingRun(words: readonly string[], name: string): Promise<number> {
+  const asked = nothing();
+  const rest = readAsked(() => takeInto(asked, words, name));
+  const [command, ...args] = rest;
+  if (command === undefined) throw new SlurmError('No command given to execute.');
+  asked.name ??= basename(command);
+  const { ntasks } = shapeOf(asked);
+  // Each task of Slurm's runs the command, which sbatch's do not.
+  const run: Command =
+    ntasks > 1
+      ? { command: '/bin/sh', arguments: ['-c', EACH, 'sh', String(ntasks), command, ...args] }
+      : { command, arguments: args };
+  const [id] = await submit(await inputsOf(asked, run, name));
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void cancel(id!, signal));
+  if (!asked.quiet)
+    process.stderr.write(`${name}: job ${id!.replace('job_', '')} queued and waiting for resources\n`);
+  const at = { stdout: 0, stderr: 0 };
+  for (;;) {
+    const { jobs } = await findJobs({ ids: [id!] });
+    const job = jobs[0];
+    if (job && (job.state === 'RUNNING' || hasEnded(job)))
+      for (const stream of ['stdout', 'stderr'] as const)
+        at[stream] += await copyOutput(id!, stream, at[stream]);
+    if (job && hasEnded(job)) {
+      if (job.state !== 'COMPLETED')
+        complain(
+          name,
+          `${job.user.name}: job ended ${slurmState(job)}${job.message ? `: ${job.message}` : ''}`,
+        );
+      return codeOf(job);
+    }
+    await pause(POLL_MS);
+  }
+}
+
+/** Starts a command so many times, and gives the largest exit code. */
+const EACH = `n=$1 i=0 code=0; shift
+while [ $i -lt $n ]; do SLURM_PROCID=$i SLURM_LOCALID=$i "$@" & pids="$pids $!"; i=$((i + 1)); done
+for pid in $pids; do wait $pid; one=$?; [ $one -le $code ] || code=$one; done; exit $code`;
+
+async function cancel(id: string, signal: NodeJS.Signals): Promise<void> {
+  const { SlurmCancelDocument } = await import('./documents.gql.js');
+  await ask(SlurmCancelDocument, { selection: { ids: [id] } }).catch(() => undefined);
+  process.exit(128 + constants.signals[signal]);
+}
+
+/** What has been written since. Gives how many bytes. */
+async function copyOutput(id: string, stream: 'stdout' | 'stderr', from: number): Promise<number> {
+  const answer = await send(`/jobs/${id}/output?stream=${stream}`, { headers: { range: `bytes=${from}-` } });
+  const body = await bodyOf(answer);
+  if (answer.statusCode !== 206 && !(answer.statusCode === 200 && from === 0)) return 0;
+  process[stream].write(body);
+  return body.length;
+}
+
+/** The step's tasks, as processes on this machine. */
+async function step(words: readonly string[], name: string): Promise<number> {
+  const asked = nothing();
+  const [command, ...args] = readAsked(() => takeInto(asked, words, name));
+  if (command === undefined) throw new SlurmError('No command given to execute.');
+  const env = programEnvironment();
+  const machines = (env.SWITCHYARD_MACHINES ?? '').split(',').length;
+  if (machines > 1 && (asked.nodes ?? machines) > 1)
+    throw new SlurmError(
+      `this job has ${machines} machines, and steps run on the first one only: give -N 1, or launch with mpirun, or submit with \`switchyard submit --tasks ${machines}\``,
+    );
+  const count = asked.ntasks ?? Number(asked.ntasksPerNode ?? env.SLURM_NTASKS ?? 1);
+  const codes = await Promise.all(
+    Array.from({ length: count }, (_, task) => runTask(asked, command, args, task, count)),
+  );
+  return Math.max(...codes);
+}
+
+function runTask(
+  asked: Asked,
+  command: string,
+  args: readonly string[],
+  task: number,
+  count: number,
+): Promise<number> {
+  const env = {
+    ...programEnvironment(),
+    ...asked.environment,
+    ...{
+      SLURM_PROCID: String(task),
+      SLURM_LOCALID: String(task),
+      SLURM_NODEID: '0',
+      SLURM_STEP_ID: '0',
+      SLURM_STEPID: '0',
+    },
+    ...{ SLURM_NTASKS: String(count), SLURM_NPROCS: String(count), SLURM_STEP_NUM_TASKS: String(count) },
+  };
+  const redirected = redirection(asked, task);
+  const child =
+    redirected === ''
+      ? spawn(command, args, { env, stdio: 'inherit' })
+      : spawn('/bin/sh', ['-c', `${redirected}\nexec "$@"`, 'sh', command, ...args], {
+          env,
+          stdio: 'inherit',
+        });
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGUSR1', 'SIGUSR2', 'SIGHUP'] as const)
+    process.on(signal, () => child.kill(signal));
+  return new Promise((done) => {
+    child.on('error', ({ message }) => {
+      complain('srun', `task ${task}: ${message}`);
+      done(127);
+    });
+    child.on('exit', (code, signal) => done(code ?? 128 + constants.signals[signal!]));
+  });
+}
+
+/** Files of a step: its tasks are told apart by `%t`. */
+function redirection({ output, error, input, append, directory }: Asked, task: number): string {
+  const named = (pattern: string): string => patternOf(pattern.replaceAll(/%\d*t/g, String(task)));
+  const to = append ? '>>' : '>';
+  return [
+    directory !== undefined && `cd ${patternOf(directory)} || exit 1`,
+    input !== undefined && input !== 'none' && `exec <${named(input)}`,
+    output !== undefined &&
+      `exec ${to}${named(output === 'none' ? '/dev/null' : output)}${error === undefined ? ' 2>&1' : ''}`,
+    error !== undefined && `exec 2${to}${named(error === 'none' ? '/dev/null' : error)}`,
+  ]
+    .filter(Boolean)
+    .join('\n');
+}
+
+export const salloc: Run = () => {
+  throw new SlurmError(
+    'an allocation with a shell is not to be had here: run a command with `srun COMMAND`, or a script with `sbatch FILE`',
+  );
+};

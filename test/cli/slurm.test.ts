@@ -1,0 +1,308 @@
+/** The commands called like Slurm's, as its clients call them: by name, in a directory of PATH, from a shell. */
+import { execFile, execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { packagePath } from '../../src/platform/paths.js';
+import { endAll, type Service, serve, until } from './service.js';
+
+const home = mkdtempSync(join(tmpdir(), 'switchyard-slurm-commands-'));
+const [here, bin] = [join(home, 'here'), join(home, 'bin')];
+let service: Service;
+
+beforeAll(async () => {
+  mkdirSync(here);
+  service = await serve(home);
+  execFileSync(process.execPath, [packagePath('bin', 'switchyard.js'), 'slurm', 'install', bin]);
+});
+afterAll(async () => {
+  await endAll();
+  rmSync(home, { recursive: true, force: true });
+});
+
+interface Outcome {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+function shell(line: string, stdin = ''): Promise<Outcome> {
+  const env = {
+    PATH: `${bin}:${process.env.PATH}`,
+    HOME: home,
+    USER: 'ada',
+    SWITCHYARD_HOME: home,
+    SWITCHYARD_URL: service.url,
+    SECRET_OF_MINE: 'shown',
+  };
+  return new Promise((resolve) => {
+    const child = execFile('bash', ['-c', line], { cwd: here, env }, (error, stdout, stderr) =>
+      resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr }),
+    );
+    child.stdin!.end(stdin);
+  });
+}
+/** What a line prints, which must succeed and say nothing else. */
+async function said(line: string, stdin = ''): Promise<string> {
+  const { code, stdout, stderr } = await shell(line, stdin);
+  expect([code, stderr]).toEqual([0, '']);
+  return stdout.trimEnd();
+}
+const file = (name: string): string => readFileSync(join(here, name), 'utf8');
+function script(name: string, ...lines: string[]): void {
+  writeFileSync(join(here, name), `${['#!/bin/bash', ...lines].join('\n')}\n`);
+}
+
+describe('sbatch', () => {
+  it('submits a script, whose output is in a file where it was submitted', async () => {
+    script(
+      'run.sh',
+      '#SBATCH -J one -t 5 --mem=20M',
+      'echo "$SLURM_JOB_NAME $1 $SECRET_OF_MINE $SWITCHYARD_KEY$PWD"; exit 3',
+    );
+    const submitted = await shell('sbatch -W run.sh first');
+    expect(submitted).toMatchObject({
+      code: 3,
+      stderr: '',
+      stdout: expect.stringMatching(/^Submitted batch job \d+\n$/),
+    });
+    const id = /\d+/.exec(submitted.stdout)![0];
+    expect(file(`slurm-${id}.out`)).toBe(`one first shown ${here}\n`);
+    expect(await said(`sacct -n -X -P -o JobIDRaw,JobName,State,ExitCode,Timelimit -j ${id}`)).toBe(
+      `${id}|one|FAILED|3:0|00:05:00`,
+    );
+    expect(await said(`sacct -n -P --format=jobid,state -j ${id}.batch`)).toBe(
+      `${id}|FAILED\n${id}.batch|FAILED`,
+    );
+  });
+
+  it('takes a script from standard input, and a command to wrap', async () => {
+    const id = await said(
+      'sbatch --parsable --export=A=1 -o in-%j.txt -W',
+      '#!/bin/sh\necho "$A$SECRET_OF_MINE"\n',
+    );
+    expect(file(`in-${id}.txt`)).toBe('1\n');
+    await said("sbatch -Q -W -o wrap.txt --wrap='echo wrapped; hostname >/dev/null'");
+    expect(file('wrap.txt')).toBe('wrapped\n');
+  });
+
+  it('submits arrays, whose elements are known by the array and their index', async () => {
+    const id = await said(
+      "sbatch --parsable -W -a 2-6:2%2 -o a-%A_%a.txt --wrap 'echo $SLURM_ARRAY_TASK_ID of $SLURM_ARRAY_TASK_COUNT'",
+    );
+    for (const index of [2, 4, 6]) expect(file(`a-${id}_${index}.txt`)).toBe(`${index} of 3\n`);
+    const first = Number(id);
+    expect(await said(`sacct -X -n -P -o JobID,JobIDRaw,State -j ${id}`)).toBe(
+      [2, 4, 6].map((index, place) => `${id}_${index}|${first + place}|COMPLETED`).join('\n'),
+    );
+    expect(await said(`squeue -h -t all -o '%i %A %F %K' -j ${id}_4`)).toBe(`${id}_4 ${first + 1} ${id} 4`);
+  });
+
+  it('waits for other jobs, and is cancelled with what cannot come', async () => {
+    const first = await said("sbatch --parsable -H --wrap 'exit 1'");
+    const [ok, bad] = [
+      await said(`sbatch --parsable -d afterok:${first} --wrap true`),
+      await said(`sbatch --parsable -d afternotok:${first} --wrap true`),
+    ];
+    expect(await said(`squeue -h -o '%i %t %r' -j ${first},${ok}`)).toBe(
+      `${first} PD JobHeldUser\n${ok} PD Dependency`,
+    );
+    await said(`scontrol release ${first}`);
+    await until(
+      () => said(`sacct -Xn -P -o state -j ${ok},${bad}`),
+      (states) => states === 'CANCELLED\nCOMPLETED',
+    );
+  });
+
+  it('waits for all elements of an array by its number, or each for its own', async () => {
+    const array = await said("sbatch --parsable -H -a 1-2 --wrap 'test $SLURM_ARRAY_TASK_ID = 1'");
+    const all = await said(`sbatch --parsable -d afterok:${array} --wrap true`);
+    const each = await said(`sbatch --parsable -a 1-2 -d aftercorr:${array} --wrap true`);
+    await said(`scontrol release ${array}`);
+    await until(
+      () => said(`sacct -Xn -P -o state -j ${all},${each}`),
+      (states) => states === 'CANCELLED\nCOMPLETED\nCANCELLED',
+    );
+    expect((await shell('sbatch -d afterok:999999 --wrap true')).stderr).toContain('Job dependency problem');
+  });
+
+  it('says in Slurm’s words what is wrong', async () => {
+    script('wrong.sh', '#SBATCH --tiem=5');
+    writeFileSync(join(here, 'bare.sh'), 'echo\n');
+    for (const [line, words] of [
+      ['sbatch wrong.sh', 'sbatch: error: line 2: #SBATCH --tiem=5: unknown option --tiem'],
+      ['sbatch bare.sh', 'sbatch: error: This does not look like a batch script.'],
+      ['sbatch none.sh', 'sbatch: error: Unable to open file none.sh'],
+      ['sbatch --mem=lots run.sh', 'sbatch: error: Invalid --mem specification'],
+      ['sbatch -p nowhere run.sh', 'sbatch: error: invalid partition specified: nowhere'],
+      [
+        'sbatch -c 90000 run.sh',
+        'sbatch: error: Batch job submission failed: Requested node configuration is not available',
+      ],
+      ['squeue -j 999999', 'squeue: error: Invalid job id specified'],
+      ['scancel 999999', 'scancel: error: Kill job error on job id 999999: Invalid job id specified'],
+      [
+        'salloc -n 4',
+        'salloc: error: an allocation with a shell is not to be had here: run a command with `srun COMMAND`',
+      ],
+      [
+        'SWITCHYARD_URL=http://127.0.0.1:1/graphql squeue',
+        'squeue: error: Unable to contact slurm controller (connect failure)',
+      ],
+    ] as const) {
+      const { code, stdout, stderr } = await shell(line);
+      expect([line, code, stdout]).toEqual([line, 1, '']);
+      expect(stderr).toContain(words);
+    }
+    const warned = await shell('sbatch -H --qos=high --qos=low --exclusive --wrap true');
+    expect(warned).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/^sbatch: warning: --qos: .*\nsbatch: warning: --exclusive: .*\n$/),
+    });
+  });
+
+  it('tells when and where it would start', async () => {
+    const { code, stdout, stderr } = await shell('sbatch --test-only run.sh');
+    expect([code, stdout]).toEqual([0, '']);
+    expect(stderr).toMatch(
+      /^sbatch: Job 0 to start at \S+T\S+ using 1 processors on nodes \S+ in partition local\n$/,
+    );
+  });
+});
+
+describe('srun', () => {
+  it('outside a job waits for one, streams its output and gives its exit code', async () => {
+    const ran = await shell("srun -Q sh -c 'echo out; echo trouble >&2; exit 5'");
+    expect(ran).toMatchObject({ code: 5, stdout: 'out\n' });
+    expect(ran.stderr).toContain('trouble\n');
+  });
+
+  it('in a job starts tasks, each with its number', async () => {
+    script(
+      'step.sh',
+      '#SBATCH -n 2 -o step.txt',
+      `PATH=${bin}:$PATH`,
+      "srun -l --cpu-bind=q sh -c 'echo task $SLURM_PROCID of $SLURM_NTASKS; exit $SLURM_PROCID' 2>/dev/null",
+      'echo code $?',
+      'srun -n1 -o step-%t.txt echo one',
+    );
+    // As many CPUs as tasks, which a small machine may not have.
+    const ran = await shell('sbatch -W -n 1 step.sh');
+    expect(ran.code).toBe(0);
+    expect(file('step.txt')).toBe('task 0 of 1\ncode 0\n');
+    expect(file('step-0.txt')).toBe('one\n');
+    const both = await shell(
+      `SWITCHYARD_JOB_ID=job_1 SLURM_NTASKS=2 srun sh -c 'echo $SLURM_PROCID; exit $SLURM_PROCID'`,
+    );
+    expect([both.code, both.stdout.split('\n').sort()]).toEqual([1, ['', '0', '1']]);
+  });
+});
+
+describe('control', () => {
+  it('jobs are held, released, cancelled and shown', async () => {
+    const id = await said("sbatch --parsable -H -J held --wrap 'sleep 600'");
+    expect(await said(`scontrol -o show job ${id}`)).toMatch(
+      new RegExp(`^JobId=${id} JobName=held .* JobState=PENDING Reason=JobHeldUser .* WorkDir=${here}$`),
+    );
+    await said(`scontrol release ${id}`);
+    await until(
+      () => said(`squeue -h -j ${id} -o %T`),
+      (state) => state === 'RUNNING',
+    );
+    expect(await said(`squeue -h -j ${id} -o '%T %B'`)).toMatch(/^RUNNING \S+$/);
+    await said(`scancel --name=held -u ada`);
+    await until(
+      () => said(`squeue -h -t all --format='%i|%T' --name held`),
+      (line) => line === `${id}|CANCELLED`,
+    );
+    expect(await said(`sacct -n -j ${id} --format JobIDRaw,State,ExitCode -P -S 1970-01-01 -X`)).toBe(
+      `${id}|CANCELLED|0:0`,
+    );
+  });
+
+  it('sites are partitions', async () => {
+    expect(await said("sinfo -a -o '%P %G %l %p %c %m'")).toMatch(
+      /^PARTITION GRES TIMELIMIT p CPUS MEMORY\nlocal\* \(null\) infinite N\/A \d+ \d+$/,
+    );
+    expect(await said('sinfo -aho %F/%C')).toMatch(/^\d\/\d\/0\/1\/\d+\/\d+\/0\/\d+$/);
+    expect(await said('scontrol show partition -o')).toContain('PartitionName=local');
+    expect(await said('scontrol show config')).toMatch(/MaxArraySize +=/);
+    expect(await said("scontrol show hostnames 'n[01-03],x'")).toBe('n01\nn02\nn03\nx');
+  });
+
+  it('the one account is there', async () => {
+    expect((await said('sacctmgr -n -s list user "ada" format=account%20')).trim()).toBe('default');
+    expect((await said('sshare -U --format Account%256 --noheader')).trim()).toBe('default');
+    expect(
+      await said('sacctmgr -nP show users withassoc format=account,cluster,partition,qos where user=ada'),
+    ).toBe('default|switchyard||normal');
+  });
+});
+
+/** As the sources of the clients have them (docs/slurm-users.md), with what they read from the answer. */
+describe('calls of clients', () => {
+  let id: string;
+  beforeAll(async () => {
+    id = await said('sbatch --parsable -W -J client -o /dev/null --wrap true');
+  });
+
+  it.each([
+    [
+      'Snakemake 8',
+      'sacct -X --parsable2 --clusters all --noheader --format=JobIdRaw,State --starttime now-1day --endtime now --name client',
+      /^\d+\|COMPLETED$/,
+    ],
+    ['Nextflow', "squeue --noheader -o '%i %t' -t all -u ada", /^\d+ CD$/m],
+    ['Parsl', "sacct -X --noheader --format=jobid,state%20 --job 'ID'", /^\d+ +COMPLETED $/],
+    [
+      'submitit',
+      'sacct -o JobID,State,NodeList --parsable2 -j ID',
+      /^JobID\|State\|NodeList\n\d+\|COMPLETED\|\S+\n\d+\.batch\|COMPLETED\|/,
+    ],
+    ['batchspawner', "squeue -h -j ID -o '%T %B'", /^COMPLETED \S+$/],
+    ['PSI/J', 'squeue --me -o %i -h -r -t all', /^\d+$/m],
+    ['DIRAC', 'sacct -j ID -o JobID,STATE -X -n -P --delimiter=,', /^\d+,COMPLETED$/],
+    ['HTCondor', "squeue -t all -o '%i %T'", /^JOBID STATE\n/],
+    ['ARC', 'squeue -a -h -o %i:%T -t all -j ID', /^\d+:COMPLETED$/],
+    ['ARC', 'sacct -j ID.batch -o ExitCode -P', /^ExitCode\n0:0/],
+    ['Galaxy', "squeue -a -t all -o '%A %t' -j ID", /^JOBID ST\n\d+ CD$/],
+    [
+      'Open OnDemand',
+      "squeue --all --states=all --noconvert -O 'JobID:\\x1F,State:\\x1F,tres-per-node:\\x1F' -j ID",
+      /\d+ +\\x1FCOMPLETED +\\x1FN\/A +\\x1F/,
+    ],
+    ['Toil', "squeue -h --format '%i %t %M' -t all", /^\d+ CD 0:\d\d$/m],
+    ['people', 'seff ID', /^Job ID: \d+\n[\s\S]*State: COMPLETED \(exit code 0\)/],
+  ])('of %s: %s', async (_, line, answer) => {
+    const { stderr, stdout, code } = await shell(line.replace(/\bID\b/, id));
+    expect([code, stderr.replace(/.*: has no effect\n/g, '')]).toEqual([0, '']);
+    expect(stdout.trim()).toMatch(
+      answer instanceof RegExp ? new RegExp(answer.source.replace(/ \$$/, '$'), answer.flags) : answer,
+    );
+  });
+
+  it('as JSON are the fields that exist', async () => {
+    const { jobs } = JSON.parse(await said(`squeue --json -t all -j ${id}`)) as { jobs: object[] };
+    expect(jobs).toMatchObject([
+      {
+        job_id: Number(id),
+        job_state: ['COMPLETED'],
+        name: 'client',
+        exit_code: { return_code: { set: true, number: 0 } },
+      },
+    ]);
+  });
+});
+
+it('links are put where nothing else is', () => {
+  writeFileSync(join(home, 'squeue'), 'mine');
+  const install = (dir: string) =>
+    execFileSync(process.execPath, [packagePath('bin', 'switchyard.js'), 'slurm', 'install', dir], {
+      stdio: 'pipe',
+    });
+  expect(() => install(home)).toThrow('is there already');
+  expect(readFileSync(join(home, 'squeue'), 'utf8')).toBe('mine');
+  install(bin);
+  expect(existsSync(join(bin, 'squeue'))).toBe(true);
+});
