@@ -292,6 +292,10 @@ function Shown({ job, refresh }: { job: Job; refresh(): void }) {
                   `${megabytes(job.sandboxMb)}${job.originSite ? ` from ${job.originSite.name}` : ''}`,
                 ],
                 ['Restarts when lost', job.restartable ? 'yes' : 'no'],
+                job.retry !== null && ['Retries', retriesOf(job)],
+                ...job.runs.flatMap(({ epoch, retry }): [string, string][] =>
+                  retry?.note ? [[`After run ${epoch}`, retry.note]] : [],
+                ),
                 ['Priority', `${job.priority ?? 'none yet'}${job.boost ? `, boost ${job.boost}` : ''}`],
               ]}
             />
@@ -487,6 +491,11 @@ function Detail({ decision }: { decision: Decision }): ReactNode {
     </>
   );
 }
+
+const retriesOf = ({ retry, retries }: Job): string => {
+  const rules = retry?.rules.length ?? 0;
+  return `${retries} of ${retry?.maxRetries ?? 0}, ${rules} ${rules === 1 ? 'rule' : 'rules'}`;
+};
 
 /** Causes that a message names, as they are called everywhere else. */
 const inWords = (message: string): string =>
