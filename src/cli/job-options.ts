@@ -18,6 +18,7 @@ import {
   parseVariable,
   parseWord,
   WARN_SIGNALS,
+  withModels,
 } from '../words/index.js';
 import { collect, collectWhole, findDataset, findSite, findUser, note } from './command.js';
 import type {
@@ -336,14 +337,12 @@ function machinesFrom({ resource = [], gpus, gres = [], constraint }: JobOptions
     ...gres.flatMap((one) => one.split(',')).map((one) => parseDevices('--gres', one)),
   ];
   const resources = [...resource.map((one) => parseAmount('--resource', one)), ...devices];
-  const models = devices.flatMap(({ kind, model }) => (model === null ? [] : [`${kind} = "${model}"`]));
-  const parts = [
-    ...(constraint === undefined ? [] : [models.length > 0 ? `(${constraint})` : constraint]),
-    ...models,
-  ];
+  const models = Object.fromEntries(
+    devices.flatMap(({ kind, model }) => (model === null ? [] : [[kind, model]])),
+  );
   return {
     resources: resources.length === 0 ? undefined : resources.map(({ kind, amount }) => ({ kind, amount })),
-    constraint: parts.length === 0 ? undefined : parts.join(' and '),
+    constraint: withModels(constraint, models),
   };
 }
 

@@ -1,5 +1,5 @@
 /** What a script, or a command called like Slurm's, asks for: gathered from options (options.ts), and turned into a job. */
-import type { Indices } from './values.js';
+import { type Indices, withModels } from './values.js';
 
 /** As `WarnSignal` of the schema. */
 export const WARN_SIGNALS = [
@@ -40,6 +40,8 @@ export interface Asked {
   memoryMbPerCpu?: number;
   /** For each node. */
   resources: Record<string, number>;
+  /** Of devices, by their kind. */
+  models: Record<string, string>;
   /** For each task of Slurm's, and in all. */
   gpusPerTask?: number;
   gpus?: number;
@@ -83,7 +85,14 @@ export interface Asked {
   label?: boolean;
 }
 
-export const nothing = (): Asked => ({ resources: {}, licenses: [], needs: [], environment: {}, keep: [] });
+export const nothing = (): Asked => ({
+  resources: {},
+  models: {},
+  licenses: [],
+  needs: [],
+  environment: {},
+  keep: [],
+});
 
 /** A job as far as `JobInput` of the schema is asked for, without its command. */
 export interface AskedJob {
@@ -158,7 +167,7 @@ export function jobOf(asked: Asked): AskedJob {
     licenses: asked.licenses.length > 0 ? asked.licenses : undefined,
     os: asked.os,
     architecture: asked.architecture,
-    machineConstraint: asked.constraint,
+    machineConstraint: withModels(asked.constraint, asked.models),
     estimateS: asked.estimateS ?? asked.limitS,
     runTimeLimitS: asked.limitS,
     warnS: asked.warnS,

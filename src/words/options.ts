@@ -7,6 +7,7 @@ import {
   NotAccepted,
   parseAmount,
   parseArray,
+  parseDevices,
   parseDuration,
   parseMemory,
   parseNumber,
@@ -83,19 +84,17 @@ const slurmsTime = (value: string): string => value.replace(/^now\s*\+\s*/i, '+'
 const gres: Reader = (asked, value, field) => {
   if (/^none$/i.test(value)) return;
   for (const written of value.split(',')) {
-    const [, kind, amount = '1'] =
-      /^(?:gres[/:])?([A-Za-z][\w.-]*(?::[A-Za-z][\w.-]*)?)(?:[:=](\d+))?$/.exec(written) ?? [];
-    if (kind === undefined)
-      throw new NotAccepted(field, written, 'kinds with amounts, such as gpu:2 or gpu:a100:2');
-    asked.resources[kind] = Number(amount);
+    const { kind, model, amount } = parseDevices(field, written.replace(/^gres[/:]/, ''));
+    asked.resources[kind] = amount;
+    if (model !== null) asked.models[kind] = model;
   }
 };
 
 /** `2`, `a100:2`. */
-const gpus = (field: string, value: string): number => {
-  const [, amount] = /^(?:[A-Za-z][\w.-]*:)?(\d+)$/.exec(value) ?? [];
-  if (amount === undefined) throw new NotAccepted(field, value, 'a number of GPUs, such as 2');
-  return Number(amount);
+const gpus = (asked: Asked, field: string, value: string): number => {
+  const { model, amount } = parseDevices(field, `gpu:${value}`);
+  if (model !== null) asked.models.gpu = model;
+  return amount;
 };
 
 /** `-N 2`, `-N 2-4`: the least. */
@@ -178,17 +177,15 @@ export const SLURM: readonly Option[] = [
   one('--dependency -d', dependency),
   one('--error -e', text('error')),
   one('--export', text('exports')),
-  one(
-    '--gpus -G',
-    into('gpus', (value, field) => gpus(field, value)),
-  ),
-  one('--gpus-per-node', (asked, value, field) => {
-    asked.resources.gpu = gpus(field, value);
+  one('--gpus -G', (asked, value, field) => {
+    asked.gpus = gpus(asked, field, value);
   }),
-  one(
-    '--gpus-per-task',
-    into('gpusPerTask', (value, field) => gpus(field, value)),
-  ),
+  one('--gpus-per-node', (asked, value, field) => {
+    asked.resources.gpu = gpus(asked, field, value);
+  }),
+  one('--gpus-per-task', (asked, value, field) => {
+    asked.gpusPerTask = gpus(asked, field, value);
+  }),
   one('--gres', gres),
   flag('--help -h', yes('help')),
   flag('--hold -H', yes('hold')),

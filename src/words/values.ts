@@ -105,21 +105,26 @@ interface Device {
   link?: string;
 }
 
-/** `KIND`, `KIND:AMOUNT`, or `KIND:MODEL:AMOUNT`. */
+/** `gpu`, `gpu:2`, `gpu:a100`, or `gpu:a100:2`: kind, model and amount. */
 export function parseDevices(
   field: string,
   value: string,
 ): { kind: string; model: string | null; amount: number } {
-  const [kind = '', ...more] = value.split(':');
-  const amount = more.at(-1) ?? '1';
-  const model = more.slice(0, -1).join(':') || null;
-  if (kind === '' || !/^\d+$/.test(amount) || model?.includes('"'))
-    throw refused(
-      field,
-      value,
-      'a number, perhaps behind a model, such as 2 or a100:2, behind its kind with --gres',
-    );
+  const [, kind, model = null, amount = '1'] =
+    /^([A-Za-z][\w.-]*)(?::([A-Za-z][^",:=]*))?(?:[:=](\d+))?$/.exec(value) ?? [];
+  if (kind === undefined)
+    throw refused(field, value, 'kinds with amounts, such as gpu:2 or gpu:a100:2; of --gpus 2 or a100:2');
   return { kind, model, amount: parseNumber(field, amount, { min: 1, integer: true }) };
+}
+
+/** A constraint that asks for the models of devices, too: each is a label of the machine, by its kind. */
+export function withModels(
+  constraint: string | undefined,
+  models: Readonly<Record<string, string>>,
+): string | undefined {
+  const asked = Object.entries(models).map(([kind, model]) => `${kind} = "${model}"`);
+  if (asked.length === 0) return constraint;
+  return [...(constraint === undefined ? [] : [`(${constraint})`]), ...asked].join(' and ');
 }
 
 /** `gpu0,kind=gpu,model=a100,memory-mb=80000,shares=1,link=left`: all but the id may be left out. */

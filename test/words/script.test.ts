@@ -73,6 +73,14 @@ describe('lines of a script', () => {
     expect(job('#SBATCH -N 3 --ntasks-per-node=4')).toMatchObject({ tasks: 3, cpusPerTask: 4 });
     expect(job('#SBATCH -c 4 --mem-per-cpu=500M')).toEqual({ cpusPerTask: 4, memoryMbPerTask: 2000 });
     expect(job('#SBATCH -n 4 --gpus=2 -N 2').resourcesPerTask).toEqual([{ kind: 'gpu', amount: 1 }]);
+    // A model is a label of machines.
+    expect(job('#SBATCH --gres=gpu:a100:2,tape -C fast|new')).toMatchObject({
+      resourcesPerTask: [
+        { kind: 'gpu', amount: 2 },
+        { kind: 'tape', amount: 1 },
+      ],
+      machineConstraint: '(fast|new) and gpu = "a100"',
+    });
   });
 
   it('of Slurm name what a job waits for', () => {

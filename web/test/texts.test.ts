@@ -32,7 +32,8 @@ describe('a job that is written', () => {
       runTimeLimit: '5400',
       name: 'big one',
       licenses: 'matlab',
-      resources: 'gpu:a100=2,tape=1',
+      resources: 'gpu=2,tape=1',
+      constraint: 'gpu = "a100"',
     });
     expect(directives.asked.array).toMatchObject({ indices: [1, 3, 5, 7, 9], atOnce: 2 });
     expect(directives.misread).toEqual([

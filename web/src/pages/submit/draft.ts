@@ -108,6 +108,7 @@ export function fieldsOf(script: string): { fields: Partial<Draft>; directives: 
     runTimeLimit: text(job.runTimeLimitS),
     deadline: job.deadline,
     resources: job.resourcesPerTask?.map(({ kind, amount }) => `${kind}=${amount}`).join(','),
+    constraint: job.machineConstraint,
     licenses: job.licenses?.join(','),
     os: job.os,
     architecture: job.architecture,
