@@ -53,7 +53,8 @@ async function secondsOfAHundred(kind: Kind): Promise<number | null> {
   }
 }
 
-const job = (i: number) => ({
+/** A run of `true`. */
+export const job = (i: number) => ({
   ...{
     jobId: `job_${i}`,
     user: 'ada',

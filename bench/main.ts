@@ -17,6 +17,7 @@ import { agentsBench } from './agents.js';
 import { cyclesBench } from './cycles.js';
 import { federationBench } from './federation.js';
 import { gridTreeBench } from './gridTree.js';
+import { handOverBench } from './handOver.js';
 import { historyBench } from './history.js';
 import { isolationBench } from './isolation.js';
 import { type Bench, HEAD, type Measured, notesOf, rowOf, table } from './measure.js';
@@ -53,6 +54,7 @@ const benches: Bench[] = [
   simulateBench,
   historyBench,
   isolationBench,
+  handOverBench,
   portalBench,
 ];
 const names = benches.flatMap((bench) => bench.names);

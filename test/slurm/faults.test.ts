@@ -103,7 +103,14 @@ describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
     const told = {
       ...{ jobId, epoch: 1, command: 'sh', arguments: ['-c', `echo ${jobId} >>${ledger}; ${text}`] },
       ...{ environment: {}, workingDirectory: null, machines: [], tasks: 1, cpusPerTask: 1, launch: 'ONCE' },
-      ...{ memoryMbPerTask: 10, runTimeLimitS: null, arrayIndex: null, plannedS: 5, user: 'ann' },
+      ...{
+        memoryMbPerTask: 10,
+        runTimeLimitS: null,
+        killGraceS: 10,
+        arrayIndex: null,
+        plannedS: 5,
+        user: 'ann',
+      },
       ...more,
     };
     // The fields that a runner reads of what the service tells.
@@ -347,6 +354,29 @@ describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
       expect(times.at(-1)).toBeLessThanOrEqual(Date.now());
     },
   );
+
+  it('runs a command that ignores SIGTERM: it is killed at its limit, and for that', async () => {
+    const runner = await open();
+    const one = run('trap "" TERM; while :; do sleep 1; done', { runTimeLimitS: 1, killGraceS: 1 });
+    runner.start(one);
+    expect((await end(runner, one)).cause).toBe('RUN_TIME_LIMIT');
+  });
+
+  it('gets many runs that need the same as one array, and each runs once', async () => {
+    instead('sbatch', `echo x >>${dir}/arrays; exec "$real" "$@"`);
+    const runner = await open();
+    const all = Array.from({ length: 40 }, (_, i) => run(`exit ${i % 3}`));
+    const cancelled = run('true');
+    for (const one of [...all, cancelled]) runner.start(one);
+    runner.cancel(cancelled);
+    for (const [i, one] of all.entries()) {
+      expect((await end(runner, one)).exitCode).toBe(i % 3);
+      expect(ran(one)).toBe(1);
+    }
+    expect((await end(runner, cancelled)).cause).toBe('CANCELLED_BY_USER');
+    expect(ran(cancelled)).toBe(0);
+    expect(readFileSync(join(dir, 'arrays'), 'utf8')).toBe('x\n');
+  });
 
   it('has jobs of an agent with another state directory: ended before the leases, unless it lives', async () => {
     const former = await open();

@@ -105,7 +105,7 @@ class Trial {
     mkdirSync(join(directory, 'work'), { recursive: true });
     const command = {
       ...{ command: 'sh', arguments: ['-c', text], environment: {}, tasks: 1 },
-      ...{ launch: 'EVERY_TASK' as const, runTimeLimitS: null, ...more },
+      ...{ launch: 'EVERY_TASK' as const, runTimeLimitS: null, killGraceS: 5, ...more },
     };
     const places = { directory, work: join(directory, 'work'), ...this.marks.of(name) };
     const script = join(directory, 'script');

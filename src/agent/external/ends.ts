@@ -4,13 +4,15 @@ import type { End } from '../process/reports.js';
 import { type EndCause, UNMEASURED } from '../runner.js';
 import type { Handed } from './handed.js';
 import type { LocalJob } from './scheduler.js';
-import { type EndMark, TIMED_OUT } from './script.js';
+import { type EndMark, KILLED, TIMED_OUT } from './script.js';
 
 /** The run's own word; what the scheduler says explains it. */
 export function endOfRun({ assignment, beganMs, listed, asked }: Handed, { code, cpuS, atMs }: EndMark): End {
   const { runTimeLimitS, tasks, memoryMbPerTask } = assignment;
   const timedOut =
-    code === TIMED_OUT && runTimeLimitS !== null && atMs - (beganMs ?? 0) >= runTimeLimitS * 1000 - 50;
+    (code === TIMED_OUT || code === KILLED) &&
+    runTimeLimitS !== null &&
+    atMs - (beganMs ?? 0) >= runTimeLimitS * 1000 - 50;
   const killed = listed?.ended ?? null;
   const limit: EndCause | null = timedOut || killed === 'RUN_TIME_LIMIT' ? 'RUN_TIME_LIMIT' : null;
   const cause = asked === null ? limit : 'CANCELLED_BY_USER';

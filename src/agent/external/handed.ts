@@ -64,11 +64,14 @@ export function handed(record: RunRecord): Handed {
   };
 }
 
-/** Written whole or not at all. */
+/** The first time it may be torn: nothing is submitted before it is there. Later it is replaced. */
 export function record(directory: string, { assignment, handedOverMs, names }: RunRecord): void {
   const path = join(directory, RECORD);
-  writeFileSync(`${path}.tmp`, JSON.stringify({ assignment, handedOverMs, names }), { mode: 0o600 });
-  renameSync(`${path}.tmp`, path);
+  const first = names.length === 1;
+  writeFileSync(first ? path : `${path}.tmp`, JSON.stringify({ assignment, handedOverMs, names }), {
+    mode: 0o600,
+  });
+  if (!first) renameSync(`${path}.tmp`, path);
 }
 
 const RECORD = 'run';

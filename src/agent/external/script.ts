@@ -12,8 +12,8 @@ import type { LocalScheduler } from './scheduler.js';
 export const NOT_BEGUN = 75;
 /** Of `timeout`, where it had to end the command. */
 export const TIMED_OUT = 124;
-/** From SIGTERM to SIGKILL at the end of the time. */
-const KILL_S = 10;
+/** Where SIGTERM at the end of the time was not enough. */
+export const KILLED = 137;
 
 export interface ScriptPlaces {
   /** Of the run: `out` and `err` are there. */
@@ -27,11 +27,11 @@ export interface ScriptPlaces {
 
 export type Command = Pick<
   Assignment,
-  'command' | 'arguments' | 'environment' | 'tasks' | 'launch' | 'runTimeLimitS'
+  'command' | 'arguments' | 'environment' | 'tasks' | 'launch' | 'runTimeLimitS' | 'killGraceS'
 >;
 
 export function batchScript(
-  { command, arguments: words, environment, tasks, launch, runTimeLimitS }: Command,
+  { command, arguments: words, environment, tasks, launch, runTimeLimitS, killGraceS }: Command,
   variables: Readonly<Record<string, string>>,
   { directory, work, began, ended }: ScriptPlaces,
   scheduler: Pick<LocalScheduler, 'prologue' | 'tasks'>,
@@ -53,7 +53,9 @@ export function batchScript(
       ]
     : program;
   const limit =
-    runTimeLimitS === null ? [] : ['timeout', '-k', String(KILL_S), String(Math.max(0.001, runTimeLimitS))];
+    runTimeLimitS === null
+      ? []
+      : ['timeout', '-k', String(killGraceS), String(Math.max(0.001, runTimeLimitS))];
   const mark = quote(began);
   return `#!/bin/sh
 # A run of Switchyard. It begins once, whoever starts this script how often.

@@ -42,7 +42,7 @@ const IN_A_ROW = 100;
 /** After a submission of which nobody knows what became of it: longer than the scheduler may take to show it. */
 export const UNSURE_MS = 10_000;
 /** The scheduler's own bound is behind the script's, which ends the command in time. */
-const LIMIT_MARGIN_S = 30;
+const LIMIT_MARGIN_S = 20;
 
 /**
  * Hands runs over, many that need the same as one array. Each is written down with its name before the scheduler is asked; what is not known
@@ -197,8 +197,9 @@ export class Submitter {
   /** Everything that the runs and the next agent need; runs for which that fails are left out, and are over. */
   private async writeDown(batch: readonly Handed[]): Promise<{ runs: Handed[]; submission: Submission }> {
     const { scheduler, prefix, refused } = this.options;
-    const { jobId, epoch, tasks, cpusPerTask, memoryMbPerTask, runTimeLimitS } = (batch[0] as Handed)
-      .assignment;
+    const { jobId, epoch, tasks, cpusPerTask, memoryMbPerTask, runTimeLimitS, killGraceS } = (
+      batch[0] as Handed
+    ).assignment;
     const array = batch.length > 1;
     const name = array
       ? `${prefix}a${Date.now().toString(36)}.${++this.arrays}`
@@ -227,7 +228,7 @@ export class Submitter {
       ...{ name, directory, script: join(directory, 'script'), elements: array ? runs.length : null },
       comment: array ? `switchyard:${runs.length} jobs` : `switchyard:${jobId}:${epoch}`,
       ...{ tasks, cpusPerTask, memoryMbPerTask },
-      timeLimitS: runTimeLimitS === null ? null : runTimeLimitS + LIMIT_MARGIN_S,
+      timeLimitS: runTimeLimitS === null ? null : runTimeLimitS + killGraceS + LIMIT_MARGIN_S,
     };
     return { runs, submission };
   }
@@ -258,8 +259,8 @@ export class Submitter {
 }
 
 /** What has to be equal in an array. */
-const needsOf = ({ tasks, cpusPerTask, memoryMbPerTask, runTimeLimitS }: Assignment): string =>
-  `${tasks} ${cpusPerTask} ${memoryMbPerTask} ${runTimeLimitS}`;
+const needsOf = ({ tasks, cpusPerTask, memoryMbPerTask, runTimeLimitS, killGraceS }: Assignment): string =>
+  `${tasks} ${cpusPerTask} ${memoryMbPerTask} ${runTimeLimitS} ${killGraceS}`;
 
 /** What runs are known by there. */
 export const namedBy = (runs: Iterable<Handed>): Map<string, Handed> =>
