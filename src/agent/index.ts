@@ -17,5 +17,10 @@ export { Isolation, type IsolationMode } from './process/isolation.js';
 export { ProcessRunner, type ProcessRunnerOptions } from './process/runner.js';
 export type { Assignment, EndCause, LiveRun, Runner, RunReport } from './runner.js';
 export { SimulatedRunner, type SimulatedRunnerOptions } from './simulated.js';
-export { type StagingReport, StagingRunner, type StagingSource } from './staging/index.js';
+export {
+  type StageableRunner,
+  type StagingReport,
+  StagingRunner,
+  type StagingSource,
+} from './staging/index.js';
 export { CLOSED } from './staging/roots.js';

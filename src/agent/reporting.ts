@@ -1,6 +1,6 @@
 import { ENDED_BEFORE, type KnownRuns } from './known.js';
 import { type End, endReport, type Reports } from './process/reports.js';
-import type { RunName, RunReport } from './runner.js';
+import type { EndCause, RunName, RunReport } from './runner.js';
 
 /** What runners have in common that write their reports down: they hand them over, and know which runs they have seen. */
 export abstract class ReportingRunner {
@@ -27,6 +27,17 @@ export abstract class ReportingRunner {
   acknowledge(seq: number): void {
     for (const report of this.reported.acknowledge(seq))
       if (report.phase === 'ENDED') this.known.acknowledged(report);
+  }
+
+  knows(run: RunName): boolean {
+    return this.known.has(run);
+  }
+
+  /** As of StageableRunner. */
+  fail(run: RunName, cause: EndCause, message: string): void {
+    if (this.known.has(run)) return;
+    this.known.add(run);
+    this.reportUnstarted(run, { cause, message });
   }
 
   /** Whether a run has never been seen here. From now on it has been. */

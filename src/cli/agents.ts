@@ -27,6 +27,7 @@ import {
   type Runner,
   SimulatedRunner,
   Slurm,
+  type StageableRunner,
   StagingRunner,
 } from '../agent/index.js';
 import { Client, type ServiceError } from '../client/index.js';
@@ -72,19 +73,7 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
       warn: (fields, message) => log.warn(fields, message),
       serves: { service: url, site, machines: names },
     });
-    const roots = {
-      allowed: config.agentDataDirectories.length > 0 ? config.agentDataDirectories : null,
-      closed: [...CLOSED, config.home, config.agentStateDir],
-      open: [config.agentDatasetsDir],
-    };
-    const staging = new StagingRunner(runner, config.agentCacheDir ?? join(config.agentStateDir, 'data'), {
-      site,
-      roots,
-      addresses: config.agentDataAddresses,
-      maxBytes: config.agentCacheMb * 1e6,
-      command: words(config.agentTransferCommand),
-      rateMbPerS: config.agentTransferMbPerS === 0 ? null : config.agentTransferMbPerS,
-    });
+    const { staging, exporter } = dataOf(config, client, site, runner);
     const power = new Power(await measureHost(names.length, config.agentLabels), {
       file: join(config.agentStateDir, 'power'),
       idle: () => runner.runs().length === 0,
@@ -97,7 +86,7 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
       runner: staging,
       staging,
       keeper,
-      exporter: new DataExporter({ client, roots }),
+      exporter,
       power,
       identity,
       // Asked whenever the agent registers.
@@ -109,6 +98,24 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
       })),
     };
   });
+}
+
+/** Brings runs their inputs, and hands over copies of the site's datasets. */
+function dataOf(config: Config, client: Client, site: string, runner: StageableRunner) {
+  const roots = {
+    allowed: config.agentDataDirectories.length > 0 ? config.agentDataDirectories : null,
+    closed: [...CLOSED, config.home, config.agentStateDir],
+    open: [config.agentDatasetsDir],
+  };
+  const staging = new StagingRunner(runner, config.agentCacheDir ?? join(config.agentStateDir, 'data'), {
+    site,
+    roots,
+    addresses: config.agentDataAddresses,
+    maxBytes: config.agentCacheMb * 1e6,
+    command: words(config.agentTransferCommand),
+    rateMbPerS: config.agentTransferMbPerS === 0 ? null : config.agentTransferMbPerS,
+  });
+  return { staging, exporter: new DataExporter({ client, roots }) };
 }
 
 /** What stands between jobs and everybody else; what it leaves open is said loudly. */
@@ -220,9 +227,12 @@ export function externalAgent(config: Config, log: Logger, access: () => AgentAc
         ...{ labels: labelsOf(null, config.agentLabels), devices: [] },
       },
     });
+    const { staging, exporter } = dataOf(config, client, site, runner);
     return {
-      runner,
+      runner: staging,
+      staging,
       keeper,
+      exporter,
       identity: `${runner.id}@${hostname()}`,
       load: () => runner.load,
       // Asked whenever the agent registers.

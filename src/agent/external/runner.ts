@@ -22,10 +22,10 @@ import {
   type LiveRun,
   nameOf,
   type RunName,
-  type Runner,
   runKey,
   UNMEASURED,
 } from '../runner.js';
+import type { StageableRunner } from '../staging/runner.js';
 import { endOfRun, endThere, neverBegan } from './ends.js';
 import { type Handed, handed, recordsIn } from './handed.js';
 import { Marks } from './marks.js';
@@ -72,7 +72,8 @@ const CLEAN_MS = 60_000;
  * which the script makes (script.ts) and which are the truth. The scheduler's answers only explain, and say what will never begin. A
  * scheduler that does not answer ends nothing.
  */
-export class ExternalRunner extends ReportingRunner implements Runner {
+export class ExternalRunner extends ReportingRunner implements StageableRunner {
+  readonly hasAccounts = false;
   private readonly runsByKey = new Map<string, Handed>();
   private readonly marks: Marks;
   /** Of the names of all our jobs. */
@@ -273,8 +274,6 @@ export class ExternalRunner extends ReportingRunner implements Runner {
       );
     if (assignment.tasks > 1 && assignment.launch === 'EVERY_TASK' && tasks === null)
       return refused(`${label} starts no commands once for each task here`);
-    if ((assignment.inputs ?? []).length > 0)
-      return { cause: 'STAGING_FAILED', message: 'this agent brings no input data to runs' };
     try {
       checkStrings(assignment);
     } catch (error) {
@@ -550,7 +549,7 @@ export class ExternalRunner extends ReportingRunner implements Runner {
         this.strays.set(nameKey(job), now);
       }
     }
-    if (long.length > 0) this.options.scheduler.cancel(long).catch((error: Error) => this.fail(error));
+    if (long.length > 0) this.options.scheduler.cancel(long).catch((error: Error) => this.unanswered(error));
   }
 
   private compare(run: Handed, job: LocalJob): void {
@@ -616,12 +615,12 @@ export class ExternalRunner extends ReportingRunner implements Runner {
     try {
       return await question();
     } catch (error) {
-      this.fail(error as Error);
+      this.unanswered(error as Error);
       return null;
     }
   }
 
-  private fail({ message }: Error): void {
+  private unanswered({ message }: Error): void {
     const { scheduler, warn } = this.options;
     if (this.trouble === null) warn({ error: message }, `${scheduler.label} does not answer`);
     this.trouble = `${scheduler.label} does not answer: ${message}`.slice(0, 500);

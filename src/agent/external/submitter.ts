@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as breath } from 'node:timers/promises';
+import { placeInputs } from '../process/inputs.js';
 import { upMs } from '../process/run.js';
 import type { Assignment } from '../runner.js';
 import { type Handed, record } from './handed.js';
@@ -237,12 +238,15 @@ export class Submitter {
     const { scheduler, baseEnvironment, marks } = this.options;
     const { assignment, key } = run;
     const directory = this.dirOf(run);
-    const work = join(directory, 'work');
-    mkdirSync(work, { recursive: true, mode: 0o700 });
-    const places = { directory, work: assignment.workingDirectory ?? work, ...marks.of(key) };
-    const variables = { ...baseEnvironment, ...variablesOf(assignment) };
-    const script = batchScript(assignment, variables, places, scheduler);
-    writeFileSync(join(directory, 'script'), script, { mode: 0o700 });
+    // A second submission is of what the first one was.
+    if (run.names.length === 0) {
+      const work = join(directory, 'work');
+      mkdirSync(work, { recursive: true, mode: 0o700 });
+      const places = { directory, work: assignment.workingDirectory ?? work, ...marks.of(key) };
+      const variables = { ...baseEnvironment, ...variablesOf(assignment), ...placeInputs(assignment, work) };
+      const script = batchScript(assignment, variables, places, scheduler);
+      writeFileSync(join(directory, 'script'), script, { mode: 0o700 });
+    }
     if (!run.names.some((name) => nameKey(name) === nameKey(own))) run.names.push(own);
     record(directory, run);
   }

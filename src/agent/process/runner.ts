@@ -263,16 +263,6 @@ export class ProcessRunner extends ReportingRunner implements Runner {
     return this.isolation.hasAccounts;
   }
 
-  knows(run: RunName): boolean {
-    return this.known.has(run);
-  }
-
-  fail(run: RunName, cause: EndCause, message: string): void {
-    if (this.known.has(run)) return;
-    this.known.add(run);
-    this.reportUnstarted(run, { cause, message });
-  }
-
   runs(): LiveRun[] {
     return [...this.lives].flatMap(([, life]) => {
       if (life.state === 'GONE') return [];
