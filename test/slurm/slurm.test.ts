@@ -46,6 +46,7 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
   const ledger = join(dir, 'ledger');
   let port = 0;
   let service: Installation;
+  let site = '';
 
   const slurm = (verb: string): void => {
     execFileSync(packagePath('test', 'support', 'slurm.sh'), [cluster, verb, String(port)], {
@@ -107,6 +108,7 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
       'mutation { registerSite(input: { name: "alps", localPolicy: { kind: "external", queueLimit: 30 } }) { id } }',
       {},
     );
+    site = registerSite.id;
     const { registerUser } = await service.ask<{ registerUser: { id: string } }>(
       'mutation { registerUser(input: { name: "agent-alps", role: AGENT }) { id } }',
       {},
@@ -204,6 +206,20 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
         cause: 'CANCELLED_BY_OPERATOR',
       });
     expect(readFileSync(ledger, 'utf8')).toBe('');
+  });
+
+  it('brings a job its inputs', async () => {
+    const path = join(dir, 'numbers');
+    writeFileSync(path, '42\n');
+    const { createDataset } = await service.ask<{ createDataset: { id: string } }>(
+      'mutation ($input: DatasetInput!) { createDataset(input: $input) { id } }',
+      { input: { name: 'numbers', sizeMb: 0.000003, locations: [{ site, location: path }] } },
+    );
+    const [one] = await submit([
+      shell('cat numbers "$SWITCHYARD_INPUT_1"', { inputs: [{ dataset: createDataset.id }] }),
+    ]);
+    const end = await when(one as string, ended);
+    expect([end.cause, end.output?.text]).toEqual(['EXITED_ZERO', '42\n42\n']);
   });
 
   it(`runs each job once, whatever is killed (seed ${seed})`, {
