@@ -133,21 +133,6 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
     rmSync(dir, { recursive: true, force: true });
   });
 
-  it('does what adapters have to do', () => {
-    const words = ['agent', 'conformance', '--adapter', 'slurm', '--directory', dir];
-    const { stdout, status } = spawnSync(process.execPath, [packagePath('bin', 'switchyard.js'), ...words], {
-      env: { ...process.env, SLURM_CONF: conf },
-      encoding: 'utf8',
-    });
-    expect(status, stdout).toBe(0);
-    expect(
-      stdout
-        .trim()
-        .split('\n')
-        .filter((line) => !line.startsWith('holds')),
-    ).toEqual([]);
-  });
-
   it('has the nodes of Slurm as its machines, and what they have to do', async () => {
     const [one] = await submit([shell('echo "$SLURM_JOB_ID"; echo $SWITCHYARD_JOB_ID; exit 3')]);
     const end = await when(one as string, ended);
@@ -220,6 +205,21 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
     ]);
     const end = await when(one as string, ended);
     expect([end.cause, end.output?.text]).toEqual(['EXITED_ZERO', '42\n42\n']);
+  });
+
+  it('does what adapters have to do', () => {
+    const words = ['agent', 'conformance', '--adapter', 'slurm', '--directory', dir];
+    const { stdout, status } = spawnSync(process.execPath, [packagePath('bin', 'switchyard.js'), ...words], {
+      env: { ...process.env, SLURM_CONF: conf },
+      encoding: 'utf8',
+    });
+    expect(status, stdout).toBe(0);
+    expect(
+      stdout
+        .trim()
+        .split('\n')
+        .filter((line) => !line.startsWith('holds')),
+    ).toEqual([]);
   });
 
   it(`runs each job once, whatever is killed (seed ${seed})`, {
