@@ -119,9 +119,10 @@ export const scontrol: Run = async (words, name) => {
   if (verb === 'hold' || verb === 'uhold' || verb === 'release') {
     const { jobs, unknown } = await namedJobs(targets);
     for (const text of unknown) complain(name, `Invalid job id specified for job ${text}`);
+    // A job that is as it is to be is no fault.
     const code = await change(
       verb === 'release' ? SlurmReleaseDocument : SlurmHoldDocument,
-      jobs.filter((job) => !hasEnded(job)),
+      jobs.filter((job) => !hasEnded(job) && (job.state === 'HELD') === (verb === 'release')),
       name,
     );
     return unknown.length > 0 ? 1 : code;

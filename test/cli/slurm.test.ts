@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packagePath } from '../../src/platform/paths.js';
 import { endAll, type Service, serve, until } from './service.js';
+import { TUTORIALS } from './tutorials.js';
 
 const home = mkdtempSync(join(tmpdir(), 'switchyard-slurm-commands-'));
 const [here, bin] = [join(home, 'here'), join(home, 'bin')];
@@ -293,6 +294,40 @@ describe('calls of clients', () => {
       },
     ]);
   });
+});
+
+it('lines of tutorials are accepted, or refused with a helpful word', async () => {
+  const id = await said('sbatch --parsable -H --wrap true');
+  const array = await said('sbatch --parsable -H -a 1-3 --wrap true');
+  const node = await said('sinfo -h -o %n');
+  script('run.sh', 'true');
+  const refused: string[] = [];
+  let lines = 0;
+  for (const written of Object.values(TUTORIALS).flat()) {
+    lines++;
+    const line = written
+      .replace(/\bID\b/, id)
+      .replace('ARRAY_1', `${array}_1`)
+      .replace(/\bARRAY\b/, array)
+      .replace('NODE', node)
+      .replace('FILE', 'run.sh');
+    // Held: what is submitted is to be understood, not to run.
+    if (line.startsWith('#')) script('line.sh', line);
+    const asked = line.startsWith('#') ? 'sbatch -H line.sh' : line.replace(/^sbatch/, 'sbatch -H');
+    const { code, stderr } = await shell(asked);
+    // A small machine does not have 6 GB: that was understood.
+    if (code === 0 || stderr.includes('Requested node configuration is not available')) continue;
+    refused.push(`${written}: ${stderr.split('\n')[0]}`);
+  }
+  expect(lines).toBe(52);
+  expect(refused).toEqual([
+    'scontrol update ArrayTaskThrottle=20 JobId=ID: scontrol: error: update: not to be had here; cancel the job and submit it again',
+    '#SBATCH --partition=intel: sbatch: error: invalid partition specified: intel',
+    '#SBATCH -p normal_q: sbatch: error: invalid partition specified: normal_q',
+    expect.stringContaining(
+      'salloc: error: an allocation with a shell is not to be had here: run a command with `srun COMMAND`',
+    ),
+  ]);
 });
 
 it('links are put where nothing else is', () => {

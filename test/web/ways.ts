@@ -363,8 +363,8 @@ export function ways(visits: Visits, grid: Grid): void {
     await editor.fill(
       '#!/bin/sh\n#SBATCH --time=00:02:00\n#SBATCH -J scripted\n#SBATCH --qos=high\necho from a script\n',
     );
-    await page.getByText('Not understood, and left out: --qos=high').waitFor();
-    expect(await page.getByLabel('Estimated run time').inputValue()).toBe('00:02:00');
+    await page.getByText('Not honored: --qos: a job has the class of its user').waitFor();
+    expect(await page.getByLabel('Estimated run time').inputValue()).toBe('120');
     await page.getByRole('button', { name: 'Submit the job' }).click();
     await title(page, /Completed$/).waitFor();
     await page.locator('.terminal', { hasText: 'from a script' }).waitFor();
