@@ -123,7 +123,8 @@ export type EndCause =
   | 'NEVER_FITS'
   | 'WITHDRAWN'
   | 'OTHER_TASK_FAILED'
-  | 'DEPENDENCY_FAILED';
+  | 'DEPENDENCY_FAILED'
+  | 'REQUEUED';
 
 export type WarnSignal =
   | 'SIGTERM'
@@ -732,6 +733,13 @@ export type CancelMutationVariables = Exact<{
 
 export type CancelMutation = { readonly cancelJobs: { readonly jobIds: ReadonlyArray<string>, readonly unchanged: ReadonlyArray<{ readonly id: string, readonly code: ErrorCode, readonly message: string }> } };
 
+export type RequeueMutationVariables = Exact<{
+  selection: JobSelection;
+}>;
+
+
+export type RequeueMutation = { readonly requeueJobs: { readonly jobIds: ReadonlyArray<string>, readonly unchanged: ReadonlyArray<{ readonly id: string, readonly code: ErrorCode, readonly message: string }> } };
+
 export type HoldMutationVariables = Exact<{
   selection: JobSelection;
 }>;
@@ -1325,6 +1333,9 @@ export const WhyDocument: Document<WhyQuery, WhyQueryVariables> =
 
 export const CancelDocument: Document<CancelMutation, CancelMutationVariables> =
   "mutation Cancel($selection: JobSelection!) { cancelJobs(selection: $selection) { jobIds unchanged { id code message } } }";
+
+export const RequeueDocument: Document<RequeueMutation, RequeueMutationVariables> =
+  "mutation Requeue($selection: JobSelection!) { requeueJobs(selection: $selection) { jobIds unchanged { id code message } } }";
 
 export const HoldDocument: Document<HoldMutation, HoldMutationVariables> =
   "mutation Hold($selection: JobSelection!) { holdJobs(selection: $selection) { jobIds unchanged { id code message } } }";

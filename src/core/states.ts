@@ -55,6 +55,8 @@ export const endCauses = [
   'OTHER_TASK_FAILED',
   // Of a job that needed another one, which did not end, or start, as it was needed.
   'DEPENDENCY_FAILED',
+  // Of a run that somebody stopped so that its job is started again.
+  'REQUEUED',
 ] as const;
 export type EndCause = (typeof endCauses)[number];
 
@@ -110,7 +112,7 @@ export const jobActions = {
   requeue: {
     by: ['AGENT', 'SERVICE', 'PEER'],
     sets: ['message', 'note', 'retries', 'memoryMbPerTask', 'avoids'],
-    clears: [...atRoot, 'startedAt'],
+    clears: [...atRoot, 'startedAt', 'stopCause'],
     run: 'ENDS',
   },
   hold: { by: ['PERSON'], sets: ['siteId'], clears: ['schedulerId'] },
@@ -128,6 +130,8 @@ export const jobActions = {
     clears: ['schedulerId'],
   },
   stop: { by: ['PERSON', 'SERVICE'], sets: ['stopCause', 'deadlineMissed'] },
+  /** It was to be started again once its run has stopped, and is not any more. */
+  stopForGood: { by: ['PERSON', 'SERVICE'], sets: ['stopCause', 'deadlineMissed'], keeps: ['CANCELLING'] },
   missDeadline: { by: ['SERVICE'], sets: ['deadlineMissed'], keeps: notEnded },
 } as const satisfies Record<string, Action>;
 export type JobAction = keyof typeof jobActions;
@@ -229,6 +233,7 @@ export const transitions: readonly Transition[] = [
   { from: 'RUNNING', to: 'BLOCKED', action: 'requeue', when: 'started again after a delay' },
   { from: 'RUNNING', to: 'HELD', action: 'requeue', when: 'a rule of its retries holds it' },
   { from: 'RUNNING', to: 'CANCELLING', action: 'stop', when: 'asked to stop' },
+  { from: 'CANCELLING', to: 'QUEUED', action: 'requeue', when: 'stopped, to be started again' },
   {
     from: 'CANCELLING',
     to: 'COMPLETED',

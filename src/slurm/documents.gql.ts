@@ -81,7 +81,8 @@ export type EndCause =
   | 'NEVER_FITS'
   | 'WITHDRAWN'
   | 'OTHER_TASK_FAILED'
-  | 'DEPENDENCY_FAILED';
+  | 'DEPENDENCY_FAILED'
+  | 'REQUEUED';
 
 export type WarnSignal =
   | 'SIGTERM'
@@ -99,6 +100,12 @@ export type TaskLaunch =
 export type TaskFailure =
   | 'END_ALL'
   | 'CONTINUE';
+
+export type RetryAction =
+  | 'RETRY'
+  | 'RETRY_ELSEWHERE'
+  | 'FAIL'
+  | 'HOLD';
 
 export type AskedNeed =
   | 'START'
@@ -153,6 +160,28 @@ export type JobOutputInput = {
   readonly dataset?: string | null | undefined;
 };
 
+export type RetryInput = {
+  readonly maxRetries?: number;
+  readonly backoffS?: number;
+  readonly factor?: number;
+  readonly maxBackoffS?: number;
+  readonly rules?: ReadonlyArray<RetryRuleInput>;
+};
+
+export type RetryRuleInput = {
+  readonly causes?: ReadonlyArray<EndCause> | null | undefined;
+  readonly exitCodes?: ReadonlyArray<ExitCodesInput> | null | undefined;
+  readonly signals?: ReadonlyArray<string> | null | undefined;
+  readonly action: RetryAction;
+  readonly memoryFactor?: number;
+  readonly memoryMaxMb?: number | null | undefined;
+};
+
+export type ExitCodesInput = {
+  readonly from: number;
+  readonly to: number;
+};
+
 export type JobInput = {
   readonly name?: string | null | undefined;
   readonly application?: string | null | undefined;
@@ -186,6 +215,7 @@ export type JobInput = {
   readonly preferences?: ReadonlyArray<JobPreferenceInput>;
   readonly computationShare?: number | null | undefined;
   readonly restartable?: boolean;
+  readonly retry?: RetryInput | null | undefined;
   readonly launch?: TaskLaunch;
   readonly onTaskFailure?: TaskFailure;
   readonly boost?: number;

@@ -152,6 +152,10 @@ export class PostgresStore implements Store {
     return control.cancel(this.database, selection, now, cause);
   }
 
+  requeue(selection: JobSelection) {
+    return control.requeue(this.database, selection);
+  }
+
   hold(selection: JobSelection) {
     return control.hold(this.database, selection);
   }

@@ -94,6 +94,12 @@ export function decideNext(
   );
 }
 
+/** Somebody has stopped the run so that the next begins: that counts for nothing, and the next may be anywhere. */
+export const requeued = ({ job: { retries, memoryMbPerTask } }: RetryFacts): Retried => ({
+  ...{ rule: null, action: 'RETRY', because: null, counted: false, retries, delayS: 0 },
+  ...{ memoryMb: memoryMbPerTask, avoids: null, note: 'requeued' },
+});
+
 const noted = (decision: RetryDecision, job: RetryFacts['job'], avoids: Avoids | null = null): Retried => ({
   ...decision,
   avoids,

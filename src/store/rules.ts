@@ -9,7 +9,7 @@ import { chooseUnits } from '../core/resources/units.js';
 import { type EndCause, isLive, isTerminal, isWaiting, type JobState } from '../core/states.js';
 import type { GivenJob } from './job-fields.js';
 import type { NewWait } from './needs.js';
-import { decideNext, type Retried, type RetryFacts } from './retries.js';
+import { decideNext, type Retried, type RetryFacts, requeued } from './retries.js';
 import type { EventRow, MachineRow } from './rows.js';
 import type {
   AgentRegistration,
@@ -132,6 +132,10 @@ export function timesOfReports(reports: readonly RunReport[], now: number) {
   };
 }
 
+/** What a run is told to have ended by, where somebody stopped it. */
+export const causeOfRun = (job: Pick<ReportedJob, 'stopCause'>, end: JobEnd, cause: EndCause | null) =>
+  end.cause === null && job.stopCause === 'REQUEUED' ? 'REQUEUED' : cause;
+
 function endOfJob(
   job: ReportedJob,
   ended: RunReport & { cause: EndCause },
@@ -140,6 +144,8 @@ function endOfJob(
 ): JobEnd {
   const { cause } = ended;
   if (cause === 'EXITED_ZERO') return { state: 'COMPLETED', cause, retry: null };
+  if (job.state === 'CANCELLING' && job.stopCause === 'REQUEUED')
+    return { state: 'QUEUED', cause: null, retry: requeued(facts()) };
   if (job.state === 'CANCELLING')
     return { state: 'CANCELLED', cause: job.stopCause ?? 'CANCELLED_BY_USER', retry: null };
   const retry = decideNext(facts(), ended, maxAttempts);

@@ -677,6 +677,8 @@ export interface Store {
     now: number,
     cause: 'CANCELLED_BY_USER' | 'CANCELLED_BY_OPERATOR',
   ): Promise<SelectionOutcome>;
+  /** Live → CANCELLING, and when the run has ended → QUEUED: with the cause REQUEUED, which counts for nothing. */
+  requeue(selection: JobSelection): Promise<SelectionOutcome>;
   /** QUEUED, DISPATCHED → HELD. From a meta-queue it is held as if by the root. */
   hold(selection: JobSelection): Promise<SelectionOutcome>;
   /** QUEUED, DISPATCHED → HELD, because no plan with it can be carried out: the message says why. Answers with those that it did. */

@@ -222,7 +222,7 @@ export const mutants = [
   {
     what: '2: a run goes on behind the end of its job',
     file: 'test/store/memory.ts',
-    find: 'Object.assign(run, { endedAt: at, cause: report.cause, retry: end.retry });',
+    find: 'Object.assign(run, { endedAt: at, cause: causeOfRun(seen, end, report.cause), retry: end.retry });',
     replace: '',
   },
   {

@@ -1833,6 +1833,46 @@ export function describeStore(
         await nothingBroken();
       });
 
+      it('a person may have a run stopped and its job started again, which counts for nothing', async () => {
+        const ids = await submit(world, user, [retrying([rule()]), newJob(), newJob(), newJob()]);
+        const [a, b, c, waiting] = ids as [number, number, number, number];
+        const machines = { [a]: machine, [b]: machine, [c]: second };
+        await store.applyMoves(
+          [a, b, c].map((id) => move(id, site)),
+          context(),
+        );
+        const starts = [a, b, c].map((id) => start(id, site, { [machines[id] as number]: 1 }));
+        await store.applyStarts(site, starts, null, context());
+        await store.reportRuns(
+          site,
+          [a, b].map((id) => report(id, 1)),
+          MAX_ATTEMPTS,
+        );
+        expect(await store.requeue(byIds(ids))).toMatchObject({
+          changed: [a, b, c],
+          unchanged: [{ jobId: waiting, state: 'QUEUED' }],
+        });
+        expect(await states(ids)).toEqual(['CANCELLING', 'CANCELLING', 'CANCELLING', 'QUEUED']);
+        expect((await store.requeue(byIds([a]))).changed).toEqual([]);
+        // Whoever then wants it no more cancels it, once.
+        expect((await store.cancel(byIds([b]), T0, 'CANCELLED_BY_USER')).changed).toEqual([b]);
+        expect((await store.cancel(byIds([b]), T0, 'CANCELLED_BY_USER')).changed).toEqual([]);
+        const stopped = { cause: 'CANCELLED_BY_USER', exitCode: null, signal: 'SIGTERM' } as const;
+        await store.reportRuns(
+          site,
+          [ended(a, 1, stopped), ended(b, 1, stopped), report(c, 1), ended(c, 1)],
+          MAX_ATTEMPTS,
+        );
+        expect(await told(a)).toEqual(['QUEUED', null, 'requeued']);
+        expect(await told(b)).toEqual(['CANCELLED', 'CANCELLED_BY_USER', null]);
+        expect(await told(c)).toEqual(['COMPLETED', 'EXITED_ZERO', null]);
+        expect((await jobOf(a)).submittedAt).toBe(T0);
+        // All its retries are left.
+        for (const epoch of [2, 3]) await fail(a, epoch, bad(a, epoch));
+        expect(await told(a)).toEqual(['QUEUED', null, 'retry 2 at once, by retry rule 1']);
+        await nothingBroken();
+      });
+
       it('are no end to those who need the job', async () => {
         const needs = [
           { expression: 'ALL' as const, of: [{ item: 0, condition: 'NOT_OK' as const, minDelayS: 0 }] },

@@ -56,6 +56,7 @@ import type { EventKind, EventRow, RatioPointRow } from '../../src/store/rows.js
 import {
   admitStart,
   bytesOf,
+  causeOfRun,
   claim,
   dataOf,
   type FreeResources,
@@ -901,7 +902,7 @@ export class MemoryStore implements Store {
       if (end === null) return result;
       view.state = end.state;
       view.cause = end.cause;
-      Object.assign(run, { endedAt: at, cause: report.cause, retry: end.retry });
+      Object.assign(run, { endedAt: at, cause: causeOfRun(seen, end, report.cause), retry: end.retry });
       this.occupy(job, run, -1);
       touched.add(run.siteId);
       const { message, exitCode } = report;
@@ -1193,7 +1194,16 @@ export class MemoryStore implements Store {
     now: number,
     cause: 'CANCELLED_BY_USER' | 'CANCELLED_BY_OPERATOR',
   ): Promise<SelectionOutcome> {
-    return this.act(selection, ['cancel', 'stop'], (job) => this.stop(job, ms(now), cause));
+    return this.act(selection, ['cancel', 'stop', 'stopForGood'], (job) => this.stop(job, ms(now), cause));
+  }
+
+  async requeue(selection: JobSelection): Promise<SelectionOutcome> {
+    return this.act(selection, ['stop'], ({ ...job }) =>
+      this.change(this.jobs.get(job.id) as MemoryJob, 'stop', {
+        stopCause: 'REQUEUED',
+        deadlineMissed: job.deadlineMissed,
+      }),
+    );
   }
 
   async hold(selection: JobSelection): Promise<SelectionOutcome> {
@@ -1318,7 +1328,10 @@ export class MemoryStore implements Store {
     actions: readonly JobAction[],
     change: (job: MemoryJob) => void,
   ): SelectionOutcome {
-    const can = (state: JobState) => actions.some((action) => possible(action, state));
+    const can = ({ state, stopCause }: MemoryJob) =>
+      actions.some(
+        (action) => possible(action, state) && (action !== 'stopForGood' || stopCause === 'REQUEUED'),
+      );
     const { ids, filter = {}, ownedBy, limit } = selection;
     const matches = jobPredicate(filter);
     const { groupId } = filter;
@@ -1330,14 +1343,15 @@ export class MemoryStore implements Store {
         : mine.filter((job) => job.endedAt === null && matches(job) && inGroup(job));
     if ((ids ?? selected).length > limit) return { changed: [], unchanged: [], tooMany: true, touched: [] };
     const states = new Map(selected.map((job) => [job.id, job.state]));
-    const changed = selected.filter((job) => can(job.state));
+    const changed = selected.filter(can);
+    const did = new Set(changed.map(({ id }) => id));
     const touched = [...new Set(changed.map((job) => holderOf(job.state, job.siteId)))];
     for (const job of changed) change(job);
     return {
       changed: changed.map((job) => job.id),
       unchanged: [...new Set(ids ?? states.keys())]
         .map((jobId) => ({ jobId, state: states.get(jobId) ?? null }))
-        .filter(({ state }) => state === null || !can(state)),
+        .filter(({ jobId }) => !did.has(jobId)),
       tooMany: false,
       touched,
     };
@@ -1577,7 +1591,8 @@ export class MemoryStore implements Store {
 
   private stop(job: MemoryJob, at: number, cause: EndCause): void {
     const deadlineMissed = job.deadlineMissed || (job.deadline !== null && at > job.deadline);
-    if (isLive(job.state)) this.change(job, 'stop', { stopCause: cause, deadlineMissed });
+    const action = job.state === 'CANCELLING' ? 'stopForGood' : 'stop';
+    if (isLive(job.state)) this.change(job, action, { stopCause: cause, deadlineMissed });
     else
       this.change(job, 'cancel', { stopCause: cause, cause, endedAt: this.inOrder(job, at), deadlineMissed });
   }

@@ -1917,6 +1917,7 @@ export type ReportRunsPayloadResolvers<ContextType = Context, ParentType extends
 export type MutationResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Mutation'] = ResolversParentTypes['Mutation']> = {
   submitJobs?: Resolver<ResolversTypes['SubmitJobsPayload'], ParentType, ContextType, RequireFields<types.MutationSubmitJobsArgs, 'input'>>;
   cancelJobs?: Resolver<ResolversTypes['JobsPayload'], ParentType, ContextType, RequireFields<types.MutationCancelJobsArgs, 'selection'>>;
+  requeueJobs?: Resolver<ResolversTypes['JobsPayload'], ParentType, ContextType, RequireFields<types.MutationRequeueJobsArgs, 'selection'>>;
   holdJobs?: Resolver<ResolversTypes['JobsPayload'], ParentType, ContextType, RequireFields<types.MutationHoldJobsArgs, 'selection'>>;
   submitJobGroup?: Resolver<ResolversTypes['SubmitJobGroupPayload'], ParentType, ContextType, RequireFields<types.MutationSubmitJobGroupArgs, 'input'>>;
   cancelJobGroup?: Resolver<ResolversTypes['CancelJobGroupPayload'], ParentType, ContextType, RequireFields<types.MutationCancelJobGroupArgs, 'jobGroup'>>;

@@ -940,7 +940,9 @@ export type EndCause =
   /** Another task of its run failed, and this task was ended with it. */
   | 'OTHER_TASK_FAILED'
   /** A job that it needed did not end, or start, as needed (`needs`); `message` names it. */
-  | 'DEPENDENCY_FAILED';
+  | 'DEPENDENCY_FAILED'
+  /** Of a run: it was stopped so that its job is started again. */
+  | 'REQUEUED';
 
 /** A signal that warns a run of its run time limit. */
 export type WarnSignal =
@@ -3356,7 +3358,7 @@ export type RetryInput = {
 
 /** A rule matches an end if one entry of one of its lists does; without lists it matches every end, but never one that is no fault of the job (PREEMPTED and the like). */
 export type RetryRuleInput = {
-  /** At least one, if given. Not EXITED_ZERO, CANCELLED_BY_USER, CANCELLED_BY_OPERATOR, DEADLINE_PASSED, NEVER_FITS, DEPENDENCY_FAILED, WITHDRAWN, OTHER_TASK_FAILED: after them nothing is retried. */
+  /** At least one, if given. Not EXITED_ZERO, CANCELLED_BY_USER, CANCELLED_BY_OPERATOR, DEADLINE_PASSED, NEVER_FITS, DEPENDENCY_FAILED, WITHDRAWN, OTHER_TASK_FAILED, REQUEUED: after them nothing is retried. */
   causes?: InputMaybe<Array<EndCause>>;
   /** 1 to 100 ranges, if given. Compared only after EXITED_NONZERO and SIGNALLED; an end by signal n counts as 128 + n. */
   exitCodes?: InputMaybe<Array<ExitCodesInput>>;
@@ -4337,6 +4339,8 @@ export type Mutation = {
   submitJobs: SubmitJobsPayload;
   /** Cancel jobs that have not ended. */
   cancelJobs: JobsPayload;
+  /** Stop the live runs of jobs; when a run has ended, its job is QUEUED again, with its old time of submission. This does not count as a retry. A run that ends well before it is stopped completes its job. */
+  requeueJobs: JobsPayload;
   /** Hold pending jobs. */
   holdJobs: JobsPayload;
   /** Submit up to 100 000 jobs from one template, all or none (USER, OPERATOR, ADMIN). */
@@ -4495,6 +4499,12 @@ export type MutationSubmitJobsArgs = {
 
 /** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationCancelJobsArgs = {
+  selection: JobSelection;
+};
+
+
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
+export type MutationRequeueJobsArgs = {
   selection: JobSelection;
 };
 

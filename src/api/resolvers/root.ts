@@ -71,6 +71,8 @@ export const Mutation: Required<MutationResolvers> = {
     services.groups.submitJobGroup(viewer, input, requestId),
   cancelJobGroup: (_, { jobGroup }, { services, viewer, requestId }) =>
     services.groups.cancelJobGroup(viewer, jobGroup, requestId),
+  requeueJobs: (_, { selection }, { services, viewer, requestId }) =>
+    services.jobs.requeueJobs(viewer, selection, requestId),
   holdJobs: (_, { selection }, { services, viewer, requestId }) =>
     services.jobs.holdJobs(viewer, selection, requestId),
   releaseJobs: (_, { selection }, { services, viewer, requestId }) =>

@@ -63,6 +63,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   submitJobGroup: people,
   cancelJobGroup: people,
   cancelJobs: people,
+  requeueJobs: people,
   holdJobs: people,
   releaseJobs: people,
   reprioritizeJobs: people,

@@ -105,7 +105,7 @@ export function createJobsService(parts: ServiceParts) {
 
   /** Runs an action and turns its outcome into the payload. What operators do to jobs is in the audit log. */
   async function act(
-    name: 'cancelJobs' | 'holdJobs' | 'releaseJobs' | 'reprioritizeJobs',
+    name: 'cancelJobs' | 'requeueJobs' | 'holdJobs' | 'releaseJobs' | 'reprioritizeJobs',
     viewer: Viewer,
     requestId: string,
     selection: JobSelection,
@@ -208,6 +208,8 @@ export function createJobsService(parts: ServiceParts) {
           store.cancel(selected, now(), cause),
         );
       },
+      requeueJobs: (viewer: Viewer, selection: JobSelection, requestId: string) =>
+        act('requeueJobs', viewer, requestId, selection, (selected) => store.requeue(selected)),
       holdJobs: (viewer: Viewer, selection: JobSelection, requestId: string) =>
         act('holdJobs', viewer, requestId, selection, (selected) => store.hold(selected)),
       releaseJobs: (viewer: Viewer, selection: JobSelection, requestId: string) =>
@@ -284,6 +286,8 @@ export function createJobsService(parts: ServiceParts) {
 /** Why jobs that were named stayed as they were. */
 const CANNOT = {
   cancelJobs: 'it has ended or is already being cancelled',
+  requeueJobs:
+    'only jobs with a live run can be requeued; what waits is queued already, and what has ended can be submitted again',
   holdJobs: 'only pending jobs can be held',
   releaseJobs: 'only held jobs can be released',
   reprioritizeJobs: 'it has ended',

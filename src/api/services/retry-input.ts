@@ -5,7 +5,9 @@ import { MAX } from '../../platform/limits.js';
 import type { RetryInput, RetryRuleInput } from '../generated/types.js';
 
 /** What a rule may name. */
-const CAUSES = endCauses.filter((cause) => !NEVER_RETRIED.has(cause) && cause !== 'OTHER_TASK_FAILED');
+const CAUSES = endCauses.filter(
+  (cause) => !NEVER_RETRIED.has(cause) && cause !== 'OTHER_TASK_FAILED' && cause !== 'REQUEUED',
+);
 
 type Refuse = (field: string, value: unknown, accepted: string) => void;
 

@@ -22,6 +22,7 @@ import {
   type JobTasksQuery,
   ReleaseDocument,
   ReprioritizeDocument,
+  RequeueDocument,
   WhyWaitingDocument,
 } from '../documents.gql.js';
 import { ExitCode } from '../errors.js';
@@ -104,6 +105,13 @@ export function addJobs(program: Command): void {
   });
 
   addAction(program, 'cancel', 'cancel jobs that have not ended', CancelDocument, 'cancelJobs');
+  addAction(
+    program,
+    'requeue',
+    'stop the runs of jobs, and start the jobs again later',
+    RequeueDocument,
+    'requeueJobs',
+  );
   addAction(program, 'hold', 'hold pending jobs', HoldDocument, 'holdJobs');
   addAction(program, 'release', 'release held jobs', ReleaseDocument, 'releaseJobs');
   const boost = addFilterOptions(

@@ -18,6 +18,8 @@ export interface FoundJob {
   id: number;
   state: JobState;
   siteId: number | null;
+  /** Its run is being stopped so that it is started again. */
+  requeued: boolean;
 }
 
 export const cancel = (
@@ -26,7 +28,16 @@ export const cancel = (
   now: number,
   cause: 'CANCELLED_BY_USER' | 'CANCELLED_BY_OPERATOR' | 'WITHDRAWN',
 ): Promise<SelectionOutcome> =>
-  act(database, selection, ['cancel', 'stop'], (jobs) => cancelJobs(jobs, cause, now));
+  act(database, selection, ['cancel', 'stop', 'stopForGood'], (jobs) => cancelJobs(jobs, cause, now));
+
+/** Stops live runs; when they have ended, their jobs are queued again. */
+export const requeue = (database: Db, selection: JobSelection): Promise<SelectionOutcome> =>
+  act(database, selection, ['stop'], (jobs) => [
+    changeJobs('stop', ids(jobs), {
+      stopCause: sql`'REQUEUED'::end_cause`,
+      deadlineMissed: sql`j.deadline_missed`,
+    }),
+  ]);
 
 /** From a meta-queue it is held as if by the root. */
 export const hold = (database: Db, selection: JobSelection): Promise<SelectionOutcome> =>
@@ -71,14 +82,16 @@ async function act(
   const which =
     ids === undefined ? [sql`j.ended_at IS NULL`, ...jobConditions(filter)] : jobConditions({ ids });
   const own = ownedBy === null ? [] : [sql`j.user_id = ${ownedBy}::integer`];
-  const can = (state: JobState): boolean => actions.some((action) => possible(action, state));
+  const can = ({ state, requeued }: FoundJob): boolean =>
+    actions.some((action) => possible(action, state) && (action !== 'stopForGood' || requeued));
   return transaction(
     database,
     async (tx): Promise<SelectionOutcome> => {
       await before?.(tx);
       const found = await lockJobs(tx, [...which, ...own], limit + 1);
       if (found.length > limit) return tooMany;
-      const changed = found.filter(({ state }) => can(state));
+      const changed = found.filter(can);
+      const did = new Set(changed.map(({ id }) => id));
       if (changed.length > 0) {
         if (audit) await insertAudit(tx, audit(changed.map(({ id }) => id)));
         await commitWith(tx, change(changed));
@@ -88,7 +101,7 @@ async function act(
         changed: changed.map(({ id }) => id),
         unchanged: [...new Set(ids ?? known.keys())]
           .map((jobId) => ({ jobId, state: known.get(jobId) ?? null }))
-          .filter(({ state }) => state === null || !can(state)),
+          .filter(({ jobId }) => !did.has(jobId)),
         tooMany: false,
         touched: [...new Set(changed.map(({ state, siteId }) => holderOf(state, siteId)))],
       };
@@ -97,11 +110,14 @@ async function act(
   );
 }
 
+/** Of jobs. */
+export const isRequeued = sql`state = 'CANCELLING' AND stop_cause IS NOT DISTINCT FROM 'REQUEUED'`;
+
 /** In the order of ids. */
 const lockJobs = (tx: Transaction, conditions: readonly Sql[], limit: number): Promise<FoundJob[]> =>
   rows(
     tx,
-    sql`SELECT id, state, site_id AS "siteId" FROM jobs j WHERE ${and(conditions)} ORDER BY id LIMIT ${limit} FOR NO KEY UPDATE`,
+    sql`SELECT id, state, site_id AS "siteId", ${isRequeued} AS requeued FROM jobs j WHERE ${and(conditions)} ORDER BY id LIMIT ${limit} FOR NO KEY UPDATE`,
   );
 
 /** Without a live run it has ended; with one it is asked to stop. */
@@ -115,10 +131,14 @@ export function cancelJobs(
   const deadlineMissed = sql`j.deadline_missed OR coalesce(${at} > j.deadline, false)`;
   const waiting = jobs.filter(({ state }) => possible('cancel', state));
   const live = jobs.filter(({ state }) => possible('stop', state));
+  const stopping = jobs.filter(({ requeued }) => requeued);
   const ended = { stopCause: why, cause: why, endedAt: inOrder(now), deadlineMissed };
   return [
     ...(waiting.length > 0 ? [changeJobs('cancel', ids(waiting), ended)] : []),
     ...(live.length > 0 ? [changeJobs('stop', ids(live), { stopCause: why, deadlineMissed })] : []),
+    ...(stopping.length > 0
+      ? [changeJobs('stopForGood', ids(stopping), { stopCause: why, deadlineMissed })]
+      : []),
   ];
 }
 

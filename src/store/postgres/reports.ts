@@ -13,6 +13,7 @@ import {
   type RetryMachine,
 } from '../retries.js';
 import {
+  causeOfRun,
   type FinalEnd,
   isMeant,
   type JobEnd,
@@ -151,7 +152,7 @@ export async function reportRuns(
       if (!byTask) keepOutputs(report, job);
       const { end } = judgment;
       if (end === null) continue;
-      change.ended = report;
+      change.ended = { ...report, cause: causeOfRun(job, end, report.cause) };
       change.retry = end.retry;
       job.state = end.state;
       touched.add(site);

@@ -8,7 +8,7 @@ import { type Connection, rows } from '../statement.js';
 import type { RunReport, SweepOutcome, SweepRules } from '../store.js';
 import { presentSince, siteAgent } from './agents.js';
 import { changeJobs } from './change-jobs.js';
-import { cancelJobs, type FoundJob } from './control.js';
+import { cancelJobs, type FoundJob, isRequeued } from './control.js';
 import { setSilent } from './leases.js';
 import { reportRuns } from './reports.js';
 import { type LostRun, lostWith } from './tasks.js';
@@ -163,7 +163,8 @@ function missDeadlines(database: Db, rules: SweepRules, touched: Set<number | nu
   return transaction(database, async (tx) => {
     const found = await lockDeadlines(tx, rules);
     const cancelled = (job: FoundJob): boolean =>
-      rules.onDeadlinePassed === 'CANCEL' && (possible('cancel', job.state) || possible('stop', job.state));
+      rules.onDeadlinePassed === 'CANCEL' &&
+      (possible('cancel', job.state) || possible('stop', job.state) || job.requeued);
     const ending = found.filter(cancelled);
     const recorded = found.filter((job) => !cancelled(job));
     for (const { state, siteId } of ending) touched.add(holderOf(state, siteId));
@@ -187,7 +188,7 @@ const lockDeadlines = (tx: Transaction, { now, limit }: SweepRules): Promise<Fou
   rows(
     tx,
     sql`
-SELECT id, state, site_id AS "siteId" FROM jobs
+SELECT id, state, site_id AS "siteId", ${isRequeued} AS requeued FROM jobs
  WHERE id = ANY (ARRAY(SELECT id FROM jobs WHERE deadline < to_timestamp(${now}::float8) AND ended_at IS NULL AND NOT deadline_missed
                         ORDER BY deadline LIMIT ${limit}))
    AND ended_at IS NULL AND NOT deadline_missed

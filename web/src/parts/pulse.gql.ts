@@ -38,7 +38,8 @@ export type EndCause =
   | 'NEVER_FITS'
   | 'WITHDRAWN'
   | 'OTHER_TASK_FAILED'
-  | 'DEPENDENCY_FAILED';
+  | 'DEPENDENCY_FAILED'
+  | 'REQUEUED';
 
 export type EventKind =
   | 'JOB_STATE'

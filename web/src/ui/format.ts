@@ -125,6 +125,7 @@ const CAUSES: Record<string, string> = {
   WITHDRAWN: 'Its owner runs it elsewhere, or no longer wants it',
   OTHER_TASK_FAILED: 'Another task failed',
   DEPENDENCY_FAILED: 'A job that it needed did not end as needed',
+  REQUEUED: 'Stopped to be started again',
 };
 
 export const lower = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
