@@ -85,7 +85,8 @@ describe('the table of states', () => {
       for (const to of jobStates) {
         if (!canTransition(from, to)) continue;
         if (!isLive(from) && isLive(to)) expect([from, to]).toEqual(['DISPATCHED', 'ASSIGNED']);
-        if (isLive(from) && !isLive(to)) expect(isTerminal(to) || to === 'QUEUED').toBe(true);
+        if (isLive(from) && !isLive(to))
+          expect(isTerminal(to) || ['QUEUED', 'BLOCKED', 'HELD'].includes(to)).toBe(true);
       }
     }
   });
