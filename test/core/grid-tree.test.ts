@@ -292,16 +292,20 @@ describe('each way that a request takes is told with its own reason', () => {
       fc.property(quick, (one) => {
         const world = play(one, ['r'], false, { classKeptS: 1e9 });
         for (const climb of climbs(world)) {
-          for (const [i, { job, from, at, reason, runsThere }] of climb.entries()) {
+          for (const [i, { job, at, reason, runsThere }] of climb.entries()) {
             const way = climb.map(({ reason, from, to }) => `${from} ${reason} ${to}`).join(', ');
             const name = i === 0 ? reason : `${reason} above ${climb[0]?.reason}`;
             seen.set(name, (seen.get(name) ?? 0) + 1);
-            // Up, all of a way has one reason, but that a scheduler may be left with nobody who can run what it got back.
-            if (reason !== 'FALLBACK') expect(climb[0]?.reason, way).toBe(reason);
+            // Up, all of a way has one reason, but that a scheduler may be left with nobody who can run what it got back, and that one above may at
+            // the same instant ask for what one below takes back to balance its load.
+            const isAskedFor = reason === 'BUTTERFLY' && climb[0]?.reason === 'LOAD_BALANCE';
+            if (reason !== 'FALLBACK' && !isAskedFor) expect(climb[0]?.reason, way).toBe(reason);
             else if (i === 0) expect(runsThere && !world.adoptedAt.has(at), `${job}: ${way}`).toBe(false);
-            if (reason === 'DISPLACED') {
+            if (reason === 'DISPLACED' && i === 0) {
+              // Whoever took it back sent another down the way that it came up; that one may have gone on to another site.
+              const left = climb.map((each) => each.from);
               const placed = world.moves.filter(
-                (other) => other.to === from && other.at === at && DOWN_AHEAD.includes(other.reason),
+                (other) => left.includes(other.to) && other.at === at && DOWN_AHEAD.includes(other.reason),
               );
               expect(placed.length, `${job}: ${way}`).toBeGreaterThan(0);
             }
