@@ -11,8 +11,9 @@ import {
   SitesDocument,
   type UserFieldsFragment,
   UsersDocument,
+  ViewerDocument,
 } from './documents.gql.js';
-import { CliError, ExitCode } from './errors.js';
+import { CliError, ExitCode, usage } from './errors.js';
 import { printableJson, printableLines } from './format.js';
 
 /** Adds a command with `--json`. */
@@ -56,8 +57,18 @@ export function show<T>(command: Command, value: T, describe: (value: T) => stri
 
 /** The JSON value of a file, or of standard input for `-`. */
 export async function readJson(field: string, path: string): Promise<unknown> {
+  const text = await readText(field, path);
   try {
-    return JSON.parse(await readFile(path === '-' ? '/dev/stdin' : path, 'utf8'));
+    return JSON.parse(text);
+  } catch (error) {
+    throw new CliError(`${field} ${path}: ${(error as Error).message}`, ExitCode.USAGE);
+  }
+}
+
+/** The text of a file, or of standard input for `-`. */
+export async function readText(field: string, path: string): Promise<string> {
+  try {
+    return await readFile(path === '-' ? '/dev/stdin' : path, 'utf8');
   } catch (error) {
     throw new CliError(`${field} ${path}: ${(error as Error).message}`, ExitCode.USAGE);
   }
@@ -87,14 +98,20 @@ export async function findSite(client: Client, nameOrId: string): Promise<SiteFi
   return found('site', nameOrId, sites, (site) => [site.name]);
 }
 
-/** The machine of `SITE/NAME` or an id such as `machine_2`. */
+/** The machine of `SITE/NAME`, of a name that only one has, or of an id such as `machine_2`. */
 export async function findMachine(client: Client, nameOrId: string): Promise<Named> {
   const machines = await client.all(MachinesDocument, 'machines', {});
-  return found('machine', nameOrId, machines, (machine) => [`${machine.site.name}/${machine.name}`]);
+  const path = (machine: (typeof machines)[number]): string => `${machine.site.name}/${machine.name}`;
+  const namesakes = machines.filter(({ name }) => name === nameOrId);
+  if (namesakes.length > 1)
+    throw usage('machine', nameOrId, `one of ${namesakes.slice(0, 10).map(path).join(', ')}`);
+  return namesakes[0] ?? found('machine', nameOrId, machines, (machine) => [path(machine)]);
 }
 
-/** The user of a name or an id such as `user_2`. */
+/** The user of a name or an id such as `user_2`. Only operators and administrators are told of others than themselves. */
 export async function findUser(client: Client, nameOrId: string): Promise<UserFieldsFragment> {
+  const { viewer } = await client.request(ViewerDocument, {});
+  if (viewer.name === nameOrId || viewer.id === nameOrId) return viewer;
   const users = await client.all(UsersDocument, 'users', {});
   return found('user', nameOrId, users, (user) => [user.name]);
 }

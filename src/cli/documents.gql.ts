@@ -76,6 +76,19 @@ export type UserRole =
   | 'AGENT'
   | 'PEER';
 
+export type UserLimitName =
+  | 'REQUESTS_PER_SECOND'
+  | 'OPEN_REQUESTS'
+  | 'COST_PER_MINUTE'
+  | 'SUBSCRIPTIONS'
+  | 'CONNECTIONS'
+  | 'LIVE_JOBS'
+  | 'LIVE_JOB_BYTES'
+  | 'OUTPUT_BYTES'
+  | 'FILE_BYTES'
+  | 'API_KEYS'
+  | 'OPEN_SIMULATIONS';
+
 export type JobEventKind =
   | 'QUEUED'
   | 'BLOCKED'
@@ -210,6 +223,11 @@ export type QueueOrder =
   | 'PRIORITY'
   | 'OWN_PRIORITY'
   | 'ARRIVAL';
+
+export type UsageBy =
+  | 'USER'
+  | 'SITE'
+  | 'APPLICATION';
 
 export type EventKind =
   | 'JOB_STATE'
@@ -1111,6 +1129,45 @@ export type SetQuotaMutationVariables = Exact<{
 
 export type SetQuotaMutation = { readonly setQuota: { readonly id: string, readonly name: string, readonly class: UserClass, readonly role: UserRole, readonly quotaShare: number, readonly active: boolean, readonly createdAt: string, readonly submissionQuota: { readonly limit: number, readonly periodS: number, readonly used: number } | null } };
 
+export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type ViewerQuery = { readonly viewer: { readonly id: string, readonly name: string, readonly class: UserClass, readonly role: UserRole, readonly quotaShare: number, readonly active: boolean, readonly createdAt: string, readonly limits: ReadonlyArray<{ readonly name: UserLimitName, readonly used: number, readonly allowed: number }> | null, readonly submissionQuota: { readonly limit: number, readonly periodS: number, readonly used: number } | null } };
+
+export type UserKeysOfAllQueryVariables = Exact<{
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type UserKeysOfAllQuery = { readonly users: { readonly nodes: ReadonlyArray<{ readonly apiKeys: ReadonlyArray<{ readonly id: string, readonly name: string }> }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } };
+
+export type RotateKeyMutationVariables = Exact<{
+  apiKey: string;
+  name: string;
+}>;
+
+
+export type RotateKeyMutation = { readonly rotateApiKey: { readonly secret: string, readonly apiKey: { readonly id: string, readonly name: string, readonly prefix: string, readonly createdAt: string, readonly expiresAt: string | null, readonly revokedAt: string | null, readonly lastUsedAt: string | null, readonly site: { readonly id: string, readonly name: string } | null } } };
+
+export type AuditQueryVariables = Exact<{
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type AuditQuery = { readonly audit: { readonly nodes: ReadonlyArray<{ readonly at: string, readonly action: string, readonly target: string, readonly targetName: string | null, readonly reason: string | null, readonly before: unknown, readonly after: unknown, readonly user: { readonly id: string, readonly name: string } | null }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } };
+
+export type UsageQueryVariables = Exact<{
+  by: UsageBy;
+  from: string;
+  to?: string | null | undefined;
+  first?: number | null | undefined;
+}>;
+
+
+export type UsageQuery = { readonly usage: ReadonlyArray<{ readonly application: string | null, readonly runs: number, readonly cpuS: number, readonly endedJobs: number, readonly failedJobs: number, readonly meanWaitS: number | null, readonly user: { readonly id: string, readonly name: string } | null, readonly site: { readonly id: string, readonly name: string } | null }> };
+
 export type OwnKeysQueryVariables = Exact<{ [key: string]: never; }>;
 
 
@@ -1483,6 +1540,21 @@ export const UpdateUserDocument: Document<UpdateUserMutation, UpdateUserMutation
 
 export const SetQuotaDocument: Document<SetQuotaMutation, SetQuotaMutationVariables> =
   "mutation SetQuota($input: SetQuotaInput!) { setQuota(input: $input) { ...UserFields } } fragment UserFields on User { id name class role quotaShare active createdAt submissionQuota { limit periodS used } }";
+
+export const ViewerDocument: Document<ViewerQuery, ViewerQueryVariables> =
+  "query Viewer { viewer { ...UserFields limits { name used allowed } } } fragment UserFields on User { id name class role quotaShare active createdAt submissionQuota { limit periodS used } }";
+
+export const UserKeysOfAllDocument: Document<UserKeysOfAllQuery, UserKeysOfAllQueryVariables> =
+  "query UserKeysOfAll($first: Int, $after: String) { users(first: $first, after: $after) { nodes { apiKeys { id name } } pageInfo { hasNextPage endCursor } } }";
+
+export const RotateKeyDocument: Document<RotateKeyMutation, RotateKeyMutationVariables> =
+  "mutation RotateKey($apiKey: ID!, $name: String!) { rotateApiKey(apiKey: $apiKey, name: $name) { secret apiKey { ...KeyFields } } } fragment KeyFields on ApiKey { id name prefix createdAt expiresAt revokedAt lastUsedAt site { id name } }";
+
+export const AuditDocument: Document<AuditQuery, AuditQueryVariables> =
+  "query Audit($first: Int, $after: String) { audit(first: $first, after: $after) { nodes { at user { id name } action target targetName reason before after } pageInfo { hasNextPage endCursor } } }";
+
+export const UsageDocument: Document<UsageQuery, UsageQueryVariables> =
+  "query Usage($by: UsageBy!, $from: DateTime!, $to: DateTime, $first: Int) { usage(by: $by, from: $from, to: $to, first: $first) { user { id name } site { id name } application runs cpuS endedJobs failedJobs meanWaitS } }";
 
 export const OwnKeysDocument: Document<OwnKeysQuery, OwnKeysQueryVariables> =
   "query OwnKeys { viewer { id name apiKeys { ...KeyFields } } } fragment KeyFields on ApiKey { id name prefix createdAt expiresAt revokedAt lastUsedAt site { id name } }";

@@ -1,14 +1,30 @@
 /** Text for people: tables, times, durations. */
 import stringWidth from 'string-width';
 
-/** Rows under headings, columns as wide as their widest cell, numbers to the right. */
-export function table(headings: readonly string[], rows: readonly (readonly unknown[])[]): string {
-  const cells = rows.map((row) =>
+/**
+ * Rows under headings, columns as wide as their widest cell, numbers to the right.
+ *
+ * @param width of the terminal: the widest texts are cut until a line fits, or none is longer than 12
+ */
+export function table(
+  headings: readonly string[],
+  rows: readonly (readonly unknown[])[],
+  width = Number.POSITIVE_INFINITY,
+): string {
+  const whole = rows.map((row) =>
     row.map((value) => (value === null || value === undefined ? '-' : printable(String(value)))),
   );
   const widths = headings.map((heading, i) =>
-    cells.reduce((widest, row) => Math.max(widest, stringWidth(row[i]!)), heading.length),
+    whole.reduce((widest, row) => Math.max(widest, stringWidth(row[i]!)), heading.length),
   );
+  for (let over = widths.reduce((sum, one) => sum + one + 2, -2) - width; over > 0; ) {
+    const widest = widths.indexOf(Math.max(...widths));
+    const least = Math.max(SHORTEST, headings[widest]!.length);
+    if (widths[widest]! <= least) break;
+    widths[widest]!--;
+    over--;
+  }
+  const cells = whole.map((row) => row.map((cell, i) => cut(cell, widths[i]!)));
   const right = headings.map((_, i) => rows.length > 0 && rows.every((row) => typeof row[i] === 'number'));
   const line = (row: readonly string[]): string =>
     row
@@ -19,6 +35,27 @@ export function table(headings: readonly string[], rows: readonly (readonly unkn
       .join('  ')
       .trimEnd();
   return [line(headings), ...cells.map(line)].join('\n');
+}
+
+const SHORTEST = 12;
+
+function cut(text: string, width: number): string {
+  if (stringWidth(text) <= width) return text;
+  let kept = '';
+  for (const c of text) {
+    if (stringWidth(kept + c) > width - 1) break;
+    kept += c;
+  }
+  return `${kept}…`;
+}
+
+/** Comma-separated values (RFC 4180), without the last line's end. What there is not is empty. */
+export const csv = (headings: readonly string[], rows: readonly (readonly unknown[])[]): string =>
+  [headings, ...rows].map((row) => row.map(csvCell).join(',')).join('\n');
+
+function csvCell(value: unknown): string {
+  const text = printable(value === null || value === undefined ? '' : String(value));
+  return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 /**

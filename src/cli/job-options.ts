@@ -34,6 +34,7 @@ import type {
   RetryInput,
   RetryRuleInput,
 } from './documents.gql.js';
+import { ViewerDocument } from './documents.gql.js';
 import { CliError, ExitCode, usage } from './errors.js';
 
 /** What of a job is given with options; what is absent is the service's to fill in. */
@@ -467,6 +468,7 @@ export interface FilterOptions {
   state?: string[];
   site?: string;
   user?: string;
+  me?: boolean;
   application?: string;
   project?: string;
   group?: string;
@@ -484,6 +486,7 @@ export function addFilterOptions(command: Command): Command {
     .option('--state <state>', 'jobs in this state, such as RUNNING; may be repeated', collect)
     .option('--site <site>', 'jobs that are, or ended, at this site')
     .option('--user <user>', 'jobs of this user')
+    .option('--me', 'your own jobs')
     .option('--application <name>', 'jobs of this application')
     .option('--project <name>', 'jobs that run for this project')
     .option('--group <name>', 'jobs with this group name')
@@ -511,10 +514,15 @@ export async function filterFromOptions(client: Client, options: FilterOptions):
     endedAfter: at('--ended-since', options.endedSince),
     endedBefore: at('--ended-until', options.endedUntil),
     site: options.site === undefined ? undefined : (await findSite(client, options.site)).id,
-    user: options.user === undefined ? undefined : (await findUser(client, options.user)).id,
+    user: await userOf(client, options),
   };
   const conditions = Object.entries(filter).filter(([, value]) => value !== undefined);
   return conditions.length === 0 ? null : Object.fromEntries(conditions);
+}
+
+async function userOf(client: Client, { user, me }: FilterOptions): Promise<string | undefined> {
+  if (me) return (await client.request(ViewerDocument, {})).viewer.id;
+  return user === undefined ? undefined : (await findUser(client, user)).id;
 }
 
 /** `JobSelection`: the ids given, or the filter; `--all` selects without a condition. */

@@ -34,13 +34,14 @@ const MODULES: readonly { commands: readonly string[]; add: () => Promise<(progr
   },
   { commands: ['groups'], add: async () => (await import('./commands/groups.js')).addGroups },
   {
-    commands: ['users', 'keys', 'quota'],
+    commands: ['whoami', 'users', 'keys', 'quota'],
     add: async () => (await import('./commands/people.js')).addPeople,
   },
   {
     commands: ['webhooks'],
     add: async () => (await import('./commands/webhooks.js')).addWebhooks,
   },
+  { commands: ['usage', 'audit'], add: async () => (await import('./commands/records.js')).addRecords },
   { commands: ['weights', 'policy'], add: async () => (await import('./commands/policy.js')).addPolicy },
   { commands: ['whatif'], add: async () => (await import('./commands/whatif.js')).addWhatIf },
   { commands: ['replay'], add: async () => (await import('./commands/replay.js')).addReplay },

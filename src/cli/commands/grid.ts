@@ -23,7 +23,8 @@ import {
 import { connect } from '../connect.js';
 import * as documents from '../documents.gql.js';
 import { usage } from '../errors.js';
-import { count, table, time } from '../format.js';
+import { count, time } from '../format.js';
+import { addListOptions, type Columns, showList, tableOf } from '../lists.js';
 
 type Site = documents.SiteFieldsFragment;
 type Machine = documents.MachineFieldsFragment;
@@ -52,18 +53,15 @@ export function addGrid(program: Command): void {
 }
 
 function addSites(program: Command): void {
-  const list = addCommand(program, 'sites', 'list or change sites');
-  list.action(async () => {
-    const sites = await connect().all(documents.SitesDocument, 'sites', {});
-    show(list, sites, siteTable);
-  });
+  const list = addListOptions(addCommand(program, 'sites', 'list or change sites'), SITE_COLUMNS);
+  list.action(() => showList(list, SITE_COLUMNS, () => connect().all(documents.SitesDocument, 'sites', {})));
 
   const add = addCommand(list, 'add <name>', 'register a site (OPERATOR)');
   siteOptions(add).action(async (name: string, options: SiteOptions) => {
     const client = connect();
     const input = { name, ...(await siteFields(client, options)) };
     const data = await client.request(documents.RegisterSiteDocument, { input });
-    show(add, data.registerSite, (site) => siteTable([site]));
+    show(add, data.registerSite, (site) => tableOf(SITE_COLUMNS, [site]));
   });
 
   const set = addCommand(list, 'set <site>', 'change a site (OPERATOR)');
@@ -76,7 +74,7 @@ function addSites(program: Command): void {
       const { id } = await findSite(client, nameOrId);
       const input = { site: id, name: options.name, state, ...(await siteFields(client, options)) };
       const data = await client.request(documents.UpdateSiteDocument, { input });
-      show(set, data.updateSite, (site) => siteTable([site]));
+      show(set, data.updateSite, (site) => tableOf(SITE_COLUMNS, [site]));
     });
 
   const remove = addCommand(list, 'remove <site>', 'remove a drained site with no runs left (OPERATOR)');
@@ -134,15 +132,14 @@ async function siteFields(client: Client, options: SiteOptions) {
 }
 
 function addMachines(program: Command): void {
-  const list = addCommand(program, 'machines', 'list or change machines').option(
-    '--site <site>',
-    'only of this site',
+  const list = addListOptions(
+    addCommand(program, 'machines', 'list or change machines').option('--site <site>', 'only of this site'),
+    MACHINE_COLUMNS,
   );
   list.action(async (options: { site?: string }) => {
     const client = connect();
     const site = options.site === undefined ? null : (await findSite(client, options.site)).id;
-    const machines = await client.all(documents.MachinesDocument, 'machines', { site });
-    show(list, machines, machineTable);
+    await showList(list, MACHINE_COLUMNS, () => client.all(documents.MachinesDocument, 'machines', { site }));
   });
 
   const add = addCommand(list, 'add <site> <name>', 'register one or more machines (OPERATOR)')
@@ -162,7 +159,7 @@ function addMachines(program: Command): void {
     const names = number ? Array.from({ length: number }, (_, i) => `${name}-${i + 1}`) : [name];
     const inputs = names.map((each) => ({ site, name: each, ...fields }));
     const data = await client.request(documents.RegisterMachinesDocument, { inputs });
-    show(add, data.registerMachines, machineTable);
+    show(add, data.registerMachines, (all) => tableOf(MACHINE_COLUMNS, all));
   });
 
   const set = addCommand(list, 'set <machine>', 'change a machine, given as SITE/NAME or by id (OPERATOR)')
@@ -179,7 +176,7 @@ function addMachines(program: Command): void {
       const found = options.measuredDevices ? await measuredDevices(client, machine) : undefined;
       const input = { machine, name: options.name, state, ...machineFields(options), ...found };
       const data = await client.request(documents.UpdateMachineDocument, { input });
-      show(set, data.updateMachine, (one) => machineTable([one]));
+      show(set, data.updateMachine, (one) => tableOf(MACHINE_COLUMNS, [one]));
     },
   );
 
@@ -260,25 +257,33 @@ const listFrom = <T>(given: readonly string[], parse: (one: string) => T): T[] =
   given.length === 1 && given[0] === 'none' ? [] : given.map(parse);
 
 function addAgents(program: Command): void {
-  const list = addCommand(program, 'agents', 'list the agents of sites and the machines that they serve');
-  list.option('--site <site>', 'only of this site');
+  const list = addListOptions(
+    addCommand(program, 'agents', 'list the agents of sites and the machines that they serve').option(
+      '--site <site>',
+      'only of this site',
+    ),
+    AGENT_COLUMNS,
+  );
   list.action(async (options: { site?: string }) => {
     const client = connect();
     const only = options.site === undefined ? null : (await findSite(client, options.site)).name;
-    const sites = await client.all(documents.AgentsDocument, 'sites', {});
-    const agents = sites
-      .filter(({ name }) => only === null || name === only)
-      .flatMap((site) => site.agents.map((agent) => ({ ...agent, site: site.name })));
-    show(list, agents, agentTable);
+    await showList(list, AGENT_COLUMNS, async () => {
+      const sites = await client.all(documents.AgentsDocument, 'sites', {});
+      return sites
+        .filter(({ name }) => only === null || name === only)
+        .flatMap((site) => site.agents.map((agent) => ({ ...agent, site: site.name })));
+    });
   });
 }
 
 function addLicenses(program: Command): void {
-  const list = addCommand(program, 'licenses', 'list or change license pools');
-  list.action(async () => {
-    const licenses = await connect().all(documents.LicensesDocument, 'licenses', {});
-    show(list, licenses, licenseTable);
-  });
+  const list = addListOptions(
+    addCommand(program, 'licenses', 'list or change license pools'),
+    LICENSE_COLUMNS,
+  );
+  list.action(() =>
+    showList(list, LICENSE_COLUMNS, () => connect().all(documents.LicensesDocument, 'licenses', {})),
+  );
 
   const add = addCommand(list, 'add <kind>', 'register a license pool (OPERATOR)')
     .requiredOption('--copies <n>', 'number of licenses')
@@ -288,7 +293,7 @@ function addLicenses(program: Command): void {
     const site = options.site === undefined ? undefined : (await findSite(client, options.site)).id;
     const input = { kind, copies: parseNumber('--copies', options.copies, { min: 0, integer: true }), site };
     const data = await client.request(documents.RegisterLicenseDocument, { input });
-    show(add, data.registerLicense, (one) => licenseTable([one]));
+    show(add, data.registerLicense, (one) => tableOf(LICENSE_COLUMNS, [one]));
   });
 
   const set = addCommand(list, 'set <id>', 'change a license pool (OPERATOR)').requiredOption(
@@ -301,7 +306,7 @@ function addLicenses(program: Command): void {
       copies: parseNumber('--copies', options.copies, { min: 0, integer: true }),
     };
     const data = await connect().request(documents.UpdateLicenseDocument, { input });
-    show(set, data.updateLicense, (one) => licenseTable([one]));
+    show(set, data.updateLicense, (one) => tableOf(LICENSE_COLUMNS, [one]));
   });
 
   const remove = addCommand(list, 'remove <id>', 'remove a license pool that is not in use (OPERATOR)');
@@ -316,11 +321,11 @@ function addDrain(program: Command): void {
   const drain = addCommand(
     program,
     'drain <site-or-machine>',
-    'start no more jobs at a site, or on a machine given as SITE/NAME (OPERATOR)',
+    'start no more jobs at a site, or on a machine given by its name, or as SITE/NAME (OPERATOR)',
   );
   drain.action(async (target: string) => {
     const client = connect();
-    if (isMachine(target)) {
+    if (await isMachine(client, target)) {
       const { id: machine } = await findMachine(client, target);
       const data = await client.request(documents.DrainMachineDocument, { machine });
       return show(
@@ -345,7 +350,7 @@ function addDrain(program: Command): void {
   );
   undrain.action(async (target: string) => {
     const client = connect();
-    if (isMachine(target)) {
+    if (await isMachine(client, target)) {
       const { id: machine } = await findMachine(client, target);
       const input = { machine, state: 'UP' } as const;
       const data = await client.request(documents.UpdateMachineDocument, { input });
@@ -360,84 +365,61 @@ function addDrain(program: Command): void {
 const stillUsed = ({ maxTasks, cpusUsed, tasksUsed }: Machine): string =>
   maxTasks === null ? `${cpusUsed} CPUs` : `${tasksUsed} of ${maxTasks} places`;
 
-function isMachine(target: string): boolean {
+/** A name without a slash is a site's, if there is one of this name. */
+async function isMachine(client: Client, target: string): Promise<boolean> {
   if (target === '') throw usage('site-or-machine', target, 'a site, or a machine as SITE/NAME or machine_3');
-  return target.includes('/') || target.startsWith('machine_');
+  if (target.includes('/') || target.startsWith('machine_')) return true;
+  const sites = await client.all(documents.SitesDocument, 'sites', {});
+  if (sites.some(({ id, name }) => id === target || name === target)) return false;
+  const machines = await client.all(documents.MachinesDocument, 'machines', { site: null });
+  return machines.some(({ name }) => name === target);
 }
 
-function siteTable(sites: readonly Site[]): string {
-  return table(
-    ['ID', 'NAME', 'STATE', 'QUEUED', 'RUNNING', 'CPUS USED', 'CPUS', 'AGENT SEEN (UTC)'],
-    sites.map((site) => [
-      site.id,
-      site.name,
-      site.state,
-      site.queuedJobs,
-      site.maxRunningJobs === null ? site.runningJobs : `${site.runningJobs} of ${site.maxRunningJobs}`,
-      site.cpusUsed,
-      site.cpus,
-      time(site.agentSeenAt),
-    ]),
-  );
-}
+const SITE_COLUMNS: Columns<Site> = {
+  ID: (site) => site.id,
+  NAME: (site) => site.name,
+  STATE: (site) => site.state,
+  QUEUED: (site) => site.queuedJobs,
+  RUNNING: (site) =>
+    site.maxRunningJobs === null ? site.runningJobs : `${site.runningJobs} of ${site.maxRunningJobs}`,
+  'CPUS USED': (site) => site.cpusUsed,
+  CPUS: (site) => site.cpus,
+  'AGENT SEEN (UTC)': (site) => time(site.agentSeenAt),
+};
 
-function machineTable(machines: readonly Machine[]): string {
-  return table(
-    [
-      'ID',
-      'SITE',
-      'NAME',
-      'STATE',
-      'AGENT',
-      'CPUS USED',
-      'CPUS',
-      'MEMORY USED',
-      'MEMORY MB',
-      'POWER',
-      'MEASURED',
-      'RESOURCES',
-      'LABELS',
-      'PLATFORM',
-      'LICENSES',
-      'WHY NO JOBS',
-      'WARNING',
-    ],
-    machines.map((machine) => [
-      machine.id,
-      machine.site.name,
-      machine.name,
-      machine.silent ? `${machine.state}, silent` : machine.state,
-      machine.agent?.host ?? null,
-      machine.maxTasks === null ? machine.cpusUsed : `${machine.tasksUsed} of ${machine.maxTasks} tasks`,
-      machine.cpus,
-      machine.memoryUsedMb,
-      machine.memoryMb,
-      machine.benchmark,
-      machine.measured?.benchmark ?? null,
-      machine.resources.map(({ kind, amount, used }) => `${kind} ${used}/${amount}`).join(', ') || null,
-      machine.labels.map(({ name, value }) => (value === '' ? name : `${name}=${value}`)).join(', ') || null,
-      `${machine.os}/${machine.architecture}`,
-      machine.licenses.map(({ kind }) => kind).join(',') || null,
-      machine.reason ?? machine.problem,
-      machine.measured?.warning ?? null,
-    ]),
-  );
-}
+const MACHINE_COLUMNS: Columns<Machine> = {
+  ID: (machine) => machine.id,
+  SITE: (machine) => machine.site.name,
+  NAME: (machine) => machine.name,
+  STATE: (machine) => (machine.silent ? `${machine.state}, silent` : machine.state),
+  AGENT: (machine) => machine.agent?.host,
+  'CPUS USED': (machine) =>
+    machine.maxTasks === null ? machine.cpusUsed : `${machine.tasksUsed} of ${machine.maxTasks} tasks`,
+  CPUS: (machine) => machine.cpus,
+  'MEMORY USED': (machine) => machine.memoryUsedMb,
+  'MEMORY MB': (machine) => machine.memoryMb,
+  POWER: (machine) => machine.benchmark,
+  MEASURED: (machine) => machine.measured?.benchmark,
+  RESOURCES: (machine) =>
+    machine.resources.map(({ kind, amount, used }) => `${kind} ${used}/${amount}`).join(', ') || null,
+  LABELS: (machine) =>
+    machine.labels.map(({ name, value }) => (value === '' ? name : `${name}=${value}`)).join(', ') || null,
+  PLATFORM: (machine) => `${machine.os}/${machine.architecture}`,
+  LICENSES: (machine) => machine.licenses.map(({ kind }) => kind).join(',') || null,
+  'WHY NO JOBS': (machine) => machine.reason ?? machine.problem,
+  WARNING: (machine) => machine.measured?.warning,
+};
 
-function agentTable(agents: readonly (Agent & { site: string })[]): string {
-  return table(
-    ['ID', 'SITE', 'HOST', 'VERSION', 'HEARD', 'MACHINES', 'PROBLEM'],
-    agents.map(({ id, site, host, version, simulated, seenAt, machines, problem }) => [
-      id,
-      site,
-      simulated ? `${host} (simulated)` : host,
-      version,
-      time(seenAt),
-      shortList(machines.map(({ name, silent }) => (silent ? `${name} (silent)` : name))),
-      problem,
-    ]),
-  );
-}
+const AGENT_COLUMNS: Columns<Agent & { site: string }> = {
+  ID: ({ id }) => id,
+  SITE: ({ site }) => site,
+  HOST: ({ host, simulated }) => (simulated ? `${host} (simulated)` : host),
+  VERSION: ({ version }) => version,
+  HEARD: ({ seenAt }) => time(seenAt),
+  MACHINES: ({ machines }) =>
+    shortList(machines.map(({ name, silent }) => (silent ? `${name} (silent)` : name))),
+  PROBLEM: ({ problem }) => problem,
+};
 
 const NAMES_SHOWN = 5;
 const shortList = (names: readonly string[]): string | null =>
@@ -445,15 +427,10 @@ const shortList = (names: readonly string[]): string | null =>
     ? names.join(', ') || null
     : `${names.slice(0, NAMES_SHOWN).join(', ')} and ${names.length - NAMES_SHOWN} more`;
 
-function licenseTable(licenses: readonly License[]): string {
-  return table(
-    ['ID', 'KIND', 'POOL', 'IN USE', 'COPIES'],
-    licenses.map((license) => [
-      license.id,
-      license.kind,
-      license.site?.name ?? '(grid)',
-      license.inUse,
-      license.copies,
-    ]),
-  );
-}
+const LICENSE_COLUMNS: Columns<License> = {
+  ID: (license) => license.id,
+  KIND: (license) => license.kind,
+  POOL: (license) => license.site?.name ?? '(grid)',
+  'IN USE': (license) => license.inUse,
+  COPIES: (license) => license.copies,
+};

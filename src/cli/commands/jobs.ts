@@ -30,6 +30,7 @@ import { type FetchedFile, fetchFiles } from '../fetch.js';
 import { type JobLine, noSuchJob } from '../follow.js';
 import { count, duration, printable, printableOutput, table, time } from '../format.js';
 import { addFilterOptions, type FilterOptions, filterFromOptions, selectionFrom } from '../job-options.js';
+import { addListOptions, type Columns, showList, tableOf } from '../lists.js';
 
 interface ListOptions extends FilterOptions {
   order: string;
@@ -42,7 +43,10 @@ interface ListOptions extends FilterOptions {
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: commands and their options, a line each
 export function addJobs(program: Command): void {
-  const jobs = addFilterOptions(addCommand(program, 'jobs', 'list jobs, newest first'))
+  const jobs = addListOptions(
+    addFilterOptions(addCommand(program, 'jobs', 'list jobs, newest first')),
+    JOB_COLUMNS,
+  )
     .option('--order <field>', 'order of the list: submitted, ended or deadline', 'submitted')
     .option('--oldest-first', 'reverse the order')
     .option('--first <n>', 'how many', '50')
@@ -61,15 +65,18 @@ export function addJobs(program: Command): void {
     const direction = options.oldestFirst ? 'ASC' : 'DESC';
     const variables = { filter, orderBy: { field, direction } } as const;
     const document = wantsJson(jobs) ? JobsDocument : JobLinesDocument;
-    if (options.all) {
-      const all = await client.all(document, 'jobs', variables);
-      return wantsJson(jobs) ? printJson(all) : print(jobTable(all));
-    }
+    if (options.all)
+      return showList<JobLine>(jobs, JOB_COLUMNS, () => client.all(document, 'jobs', variables));
     const first = parseNumber('--first', options.first, { min: 1, integer: true });
-    const page = await client.request(document, { ...variables, first, after: options.after });
-    if (wantsJson(jobs)) printJson(page.jobs.nodes);
-    else print(jobTable(page.jobs.nodes));
-    if (page.jobs.pageInfo.hasNextPage) note(`more: --after ${page.jobs.pageInfo.endCursor}`);
+    let more: string | null = null;
+    const ask = async (): Promise<readonly JobLine[]> => {
+      const page = (await client.request(document, { ...variables, first, after: options.after })).jobs;
+      more = page.pageInfo.hasNextPage ? (page.pageInfo.endCursor ?? null) : null;
+      return page.nodes;
+    };
+    await showList(jobs, JOB_COLUMNS, ask, () => {
+      if (more !== null) note(`more: --after ${more}`);
+    });
   });
 
   const job = addCommand(program, 'job <id>', 'show one job')
@@ -309,20 +316,23 @@ async function whyNoOutput(client: Client, id: string, job: WithOutput): Promise
   return `no output yet: it is ${state}${why ? `: ${why.message} (${why.code})` : ''}`;
 }
 
+const JOB_COLUMNS: Columns<JobLine> = {
+  ID: (job) => job.id,
+  STATE: (job) => job.state,
+  SITE: (job) => job.site?.name,
+  'SUBMITTED (UTC)': (job) => time(job.submittedAt),
+  RUN: (job) => (job.startedAt ? duration(secondsBetween(job.startedAt, job.endedAt)) : null),
+  EXIT: howEnded,
+  WHAT: whatRuns,
+};
+
 /** Jobs as lines of a table. */
-export function jobTable(jobs: readonly JobLine[]): string {
-  return table(
-    ['ID', 'STATE', 'SITE', 'SUBMITTED (UTC)', 'RUN', 'EXIT', 'WHAT'],
-    jobs.map((job) => [
-      job.id,
-      job.state,
-      job.site?.name,
-      time(job.submittedAt),
-      job.startedAt ? duration(secondsBetween(job.startedAt, job.endedAt)) : null,
-      job.exitCode ?? (isTerminal(job.state) && job.state !== 'COMPLETED' ? job.cause : null),
-      whatRuns(job),
-    ]),
-  );
+export const jobTable = (jobs: readonly JobLine[]): string => tableOf(JOB_COLUMNS, jobs);
+
+/** The exit code where that is what ended it; else why it ended: 137 says less than MEMORY_LIMIT. */
+function howEnded({ state, exitCode, cause }: JobLine): number | string | null {
+  if (!isTerminal(state) || state === 'COMPLETED') return exitCode;
+  return cause === 'EXITED_NONZERO' ? exitCode : (cause ?? exitCode);
 }
 
 /** A job's name or command line, not longer than fits a line. */

@@ -1,11 +1,23 @@
-/** `switchyard users`, `keys`, `quota`: who may do what, and how much. */
+/** `switchyard whoami`, `users`, `keys`, `quota`: who may do what, and how much. */
 import type { Command } from 'commander';
+import type { Client } from '../../client/index.js';
 import { given, parseDuration, parseId, parseNumber, parseTime, parseWord } from '../../words/values.js';
-import { addCommand, findSite, findUser, note, print, printJson, show, wantsJson } from '../command.js';
+import {
+  addCommand,
+  findSite,
+  findUser,
+  note,
+  print,
+  printJson,
+  readText,
+  show,
+  wantsJson,
+} from '../command.js';
 import { connect } from '../connect.js';
 import * as documents from '../documents.gql.js';
-import { CliError, ExitCode } from '../errors.js';
-import { duration, table, time } from '../format.js';
+import { CliError, ExitCode, usage } from '../errors.js';
+import { count, duration, table, time } from '../format.js';
+import { addListOptions, type Columns, showList, tableOf } from '../lists.js';
 
 type User = documents.UserFieldsFragment;
 type ApiKey = documents.KeyFieldsFragment;
@@ -14,32 +26,29 @@ const CLASSES = ['GOLD', 'SILVER', 'REGULAR'] as const;
 const ROLES = ['ADMIN', 'OPERATOR', 'USER', 'AGENT', 'PEER'] as const;
 
 export function addPeople(program: Command): void {
+  addWhoAmI(program);
   addUsers(program);
   addKeys(program);
   addQuota(program);
 }
 
 function addUsers(program: Command): void {
-  const list = addCommand(program, 'users', 'list or change users (ADMIN, OPERATOR)');
-  list.action(async () => {
-    const users = await connect().all(documents.UsersDocument, 'users', {});
-    show(list, users, userTable);
-  });
+  const list = addListOptions(
+    addCommand(program, 'users', 'list or change users (ADMIN, OPERATOR)'),
+    USER_COLUMNS,
+  );
+  list.action(() => showList(list, USER_COLUMNS, () => connect().all(documents.UsersDocument, 'users', {})));
 
   const add = addCommand(list, 'add <name>', 'register a user (ADMIN)')
     .option('--class <class>', CLASSES.join(', '), 'REGULAR')
     .option('--role <role>', ROLES.join(', '), 'USER')
-    .option('--share <share>', 'share of the grid, relative to the shares of other users', '1');
-  add.action(async (name: string, options: { class: string; role: string; share: string }) => {
-    const input = {
-      name,
-      class: parseWord('--class', options.class, CLASSES),
-      role: parseWord('--role', options.role, ROLES),
-      quotaShare: parseNumber('--share', options.share, { min: 0 }),
-    };
-    const data = await connect().request(documents.RegisterUserDocument, { input });
+    .option('--share <share>', 'share of the grid, relative to the shares of other users', '1')
+    .option('--subject <sub>', 'the user at the identity provider: the `sub` claim of its tokens');
+  add.action(async (name: string, options: NewUser) => {
+    const data = await connect().request(documents.RegisterUserDocument, { input: newUser(name, options) });
     show(add, data.registerUser, (user) => userTable([user]));
   });
+  addImport(list);
 
   const set = addCommand(list, 'set <user>', 'change a user (ADMIN)')
     .option('--class <class>', CLASSES.join(', '))
@@ -64,20 +73,94 @@ function addUsers(program: Command): void {
   );
 }
 
+interface NewUser {
+  class?: string;
+  role?: string;
+  share?: string;
+  subject?: string;
+}
+
+const newUser = (
+  name: string,
+  { class: of, role, share, subject }: NewUser,
+): documents.RegisterUserInput => ({
+  name,
+  class: parseWord('--class', of ?? 'REGULAR', CLASSES),
+  role: parseWord('--role', role ?? 'USER', ROLES),
+  quotaShare: parseNumber('--share', share ?? '1', { min: 0 }),
+  subject,
+});
+
+function addImport(list: Command): void {
+  const load = addCommand(
+    list,
+    'import <file>',
+    'register the users of a file (- for standard input): a line each, NAME[,CLASS[,ROLE[,SHARE[,SUBJECT]]]]; users that exist are left as they are (ADMIN)',
+  );
+  load.action(async (path: string) => {
+    const lines = (await readText('file', path)).split(/\r?\n/);
+    // All of them are read before the first is registered.
+    const wanted = lines.flatMap((line, i) => {
+      const [name, of, role, share, subject, ...more] = line
+        .split(',')
+        .map((cell) => cell.trim() || undefined);
+      if (name === undefined || name.startsWith('#')) return [];
+      if (more.length > 0) throw usage(`line ${i + 1}`, line, 'at most NAME,CLASS,ROLE,SHARE,SUBJECT');
+      return [newUser(name, { class: of?.toUpperCase(), role: role?.toUpperCase(), share, subject })];
+    });
+    const client = connect();
+    const known = new Set((await client.all(documents.UsersDocument, 'users', {})).map(({ name }) => name));
+    const registered: User[] = [];
+    for (const input of wanted) {
+      if (known.has(input.name)) continue;
+      registered.push((await client.request(documents.RegisterUserDocument, { input })).registerUser);
+      known.add(input.name);
+    }
+    const there = wanted.length - registered.length;
+    show(load, registered, () => `${count(registered.length, 'user')} registered, ${there} existed already`);
+  });
+}
+
+function addWhoAmI(program: Command): void {
+  const whoami = addCommand(program, 'whoami', 'show the user whose key is used, and its limits');
+  whoami.action(async () => {
+    const client = connect();
+    const { viewer } = await client.request(documents.ViewerDocument, {});
+    show(whoami, viewer, ({ limits, submissionQuota, ...user }) =>
+      [
+        `${user.name} (${user.id}), role ${user.role}, class ${user.class}, at ${client.options.url}`,
+        `share of the grid: ${user.quotaShare}, relative to the shares of other users`,
+        `submission quota: ${submissionQuota ? quotaText(submissionQuota) : 'none'}`,
+        ...(limits
+          ? [
+              '',
+              table(
+                ['LIMIT', 'USED', 'ALLOWED'],
+                limits.map(({ name, used, allowed }) => [name, used, allowed]),
+              ),
+            ]
+          : []),
+      ].join('\n'),
+    );
+  });
+}
+
 function addKeys(program: Command): void {
-  const list = addCommand(program, 'keys', 'list or change API keys').option(
-    '--user <user>',
-    'keys of this user (ADMIN; default: your own)',
+  const list = addListOptions(
+    addCommand(program, 'keys', 'list or change API keys').option(
+      '--user <user>',
+      'keys of this user (ADMIN; default: your own)',
+    ),
+    KEY_COLUMNS,
   );
   list.action(async (options: { user?: string }) => {
     const client = connect();
-    if (options.user === undefined) {
-      const { viewer } = await client.request(documents.OwnKeysDocument, {});
-      return show(list, viewer.apiKeys, keyTable);
-    }
-    const { id } = await findUser(client, options.user);
-    const { node } = await client.request(documents.UserKeysDocument, { id });
-    show(list, node && 'apiKeys' in node ? node.apiKeys : [], keyTable);
+    const id = options.user === undefined ? null : (await findUser(client, options.user)).id;
+    await showList(list, KEY_COLUMNS, async () => {
+      if (id === null) return (await client.request(documents.OwnKeysDocument, {})).viewer.apiKeys;
+      const { node } = await client.request(documents.UserKeysDocument, { id });
+      return node && 'apiKeys' in node ? node.apiKeys : [];
+    });
   });
 
   const add = addCommand(list, 'add <name>', 'create an API key; it is shown only this once')
@@ -95,12 +178,20 @@ function addKeys(program: Command): void {
       expiresAt: options.expires && parseTime('--expires', options.expires, Date.now(), note),
     };
     const { createApiKey } = await client.request(documents.CreateKeyDocument, { input });
-    if (wantsJson(add)) return printJson(createApiKey);
-    const { id, expiresAt } = createApiKey.apiKey;
-    note(
-      `${id}: keep this key; it will not be shown again${expiresAt ? `; it expires at ${expiresAt}` : ''}`,
-    );
-    print(createApiKey.secret);
+    showSecret(add, createApiKey);
+  });
+
+  const rotate = addCommand(
+    list,
+    'rotate <id>',
+    'replace an API key by a new one with the same rights; the old one is revoked at once',
+  ).option('--name <name>', 'name of the new key (default: that of the old one)');
+  rotate.action(async (id: string, options: { name?: string }) => {
+    const client = connect();
+    const apiKey = parseId('apikey', id);
+    const name = options.name ?? (await nameOfKey(client, apiKey));
+    const { rotateApiKey } = await client.request(documents.RotateKeyDocument, { apiKey, name });
+    showSecret(rotate, rotateApiKey);
   });
 
   const revoke = addCommand(list, 'revoke <id>', 'revoke an API key and close its subscriptions');
@@ -109,6 +200,27 @@ function addKeys(program: Command): void {
     const data = await connect().request(documents.RevokeKeyDocument, variables);
     show(revoke, data.revokeApiKey, (key) => `${key.id} (${key.name}) is revoked`);
   });
+}
+
+/** Of one's own, or for administrators of anybody's. */
+async function nameOfKey(client: Client, id: string): Promise<string> {
+  const { viewer } = await client.request(documents.OwnKeysDocument, {});
+  const own = viewer.apiKeys.find((key) => key.id === id);
+  if (own) return own.name;
+  const users = await client.all(documents.UserKeysOfAllDocument, 'users', {});
+  const found = users.flatMap(({ apiKeys }) => apiKeys).find((key) => key.id === id);
+  if (!found) throw new CliError(`there is no API key ${id} (NOT_FOUND)`, ExitCode.NOT_FOUND);
+  return found.name;
+}
+
+function showSecret(command: Command, created: documents.CreateKeyMutation['createApiKey']): void {
+  if (wantsJson(command)) {
+    printJson(created);
+    return;
+  }
+  const { id, expiresAt } = created.apiKey;
+  note(`${id}: keep this key; it will not be shown again${expiresAt ? `; it expires at ${expiresAt}` : ''}`);
+  print(created.secret);
 }
 
 interface QuotaOptions {
@@ -123,7 +235,7 @@ function addQuota(program: Command): void {
   const quota = addCommand(
     program,
     'quota [user]',
-    'show the quotas of users, or set those of a user (ADMIN)',
+    'show quotas: your own, those of all users (ADMIN, OPERATOR), or set those of a user (ADMIN)',
   )
     .option('--share <share>', 'share of the grid, relative to the shares of other users')
     .option('--limit <jobs>', 'how many jobs may be submitted within --period; none: no limit')
@@ -132,11 +244,7 @@ function addQuota(program: Command): void {
   quota.action(async (nameOrId: string | undefined, options: QuotaOptions) => {
     const client = connect();
     const changes = quotaChanges(options);
-    if (Object.keys(changes).length === 0) {
-      const users = await client.all(documents.UsersDocument, 'users', {});
-      const id = nameOrId === undefined ? null : (await findUser(client, nameOrId)).id;
-      return show(quota, id ? users.filter((user) => user.id === id) : users, userTable);
-    }
+    if (Object.keys(changes).length === 0) return show(quota, await usersShown(client, nameOrId), userTable);
     if (nameOrId === undefined) throw new CliError('no user given', ExitCode.USAGE);
     if (!options.reason)
       throw new CliError('--reason is required; it goes into the audit log', ExitCode.USAGE);
@@ -144,6 +252,14 @@ function addQuota(program: Command): void {
     const data = await client.request(documents.SetQuotaDocument, { input });
     show(quota, data.setQuota, (user) => userTable([user]));
   });
+}
+
+/** Who may see all of them is shown all, others themselves. */
+async function usersShown(client: Client, nameOrId: string | undefined): Promise<User[]> {
+  if (nameOrId !== undefined) return [await findUser(client, nameOrId)];
+  const { viewer } = await client.request(documents.ViewerDocument, {});
+  const seesAll = viewer.role === 'ADMIN' || viewer.role === 'OPERATOR';
+  return seesAll ? client.all(documents.UsersDocument, 'users', {}) : [viewer];
 }
 
 function quotaChanges({
@@ -164,32 +280,27 @@ function quotaChanges({
   };
 }
 
-function userTable(users: readonly User[]): string {
-  return table(
-    ['ID', 'NAME', 'ROLE', 'CLASS', 'SHARE', 'SUBMISSION QUOTA', 'ACTIVE'],
-    users.map(({ submissionQuota: quota, ...user }) => [
-      user.id,
-      user.name,
-      user.role,
-      user.class,
-      user.quotaShare,
-      quota && `${quota.used} of ${quota.limit} in ${duration(quota.periodS)}`,
-      user.active ? 'yes' : 'no',
-    ]),
-  );
-}
+const USER_COLUMNS: Columns<User> = {
+  ID: (user) => user.id,
+  NAME: (user) => user.name,
+  ROLE: (user) => user.role,
+  CLASS: (user) => user.class,
+  SHARE: (user) => user.quotaShare,
+  'SUBMISSION QUOTA': ({ submissionQuota: quota }) => quota && quotaText(quota),
+  ACTIVE: (user) => (user.active ? 'yes' : 'no'),
+};
 
-function keyTable(keys: readonly ApiKey[]): string {
-  return table(
-    ['ID', 'NAME', 'BEGINS WITH', 'SITE', 'EXPIRES (UTC)', 'REVOKED (UTC)', 'LAST USED (UTC)'],
-    keys.map((key) => [
-      key.id,
-      key.name,
-      key.prefix,
-      key.site?.name,
-      time(key.expiresAt),
-      time(key.revokedAt),
-      time(key.lastUsedAt),
-    ]),
-  );
-}
+const quotaText = ({ used, limit, periodS }: NonNullable<User['submissionQuota']>): string =>
+  `${used} of ${limit} in ${duration(periodS)}`;
+
+const userTable = (users: readonly User[]): string => tableOf(USER_COLUMNS, users);
+
+const KEY_COLUMNS: Columns<ApiKey> = {
+  ID: (key) => key.id,
+  NAME: (key) => key.name,
+  'BEGINS WITH': (key) => key.prefix,
+  SITE: (key) => key.site?.name,
+  'EXPIRES (UTC)': (key) => time(key.expiresAt),
+  'REVOKED (UTC)': (key) => time(key.revokedAt),
+  'LAST USED (UTC)': (key) => time(key.lastUsedAt),
+};

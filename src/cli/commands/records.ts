@@ -1,0 +1,75 @@
+/** `switchyard usage`, `audit`: what was used, and who changed what. */
+import type { Command } from 'commander';
+import { given, parseNumber, parseSince, parseWord } from '../../words/values.js';
+import { addCommand, note } from '../command.js';
+import { connect } from '../connect.js';
+import { AuditDocument, type AuditQuery, UsageDocument, type UsageQuery } from '../documents.gql.js';
+import { duration, time } from '../format.js';
+import { addListOptions, type Columns, showList } from '../lists.js';
+
+type Used = UsageQuery['usage'][number];
+type Entry = AuditQuery['audit']['nodes'][number];
+
+const USAGE_COLUMNS: Columns<Used> = {
+  OF: (one) => one.user?.name ?? one.site?.name ?? one.application,
+  RUNS: (one) => one.runs,
+  'CPU HOURS': (one) => Number((one.cpuS / 3600).toFixed(2)),
+  ENDED: (one) => one.endedJobs,
+  FAILED: (one) => one.failedJobs,
+  'MEAN WAIT': (one) => duration(one.meanWaitS),
+};
+
+const AUDIT_COLUMNS: Columns<Entry> = {
+  'AT (UTC)': (entry) => time(entry.at),
+  USER: (entry) => entry.user?.name,
+  ACTION: (entry) => entry.action,
+  TARGET: (entry) => entry.targetName ?? entry.target,
+  REASON: (entry) => entry.reason,
+};
+
+const BY = ['USER', 'SITE', 'APPLICATION'] as const;
+
+export function addRecords(program: Command): void {
+  const usage = addListOptions(
+    addCommand(
+      program,
+      'usage',
+      'show CPU time and jobs by user, site or application; users see their own jobs',
+    )
+      .option('--by <what>', 'user, site or application', 'user')
+      .option('--since <time>', 'beginning: ISO 8601, or a duration before now such as 7d', '7d')
+      .option('--until <time>', 'end (default: now)')
+      .option('--first <n>', 'how many, most CPU time first', '100'),
+    USAGE_COLUMNS,
+  );
+  usage.action(async (options: { by: string; since: string; until?: string; first: string }) => {
+    const variables = {
+      by: parseWord('--by', options.by, BY),
+      from: parseSince('--since', options.since, Date.now(), note),
+      to: given(options.until, (value) => parseSince('--until', value, Date.now(), note)),
+      first: parseNumber('--first', options.first, { min: 1, max: 5000, integer: true }),
+    };
+    const client = connect();
+    await showList(usage, USAGE_COLUMNS, async () => (await client.request(UsageDocument, variables)).usage);
+  });
+
+  const audit = addListOptions(
+    addCommand(program, 'audit', 'show the audit log, newest first (ADMIN)')
+      .option('--first <n>', 'how many', '50')
+      .option('--after <cursor>', 'continue after this cursor of an earlier page'),
+    AUDIT_COLUMNS,
+  );
+  audit.action(async (options: { first: string; after?: string }) => {
+    const first = parseNumber('--first', options.first, { min: 1, max: 5000, integer: true });
+    const client = connect();
+    let next: string | null = null;
+    const ask = async (): Promise<readonly Entry[]> => {
+      const page = (await client.request(AuditDocument, { first, after: options.after })).audit;
+      next = page.pageInfo.hasNextPage ? (page.pageInfo.endCursor ?? null) : null;
+      return page.nodes;
+    };
+    await showList(audit, AUDIT_COLUMNS, ask, () => {
+      if (next !== null) note(`more: --after ${next}`);
+    });
+  });
+}
