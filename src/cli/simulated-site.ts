@@ -5,7 +5,7 @@ import { createLogger, type Logger } from '../platform/log.js';
 import { simulatedAgent } from './agents.js';
 import type { Named } from './command.js';
 import * as documents from './documents.gql.js';
-import { CliError } from './errors.js';
+import { agentOf } from './site-agent.js';
 
 const KEY_LIFE_MS = 30 * 86_400_000;
 
@@ -81,21 +81,6 @@ async function register(
     input: { name, ...place },
   });
   return data.registerSite;
-}
-
-/** The site's AGENT user, registered if it is missing. */
-async function agentOf(client: Client, site: Named): Promise<Named> {
-  const name = `agent-${site.name}`;
-  const users = await client.all(documents.UsersDocument, 'users', {});
-  const user = users.find((one) => one.name === name);
-  if (user && user.role !== 'AGENT') {
-    throw new CliError(
-      `the user ${name} has the role ${user.role}; a simulated agent needs a user of this name with the role AGENT`,
-    );
-  }
-  if (user) return user;
-  const input = { name, role: 'AGENT' } as const;
-  return (await client.request(documents.RegisterUserDocument, { input })).registerUser;
 }
 
 /** A key that is revoked when it is no longer needed, and good for a month at the most. */

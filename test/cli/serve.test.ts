@@ -77,6 +77,59 @@ describe('a fresh service', () => {
     expect(why.stdout).toContain('Started: head of the queue, resources free (HEAD; policy 1');
   });
 
+  it('tells people who they are, and lets them see themselves without seeing others', async () => {
+    await service.cli('users', 'add', 'eve');
+    const key = (await service.cli('keys', 'add', 'k', '--user', 'eve')).stdout.trim();
+    const eve = (...args: string[]) =>
+      run(args, { SWITCHYARD_URL: service.url, SWITCHYARD_HOME: home, SWITCHYARD_KEY: key });
+    expect((await eve('whoami')).stdout).toMatch(/^eve \(user_\d+\), role USER/);
+    const id = (await eve('submit', '--', 'true')).stdout.trim();
+    for (const whose of [['--me'], ['--user', 'eve']])
+      expect((await eve('jobs', ...whose, '--csv', '--columns', 'id')).stdout).toBe(`id\n${id}\n`);
+    expect((await eve('quota', '--csv', '--columns', 'name')).stdout).toBe('name\neve\n');
+    expect(await eve('jobs', '--user', 'admin')).toMatchObject({ code: 4 });
+    const [own] = JSON.parse((await eve('keys', '--json')).stdout);
+    const rotated = await eve('keys', 'rotate', own.id);
+    expect(rotated.stdout).toMatch(/^swy_/);
+    expect(await eve('whoami')).toMatchObject({ code: 4 });
+    const audit = await service.cli('audit', '--first', '1', '--csv', '--columns', 'user,action,target');
+    expect(audit.stdout).toBe('user,action,target\neve,rotateApiKey,k\n');
+  });
+
+  it('adds a site in one command, with the line that serves it', async () => {
+    const added = await service.cli('sites', 'add', 'alps', '--simulate', '2x8');
+    const [, key = ''] =
+      /SWITCHYARD_KEY=(\S+) switchyard agent --site alps --simulate\n$/.exec(added.stdout) ?? [];
+    const agent = launch(['agent', '--site', 'alps', '--simulate'], {
+      SWITCHYARD_URL: service.url,
+      SWITCHYARD_HOME: join(home, 'alps'),
+      SWITCHYARD_KEY: key,
+    });
+    const ended = await service.cli(
+      'submit',
+      '--wait',
+      '--prefer',
+      'site=alps',
+      '--cpus',
+      '8',
+      '--estimate',
+      '1',
+      '--',
+      'x',
+    );
+    expect(ended.code).toBe(0);
+    await service.cli('drain', 'sim-1');
+    const machines = await service.cli('machines', '--site', 'alps', '--csv', '--columns', 'name,state,cpus');
+    expect(machines.stdout).toBe('name,state,cpus\nsim-1,DRAINING,8\nsim-2,UP,8\n');
+    // What follows is of one site.
+    for (const args of [
+      ['drain', 'alps'],
+      ['sites', 'remove', 'alps'],
+    ])
+      expect((await service.cli(...args)).code).toBe(0);
+    await agent.end();
+  });
+
   it('submits every field that a job has', async () => {
     const [job] = await service.json<Job[]>(
       'submit',

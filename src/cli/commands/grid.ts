@@ -17,14 +17,19 @@ import {
   findMachine,
   findScheduler,
   findSite,
+  note,
+  print,
+  printJson,
   readJson,
   show,
+  wantsJson,
 } from '../command.js';
 import { connect } from '../connect.js';
 import * as documents from '../documents.gql.js';
 import { usage } from '../errors.js';
 import { count, time } from '../format.js';
 import { addListOptions, type Columns, showList, tableOf } from '../lists.js';
+import { agentOf } from '../site-agent.js';
 
 type Site = documents.SiteFieldsFragment;
 type Machine = documents.MachineFieldsFragment;
@@ -56,13 +61,41 @@ function addSites(program: Command): void {
   const list = addListOptions(addCommand(program, 'sites', 'list or change sites'), SITE_COLUMNS);
   list.action(() => showList(list, SITE_COLUMNS, () => connect().all(documents.SitesDocument, 'sites', {})));
 
-  const add = addCommand(list, 'add <name>', 'register a site (OPERATOR)');
-  siteOptions(add).action(async (name: string, options: SiteOptions) => {
-    const client = connect();
-    const input = { name, ...(await siteFields(client, options)) };
-    const data = await client.request(documents.RegisterSiteDocument, { input });
-    show(add, data.registerSite, (site) => tableOf(SITE_COLUMNS, [site]));
-  });
+  const add = addCommand(list, 'add <name>', 'register a site (OPERATOR)')
+    .option(
+      '--agent',
+      'also make a key for its agents, and print the one line that starts an agent, to be run on each of its hosts (ADMIN)',
+    )
+    .option(
+      '--simulate <machines>',
+      'also register simulated machines, such as 16x8: 16 machines with 8 CPUs; and print the line that simulates them (ADMIN)',
+    );
+  siteOptions(add).action(
+    async (name: string, options: SiteOptions & { agent?: boolean; simulate?: string }) => {
+      const client = connect();
+      const machines = given(options.simulate, simulatedMachines);
+      const input = { name, ...(await siteFields(client, options)) };
+      const { registerSite: site } = await client.request(documents.RegisterSiteDocument, { input });
+      if (machines !== undefined)
+        await client.request(documents.RegisterMachinesDocument, {
+          inputs: machines.map((machine) => ({ ...machine, site: site.id })),
+        });
+      if (!options.agent && machines === undefined)
+        return show(add, site, (one) => tableOf(SITE_COLUMNS, [one]));
+      const { id: user } = await agentOf(client, site);
+      const { createApiKey } = await client.request(documents.CreateKeyDocument, {
+        input: { user, name: `agents of ${name}`, site: site.id },
+      });
+      const line = `SWITCHYARD_URL=${client.options.url} SWITCHYARD_KEY=${createApiKey.secret} switchyard agent --site ${name}${machines === undefined ? '' : ' --simulate'}`;
+      if (wantsJson(add)) return printJson({ ...site, agent: line });
+      note(
+        machines === undefined
+          ? `${site.id}: run this on each host of ${name}; the key in it will not be shown again`
+          : `${site.id} has ${count(machines.length, 'simulated machine')}; run this anywhere; the key in it will not be shown again`,
+      );
+      print(line);
+    },
+  );
 
   const set = addCommand(list, 'set <site>', 'change a site (OPERATOR)');
   siteOptions(set)
@@ -84,6 +117,19 @@ function addSites(program: Command): void {
     const data = await client.request(documents.RemoveSiteDocument, { site: id });
     show(remove, data.removeSite, (site) => `${site.name} is removed`);
   });
+}
+
+const SIMULATED_MB_PER_CPU = 4096;
+
+/** `16x8`: 16 machines with 8 CPUs each. */
+function simulatedMachines(written: string): { name: string; cpus: number; memoryMb: number }[] {
+  const [, number, cpus] = /^(\d+)x(\d+)$/.exec(written) ?? [];
+  if (number === undefined || cpus === undefined)
+    throw usage('--simulate', written, 'how many machines and CPUs of each, such as 16x8');
+  const whole = (value: string, max: number) =>
+    parseNumber('--simulate', value, { min: 1, max, integer: true });
+  const each = { cpus: whole(cpus, 65_536), memoryMb: whole(cpus, 65_536) * SIMULATED_MB_PER_CPU };
+  return Array.from({ length: whole(number, MAX_MACHINES) }, (_, i) => ({ name: `sim-${i + 1}`, ...each }));
 }
 
 interface SiteOptions {

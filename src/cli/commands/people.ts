@@ -232,10 +232,13 @@ interface QuotaOptions {
 }
 
 function addQuota(program: Command): void {
-  const quota = addCommand(
-    program,
-    'quota [user]',
-    'show quotas: your own, those of all users (ADMIN, OPERATOR), or set those of a user (ADMIN)',
+  const quota = addListOptions(
+    addCommand(
+      program,
+      'quota [user]',
+      'show quotas: your own, those of all users (ADMIN, OPERATOR), or set those of a user (ADMIN)',
+    ),
+    USER_COLUMNS,
   )
     .option('--share <share>', 'share of the grid, relative to the shares of other users')
     .option('--limit <jobs>', 'how many jobs may be submitted within --period; none: no limit')
