@@ -45,6 +45,24 @@ describe('introspection', () => {
   });
 });
 
+describe('a page', () => {
+  test('counts its objects, and what is told of all of them once', () => {
+    expect(measured('{ jobs(first: 1000) { totalCount nodes { id } } }').cost).toBe(1_000 + 50);
+    const named =
+      '{ jobs(first: 1000) { ...page } } fragment page on JobConnection { totalCount nodes { id } }';
+    expect(measured(named).cost).toBe(1_000 + 50);
+    expect(measured('{ sites(first: 10) { nodes { machines(first: 5) { totalCount } } } }').cost).toBe(
+      10 * measured('{ sites(first: 1) { nodes { machines(first: 5) { totalCount } } } }').cost,
+    );
+  });
+
+  test('of jobs with all that is in their rows is not dear', () => {
+    const fields =
+      'id retry { rules { causes exitCodes { from to } } } environment { name value } resourcesPerTask { kind amount }';
+    expect(measured(`{ jobs(first: 500) { nodes { ${fields} } } }`).cost).toBe(500);
+  });
+});
+
 describe('the answer of a mutation', () => {
   test('is as long as what it was given, a tenth of which is to be looked at', () => {
     const jobs = Array.from({ length: 5_000 }, () => ({ command: 'true' }));

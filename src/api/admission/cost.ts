@@ -101,7 +101,7 @@ const LIST_SIZE_DEFAULT = 10;
 
 /** What only holds objects together, and values that come with the row they are in. */
 const HOLDER =
-  /(Connection|Edge|PageInfo|Payload)$|^(Term|Variable|JobStateCount|Simulation(Result|OfClass|OfSite|Comparison|Figures))$/;
+  /(Connection|Edge|PageInfo|Payload)$|^(Term|Variable|Retry|RetryRule|RetryDecision|ExitCodes|ResourceAmount|JobStateCount|Simulation(Result|OfClass|OfSite|Comparison|Figures))$/;
 
 /** Whether what a field of this type leads to counts as objects. */
 export const isCounted = (type: GraphQLOutputType): boolean => {
@@ -113,6 +113,8 @@ export const isCounted = (type: GraphQLOutputType): boolean => {
 export const ownCost = (typeName: string, fieldName: string): number =>
   FIELD_COST[`${typeName}.${fieldName}`] ?? 0;
 
+const isPage = ({ name }: GraphQLNamedType): boolean => name.endsWith('Connection');
+
 export const isList = (type: GraphQLOutputType): boolean => isListType(getNullableType(type));
 
 export interface Measure {
@@ -121,7 +123,10 @@ export interface Measure {
   cost: number;
 }
 
-const NOTHING: Measure = { depth: 0, aliases: 0, cost: 0 };
+/** `once`: what a page costs beside its objects, however many these are. */
+type Part = Measure & { once: number };
+
+const NOTHING: Part = { depth: 0, aliases: 0, cost: 0, once: 0 };
 
 export type MeasureOperation = (
   document: DocumentNode,
@@ -139,8 +144,8 @@ export function createMeasure(schema: GraphQLSchema, limits: Pick<Limits, 'jobsM
     const root = schema.getRootType(operation.operation);
     if (!root) return NOTHING;
     const walk = new Walk(schema, sizes, limits, document, operation, variables);
-    const measured = walk.ofSelections(operation.selectionSet, root, LIST_SIZE_DEFAULT);
-    return { ...measured, cost: Math.ceil(measured.cost) };
+    const { depth, aliases, cost } = walk.ofSelections(operation.selectionSet, root, LIST_SIZE_DEFAULT);
+    return { depth, aliases, cost: Math.ceil(cost) };
   };
 }
 
@@ -148,7 +153,7 @@ export function createMeasure(schema: GraphQLSchema, limits: Pick<Limits, 'jobsM
 class Walk {
   private readonly fragments = new Map<string, FragmentDefinitionNode>();
   private readonly defaults: ReadonlyMap<string, ConstValueNode | undefined>;
-  private readonly remembered = new Map<string, Measure>();
+  private readonly remembered = new Map<string, Part>();
 
   constructor(
     private readonly schema: GraphQLSchema,
@@ -168,7 +173,7 @@ class Walk {
   }
 
   /** `given`: how long the lists are that a mutation was given. */
-  ofSelections(selections: SelectionSetNode, parent: GraphQLNamedType | null, given: number): Measure {
+  ofSelections(selections: SelectionSetNode, parent: GraphQLNamedType | null, given: number): Part {
     const total = { ...NOTHING };
     for (const selection of selections.selections) {
       const one =
@@ -184,11 +189,12 @@ class Walk {
       total.depth = Math.max(total.depth, one.depth);
       total.aliases += one.aliases;
       total.cost += one.cost;
+      total.once += one.once;
     }
     return total;
   }
 
-  private ofFragment(name: string, given: number): Measure {
+  private ofFragment(name: string, given: number): Part {
     const key = `${given} ${name}`;
     const known = this.remembered.get(key);
     if (known) return known;
@@ -203,15 +209,16 @@ class Walk {
     return result;
   }
 
-  private ofField(node: FieldNode, parent: GraphQLNamedType | null, given: number): Measure {
+  private ofField(node: FieldNode, parent: GraphQLNamedType | null, given: number): Part {
     const aliases = node.alias ? 1 : 0;
     const field = parent && this.fieldOf(parent, node.name.value);
-    if (!parent || !field) return { depth: 0, aliases, cost: 0 };
+    if (!parent || !field) return { ...NOTHING, aliases };
     const isMutation = parent === this.schema.getMutationType();
     const passed = isMutation ? this.longestList(node) : given;
     const own =
       ownCost(parent.name, field.name) + (isMutation ? GIVEN_COST * (passed - LIST_SIZE_DEFAULT) : 0);
-    if (!node.selectionSet) return { depth: 1, aliases, cost: own };
+    if (!node.selectionSet)
+      return { depth: 1, aliases, ...(isPage(parent) ? { cost: 0, once: own } : { cost: own, once: 0 }) };
     const type = getNamedType(field.type);
     const inner = this.ofSelections(node.selectionSet, type, passed);
     // Introspection is as deep as types are wrapped, which its own rule bounds.
@@ -220,7 +227,8 @@ class Walk {
     return {
       depth,
       aliases: aliases + inner.aliases,
-      cost: own + this.times(node, field, parent, passed) * each,
+      cost: own + inner.once + this.times(node, field, parent, passed) * each,
+      once: 0,
     };
   }
 
@@ -236,7 +244,7 @@ class Walk {
     const page = this.pageSize(node, field);
     if (page !== null) return page;
     // The parts of a page (edges, nodes) are lists that the page's own size has counted already.
-    if (!isList(field.type) || parent.name.endsWith('Connection')) return 1;
+    if (!isList(field.type) || isPage(parent)) return 1;
     const ofMutation = parent.name.endsWith('Payload') || parent === this.schema.getMutationType();
     if (ofMutation && field.name !== 'errors') return given;
     return LIST_SIZE[place] ?? LIST_SIZE_DEFAULT;

@@ -247,7 +247,8 @@ function addQuota(program: Command): void {
   quota.action(async (nameOrId: string | undefined, options: QuotaOptions) => {
     const client = connect();
     const changes = quotaChanges(options);
-    if (Object.keys(changes).length === 0) return show(quota, await usersShown(client, nameOrId), userTable);
+    if (Object.keys(changes).length === 0)
+      return showList(quota, USER_COLUMNS, () => usersShown(client, nameOrId));
     if (nameOrId === undefined) throw new CliError('no user given', ExitCode.USAGE);
     if (!options.reason)
       throw new CliError('--reason is required; it goes into the audit log', ExitCode.USAGE);
