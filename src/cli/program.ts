@@ -13,7 +13,7 @@ const MODULES: readonly { commands: readonly string[]; add: () => Promise<(progr
   },
   { commands: ['submit'], add: async () => (await import('./commands/submit.js')).addSubmit },
   {
-    commands: ['jobs', 'job', 'cancel', 'hold', 'release', 'boost'],
+    commands: ['jobs', 'job', 'cancel', 'requeue', 'hold', 'release', 'boost'],
     add: async () => (await import('./commands/jobs.js')).addJobs,
   },
   { commands: ['watch'], add: async () => (await import('./commands/watch.js')).addWatch },

@@ -8,6 +8,7 @@ import {
   SlurmCancelDocument,
   SlurmHoldDocument,
   SlurmReleaseDocument,
+  SlurmRequeueDocument,
   SlurmSitesDocument,
   type SlurmSitesQuery,
   SlurmViewerDocument,
@@ -24,7 +25,11 @@ const BATCH = 10_000;
 const ACTIVE = ['QUEUED', 'BLOCKED', 'HELD', 'DISPATCHED', 'ASSIGNED', 'RUNNING', 'CANCELLING'] as const;
 
 async function change(
-  document: typeof SlurmCancelDocument | typeof SlurmHoldDocument | typeof SlurmReleaseDocument,
+  document:
+    | typeof SlurmCancelDocument
+    | typeof SlurmHoldDocument
+    | typeof SlurmReleaseDocument
+    | typeof SlurmRequeueDocument,
   jobs: readonly Job[],
   name: string,
 ): Promise<number> {
@@ -116,9 +121,11 @@ export const scontrol: Run = async (words, name) => {
   const targets = [what, ...rest]
     .flatMap((one) => one.replace(/^(jobid|job)=/i, '').split(/\s+/))
     .filter((one) => !/^job$/i.test(one));
-  if (verb === 'hold' || verb === 'uhold' || verb === 'release') {
+  if (['hold', 'uhold', 'release', 'requeue'].includes(verb)) {
     const { jobs, unknown } = await namedJobs(targets);
     for (const text of unknown) complain(name, `Invalid job id specified for job ${text}`);
+    if (verb === 'requeue')
+      return (await change(SlurmRequeueDocument, jobs, name)) || Math.min(1, unknown.length);
     // A job that is as it is to be is no fault.
     const code = await change(
       verb === 'release' ? SlurmReleaseDocument : SlurmHoldDocument,
@@ -132,9 +139,9 @@ export const scontrol: Run = async (words, name) => {
     print('Slurmctld(primary) at switchyard is UP');
     return 0;
   }
-  if (verb === 'requeue' || verb === 'update')
-    throw new SlurmError(`${verb}: not to be had here; cancel the job and submit it again`);
-  throw new SlurmError(`invalid keyword: ${verb}; accepted: show, hold, release, ping`);
+  if (verb === 'update')
+    throw new SlurmError('update: jobs cannot be changed here; cancel the job and submit it again');
+  throw new SlurmError(`invalid keyword: ${verb}; accepted: show, hold, release, requeue, ping`);
 };
 
 async function show(

@@ -338,6 +338,13 @@ export type SlurmReleaseMutationVariables = Exact<{
 
 export type SlurmReleaseMutation = { readonly releaseJobs: { readonly jobIds: ReadonlyArray<string>, readonly unchanged: ReadonlyArray<{ readonly id: string, readonly code: ErrorCode, readonly message: string }> } };
 
+export type SlurmRequeueMutationVariables = Exact<{
+  selection: JobSelection;
+}>;
+
+
+export type SlurmRequeueMutation = { readonly requeueJobs: { readonly jobIds: ReadonlyArray<string>, readonly unchanged: ReadonlyArray<{ readonly id: string, readonly code: ErrorCode, readonly message: string }> } };
+
 
 export const SlurmJobsDocument: Document<SlurmJobsQuery, SlurmJobsQueryVariables> =
   "query SlurmJobs($filter: JobFilter, $first: Int!, $after: String) { viewer { name } jobs(filter: $filter, first: $first, after: $after) { nodes { ...BriefJob } pageInfo { hasNextPage endCursor } } } fragment BriefJob on Job { id state name application command user { name } site { name } project groupName arrayIndex workingDirectory tasks cpusPerTask memoryMbPerTask licenses runTimeLimitS deadline priority boost restartable machineConstraint epoch cause message exitCode submittedAt startedAt endedAt notBefore eligibleAt }";
@@ -368,3 +375,6 @@ export const SlurmHoldDocument: Document<SlurmHoldMutation, SlurmHoldMutationVar
 
 export const SlurmReleaseDocument: Document<SlurmReleaseMutation, SlurmReleaseMutationVariables> =
   "mutation SlurmRelease($selection: JobSelection!) { releaseJobs(selection: $selection) { jobIds unchanged { id code message } } }";
+
+export const SlurmRequeueDocument: Document<SlurmRequeueMutation, SlurmRequeueMutationVariables> =
+  "mutation SlurmRequeue($selection: JobSelection!) { requeueJobs(selection: $selection) { jobIds unchanged { id code message } } }";

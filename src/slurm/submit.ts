@@ -357,6 +357,6 @@ function redirection({ output, error, input, append, directory }: Asked, task: n
 
 export const salloc: Run = () => {
   throw new SlurmError(
-    'an allocation with a shell is not to be had here: run a command with `srun COMMAND`, or a script with `sbatch FILE`',
+    'an allocation with a shell is not available here: run a command with `srun COMMAND`, or a script with `sbatch FILE`',
   );
 };

@@ -79,7 +79,12 @@ export function decideNext(
     memoryMb: job.memoryMbPerTask,
     largestMb: Math.max(0, ...ableTo(job, machines).map(({ machine }) => machine.memoryMb)),
   };
-  const decision = decideRetry(retried, { cause, exitCode, signal });
+  const named = decideRetry(retried, { cause, exitCode, signal });
+  // jobs.md does not know it: an agent may refuse what an earlier one has begun, so it is as uncertain as a lost run.
+  const isLost = cause === 'REFUSED' && named.rule === null;
+  const decision = isLost
+    ? decideRetry({ ...retried, retry: { ...retried.retry, rules: [] } }, { cause: 'LOST', exitCode, signal })
+    : named;
   // A machine that fails after some tasks have begun leaves the run in doubt as a lost one does.
   if (decision.rule === null && cause === 'MACHINE_FAILED' && begun && !job.restartable)
     return noted(

@@ -145,7 +145,7 @@ describe('sbatch', () => {
       ['scancel 999999', 'scancel: error: Kill job error on job id 999999: Invalid job id specified'],
       [
         'salloc -n 4',
-        'salloc: error: an allocation with a shell is not to be had here: run a command with `srun COMMAND`',
+        'salloc: error: an allocation with a shell is not available here: run a command with `srun COMMAND`',
       ],
       [
         'SWITCHYARD_URL=http://127.0.0.1:1/graphql squeue',
@@ -212,6 +212,11 @@ describe('control', () => {
       (state) => state === 'RUNNING',
     );
     expect(await said(`squeue -h -j ${id} -o '%T %B'`)).toMatch(/^RUNNING \S+$/);
+    await said(`scontrol requeue ${id}`);
+    await until(
+      () => said(`scontrol -o show job ${id}`),
+      (shown) => shown.includes('JobState=RUNNING') && shown.includes('Restarts=1'),
+    );
     await said(`scancel --name=held -u ada`);
     await until(
       () => said(`squeue -h -t all --format='%i|%T' --name held`),
@@ -321,11 +326,11 @@ it('lines of tutorials are accepted, or refused with a helpful word', async () =
   }
   expect(lines).toBe(52);
   expect(refused).toEqual([
-    'scontrol update ArrayTaskThrottle=20 JobId=ID: scontrol: error: update: not to be had here; cancel the job and submit it again',
+    'scontrol update ArrayTaskThrottle=20 JobId=ID: scontrol: error: update: jobs cannot be changed here; cancel the job and submit it again',
     '#SBATCH --partition=intel: sbatch: error: invalid partition specified: intel',
     '#SBATCH -p normal_q: sbatch: error: invalid partition specified: normal_q',
     expect.stringContaining(
-      'salloc: error: an allocation with a shell is not to be had here: run a command with `srun COMMAND`',
+      'salloc: error: an allocation with a shell is not available here: run a command with `srun COMMAND`',
     ),
   ]);
 });

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { buildProgram } from '../../src/cli/program.js';
+import { NotAccepted } from '../../src/words/values.js';
 import { portOf } from '../support/ports.js';
 import { checkPromises } from '../support/promises.js';
 import { type Launch, type Peer, type PeerService, until, withService } from './service.js';
@@ -661,8 +662,9 @@ async function cli(...words: string[]): Promise<{ code: number; text: string }> 
     await (await buildProgram(words[0])).parseAsync(words, { from: 'user' });
     return { code: 0, text };
   } catch (error) {
-    const { exitCode, message } = error as { exitCode: number; message: string };
-    return { code: exitCode, text: text + message };
+    const { exitCode, message } = error as { exitCode?: number; message: string };
+    // As main.ts does.
+    return { code: error instanceof NotAccepted ? 2 : (exitCode ?? 1), text: text + message };
   } finally {
     vi.unstubAllEnvs();
     for (const spy of spies) spy.mockRestore();

@@ -83,12 +83,9 @@ const UNCOUNTED: ReadonlySet<string> = new Set(['PREEMPTED', 'DRAINED', 'GIVEN_U
 /** What is done about them where no rule matches, up to the policy's `maxAttempts`. The rest fails. */
 const WITHOUT_RULE: Readonly<Record<string, RetryAction>> = {
   LOST: 'RETRY',
-  REFUSED: 'RETRY',
   STAGING_FAILED: 'RETRY',
   MACHINE_FAILED: 'RETRY_ELSEWHERE',
 };
-/** Nobody knows how far it came. (An agent may refuse what an earlier one has begun.) */
-const UNCERTAIN: ReadonlySet<string> = new Set(['LOST', 'REFUSED']);
 /** After any other cause, codes and signals are only its consequence: 137 after a limit is no lack of memory. */
 const OF_THE_PROGRAM: ReadonlySet<string> = new Set(['EXITED_NONZERO', 'SIGNALLED']);
 /** What a product may lie above the whole number that it is, MB. */
@@ -119,7 +116,7 @@ export function decideRetry(job: RetriedJob, end: RunEnd): RetryDecision {
 
 function withoutRule({ restartable }: RetriedJob, { cause }: RunEnd): RetryAction {
   if (UNCOUNTED.has(cause)) return 'RETRY';
-  return UNCERTAIN.has(cause) && !restartable ? 'FAIL' : (WITHOUT_RULE[cause] ?? 'FAIL');
+  return cause === 'LOST' && !restartable ? 'FAIL' : (WITHOUT_RULE[cause] ?? 'FAIL');
 }
 
 function matches({ causes, exitCodes, signals }: RetryRule, { cause, exitCode, signal }: RunEnd): boolean {

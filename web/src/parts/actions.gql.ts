@@ -44,6 +44,13 @@ export type CancelJobsMutationVariables = Exact<{
 
 export type CancelJobsMutation = { cancelJobs: { jobIds: Array<string>, unchanged: Array<{ id: string, message: string }> } };
 
+export type RequeueJobsMutationVariables = Exact<{
+  selection: JobSelection;
+}>;
+
+
+export type RequeueJobsMutation = { requeueJobs: { jobIds: Array<string>, unchanged: Array<{ id: string, message: string }> } };
+
 export type HoldJobsMutationVariables = Exact<{
   selection: JobSelection;
 }>;
@@ -69,6 +76,9 @@ export type BoostJobsMutation = { reprioritizeJobs: { jobIds: Array<string>, unc
 
 export const CancelJobsDocument =
   "mutation CancelJobs($selection: JobSelection!) { cancelJobs(selection: $selection) { jobIds unchanged { id message } } }" as unknown as TypedDocumentNode<CancelJobsMutation, CancelJobsMutationVariables>;
+
+export const RequeueJobsDocument =
+  "mutation RequeueJobs($selection: JobSelection!) { requeueJobs(selection: $selection) { jobIds unchanged { id message } } }" as unknown as TypedDocumentNode<RequeueJobsMutation, RequeueJobsMutationVariables>;
 
 export const HoldJobsDocument =
   "mutation HoldJobs($selection: JobSelection!) { holdJobs(selection: $selection) { jobIds unchanged { id message } } }" as unknown as TypedDocumentNode<HoldJobsMutation, HoldJobsMutationVariables>;

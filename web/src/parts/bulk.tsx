@@ -8,11 +8,17 @@ import { Button, Dialog, TextInput } from '../ui/controls';
 import { count, plural } from '../ui/format';
 import { Problem, Skeleton, StateBadge } from '../ui/show';
 import { toast } from '../ui/toast';
-import { BoostJobsDocument, CancelJobsDocument, HoldJobsDocument, ReleaseJobsDocument } from './actions.gql';
+import {
+  BoostJobsDocument,
+  CancelJobsDocument,
+  HoldJobsDocument,
+  ReleaseJobsDocument,
+  RequeueJobsDocument,
+} from './actions.gql';
 import { JobIdsDocument } from './bulk.gql';
 import type { JobFilter } from './job-rows.gql';
 
-export type BulkAction = 'cancel' | 'hold' | 'release' | 'boost';
+export type BulkAction = 'cancel' | 'requeue' | 'hold' | 'release' | 'boost';
 
 interface Meaning {
   title: string;
@@ -31,6 +37,14 @@ export const ACTIONS: Record<BulkAction, Meaning> = {
     states: CANCELLABLE_STATES,
     danger: true,
     about: 'Waiting jobs end immediately, running ones are stopped. This cannot be undone.',
+  },
+  requeue: {
+    title: 'Requeue jobs',
+    verb: 'Requeue',
+    done: 'requeued',
+    states: ['ASSIGNED', 'RUNNING'],
+    danger: true,
+    about: 'Their runs are stopped, and the jobs are started again from the beginning.',
   },
   hold: {
     title: 'Hold jobs',
@@ -102,13 +116,14 @@ async function act(
     const { reprioritizeJobs: done } = await ask(BoostJobsDocument, { selection, boost });
     return { changed: done.jobIds.length, left: done.unchanged.map(({ message }) => message) };
   }
-  const done =
-    action === 'cancel'
-      ? (await ask(CancelJobsDocument, { selection })).cancelJobs
-      : action === 'hold'
-        ? (await ask(HoldJobsDocument, { selection })).holdJobs
-        : (await ask(ReleaseJobsDocument, { selection })).releaseJobs;
-  return { changed: done.jobIds.length, left: done.unchanged.map(({ message }) => message) };
+  const done = {
+    cancel: async () => (await ask(CancelJobsDocument, { selection })).cancelJobs,
+    requeue: async () => (await ask(RequeueJobsDocument, { selection })).requeueJobs,
+    hold: async () => (await ask(HoldJobsDocument, { selection })).holdJobs,
+    release: async () => (await ask(ReleaseJobsDocument, { selection })).releaseJobs,
+  };
+  const { jobIds, unchanged } = await done[action]();
+  return { changed: jobIds.length, left: unchanged.map(({ message }) => message) };
 }
 
 export function BulkDialog({

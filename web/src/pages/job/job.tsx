@@ -1,6 +1,6 @@
 import './job.css';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { Copy, Pause, Play, SquareX, TrendingUp } from 'lucide-react';
+import { Copy, Pause, Play, RotateCcw, SquareX, TrendingUp } from 'lucide-react';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import { useData, useFollow, useThrottled } from '../../api/data';
 import { type BulkAction, BulkDialog } from '../../parts/bulk';
@@ -179,6 +179,11 @@ function Shown({ job, refresh }: { job: Job; refresh(): void }) {
           {waits && (
             <Button icon={<TrendingUp size={14} />} onPress={() => setAction('boost')}>
               Boost
+            </Button>
+          )}
+          {(job.state === 'ASSIGNED' || job.state === 'RUNNING') && (
+            <Button icon={<RotateCcw size={14} />} onPress={() => setAction('requeue')}>
+              Requeue
             </Button>
           )}
           {!ended && job.state !== 'CANCELLING' && (
