@@ -24,7 +24,7 @@ const arrows: Record<string, readonly string[]> = {
   slurm: ['client', 'platform', 'words'],
   agent: ['client', 'platform'],
   federation: ['client', 'store', 'platform'],
-  callbacks: ['engine', 'store', 'platform'],
+  callbacks: ['engine', 'store', 'core', 'platform'],
   cli: [
     ...['core', 'store', 'engine', 'api', 'simulator', 'plots', 'agent', 'federation', 'client', 'callbacks'],
     'platform',

@@ -11,6 +11,7 @@ import type { Scheduler } from '../core/scheduler.js';
 import type { Directory } from '../store/directory.js';
 import type { Copies, Offers } from '../store/federation.js';
 import type { EventFeed } from '../store/feed.js';
+import type { MailKind } from '../store/job-fields.js';
 import type { Mirror } from '../store/mirror.js';
 import type { Queries } from '../store/queries.js';
 import type { Store } from '../store/store.js';
@@ -37,6 +38,7 @@ import { createFit } from './services/fit.js';
 import { createServices } from './services/index.js';
 import type { FileStore, WebhookAnswer } from './services/parts.js';
 import { createHttpServer } from './tls.js';
+import { mountUnsubscribe } from './unsubscribe-http.js';
 import { createWebSockets, type WebSockets } from './websocket/server.js';
 
 export const GRAPHQL_PATH = '/graphql';
@@ -59,6 +61,8 @@ export interface ApiParts {
   wake(schedulers: readonly Scheduler[]): void | Promise<void>;
   /** Sends a message to a webhook, and waits for the answer; null: there is none of this number. */
   testWebhook(id: number): Promise<WebhookAnswer | null>;
+  /** Whose mail about what a token in a mail ends; null: it is none of ours. */
+  unsubscribeToken(token: string): Promise<{ userId: number; kinds: MailKind[] } | null>;
   log: Logger;
   metrics: ApiMetrics;
   /** What stands in the way of answering requests, as far as is known without asking anybody; null: nothing. */
@@ -224,6 +228,12 @@ export function createApi(parts: ApiParts): Api {
     const { body, contentType } = await metrics.expose();
     res.setHeader('content-type', contentType);
     res.end(body);
+  });
+
+  mountUnsubscribe(app, {
+    read: parts.unsubscribeToken,
+    unsubscribe: (userId, kinds) => parts.directory.unsubscribeMail(userId, kinds),
+    failed: (error) => log.warn({ err: error }, 'a link to unsubscribe from mail could not be followed'),
   });
 
   /** The operator or administrator who asks for metrics, or the status for anybody else. */

@@ -1,6 +1,6 @@
 /** Puts the rooms together: the parts of an api process, of a worker, and of both in one. */
 import { createApi } from '../api/server.js';
-import { Sender, webhookFollowing, webhookTester } from '../callbacks/index.js';
+import { mailFollowing, readToken, Sender, webhookFollowing, webhookTester } from '../callbacks/index.js';
 import { schedulerOf } from '../core/scheduler.js';
 import { createEngine, createSimulationWorker, openWaker, type QueueConnection } from '../engine/index.js';
 import { Federation } from '../federation/index.js';
@@ -20,6 +20,7 @@ import { EventFeed } from '../store/feed.js';
 import { FileSweep } from '../store/file-sweep.js';
 import { openFiles } from '../store/files.js';
 import { Lifeline } from '../store/lifeline.js';
+import { Mails } from '../store/mails.js';
 import { pendingMigrations } from '../store/migrate.js';
 import { Mirror } from '../store/mirror.js';
 import { type Database, openDatabase } from '../store/pool.js';
@@ -109,11 +110,25 @@ export function serviceParts(
   });
   const callbacks = {
     ...{ webhooks: new Webhooks(database, directory), queries, sender, log, metrics, env: REAL_ENV },
-    ...{ now: clock.now, giveUpS: config.webhookGiveUpH * 3600, source: sourceOf(directory) },
+    ...{
+      now: clock.now,
+      giveUpS: config.webhookGiveUpH * 3600,
+      source: once(async () => `urn:switchyard:${await directory.serviceId()}`),
+    },
+  };
+  const mails = new Mails(database);
+  const secret = once(() => mails.secret());
+  const mailing = {
+    ...{ mails, from: config.mailFrom, everyS: config.mailEveryS, waitedS: config.mailWaitedH * 3600 },
+    links: { publicUrl: config.publicUrl, secret },
+    ...{ log, metrics, env: REAL_ENV, now: clock.now },
   };
   const engine = roles.worker
     ? createEngine({
-        followings: [webhookFollowing(callbacks)],
+        followings: [
+          webhookFollowing(callbacks),
+          ...(config.smtpUrl === null ? [] : [mailFollowing({ ...mailing, smtpUrl: config.smtpUrl })]),
+        ],
         ...(bell && { news: bell.listen }),
         store,
         mirror,
@@ -222,6 +237,7 @@ export function serviceParts(
     mirror,
     wake,
     testWebhook: webhookTester(callbacks),
+    unsubscribeToken: async (token) => readToken(await secret(), token),
     config: apiConfig(config),
     log,
     metrics,
@@ -272,12 +288,12 @@ function openReadiness({ database, queries }: Stores, lifeline: Lifeline): Readi
   });
 }
 
-/** What this service calls itself in events that it sends; asked for once. */
-function sourceOf(directory: Directory): () => Promise<string> {
-  let id: string | undefined;
+/** Asks until there is an answer, which stays. */
+function once<T>(ask: () => Promise<T>): () => Promise<T> {
+  let answer: T | undefined;
   return async () => {
-    id ??= await directory.serviceId();
-    return `urn:switchyard:${id}`;
+    answer ??= await ask();
+    return answer;
   };
 }
 

@@ -86,6 +86,7 @@ export interface JobOptions {
   retryFactor?: string;
   retryMaxBackoff?: string;
   restart: boolean;
+  mail?: string[];
   hold?: boolean;
   ref?: string;
   after?: string[];
@@ -101,7 +102,7 @@ export interface JobOptions {
 
 /** Adds an option for every field of `JobInput`. */
 export function addJobOptions(command: Command): Command {
-  return addRetryOptions(addTimeOptions(addWaitOptions(addMachineOptions(command))))
+  return addMailOption(addRetryOptions(addTimeOptions(addWaitOptions(addMachineOptions(command)))))
     .option('--name <text>', 'name of the job')
     .option(
       '--application <name>',
@@ -181,6 +182,15 @@ function addMachineOptions(command: Command): Command {
     );
 }
 
+/** What is told of it. */
+function addMailOption(command: Command): Command {
+  return command.option(
+    '--mail <kinds>',
+    `mail about it: ${MAIL_KINDS.join(', ')}, none (default: as set by \`switchyard mail\`)`,
+    collect,
+  );
+}
+
 /** By when it should end, and what becomes of it at its run time limit. */
 function addTimeOptions(command: Command): Command {
   return command
@@ -252,6 +262,14 @@ function addWaitOptions(command: Command): Command {
     );
 }
 
+export const MAIL_KINDS = ['BEGIN', 'END', 'FAIL', 'LIMIT_80', 'WAITED', 'GROUP_DONE'] as const;
+
+/** `none` stands for no kind. */
+export const mailKindsOf = (field: string, written: readonly string[]) =>
+  written.join().toLowerCase() === 'none'
+    ? []
+    : written.map((kind) => parseWord(field, kind.toUpperCase(), MAIL_KINDS));
+
 /** The job that the options and the command line describe, without what names data and sites. Throws usage errors. */
 export function jobFromOptions(options: JobOptions, commandLine: readonly string[]): GivenJob {
   const whole = (field: string, min: number) => (value: string) =>
@@ -301,6 +319,7 @@ export function jobFromOptions(options: JobOptions, commandLine: readonly string
     retry: retryOf(options),
     launch: options.launchOnce ? 'ONCE' : undefined,
     onTaskFailure: options.continueOnFailure ? 'CONTINUE' : undefined,
+    mail: options.mail && mailKindsOf('--mail', options.mail),
     held: options.hold,
     ref: options.ref,
     needs: needsOf(options),

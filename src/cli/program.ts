@@ -42,6 +42,7 @@ const MODULES: readonly { commands: readonly string[]; add: () => Promise<(progr
     add: async () => (await import('./commands/webhooks.js')).addWebhooks,
   },
   { commands: ['usage', 'audit'], add: async () => (await import('./commands/records.js')).addRecords },
+  { commands: ['mail'], add: async () => (await import('./commands/mail.js')).addMail },
   { commands: ['weights', 'policy'], add: async () => (await import('./commands/policy.js')).addPolicy },
   { commands: ['whatif'], add: async () => (await import('./commands/whatif.js')).addWhatIf },
   { commands: ['replay'], add: async () => (await import('./commands/replay.js')).addReplay },

@@ -43,6 +43,8 @@ export interface Metrics {
   webhookDeliveries: Counter<'outcome'>;
   /** Seconds of these requests. */
   webhookSeconds: Histogram;
+  /** Mails about jobs. outcome: sent, failed (tried again), or refused by the mail server for their address. */
+  mails: Counter<'outcome'>;
   /** Machines refused to agents, because another holds the lease. */
   agentRefusals: Counter;
   /** Open subscriptions. */
@@ -137,6 +139,7 @@ export function createMetrics(): Metrics {
       ['outcome'],
     ),
     webhookSeconds: histogram('switchyard_webhook_seconds', 'Duration of requests to endpoints of webhooks.'),
+    mails: counter('switchyard_mails_total', 'Mails about jobs, by outcome.', ['outcome']),
     agentRefusals: counter(
       'switchyard_agent_refusals_total',
       'Machines refused to agents, because another agent holds the lease.',

@@ -47,6 +47,14 @@ export type UserRole =
   | 'AGENT'
   | 'PEER';
 
+export type MailKind =
+  | 'BEGIN'
+  | 'END'
+  | 'FAIL'
+  | 'LIMIT_80'
+  | 'WAITED'
+  | 'GROUP_DONE';
+
 export type JobState =
   | 'QUEUED'
   | 'BLOCKED'
@@ -218,6 +226,7 @@ export type JobInput = {
   readonly retry?: RetryInput | null | undefined;
   readonly launch?: TaskLaunch;
   readonly onTaskFailure?: TaskFailure;
+  readonly mail?: ReadonlyArray<MailKind> | null | undefined;
   readonly boost?: number;
   readonly held?: boolean;
   readonly ref?: string | null | undefined;

@@ -7,6 +7,7 @@ import { changesOf } from './directory/changes.js';
 import { dataChanges } from './directory/data.js';
 import { keyChanges } from './directory/keys.js';
 import { machineChanges } from './directory/machines.js';
+import { mailChanges } from './directory/mail.js';
 import { peerChanges } from './directory/peers.js';
 import { policyChanges } from './directory/policies.js';
 import { schedulerChanges } from './directory/schedulers.js';
@@ -44,5 +45,6 @@ export function openDirectory(database: Pick<Database, 'prisma' | 'pool'>) {
     ...policyChanges(change),
     ...dataChanges(change),
     ...webhookChanges(change, database),
+    ...mailChanges(change, database),
   };
 }

@@ -47,6 +47,10 @@ export type WarnSignal = (typeof warnSignals)[number];
 /** The values of types that whoever submits a job chooses from. */
 export const givenEnums = { task_launch: launches, task_failure: failures } as const;
 
+/** What users get mail about: docs/mail.md. */
+export const mailKinds = ['BEGIN', 'END', 'FAIL', 'LIMIT_80', 'WAITED', 'GROUP_DONE'] as const;
+export type MailKind = (typeof mailKinds)[number];
+
 /** The object of the core that it is part of: the job, or the data that the job moves; null: schedulers do not know it. */
 type Scheduled = 'JOB' | 'DATA' | null;
 
@@ -133,6 +137,8 @@ export const givenFields = {
   simulatedRunS: offered(maybe<number>('float8')),
   /** How much of it is input and output. */
   simulatedIoS: offered(maybe<number>('float8')),
+  /** What its user gets mail about; null: as the user has chosen for all jobs. Peers are not told: mail is its owner's to send. */
+  mail: maybe<readonly MailKind[]>('text[]'),
   /** What an operator adds to its priorities. */
   boost: always<number>('integer', ofJob),
 };

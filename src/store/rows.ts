@@ -52,6 +52,7 @@ export type LicenseRow = Plain<Prisma.LicenseModel>;
 export type ApiKeyRow = Plain<Omit<Prisma.ApiKeyModel, 'hash'>>;
 /** Without its secrets. */
 export type WebhookRow = Plain<Omit<Prisma.WebhookModel, 'secret' | 'formerSecret' | 'version' | 'cursor'>>;
+export type MailSettingsRow = Plain<Prisma.MailSettingsModel>;
 export type PolicyRow = Plain<Prisma.PolicyModel>;
 export type AuditRow = Plain<Prisma.AuditModel>;
 export type GroupRow = Plain<Omit<Prisma.JobGroupModel, 'firstJobId' | 'lastJobId'>>;

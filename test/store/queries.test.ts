@@ -213,6 +213,7 @@ describe('jobs', () => {
         originSiteId: null,
         computationShare: null,
         simulatedIoS: null,
+        mail: null,
         groupId: 1,
         migratedAt: null,
         restartable: true,

@@ -70,6 +70,7 @@ export const FIELD_COST: Readonly<Record<string, number>> = {
   'FederationPeer.offeredJobs': 5,
   'FederationPeer.claimedJobs': 5,
   'User.apiKeys': 10,
+  'User.mail': 5,
   'Query.jobCount': 50,
   'JobConnection.totalCount': 50,
   'Query.loadHistory': 200,

@@ -146,6 +146,8 @@ export type ResolversTypes = {
   UserClass: types.UserClass;
   UserRole: types.UserRole;
   User: ResolverTypeWrapper<UserModel>;
+  MailSettings: ResolverTypeWrapper<types.MailSettings>;
+  MailKind: types.MailKind;
   UserLimit: ResolverTypeWrapper<types.UserLimit>;
   UserLimitName: types.UserLimitName;
   SubmissionQuota: ResolverTypeWrapper<SubmissionQuotaModel>;
@@ -404,6 +406,7 @@ export type ResolversParentTypes = {
   RunAverages: RunAveragesModel;
   JobRatioPoint: JobRatioPointModel;
   User: UserModel;
+  MailSettings: types.MailSettings;
   UserLimit: types.UserLimit;
   SubmissionQuota: SubmissionQuotaModel;
   ApiKey: ApiKeyModel;
@@ -884,8 +887,16 @@ export type UserResolvers<ContextType = Context, ParentType extends ResolversPar
   active?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
   apiKeys?: Resolver<Array<ResolversTypes['ApiKey']>, ParentType, ContextType>;
   createdAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
+  mail?: Resolver<types.Maybe<ResolversTypes['MailSettings']>, ParentType, ContextType>;
   limits?: Resolver<types.Maybe<Array<ResolversTypes['UserLimit']>>, ParentType, ContextType>;
   __isTypeOf?: IsTypeOfResolverFn<ParentType, ContextType>;
+};
+
+export type MailSettingsResolvers<ContextType = Context, ParentType extends ResolversParentTypes['MailSettings'] = ResolversParentTypes['MailSettings']> = {
+  address?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  kinds?: Resolver<Array<ResolversTypes['MailKind']>, ParentType, ContextType>;
+  unsubscribed?: Resolver<Array<ResolversTypes['MailKind']>, ParentType, ContextType>;
+  problem?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
 };
 
 export type UserLimitResolvers<ContextType = Context, ParentType extends ResolversParentTypes['UserLimit'] = ResolversParentTypes['UserLimit']> = {
@@ -1032,6 +1043,7 @@ export type JobResolvers<ContextType = Context, ParentType extends ResolversPare
   launch?: Resolver<ResolversTypes['TaskLaunch'], ParentType, ContextType>;
   onTaskFailure?: Resolver<ResolversTypes['TaskFailure'], ParentType, ContextType>;
   priority?: Resolver<types.Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
+  mail?: Resolver<types.Maybe<Array<ResolversTypes['MailKind']>>, ParentType, ContextType>;
   boost?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   epoch?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   cause?: Resolver<types.Maybe<ResolversTypes['EndCause']>, ParentType, ContextType>;
@@ -1950,6 +1962,8 @@ export type MutationResolvers<ContextType = Context, ParentType extends Resolver
   createApiKey?: Resolver<ResolversTypes['CreateApiKeyPayload'], ParentType, ContextType, RequireFields<types.MutationCreateApiKeyArgs, 'input'>>;
   rotateApiKey?: Resolver<ResolversTypes['CreateApiKeyPayload'], ParentType, ContextType, RequireFields<types.MutationRotateApiKeyArgs, 'apiKey' | 'name'>>;
   revokeApiKey?: Resolver<ResolversTypes['ApiKey'], ParentType, ContextType, RequireFields<types.MutationRevokeApiKeyArgs, 'apiKey'>>;
+  setMail?: Resolver<ResolversTypes['User'], ParentType, ContextType, RequireFields<types.MutationSetMailArgs, 'kinds'>>;
+  setMailAddress?: Resolver<ResolversTypes['User'], ParentType, ContextType, RequireFields<types.MutationSetMailAddressArgs, 'user'>>;
   createWebhook?: Resolver<ResolversTypes['WebhookSecretPayload'], ParentType, ContextType, RequireFields<types.MutationCreateWebhookArgs, 'input'>>;
   updateWebhook?: Resolver<ResolversTypes['Webhook'], ParentType, ContextType, RequireFields<types.MutationUpdateWebhookArgs, 'input'>>;
   rotateWebhookSecret?: Resolver<ResolversTypes['WebhookSecretPayload'], ParentType, ContextType, RequireFields<types.MutationRotateWebhookSecretArgs, 'webhook' | 'keepFormerS'>>;
@@ -2117,6 +2131,7 @@ export type Resolvers<ContextType = Context> = {
   RunAverages?: RunAveragesResolvers<ContextType>;
   JobRatioPoint?: JobRatioPointResolvers<ContextType>;
   User?: UserResolvers<ContextType>;
+  MailSettings?: MailSettingsResolvers<ContextType>;
   UserLimit?: UserLimitResolvers<ContextType>;
   SubmissionQuota?: SubmissionQuotaResolvers<ContextType>;
   ApiKey?: ApiKeyResolvers<ContextType>;

@@ -736,9 +736,39 @@ export type User = Node & {
   apiKeys: Array<ApiKey>;
   /** When the user was registered. */
   createdAt: Scalars['DateTime']['output'];
+  /** Mail about the user's jobs; null if the key is another user's, except an ADMIN's. */
+  mail?: Maybe<MailSettings>;
   /** The limits of this user, with the amounts used (for example 250 000 jobs that have not ended); null if the key is another user's. */
   limits?: Maybe<Array<UserLimit>>;
 };
+
+/** Mail about a user's jobs, as `docs/mail.md` describes. */
+export type MailSettings = {
+  __typename?: 'MailSettings';
+  /** Where it is sent; null: nowhere. */
+  address?: Maybe<Scalars['String']['output']>;
+  /** What it is about, unless a job says otherwise. */
+  kinds: Array<MailKind>;
+  /** What the user has unsubscribed from, whatever jobs say; `setMail` with such a kind subscribes again. */
+  unsubscribed: Array<MailKind>;
+  /** Why nothing is sent: the mail server refused the address. Setting the address clears it. */
+  problem?: Maybe<Scalars['String']['output']>;
+};
+
+/** What mail about jobs is sent for. */
+export type MailKind =
+  /** A job started running. */
+  | 'BEGIN'
+  /** A job ended, in any way. */
+  | 'END'
+  /** A job ended as FAILED. */
+  | 'FAIL'
+  /** A job has used 80 % of its run time limit. */
+  | 'LIMIT_80'
+  /** A job has waited a day (`SWITCHYARD_MAIL_WAITED_H`) to start. */
+  | 'WAITED'
+  /** All jobs of a group have ended: of a bulk group, or all of the user's with the same `groupName`. */
+  | 'GROUP_DONE';
 
 /** A limit of a user, and how much of it is used. */
 export type UserLimit = {
@@ -1232,6 +1262,8 @@ export type Job = Node & {
   onTaskFailure: TaskFailure;
   /** Priority that the dispatch policy gave it; null: none yet. */
   priority?: Maybe<Scalars['Int']['output']>;
+  /** What mail is sent about; null: what its user has chosen for all jobs. */
+  mail?: Maybe<Array<MailKind>>;
   /** Added to its priority (`reprioritizeJobs`). */
   boost: Scalars['Int']['output'];
   /** Number of its latest run; 0: it has not started yet. */
@@ -3459,6 +3491,8 @@ export type JobInput = {
   launch: TaskLaunch;
   /** What happens to its other tasks when one has failed. */
   onTaskFailure: TaskFailure;
+  /** What to send mail about; by default what the user has chosen for all jobs (`setMail`). */
+  mail?: InputMaybe<Array<MailKind>>;
   /** Added to its priority, from −1000 to 1000; above 0 only by operators. */
   boost: Scalars['Int']['input'];
   /** Submit it in the state HELD. */
@@ -4411,6 +4445,10 @@ export type Mutation = {
   rotateApiKey: CreateApiKeyPayload;
   /** Revoke an API key of one's own; ADMIN: of any user. Its subscriptions are closed. */
   revokeApiKey: ApiKey;
+  /** Choose what to get mail about, for all jobs that do not say otherwise. */
+  setMail: User;
+  /** Set the address for mail about a user's jobs (ADMIN). */
+  setMailAddress: User;
   /** Have events of one's jobs sent to an endpoint, from now on. */
   createWebhook: WebhookSecretPayload;
   /** Change a webhook of one's own; ADMIN: of any user. The event that waits is tried again at once. */
@@ -4704,6 +4742,19 @@ export type MutationRotateApiKeyArgs = {
 /** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationRevokeApiKeyArgs = {
   apiKey: Scalars['ID']['input'];
+};
+
+
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
+export type MutationSetMailArgs = {
+  kinds: Array<MailKind>;
+};
+
+
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
+export type MutationSetMailAddressArgs = {
+  user: Scalars['ID']['input'];
+  address?: InputMaybe<Scalars['String']['input']>;
 };
 
 

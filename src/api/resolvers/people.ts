@@ -25,6 +25,7 @@ export const User: UserResolvers = {
     services.people.checkKeysOf(viewer, user.id);
     return loaders.apiKeysOfUser(user.id);
   },
+  mail: (user, _, { services, viewer }) => services.people.mailOf(viewer, user.id),
   limits: (user, _, { services, viewer }) => services.people.limitsOf(viewer, user.id),
 };
 

@@ -136,6 +136,10 @@ export const Mutation: Required<MutationResolvers> = {
     services.people.rotateApiKey(viewer, apiKey, name, requestId),
   revokeApiKey: (_, { apiKey }, { services, viewer, requestId }) =>
     services.people.revokeApiKey(viewer, apiKey, requestId),
+  setMail: (_, { kinds }, { services, viewer, requestId }) =>
+    services.people.setMail(viewer, kinds, requestId),
+  setMailAddress: (_, { user, address }, { services, viewer, requestId }) =>
+    services.people.setMailAddress(viewer, user, address ?? null, requestId),
   createWebhook: (_, { input }, { services, viewer, requestId }) =>
     services.webhooks.createWebhook(viewer, input, requestId),
   updateWebhook: (_, { input }, { services, viewer, requestId }) =>

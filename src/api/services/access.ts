@@ -94,6 +94,8 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   createApiKey: people,
   rotateApiKey: people,
   revokeApiKey: people,
+  setMail: people,
+  setMailAddress: admins,
   createWebhook: people,
   updateWebhook: people,
   rotateWebhookSecret: people,

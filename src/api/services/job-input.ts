@@ -357,6 +357,7 @@ export function newJob(
     onTaskFailure: input.onTaskFailure,
     simulatedRunS: amount('simulatedRunS', input.simulatedRunS, MAX.seconds),
     simulatedIoS: amount('simulatedIoS', input.simulatedIoS, MAX.seconds),
+    mail: input.mail ? [...new Set(input.mail)] : null,
     boost: input.boost,
     held: input.held,
   };

@@ -14,6 +14,8 @@ import {
 import { ApiError, badInput, notFound } from '../errors.js';
 import type {
   CreateApiKeyInput,
+  MailKind,
+  MailSettings,
   RegisterUserInput,
   SetQuotaInput,
   UpdateUserInput,
@@ -105,6 +107,24 @@ export function createPeopleService(parts: ServiceParts) {
         return changed;
       },
 
+      async setMail(viewer: Viewer, kinds: readonly MailKind[], requestId: string): Promise<UserRow> {
+        const unique = [...new Set(kinds)];
+        done(await directory.setMail(viewer.userId, unique, actor(viewer, requestId)));
+        return user(viewer.userId, 'viewer');
+      },
+
+      async setMailAddress(
+        viewer: Viewer,
+        id: string,
+        address: string | null,
+        requestId: string,
+      ): Promise<UserRow> {
+        const userId = localId('user', id, 'user');
+        const given = address === null ? null : mailAddress('address', address);
+        done(await directory.setMailAddress(userId, given, actor(viewer, requestId)));
+        return user(userId, id);
+      },
+
       async setQuota(viewer: Viewer, input: SetQuotaInput, requestId: string): Promise<UserRow> {
         const userId = localId('user', input.user, 'user');
         const quota = patch({
@@ -178,6 +198,18 @@ export function createPeopleService(parts: ServiceParts) {
       },
     }),
 
+    /** Of the viewer, or of anybody for an ADMIN; null for others. */
+    async mailOf(viewer: Viewer, userId: number): Promise<MailSettings | null> {
+      if (userId !== viewer.userId && viewer.role !== 'ADMIN') return null;
+      const {
+        address = null,
+        kinds = [],
+        off = [],
+        problem = null,
+      } = (await directory.mailSettings(userId)) ?? {};
+      return { address, kinds: kinds as MailKind[], unsubscribed: off as MailKind[], problem };
+    },
+
     /** What the viewer has and may have; null for another user. */
     async limitsOf(viewer: Viewer, userId: number) {
       if (userId !== viewer.userId) return null;
@@ -206,6 +238,13 @@ export function createPeopleService(parts: ServiceParts) {
 /** Whatever a key makes expires no later than the key, epoch seconds; null: no limit. A token's holder may make keys that stay. */
 const latestExpiry = ({ keyId, expiresAtMs }: Viewer): number | null =>
   keyId === null || expiresAtMs === null ? null : expiresAtMs / 1000;
+
+/** One that cannot be two, nor anything else in a header. */
+function mailAddress(field: string, address: string): string {
+  if (!/^[^\s@<>()[\]\\,;:"\p{C}]{1,64}@[A-Za-z0-9.-]{1,253}$/u.test(address))
+    throw badInput(field, address, 'an address such as ann@example.org');
+  return address;
+}
 
 /** Absent: as it is; null: no limit. */
 function submissionQuota(input: SetQuotaInput): { limit: number; periodS: number } | null | undefined {

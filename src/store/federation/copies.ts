@@ -348,7 +348,7 @@ const jobOf = ({ request, boost }: NewCopy, more: number): NewJob => ({
     machineConstraint: null,
     outputs: request.outputs.map((path) => ({ path })),
     originSiteId: null,
-    ...{ warnS: null, warnSignal: 'SIGTERM', killGraceS: 30 },
+    ...{ warnS: null, warnSignal: 'SIGTERM', killGraceS: 30, mail: [] },
     restartable: false,
     retry: NOT_HERE,
     held: false,

@@ -8,7 +8,7 @@ import { afterAll, beforeAll } from 'vitest';
 import WebSocket from 'ws';
 import type { ApiConfig } from '../../../src/api/config.js';
 import { type Api, type ApiParts, createApi } from '../../../src/api/server.js';
-import { Sender, webhookTester } from '../../../src/callbacks/index.js';
+import { readToken, Sender, webhookTester } from '../../../src/callbacks/index.js';
 import type { Scheduler } from '../../../src/core/scheduler.js';
 import { DEFAULT_LIMITS } from '../../../src/platform/limits.js';
 import { createLogger } from '../../../src/platform/log.js';
@@ -149,6 +149,7 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
         wakes.push(...schedulers);
         self.onWake?.(schedulers);
       },
+      unsubscribeToken: async (token) => readToken('secret', token),
       testWebhook: webhookTester({
         webhooks: new Webhooks(database, directory),
         sender: new Sender({ addresses: ['127.0.0.1'], timeoutMs: 5_000 }),

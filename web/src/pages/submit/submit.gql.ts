@@ -9,6 +9,14 @@ export type ResourceAmountInput = {
   amount: number;
 };
 
+export type MailKind =
+  | 'BEGIN'
+  | 'END'
+  | 'FAIL'
+  | 'LIMIT_80'
+  | 'WAITED'
+  | 'GROUP_DONE';
+
 export type EndCause =
   | 'EXITED_ZERO'
   | 'EXITED_NONZERO'
@@ -152,6 +160,7 @@ export type JobInput = {
   retry?: RetryInput | null | undefined;
   launch?: TaskLaunch;
   onTaskFailure?: TaskFailure;
+  mail?: Array<MailKind> | null | undefined;
   boost?: number;
   held?: boolean;
   ref?: string | null | undefined;
