@@ -227,8 +227,8 @@ describe('an endpoint', () => {
     expect((await process.metrics.expose()).body).toMatch(/switchyard_webhook_lag_seconds [^0]/);
 
     for (let hour = 0; hour < 24; hour++) {
-      process.skipS += 3_601;
       const { failures } = await row(id);
+      process.skipS += 3_601;
       await until('it was tried again', async () => (await row(id)).failures > failures);
     }
     await dead.open();
