@@ -276,8 +276,14 @@ export function ways(visits: Visits, grid: Grid): void {
       // What was done to those that were selected before has let go of them.
       await page.getByText('2 jobs selected').waitFor({ state: 'detached' });
       await page.getByRole('dialog').waitFor({ state: 'detached' });
-      for (const i of [1, 2]) await boxes.nth(i).click({ force: true });
-      await page.getByText('2 jobs selected').waitFor();
+      // The bar of what can be done with them, which comes with the first, moves the list.
+      for (const [i, told] of [
+        [1, '1 job selected'],
+        [2, '2 jobs selected'],
+      ] as const) {
+        await boxes.nth(i).click({ force: true });
+        await page.getByText(told).waitFor();
+      }
     };
     await boxes.nth(2).waitFor();
     const states = async (): Promise<string[]> =>
