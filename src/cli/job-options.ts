@@ -6,6 +6,8 @@ import {
   elementsOf,
   given,
   type Indices,
+  MAIL_KINDS,
+  mailKinds,
   neededBy,
   parseAmount,
   parseDevices,
@@ -262,14 +264,6 @@ function addWaitOptions(command: Command): Command {
     );
 }
 
-export const MAIL_KINDS = ['BEGIN', 'END', 'FAIL', 'LIMIT_80', 'WAITED', 'GROUP_DONE'] as const;
-
-/** `none` stands for no kind. */
-export const mailKindsOf = (field: string, written: readonly string[]) =>
-  written.join().toLowerCase() === 'none'
-    ? []
-    : written.map((kind) => parseWord(field, kind.toUpperCase(), MAIL_KINDS));
-
 /** The job that the options and the command line describe, without what names data and sites. Throws usage errors. */
 export function jobFromOptions(options: JobOptions, commandLine: readonly string[]): GivenJob {
   const whole = (field: string, min: number) => (value: string) =>
@@ -319,7 +313,7 @@ export function jobFromOptions(options: JobOptions, commandLine: readonly string
     retry: retryOf(options),
     launch: options.launchOnce ? 'ONCE' : undefined,
     onTaskFailure: options.continueOnFailure ? 'CONTINUE' : undefined,
-    mail: options.mail && mailKindsOf('--mail', options.mail),
+    mail: options.mail && mailKinds(options.mail.join(), '--mail'),
     held: options.hold,
     ref: options.ref,
     needs: needsOf(options),

@@ -13,6 +13,10 @@ export const WARN_SIGNALS = [
 ] as const;
 export type WarnSignal = (typeof WARN_SIGNALS)[number];
 
+/** As `MailKind` of the schema. */
+export const MAIL_KINDS = ['BEGIN', 'END', 'FAIL', 'LIMIT_80', 'WAITED', 'GROUP_DONE'] as const;
+export type MailKind = (typeof MAIL_KINDS)[number];
+
 /** A condition on another job, or on own jobs with a group name. */
 export interface Need {
   job?: string;
@@ -59,6 +63,7 @@ export interface Asked {
   directory?: string;
   hold?: boolean;
   restartable?: boolean;
+  mail?: MailKind[];
   boost?: number;
   array?: Indices & { written: string };
   /** All of these, or any of them. */
@@ -117,6 +122,7 @@ export interface AskedJob {
   workingDirectory?: string;
   held?: boolean;
   restartable?: boolean;
+  mail?: MailKind[];
   boost?: number;
   launch?: 'ONCE';
   needs?: { expression?: 'ANY'; of: Need[] }[];
@@ -177,6 +183,7 @@ export function jobOf(asked: Asked): AskedJob {
     workingDirectory: asked.directory,
     held: asked.hold,
     restartable: asked.restartable,
+    mail: asked.mail,
     boost: asked.boost,
     launch: isSlurms && nodes > 1 ? 'ONCE' : undefined,
     needs:

@@ -2,7 +2,7 @@
  * Options of Slurm's sbatch, srun and salloc, and those of `switchyard submit` that a script may contain, as tables: one set of readers for `#SBATCH` and
  * `#SWITCHYARD` lines in the command line and the portal, and for the commands called like Slurm's. Source: sbatch(1) of Slurm 22.05 to 24.11.
  */
-import { type Asked, type Need, WARN_SIGNALS, type WarnSignal } from './asked.js';
+import { type Asked, MAIL_KINDS, type MailKind, type Need, WARN_SIGNALS, type WarnSignal } from './asked.js';
 import {
   NotAccepted,
   parseAmount,
@@ -13,6 +13,7 @@ import {
   parseNumber,
   parseTime,
   parseVariable,
+  parseWord,
 } from './values.js';
 
 /** What readers of values may have to know and to say. */
@@ -122,6 +123,36 @@ const SIGNAL_NUMBERS: Readonly<Record<string, WarnSignal>> = {
   },
 };
 
+/** `end,fail`; `none` stands for no kind. */
+export const mailKinds = (value: string, field: string): MailKind[] =>
+  value.toLowerCase() === 'none'
+    ? []
+    : value.split(',').map((kind) => parseWord(field, kind.toUpperCase(), MAIL_KINDS));
+
+/** sbatch(1), `--mail-type`, as far as there is a kind of mail for it. */
+const SLURM_MAIL: Readonly<Record<string, readonly MailKind[]>> = {
+  NONE: [],
+  BEGIN: ['BEGIN'],
+  END: ['END'],
+  FAIL: ['FAIL'],
+  ALL: ['BEGIN', 'END', 'FAIL'],
+  INVALID_DEPEND: ['END'],
+  TIME_LIMIT: ['FAIL'],
+  TIME_LIMIT_90: ['LIMIT_80'],
+  TIME_LIMIT_80: ['LIMIT_80'],
+  TIME_LIMIT_50: ['LIMIT_80'],
+  REQUEUE: [],
+  STAGE_OUT: [],
+  ARRAY_TASKS: [],
+};
+const slurmMail = (value: string, field: string): MailKind[] => [
+  ...new Set(
+    value
+      .split(',')
+      .flatMap((kind) => SLURM_MAIL[parseWord(field, kind.toUpperCase(), Object.keys(SLURM_MAIL))] ?? []),
+  ),
+];
+
 /** `B:USR2@30`, `TERM@120`, `10`: Slurm sends it 60 s before the limit if it is not said when. */
 const signal: Reader = (asked, value, field) => {
   const [, name = '', seconds = '60'] = /^(?:[RB]+:)?(\w+)(?:@(\d+))?$/.exec(value) ?? [];
@@ -226,6 +257,7 @@ export const SLURM: readonly Option[] = [
     into('restartable', () => true),
   ),
   one('--signal', signal),
+  one('--mail-type', into('mail', slurmMail)),
   flag('--test-only', yes('testOnly')),
   one(
     '--time -t',
@@ -264,7 +296,6 @@ export const SLURM: readonly Option[] = [
   flag('--ignore-pbs', '#PBS lines are never read'),
   one('--kill-on-bad-exit', 'the first failure of a task ends a job'),
   may('--kill-on-invalid-dep', 'a job whose dependency cannot hold any more is cancelled'),
-  one('--mail-type', '`switchyard mail --on` chooses what mail is about'),
   one('--mail-user', 'an administrator sets the address'),
   one('--mcs-label', OPERATORS),
   one('--mem-bind', ELSEWHERE),
@@ -364,6 +395,7 @@ export const SWITCHYARD: readonly Option[] = [
     '--limit',
     into('limitS', (value, field) => parseDuration(field, value)),
   ),
+  one('--mail', into('mail', mailKinds)),
   one('--mem', memory),
   one('--memory-mb', memory),
   one('--name', text('name')),

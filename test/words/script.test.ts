@@ -67,6 +67,17 @@ describe('lines of a script', () => {
     });
   });
 
+  it('tell what mail is about, as far as there is a kind of it', () => {
+    expect(job('#SBATCH --mail-type=ALL,TIME_LIMIT_90,ARRAY_TASKS')).toEqual({
+      mail: ['BEGIN', 'END', 'FAIL', 'LIMIT_80'],
+    });
+    expect(job('#SBATCH --mail-type=none')).toEqual({ mail: [] });
+    expect(job('#SWITCHYARD --mail end,group_done')).toEqual({ mail: ['END', 'GROUP_DONE'] });
+    expect(JSON.stringify(read('#SBATCH --mail-type=SOON').misread)).toMatch(
+      /"line":2.*--mail-type: .*SOON.* is not accepted; accepted: NONE, BEGIN, END, FAIL, ALL/,
+    );
+  });
+
   it('tell how many CPUs a node needs', () => {
     expect(job('#SBATCH -n 4')).toMatchObject({ tasks: 1, cpusPerTask: 4 });
     expect(job('#SBATCH -n 5 -N 2 -c 3')).toMatchObject({ tasks: 2, cpusPerTask: 9, launch: 'ONCE' });

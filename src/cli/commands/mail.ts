@@ -1,10 +1,10 @@
 /** `switchyard mail`: what one gets mail about, and where. */
 import type { Command } from 'commander';
+import { MAIL_KINDS, mailKinds } from '../../words/index.js';
 import { addCommand, collect, findUser, show } from '../command.js';
 import { connect } from '../connect.js';
 import * as documents from '../documents.gql.js';
 import { CliError, ExitCode } from '../errors.js';
-import { MAIL_KINDS, mailKindsOf } from '../job-options.js';
 
 type User = documents.MailFieldsFragment;
 
@@ -18,7 +18,7 @@ export function addMail(program: Command): void {
     if (user === undefined) {
       if (address !== undefined) throw new CliError('--address needs --user', ExitCode.USAGE);
       const { setMail: own } = on
-        ? await client.request(documents.SetMailDocument, { kinds: mailKindsOf('--on', on) })
+        ? await client.request(documents.SetMailDocument, { kinds: mailKinds(on.join(), '--on') })
         : { setMail: (await client.request(documents.OwnMailDocument, {})).viewer };
       return show(mail, own, shown);
     }
