@@ -687,6 +687,13 @@ export type JobCountQueryVariables = Exact<{
 
 export type JobCountQuery = { readonly jobCount: number };
 
+export type ReportQueryVariables = Exact<{
+  id: string;
+}>;
+
+
+export type ReportQuery = { readonly job: { readonly id: string, readonly state: JobState, readonly cause: EndCause | null, readonly tasks: number, readonly cpusPerTask: number, readonly memoryMbPerTask: number, readonly estimateS: number, readonly benchmark: number, readonly runs: ReadonlyArray<{ readonly epoch: number, readonly startedAt: string | null, readonly endedAt: string | null, readonly cause: EndCause | null, readonly cpuS: number | null, readonly peakMemoryMb: number | null, readonly allocations: ReadonlyArray<{ readonly machine: { readonly id: string, readonly benchmark: number } }> }> } | null };
+
 export type JobQueryVariables = Exact<{
   id: string;
 }>;
@@ -1404,6 +1411,9 @@ export const JobLinesDocument: Document<JobLinesQuery, JobLinesQueryVariables> =
 
 export const JobCountDocument: Document<JobCountQuery, JobCountQueryVariables> =
   "query JobCount($filter: JobFilter) { jobCount(filter: $filter) }";
+
+export const ReportDocument: Document<ReportQuery, ReportQueryVariables> =
+  "query Report($id: ID!) { job(id: $id) { id state cause tasks cpusPerTask memoryMbPerTask estimateS benchmark runs { epoch startedAt endedAt cause cpuS peakMemoryMb allocations { machine { id benchmark } } } } }";
 
 export const JobDocument: Document<JobQuery, JobQueryVariables> =
   "query Job($id: ID!) { job(id: $id) { ...JobFields preferences { site { id name } os architecture licenses cpusPerTask memoryMbPerTask } scheduler { id name } group { id name } needs { expression of { job { id name state } jobGroup { id name } group condition minDelayS } } onUnmet notBefore unmetBecause { id } neededBy { id name state } outputs { path keep dataset } files { task path bytes sha256 receivedBytes keptAt keptUntil rateMbPerS } runs { epoch site { id name } allocations { machine { id name } tasks devices } licenses { id kind } policyVersion assignedAt plannedS startedAt endedAt exitCode signal cause message retry { action rule because counted retries delayS memoryMbPerTask note } cpuS cpuMethod peakMemoryMb peakMemoryMethod readMb writtenMb bytesMethod ioWaitS ioWaitMethod staging { beganAt endedAt totalMb movedMb predictedS measuredS error } } whyWaiting { code message numbers { name value } startsAt earliestStart wouldChange } } } fragment JobFields on Job { id state name application project groupName arrayIndex command arguments environment { name value } workingDirectory tasks cpusPerTask memoryMbPerTask resourcesPerTask { kind amount } licenses os architecture machineConstraint estimateS benchmark runTimeLimitS warnS warnSignal killGraceS deadline deadlineMissed sandboxMb outputMb restartable launch onTaskFailure retry { maxRetries backoffS factor maxBackoffS rules { causes exitCodes { from to } signals action memoryFactor memoryMaxMb } } retries inputs { dataset { id name } sizeMb site { id name } } originSite { id name } computationShare migratedAt mail priority boost epoch cause message exitCode submittedAt eligibleAt dispatchedAt startedAt endedAt user { id name } site { id name } }";

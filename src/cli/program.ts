@@ -16,6 +16,7 @@ const MODULES: readonly { commands: readonly string[]; add: () => Promise<(progr
     commands: ['jobs', 'job', 'cancel', 'requeue', 'hold', 'release', 'boost'],
     add: async () => (await import('./commands/jobs.js')).addJobs,
   },
+  { commands: ['report'], add: async () => (await import('./commands/report.js')).addReport },
   { commands: ['watch'], add: async () => (await import('./commands/watch.js')).addWatch },
   { commands: ['why', 'placement'], add: async () => (await import('./commands/why.js')).addWhy },
   {

@@ -70,6 +70,11 @@ describe('a fresh service', () => {
       stderr: 'trouble\n',
     });
 
+    const report = await service.cli('report', id);
+    expect(report.stdout).toMatch(
+      /is COMPLETED \(EXITED_ZERO\) after 1 run, with 1 task\n.*\ntime +\S+ +1h00m +0 % +--estimate 1m00s\n/,
+    );
+
     const why = await service.cli('why', id);
     expect(why.stdout).toContain(
       'Dispatched to local: nothing of equal or higher priority is queued there (IDLE_SITE; policy 1, cycle dispatch-',

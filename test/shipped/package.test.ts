@@ -46,11 +46,11 @@ it('holds what runs, and nothing else', () => {
     .split('\n')
     .map((file) => file.replace(/^package\//, ''));
   const expected =
-    /^(package\.json|README\.md|LICENSE|schema\.graphql|bin\/switchyard\.js|prisma\/(functions\.sql|migrations\/.*)|dist\/web\/.*|dist\/.*\.js|dist\/core\/.*\.d\.ts|dist\/simulator\/policy-api\.d\.ts)$/;
+    /^(package\.json|README\.md|LICENSE|schema\.graphql|bin\/switchyard\.js|prisma\/(functions\.sql|migrations\/.*)|dist\/web\/.*|dist\/.*\.js|dist\/slurm\.mjs|dist\/core\/.*\.d\.ts|dist\/simulator\/policy-api\.d\.ts)$/;
   expect(files.filter((file) => !expected.test(file))).toEqual([]);
   expect(files.filter((file) => /\.map$|\.stamp$|tsbuildinfo|\.vite\//.test(file))).toEqual([]);
   expect(files).toEqual(
-    expect.arrayContaining(['dist/cli/main.js', 'dist/web/index.html', 'schema.graphql']),
+    expect.arrayContaining(['dist/cli/main.js', 'dist/slurm.mjs', 'dist/web/index.html', 'schema.graphql']),
   );
   const unpacked = join(source, 'unpacked');
   mkdirSync(unpacked);
@@ -77,6 +77,14 @@ it('is installed by an ordinary user, and runs a job', async () => {
   const id = cli('submit', '--', 'sh', '-c', 'echo hello from $(id -u)').trim();
   cli('watch', id);
   expect(cli('job', '--output', id)).toBe(`hello from ${account.uid ?? process.getuid?.()}\n`);
+  // Slurm's names lead to what was installed.
+  const bin = join(user, 'slurm');
+  cli('slurm', 'install', bin);
+  const shown = must(join(bin, 'sacct'), ['-n', '-X', '-o', 'State', '-j', id.replace('job_', '')], {
+    ...asUser,
+    env: { ...env, SWITCHYARD_URL: url },
+  });
+  expect(shown.trim()).toBe('COMPLETED');
   const portal = await fetch(new URL('/', url), { headers: { accept: 'text/html' } });
   expect(await portal.text()).toContain('<script type="module"');
   service.kill('SIGTERM');
