@@ -22,7 +22,7 @@ const only = process.env.ABUSE_ONLY;
 const chosen = names.filter((name) => (only ? name.includes(only) : given || BRIEFLY.includes(name)));
 const seconds = given ? Math.max(3, (Number(given) * 60) / names.length) : 2;
 /** How long others may wait at the 95th percentile; where even the service that is left alone takes long, so many times that. */
-const P95_MS = 500;
+const P95_MS = Number(process.env.ABUSE_P95_MS ?? 500);
 const TIMES = 10;
 /** Jobs of each attacker, with an event each. */
 const JOBS = 5_000;
