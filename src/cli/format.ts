@@ -1,5 +1,6 @@
 /** Text for people: tables, times, durations. */
 import stringWidth from 'string-width';
+import { csvCell } from '../platform/csv.js';
 
 /**
  * Rows under headings, columns as wide as their widest cell, numbers to the right.
@@ -51,12 +52,9 @@ function cut(text: string, width: number): string {
 
 /** Comma-separated values (RFC 4180), without the last line's end. What there is not is empty. */
 export const csv = (headings: readonly string[], rows: readonly (readonly unknown[])[]): string =>
-  [headings, ...rows].map((row) => row.map(csvCell).join(',')).join('\n');
-
-function csvCell(value: unknown): string {
-  const text = printable(value === null || value === undefined ? '' : String(value));
-  return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
+  [headings, ...rows]
+    .map((row) => row.map((value) => csvCell(printable(String(value ?? '')))).join(','))
+    .join('\n');
 
 /**
  * What moves the cursor, changes the terminal, or turns the direction of what follows: whoever names a job must not write on the screen

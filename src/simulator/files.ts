@@ -1,6 +1,8 @@
 /** What a simulation writes: files in parts, so that a long run needs no more memory than a short one. */
+
 import { closeSync, openSync, writeSync } from 'node:fs';
 import type { Run } from '../core/index.js';
+import { csvCell } from '../platform/csv.js';
 import type { World } from './engine.js';
 import { joined, Processors, type Taken } from './processors.js';
 import type { ResultSink, RunEnd, Sink } from './sink.js';
@@ -195,8 +197,8 @@ export class BatsimCsv implements Sink {
 
   /** Opens the file; throws what opening it throws. */
   constructor(path: string, workloadName: string, world: World) {
-    this.workloadName = `,${quoted(workloadName)},run-`;
-    this.sites = new Map(world.sites.map(({ id, name }) => [id, `,-1,,${quoted(name)}\n`]));
+    this.workloadName = `,${csvCell(workloadName)},run-`;
+    this.sites = new Map(world.sites.map(({ id, name }) => [id, `,-1,,${csvCell(name)}\n`]));
     this.processors = new Processors(world);
     this.file = new TextFile(path);
     this.file.text(`${COLUMNS}\n`);
@@ -242,9 +244,6 @@ function writeIntervals(file: TextFile, taken: Taken): void {
     if (last !== first) file.text('-').number(last);
   }
 }
-
-const quoted = (value: string): string =>
-  /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
 
 /** Writes a JSON object a line for each start and each end, as they happen. */
 export class JsonLines implements Sink {
