@@ -55,6 +55,16 @@ export function show<T>(command: Command, value: T, describe: (value: T) => stri
   else print(describe(value));
 }
 
+/** Prints what is shown only this once alone on standard output, and beside it what is to be done with it. */
+export function showOnce(command: Command, made: object, secret: string, said: string): void {
+  if (wantsJson(command)) {
+    printJson(made);
+    return;
+  }
+  note(said);
+  print(secret);
+}
+
 /** The JSON value of a file, or of standard input for `-`. */
 export async function readJson(field: string, path: string): Promise<unknown> {
   const text = await readText(field, path);

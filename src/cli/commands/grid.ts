@@ -17,12 +17,9 @@ import {
   findMachine,
   findScheduler,
   findSite,
-  note,
-  print,
-  printJson,
   readJson,
   show,
-  wantsJson,
+  showOnce,
 } from '../command.js';
 import { connect } from '../connect.js';
 import * as documents from '../documents.gql.js';
@@ -87,13 +84,11 @@ function addSites(program: Command): void {
         input: { user, name: `agents of ${name}`, site: site.id },
       });
       const line = `SWITCHYARD_URL=${client.options.url} SWITCHYARD_KEY=${createApiKey.secret} switchyard agent --site ${name}${machines === undefined ? '' : ' --simulate'}`;
-      if (wantsJson(add)) return printJson({ ...site, agent: line });
-      note(
+      const said =
         machines === undefined
           ? `${site.id}: run this on each host of ${name}; the key in it will not be shown again`
-          : `${site.id} has ${count(machines.length, 'simulated machine')}; run this anywhere; the key in it will not be shown again`,
-      );
-      print(line);
+          : `${site.id} has ${count(machines.length, 'simulated machine')}; run this anywhere; the key in it will not be shown again`;
+      showOnce(add, { ...site, agent: line }, line, said);
     },
   );
 

@@ -2,17 +2,7 @@
 import type { Command } from 'commander';
 import type { Client } from '../../client/index.js';
 import { given, parseDuration, parseId, parseNumber, parseTime, parseWord } from '../../words/values.js';
-import {
-  addCommand,
-  findSite,
-  findUser,
-  note,
-  print,
-  printJson,
-  readText,
-  show,
-  wantsJson,
-} from '../command.js';
+import { addCommand, findSite, findUser, note, readText, show, showOnce } from '../command.js';
 import { connect } from '../connect.js';
 import * as documents from '../documents.gql.js';
 import { CliError, ExitCode, usage } from '../errors.js';
@@ -214,13 +204,9 @@ async function nameOfKey(client: Client, id: string): Promise<string> {
 }
 
 function showSecret(command: Command, created: documents.CreateKeyMutation['createApiKey']): void {
-  if (wantsJson(command)) {
-    printJson(created);
-    return;
-  }
   const { id, expiresAt } = created.apiKey;
-  note(`${id}: keep this key; it will not be shown again${expiresAt ? `; it expires at ${expiresAt}` : ''}`);
-  print(created.secret);
+  const until = expiresAt ? `; it expires at ${expiresAt}` : '';
+  showOnce(command, created, created.secret, `${id}: keep this key; it will not be shown again${until}`);
 }
 
 interface QuotaOptions {

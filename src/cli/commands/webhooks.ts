@@ -1,7 +1,7 @@
 /** `switchyard webhooks`: where the service sends events of one's jobs. */
 import type { Command } from 'commander';
 import { parseDuration, parseId, parseWord } from '../../words/values.js';
-import { addCommand, collect, findUser, note, print, printJson, show, wantsJson } from '../command.js';
+import { addCommand, collect, findUser, show, showOnce } from '../command.js';
 import { connect } from '../connect.js';
 import * as documents from '../documents.gql.js';
 import { CliError, ExitCode } from '../errors.js';
@@ -106,12 +106,13 @@ interface SetOptions {
 
 const kind = (written: string) => parseWord('--on', written.toUpperCase(), KINDS);
 
-function showSecret(command: Command, made: { webhook: Webhook; secret: string }): void {
-  if (!wantsJson(command))
-    note(`${made.webhook.id}: keep this secret, which signs the messages; it will not be shown again`);
-  if (wantsJson(command)) printJson(made);
-  else print(made.secret);
-}
+const showSecret = (command: Command, made: { webhook: Webhook; secret: string }): void =>
+  showOnce(
+    command,
+    made,
+    made.secret,
+    `${made.webhook.id}: keep this secret, which signs the messages; it will not be shown again`,
+  );
 
 function webhookTable(webhooks: readonly Webhook[]): string {
   return table(

@@ -3,7 +3,7 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { Copy, Pause, Play, RotateCcw, SquareX, TrendingUp } from 'lucide-react';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import { useData, useFollow, useThrottled } from '../../api/data';
-import { type BulkAction, BulkDialog } from '../../parts/bulk';
+import { ACTIONS, type BulkAction, BulkDialog } from '../../parts/bulk';
 import { titleOf } from '../../parts/job-column';
 import { JobRowsDocument } from '../../parts/job-rows.gql';
 import { Candidates, TermList } from '../../parts/terms';
@@ -181,7 +181,7 @@ function Shown({ job, refresh }: { job: Job; refresh(): void }) {
               Boost
             </Button>
           )}
-          {(job.state === 'ASSIGNED' || job.state === 'RUNNING') && (
+          {ACTIONS.requeue.states.includes(job.state) && (
             <Button icon={<RotateCcw size={14} />} onPress={() => setAction('requeue')}>
               Requeue
             </Button>
