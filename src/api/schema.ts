@@ -15,6 +15,7 @@ import {
   parse,
 } from 'graphql';
 import { packagePath } from '../platform/paths.js';
+import { turns } from '../platform/turns.js';
 import { charactersOf } from './admission/budget.js';
 import { isCounted, isList, ownCost } from './admission/cost.js';
 import type { Context } from './context.js';
@@ -65,6 +66,9 @@ export function createSchema(resolvers: Readonly<Record<string, unknown>>): Grap
 
 type Resolve = GraphQLFieldResolver<unknown, Context>;
 
+/** Of a list, what is made an answer of in one turn: some milliseconds' work with every field asked for. */
+const OBJECTS_OF_A_TURN = 100;
+
 /** Scalars whose values may be long. */
 const LONG: ReadonlySet<string> = new Set(['String', 'JSON']);
 
@@ -91,9 +95,20 @@ const listed =
     const { budget } = context;
     budget.objects(own);
     return afterwards(resolve(source, args, context, info), (list) => {
-      if (Array.isArray(list)) budget.objects(list.length);
+      if (!Array.isArray(list)) return list;
+      budget.objects(list.length);
+      return list.length > OBJECTS_OF_A_TURN ? inTurns(list) : list;
     });
   };
+
+/** The same list, of which graphql-js comes to so many objects in each turn: the rest are promised. */
+function inTurns(list: readonly unknown[]): unknown[] {
+  let turn: Promise<void> = Promise.resolve();
+  return list.map((item, i) => {
+    if (i > 0 && i % OBJECTS_OF_A_TURN === 0) turn = turn.then(() => turns.pause());
+    return i < OBJECTS_OF_A_TURN ? item : turn.then(() => item);
+  });
+}
 
 const text =
   (resolve: Resolve, own: number): Resolve =>
@@ -103,19 +118,12 @@ const text =
     return afterwards(resolve(source, args, context, info), (value) => {
       const characters = charactersOf(value);
       if (characters > 0) budget.characters(characters);
+      return value;
     });
   };
 
-function afterwards(result: unknown, charge: (value: unknown) => void): unknown {
-  if (result instanceof Promise) {
-    return result.then((value) => {
-      charge(value);
-      return value;
-    });
-  }
-  charge(result);
-  return result;
-}
+const afterwards = (result: unknown, charged: (value: unknown) => unknown): unknown =>
+  result instanceof Promise ? result.then(charged) : charged(result);
 
 /** A scalar of the schema keeps its name and description, and takes over how values are read and written. */
 const pick = ({ parseValue, parseLiteral, serialize }: Readonly<Record<string, unknown>>) => ({

@@ -13,11 +13,10 @@ export interface Account {
   readonly rank: Rank;
 }
 
-/** About as long as a turn is to be: more that waits goes into it while it is expected to stay below. */
-const TURN_MS = 4;
-/** What one that waits is expected to take before anything is known, and how much what was seen last counts. */
-const EACH_MS = 0.5;
-const LATEST = 0.3;
+/** For how long turns follow one another before the process looks for what has come from outside; one that has begun is not interrupted. */
+const ROUND_MS = 4;
+/** Turns between two such looks at the most. */
+const ROUND_MAX = 32;
 /** Accounts that have nothing to do are forgotten once there are so many. */
 const IDLE_MAX = 1_000;
 
@@ -28,7 +27,6 @@ interface Share {
 
 class Line implements Share {
   spentMs = 0;
-  eachMs = EACH_MS;
   readonly waiting: (() => void)[] = [];
   constructor(readonly account: Account) {}
 }
@@ -67,8 +65,10 @@ export class Turns {
     people: new Lines(),
   };
   private nowMs = 0;
+  /** How many wait. */
+  private waiting = 0;
   private isScheduled = false;
-  private serving: { line: Line; lines: Lines; count: number; begunMs: number } | null = null;
+  private serving: { line: Line; lines: Lines; begunMs: number } | null = null;
   private owner: Account | null = null;
 
   /** Whose turn it is; null: the process works for itself. */
@@ -85,6 +85,7 @@ export class Turns {
       lines.active.add(line);
       line.spentMs = Math.max(line.spentMs, lines.nowMs);
     }
+    this.waiting++;
     if (!this.isScheduled) this.schedule();
     return new Promise((resolve) => void line.waiting.push(resolve));
   }
@@ -118,40 +119,46 @@ export class Turns {
 
   private schedule(): void {
     this.isScheduled = true;
-    // Between the two the process runs what the first one resolved, down to the last microtask, and nothing else.
-    setImmediate(() => this.serve());
-    setImmediate(() => this.charge());
+    let begunMs: number | null = null;
+    // Between two of them the process runs what the first one resolved, down to the last microtask, and nothing else.
+    for (let left = Math.min(this.waiting, ROUND_MAX); left > 0; left--)
+      setImmediate(() => {
+        this.charge();
+        begunMs ??= performance.now();
+        if (performance.now() - begunMs < ROUND_MS) this.serve();
+      });
+    setImmediate(() => {
+      this.charge();
+      this.isScheduled = false;
+      if (this.waiting > 0) this.schedule();
+    });
   }
 
   private serve(): void {
     const lines = least(Object.values(this.ranks).filter(({ active }) => active.size > 0));
     const line = lines && least(lines.active);
     if (!lines || !line) return;
-    const count = Math.min(line.waiting.length, Math.max(1, Math.floor(TURN_MS / line.eachMs)));
-    const begun = line.waiting.splice(0, count);
+    const resolve = line.waiting.shift() as () => void;
+    this.waiting--;
     // Whoever is served comes behind those who have had as much.
     lines.active.delete(line);
     if (line.waiting.length > 0) lines.active.add(line);
     this.nowMs = lines.spentMs;
     lines.nowMs = line.spentMs;
-    this.serving = { line, lines, count, begunMs: performance.now() };
+    this.serving = { line, lines, begunMs: performance.now() };
     this.owner = line.account;
-    for (const resolve of begun) resolve();
+    resolve();
   }
 
+  /** What has been served is over. */
   private charge(): void {
     const { serving } = this;
     this.owner = null;
     this.serving = null;
-    if (serving) {
-      const { line, lines, count, begunMs } = serving;
-      const tookMs = performance.now() - begunMs;
-      line.spentMs += tookMs;
-      lines.spentMs += tookMs;
-      line.eachMs += LATEST * (tookMs / count - line.eachMs);
-    }
-    this.isScheduled = false;
-    if (Object.values(this.ranks).some(({ active }) => active.size > 0)) this.schedule();
+    if (!serving) return;
+    const tookMs = performance.now() - serving.begunMs;
+    serving.line.spentMs += tookMs;
+    serving.lines.spentMs += tookMs;
   }
 }
 

@@ -2,12 +2,14 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import {
   buildSchema,
+  execute,
   type GraphQLEnumType,
   isEnumType,
   isInputObjectType,
   isInterfaceType,
   isObjectType,
   isScalarType,
+  parse,
 } from 'graphql';
 import { describe, expect, test } from 'vitest';
 import { resolvers } from '../../src/api/resolvers/index.js';
@@ -15,6 +17,7 @@ import { createSchema, SCHEMA_FILE } from '../../src/api/schema.js';
 import { rules } from '../../src/api/services/access.js';
 import { endCauses, jobStates } from '../../src/core/states.js';
 import { DEFAULT_LIMITS, FIXED_LIMITS, LIMIT_VARIABLES, shownLimit } from '../../src/platform/limits.js';
+import { turns } from '../../src/platform/turns.js';
 
 const schema = buildSchema(readFileSync(SCHEMA_FILE, 'utf8'));
 const types = Object.values(schema.getTypeMap()).filter((type) => !type.name.startsWith('__'));
@@ -103,6 +106,23 @@ describe('the schema', () => {
     expect(() => createSchema({ Job: { color: () => 'red' } })).toThrow(/Job\.color/);
     expect(() => createSchema({ Planet: {} })).toThrow(/Planet/);
     expect(createSchema(resolvers).getQueryType()?.getFields().jobs?.resolve).toBeTypeOf('function');
+  });
+
+  test('makes an answer of a long list in many turns, in its order', async () => {
+    const nodes = Array.from({ length: 2_000 }, (_, i) => ({ id: `job_${i}` }));
+    const schema = createSchema({ Query: { jobs: () => ({ nodes }) } });
+    const budget = { objects: () => {}, characters: () => {} };
+    await turns.turn({ name: 'asks for much', rank: 'people' });
+    let isOver = false;
+    const answer = Promise.resolve(
+      execute({ schema, document: parse('{ jobs { nodes { id } } }'), contextValue: { budget } }),
+    ).finally(() => {
+      isOver = true;
+    });
+    let others = 0;
+    for (; !isOver; others++) await turns.turn({ name: 'asks for little', rank: 'people' });
+    expect(others).toBeGreaterThanOrEqual(10);
+    expect(await answer).toEqual({ data: { jobs: { nodes } } });
   });
 
   test('has given rise to the committed types', () => {

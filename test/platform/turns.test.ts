@@ -32,6 +32,17 @@ test('who asks for little does not wait for those who ask for much', async () =>
   await greedy;
 });
 
+test('who asks for much that takes longer than it used to is not ahead for longer', async () => {
+  const turns = new Turns();
+  const log: string[] = [];
+  await ask(turns, person('greedy'), 100, 0, log);
+  const greedy = ask(turns, person('greedy'), 40, 10, log);
+  const before = log.length;
+  await ask(turns, person('modest'), 1, 0, log);
+  expect(log.slice(before).filter((name) => name === 'greedy').length).toBeLessThanOrEqual(2);
+  await greedy;
+});
+
 test('agents have their part of the time, however many people there are', async () => {
   const turns = new Turns();
   const log: string[] = [];
