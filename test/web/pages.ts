@@ -169,7 +169,7 @@ export function everyPage(visits: Visits, grid: Grid): void {
       findings.push(...(await lasting(page, () => tooWide(page, name, 360))));
       await page.setViewportSize({ width: 1280, height: 800 });
     }
-    expect(findings).toEqual([]);
+    expect(findings, findings.join('; ')).toEqual([]);
   });
 
   /** What nothing has to be asked for; and tabs say it as their pages do. */
@@ -215,6 +215,6 @@ export function everyPage(visits: Visits, grid: Grid): void {
         (alerts) => alerts === 0,
       );
     }
-    expect(findings).toEqual([]);
+    expect(findings, findings.join('; ')).toEqual([]);
   });
 }
