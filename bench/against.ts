@@ -3,7 +3,7 @@
  * machine says little.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { packagePath } from '../src/platform/paths.js';
@@ -14,8 +14,12 @@ const ROOT = packagePath();
 
 /** Compares; gives an exit code. Where the other commit cannot be built or measured it says so, and that is no loss. */
 export function against(commit: string, names: readonly string[], limit: number): number {
-  const other = mkdtempSync(join(tmpdir(), 'switchyard-against-'));
+  const folder = mkdtempSync(join(tmpdir(), 'switchyard-against-'));
+  const other = join(folder, 'other');
   try {
+    mkdirSync(other);
+    // Traces lie beside a checkout: both read the same.
+    symlinkSync(join(ROOT, '..', 'shared'), join(folder, 'shared'));
     const problem = build(commit, other);
     if (problem) {
       process.stdout.write(`not compared: ${commit} cannot be built here: ${problem}\n`);
@@ -29,7 +33,7 @@ export function against(commit: string, names: readonly string[], limit: number)
     );
     return lost.length > 0 ? 1 : 0;
   } finally {
-    rmSync(other, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 
