@@ -29,6 +29,11 @@ const breaking: ReadonlySet<EndCause> = new Set([
   'REFUSED',
 ]);
 
+/** A report of a task. */
+export type TaskReport = RunReport & { task: number };
+
+export const ofTask = (report: RunReport): report is TaskReport => typeof report.task === 'number';
+
 /** How a task has failed. */
 type Failure = Pick<RunReport, 'exitCode' | 'signal' | 'message'> & { task: number; cause: EndCause };
 

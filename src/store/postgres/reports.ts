@@ -4,44 +4,31 @@ import { MAX } from '../../platform/limits.js';
 import { list, table } from '../columns.js';
 import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
 import {
+  type BatchChanges,
+  type EndedJob,
+  judgeBatch,
+  type LockedJob,
+  type NextRun,
+  type RunChange,
+} from '../report-batch.js';
+import {
   asksForMachines,
   messageOfNext,
   type Placed,
   placeOfFailure,
-  type Retried,
   type RetryFacts,
   type RetryMachine,
 } from '../retries.js';
-import {
-  causeOfRun,
-  type FinalEnd,
-  isMeant,
-  type JobEnd,
-  judgeReport,
-  keptPiece,
-  MACHINE_FAILURES_MAX,
-  overtaken,
-  type ReportedJob,
-  timesOfReports,
-} from '../rules.js';
+import { type FinalEnd, isMeant, keptPiece, MACHINE_FAILURES_MAX } from '../rules.js';
 import { empty, type Sql, sql } from '../sql.js';
 import { rows, run } from '../statement.js';
-import type {
-  LocalRun,
-  OutputBounds,
-  OutputOutcome,
-  ReportOutcome,
-  ReportResult,
-  RunOutput,
-  RunReport,
-} from '../store.js';
-import type { RunTasks } from '../tasks.js';
+import type { OutputBounds, OutputOutcome, ReportOutcome, RunOutput, RunReport } from '../store.js';
+import { ofTask, type RunTasks } from '../tasks.js';
 import { siteAgent } from './agents.js';
 import { changeJobs } from './change-jobs.js';
-import { ofTask, putTasks, type TaskReport, tasksOf, usedByTasks } from './tasks.js';
+import { putTasks, tasksOf, usedByTasks } from './tasks.js';
 
 /** `siteId` null: the service itself reports, for any site. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one transaction, step by step under its locks
 export async function reportRuns(
   database: Pick<Database, 'pool'>,
   siteId: number | null,
@@ -51,189 +38,41 @@ export async function reportRuns(
   userBytes = Number.POSITIVE_INFINITY,
 ): Promise<ReportOutcome> {
   if (reports.length === 0) return { results: [], touched: [] };
-  // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one transaction, step by step under its locks
   return transaction(database, async (tx): Promise<ReportOutcome> => {
-    const { jobs, siteOf, now } = await lockJobs(tx, reports, agentId);
+    const locked = await lockJobs(tx, reports, agentId);
     const tasks = await tasksOf(tx, reports.filter(ofTask));
-    const facts = await retryFacts(tx, reports, jobs, tasks);
-    const timeOf = timesOfReports(reports, now);
-    const results: ReportResult[] = [];
-    const touched = new Set<number | null>();
-    /** By job: what changes of its live run. */
-    const runs = new Map<number, RunChange>();
-    const outputs: RunOutput[] = [];
-    const users = new Map<number, number>();
-    const taskReports: TaskReport[] = [];
-    /** Runs that have ended with the last of their tasks. */
-    const withTasks: RunReport[] = [];
-    const ending: RunReport[] = [];
-    const started: RunReport[] = [];
-    const ended: EndedJob<FinalEnd>[] = [];
-    const requeued: EndedJob<NextRun>[] = [];
-    const failed: RunReport[] = [];
-
-    const changeOf = ({ jobId, epoch }: RunReport): RunChange => {
-      const change = runs.get(jobId) ?? {
-        epoch,
-        startedAt: null,
-        ended: null,
-        failedTask: null,
-        ending: false,
-        retry: null,
-        local: null,
-      };
-      runs.set(jobId, change);
-      return change;
-    };
-    const keepOutputs = (
-      { jobId, epoch, task, outputs: pieces = [] }: RunReport,
-      { userId }: LockedJob,
-    ): void => {
-      for (const piece of pieces) outputs.push({ jobId, epoch, task: task ?? 0, ...piece });
-      if (pieces.length > 0) users.set(jobId, userId);
-    };
-    /** What the report of a task makes of its run; null: nothing. */
-    const runReport = (told: TaskReport, job: LockedJob): RunReport | null => {
-      const late = overtaken(job, told);
-      const of = tasks.get(told.jobId);
-      if (late !== null || !of?.serves(told.task, agentId)) {
-        results.push(late ?? 'unknown-run');
-        return null;
-      }
-      const report = { ...told, at: timeOf(told, of.since(told.task)) };
-      const judgment = of.judge(report, told.task, job.state === 'CANCELLING');
-      results.push(judgment.result);
-      if (judgment.result !== 'accepted') return null;
-      taskReports.push({ ...report, cause: judgment.cause });
-      keepOutputs(report, job);
-      job.begun = of.of.begun;
-      if (judgment.cause !== null) changeOf(told).failedTask = of.of.failure?.task ?? null;
-      if (judgment.ends) {
-        changeOf(told).ending = true;
-        ending.push(told);
-      }
-      if (judgment.run?.phase === 'ENDED') withTasks.push(judgment.run);
-      return judgment.run;
-    };
-
-    for (const told of reports) {
-      const job = jobs.get(told.jobId);
-      const site = siteOf(told);
-      const byTask = ofTask(told);
-      if (
-        job === undefined ||
-        site === undefined ||
-        (siteId !== null && site !== siteId) ||
-        (!byTask && !job.served) ||
-        (told.epoch === job.epoch && !isMeant(told.token, job.assignedAt))
-      ) {
-        results.push('unknown-run');
-        continue;
-      }
-      const whole = byTask ? runReport(told, job) : told;
-      if (whole === null) continue;
-      const judgment = judgeReport(job, whole, maxAttempts, () =>
-        facts(told.jobId, runs.get(told.jobId)?.failedTask ?? null, job.begun === true),
-      );
-      if (!byTask) results.push(judgment.result);
-      if (judgment.result !== 'accepted') continue;
-      const report = byTask ? whole : { ...told, at: timeOf(told, job.since) };
-      job.since = report.at;
-      const change = changeOf(report);
-      if (report.local) change.local = withNews(change.local, report.local);
-      if (judgment.started) {
-        change.startedAt = report.at;
-        job.started = true;
-        if (job.state === 'ASSIGNED') job.state = 'RUNNING';
-        started.push(report);
-        // There is room for another to wait with the site's own scheduler.
-        if (job.atSite) touched.add(site);
-      }
-      if (!byTask) keepOutputs(report, job);
-      const { end } = judgment;
-      if (end === null) continue;
-      change.ended = { ...report, cause: causeOfRun(job, end, report.cause) };
-      change.retry = end.retry;
-      job.state = end.state;
-      touched.add(site);
-      if (report.cause === 'MACHINE_FAILED') {
-        failed.push(report);
-        touched.add(null);
-      }
-      if (end.cause === null) {
-        touched.add(null);
-        requeued.push({ report, end });
-      } else {
-        job.cause = end.cause;
-        ended.push({ report, end });
-      }
-    }
-
-    if (taskReports.length > 0) await putTasks(tx, taskReports);
-    for (const [jobId, used] of await usedByTasks(tx, withTasks))
-      Object.assign(changeOfEnd(runs, jobId), used);
-    if (runs.size > 0) await updateRuns(tx, [...runs]);
-    if (outputs.length > 0)
-      await insertOutputs(
-        tx,
-        await withinShares(tx, outputs, ({ jobId }) => users.get(jobId) as number, userBytes),
-      );
-    const later = requeued.filter(({ end }) => end.state === 'BLOCKED');
-    if (later.length > 0) await waitUntil(tx, later);
-    const changes = [
-      ...(started.length > 0 ? [startJobs(started)] : []),
-      ...(ending.length > 0 ? [endTasks(ending)] : []),
-      ...(ended.length > 0 ? [endJobs(ended)] : []),
-      ...(requeued.length > 0 ? [requeueJobs(requeued)] : []),
-      ...(failed.length > 0 ? [leaveMachines(failed)] : []),
-    ];
-    if (changes.length > 0) await commitWith(tx, changes);
-    return { results, touched: [...touched] };
+    const facts = await retryFacts(tx, reports, locked.jobs, tasks);
+    const batch = judgeBatch(reports, {
+      ...{ siteId, agentId, maxAttempts, tasks, retryFacts: facts },
+      ...locked,
+    });
+    await apply(tx, batch, ({ jobId }) => (locked.jobs.get(jobId) as LockedJob).userId, userBytes);
+    return { results: [...batch.results], touched: [...batch.touched] };
   });
 }
 
-/** `assignedAt`, `since`: when its latest run was assigned and, if it was, started, epoch seconds; null: nobody knows. */
-type LockedJob = ReportedJob & {
-  userId: number;
-  assignedAt: number | null;
-  since: number | null;
-  /** The reporting agent serves the machines of its latest run; where it is launched once, the first. */
-  served: boolean;
-  /** The site's own scheduler has the run. */
-  atSite: boolean;
-};
-
-interface RunChange {
-  epoch: number;
-  /** null: as it was. */
-  startedAt: number | null;
-  /** null: it has not. */
-  ended: RunReport | null;
-  /** The task whose failure decides; null: as it was. */
-  failedTask: number | null;
-  /** Its tasks that go on are to end. */
-  ending: boolean;
-  /** What was decided about it; null: there was nothing to decide. */
-  retry: Retried | null;
-  /** What the site's own scheduler says of it; null: as it was. */
-  local: LocalRun | null;
-}
-
-/** The end of a run that has ended in this batch. */
-const changeOfEnd = (runs: ReadonlyMap<number, RunChange>, jobId: number): RunReport =>
-  runs.get(jobId)?.ended as RunReport;
-
-/** What a later report leaves out stays as the earlier said. */
-const withNews = (known: LocalRun | null, news: LocalRun): LocalRun => ({
-  id: news.id ?? known?.id ?? null,
-  state: news.state ?? known?.state ?? null,
-  nodes: news.nodes ?? known?.nodes ?? null,
-});
-
-type NextRun = Exclude<JobEnd, FinalEnd>;
-interface EndedJob<End extends JobEnd> {
-  report: RunReport;
-  end: End;
+/** Writes what a batch changes, and commits: the changes of jobs, with their events, come last. */
+async function apply(
+  tx: Transaction,
+  { runs, tasks, outputs, endedByTasks, started, ending, ended, requeued, failed }: BatchChanges,
+  userOf: (piece: RunOutput) => number,
+  userBytes: number,
+): Promise<void> {
+  if (tasks.length > 0) await putTasks(tx, tasks);
+  for (const [jobId, used] of await usedByTasks(tx, endedByTasks))
+    Object.assign(runs.get(jobId)?.ended as RunReport, used);
+  if (runs.size > 0) await updateRuns(tx, [...runs]);
+  if (outputs.length > 0) await insertOutputs(tx, await withinShares(tx, outputs, userOf, userBytes));
+  const later = requeued.filter(({ end }) => end.state === 'BLOCKED');
+  if (later.length > 0) await waitUntil(tx, later);
+  const changes = [
+    ...(started.length > 0 ? [startJobs(started)] : []),
+    ...(ending.length > 0 ? [endTasks(ending)] : []),
+    ...(ended.length > 0 ? [endJobs(ended)] : []),
+    ...(requeued.length > 0 ? [requeueJobs(requeued)] : []),
+    ...(failed.length > 0 ? [leaveMachines(failed)] : []),
+  ];
+  if (changes.length > 0) await commitWith(tx, changes);
 }
 
 /**

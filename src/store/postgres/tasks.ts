@@ -4,12 +4,7 @@ import type { Transaction } from '../pool.js';
 import { empty, type Sql, sql } from '../sql.js';
 import { rows, run } from '../statement.js';
 import type { RunReport } from '../store.js';
-import { type KnownTask, RunTasks, type TasksOfRun } from '../tasks.js';
-
-/** A report of a task. */
-export type TaskReport = RunReport & { task: number };
-
-export const ofTask = (report: RunReport): report is TaskReport => typeof report.task === 'number';
+import { type KnownTask, RunTasks, type TaskReport, type TasksOfRun } from '../tasks.js';
 
 type Machines = TasksOfRun['machines'];
 
