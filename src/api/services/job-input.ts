@@ -127,240 +127,261 @@ async function there(
  * Checks one job; faults are handed to `fault`. The result is only good when there were none. `now`: deadlines are in the future; null for
  * the retry of a submission, whose deadlines may have passed since it was accepted.
  */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one field after another
 export function newJob(
   input: JobInput,
   { mayRaise, places, now }: { mayRaise: boolean; places: Places; now: number | null },
   fault: (fault: Fault) => void,
 ): NewJob {
-  const refuse = (field: string, value: unknown, accepted: string, code: ErrorCode = 'BAD_USER_INPUT') =>
-    fault({ field, code, message: notAccepted(field, value, accepted) });
-  const text = (
-    field: string,
-    value: string | null | undefined,
-    charsMax: number,
-    charsMin = 1,
-  ): string | null => {
-    if (value === null || value === undefined) return null;
-    const wrong = textFault(value, charsMax, charsMin);
-    if (wrong) refuse(field, value, wrong);
-    return value;
-  };
-  const whole = (field: string, value: number, min: number, max: number): number => {
-    if (value < min || value > max) refuse(field, value, `${min} to ${max}`);
-    return value;
-  };
-  const between = (field: string, value: number, min: number, max: number): number => {
-    if (!(value >= min && value <= max)) refuse(field, value, `${min} to ${max}`);
-    return value;
-  };
-  const seconds = (field: string, value: number): number =>
-    between(field, value, MAX.leastSeconds, MAX.seconds);
-  const size = (field: string, value: number): number => {
-    if (!(value >= 0 && value <= MAX.sizeMb)) refuse(field, value, `0 to ${MAX.sizeMb}`);
-    return value;
-  };
-  /** Seconds or shares that may be absent. */
-  const amount = (field: string, value: number | null | undefined, max: number): number | null => {
-    if (value === null || value === undefined) return null;
-    if (!(value >= 0 && value <= max)) refuse(field, value, `0 to ${max}`);
-    return value;
-  };
-  const place = (field: string, type: 'dataset' | 'site', id: string): number => {
-    const parsed = parseGlobalId(id);
-    const known = type === 'dataset' ? places.datasets : places.sites;
-    if (parsed?.type === type && known.has(parsed.id)) return parsed.id;
-    refuse(field, id, type === 'dataset' ? 'the id of a dataset' : 'the id of a site');
-    return 0;
-  };
-  const data = ({ dataset, sizeMb, site }: InputDataInput, field: string): CoreInput => {
-    const given = (value: unknown): boolean => value !== null && value !== undefined;
-    if (given(dataset) !== (given(sizeMb) || given(site)) && given(sizeMb) === given(site)) {
-      return given(dataset)
-        ? { datasetId: place(`${field}.dataset`, 'dataset', dataset as string) }
-        : {
-            sizeMb: size(`${field}.sizeMb`, sizeMb as number),
-            siteId: place(`${field}.site`, 'site', site as string),
-          };
-    }
-    refuse(field, { dataset, sizeMb, site }, 'either `dataset`, or `sizeMb` and `site`');
-    return { datasetId: 0 };
-  };
-
-  const kept = ({ path, keep, dataset }: JobOutputInput, field: string): JobOutput => {
-    const fault = filePathFault(path.replace(/\/$/, ''), MAX.outputPathChars);
-    if (fault) refuse(`${field}.path`, path, fault);
-    const named = dataset !== null && dataset !== undefined;
-    if (named !== (keep === 'DATASET'))
-      refuse(
-        `${field}.dataset`,
-        dataset,
-        keep === 'DATASET' ? 'a name' : 'nothing, unless it is kept as a dataset',
-      );
-    if (!named) return { path };
-    if (/[*?]/.test(path))
-      refuse(`${field}.path`, path, 'the path of one file or directory, to be a dataset');
-    text(`${field}.dataset`, dataset, MAX.nameChars);
-    return { path, dataset };
-  };
-
-  const kinds = (field: string, given: readonly string[]): string[] => {
-    if (given.length > MAX.jobLicenses) refuse(field, given.length, `up to ${MAX.jobLicenses} kinds`);
-    const licenses = [...new Set(given)].sort();
-    if (licenses.length !== given.length) refuse(field, given, 'each kind once');
-    for (const kind of licenses) text(field, kind, MAX.nameChars);
-    return licenses;
-  };
-  const constraint = (field: string, value: string | null | undefined): string | null => {
-    if (value === null || value === undefined) return null;
-    try {
-      parseConstraint(value);
-    } catch (error) {
-      if (!(error instanceof ConstraintError)) throw error;
-      refuse(field, value.slice(0, SHOWN_CHARS), `an expression over labels: ${error.message}`);
-    }
-    return text(field, value, MAX.constraintChars);
-  };
-  const liked = (input: JobPreferenceInput, field: string): JobPreference => {
-    const { site, os, architecture, licenses, cpusPerTask, memoryMbPerTask } = input;
-    const given = <T>(value: T | null | undefined): value is T => value !== null && value !== undefined;
-    const preference: JobPreference = {
-      ...(given(site) && { siteId: place(`${field}.site`, 'site', site) }),
-      ...(given(os) && { os: text(`${field}.os`, os, MAX.nameChars) as string }),
-      ...(given(architecture) && {
-        architecture: text(`${field}.architecture`, architecture, MAX.nameChars) as string,
-      }),
-      ...(licenses.length > 0 && { licenses: kinds(`${field}.licenses`, licenses) }),
-      ...(given(cpusPerTask) && { cpusPerTask: whole(`${field}.cpusPerTask`, cpusPerTask, 1, MAX.tasks) }),
-      ...(given(memoryMbPerTask) && {
-        memoryMbPerTask: whole(`${field}.memoryMbPerTask`, memoryMbPerTask, 0, MAX.integer),
-      }),
-    };
-    if (Object.keys(preference).length === 0) refuse(field, input, 'at least one condition');
-    return preference;
-  };
-
-  text('command', input.command, MAX.pathChars);
-  if (input.arguments.length > MAX.arguments)
-    refuse('arguments', input.arguments.length, `up to ${MAX.arguments} arguments`);
-  let words = 0;
-  for (const argument of input.arguments) {
-    words += argument.length;
-    text('arguments', argument, MAX.argumentChars, 0);
-  }
-
-  let env = NO_VARIABLES as Record<string, string>;
-  if (input.environment.length > 0) {
-    if (input.environment.length > MAX.variables)
-      refuse('environment', input.environment.length, `up to ${MAX.variables} variables`);
-    // No prototype: a variable may be called `constructor`, and `__proto__` is a name like any other.
-    env = Object.create(null) as Record<string, string>;
-    for (const { name, value } of input.environment) {
-      words += name.length + value.length;
-      if (!VARIABLE_NAME.test(name))
-        refuse('environment.name', name, 'letters, digits and `_`, not starting with a digit');
-      if (name in env) refuse('environment.name', name, 'each name once');
-      text('environment.value', value, MAX.argumentChars, 0);
-      env[name] = value;
-    }
-  }
-  if (words > MAX.wordsChars) {
-    refuse('arguments', words, `up to ${MAX.wordsChars} characters in arguments and environment together`);
-  }
-
-  const workingDirectory = text('workingDirectory', input.workingDirectory, MAX.pathChars);
-  if (workingDirectory !== null && !/^(\/|[A-Za-z]:[\\/])/.test(workingDirectory)) {
-    refuse('workingDirectory', workingDirectory, 'an absolute path');
-  }
-
-  const licenses = input.licenses.length === 0 ? [] : kinds('licenses', input.licenses);
-
-  const resources = amountsGiven('resourcesPerTask', input.resourcesPerTask, MAX.jobResources, refuse);
-  // Schedulers keep every kind that they have met: what nobody declared is none.
-  for (const kind in resources)
-    if (places.kinds?.has(kind) === false)
-      refuse(
-        'resourcesPerTask',
-        kind,
-        places.kinds.size === 0
-          ? 'none: no machine in service has resources besides CPUs and memory'
-          : `a kind that a machine in service has: ${[...places.kinds].slice(0, KINDS_SHOWN).join(', ')}`,
-      );
-
-  if (input.inputs.length > MAX.jobInputs)
-    refuse('inputs', input.inputs.length, `up to ${MAX.jobInputs} inputs`);
-
-  if (input.outputs.length > MAX.jobOutputs)
-    refuse('outputs', input.outputs.length, `up to ${MAX.jobOutputs} outputs`);
-  const datasets = input.outputs.flatMap(({ dataset }) => dataset ?? []);
-  if (new Set(datasets).size < datasets.length) refuse('outputs', datasets, 'each dataset once');
-
-  if (input.preferences.length > MAX.jobPreferences)
-    refuse('preferences', input.preferences.length, `up to ${MAX.jobPreferences} preferences`);
-
-  whole('boost', input.boost, -MAX.boost, MAX.boost);
-  if (input.boost > 0 && !mayRaise)
-    refuse('boost', input.boost, `-${MAX.boost} to 0; above 0 only by operators`, 'FORBIDDEN');
-  if (input.arrayIndex !== null && input.arrayIndex !== undefined)
-    whole('arrayIndex', input.arrayIndex, 0, MAX.integer);
-
-  const cpus = input.tasks * input.cpusPerTask;
-  if (cpus > MAX.jobCpus) refuse('tasks', cpus, `tasks × cpusPerTask up to ${MAX.jobCpus}`);
-  const work = input.estimateS * input.benchmark * cpus;
-  if (work > MAX.work)
-    refuse('estimateS', work, `estimateS × benchmark × tasks × cpusPerTask up to ${MAX.work}`);
-  const deadline = input.deadline ? input.deadline.getTime() / 1000 : null;
-  if (deadline !== null && now !== null && deadline <= now)
-    refuse('deadline', (input.deadline as Date).toISOString(), 'a time in the future');
-
-  const origin = input.originSite ?? null;
-  const limit = input.runTimeLimitS ?? null;
+  const check = new JobChecks(places, fault);
+  const { command, inputs, outputs, preferences } = input;
+  check.text('command', command, MAX.pathChars);
+  const environment = check.words(input);
+  const workingDirectory = check.directory(input.workingDirectory);
+  const licenses = check.kinds('licenses', input.licenses);
+  const resourcesPerTask = check.resources(input.resourcesPerTask);
+  check.lengths(input);
+  check.boost(input.boost, mayRaise);
+  if (given(input.arrayIndex)) check.between('arrayIndex', input.arrayIndex, 0, MAX.integer);
+  check.products(input);
   return {
-    name: text('name', input.name, MAX.nameChars),
-    application: text('application', input.application, MAX.nameChars) ?? programName(input.command),
-    project: text('project', input.project, MAX.nameChars, 1),
-    groupName: text('groupName', input.groupName, MAX.nameChars),
+    name: check.text('name', input.name, MAX.nameChars),
+    application: check.text('application', input.application, MAX.nameChars) ?? programName(command),
+    project: check.text('project', input.project, MAX.nameChars),
+    groupName: check.text('groupName', input.groupName, MAX.nameChars),
     arrayIndex: input.arrayIndex ?? null,
-    command: input.command,
+    command,
     arguments: input.arguments,
-    environment: env,
+    environment,
     workingDirectory,
-    tasks: whole('tasks', input.tasks, 1, MAX.tasks),
-    cpusPerTask: whole('cpusPerTask', input.cpusPerTask, 1, MAX.tasks),
-    memoryMbPerTask: whole('memoryMbPerTask', input.memoryMbPerTask, 0, MAX.integer),
-    resourcesPerTask: input.resourcesPerTask.length === 0 ? null : resources,
+    tasks: check.between('tasks', input.tasks, 1, MAX.tasks),
+    cpusPerTask: check.between('cpusPerTask', input.cpusPerTask, 1, MAX.tasks),
+    memoryMbPerTask: check.between('memoryMbPerTask', input.memoryMbPerTask, 0, MAX.integer),
+    resourcesPerTask,
     licenses,
-    os: text('os', input.os, MAX.nameChars),
-    architecture: text('architecture', input.architecture, MAX.nameChars),
-    machineConstraint: constraint('machineConstraint', input.machineConstraint),
-    estimateS: seconds('estimateS', input.estimateS),
-    benchmark: between('benchmark', input.benchmark, MAX.leastBenchmark, MAX.benchmark),
-    runTimeLimitS: limit === null ? null : seconds('runTimeLimitS', limit),
-    warnS: amount('warnS', input.warnS, MAX.seconds),
+    os: check.text('os', input.os, MAX.nameChars),
+    architecture: check.text('architecture', input.architecture, MAX.nameChars),
+    machineConstraint: check.constraint('machineConstraint', input.machineConstraint),
+    estimateS: check.seconds('estimateS', input.estimateS),
+    benchmark: check.between('benchmark', input.benchmark, MAX.leastBenchmark, MAX.benchmark),
+    runTimeLimitS: given(input.runTimeLimitS) ? check.seconds('runTimeLimitS', input.runTimeLimitS) : null,
+    warnS: check.amount('warnS', input.warnS, MAX.seconds),
     warnSignal: input.warnSignal,
-    killGraceS: between('killGraceS', input.killGraceS, 0, MAX.killGraceS),
-    deadline,
-    sandboxMb: size('sandboxMb', input.sandboxMb),
-    outputMb: size('outputMb', input.outputMb),
-    inputs: input.inputs.length === 0 ? NO_INPUTS : input.inputs.map((one, i) => data(one, `inputs[${i}]`)),
-    originSiteId: origin === null ? null : place('originSite', 'site', origin),
-    outputs:
-      input.outputs.length === 0 ? NO_OUTPUTS : input.outputs.map((one, i) => kept(one, `outputs[${i}]`)),
-    computationShare: amount('computationShare', input.computationShare, 1),
+    killGraceS: check.between('killGraceS', input.killGraceS, 0, MAX.killGraceS),
+    deadline: check.deadline(input.deadline, now),
+    sandboxMb: check.between('sandboxMb', input.sandboxMb, 0, MAX.sizeMb),
+    outputMb: check.between('outputMb', input.outputMb, 0, MAX.sizeMb),
+    inputs: inputs.length === 0 ? NO_INPUTS : inputs.map((one, i) => check.data(`inputs[${i}]`, one)),
+    originSiteId: given(input.originSite) ? check.place('originSite', 'site', input.originSite) : null,
+    outputs: outputs.length === 0 ? NO_OUTPUTS : outputs.map((one, i) => check.kept(`outputs[${i}]`, one)),
+    computationShare: check.amount('computationShare', input.computationShare, 1),
     preferences:
-      input.preferences.length === 0
+      preferences.length === 0
         ? NO_PREFERENCES
-        : input.preferences.map((one, i) => liked(one, `preferences[${i}]`)),
+        : preferences.map((one, i) => check.liked(`preferences[${i}]`, one)),
     restartable: input.restartable,
-    retry: retryGiven(input.retry, refuse),
+    retry: retryGiven(input.retry, check.refuse),
     launch: input.launch,
     onTaskFailure: input.onTaskFailure,
-    simulatedRunS: amount('simulatedRunS', input.simulatedRunS, MAX.seconds),
-    simulatedIoS: amount('simulatedIoS', input.simulatedIoS, MAX.seconds),
+    simulatedRunS: check.amount('simulatedRunS', input.simulatedRunS, MAX.seconds),
+    simulatedIoS: check.amount('simulatedIoS', input.simulatedIoS, MAX.seconds),
     mail: input.mail ? [...new Set(input.mail)] : null,
     boost: input.boost,
     held: input.held,
   };
+}
+
+const given = <T>(value: T | null | undefined): value is T => value !== null && value !== undefined;
+
+/** Checks of the fields of one job. Each gives what is stored; of a value that was refused, anything. */
+class JobChecks {
+  constructor(
+    private readonly places: Places,
+    private readonly fault: (fault: Fault) => void,
+  ) {}
+
+  readonly refuse = (field: string, value: unknown, accepted: string, code: ErrorCode = 'BAD_USER_INPUT') =>
+    this.fault({ field, code, message: notAccepted(field, value, accepted) });
+
+  text(field: string, value: string | null | undefined, charsMax: number, charsMin = 1): string | null {
+    if (!given(value)) return null;
+    const wrong = textFault(value, charsMax, charsMin);
+    if (wrong) this.refuse(field, value, wrong);
+    return value;
+  }
+
+  between(field: string, value: number, min: number, max: number): number {
+    if (!(value >= min && value <= max)) this.refuse(field, value, `${min} to ${max}`);
+    return value;
+  }
+
+  seconds(field: string, value: number): number {
+    return this.between(field, value, MAX.leastSeconds, MAX.seconds);
+  }
+
+  /** Seconds or shares that may be absent. */
+  amount(field: string, value: number | null | undefined, max: number): number | null {
+    return given(value) ? this.between(field, value, 0, max) : null;
+  }
+
+  place(field: string, type: 'dataset' | 'site', id: string): number {
+    const parsed = parseGlobalId(id);
+    const known = type === 'dataset' ? this.places.datasets : this.places.sites;
+    if (parsed?.type === type && known.has(parsed.id)) return parsed.id;
+    this.refuse(field, id, type === 'dataset' ? 'the id of a dataset' : 'the id of a site');
+    return 0;
+  }
+
+  data(field: string, { dataset, sizeMb, site }: InputDataInput): CoreInput {
+    if (given(dataset) && !given(sizeMb) && !given(site))
+      return { datasetId: this.place(`${field}.dataset`, 'dataset', dataset) };
+    if (!given(dataset) && given(sizeMb) && given(site))
+      return {
+        sizeMb: this.between(`${field}.sizeMb`, sizeMb, 0, MAX.sizeMb),
+        siteId: this.place(`${field}.site`, 'site', site),
+      };
+    this.refuse(field, { dataset, sizeMb, site }, 'either `dataset`, or `sizeMb` and `site`');
+    return { datasetId: 0 };
+  }
+
+  kept(field: string, { path, keep, dataset }: JobOutputInput): JobOutput {
+    const fault = filePathFault(path.replace(/\/$/, ''), MAX.outputPathChars);
+    if (fault) this.refuse(`${field}.path`, path, fault);
+    if (given(dataset) !== (keep === 'DATASET')) {
+      const accepted = keep === 'DATASET' ? 'a name' : 'nothing, unless it is kept as a dataset';
+      this.refuse(`${field}.dataset`, dataset, accepted);
+    }
+    if (!given(dataset)) return { path };
+    if (/[*?]/.test(path))
+      this.refuse(`${field}.path`, path, 'the path of one file or directory, to be a dataset');
+    this.text(`${field}.dataset`, dataset, MAX.nameChars);
+    return { path, dataset };
+  }
+
+  kinds(field: string, names: readonly string[]): string[] {
+    if (names.length === 0) return [];
+    if (names.length > MAX.jobLicenses) this.refuse(field, names.length, `up to ${MAX.jobLicenses} kinds`);
+    const licenses = [...new Set(names)].sort();
+    if (licenses.length !== names.length) this.refuse(field, names, 'each kind once');
+    for (const kind of licenses) this.text(field, kind, MAX.nameChars);
+    return licenses;
+  }
+
+  constraint(field: string, value: string | null | undefined): string | null {
+    if (!given(value)) return null;
+    try {
+      parseConstraint(value);
+    } catch (error) {
+      if (!(error instanceof ConstraintError)) throw error;
+      this.refuse(field, value.slice(0, SHOWN_CHARS), `an expression over labels: ${error.message}`);
+    }
+    return this.text(field, value, MAX.constraintChars);
+  }
+
+  liked(field: string, input: JobPreferenceInput): JobPreference {
+    const { site, os, architecture, licenses, cpusPerTask, memoryMbPerTask } = input;
+    if (given(os)) this.text(`${field}.os`, os, MAX.nameChars);
+    if (given(architecture)) this.text(`${field}.architecture`, architecture, MAX.nameChars);
+    if (given(cpusPerTask)) this.between(`${field}.cpusPerTask`, cpusPerTask, 1, MAX.tasks);
+    if (given(memoryMbPerTask)) this.between(`${field}.memoryMbPerTask`, memoryMbPerTask, 0, MAX.integer);
+    const preference: JobPreference = {
+      ...(given(site) && { siteId: this.place(`${field}.site`, 'site', site) }),
+      ...(given(os) && { os }),
+      ...(given(architecture) && { architecture }),
+      ...(licenses.length > 0 && { licenses: this.kinds(`${field}.licenses`, licenses) }),
+      ...(given(cpusPerTask) && { cpusPerTask }),
+      ...(given(memoryMbPerTask) && { memoryMbPerTask }),
+    };
+    if (Object.keys(preference).length === 0) this.refuse(field, input, 'at least one condition');
+    return preference;
+  }
+
+  /** Arguments and environment, which have a bound together; the environment. */
+  words({ arguments: words, environment }: JobInput): Record<string, string> {
+    if (words.length > MAX.arguments)
+      this.refuse('arguments', words.length, `up to ${MAX.arguments} arguments`);
+    let chars = 0;
+    for (const argument of words) {
+      chars += argument.length;
+      this.text('arguments', argument, MAX.argumentChars, 0);
+    }
+    let env = NO_VARIABLES as Record<string, string>;
+    if (environment.length > 0) {
+      if (environment.length > MAX.variables)
+        this.refuse('environment', environment.length, `up to ${MAX.variables} variables`);
+      // No prototype: a variable may be called `constructor`, and `__proto__` is a name like any other.
+      env = Object.create(null) as Record<string, string>;
+      for (const { name, value } of environment) {
+        chars += name.length + value.length;
+        if (!VARIABLE_NAME.test(name))
+          this.refuse('environment.name', name, 'letters, digits and `_`, not starting with a digit');
+        if (name in env) this.refuse('environment.name', name, 'each name once');
+        this.text('environment.value', value, MAX.argumentChars, 0);
+        env[name] = value;
+      }
+    }
+    if (chars > MAX.wordsChars) {
+      const accepted = `up to ${MAX.wordsChars} characters in arguments and environment together`;
+      this.refuse('arguments', chars, accepted);
+    }
+    return env;
+  }
+
+  directory(value: string | null | undefined): string | null {
+    const directory = this.text('workingDirectory', value, MAX.pathChars);
+    if (directory !== null && !/^(\/|[A-Za-z]:[\\/])/.test(directory))
+      this.refuse('workingDirectory', directory, 'an absolute path');
+    return directory;
+  }
+
+  resources(amounts: JobInput['resourcesPerTask']): NewJob['resourcesPerTask'] {
+    const field = 'resourcesPerTask';
+    const resources = amountsGiven(field, amounts, MAX.jobResources, this.refuse);
+    const { kinds } = this.places;
+    // Schedulers keep every kind that they have met: what nobody declared is none.
+    for (const kind in resources)
+      if (kinds?.has(kind) === false)
+        this.refuse(
+          field,
+          kind,
+          kinds.size === 0
+            ? 'none: no machine in service has resources besides CPUs and memory'
+            : `a kind that a machine in service has: ${[...kinds].slice(0, KINDS_SHOWN).join(', ')}`,
+        );
+    return amounts.length === 0 ? null : resources;
+  }
+
+  lengths({ inputs, outputs, preferences }: JobInput): void {
+    if (inputs.length > MAX.jobInputs) this.refuse('inputs', inputs.length, `up to ${MAX.jobInputs} inputs`);
+    if (outputs.length > MAX.jobOutputs)
+      this.refuse('outputs', outputs.length, `up to ${MAX.jobOutputs} outputs`);
+    const datasets = outputs.flatMap(({ dataset }) => dataset ?? []);
+    if (new Set(datasets).size < datasets.length) this.refuse('outputs', datasets, 'each dataset once');
+    if (preferences.length > MAX.jobPreferences)
+      this.refuse('preferences', preferences.length, `up to ${MAX.jobPreferences} preferences`);
+  }
+
+  boost(boost: number, mayRaise: boolean): void {
+    this.between('boost', boost, -MAX.boost, MAX.boost);
+    if (boost > 0 && !mayRaise)
+      this.refuse('boost', boost, `-${MAX.boost} to 0; above 0 only by operators`, 'FORBIDDEN');
+  }
+
+  /** Numbers that are in their ranges each, and together too large. */
+  products({ tasks, cpusPerTask, estimateS, benchmark }: JobInput): void {
+    const cpus = tasks * cpusPerTask;
+    if (cpus > MAX.jobCpus) this.refuse('tasks', cpus, `tasks × cpusPerTask up to ${MAX.jobCpus}`);
+    const work = estimateS * benchmark * cpus;
+    if (work > MAX.work)
+      this.refuse('estimateS', work, `estimateS × benchmark × tasks × cpusPerTask up to ${MAX.work}`);
+  }
+
+  /** Epoch seconds. */
+  deadline(value: Date | null | undefined, now: number | null): number | null {
+    if (!value) return null;
+    const deadline = value.getTime() / 1000;
+    if (now !== null && deadline <= now) this.refuse('deadline', value.toISOString(), 'a time in the future');
+    return deadline;
+  }
 }
 
 /** The last component of a path, cut to the length of a name. */
