@@ -33,6 +33,8 @@ export function withDatabase(): TestDatabase {
     url = await create();
     pool = new pg.Pool({ connectionString: url, max: 4 });
     pool.on('error', () => {});
+    // One that is being closed has left the pool, and the database may be dropped before the server has read of it.
+    pool.on('connect', (client) => client.on('error', () => {}));
   });
   afterAll(async () => {
     await pool?.end();
