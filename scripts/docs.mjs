@@ -1,5 +1,5 @@
 // `npm run docs`: writes the parts of documents that follow from the code, between marks: tables of the glossary and of docs/operations/,
-// and the drawing of the rooms in docs/ARCHITECTURE.md.
+// the drawing of the rooms in docs/ARCHITECTURE.md, and the JSON schema of workflow files.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -120,9 +120,17 @@ export async function parts(load) {
   ];
 }
 
+/** Each file that follows from the code as a whole, as [name in docs/, text]. */
+export async function files(load) {
+  const { workflowSchema } = await load('cli/workflow');
+  return [['workflow.schema.json', `${JSON.stringify(workflowSchema(), null, 2)}\n`]];
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  for (const [name, mark, text] of await parts((path) => import(`../dist/${path}.js`))) {
+  const load = (path) => import(`../dist/${path}.js`);
+  for (const [name, mark, text] of await parts(load)) {
     const path = join(root, 'docs', name);
     writeFileSync(path, withPart(readFileSync(path, 'utf8'), mark, text));
   }
+  for (const [name, text] of await files(load)) writeFileSync(join(root, 'docs', name), text);
 }

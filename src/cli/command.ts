@@ -103,7 +103,7 @@ export interface Named {
 }
 
 /** The site of a name or an id such as `site_2`. Throws NOT_FOUND naming the sites that there are. */
-export async function findSite(client: Client, nameOrId: string): Promise<SiteFieldsFragment> {
+export async function findSite(client: Pick<Client, 'all'>, nameOrId: string): Promise<SiteFieldsFragment> {
   const sites = await client.all(SitesDocument, 'sites', {});
   return found('site', nameOrId, sites, (site) => [site.name]);
 }
@@ -127,7 +127,10 @@ export async function findUser(client: Client, nameOrId: string): Promise<UserFi
 }
 
 /** The dataset of a name or an id such as `dataset_2`. */
-export async function findDataset(client: Client, nameOrId: string): Promise<DatasetFieldsFragment> {
+export async function findDataset(
+  client: Pick<Client, 'all'>,
+  nameOrId: string,
+): Promise<DatasetFieldsFragment> {
   // Datasets may be many: the service looks for those whose names contain it.
   const isId = /^dataset_\d+$/.test(nameOrId);
   const datasets = await client.all(DatasetsDocument, 'datasets', { name: isId ? null : nameOrId });

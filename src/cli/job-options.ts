@@ -264,8 +264,16 @@ function addWaitOptions(command: Command): Command {
     );
 }
 
-/** The job that the options and the command line describe, without what names data and sites. Throws usage errors. */
-export function jobFromOptions(options: JobOptions, commandLine: readonly string[]): GivenJob {
+/**
+ * The job that the options and the command line describe, without what names data and sites. Throws usage errors.
+ *
+ * @param say is told how a time without a zone was taken
+ */
+export function jobFromOptions(
+  options: JobOptions,
+  commandLine: readonly string[],
+  say: (text: string) => void = note,
+): GivenJob {
   const whole = (field: string, min: number) => (value: string) =>
     parseNumber(field, value, { min, integer: true });
   const size = (field: string) => (value: string) => parseNumber(field, value, { min: 0 });
@@ -289,7 +297,7 @@ export function jobFromOptions(options: JobOptions, commandLine: readonly string
     machineConstraint: constraint,
     estimateS: given(options.estimate, (value) => parseDuration('--estimate', value)),
     benchmark: given(options.benchmark, size('--benchmark')),
-    deadline: given(options.deadline, (value) => parseTime('--deadline', value, Date.now(), note)),
+    deadline: given(options.deadline, (value) => parseTime('--deadline', value, Date.now(), say)),
     runTimeLimitS: limitOf(options),
     warnS: given(options.warn, (value) => parseDuration('--warn', value)),
     warnSignal: given(options.warnSignal, (value) => parseWord('--warn-signal', value, WARN_SIGNALS)),
@@ -318,7 +326,7 @@ export function jobFromOptions(options: JobOptions, commandLine: readonly string
     ref: options.ref,
     needs: needsOf(options),
     onUnmet: given(options.onUnmet, (value) => parseWord('--on-unmet', value, ['CANCEL', 'HOLD', 'RUN'])),
-    notBefore: given(options.begin, (value) => parseTime('--begin', value, Date.now(), note)),
+    notBefore: given(options.begin, (value) => parseTime('--begin', value, Date.now(), say)),
   };
   // Absent is not null: the service's defaults are for what is absent.
   return Object.fromEntries(Object.entries(job).filter(([, value]) => value !== undefined));
@@ -430,7 +438,7 @@ function outputsOf({ keep = [], keepDataset = [] }: JobOptions): JobOutputInput[
 }
 
 /** The fields of a job that the options name by the names of sites and datasets. Asks the service for their ids. */
-export async function placesFromOptions(client: Client, options: JobOptions): Promise<GivenJob> {
+export async function placesFromOptions(client: Pick<Client, 'all'>, options: JobOptions): Promise<GivenJob> {
   const job: { -readonly [K in Placed]?: JobInput[K] } = {};
   if (options.fromSite !== undefined) job.originSite = (await findSite(client, options.fromSite)).id;
   if (options.input !== undefined)
@@ -441,7 +449,7 @@ export async function placesFromOptions(client: Client, options: JobOptions): Pr
 }
 
 /** `site=cern`, or `os=linux,cpus=8`: all of these together are one preference. */
-async function preferenceOf(client: Client, written: string): Promise<JobPreferenceInput> {
+async function preferenceOf(client: Pick<Client, 'all'>, written: string): Promise<JobPreferenceInput> {
   const licenses: string[] = [];
   const preference: { -readonly [K in keyof JobPreferenceInput]: JobPreferenceInput[K] } = { licenses };
   for (const condition of written.split(',')) {
@@ -459,7 +467,7 @@ async function preferenceOf(client: Client, written: string): Promise<JobPrefere
 }
 
 /** `10000@cern`, or a dataset by its name or id. */
-async function inputOf(client: Client, written: string): Promise<InputDataInput> {
+async function inputOf(client: Pick<Client, 'all'>, written: string): Promise<InputDataInput> {
   const [, sizeMb, site] = /^([\d.]+)@(.+)$/.exec(written) ?? [];
   if (sizeMb === undefined || site === undefined) return { dataset: (await findDataset(client, written)).id };
   return { sizeMb: parseNumber('--input', sizeMb, { min: 0 }), site: (await findSite(client, site)).id };

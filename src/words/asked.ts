@@ -206,14 +206,19 @@ export interface Element {
 /**
  * The jobs of an array. `%4` makes four lanes: an element starts when the one that is four before it has ended, however it did. So never more
  * than four run.
+ *
+ * @param name of the array, for others to need it: its elements are then called `name[index]`
  */
-export function elementsOf({ indices, atOnce }: Indices): Element[] {
-  if (atOnce === null || atOnce >= indices.length) return indices.map((arrayIndex) => ({ arrayIndex }));
+export function elementsOf({ indices, atOnce }: Indices, name: string | null = null): Element[] {
+  const lanes = atOnce === null || atOnce >= indices.length ? null : atOnce;
+  if (lanes === null && name === null) return indices.map((arrayIndex) => ({ arrayIndex }));
+  const refOf = (index: number): string => (name === null ? `element ${index}` : elementName(name, index));
   return indices.map((arrayIndex, at) => ({
     arrayIndex,
-    ref: `element ${arrayIndex}`,
-    ...(at >= atOnce && {
-      needs: [{ of: [{ ref: `element ${indices[at - atOnce]}`, condition: 'ANY' as const }] }],
-    }),
+    ref: refOf(arrayIndex),
+    ...(lanes !== null &&
+      at >= lanes && { needs: [{ of: [{ ref: refOf(indices[at - lanes]!), condition: 'ANY' as const }] }] }),
   }));
 }
+
+export const elementName = (array: string, index: number): string => `${array}[${index}]`;

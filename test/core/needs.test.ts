@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkNeeds, type NeedsItem, sayNeedsError } from '../../src/core/needs/check.js';
+import { type ForecastJob, forecast } from '../../src/core/needs/forecast.js';
 import { type NeedsChange, NeedsGraph, type NeedsJob, type NeedTerm } from '../../src/core/needs/graph.js';
 import { expectedFrom } from '../../src/core/needs/judge.js';
 import { type Clause, NEEDS_LIMITS, needConditions, unmetActions } from '../../src/core/needs/model.js';
@@ -250,6 +251,55 @@ describe('expectedFrom', () => {
     expect(from({ expression: 'ANY', of: [a, held, term('b', 'NOT_OK')] })).toBe(10);
     expect(from({ expression: 'ALL', of: [a, held] })).toBeNull();
     expect(from({ expression: 'ALL', of: [term('a', 'NOT_OK')] })).toBeNull();
+  });
+});
+
+describe('forecast', () => {
+  const job = (needs: ForecastJob['needs'], more: Partial<ForecastJob> = {}): ForecastJob => ({
+    ...{
+      needs,
+      firstStartedAt: null,
+      startedAt: null,
+      endedAt: null,
+      notBefore: null,
+      runS: 10,
+      held: false,
+    },
+    ...more,
+  });
+  const of = (on: readonly number[], condition: 'OK' | 'START' | 'NOT_OK' = 'OK', minDelayS = 0) => ({
+    ...{ on, condition, minDelayS },
+  });
+  const all = (...terms: ReturnType<typeof of>[]) => ({ expression: 'ALL' as const, of: terms });
+  const any = (...terms: ReturnType<typeof of>[]) => ({ expression: 'ANY' as const, of: terms });
+
+  it('follows what decides, from what has happened through groups and delays to the last end', () => {
+    const group = [1, 2];
+    const { levels, starts, ends, criticalPath } = forecast(
+      [
+        job([], { firstStartedAt: 80, startedAt: 80, endedAt: 95 }),
+        job([all(of([0]))], { firstStartedAt: 96, startedAt: 96, runS: 20 }),
+        job([all(of([0]))], { runS: 50 }),
+        job([all(of(group, 'OK', 5))]),
+        job([any(of([3]), of([1]))], { notBefore: 118 }),
+        job([all(of([1], 'START'))], { held: true }),
+        job([all(of([5]))]),
+        job([all(of([3], 'NOT_OK'))]),
+      ],
+      100,
+    );
+    expect([...levels]).toEqual([0, 1, 1, 2, 3, 2, 3, 3]);
+    expect(starts).toEqual([80, 96, 100, 155, 118, null, null, null]);
+    expect(ends).toEqual([95, 116, 150, 165, 128, null, null, null]);
+    expect(criticalPath).toEqual([2, 3]);
+  });
+
+  it('is linear: 10 000 jobs that all need a group of 10 000', () => {
+    const group = Array.from({ length: 10_000 }, (_, i) => i);
+    const second = group.map(() => job([all(of(group))]));
+    const { ends, criticalPath } = forecast([...group.map(() => job([])), ...second], 0);
+    expect(new Set(ends)).toEqual(new Set([10, 20]));
+    expect(criticalPath).toEqual([0, 10_000]);
   });
 });
 

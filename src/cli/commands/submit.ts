@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import type { Client, Document } from '../../client/index.js';
 import { DEFAULT_LIMITS } from '../../platform/limits.js';
 import { parseArray, withInput } from '../../words/index.js';
-import { addCommand, interruption, note, print, printJson, wantsJson } from '../command.js';
+import { addCommand, interruption, note, print, printJson, readText, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import {
   type JobInput,
@@ -28,10 +28,13 @@ import {
   placesFromOptions,
 } from '../job-options.js';
 import { shippedScript, standardInput } from '../script.js';
+import { jobsOf, planOf, readWorkflow, type Step, type Workflow } from '../workflow.js';
 import { printOutput } from './jobs.js';
 
 interface SubmitOptions extends JobOptions {
   file?: string;
+  workflow?: string;
+  dryRun?: boolean;
   ship: boolean;
   stdin?: boolean;
   lenient?: boolean;
@@ -60,6 +63,11 @@ export function addSubmit(program: Command): void {
       'a JSON file with a job or a list of jobs (fields of JobInput), - for standard input; other options set fields that a job does not have',
     )
     .option(
+      '--workflow <path>',
+      'a YAML file with jobs and what they need of one another (docs/workflows.md), - for standard input; other options set fields that neither a job nor the defaults have',
+    )
+    .option('--dry-run', 'check the --workflow and show its plan; submit nothing, and ask no service')
+    .option(
       '--allow-unfit',
       'accept jobs that no registered machines could ever run; they wait until such machines are registered',
     )
@@ -75,11 +83,14 @@ export function addSubmit(program: Command): void {
       "\nExamples:\n  switchyard submit --cpus 2 --estimate 10m -- sh -c 'echo hello'\n  switchyard submit run.sh    (ships the script; its #SWITCHYARD and #SBATCH lines are options)",
     );
   command.action(async (program: string | undefined, args: string[], options: SubmitOptions) => {
+    const commandLine = program === undefined ? [] : [program, ...args];
+    if (options.dryRun) return showPlan(command, options, commandLine);
     const client = connect();
-    const jobs = await jobsToSubmit(client, options, program === undefined ? [] : [program, ...args]);
+    const { jobs, nameOf } = await jobsToSubmit(client, options, commandLine);
     const payload = await submit(client, jobs, options.idempotencyKey ?? null, {
       full: wantsJson(command) && !options.wait,
       allowUnfit: options.allowUnfit === true,
+      ...(nameOf && { nameOf }),
     });
     const wait = options.wait || options.output;
     if (wantsJson(command)) {
@@ -93,12 +104,15 @@ export function addSubmit(program: Command): void {
   });
 }
 
+interface Asked {
+  jobs: JobInput[];
+  /** How an error names the job at this position, where it is not by position. */
+  nameOf?: (position: number) => string;
+}
+
 /** The jobs that the command line asks to submit. */
-async function jobsToSubmit(
-  client: Client,
-  options: SubmitOptions,
-  commandLine: string[],
-): Promise<JobInput[]> {
+async function jobsToSubmit(client: Client, options: SubmitOptions, commandLine: string[]): Promise<Asked> {
+  if (options.workflow !== undefined) return jobsOfWorkflow(client, options, options.workflow, commandLine);
   const fromOptions = {
     ...jobFromOptions(options, commandLine),
     ...(await placesFromOptions(client, options)),
@@ -123,18 +137,63 @@ async function jobsToSubmit(
   const array =
     options.array === undefined ? (shipped?.asked.array ?? null) : parseArray('--array', options.array);
   const all = (jobs as JobInput[]).flatMap((job) => expandArray(job, array));
-  if (all.length > DEFAULT_LIMITS.jobsMax) {
-    throw new CliError(
-      `${all.length} jobs are too many for one submission; accepted: up to ${DEFAULT_LIMITS.jobsMax}`,
-      ExitCode.USAGE,
-    );
-  }
-  if (options.file !== undefined) return all;
+  checkNumber(all);
+  if (options.file !== undefined) return { jobs: all };
   const input = standardInput(options.stdin === true);
-  return all.map((job, place) => {
-    const run = shipped?.command(place) ?? { command: job.command, arguments: [...(job.arguments ?? [])] };
-    return { ...job, ...(input ? withInput(input, run) : run) };
-  });
+  return {
+    jobs: all.map((job, place) => {
+      const run = shipped?.command(place) ?? { command: job.command, arguments: [...(job.arguments ?? [])] };
+      return { ...job, ...(input ? withInput(input, run) : run) };
+    }),
+  };
+}
+
+function checkNumber(jobs: readonly JobInput[]): void {
+  if (jobs.length <= DEFAULT_LIMITS.jobsMax) return;
+  throw new CliError(
+    `${jobs.length} jobs are too many for one submission; accepted: up to ${DEFAULT_LIMITS.jobsMax}`,
+    ExitCode.USAGE,
+  );
+}
+
+async function workflowOf(
+  client: Client | null,
+  options: SubmitOptions,
+  path: string,
+  commandLine: readonly string[],
+): Promise<Workflow> {
+  if (commandLine.length > 0 || options.file !== undefined || options.array !== undefined)
+    throw new CliError('with --workflow, give no command, no --file and no --array', ExitCode.USAGE);
+  const given = {
+    ...jobFromOptions(options, []),
+    ...(client && (await placesFromOptions(client, options))),
+  };
+  return readWorkflow(path, await readText('--workflow', path), { given, client });
+}
+
+async function jobsOfWorkflow(
+  client: Client,
+  options: SubmitOptions,
+  path: string,
+  commandLine: readonly string[],
+): Promise<Asked> {
+  const workflow = await workflowOf(client, options, path, commandLine);
+  const { jobs, stepOf } = jobsOf(workflow);
+  checkNumber(jobs);
+  return { jobs, nameOf: (position) => workflow.placeOf(stepOf[position] as Step) };
+}
+
+async function showPlan(
+  command: Command,
+  options: SubmitOptions,
+  commandLine: readonly string[],
+): Promise<void> {
+  if (options.workflow === undefined) throw new CliError('--dry-run is for --workflow FILE', ExitCode.USAGE);
+  const workflow = await workflowOf(null, options, options.workflow, commandLine);
+  const { jobs } = jobsOf(workflow);
+  checkNumber(jobs);
+  if (wantsJson(command)) printJson(jobs);
+  else print(planOf(workflow));
 }
 
 /** What a script asks for, and what options say, which goes before it; both of what there may be several of. */
@@ -172,7 +231,7 @@ export async function submit(
   client: Client,
   jobs: readonly JobInput[],
   idempotencyKey: string | null,
-  { full = false, allowUnfit = false } = {},
+  { full = false, allowUnfit = false, nameOf = (position: number): string => `job ${position}` } = {},
 ): Promise<SubmitPayload> {
   const document: Document<{ submitJobs: SubmitPayload }, SubmitMutationVariables> = full
     ? SubmitFullDocument
@@ -182,7 +241,7 @@ export async function submit(
   });
   const [first, ...others] = submitJobs.errors;
   if (first) {
-    const which = jobs.length > 1 ? `job ${first.index}: ` : '';
+    const which = jobs.length > 1 ? `${nameOf(first.index)}: ` : '';
     const more = others.length > 0 ? ` (and ${others.length} more)` : '';
     throw new CliError(`${which}${first.message} (${first.code})${more}`, exitCodeOf(first.code));
   }
