@@ -55,6 +55,8 @@ const models = [
   'Job',
   'NeedClause',
   'NeedTerm',
+  'JobGraph',
+  'JobGraphNode',
   'JobConnection',
   'JobGroup',
   'Run',

@@ -8,6 +8,7 @@ import type {
   UserStanding,
 } from '../core/index.js';
 import type { Allocation, JobInput, JobPreference } from '../core/model.js';
+import type { NeedCondition } from '../core/needs/model.js';
 import type { OwnedDevice } from '../core/resources/devices.js';
 import type { ForeignJobRow, PeerRow } from '../store/directory/peers.js';
 import type { WebhookWithSecret } from '../store/directory/webhooks.js';
@@ -49,6 +50,21 @@ export type WebhookSecretPayloadModel = WebhookWithSecret;
 export type JobModel = rows.JobRow;
 export type NeedClauseModel = JobWait['needs'][number];
 export type NeedTermModel = NeedTerm;
+/** Times are epoch seconds; `needs` and the critical path are positions. */
+export interface JobGraphNodeModel
+  extends Pick<rows.JobRow, 'id' | 'name' | 'arrayIndex' | 'state' | 'startedAt' | 'endedAt'> {
+  level: number;
+  expectedStart: number | null;
+  expectedEnd: number | null;
+  needs: number[];
+  conditions: NeedCondition[];
+}
+export interface JobGraphModel {
+  nodes: JobGraphNodeModel[];
+  isWhole: boolean;
+  criticalPath: number[];
+  expectedEnd: number | null;
+}
 export type RunModel = rows.RunRow;
 export type TaskModel = ShownTask;
 export type DecisionModel = rows.DecisionRow;

@@ -1099,6 +1099,14 @@ export type GroupQueryVariables = Exact<{
 
 export type GroupQuery = { readonly jobGroup: { readonly template: unknown, readonly id: string, readonly name: string | null, readonly size: number, readonly state: JobGroupState, readonly progress: number, readonly submittedAt: string, readonly counts: ReadonlyArray<{ readonly state: JobState, readonly jobs: number }>, readonly user: { readonly id: string, readonly name: string } } | null };
 
+export type JobGraphQueryVariables = Exact<{
+  filter: JobFilter;
+  most: number;
+}>;
+
+
+export type JobGraphQuery = { readonly jobGraph: { readonly isWhole: boolean, readonly criticalPath: ReadonlyArray<number>, readonly expectedEnd: string | null, readonly nodes: ReadonlyArray<{ readonly id: string, readonly name: string | null, readonly arrayIndex: number | null, readonly state: JobState, readonly level: number, readonly startedAt: string | null, readonly endedAt: string | null, readonly expectedStart: string | null, readonly expectedEnd: string | null, readonly needs: ReadonlyArray<number>, readonly conditions: ReadonlyArray<NeedCondition> }> } };
+
 export type CancelGroupMutationVariables = Exact<{
   jobGroup: string;
 }>;
@@ -1570,6 +1578,9 @@ export const GroupsDocument: Document<GroupsQuery, GroupsQueryVariables> =
 
 export const GroupDocument: Document<GroupQuery, GroupQueryVariables> =
   "query Group($id: ID!) { jobGroup(id: $id) { ...GroupFields template } } fragment GroupFields on JobGroup { id name size state counts { state jobs } progress submittedAt user { id name } }";
+
+export const JobGraphDocument: Document<JobGraphQuery, JobGraphQueryVariables> =
+  "query JobGraph($filter: JobFilter!, $most: Int!) { jobGraph(filter: $filter, most: $most) { nodes { id name arrayIndex state level startedAt endedAt expectedStart expectedEnd needs conditions } isWhole criticalPath expectedEnd } }";
 
 export const CancelGroupDocument: Document<CancelGroupMutation, CancelGroupMutationVariables> =
   "mutation CancelGroup($jobGroup: ID!) { cancelJobGroup(jobGroup: $jobGroup) { cancelled jobGroup { ...GroupFields } } } fragment GroupFields on JobGroup { id name size state counts { state jobs } progress submittedAt user { id name } }";

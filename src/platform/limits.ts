@@ -302,6 +302,8 @@ export const FIXED_LIMITS = {
     'CreateApiKeyInput.name',
     'RegisterUserInput.subject',
   ),
+  graphJobs: fixed(10_000, 'Jobs in a graph of what they need of one another.', 'Query.jobGraph.most'),
+  graphEdges: fixed(100_000, 'Needs in such a graph.', 'JobGraph.isWhole'),
   reasonChars: fixed(
     1_000,
     'Characters in the reason for a change.',

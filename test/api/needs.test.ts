@@ -152,6 +152,57 @@ describe('a submission', () => {
     );
   });
 
+  test('is drawn as a graph of its jobs, for those who may see them', async () => {
+    const own = await api.user('USER', unique('own'));
+    const other = await api.user('USER', unique('other'));
+    const groupName = unique('drawn');
+    const { jobIds } = await submit(
+      [
+        { ref: 'a', name: 'a', groupName, held: true },
+        { ref: 'b', name: 'b', groupName, estimateS: 60, notBefore: '2100-01-01T00:00:00Z' },
+        { ref: 'c', groupName, needs: need([{ ref: 'b' }, { ref: 'b', condition: 'START' }]), estimateS: 30 },
+        { groupName, arrayIndex: 3, needs: [...need([{ ref: 'a' }, { ref: 'c', minDelayS: 5 }], 'ANY')] },
+        { needs: need([{ group: groupName, condition: 'ANY' }]) },
+      ],
+      {},
+      own.key,
+    );
+    const graphOf = async (filter: object, most: number, key: string) =>
+      (
+        await api.must<{ jobGraph: { nodes: Json[] } & Json }>(
+          `query ($filter: JobFilter!, $most: Int!) { jobGraph(filter: $filter, most: $most) { isWhole criticalPath expectedEnd
+            nodes { id name arrayIndex state level expectedStart expectedEnd needs conditions } } }`,
+          { filter, most },
+          key,
+        )
+      ).jobGraph;
+    const { nodes, ...graph } = await graphOf({ groupName }, 1_000, own.key);
+    expect(nodes.map(({ id }) => id)).toEqual(jobIds.slice(0, 4));
+    expect(nodes.map(({ level, needs, conditions }) => [level, needs, conditions])).toEqual([
+      [0, [], []],
+      [0, [], []],
+      [1, [1], ['START']],
+      [2, [0, 2], ['OK', 'OK']],
+    ]);
+    expect(nodes.map(({ expectedEnd }) => expectedEnd)).toEqual([
+      ...[null, '2100-01-01T00:01:00.000Z', '2100-01-01T00:01:30.000Z', '2100-01-01T00:01:36.000Z'],
+    ]);
+    expect(graph).toEqual({
+      ...{ isWhole: true, criticalPath: [1, 2, 3], expectedEnd: '2100-01-01T00:01:36.000Z' },
+    });
+    // Whatever is left out is not forgotten in what is expected.
+    const { nodes: last, isWhole } = await graphOf({ ids: jobIds.slice(2) }, 2, own.key);
+    expect(isWhole).toBe(false);
+    expect(last.map(({ needs }) => needs)).toEqual([[], [0]]);
+    expect(last[0]).toMatchObject({ expectedEnd: '2100-01-01T00:01:30.000Z' });
+    expect((await graphOf({ groupName }, 1_000, other.key)).nodes).toEqual([]);
+    const { errors } = await api.ask('{ jobGraph(filter: {}, most: 10001) { isWhole } }', {}, own.key);
+    expect(errors?.[0]?.message).toContain('most: 10001 is not accepted; accepted: 1 to 10000');
+    await api.must(`mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }`, {
+      ids: jobIds,
+    });
+  });
+
   test('that is retried gives the same jobs; with other needs it is refused', async () => {
     const jobs = (condition: string) => [
       { ref: 'a', held: true },

@@ -14,15 +14,23 @@ afterAll(async () => {
 
 it('the commands of the page do what it says', async () => {
   const page = readFileSync(packagePath('docs', 'workflows.md'), 'utf8');
-  const file = join(home, 'workflow.json');
-  writeFileSync(file, /```json\n([\s\S]*?)```/.exec(page)?.[1] as string);
+  for (const [name, language] of [
+    ['workflow.json', 'json'],
+    ['flow.yaml', 'yaml'],
+  ] as const)
+    writeFileSync(
+      join(home, name),
+      new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``).exec(page)?.[1] as string,
+    );
   const commands = [...page.matchAll(/```sh\n([\s\S]*?)```/g)].flatMap(([, text]) =>
     (text as string).trim().split('\n'),
   );
   const service = await serve(home);
   const ends: (number | null)[] = [];
   for (const command of commands) {
-    const words = [...command.replace('workflow.json', file).matchAll(/'([^']*)'|\S+/g)]
+    const words = [
+      ...command.replace(/workflow\.json|flow\.yaml/, (name) => join(home, name)).matchAll(/'([^']*)'|\S+/g),
+    ]
       .map(([word, quoted]) => quoted ?? word)
       .slice(1);
     const { code, stderr } = await service.cli(...words);
@@ -30,7 +38,7 @@ it('the commands of the page do what it says', async () => {
     expect(stderr).not.toContain('error:');
   }
   // One of the first five failed.
-  expect(ends).toEqual([1, 0, 0, 0, 0, 0, 0]);
+  expect(ends).toEqual([1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
   type Line = { name: string; state: string; cause: string | null };
   const jobs = await service.json<Line[]>('jobs');
   const found = Object.fromEntries(jobs.map(({ name, state, cause }) => [name, `${state} ${cause}`]));
@@ -51,4 +59,28 @@ it('the commands of the page do what it says', async () => {
   expect(flaky).toMatch(/retries +2 of 2, 1 rule/);
   expect(flaky).toMatch(/run 1: retry 1 at once, by retry rule 1\nrun 2: retry 2 at once, by retry rule 1\n/);
   expect((await service.cli('job', 'job_1')).stdout).toMatch(/needed by +job_2 job_3/);
+  expect(found).toMatchObject({ smooth: 'COMPLETED EXITED_ZERO', join: 'COMPLETED EXITED_ZERO' });
+  type Graph = { nodes: { name: string; level: number; needs: number[] }[]; criticalPath: number[] };
+  const { nodes, criticalPath } = await service.json<Graph>('graph', 'pictures');
+  expect(nodes.map(({ name, level, needs }) => `${name} ${level} ${needs.length}`)).toEqual([
+    'prepare 0 0',
+    // Two at a time.
+    ...['tile 1 1', 'tile 1 1', 'tile 2 2', 'tile 2 2'],
+    ...['smooth 2 1', 'smooth 2 1', 'smooth 3 1', 'smooth 3 1', 'join 4 5'],
+  ]);
+  expect(nodes[criticalPath.at(-1) as number]?.name).toBe('join');
+  const { stdout: drawn } = await service.cli('graph', 'pictures', '--dot');
+  expect(drawn).toContain('label="tile[3]\nCOMPLETED"');
+  expect(drawn).toMatch(/\n {2}job_\d+ -> job_\d+ \[label=ANY, style=dashed\];\n/);
+  const missing = await service.cli('graph', 'nowhere');
+  expect(missing).toMatchObject({ code: 5, stderr: expect.stringContaining('no jobs of a group "nowhere"') });
+  writeFileSync(
+    join(home, 'wrong.yaml'),
+    'jobs:\n  a: {run: x, tasks: 2000000}\n  b: {run: x, input: nothing}\n',
+  );
+  const wrong = await service.cli('submit', '--workflow', join(home, 'wrong.yaml'));
+  expect(wrong.stderr).toContain(`wrong.yaml:3:22: jobs.b.input: there is no dataset "nothing"`);
+  writeFileSync(join(home, 'wrong.yaml'), 'jobs:\n  a: {run: x}\n  b: {run: x, tasks: 2000000}\n');
+  const refused = await service.cli('submit', '--workflow', join(home, 'wrong.yaml'));
+  expect(refused.stderr).toMatch(/wrong\.yaml:3:3: jobs\.b: tasks: .* is not accepted; accepted: /);
 });

@@ -71,6 +71,7 @@ export const FIELD_COST: Readonly<Record<string, number>> = {
   'FederationPeer.claimedJobs': 5,
   'User.apiKeys': 10,
   'User.mail': 5,
+  'Query.jobGraph': 500,
   'Query.jobCount': 50,
   'JobConnection.totalCount': 50,
   'Query.loadHistory': 200,

@@ -1156,6 +1156,49 @@ export type NeedTerm = {
   minDelayS: Scalars['Float']['output'];
 };
 
+/** Jobs, and what they need of one another. */
+export type JobGraph = {
+  __typename?: 'JobGraph';
+  /** The jobs, by id. */
+  nodes: Array<JobGraphNode>;
+  /** Whether all jobs that match are here, with all that they need of one another: at most 100 000 needs are shown. */
+  isWhole: Scalars['Boolean']['output'];
+  /** Positions in `nodes`, from the first: the jobs that decide when the last one ends. */
+  criticalPath: Array<Scalars['Int']['output']>;
+  /**
+   * When the last one is expected to end, if each starts as soon as what it needs has happened and runs as long as planned: what jobs wait for machines comes on
+   * top. Null: all have ended, or nobody knows when any ends.
+   */
+  expectedEnd?: Maybe<Scalars['DateTime']['output']>;
+};
+
+/** A job in a graph. */
+export type JobGraphNode = {
+  __typename?: 'JobGraphNode';
+  /** Global id of the job. */
+  id: Scalars['ID']['output'];
+  /** Name given at submission. */
+  name?: Maybe<Scalars['String']['output']>;
+  /** Index in a job array. */
+  arrayIndex?: Maybe<Scalars['Int']['output']>;
+  /** State of the job. */
+  state: JobState;
+  /** The most jobs that must come one behind the other before it, among those that are needed. */
+  level: Scalars['Int']['output'];
+  /** When its latest run started. */
+  startedAt?: Maybe<Scalars['DateTime']['output']>;
+  /** When it ended. */
+  endedAt?: Maybe<Scalars['DateTime']['output']>;
+  /** When it started, or is expected to at the earliest; null: nobody knows. */
+  expectedStart?: Maybe<Scalars['DateTime']['output']>;
+  /** When it ended, or is expected to at the earliest; null: nobody knows. */
+  expectedEnd?: Maybe<Scalars['DateTime']['output']>;
+  /** Positions in `nodes` of the jobs that it needs, each once; a need of a group is one of each of its jobs. */
+  needs: Array<Scalars['Int']['output']>;
+  /** What it needs of each of them. */
+  conditions: Array<NeedCondition>;
+};
+
 /** An environment variable of a job. */
 export type Variable = {
   __typename?: 'Variable';
@@ -3058,6 +3101,8 @@ export type Query = {
   jobCount: Scalars['Int']['output'];
   /** A job; null: there is none, or the key may not see it. */
   job?: Maybe<Job>;
+  /** What jobs need of one another, for drawing; `filter: {groupName}` selects those of a workflow. */
+  jobGraph: JobGraph;
   /** A bulk group; null: there is none, or the key may not see it. */
   jobGroup?: Maybe<JobGroup>;
   /** Bulk groups, newest first; a USER sees only their own. */
@@ -3174,6 +3219,13 @@ export type QueryJobCountArgs = {
 /** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type QueryJobArgs = {
   id: Scalars['ID']['input'];
+};
+
+
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
+export type QueryJobGraphArgs = {
+  filter: JobFilter;
+  most: Scalars['Int']['input'];
 };
 
 

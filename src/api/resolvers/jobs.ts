@@ -16,6 +16,7 @@ import type {
   DecisionResolvers,
   JobConnectionResolvers,
   JobFileResolvers,
+  JobGraphNodeResolvers,
   JobOutputResolvers,
   JobResolvers,
   JobsPayloadResolvers,
@@ -78,6 +79,8 @@ export const NeedTerm: NeedTermResolvers = {
   jobGroup: (term, _, { loaders }) => ('jobGroup' in term ? loaders.findGroup(term.jobGroup) : null),
   group: (term) => ('group' in term ? term.group : null),
 };
+
+export const JobGraphNode: JobGraphNodeResolvers = { id: ({ id }) => globalId('job', id) };
 
 export const JobOutput: JobOutputResolvers = {
   keep: ({ dataset }) => (dataset === undefined ? 'SERVICE' : 'DATASET'),

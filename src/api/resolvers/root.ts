@@ -28,6 +28,7 @@ export const Query: Required<QueryResolvers> = {
   jobs: (_, options, context, info) => jobsPage(options, context, info),
   jobCount: (_, { filter }, { services, viewer }) => services.jobs.jobCount(viewer, filter ?? null),
   job: (_, { id }, { services, viewer }) => services.jobs.job(viewer, id),
+  jobGraph: (_, asked, { services, viewer }) => services.graph.jobGraph(viewer, asked),
   jobGroup: (_, { id }, { services, viewer }) => services.groups.jobGroup(viewer, id),
   jobGroups: (_, page, { services, viewer }) => services.groups.jobGroups(viewer, page),
   dataset: (_, { id }, { services, viewer }) => services.data.dataset(viewer, id),

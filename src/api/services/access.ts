@@ -32,6 +32,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   jobs: people,
   jobCount: people,
   job: people,
+  jobGraph: people,
   jobGroup: people,
   jobGroups: people,
   dataset: people,

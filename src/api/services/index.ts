@@ -6,6 +6,7 @@ import { createExplainService } from './explain.js';
 import { createExportsService } from './exports.js';
 import { createFederationService } from './federation.js';
 import { createFilesService } from './files.js';
+import { createGraphService } from './graph.js';
 import { createGridService } from './grid.js';
 import { createGroupsService } from './groups.js';
 import { createHistoryService } from './history.js';
@@ -32,6 +33,7 @@ export function createServices(parts: ServiceParts) {
     exports: createExportsService(parts),
     federation: createFederationService(parts),
     files: createFilesService(parts),
+    graph: createGraphService(parts),
     grid: createGridService(parts),
     groups: createGroupsService(parts),
     history: createHistoryService(parts),

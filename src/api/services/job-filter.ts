@@ -1,9 +1,11 @@
 /** `JobFilter` as clients give it, checked for lists, actions and subscriptions alike. */
 import { MAX } from '../../platform/limits.js';
 import type { JobFilter as StoredFilter } from '../../store/job-filter.js';
+import type { Viewer } from '../auth.js';
 import { atMost, text } from '../check.js';
 import type { JobFilter } from '../generated/types.js';
 import { globalId, type IdType, localId } from '../ids.js';
+import { ownerOnly } from './access.js';
 
 /** The conditions that are given. `field`: where they stand, for the message of BAD_USER_INPUT or LIMIT_EXCEEDED. */
 export function jobFilter(field: string, given: JobFilter | null): StoredFilter {
@@ -32,6 +34,14 @@ export function jobFilter(field: string, given: JobFilter | null): StoredFilter 
     endedBefore: time('endedBefore'),
   };
   return Object.fromEntries(Object.entries(conditions).filter(([, value]) => value !== undefined));
+}
+
+/** The same of jobs that the viewer may see; null: nothing can match. Cursors and ids of others' jobs are harmless: the owner is always a condition too. */
+export function visibleFilter(viewer: Viewer, given: JobFilter | null): StoredFilter | null {
+  const owner = ownerOnly(viewer);
+  const stored = jobFilter('filter', given);
+  if (owner === null) return stored;
+  return stored.userId !== undefined && stored.userId !== owner ? null : { ...stored, userId: owner };
 }
 
 /** A stored filter as clients give it. */

@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto';
 import { schedulerOf } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
 import { turns } from '../../platform/turns.js';
-import type { JobFilter as StoredFilter } from '../../store/job-filter.js';
 import type { JobPage } from '../../store/queries.js';
 import type { DecisionRow, EventRow, JobRow, RunRow } from '../../store/rows.js';
 import type { NewJob, SelectionOutcome, JobSelection as StoreSelection } from '../../store/store.js';
@@ -24,7 +23,7 @@ import type { JobFilter, JobSelection, QueryJobsArgs, SubmitJobsInput } from '..
 import { globalId, localId } from '../ids.js';
 import type { JobsPayloadModel, SubmitJobsPayloadModel } from '../models.js';
 import { guarded, handlesAll, maySeeJob, ownerOnly } from './access.js';
-import { jobFilter } from './job-filter.js';
+import { jobFilter, visibleFilter } from './job-filter.js';
 import { checkDatasets, type Fault, newJob, placesOf } from './job-input.js';
 import { askedWait, waitsOfSubmission } from './needs.js';
 import type { ServiceParts } from './parts.js';
@@ -158,7 +157,7 @@ export function createJobsService(parts: ServiceParts) {
           key === 'id' ? 'bigNumber' : 'time',
         ])
       : null;
-    const stored = storedFilter(viewer, filter ?? null);
+    const stored = visibleFilter(viewer, filter ?? null);
     if (stored === null || size === 0) return connection<JobRow>([], size, () => '');
     const page: JobPage = {
       order,
@@ -172,14 +171,6 @@ export function createJobsService(parts: ServiceParts) {
       backward,
       continued: from !== null,
     });
-  }
-
-  /** Null: nothing can match. Cursors and ids of others' jobs are harmless: the owner is always a condition too. */
-  function storedFilter(viewer: Viewer, filter: JobFilter | null): StoredFilter | null {
-    const owner = ownerOnly(viewer);
-    const stored = jobFilter('filter', filter);
-    if (owner === null) return stored;
-    return stored.userId !== undefined && stored.userId !== owner ? null : { ...stored, userId: owner };
   }
 
   /** A job that the viewer may see. Throws NOT_FOUND. */
@@ -229,7 +220,7 @@ export function createJobsService(parts: ServiceParts) {
 
       jobs,
       async jobCount(viewer: Viewer, filter: JobFilter | null): Promise<number> {
-        const stored = storedFilter(viewer, filter);
+        const stored = visibleFilter(viewer, filter);
         return stored === null ? 0 : queries.jobCount(stored, MAX.jobCount);
       },
       async job(viewer: Viewer, id: string): Promise<JobRow | null> {
