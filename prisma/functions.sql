@@ -452,6 +452,14 @@ BEGIN
       RAISE EXCEPTION 'site % runs more jobs than it may', site
         USING ERRCODE = 'check_violation', CONSTRAINT = 'sites_running_jobs_limited';
     END IF;
+    -- Amounts, and what is held later, are compared by whoever starts jobs, behind the lock of the site.
+    IF EXISTS (SELECT FROM holds h JOIN hold_times t ON t.hold_id = h.id AND NOT t.over JOIN new_rows r ON r.site_id = h.site_id
+                WHERE h.ended_at IS NULL AND r.ended_at IS NULL AND t.from_at <= r.assigned_at AND (t.to_at IS NULL OR r.assigned_at < t.to_at)
+                  AND CASE WHEN h.machines IS NULL THEN r.machine_ids <> '{}' ELSE EXISTS (
+                      SELECT FROM jsonb_array_elements(h.machines) m
+                       WHERE m -> 'amounts' = 'null' AND (m ->> 'machineId')::integer = ANY (r.machine_ids)) END) THEN
+      RAISE EXCEPTION 'a machine is held' USING ERRCODE = 'check_violation', CONSTRAINT = 'runs_start_beside_holds';
+    END IF;
   ELSE
     IF EXISTS (SELECT FROM old_rows WHERE ended_at IS NOT NULL) THEN
       RAISE EXCEPTION 'an ended run may not change' USING ERRCODE = 'check_violation', CONSTRAINT = 'runs_end_once';
@@ -531,6 +539,8 @@ BEGIN
 END $$;
 CREATE TRIGGER sites_changed AFTER INSERT OR UPDATE ON sites
   FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('SITE', 'agent_seen_at,load_at');
+CREATE TRIGGER holds_changed AFTER INSERT OR UPDATE ON holds
+  FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('HOLD', '');
 CREATE TRIGGER schedulers_changed AFTER INSERT OR UPDATE ON schedulers
   FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('SCHEDULER', '');
 CREATE TRIGGER users_changed AFTER INSERT OR UPDATE ON users FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('USER', '');

@@ -17,6 +17,7 @@ export const idTypes = [
   'dataset',
   'group',
   'webhook',
+  'hold',
 ] as const;
 export type IdType = (typeof idTypes)[number];
 

@@ -12,6 +12,8 @@ import type {
   ApiKeyRow,
   DatasetRow,
   GroupRow,
+  HoldRow,
+  HoldTimeRow,
   JobRow,
   LicenseRow,
   MachineRow,
@@ -82,6 +84,9 @@ export interface Loaders {
   findSite(id: number): Promise<SiteRow | null>;
   findMachine(id: number): Promise<MachineRow | null>;
   findLicense(id: number): Promise<LicenseRow | null>;
+  hold(id: number): Promise<HoldRow | null>;
+  /** Times of a hold that are not over, the next ones. */
+  timesOfHold(id: number): Promise<HoldTimeRow[]>;
   findUser(id: number): Promise<UserRow | null>;
   /** What the job waits for, or has waited for. */
   wait(jobId: number): Promise<JobWait | null>;
@@ -156,6 +161,11 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
   );
   const machines = byId<MachineRow>((ids) => queries.machinesByIds(ids));
   const licenses = byId<LicenseRow>((ids) => queries.licensesByIds(ids));
+  const holds = byId<HoldRow>((ids) => queries.holdsByIds(ids));
+  const timesOfHolds = grouped<HoldTimeRow>(
+    (ids) => queries.openTimesOf(ids),
+    ({ holdId }) => holdId,
+  );
   const users = byId<UserRow>((ids) => queries.usersByIds(ids));
   const datasets = byId<DatasetRow>((ids) => queries.datasetsByIds(ids));
   const groups = byId<GroupRow>((ids) => queries.groupsByIds(ids));
@@ -293,6 +303,8 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
     findSite: (id) => sites.load(id),
     findMachine: (id) => machines.load(id),
     findLicense: (id) => licenses.load(id),
+    hold: (id) => holds.load(id),
+    timesOfHold: (id) => timesOfHolds.load(id),
     findUser: (id) => users.load(id),
     wait: (jobId) => waits.load(jobId),
     runs: (jobId) => runs.load(jobId),

@@ -2,6 +2,7 @@
 import type {
   ChannelView,
   JobRatio,
+  MovedStart,
   PeerStatus,
   TransferStatus,
   TreeStep,
@@ -15,6 +16,7 @@ import type { WebhookWithSecret } from '../store/directory/webhooks.js';
 import type { OfferState } from '../store/federation.js';
 import type { FileRow } from '../store/files.js';
 import type { UsageRow } from '../store/history.js';
+import type { HeldMachines, HoldTime } from '../store/holds.js';
 import type { JobOutput } from '../store/job-fields.js';
 import type { JobWait, NeedTerm } from '../store/needs.js';
 import type * as rows from '../store/rows.js';
@@ -43,6 +45,17 @@ export interface RegisterAgentPayloadModel {
   machines: readonly LeasedMachine[];
 }
 export type LicenseModel = rows.LicenseRow;
+export type HoldModel = rows.HoldRow;
+export type HeldMachineModel = NonNullable<HeldMachines>[number];
+export type HoldTimeModel = HoldTime;
+export type MovedStartModel = MovedStart;
+export interface ReservePayloadModel {
+  hold: rows.HoldRow | null;
+  machines: HeldMachines;
+  holds: readonly number[];
+  runs: readonly number[];
+  moved: readonly MovedStart[];
+}
 export type UserModel = rows.UserRow;
 export type ApiKeyModel = rows.ApiKeyRow;
 export type WebhookModel = rows.WebhookRow;

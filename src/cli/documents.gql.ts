@@ -53,6 +53,16 @@ export type MachineLabelInput = {
   readonly value?: string;
 };
 
+export type HoldKind =
+  | 'MAINTENANCE'
+  | 'USER'
+  | 'STANDING';
+
+export type HoldConflict =
+  | 'REFUSE'
+  | 'AFTER_JOBS'
+  | 'PREEMPT';
+
 export type LinkSource =
   | 'ADMIN'
   | 'AGENT';
@@ -248,7 +258,8 @@ export type EventKind =
   | 'USER'
   | 'POLICY'
   | 'SIMULATION'
-  | 'DATA';
+  | 'DATA'
+  | 'HOLD';
 
 export type SimulationState =
   | 'QUEUED'
@@ -449,6 +460,7 @@ export type RegisterSiteInput = {
   readonly localPolicy?: unknown;
   readonly scheduler?: string | null | undefined;
   readonly maxRunningJobs?: number | null | undefined;
+  readonly reservableCpuHours?: number;
 };
 
 export type UpdateSiteInput = {
@@ -459,7 +471,23 @@ export type UpdateSiteInput = {
   readonly longitude?: number | null | undefined;
   readonly localPolicy?: unknown;
   readonly maxRunningJobs?: number | null | undefined;
+  readonly reservableCpuHours?: number | null | undefined;
   readonly scheduler?: string | null | undefined;
+};
+
+export type ReserveInput = {
+  readonly kind?: HoldKind;
+  readonly name?: string | null | undefined;
+  readonly site: string;
+  readonly machines?: ReadonlyArray<string> | null | undefined;
+  readonly tasks?: number | null | undefined;
+  readonly cpus?: number | null | undefined;
+  readonly memoryMb?: number | null | undefined;
+  readonly resources?: ReadonlyArray<ResourceAmountInput>;
+  readonly from?: string | null | undefined;
+  readonly to?: string | null | undefined;
+  readonly onConflict?: HoldConflict;
+  readonly reason?: string | null | undefined;
 };
 
 export type CreateSchedulerInput = {
@@ -1401,6 +1429,33 @@ export type MeasuredDevicesQuery = { readonly node:
     | Record<PropertyKey, never>
    | null };
 
+export type HoldFieldsFragment = { readonly id: string, readonly kind: HoldKind, readonly name: string | null, readonly reason: string | null, readonly onConflict: HoldConflict, readonly wholeSite: boolean, readonly createdAt: string, readonly endedAt: string | null, readonly site: { readonly id: string, readonly name: string }, readonly user: { readonly id: string, readonly name: string } | null, readonly machines: ReadonlyArray<{ readonly whole: boolean, readonly cpus: number | null, readonly memoryMb: number | null, readonly machine: { readonly id: string, readonly name: string }, readonly resources: ReadonlyArray<{ readonly kind: string, readonly amount: number }> }>, readonly times: ReadonlyArray<{ readonly from: string, readonly to: string | null }> };
+
+export type HoldsQueryVariables = Exact<{
+  site?: string | null | undefined;
+  ended: boolean;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type HoldsQuery = { readonly holds: { readonly nodes: ReadonlyArray<{ readonly id: string, readonly kind: HoldKind, readonly name: string | null, readonly reason: string | null, readonly onConflict: HoldConflict, readonly wholeSite: boolean, readonly createdAt: string, readonly endedAt: string | null, readonly site: { readonly id: string, readonly name: string }, readonly user: { readonly id: string, readonly name: string } | null, readonly machines: ReadonlyArray<{ readonly whole: boolean, readonly cpus: number | null, readonly memoryMb: number | null, readonly machine: { readonly id: string, readonly name: string }, readonly resources: ReadonlyArray<{ readonly kind: string, readonly amount: number }> }>, readonly times: ReadonlyArray<{ readonly from: string, readonly to: string | null }> }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } };
+
+export type ReserveMutationVariables = Exact<{
+  input: ReserveInput;
+  dryRun: boolean;
+}>;
+
+
+export type ReserveMutation = { readonly reserve: { readonly runsInTheWay: number, readonly hold: { readonly id: string, readonly kind: HoldKind, readonly name: string | null, readonly reason: string | null, readonly onConflict: HoldConflict, readonly wholeSite: boolean, readonly createdAt: string, readonly endedAt: string | null, readonly site: { readonly id: string, readonly name: string }, readonly user: { readonly id: string, readonly name: string } | null, readonly machines: ReadonlyArray<{ readonly whole: boolean, readonly cpus: number | null, readonly memoryMb: number | null, readonly machine: { readonly id: string, readonly name: string }, readonly resources: ReadonlyArray<{ readonly kind: string, readonly amount: number }> }>, readonly times: ReadonlyArray<{ readonly from: string, readonly to: string | null }> } | null, readonly machines: ReadonlyArray<{ readonly whole: boolean, readonly cpus: number | null, readonly memoryMb: number | null, readonly machine: { readonly name: string }, readonly resources: ReadonlyArray<{ readonly kind: string, readonly amount: number }> }>, readonly holds: ReadonlyArray<{ readonly id: string, readonly name: string | null, readonly kind: HoldKind }>, readonly jobs: ReadonlyArray<{ readonly id: string }>, readonly moved: ReadonlyArray<{ readonly before: string, readonly after: string | null, readonly job: { readonly id: string } | null }> } };
+
+export type CancelHoldMutationVariables = Exact<{
+  hold: string;
+}>;
+
+
+export type CancelHoldMutation = { readonly cancelHold: { readonly id: string, readonly kind: HoldKind, readonly name: string | null, readonly reason: string | null, readonly onConflict: HoldConflict, readonly wholeSite: boolean, readonly createdAt: string, readonly endedAt: string | null, readonly site: { readonly id: string, readonly name: string }, readonly user: { readonly id: string, readonly name: string } | null, readonly machines: ReadonlyArray<{ readonly whole: boolean, readonly cpus: number | null, readonly memoryMb: number | null, readonly machine: { readonly id: string, readonly name: string }, readonly resources: ReadonlyArray<{ readonly kind: string, readonly amount: number }> }>, readonly times: ReadonlyArray<{ readonly from: string, readonly to: string | null }> } };
+
 
 export const LatestCursorDocument: Document<LatestCursorQuery, LatestCursorQueryVariables> =
   "query LatestCursor { latestCursor }";
@@ -1701,3 +1756,12 @@ export const RemovePeerDocument: Document<RemovePeerMutation, RemovePeerMutation
 
 export const MeasuredDevicesDocument: Document<MeasuredDevicesQuery, MeasuredDevicesQueryVariables> =
   "query MeasuredDevices($machine: ID!) { node(id: $machine) { ... on Machine { measured { devices { id kind model memoryMb shares link } } } } }";
+
+export const HoldsDocument: Document<HoldsQuery, HoldsQueryVariables> =
+  "query Holds($site: ID, $ended: Boolean!, $first: Int, $after: String) { holds(site: $site, ended: $ended, first: $first, after: $after) { nodes { ...HoldFields } pageInfo { hasNextPage endCursor } } } fragment HoldFields on Hold { id kind name site { id name } user { id name } reason onConflict wholeSite createdAt endedAt machines { machine { id name } whole cpus memoryMb resources { kind amount } } times { from to } }";
+
+export const ReserveDocument: Document<ReserveMutation, ReserveMutationVariables> =
+  "mutation Reserve($input: ReserveInput!, $dryRun: Boolean!) { reserve(input: $input, dryRun: $dryRun) { hold { ...HoldFields } machines { machine { name } whole cpus memoryMb resources { kind amount } } holds { id name kind } runsInTheWay jobs { id } moved { job { id } before after } } } fragment HoldFields on Hold { id kind name site { id name } user { id name } reason onConflict wholeSite createdAt endedAt machines { machine { id name } whole cpus memoryMb resources { kind amount } } times { from to } }";
+
+export const CancelHoldDocument: Document<CancelHoldMutation, CancelHoldMutationVariables> =
+  "mutation CancelHold($hold: ID!) { cancelHold(hold: $hold) { ...HoldFields } } fragment HoldFields on Hold { id kind name site { id name } user { id name } reason onConflict wholeSite createdAt endedAt machines { machine { id name } whole cpus memoryMb resources { kind amount } } times { from to } }";

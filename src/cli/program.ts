@@ -23,6 +23,7 @@ const MODULES: readonly { commands: readonly string[]; add: () => Promise<(progr
     commands: ['sites', 'machines', 'agents', 'licenses', 'drain', 'undrain'],
     add: async () => (await import('./commands/grid.js')).addGrid,
   },
+  { commands: ['maintenance', 'reserve'], add: async () => (await import('./commands/holds.js')).addHolds },
   { commands: ['tree'], add: async () => (await import('./commands/tree.js')).addTree },
   { commands: ['data', 'links'], add: async () => (await import('./commands/data.js')).addData },
   {

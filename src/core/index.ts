@@ -43,7 +43,7 @@ export {
   dispatchKinds,
   kindsInBatches,
 } from './dispatch/registry.js';
-export { earliestAnywhere, type PredictedStart } from './explain/ahead.js';
+export { earliestAnywhere, type MovedStart, movedStarts, type PredictedStart } from './explain/ahead.js';
 export { describeDispatch, describeStart } from './explain/describe.js';
 export {
   type ExplainContext,

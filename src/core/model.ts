@@ -124,6 +124,8 @@ export interface Held {
   ends: 'LIMIT' | 'EXPECTATION';
   /** By kind of resource; null: the whole machine. */
   machines: readonly { machineId: number; amounts: Readonly<Record<string, number>> | null }[];
+  /** All machines of the site, those that come later among them; null or left out: none but `machines`. */
+  siteId?: number | null;
   /** A copy of each. */
   licenseIds: readonly number[];
 }

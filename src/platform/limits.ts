@@ -400,6 +400,18 @@ export const FIXED_LIMITS = {
   peerFileBytes: fixed(65_536 * MIB, 'Bytes of the files of all live runs at a peer.'),
   jobPreferences: fixed(16, 'Preferences of a job.', 'JobInput.preferences'),
   schedulers: fixed(1_000, 'Schedulers between the root and sites.', 'Mutation.createScheduler'),
+  siteHolds: fixed(
+    200,
+    'Maintenance windows and reservations of a site that have not ended.',
+    'Mutation.reserve',
+  ),
+  heldShown: fixed(
+    100,
+    'Jobs and promised starts that are named where something is reserved.',
+    'ReservePayload.jobs',
+    'ReservePayload.moved',
+  ),
+  holdMachines: fixed(1_000, 'Machines named by a maintenance or reservation.', 'ReserveInput.machines'),
   treeDepth: fixed(
     16,
     'Levels of schedulers between the root and sites.',

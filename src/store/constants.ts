@@ -18,3 +18,11 @@ export const TRAFFIC_KEPT_S = 3_600;
 export const TOTALS_KEPT = 100_000;
 /** Of each link. */
 export const MEASUREMENTS_KEPT = 100;
+
+/**
+ * Times of a hold that schedulers know, the next ones. What starts now respects all: whatever reaches into a later time reaches into the
+ * next one first.
+ */
+export const TIMES_KNOWN = 8;
+/** Times of a hold that people are shown, the next ones. */
+export const TIMES_SHOWN = 100;

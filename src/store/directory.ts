@@ -5,6 +5,7 @@
 import { DEFAULT_POLICY } from '../core/policy.js';
 import { changesOf } from './directory/changes.js';
 import { dataChanges } from './directory/data.js';
+import { holdChanges } from './directory/holds.js';
 import { keyChanges } from './directory/keys.js';
 import { machineChanges } from './directory/machines.js';
 import { mailChanges } from './directory/mail.js';
@@ -19,6 +20,7 @@ import { json } from './read-rows.js';
 
 export type { Actor, Change } from './directory/changes.js';
 export type { NewDataset, ReplicaLocation, StagingReport } from './directory/data.js';
+export type { HoldOutcome } from './directory/holds.js';
 export type { NewSimulation } from './directory/policies.js';
 
 export type Directory = ReturnType<typeof openDirectory>;
@@ -39,6 +41,7 @@ export function openDirectory(database: Pick<Database, 'prisma' | 'pool'>) {
     ...siteChanges(change),
     ...schedulerChanges(change),
     ...machineChanges(change),
+    ...holdChanges(change),
     ...userChanges(change, database),
     ...keyChanges(change, database),
     ...peerChanges(change, database),

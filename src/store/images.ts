@@ -6,6 +6,7 @@ import type { FreeAtPromise, PromisesImage } from '../core/local/policy.js';
 import type {
   Allocation,
   Dataset,
+  Held,
   Job,
   JobData,
   License,
@@ -19,8 +20,9 @@ import type {
   UserClass,
 } from '../core/model.js';
 import { parsePolicy } from '../core/policy.js';
-import { TRAFFIC_KEPT_S } from './constants.js';
+import { TIMES_KNOWN, TRAFFIC_KEPT_S } from './constants.js';
 import type { CopyType } from './copy.js';
+import type { HeldMachines, HoldKind } from './holds.js';
 import {
   isEnum,
   type JobField,
@@ -212,7 +214,29 @@ export type DirectoryArray = [
   machines: Machine[],
   licenses: License[],
   schedulers: TreeScheduler[],
+  holds: HeldArray[],
 ];
+
+/** `machines` null: all of the site. `to` null: until it is ended by hand. */
+type HeldArray = [
+  id: number,
+  siteId: number,
+  kind: HoldKind,
+  machines: HeldMachines,
+  from: number,
+  to: number | null,
+];
+
+export const heldFromArray = ([id, siteId, kind, machines, from, to]: HeldArray): Held => ({
+  id,
+  by: kind === 'MAINTENANCE' ? 'WINDOW' : 'RESERVATION',
+  from,
+  to: to ?? Infinity,
+  ends: 'LIMIT',
+  machines: machines ?? [],
+  siteId: machines === null ? siteId : null,
+  licenseIds: [],
+});
 
 /** Of machines: something may be put on it. */
 export const isAvailable = "state = 'UP' AND NOT silent AND problem IS NULL";
@@ -232,16 +256,28 @@ export const directoryArray = (available = isAvailable): string => `json_build_a
   (SELECT coalesce(json_agg(json_build_object('id', id, 'kind', kind, 'copies', copies, 'siteId', site_id) ORDER BY id), '[]')
      FROM licenses WHERE removed_at IS NULL),
   (SELECT coalesce(json_agg(json_build_object('id', id, 'name', name, 'parentId', parent_id) ORDER BY id), '[]')
-     FROM schedulers WHERE removed_at IS NULL))`;
+     FROM schedulers WHERE removed_at IS NULL),
+  (SELECT coalesce(json_agg(json_build_array(t.id, h.site_id, h.kind, h.machines, ${epoch('t.from_at')}, ${epoch('t.to_at')}) ORDER BY t.id), '[]')
+     FROM holds h CROSS JOIN LATERAL (
+       SELECT id, from_at, to_at FROM hold_times WHERE hold_id = h.id AND NOT over ORDER BY from_at LIMIT ${TIMES_KNOWN}) t
+    WHERE h.ended_at IS NULL))`;
 
 /** Throws where no policy has been stored: the database was never prepared (`bootstrap`). */
 export function directoryFromArray(
   a: DirectoryArray,
-): Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licenses' | 'schedulers'> {
-  const [policy, sites, machines, licenses, schedulers] = a;
+): Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licenses' | 'schedulers' | 'holds'> {
+  const [policy, sites, machines, licenses, schedulers, held] = a;
+  const holds = held.map(heldFromArray);
   if (policy === null) throw new Error('no policy is in force: the database has not been bootstrapped');
   const { version, document } = policy;
-  return { policy: { version, document: parsePolicy(document) }, sites, machines, licenses, schedulers };
+  return {
+    policy: { version, document: parsePolicy(document) },
+    sites,
+    machines,
+    licenses,
+    schedulers,
+    holds,
+  };
 }
 
 /** A Dataset; needs datasets as v. */

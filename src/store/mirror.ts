@@ -12,7 +12,7 @@ import { Shares } from '../core/data/shares.js';
 import { Traffic } from '../core/data/traffic.js';
 import { SchedulerTree } from '../core/data/tree.js';
 import { Grid } from '../core/grid/grid.js';
-import type { Job, License, Machine, Reservation, Run, Site, TreeScheduler } from '../core/model.js';
+import type { Held, Job, License, Machine, Reservation, Run, Site, TreeScheduler } from '../core/model.js';
 import { turns } from '../platform/turns.js';
 import type { Cursor, GridChanges, JobPosition, Policy, Store, TrafficCount } from './store.js';
 
@@ -33,6 +33,7 @@ interface Directory {
   machines: readonly Machine[];
   licenses: readonly License[];
   schedulers: readonly TreeScheduler[];
+  holds: readonly Held[];
 }
 
 interface Loaded {
@@ -48,6 +49,7 @@ interface Loaded {
   readonly sites: Map<number, Site>;
   readonly machines: Map<number, Machine>;
   readonly licenses: Map<number, License>;
+  readonly holds: Map<number, Held>;
   /** What has left this directory has yet to leave the grid. */
   shrunk: Directory | null;
 }
@@ -163,6 +165,7 @@ export class Mirror {
       sites: new Map(),
       machines: new Map(),
       licenses: new Map(),
+      holds: new Map(),
       shrunk: null,
     };
     extend(state, image);
@@ -297,7 +300,7 @@ function extend(state: Loaded, directory: Directory): void {
   const news = <T extends { id: number }>(
     known: Map<number, T>,
     list: readonly T[],
-    put: (item: T) => void,
+    put: (item: T) => unknown,
   ) => {
     for (const item of list) {
       const before = known.get(item.id);
@@ -310,6 +313,10 @@ function extend(state: Loaded, directory: Directory): void {
   news(state.sites, directory.sites, (site) => grid.setSite(site));
   news(state.licenses, directory.licenses, (license) => grid.setLicense(license));
   news(state.machines, directory.machines, (machine) => grid.setMachine(machine));
+  // At once, for each change of them costs as much as all.
+  const holds: Held[] = [];
+  news(state.holds, directory.holds, (held) => holds.push(held));
+  if (holds.length > 0) grid.setHeld(...holds);
 }
 
 function shrink(state: Loaded, directory: Directory): void {
@@ -317,7 +324,7 @@ function shrink(state: Loaded, directory: Directory): void {
   const gone = <T extends { id: number }>(
     known: Map<number, T>,
     list: readonly T[],
-    remove: (id: number) => void,
+    remove: (id: number) => unknown,
   ) => {
     if (known.size === list.length) return;
     const left = new Set(list.map((item) => item.id));
@@ -327,6 +334,9 @@ function shrink(state: Loaded, directory: Directory): void {
       known.delete(id);
     }
   };
+  const over: number[] = [];
+  gone(state.holds, directory.holds, (id) => over.push(id));
+  if (over.length > 0) grid.removeHeld(...over);
   gone(state.machines, directory.machines, (id) => grid.removeMachine(id));
   gone(state.licenses, directory.licenses, (id) => grid.removeLicense(id));
   gone(state.sites, directory.sites, (id) => grid.removeSite(id));

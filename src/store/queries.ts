@@ -5,6 +5,7 @@
 import { kindsInBatches } from '../core/index.js';
 import { isTerminal, type JobState, liveStates } from '../core/states.js';
 import { list, table } from './columns.js';
+import { TIMES_SHOWN } from './constants.js';
 import { type FileRow, filesOfRuns } from './files.js';
 import type { Prisma } from './generated/client.js';
 import * as history from './history.js';
@@ -23,6 +24,8 @@ import type {
   DecisionRow,
   EventRow,
   GroupRow,
+  HoldRow,
+  HoldTimeRow,
   JobRow,
   LicenseRow,
   LinkMeasurementRow,
@@ -509,6 +512,31 @@ SELECT CASE WHEN ${after}::bigint >= (SELECT id FROM events_horizon) THEN (
     };
     return all(
       await this.prisma.license.findMany({ where, orderBy: [{ kind: 'asc' }, { id: 'asc' }], take: limit }),
+    );
+  }
+
+  /** Holds behind an id, by id; `ended`: also those that have ended. */
+  async holds(siteId: number | null, ended: boolean, afterId: number, limit: number): Promise<HoldRow[]> {
+    const where = {
+      id: { gt: afterId },
+      ...(siteId !== null && { siteId }),
+      ...(!ended && { endedAt: null }),
+    };
+    return all(await this.prisma.hold.findMany({ where, orderBy: { id: 'asc' }, take: limit }));
+  }
+
+  async holdsByIds(ids: readonly number[]): Promise<HoldRow[]> {
+    return all(await this.prisma.hold.findMany({ where: among(ids), orderBy: { id: 'asc' } }));
+  }
+
+  /** Of each of these holds the next TIMES_SHOWN times that are not over, in order. */
+  openTimesOf(holdIds: readonly number[]): Promise<HoldTimeRow[]> {
+    return rows(
+      this.pool,
+      sql`
+SELECT t.id, t.hold_id AS "holdId", ${raw(seconds('t.from_at'))} AS "fromAt", ${raw(seconds('t.to_at'))} AS "toAt", t.over
+  FROM unnest(${list('integer', holdIds)}) AS h (id) CROSS JOIN LATERAL (
+    SELECT * FROM hold_times WHERE hold_id = h.id AND NOT over ORDER BY from_at LIMIT ${TIMES_SHOWN}) t ORDER BY t.hold_id, t.from_at`,
     );
   }
 

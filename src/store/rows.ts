@@ -47,6 +47,8 @@ export type SchedulerRow = Plain<Prisma.SchedulerModel>;
 export type MachineRow = Plain<Prisma.MachineModel>;
 /** Without what only its own process knows. */
 export type AgentRow = Plain<Omit<Prisma.AgentModel, 'identity' | 'instance' | 'superseded'>>;
+export type HoldRow = Plain<Prisma.HoldModel>;
+export type HoldTimeRow = Plain<Prisma.HoldTimeModel>;
 export type LicenseRow = Plain<Prisma.LicenseModel>;
 /** Without the hash. */
 export type ApiKeyRow = Plain<Omit<Prisma.ApiKeyModel, 'hash'>>;

@@ -7,6 +7,7 @@ import type { Labels } from '../core/resources/constraint.js';
 import type { OwnedDevice } from '../core/resources/devices.js';
 import { chooseUnits } from '../core/resources/units.js';
 import { type EndCause, isLive, isTerminal, isWaiting, type JobState } from '../core/states.js';
+import { type HeldPart, whyHeld } from './holds.js';
 import type { GivenJob } from './job-fields.js';
 import type { NewWait } from './needs.js';
 import { decideNext, type Retried, type RetryFacts, requeued } from './retries.js';
@@ -303,6 +304,8 @@ export interface StartedJob {
   resourcesPerTask: Amounts | null;
   /** Kinds, sorted. */
   licenses: readonly string[];
+  /** Seconds after which its run is stopped; null: never. */
+  runTimeLimitS: number | null;
 }
 
 /** What is free now at a site. `admitStart` takes from it what it admits. */
@@ -313,6 +316,10 @@ export interface FreeResources {
   runs: number | null;
   /** How many more may wait with the site's own scheduler; null: it has none. */
   handOvers: number | null;
+  /** What is held there, now or later. */
+  held: readonly HeldPart[];
+  /** Epoch seconds. */
+  now: number;
 }
 
 /** By kind of resource as operators name them. */
@@ -338,6 +345,8 @@ interface FreeMachine {
   cpus: number;
   memoryMb: number;
   resources: Record<string, number>;
+  /** All that there is, CPUs and memory among it. */
+  has: Amounts;
   devices: readonly OwnedDevice[];
   /** Of them, the units that runs have. */
   heldUnits: Set<string>;
@@ -370,6 +379,8 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
       const free = machine.resources[kind] ?? 0;
       if (free < tasks * amount) return `machine ${machineId} has ${free} ${kind} free`;
     }
+    const held = free.held.length === 0 ? null : whyHeldFor(machineId, tasks, job, free);
+    if (held !== null) return held;
   }
   const unlicensed = whyUnlicensed(start, job, free);
   if (unlicensed !== null) return unlicensed;
@@ -384,6 +395,24 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
   takeCopies(start, free);
   if (free.runs !== null) free.runs--;
   return null;
+}
+
+/** `whyHeld` of so many tasks of the job there. */
+function whyHeldFor(
+  id: number,
+  tasks: number,
+  job: StartedJob,
+  { machines, held, now }: FreeResources,
+): string | null {
+  const { has, cpus, memoryMb, resources, places } = machines.get(id) as FreeMachine;
+  const asked: Record<string, number> = {
+    cpus: tasks * job.cpusPerTask,
+    memoryMb: tasks * job.memoryMbPerTask,
+  };
+  for (const [kind, amount] of Object.entries(job.resourcesPerTask ?? {})) asked[kind] = tasks * amount;
+  // Where tasks share CPUs, those of others are not used up.
+  const free = { ...resources, cpus: places === null ? cpus : (has.cpus as number), memoryMb };
+  return whyHeld(held, { id, has, free }, asked, now, job.runTimeLimitS ?? Infinity);
 }
 
 /**

@@ -12,6 +12,7 @@
 import type { PromisesImage } from '../core/local/policy.js';
 import type {
   Dataset,
+  Held,
   Job,
   JobInput,
   License,
@@ -60,6 +61,8 @@ export interface GridImage {
   licenses: License[];
   /** Between the root and sites. */
   schedulers: TreeScheduler[];
+  /** Of each maintenance window and reservation the next TIMES_KNOWN times, by id. */
+  holds: Held[];
   /** Every job that has not ended, by id. */
   jobs: JobImage[];
   /** Margins (s) of the last dispatched jobs with a deadline, oldest first: level 1's window. */
@@ -123,7 +126,7 @@ export interface GridChanges {
    * Present when anything of that kind changed: the whole new list, as it is now. With `more` it may be ahead of the
    * jobs: what is missing from it may still be named by them.
    */
-  directory: Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licenses' | 'schedulers'> | null;
+  directory: Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licenses' | 'schedulers' | 'holds'> | null;
   /** Datasets and links that may have changed, as they are now; null: it is not there any more. */
   datasets: { id: number; dataset: Dataset | null }[];
   links: { fromSiteId: number; toSiteId: number; link: Link | null }[];

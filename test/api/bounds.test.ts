@@ -138,6 +138,7 @@ SELECT c.conrelid::regclass || '.' || a.attname AS column, a.atttypid::regtype A
       latitude: [-MAX.latitude, MAX.latitude],
       longitude: [-MAX.longitude, MAX.longitude],
       max_running_jobs: [1, MAX.sharing],
+      reservable_cpu_hours: [0, MAX.integer],
     },
     machines: {
       cpus: [1, MAX.machineCpus],

@@ -38,6 +38,7 @@ const anyHeld = fc.record({
   from: fc.integer({ min: -3, max: 25 }),
   length: fc.integer({ min: 1, max: 20 }),
   ends: fc.constantFrom('LIMIT' as const, 'LIMIT' as const, 'EXPECTATION' as const),
+  wholeSite: fc.constantFrom(false, false, false, true),
 });
 const given = fc.record({
   sites: anySites,
@@ -109,7 +110,10 @@ function check(w: World, plan: SitePlan): number {
       for (const { machineId } of one.allocations) {
         const machine = w.machines.find(({ id }) => id === machineId);
         if (machine === undefined) throw new Error(`machine ${machineId} is not there`);
-        const on = held.flatMap(({ machines }) => machines.filter((each) => each.machineId === machineId));
+        const on = held.flatMap(({ machines, siteId }) => [
+          ...machines.filter((each) => each.machineId === machineId),
+          ...(siteId === machine.siteId ? [{ machineId, amounts: null }] : []),
+        ]);
         if (on.length > 0) besideHolds++;
         expect(on.some(({ amounts }) => amounts === null)).toBe(false);
         const left = (kind: 'cpus' | 'memoryMb', asked: 'cpusPerTask' | 'memoryMbPerTask'): number => {
@@ -166,12 +170,13 @@ function play({ sites, mode, events, atOnce, holds, limits }: Given, local: Loca
 }
 
 function heldOf(w: World, id: number, hold: typeof anyHeld extends fc.Arbitrary<infer H> ? H : never): Held {
-  const { amounts, license, from, length, ends } = hold;
+  const { amounts, license, from, length, ends, wholeSite } = hold;
   const machine = w.machines[hold.machine % w.machines.length];
   const begin = w.now + from;
   return {
     ...{ id, by: ends === 'LIMIT' ? 'WINDOW' : 'OTHERS', from: begin, to: begin + length, ends },
-    machines: machine === undefined ? [] : [{ machineId: machine.id, amounts }],
+    machines: machine === undefined || wholeSite ? [] : [{ machineId: machine.id, amounts }],
+    siteId: wholeSite ? (machine?.siteId ?? null) : null,
     licenseIds: license === null || w.licenses.length === 0 ? [] : [license],
   };
 }

@@ -5,6 +5,7 @@ import { Margins } from '../../src/core/data/margins.js';
 import type { PromisesImage } from '../../src/core/index.js';
 import type { Job, RunTotals } from '../../src/core/model.js';
 import { NO_RETRIES, type Retry, type RetryRule } from '../../src/core/runs/retry.js';
+import type { NewHold } from '../../src/store/holds.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type { NewNeedTerm, NewWait } from '../../src/store/needs.js';
 import type { EventRow } from '../../src/store/rows.js';
@@ -616,6 +617,124 @@ export function describeStore(
         expect(await plan(c!, 3, promised)).toMatchObject({ outdated: false });
         expect(await store.promises(site)).toEqual({ revision: 4, promises: promised });
         await nothingBroken();
+      });
+    });
+
+    describe('what is held', () => {
+      const hold = (change: Partial<NewHold> = {}): NewHold => ({
+        ...{ kind: 'MAINTENANCE', name: null, siteId: site, userId: user, held: { of: 'SITE' } },
+        ...{ onConflict: 'REFUSE', reason: null, times: [{ from: T0 + 100, to: T0 + 200 }], ...change },
+      });
+      const someOf = (machineId: number, cpus: number): NewHold['held'] => ({
+        of: 'MACHINES',
+        machineIds: [machineId],
+        amounts: { cpus },
+      });
+      const refusals = async (id: number, on: number, now: number) =>
+        (await store.applyStarts(site, [start(id, site, { [on]: 1 })], null, context(now))).refused;
+
+      it('is told to schedulers until it is over, or canceled', async () => {
+        const window = { by: 'WINDOW', ends: 'LIMIT', siteId: site, machines: [], licenseIds: [] };
+        const { cursor } = await store.loadGrid(10);
+        const { id } = await world.createHold(hold());
+        const changes = await store.changesSince(cursor, 100);
+        if (changes === 'too-old') throw new Error(changes);
+        const known = [{ id: 1, from: T0 + 100, to: T0 + 200, ...window }];
+        expect(changes.directory?.holds).toEqual(known);
+        expect((await store.loadGrid(10)).holds).toEqual(known);
+        const { touched } = await store.sweep(rules(T0 + 200));
+        expect(touched.sort()).toEqual([null, site].sort());
+        expect((await store.loadGrid(10)).holds).toEqual([]);
+        await expect(
+          (async () => world.createHold(hold({ name: 'a', times: [{ from: T0, to: null }] })))(),
+        ).resolves.toMatchObject({ id: (id as number) + 1 });
+        expect((await store.loadGrid(10)).holds).toEqual([{ id: 2, from: T0, to: Infinity, ...window }]);
+        await world.cancelHold((id as number) + 1);
+        expect((await store.loadGrid(10)).holds).toEqual([]);
+      });
+
+      it('tells the next times of many, and the others when those are over', async () => {
+        const times = Array.from({ length: 10 }, (_, i) => ({
+          from: T0 + 100 * i + 50,
+          to: T0 + 100 * i + 100,
+        }));
+        await world.createHold(hold({ times }));
+        const known = async () => (await store.loadGrid(10)).holds.map(({ from }) => (from - T0 - 50) / 100);
+        expect(await known()).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+        await store.sweep(rules(T0 + 100));
+        expect(await known()).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+      });
+
+      it('keeps out runs that may reach into it, and lets those go that end in time', async () => {
+        const jobs = [{}, { runTimeLimitS: 101 }, { runTimeLimitS: 100 }].map(newJob);
+        const [unlimited, long, short] = (await dispatched(world, user, site, jobs)) as [
+          number,
+          number,
+          number,
+        ];
+        await world.createHold(hold());
+        expect(await refusals(unlimited, machine, T0)).toMatchObject([{ jobId: unlimited }]);
+        expect(await refusals(long, machine, T0)).toMatchObject([{ jobId: long }]);
+        expect(await refusals(short, machine, T0)).toEqual([]);
+        expect(await refusals(long, machine, T0 + 199)).toHaveLength(1);
+        expect(await refusals(long, machine, T0 + 200)).toEqual([]);
+        await nothingBroken();
+      });
+
+      it('leaves what is beside the amounts that it takes', async () => {
+        const [narrow, wide] = (await dispatched(world, user, site, [
+          newJob({ cpusPerTask: 1 }),
+          newJob({ cpusPerTask: 2 }),
+        ])) as [number, number];
+        const { id } = await world.createHold(hold({ kind: 'USER', held: someOf(machine, 3) }));
+        expect(id).not.toBeNull();
+        expect(await refusals(wide, machine, T0)).toHaveLength(1);
+        expect(await refusals(wide, machine, T0 + 150)).toHaveLength(1);
+        expect(await refusals(narrow, machine, T0 + 150)).toEqual([]);
+        expect(await refusals(wide, second, T0 + 150)).toEqual([]);
+      });
+
+      it('names the runs that may be in its way, or lets them end', async () => {
+        const [long] = (await assigned(world, user, site, machine, [newJob()])) as [number];
+        await assigned(world, user, site, machine, [newJob({ runTimeLimitS: 100 })]);
+        expect(await world.createHold(hold())).toMatchObject({ id: null, runs: [long], holds: [] });
+        const beside = await world.createHold(hold({ kind: 'USER', held: someOf(machine, 3) }));
+        expect(beside).toMatchObject({ id: 1, runs: [] });
+        await world.cancelHold(1);
+        expect(await world.createHold(hold({ onConflict: 'AFTER_JOBS' }))).toMatchObject({
+          id: 2,
+          runs: [long],
+        });
+      });
+
+      it('shares amounts with nothing else that is held, but a maintenance lies over reservations', async () => {
+        const reserve = (cpus: number, from = T0 + 100, to: number | null = T0 + 200) =>
+          world.createHold(hold({ kind: 'USER', held: someOf(machine, cpus), times: [{ from, to }] }));
+        expect(await reserve(3)).toMatchObject({ id: 1, holds: [] });
+        expect(await reserve(2, T0 + 199)).toMatchObject({ id: null, holds: [1] });
+        expect(await reserve(1)).toMatchObject({ id: 2, holds: [] });
+        expect(await reserve(1, T0 + 50)).toMatchObject({ id: null, holds: [1, 2] });
+        expect(await reserve(4, T0 + 200, T0 + 300)).toMatchObject({ id: 3, holds: [] });
+        expect(await reserve(5, T0 + 900, null)).toMatchObject({
+          id: null,
+          fault: expect.stringContaining('5 are asked for'),
+        });
+        const times = [{ from: T0, to: null }];
+        expect(await world.createHold(hold({ times }))).toMatchObject({ id: 4, holds: [] });
+        expect(await world.createHold(hold({ times }))).toMatchObject({ id: null, holds: [4] });
+        expect(await reserve(1, T0 + 900, null)).toMatchObject({
+          id: null,
+          holds: expect.arrayContaining([4]),
+        });
+      });
+
+      it('finds the machines of a reservation by itself', async () => {
+        await assigned(world, user, site, machine, [newJob()]);
+        const tasks = (count: number, cpus: number) =>
+          world.createHold(hold({ kind: 'USER', held: { of: 'TASKS', tasks: count, amounts: { cpus } } }));
+        expect(await tasks(3, 3)).toMatchObject({ id: null, fault: expect.stringContaining('2 of 3 tasks') });
+        expect(await tasks(1, 4)).toMatchObject({ machines: [{ machineId: second, amounts: { cpus: 4 } }] });
+        expect(await tasks(3, 1)).toMatchObject({ machines: [{ machineId: machine, amounts: { cpus: 3 } }] });
       });
     });
 

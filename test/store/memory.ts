@@ -37,6 +37,17 @@ import {
   waitingStates,
 } from '../../src/core/states.js';
 import { outOfBounds } from '../../src/store/bounds.js';
+import { TIMES_KNOWN } from '../../src/store/constants.js';
+import {
+  type Admission,
+  admitHold,
+  type HeldMachines,
+  type HoldFacts,
+  type HoldTime,
+  type NewHold,
+  type OpenTime,
+} from '../../src/store/holds.js';
+import { heldFromArray } from '../../src/store/images.js';
 import { assignedFields, only, type StoredJob } from '../../src/store/job-fields.js';
 import { jobPredicate } from '../../src/store/job-filter.js';
 import {
@@ -151,6 +162,13 @@ export interface MemoryMachine extends Omit<Machine, 'available'> {
 
 export type MemoryJob = StoredJob;
 
+export interface MemoryHold extends Pick<NewHold, 'kind' | 'name' | 'siteId' | 'userId'> {
+  id: number;
+  machines: HeldMachines;
+  times: (HoldTime & { id: number; over: boolean })[];
+  ended: boolean;
+}
+
 interface MemoryAgent extends Pick<AgentRegistration, 'siteId' | 'identity' | 'instance' | 'host'> {
   id: number;
   superseded: string[];
@@ -192,6 +210,13 @@ type ValuesOf<A extends JobAction> = (typeof jobActions)[A] extends { readonly s
   ? Pick<MemoryJob, Extract<F, keyof MemoryJob>>
   : Record<never, never>;
 
+/** All that a machine has, CPUs and memory among it. */
+const hasOf = ({ resources, cpus, memoryMb }: MemoryMachine): Record<string, number> => ({
+  ...resources,
+  cpus,
+  memoryMb,
+});
+
 /** To the millisecond, as Postgres keeps times. */
 const ms = (seconds: number): number => Math.round(seconds * 1000) / 1000;
 
@@ -212,6 +237,8 @@ export class MemoryStore implements Store {
   readonly events: EventRow[] = [];
   readonly datasets = new Map<number, Dataset>();
   readonly links = new Map<string, Link>();
+  readonly holds = new Map<number, MemoryHold>();
+  private lastHoldTime = 0;
   /** By application, user and kinds; `event`: the latest when it was written. */
   readonly totals = new Map<string, { record: RunTotals; event: number }>();
   readonly ratioPoints: RatioPointRow[] = [];
@@ -356,6 +383,72 @@ export class MemoryStore implements Store {
     return id;
   }
 
+  /** The id of the hold if nothing is in its way, or (of runs) if it lets them end. */
+  createHold(hold: NewHold, now: number): Admission & { id: number | null } {
+    const admission = admitHold(hold, this.holdFacts(hold.siteId), now);
+    const inTheWay = hold.onConflict === 'REFUSE' ? admission.runs.length : 0;
+    if (admission.fault !== null || admission.holds.length + inTheWay > 0) return { ...admission, id: null };
+    const id = this.holds.size + 1;
+    const { kind, name, siteId, userId } = hold;
+    const times = hold.times.map((time) => ({ ...time, id: ++this.lastHoldTime, over: false }));
+    this.holds.set(id, { id, kind, name, siteId, userId, machines: admission.machines, times, ended: false });
+    this.event('HOLD', id, siteId);
+    return { ...admission, id };
+  }
+
+  cancelHold(id: number): void {
+    const hold = this.holds.get(id) as MemoryHold;
+    hold.ended = true;
+    for (const time of hold.times) time.over = true;
+    this.event('HOLD', id, hold.siteId);
+  }
+
+  /** Holds of which a time is over. */
+  private endHolds(now: number): MemoryHold[] {
+    return [...this.holds.values()].filter((hold) => {
+      const due = hold.times.filter(({ over, to }) => !over && to !== null && to <= now);
+      for (const time of due) time.over = true;
+      if (due.length === 0 || hold.ended) return false;
+      hold.ended = hold.times.every(({ over }) => over);
+      this.event('HOLD', hold.id, hold.siteId);
+      return true;
+    });
+  }
+
+  /** The times of a site's holds that are not over. */
+  private openTimes(siteId: number): OpenTime[] {
+    return [...this.holds.values()].flatMap(({ id, kind, userId, machines, times, ended, siteId: at }) =>
+      at === siteId && !ended
+        ? times
+            .filter(({ over }) => !over)
+            .map(({ from, to }) => ({ holdId: id, kind, userId, machines, from, to }))
+        : [],
+    );
+  }
+
+  private holdFacts(siteId: number): HoldFacts {
+    const machines = [...this.machines.values()].filter((one) => one.siteId === siteId && !one.removed);
+    const runs = [...this.runs.values()].filter((run) => run.siteId === siteId && run.endedAt === null);
+    return {
+      machines: machines.map((machine) => {
+        const { id, name, state } = machine;
+        return { id, name, available: state === 'UP', has: hasOf(machine) };
+      }),
+      open: this.openTimes(siteId),
+      runs: runs.map(({ jobId, allocations, startedAt, assignedAt }) => {
+        const job = this.jobs.get(jobId) as MemoryJob;
+        const { cpusPerTask: cpus, memoryMbPerTask: memoryMb, resourcesPerTask, runTimeLimitS } = job;
+        return {
+          jobId,
+          machineIds: allocations.map(({ machineId }) => machineId),
+          machineTasks: allocations.map(({ tasks }) => tasks),
+          amounts: { ...resourcesPerTask, cpus, memoryMb },
+          until: runTimeLimitS === null ? null : (startedAt ?? assignedAt) + runTimeLimitS,
+        };
+      }),
+    };
+  }
+
   setPolicy(policy: Policy): void {
     this.policy = policy;
     this.event('POLICY', policy.version, null);
@@ -447,7 +540,9 @@ export class MemoryStore implements Store {
         share: this.user(userId).share,
       })),
       directory:
-        changed(['SITE', 'MACHINE', 'LICENSE', 'SCHEDULER', 'POLICY']).length > 0 ? this.directory() : null,
+        changed(['SITE', 'MACHINE', 'LICENSE', 'SCHEDULER', 'HOLD', 'POLICY']).length > 0
+          ? this.directory()
+          : null,
       datasets: [
         ...new Set(
           changed(['DATA'])
@@ -624,12 +719,17 @@ export class MemoryStore implements Store {
             resources: freeOf(machine.resources ?? {}, machine.resourcesUsed),
             devices: machine.devices ?? [],
             heldUnits: new Set(this.heldOn(machine.id)),
+            has: hasOf(machine),
           },
         ]),
       ),
       licenses: new Map(pools.map(({ id, kind, copies, inUse }) => [id, { kind, copies: copies - inUse }])),
       runs: site?.maxRunningJobs ? site.maxRunningJobs - this.liveAt(siteId) : null,
       handOvers: starts.some(isAtSite) ? this.handOvers(site) : null,
+      held: this.openTimes(siteId).flatMap(({ machines, from, to }) =>
+        (machines ?? [{ machineId: null, amounts: null }]).map((part) => ({ ...part, from, to })),
+      ),
+      now: context.now,
     };
     const accepted: Start[] = [];
     const devices = new Map<number, string[][] | null>();
@@ -1431,6 +1531,7 @@ export class MemoryStore implements Store {
       } else this.change(job, 'missDeadline', { deadlineMissed: true });
     }
     outcome.deadlinesMissed = passed.length;
+    for (const { siteId } of this.endHolds(now)) touched.add(siteId).add(null);
     return { ...outcome, touched: [...touched] };
   }
 
@@ -1681,13 +1782,26 @@ export class MemoryStore implements Store {
     }
   }
 
-  private directory(): Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licenses' | 'schedulers'> {
+  private directory(): Pick<
+    GridImage,
+    'policy' | 'sites' | 'machines' | 'licenses' | 'schedulers' | 'holds'
+  > {
     const inService = <T extends { removed: boolean }>(list: Iterable<T>) =>
       [...list].filter((one) => !one.removed);
     return {
       policy: this.policy,
       sites: inService(this.sites.values()).map(({ removed: _, ...site }) => site),
       schedulers: [...this.schedulers.values()],
+      holds: [...this.holds.values()]
+        .filter(({ ended }) => !ended)
+        .flatMap(({ siteId, kind, machines, times }) =>
+          times
+            .filter(({ over }) => !over)
+            .sort((a, b) => a.from - b.from)
+            .slice(0, TIMES_KNOWN)
+            .map(({ id, from, to }) => heldFromArray([id, siteId, kind, machines, from, to])),
+        )
+        .sort((a, b) => a.id - b.id),
       machines: inService(this.machines.values()).map(
         ({
           id,

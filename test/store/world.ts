@@ -5,6 +5,7 @@ import { DEFAULT_POLICY, type Policy } from '../../src/core/policy.js';
 import type { OwnedDevice } from '../../src/core/resources/devices.js';
 import { countsOf } from '../../src/core/resources/units.js';
 import { type Directory, openDirectory } from '../../src/store/directory.js';
+import type { Admission, NewHold } from '../../src/store/holds.js';
 import { type Database, openDatabase } from '../../src/store/pool.js';
 import { PostgresStore } from '../../src/store/postgres.js';
 import { Queries } from '../../src/store/queries.js';
@@ -45,6 +46,8 @@ export interface World {
   removeLink(fromSiteId: number, toSiteId: number): Promise<void>;
   addLicense(kind: string, copies: number, siteId: number | null): Promise<number>;
   newPolicy(change?: Partial<Policy>): Promise<void>;
+  createHold(hold: NewHold, now?: number): Promise<Admission & { id: number | null }>;
+  cancelHold(id: number): Promise<void>;
   /** Of a job, in order. */
   events(
     jobId: number,
@@ -253,6 +256,8 @@ export function memoryWorld(options: { liveJobsMax?: number } = {}): World {
     },
     setMachineState: async (machineId, state) => store.setMachineState(machineId, state),
     addLicense: async (kind, copies, siteId) => store.addLicense(kind, copies, siteId),
+    createHold: async (hold, now = T0) => store.createHold(hold, now),
+    cancelHold: async (id) => store.cancelHold(id),
     newPolicy: async (change = { seed: 2 }) =>
       store.setPolicy({ version: ++version, document: { ...DEFAULT_POLICY, ...change } }),
     setShare: async (userId, share) => store.setQuotaShare(userId, share),
@@ -303,7 +308,7 @@ export async function postgresWorld(
   await pool.query(
     `TRUNCATE users, policies, sites, schedulers, licenses, machines, agents, api_keys, audits, processes, submissions, jobs, job_counts, used_hours, user_jobs, user_outputs, margins, runs, device_holds, outputs, stagings,
        reservations, promises, decisions, events, simulations, datasets, dataset_replicas, links, link_measurements, job_groups, traffic,
-       run_totals, job_ratios, followers, job_needs, need_edges RESTART IDENTITY CASCADE`,
+       run_totals, job_ratios, followers, job_needs, need_edges, holds, hold_times RESTART IDENTITY CASCADE`,
   );
   await pool.query('UPDATE events_horizon SET id = 0; UPDATE job_ratios_horizon SET id = 0');
   await pool.query(`INSERT INTO policies (version, document, reason) VALUES (1, $1::jsonb, 'test')`, [
@@ -361,6 +366,14 @@ export async function postgresWorld(
     setMachineState: (machineId, state) => done(directory.updateMachine(machineId, { state }, actor)),
     addLicense: async (kind, copies, siteId) =>
       (await done<{ id: number }>(directory.registerLicense({ kind, copies, siteId }, actor))).id,
+    createHold: async (hold, now = T0) => {
+      const outcome = await directory.createHold(hold, { now, dry: false, bounded: false }, actor);
+      const nothing = { machines: null, holds: [], runs: [], id: null };
+      if (outcome.kind === 'refused') return { ...nothing, fault: outcome.message };
+      const { hold: made, ...admission } = outcome.value;
+      return { ...admission, fault: null, id: made?.id ?? null };
+    },
+    cancelHold: (id) => done(directory.cancelHold(id, T0, actor)),
     newPolicy: async (change = { seed: 2 }) => {
       const document = { ...DEFAULT_POLICY, ...change };
       await done(directory.addPolicy({ document, expectedVersion: version++, reason: 'test' }, actor));

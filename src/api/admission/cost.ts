@@ -98,6 +98,8 @@ export const LIST_SIZE: Readonly<Record<string, number>> = {
   'Machine.licenses': 5,
   'Agent.machines': 2,
   'Dataset.locations': 5,
+  'Hold.times': 2,
+  'Hold.machines': 5,
 };
 const LIST_SIZE_DEFAULT = 10;
 

@@ -124,6 +124,8 @@ export type Site = Node & {
   cpusUsed: Scalars['Int']['output'];
   /** The reservation that backfilled jobs must not delay; null: none. */
   reservation?: Maybe<Reservation>;
+  /** CPU-hours that a user may have reserved there at a time; 0: users may not reserve. */
+  reservableCpuHours: Scalars['Int']['output'];
   /** Starts that it has promised to queued jobs, by time, under a local policy that promises a start to each job (conservative backfilling). */
   promises: Array<Reservation>;
   /** When it was registered. */
@@ -485,6 +487,111 @@ export type License = Node & {
   inUse: Scalars['Int']['output'];
   /** The site that it belongs to; null: the whole grid. */
   site?: Maybe<Site>;
+};
+
+/** What a hold is. */
+export type HoldKind =
+  /** Operators close machines, or a whole site. It may lie over reservations. */
+  | 'MAINTENANCE'
+  /** A user has machines, or a part of them, for a time. */
+  | 'USER'
+  /** The same again and again, by a rule. */
+  | 'STANDING';
+
+/** What becomes of runs that may still be there when a hold begins: those whose time limit ends later, or that have none. */
+export type HoldConflict =
+  /** The hold is refused, naming them. */
+  | 'REFUSE'
+  /** They may end; nothing starts that may reach into the hold. */
+  | 'AFTER_JOBS'
+  /** They are stopped when it begins. Not yet implemented: refused. */
+  | 'PREEMPT';
+
+/**
+ * What is held of the machines of a site for a time: a maintenance window or a reservation. No job starts there that could still run when it begins, by
+ * its time limit; a job without a limit starts only where nothing is held later. Two holds never have the same amounts, but a maintenance may lie over reservations.
+ */
+export type Hold = Node & {
+  __typename?: 'Hold';
+  /** Global id. */
+  id: Scalars['ID']['output'];
+  /** What it is. */
+  kind: HoldKind;
+  /** Unique among the holds that have not ended; null: it has none. */
+  name?: Maybe<Scalars['String']['output']>;
+  /** The site of its machines. */
+  site: Site;
+  /** Whose it is; null: the key may not see the user. */
+  user?: Maybe<User>;
+  /** Why, as who made it says; null: nothing was said. */
+  reason?: Maybe<Scalars['String']['output']>;
+  /** What was to become of runs in its way. */
+  onConflict: HoldConflict;
+  /** It holds the whole site, with machines that are registered later. */
+  wholeSite: Scalars['Boolean']['output'];
+  /** What it holds of which machines; empty where it holds the whole site. */
+  machines: Array<HeldMachine>;
+  /** Its next times, up to 100, the one that has begun among them; none once it has ended. */
+  times: Array<HoldTime>;
+  /** When it was made. */
+  createdAt: Scalars['DateTime']['output'];
+  /** When it was canceled, or its last time was over; null: it has not ended. */
+  endedAt?: Maybe<Scalars['DateTime']['output']>;
+};
+
+/** What a hold takes of a machine. */
+export type HeldMachine = {
+  __typename?: 'HeldMachine';
+  /** The machine. */
+  machine: Machine;
+  /** All of it. */
+  whole: Scalars['Boolean']['output'];
+  /** CPUs; null: all. */
+  cpus?: Maybe<Scalars['Int']['output']>;
+  /** Memory, MB; null: all. */
+  memoryMb?: Maybe<Scalars['Int']['output']>;
+  /** What else it takes. */
+  resources: Array<ResourceAmount>;
+};
+
+/** A time of a hold. */
+export type HoldTime = {
+  __typename?: 'HoldTime';
+  /** When it begins. */
+  from: Scalars['DateTime']['output'];
+  /** When it ends; null: when it is canceled. */
+  to?: Maybe<Scalars['DateTime']['output']>;
+};
+
+/** The start of a waiting job that a hold moves. */
+export type MovedStart = {
+  __typename?: 'MovedStart';
+  /** The job; null: the key may not see it. */
+  job?: Maybe<Job>;
+  /** When it was to start. */
+  before: Scalars['DateTime']['output'];
+  /** When it is to start beside the hold; null: nothing is promised to it any more. */
+  after?: Maybe<Scalars['DateTime']['output']>;
+};
+
+/** A page of holds. */
+export type HoldConnection = {
+  __typename?: 'HoldConnection';
+  /** The holds with their cursors. */
+  edges: Array<HoldEdge>;
+  /** The holds. */
+  nodes: Array<Hold>;
+  /** Position of the page. */
+  pageInfo: PageInfo;
+};
+
+/** A hold in a page. */
+export type HoldEdge = {
+  __typename?: 'HoldEdge';
+  /** Its cursor. */
+  cursor: Scalars['String']['output'];
+  /** The hold. */
+  node: Hold;
 };
 
 /** Input data of jobs, with replicas at sites. */
@@ -1926,7 +2033,9 @@ export type EventKind =
   /** A what-if simulation was requested, made progress or ended. */
   | 'SIMULATION'
   /** A dataset, its replicas or a link changed. */
-  | 'DATA';
+  | 'DATA'
+  /** A maintenance window or reservation was made or canceled, or one of its times is over. */
+  | 'HOLD';
 
 /** Something that happened. The list of events is complete, and in the order in which they were committed. */
 export type Event = Node & {
@@ -3093,6 +3202,8 @@ export type Query = {
   machines: MachineConnection;
   /** License pools, by kind. */
   licenses: LicenseConnection;
+  /** Maintenance windows and reservations, by id. */
+  holds: HoldConnection;
   /** All users, by name (ADMIN, OPERATOR). */
   users: UserConnection;
   /** Jobs. Use `first` with `after`, or `last` with `before`. */
@@ -3187,6 +3298,15 @@ export type QueryMachinesArgs = {
 
 /** Users see their own jobs; operators and administrators see the jobs of all users. */
 export type QueryLicensesArgs = {
+  first?: InputMaybe<Scalars['Int']['input']>;
+  after?: InputMaybe<Scalars['String']['input']>;
+};
+
+
+/** Users see their own jobs; operators and administrators see the jobs of all users. */
+export type QueryHoldsArgs = {
+  site?: InputMaybe<Scalars['ID']['input']>;
+  ended: Scalars['Boolean']['input'];
   first?: InputMaybe<Scalars['Int']['input']>;
   after?: InputMaybe<Scalars['String']['input']>;
 };
@@ -3732,6 +3852,8 @@ export type RegisterSiteInput = {
    * flexible, hybrid and conservative backfilling then start jobs in order only.
    */
   maxRunningJobs?: InputMaybe<Scalars['Int']['input']>;
+  /** CPU-hours that a user may have reserved there at a time, up to 2 147 483 647; 0: users may not reserve. */
+  reservableCpuHours: Scalars['Int']['input'];
 };
 
 /** Changes to a site. Fields that are not given stay as they are. */
@@ -3750,8 +3872,55 @@ export type UpdateSiteInput = {
   localPolicy?: InputMaybe<Scalars['JSON']['input']>;
   /** How many jobs may run there at the same time, from 1 to 1 000 000, even fewer than run now; null: limited by its resources only. */
   maxRunningJobs?: InputMaybe<Scalars['Int']['input']>;
+  /** CPU-hours that a user may have reserved there at a time, up to 2 147 483 647; 0: users may not reserve any more. */
+  reservableCpuHours?: InputMaybe<Scalars['Int']['input']>;
   /** The scheduler directly above it in the tree from now on; null: the root. */
   scheduler?: InputMaybe<Scalars['ID']['input']>;
+};
+
+/** What to hold. Either `machines`, or `tasks` with what each of them takes, for which machines are found; a maintenance without either holds the whole site. */
+export type ReserveInput = {
+  /** MAINTENANCE or USER. */
+  kind: HoldKind;
+  /** Unique among the holds that have not ended: letters, digits, `.`, `_` and `-`, at most 64. */
+  name?: InputMaybe<Scalars['String']['input']>;
+  /** The site. */
+  site: Scalars['ID']['input'];
+  /** These machines, at most 1000. */
+  machines?: InputMaybe<Array<Scalars['ID']['input']>>;
+  /** Instead of `machines`: room for so many tasks, up to 100 000. */
+  tasks?: InputMaybe<Scalars['Int']['input']>;
+  /** CPUs of each task, or of each of `machines`; without amounts whole machines are held. */
+  cpus?: InputMaybe<Scalars['Int']['input']>;
+  /** Memory of each task, or of each of `machines`, MB. */
+  memoryMb?: InputMaybe<Scalars['Int']['input']>;
+  /** What else each task takes, or is held of each of `machines`, up to 16 kinds. */
+  resources: Array<ResourceAmountInput>;
+  /** When it begins; by default, and if it has passed: now. */
+  from?: InputMaybe<Scalars['DateTime']['input']>;
+  /** When it ends; null: when it is canceled (OPERATOR). */
+  to?: InputMaybe<Scalars['DateTime']['input']>;
+  /** What becomes of runs that may still be there when it begins. */
+  onConflict: HoldConflict;
+  /** Why, from 1 to 1000 characters: everybody can read it. */
+  reason?: InputMaybe<Scalars['String']['input']>;
+};
+
+/** A hold that was made, or would be. */
+export type ReservePayload = {
+  __typename?: 'ReservePayload';
+  /** The hold; null: of a dry run. */
+  hold?: Maybe<Hold>;
+  /** What it holds of which machines; empty where it holds the whole site. */
+  machines: Array<HeldMachine>;
+  /** Holds that are in its way: of a dry run. */
+  holds: Array<Hold>;
+  /** How many runs may still be there when it begins. */
+  runsInTheWay: Scalars['Int']['output'];
+  /** Their jobs, the first 100, as far as the key may see them. */
+  jobs: Array<Job>;
+  /** Promised starts that it moves, the first 100. */
+  moved: Array<MovedStart>;
 };
 
 /** A scheduler to create. */
@@ -4445,6 +4614,13 @@ export type Mutation = {
   drainSite: Site;
   /** Remove a drained site that has no runs (OPERATOR). */
   removeSite: Site;
+  /**
+   * Hold machines of a site for a time: a maintenance window (OPERATOR) or a reservation; a site has up to 200. What would be in its way is an error of code CONFLICT that
+   * names it. A USER may reserve as many CPU-hours as the site allows (`Site.reservableCpuHours`).
+   */
+  reserve: ReservePayload;
+  /** End a maintenance window or a reservation: what has begun ends now, with all later times (its user, OPERATOR). */
+  cancelHold: Hold;
   /** Create a scheduler between the root and sites; there may be 1000 (ADMIN). */
   createScheduler: Scheduler;
   /** Rename a scheduler, or move it elsewhere in the tree with everything below it. Running jobs are not affected (ADMIN). */
@@ -4651,6 +4827,19 @@ export type MutationDrainSiteArgs = {
 /** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationRemoveSiteArgs = {
   site: Scalars['ID']['input'];
+};
+
+
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
+export type MutationReserveArgs = {
+  input: ReserveInput;
+  dryRun: Scalars['Boolean']['input'];
+};
+
+
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
+export type MutationCancelHoldArgs = {
+  hold: Scalars['ID']['input'];
 };
 
 

@@ -13,6 +13,7 @@ const FIND: Readonly<Record<string, (loaders: Loaders, id: number) => Promise<Na
   license: (loaders, id) => loaders.findLicense(id),
   group: (loaders, id) => loaders.findGroup(id),
   dataset: async (loaders, id) => loaders.dataset(id),
+  hold: (loaders, id) => loaders.hold(id),
   scheduler: async (loaders, id) => loaders.scheduler(id),
 };
 
@@ -41,5 +42,6 @@ export async function targetSiteId({ target }: AuditRow, loaders: Loaders): Prom
   if (type === 'site') return Number(id);
   if (type === 'machine') return (await loaders.findMachine(Number(id)))?.siteId ?? null;
   if (type === 'license') return (await loaders.findLicense(Number(id)))?.siteId ?? null;
+  if (type === 'hold') return (await loaders.hold(Number(id)))?.siteId ?? null;
   return null;
 }

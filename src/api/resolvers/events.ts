@@ -16,6 +16,7 @@ const TYPES: Readonly<Record<EventKind, IdType>> = {
   POLICY: 'policy',
   SIMULATION: 'simulation',
   DATA: 'dataset',
+  HOLD: 'hold',
 };
 
 export const Event: EventResolvers = {

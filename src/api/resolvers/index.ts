@@ -12,6 +12,7 @@ import * as federation from './federation.js';
 import * as grid from './grid.js';
 import * as groups from './groups.js';
 import * as history from './history.js';
+import * as holds from './holds.js';
 import * as jobs from './jobs.js';
 import * as people from './people.js';
 import * as ratios from './ratios.js';
@@ -27,6 +28,7 @@ export const resolvers: Resolvers = {
   ...grid,
   ...groups,
   ...history,
+  ...holds,
   ...jobs,
   ...people,
   ...ratios,

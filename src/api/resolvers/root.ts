@@ -24,6 +24,7 @@ export const Query: Required<QueryResolvers> = {
   machines: (_, { site, ...page }, { services, viewer }) =>
     services.grid.machines(viewer, site ?? null, page),
   licenses: (_, page, { services, viewer }) => services.grid.licenses(viewer, page),
+  holds: (_, page, { services, viewer }) => services.holds.holds(viewer, page),
   users: (_, page, { services, viewer }) => services.people.users(viewer, page),
   jobs: (_, options, context, info) => jobsPage(options, context, info),
   jobCount: (_, { filter }, { services, viewer }) => services.jobs.jobCount(viewer, filter ?? null),
@@ -89,6 +90,10 @@ export const Mutation: Required<MutationResolvers> = {
     services.grid.drainSite(viewer, site, requestId),
   removeSite: (_, { site }, { services, viewer, requestId }) =>
     services.grid.removeSite(viewer, site, requestId),
+  reserve: (_, { input, dryRun }, { services, viewer, requestId, loaders, budget }) =>
+    services.holds.reserve(viewer, input, dryRun, { requestId, loaders, budget }),
+  cancelHold: (_, { hold }, { services, viewer, requestId }) =>
+    services.holds.cancelHold(viewer, hold, requestId),
   createScheduler: (_, { input }, { services, viewer, requestId }) =>
     services.tree.createScheduler(viewer, input, requestId),
   updateScheduler: (_, { input }, { services, viewer, requestId }) =>

@@ -153,6 +153,7 @@ export function createGridService(parts: ServiceParts) {
           longitude: clearable('longitude', input.longitude, within, -MAX.longitude, MAX.longitude) ?? null,
           localPolicy: clearable('localPolicy', input.localPolicy, localPolicy) ?? null,
           maxRunningJobs: clearable('maxRunningJobs', input.maxRunningJobs, within, 1, MAX.sharing) ?? null,
+          reservableCpuHours: within('reservableCpuHours', input.reservableCpuHours, 0, MAX.integer),
           schedulerId: input.scheduler ? localId('scheduler', input.scheduler, 'scheduler') : null,
         };
         const made = done(await directory.registerSite(site, actor(viewer, requestId)));
@@ -167,6 +168,7 @@ export function createGridService(parts: ServiceParts) {
           longitude: clearable('longitude', input.longitude, within, -MAX.longitude, MAX.longitude),
           localPolicy: clearable('localPolicy', input.localPolicy, localPolicy),
           maxRunningJobs: clearable('maxRunningJobs', input.maxRunningJobs, within, 1, MAX.sharing),
+          reservableCpuHours: given('reservableCpuHours', input.reservableCpuHours, within, 0, MAX.integer),
           schedulerId: clearable('scheduler', input.scheduler, (field, id) =>
             localId('scheduler', id, field),
           ),

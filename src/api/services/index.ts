@@ -10,6 +10,7 @@ import { createGraphService } from './graph.js';
 import { createGridService } from './grid.js';
 import { createGroupsService } from './groups.js';
 import { createHistoryService } from './history.js';
+import { createHoldsService } from './holds.js';
 import { createJobsService } from './jobs.js';
 import { createNodesService } from './nodes.js';
 import { createOutputService } from './output.js';
@@ -37,6 +38,7 @@ export function createServices(parts: ServiceParts) {
     grid: createGridService(parts),
     groups: createGroupsService(parts),
     history: createHistoryService(parts),
+    holds: createHoldsService(parts),
     jobs: createJobsService(parts),
     nodes: createNodesService(parts),
     output: createOutputService(parts),

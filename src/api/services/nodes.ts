@@ -55,6 +55,7 @@ export function createNodesService({ queries, directory }: ServiceParts) {
       const [webhook] = await directory.webhooksByIds([id]);
       return webhook && (webhook.userId === viewer.userId || viewer.role === 'ADMIN') ? webhook : null;
     },
+    hold: async (viewer, id) => (viewer.role === 'AGENT' ? null : (await queries.holdsByIds([id]))[0]),
     simulation: async (viewer, id) => (handlesAll(viewer) ? (await queries.simulationsByIds([id]))[0] : null),
   };
 
@@ -85,4 +86,5 @@ const TYPE_NAMES: Readonly<Record<IdType, string>> = {
   dataset: 'Dataset',
   group: 'JobGroup',
   webhook: 'Webhook',
+  hold: 'Hold',
 };

@@ -132,6 +132,7 @@ interface SiteOptions {
   longitude?: string;
   localPolicy?: string;
   maxRunningJobs?: string;
+  reservableCpuHours?: string;
   scheduler?: string;
 }
 
@@ -147,6 +148,7 @@ function siteOptions(command: Command): Command {
       '--max-running-jobs <n>',
       'how many jobs may run there at the same time; none: limited by its resources only',
     )
+    .option('--reservable-cpu-hours <n>', 'CPU-hours that a user may have reserved there at a time; 0: none')
     .option('--scheduler <scheduler>', 'the scheduler directly above it in the tree; none: the root');
 }
 
@@ -163,6 +165,7 @@ async function siteFields(client: Client, options: SiteOptions) {
           ? null
           : await readJson('--local-policy', options.localPolicy),
     maxRunningJobs: given(options.maxRunningJobs, limit('--max-running-jobs')),
+    reservableCpuHours: given(options.reservableCpuHours, whole('--reservable-cpu-hours', 0)),
     scheduler:
       options.scheduler === undefined
         ? undefined

@@ -3,13 +3,13 @@
  * as long as it is planned and nobody else came. How far is bounded. Where it is not known who comes before the job, and beyond the
  * bound, it is only known before when it cannot start.
  */
-import { Grid, type SiteEntry } from '../grid/grid.js';
+import { Grid, type SiteEntry, type SiteMemory } from '../grid/grid.js';
 import type { JobQueue } from '../grid/queue.js';
 import type { Requirement } from '../grid/requirements.js';
 import { siteCycle } from '../local/cycle.js';
 import { SitePasses } from '../local/pass.js';
 import { handOverLimit, imageOf, promisesFrom } from '../local/registry.js';
-import type { Allocation, Job, Run, Start } from '../model.js';
+import type { Allocation, Held, Job, Reservation, Run, Start } from '../model.js';
 import { localPolicyOf, type Policy } from '../policy.js';
 import { whyNeverFits } from '../resources/eligibility.js';
 import { Timeline } from '../resources/timeline.js';
@@ -117,18 +117,56 @@ function notBefore(ahead: Grid, siteId: number, job: Job, now: number): Predicte
   return found && { ...nothing, at: found.at };
 }
 
+/** A promised start that would be another. */
+export interface MovedStart {
+  jobId: number;
+  before: number;
+  /** null: nothing is promised to the job any more. */
+  after: number | null;
+}
+
+/** The starts that the site has promised, in order of their time, as far as its next cycle would promise others if this were held, too. */
+export function movedStarts(
+  grid: Grid,
+  entry: SiteEntry,
+  held: readonly Held[],
+  { now, policy }: { now: number; policy: Policy },
+): MovedStart[] {
+  const { site, queue, reservation } = entry;
+  const before = promisedBy(entry.memory, reservation);
+  if (before.length === 0 || site.state !== 'UP' || queue.length > QUEUE_MAX) return [];
+  const ahead = copyOf(entry, grid, null, true);
+  const promises = imageOf(entry.memory);
+  if (promises !== null)
+    ahead.keepMemory(site.id, promisesFrom(ahead, site.id, localPolicyOf(site, policy), promises));
+  ahead.setHeld(...held);
+  const plan = siteCycle(ahead, site.id, {
+    ...{ now, policy, policyVersion: 0, maxStarts: STARTS_MAX, countWaiting: false, explain: false },
+  });
+  const after = new Map(promisedBy(plan.memory, plan.reservation));
+  for (const { jobId } of plan.starts) after.set(jobId, now);
+  return before
+    .map(([jobId, at]) => ({ jobId, before: at, after: after.get(jobId) ?? null }))
+    .filter((one) => one.after !== one.before && (one.after === null || one.after > now || one.before > now))
+    .sort((a, b) => a.before - b.before || a.jobId - b.jobId);
+}
+
+/** Job and time of each start. */
+const promisedBy = (memory: SiteMemory | null, reservation: Reservation | null): [number, number][] =>
+  (imageOf(memory)?.jobs ?? (reservation === null ? [] : [reservation])).map(({ jobId, at }) => [jobId, at]);
+
 /** The site in a grid of its own. `whole`: with its queue and what it has reserved and promised, else with its runs only. */
 function copyOf(
   { site, resources, queue, reservation }: SiteEntry,
   grid: Grid,
-  job: Job,
+  job: Job | null,
   whole: boolean,
 ): Grid {
   const copy = new Grid();
   copy.setSite(site);
-  const jobs = [job];
+  const jobs = job === null ? [] : [job];
   if (whole)
-    for (const slot of queue.slots()) if (queue.ids[slot] !== job.id) jobs.push(queue.jobs[slot] as Job);
+    for (const slot of queue.slots()) if (queue.ids[slot] !== job?.id) jobs.push(queue.jobs[slot] as Job);
   const pools = new Set([
     ...resources.runs.flatMap(({ licenses }) => licenses),
     ...jobs
@@ -137,7 +175,7 @@ function copyOf(
   ]);
   for (const { license } of pools) copy.setLicense(license);
   for (const { machine } of resources.machines) copy.setMachine(machine);
-  for (const held of grid.held.values()) copy.setHeld(held);
+  if (grid.held.size > 0) copy.setHeld(...grid.held.values());
   for (const { run, jobId } of resources.runs) copy.restoreRun(run, grid.job(jobId) as Job);
   if (!whole) return copy;
   for (const one of jobs) copy.placeAtSite(one, site.id);

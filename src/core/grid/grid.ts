@@ -22,7 +22,7 @@ import {
   type Site,
   type SiteLoad,
 } from '../model.js';
-import { fitsIn, NO_AMOUNTS, ResourceKinds } from './amounts.js';
+import { fitsIn, NO_AMOUNTS, ResourceKinds, type TaskAmounts } from './amounts.js';
 import { JobQueue } from './queue.js';
 import { type Requirement, Requirements, type Signature } from './requirements.js';
 import {
@@ -309,20 +309,22 @@ export class Grid {
   // ---- holds ----
 
   /** Something is held from now on, or in another way. What is held of machines and licenses that are not in the grid counts once they are. */
-  setHeld(held: Held): void {
-    if (!(held.from < held.to))
-      fail(`held.to is ${held.to}; accepted is a time behind held.from, ${held.from}`);
-    for (const { amounts } of held.machines)
-      for (const [name, amount] of Object.entries(amounts ?? {}))
-        wholeNumber(`held.machines.amounts.${name}`, amount, 0);
-    this.heldById.set(held.id, held);
+  setHeld(...holds: readonly Held[]): void {
+    for (const held of holds) {
+      if (!(held.from < held.to))
+        fail(`held.to is ${held.to}; accepted is a time behind held.from, ${held.from}`);
+      for (const { amounts } of held.machines)
+        for (const [name, amount] of Object.entries(amounts ?? {}))
+          wholeNumber(`held.machines.amounts.${name}`, amount, 0);
+      this.heldById.set(held.id, held);
+    }
     this.placeHolds();
     this.heldOtherwise();
   }
 
   /** It is held no more. */
-  removeHeld(id: number): void {
-    check(this.heldById.delete(id), `nothing is held in the grid as ${id}`);
+  removeHeld(...ids: readonly number[]): void {
+    for (const id of ids) check(this.heldById.delete(id), `nothing is held in the grid as ${id}`);
     this.placeHolds();
     this.heldOtherwise();
   }
@@ -349,16 +351,19 @@ export class Grid {
     }
     for (const pool of this.licenseById.values()) pool.holds = [];
     const byId = [...heldById.values()].sort((a, b) => a.id - b.id);
-    for (const { from, to, ends, machines, licenseIds } of byId) {
+    for (const held of byId) {
+      const { from, to, ends, licenseIds } = held;
       const certain = ends === 'LIMIT';
-      for (const { machineId, amounts } of machines) {
-        const state = this.machineById.get(machineId);
-        if (state === undefined) continue;
-        const task = this.kinds.amounts(amounts ?? state.offered);
-        const each = { task, sharedTask: task, sharedTake: task };
-        const hold = { machines: [state], tasks: [1], each, licenses: [], from, to, certain };
-        this.siteEntry(state.machine.siteId).resources.holds.push(hold);
-      }
+      for (const { resources, machines, each } of this.heldAlike(held))
+        resources.holds.push({
+          machines,
+          tasks: machines.map(() => 1),
+          each,
+          licenses: [],
+          from,
+          to,
+          certain,
+        });
       for (const id of licenseIds) {
         const pool = this.licenseById.get(id);
         pool?.holds.push({ machines: [], tasks: [], each: NO_AMOUNTS, licenses: [pool], from, to, certain });
@@ -367,6 +372,36 @@ export class Grid {
     for (const { site, resources } of loaded) this.placeLoad(site.load as SiteLoad, resources);
     this.widen();
     for (const { resources } of sites) resources.changed();
+  }
+
+  /** What is held of machines of which the same is held, at one site: one hold, whatever their number. */
+  private heldAlike({ machines, siteId }: Held): Iterable<{
+    resources: SiteResources;
+    machines: MachineState[];
+    each: TaskAmounts;
+  }> {
+    const alike = new Map<
+      string,
+      { resources: SiteResources; machines: MachineState[]; each: TaskAmounts }
+    >();
+    const add = (state: MachineState, of: Readonly<Record<string, number>> | readonly number[]): void => {
+      const task = this.kinds.amounts(of);
+      const key = `${state.machine.siteId}/${task.join()}`;
+      const known = alike.get(key);
+      if (known !== undefined) {
+        known.machines.push(state);
+        return;
+      }
+      const { resources } = this.siteEntry(state.machine.siteId);
+      alike.set(key, { resources, machines: [state], each: { task, sharedTask: task, sharedTake: task } });
+    };
+    const whole = siteId == null ? undefined : this.siteById.get(siteId);
+    for (const state of whole?.resources.machines ?? []) add(state, state.offered);
+    for (const { machineId, amounts } of machines) {
+      const state = this.machineById.get(machineId);
+      if (state !== undefined) add(state, amounts ?? state.offered);
+    }
+    return alike.values();
   }
 
   /** What the jobs of a site that schedules itself have taken of its machines: nobody knows until when. */

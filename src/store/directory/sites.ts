@@ -17,6 +17,8 @@ export interface NewSite {
   maxRunningJobs?: number | null;
   /** The scheduler that it is under; null or left out: the root. */
   schedulerId?: number | null;
+  /** CPU-hours that a user may have reserved there at a time; left out: none. */
+  reservableCpuHours?: number;
 }
 
 export const siteChanges = (change: Changes) => ({
@@ -78,6 +80,7 @@ export const siteChanges = (change: Changes) => ({
       const data = { removedAt: instant(now) };
       await tx.machine.updateMany({ where: inServiceThere, data });
       await tx.license.updateMany({ where: inServiceThere, data });
+      await tx.hold.updateMany({ where: { siteId: id, endedAt: null }, data: { endedAt: instant(now) } });
       const after = plain(await tx.site.update({ where: { id }, data }));
       await note(`site_${id}`, before, after);
       return after;

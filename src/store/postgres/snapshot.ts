@@ -257,7 +257,7 @@ SELECT CASE WHEN ${cursor}::bigint >= (SELECT id FROM events_horizon) THEN json_
     WHERE w.from_state = 'QUEUED' AND w.to_state = 'DISPATCHED' AND j.deadline IS NOT NULL),
   (SELECT json_agg(DISTINCT jsonb_build_array(u.id, u.class, u.quota_share))
      FROM directory w JOIN users u ON u.id = w.entity_id WHERE w.kind = 'USER'),
-  CASE WHEN EXISTS (SELECT 1 FROM directory WHERE kind IN ('SITE', 'MACHINE', 'LICENSE', 'SCHEDULER', 'POLICY')) THEN ${raw(directoryArray())} END,
+  CASE WHEN EXISTS (SELECT 1 FROM directory WHERE kind IN ('SITE', 'MACHINE', 'LICENSE', 'SCHEDULER', 'HOLD', 'POLICY')) THEN ${raw(directoryArray())} END,
   (SELECT json_agg(DISTINCT jsonb_build_array(entity_id, site_id)) FROM directory WHERE kind = 'DATA'),
   (SELECT json_agg(${raw(totalsObject)}) FROM run_totals v WHERE event_id > ${cursor}::bigint),
   (SELECT json_agg(json_build_object('siteId', site_id, 'at', at, 'arrivals', arrivals, 'services', services) ORDER BY at, site_id)

@@ -3,6 +3,7 @@ import { handOverLimit } from '../../core/local/registry.js';
 import type { Reservation, Start } from '../../core/model.js';
 import type { OwnedDevice } from '../../core/resources/devices.js';
 import { list, table } from '../columns.js';
+import type { HeldPart } from '../holds.js';
 import {
   isAvailable,
   promisesToArray,
@@ -41,7 +42,7 @@ export function applyStarts(
   return transaction(database, async (tx): Promise<StartOutcome> => {
     const handsOver = starts.some(({ allocations }) => allocations.length === 0);
     const { isUp, jobs } = await lockJobs(tx, siteId, starts, handsOver);
-    const { free, held } = await lockResources(tx, siteId, starts);
+    const { free, held } = await lockResources(tx, siteId, starts, context.now);
     if (handsOver) free.handOvers = await handOvers(tx, siteId);
     if (isUp && !(await keepPromises(tx, siteId, promises, held.promised))) {
       const why = "the site's promises have changed meanwhile";
@@ -108,7 +109,7 @@ WITH limited AS MATERIALIZED (
   SELECT state FROM sites
    WHERE id = ${siteId}::integer AND removed_at IS NULL AND (SELECT count(*) FROM limited) >= 0 FOR SHARE
 ), job AS MATERIALIZED (
-  SELECT id, state, site_id AS "siteId", epoch, extract(epoch FROM dispatched_at)::float8 AS "dispatchedAt", tasks, cpus_per_task AS "cpusPerTask", memory_mb_per_task AS "memoryMbPerTask", resources_per_task AS "resourcesPerTask", licenses
+  SELECT id, state, site_id AS "siteId", epoch, extract(epoch FROM dispatched_at)::float8 AS "dispatchedAt", tasks, run_time_limit_s AS "runTimeLimitS", cpus_per_task AS "cpusPerTask", memory_mb_per_task AS "memoryMbPerTask", resources_per_task AS "resourcesPerTask", licenses
     FROM jobs WHERE id = ANY (${list('bigint', jobIds)}) ORDER BY id FOR NO KEY UPDATE
 )
 SELECT json_build_array(
@@ -131,6 +132,7 @@ async function lockResources(
   tx: Transaction,
   siteId: number,
   starts: readonly Start[],
+  now: number,
 ): Promise<{ free: FreeResources; held: HeldBySite }> {
   const machineIds = new Set(
     starts.flatMap((start) => start.allocations.map((allocation) => allocation.machineId)),
@@ -141,6 +143,8 @@ async function lockResources(
       id: number,
       cpus: number,
       memoryMb: number,
+      allCpus: number,
+      allMemoryMb: number,
       places: number | null,
       has: Amounts,
       used: Amounts,
@@ -151,8 +155,9 @@ async function lockResources(
     reservation: ReservationArray | null,
     promised: boolean,
     runs: number | null,
+    parts: HeldPart[],
   ];
-  const [machines, licenses, reserved, promised, runs] = await value<Answer>(
+  const [machines, licenses, reserved, promised, runs, parts] = await value<Answer>(
     tx,
     sql`
 WITH machine AS MATERIALIZED (
@@ -165,26 +170,38 @@ WITH machine AS MATERIALIZED (
    ORDER BY id FOR NO KEY UPDATE
 )
 SELECT json_build_array(
-  (SELECT coalesce(json_agg(json_build_array(id, cpus - cpus_used, memory_mb - memory_used_mb, max_tasks - tasks_used, resources, resources_used, devices,
+  (SELECT coalesce(json_agg(json_build_array(id, cpus - cpus_used, memory_mb - memory_used_mb, cpus, memory_mb, max_tasks - tasks_used, resources, resources_used, devices,
             CASE WHEN devices <> '[]' THEN (SELECT json_agg(unit) FROM device_holds h WHERE h.machine_id = machine.id) END)), '[]')
      FROM machine WHERE ${raw(isAvailable)}),
   (SELECT coalesce(json_agg(json_build_array(id, kind, copies - in_use)), '[]') FROM license),
   (SELECT ${raw(reservationArray)} FROM reservations v WHERE site_id = ${siteId}::integer),
   EXISTS (SELECT 1 FROM promises WHERE site_id = ${siteId}::integer AND body IS NOT NULL),
   (SELECT max_running_jobs - (SELECT count(*) FROM runs WHERE site_id = ${siteId}::integer AND ended_at IS NULL)
-     FROM sites WHERE id = ${siteId}::integer AND max_running_jobs IS NOT NULL)) AS v`,
+     FROM sites WHERE id = ${siteId}::integer AND max_running_jobs IS NOT NULL),
+  (SELECT coalesce(json_agg(json_build_object('machineId', (m.part ->> 'machineId')::integer, 'amounts', m.part -> 'amounts',
+            'from', extract(epoch FROM t.from_at), 'to', extract(epoch FROM t.to_at))), '[]')
+     FROM holds h JOIN hold_times t ON t.hold_id = h.id AND NOT t.over
+     -- Of the whole site: one part, of nothing.
+     CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.machines, '[null]')) AS m (part)
+    WHERE h.site_id = ${siteId}::integer AND h.ended_at IS NULL
+      AND (h.machines IS NULL OR (m.part ->> 'machineId')::integer = ANY (${list('integer', [...machineIds])})))) AS v`,
   );
   return {
     free: {
       machines: new Map(
-        machines.map(([id, cpus, memoryMb, places, has, used, devices, held]) => [
+        machines.map(([id, cpus, memoryMb, allCpus, allMemoryMb, places, has, used, devices, held]) => [
           id,
-          { cpus, memoryMb, places, resources: freeOf(has, used), devices, heldUnits: new Set(held) },
+          {
+            ...{ cpus, memoryMb, places, devices, heldUnits: new Set(held) },
+            ...{ resources: freeOf(has, used), has: { ...has, cpus: allCpus, memoryMb: allMemoryMb } },
+          },
         ]),
       ),
       licenses: new Map(licenses.map(([id, kind, copies]) => [id, { kind, copies }])),
       runs,
       handOvers: null,
+      held: parts,
+      now,
     },
     held: { reservation: reserved && reservationFromArray(reserved), promised },
   };

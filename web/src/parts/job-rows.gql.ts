@@ -56,7 +56,8 @@ export type EventKind =
   | 'USER'
   | 'POLICY'
   | 'SIMULATION'
-  | 'DATA';
+  | 'DATA'
+  | 'HOLD';
 
 export type JobFilter = {
   ids?: Array<string> | null | undefined;

@@ -27,7 +27,8 @@ export type EventKind =
   | 'USER'
   | 'POLICY'
   | 'SIMULATION'
-  | 'DATA';
+  | 'DATA'
+  | 'HOLD';
 
 export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;
 

@@ -103,7 +103,8 @@ export type EventKind =
   | 'USER'
   | 'POLICY'
   | 'SIMULATION'
-  | 'DATA';
+  | 'DATA'
+  | 'HOLD';
 
 export type OfferState =
   | 'OFFERED'

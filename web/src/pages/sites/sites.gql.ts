@@ -98,6 +98,7 @@ export type RegisterSiteInput = {
   localPolicy?: unknown;
   scheduler?: string | null | undefined;
   maxRunningJobs?: number | null | undefined;
+  reservableCpuHours?: number;
 };
 
 export type UpdateSiteInput = {
@@ -108,6 +109,7 @@ export type UpdateSiteInput = {
   longitude?: number | null | undefined;
   localPolicy?: unknown;
   maxRunningJobs?: number | null | undefined;
+  reservableCpuHours?: number | null | undefined;
   scheduler?: string | null | undefined;
 };
 

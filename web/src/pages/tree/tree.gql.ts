@@ -32,7 +32,8 @@ export type EventKind =
   | 'USER'
   | 'POLICY'
   | 'SIMULATION'
-  | 'DATA';
+  | 'DATA'
+  | 'HOLD';
 
 export type Forwarding =
   | 'ALWAYS'

@@ -1,0 +1,208 @@
+/** `switchyard maintenance` and `switchyard reserve`: what is held of machines for a time. */
+import type { Command } from 'commander';
+import type { Client } from '../../client/index.js';
+import {
+  given,
+  parseAmount,
+  parseDuration,
+  parseMemory,
+  parseNumber,
+  parseTime,
+} from '../../words/values.js';
+import { addCommand, collect, findMachine, findSite, note, show } from '../command.js';
+import { connect } from '../connect.js';
+import {
+  CancelHoldDocument,
+  type HoldFieldsFragment,
+  type HoldKind,
+  HoldsDocument,
+  ReserveDocument,
+  type ReserveInput,
+  type ReserveMutation,
+} from '../documents.gql.js';
+import { CliError, ExitCode, usage } from '../errors.js';
+import { count, time } from '../format.js';
+import { addListOptions, type Columns, showList, tableOf } from '../lists.js';
+
+type Held = ReserveMutation['reserve']['machines'][number];
+
+interface HoldOptions {
+  name?: string;
+  machine?: string[];
+  tasks?: string;
+  cpus?: string;
+  mem?: string;
+  resource?: string[];
+  from?: string;
+  to?: string;
+  for?: string;
+  afterJobs?: boolean;
+  reason?: string;
+  dryRun?: boolean;
+}
+
+export function addHolds(program: Command): void {
+  const maintenance = addGroup(program, {
+    name: 'maintenance',
+    about: 'list or change maintenance windows: no job starts that could still run when one begins',
+    kinds: ['MAINTENANCE'],
+  });
+  holdOptions(
+    addCommand(maintenance, 'add <site>', 'close a site, or machines of it, for a time (OPERATOR)').option(
+      '--machine <name>',
+      'only this machine; can be given several times',
+      collect,
+    ),
+  ).action(async function (this: Command, site: string, options: HoldOptions) {
+    await add(this, 'MAINTENANCE', site, options);
+  });
+
+  const reserve = addGroup(program, {
+    name: 'reserve',
+    about: 'list or change reservations of machines, or parts of them',
+    kinds: ['USER', 'STANDING'],
+  });
+  holdOptions(
+    addCommand(
+      reserve,
+      'add <site>',
+      'reserve machines, or room for tasks wherever the site has it (OPERATOR, or within what the site lets users reserve)',
+    )
+      .option('--machine <name>', 'this machine; can be given several times', collect)
+      .option('-n, --tasks <number>', 'room for so many tasks')
+      .option('-c, --cpus <number>', 'CPUs of each task or machine; by default whole machines')
+      .option('--mem <memory>', 'memory of each task or machine, such as 4G')
+      .option(
+        '--resource <kind=amount>',
+        'what else of each task or machine; can be given several times',
+        collect,
+      ),
+  ).action(async function (this: Command, site: string, options: HoldOptions) {
+    await add(this, 'USER', site, options);
+  });
+}
+
+/** The list, and the command that ends one. */
+function addGroup(
+  program: Command,
+  { name, about, kinds }: { name: string; about: string; kinds: readonly HoldKind[] },
+): Command {
+  const group = addListOptions(addCommand(program, name, about), HOLD_COLUMNS)
+    .option('--site <site>', 'only of this site')
+    .option('--ended', 'also those that have ended');
+  group.action(async ({ site, ended = false }: { site?: string; ended?: boolean }) =>
+    showList(group, HOLD_COLUMNS, async () => {
+      const client = connect();
+      const id = site === undefined ? null : (await findSite(client, site)).id;
+      const holds = await client.all(HoldsDocument, 'holds', { site: id, ended });
+      return holds.filter(({ kind }) => kinds.includes(kind));
+    }),
+  );
+  const cancel = addCommand(group, 'cancel <name-or-id>', 'end it now, with all later times');
+  cancel.action(async (nameOrId: string) => {
+    const client = connect();
+    const { id } = await findHold(client, nameOrId);
+    const { cancelHold } = await client.request(CancelHoldDocument, { hold: id });
+    show(cancel, cancelHold, (hold) => `${hold.name ?? hold.id} is canceled`);
+  });
+  return group;
+}
+
+const holdOptions = (command: Command): Command =>
+  command
+    .option('--name <name>', 'a name, unique among those that have not ended')
+    .option('--from <time>', 'when it begins (default: now)')
+    .option('--to <time>', 'when it ends; without it and --for: when it is canceled (OPERATOR)')
+    .option('--for <duration>', 'instead of --to: how long it lasts, such as 4h')
+    .option('--after-jobs', 'let jobs end that may still run when it begins; by default it is refused')
+    .option('--reason <text>', 'why; everybody can read it')
+    .option('--dry-run', 'change nothing: say what is in its way, and which promised starts it would move');
+
+async function add(command: Command, kind: HoldKind, site: string, options: HoldOptions): Promise<void> {
+  const client = connect();
+  const { id } = await findSite(client, site);
+  const dryRun = options.dryRun === true;
+  const whole = (field: string) => (value: string) => parseNumber(field, value, { min: 1, integer: true });
+  const machines = options.machine?.map((name) =>
+    /^machine_\d+$/.test(name) || name.includes('/') ? name : `${site}/${name}`,
+  );
+  const input: ReserveInput = {
+    kind,
+    site: id,
+    name: options.name,
+    machines:
+      machines && (await Promise.all(machines.map(async (name) => (await findMachine(client, name)).id))),
+    tasks: given(options.tasks, whole('--tasks')),
+    cpus: given(options.cpus, whole('--cpus')),
+    memoryMb: given(options.mem, (value) => parseMemory('--mem', value)),
+    resources: (options.resource ?? []).map((value) => parseAmount('--resource', value)),
+    ...timesOf(options, Date.now()),
+    onConflict: options.afterJobs ? 'AFTER_JOBS' : 'REFUSE',
+    reason: options.reason,
+  };
+  const { reserve } = await client.request(ReserveDocument, { input, dryRun });
+  show(
+    command,
+    reserve,
+    dryRun ? describeDryRun : ({ hold }) => (hold === null ? '' : tableOf(HOLD_COLUMNS, [hold])),
+  );
+}
+
+/** From and to as ISO 8601. */
+function timesOf({ from, to, for: length }: HoldOptions, nowMs: number): { from?: string; to?: string } {
+  if (to !== undefined && length !== undefined) throw usage('--for', length, 'either --to or --for');
+  const begin = given(from, (value) => parseTime('--from', value, nowMs, note));
+  const fromMs = Math.max(nowMs, begin === undefined ? nowMs : Date.parse(begin));
+  const end =
+    length === undefined
+      ? given(to, (value) => parseTime('--to', value, nowMs, note))
+      : new Date(fromMs + parseDuration('--for', length) * 1000).toISOString();
+  return { ...(begin && { from: begin }), ...(end && { to: end }) };
+}
+
+function describeDryRun({ machines, holds, runsInTheWay, jobs, moved }: ReserveMutation['reserve']): string {
+  const lines = [
+    machines.length === 0 ? 'the whole site' : machines.map(heldOf).join(', '),
+    ...holds.map(({ id, name, kind }) => `in its way: ${kind} ${name ?? id}`),
+  ];
+  if (runsInTheWay > 0)
+    lines.push(
+      `${count(runsInTheWay, 'job')} may still run when it begins${jobs.length > 0 ? `: ${jobs.map(({ id }) => id).join(', ')}` : ''}`,
+    );
+  for (const { job, before, after } of moved)
+    lines.push(
+      `${job?.id ?? "another user's job"} was to start at ${time(before)}: ${after === null ? 'nothing is promised to it any more' : `then at ${time(after)}`}`,
+    );
+  if (holds.length + runsInTheWay === 0) lines.push('nothing is in its way');
+  return lines.join('\n');
+}
+
+const heldOf = ({ machine, whole, cpus, memoryMb, resources }: Held): string => {
+  if (whole) return machine.name;
+  const parts = [
+    ...(cpus ? [`${cpus} CPUs`] : []),
+    ...(memoryMb ? [`${memoryMb} MB`] : []),
+    ...resources.map(({ kind, amount }) => `${amount} ${kind}`),
+  ];
+  return `${machine.name} (${parts.join(', ')})`;
+};
+
+async function findHold(client: Client, nameOrId: string): Promise<HoldFieldsFragment> {
+  const holds = await client.all(HoldsDocument, 'holds', { site: null, ended: false });
+  const found = holds.find(({ name }) => name === nameOrId) ?? holds.find(({ id }) => id === nameOrId);
+  if (found) return found;
+  throw new CliError(`nothing is held as "${nameOrId}", or it has ended (NOT_FOUND)`, ExitCode.NOT_FOUND);
+}
+
+const HOLD_COLUMNS: Columns<HoldFieldsFragment> = {
+  ID: ({ id }) => id,
+  NAME: ({ name }) => name,
+  KIND: ({ kind }) => kind,
+  SITE: ({ site }) => site.name,
+  HOLDS: ({ wholeSite, machines }) => (wholeSite ? 'the whole site' : machines.map(heldOf).join(', ')),
+  'FROM (UTC)': ({ times }) => time(times[0]?.from),
+  'TO (UTC)': ({ times }) => (times[0] && times[0].to === null ? 'until canceled' : time(times[0]?.to)),
+  USER: ({ user }) => user?.name,
+  REASON: ({ reason }) => reason,
+  'ENDED (UTC)': ({ endedAt }) => time(endedAt),
+};

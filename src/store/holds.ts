@@ -1,0 +1,289 @@
+/**
+ * Maintenance windows and reservations, as pure functions: the same for every implementation of the store. Rules: resources.md, "Holds in
+ * the future". Times are epoch seconds, intervals half-open; `to` null: until it is ended by hand.
+ */
+import { chooseMachines } from '../core/resources/choice.js';
+
+/** By kind of resource as operators name them; CPUs and memory among them. */
+type Amounts = Readonly<Record<string, number>>;
+
+export type HoldKind = 'MAINTENANCE' | 'USER' | 'STANDING';
+/** PREEMPT is not there yet. */
+export type OnConflict = 'REFUSE' | 'AFTER_JOBS';
+
+export interface HoldTime {
+  from: number;
+  to: number | null;
+}
+
+/** What is held: the whole site with machines that come later, machines of it, or amounts wherever they are found. */
+export type HeldOf =
+  | { of: 'SITE' }
+  /** `amounts` of each; null: whole machines. */
+  | { of: 'MACHINES'; machineIds: readonly number[]; amounts: Amounts | null }
+  | { of: 'TASKS'; tasks: number; amounts: Amounts };
+
+export interface NewHold {
+  kind: HoldKind;
+  name: string | null;
+  siteId: number;
+  userId: number;
+  held: HeldOf;
+  onConflict: OnConflict;
+  reason: string | null;
+  /** In order; each begins when the one before has ended. */
+  times: readonly HoldTime[];
+}
+
+/** As it is stored: null: the whole site. */
+export type HeldMachines = readonly { machineId: number; amounts: Amounts | null }[] | null;
+
+/** What a machine has in all. */
+export interface HoldableMachine {
+  id: number;
+  name: string;
+  /** Something may be put on it. */
+  available: boolean;
+  has: Amounts;
+}
+
+/** One time of a hold that is there. */
+export interface OpenTime extends HoldTime {
+  holdId: number;
+  kind: HoldKind;
+  userId: number;
+  machines: HeldMachines;
+}
+
+export interface LiveRun {
+  jobId: number;
+  machineIds: readonly number[];
+  /** Aligned with them. */
+  machineTasks: readonly number[];
+  /** Of each task. */
+  amounts: Amounts;
+  /** When its limit stops it; null: it has none. */
+  until: number | null;
+}
+
+/** A site as an admission finds it. */
+export interface HoldFacts {
+  machines: readonly HoldableMachine[];
+  open: readonly OpenTime[];
+  runs: readonly LiveRun[];
+}
+
+/** What becomes of a hold that somebody wants. */
+export interface Admission {
+  machines: HeldMachines;
+  /** Holds with which it would share amounts. */
+  holds: readonly number[];
+  /** Runs that may still be there when it begins. */
+  runs: readonly number[];
+  /** Why it can not be at all; null: it can, conflicts apart. */
+  fault: string | null;
+}
+
+const endOf = ({ to }: HoldTime): number => to ?? Infinity;
+const overlap = (a: HoldTime, b: HoldTime): boolean => a.from < endOf(b) && b.from < endOf(a);
+
+/** What a hold takes of the machine; null: nothing. */
+function takenOf(machines: HeldMachines, { id, has }: HoldableMachine): Amounts | null {
+  if (machines === null) return has;
+  const part = machines.find(({ machineId }) => machineId === id);
+  return part === undefined ? null : (part.amounts ?? has);
+}
+
+/** The first kind of which more is taken than there is, by all of these together; null: there is enough. */
+function exceeded(has: Amounts, taken: readonly Amounts[]): string | null {
+  const kinds = new Set(taken.flatMap((one) => Object.keys(one)));
+  for (const kind of kinds)
+    if (taken.reduce((sum, one) => sum + (one[kind] ?? 0), 0) > (has[kind] ?? 0)) return kind;
+  return null;
+}
+
+const times = (amounts: Amounts, count: number): Amounts =>
+  Object.fromEntries(Object.entries(amounts).map(([kind, amount]) => [kind, amount * count]));
+
+/** What live runs that may reach beyond the instant have of the machine, by run. */
+function reaching(
+  runs: readonly LiveRun[],
+  machineId: number,
+  at: number,
+): { jobId: number; taken: Amounts }[] {
+  return runs.flatMap(({ jobId, machineIds, machineTasks, amounts, until }) => {
+    const place = machineIds.indexOf(machineId);
+    if (place === -1 || (until ?? Infinity) <= at) return [];
+    return [{ jobId, taken: times(amounts, machineTasks[place] as number) }];
+  });
+}
+
+/** Instants at which most is held within the time: its beginning, and those of the others. */
+const instantsOf = (time: HoldTime, others: readonly HoldTime[]): number[] => [
+  time.from,
+  ...others.map(({ from }) => from).filter((from) => from > time.from && from < endOf(time)),
+];
+
+/** What others hold of the machine at the instant: those that the kind may not share amounts with. */
+const othersAt = (open: readonly OpenTime[], kind: HoldKind, machine: HoldableMachine, at: number) =>
+  open.flatMap((other) => {
+    if (kind === 'MAINTENANCE' && other.kind !== 'MAINTENANCE') return [];
+    if (at < other.from || at >= endOf(other)) return [];
+    const taken = takenOf(other.machines, machine);
+    return taken === null ? [] : [{ holdId: other.holdId, taken }];
+  });
+
+/** Finds the machines of a hold, and what is in its way. `now`: nothing before it matters. */
+export function admitHold(
+  hold: Pick<NewHold, 'kind' | 'held' | 'onConflict' | 'times'>,
+  facts: HoldFacts,
+  now: number,
+): Admission {
+  const open = facts.open.filter((other) => hold.times.some((time) => overlap(time, other)));
+  const chosen = machinesOf(hold, { ...facts, open });
+  if ('fault' in chosen) return { machines: null, holds: [], runs: [], fault: chosen.fault };
+  const { machines } = chosen;
+  const holds = new Set<number>();
+  const runs = new Set<number>();
+  for (const machine of facts.machines) {
+    const own = takenOf(machines, machine);
+    if (own === null) continue;
+    for (const time of hold.times) {
+      const from = Math.max(time.from, now);
+      const here = open.filter((other) => overlap(time, other));
+      for (const at of instantsOf({ ...time, from }, here)) {
+        const others = othersAt(here, hold.kind, machine, at);
+        if (others.length > 0 && exceeded(machine.has, [own, ...others.map(({ taken }) => taken)]) !== null)
+          for (const { holdId } of others) holds.add(holdId);
+      }
+      const there = reaching(facts.runs, machine.id, from);
+      if (there.length > 0 && exceeded(machine.has, [own, ...there.map(({ taken }) => taken)]) !== null)
+        for (const { jobId } of there) runs.add(jobId);
+    }
+  }
+  const ascending = (ids: Set<number>): number[] => [...ids].sort((a, b) => a - b);
+  return { machines, holds: ascending(holds), runs: ascending(runs), fault: null };
+}
+
+function machinesOf(
+  { kind, held, onConflict, times: when }: Pick<NewHold, 'kind' | 'held' | 'onConflict' | 'times'>,
+  { machines, open, runs }: HoldFacts,
+): { machines: HeldMachines } | { fault: string } {
+  if (held.of === 'SITE') return { machines: null };
+  if (held.of === 'MACHINES') {
+    for (const id of held.machineIds) {
+      const machine = machines.find((one) => one.id === id);
+      if (machine === undefined) return { fault: `machine ${id} is not in service at the site` };
+      const lacking = held.amounts && exceeded(machine.has, [held.amounts]);
+      if (lacking !== null)
+        return {
+          fault: `machine ${machine.name} has ${machine.has[lacking] ?? 0} ${lacking}; ${held.amounts?.[lacking]} are asked for`,
+        };
+    }
+    return { machines: held.machineIds.map((machineId) => ({ machineId, amounts: held.amounts })) };
+  }
+  const { tasks, amounts } = held;
+  const candidates = machines
+    .filter(({ available }) => available)
+    .map((machine) => {
+      const least = leastFree(
+        machine,
+        { kind, times: when },
+        { open, runs: onConflict === 'REFUSE' ? runs : [] },
+      );
+      const fits = Object.entries(amounts).filter(([, amount]) => amount > 0);
+      const most = Math.min(
+        tasks,
+        ...fits.map(([of, amount]) => Math.floor(Math.max(0, least[of] ?? 0) / amount)),
+      );
+      const key = (count: number) => [(least.cpus ?? 0) - count * (amounts.cpus ?? 0), machine.id];
+      return { id: String(machine.id), most, key };
+    });
+  const chosen = chooseMachines(candidates, tasks, 1);
+  if (chosen === null) {
+    const found = candidates.reduce((sum, { most }) => sum + most, 0);
+    return { fault: `the site has room for ${found} of ${tasks} tasks in all of that time` };
+  }
+  return {
+    machines: chosen
+      .map(({ candidate, tasks: count }) => ({
+        machineId: Number(candidate.id),
+        amounts: times(amounts, count),
+      }))
+      .sort((a, b) => a.machineId - b.machineId),
+  };
+}
+
+/** The least that is free of the machine in all these times. */
+function leastFree(
+  machine: HoldableMachine,
+  { kind, times: when }: Pick<NewHold, 'kind' | 'times'>,
+  { open, runs }: Pick<HoldFacts, 'open' | 'runs'>,
+): Record<string, number> {
+  const least: Record<string, number> = { ...machine.has };
+  for (const time of when) {
+    const here = open.filter((other) => overlap(time, other));
+    const running = reaching(runs, machine.id, time.from);
+    for (const at of instantsOf(time, here)) {
+      const taken = [...othersAt(here, kind, machine, at), ...running].map((one) => one.taken);
+      for (const of of Object.keys(least)) {
+        const left = taken.reduce((rest, one) => rest - (one[of] ?? 0), machine.has[of] as number);
+        least[of] = Math.min(least[of] as number, left);
+      }
+    }
+  }
+  return least;
+}
+
+/** CPU-hours that the user has reserved and not had yet. */
+export function reservedCpuHours({ open, machines }: HoldFacts, userId: number, now: number): number {
+  return open
+    .filter((one) => one.userId === userId && one.kind !== 'MAINTENANCE')
+    .reduce((sum, one) => sum + cpuHours(one.machines, [one], machines, now), 0);
+}
+
+export function cpuHours(
+  held: HeldMachines,
+  when: readonly HoldTime[],
+  machines: readonly HoldableMachine[],
+  now: number,
+): number {
+  const cpus = machines.reduce((sum, machine) => sum + (takenOf(held, machine)?.cpus ?? 0), 0);
+  const seconds = when.reduce((sum, time) => sum + Math.max(0, endOf(time) - Math.max(now, time.from)), 0);
+  return cpus === 0 ? 0 : (cpus * seconds) / 3600;
+}
+
+// Starts --------------------------------------------------------------------------------------------------------------
+
+/** What is held of a machine, or (null) of all of the site, for a time. */
+export interface HeldPart extends HoldTime {
+  machineId: number | null;
+  /** null: the whole machine. */
+  amounts: Amounts | null;
+}
+
+/**
+ * Why a task cannot be put on the machine now, with a run that ends after `limitS` at the latest; null: nothing that is held is in its way.
+ * `free`: of the machine now, holds apart.
+ */
+export function whyHeld(
+  held: readonly HeldPart[],
+  machine: { id: number; has: Amounts; free: Amounts },
+  asked: Amounts,
+  now: number,
+  limitS: number,
+): string | null {
+  const run = { from: now, to: limitS === Infinity ? null : now + limitS };
+  const parts = held.filter(
+    (part) => (part.machineId === null || part.machineId === machine.id) && overlap(part, run),
+  );
+  for (const at of instantsOf(run, parts)) {
+    const there = parts.filter((part) => part.from <= at && at < endOf(part));
+    if (there.length === 0) continue;
+    const taken = there.map(({ amounts }) => amounts ?? machine.has);
+    if (exceeded(at === now ? machine.free : machine.has, [asked, ...taken]) === null) continue;
+    const when = at === now ? 'now' : `in ${Math.round(at - now)} s`;
+    return `machine ${machine.id} is held ${when}, and the job may run for ${limitS === Infinity ? 'any time' : `${limitS} s`}`;
+  }
+  return null;
+}

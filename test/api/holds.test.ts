@@ -1,0 +1,150 @@
+/** Maintenance windows and reservations through the API, with the engine that plans around them. */
+import { beforeAll, expect, it } from 'vitest';
+import { PATIENCE_MS } from '../support/patience.js';
+import { type Json, withApi } from './support/api.js';
+import { withEngine } from './support/engine.js';
+
+const api = withApi();
+withEngine(api);
+let site = '';
+let machine = '';
+let ann = '';
+const number = (id: string): number => Number(id.split('_')[1]);
+const inS = (seconds: number): string => new Date(Date.now() + seconds * 1000).toISOString();
+
+beforeAll(async () => {
+  const { registerSite } = await api.must<{ registerSite: { id: string } }>(
+    'mutation { registerSite(input: { name: "here" }) { id } }',
+  );
+  site = registerSite.id;
+  const input = { site, name: 'm', cpus: 8, memoryMb: 1000 };
+  const { registerMachine } = await api.must<{ registerMachine: { id: string } }>(
+    'mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }',
+    { input },
+  );
+  machine = registerMachine.id;
+  ann = (await api.user('USER', 'ann')).key;
+  const agent = { siteId: number(site), identity: 'a', instance: '1', host: 'h', version: '1', protocol: 3 };
+  const machines = [{ name: 'm', measured: null, problem: null, waits: null }];
+  await api.parts.store.registerAgent({ ...agent, simulated: true, machines }, Date.now() / 1000, 1);
+});
+
+async function reserve(
+  input: object,
+  key?: string,
+  dryRun = false,
+): Promise<Json & { code?: string; message?: string }> {
+  const { data, errors } = await api.ask<{ reserve: Json }>(
+    `mutation ($input: ReserveInput!, $dryRun: Boolean!) { reserve(input: $input, dryRun: $dryRun) {
+      hold { id kind name wholeSite times { from to } user { name } } machines { machine { id } whole cpus } holds { id } runsInTheWay jobs { id } moved { job { id } before after } } }`,
+    { input: { site, ...input }, dryRun },
+    key,
+  );
+  const [error] = errors ?? [];
+  return error ? { code: error.extensions.code as string, message: error.message } : data.reserve;
+}
+const cancel = async (hold: string, key?: string): Promise<string> => {
+  const { data, errors } = await api.ask<{ cancelHold: { endedAt: string } }>(
+    'mutation ($hold: ID!) { cancelHold(hold: $hold) { endedAt } }',
+    { hold },
+    key,
+  );
+  return errors ? (errors[0]?.extensions.code as string) : data.cancelHold.endedAt && 'ended';
+};
+async function submit(more: object): Promise<string> {
+  const job = { command: 'true', estimateS: 10, benchmark: 100, ...more };
+  const { submitJobs } = await api.must<{ submitJobs: { jobIds: string[]; errors: unknown[] } }>(
+    'mutation ($jobs: [JobInput!]!) { submitJobs(input: { jobs: $jobs }) { jobIds errors { message } } }',
+    { jobs: [job] },
+    ann,
+  );
+  expect(submitJobs.errors).toEqual([]);
+  return submitJobs.jobIds[0] as string;
+}
+const stateOf = async (id: string): Promise<string> =>
+  (await api.must<{ job: { state: string } }>('query ($id: ID!) { job(id: $id) { state } }', { id })).job
+    .state;
+const assigned = (id: string): Promise<void> =>
+  expect.poll(() => stateOf(id), { timeout: PATIENCE_MS }).toBe('ASSIGNED');
+
+it('a window keeps out jobs that may reach into it, lets short ones go, and the others when it is canceled', async () => {
+  const made = await reserve({
+    kind: 'MAINTENANCE',
+    name: 'disks',
+    from: inS(600),
+    to: inS(1200),
+    reason: 'disks',
+  });
+  expect(made).toMatchObject({
+    hold: { kind: 'MAINTENANCE', name: 'disks', wholeSite: true },
+    runsInTheWay: 0,
+  });
+  const hold = (made.hold as { id: string }).id;
+  const long = await submit({ runTimeLimitS: 3600 });
+  const unlimited = await submit({});
+  const short = await submit({ runTimeLimitS: 300 });
+  await assigned(short);
+  expect([await stateOf(long), await stateOf(unlimited)]).toEqual(['DISPATCHED', 'DISPATCHED']);
+  expect(await cancel(hold, ann)).toBe('FORBIDDEN');
+  expect(await cancel(hold)).toBe('ended');
+  expect(await cancel(hold)).toBe('CONFLICT');
+  await assigned(long);
+  await assigned(unlimited);
+
+  // Now runs are in the way of the next one.
+  const next = { kind: 'MAINTENANCE', from: inS(600), to: inS(1200) };
+  expect(await reserve(next)).toMatchObject({ code: 'CONFLICT', message: expect.stringContaining(long) });
+  const dry = await reserve(next, undefined, true);
+  expect(dry).toMatchObject({ hold: null, runsInTheWay: 2, jobs: [{ id: long }, { id: unlimited }] });
+  const later = await reserve({ ...next, onConflict: 'AFTER_JOBS' });
+  expect(later).toMatchObject({ runsInTheWay: 2, hold: { kind: 'MAINTENANCE' } });
+  expect(await reserve(next)).toMatchObject({ code: 'CONFLICT', message: expect.stringContaining('hold_') });
+  await cancel((later.hold as { id: string }).id);
+});
+
+it('users reserve within what the site allows, and nobody but them and operators cancels that', async () => {
+  const asked = { machines: [machine], cpus: 2, from: inS(7200), to: inS(7200 + 3600) };
+  expect(await reserve(asked, ann)).toMatchObject({ code: 'LIMIT_EXCEEDED' });
+  await api.must('mutation ($input: UpdateSiteInput!) { updateSite(input: $input) { reservableCpuHours } }', {
+    input: { site, reservableCpuHours: 3 },
+  });
+  const made = await reserve({ ...asked, onConflict: 'AFTER_JOBS' }, ann);
+  expect(made).toMatchObject({
+    hold: { kind: 'USER', user: { name: expect.stringContaining('ann') } },
+    machines: [{ whole: false, cpus: 2 }],
+  });
+  expect(await reserve({ ...asked, onConflict: 'AFTER_JOBS' }, ann)).toMatchObject({
+    code: 'LIMIT_EXCEEDED',
+  });
+  expect(
+    await reserve({ ...asked, tasks: 1, machines: undefined, cpus: 1, onConflict: 'AFTER_JOBS' }, ann),
+  ).toMatchObject({ machines: [{ machine: { id: machine }, cpus: 1 }] });
+  const { id } = made.hold as { id: string };
+  const bob = (await api.user('USER', 'bob')).key;
+  expect(await cancel(id, bob)).toBe('FORBIDDEN');
+  expect(await cancel(id, ann)).toBe('ended');
+  const { holds } = await api.must<{ holds: { nodes: Json[] } }>(
+    'query ($site: ID) { holds(site: $site) { nodes { id user { id } } } }',
+    { site },
+    bob,
+  );
+  expect(holds.nodes).toMatchObject([{ user: null }]);
+});
+
+it.each([
+  [{ kind: 'STANDING', machines: ['machine_1'] }, 'BAD_USER_INPUT', 'kind'],
+  [{ kind: 'MAINTENANCE', onConflict: 'PREEMPT' }, 'BAD_USER_INPUT', 'cannot be preempted yet'],
+  [{ kind: 'MAINTENANCE', from: inS(2000), to: inS(1000) }, 'BAD_USER_INPUT', 'to'],
+  [{ kind: 'MAINTENANCE', to: inS(-10) }, 'BAD_USER_INPUT', 'to'],
+  [{ to: inS(1000) }, 'BAD_USER_INPUT', 'machines'],
+  [{ tasks: 2, to: inS(1000) }, 'BAD_USER_INPUT', 'tasks'],
+  [{ machines: ['machine_1'], cpus: 9, to: inS(1000) }, 'CONFLICT', '9 are asked for'],
+  [{ machines: ['machine_99'], to: inS(1000) }, 'CONFLICT', 'machine 99'],
+])('refuses %j', async (input, code, message) => {
+  expect(await reserve(input)).toEqual({ code, message: expect.stringContaining(message) });
+});
+
+it('leaves windows to operators', async () => {
+  expect(await reserve({ kind: 'MAINTENANCE', to: inS(1000) }, ann)).toMatchObject({ code: 'FORBIDDEN' });
+  expect(await reserve({ machines: [machine] }, ann)).toMatchObject({ code: 'BAD_USER_INPUT' });
+});
