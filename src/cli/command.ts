@@ -1,5 +1,6 @@
 /** What all commands share: `--json`, the client, printing, and names for ids. */
 import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import type { Client } from '../client/index.js';
 import {
@@ -78,7 +79,8 @@ export async function readJson(field: string, path: string): Promise<unknown> {
 /** The text of a file, or of standard input for `-`. */
 export async function readText(field: string, path: string): Promise<string> {
   try {
-    return await readFile(path === '-' ? '/dev/stdin' : path, 'utf8');
+    // Not by /dev/stdin, which cannot be opened where it is a socket.
+    return path === '-' ? await text(process.stdin) : await readFile(path, 'utf8');
   } catch (error) {
     throw new CliError(`${field} ${path}: ${(error as Error).message}`, ExitCode.USAGE);
   }
@@ -89,10 +91,10 @@ export function note(text: string): void {
   process.stderr.write(`${printableLines(text)}\n`);
 }
 
-/** Aborted by Ctrl-C or SIGTERM; a second one ends the process at once. */
-export function interruption(): AbortSignal {
+/** Aborted by Ctrl-C or SIGTERM, with the signal as the reason; a second one ends the process at once. */
+export function interruption(signals: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM']): AbortSignal {
   const controller = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => controller.abort());
+  for (const signal of signals) process.once(signal, () => controller.abort(signal));
   return controller.signal;
 }
 

@@ -70,12 +70,14 @@ export function stateTold(job: JobLine, update: JobUpdate | null): string {
  * Throws NOT_FOUND for a job that is not there.
  *
  * @param onUpdate told of every job's state when the wait begins, and of every update
+ * @param onEnd told once of each job that has ended
  */
 export async function awaitEnds(
   client: Client,
   ids: readonly string[],
   signal: AbortSignal,
   onUpdate: (job: JobLine, update: JobUpdate | null) => void = () => {},
+  onEnd: (job: JobLine) => void = () => {},
 ): Promise<Map<string, JobLine>> {
   const pending = new Set(ids);
   const ended = new Map<string, JobLine>();
@@ -83,7 +85,9 @@ export async function awaitEnds(
     onUpdate(job, update);
     // The job of an update may be ahead of its event: the news of its end is still to come.
     const state = update === null ? job.state : update.event?.toState;
-    if (state && isTerminal(state) && pending.delete(job.id)) ended.set(job.id, job);
+    if (!state || !isTerminal(state) || !pending.delete(job.id)) return;
+    ended.set(job.id, job);
+    onEnd(job);
   };
   const look = async (): Promise<void> => {
     const asked = [...pending];

@@ -12,6 +12,8 @@ const MODULES: readonly { commands: readonly string[]; add: () => Promise<(progr
     add: async () => (await import('./commands/services.js')).addServices,
   },
   { commands: ['submit'], add: async () => (await import('./commands/submit.js')).addSubmit },
+  { commands: ['run'], add: async () => (await import('./commands/run.js')).addRun },
+  { commands: ['map'], add: async () => (await import('./commands/map.js')).addMap },
   {
     commands: ['jobs', 'job', 'cancel', 'requeue', 'hold', 'release', 'boost'],
     add: async () => (await import('./commands/jobs.js')).addJobs,
@@ -60,7 +62,7 @@ const MODULES: readonly { commands: readonly string[]; add: () => Promise<(progr
 
 const EXIT_CODES = `
 Exit codes: 0 success; 1 failure; 2 wrong usage or value; 3 the service does not answer; 4 key or role not accepted;
-5 no such object. \`submit --wait\` exits with the exit code of its job.
+5 no such object. \`submit --wait\` and \`run\` exit with the exit code of their job, \`map\` with the number that failed.
 
 SWITCHYARD_URL and SWITCHYARD_KEY name the service and the key; by default the service that \`npm start\` runs in this directory.`;
 

@@ -225,10 +225,10 @@ async function showTasks(client: Client, id: string, json: boolean): Promise<voi
 const TASKS_PAGE = 1_000;
 
 /** Prints what a job writes as it comes, each stream on the stream of its name. */
-async function followOutput(
+export async function followOutput(
   client: Client,
   id: string,
-  { stdout, stderr, epoch, task }: OutputOptions & { epoch: number | undefined; task: number },
+  { stdout, stderr, epoch, task }: OutputOptions & { epoch?: number | undefined; task: number },
 ): Promise<void> {
   const both = Boolean(stdout) === Boolean(stderr);
   const stop = new AbortController();

@@ -31,13 +31,17 @@ import { shippedScript, standardInput } from '../script.js';
 import { jobsOf, planOf, readWorkflow, type Step, type Workflow } from '../workflow.js';
 import { printOutput } from './jobs.js';
 
-interface SubmitOptions extends JobOptions {
-  file?: string;
-  workflow?: string;
-  dryRun?: boolean;
+/** A job, and what is shipped with it. */
+export interface CommandOptions extends JobOptions {
   ship: boolean;
   stdin?: boolean;
   lenient?: boolean;
+}
+
+interface SubmitOptions extends CommandOptions {
+  file?: string;
+  workflow?: string;
+  dryRun?: boolean;
   idempotencyKey?: string;
   allowUnfit?: boolean;
   wait?: boolean;
@@ -48,16 +52,15 @@ interface SubmitOptions extends JobOptions {
 type SubmitPayload = SubmitMutation['submitJobs'] & Partial<SubmitFullMutation['submitJobs']>;
 
 export function addSubmit(program: Command): void {
-  const command = addJobOptions(
-    addCommand(program, 'submit [command] [arguments...]', 'submit jobs; either all are accepted or none'),
+  const command = addShipOptions(
+    addJobOptions(
+      addCommand(program, 'submit [command] [arguments...]', 'submit jobs; either all are accepted or none'),
+    ),
   )
     .option(
       '--array <indices>',
       'submit a job array with these indices, such as 1-10, 0-99:5 or 1,3,5-9:2%4 (at most 4 run at a time); a job finds its index in SWITCHYARD_ARRAY_INDEX',
     )
-    .option('--no-ship', 'run the file of this name at the site, even if it is a script here')
-    .option('--stdin', 'ship standard input to the job also if it is a pipe (a file always is)')
-    .option('--lenient', 'leave out lines of the script (#SWITCHYARD, #SBATCH) that are not understood')
     .option(
       '--file <path>',
       'a JSON file with a job or a list of jobs (fields of JobInput), - for standard input; other options set fields that a job does not have',
@@ -104,6 +107,14 @@ export function addSubmit(program: Command): void {
   });
 }
 
+/** Options for a script, and for standard input, that travel with the job. */
+export function addShipOptions(command: Command): Command {
+  return command
+    .option('--no-ship', 'run the file of this name at the site, even if it is a script here')
+    .option('--stdin', 'ship standard input to the job also if it is a pipe (a file always is)')
+    .option('--lenient', 'leave out lines of the script (#SWITCHYARD, #SBATCH) that are not understood');
+}
+
 interface Asked {
   jobs: JobInput[];
   /** How an error names the job at this position, where it is not by position. */
@@ -111,7 +122,11 @@ interface Asked {
 }
 
 /** The jobs that the command line asks to submit. */
-async function jobsToSubmit(client: Client, options: SubmitOptions, commandLine: string[]): Promise<Asked> {
+export async function jobsToSubmit(
+  client: Client,
+  options: SubmitOptions,
+  commandLine: string[],
+): Promise<Asked> {
   if (options.workflow !== undefined) return jobsOfWorkflow(client, options, options.workflow, commandLine);
   const fromOptions = {
     ...jobFromOptions(options, commandLine),
