@@ -175,6 +175,8 @@ export interface WhyWaitingModel {
   numbers: Numbers;
   startsAt: Date | null;
   earliestStart: Date | null;
+  startsAtLatest: Date | null;
+  fitsIfLimitS: number | null;
   wouldChange: readonly string[];
 }
 

@@ -20,6 +20,7 @@ export const WaitingReason = {
   JOBS_AHEAD: 'JOBS_AHEAD',
   WOULD_DELAY_RESERVATION: 'WOULD_DELAY_RESERVATION',
   SITE_SCHEDULER_FULL: 'SITE_SCHEDULER_FULL',
+  RESERVED: 'RESERVED',
   // At the root.
   NO_SITE_UP: 'NO_SITE_UP',
   NO_ELIGIBLE_SITE: 'NO_ELIGIBLE_SITE',
@@ -157,6 +158,8 @@ const sentences: Record<ReasonCode, string> = {
     'It would fit now, but would delay the start that is reserved for a job ahead of it.',
   SITE_SCHEDULER_FULL:
     "As many jobs wait with the site's own scheduler as its policy allows ({handedOver} of {handOverLimit}).",
+  RESERVED:
+    'A maintenance window or a reservation has the machines that it needs, now or before its time limit is over.',
   READY: 'Ready for the next scheduling cycle.',
   STAGING:
     'Machines are allocated; {movedMb} of {totalMb} MB of its input data were brought to the site in {measuredS} s; {predictedS} s were expected in total.',

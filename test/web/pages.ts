@@ -94,6 +94,7 @@ export function everyPage(visits: Visits, grid: Grid): void {
       sites: '/sites',
       schedule: `/sites/${grid.north}`,
       queue: `/sites/${grid.north}?tab=queue`,
+      calendar: `/sites/${grid.north}?tab=calendar`,
       machines: `/sites/${grid.north}?tab=machines`,
       agents: `/sites/${grid.north}?tab=agents`,
       settings: `/sites/${grid.north}?tab=settings`,

@@ -1284,6 +1284,8 @@ export type WhyWaitingResolvers<ContextType = Context, ParentType extends Resolv
   numbers?: Resolver<Array<ResolversTypes['Term']>, ParentType, ContextType>;
   startsAt?: Resolver<types.Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   earliestStart?: Resolver<types.Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
+  startsAtLatest?: Resolver<types.Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
+  fitsIfLimitS?: Resolver<types.Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
   wouldChange?: Resolver<Array<ResolversTypes['String']>, ParentType, ContextType>;
 };
 

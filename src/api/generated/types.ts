@@ -1816,6 +1816,13 @@ export type WhyWaiting = {
   startsAt?: Maybe<Scalars['DateTime']['output']>;
   /** See `Job.earliestStart`. */
   earliestStart?: Maybe<Scalars['DateTime']['output']>;
+  /**
+   * When it starts at the latest if all runs and promised jobs take as long as their limits, and nothing new goes ahead; null: never, a run without a limit
+   * is in the way, it needs licenses, or nothing is held at any site.
+   */
+  startsAtLatest?: Maybe<Scalars['DateTime']['output']>;
+  /** Of RESERVED: the longest run time limit, seconds, with which it would start now; null: no shorter limit would help. */
+  fitsIfLimitS?: Maybe<Scalars['Float']['output']>;
   /** What would let it start. */
   wouldChange: Array<Scalars['String']['output']>;
 };

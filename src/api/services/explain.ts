@@ -160,7 +160,7 @@ export function createExplainService(parts: ServiceParts) {
       ...why,
       message:
         missing.length === 0 ? why.message : `${why.message} Missing: ${[...missing, ...more].join('; ')}.`,
-      startsAt: null,
+      ...NO_START,
       earliestStart: at === null ? null : new Date(Math.min(at * 1000, LATEST_MS)),
     };
   }
@@ -259,7 +259,7 @@ async function missingTerm(term: NeedTerm, viewer: Viewer, loaders: Loaders): Pr
 }
 
 type Starting = Pick<PlacementModel, 'startsAt' | 'earliestStart'>;
-const NO_START = { startsAt: null, earliestStart: null };
+const NO_START = { startsAt: null, earliestStart: null, startsAtLatest: null, fitsIfLimitS: null };
 
 const starting = (start: PredictedStart | null): Starting & Pick<PlacementModel, 'allocations'> => ({
   startsAt: start?.expected ? start.at : null,
@@ -269,7 +269,7 @@ const starting = (start: PredictedStart | null): Starting & Pick<PlacementModel,
 
 /** Instants as times, and no job that may be another user's. */
 function shownTo(viewer: Viewer, { numbers, ...why }: Waiting, now: number): WhyWaitingModel {
-  const { expectedStart, earliestStart, reservedAt, reservedJob, ...rest } = numbers;
+  const { expectedStart, earliestStart, startsAtLatest, reservedAt, reservedJob, ...rest } = numbers;
   const shown = (at: number | undefined): Date | null =>
     at === undefined ? null : new Date(Math.min(at * 1000, LATEST_MS));
   return {
@@ -281,6 +281,8 @@ function shownTo(viewer: Viewer, { numbers, ...why }: Waiting, now: number): Why
     },
     startsAt: shown(expectedStart),
     earliestStart: shown(earliestStart),
+    startsAtLatest: shown(startsAtLatest),
+    fitsIfLimitS: rest.fitsIfLimitS ?? null,
   };
 }
 

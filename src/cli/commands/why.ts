@@ -87,6 +87,7 @@ function describeWhy(job: Why): string {
     lines.push(`waiting: ${wait.message} (${wait.code})`);
     if (wait.startsAt) lines.push(`  expected start ${time(wait.startsAt)} UTC`);
     if (wait.earliestStart) lines.push(`  does not start before ${time(wait.earliestStart)} UTC`);
+    if (wait.startsAtLatest) lines.push(`  starts at ${time(wait.startsAtLatest)} UTC at the latest`);
     for (const { name, value } of wait.numbers) lines.push(`  ${name} = ${short(value)}`);
     for (const change of wait.wouldChange) lines.push(`  would help: ${change}`);
   }

@@ -14,6 +14,7 @@ import type { Job } from '../model.js';
 import { localPolicyOf, localSchedulerOf, queueLimitOf } from '../policy.js';
 import { ReasonCode, reasonSentence, type WaitingReason } from '../reasons.js';
 import { EligibleSites, unsatisfied, whyNeverFits, whyNotUp } from '../resources/eligibility.js';
+import { latestStart, reservedFor } from './ahead.js';
 import {
   type ExplainContext,
   furtherOf,
@@ -175,12 +176,25 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
     numbers.reservedJob = reservation.jobId;
     numbers.reservedAt = reservation.at;
   }
+  const latest = grid.held.size === 0 ? null : latestStart(grid, entry, job, context.now);
+  if (latest !== null) numbers.startsAtLatest = latest;
+  const reserved = reservedFor(grid, entry, job, context);
+  if (reserved !== null) {
+    if (reserved.fitsIfLimitS !== null) numbers.fitsIfLimitS = reserved.fitsIfLimitS;
+    return waiting(ReasonCode.RESERVED, numbers, shorterLimit(reserved.fitsIfLimitS));
+  }
   const code = pass.whyWaiting(requirement);
   if (reservation?.jobId !== job.id) return waiting(code, numbers);
   const first =
     'It is at the head of the queue: it starts at its reservation at the latest, if running jobs end as planned.';
   return waiting(code, numbers, [first]);
 }
+
+/** What a job can do that waits for something that is held later. */
+const shorterLimit = (limitS: number | null): string[] =>
+  limitS === null
+    ? []
+    : [`It gets a run time limit of ${Math.floor(limitS)} s or less: then it could start now.`];
 
 /** No site is eligible; where that is because of labels, what of the constraint holds nowhere. */
 function nowhere(
@@ -255,4 +269,5 @@ const changes: Record<WaitingReason, string> = {
   HELD: 'Release the job.',
   NEEDS: 'The jobs that it needs start or end.',
   NOT_BEFORE: 'Time passes.',
+  RESERVED: 'The maintenance or reservation is over, or canceled.',
 };

@@ -30,6 +30,7 @@ import {
 } from '../../ui/show';
 import { told } from '../../ui/toast';
 import { Agents } from './agents';
+import { Calendar } from './calendar';
 import { Priority } from './priority';
 import { Schedule } from './schedule';
 import {
@@ -49,6 +50,7 @@ import {
 const TABS = [
   { value: 'schedule', label: 'Schedule' },
   { value: 'queue', label: 'Queue' },
+  { value: 'calendar', label: 'Calendar' },
   { value: 'machines', label: 'Machines' },
   { value: 'agents', label: 'Agents' },
   { value: 'settings', label: 'Settings' },
@@ -128,6 +130,7 @@ export function SitePage() {
               </Card>
             )}
             {tab === 'queue' && <Queue site={site} />}
+            {tab === 'calendar' && <Calendar site={site} />}
             {tab === 'machines' && <Machines site={site} />}
             {tab === 'agents' && <Agents site={site} silentS={silentAfterS(policy?.document)} />}
             {tab === 'settings' && <Settings site={site} policy={policy?.document} />}

@@ -33,6 +33,16 @@ export type MachineLabelInput = {
   value?: string;
 };
 
+export type HoldKind =
+  | 'MAINTENANCE'
+  | 'USER'
+  | 'STANDING';
+
+export type HoldConflict =
+  | 'REFUSE'
+  | 'AFTER_JOBS'
+  | 'PREEMPT';
+
 export type JobState =
   | 'QUEUED'
   | 'BLOCKED'
@@ -111,6 +121,21 @@ export type UpdateSiteInput = {
   maxRunningJobs?: number | null | undefined;
   reservableCpuHours?: number | null | undefined;
   scheduler?: string | null | undefined;
+};
+
+export type ReserveInput = {
+  kind?: HoldKind;
+  name?: string | null | undefined;
+  site: string;
+  machines?: Array<string> | null | undefined;
+  tasks?: number | null | undefined;
+  cpus?: number | null | undefined;
+  memoryMb?: number | null | undefined;
+  resources?: Array<ResourceAmountInput>;
+  from?: string | null | undefined;
+  to?: string | null | undefined;
+  onConflict?: HoldConflict;
+  reason?: string | null | undefined;
 };
 
 export type RegisterMachineInput = {
@@ -265,6 +290,29 @@ export type PriorityTermsQueryVariables = Exact<{
 
 export type PriorityTermsQuery = { job: { id: string, decisions: { nodes: Array<{ id: string, kind: DecisionKind, jobTerms: Array<{ name: string, value: number }> }> } } | null };
 
+export type HoldPartsFragment = { id: string, kind: HoldKind, name: string | null, reason: string | null, wholeSite: boolean, createdAt: string, user: { id: string, name: string } | null, machines: Array<{ whole: boolean, cpus: number | null, memoryMb: number | null, resources: Array<{ kind: string, amount: number }>, machine: { id: string, name: string } }>, times: Array<{ from: string, to: string | null }> };
+
+export type SiteHoldsQueryVariables = Exact<{
+  site: string;
+}>;
+
+
+export type SiteHoldsQuery = { holds: { nodes: Array<{ id: string, kind: HoldKind, name: string | null, reason: string | null, wholeSite: boolean, createdAt: string, user: { id: string, name: string } | null, machines: Array<{ whole: boolean, cpus: number | null, memoryMb: number | null, resources: Array<{ kind: string, amount: number }>, machine: { id: string, name: string } }>, times: Array<{ from: string, to: string | null }> }> } };
+
+export type ReserveSiteMutationVariables = Exact<{
+  input: ReserveInput;
+}>;
+
+
+export type ReserveSiteMutation = { reserve: { runsInTheWay: number, hold: { id: string, kind: HoldKind, name: string | null, reason: string | null, wholeSite: boolean, createdAt: string, user: { id: string, name: string } | null, machines: Array<{ whole: boolean, cpus: number | null, memoryMb: number | null, resources: Array<{ kind: string, amount: number }>, machine: { id: string, name: string } }>, times: Array<{ from: string, to: string | null }> } | null } };
+
+export type CancelHoldMutationVariables = Exact<{
+  hold: string;
+}>;
+
+
+export type CancelHoldMutation = { cancelHold: { id: string, endedAt: string | null } };
+
 export type JobRowFragment = { id: string, state: JobState, name: string | null, application: string, command: string, groupName: string | null, arrayIndex: number | null, tasks: number, cpusPerTask: number, memoryMbPerTask: number, licenses: Array<string>, estimateS: number, deadline: string | null, deadlineMissed: boolean, priority: number | null, boost: number, cause: EndCause | null, exitCode: number | null, submittedAt: string, dispatchedAt: string | null, startedAt: string | null, endedAt: string | null, user: { id: string, name: string }, site: { id: string, name: string } | null };
 
 export type TermPartsFragment = { name: string, value: number };
@@ -314,3 +362,12 @@ export const RegisterMachinesDocument =
 
 export const PriorityTermsDocument =
   "query PriorityTerms($id: ID!) { job(id: $id) { id decisions(first: 100) { nodes { id kind jobTerms { ...TermParts } } } } } fragment TermParts on Term { name value }" as unknown as TypedDocumentNode<PriorityTermsQuery, PriorityTermsQueryVariables>;
+
+export const SiteHoldsDocument =
+  "query SiteHolds($site: ID!) { holds(site: $site, first: 200) { nodes { ...HoldParts } } } fragment HoldParts on Hold { id kind name reason wholeSite createdAt user { id name } machines { whole cpus memoryMb resources { kind amount } machine { id name } } times { from to } }" as unknown as TypedDocumentNode<SiteHoldsQuery, SiteHoldsQueryVariables>;
+
+export const ReserveSiteDocument =
+  "mutation ReserveSite($input: ReserveInput!) { reserve(input: $input) { runsInTheWay hold { ...HoldParts } } } fragment HoldParts on Hold { id kind name reason wholeSite createdAt user { id name } machines { whole cpus memoryMb resources { kind amount } machine { id name } } times { from to } }" as unknown as TypedDocumentNode<ReserveSiteMutation, ReserveSiteMutationVariables>;
+
+export const CancelHoldDocument =
+  "mutation CancelHold($hold: ID!) { cancelHold(hold: $hold) { id endedAt } }" as unknown as TypedDocumentNode<CancelHoldMutation, CancelHoldMutationVariables>;

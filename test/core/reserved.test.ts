@@ -1,0 +1,81 @@
+/** Why a job waits for what is held later, and with which limit it would not (resources.md, "Holds in the future": examples). */
+import { describe, expect, it } from 'vitest';
+import {
+  DEFAULT_POLICY,
+  type Grid,
+  type Job,
+  type LocalPolicy,
+  type Policy,
+  whyWaiting,
+} from '../../src/core/index.js';
+import { job } from './support/drive.js';
+import { gridOf } from './support/grids.js';
+
+const POLICIES: LocalPolicy[] = [
+  DEFAULT_POLICY.local,
+  { kind: 'easy' },
+  { kind: 'conservative', depth: 100 },
+  { kind: 'hybrid', reservations: 2 },
+  { kind: 'fcfs' },
+  { kind: 'first-fit', ageBoundS: 20 },
+];
+
+/** A machine of 10 CPUs, of which so many are held. */
+function held(cpus: number | null, from: number, to: number): Grid {
+  const grid = gridOf([{ id: 1, cpus: 10 }]);
+  const machines = [{ machineId: 1, amounts: cpus === null ? null : { cpus } }];
+  grid.setHeld({ id: 1, by: 'WINDOW', from, to, ends: 'LIMIT', machines, licenseIds: [] });
+  return grid;
+}
+const why = (grid: Grid, given: Partial<Job>, now: number, local: LocalPolicy) => {
+  grid.placeAtSite(job({ id: 1, estimateS: 10, benchmark: 1, ...given }), 1);
+  const policy: Policy = { ...DEFAULT_POLICY, local };
+  const found = whyWaiting(grid, 1, { now, policy });
+  const numbers: Record<string, number> = found?.numbers ?? {};
+  const { fitsIfLimitS = null, startsAtLatest = null } = numbers;
+  return { code: found?.code, fitsIfLimitS, latest: startsAtLatest };
+};
+
+describe.each(POLICIES)('under $kind a job waits', (local) => {
+  it('for amounts that are held before its limit is over', () => {
+    const wide = { cpusPerTask: 8, runTimeLimitS: 120 };
+    expect(why(held(4, 100, 200), wide, 0, local)).toEqual({
+      code: 'RESERVED',
+      fitsIfLimitS: 100,
+      latest: 200,
+    });
+    expect(why(held(4, 100, 200), { cpusPerTask: 6, runTimeLimitS: 300 }, 0, local).code).toBe('READY');
+  });
+  it('for a window, whatever its estimate says', () => {
+    expect(why(held(null, 1000, 2000), { runTimeLimitS: 700 }, 400, local)).toEqual({
+      ...{ code: 'RESERVED', fitsIfLimitS: 600, latest: 2000 },
+    });
+    expect(why(held(null, 1000, 2000), { runTimeLimitS: null }, 400, local)).toMatchObject({
+      ...{ code: 'RESERVED', fitsIfLimitS: 600 },
+    });
+    expect(why(held(null, 1000, 2000), { runTimeLimitS: 600 }, 400, local).code).toBe('READY');
+  });
+  it('inside it', () => {
+    expect(why(held(null, 0, 50), { runTimeLimitS: 20 }, 10, local)).toEqual({
+      ...{ code: 'RESERVED', fitsIfLimitS: null, latest: 50 },
+    });
+  });
+  it('for a run, and no limit would help', () => {
+    const grid = held(4, 100, 200);
+    grid.restoreRun(
+      {
+        jobId: 2,
+        siteId: 1,
+        epoch: 1,
+        allocations: [{ machineId: 1, tasks: 1 }],
+        licenseIds: [],
+        start: 0,
+        plannedEnd: 20,
+      },
+      job({ id: 2, cpusPerTask: 8, runTimeLimitS: 60 }),
+    );
+    expect(why(grid, { cpusPerTask: 4, runTimeLimitS: 30 }, 0, local)).toEqual({
+      ...{ code: 'CPUS_BUSY', fitsIfLimitS: null, latest: 60 },
+    });
+  });
+});
