@@ -16,13 +16,26 @@ const clients = [
     document: (name, types, text) => `${name} =\n  ${text} as unknown as TypedDocumentNode<${types}>;`,
     config: {},
   },
-  ...['src/agent', 'src/cli', 'src/federation', 'src/slurm'].map((folder) => ({
+  ...[
+    ...['src/agent', 'src/cli', 'src/federation', 'src/slurm'].map((folder) => [
+      folder,
+      'src/client/index.js',
+    ]),
+    // The API asks itself.
+    ['src/api/tes', 'src/api/tes/operation.js'],
+  ].map(([folder, types]) => ({
     folder,
-    imports: (from) => `import type { Document } from '${relative(from, 'src/client')}/index.js';`,
+    imports: (from) => `import type { Document } from '${moduleFrom(from, types)}';`,
     document: (name, types, text) => `${name}: Document<${types}> =\n  ${text};`,
     config: { immutableTypes: true, arrayInputCoercion: false },
   })),
 ];
+
+/** How a file of a folder imports a module. */
+function moduleFrom(folder, file) {
+  const path = relative(folder, file);
+  return path.startsWith('.') ? path : `./${path}`;
+}
 
 /** The generated files, as their paths and texts. */
 export async function generateDocuments(root) {

@@ -21,6 +21,14 @@ export interface OidcConfig {
   clockToleranceS: number;
 }
 
+/** What an operator decides of tasks of GA4GH TES. */
+export interface TesConfig {
+  /** Whether they run although they name images, which nothing here runs. */
+  ignoresImages: boolean;
+  /** URLs of places that the machines share. */
+  storage: readonly string[];
+}
+
 export interface ApiConfig {
   host: string;
   /** 0: any free port. */
@@ -37,6 +45,8 @@ export interface ApiConfig {
   trustedDocuments: ReadonlyMap<string, string> | null;
   /** null: API keys only. */
   oidc: OidcConfig | null;
+  /** How the door of GA4GH TES is open. */
+  tes: TesConfig;
   /** Addresses and networks of proxies whose X-Forwarded-For is believed. */
   trustedProxies: readonly string[];
   limits: Limits;

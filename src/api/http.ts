@@ -27,9 +27,12 @@ import type { Context } from './context.js';
 import { documentOf, type GivenDocument } from './documents.js';
 import { ApiError, notAccepted, refusedRequest, statusOf } from './errors.js';
 import { receiveFile, sendExport, sendFile } from './files-http.js';
+import type { ErrorCode } from './generated/types.js';
 import type { ApiMetrics } from './metrics.js';
 import type { Documents } from './operations.js';
 import { sendOutput } from './output-http.js';
+import type { Ask } from './tes/operation.js';
+import { openApi, ROUTES, TES_PATH } from './tes/routes.js';
 import { coerceVariables } from './variables.js';
 
 declare module 'express-serve-static-core' {
@@ -182,7 +185,23 @@ export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Conte
     },
     refusals(parts),
   );
-  if (config.corsOrigins.length > 0) app.use(parts.path, crossOrigin(config));
+  if (config.corsOrigins.length > 0) app.use([parts.path, TES_PATH], crossOrigin(config));
+  app.get(`${TES_PATH}/openapi.yaml`, (_req, res) => void res.type('application/yaml').send(openApi()));
+  for (const { method, path, answer } of ROUTES) {
+    app[method](
+      TES_PATH + path,
+      answerInTime(parts),
+      basicAsBearer,
+      identify,
+      withBody(config),
+      async (req: Request, res: Response) => {
+        const { viewer, permit } = await admitted(req, res);
+        const context = parts.createContext(viewer, req.requestId, permit.budget);
+        res.json(await answer(asking(apollo, context), req, config.tes));
+      },
+      refusals(parts),
+    );
+  }
   app.use(
     parts.path,
     answerInTime(parts),
@@ -208,6 +227,28 @@ export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Conte
 
 const wrapped = (error: unknown): GraphQLError =>
   new GraphQLError('', { originalError: error instanceof Error ? error : new Error(String(error)) });
+
+/** Runs operations as they run for clients of GraphQL. */
+function asking(apollo: ApolloServer<Context>, contextValue: Context): Ask {
+  return async <Answer, Variables extends object>(query: string, variables: Variables) => {
+    const { body } = await apollo.executeOperation<Answer, Variables>({ query, variables }, { contextValue });
+    if (body.kind !== 'single') throw new Error('an answer in parts, which nothing here asks for');
+    const { data, errors: [error] = [] } = body.singleResult;
+    if (error)
+      throw new ApiError(error.extensions?.code as ErrorCode, error.message, { ...error.extensions });
+    return data as Answer;
+  };
+}
+
+/** Clients of TES may send the key as the password of anybody. */
+const basicAsBearer: RequestHandler = (req, _res, next) => {
+  const [, encoded] = /^basic (\S+)$/i.exec(req.headers.authorization ?? '') ?? [];
+  if (encoded !== undefined) {
+    const [, password = ''] = /^[^:]*:(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? [];
+    req.headers.authorization = `Bearer ${password}`;
+  }
+  next();
+};
 
 /** Answers browsers that ask whether pages of other sites may use the API. Keys come in a header, never in a cookie. */
 const crossOrigin = ({ corsOrigins }: ApiConfig): RequestHandler =>

@@ -13,6 +13,7 @@ export function apiConfig(config: Config): ApiConfig {
     ...config,
     tls: tlsCert && tlsKey ? { certFile: tlsCert, keyFile: tlsKey } : null,
     trustedDocuments: trustedDocuments(config.trustedDocuments),
+    tes: { ignoresImages: config.tesIgnoreImages, storage: config.tesStorage },
     oidc: oidcIssuer
       ? {
           issuer: oidcIssuer,

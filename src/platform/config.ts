@@ -110,6 +110,17 @@ export const VARIABLES = {
     () => true,
     'JSON files of GraphQL documents by the SHA-256 of their text; only these and those of `switchyard` itself are then accepted. By default any.',
   ),
+  tesIgnoreImages: flag(
+    'TES_IGNORE_IMAGES',
+    false,
+    'Whether tasks of GA4GH TES that name container images are accepted, and run without them.',
+  ),
+  tesStorage: list(
+    'TES_STORAGE',
+    'URLs such as file:///shared',
+    (one) => /^file:\/\/\//.test(one),
+    'Directories that all machines share, which GA4GH TES names to its clients; by default none.',
+  ),
   publicUrl: optional(
     'SWITCHYARD_PUBLIC_URL',
     'https://host:port or http://host:port',

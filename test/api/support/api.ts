@@ -121,6 +121,7 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
         trustedProxies: [],
         tls: null,
         corsOrigins: [],
+        tes: { ignoresImages: false, storage: [] },
         trustedDocuments: null,
         oidc: null,
         limits: {

@@ -1,0 +1,122 @@
+/** Jobs as tasks: their states, and what each view shows of them. */
+import { posix } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { type EndCause, isTerminal, type JobState, jobStates } from '../../core/states.js';
+import type { TesDetailsQuery } from './documents.gql.js';
+import { taskOfJob } from './job.js';
+import { SYSTEM_ERROR_CODE, toldBy } from './script.js';
+
+export const VIEWS = ['MINIMAL', 'BASIC', 'FULL'] as const;
+export type View = (typeof VIEWS)[number];
+
+export const TES_STATES = [
+  ...['UNKNOWN', 'QUEUED', 'INITIALIZING', 'RUNNING', 'PAUSED', 'COMPLETE', 'EXECUTOR_ERROR', 'SYSTEM_ERROR'],
+  ...['CANCELED', 'PREEMPTED', 'CANCELING'],
+] as const;
+
+interface Ended {
+  state: JobState;
+  cause: EndCause | null;
+  exitCode: number | null;
+}
+
+const STATES: Readonly<Record<Exclude<JobState, 'FAILED'>, string>> = {
+  QUEUED: 'QUEUED',
+  BLOCKED: 'QUEUED',
+  DISPATCHED: 'QUEUED',
+  HELD: 'PAUSED',
+  ASSIGNED: 'INITIALIZING',
+  RUNNING: 'RUNNING',
+  CANCELLING: 'CANCELING',
+  COMPLETED: 'COMPLETE',
+  CANCELLED: 'CANCELED',
+};
+
+/** Ends that the program has brought about, by what it did or by what it took. */
+const OF_EXECUTORS: ReadonlySet<EndCause | null> = new Set([
+  ...(['EXITED_NONZERO', 'SIGNALLED', 'RUN_TIME_LIMIT', 'MEMORY_LIMIT', 'CPU_LIMIT'] as const),
+  ...(['DISK_LIMIT', 'PROCESS_LIMIT'] as const),
+]);
+
+export function stateOf({ state, cause, exitCode }: Ended): string {
+  if (state !== 'FAILED') return STATES[state];
+  return OF_EXECUTORS.has(cause) && exitCode !== SYSTEM_ERROR_CODE ? 'EXECUTOR_ERROR' : 'SYSTEM_ERROR';
+}
+
+/** The states of jobs whose tasks may be in this one. */
+export const jobStatesOf = (tesState: string): JobState[] =>
+  jobStates.filter((state) =>
+    state === 'FAILED' ? /^(EXECUTOR|SYSTEM)_ERROR$/.test(tesState) : STATES[state] === tesState,
+  );
+
+export type Details = TesDetailsQuery['jobs']['nodes'][number];
+
+/** A task in the view BASIC or FULL. */
+export function shownTask(job: Details, view: View) {
+  const task = taskOfJob(job) ?? plainTask(job);
+  const full = view === 'FULL';
+  return {
+    ...{ id: job.id, state: stateOf(job) },
+    ...task,
+    ...(task.inputs && {
+      inputs: task.inputs.map(({ content, ...input }) =>
+        full && content !== undefined ? { ...input, content } : input,
+      ),
+    }),
+    logs: job.runs.map((run) => logOf(job, run, task.executors.length, full)),
+    creation_time: job.submittedAt,
+  };
+}
+
+/** A job that was submitted as something else. */
+function plainTask({ name, command, arguments: args, workingDirectory, environment, ...job }: Details) {
+  const env = Object.fromEntries((environment ?? []).map((variable) => [variable.name, variable.value]));
+  return {
+    ...(name !== null && { name }),
+    inputs: undefined,
+    resources: { cpu_cores: job.cpusPerTask, ram_gb: job.memoryMbPerTask / 1000 },
+    executors: [
+      {
+        image: '',
+        command: [command, ...args],
+        env,
+        ...(workingDirectory !== null && { workdir: workingDirectory }),
+      },
+    ],
+  };
+}
+
+/** One run. What it wrote is known of the latest. */
+function logOf(job: Details, run: Details['runs'][number], executors: number, full: boolean) {
+  const isLatest = run.epoch === job.epoch;
+  const { codes, stored } = toldBy((isLatest && job.stderr?.text) || '');
+  // What is not told is that of the only one, or of none.
+  if (codes.size === 0 && executors === 1 && run.exitCode !== null && run.exitCode !== SYSTEM_ERROR_CODE)
+    codes.set(0, run.exitCode);
+  const ended = [...codes].sort(([a], [b]) => a - b);
+  const times = {
+    ...(run.startedAt !== null && { start_time: run.startedAt }),
+    ...(run.endedAt !== null && { end_time: run.endedAt }),
+  };
+  const machines = run.allocations.map(({ machine }) => machine.name).join(',');
+  return {
+    logs: ended.map(([, exit_code], i) => ({
+      exit_code,
+      ...(executors === 1 && times),
+      // All executors write to the same: it is told with the last.
+      ...(full &&
+        isLatest &&
+        i === ended.length - 1 && { stdout: job.stdout?.text ?? '', stderr: job.stderr?.text ?? '' }),
+    })),
+    metadata: { site: run.site.name, machines, ...(run.cause !== null && { cause: run.cause }) },
+    ...times,
+    outputs: isTerminal(job.state)
+      ? stored.map(({ bytes, path, to }) => ({
+          ...{ url: pathToFileURL(posix.normalize(to)).href, path: posix.normalize(path), size_bytes: bytes },
+        }))
+      : [],
+    ...(full && {
+      system_logs: [run.cause, run.message].filter((said): said is string => Boolean(said)),
+    }),
+  };
+}
