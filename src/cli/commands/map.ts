@@ -46,7 +46,7 @@ export function addMap(program: Command): void {
     .option('-k, --keep-order', 'print output in the order of the inputs (default: as the jobs end)')
     .option(
       '--idempotency-key <key>',
-      'the same command with this key and list goes on with the same jobs; it then leaves them when it is interrupted',
+      'the same command with this key and list continues with the same jobs, and leaves them when it is interrupted',
     )
     .option('--dry-run', 'print the command lines, and submit nothing')
     .passThroughOptions()
@@ -155,7 +155,7 @@ async function awaited(client: Client, { ids, inputs, options, json, interrupted
   if (failed.length > 0) note(`${failed.length} of ${count(ids.length, 'job')} failed`);
   if (ended.size < ids.length)
     note(
-      `${count(ids.length - ended.size, 'job')} not ended yet; the same command goes on with --idempotency-key ${options.idempotencyKey}`,
+      `${count(ids.length - ended.size, 'job')} not ended yet; the same command continues with --idempotency-key ${options.idempotencyKey}`,
     );
   process.exitCode = interrupted.aborted
     ? codeOfSignal(interrupted.reason)
