@@ -234,7 +234,13 @@ describe('meta-queues', () => {
         const more = shapes.map((shape, i) => anyJob({ id: 1_000_000 + i, ...shape }));
         for (const entry of w.grid.sites) {
           const shares = w.grid.index(Shares);
-          const queues = new SiteQueues(entry, w.grid.index(MetaQueues).of(entry.meta), shares, ORDERS.QUOTA);
+          const queues = new SiteQueues(
+            entry,
+            w.grid.index(MetaQueues).of(entry.meta),
+            shares,
+            ORDERS.QUOTA,
+            w.now,
+          );
           const here = w.at('META', entry.site.id);
           // Some leave and others come before it is asked.
           const gone = here.splice(pick % (here.length + 1), 3);

@@ -2,10 +2,12 @@
 import { describe, expect, it } from 'vitest';
 import {
   DEFAULT_POLICY,
+  dispatchCycle,
   type Grid,
   type Job,
   type LocalPolicy,
   type Policy,
+  parsePolicy,
   whyWaiting,
 } from '../../src/core/index.js';
 import { job } from './support/drive.js';
@@ -77,5 +79,31 @@ describe.each(POLICIES)('under $kind a job waits', (local) => {
     expect(why(grid, { cpusPerTask: 4, runTimeLimitS: 30 }, 0, local)).toEqual({
       ...{ code: 'CPUS_BUSY', fitsIfLimitS: null, latest: 60 },
     });
+  });
+});
+
+describe('a site that a window has whole', () => {
+  const kinds = ['two-level', 'queues', 'job-ratio', 'diana', 'grid-tree', 'most-flops'];
+
+  it.each(kinds)('is not taken for a free one: %s', (kind) => {
+    const dispatch = {
+      ...(kind === DEFAULT_POLICY.dispatch.kind ? DEFAULT_POLICY.dispatch : { kind }),
+      ...(['queues', 'job-ratio', 'diana', 'grid-tree'].includes(kind) && { queueLimit: 5 }),
+      ...(kind === 'queues' && { order: 'FCFS' }),
+    };
+    const policy = parsePolicy({ ...DEFAULT_POLICY, dispatch });
+    const sent = (from: number, to: number): (number | null)[] => {
+      const grid = gridOf([
+        { id: 1, siteId: 1, cpus: 64 },
+        { id: 2, siteId: 2, cpus: 8 },
+      ]);
+      const window = { by: 'WINDOW', ends: 'LIMIT', machines: [], licenseIds: [] } as const;
+      grid.setHeld({ id: 1, from, to, siteId: 1, ...window });
+      grid.placeAtRoot(job({ id: 1, estimateS: 10, benchmark: 1, runTimeLimitS: 20 }));
+      const { moves } = dispatchCycle(grid, { now: 100, policy, policyVersion: 1, maxMoves: 10 });
+      return moves.map(({ to }) => to);
+    };
+    expect(sent(50, 5000)).toEqual([2]);
+    expect(sent(50, 90)).toEqual([1]);
   });
 });

@@ -159,6 +159,38 @@ export class SiteResources {
     return !this.shared && this.maxRuns === Infinity;
   }
 
+  /** CPUs of the machines that take jobs now. */
+  get availableCpus(): number {
+    return this.machines.reduce((sum, { machine }) => sum + (machine.available ? machine.cpus : 0), 0);
+  }
+
+  /** When the first machine that takes jobs is not held whole, by certain edges; `now`: one is not. */
+  closedUntil(now: number): number {
+    let first = Infinity;
+    for (const state of this.machines) {
+      if (!state.machine.available) continue;
+      first = Math.min(first, this.heldUntil(state, now));
+      if (first === now) break;
+    }
+    return this.machines.some(({ machine }) => machine.available) ? first : now;
+  }
+
+  private heldUntil(state: MachineState, now: number): number {
+    const covers = ({ machines, each, from, to, certain }: TimedHold, at: number): boolean =>
+      certain &&
+      from <= at &&
+      at < to &&
+      machines.includes(state) &&
+      amountOf(each.task, CPUS) >= (state.offered[CPUS] as number);
+    let until = now;
+    for (let hold = this.holds.find((one) => covers(one, until)); hold !== undefined; ) {
+      until = hold.to;
+      const at = until;
+      hold = this.holds.find((one) => covers(one, at));
+    }
+    return until;
+  }
+
   /** A machine comes to the site. */
   addMachine(state: MachineState): void {
     const { machines, free } = this;

@@ -353,7 +353,13 @@ class DianaPass implements DispatchPass {
   private siteQueues(): SiteQueues[] {
     return this.look.grid.sites.map(
       (entry, i) =>
-        new SiteQueues(entry, this.metaQueues[i] as MetaQueue, this.shares, ORDERS[this.rules.metaOrder]),
+        new SiteQueues(
+          entry,
+          this.metaQueues[i] as MetaQueue,
+          this.shares,
+          ORDERS[this.rules.metaOrder],
+          this.look.now,
+        ),
     );
   }
 

@@ -86,6 +86,7 @@ export class SiteQueues {
     meta: MetaQueue,
     private readonly shares: Pick<Shares, 'of'>,
     private readonly by: QueueOrder,
+    private readonly now: number,
   ) {
     this.local = entry.queue.length;
     this.meta = meta.length;
@@ -274,7 +275,7 @@ export class SiteQueues {
     const { levels, works } = this.ahead;
     const jobs = countFirst(levels.length, (i) => (levels[i] as number) >= level);
     // With the site's own scheduler nobody goes before it.
-    const there = waitingThere(this.entry);
+    const there = waitingThere(this.entry, this.now);
     return { jobs: there.jobs + jobs, work: there.cpuWork + (jobs === 0 ? 0 : (works[jobs - 1] as number)) };
   }
 

@@ -173,7 +173,9 @@ class JobRatioPass implements DispatchPass {
       const noCost = indices.map(() => 0);
       facts = {
         ppr: sharesOf(indices.map((index) => total[index] as number)),
-        qr: restsOf(indices.map((index) => queuedAt(this.look.grid.sites[index] as SiteEntry))),
+        qr: restsOf(
+          indices.map((index) => queuedAt(this.look.grid.sites[index] as SiteEntry, this.look.now)),
+        ),
         noCost,
         noCostDpr: restsOf(noCost),
         readingNothing: new Map(),
@@ -185,7 +187,8 @@ class JobRatioPass implements DispatchPass {
 }
 
 /** Jobs that wait at the site, with its own scheduler too. */
-const queuedAt = (entry: SiteEntry): number => entry.queue.length + waitingThere(entry).jobs;
+const queuedAt = (entry: SiteEntry, now: number): number =>
+  entry.queue.length + waitingThere(entry, now).jobs;
 
 function rankedBy(ratio: JobRatio, { ppr, qr }: ClassFacts, dataAccessCost: number[], dpr: number[]): Ranked {
   return { ratio, terms: { rank: ranksOf(ratio, ppr, dpr, qr), ppr, dpr, qr, dataAccessCost } };

@@ -171,7 +171,7 @@ class TwoLevelPass implements DispatchPass {
     this.load = new Float64Array(grid.sites.length);
     this.ordering = new Float64Array(grid.sites.length);
     grid.sites.forEach((entry, index) => {
-      const { jobs, work } = waitingThere(entry);
+      const { jobs, work } = waitingThere(entry, look.now);
       if (jobs > 0) this.more.push({ index, jobs, work });
     });
   }
