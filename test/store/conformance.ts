@@ -1765,6 +1765,40 @@ export function describeStore(
         ).toEqual({ kind: 'gone', jobs: [999_999] });
       });
 
+      it('of a group are decided by its first bad end, or by its last one', async () => {
+        const members = await submit(
+          world,
+          user,
+          [1, 2, 3, 4].map(() => newJob({ groupName: 'ended' })),
+        );
+        const [ok, any, failing, begun] = await submit(world, user, [
+          needing([term({ group: 'ended' })]),
+          needing([term({ group: 'ended' }, 'ANY')]),
+          needing([term({ group: 'ended' }, 'NOT_OK')]),
+          needing([term({ group: 'ended' }, 'START')]),
+        ]);
+        const waiting = [ok!, any!, failing!, begun!];
+        // Later members do not count.
+        const [later] = await submit(world, user, [newJob({ groupName: 'ended' })]);
+        await store.settleNeeds(waiting, soon());
+        const states = async (about: number) => {
+          await store.settleNeeds([about], soon());
+          return all(waiting);
+        };
+        await run(members[0]!);
+        expect(await states(members[0]!)).toEqual(['BLOCKED', 'BLOCKED', 'BLOCKED', 'BLOCKED']);
+        await run(members[2]!, bad);
+        const failed = 'CANCELLED DEPENDENCY_FAILED';
+        expect(await states(members[2]!)).toEqual([failed, 'BLOCKED', 'BLOCKED', 'BLOCKED']);
+        expect((await store.waitsOf([ok!])).get(ok!)?.because).toBe(members[2]);
+        await run(members[1]!, bad);
+        expect(await states(members[1]!)).toEqual([failed, 'BLOCKED', 'BLOCKED', 'BLOCKED']);
+        await run(members[3]!);
+        expect(await states(members[3]!)).toEqual([failed, 'QUEUED', 'QUEUED', 'QUEUED']);
+        expect(await of(later!)).toBe('QUEUED');
+        await nothingBroken();
+      });
+
       it('keep what they name, whatever retention says', async () => {
         const [a] = await submit(world, user, [newJob()]);
         const [g] = await submit(world, user, [newJob({ groupName: 'g' })]);

@@ -1,6 +1,6 @@
 /** Jobs that wait for others, or for a time: their submission, and what becomes of them. */
-import type { OnUnmet } from '../../core/needs/model.js';
-import type { Outcome } from '../../core/needs/outcome.js';
+import type { NeedCondition, OnUnmet } from '../../core/needs/model.js';
+import { Outcome } from '../../core/needs/outcome.js';
 import { list, table } from '../columns.js';
 import {
   type BlockedJob,
@@ -158,11 +158,11 @@ SELECT n.job_id AS id FROM (${which}) w JOIN job_needs n ON n.job_id = w.job_id
 const dependents = (jobs: readonly number[]): Sql => sql`
 SELECT e.job_id FROM need_edges e WHERE e.on_job = ANY (${list('bigint', jobs)})
 UNION
-SELECT e.job_id FROM jobs j JOIN need_edges e ON e.on_group = j.group_id
- WHERE j.id = ANY (${list('bigint', jobs)}) AND EXISTS (SELECT FROM need_edges WHERE on_group IS NOT NULL)
+SELECT e.job_id FROM (SELECT DISTINCT group_id FROM jobs WHERE id = ANY (${list('bigint', jobs)}) AND group_id IS NOT NULL) g
+  JOIN need_edges e ON e.on_group = g.group_id WHERE EXISTS (SELECT FROM need_edges WHERE on_group IS NOT NULL)
 UNION
-SELECT e.job_id FROM jobs j JOIN need_edges e ON e.on_user = j.user_id AND e.on_name = j.group_name
- WHERE j.id = ANY (${list('bigint', jobs)}) AND EXISTS (SELECT FROM need_edges WHERE on_name IS NOT NULL)`;
+SELECT e.job_id FROM (SELECT DISTINCT user_id, group_name FROM jobs WHERE id = ANY (${list('bigint', jobs)}) AND group_name IS NOT NULL) g
+  JOIN need_edges e ON e.on_user = g.user_id AND e.on_name = g.group_name WHERE EXISTS (SELECT FROM need_edges WHERE on_name IS NOT NULL)`;
 
 async function settle(tx: Transaction, ids: readonly number[], now: number): Promise<NeedsDecision[]> {
   const locked = new Set<number>();
@@ -247,9 +247,15 @@ async function outcomesFor(
   jobs: readonly BlockedJob[],
   made: ReadonlyMap<number, MemberFacts>,
 ): Promise<Map<string, Outcome>> {
-  const targets = new Map<string, { target: NeedTarget; userId: number }>();
+  const targets = new Map<string, { target: NeedTarget; userId: number; conditions: Set<NeedCondition> }>();
   for (const { needs, userId } of jobs)
-    for (const [key, target] of targetsOf(needs)) targets.set(key, { target, userId });
+    for (const { of } of needs)
+      for (const term of of) {
+        const key = keyOf(term);
+        const known = targets.get(key);
+        if (known) known.conditions.add(term.condition);
+        else targets.set(key, { target: term, userId, conditions: new Set([term.condition]) });
+      }
   const outcomes = new Map<string, Outcome>();
   const put = (key: string, members: readonly MemberFacts[]): void => {
     outcomes.set(key, outcomeOf(members.map((member) => made.get(member[0]) ?? member)));
@@ -259,26 +265,55 @@ async function outcomesFor(
     const facts = await factsOf(tx, sql`j.id = ANY (${list('bigint', ids)})`);
     for (const member of facts) put(`j${member[0]}`, [member]);
   }
-  for (const [key, { target, userId }] of targets) {
-    if ('jobGroup' in target)
-      put(
-        key,
-        await factsOf(
-          tx,
-          sql`j.id BETWEEN (SELECT first_job_id FROM job_groups WHERE id = ${target.jobGroup})
-            AND (SELECT last_job_id FROM job_groups WHERE id = ${target.jobGroup}) AND j.group_id = ${target.jobGroup}`,
-        ),
-      );
-    else if ('group' in target)
-      put(
-        key,
-        await factsOf(
-          tx,
-          sql`j.group_name = ${target.group} AND j.user_id = ${userId} AND j.id <= ${target.until}`,
-        ),
-      );
+  for (const [key, { target, userId, conditions }] of targets) {
+    if ('job' in target) continue;
+    // Starts of members, and what this very transaction ends, are asked of them all.
+    const isWhole = made.size > 0 || conditions.has('START');
+    const open = isWhole ? null : await stillOpen(tx, target, userId, conditions);
+    if (open === null) put(key, await factsOf(tx, membersOf(target, userId)));
+    else outcomes.set(key, open);
   }
   return outcomes;
+}
+
+const membersOf = (target: GroupTarget, userId: number): Sql =>
+  'jobGroup' in target
+    ? sql`j.group_id = ${target.jobGroup} AND ${rangeOf(target)}`
+    : sql`j.group_name = ${target.group} AND j.user_id = ${userId} AND j.id <= ${target.until}`;
+
+type GroupTarget = Exclude<NeedTarget, { job: number }>;
+
+/** The ids that the members of a group lie between. */
+const rangeOf = (target: GroupTarget): Sql =>
+  'jobGroup' in target
+    ? sql`j.id BETWEEN (SELECT first_job_id FROM job_groups WHERE id = ${target.jobGroup})
+        AND (SELECT last_job_id FROM job_groups WHERE id = ${target.jobGroup})`
+    : sql`j.id BETWEEN (SELECT min(id) FROM jobs WHERE group_name = ${target.group}) AND ${target.until}`;
+
+/**
+ * What is known of a group while a member of it has not ended: at most that one has ended badly. So the end of a member does not read all
+ * others: the indexes of live jobs, and of those that ended badly, are read from where the group begins. null: all have ended.
+ */
+async function stillOpen(
+  tx: Connection,
+  target: GroupTarget,
+  userId: number,
+  conditions: ReadonlySet<NeedCondition>,
+): Promise<Outcome | null> {
+  const among = (of: Sql): Sql =>
+    sql`(SELECT * FROM jobs j WHERE ${rangeOf(target)} AND ${of} OFFSET 0) j WHERE ${membersOf(target, userId)}`;
+  const live = sql`SELECT EXISTS (SELECT FROM ${among(sql`j.ended_at IS NULL`)}) AS v`;
+  if (!(await value<boolean>(tx, live))) return null;
+  const outcome = new Outcome(Number.POSITIVE_INFINITY);
+  if (!conditions.has('OK')) return outcome;
+  const [bad] = await rows<{ id: number; at: number }>(
+    tx,
+    sql`
+SELECT j.id, date_part('epoch', j.ended_at) AS at
+  FROM ${among(sql`j.ended_at IS NOT NULL AND j.cause <> 'EXITED_ZERO'`)} ORDER BY j.ended_at, j.id LIMIT 1`,
+  );
+  if (bad) outcome.end(bad.id, bad.at, false, true);
+  return outcome;
 }
 
 async function factsOf(tx: Connection, which: Sql): Promise<MemberFacts[]> {
