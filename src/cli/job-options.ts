@@ -448,6 +448,47 @@ export async function placesFromOptions(client: Pick<Client, 'all'>, options: Jo
   return job;
 }
 
+/** A job of a file, with the ids of sites and datasets that it names. What is not of the right shape the service refuses. */
+export async function placesByName(client: Pick<Client, 'all'>, job: GivenJob): Promise<GivenJob> {
+  const site = (named: string) => findSite(client, named);
+  const dataset = (named: string) => findDataset(client, named);
+  const each = <T extends object>(list: readonly T[], finds: Parameters<typeof withIds>[1]): Promise<T[]> =>
+    Promise.all(list.map((one) => withIds(one, finds)));
+  const { inputs, preferences } = job;
+  return {
+    ...(await withIds(job, { originSite: site })),
+    ...(Array.isArray(inputs) && { inputs: await each(inputs, { site, dataset }) }),
+    ...(Array.isArray(preferences) && { preferences: await each(preferences, { site }) }),
+  };
+}
+
+/** The same object with ids in the place of names in these fields. */
+async function withIds<T extends object>(
+  object: T,
+  finds: Readonly<Record<string, (named: string) => Promise<{ id: string }>>>,
+): Promise<T> {
+  const changed: Record<string, string> = {};
+  for (const [field, find] of Object.entries(finds)) {
+    const named = (object as Readonly<Record<string, unknown>> | null)?.[field];
+    if (typeof named === 'string' && !/^(site|dataset)_\d+$/.test(named))
+      changed[field] = (await find(named)).id;
+  }
+  return { ...object, ...changed };
+}
+
+/** Asks for each list once, for however many jobs that name something in it. */
+export function remembering(client: Pick<Client, 'all'>): Pick<Client, 'all'> {
+  const answers = new Map<string, unknown>();
+  return {
+    all: ((document, list, variables) => {
+      const key = JSON.stringify([document, variables]);
+      const known = answers.get(key) ?? client.all(document, list, variables);
+      answers.set(key, known);
+      return known;
+    }) as Client['all'],
+  };
+}
+
 /** `site=cern`, or `os=linux,cpus=8`: all of these together are one preference. */
 async function preferenceOf(client: Pick<Client, 'all'>, written: string): Promise<JobPreferenceInput> {
   const licenses: string[] = [];

@@ -28,6 +28,7 @@ import {
   type JobOptions,
   jobFromOptions,
   placesFromOptions,
+  remembering,
 } from './job-options.js';
 
 // What a file may contain ------------------------------------------------------------------------------------------------
@@ -588,17 +589,4 @@ function expanded(
     clauses.push({ expression, of: terms });
   }
   return clauses;
-}
-
-/** Asks for each list once, for however many jobs that name something in it. */
-function remembering(client: Pick<Client, 'all'>): Pick<Client, 'all'> {
-  const answers = new Map<string, unknown>();
-  return {
-    all: ((document, list, variables) => {
-      const key = JSON.stringify([document, variables]);
-      const known = answers.get(key) ?? client.all(document, list, variables);
-      answers.set(key, known);
-      return known;
-    }) as Client['all'],
-  };
 }

@@ -277,6 +277,19 @@ describe('a fresh service', () => {
     writeFileSync(file, JSON.stringify([{ command: 'true', name: 'mine' }, { command: 'true' }]));
     const fromFile = await service.json<Job[]>('submit', '--file', file, '--name', 'by default');
     expect(fromFile.map((job) => job.name)).toEqual(['mine', 'by default']);
+    writeFileSync(file, JSON.stringify({ command: 'true', originSite: 'nowhere' }));
+    expect((await service.cli('submit', '--file', file)).stderr).toContain('there is no site "nowhere"');
+    const [site] = await service.json<{ id: string; name: string }[]>('sites');
+    const fields = { originSite: site!.name, preferences: [{ site: site!.name }, { site: site!.id }] };
+    writeFileSync(
+      file,
+      JSON.stringify({ command: 'true', inputs: [{ sizeMb: 0, site: site!.name }], ...fields }),
+    );
+    const [placed] = await service.json<Job[]>('submit', '--file', file);
+    expect(await service.json<Job>('job', placed!.id)).toMatchObject({
+      originSite: { id: site!.id },
+      preferences: [{ site: { id: site!.id } }, { site: { id: site!.id } }],
+    });
     const env = { SWITCHYARD_URL: service.url, SWITCHYARD_HOME: home };
     const piped = await run(['submit', '--json', '--file', '-'], env, '{"command": "true"}');
     expect(JSON.parse(piped.stdout)).toHaveLength(1);

@@ -25,7 +25,9 @@ import {
   type GivenJob,
   type JobOptions,
   jobFromOptions,
+  placesByName,
   placesFromOptions,
+  remembering,
 } from '../job-options.js';
 import { shippedScript, standardInput } from '../script.js';
 import { jobsOf, planOf, readWorkflow, type Step, type Workflow } from '../workflow.js';
@@ -63,7 +65,7 @@ export function addSubmit(program: Command): void {
     )
     .option(
       '--file <path>',
-      'a JSON file with a job or a list of jobs (fields of JobInput), - for standard input; other options set fields that a job does not have',
+      'a JSON file with a job or a list of jobs (fields of JobInput; sites and datasets by name or id), - for standard input; other options set fields that a job does not have',
     )
     .option(
       '--workflow <path>',
@@ -140,7 +142,7 @@ export async function jobsToSubmit(
   const jobs =
     options.file === undefined
       ? [given]
-      : (await jobsFrom(options.file)).map((job) => ({ ...given, ...job }));
+      : (await jobsFrom(remembering(client), options.file)).map((job) => ({ ...given, ...job }));
   const bare = jobs.findIndex((job) => typeof job.command !== 'string');
   if (bare >= 0) {
     const where = options.file === undefined ? '' : ` (job ${bare} of ${options.file} has none)`;
@@ -224,7 +226,7 @@ function together(script: GivenJob, options: GivenJob): GivenJob {
   };
 }
 
-async function jobsFrom(file: string): Promise<GivenJob[]> {
+async function jobsFrom(client: Pick<Client, 'all'>, file: string): Promise<GivenJob[]> {
   let content: unknown;
   try {
     content = JSON.parse(file === '-' ? await text(process.stdin) : await readFile(file, 'utf8'));
@@ -238,7 +240,7 @@ async function jobsFrom(file: string): Promise<GivenJob[]> {
       ExitCode.USAGE,
     );
   }
-  return jobs;
+  return Promise.all(jobs.map((job) => placesByName(client, job)));
 }
 
 /** Submits; throws one error that names the first faulty field when the service accepts nothing. `full`: with all fields. */
