@@ -37,6 +37,10 @@ def submit(job):
         words += ["-t", f"1-{job['elements']}"]
     if job["timeLimitS"] is not None:
         words += ["-l", f"h_rt={int(job['timeLimitS'] + 0.999)}"]
+    if job.get("partition"):
+        words += ["-q", job["partition"]]
+    if job.get("account"):
+        words += ["-P", job["account"]]
     if slots > 1:
         words += ["-pe", PE, str(slots)]
     done = call([*words, *OPTIONS, job["script"]], check=False)

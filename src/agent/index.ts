@@ -4,6 +4,7 @@ export { findDevices, type HostDevice } from './devices.js';
 export * as documents from './documents.gql.js';
 export { Adapter } from './external/adapter.js';
 export { type Check, conformance } from './external/conformance.js';
+export { TermsRules } from './external/rules.js';
 export { ExternalRunner } from './external/runner.js';
 export type { LocalNode, LocalScheduler } from './external/scheduler.js';
 export { Slurm } from './external/slurm.js';

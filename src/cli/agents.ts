@@ -29,6 +29,7 @@ import {
   Slurm,
   type StageableRunner,
   StagingRunner,
+  TermsRules,
 } from '../agent/index.js';
 import { Client, type ServiceError } from '../client/index.js';
 import { type Config, jobEnvironment } from '../platform/config.js';
@@ -208,9 +209,15 @@ export function externalAgent(config: Config, log: Logger, access: () => AgentAc
       datasetsDir: config.agentDatasetsDir,
       datasetsBytes: config.agentDatasetsMb === 0 ? null : config.agentDatasetsMb * 1e6,
     });
+    const rules = new TermsRules({
+      file: config.agentLocalRules,
+      otherwise: { partition: config.agentSlurmPartition, account: config.agentSlurmAccount, qos: null },
+      warn: (fields, message) => log.warn(fields, message),
+    });
     const runner = await ExternalRunner.open({
       stateDir: config.agentStateDir,
       scheduler: await localScheduler(config, local),
+      terms: (run) => rules.of(run),
       serves: { service: url, site },
       submissionsPerS: config.agentSubmissionsPerS,
       baseEnvironment: jobEnvironment(config.agentEnvironment),

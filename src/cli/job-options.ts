@@ -35,6 +35,7 @@ import type {
   NeedTermInput,
   RetryInput,
   RetryRuleInput,
+  SiteTermsInput,
 } from './documents.gql.js';
 import { ViewerDocument } from './documents.gql.js';
 import { CliError, ExitCode, usage } from './errors.js';
@@ -59,6 +60,9 @@ export interface JobOptions {
   gpus?: string;
   gres?: string[];
   constraint?: string;
+  partition?: string;
+  account?: string;
+  qos?: string;
   os?: string;
   arch?: string;
   estimate?: string;
@@ -104,7 +108,9 @@ export interface JobOptions {
 
 /** Adds an option for every field of `JobInput`. */
 export function addJobOptions(command: Command): Command {
-  return addMailOption(addRetryOptions(addTimeOptions(addWaitOptions(addMachineOptions(command)))))
+  return addMailOption(
+    addRetryOptions(addTimeOptions(addWaitOptions(addTermsOptions(addMachineOptions(command))))),
+  )
     .option('--name <text>', 'name of the job')
     .option(
       '--application <name>',
@@ -182,6 +188,14 @@ function addMachineOptions(command: Command): Command {
       '--constraint <expression>',
       'what labels its machines must have, such as "gen >= 3 and not slow"',
     );
+}
+
+/** What it asks of a site with a scheduler of its own. */
+function addTermsOptions(command: Command): Command {
+  return command
+    .option('--partition <names>', 'at a site with a scheduler of its own: the partition, or several (a,b)')
+    .option('--account <name>', 'there: the account that the job is charged to')
+    .option('--qos <name>', 'there: the quality of service');
 }
 
 /** What is told of it. */
@@ -264,6 +278,11 @@ function addWaitOptions(command: Command): Command {
     );
 }
 
+function termsOf({ partition, account, qos }: JobOptions): SiteTermsInput | undefined {
+  const asked = Object.entries({ partition, account, qos }).filter(([, value]) => value !== undefined);
+  return asked.length === 0 ? undefined : Object.fromEntries(asked);
+}
+
 /**
  * The job that the options and the command line describe, without what names data and sites. Throws usage errors.
  *
@@ -295,6 +314,7 @@ export function jobFromOptions(
     os: options.os,
     architecture: options.arch,
     machineConstraint: constraint,
+    siteTerms: termsOf(options),
     estimateS: given(options.estimate, (value) => parseDuration('--estimate', value)),
     benchmark: given(options.benchmark, size('--benchmark')),
     deadline: given(options.deadline, (value) => parseTime('--deadline', value, Date.now(), say)),

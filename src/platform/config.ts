@@ -397,6 +397,13 @@ export const VARIABLES = {
     false,
     'With `agent --local slurm`: further options for each `sbatch`, such as ["--qos=low"]; by default none.',
   ),
+  agentLocalRules: optional(
+    'AGENT_LOCAL_RULES',
+    'a file',
+    /^[^\0]+$/,
+    false,
+    'With `agent --local`: JSON file of rules for the partition, account and QOS of jobs (docs/operations/slurm.md), read again when it changes; by default jobs get what they ask for, if the scheduler takes it.',
+  ),
   agentSubmissionsPerS: whole(
     'AGENT_SUBMISSIONS_PER_S',
     50,

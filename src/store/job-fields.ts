@@ -13,6 +13,13 @@ export interface JobOutput {
   dataset?: string;
 }
 
+/** On which terms the own scheduler of a site is to take a job, in words of that scheduler. What is left out the site's operator decides. */
+export interface SiteTerms {
+  partition?: string;
+  account?: string;
+  qos?: string;
+}
+
 type FieldType =
   | 'bigint'
   | 'integer'
@@ -87,7 +94,7 @@ export const givenFields = {
   name: offered(maybe<string>('text')),
   application: offered(toAgents(always<string>('text', ofJob))),
   /** On whose behalf it runs: a peculiarity of its own at level 1 (two-level.md, "User"). Peers are not told: each has projects of its own. */
-  project: maybe<string>('text', ofJob),
+  project: toAgents(maybe<string>('text', ofJob)),
   groupName: maybe<string>('text'),
   arrayIndex: offered(toAgents(maybe<number>('integer'))),
   command: granted(toAgents(always<string>('text'))),
@@ -105,6 +112,8 @@ export const givenFields = {
   architecture: offered(maybe<string>('text', ofJob)),
   /** An expression over labels of machines. Peers are not told: such a job stays here, where its labels mean something. */
   machineConstraint: maybe<string>('text', ofJob),
+  /** Of sites that schedule themselves; others do not look at it. Peers are not told: such a job is taken there as their operators have it. */
+  siteTerms: toAgents(maybe<SiteTerms>('jsonb')),
   estimateS: offered(always<number>('float8', ofJob)),
   benchmark: offered(always<number>('float8', ofJob)),
   runTimeLimitS: offered(toAgents(maybe<number>('float8', ofJob))),

@@ -17,6 +17,13 @@ export type WarnSignal = (typeof WARN_SIGNALS)[number];
 export const MAIL_KINDS = ['BEGIN', 'END', 'FAIL', 'LIMIT_80', 'WAITED', 'GROUP_DONE'] as const;
 export type MailKind = (typeof MAIL_KINDS)[number];
 
+/** As `SiteTermsInput` of the schema. */
+export interface SiteTerms {
+  partition?: string;
+  account?: string;
+  qos?: string;
+}
+
 /** A condition on another job, or on own jobs with a group name. */
 export interface Need {
   job?: string;
@@ -54,6 +61,8 @@ export interface Asked {
   architecture?: string;
   /** On labels of machines. */
   constraint?: string;
+  /** Of a site that schedules itself. */
+  siteTerms?: SiteTerms;
   estimateS?: number;
   limitS?: number;
   warnS?: number;
@@ -113,6 +122,7 @@ export interface AskedJob {
   os?: string;
   architecture?: string;
   machineConstraint?: string;
+  siteTerms?: SiteTerms;
   estimateS?: number;
   runTimeLimitS?: number;
   warnS?: number;
@@ -174,6 +184,7 @@ export function jobOf(asked: Asked): AskedJob {
     os: asked.os,
     architecture: asked.architecture,
     machineConstraint: withModels(asked.constraint, asked.models),
+    siteTerms: asked.siteTerms,
     estimateS: asked.estimateS ?? asked.limitS,
     runTimeLimitS: asked.limitS,
     warnS: asked.warnS,

@@ -2,7 +2,15 @@
  * Options of Slurm's sbatch, srun and salloc, and those of `switchyard submit` that a script may contain, as tables: one set of readers for `#SBATCH` and
  * `#SWITCHYARD` lines in the command line and the portal, and for the commands called like Slurm's. Source: sbatch(1) of Slurm 22.05 to 24.11.
  */
-import { type Asked, MAIL_KINDS, type MailKind, type Need, WARN_SIGNALS, type WarnSignal } from './asked.js';
+import {
+  type Asked,
+  MAIL_KINDS,
+  type MailKind,
+  type Need,
+  type SiteTerms,
+  WARN_SIGNALS,
+  type WarnSignal,
+} from './asked.js';
 import {
   NotAccepted,
   parseAmount,
@@ -356,8 +364,15 @@ export function neededBy(field: string, written: string): Omit<Need, 'condition'
   throw new NotAccepted(field, written, 'a job (job_3), a bulk group (group_3), or group:NAME');
 }
 
+const term =
+  (name: keyof SiteTerms): Reader =>
+  (asked, value) => {
+    asked.siteTerms = { ...asked.siteTerms, [name]: value };
+  };
+
 /** Of `switchyard submit`, as far as they may stand in a script. Numbers alone count seconds. */
 export const SWITCHYARD: readonly Option[] = [
+  one('--account', term('account')),
   one('--after', needs('ANY')),
   one('--after-not-ok', needs('NOT_OK')),
   one('--after-ok', needs('OK')),
@@ -404,7 +419,9 @@ export const SWITCHYARD: readonly Option[] = [
     into('restartable', () => false),
   ),
   one('--os', text('os')),
+  one('--partition', term('partition')),
   one('--project', text('project')),
+  one('--qos', term('qos')),
   one('--resource', (asked, value, field) => {
     for (const written of value.split(',')) {
       const { kind, amount } = parseAmount(field, written);

@@ -244,6 +244,7 @@ function drawInput(random: RandomStream, { store, databaseNow }: UsersWorld, goe
     outputs: [],
     preferences: [],
     retry: null,
+    siteTerms: pick(null, { partition: 'batch', account: null, qos: null }),
     originSite: pick(null, null, site()),
     computationShare: pick(null, null, 0, 1),
     restartable: pick(true, true, false),

@@ -22,6 +22,13 @@ const TROUBLE_MS = minutes * 60_000;
 const JOBS = 60;
 const VICTIMS = ['agent', 'slurmctld', 'api', 'worker', 'agent', 'slurmctld'];
 
+/** Of the operator: short is a partition of Slurm, nowhere is not. */
+const RULES = [
+  { projects: ['atlas'], account: 'physics' },
+  { limitSMax: 5, partition: 'short' },
+  { partition: 'batch', choices: { partition: ['short', 'nowhere'] } },
+];
+
 const lacks = slurmLacks();
 if (lacks !== null) console.warn(`test/slurm is skipped: ${lacks}`);
 
@@ -33,11 +40,11 @@ interface JobAnswer {
   epoch: number;
   message: string | null;
   whyWaiting: { code: string; message: string } | null;
-  runs: { placedBy: string; localId: string | null; localState: string | null; nodes: string[] }[];
+  runs: { message: string | null; placedBy: string; localId: string | null; localState: string | null; nodes: string[] }[];
   output: { text: string } | null;
 }
 const FIELDS =
-  'id state cause exitCode epoch message whyWaiting { code message } runs { placedBy localId localState nodes } output(stream: STDOUT) { text }';
+  'id state cause exitCode epoch message whyWaiting { code message } runs { message placedBy localId localState nodes } output(stream: STDOUT) { text }';
 
 describe.skipIf(lacks !== null)('a site with Slurm', () => {
   const dir = mkdtempSync(join(tmpdir(), 'sy-slurm-'));
@@ -117,10 +124,13 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
       'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret } }',
       { input: { user: registerUser.id, name: 'alps', site: registerSite.id } },
     );
+    const rules = join(dir, 'rules');
+    writeFileSync(rules, JSON.stringify(RULES));
     service.start('agent', ['agent', '--site', 'alps', '--local', 'slurm'], {
       SWITCHYARD_URL: service.url,
       SWITCHYARD_KEY: createApiKey.secret,
       AGENT_STATE_DIR: join(dir, 'agent'),
+      AGENT_LOCAL_RULES: rules,
       SLURM_CONF: conf,
       LOG_LEVEL: 'warn',
     });
@@ -191,6 +201,27 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
         cause: 'CANCELLED_BY_OPERATOR',
       });
     expect(readFileSync(ledger, 'utf8')).toBe('');
+  });
+
+  it('hands jobs over on the terms of the operator, or of the job within these, and refuses others in words', async () => {
+    const where = 'echo "$SLURM_JOB_PARTITION $SLURM_JOB_ACCOUNT"';
+    const [plain, short, asked, forbidden, unknown] = await submit([
+      shell(where, { project: 'atlas' }),
+      shell(where, { runTimeLimitS: 5 }),
+      shell(where, { siteTerms: { partition: 'short', account: 'chemistry' } }),
+      shell(where, { siteTerms: { partition: 'batch,gpu' } }),
+      shell(where, { siteTerms: { partition: 'nowhere' } }),
+    ]);
+    const said = async (id: string | undefined) => (await when(id as string, ended)).output?.text.trim();
+    expect(await said(plain)).toBe('batch physics');
+    expect(await said(short)).toBe('short');
+    expect(await said(asked)).toBe('short chemistry');
+    const message = async (id: string | undefined) =>
+      (await when(id as string, ({ runs }) => runs.some(({ message }) => message !== null))).runs[0]?.message;
+    expect(await message(forbidden)).toBe(
+      'partition: "gpu" was asked for; accepted at this site: batch, short, nowhere',
+    );
+    expect(await message(unknown)).toContain('invalid partition specified: nowhere');
   });
 
   it('brings a job its inputs', async () => {

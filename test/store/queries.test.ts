@@ -189,6 +189,7 @@ describe('jobs', () => {
         memoryMbPerTask: 0,
         resourcesPerTask: null,
         machineConstraint: null,
+        siteTerms: null,
       },
       ...{
         licenses: [],

@@ -18,6 +18,7 @@ import {
   type LocalJob,
   type LocalName,
   type LocalScheduler,
+  NO_TERMS,
   RefusedError,
 } from './scheduler.js';
 import { arrayScript, batchScript, type Command, type EndMark, NOT_BEGUN } from './script.js';
@@ -114,7 +115,7 @@ class Trial {
     });
     return {
       ...{ name, elements: null as number | null, comment: 'switchyard:test', script, directory },
-      ...{ tasks: command.tasks, cpusPerTask: 1, memoryMbPerTask: 50, timeLimitS: 60 as number | null },
+      ...{ tasks: command.tasks, cpusPerTask: 1, memoryMbPerTask: 50, timeLimitS: 60 as number | null, ...NO_TERMS },
     };
   }
 

@@ -30,7 +30,8 @@ import { endOfRun, endThere, neverBegan } from './ends.js';
 import { type Handed, handed, recordsIn } from './handed.js';
 import { Marks } from './marks.js';
 import { ALIVE, Others, prefixOf, type Serves, sitePrefix } from './others.js';
-import { type Capacity, type LocalJob, type LocalScheduler, nameKey } from './scheduler.js';
+import { NotAllowedError, type Termed } from './rules.js';
+import { type Capacity, type LocalJob, type LocalScheduler, NO_TERMS, nameKey, type Terms } from './scheduler.js';
 import { jobsOf, namedBy, Submitter, UNSURE_MS } from './submitter.js';
 
 export interface ExternalRunnerOptions {
@@ -38,6 +39,8 @@ export interface ExternalRunnerOptions {
   stateDir: string;
   scheduler: LocalScheduler;
   serves: Serves;
+  /** On which a run is handed over; throws NotAllowedError. */
+  terms?: (run: Termed) => Terms;
   /** What every run begins with. */
   baseEnvironment?: Readonly<{ [name: string]: string }>;
   /** How much is kept of each stream of a run. */
@@ -135,6 +138,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     const known = new KnownRuns();
     const journal = new Journal(join(stateDir, 'reports'), (report) => known.add(report));
     const options = {
+      terms: () => NO_TERMS,
       baseEnvironment: plainJobEnvironment(),
       outputLimitBytes: 256 << 10,
       keep: async () => 'this agent keeps no files',
@@ -194,9 +198,16 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
 
   start(assignment: Assignment): void {
     if (!this.isNew(assignment)) return;
-    const problem = this.problemOf(assignment);
-    if (problem !== null) this.reportUnstarted(assignment, problem);
-    else this.submitter.add(this.take(handed({ assignment, handedOverMs: Date.now(), names: [] })));
+    try {
+      const problem = this.problemOf(assignment);
+      if (problem !== null) return this.reportUnstarted(assignment, problem);
+      const terms = this.options.terms(assignment);
+      this.submitter.add(this.take(handed({ assignment, terms, handedOverMs: Date.now(), names: [] })));
+    } catch (error) {
+      if (!(error instanceof NotAllowedError)) throw error;
+      // Another site may allow it.
+      this.reportUnstarted(assignment, { cause: 'MACHINE_FAILED', message: error.message });
+    }
   }
 
   resume(assignment: Assignment): void {

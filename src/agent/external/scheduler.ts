@@ -12,8 +12,18 @@ export interface LocalName {
   element: number | null;
 }
 
+/** In the scheduler's words; null: as it has it. */
+export interface Terms {
+  /** Of several, separated by commas, the scheduler chooses one. */
+  partition: string | null;
+  account: string | null;
+  qos: string | null;
+}
+
+export const NO_TERMS: Terms = { partition: null, account: null, qos: null };
+
 /** A run, or an array of runs that need the same. */
-export interface Submission {
+export interface Submission extends Terms {
   /** Its own: no other job of ours has it, unless this one is submitted again. */
   name: string;
   /** How many jobs it is, each of which runs the script; null: one, and no array. */

@@ -53,15 +53,18 @@ export class Slurm implements LocalScheduler {
     launcher: ['srun', '--ntasks={tasks}', '--kill-on-bad-exit=1', '--export=ALL'],
     index: 'SLURM_PROCID',
   };
-  /** By partition: the longest time limit, minutes; null: none. */
-  private longest: number | null = null;
+  /** By partition: the longest time limit, minutes; Infinity: none. */
+  private longest = new Map<string, number>();
+  private byDefault: string | null = null;
   private config: { elementsMax: number; untilMs: number } | null = null;
 
   constructor(private readonly options: SlurmOptions) {}
 
   async submit(job: Submission): Promise<string[]> {
-    const { partition, account, options } = this.options;
-    const minutes = job.timeLimitS === null ? this.longest : Math.ceil(job.timeLimitS / 60);
+    const { options } = this.options;
+    const partition = job.partition ?? this.options.partition;
+    const account = job.account ?? this.options.account;
+    const minutes = job.timeLimitS === null ? this.longestIn(partition) : Math.ceil(job.timeLimitS / 60);
     const words = [
       '--parsable',
       `--job-name=${job.name}`,
@@ -78,6 +81,7 @@ export class Slurm implements LocalScheduler {
       ...(minutes === null ? [] : [`--time=${minutes}`]),
       ...(partition === null ? [] : [`--partition=${partition}`]),
       ...(account === null ? [] : [`--account=${account}`]),
+      ...(job.qos === null ? [] : [`--qos=${job.qos}`]),
       ...options,
       job.script,
     ];
@@ -150,16 +154,18 @@ export class Slurm implements LocalScheduler {
   }
 
   async capacity(): Promise<Capacity> {
-    const { partition } = this.options;
-    const of = partition === null ? [] : ['-p', partition];
-    const text = await this.call('sinfo', ['-h', '-a', '-o', '%P|%l', ...of]);
+    const text = await this.call('sinfo', ['-h', '-a', '-o', '%P|%l']);
     const limits = lines(text).map((line) => line.split('|') as [string, string]);
-    const used = partition === null ? limits.filter(([name]) => name.endsWith('*')) : limits;
-    if (used.length === 0)
-      throw new Error('Slurm has no default partition: name one (AGENT_SLURM_PARTITION)');
-    const minutes = used.map(([, limit]) => secondsOf(limit) / 60);
-    this.longest = minutes.some((limit) => limit === Infinity) ? null : Math.max(...minutes);
-    const names = new Set(used.map(([name]) => name.replace(/\*$/, '')));
+    this.longest = new Map(limits.map(([name, limit]) => [nameIn(name), secondsOf(limit) / 60]));
+    this.byDefault = limits.map(([name]) => name).find((name) => name.endsWith('*')) ?? null;
+    const used = this.options.partition ?? this.byDefault;
+    if (used === null) throw new Error('Slurm has no default partition: name one (AGENT_SLURM_PARTITION)');
+    const names = new Set(used.split(',').map(nameIn));
+    const missing = [...names].find((name) => !this.longest.has(name));
+    if (missing !== undefined)
+      throw new Error(
+        `AGENT_SLURM_PARTITION: ${missing}: Slurm has no such partition; it has ${[...this.longest.keys()].join(', ')}`,
+      );
     const width = ':256';
     const fields = ['nodelist', 'partitionname', 'cpusstate', 'memory', 'allocmem', 'statelong', 'reason'];
     const nodes = await this.call('sinfo', [
@@ -177,6 +183,13 @@ export class Slurm implements LocalScheduler {
         return { name: name.reverse().join('|'), cpus: Number(cpus), limitS: finite(secondsOf(limit)) };
       }),
     };
+  }
+
+  /** Minutes; null: not known, or as long as they like. */
+  private longestIn(partitions: string | null): number | null {
+    const names = (partitions ?? this.byDefault ?? '').split(',').map(nameIn);
+    const longest = Math.max(...names.map((name) => this.longest.get(name) ?? Infinity));
+    return longest === Infinity ? null : longest;
   }
 
   /** MaxArraySize is one more than the largest index. */
@@ -218,6 +231,9 @@ class CallError extends Error {
 /** Each element of an array on a line of its own. */
 const QUEUE = ['-h', '-r', '-t', 'all', '-o', '%i|%j|%T|%r|%Z'];
 
+/** Of a partition, where the default one is marked. */
+const nameIn = (written: string): string => written.replace(/\*$/, '');
+
 const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '');
 
 function jobsOf(text: string): LocalJob[] {
@@ -246,7 +262,7 @@ function nodesOf(text: string, partitions: ReadonlySet<string>): LocalNode[] {
   const nodes = new Map<string, LocalNode>();
   for (const line of lines(text)) {
     const [name, partition, cpus, memory, taken, state, reason] = columns(line) as [string, ...string[]];
-    if (!partitions.has((partition as string).replace(/\*$/, '')) || nodes.has(name)) continue;
+    if (!partitions.has(nameIn(partition as string)) || nodes.has(name)) continue;
     const [allocated = 0, , , total = 0] = (cpus as string).split('/').map(Number);
     const unfit = UNFIT.test(state as string);
     const because = reason === 'none' ? '' : `: ${reason}`;

@@ -156,8 +156,8 @@ export class Submitter {
       if (run.unsure || run.notBefore > now) continue;
       if (run.alone && batch.length === 0) return [run];
       if (run.alone) continue;
-      needs ??= needsOf(run.assignment);
-      if (needsOf(run.assignment) === needs) batch.push(run);
+      needs ??= needsOf(run);
+      if (needsOf(run) === needs) batch.push(run);
       if (batch.length === this.elementsMax) break;
     }
     return batch.length < Math.max(2, Math.min(ARRAY_MIN, this.elementsMax)) ? batch.slice(0, 1) : batch;
@@ -198,9 +198,8 @@ export class Submitter {
   /** Everything that the runs and the next agent need; runs for which that fails are left out, and are over. */
   private async writeDown(batch: readonly Handed[]): Promise<{ runs: Handed[]; submission: Submission }> {
     const { scheduler, prefix, refused } = this.options;
-    const { jobId, epoch, tasks, cpusPerTask, memoryMbPerTask, runTimeLimitS, killGraceS } = (
-      batch[0] as Handed
-    ).assignment;
+    const { assignment, terms } = batch[0] as Handed;
+    const { jobId, epoch, tasks, cpusPerTask, memoryMbPerTask, runTimeLimitS, killGraceS } = assignment;
     const array = batch.length > 1;
     const name = array
       ? `${prefix}a${Date.now().toString(36)}.${++this.arrays}`
@@ -228,7 +227,7 @@ export class Submitter {
     const submission = {
       ...{ name, directory, script: join(directory, 'script'), elements: array ? runs.length : null },
       comment: array ? `switchyard:${runs.length} jobs` : `switchyard:${jobId}:${epoch}`,
-      ...{ tasks, cpusPerTask, memoryMbPerTask },
+      ...{ tasks, cpusPerTask, memoryMbPerTask, ...terms },
       timeLimitS: runTimeLimitS === null ? null : runTimeLimitS + killGraceS + LIMIT_MARGIN_S,
     };
     return { runs, submission };
@@ -263,8 +262,10 @@ export class Submitter {
 }
 
 /** What has to be equal in an array. */
-const needsOf = ({ tasks, cpusPerTask, memoryMbPerTask, runTimeLimitS, killGraceS }: Assignment): string =>
-  `${tasks} ${cpusPerTask} ${memoryMbPerTask} ${runTimeLimitS} ${killGraceS}`;
+const needsOf = ({ assignment, terms: { partition, account, qos } }: Handed): string => {
+  const { tasks, cpusPerTask, memoryMbPerTask, runTimeLimitS, killGraceS } = assignment;
+  return `${tasks} ${cpusPerTask} ${memoryMbPerTask} ${runTimeLimitS} ${killGraceS} ${partition} ${account} ${qos}`;
+};
 
 /** What runs are known by there. */
 export const namedBy = (runs: Iterable<Handed>): Map<string, Handed> =>

@@ -6,7 +6,7 @@ import { type JobInput as CoreInput, type JobPreference, NO_PREFERENCES } from '
 import { ConstraintError, parseConstraint } from '../../core/resources/constraint.js';
 import { filePathFault } from '../../platform/file-paths.js';
 import { MAX } from '../../platform/limits.js';
-import type { JobOutput } from '../../store/job-fields.js';
+import type { JobOutput, SiteTerms } from '../../store/job-fields.js';
 import type { Queries } from '../../store/queries.js';
 import type { NewJob } from '../../store/store.js';
 import { textFault } from '../check.js';
@@ -17,6 +17,7 @@ import type {
   JobInput,
   JobOutputInput,
   JobPreferenceInput,
+  SiteTermsInput,
 } from '../generated/types.js';
 import { type IdType, parseGlobalId } from '../ids.js';
 import { amountsGiven } from '../resources.js';
@@ -31,6 +32,11 @@ export interface Fault {
 /** Ids in one look-up. */
 const LOOK_UP_MAX = 10_000;
 const VARIABLE_NAME = new RegExp(`^[A-Za-z_][A-Za-z0-9_]{0,${MAX.variableNameChars - 1}}$`);
+
+/** What Slurm and others accept of a name, and what no command takes for an option. */
+const LOCAL_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]*$/;
+const PARTITIONS = /^[A-Za-z0-9_][A-Za-z0-9_.-]*(,[A-Za-z0-9_][A-Za-z0-9_.-]*)*$/;
+const LOCAL_NAMES = `letters, digits and \`_.-\`, at most ${MAX.nameChars}; partitions separated by commas`;
 
 /** Of the kinds of resources that there are, in a message. */
 const KINDS_SHOWN = 20;
@@ -161,6 +167,7 @@ export function newJob(
     os: check.text('os', input.os, MAX.nameChars),
     architecture: check.text('architecture', input.architecture, MAX.nameChars),
     machineConstraint: check.constraint('machineConstraint', input.machineConstraint),
+    siteTerms: check.terms(input.siteTerms),
     estimateS: check.seconds('estimateS', input.estimateS),
     benchmark: check.between('benchmark', input.benchmark, MAX.leastBenchmark, MAX.benchmark),
     runTimeLimitS: given(input.runTimeLimitS) ? check.seconds('runTimeLimitS', input.runTimeLimitS) : null,
@@ -275,6 +282,22 @@ class JobChecks {
       this.refuse(field, value.slice(0, SHOWN_CHARS), `an expression over labels: ${error.message}`);
     }
     return this.text(field, value, MAX.constraintChars);
+  }
+
+  terms(input: SiteTermsInput | null | undefined): SiteTerms | null {
+    if (!given(input)) return null;
+    const asked: SiteTerms = {};
+    for (const name of ['partition', 'account', 'qos'] as const) {
+      const value = input[name];
+      if (!given(value)) continue;
+      const pattern = name === 'partition' ? PARTITIONS : LOCAL_NAME;
+      if (!pattern.test(value) || value.length > MAX.nameChars)
+        this.refuse(`siteTerms.${name}`, value.slice(0, SHOWN_CHARS), LOCAL_NAMES);
+      asked[name] = value;
+    }
+    if (Object.keys(asked).length === 0)
+      this.refuse('siteTerms', input, 'at least one of partition, account, qos');
+    return asked;
   }
 
   liked(field: string, input: JobPreferenceInput): JobPreference {

@@ -476,5 +476,7 @@ function needs(job: FullJob): string {
   if (job.os) parts.push(job.os);
   if (job.architecture) parts.push(job.architecture);
   if (job.machineConstraint) parts.push(`machines with ${job.machineConstraint}`);
+  for (const [name, value] of Object.entries(job.siteTerms ?? {}))
+    if (value !== null) parts.push(`${name} ${value}`);
   return parts.join(', ');
 }

@@ -222,6 +222,9 @@ function together(script: GivenJob, options: GivenJob): GivenJob {
     ...script,
     ...options,
     environment: [...environment].map(([name, value]) => ({ name, value })),
+    ...((script.siteTerms ?? options.siteTerms) && {
+      siteTerms: { ...script.siteTerms, ...options.siteTerms },
+    }),
     ...((script.needs ?? options.needs) && { needs: [...(script.needs ?? []), ...(options.needs ?? [])] }),
   };
 }
