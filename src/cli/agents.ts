@@ -38,6 +38,7 @@ import type { Part } from '../platform/lifecycle.js';
 import type { Logger } from '../platform/log.js';
 import { note } from './command.js';
 import { ADMIN_KEY_FILE, agentKeyFile } from './connect.js';
+import { CliError, ExitCode } from './errors.js';
 
 export interface AgentAccess {
   url: string;
@@ -187,17 +188,36 @@ function accountsOf(config: Config, log: Logger): Accounts | null {
 }
 
 /** The site's own scheduler: `slurm`, or by a program that speaks the contract of docs/operations/adapters.md. */
-export async function localScheduler(config: Config, name: string): Promise<LocalScheduler> {
+export async function localScheduler(
+  config: Config,
+  name: string,
+  hasAccounts = false,
+): Promise<LocalScheduler> {
   if (name !== 'slurm') return Adapter.open({ program: resolve(name), environment: hostEnvironment() });
   return new Slurm({
     partition: config.agentSlurmPartition,
     account: config.agentSlurmAccount,
     options: words(config.agentSlurmOptions) ?? [],
+    hasAccounts,
     environment: {
       ...hostEnvironment(),
       ...(config.slurmConf === null ? {} : { SLURM_CONF: config.slurmConf }),
     },
   });
+}
+
+/** Whose accounts runs are handed over as; null: as that of the agent, all. */
+function localAccounts(config: Config, log: Logger, local: string): Accounts | null {
+  const isRoot = process.getuid?.() === 0;
+  const accounts = accountsOf(config, log);
+  if (accounts !== null && (local !== 'slurm' || !isRoot || accounts.launcher !== null))
+    throw new CliError(
+      'AGENT_ACCOUNTS: accepted with --local slurm only where the agent is root, without AGENT_LAUNCHER',
+      ExitCode.USAGE,
+    );
+  if (accounts === null && isRoot)
+    log.error({}, 'Jobs run as root at this site: run the agent as another account, or set AGENT_ACCOUNTS.');
+  return accounts;
 }
 
 /** An agent that hands runs over to the site's own scheduler, whose nodes are the machines of the site. */
@@ -209,6 +229,7 @@ export function externalAgent(config: Config, log: Logger, access: () => AgentAc
       datasetsDir: config.agentDatasetsDir,
       datasetsBytes: config.agentDatasetsMb === 0 ? null : config.agentDatasetsMb * 1e6,
     });
+    const accounts = localAccounts(config, log, local);
     const rules = new TermsRules({
       file: config.agentLocalRules,
       otherwise: { partition: config.agentSlurmPartition, account: config.agentSlurmAccount, qos: null },
@@ -216,7 +237,8 @@ export function externalAgent(config: Config, log: Logger, access: () => AgentAc
     });
     const runner = await ExternalRunner.open({
       stateDir: config.agentStateDir,
-      scheduler: await localScheduler(config, local),
+      scheduler: await localScheduler(config, local, accounts !== null),
+      accounts,
       terms: (run) => rules.of(run),
       serves: { service: url, site },
       submissionsPerS: config.agentSubmissionsPerS,

@@ -8,6 +8,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   utimesSync,
@@ -18,6 +19,7 @@ import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ExternalRunner, Slurm } from '../../src/agent/index.js';
+import { Accounts } from '../../src/agent/process/accounts.js';
 import type { Assignment, EndedReport, RunReport } from '../../src/agent/runner.js';
 import { hostEnvironment } from '../../src/platform/environment.js';
 import { packagePath } from '../../src/platform/paths.js';
@@ -90,9 +92,10 @@ describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
   const open = async (
     state = 'agent',
     scheduler = new Slurm(options(environment())),
+    accounts: Accounts | null = null,
   ): Promise<ExternalRunner> => {
     const runner = await ExternalRunner.open({
-      ...{ stateDir: join(dir, state), scheduler, serves: SERVES, ...OFTEN },
+      ...{ stateDir: join(dir, state), scheduler, accounts, serves: SERVES, ...OFTEN },
       warn: (fields, message) => warnings.push(`${message} ${JSON.stringify(fields)}`),
     });
     runners.push(runner);
@@ -394,5 +397,56 @@ describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
       expect(Date.now()).toBeLessThan(deadline);
     expect(cli('squeue', '-h', '-t', 'pd,r')).toBe('');
     expect([ran(long), ran(waits)]).toEqual([1, 0]);
+  });
+
+  it('runs jobs as the accounts of their users, who reach nothing of the agent', async () => {
+    const file = join(dir, 'accounts');
+    writeFileSync(file, 'ann = nobody\n');
+    for (const [path, mode] of [
+      [dir, 0o755],
+      [cluster, 0o755],
+      [ledger, 0o666],
+    ] as const)
+      chmodSync(path, mode);
+    const openAs = (): Promise<ExternalRunner> => {
+      const list = { file, launcher: null, environment: hostEnvironment(), warn: () => {} };
+      const scheduler = new Slurm({ ...options(environment()), hasAccounts: true });
+      return open('agent', scheduler, new Accounts(list));
+    };
+    const runner = await openAs();
+    const own = run('id -un; pwd; umask');
+    const state = join(dir, 'agent');
+    const others = run(
+      `rmdir ../desk && exit 3; mv ../work ../other && exit 4; ls ../.. && exit 5; cat ../run && exit 6; echo >../never && exit 7; cat ${state}/reports/* && exit 8; exit 0`,
+    );
+    // What the agent would follow, or wait for.
+    const forged = run(
+      `ln -s /etc ${state}/as/nobody/ended/x; mkfifo ${state}/as/nobody/began/y; kill -9 $PPID`,
+    );
+    const foreign = run('true', { user: 'bob' });
+    const many = Array.from({ length: 10 }, () => run('true'));
+    for (const one of [own, others, forged, foreign, ...many]) runner.start(one);
+    const texts = (await end(runner, own)).outputs.map(({ text }) => text);
+    expect(texts.join('')).toMatch(/^nobody\n.*\/work\n0022\n$/);
+    expect(await end(runner, others)).toMatchObject({ cause: 'EXITED_ZERO' });
+    await end(runner, forged);
+    expect(await end(runner, foreign)).toMatchObject({
+      ...{ cause: 'MACHINE_FAILED', message: expect.stringContaining('the user bob has no account') },
+    });
+    for (const one of many) {
+      expect((await end(runner, one)).cause).toBe('EXITED_ZERO');
+      expect(ran(one)).toBe(1);
+    }
+    const [goesOn, cancelled] = [run('sleep 3'), run('sleep 600')];
+    for (const one of [goesOn, cancelled]) runner.start(one);
+    for (const one of [goesOn, cancelled]) await reported(runner, 'STARTED', one);
+    runner.close();
+    const next = await openAs();
+    next.cancel(cancelled);
+    expect((await end(next, goesOn)).cause).toBe('EXITED_ZERO');
+    expect((await end(next, cancelled)).cause).toBe('CANCELLED_BY_USER');
+    await until(next, 'an empty directory', () =>
+      readdirSync(join(state, 'runs')).length === 0 ? true : null,
+    );
   });
 });

@@ -40,7 +40,13 @@ interface JobAnswer {
   epoch: number;
   message: string | null;
   whyWaiting: { code: string; message: string } | null;
-  runs: { message: string | null; placedBy: string; localId: string | null; localState: string | null; nodes: string[] }[];
+  runs: {
+    message: string | null;
+    placedBy: string;
+    localId: string | null;
+    localState: string | null;
+    nodes: string[];
+  }[];
   output: { text: string } | null;
 }
 const FIELDS =

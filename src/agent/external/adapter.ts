@@ -31,6 +31,8 @@ export interface AdapterOptions {
 type Verb = 'describe' | 'submit' | 'find' | 'list' | 'cancel' | 'capacity';
 
 export class Adapter implements LocalScheduler {
+  readonly hasAccounts = false;
+
   private constructor(
     private readonly options: AdapterOptions,
     readonly label: string,
@@ -191,8 +193,10 @@ const isJob = (one: unknown): one is LocalJob =>
   (one.directory === null || isText(one.directory));
 
 const jobsOf = (answer: Answer): LocalJob[] =>
-  answer.of<LocalJob[]>(
-    'jobs',
-    'a list of {"name", "element", "id", "phase", "words", "hopeless", "ended", "directory"}',
-    (value) => isList(value, isJob),
-  );
+  answer
+    .of<LocalJob[]>(
+      'jobs',
+      'a list of {"name", "element", "id", "phase", "words", "hopeless", "ended", "directory"}',
+      (value) => isList(value, isJob),
+    )
+    .map((job) => ({ ...job, user: null }));

@@ -91,7 +91,7 @@ class Trial {
     private readonly patienceMs: number,
   ) {
     mkdirSync(root, { recursive: true });
-    this.marks = new Marks(root);
+    this.marks = new Marks(root, root);
   }
 
   /** A name that nothing has been submitted under. */
@@ -103,19 +103,21 @@ class Trial {
   prepare(text: string, more: Partial<Command> = {}) {
     const name = this.name();
     const directory = join(this.root, 'runs', name);
-    mkdirSync(join(directory, 'work'), { recursive: true });
+    for (const name of ['work', 'desk']) mkdirSync(join(directory, name), { recursive: true });
     const command = {
       ...{ command: 'sh', arguments: ['-c', text], environment: {}, tasks: 1 },
       ...{ launch: 'EVERY_TASK' as const, runTimeLimitS: null, killGraceS: 5, ...more },
     };
-    const places = { directory, work: join(directory, 'work'), ...this.marks.of(name) };
+    const own = { work: join(directory, 'work'), desk: join(directory, 'desk') };
+    const places = { directory, ...own, ...this.marks.of(name) };
     const script = join(directory, 'script');
     writeFileSync(script, batchScript(command, plainJobEnvironment(), places, this.scheduler), {
       mode: 0o700,
     });
     return {
       ...{ name, elements: null as number | null, comment: 'switchyard:test', script, directory },
-      ...{ tasks: command.tasks, cpusPerTask: 1, memoryMbPerTask: 50, timeLimitS: 60 as number | null, ...NO_TERMS },
+      ...{ tasks: command.tasks, cpusPerTask: 1, memoryMbPerTask: 50, timeLimitS: 60 as number | null },
+      ...{ user: null, ...NO_TERMS },
     };
   }
 

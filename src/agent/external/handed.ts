@@ -6,11 +6,20 @@ import type { End } from '../process/reports.js';
 import { type Assignment, runKey } from '../runner.js';
 import { type LocalJob, type LocalName, NO_TERMS, type Terms } from './scheduler.js';
 
+/** An account of the site. */
+export interface Owner {
+  name: string;
+  uid: number;
+  gid: number;
+}
+
 /** What the next agent has to know: written before the scheduler is asked. */
 export interface RunRecord {
   assignment: Assignment;
   /** On which it is handed over, however often. */
   terms: Terms;
+  /** Whose it is; null: the agent's; absent: not known yet, and nothing was submitted. */
+  owner?: Owner | null;
   handedOverMs: number;
   /** What it may be known by there: more than one, where what became of a submission was never known. */
   names: LocalName[];
@@ -67,12 +76,19 @@ export function handed(record: RunRecord): Handed {
 }
 
 /** The first time it may be torn: nothing is submitted before it is there. Later it is replaced. */
-export function record(directory: string, { assignment, terms, handedOverMs, names }: RunRecord): void {
+export function record(
+  directory: string,
+  { assignment, terms, owner, handedOverMs, names }: RunRecord,
+): void {
   const path = join(directory, RECORD);
   const first = names.length === 1;
-  writeFileSync(first ? path : `${path}.tmp`, JSON.stringify({ assignment, terms, handedOverMs, names }), {
-    mode: 0o600,
-  });
+  writeFileSync(
+    first ? path : `${path}.tmp`,
+    JSON.stringify({ assignment, terms, owner, handedOverMs, names }),
+    {
+      mode: 0o600,
+    },
+  );
   if (!first) renameSync(`${path}.tmp`, path);
 }
 
@@ -82,8 +98,10 @@ const RECORD = 'run';
 export function recordsIn(runsDir: string): RunRecord[] {
   return readdirSync(runsDir).flatMap((key): RunRecord[] => {
     try {
-      // Those of the release before have no terms.
-      return [{ terms: NO_TERMS, ...JSON.parse(readFileSync(join(runsDir, key, RECORD), 'utf8')) }];
+      // Those of the release before have neither.
+      return [
+        { terms: NO_TERMS, owner: null, ...JSON.parse(readFileSync(join(runsDir, key, RECORD), 'utf8')) },
+      ];
     } catch {
       rmSync(join(runsDir, key), { recursive: true, force: true });
       return [];

@@ -1,17 +1,35 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  closeSync,
+  constants,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import type { End } from '../process/reports.js';
 import { upMs } from '../process/run.js';
+import type { Owner } from './handed.js';
 import { type EndMark, endOf, type Where, whereOf } from './script.js';
 
 /** In the mark of a run that never begins: how it ended. */
 const NEVER = 'never';
 /** Nothing of a run is with the scheduler so long after its end. */
 const SPENT_MS = 86_400_000;
+/** How runs end that never begin. */
+const NEVERS: readonly string[] = ['CANCELLED_BY_USER', 'MACHINE_FAILED'] satisfies End['cause'][];
+/** More than a run on many nodes writes. */
+const MARK_BYTES = 1 << 20;
 
 /**
  * What runs and the agent write down for each other, in two directories that the nodes share: `began/KEY` is made whole by whoever is first, the
- * run (who it is) or the agent (that it never begins, and how it ended); `ended/KEY` by the run.
+ * run (who it is) or the agent (that it never begins, and how it ended); `ended/KEY` by the run. Runs of an account have directories of that
+ * account: what is there is read with care.
  */
 export class Marks {
   /** Of runs that are over, by age. */
@@ -19,10 +37,18 @@ export class Marks {
   private readonly beganDir: string;
   private readonly endedDir: string;
 
-  constructor(private readonly stateDir: string) {
-    this.beganDir = join(stateDir, 'began');
-    this.endedDir = join(stateDir, 'ended');
-    for (const dir of [this.beganDir, this.endedDir]) mkdirSync(dir, { recursive: true, mode: 0o700 });
+  constructor(
+    private readonly stateDir: string,
+    dir: string,
+  ) {
+    this.beganDir = join(dir, 'began');
+    this.endedDir = join(dir, 'ended');
+    for (const one of [this.beganDir, this.endedDir]) mkdirSync(one, { recursive: true, mode: 0o700 });
+  }
+
+  /** Lets an account write there. */
+  give({ uid, gid }: Owner): void {
+    for (const one of [this.beganDir, this.endedDir]) chownSync(one, uid, gid);
   }
 
   /** Paths that the script of a run is told. */
@@ -44,7 +70,7 @@ export class Marks {
       renameSync(turn, join(this.beganDir, key));
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      if (code !== 'EEXIST' && code !== 'ENOTEMPTY') throw error;
+      if (!['EEXIST', 'ENOTEMPTY', 'ENOTDIR'].includes(code ?? '')) throw error;
       rmSync(turn, { recursive: true, force: true });
       return this.never(key) !== null;
     }
@@ -53,21 +79,32 @@ export class Marks {
 
   /** How a run ended that never begins; null: nobody has claimed that. */
   never(key: string): End | null {
-    const text = textIn(join(this.beganDir, key, NEVER));
-    return text === null ? null : (JSON.parse(text) as End);
+    const text = textIn(join(this.beganDir, key), NEVER);
+    if (text === null) return null;
+    try {
+      const { cause, message } = JSON.parse(text) as End;
+      if (NEVERS.includes(cause)) return { cause, message: message ? String(message).slice(0, 1000) : null };
+    } catch {
+      // Below.
+    }
+    return { cause: 'MACHINE_FAILED', message: 'it never began' };
   }
 
   where(key: string): Where | null {
-    return whereOf(textIn(join(this.beganDir, key, 'where')) ?? '');
+    return whereOf(textIn(join(this.beganDir, key), 'where') ?? '');
   }
 
   ended(key: string): EndMark | null {
-    return endOf(textIn(join(this.endedDir, key)) ?? '');
+    return endOf(textIn(this.endedDir, key) ?? '');
   }
 
   /** The run is over. That it has begun is kept: it may still be with the scheduler. */
   spend(key: string): void {
-    rmSync(join(this.endedDir, key), { force: true });
+    try {
+      rmSync(join(this.endedDir, key), { force: true });
+    } catch {
+      // A directory, which no run of ours makes.
+    }
     this.spent.push({ key, atMs: upMs() });
   }
 
@@ -76,17 +113,31 @@ export class Marks {
     for (const key of readdirSync(this.beganDir)) if (!live.has(key)) this.spend(key);
   }
 
-  forgetSpent(): void {
+  /** Those that are not needed any more, for whoever may remove them. */
+  forgetSpent(): string[] {
     const before = upMs() - SPENT_MS;
-    while (this.spent[0] !== undefined && this.spent[0].atMs < before)
-      rmSync(join(this.beganDir, this.spent.shift()!.key), { recursive: true, force: true });
+    const old = this.spent.findIndex(({ atMs }) => atMs >= before);
+    return this.spent
+      .splice(0, old === -1 ? this.spent.length : old)
+      .map(({ key }) => join(this.beganDir, key));
   }
 }
 
-function textIn(path: string): string | null {
+/** Neither is a link followed nor a pipe waited for: whoever runs there could have left one. null: it is not there, or no plain file. */
+function textIn(dir: string, name: string): string | null {
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  let at = -1;
+  let file = -1;
   try {
-    return readFileSync(path, 'utf8');
+    at = openSync(dir, flags | constants.O_DIRECTORY);
+    file = openSync(`/proc/self/fd/${at}/${name}`, flags);
+    const found = fstatSync(file);
+    if (!found.isFile() || found.size > MARK_BYTES) return null;
+    const buffer = Buffer.alloc(found.size);
+    return buffer.toString('utf8', 0, readSync(file, buffer, 0, found.size, 0));
   } catch {
     return null;
+  } finally {
+    for (const one of [file, at]) if (one !== -1) closeSync(one);
   }
 }

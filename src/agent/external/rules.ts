@@ -47,8 +47,8 @@ const Rule = z.strictObject({
     })
     .default({}),
 });
-const Rules = z.array(Rule).max(RULES_MAX);
 type Rule = z.infer<typeof Rule>;
+const Rules = z.array(Rule).max(RULES_MAX);
 
 export type Termed = Pick<
   Assignment,
@@ -103,7 +103,7 @@ export class TermsRules {
     return terms;
   }
 
-  private get otherwise(): Pick<Rule, keyof Terms | 'choices'> {
+  private get otherwise(): Rule {
     const said = Object.entries(this.options.otherwise).filter(([, value]) => value !== null);
     return { ...Object.fromEntries(said), choices: {} };
   }
@@ -115,7 +115,10 @@ export class TermsRules {
       // What is not accepted is read, and said, once.
       if (versionOf(file) !== this.version) this.rules = this.read();
     } catch (error) {
-      warn({ file, error: (error as Error).message }, 'the rules are not accepted; the previous ones stay in use');
+      warn(
+        { file, error: (error as Error).message },
+        'the rules are not accepted; the previous ones stay in use',
+      );
     }
   }
 
@@ -138,11 +141,12 @@ export function rulesOf(text: string, file: string): readonly Rule[] {
   const read = Rules.safeParse(written);
   if (read.success) return read.data;
   const [{ path, message }] = read.error.issues as [z.core.$ZodIssue];
-  const value = path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], written);
-  const field = path.reduce<string>(
-    (at, key) => (typeof key === 'number' ? `${at}[${key}]` : `${at}.${String(key)}`),
-    'rules',
+  const value = path.reduce<unknown>(
+    (at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key],
+    written,
   );
+  const steps = path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`));
+  const field = `rules${steps.join('')}`;
   throw new Error(`${file}: ${field}: ${(JSON.stringify(value) ?? 'nothing').slice(0, 200)}: ${message}`);
 }
 

@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { REAL_ENV } from '../../platform/env.js';
 import { plainJobEnvironment } from '../../platform/environment.js';
@@ -6,6 +6,7 @@ import { acquireLock, type LockFile } from '../../platform/lockfile.js';
 import type { SiteLoadInput } from '../documents.gql.js';
 import type { EndedRun } from '../files/handover.js';
 import { KnownRuns } from '../known.js';
+import type { Accounts } from '../process/accounts.js';
 import { Disk } from '../process/disk.js';
 import { keptEnd } from '../process/ends.js';
 import { delivered, type Followed, freshOutput, lastOutputs } from '../process/follow.js';
@@ -28,10 +29,17 @@ import {
 import type { StageableRunner } from '../staging/runner.js';
 import { endOfRun, endThere, neverBegan } from './ends.js';
 import { type Handed, handed, recordsIn } from './handed.js';
-import { Marks } from './marks.js';
 import { ALIVE, Others, prefixOf, type Serves, sitePrefix } from './others.js';
+import { Owners } from './owners.js';
 import { NotAllowedError, type Termed } from './rules.js';
-import { type Capacity, type LocalJob, type LocalScheduler, NO_TERMS, nameKey, type Terms } from './scheduler.js';
+import {
+  type Capacity,
+  type LocalJob,
+  type LocalScheduler,
+  NO_TERMS,
+  nameKey,
+  type Terms,
+} from './scheduler.js';
 import { jobsOf, namedBy, Submitter, UNSURE_MS } from './submitter.js';
 
 export interface ExternalRunnerOptions {
@@ -41,6 +49,8 @@ export interface ExternalRunnerOptions {
   serves: Serves;
   /** On which a run is handed over; throws NotAllowedError. */
   terms?: (run: Termed) => Terms;
+  /** Of users, whom their runs belong to: the agent is root, and the scheduler submits as others. null: all runs are the agent's. */
+  accounts?: Accounts | null;
   /** What every run begins with. */
   baseEnvironment?: Readonly<{ [name: string]: string }>;
   /** How much is kept of each stream of a run. */
@@ -76,9 +86,9 @@ const CLEAN_MS = 60_000;
  * scheduler that does not answer ends nothing.
  */
 export class ExternalRunner extends ReportingRunner implements StageableRunner {
-  readonly hasAccounts = false;
+  readonly hasAccounts: boolean;
   private readonly runsByKey = new Map<string, Handed>();
-  private readonly marks: Marks;
+  private readonly owners: Owners;
   /** Of the names of all our jobs. */
   private readonly prefix: string;
   private readonly submitter: Submitter;
@@ -111,11 +121,12 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     super(new Reports(journal, new Disk(stateDir), REAL_ENV), known);
     this.runsDir = join(stateDir, 'runs');
     mkdirSync(this.runsDir, { recursive: true, mode: 0o700 });
-    this.marks = new Marks(stateDir);
+    this.owners = new Owners(stateDir, options.accounts);
+    this.hasAccounts = this.owners.hasAccounts;
     this.prefix = prefixOf(serves, id);
     this.others = new Others(stateDir, this.prefix, scheduler);
     this.submitter = new Submitter({
-      ...{ stateDir, scheduler, baseEnvironment, warn, marks: this.marks },
+      ...{ stateDir, scheduler, baseEnvironment, warn, owners: this.owners },
       ...{ prefix: this.prefix, ratePerS: submissionsPerS },
       accepted: (run, localId, job) => this.accepted(run, localId, job),
       refused: (run, message) => this.neverBegins(run, { cause: 'MACHINE_FAILED', message }),
@@ -123,7 +134,9 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
       settled: (run) => run.asked !== null && this.stop(run),
     });
     this.submitter.elementsMax = capacityNow.elementsMax;
+    this.owners.onFound(() => this.submitter.pump());
   }
+
   /**
    * Takes the state directory into use, and up what an earlier agent left there.
    *
@@ -139,6 +152,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     const journal = new Journal(join(stateDir, 'reports'), (report) => known.add(report));
     const options = {
       terms: () => NO_TERMS,
+      accounts: null,
       baseEnvironment: plainJobEnvironment(),
       outputLimitBytes: 256 << 10,
       keep: async () => 'this agent keeps no files',
@@ -200,9 +214,10 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     if (!this.isNew(assignment)) return;
     try {
       const problem = this.problemOf(assignment);
-      if (problem !== null) return this.reportUnstarted(assignment, problem);
       const terms = this.options.terms(assignment);
-      this.submitter.add(this.take(handed({ assignment, terms, handedOverMs: Date.now(), names: [] })));
+      const run = { assignment, terms, handedOverMs: Date.now(), names: [] };
+      if (problem !== null) this.reportUnstarted(assignment, problem);
+      else this.submitter.add(this.take(handed(run)));
     } catch (error) {
       if (!(error instanceof NotAllowedError)) throw error;
       // Another site may allow it.
@@ -318,7 +333,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
 
   /** Takes the run's turn, so that it can never begin, and ends it so. False: it has begun. */
   private neverBegins(run: Handed, end: End): boolean {
-    if (!this.marks.claim(run.key, end)) return false;
+    if (!this.owners.marksOf(run).claim(run.key, end)) return false;
     this.over(run, end);
     return true;
   }
@@ -374,7 +389,15 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     const begunMs = upMs();
     const { jobId, epoch } = assignment;
     const directory = assignment.workingDirectory ?? join(this.dirOf(run), 'work');
-    const ended = { jobId, epoch, task: 0, uid: null, directory, outputs, well: end.cause === 'EXITED_ZERO' };
+    const ended = {
+      jobId,
+      epoch,
+      task: 0,
+      uid: run.owner?.uid ?? null,
+      directory,
+      outputs,
+      well: end.cause === 'EXITED_ZERO',
+    };
     const kept = (problem: string | null): void => {
       run.keeping = null;
       if (this.closed) return;
@@ -410,8 +433,15 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
   private remove(run: Handed): void {
     run.followed?.outputs.close();
     this.runsByKey.delete(run.key);
-    rmSync(this.dirOf(run), { recursive: true, force: true });
-    this.marks.spend(run.key);
+    this.discard(run);
+    this.owners.marksOf(run).spend(run.key);
+  }
+
+  private discard(run: Handed): void {
+    const directory = this.dirOf(run);
+    this.owners.remove(run, directory).catch((error: Error) => {
+      this.options.warn({ directory, error: error.message }, 'what a run has left cannot be removed');
+    });
   }
 
   // --- Looking
@@ -423,12 +453,12 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
       const run = handed(left);
       // Its end was reported before the agent died.
       if (over.has(run.key)) {
-        rmSync(this.dirOf(run), { recursive: true, force: true });
+        this.discard(run);
         continue;
       }
       this.take(run);
       this.known.add(run.assignment);
-      const never = this.marks.never(run.key);
+      const never = this.owners.marksOf(run).never(run.key);
       if (never !== null) {
         this.over(run, never);
         this.unwanted.add(run);
@@ -438,7 +468,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
       run.notBefore = upMs() + UNSURE_MS;
       this.submitter.add(run);
     }
-    this.marks.recover(new Set(this.runsByKey.keys()));
+    for (const marks of this.owners.all()) marks.recover(new Set(this.runsByKey.keys()));
   }
 
   private async poll(): Promise<void> {
@@ -476,7 +506,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     this.submitter.pump();
     if (now - this.cleanedAt < CLEAN_MS) return;
     this.cleanedAt = now;
-    this.marks.forgetSpent();
+    await this.owners.forgetSpent();
     this.submitter.clean(this.runsByKey.values());
   }
 
@@ -487,16 +517,18 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
 
   /** What runs have written. */
   private readMarks(): void {
-    const { began, ended } = this.marks.look();
+    const looks = new Map([...this.owners.all()].map((marks) => [marks, marks.look()]));
     for (const run of [...this.runsByKey.values()]) {
-      if (run.end !== null) continue;
+      const look = looks.get(this.owners.marksOf(run));
+      if (run.end !== null || look === undefined) continue;
+      const { began, ended } = look;
       if (run.beganMs === null && began.has(run.key)) this.begin(run);
       if (run.beganMs !== null && ended.has(run.key)) this.finish(run);
     }
   }
 
   private begin(run: Handed): void {
-    const where = this.marks.where(run.key);
+    const where = this.owners.marksOf(run).where(run.key);
     if (where === null) return;
     // Clocks of nodes may be wrong: it began after it was handed over, and before now.
     run.beganMs = Math.min(Math.max(where.atMs, run.handedOverMs), Date.now());
@@ -513,7 +545,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
   }
 
   private finish(run: Handed): void {
-    const mark = this.marks.ended(run.key);
+    const mark = this.owners.marksOf(run).ended(run.key);
     if (mark === null) return;
     const atMs = mark.atMs + run.clockMs;
     this.over(run, endOfRun(run, { ...mark, atMs }), atMs);
@@ -644,5 +676,5 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
 
 const NOWHERE: LocalJob = {
   ...{ id: '', name: '', element: null, phase: 'ENDED', words: 'nothing of it', hopeless: false },
-  ...{ ended: 'LOST', directory: null },
+  ...{ ended: 'LOST', directory: null, user: null },
 };

@@ -32,6 +32,8 @@ export interface Submission extends Terms {
   comment: string;
   /** The batch script, an absolute path. */
   script: string;
+  /** Account of the host that submits it; null: that of the agent. */
+  user: string | null;
   /** Where the script begins; also for what the scheduler itself writes. */
   directory: string;
   tasks: number;
@@ -54,6 +56,8 @@ export interface LocalJob extends LocalName {
   ended: 'RUN_TIME_LIMIT' | 'MEMORY_LIMIT' | 'CANCELLED' | 'LOST' | null;
   /** Where it begins; null: the scheduler does not tell. */
   directory: string | null;
+  /** The account whose it is; null: that of the agent. */
+  user: string | null;
 }
 
 /** A machine of the site. */
@@ -82,6 +86,8 @@ export class RefusedError extends Error {}
 export interface LocalScheduler {
   /** What it is called: `Slurm`. */
   readonly label: string;
+  /** It submits as other accounts, too. */
+  readonly hasAccounts: boolean;
   /**
    * Shell text that each script begins with. It sets `local_id` and `nodes` (names, separated by blanks) to what the scheduler says of the job,
    * and in an array `element` to its index.
@@ -105,7 +111,7 @@ export interface LocalScheduler {
    */
   find(names: readonly string[], sinceMs: number): Promise<LocalJob[]>;
   /**
-   * All jobs of the agent's account in its queue whose name begins so, and those of them that ended lately: one question, whatever their
+   * All jobs of the agent's account, and of others where it submits as these, in its queue whose name begins so, and those of them that ended lately: one question, whatever their
    * number. Throws where it cannot say.
    */
   list(prefix: string): Promise<LocalJob[]>;

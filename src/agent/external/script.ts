@@ -18,6 +18,8 @@ export const KILLED = 137;
 export interface ScriptPlaces {
   /** Of the run: `out` and `err` are there. */
   directory: string;
+  /** Where the script writes what it then moves away. */
+  desk: string;
   /** Where the command begins. */
   work: string;
   /** Who has begun it is there, and how it ended: made by the script. */
@@ -33,7 +35,7 @@ export type Command = Pick<
 export function batchScript(
   { command, arguments: words, environment, tasks, launch, runTimeLimitS, killGraceS }: Command,
   variables: Readonly<Record<string, string>>,
-  { directory, work, began, ended }: ScriptPlaces,
+  { directory, desk, work, began, ended }: ScriptPlaces,
   scheduler: Pick<LocalScheduler, 'prologue' | 'tasks'>,
 ): string {
   const each = tasks > 1 && launch === 'EVERY_TASK' ? scheduler.tasks : null;
@@ -61,7 +63,7 @@ export function batchScript(
 # A run of Switchyard. It begins once, whoever starts this script how often.
 # It outlives the signals that its command gets, to write down how that ended: caught, not ignored, which would be inherited.
 trap : HUP INT TERM
-cd ${quote(directory)} || exit ${NOT_BEGUN}
+cd ${quote(desk)} || exit ${NOT_BEGUN}
 ${scheduler.prologue}
 me="$local_id $(date +%s%3N) $nodes"
 turn=turn.$local_id.$$
@@ -72,9 +74,9 @@ cd ${quote(work)} && {
   ${[...limit, ...started].join(' ')} </dev/null >>${quote(`${directory}/out`)} 2>>${quote(`${directory}/err`)}
 }
 code=$?
-cd ${quote(directory)}
+cd ${quote(desk)}
 { echo "$code $(date +%s%3N)"; times; } >end.tmp
-until mv end.tmp ${quote(ended)} || [ ! -d ${quote(directory)} ]; do sleep 1; done
+until mv end.tmp ${quote(ended)} || [ ! -d ${quote(desk)} ]; do sleep 1; done
 exit $code
 `;
 }
@@ -97,9 +99,12 @@ export interface Where {
   nodes: string[];
 }
 
+/** Runs may write what they like there: it is accepted only as what a service takes. */
 export function whereOf(text: string): Where | null {
   const [localId = '', at = '', ...nodes] = text.trim().split(/\s+/);
-  return /^\d+$/.test(at) ? { localId, atMs: Number(at), nodes } : null;
+  const isNode = (name: string): boolean => /^[\w.-]{1,63}$/.test(name);
+  if (!/^[\w.[\]:-]{1,100}$/.test(localId) || !/^\d{1,15}$/.test(at)) return null;
+  return { localId, atMs: Number(at), nodes: nodes.filter(isNode) };
 }
 
 /** And when it ended. */
@@ -113,10 +118,10 @@ export interface EndMark {
 
 export function endOf(text: string): EndMark | null {
   const [first = '', , children = ''] = text.split('\n');
-  const [code, at] = first.split(' ').map(Number);
-  if (code === undefined || at === undefined || Number.isNaN(code) || Number.isNaN(at)) return null;
-  const parts = [...children.matchAll(/(\d+)m([\d.]+)s/g)];
+  const [, code, at] = /^(\d{1,3}) (\d{1,15})$/.exec(first) ?? [];
+  if (code === undefined || Number(code) > 255) return null;
+  const parts = [...children.matchAll(/(\d{1,9})m(\d{1,2}(?:\.\d{1,9})?)s/g)];
   const cpuS =
     parts.length === 2 ? parts.reduce((sum, [, m, s]) => sum + Number(m) * 60 + Number(s), 0) : null;
-  return { code, atMs: at, cpuS };
+  return { code: Number(code), atMs: Number(at), cpuS };
 }

@@ -18,6 +18,8 @@ export interface SlurmOptions {
   account: string | null;
   /** Further words for each sbatch. */
   options: readonly string[];
+  /** Jobs are those of other accounts, too, which the agent, as root, becomes. */
+  hasAccounts?: boolean;
   /** Where its programs and its configuration are found; others do not get in. */
   environment: Readonly<Record<string, string>>;
 }
@@ -58,7 +60,11 @@ export class Slurm implements LocalScheduler {
   private byDefault: string | null = null;
   private config: { elementsMax: number; untilMs: number } | null = null;
 
-  constructor(private readonly options: SlurmOptions) {}
+  readonly hasAccounts: boolean;
+
+  constructor(private readonly options: SlurmOptions) {
+    this.hasAccounts = options.hasAccounts ?? false;
+  }
 
   async submit(job: Submission): Promise<string[]> {
     const { options } = this.options;
@@ -87,7 +93,9 @@ export class Slurm implements LocalScheduler {
     ];
     let answer: string;
     try {
-      answer = await this.call('sbatch', words);
+      answer = await (job.user === null
+        ? this.call('sbatch', words)
+        : this.call('/usr/sbin/runuser', ['-u', job.user, '--', 'sbatch', ...words]));
     } catch (error) {
       const { message } = error as Error;
       if (error instanceof CallError && error.exitCode === 1 && !UNREACHED.test(message))
@@ -121,7 +129,7 @@ export class Slurm implements LocalScheduler {
     try {
       const text = await this.call('sacct', [
         ...['-n', '-X', '-P', '-D', `--name=${names.join(',')}`, '-S', start],
-        ...['-o', 'jobid,jobname,state,reason,workdir'],
+        ...['-o', 'jobid,jobname,state,reason,user,workdir'],
       ]);
       return jobsOf(text).filter(({ phase }) => phase === 'ENDED');
     } catch {
@@ -130,7 +138,8 @@ export class Slurm implements LocalScheduler {
   }
 
   async list(prefix: string): Promise<LocalJob[]> {
-    const jobs = jobsOf(await this.call('squeue', [...QUEUE, '-u', userInfo().username]));
+    const whose = this.hasAccounts ? [] : ['-u', OWN];
+    const jobs = jobsOf(await this.call('squeue', [...QUEUE, ...whose]));
     return jobs.filter(({ name }) => name.startsWith(prefix));
   }
 
@@ -229,7 +238,9 @@ class CallError extends Error {
 }
 
 /** Each element of an array on a line of its own. */
-const QUEUE = ['-h', '-r', '-t', 'all', '-o', '%i|%j|%T|%r|%Z'];
+const QUEUE = ['-h', '-r', '-t', 'all', '-o', '%i|%j|%T|%r|%u|%Z'];
+/** The agent's account. */
+const OWN = userInfo().username;
 
 /** Of a partition, where the default one is marked. */
 const nameIn = (written: string): string => written.replace(/\*$/, '');
@@ -238,7 +249,7 @@ const lines = (text: string): string[] => text.split('\n').filter((line) => line
 
 function jobsOf(text: string): LocalJob[] {
   return lines(text).map((line): LocalJob => {
-    const [id = '', name = '', state = '', reason = '', ...rest] = line.split('|');
+    const [id = '', name = '', state = '', reason = '', user = '', ...rest] = line.split('|');
     const phase = WAITS.test(state) ? 'WAITING' : RUNS.test(state) ? 'RUNNING' : 'ENDED';
     const words = reason === '' || reason === 'None' || reason === state ? state : `${state} (${reason})`;
     const element = /_(\d+)$/.exec(id)?.[1];
@@ -247,6 +258,7 @@ function jobsOf(text: string): LocalJob[] {
       hopeless: phase === 'WAITING' && HOPELESS.test(reason),
       ended: phase === 'ENDED' ? endOf(state) : null,
       directory: rest.join('|') || null,
+      user: user === OWN ? null : user,
     };
   });
 }

@@ -5,7 +5,7 @@ import { placeInputs } from '../process/inputs.js';
 import { upMs } from '../process/run.js';
 import type { Assignment } from '../runner.js';
 import { type Handed, record } from './handed.js';
-import type { Marks } from './marks.js';
+import type { Owners } from './owners.js';
 import {
   type LocalJob,
   type LocalName,
@@ -19,7 +19,7 @@ import { arrayScript, batchScript } from './script.js';
 export interface SubmitterOptions {
   stateDir: string;
   scheduler: LocalScheduler;
-  marks: Marks;
+  owners: Owners;
   /** Of all names that are given here. */
   prefix: string;
   baseEnvironment: Readonly<Record<string, string>>;
@@ -153,7 +153,7 @@ export class Submitter {
     let needs: string | null = null;
     const now = upMs();
     for (const run of this.waiting) {
-      if (run.unsure || run.notBefore > now) continue;
+      if (run.unsure || run.notBefore > now || !this.isOwned(run)) continue;
       if (run.alone && batch.length === 0) return [run];
       if (run.alone) continue;
       needs ??= needsOf(run);
@@ -161,6 +161,15 @@ export class Submitter {
       if (batch.length === this.elementsMax) break;
     }
     return batch.length < Math.max(2, Math.min(ARRAY_MIN, this.elementsMax)) ? batch.slice(0, 1) : batch;
+  }
+
+  private isOwned(run: Handed): boolean {
+    try {
+      return this.options.owners.isFound(run);
+    } catch (error) {
+      this.options.refused(run, (error as Error).message);
+      return false;
+    }
   }
 
   /** Once; what is not known then is looked for before another attempt. */
@@ -198,7 +207,7 @@ export class Submitter {
   /** Everything that the runs and the next agent need; runs for which that fails are left out, and are over. */
   private async writeDown(batch: readonly Handed[]): Promise<{ runs: Handed[]; submission: Submission }> {
     const { scheduler, prefix, refused } = this.options;
-    const { assignment, terms } = batch[0] as Handed;
+    const { assignment, terms, owner } = batch[0] as Handed;
     const { jobId, epoch, tasks, cpusPerTask, memoryMbPerTask, runTimeLimitS, killGraceS } = assignment;
     const array = batch.length > 1;
     const name = array
@@ -221,30 +230,35 @@ export class Submitter {
     if (array) {
       mkdirSync(directory, { recursive: true, mode: 0o700 });
       const elements = join(directory, 'elements');
-      writeFileSync(elements, runs.map((run) => `${this.dirOf(run)}/script\n`).join(''));
+      writeFileSync(elements, runs.map((run) => `${this.dirOf(run)}/script\n`).join(''), { mode: 0o644 });
       writeFileSync(join(directory, 'script'), arrayScript(elements, scheduler), { mode: 0o700 });
+      this.options.owners.give(batch[0] as Handed, directory);
     }
     const submission = {
       ...{ name, directory, script: join(directory, 'script'), elements: array ? runs.length : null },
       comment: array ? `switchyard:${runs.length} jobs` : `switchyard:${jobId}:${epoch}`,
-      ...{ tasks, cpusPerTask, memoryMbPerTask, ...terms },
+      ...{ tasks, cpusPerTask, memoryMbPerTask, user: owner?.name ?? null, ...terms },
       timeLimitS: runTimeLimitS === null ? null : runTimeLimitS + killGraceS + LIMIT_MARGIN_S,
     };
     return { runs, submission };
   }
 
   private write(run: Handed, own: LocalName): void {
-    const { scheduler, baseEnvironment, marks } = this.options;
+    const { scheduler, baseEnvironment, owners } = this.options;
     const { assignment, key } = run;
     const directory = this.dirOf(run);
     // A second submission is of what the first one was.
     if (run.names.length === 0) {
       const work = join(directory, 'work');
-      mkdirSync(work, { recursive: true, mode: 0o700 });
-      const places = { directory, work: assignment.workingDirectory ?? work, ...marks.of(key) };
+      const desk = join(directory, 'desk');
+      for (const dir of [work, desk]) mkdirSync(dir, { recursive: true, mode: 0o700 });
+      const marks = owners.marksOf(run).of(key);
+      const places = { directory, desk, work: assignment.workingDirectory ?? work, ...marks };
       const variables = { ...baseEnvironment, ...variablesOf(assignment), ...placeInputs(assignment, work) };
       const script = batchScript(assignment, variables, places, scheduler);
       writeFileSync(join(directory, 'script'), script, { mode: 0o700 });
+      owners.give(run, directory);
+      owners.giveDirectories(run, directory);
     }
     if (!run.names.some((name) => nameKey(name) === nameKey(own))) run.names.push(own);
     record(directory, run);
@@ -262,9 +276,9 @@ export class Submitter {
 }
 
 /** What has to be equal in an array. */
-const needsOf = ({ assignment, terms: { partition, account, qos } }: Handed): string => {
+const needsOf = ({ assignment, owner, terms: { partition, account, qos } }: Handed): string => {
   const { tasks, cpusPerTask, memoryMbPerTask, runTimeLimitS, killGraceS } = assignment;
-  return `${tasks} ${cpusPerTask} ${memoryMbPerTask} ${runTimeLimitS} ${killGraceS} ${partition} ${account} ${qos}`;
+  return `${tasks} ${cpusPerTask} ${memoryMbPerTask} ${runTimeLimitS} ${killGraceS} ${partition} ${account} ${qos} ${owner?.name}`;
 };
 
 /** What runs are known by there. */
@@ -276,7 +290,7 @@ export function jobsOf(jobs: Iterable<LocalJob>, runs: ReadonlyMap<string, Hande
   const found = new Map<Handed, LocalJob>();
   for (const job of jobs) {
     const run = runs.get(nameKey(job));
-    if (run === undefined) continue;
+    if (run === undefined || job.user !== (run.owner?.name ?? null)) continue;
     const before = found.get(run);
     if (before === undefined || weight(run, job) > weight(run, before)) found.set(run, job);
   }

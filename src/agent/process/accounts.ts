@@ -74,6 +74,8 @@ const PATIENCE_MS = 10_000;
 /** Accounts that are looked up at a time. */
 const MAX_LOOK_UPS = 8;
 const DO_TIMEOUT_MS = 60_000;
+/** How root becomes an account. */
+const AS_ROOT = ['/usr/sbin/runuser', '-u', '{account}', '--'];
 
 /** The directory of accounts has not answered: that says nothing of the account. */
 class Unheard extends Error {}
@@ -149,12 +151,12 @@ export class Accounts {
   }
 
   /** The words before a command that make it one of an account. */
-  become(account: Account): string[] {
-    return this.launcher!.map((word) => word.replaceAll('{account}', account.name));
+  become(account: Pick<Account, 'name'>): string[] {
+    return (this.launcher ?? AS_ROOT).map((word) => word.replaceAll('{account}', account.name));
   }
 
   /** Has an account carry out a shell text on what is its own. Answers what went wrong; null: nothing. */
-  async do(account: Account, text: string, ...args: string[]): Promise<string | null> {
+  async do(account: Pick<Account, 'name'>, text: string, ...args: string[]): Promise<string | null> {
     const [program, ...words] = [...this.become(account), '/bin/sh', '-c', text, 'sh', ...args];
     return new Promise((resolve) => {
       execFile(program!, words, { env: {}, cwd: '/', timeout: DO_TIMEOUT_MS }, (error, _, stderr) =>
@@ -214,7 +216,7 @@ export class Accounts {
     return account;
   }
 
-  private async problemOf({ uid, gid, name, ...rest }: Account, ask: Ask): Promise<string | null> {
+  private async problemOf({ uid, gid, name }: Account, ask: Ask): Promise<string | null> {
     if (uid < LEAST_UID || gid < LEAST_UID) return `ids below ${LEAST_UID} are the system's`;
     if (uid === process.getuid?.()) return 'it is the account of the agent';
     if (this.launcher === null) return null;
@@ -234,7 +236,7 @@ export class Accounts {
     }
     if (process.getuid!() !== 0 && !process.getgroups!().includes(gid))
       return `the agent is not in its group (usermod --append --groups ${gid} ${own}, and a restart of the agent)`;
-    const [program, ...words] = [...this.become({ uid, gid, name, ...rest }), '/bin/sh', '-c', 'id -u'];
+    const [program, ...words] = [...this.become({ name }), '/bin/sh', '-c', 'id -u'];
     const made = await ask(program!, ...words);
     if (!made.well) return made.err.trim() || 'the launcher failed';
     return Number(made.out) === uid ? null : `the launcher runs it with uid ${made.out.trim()}, not ${uid}`;

@@ -183,6 +183,7 @@ export type ResolversTypes = {
   JobGraph: ResolverTypeWrapper<JobGraphModel>;
   JobGraphNode: ResolverTypeWrapper<JobGraphNodeModel>;
   Variable: ResolverTypeWrapper<types.Variable>;
+  SiteTerms: ResolverTypeWrapper<types.SiteTerms>;
   Job: ResolverTypeWrapper<JobModel>;
   JobGroupState: types.JobGroupState;
   JobStateCount: ResolverTypeWrapper<types.JobStateCount>;
@@ -297,6 +298,7 @@ export type ResolversTypes = {
   RetryInput: types.RetryInput;
   RetryRuleInput: types.RetryRuleInput;
   ExitCodesInput: types.ExitCodesInput;
+  SiteTermsInput: types.SiteTermsInput;
   JobInput: types.JobInput;
   JobPreferenceInput: types.JobPreferenceInput;
   NeedClauseInput: types.NeedClauseInput;
@@ -439,6 +441,7 @@ export type ResolversParentTypes = {
   JobGraph: JobGraphModel;
   JobGraphNode: JobGraphNodeModel;
   Variable: types.Variable;
+  SiteTerms: types.SiteTerms;
   Job: JobModel;
   JobStateCount: types.JobStateCount;
   JobGroup: JobGroupModel;
@@ -535,6 +538,7 @@ export type ResolversParentTypes = {
   RetryInput: types.RetryInput;
   RetryRuleInput: types.RetryRuleInput;
   ExitCodesInput: types.ExitCodesInput;
+  SiteTermsInput: types.SiteTermsInput;
   JobInput: types.JobInput;
   JobPreferenceInput: types.JobPreferenceInput;
   NeedClauseInput: types.NeedClauseInput;
@@ -1086,6 +1090,12 @@ export type VariableResolvers<ContextType = Context, ParentType extends Resolver
   value?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
 };
 
+export type SiteTermsResolvers<ContextType = Context, ParentType extends ResolversParentTypes['SiteTerms'] = ResolversParentTypes['SiteTerms']> = {
+  partition?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  account?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  qos?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+};
+
 export type JobResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Job'] = ResolversParentTypes['Job']> = {
   id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   state?: Resolver<ResolversTypes['JobState'], ParentType, ContextType>;
@@ -1111,6 +1121,7 @@ export type JobResolvers<ContextType = Context, ParentType extends ResolversPare
   machineConstraint?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   os?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   architecture?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  siteTerms?: Resolver<types.Maybe<ResolversTypes['SiteTerms']>, ParentType, ContextType>;
   estimateS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
   benchmark?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
   runTimeLimitS?: Resolver<types.Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
@@ -2143,12 +2154,14 @@ export type AssignmentResolvers<ContextType = Context, ParentType extends Resolv
   memoryMbPerTask?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   resourcesPerTask?: Resolver<Array<ResolversTypes['ResourceAmount']>, ParentType, ContextType>;
   licenses?: Resolver<Array<ResolversTypes['String']>, ParentType, ContextType>;
+  siteTerms?: Resolver<types.Maybe<ResolversTypes['SiteTerms']>, ParentType, ContextType>;
   runTimeLimitS?: Resolver<types.Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
   warnS?: Resolver<types.Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
   warnSignal?: Resolver<ResolversTypes['WarnSignal'], ParentType, ContextType>;
   killGraceS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
   arrayIndex?: Resolver<types.Maybe<ResolversTypes['Int']>, ParentType, ContextType>;
   application?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  project?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   machines?: Resolver<Array<ResolversTypes['AssignedMachine']>, ParentType, ContextType>;
   parts?: Resolver<Array<ResolversTypes['AssignedPart']>, ParentType, ContextType>;
   plannedS?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
@@ -2257,6 +2270,7 @@ export type Resolvers<ContextType = Context> = {
   JobGraph?: JobGraphResolvers<ContextType>;
   JobGraphNode?: JobGraphNodeResolvers<ContextType>;
   Variable?: VariableResolvers<ContextType>;
+  SiteTerms?: SiteTermsResolvers<ContextType>;
   Job?: JobResolvers<ContextType>;
   JobStateCount?: JobStateCountResolvers<ContextType>;
   JobGroup?: JobGroupResolvers<ContextType>;

@@ -1315,6 +1315,17 @@ export type Variable = {
   value: Scalars['String']['output'];
 };
 
+/** On which terms the own scheduler of a site is to take a job. What is null the site's operator decides. */
+export type SiteTerms = {
+  __typename?: 'SiteTerms';
+  /** Partition, or several separated by commas. */
+  partition?: Maybe<Scalars['String']['output']>;
+  /** Account that the job is charged to. */
+  account?: Maybe<Scalars['String']['output']>;
+  /** Quality of service. */
+  qos?: Maybe<Scalars['String']['output']>;
+};
+
 /** A job. */
 export type Job = Node & {
   __typename?: 'Job';
@@ -1366,6 +1377,8 @@ export type Job = Node & {
   os?: Maybe<Scalars['String']['output']>;
   /** Required architecture. */
   architecture?: Maybe<Scalars['String']['output']>;
+  /** What it asks of a site that schedules itself; null: nothing. */
+  siteTerms?: Maybe<SiteTerms>;
   /** Estimated run time on a machine with this `benchmark`, seconds. */
   estimateS: Scalars['Float']['output'];
   /** Benchmark of the machine that the estimate refers to. */
@@ -3591,6 +3604,16 @@ export type ExitCodesInput = {
   to: Scalars['Int']['input'];
 };
 
+/** On which terms the own scheduler of a site is to take a job, at least one; names as that scheduler has them: letters, digits and `_.-`, at most 200 characters each. */
+export type SiteTermsInput = {
+  /** Partition, or several separated by commas. */
+  partition?: InputMaybe<Scalars['String']['input']>;
+  /** Account that the job is charged to. */
+  account?: InputMaybe<Scalars['String']['input']>;
+  /** Quality of service. */
+  qos?: InputMaybe<Scalars['String']['input']>;
+};
+
 /** A job to submit. */
 export type JobInput = {
   /** Any name, at most 200 characters. */
@@ -3634,6 +3657,8 @@ export type JobInput = {
   os?: InputMaybe<Scalars['String']['input']>;
   /** Required architecture, at most 200 characters; by default any. */
   architecture?: InputMaybe<Scalars['String']['input']>;
+  /** What it asks of a site that schedules itself (Slurm); other sites do not look at it. The site refuses what its operator does not allow. By default the operator's rules decide. */
+  siteTerms?: InputMaybe<SiteTermsInput>;
   /** Estimated run time on a machine with this `benchmark`, seconds, from 0.001 to 10^9. The work of the job (estimate × benchmark × tasks × CPUs per task) is at most 10^13. */
   estimateS: Scalars['Float']['input'];
   /** Benchmark of the machine that the estimate refers to, from 0.001 to 1 000 000. The work of the job (estimate × benchmark × tasks × CPUs per task) is at most 10^13. */
@@ -5299,6 +5324,8 @@ export type Assignment = {
   resourcesPerTask: Array<ResourceAmount>;
   /** Kinds of license that it uses. */
   licenses: Array<Scalars['String']['output']>;
+  /** What it asks of the site's own scheduler; null: nothing. */
+  siteTerms?: Maybe<SiteTerms>;
   /** Run time limit, seconds; null: none. */
   runTimeLimitS?: Maybe<Scalars['Float']['output']>;
   /** How long before the run time limit the run gets `warnSignal`, once, seconds: at its start if this is as long as the limit; never if it is null or 0. */
@@ -5311,6 +5338,8 @@ export type Assignment = {
   arrayIndex?: Maybe<Scalars['Int']['output']>;
   /** The application. */
   application: Scalars['String']['output'];
+  /** The project that the job runs for: for sites whose rules go by it. */
+  project?: Maybe<Scalars['String']['output']>;
   /** The machines allocated to it. */
   machines: Array<AssignedMachine>;
   /** The tasks that are the agent's: those that have not ended, on machines that it serves. Empty: the run is one command, and `action` says what to do with it. */

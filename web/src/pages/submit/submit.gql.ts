@@ -124,6 +124,12 @@ export type ExitCodesInput = {
   to: number;
 };
 
+export type SiteTermsInput = {
+  partition?: string | null | undefined;
+  account?: string | null | undefined;
+  qos?: string | null | undefined;
+};
+
 export type JobInput = {
   name?: string | null | undefined;
   application?: string | null | undefined;
@@ -142,6 +148,7 @@ export type JobInput = {
   machineConstraint?: string | null | undefined;
   os?: string | null | undefined;
   architecture?: string | null | undefined;
+  siteTerms?: SiteTermsInput | null | undefined;
   estimateS?: number;
   benchmark?: number;
   runTimeLimitS?: number | null | undefined;

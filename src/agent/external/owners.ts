@@ -1,0 +1,130 @@
+/**
+ * Whose runs are: the agent's own, or those of its users' accounts (AGENT_ACCOUNTS). Such an account gets what it needs of a run and no more: what
+ * the agent reads, writes and removes there is in directories of the agent's, in which the account can replace nothing.
+ */
+import { chmodSync, chownSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Accounts, EMPTY } from '../process/accounts.js';
+import type { Handed, Owner } from './handed.js';
+import { Marks } from './marks.js';
+
+/** In one command. */
+const PATHS_MAX = 500;
+/** Of the directory of a run: those of its account. */
+const DIRECTORIES = ['work', 'desk'] as const;
+/** Written by the run, but not made by it. */
+const STREAMS = ['out', 'err', 'scheduler'] as const;
+
+export class Owners {
+  private readonly marks = new Map<string | null, Marks>();
+  /** Accounts that have been given their marks. */
+  private readonly given = new Set<string>();
+
+  /** `accounts`: null, all runs are the agent's. */
+  constructor(
+    private readonly stateDir: string,
+    private readonly accounts: Accounts | null,
+  ) {
+    this.marks.set(null, new Marks(stateDir, stateDir));
+    mkdirSync(join(stateDir, 'as'), { recursive: true, mode: 0o700 });
+    for (const name of readdirSync(join(stateDir, 'as')))
+      this.marks.set(name, new Marks(stateDir, join(stateDir, 'as', name)));
+    if (accounts === null) return;
+    // Accounts have to get to what is theirs, whose names they are told.
+    for (const name of ['', 'runs', 'arrays', 'as']) {
+      mkdirSync(join(stateDir, name), { recursive: true });
+      chmodSync(join(stateDir, name), 0o711);
+    }
+  }
+
+  get hasAccounts(): boolean {
+    return this.accounts !== null;
+  }
+
+  /** Calls back when it is known whose a run is that it was not known of. */
+  onFound(told: () => void): void {
+    if (this.accounts !== null) this.accounts.onFound = told;
+  }
+
+  /**
+   * Finds out whose the run is. False: the host is being asked.
+   *
+   * @throws LaunchError where its user has no account
+   */
+  isFound(run: Handed): boolean {
+    if (run.owner !== undefined) return true;
+    const { user } = run.assignment;
+    if (this.accounts === null) run.owner = null;
+    else if (!this.accounts.isKnown(user)) return false;
+    else {
+      const account = this.accounts.of(user);
+      if (account === null)
+        throw new Error(`:pool: accepted for ${user} only where the agent runs jobs itself`);
+      const { name, uid, gid } = account;
+      run.owner = { name, uid, gid };
+    }
+    return true;
+  }
+
+  marksOf({ owner = null }: Pick<Handed, 'owner'>): Marks {
+    const name = owner?.name ?? null;
+    let marks = this.marks.get(name);
+    if (name === null || (marks !== undefined && this.given.has(name))) return marks as Marks;
+    const dir = join(this.stateDir, 'as', name);
+    mkdirSync(dir, { recursive: true });
+    chmodSync(dir, 0o711);
+    marks ??= new Marks(this.stateDir, dir);
+    marks.give(owner as Owner);
+    this.marks.set(name, marks);
+    this.given.add(name);
+    return marks;
+  }
+
+  all(): Iterable<Marks> {
+    return this.marks.values();
+  }
+
+  /** Removes marks of runs that have long been over. */
+  async forgetSpent(): Promise<void> {
+    for (const [name, marks] of this.marks) {
+      const paths = marks.forgetSpent();
+      if (name === null) for (const path of paths) rmSync(path, { recursive: true, force: true });
+      else await this.as(name, 'rm -rf -- "$@"', paths);
+    }
+  }
+
+  /** Gives the account what it needs of a directory of the agent's that a script runs in. */
+  give({ owner }: Pick<Handed, 'owner'>, directory: string): void {
+    if (!owner) return;
+    const { uid, gid } = owner;
+    for (const name of STREAMS) writeFileSync(join(directory, name), '', { flag: 'a', mode: 0o600 });
+    const files = ['script', ...STREAMS].map((name) => join(directory, name));
+    for (const file of files) chownSync(file, uid, gid);
+    chmodSync(directory, 0o711);
+  }
+
+  /** After `give`, and the last of all: what is in them is the account's from then on. */
+  giveDirectories({ owner }: Pick<Handed, 'owner'>, directory: string): void {
+    if (owner) for (const name of DIRECTORIES) chownSync(join(directory, name), owner.uid, owner.gid);
+  }
+
+  /** Removes the directory of a run that is over. What the account has there it removes itself: it could lead the agent elsewhere. */
+  async remove({ owner }: Pick<Handed, 'owner'>, directory: string): Promise<void> {
+    if (!owner) return rmSync(directory, { recursive: true, force: true });
+    await this.as(
+      owner.name,
+      EMPTY,
+      DIRECTORIES.map((name) => join(directory, name)),
+    );
+    for (const name of ['script', 'run', ...STREAMS]) rmSync(join(directory, name), { force: true });
+    for (const name of DIRECTORIES) rmdirSync(join(directory, name));
+    rmdirSync(directory);
+  }
+
+  private async as(name: string, text: string, paths: readonly string[]): Promise<void> {
+    for (let at = 0; at < paths.length; at += PATHS_MAX) {
+      const problem = await this.accounts?.do({ name }, text, ...paths.slice(at, at + PATHS_MAX));
+      if (problem) throw new Error(problem);
+    }
+  }
+}
