@@ -248,12 +248,18 @@ export function externalAgent(config: Config, log: Logger, access: () => AgentAc
       warn: (fields, message) => log.warn(fields, message),
     });
     const { os, architecture } = hostShape();
-    const machineOf = ({ name, cpus, memoryMb, problem }: LocalNode): AgentMachine => ({
+    const machineOf = ({ name, cpus, memoryMb, devices, labels, problem }: LocalNode): AgentMachine => ({
       name,
       problem,
       measured: {
         ...{ cpus, memoryMb, os, architecture, model: null, benchmark: NODE_POWER, gpus: [] },
-        ...{ labels: labelsOf(null, config.agentLabels), devices: [] },
+        labels: labelsOf(null, [config.agentLabels, ...labels].filter(Boolean).join(',')),
+        devices: devices.flatMap(({ kind, model, amount }) =>
+          Array.from({ length: amount }, (_, i) => ({
+            ...{ id: `${kind}${model === null ? '' : `.${model}`}.${i}`, kind, model },
+            ...{ memoryMb: 0, shares: 1, link: null },
+          })),
+        ),
       },
     });
     const { staging, exporter } = dataOf(config, client, site, runner);

@@ -109,7 +109,8 @@ describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
       ...{
         memoryMbPerTask: 10,
         runTimeLimitS: null,
-        killGraceS: 10,
+        ...{ killGraceS: 10, warnS: null, warnSignal: 'SIGTERM', resourcesPerTask: [], licenses: [] },
+        ...{ project: null, siteTerms: null, machineConstraint: null, nodes: null },
         arrayIndex: null,
         plannedS: 5,
         user: 'ann',
@@ -397,6 +398,14 @@ describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
       expect(Date.now()).toBeLessThan(deadline);
     expect(cli('squeue', '-h', '-t', 'pd,r')).toBe('');
     expect([ran(long), ran(waits)]).toEqual([1, 0]);
+  });
+
+  it('warns a run before its limit', async () => {
+    const runner = await open();
+    const limits = { runTimeLimitS: 8, warnS: 6, warnSignal: 'SIGUSR1' } as const;
+    const warned = run('trap "exit 7" USR1; while :; do sleep 0.1; done', limits);
+    runner.start(warned);
+    expect(await end(runner, warned)).toMatchObject({ cause: 'EXITED_NONZERO', exitCode: 7 });
   });
 
   it('runs jobs as the accounts of their users, who reach nothing of the agent', async () => {

@@ -99,6 +99,8 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
         throw new Error(`waited in vain: ${JSON.stringify(now)}\n${squeue()}\n${service.logs}`);
     }
   };
+  const cancel = (...ids: (string | undefined)[]): Promise<unknown> =>
+    service.ask('mutation ($ids: [ID!]!) { cancelJobs(selection: { ids: $ids }) { jobIds } }', { ids });
   const ended = ({ state }: JobAnswer): boolean => ['COMPLETED', 'FAILED', 'CANCELLED'].includes(state);
   const shell = (text: string, more: object = {}): object => ({
     command: 'sh',
@@ -197,10 +199,8 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
     await when(long as string, ({ state }) => state === 'RUNNING');
     const waiting = await when(waits as string, ({ whyWaiting }) => whyWaiting?.code === 'WAITS_AT_SITE');
     expect(waiting.state).toBe('ASSIGNED');
-    for (const id of [waits, long])
-      await service.ask('mutation ($ids: [ID!]!) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
-        ids: [id],
-      });
+    await cancel(waits);
+    await cancel(long);
     for (const id of [waits, long])
       expect(await when(id as string, ended)).toMatchObject({
         state: 'CANCELLED',
@@ -228,6 +228,17 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
       'partition: "gpu" was asked for; accepted at this site: batch, short, nowhere',
     );
     expect(await message(unknown)).toContain('invalid partition specified: nowhere');
+    await cancel(forbidden, unknown);
+  });
+
+  it('has the devices of Slurm, and asks it for them', async () => {
+    const [gpus] = await submit([
+      shell('echo "$SLURM_JOB_NODELIST"; scontrol show job "$SLURM_JOB_ID" | grep TresPerNode', {
+        resourcesPerTask: [{ kind: 'gpu', amount: 2 }],
+      }),
+    ]);
+    const end = await when(gpus as string, ended);
+    expect(end.output?.text).toMatch(/^n3\n.*gres[:/]gpu:2\n/s);
   });
 
   it('brings a job its inputs', async () => {
@@ -309,8 +320,12 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
       if (left.length === 0) break;
       if (Date.now() > giveUp) throw new Error(`waited in vain: ${JSON.stringify(left)}\n${story()}`);
     }
+    const begun = await service.rows<object>(
+      "SELECT job_id, epoch, cause::text, local_id, local_state, message FROM runs WHERE cause <> 'EXITED_ZERO' AND job_id = ANY ($1::bigint[])",
+      ids.map((id) => id.slice(4)),
+    );
     const ran = readFileSync(ledger, 'utf8').trim().split('\n').sort();
-    expect(ran, story()).toEqual([...ids].sort());
+    expect(ran, `${story()}${JSON.stringify(begun)}`).toEqual([...ids].sort());
     const ends = await service.rows<{ cause: string; n: number }>(
       'SELECT cause::text, count(*)::int AS n FROM jobs WHERE id = ANY ($1::bigint[]) GROUP BY 1',
       ids.map((id) => id.slice(4)),

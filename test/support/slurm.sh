@@ -61,10 +61,16 @@ KillWait=3
 EpilogMsgTime=0
 DefMemPerCPU=10
 SlurmdParameters=config_overrides
-NodeName=n[1-3] NodeHostname=localhost NodeAddr=127.0.0.1 Port=[$((port + 1))-$((port + 3))] CPUs=8 RealMemory=4000 State=UNKNOWN
+GresTypes=gpu,tape
+Licenses=matlab:1
+NodeName=n[1-2] NodeHostname=localhost NodeAddr=127.0.0.1 Port=[$((port + 1))-$((port + 2))] CPUs=8 RealMemory=4000 Feature=intel State=UNKNOWN
+NodeName=n3 NodeHostname=localhost NodeAddr=127.0.0.1 Port=$((port + 3)) CPUs=8 RealMemory=4000 Feature=amd,ib Gres=gpu:a100:2,tape:1 State=UNKNOWN
 PartitionName=batch Nodes=n[1-3] Default=YES MaxTime=60 DefaultTime=5 State=UP
 PartitionName=short Nodes=n3 MaxTime=1 State=UP
 CONF
+  # Devices that are only counted: Slurm wants a file for each, of whatever kind.
+  touch "$dir"/gpu0 "$dir"/gpu1
+  printf 'NodeName=n3 Name=gpu Type=a100 File=%s\nNodeName=n3 Name=tape Count=1\n' "$dir/gpu[0-1]" >"$dir/gres.conf"
 }
 
 idle() { [ "$(sinfo -hN -p batch -t idle,mix,alloc -o %N | wc -l)" = 3 ] && ! sinfo -hN -o %T | grep -q '[*]'; }

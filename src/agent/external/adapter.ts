@@ -110,7 +110,9 @@ export class Adapter implements LocalScheduler {
       `1 to ${ELEMENTS_MAX}; 1: there are no arrays`,
       (value) => Number.isInteger(value) && (value as number) >= 1 && (value as number) <= ELEMENTS_MAX,
     );
-    return { nodes, waiting, elementsMax };
+    // Of later contracts.
+    const plain = nodes.map((node) => ({ ...node, devices: [], labels: [] }));
+    return { nodes: plain, waiting, elementsMax };
   }
 }
 

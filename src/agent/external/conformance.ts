@@ -106,7 +106,14 @@ class Trial {
     for (const name of ['work', 'desk']) mkdirSync(join(directory, name), { recursive: true });
     const command = {
       ...{ command: 'sh', arguments: ['-c', text], environment: {}, tasks: 1 },
-      ...{ launch: 'EVERY_TASK' as const, runTimeLimitS: null, killGraceS: 5, ...more },
+      ...{
+        launch: 'EVERY_TASK' as const,
+        runTimeLimitS: null,
+        killGraceS: 5,
+        warnS: null,
+        warnSignal: 'SIGTERM' as const,
+        ...more,
+      },
     };
     const own = { work: join(directory, 'work'), desk: join(directory, 'desk') };
     const places = { directory, ...own, ...this.marks.of(name) };
@@ -117,7 +124,7 @@ class Trial {
     return {
       ...{ name, elements: null as number | null, comment: 'switchyard:test', script, directory },
       ...{ tasks: command.tasks, cpusPerTask: 1, memoryMbPerTask: 50, timeLimitS: 60 as number | null },
-      ...{ user: null, ...NO_TERMS },
+      ...{ user: null, resourcesPerTask: [], licenses: [], nodes: null, ...NO_TERMS },
     };
   }
 

@@ -39,6 +39,12 @@ export interface Submission extends Terms {
   tasks: number;
   cpusPerTask: number;
   memoryMbPerTask: number;
+  /** Devices and the like for each task. */
+  resourcesPerTask: readonly { kind: string; amount: number }[];
+  /** Those that the scheduler counts too are asked of it; the service counts all. */
+  licenses: readonly string[];
+  /** Where it may run; null: on any node. */
+  nodes: readonly string[] | null;
   /** Seconds, rounded up by the scheduler to what it counts in; null: as long as it allows. */
   timeLimitS: number | null;
 }
@@ -68,6 +74,10 @@ export interface LocalNode {
   /** What jobs of anybody have of it. */
   busyCpus: number;
   busyMemoryMb: number;
+  /** So many of a kind; model: null, not known. */
+  devices: { kind: string; model: string | null; amount: number }[];
+  /** What is said of it by name (`Feature` of Slurm). */
+  labels: string[];
   /** Why no job can start there, in the scheduler's words; null: jobs can. */
   problem: string | null;
 }

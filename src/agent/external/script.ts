@@ -29,15 +29,24 @@ export interface ScriptPlaces {
 
 export type Command = Pick<
   Assignment,
-  'command' | 'arguments' | 'environment' | 'tasks' | 'launch' | 'runTimeLimitS' | 'killGraceS'
+  | 'command'
+  | 'arguments'
+  | 'environment'
+  | 'tasks'
+  | 'launch'
+  | 'runTimeLimitS'
+  | 'warnS'
+  | 'warnSignal'
+  | 'killGraceS'
 >;
 
 export function batchScript(
-  { command, arguments: words, environment, tasks, launch, runTimeLimitS, killGraceS }: Command,
+  given: Command,
   variables: Readonly<Record<string, string>>,
   { directory, desk, work, began, ended }: ScriptPlaces,
   scheduler: Pick<LocalScheduler, 'prologue' | 'tasks'>,
 ): string {
+  const { command, arguments: words, environment, tasks, launch, runTimeLimitS, killGraceS } = given;
   const each = tasks > 1 && launch === 'EVERY_TASK' ? scheduler.tasks : null;
   // Each task is told its own index below.
   const all = Object.entries({
@@ -58,6 +67,7 @@ export function batchScript(
     runTimeLimitS === null
       ? []
       : ['timeout', '-k', String(killGraceS), String(Math.max(0.001, runTimeLimitS))];
+  const warning = warningOf(given);
   const mark = quote(began);
   return `#!/bin/sh
 # A run of Switchyard. It begins once, whoever starts this script how often.
@@ -70,15 +80,44 @@ turn=turn.$local_id.$$
 mkdir "$turn" && echo "$me" >"$turn/where" && mv -T "$turn" ${mark} 2>/dev/null
 # Asked of the file system, since the answer to the move may be wrong where it is a network's.
 [ "$(cat ${mark}/where 2>/dev/null)" = "$me" ] || exit ${NOT_BEGUN}
-cd ${quote(work)} && {
-  ${[...limit, ...started].join(' ')} </dev/null >>${quote(`${directory}/out`)} 2>>${quote(`${directory}/err`)}
+${warning.begin}cd ${quote(work)} && {
+  ${[...limit, ...warning.words, ...started].join(' ')} </dev/null >>${quote(`${directory}/out`)} 2>>${quote(`${directory}/err`)}
 }
 code=$?
-cd ${quote(desk)}
+${warning.end}cd ${quote(desk)}
 { echo "$code $(date +%s%3N)"; times; } >end.tmp
 until mv end.tmp ${quote(ended)} || [ ! -d ${quote(desk)} ]; do sleep 1; done
 exit $code
 `;
+}
+
+/**
+ * Before the limit the run's processes get a signal: those of the group that `timeout` leads, but for `timeout`, which it would end. Slurm's own
+ * warning would come to the minute.
+ */
+function warningOf({ runTimeLimitS, warnS, warnSignal }: Command) {
+  if (runTimeLimitS === null || !warnS) return { begin: '', words: [], end: '' };
+  const afterS = Math.max(0, runTimeLimitS - warnS);
+  return {
+    begin: `group=$PWD/group
+(
+  trap 'kill "$nap"; exit' TERM
+  sleep ${afterS} & nap=$!
+  wait "$nap"
+  until [ -s "$group" ]; do sleep 0.1; done
+  read -r leader <"$group"
+  for one in /proc/[0-9]*; do
+    read -r stat <"$one/stat" || continue
+    set -- \${stat##*) }
+    [ "$3" = "$leader" ] && [ "\${one#/proc/}" != "$leader" ] && kill -s ${warnSignal.slice(3)} "\${one#/proc/}"
+  done
+) 2>/dev/null &
+warns=$!
+`,
+    // What is started leads no group of its own: its parent does.
+    words: ['sh', '-c', quote('echo "$PPID" >"$0"; exec "$@"'), '"$group"'],
+    end: 'kill "$warns" 2>/dev/null\n',
+  };
 }
 
 /** The script of an array: each element carries out the line of the file that it is. */

@@ -58,7 +58,9 @@ export class Slurm implements LocalScheduler {
   /** By partition: the longest time limit, minutes; Infinity: none. */
   private longest = new Map<string, number>();
   private byDefault: string | null = null;
-  private config: { elementsMax: number; untilMs: number } | null = null;
+  private config: { elementsMax: number; licenses: ReadonlySet<string>; untilMs: number } | null = null;
+  /** Of the site, by name. */
+  private nodeNames: readonly string[] = [];
 
   readonly hasAccounts: boolean;
 
@@ -84,6 +86,9 @@ export class Slurm implements LocalScheduler {
       ...(job.memoryMbPerTask > 0
         ? [`--mem-per-cpu=${Math.ceil(job.memoryMbPerTask / job.cpusPerTask)}`]
         : []),
+      ...devicesOf(job),
+      ...this.licensesOf(job),
+      ...this.excluded(job),
       ...(minutes === null ? [] : [`--time=${minutes}`]),
       ...(partition === null ? [] : [`--partition=${partition}`]),
       ...(account === null ? [] : [`--account=${account}`]),
@@ -163,8 +168,8 @@ export class Slurm implements LocalScheduler {
   }
 
   async capacity(): Promise<Capacity> {
-    const text = await this.call('sinfo', ['-h', '-a', '-o', '%P|%l']);
-    const limits = lines(text).map((line) => line.split('|') as [string, string]);
+    const partitions = await this.call('sinfo', ['-h', '-a', '-o', '%P|%l']);
+    const limits = lines(partitions).map((line) => line.split('|') as [string, string]);
     this.longest = new Map(limits.map(([name, limit]) => [nameIn(name), secondsOf(limit) / 60]));
     this.byDefault = limits.map(([name]) => name).find((name) => name.endsWith('*')) ?? null;
     const used = this.options.partition ?? this.byDefault;
@@ -176,17 +181,17 @@ export class Slurm implements LocalScheduler {
         `AGENT_SLURM_PARTITION: ${missing}: Slurm has no such partition; it has ${[...this.longest.keys()].join(', ')}`,
       );
     const width = ':256';
-    const fields = ['nodelist', 'partitionname', 'cpusstate', 'memory', 'allocmem', 'statelong', 'reason'];
-    const nodes = await this.call('sinfo', [
-      '-h',
-      '-N',
-      '-O',
-      fields.map((field) => field + width).join(','),
-    ]);
+    const fields = [
+      ...['nodelist', 'partitionname', 'cpusstate', 'memory', 'allocmem'],
+      ...['statelong', 'reason', 'gres', 'features'],
+    ];
+    const text = fields.map((field) => field + width).join(',');
+    const nodes = nodesOf(await this.call('sinfo', ['-h', '-N', '-O', text]), names);
+    this.nodeNames = nodes.map(({ name }) => name);
     const queue = await this.call('squeue', ['-h', '-t', 'pd', '-r', '-o', '%j|%C|%l']);
     return {
-      elementsMax: await this.elementsMax(),
-      nodes: nodesOf(nodes, names),
+      elementsMax: (await this.configuration()).elementsMax,
+      nodes,
       waiting: lines(queue).map((line) => {
         const [limit = '', cpus = '', ...name] = line.split('|').reverse();
         return { name: name.reverse().join('|'), cpus: Number(cpus), limitS: finite(secondsOf(limit)) };
@@ -201,15 +206,32 @@ export class Slurm implements LocalScheduler {
     return longest === Infinity ? null : longest;
   }
 
-  /** MaxArraySize is one more than the largest index. */
-  private async elementsMax(): Promise<number> {
+  private licensesOf({ licenses }: Submission): string[] {
+    const counted = licenses.filter((kind) => this.config?.licenses.has(kind));
+    return counted.length === 0 ? [] : [`--licenses=${counted.join(',')}`];
+  }
+
+  /** By name: whatever is asked of machines can be said so. */
+  private excluded({ nodes }: Submission): string[] {
+    if (nodes === null) return [];
+    const fit = new Set(nodes);
+    const excluded = this.nodeNames.filter((name) => !fit.has(name));
+    return excluded.length === 0 ? [] : [`--exclude=${excluded.join(',')}`];
+  }
+
+  private async configuration() {
     const now = performance.now();
     if (this.config === null || this.config.untilMs < now) {
       const text = await this.call('scontrol', ['show', 'config']);
+      // MaxArraySize is one more than the largest index.
       const elementsMax = Number(/^MaxArraySize\s*=\s*(\d+)/m.exec(text)?.[1] ?? 1);
-      this.config = { elementsMax: Math.max(1, elementsMax), untilMs: now + CONFIG_MS };
+      const counted = await this.call('scontrol', ['show', 'lic', '-o']);
+      const licenses = new Set(
+        [...counted.matchAll(/^LicenseName=(\S+)/gm)].map(([, name]) => name as string),
+      );
+      this.config = { elementsMax: Math.max(1, elementsMax), licenses, untilMs: now + CONFIG_MS };
     }
-    return this.config.elementsMax;
+    return this.config;
   }
 
   private call(program: string, words: readonly string[]): Promise<string> {
@@ -273,7 +295,10 @@ function endOf(state: string): LocalJob['ended'] {
 function nodesOf(text: string, partitions: ReadonlySet<string>): LocalNode[] {
   const nodes = new Map<string, LocalNode>();
   for (const line of lines(text)) {
-    const [name, partition, cpus, memory, taken, state, reason] = columns(line) as [string, ...string[]];
+    const [name, partition, cpus, memory, taken, state, reason, gres = '', features = ''] = columns(line) as [
+      string,
+      ...string[],
+    ];
     if (!partitions.has(nameIn(partition as string)) || nodes.has(name)) continue;
     const [allocated = 0, , , total = 0] = (cpus as string).split('/').map(Number);
     const unfit = UNFIT.test(state as string);
@@ -281,10 +306,28 @@ function nodesOf(text: string, partitions: ReadonlySet<string>): LocalNode[] {
     nodes.set(name, {
       name,
       ...{ cpus: total, memoryMb: Number(memory), busyCpus: allocated, busyMemoryMb: Number(taken) },
+      devices: devicesIn(gres),
+      labels: features.split(',').filter((feature) => /^[A-Za-z_][\w./-]*$/.test(feature)),
       problem: unfit ? `Slurm: ${state}${because}` : null,
     });
   }
   return [...nodes.values()];
+}
+
+/** `gpu:a100:2(S:0-1),tape:1`; `(null)`: none. */
+const devicesIn = (gres: string): LocalNode['devices'] =>
+  [...gres.matchAll(/(?:^|,)([A-Za-z_][\w./-]*)(?::([A-Za-z_][\w./-]*))?(?::(\d+))?(?=[(,]|$)/g)].map(
+    ([, kind = '', model = null, amount = '1']) => ({ kind, model, amount: Number(amount) }),
+  );
+
+/** Slurm counts them by node: each of several tasks gets one of its own, but for GPUs, which can be asked for by task. */
+function devicesOf({ tasks, resourcesPerTask }: Submission): string[] {
+  const all = resourcesPerTask.map(({ kind, amount }) => `${kind}:${amount}`);
+  if (all.length === 0) return [];
+  if (tasks === 1) return [`--gres=${all.join(',')}`];
+  const [only] = resourcesPerTask;
+  if (all.length === 1 && only?.kind === 'gpu') return [`--gpus-per-task=${only.amount}`];
+  return [`--nodes=${tasks}`, '--ntasks-per-node=1', `--gres=${all.join(',')}`];
 }
 
 /** Fields of sinfo -O, each 256 characters wide. */

@@ -208,7 +208,8 @@ export class Submitter {
   private async writeDown(batch: readonly Handed[]): Promise<{ runs: Handed[]; submission: Submission }> {
     const { scheduler, prefix, refused } = this.options;
     const { assignment, terms, owner } = batch[0] as Handed;
-    const { jobId, epoch, tasks, cpusPerTask, memoryMbPerTask, runTimeLimitS, killGraceS } = assignment;
+    const { jobId, epoch, runTimeLimitS, killGraceS } = assignment;
+    const { tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, licenses, nodes } = assignment;
     const array = batch.length > 1;
     const name = array
       ? `${prefix}a${Date.now().toString(36)}.${++this.arrays}`
@@ -237,7 +238,8 @@ export class Submitter {
     const submission = {
       ...{ name, directory, script: join(directory, 'script'), elements: array ? runs.length : null },
       comment: array ? `switchyard:${runs.length} jobs` : `switchyard:${jobId}:${epoch}`,
-      ...{ tasks, cpusPerTask, memoryMbPerTask, user: owner?.name ?? null, ...terms },
+      ...{ tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, licenses, nodes },
+      ...{ user: owner?.name ?? null, ...terms },
       timeLimitS: runTimeLimitS === null ? null : runTimeLimitS + killGraceS + LIMIT_MARGIN_S,
     };
     return { runs, submission };
@@ -276,9 +278,12 @@ export class Submitter {
 }
 
 /** What has to be equal in an array. */
-const needsOf = ({ assignment, owner, terms: { partition, account, qos } }: Handed): string => {
-  const { tasks, cpusPerTask, memoryMbPerTask, runTimeLimitS, killGraceS } = assignment;
-  return `${tasks} ${cpusPerTask} ${memoryMbPerTask} ${runTimeLimitS} ${killGraceS} ${partition} ${account} ${qos} ${owner?.name}`;
+const needsOf = ({ assignment, owner, terms }: Handed): string => {
+  const { tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, licenses, nodes } = assignment;
+  const { runTimeLimitS, killGraceS } = assignment;
+  const times = [runTimeLimitS, killGraceS];
+  const shape = [tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, licenses, nodes];
+  return JSON.stringify([shape, times, terms, owner?.name]);
 };
 
 /** What runs are known by there. */

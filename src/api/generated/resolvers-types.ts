@@ -2154,6 +2154,8 @@ export type AssignmentResolvers<ContextType = Context, ParentType extends Resolv
   memoryMbPerTask?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   resourcesPerTask?: Resolver<Array<ResolversTypes['ResourceAmount']>, ParentType, ContextType>;
   licenses?: Resolver<Array<ResolversTypes['String']>, ParentType, ContextType>;
+  machineConstraint?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  nodes?: Resolver<types.Maybe<Array<ResolversTypes['String']>>, ParentType, ContextType>;
   siteTerms?: Resolver<types.Maybe<ResolversTypes['SiteTerms']>, ParentType, ContextType>;
   runTimeLimitS?: Resolver<types.Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
   warnS?: Resolver<types.Maybe<ResolversTypes['Float']>, ParentType, ContextType>;

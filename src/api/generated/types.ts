@@ -5324,6 +5324,10 @@ export type Assignment = {
   resourcesPerTask: Array<ResourceAmount>;
   /** Kinds of license that it uses. */
   licenses: Array<Scalars['String']['output']>;
+  /** The expression that the labels of its machines satisfy; null: it has none. */
+  machineConstraint?: Maybe<Scalars['String']['output']>;
+  /** Where the site's own scheduler may run it: names of machines whose labels are as the job asks; null: on any. */
+  nodes?: Maybe<Array<Scalars['String']['output']>>;
   /** What it asks of the site's own scheduler; null: nothing. */
   siteTerms?: Maybe<SiteTerms>;
   /** Run time limit, seconds; null: none. */

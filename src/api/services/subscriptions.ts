@@ -26,6 +26,7 @@ import { subscription } from '../subscriptions/loop.js';
 import { guarded, maySeeJob, ownerOnly, ownSite } from './access.js';
 import { agentOf } from './agents.js';
 import { AssignmentNews } from './assignments.js';
+import { fittingNodes } from './fitting.js';
 import { jobFilter } from './job-filter.js';
 import type { ServiceParts } from './parts.js';
 import { assignedInputs } from './staging.js';
@@ -152,12 +153,16 @@ export function createSubscriptionsService(parts: ServiceParts) {
       const inFull = async (runs: readonly StoredAssignment[]) => {
         const inputs = await assignedInputs(queries, siteId, runs);
         const names = await namesOf(runs);
+        const nodes = await fittingNodes(queries, siteId, runs);
         return (run: StoredAssignment): Assignment[] => {
           const parts = partsOf(run, agentId);
           // Of a run whose tasks on the agent's machines have all ended, there is nothing to do.
           if (parts.length === 0 && hasTasks(run) && run.siteAgentId === null) return [];
           return [
-            { ...assignment(run), user: names.get(run.userId) as string, parts, inputs: inputs(run.jobId) },
+            {
+              ...{ ...assignment(run), user: names.get(run.userId) as string, parts },
+              ...{ inputs: inputs(run.jobId), nodes: nodes(run) },
+            },
           ];
         };
       };
@@ -249,7 +254,7 @@ function assignment({
   inputs: _,
   foreignInputs: __,
   ...run
-}: StoredAssignment): Omit<Assignment, 'user' | 'inputs' | 'parts'> {
+}: StoredAssignment): Omit<Assignment, 'user' | 'inputs' | 'parts' | 'nodes'> {
   return {
     ...run,
     job: globalId('job', jobId),

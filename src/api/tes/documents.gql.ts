@@ -168,6 +168,12 @@ export type ExitCodesInput = {
   readonly to: number;
 };
 
+export type SiteTermsInput = {
+  readonly partition?: string | null | undefined;
+  readonly account?: string | null | undefined;
+  readonly qos?: string | null | undefined;
+};
+
 export type JobInput = {
   readonly name?: string | null | undefined;
   readonly application?: string | null | undefined;
@@ -186,6 +192,7 @@ export type JobInput = {
   readonly machineConstraint?: string | null | undefined;
   readonly os?: string | null | undefined;
   readonly architecture?: string | null | undefined;
+  readonly siteTerms?: SiteTermsInput | null | undefined;
   readonly estimateS?: number;
   readonly benchmark?: number;
   readonly runTimeLimitS?: number | null | undefined;
