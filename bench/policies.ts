@@ -120,7 +120,7 @@ function changeBench(): Promise<Measured> {
       name: CHANGE,
       unit: 's',
       aim: null,
-      what: `grid-tree: a cycle after one run has ended, where about ${JOBS} jobs wait in a tree above ${SITES} sites; against the same with the tree made anew`,
+      what: `grid-tree: a cycle after one run has ended, where about ${JOBS} jobs wait in a tree above ${SITES} sites; against the same with the tree built again`,
     },
     25,
     () => cycle(false),

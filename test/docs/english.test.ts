@@ -1,4 +1,4 @@
-/** Phrases that were thought in another language do not come back into what operators and authors of portals read. */
+/** Phrases that were thought in another language do not come back into what people read. */
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { expect, it } from 'vitest';
@@ -14,9 +14,10 @@ const help = (command: Command): string =>
 const texts: [string, () => string | Promise<string>][] = [
   ...[
     'schema.graphql',
-    'README.md',
-    'docs/glossary.md',
-    ...readdirSync(packagePath('docs', 'operations')).map((name) => `docs/operations/${name}`),
+    ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md'],
+    ...['docs', 'docs/operations'].flatMap((folder) =>
+      readdirSync(packagePath(folder)).flatMap((name) => (name.endsWith('.md') ? [`${folder}/${name}`] : [])),
+    ),
   ].map((page): [string, () => string] => [page, () => readFileSync(packagePath(page), 'utf8')]),
   ['the help of all commands', async () => help(await buildProgram())],
 ];
