@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { SUITES } from './scripts/suites.mjs';
 import { PATIENCE_MS, TEST_MS } from './test/support/patience.js';
 
 /** Tests of whole processes go first: at the end one of them alone would keep the others waiting. */
@@ -21,37 +22,13 @@ const PURE = [
   'web/test/**/*.test.ts',
 ];
 /** The same, with databases. */
-const SHARED = inFolders('api', 'store');
+const SHARED = inFolders('api', 'callbacks', 'client', 'engine', 'federation', 'store');
 
-/** What commands of its own run (scripts/longer.mjs), and `npm test` does not; by its path it can be run like any other. */
-const LONGER = [
-  'test/abuse',
-  'test/agent/accounts.test.ts',
-  'test/agent/agents.test.ts',
-  'test/agent/hostile.test.ts',
-  'test/agent/isolation.test.ts',
-  'test/agent/takeover.test.ts',
-  'test/agent/whole.test.ts',
-  'test/cli/data.test.ts',
-  'test/cli/demo.test.ts',
-  'test/cli/experiment.test.ts',
-  'test/cli/processes.test.ts',
-  'test/cli/production.test.ts',
-  'test/cli/start.test.ts',
-  'test/cli/trace.test.ts',
-  'test/cli/upgrade.test.ts',
-  'test/cli/whatif.test.ts',
-  'test/clients',
-  'test/crash',
-  'test/federation/faults.test.ts',
-  'test/interrupted',
-  'test/shipped',
-  'test/slurm',
-  'test/web',
-];
-const left = LONGER.filter(
-  (path) => !process.argv.some((argument) => argument.includes(path.replace('.test.ts', ''))),
-);
+/** What suites of their own run: by its path it can be run like any other. */
+const left = Object.values(SUITES)
+  .flatMap(({ files = [] }) => files)
+  .filter((path) => !process.argv.some((argument) => argument.includes(path)))
+  .flatMap((path) => [`${path}.test.ts`, `${path}/**`]);
 
 /** What all kinds have in common. */
 const common = {
@@ -77,10 +54,10 @@ export default defineConfig({
     globalSetup: ['test/support/globalSetup.ts'],
     projects: [
       kind('pure', { include: PURE, isolate: false }),
-      kind('shared', { include: SHARED, isolate: false }),
+      kind('shared', { include: SHARED, exclude: left, isolate: false }),
       kind('real', {
         include: ['test/**/*.test.ts'],
-        exclude: [...PURE, ...SHARED, ...left.map((path) => (path.endsWith('.ts') ? path : `${path}/**`))],
+        exclude: [...PURE, ...SHARED, ...left],
       }),
     ],
   },

@@ -25,7 +25,7 @@ import { MemoryStore } from '../store/memory.js';
 import { newJob, T0, vouch } from '../store/world.js';
 import { withDatabase } from '../support/database.js';
 import { checkPromises } from '../support/promises.js';
-import { seeds } from '../support/seed.js';
+import { IN_FULL, seeds } from '../support/seed.js';
 import { accepted, SERVICE } from './directory.js';
 import { changesOf, happeningsOf, inMemory, inTime, type Outage, outagesOf } from './outages.js';
 import { type Happening, type Processes, type Started, submission, VirtualService } from './virtual.js';
@@ -46,7 +46,7 @@ const SITE_IDS = [1, 2, 3];
 const COPIES = 2;
 const CLASSES: UserClass[] = ['GOLD', 'SILVER', 'REGULAR'];
 const SEEDS = seeds(3);
-const JOBS = { inMemory: 150, onPostgres: 30 };
+const JOBS = { inMemory: IN_FULL ? 150 : 60, onPostgres: 30 };
 
 const flexible = testPolicy().local;
 const queues = (

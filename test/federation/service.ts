@@ -33,7 +33,7 @@ import { PATIENCE_MS } from '../support/patience.js';
 
 /** Waits for a condition; then fails with its name. */
 export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (const giveUp = Date.now() + PATIENCE_MS; !(await condition()); await sleep(20))
+  for (const giveUp = Date.now() + PATIENCE_MS; !(await condition()); await sleep(50))
     if (Date.now() > giveUp) throw new Error(`waited in vain: ${what}`);
 }
 

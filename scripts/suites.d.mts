@@ -1,0 +1,1 @@
+export const SUITES: Readonly<Record<string, { files?: readonly string[] }>>;

@@ -1,0 +1,90 @@
+// Suites with commands of their own, and their test files or folders: longer.mjs runs them, and vitest.config.ts leaves them out of `npm test`.
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const seed = { type: 'string' };
+const minutes = { type: 'string', default: '5' };
+/** `files`: what only it runs; `shared`: what `npm test` runs too, with fewer cases. `prefix`: of the variables by which its tests are told options. */
+export const SUITES = {
+  // All cases of all random tests, and statistics, which take many.
+  properties: { prefix: 'PROPERTIES', options: { seed }, shared: withRandomCases() },
+  // The portal in a real browser.
+  portal: { options: {}, files: ['test/web/portal', 'test/web/sign-in'], together: true },
+  // Whole services, agents, databases and hosts: how they start, work together under accounts and limits, are measured, upgraded and end.
+  services: {
+    options: {},
+    files: [
+      'test/agent/accounts',
+      'test/agent/adapter',
+      'test/agent/agents',
+      'test/agent/isolation',
+      'test/agent/measure',
+      'test/agent/whole',
+      'test/cli/compare',
+      'test/cli/data',
+      'test/cli/demo',
+      'test/cli/devices',
+      'test/cli/experiment',
+      'test/cli/mail',
+      'test/cli/processes',
+      'test/cli/production',
+      'test/cli/restart',
+      'test/cli/run',
+      'test/cli/script',
+      'test/cli/start',
+      'test/cli/upgrade',
+      'test/cli/webhooks',
+      'test/cli/whatif',
+      'test/cli/workflows',
+      'test/store/debian',
+      'test/store/embedded',
+    ],
+    together: true,
+  },
+  // Whole processes are killed, frozen, cut off and left without a disk.
+  faults: {
+    prefix: 'FAULT',
+    options: { minutes, seed },
+    shared: ['test/engine/tree'],
+    files: [
+      'test/crash',
+      'test/agent/takeover',
+      'test/cli/trace',
+      'test/federation/faults',
+      'test/interrupted',
+      'test/web/faults',
+    ],
+  },
+  // Attacks by users and by their jobs.
+  abuse: { prefix: 'ABUSE', options: { minutes, seed }, files: ['test/abuse', 'test/agent/hostile'] },
+  // A site with a real Slurm, whose processes and ours are killed.
+  slurm: {
+    prefix: 'SLURM',
+    options: { minutes: { type: 'string', default: '1' }, seed },
+    files: ['test/slurm'],
+  },
+  // Unmodified clients of Slurm, by the commands that are called like Slurm's.
+  clients: { options: {}, files: ['test/clients'] },
+  // The rules of the papers on cases of so many seeds from S on.
+  vectors: {
+    prefix: 'VECTORS',
+    options: { seeds: { type: 'string', default: '10' }, seed },
+    shared: ['test/vectors'],
+    together: true,
+  },
+  // What is shipped, built and used as its user does.
+  image: { prefix: 'IMAGE', options: {}, files: ['test/shipped/image'] },
+  package: { prefix: 'PACKAGE', options: {}, files: ['test/shipped/package'] },
+};
+
+/** The test files that draw cases (test/support/seed.ts). */
+function withRandomCases() {
+  const tests = readdirSync(join(root, 'test'), { recursive: true }).filter((name) =>
+    name.endsWith('.test.ts'),
+  );
+  const draws = (name) =>
+    /'fast-check'|(cases|seeds|IN_FULL)\b.*seed\.js'/.test(readFileSync(join(root, 'test', name), 'utf8'));
+  return tests.filter(draws).map((name) => join('test', name));
+}
