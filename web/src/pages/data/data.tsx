@@ -69,6 +69,7 @@ export function DataPage() {
   );
 }
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table, with its columns
 function Datasets({ sites }: { sites: readonly Site[] }) {
   const operator = useViewer().may('OPERATOR');
   const [name, setName] = useState('');
@@ -477,9 +478,7 @@ function Matrix({
 function LinkCard({ from, to, onChanged }: { from: Site; to: Site; onChanged(): void }) {
   const operator = useViewer().may('OPERATOR');
   const link = useData(LinkHistoryDocument, { from: from.id, to: to.id });
-  const set = useAction(SetLinksDocument);
   const [editing, setEditing] = useState(false);
-  const [draft, setDraft] = useState({ bandwidth: '100', rtt: '20', loss: '0' });
   const found = link.data?.links.nodes[0];
   const history = [...(found?.history ?? [])].reverse();
   return (
@@ -489,23 +488,7 @@ function LinkCard({ from, to, onChanged }: { from: Site; to: Site; onChanged(): 
           {from.name} → {to.name}
         </>
       }
-      actions={
-        operator && (
-          <Button
-            onPress={() => {
-              const known = found ?? UNKNOWN;
-              setDraft({
-                bandwidth: String(known.bandwidthMbPerS),
-                rtt: String(known.rttS * 1000),
-                loss: String(known.loss * 100),
-              });
-              setEditing(true);
-            }}
-          >
-            Set…
-          </Button>
-        )
-      }
+      actions={operator && <Button onPress={() => setEditing(true)}>Set…</Button>}
     >
       <Loaded from={link} skeleton={<Skeleton height={240} />}>
         {() => (
@@ -562,63 +545,96 @@ function LinkCard({ from, to, onChanged }: { from: Site; to: Site; onChanged(): 
           </div>
         )}
       </Loaded>
-      <Dialog
-        title={`Set the link ${from.name} → ${to.name}`}
-        open={editing}
-        onClose={() => setEditing(false)}
-        footer={
-          <Button
-            variant="primary"
-            isDisabled={set.busy}
-            onPress={() =>
-              void told(
-                set.run({
-                  links: [
-                    {
-                      from: from.id,
-                      to: to.id,
-                      bandwidthMbPerS: Number(draft.bandwidth),
-                      rttS: Number(draft.rtt) / 1000,
-                      loss: Number(draft.loss) / 100,
-                    },
-                  ],
-                }),
-                'The link is set.',
-              ).then((done) => {
-                if (!done) return;
-                setEditing(false);
-                link.refresh();
-                onChanged();
-              })
-            }
-          >
-            Set it
-          </Button>
-        }
-      >
-        <p className="muted small">Later measurements by agents replace these values.</p>
-        <TextInput
-          label="Bandwidth"
-          type="number"
-          unit="MB/s"
-          value={draft.bandwidth}
-          onChange={(bandwidth) => setDraft({ ...draft, bandwidth })}
+      {editing && (
+        <SetLink
+          {...{ from, to }}
+          known={found ?? UNKNOWN}
+          onClose={() => setEditing(false)}
+          onSet={() => {
+            link.refresh();
+            onChanged();
+          }}
         />
-        <TextInput
-          label="Round trip"
-          type="number"
-          unit="ms"
-          value={draft.rtt}
-          onChange={(rtt) => setDraft({ ...draft, rtt })}
-        />
-        <TextInput
-          label="Loss"
-          type="number"
-          unit="%"
-          value={draft.loss}
-          onChange={(loss) => setDraft({ ...draft, loss })}
-        />
-      </Dialog>
+      )}
     </Card>
+  );
+}
+
+function SetLink({
+  from,
+  to,
+  known,
+  onClose,
+  onSet,
+}: {
+  from: Site;
+  to: Site;
+  known: { bandwidthMbPerS: number; rttS: number; loss: number };
+  onClose(): void;
+  onSet(): void;
+}) {
+  const set = useAction(SetLinksDocument);
+  const [draft, setDraft] = useState({
+    bandwidth: String(known.bandwidthMbPerS),
+    rtt: String(known.rttS * 1000),
+    loss: String(known.loss * 100),
+  });
+  return (
+    <Dialog
+      title={`Set the link ${from.name} → ${to.name}`}
+      open
+      onClose={onClose}
+      footer={
+        <Button
+          variant="primary"
+          isDisabled={set.busy}
+          onPress={() =>
+            void told(
+              set.run({
+                links: [
+                  {
+                    from: from.id,
+                    to: to.id,
+                    bandwidthMbPerS: Number(draft.bandwidth),
+                    rttS: Number(draft.rtt) / 1000,
+                    loss: Number(draft.loss) / 100,
+                  },
+                ],
+              }),
+              'The link is set.',
+            ).then((done) => {
+              if (!done) return;
+              onClose();
+              onSet();
+            })
+          }
+        >
+          Set it
+        </Button>
+      }
+    >
+      <p className="muted small">Later measurements by agents replace these values.</p>
+      <TextInput
+        label="Bandwidth"
+        type="number"
+        unit="MB/s"
+        value={draft.bandwidth}
+        onChange={(bandwidth) => setDraft({ ...draft, bandwidth })}
+      />
+      <TextInput
+        label="Round trip"
+        type="number"
+        unit="ms"
+        value={draft.rtt}
+        onChange={(rtt) => setDraft({ ...draft, rtt })}
+      />
+      <TextInput
+        label="Loss"
+        type="number"
+        unit="%"
+        value={draft.loss}
+        onChange={(loss) => setDraft({ ...draft, loss })}
+      />
+    </Dialog>
   );
 }

@@ -97,7 +97,6 @@ export function JobPage() {
 }
 
 function Shown({ job, refresh }: { job: Job; refresh(): void }) {
-  const viewer = useViewer();
   const navigate = useNavigate();
   const [action, setAction] = useState<BulkAction | null>(null);
   const target = useMemo(() => ({ jobs: [{ id: job.id, state: job.state }] }), [job.id, job.state]);
@@ -130,69 +129,8 @@ function Shown({ job, refresh }: { job: Job; refresh(): void }) {
           <StateBadge state={job.state} cause={job.cause} />
         </>
       }
-      about={
-        <>
-          {titleOf(job)} by{' '}
-          {viewer.may('OPERATOR') ? (
-            <Link to="/users/$id" params={{ id: job.user.id }}>
-              {job.user.name}
-            </Link>
-          ) : (
-            job.user.name
-          )}
-          {job.site && (
-            <>
-              , {ended || !waits ? 'at' : 'waits at'}{' '}
-              <Link to="/sites/$id" params={{ id: job.site.id }}>
-                {job.site.name}
-              </Link>
-            </>
-          )}
-          {job.group && (
-            <>
-              , of the group{' '}
-              <Link to="/groups/$id" params={{ id: job.group.id }}>
-                {job.group.name ?? numberOf(job.group.id)}
-              </Link>
-            </>
-          )}
-        </>
-      }
-      actions={
-        <>
-          <Button
-            icon={<Copy size={14} />}
-            onPress={() => void navigate({ to: '/submit', search: { again: job.id } })}
-          >
-            Submit again
-          </Button>
-          {(PENDING.has(job.state) || job.state === 'BLOCKED') && (
-            <Button icon={<Pause size={14} />} onPress={() => setAction('hold')}>
-              Hold
-            </Button>
-          )}
-          {job.state === 'HELD' && (
-            <Button variant="primary" icon={<Play size={14} />} onPress={() => setAction('release')}>
-              Release
-            </Button>
-          )}
-          {waits && (
-            <Button icon={<TrendingUp size={14} />} onPress={() => setAction('boost')}>
-              Boost
-            </Button>
-          )}
-          {ACTIONS.requeue.states.includes(job.state) && (
-            <Button icon={<RotateCcw size={14} />} onPress={() => setAction('requeue')}>
-              Requeue
-            </Button>
-          )}
-          {!ended && job.state !== 'CANCELLING' && (
-            <Button variant="danger" icon={<SquareX size={14} />} onPress={() => setAction('cancel')}>
-              Cancel
-            </Button>
-          )}
-        </>
-      }
+      about={<About job={job} />}
+      actions={<Actions job={job} act={setAction} />}
     >
       <Card title="Its path">
         <Timeline job={job} />
@@ -218,93 +156,8 @@ function Shown({ job, refresh }: { job: Job; refresh(): void }) {
         </div>
         <div className="stack">
           {ended && <Outcome job={job} />}
-          <Card title="What it is">
-            <Facts
-              facts={[
-                ['Command', <code key="c">{[job.command, ...job.arguments.map(quoted)].join(' ')}</code>],
-                job.workingDirectory !== null && [
-                  'Working directory',
-                  <code key="d">{job.workingDirectory}</code>,
-                ],
-                ['Application', job.application],
-                job.project !== null && [
-                  'Project',
-                  <Link key="p" to="/jobs" search={{ project: job.project }}>
-                    {job.project}
-                  </Link>,
-                ],
-                job.groupName !== null && [
-                  'Group name',
-                  <Link key="g" to="/jobs" search={{ groupName: job.groupName }}>
-                    {job.groupName}
-                  </Link>,
-                ],
-                job.arrayIndex !== null && ['Place in the array', String(job.arrayIndex)],
-              ]}
-            />
-          </Card>
-          <Card title="Requirements">
-            <Facts
-              facts={[
-                [
-                  'CPUs',
-                  job.tasks === 1
-                    ? count(job.cpusPerTask)
-                    : `${count(job.tasks)} tasks × ${count(job.cpusPerTask)} = ${count(job.tasks * job.cpusPerTask)}`,
-                ],
-                [
-                  'Memory for each task',
-                  job.memoryMbPerTask ? megabytes(job.memoryMbPerTask) : 'none asked for',
-                ],
-                job.tasks > 1 && [
-                  'Tasks are started',
-                  job.launch === 'ONCE' ? 'by the command' : 'one by one, by the agents',
-                ],
-                hasTasks(job) && [
-                  'When a task fails',
-                  job.onTaskFailure === 'CONTINUE' ? 'the others go on' : 'the others are ended',
-                ],
-                job.resourcesPerTask.length > 0 && [
-                  'Resources for each task',
-                  job.resourcesPerTask.map(({ kind, amount }) => `${amount} ${kind}`).join(', '),
-                ],
-                job.machineConstraint !== null && ['Labels of its machines', job.machineConstraint],
-                job.licenses.length > 0 && ['Licenses', job.licenses.join(', ')],
-                (job.os ?? job.architecture) !== null && [
-                  'Platform',
-                  [job.os, job.architecture].filter(Boolean).join(', '),
-                ],
-                ['Estimated run time', `${duration(job.estimateS)} at power ${job.benchmark}`],
-                job.runTimeLimitS !== null && ['Stopped after', duration(job.runTimeLimitS)],
-                job.deadline !== null && [
-                  'Deadline',
-                  <span key="d" className={job.deadlineMissed ? 'late' : ''}>
-                    <At at={job.deadline} /> {job.deadlineMissed && '(missed)'}
-                  </span>,
-                ],
-                job.inputs.length > 0 && [
-                  'Reads',
-                  job.inputs
-                    .map(
-                      (input) =>
-                        `${input.dataset?.name ?? 'data'} (${megabytes(input.sizeMb)}${input.site ? ` at ${input.site.name}` : ''})`,
-                    )
-                    .join(', '),
-                ],
-                job.outputMb > 0 && ['Expected output', megabytes(job.outputMb)],
-                job.sandboxMb > 0 && [
-                  'Sandbox',
-                  `${megabytes(job.sandboxMb)}${job.originSite ? ` from ${job.originSite.name}` : ''}`,
-                ],
-                ['Restarts when lost', job.restartable ? 'yes' : 'no'],
-                job.retry !== null && ['Retries', retriesOf(job)],
-                ...job.runs.flatMap(({ epoch, retry }): [string, string][] =>
-                  retry?.note ? [[`After run ${epoch}`, retry.note]] : [],
-                ),
-                ['Priority', `${job.priority ?? 'none yet'}${job.boost ? `, boost ${job.boost}` : ''}`],
-              ]}
-            />
-          </Card>
+          <WhatItIs job={job} />
+          <Requirements job={job} />
           {run && <Runs job={job} />}
         </div>
       </div>
@@ -312,6 +165,169 @@ function Shown({ job, refresh }: { job: Job; refresh(): void }) {
         <BulkDialog action={action} target={target} onClose={() => setAction(null)} onDone={refresh} />
       )}
     </Page>
+  );
+}
+
+function About({ job }: { job: Job }) {
+  const viewer = useViewer();
+  const waits = WAITING.has(job.state);
+  return (
+    <>
+      {titleOf(job)} by{' '}
+      {viewer.may('OPERATOR') ? (
+        <Link to="/users/$id" params={{ id: job.user.id }}>
+          {job.user.name}
+        </Link>
+      ) : (
+        job.user.name
+      )}
+      {job.site && (
+        <>
+          , {!waits ? 'at' : 'waits at'}{' '}
+          <Link to="/sites/$id" params={{ id: job.site.id }}>
+            {job.site.name}
+          </Link>
+        </>
+      )}
+      {job.group && (
+        <>
+          , of the group{' '}
+          <Link to="/groups/$id" params={{ id: job.group.id }}>
+            {job.group.name ?? numberOf(job.group.id)}
+          </Link>
+        </>
+      )}
+    </>
+  );
+}
+
+function Actions({ job, act }: { job: Job; act(action: BulkAction): void }) {
+  const navigate = useNavigate();
+  return (
+    <>
+      <Button
+        icon={<Copy size={14} />}
+        onPress={() => void navigate({ to: '/submit', search: { again: job.id } })}
+      >
+        Submit again
+      </Button>
+      {(PENDING.has(job.state) || job.state === 'BLOCKED') && (
+        <Button icon={<Pause size={14} />} onPress={() => act('hold')}>
+          Hold
+        </Button>
+      )}
+      {job.state === 'HELD' && (
+        <Button variant="primary" icon={<Play size={14} />} onPress={() => act('release')}>
+          Release
+        </Button>
+      )}
+      {WAITING.has(job.state) && (
+        <Button icon={<TrendingUp size={14} />} onPress={() => act('boost')}>
+          Boost
+        </Button>
+      )}
+      {ACTIONS.requeue.states.includes(job.state) && (
+        <Button icon={<RotateCcw size={14} />} onPress={() => act('requeue')}>
+          Requeue
+        </Button>
+      )}
+      {!TERMINAL.has(job.state) && job.state !== 'CANCELLING' && (
+        <Button variant="danger" icon={<SquareX size={14} />} onPress={() => act('cancel')}>
+          Cancel
+        </Button>
+      )}
+    </>
+  );
+}
+
+function WhatItIs({ job }: { job: Job }) {
+  return (
+    <Card title="What it is">
+      <Facts
+        facts={[
+          ['Command', <code key="c">{[job.command, ...job.arguments.map(quoted)].join(' ')}</code>],
+          job.workingDirectory !== null && ['Working directory', <code key="d">{job.workingDirectory}</code>],
+          ['Application', job.application],
+          job.project !== null && [
+            'Project',
+            <Link key="p" to="/jobs" search={{ project: job.project }}>
+              {job.project}
+            </Link>,
+          ],
+          job.groupName !== null && [
+            'Group name',
+            <Link key="g" to="/jobs" search={{ groupName: job.groupName }}>
+              {job.groupName}
+            </Link>,
+          ],
+          job.arrayIndex !== null && ['Place in the array', String(job.arrayIndex)],
+        ]}
+      />
+    </Card>
+  );
+}
+
+function Requirements({ job }: { job: Job }) {
+  return (
+    <Card title="Requirements">
+      <Facts
+        facts={[
+          [
+            'CPUs',
+            job.tasks === 1
+              ? count(job.cpusPerTask)
+              : `${count(job.tasks)} tasks × ${count(job.cpusPerTask)} = ${count(job.tasks * job.cpusPerTask)}`,
+          ],
+          ['Memory for each task', job.memoryMbPerTask ? megabytes(job.memoryMbPerTask) : 'none asked for'],
+          job.tasks > 1 && [
+            'Tasks are started',
+            job.launch === 'ONCE' ? 'by the command' : 'one by one, by the agents',
+          ],
+          hasTasks(job) && [
+            'When a task fails',
+            job.onTaskFailure === 'CONTINUE' ? 'the others go on' : 'the others are ended',
+          ],
+          job.resourcesPerTask.length > 0 && [
+            'Resources for each task',
+            job.resourcesPerTask.map(({ kind, amount }) => `${amount} ${kind}`).join(', '),
+          ],
+          job.machineConstraint !== null && ['Labels of its machines', job.machineConstraint],
+          job.licenses.length > 0 && ['Licenses', job.licenses.join(', ')],
+          (job.os ?? job.architecture) !== null && [
+            'Platform',
+            [job.os, job.architecture].filter(Boolean).join(', '),
+          ],
+          ['Estimated run time', `${duration(job.estimateS)} at power ${job.benchmark}`],
+          job.runTimeLimitS !== null && ['Stopped after', duration(job.runTimeLimitS)],
+          job.deadline !== null && [
+            'Deadline',
+            <span key="d" className={job.deadlineMissed ? 'late' : ''}>
+              <At at={job.deadline} /> {job.deadlineMissed && '(missed)'}
+            </span>,
+          ],
+          job.inputs.length > 0 && [
+            'Reads',
+            job.inputs
+              .map(
+                (input) =>
+                  `${input.dataset?.name ?? 'data'} (${megabytes(input.sizeMb)}${input.site ? ` at ${input.site.name}` : ''})`,
+              )
+              .join(', '),
+          ],
+          job.outputMb > 0 && ['Expected output', megabytes(job.outputMb)],
+          job.sandboxMb > 0 && [
+            'Sandbox',
+            `${megabytes(job.sandboxMb)}${job.originSite ? ` from ${job.originSite.name}` : ''}`,
+          ],
+          ['Restarts when lost', job.restartable ? 'yes' : 'no'],
+          job.retry !== null && ['Retries', retriesOf(job)],
+          ...job.runs.flatMap(({ epoch, retry }): [string, string][] =>
+            retry?.note ? [[`After run ${epoch}`, retry.note]] : [],
+          ),
+          ['Priority', `${job.priority ?? 'none yet'}${job.boost ? `, boost ${job.boost}` : ''}`],
+        ]}
+      />
+    </Card>
   );
 }
 

@@ -1,6 +1,6 @@
 /** What a run wrote, followed while it runs. */
 import { Download } from 'lucide-react';
-import { useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { useData } from '../../api/data';
 import { Button, Choice, Segments, TextInput, Toggle } from '../../ui/controls';
 import { download } from '../../ui/download';
@@ -107,32 +107,43 @@ export function OutputCard({
       }
     >
       <Loaded from={output} skeleton={<Skeleton height={120} />}>
-        {({ job: shown }) => {
-          const found = shown?.[stream];
-          return (
-            <>
-              {found && found.text !== '' ? (
-                <pre ref={box} className="terminal" tabIndex={0} aria-label={`Output, ${stream}`}>
-                  {found.text}
-                </pre>
-              ) : (
-                <p className="terminal none">
-                  {live
-                    ? 'No output yet.'
-                    : found
-                      ? `It wrote nothing to ${stream === 'stdout' ? 'standard output' : 'standard error'}.`
-                      : 'No output was kept.'}
-                </p>
-              )}
-              {found?.truncated && (
-                <p className="faint tiny terminal-foot">
-                  {bytes(found.bytes)} were written; not everything was kept.
-                </p>
-              )}
-            </>
-          );
-        }}
+        {({ job: shown }) => <Written found={shown?.[stream]} {...{ stream, live, box }} />}
       </Loaded>
     </Card>
+  );
+}
+
+function Written({
+  found,
+  stream,
+  live,
+  box,
+}: {
+  found: { text: string; bytes: number; truncated: boolean } | null | undefined;
+  stream: 'stdout' | 'stderr';
+  live: boolean;
+  box: RefObject<HTMLPreElement | null>;
+}) {
+  return (
+    <>
+      {found && found.text !== '' ? (
+        <pre ref={box} className="terminal" tabIndex={0} aria-label={`Output, ${stream}`}>
+          {found.text}
+        </pre>
+      ) : (
+        <p className="terminal none">
+          {live
+            ? 'No output yet.'
+            : found
+              ? `It wrote nothing to ${stream === 'stdout' ? 'standard output' : 'standard error'}.`
+              : 'No output was kept.'}
+        </p>
+      )}
+      {found?.truncated && (
+        <p className="faint tiny terminal-foot">
+          {bytes(found.bytes)} were written; not everything was kept.
+        </p>
+      )}
+    </>
   );
 }

@@ -12,17 +12,17 @@ interface Step {
   color: string;
 }
 
-export function Timeline({ job }: { job: Job }) {
-  const now = useNow();
+const time = (text: string | null | undefined): number | null => (text ? Date.parse(text) : null);
+
+function stepsOf(job: Job): Step[] {
   const run = job.runs.at(-1);
-  const time = (text: string | null | undefined): number | null => (text ? Date.parse(text) : null);
   const ended = time(job.endedAt);
   const lost = job.runs.length - 1;
   const staging = run?.staging;
   const sent = job.decisions.nodes.filter(({ kind }) => kind === 'DISPATCH');
   const [first] = sent;
   const moved = first !== undefined && sent.length > 1;
-  const steps: Step[] = [
+  return [
     {
       label: 'Submitted',
       about: job.user.name,
@@ -82,6 +82,12 @@ export function Timeline({ job }: { job: Job }) {
       color: `var(--${ended === null ? 'queued' : job.state.toLowerCase()})`,
     },
   ];
+}
+
+export function Timeline({ job }: { job: Job }) {
+  const now = useNow();
+  const steps = stepsOf(job);
+  const ended = time(job.endedAt);
   const reached = steps.filter(({ at }) => at !== null);
   const last = reached.at(-1)!;
   const spans = reached.map((step, i) => ({

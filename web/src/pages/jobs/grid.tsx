@@ -22,6 +22,7 @@ import type { JobList, Row } from './job-list';
 const ROW_PX = 34;
 const NARROW_ROW_PX = 58;
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one widget: rows, keys and scrolling share its state
 export const JobGrid = memo(function JobGrid({
   list,
   total,

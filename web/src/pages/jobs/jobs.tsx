@@ -46,7 +46,30 @@ export function Jobs() {
   );
 }
 
+function SelectionBar({ count, act, none }: { count: number; act(action: BulkAction): void; none(): void }) {
+  return (
+    <div className="selection-bar" role="toolbar" aria-label="Selected jobs">
+      <span className="strong num">{plural(count, 'job')} selected</span>
+      {(Object.keys(ACTIONS) as BulkAction[]).map((action) => (
+        <Button
+          key={action}
+          className="small"
+          variant={ACTIONS[action].danger ? 'danger' : 'normal'}
+          onPress={() => act(action)}
+        >
+          {words(action)}…
+        </Button>
+      ))}
+      <span className="grow" />
+      <Button className="small" variant="quiet" onPress={none}>
+        Select none
+      </Button>
+    </div>
+  );
+}
+
 /** Jobs that match what the address says. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: the list, its selection and the bars above share their state
 function List({ search }: { search: Search }) {
   const navigate = useNavigate();
   const filterKey = JSON.stringify(FILTER_FIELDS.map((field) => search[field] ?? null));
@@ -88,34 +111,22 @@ function List({ search }: { search: Search }) {
       <Toolbar search={search} change={change} list={list} total={total} />
       <Chips search={search} change={change} />
       {selected.size > 0 ? (
-        <div className="selection-bar" role="toolbar" aria-label="Selected jobs">
-          <span className="strong num">{plural(selected.size, 'job')} selected</span>
-          {(Object.keys(ACTIONS) as BulkAction[]).map((action) => (
-            <Button
-              key={action}
-              className="small"
-              variant={ACTIONS[action].danger ? 'danger' : 'normal'}
-              onPress={() =>
-                setBulk({
-                  action,
-                  target: {
-                    // As they are now, not as they were when they were selected.
-                    jobs: [...selected.values()].map(({ id, state }) => ({
-                      id,
-                      state: list.row(id)?.state ?? state,
-                    })),
-                  },
-                })
-              }
-            >
-              {words(action)}…
-            </Button>
-          ))}
-          <span className="grow" />
-          <Button className="small" variant="quiet" onPress={() => setSelected(new Map())}>
-            Select none
-          </Button>
-        </div>
+        <SelectionBar
+          count={selected.size}
+          act={(action) =>
+            setBulk({
+              action,
+              target: {
+                // As they are now, not as they were when they were selected.
+                jobs: [...selected.values()].map(({ id, state }) => ({
+                  id,
+                  state: list.row(id)?.state ?? state,
+                })),
+              },
+            })
+          }
+          none={() => setSelected(new Map())}
+        />
       ) : (
         <div className="toolbar">
           <span className="muted small num" role="status">

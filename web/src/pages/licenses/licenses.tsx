@@ -25,6 +25,7 @@ import {
   UpdateLicenseDocument,
 } from './licenses.gql';
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table, with its columns
 export function Licenses() {
   const operator = useViewer().may('OPERATOR');
   const licenses = useData(LicensesDocument, {}, { everyMs: 5_000 });

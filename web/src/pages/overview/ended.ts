@@ -37,6 +37,7 @@ const ENDS: ReadonlySet<string> = new Set(ENDED_STATES);
 /**
  * @param onNews called when any job has news
  */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: its short functions share its state
 export function useEnded(onNews: () => void): Ended | null {
   const [shown, setShown] = useState<Ended | null>(null);
   // Counted by minute, so that memory does not grow with the number of jobs.

@@ -75,6 +75,63 @@ function labelled(
   });
 }
 
+interface Extent {
+  west: number;
+  east: number;
+  south: number;
+  north: number;
+}
+
+/** What the map shows: all places, by longitude and latitude, with some space around. */
+function extentOf(points: readonly (readonly [number, number])[]): Extent {
+  if (points.length === 0) return { west: -140, east: 160, south: -50, north: 70 };
+  const lons = points.map(([lon]) => lon);
+  const lats = points.map(([, lat]) => lat);
+  const pad = 3.5;
+  return {
+    west: Math.min(...lons) - pad,
+    east: Math.max(...lons) + pad,
+    south: Math.max(-85, Math.min(...lats) - pad),
+    north: Math.min(85, Math.max(...lats) + pad),
+  };
+}
+
+/** The projection, and the paths of land, borders and graticule. */
+function drawnOf(world: World, { west, east, south, north }: Extent, width: number, height: number) {
+  const corners: GeoPermissibleObjects = {
+    type: 'MultiPoint',
+    coordinates: [
+      [west, south],
+      [west, north],
+      [east, south],
+      [east, north],
+      [(west + east) / 2, north],
+      [(west + east) / 2, south],
+    ],
+  };
+  const projection = geoNaturalEarth1()
+    .rotate([-(west + east) / 2, 0])
+    .fitExtent(
+      [
+        [12, 12],
+        [width - 12, height - 12],
+      ],
+      corners,
+    );
+  projection.clipExtent([
+    [-5, -5],
+    [width + 5, height + 5],
+  ]);
+  const path = geoPath(projection);
+  return {
+    projection,
+    land: path(world.land) ?? '',
+    borders: path(world.borders) ?? '',
+    lines: path(geoGraticule10()) ?? '',
+  };
+}
+
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: the drawing, with a few lines for each of its parts
 export default function SiteMap({ sites }: { sites: readonly OverviewSite[] }) {
   const navigate = useNavigate();
   const frame = useRef<HTMLDivElement>(null);
@@ -90,20 +147,7 @@ export default function SiteMap({ sites }: { sites: readonly OverviewSite[] }) {
     return () => watch.disconnect();
   }, []);
 
-  const extent = useMemo(() => {
-    const points = JSON.parse(places) as [number, number][];
-    const lons = points.map(([lon]) => lon);
-    const lats = points.map(([, lat]) => lat);
-    const pad = 3.5;
-    return points.length === 0
-      ? { west: -140, east: 160, south: -50, north: 70 }
-      : {
-          west: Math.min(...lons) - pad,
-          east: Math.max(...lons) + pad,
-          south: Math.max(-85, Math.min(...lats) - pad),
-          north: Math.min(85, Math.max(...lats) + pad),
-        };
-  }, [places]);
+  const extent = useMemo(() => extentOf(JSON.parse(places) as [number, number][]), [places]);
 
   const detailed = Math.max(extent.east - extent.west, extent.north - extent.south) < DETAIL_BELOW;
   useEffect(() => {
@@ -122,41 +166,10 @@ export default function SiteMap({ sites }: { sites: readonly OverviewSite[] }) {
   }, [detailed]);
 
   const { width, height } = size;
-  const drawn = useMemo(() => {
-    if (!world || width === 0) return null;
-    const { west, east, south, north } = extent;
-    const corners: GeoPermissibleObjects = {
-      type: 'MultiPoint',
-      coordinates: [
-        [west, south],
-        [west, north],
-        [east, south],
-        [east, north],
-        [(west + east) / 2, north],
-        [(west + east) / 2, south],
-      ],
-    };
-    const projection = geoNaturalEarth1()
-      .rotate([-(west + east) / 2, 0])
-      .fitExtent(
-        [
-          [12, 12],
-          [width - 12, height - 12],
-        ],
-        corners,
-      );
-    projection.clipExtent([
-      [-5, -5],
-      [width + 5, height + 5],
-    ]);
-    const path = geoPath(projection);
-    return {
-      projection,
-      land: path(world.land) ?? '',
-      borders: path(world.borders) ?? '',
-      lines: path(geoGraticule10()) ?? '',
-    };
-  }, [world, width, height, extent]);
+  const drawn = useMemo(
+    () => (world && width > 0 ? drawnOf(world, extent, width, height) : null),
+    [world, width, height, extent],
+  );
 
   const most = Math.max(...placed.map(({ cpus }) => cpus), 1);
   return (

@@ -145,6 +145,7 @@ interface Numbers {
   oldestAtSites: { nodes: { id: string; submittedAt: string }[] };
 }
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a few lines for each figure
 function Figures({
   numbers,
   sites,

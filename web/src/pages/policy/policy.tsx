@@ -97,6 +97,7 @@ export function PolicyPage() {
   );
 }
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one form in two views, which share its draft
 function Settings({
   inForce,
   kinds,

@@ -82,6 +82,39 @@ export function Ratios() {
   );
 }
 
+function AfterEachRun({ application, points }: { application: string; points: readonly PointFragment[] }) {
+  const xs = useMemo(() => points.map(({ runs }) => runs), [points]);
+  return (
+    <Card title="The ratio after each run" about="Live: each run that ends well adds a point">
+      <Chart
+        label={`Share of computation of ${application} after each of its runs`}
+        time={false}
+        x={xs}
+        range={[0, 1]}
+        yText={(value) => percent(value)}
+        xText={(value) => (Number.isInteger(value) ? `Run ${count(value)}` : '')}
+        series={[
+          {
+            label: 'Computes',
+            color: '--series-1',
+            kind: 'area',
+            values: points.map((point) => point.computation),
+          },
+          {
+            label: 'This run alone',
+            color: '--series-6',
+            kind: 'points',
+            values: points.map(({ turnaroundS, ioS }) =>
+              ioS === null || turnaroundS <= 0 ? null : Math.max(0, 1 - ioS / turnaroundS),
+            ),
+          },
+        ]}
+      />
+    </Card>
+  );
+}
+
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one card after another
 function One({ application }: { application: string }) {
   const [ratio, setRatio] = useState<Ratio | null>(null);
   const [points, setPoints] = useState<readonly PointFragment[]>([]);
@@ -110,7 +143,6 @@ function One({ application }: { application: string }) {
     onResync: again,
   });
 
-  const xs = useMemo(() => points.map(({ runs }) => runs), [points]);
   if (error) return <Problem error={error} retry={again} />;
   if (!ratio) return <Skeleton height={360} />;
   const last = points.at(-1);
@@ -160,34 +192,7 @@ function One({ application }: { application: string }) {
           />
         </div>
       </Card>
-      {points.length > 1 && (
-        <Card title="The ratio after each run" about="Live: each run that ends well adds a point">
-          <Chart
-            label={`Share of computation of ${application} after each of its runs`}
-            time={false}
-            x={xs}
-            range={[0, 1]}
-            yText={(value) => percent(value)}
-            xText={(value) => (Number.isInteger(value) ? `Run ${count(value)}` : '')}
-            series={[
-              {
-                label: 'Computes',
-                color: '--series-1',
-                kind: 'area',
-                values: points.map((point) => point.computation),
-              },
-              {
-                label: 'This run alone',
-                color: '--series-6',
-                kind: 'points',
-                values: points.map(({ turnaroundS, ioS }) =>
-                  ioS === null || turnaroundS <= 0 ? null : Math.max(0, 1 - ioS / turnaroundS),
-                ),
-              },
-            ]}
-          />
-        </Card>
-      )}
+      {points.length > 1 && <AfterEachRun {...{ application, points }} />}
       <Card title="What each point was measured from" flush>
         <Table
           label="Runs"

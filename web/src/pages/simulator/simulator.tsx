@@ -5,11 +5,16 @@ import { FlaskConical, Plus, Upload } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { FileTrigger } from 'react-aria-components';
 import { useAction, useData, useFollow, useThrottled } from '../../api/data';
-import { PolicyKindsDocument } from '../../api/kinds.gql';
+import { PolicyKindsDocument, type PolicyKindsQuery } from '../../api/kinds.gql';
 import { PolicyInForceDocument } from '../../parts/policy.gql';
 import { useWindow } from '../../parts/simulated-window';
 import { Delta, METRICS, ResultView } from '../../parts/simulation';
-import { SimulateDocument, SimulationNewsDocument, SimulationPageDocument } from '../../parts/simulation.gql';
+import {
+  SimulateDocument,
+  SimulationNewsDocument,
+  SimulationPageDocument,
+  type SimulationPageQuery,
+} from '../../parts/simulation.gql';
 import { useViewer } from '../../shell/viewer';
 import { Code } from '../../ui/code';
 import { Button, Check, Choice, Dialog, TextInput } from '../../ui/controls';
@@ -58,6 +63,7 @@ function kindsOf(candidate: unknown): string {
   return `${String(at(candidate, 'dispatch.kind') ?? '?')}, ${String(at(candidate, 'local.kind') ?? '?')}`;
 }
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table, with its columns
 export function Simulator() {
   const viewer = useViewer();
   const [after, setAfter] = useState<string | null>(null);
@@ -313,30 +319,7 @@ export function SimulationPage() {
           >
             {one.message && <Problem error={one.message} />}
             <div className="columns">
-              <Card title="What was tried">
-                <Facts
-                  facts={[
-                    one.from === null && ['Jobs of', 'an uploaded trace'],
-                    one.from !== null && ['Jobs submitted from', <At key="f" at={one.from} />],
-                    one.to !== null && ['to', <At key="t" at={one.to} />],
-                    one.result !== null && ['Jobs', count(one.result.jobs)],
-                    one.result !== null &&
-                      one.result.leftOut > 0 && [
-                        'Left out: too wide for any site, or never run',
-                        count(one.result.leftOut),
-                      ],
-                    one.result?.happened
-                      ? ['Actual mean wait', duration(one.result.happened.waitMeanS)]
-                      : null,
-                    one.result?.happened
-                      ? ['The same jobs, simulated', duration(one.result.happened.simulatedWaitMeanS)]
-                      : null,
-                    ['Compared with', `policy ${one.policyVersion}`],
-                    ['Asked by', one.user.name],
-                    ['Asked', <Ago key="a" at={one.createdAt} />],
-                  ]}
-                />
-              </Card>
+              <Tried one={one} />
               <Card title="What the candidate changes">
                 <Differences
                   of={differences(baseline.data?.policy?.document, one.candidate)}
@@ -373,6 +356,33 @@ export function SimulationPage() {
   );
 }
 
+function Tried({ one }: { one: NonNullable<SimulationPageQuery['simulation']> }) {
+  return (
+    <Card title="What was tried">
+      <Facts
+        facts={[
+          one.from === null && ['Jobs of', 'an uploaded trace'],
+          one.from !== null && ['Jobs submitted from', <At key="f" at={one.from} />],
+          one.to !== null && ['to', <At key="t" at={one.to} />],
+          one.result !== null && ['Jobs', count(one.result.jobs)],
+          one.result !== null &&
+            one.result.leftOut > 0 && [
+              'Left out: too wide for any site, or never run',
+              count(one.result.leftOut),
+            ],
+          one.result?.happened ? ['Actual mean wait', duration(one.result.happened.waitMeanS)] : null,
+          one.result?.happened
+            ? ['The same jobs, simulated', duration(one.result.happened.simulatedWaitMeanS)]
+            : null,
+          ['Compared with', `policy ${one.policyVersion}`],
+          ['Asked by', one.user.name],
+          ['Asked', <Ago key="a" at={one.createdAt} />],
+        ]}
+      />
+    </Card>
+  );
+}
+
 const TRACE_CHARS_MAX = 16 * 1024 ** 2;
 
 /** The text of a trace, unpacked. Throws when it is more than the service takes. */
@@ -392,7 +402,31 @@ async function textOf(file: File): Promise<string> {
   return text;
 }
 
+/** Each chosen kind of dispatch in the place of that in force, under the chosen local policy; and a document of one's own. */
+function candidatesOf(
+  inForce: Document | undefined,
+  kinds: PolicyKindsQuery['policyKinds'] | undefined,
+  dispatch: ReadonlySet<string>,
+  localKind: PolicyKindsQuery['policyKinds']['local'][number] | undefined,
+  own: string,
+): { candidates: { name: string; document: unknown }[]; problem: string | null } {
+  if (!inForce) return { candidates: [], problem: null };
+  const base = { ...inForce, ...(localKind && { local: localKind.document }) };
+  const candidates: { name: string; document: unknown }[] = (kinds?.dispatch ?? [])
+    .filter(({ kind }) => dispatch.has(kind))
+    .map(({ label, document }) => ({ name: label, document: { ...base, dispatch: document } }));
+  if (dispatch.size === 0 && localKind) candidates.push({ name: localKind.label, document: base });
+  if (own.trim() === '') return { candidates, problem: null };
+  try {
+    candidates.push({ name: 'A document', document: JSON.parse(own) });
+    return { candidates, problem: null };
+  } catch (reason) {
+    return { candidates, problem: `Not JSON: ${(reason as Error).message}` };
+  }
+}
+
 /** One or more candidates: kinds put in the place of those in force, or a whole document. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one form: its fields share their state
 function TryDialog({ onClose, onAsked }: { onClose(): void; onAsked(): void }) {
   const { data } = useData(PolicyInForceDocument, {});
   const kinds = useData(PolicyKindsDocument, {}).data?.policyKinds;
@@ -407,21 +441,7 @@ function TryDialog({ onClose, onAsked }: { onClose(): void; onAsked(): void }) {
   const inForce = data?.policy?.document as Document | undefined;
   const localKind = kinds?.local.find(({ kind }) => kind === local);
 
-  let problem: string | null = null;
-  const candidates: { name: string; document: unknown }[] = [];
-  if (inForce) {
-    const base = { ...inForce, ...(localKind && { local: localKind.document }) };
-    for (const { kind, label, document } of kinds?.dispatch ?? [])
-      if (dispatch.has(kind)) candidates.push({ name: label, document: { ...base, dispatch: document } });
-    if (dispatch.size === 0 && localKind) candidates.push({ name: localKind.label, document: base });
-    if (own.trim() !== '') {
-      try {
-        candidates.push({ name: 'A document', document: JSON.parse(own) });
-      } catch (reason) {
-        problem = `Not JSON: ${(reason as Error).message}`;
-      }
-    }
-  }
+  const { candidates, problem } = candidatesOf(inForce, kinds, dispatch, localKind, own);
   async function go(): Promise<void> {
     setError(null);
     try {

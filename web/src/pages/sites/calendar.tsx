@@ -21,6 +21,7 @@ const DAY_MS = 86_400_000;
 const DAYS = 14;
 
 /** What is held of the machines, beside jobs: maintenance windows and reservations. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table, with its columns
 export function Calendar({ site }: { site: SitePartsFragment }) {
   const viewer = useViewer();
   const operator = viewer.may('OPERATOR');

@@ -392,6 +392,7 @@ function Queue({ site }: { site: SitePartsFragment }) {
 
 // --- Machines
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table, with its columns
 function Machines({ site }: { site: SitePartsFragment }) {
   const viewer = useViewer();
   const operator = viewer.may('OPERATOR');
@@ -741,19 +742,110 @@ function AddMachines({ site, onClose }: { site: SitePartsFragment; onClose(): vo
 // --- Settings
 
 function Settings({ site, policy }: { site: SitePartsFragment; policy: unknown }): ReactNode {
-  const viewer = useViewer();
+  const operator = useViewer().may('OPERATOR');
+  if (!operator) return <SettingsShown site={site} />;
+  return (
+    <div className="columns">
+      <PlaceAndLimits site={site} />
+      <LocalPolicy {...{ site, policy }} />
+    </div>
+  );
+}
+
+function SettingsShown({ site }: { site: SitePartsFragment }) {
+  return (
+    <Card title="Settings">
+      <Facts
+        facts={[
+          [
+            'Place',
+            site.latitude === null ? 'not given' : `${site.latitude}° north, ${site.longitude}° east`,
+          ],
+          ['Running at once', site.maxRunningJobs === null ? 'as many as fit' : count(site.maxRunningJobs)],
+          [
+            'Local policy',
+            (site.localPolicy as { kind?: string } | null)?.kind ?? 'that of the policy in force',
+          ],
+        ]}
+      />
+    </Card>
+  );
+}
+
+function PlaceAndLimits({ site }: { site: SitePartsFragment }) {
   const update = useAction(UpdateSiteDocument);
-  const local = (policy as { local?: unknown } | undefined)?.local;
   const [draft, setDraft] = useState({
     name: site.name,
     latitude: site.latitude === null ? '' : String(site.latitude),
     longitude: site.longitude === null ? '' : String(site.longitude),
     max: site.maxRunningJobs === null ? '' : String(site.maxRunningJobs),
   });
-  const [own, setOwn] = useState(site.localPolicy === null ? '' : JSON.stringify(site.localPolicy, null, 2));
   const put = (field: keyof typeof draft) => (value: string) =>
     setDraft((before) => ({ ...before, [field]: value }));
   const number = (text: string): number | null => (text.trim() === '' ? null : Number(text));
+  return (
+    <Card title="Place and limits">
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void told(
+            update.run({
+              input: {
+                site: site.id,
+                name: draft.name.trim(),
+                latitude: number(draft.latitude),
+                longitude: number(draft.longitude),
+                maxRunningJobs: number(draft.max),
+              },
+            }),
+            'Saved.',
+          );
+        }}
+      >
+        <TextInput label="Name" value={draft.name} onChange={put('name')} />
+        <div className="columns" style={{ '--column': '150px' } as React.CSSProperties}>
+          <TextInput
+            label="Latitude"
+            type="number"
+            step="any"
+            unit="° north"
+            value={draft.latitude}
+            onChange={put('latitude')}
+          />
+          <TextInput
+            label="Longitude"
+            type="number"
+            step="any"
+            unit="° east"
+            value={draft.longitude}
+            onChange={put('longitude')}
+          />
+        </div>
+        <TextInput
+          label="Running at once"
+          type="number"
+          min={1}
+          unit="jobs"
+          placeholder="as many as fit"
+          value={draft.max}
+          onChange={put('max')}
+          help="With a limit nothing can be reserved at this site."
+        />
+        <div>
+          <Button type="submit" variant="primary" isDisabled={update.busy}>
+            Save
+          </Button>
+        </div>
+      </form>
+    </Card>
+  );
+}
+
+function LocalPolicy({ site, policy }: { site: SitePartsFragment; policy: unknown }) {
+  const update = useAction(UpdateSiteDocument);
+  const local = (policy as { local?: unknown } | undefined)?.local;
+  const [own, setOwn] = useState(site.localPolicy === null ? '' : JSON.stringify(site.localPolicy, null, 2));
   let problem: string | null = null;
   let localPolicy: unknown = null;
   if (own.trim() !== '') {
@@ -763,130 +855,54 @@ function Settings({ site, policy }: { site: SitePartsFragment; policy: unknown }
       problem = `Not JSON: ${(error as Error).message}`;
     }
   }
-  if (!viewer.may('OPERATOR')) {
-    return (
-      <Card title="Settings">
-        <Facts
-          facts={[
-            [
-              'Place',
-              site.latitude === null ? 'not given' : `${site.latitude}° north, ${site.longitude}° east`,
-            ],
-            ['Running at once', site.maxRunningJobs === null ? 'as many as fit' : count(site.maxRunningJobs)],
-            [
-              'Local policy',
-              (site.localPolicy as { kind?: string } | null)?.kind ?? 'that of the policy in force',
-            ],
-          ]}
-        />
-      </Card>
-    );
-  }
   return (
-    <div className="columns">
-      <Card title="Place and limits">
-        <form
-          className="stack"
-          onSubmit={(event) => {
-            event.preventDefault();
-            void told(
-              update.run({
-                input: {
-                  site: site.id,
-                  name: draft.name.trim(),
-                  latitude: number(draft.latitude),
-                  longitude: number(draft.longitude),
-                  maxRunningJobs: number(draft.max),
-                },
-              }),
-              'Saved.',
-            );
-          }}
-        >
-          <TextInput label="Name" value={draft.name} onChange={put('name')} />
-          <div className="columns" style={{ '--column': '150px' } as React.CSSProperties}>
-            <TextInput
-              label="Latitude"
-              type="number"
-              step="any"
-              unit="° north"
-              value={draft.latitude}
-              onChange={put('latitude')}
-            />
-            <TextInput
-              label="Longitude"
-              type="number"
-              step="any"
-              unit="° east"
-              value={draft.longitude}
-              onChange={put('longitude')}
-            />
-          </div>
-          <TextInput
-            label="Running at once"
-            type="number"
-            min={1}
-            unit="jobs"
-            placeholder="as many as fit"
-            value={draft.max}
-            onChange={put('max')}
-            help="With a limit nothing can be reserved at this site."
-          />
-          <div>
-            <Button type="submit" variant="primary" isDisabled={update.busy}>
-              Save
-            </Button>
-          </div>
-        </form>
-      </Card>
-      <Card
-        title="Local policy"
-        actions={
-          site.localPolicy === null ? (
-            <Badge>As the policy in force</Badge>
-          ) : (
-            <Badge tone="accent">Its own</Badge>
-          )
-        }
-      >
-        <div className="stack">
-          <p className="muted small">
-            How the site orders its queue and starts jobs. Empty: as in the policy in force.
-          </p>
-          <Code
-            label="The site’s own local policy"
-            language="json"
-            value={own}
-            onChange={setOwn}
-            error={problem}
-            minLines={6}
-          />
+    <Card
+      title="Local policy"
+      actions={
+        site.localPolicy === null ? (
+          <Badge>As the policy in force</Badge>
+        ) : (
+          <Badge tone="accent">Its own</Badge>
+        )
+      }
+    >
+      <div className="stack">
+        <p className="muted small">
+          How the site orders its queue and starts jobs. Empty: as in the policy in force.
+        </p>
+        <Code
+          label="The site’s own local policy"
+          language="json"
+          value={own}
+          onChange={setOwn}
+          error={problem}
+          minLines={6}
+        />
+        {own.trim() === '' && local !== undefined && (
+          <details className="fold">
+            <summary>The policy in force</summary>
+            <pre className="code" style={{ padding: 12 }}>
+              {JSON.stringify(local, null, 2)}
+            </pre>
+          </details>
+        )}
+        {problem && <Problem error={problem} />}
+        <div className="row">
+          <Button
+            variant="primary"
+            isDisabled={problem !== null || update.busy}
+            onPress={() => void told(update.run({ input: { site: site.id, localPolicy } }), 'Saved.')}
+          >
+            Save
+          </Button>
           {own.trim() === '' && local !== undefined && (
-            <details className="fold">
-              <summary>The policy in force</summary>
-              <pre className="code" style={{ padding: 12 }}>
-                {JSON.stringify(local, null, 2)}
-              </pre>
-            </details>
-          )}
-          {problem && <Problem error={problem} />}
-          <div className="row">
-            <Button
-              variant="primary"
-              isDisabled={problem !== null || update.busy}
-              onPress={() => void told(update.run({ input: { site: site.id, localPolicy } }), 'Saved.')}
-            >
-              Save
+            <Button onPress={() => setOwn(JSON.stringify(local, null, 2))}>
+              Start from the policy in force
             </Button>
-            {own.trim() === '' && local !== undefined && (
-              <Button onPress={() => setOwn(JSON.stringify(local, null, 2))}>
-                Start from the policy in force
-              </Button>
-            )}
-          </div>
+          )}
         </div>
-      </Card>
-    </div>
+      </div>
+    </Card>
   );
 }
 

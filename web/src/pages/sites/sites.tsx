@@ -11,6 +11,7 @@ import { Ago, Bar, Card, Empty, Loaded, Page, PlaceBadge, Skeleton, Table } from
 import { told } from '../../ui/toast';
 import { RegisterSiteDocument, SitesDocument } from './sites.gql';
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table, with its columns
 export function Sites() {
   const viewer = useViewer();
   const sites = useData(SitesDocument, {}, { everyMs: 4_000 });

@@ -129,6 +129,7 @@ interface Line {
   path: string;
 }
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one drawing: its lines follow its boxes
 function Drawn({
   data,
   flows,

@@ -100,6 +100,7 @@ function Load({ span, everyMs }: { span: Span; everyMs: number }) {
   );
 }
 
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table, with its columns
 function Sums({ span: { from, to }, everyMs }: { span: Span; everyMs: number }) {
   const [by, setBy] = useState<UsageBy>('USER');
   const usage = useData(UsageDocument, { by, from, to }, { everyMs });

@@ -216,15 +216,8 @@ function Actions({ user, own }: { user: User; own: boolean }) {
 
 function Keys({ user, own, refresh }: { user: WithKeys; own: boolean; refresh(): void }) {
   const viewer = useViewer();
-  const create = useAction(CreateKeyDocument);
-  const revoke = useAction(RevokeKeyDocument);
   const agent = user.role === 'AGENT';
-  const { data } = useData(KeySitesDocument, {}, { pause: !agent });
   const [making, setMaking] = useState(false);
-  const [name, setName] = useState('');
-  const [days, setDays] = useState('');
-  const [site, setSite] = useState<string | null>(null);
-  const [made, setMade] = useState<{ secret: string; expiresAt: string | null } | null>(null);
   const [revoking, setRevoking] = useState<KeyPartsFragment | null>(null);
   const may = own || viewer.may('ADMIN');
   const stateOf = (key: KeyPartsFragment): { label: string; tone: 'good' | 'plain' | 'warn' } =>
@@ -243,13 +236,7 @@ function Keys({ user, own, refresh }: { user: WithKeys; own: boolean; refresh():
       flush
       actions={
         may && (
-          <Button
-            icon={<Plus size={14} />}
-            onPress={() => {
-              setMade(null);
-              setMaking(true);
-            }}
-          >
+          <Button icon={<Plus size={14} />} onPress={() => setMaking(true)}>
             Make a key
           </Button>
         )
@@ -301,119 +288,135 @@ function Keys({ user, own, refresh }: { user: WithKeys; own: boolean; refresh():
           },
         ]}
       />
-      <Dialog
-        title={made ? 'The new key' : `Make a key for ${user.name}`}
-        open={making}
-        onClose={() => setMaking(false)}
-        footer={
-          made ? (
-            <>
-              <Button
-                icon={<Copy size={14} />}
-                onPress={() =>
-                  void navigator.clipboard?.writeText(made.secret).then(
-                    () => toast('Copied.'),
-                    () => toast('It could not be copied; select it instead.', true),
-                  )
-                }
-              >
-                Copy
-              </Button>
-              <Button variant="primary" onPress={() => setMaking(false)}>
-                I have saved it
-              </Button>
-            </>
-          ) : (
+      {making && <MakeKey user={user} onClose={() => setMaking(false)} onMade={refresh} />}
+      {revoking && <RevokeKey of={revoking} onClose={() => setRevoking(null)} />}
+    </Card>
+  );
+}
+
+function MakeKey({ user, onClose, onMade }: { user: WithKeys; onClose(): void; onMade(): void }) {
+  const create = useAction(CreateKeyDocument);
+  const agent = user.role === 'AGENT';
+  const { data } = useData(KeySitesDocument, {}, { pause: !agent });
+  const [name, setName] = useState('');
+  const [days, setDays] = useState('');
+  const [site, setSite] = useState<string | null>(null);
+  const [made, setMade] = useState<{ secret: string; expiresAt: string | null } | null>(null);
+  return (
+    <Dialog
+      title={made ? 'The new key' : `Make a key for ${user.name}`}
+      open
+      onClose={onClose}
+      footer={
+        made ? (
+          <>
             <Button
-              variant="primary"
-              isDisabled={name.trim() === '' || create.busy || (agent && !site)}
-              onPress={async () => {
-                const expiresAt =
-                  days === '' ? null : new Date(Date.now() + Number(days) * 86_400_000).toISOString();
-                const done = await told(
-                  create.run({
-                    input: { user: user.id, name: name.trim(), expiresAt, ...(agent && { site }) },
-                  }),
-                );
-                if (done) {
-                  const { secret, apiKey } = done.createApiKey;
-                  setMade({ secret, expiresAt: apiKey.expiresAt });
-                  refresh();
-                }
-              }}
-            >
-              Make it
-            </Button>
-          )
-        }
-      >
-        {made ? (
-          <>
-            <p>It is shown this once, and stored only as a hash.</p>
-            <code className="secret">{made.secret}</code>
-            {made.expiresAt && (
-              <p className="note warn">
-                It expires <At at={made.expiresAt} />. A key never outlives the key of the session that
-                creates it.
-              </p>
-            )}
-          </>
-        ) : (
-          <>
-            <TextInput
-              label="What it is for"
-              value={name}
-              onChange={setName}
-              autoFocus
-              placeholder="laptop, pipeline, …"
-            />
-            {agent && (
-              <Choice
-                label="Site"
-                value={site}
-                onChange={setSite}
-                options={(data?.sites.nodes ?? []).map(({ id, name }) => ({ value: id, label: name }))}
-              />
-            )}
-            <TextInput
-              label="Valid for"
-              type="number"
-              min={1}
-              unit="days"
-              placeholder="as long as this session’s key"
-              value={days}
-              onChange={setDays}
-            />
-          </>
-        )}
-      </Dialog>
-      <Dialog
-        title="Revoke a key"
-        open={revoking !== null}
-        onClose={() => setRevoking(null)}
-        footer={
-          <>
-            <Button onPress={() => setRevoking(null)}>Keep it</Button>
-            <Button
-              variant="danger"
-              className="solid"
-              isDisabled={revoke.busy}
+              icon={<Copy size={14} />}
               onPress={() =>
-                void told(revoke.run({ key: revoking!.id }), 'The key is revoked.').then(() =>
-                  setRevoking(null),
+                void navigator.clipboard?.writeText(made.secret).then(
+                  () => toast('Copied.'),
+                  () => toast('It could not be copied; select it instead.', true),
                 )
               }
             >
-              Revoke it
+              Copy
+            </Button>
+            <Button variant="primary" onPress={onClose}>
+              I have saved it
             </Button>
           </>
-        }
-      >
-        <p>
-          <strong>{revoking?.name}</strong> ({revoking?.prefix}…) is refused within a second, and what uses it
-          is disconnected. If it is the key of this session, you are signed out.
-        </p>
-      </Dialog>
-    </Card>
+        ) : (
+          <Button
+            variant="primary"
+            isDisabled={name.trim() === '' || create.busy || (agent && !site)}
+            onPress={async () => {
+              const expiresAt =
+                days === '' ? null : new Date(Date.now() + Number(days) * 86_400_000).toISOString();
+              const done = await told(
+                create.run({
+                  input: { user: user.id, name: name.trim(), expiresAt, ...(agent && { site }) },
+                }),
+              );
+              if (done) {
+                const { secret, apiKey } = done.createApiKey;
+                setMade({ secret, expiresAt: apiKey.expiresAt });
+                onMade();
+              }
+            }}
+          >
+            Make it
+          </Button>
+        )
+      }
+    >
+      {made ? (
+        <>
+          <p>It is shown this once, and stored only as a hash.</p>
+          <code className="secret">{made.secret}</code>
+          {made.expiresAt && (
+            <p className="note warn">
+              It expires <At at={made.expiresAt} />. A key never outlives the key of the session that creates
+              it.
+            </p>
+          )}
+        </>
+      ) : (
+        <>
+          <TextInput
+            label="What it is for"
+            value={name}
+            onChange={setName}
+            autoFocus
+            placeholder="laptop, pipeline, …"
+          />
+          {agent && (
+            <Choice
+              label="Site"
+              value={site}
+              onChange={setSite}
+              options={(data?.sites.nodes ?? []).map(({ id, name }) => ({ value: id, label: name }))}
+            />
+          )}
+          <TextInput
+            label="Valid for"
+            type="number"
+            min={1}
+            unit="days"
+            placeholder="as long as this session’s key"
+            value={days}
+            onChange={setDays}
+          />
+        </>
+      )}
+    </Dialog>
+  );
+}
+
+function RevokeKey({ of, onClose }: { of: KeyPartsFragment; onClose(): void }) {
+  const revoke = useAction(RevokeKeyDocument);
+  return (
+    <Dialog
+      title="Revoke a key"
+      open
+      onClose={onClose}
+      footer={
+        <>
+          <Button onPress={onClose}>Keep it</Button>
+          <Button
+            variant="danger"
+            className="solid"
+            isDisabled={revoke.busy}
+            onPress={() => void told(revoke.run({ key: of.id }), 'The key is revoked.').then(onClose)}
+          >
+            Revoke it
+          </Button>
+        </>
+      }
+    >
+      <p>
+        <strong>{of.name}</strong> ({of.prefix}…) is refused within a second, and what uses it is
+        disconnected. If it is the key of this session, you are signed out.
+      </p>
+    </Dialog>
   );
 }
