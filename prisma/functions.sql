@@ -123,8 +123,8 @@ DECLARE instant timestamptz(3) := clock_timestamp();
 BEGIN
   PERFORM triggers.lock_events();
   WITH change AS MATERIALIZED (
-    SELECT n.id, n.seq, n.state, n.site_id, n.scheduler_id IS DISTINCT FROM o.scheduler_id AS rehung, n.changed_at, n.user_id, n.epoch, n.cause, CASE WHEN n.note IS DISTINCT FROM o.note THEN n.note END AS note, n.deadline, n.estimate_s, n.submitted_at, n.bytes,
-           o.seq AS seq_was, o.state AS was, o.site_id AS was_at
+    SELECT n.id, n.seq, n.state, n.site_id, n.scheduler_id IS DISTINCT FROM o.scheduler_id AS rehung, n.changed_at, n.user_id, n.epoch, n.cause, n.note, n.deadline, n.estimate_s, n.submitted_at, n.bytes,
+           o.bytes AS bytes_was, o.seq AS seq_was, o.state AS was, o.site_id AS was_at
       FROM new_rows n JOIN old_rows o USING (id) ORDER BY n.id
   ), kind AS MATERIALIZED (
     SELECT was, was_at, state, triggers.known_site(site_id) AS site_id, count(*) AS jobs FROM change
@@ -149,8 +149,9 @@ BEGIN
       ON CONFLICT (site_id, state) DO UPDATE SET jobs = c.jobs + excluded.jobs
   ), freed AS (
     UPDATE user_jobs u SET jobs = u.jobs - d.jobs, bytes = u.bytes - d.bytes
-      FROM (SELECT user_id, count(*) AS jobs, sum(bytes) AS bytes FROM change
-             WHERE triggers.ended(state) AND NOT triggers.ended(was) GROUP BY user_id) d
+      FROM (SELECT user_id, count(*) FILTER (WHERE triggers.ended(state)) AS jobs,
+                   sum(bytes_was - CASE WHEN triggers.ended(state) THEN 0 ELSE bytes END) AS bytes FROM change
+             WHERE NOT triggers.ended(was) AND (triggers.ended(state) OR bytes <> bytes_was) GROUP BY user_id) d
      WHERE u.user_id = d.user_id
   ), moved AS (
     INSERT INTO traffic AS t (site_id, at, arrivals, services)
@@ -396,8 +397,8 @@ CREATE TRIGGER jobs_inserted_used AFTER INSERT ON jobs REFERENCING NEW TABLE AS 
 CREATE TRIGGER jobs_updated_used AFTER UPDATE ON jobs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
   FOR EACH STATEMENT EXECUTE FUNCTION triggers.jobs_used();
 
--- Offers of a job to peers follow the job: one that waits can be claimed, one with the run that was granted is the peer's, any other is
--- withdrawn, for good. Peers are told of that, of a run to be stopped, and of another boost. The name puts it behind jobs_updated, and so
+-- Offers of a job to peers follow the job: one that waits as it was offered can be claimed, one with the run that was granted is the peer's, any
+-- other is withdrawn, for good. Peers are told of that, of a run to be stopped, and of another boost. The name puts it behind jobs_updated, and so
 -- behind the event lock.
 CREATE FUNCTION triggers.jobs_offered() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -405,11 +406,11 @@ BEGIN
     RETURN NULL;
   END IF;
   WITH change AS MATERIALIZED (
-    SELECT n.id, n.state, n.epoch, n.boost <> o.boost OR n.state = 'CANCELLING' AND o.state <> 'CANCELLING' AS is_news
+    SELECT n.id, n.state, n.epoch, n.note IS NOT NULL AS is_changed, n.boost <> o.boost OR n.state = 'CANCELLING' AND o.state <> 'CANCELLING' AS is_news
       FROM new_rows n JOIN old_rows o USING (id)
   ), offered AS MATERIALIZED (
     SELECT o.job_id, o.site_id, c.is_news,
-           CASE WHEN o.epoch IS NULL THEN c.state NOT IN ('QUEUED', 'DISPATCHED')
+           CASE WHEN o.epoch IS NULL THEN c.is_changed OR c.state NOT IN ('QUEUED', 'DISPATCHED')
                 ELSE o.epoch <> c.epoch OR NOT triggers.live(c.state) END AS is_over
       FROM change c JOIN offers o ON o.job_id = c.id WHERE NOT o.withdrawn
   )

@@ -229,7 +229,7 @@ export interface ImportDatasetsPayloadModel {
 
 export interface JobsPayloadModel {
   ids: readonly number[];
-  unchanged: readonly { id: string; code: 'NOT_FOUND' | 'CONFLICT'; message: string }[];
+  unchanged: readonly { id: string; code: ErrorCode; message: string; field: string | null }[];
 }
 
 interface UpdateModel {

@@ -78,6 +78,30 @@ interface Action {
 const notEnded = ['QUEUED', 'BLOCKED', 'HELD', 'DISPATCHED', 'ASSIGNED', 'RUNNING', 'CANCELLING'] as const;
 const atRoot = ['siteId', 'priority', 'dispatchedAt'] as const;
 
+/** What people may change of a job that has not ended: neither schedulers nor agents know it. */
+export const amendableFields = ['name', 'restartable', 'retry', 'mail'] as const;
+/** What people may change of a job that waits. */
+export const changeableFields = [
+  ...amendableFields,
+  'project',
+  'tasks',
+  'cpusPerTask',
+  'memoryMbPerTask',
+  'resourcesPerTask',
+  'licenses',
+  'os',
+  'architecture',
+  'machineConstraint',
+  'estimateS',
+  'benchmark',
+  'runTimeLimitS',
+  'warnS',
+  'warnSignal',
+  'killGraceS',
+  'deadline',
+  'boost',
+] as const;
+
 /** All actions on jobs. `transitions` has the states from and to which each leads. */
 export const jobActions = {
   submit: { by: ['SUBMITTER'], sets: ['userId', 'groupId', 'submittedAt', 'bytes'] },
@@ -92,7 +116,7 @@ export const jobActions = {
   start: {
     by: ['SCHEDULER', 'PEER'],
     sets: ['epoch'],
-    clears: ['startedAt', 'exitCode', 'message', 'note', 'avoids'],
+    clears: ['startedAt', 'exitCode', 'message', 'avoids'],
     run: 'BEGINS',
   },
   /** What a copy of a peer's job is to run comes with the grant of its claim. */
@@ -124,6 +148,14 @@ export const jobActions = {
   holdUnmet: { by: ['SERVICE'], sets: ['message'] },
   release: { by: ['PERSON'], sets: ['siteId', 'priority', 'dispatchedAt'], clears: ['avoids'] },
   boost: { by: ['PERSON'], sets: ['boost'], keeps: notEnded },
+  amend: { by: ['PERSON'], sets: [...amendableFields, 'bytes', 'note'], keeps: notEnded },
+  /** Schedulers decide about it anew. */
+  change: {
+    by: ['PERSON'],
+    sets: [...changeableFields, 'bytes', 'note', 'message', 'eligibleAt', 'deadlineMissed'],
+    clears: [...atRoot, 'schedulerId'],
+    keeps: ['QUEUED', 'BLOCKED', 'HELD'],
+  },
   cancel: {
     by: ['PERSON', 'SERVICE'],
     sets: ['stopCause', 'cause', 'endedAt', 'deadlineMissed'],
@@ -201,6 +233,14 @@ export const transitions: readonly Transition[] = [
     to: 'QUEUED',
     action: 'takeBack',
     when: 'taken back: the site is down, draining or can no longer run it',
+  },
+  { from: 'QUEUED', to: 'BLOCKED', action: 'change', when: 'changed: it waits for others, or for a time' },
+  { from: 'DISPATCHED', to: 'QUEUED', action: 'change', when: 'changed' },
+  {
+    from: 'DISPATCHED',
+    to: 'BLOCKED',
+    action: 'change',
+    when: 'changed: it waits for others, or for a time',
   },
   { from: 'DISPATCHED', to: 'HELD', action: 'hold', when: 'held' },
   {

@@ -43,8 +43,7 @@ export function needsFollowing(parts: {
   };
 }
 
-/** Whether the event can decide what somebody needs: a start, an end, or that somebody begins to need something. */
+/** Whether the event can decide what somebody needs: a start, an end, or that somebody begins to need something, or something else. */
 const decides = ({ kind, toState }: EventRow): boolean =>
-  kind === 'JOB_STATE' &&
-  toState !== null &&
-  (toState === 'RUNNING' || toState === 'BLOCKED' || isTerminal(toState));
+  toState === 'BLOCKED' ||
+  (kind === 'JOB_STATE' && toState !== null && (toState === 'RUNNING' || isTerminal(toState)));

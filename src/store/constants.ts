@@ -2,6 +2,8 @@
 
 /** Held by whoever writes events, from then on until the commit. Any number that nobody else uses. */
 export const EVENT_LOCK = 5_928_041;
+/** Held by whoever changes what jobs need, alone, and shared by submissions of jobs that need something: so that no circle closes unseen. */
+export const NEEDS_LOCK = 5_928_042;
 /** Notified with each commit that has written events. */
 export const EVENT_CHANNEL = 'switchyard_events';
 

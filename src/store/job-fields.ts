@@ -193,7 +193,7 @@ const ownFields = {
   treeMoves: always<number>('integer', ofJob),
   /** Where its next run is not to be. */
   avoids: maybe<Avoids>('jsonb', ofJob),
-  /** What its latest change was, where states do not say it: its event tells it. */
+  /** What its latest change was, where states do not say it: its event tells it, and the next one clears it. */
   note: maybe<string>('text'),
   /** Counts its changes. */
   seq: always<number>('integer'),

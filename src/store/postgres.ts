@@ -9,6 +9,7 @@
 import type { Move, Reservation, Start } from '../core/model.js';
 import type { Database } from './pool.js';
 import * as agents from './postgres/agents.js';
+import { revise } from './postgres/changes.js';
 import * as control from './postgres/control.js';
 import * as followers from './postgres/followers.js';
 import * as leases from './postgres/leases.js';
@@ -25,6 +26,7 @@ import type {
   AgentRegistration,
   Cursor,
   FollowerTurn,
+  JobChanges,
   JobSelection,
   KeptPromises,
   ListPlace,
@@ -178,6 +180,10 @@ export class PostgresStore implements Store {
 
   reprioritize(selection: JobSelection, boost: number) {
     return control.boost(this.database, selection, boost);
+  }
+
+  revise(selection: JobSelection, changes: JobChanges) {
+    return revise(this.database, selection, changes);
   }
 
   sweep(rules: SweepRules) {

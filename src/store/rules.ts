@@ -487,8 +487,23 @@ const JOB_BYTES = 512;
 const INPUT_BYTES = 128;
 const RULE_BYTES = 128;
 
+/** What of a job decides how many bytes it counts. */
+type Weighed = Pick<
+  GivenJob,
+  | 'command'
+  | 'workingDirectory'
+  | 'arguments'
+  | 'environment'
+  | 'licenses'
+  | 'machineConstraint'
+  | 'retry'
+  | 'inputs'
+  | 'outputs'
+  | 'preferences'
+> & { wait?: NewWait | null };
+
 /** What a job takes of its user's share while it lives: about as many bytes as the schedulers and the database need for it. */
-export function bytesOf(job: GivenJob & { wait?: NewWait | null }): number {
+export function bytesOf(job: Weighed): number {
   let bytes = JOB_BYTES + job.command.length + (job.workingDirectory?.length ?? 0);
   for (const argument of job.arguments) bytes += argument.length;
   for (const name in job.environment) bytes += name.length + (job.environment[name] as string).length;

@@ -31,8 +31,8 @@ import type {
 import type { Policy as PolicyDocument } from '../core/policy.js';
 import type { Labels } from '../core/resources/constraint.js';
 import type { OwnedDevice } from '../core/resources/devices.js';
-import type { EndCause, JobState } from '../core/states.js';
-import type { AssignedJob, GivenJob, JobOutput, TaskLaunch } from './job-fields.js';
+import type { changeableFields, EndCause, JobState } from '../core/states.js';
+import type { AssignedJob, GivenJob, JobOutput, StoredJob, TaskLaunch } from './job-fields.js';
 import type { JobFilter } from './job-filter.js';
 import type { JobWait, NewWait } from './needs.js';
 import type { EventRow, RunRow } from './rows.js';
@@ -483,6 +483,51 @@ export interface SelectionOutcome {
   touched: (number | null)[];
 }
 
+export type ChangeableField = (typeof changeableFields)[number];
+/** What of a job may be changed. */
+export type ChangeableValues = Pick<GivenJob, ChangeableField>;
+/** What of a job decides whether it may be changed. */
+export type ChangingJob = ChangeableValues &
+  Pick<StoredJob, 'id' | 'userId' | 'state' | 'siteId' | 'epoch' | 'bytes' | 'inputs' | 'outputs'> & {
+    /** A peer's. */
+    foreign: boolean;
+    /** null: it waits for nothing, or nobody has asked. */
+    wait: JobWait | null;
+  };
+
+/** What speaks against changing a job. `field`: as in the API; null: its state does. */
+export interface ChangeFault {
+  field: string | null;
+  code: 'BAD_USER_INPUT' | 'FORBIDDEN' | 'CONFLICT' | 'NEVER_FITS';
+  message: string;
+}
+
+export interface JobChanges {
+  /** New values; what is absent stays. */
+  values: Partial<ChangeableValues>;
+  /** What it is to wait for; what is absent stays. null: nothing of that is changed. */
+  wait: Partial<NewWait> | null;
+  /** Whose groups the needs mean by name. */
+  userId: number;
+  /** What is wrong with a job as it would be, beyond each new value by itself; null: nothing. */
+  fault(job: Omit<ChangingJob, 'wait'>): ChangeFault | null;
+  /** Bytes that jobs of the user may come to; null: no limit. */
+  bytesMax: number | null;
+  /** Epoch seconds. */
+  now: number;
+}
+
+export interface ChangeOutcome extends Pick<SelectionOutcome, 'changed' | 'tooMany' | 'touched'> {
+  /** Jobs that may not be changed so, and why. */
+  refused: { jobId: number; fault: ChangeFault }[];
+  /** Jobs given by id that are not there, or not theirs. */
+  missing: number[];
+  /** These jobs, which were to be needed, are gone: nothing was done. */
+  gone: number[];
+  /** What the user's jobs would come to, bytes, where that is more than they may: nothing was done. */
+  bytes: number | null;
+}
+
 export interface SweepRules {
   now: number;
   /**
@@ -698,6 +743,12 @@ export interface Store {
   waitsOf(jobIds: readonly number[]): Promise<Map<number, JobWait>>;
   /** Sets the boost of jobs that have not ended. */
   reprioritize(selection: JobSelection, boost: number): Promise<SelectionOutcome>;
+
+  /**
+   * Changes what jobs ask for. QUEUED, DISPATCHED → QUEUED at the root, or BLOCKED, where schedulers have to decide anew; HELD and BLOCKED stay.
+   * `changed` are those that are now as they are to be, also where they already were.
+   */
+  revise(selection: JobSelection, changes: JobChanges): Promise<ChangeOutcome>;
 
   /** Silent machines, lost runs, passed deadlines, exceeded limits: what time does when nobody reports it. */
   sweep(rules: SweepRules): Promise<SweepOutcome>;

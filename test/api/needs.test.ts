@@ -373,3 +373,112 @@ describe('with engines', () => {
     });
   });
 });
+
+describe('changes of jobs', () => {
+  const CHANGE = `mutation ($input: ChangeJobsInput!) { changeJobs(input: $input) {
+    jobIds unchanged { id code field message } } }`;
+  const change = async (
+    selection: object,
+    set: object,
+    key = api.adminKey,
+    more: object = {},
+  ): Promise<Json> =>
+    (await api.must<{ changeJobs: Json }>(CHANGE, { input: { selection, set, ...more } }, key)).changeJobs;
+  const refused = async (set: object, key = api.adminKey): Promise<string> => {
+    const { errors } = await api.ask(CHANGE, { input: { selection: { filter: {} }, set } }, key);
+    return `${errors?.[0]?.extensions?.code} ${errors?.[0]?.message}`;
+  };
+  const FIELDS = `query ($id: ID!) { job(id: $id) { state name estimateS runTimeLimitS memoryMbPerTask boost resourcesPerTask { kind amount }
+    retry { maxRetries } events(first: 50) { nodes { kind toState note } } } }`;
+  type Shown = Json & { events: { nodes: { note: string | null }[] } };
+  const shown = async (id: string): Promise<Shown> => (await api.must<{ job: Shown }>(FIELDS, { id })).job;
+
+  test('are checked as a submission is: what is wrong for all, and what for each job', async () => {
+    const { key } = await api.user('USER', unique('changer'));
+    const { jobIds } = await submit(
+      [{ held: true }, { held: true, tasks: 50_000 }, { held: true, boost: -3 }],
+      { allowUnfit: true },
+      key,
+    );
+    for (const [set, said] of [
+      [{}, 'BAD_USER_INPUT set.name: missing'],
+      [{ tasks: null }, 'BAD_USER_INPUT set.tasks: null is not accepted'],
+      [{ estimateS: -1 }, 'BAD_USER_INPUT set.estimateS: -1 is not accepted; accepted: 0.001 to 1000000000'],
+      [{ boost: 5 }, 'FORBIDDEN set.boost: 5 is not accepted'],
+      [{ deadline: '2001-01-01T00:00:00Z' }, 'BAD_USER_INPUT set.deadline: '],
+      [{ machineConstraint: 'gen >=' }, 'BAD_USER_INPUT set.machineConstraint: '],
+      [{ retry: { maxRetries: 101 } }, 'BAD_USER_INPUT set.retry.maxRetries: 101'],
+      [{ needs: need([{ ref: 'a' }]) }, 'BAD_USER_INPUT set.needs'],
+      [{ needs: need([{ job: 'job_999999' }]) }, 'BAD_USER_INPUT set.needs'],
+    ] as const)
+      expect(await refused(set, key)).toContain(said);
+    const { jobIds: changed, unchanged } = await change(
+      { ids: [...jobIds, 'job_999999'] },
+      { cpusPerTask: 21 },
+      key,
+      {
+        allowUnfit: true,
+      },
+    );
+    expect(changed).toEqual([jobIds[0], jobIds[2]]);
+    expect(unchanged).toMatchObject([
+      { id: 'job_999999', code: 'NOT_FOUND', field: null },
+      { id: jobIds[1], code: 'BAD_USER_INPUT', field: 'tasks', message: expect.stringContaining('1050000') },
+    ]);
+    const unfit = await change({ ids: jobIds.slice(0, 1) }, { memoryMbPerTask: 1e9 }, key);
+    expect(unfit.unchanged).toMatchObject([{ code: 'NEVER_FITS', field: 'memoryMbPerTask' }]);
+    // What an operator raised stays so when its user changes something else.
+    await api.must(
+      'mutation ($ids: [ID!]) { reprioritizeJobs(selection: { ids: $ids }, boost: 9) { jobIds } }',
+      {
+        ids: jobIds.slice(2),
+      },
+    );
+    expect((await change({ ids: jobIds.slice(2) }, { name: 'x' }, key)).jobIds).toEqual(jobIds.slice(2));
+    expect(await shown(jobIds[2] as string)).toMatchObject({ boost: 9, name: 'x' });
+  });
+
+  test("of many jobs by a filter, are in the audit log if an operator makes them, and are nobody else's", async () => {
+    const [owner, other] = [await api.user('USER', unique('own')), await api.user('USER', unique('other'))];
+    const groupName = unique('many');
+    const { jobIds } = await submit(
+      Array.from({ length: 1_000 }, (_, i) => ({ held: true, groupName, name: `n${i}` })),
+      {},
+      owner.key,
+    );
+    const filter = { groupName };
+    expect((await change({ filter }, { estimateS: 50 }, other.key)).jobIds).toEqual([]);
+    const set = { estimateS: 120, runTimeLimitS: 240, retry: { maxRetries: 3 }, memoryMbPerTask: 7 };
+    expect(await change({ filter }, set)).toEqual({ jobIds, unchanged: [] });
+    const { events, ...job } = await shown(jobIds[999] as string);
+    expect(job).toMatchObject({ ...set, state: 'HELD', name: 'n999' });
+    expect(events.nodes.at(-1)).toMatchObject({
+      kind: 'JOB_CHANGED',
+      note: expect.stringContaining('estimateS 1 → 120; runTimeLimitS none → 240'),
+    });
+    const { audit } = await api.must<{ audit: { nodes: object[] } }>(
+      '{ audit(first: 1) { nodes { action target after } } }',
+    );
+    expect(audit.nodes[0]).toMatchObject({ action: 'changeJobs', after: { jobs: 1_000, set } });
+    await api.must('mutation ($s: JobSelection!) { cancelJobs(selection: $s) { jobIds } }', {
+      s: { filter },
+    });
+  });
+
+  test('of what a job waits for let it run when that has happened', async () => {
+    await startWorker();
+    const { jobIds } = await submit([{ held: true }, {}, { notBefore: '2999-01-01T00:00:00Z' }]);
+    const [held, first, timed] = jobIds as [string, string, string];
+    await ends([first]);
+    const set = { needs: need([{ job: first }]), notBefore: null, name: 'goes on' };
+    expect((await change({ ids: [timed, held] }, set)).jobIds).toEqual([held, timed]);
+    expect((await change({ ids: [first] }, { name: 'x' })).unchanged).toMatchObject([
+      { id: first, code: 'CONFLICT', field: null, message: expect.stringContaining('is COMPLETED') },
+    ]);
+    await ends([timed]);
+    expect(await job(held)).toMatchObject({ state: 'HELD', needs: [{ of: [{ job: { id: first } }] }] });
+    await api.must(`mutation { releaseJobs(selection: { ids: ["${held}"] }) { jobIds } }`);
+    await ends([held]);
+    for (const worker of [...workers]) await stopWorker(worker);
+  });
+});

@@ -14,6 +14,7 @@ import type {
   AssignmentBatch,
   Cursor,
   Followed,
+  JobChanges,
   JobSelection,
   NewJob,
   RunOutput,
@@ -1842,6 +1843,201 @@ export function describeStore(
         expect(await of(b!)).toBe('BLOCKED');
         await store.settleNeeds('DUE', Math.max(later, due) + 1);
         expect(await all([b!, c!])).toEqual(['QUEUED', 'QUEUED']);
+        await nothingBroken();
+      });
+    });
+
+    describe('changes of what is not yet decided', () => {
+      const asked = (values: JobChanges['values'], more: Partial<JobChanges> = {}): JobChanges => ({
+        ...{ values, wait: null, userId: user, fault: () => null, bytesMax: null, now: T0 },
+        ...more,
+      });
+      const waitFor = (of: NewNeedTerm[], more: Partial<NewWait> = {}): Partial<JobChanges> => ({
+        wait: { needs: [{ expression: 'ALL', of }], ...more },
+      });
+      const need = (target: object, condition = 'OK'): NewNeedTerm =>
+        ({ ...target, condition, minDelayS: 0 }) as NewNeedTerm;
+      const latest = async (id: number) => {
+        const { kind, toState, note, siteId } = (await world.events(id)).at(-1) as EventRow;
+        return [kind, toState, siteId, note];
+      };
+
+      it('take waiting jobs back to the root, are told, and reach schedulers', async () => {
+        const ids = await submit(world, user, [newJob(), newJob(), newJob(), newJob({ held: true })]);
+        const [root, meta, queued, held] = ids as [number, number, number, number];
+        await store.applyMoves([metaMove(meta, site), move(queued, site)], context());
+        const mirror = new Mirror(store);
+        await mirror.sync();
+        const values = {
+          ...{ estimateS: 7200, memoryMbPerTask: 200, deadline: T0 + 1e9, licenses: ['b'], os: 'plan9' },
+          resourcesPerTask: { gpu: 2, disk: 1 },
+        };
+        expect(await store.revise(byIds(ids), asked(values))).toEqual({
+          ...{ changed: ids, refused: [], missing: [], tooMany: false, gone: [], bytes: null },
+          touched: expect.toSatisfy((touched: unknown[]) => touched.includes(null) && touched.includes(site)),
+        });
+        expect(await states(ids)).toEqual(['QUEUED', 'QUEUED', 'QUEUED', 'HELD']);
+        const [kind, , at, note] = await latest(root);
+        expect([kind, at]).toEqual(['JOB_CHANGED', null]);
+        const { estimateS, memoryMbPerTask } = newJob();
+        expect(note).toBe(
+          `estimateS ${estimateS} → 7200; memoryMbPerTask ${memoryMbPerTask} → 200; deadline none → ${new Date((T0 + 1e9) * 1000).toISOString()}; licenses [] → ["b"]; os none → "plan9"; resourcesPerTask none → {"gpu":2,"disk":1}`,
+        );
+        expect([await latest(meta), await latest(queued), await latest(held)]).toEqual([
+          ['JOB_STATE', 'QUEUED', null, note],
+          ['JOB_STATE', 'QUEUED', null, note],
+          ['JOB_CHANGED', 'HELD', null, note],
+        ]);
+        await mirror.sync();
+        for (const id of [root, meta, queued]) {
+          expect(mirror.grid.job(id)).toMatchObject(values);
+          expect(mirror.grid.placeOf(id)).toMatchObject({ at: 'ROOT' });
+        }
+        // Again it is no change, but done; and the next change says nothing of this one.
+        const seq = (await world.events(queued)).length;
+        expect(await store.revise(byIds(ids), asked(values))).toMatchObject({ changed: ids, touched: [] });
+        expect(await world.events(queued)).toHaveLength(seq);
+        await store.reprioritize(byIds([queued]), 3);
+        expect(await latest(queued)).toEqual(['JOB_CHANGED', 'QUEUED', null, null]);
+        await store.release(byIds([held]));
+        await mirror.sync();
+        expect(mirror.grid.job(held)).toMatchObject(values);
+        await nothingBroken();
+      });
+
+      it('take with them what a site has promised the job', async () => {
+        const ids = await dispatched(world, user, site, [newJob(), newJob()]);
+        const room = { runs: 0, amounts: { cpus: 8, memoryMb: 0 }, copies: [] };
+        const jobs = ids.map((jobId) => ({
+          ...{ jobId, at: T0 + 5, licenseIds: [], work: 100, madeAt: T0 },
+          allocations: [{ machineId: machine, tasks: 1 }],
+        }));
+        await store.applyStarts(site, [], null, context(), { revision: 0, promises: { room, jobs } });
+        await store.revise(byIds([ids[0]!]), asked({ name: 'no matter' }));
+        expect(await store.promises(site)).toEqual({ revision: 1, promises: { room, jobs } });
+        await store.revise(byIds([ids[0]!]), asked({ memoryMbPerTask: 1 }));
+        const { revision, promises } = await store.promises(site);
+        expect(promises).toEqual({ room, jobs: jobs.slice(1) });
+        // A plan that was made on them is too late.
+        const plan = await store.applyStarts(site, [], null, context(), { revision: 1, promises });
+        expect([plan.outdated, revision]).toEqual([true, 2]);
+      });
+
+      it('of what nobody has been told leave a job where it is, whether it waits or runs', async () => {
+        const ids = await submit(world, user, [newJob(), newJob(), newJob()]);
+        const [queued, runs, over] = ids as [number, number, number];
+        await store.applyMoves(
+          ids.map((id) => move(id, site)),
+          context(),
+        );
+        const starts = [runs, over].map((id) => start(id, site, { [machine]: 1 }));
+        await store.applyStarts(site, starts, null, context());
+        await store.reportRuns(site, [report(over, 1), ended(over, 1)], MAX_ATTEMPTS);
+        const retry = { ...NO_RETRIES, maxRetries: 5 };
+        const outcome = await store.revise(byIds([...ids, 999_999]), asked({ name: 'new', retry }));
+        expect(outcome).toMatchObject({ changed: [queued, runs], missing: [999_999], touched: [] });
+        expect(outcome.refused).toMatchObject([{ jobId: over, fault: { field: null, code: 'CONFLICT' } }]);
+        expect(await states([queued, runs])).toEqual(['DISPATCHED', 'ASSIGNED']);
+        expect((await latest(runs))[3]).toMatch(/^name .* → "new"; retry none → \{.*"maxRetries":5/);
+        const both = await store.revise(byIds([runs]), asked({ name: 'x', estimateS: 1 }));
+        expect(both).toMatchObject({ changed: [], refused: [{ fault: { field: 'estimateS' } }] });
+        expect(both.refused[0]?.fault.message).toMatch(
+          /ASSIGNED.*accepted now: name, restartable, retry, mail/,
+        );
+        await nothingBroken();
+      });
+
+      it('are asked about each job as it would be, and are of some jobs only where others are refused', async () => {
+        const ids = await submit(world, user, [newJob({ tasks: 2 }), newJob({ tasks: 9 })]);
+        const fault = ({ tasks, cpusPerTask }: { tasks: number; cpusPerTask: number }) =>
+          tasks * cpusPerTask > 20
+            ? { field: 'tasks', code: 'BAD_USER_INPUT' as const, message: 'too many' }
+            : null;
+        const outcome = await store.revise(byIds(ids), asked({ cpusPerTask: 5 }, { fault }));
+        expect(outcome).toMatchObject({
+          changed: [ids[0]],
+          refused: [{ jobId: ids[1], fault: { field: 'tasks' } }],
+        });
+        const other = await world.addUser('bob');
+        const mine = { ...byIds(ids), ownedBy: other };
+        expect(await store.revise(mine, asked({ name: 'x' }))).toMatchObject({ changed: [], missing: ids });
+        expect(await store.revise({ ...byIds(ids), limit: 1 }, asked({ name: 'x' }))).toMatchObject({
+          tooMany: true,
+        });
+        const all = { filter: { groupName: 'none' }, ownedBy: null, limit: 10 };
+        expect(await store.revise(all, asked({ name: 'x' }))).toMatchObject({ changed: [], missing: [] });
+        await nothingBroken();
+      });
+
+      it('count towards what jobs of a user may come to', async () => {
+        const [a] = await submit(world, user, [newJob()]);
+        const own = { ...byIds([a!]), ownedBy: user };
+        const long = { machineConstraint: 'x'.repeat(4000) };
+        const over = await store.revise(own, asked(long, { bytesMax: 4000 }));
+        expect(over).toMatchObject({ changed: [], bytes: expect.any(Number) });
+        expect(await store.revise(own, asked(long, { bytesMax: over.bytes }))).toMatchObject({
+          changed: [a],
+        });
+        await nothingBroken();
+        expect(await store.revise(own, asked({ machineConstraint: null }))).toMatchObject({ changed: [a] });
+        const again = await store.revise(own, asked(long, { bytesMax: (over.bytes as number) - 1 }));
+        expect(again.bytes).toBe(over.bytes);
+        await store.cancel(byIds([a!]), T0, 'CANCELLED_BY_USER');
+        await nothingBroken();
+      });
+
+      it('of needs and times block a job, or let it go, as its follower decides', async () => {
+        const ids = await submit(world, user, [newJob(), newJob(), newJob({ held: true }), newJob()]);
+        const [first, later, held, timed] = ids as [number, number, number, number];
+        await store.applyMoves([move(later, site)], context());
+        const soon = Date.now() / 1000 + 500;
+        await store.revise(byIds([later, held]), asked({}, waitFor([need({ job: first })])));
+        await store.revise(byIds([timed]), asked({}, { wait: { notBefore: soon } }));
+        expect(await states(ids)).toEqual(['QUEUED', 'BLOCKED', 'HELD', 'BLOCKED']);
+        expect((await latest(later))[3]).toBe(`needs none → OK of job_${first}`);
+        expect((await latest(timed))[3]).toBe(
+          `notBefore none → ${new Date(Math.round(soon * 1000)).toISOString()}`,
+        );
+        await store.settleNeeds([later, held, timed], T0 + 50);
+        await store.release(byIds([held]));
+        expect(await states(ids)).toEqual(['QUEUED', 'BLOCKED', 'BLOCKED', 'BLOCKED']);
+        // It needs nothing any more, or only that the other has ended.
+        await store.revise(byIds([later]), asked({}, { wait: { needs: [] } }));
+        await store.revise(byIds([held]), asked({}, waitFor([need({ job: first }, 'ANY')])));
+        await store.revise(byIds([timed]), asked({ memoryMbPerTask: 1 }, { wait: { notBefore: null } }));
+        expect(await states(ids)).toEqual(['QUEUED', 'BLOCKED', 'BLOCKED', 'BLOCKED']);
+        await store.settleNeeds([later, held, timed], Date.now() / 1000 + 5);
+        expect(await states(ids)).toEqual(['QUEUED', 'QUEUED', 'BLOCKED', 'QUEUED']);
+        await store.cancel(byIds([first]), T0, 'CANCELLED_BY_USER');
+        await store.settleNeeds([first], Date.now() / 1000 + 5);
+        expect(await states([held])).toEqual(['QUEUED']);
+        await nothingBroken();
+      });
+
+      it('of needs are refused where a job would need itself, and of what is gone', async () => {
+        const wait = (of: NewNeedTerm[]): NewWait => ({
+          ...{ needs: [{ expression: 'ALL', of }], onUnmet: 'CANCEL', notBefore: null },
+        });
+        const ids = await submit(world, user, [
+          newJob({ groupName: 'g' }),
+          { ...newJob(), wait: wait([need({ item: 0 })]) },
+          { ...newJob(), wait: wait([need({ item: 1 }), need({ group: 'g' })]) },
+          newJob(),
+        ]);
+        const [a, b, c, d] = ids as [number, number, number, number];
+        const revised = (target: object) => store.revise(byIds([a, d]), asked({}, waitFor([need(target)])));
+        const circle = [{ jobId: a, fault: { field: 'needs', message: expect.stringContaining('itself') } }];
+        expect(await revised({ job: c })).toMatchObject({ changed: [d], refused: circle });
+        expect(await revised({ group: 'g' })).toMatchObject({ changed: [d], refused: circle });
+        expect(await store.revise(byIds([b]), asked({}, waitFor([need({ job: d })])))).toMatchObject({
+          changed: [b],
+        });
+        expect(await revised({ job: 999_999 })).toMatchObject({ changed: [], gone: [999_999] });
+        const other = await world.addUser('bob');
+        const theirs = { ...waitFor([need({ group: 'h' })]), userId: other };
+        expect(await store.revise(byIds([d]), asked({}, theirs))).toMatchObject({
+          refused: [{ fault: { field: 'needs', message: expect.stringContaining('is one of yours') } }],
+        });
         await nothingBroken();
       });
     });

@@ -25,7 +25,9 @@ import type {
 } from '../../src/core/model.js';
 import { DEFAULT_POLICY, type LocalPolicy, localPolicyOf } from '../../src/core/policy.js';
 import {
+  amendableFields,
   assertTransition,
+  changeableFields,
   type EndCause,
   isLive,
   isTerminal,
@@ -37,6 +39,7 @@ import {
   waitingStates,
 } from '../../src/core/states.js';
 import { outOfBounds } from '../../src/store/bounds.js';
+import { decideChange } from '../../src/store/changes.js';
 import { TIMES_KNOWN } from '../../src/store/constants.js';
 import {
   type Admission,
@@ -96,6 +99,8 @@ import {
   type Applied,
   type Assignment,
   type AssignmentBatch,
+  type ChangeOutcome,
+  type ChangingJob,
   type Cursor,
   FOLLOWER_LEASE_S,
   type Followed,
@@ -103,6 +108,7 @@ import {
   type GridChanges,
   type GridImage,
   type HeartbeatOutcome,
+  type JobChanges,
   type JobSelection,
   type KeptPromises,
   type LeasedMachine,
@@ -507,7 +513,8 @@ export class MemoryStore implements Store {
       const { fromState, toState } = event;
       const waitsAgain =
         fromState !== null && isLive(fromState) && waitingStates.includes(toState as JobState);
-      if (event.seq === 1 || event.kind === 'JOB_CHANGED' || waitsAgain) told.add(event.entityId);
+      if (event.seq === 1 || event.kind === 'JOB_CHANGED' || event.note !== null || waitsAgain)
+        told.add(event.entityId);
       if (fromState === 'BLOCKED' || fromState === 'HELD') told.add(event.entityId);
       const job = this.jobs.get(event.entityId);
       if (event.fromState === 'QUEUED' && event.toState === 'DISPATCHED' && job && job.deadline !== null) {
@@ -1423,6 +1430,98 @@ export class MemoryStore implements Store {
     return this.act(selection, ['boost'], (job) => this.change(job, 'boost', { boost }));
   }
 
+  async revise(selection: JobSelection, changes: JobChanges): Promise<ChangeOutcome> {
+    const nothing = {
+      ...{ changed: [], refused: [], missing: [], tooMany: false, touched: [], gone: [], bytes: null },
+    };
+    const selected = this.selected(selection);
+    if ((selection.ids ?? selected).length > selection.limit) return { ...nothing, tooMany: true };
+    const found = selected.map((job): ChangingJob => {
+      const wait = changes.wait === null ? null : (this.jobWaits.get(job.id) ?? null);
+      return { ...job, foreign: false, wait };
+    });
+    const terms = (changes.wait?.needs ?? []).flatMap(({ of }) => of);
+    const gone = terms.flatMap((term) => ('job' in term && !this.jobs.has(term.job) ? [term.job] : []));
+    if (gone.length > 0) return { ...nothing, gone: [...new Set(gone)] };
+    const until = this.lastId;
+    const circular = this.reachedFrom(stored(changes.wait?.needs ?? [], [until]), changes.userId);
+    const decisions = found.map((job) => ({
+      job,
+      decision: decideChange(job, changes, { until, circular }),
+    }));
+    const grown = decisions.reduce(
+      (sum, { job, decision }) => sum + (decision.kind === 'DONE' ? decision.bytes - job.bytes : 0),
+      0,
+    );
+    const own = [...this.jobs.values()].filter(
+      (job) => job.userId === selection.ownedBy && job.endedAt === null,
+    );
+    const bytes = own.reduce((sum, job) => sum + job.bytes, grown);
+    if (grown > 0 && selection.ownedBy !== null && bytes > (changes.bytesMax ?? Infinity))
+      return { ...nothing, bytes };
+    const touched = new Set<number | null>();
+    for (const { job: before, decision } of decisions) {
+      if (decision.kind !== 'DONE') continue;
+      const { action, state, note, bytes, wait } = decision;
+      const job = this.jobs.get(before.id) as MemoryJob;
+      if (wait !== null) this.jobWaits.set(job.id, wait);
+      const values = { ...only(job, changeableFields), ...changes.values, note, bytes };
+      if (action === 'amend') this.change(job, 'amend', only(values, [...amendableFields, 'note', 'bytes']));
+      else {
+        touched.add(null).add(holderOf(job.state, job.siteId));
+        if (job.state === 'DISPATCHED') this.dropPromise(job);
+        const again = wait !== null && state !== 'QUEUED' && job.epoch === 0;
+        this.change(
+          job,
+          'change',
+          {
+            ...values,
+            message: wait === null ? job.message : null,
+            eligibleAt: again ? null : job.eligibleAt,
+            deadlineMissed: 'deadline' in changes.values ? false : job.deadlineMissed,
+          },
+          state,
+        );
+      }
+    }
+    return {
+      ...nothing,
+      changed: decisions.flatMap(({ job, decision }) => (decision.kind === 'REFUSED' ? [] : [job.id])),
+      refused: decisions.flatMap(({ job, decision }) =>
+        decision.kind === 'REFUSED' ? [{ jobId: job.id, fault: decision.fault }] : [],
+      ),
+      missing: (selection.ids ?? []).filter((id) => !selected.some((job) => job.id === id)),
+      touched: [...touched],
+    };
+  }
+
+  private dropPromise({ id, siteId }: MemoryJob): void {
+    const kept = this.promised.get(siteId as number);
+    if (!kept?.promises) return;
+    const jobs = kept.promises.jobs.filter(({ jobId }) => jobId !== id);
+    this.promised.set(siteId as number, {
+      revision: kept.revision + 1,
+      promises: { ...kept.promises, jobs },
+    });
+  }
+
+  /** All that these needs lead to. */
+  private reachedFrom(needs: JobWait['needs'], userId: number): Set<number> {
+    const reached = new Set<number>();
+    const follow = (of: JobWait['needs'], user: number): void => {
+      for (const target of targetsOf(of).values())
+        for (const id of this.membersOf(target, user).keys()) {
+          if (reached.has(id)) continue;
+          reached.add(id);
+          const job = this.jobs.get(id) as MemoryJob;
+          const waits = (job.state === 'BLOCKED' || job.state === 'HELD') && job.eligibleAt === null;
+          if (waits) follow(this.jobWaits.get(id)?.needs ?? [], job.userId);
+        }
+    };
+    follow(needs, userId);
+    return reached;
+  }
+
   private act(
     selection: JobSelection,
     actions: readonly JobAction[],
@@ -1432,15 +1531,8 @@ export class MemoryStore implements Store {
       actions.some(
         (action) => possible(action, state) && (action !== 'stopForGood' || stopCause === 'REQUEUED'),
       );
-    const { ids, filter = {}, ownedBy, limit } = selection;
-    const matches = jobPredicate(filter);
-    const { groupId } = filter;
-    const inGroup = (job: MemoryJob) => groupId === undefined || this.groups.has(job.groupId ?? 0);
-    const mine = [...this.jobs.values()].filter((job) => ownedBy === null || job.userId === ownedBy);
-    const selected =
-      ids !== undefined
-        ? mine.filter((job) => ids.includes(job.id))
-        : mine.filter((job) => job.endedAt === null && matches(job) && inGroup(job));
+    const { ids, limit } = selection;
+    const selected = this.selected(selection);
     if ((ids ?? selected).length > limit) return { changed: [], unchanged: [], tooMany: true, touched: [] };
     const states = new Map(selected.map((job) => [job.id, job.state]));
     const changed = selected.filter(can);
@@ -1455,6 +1547,16 @@ export class MemoryStore implements Store {
       tooMany: false,
       touched,
     };
+  }
+
+  private selected({ ids, filter = {}, ownedBy }: JobSelection): MemoryJob[] {
+    const matches = jobPredicate(filter);
+    const { groupId } = filter;
+    const inGroup = (job: MemoryJob) => groupId === undefined || this.groups.has(job.groupId ?? 0);
+    const mine = [...this.jobs.values()].filter((job) => ownedBy === null || job.userId === ownedBy);
+    return ids !== undefined
+      ? mine.filter((job) => ids.includes(job.id))
+      : mine.filter((job) => job.endedAt === null && matches(job) && inGroup(job));
   }
 
   // Time --------------------------------------------------------------------------------------------------------------
@@ -1663,14 +1765,14 @@ export class MemoryStore implements Store {
     job: MemoryJob,
     action: A,
     values: ValuesOf<A>,
-    state: JobState = stateAfter(action) ?? job.state,
+    state?: JobState,
   ): void {
-    const { state: fromState, siteId: fromSiteId, schedulerId: fromScheduler, note } = job;
+    const { state: fromState, siteId: fromSiteId, schedulerId: fromScheduler } = job;
     const { clears = [], keeps = [] } = jobActions[action] as { clears?: string[]; keeps?: JobState[] };
     if (!possible(action, fromState))
       throw new Error(`job ${job.id} is ${fromState}: ${action} is not possible`);
-    Object.assign(job, Object.fromEntries(clears.map((field) => [field, null])), values);
-    if (!keeps.includes(fromState)) job.state = state;
+    Object.assign(job, Object.fromEntries(['note', ...clears].map((field) => [field, null])), values);
+    job.state = state ?? (keeps.includes(fromState) ? fromState : (stateAfter(action) ?? fromState));
     job.seq++;
     job.changedAt = Math.max(job.changedAt ?? job.submittedAt, ms(this.now()));
     const { siteId } = job;
@@ -1686,7 +1788,7 @@ export class MemoryStore implements Store {
       userId: job.userId,
       epoch: job.epoch,
       cause: job.cause,
-      note: job.note === note ? null : job.note,
+      note: job.note,
     });
   }
 

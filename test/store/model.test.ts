@@ -356,6 +356,44 @@ const operations = fc.oneof(
     fc.tuple(selection, fc.integer({ min: -5, max: 5 })),
     async ({ store }, _, [chosen, boost]) => sorted(await store.reprioritize(chosen, boost)),
   ),
+  operation(
+    'revise',
+    fc.record({
+      chosen: selection,
+      values: fc.oneof(
+        fc.record({ name: fc.constantFrom('a', null) }),
+        fc.record(
+          {
+            memoryMbPerTask: fc.integer({ min: 0, max: 300 }),
+            machineConstraint: fc.constantFrom(null, 'gen >= 3'),
+            boost: fc.integer({ min: -3, max: 3 }),
+          },
+          { requiredKeys: [] },
+        ),
+      ),
+      wait: fc.option(
+        fc.record(
+          { on: pick, notBefore: fc.constantFrom(null, 5), needs: fc.boolean() },
+          { requiredKeys: ['on', 'needs'] },
+        ),
+      ),
+      bytesMax: fc.constantFrom(null, 3000),
+    }),
+    async ({ store }, now, { chosen, values, wait, bytesMax }) => {
+      const { jobs } = await store.loadGrid(0);
+      const on = at(jobs, wait?.on ?? 0)?.job.id ?? 1;
+      const of = [{ job: on, condition: 'ANY' as const, minDelayS: 0 }];
+      const changes = {
+        ...{ values, userId: 1, bytesMax, now, fault: () => null },
+        wait: wait && {
+          ...(wait.needs && { needs: [{ expression: 'ALL' as const, of }] }),
+          ...('notBefore' in wait && { notBefore: wait.notBefore && now + wait.notBefore }),
+        },
+      };
+      const outcome = await store.revise(chosen, changes);
+      return { ...sorted(outcome), refused: outcome.refused };
+    },
+  ),
   {
     weight: 3,
     arbitrary: operation('settle', fc.constantFrom('DUE' as const, 'ALL' as const), ({ store }, now, about) =>

@@ -160,7 +160,7 @@ const promises: Record<string, string> = {
     SELECT r.job_id, count(*) AS runs FROM runs r GROUP BY 1
     HAVING count(*) <> (SELECT count(*) FROM decisions d WHERE d.job_id = r.job_id AND d.kind = 'START')`,
   '7: every move was decided: to a local queue, to a meta-queue, to a scheduler above the sites, or back': `
-    SELECT e.entity_id FROM events e WHERE e.kind = 'JOB_STATE' AND (SELECT id FROM events_horizon) = 0
+    SELECT e.entity_id FROM events e WHERE e.kind = 'JOB_STATE' AND e.note IS NULL AND (SELECT id FROM events_horizon) = 0
        AND (e.from_state = 'QUEUED' AND e.to_state IN ('QUEUED', 'DISPATCHED') OR e.from_state = 'DISPATCHED' AND e.to_state = 'QUEUED')
      GROUP BY 1 HAVING count(*) <> (SELECT count(*) FROM decisions d WHERE d.job_id = e.entity_id AND d.kind IN ('DISPATCH', 'TAKE_BACK'))`,
   '7: who waits at a site was sent there by the last decision about it': `

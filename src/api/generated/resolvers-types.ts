@@ -312,6 +312,8 @@ export type ResolversTypes = {
   JobSelection: types.JobSelection;
   JobsPayload: ResolverTypeWrapper<JobsPayloadModel>;
   UnchangedJob: ResolverTypeWrapper<types.UnchangedJob>;
+  ChangeJobsInput: types.ChangeJobsInput;
+  JobChangesInput: types.JobChangesInput;
   RegisterSiteInput: types.RegisterSiteInput;
   UpdateSiteInput: types.UpdateSiteInput;
   ReserveInput: types.ReserveInput;
@@ -552,6 +554,8 @@ export type ResolversParentTypes = {
   JobSelection: types.JobSelection;
   JobsPayload: JobsPayloadModel;
   UnchangedJob: types.UnchangedJob;
+  ChangeJobsInput: types.ChangeJobsInput;
+  JobChangesInput: types.JobChangesInput;
   RegisterSiteInput: types.RegisterSiteInput;
   UpdateSiteInput: types.UpdateSiteInput;
   ReserveInput: types.ReserveInput;
@@ -1951,6 +1955,7 @@ export type UnchangedJobResolvers<ContextType = Context, ParentType extends Reso
   id?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   code?: Resolver<ResolversTypes['ErrorCode'], ParentType, ContextType>;
   message?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
+  field?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
 };
 
 export type ReservePayloadResolvers<ContextType = Context, ParentType extends ResolversParentTypes['ReservePayload'] = ResolversParentTypes['ReservePayload']> = {
@@ -2045,6 +2050,7 @@ export type MutationResolvers<ContextType = Context, ParentType extends Resolver
   submitJobs?: Resolver<ResolversTypes['SubmitJobsPayload'], ParentType, ContextType, RequireFields<types.MutationSubmitJobsArgs, 'input'>>;
   cancelJobs?: Resolver<ResolversTypes['JobsPayload'], ParentType, ContextType, RequireFields<types.MutationCancelJobsArgs, 'selection'>>;
   requeueJobs?: Resolver<ResolversTypes['JobsPayload'], ParentType, ContextType, RequireFields<types.MutationRequeueJobsArgs, 'selection'>>;
+  changeJobs?: Resolver<ResolversTypes['JobsPayload'], ParentType, ContextType, RequireFields<types.MutationChangeJobsArgs, 'input'>>;
   holdJobs?: Resolver<ResolversTypes['JobsPayload'], ParentType, ContextType, RequireFields<types.MutationHoldJobsArgs, 'selection'>>;
   submitJobGroup?: Resolver<ResolversTypes['SubmitJobGroupPayload'], ParentType, ContextType, RequireFields<types.MutationSubmitJobGroupArgs, 'input'>>;
   cancelJobGroup?: Resolver<ResolversTypes['CancelJobGroupPayload'], ParentType, ContextType, RequireFields<types.MutationCancelJobGroupArgs, 'jobGroup'>>;

@@ -1006,7 +1006,7 @@ export type JobEventKind =
   | 'FAILED'
   /** Cancelled. */
   | 'CANCELLED'
-  /** Changed without entering another state, such as by `reprioritizeJobs`. */
+  /** Changed without entering another state, such as by `reprioritizeJobs` or `changeJobs`. */
   | 'CHANGED';
 
 /** The state of a job. `docs/glossary.md` has a table of all transitions. */
@@ -2082,7 +2082,7 @@ export type Event = Node & {
   epoch?: Maybe<Scalars['Int']['output']>;
   /** Why the job ended. */
   cause?: Maybe<EndCause>;
-  /** What the states do not say, in words: which rule of the job's retries decided. */
+  /** What the states do not say, in words: which rule of the job's retries decided, or what was changed, from what to what, cut short where it is long. */
   note?: Maybe<Scalars['String']['output']>;
 };
 
@@ -3861,10 +3861,77 @@ export type UnchangedJob = {
   __typename?: 'UnchangedJob';
   /** Global id of the job. */
   id: Scalars['ID']['output'];
-  /** NOT_FOUND or CONFLICT. */
+  /** NOT_FOUND or CONFLICT; of `changeJobs` also BAD_USER_INPUT and NEVER_FITS. */
   code: ErrorCode;
-  /** Why it was not changed. */
+  /** Why it was not changed: of a field, the value and what is accepted. */
   message: Scalars['String']['output'];
+  /** The field that cannot be changed so; null: its state is why. */
+  field?: Maybe<Scalars['String']['output']>;
+};
+
+/** Changes of jobs. */
+export type ChangeJobsInput = {
+  /** The jobs to change. */
+  selection: JobSelection;
+  /** What is to be different. */
+  set: JobChangesInput;
+  /** Accept what no registered machines could ever run, as for a submission. */
+  allowUnfit: Scalars['Boolean']['input'];
+};
+
+/**
+ * What is to be different of jobs. What is not given stays as it is; null takes a value away where a job need not have one. What is accepted is as for a
+ * submission, also between fields (`JobInput`).
+ */
+export type JobChangesInput = {
+  /** Any name. */
+  name?: InputMaybe<Scalars['String']['input']>;
+  /** The project that it runs for. */
+  project?: InputMaybe<Scalars['String']['input']>;
+  /** Number of tasks. */
+  tasks?: InputMaybe<Scalars['Int']['input']>;
+  /** CPUs per task. */
+  cpusPerTask?: InputMaybe<Scalars['Int']['input']>;
+  /** Memory per task, MB. */
+  memoryMbPerTask?: InputMaybe<Scalars['Int']['input']>;
+  /** All that each task takes besides. */
+  resourcesPerTask?: InputMaybe<Array<ResourceAmountInput>>;
+  /** All kinds of license that it needs. */
+  licenses?: InputMaybe<Array<Scalars['String']['input']>>;
+  /** What the labels of its machines must be. */
+  machineConstraint?: InputMaybe<Scalars['String']['input']>;
+  /** Required operating system. */
+  os?: InputMaybe<Scalars['String']['input']>;
+  /** Required architecture. */
+  architecture?: InputMaybe<Scalars['String']['input']>;
+  /** Estimated run time on a machine with this `benchmark`, seconds. */
+  estimateS?: InputMaybe<Scalars['Float']['input']>;
+  /** Benchmark of the machine that the estimate refers to. */
+  benchmark?: InputMaybe<Scalars['Float']['input']>;
+  /** Run time limit, seconds. */
+  runTimeLimitS?: InputMaybe<Scalars['Float']['input']>;
+  /** How long before the run time limit its run gets `warnSignal`, seconds. */
+  warnS?: InputMaybe<Scalars['Float']['input']>;
+  /** The signal of the warning before the run time limit. */
+  warnSignal?: InputMaybe<WarnSignal>;
+  /** Time from SIGTERM at the run time limit to SIGKILL, seconds. */
+  killGraceS?: InputMaybe<Scalars['Float']['input']>;
+  /** The time by which it should end; in the future. */
+  deadline?: InputMaybe<Scalars['DateTime']['input']>;
+  /** Whether it may be started again if its run is lost. */
+  restartable?: InputMaybe<Scalars['Boolean']['input']>;
+  /** When it is started again after a run of it has ended badly. Retries that were made count on. */
+  retry?: InputMaybe<RetryInput>;
+  /** What to send mail about; null: what the user has chosen for all jobs. */
+  mail?: InputMaybe<Array<MailKind>>;
+  /** Added to its priority; above 0 only by operators. */
+  boost?: InputMaybe<Scalars['Int']['input']>;
+  /** All that it needs of other jobs, which are those that exist now: `ref` and CORRESPONDING are for submissions. Not of a job of which a run has started. */
+  needs?: InputMaybe<Array<NeedClauseInput>>;
+  /** What becomes of it when these cannot hold any more. */
+  onUnmet?: InputMaybe<OnUnmet>;
+  /** The earliest time at which it can be scheduled, also after a run that failed; null: at once. */
+  notBefore?: InputMaybe<Scalars['DateTime']['input']>;
 };
 
 /** A site to register. */
@@ -4628,6 +4695,12 @@ export type Mutation = {
   cancelJobs: JobsPayload;
   /** Stop the live runs of jobs; when a run has ended, its job is QUEUED again, with its old time of submission. This does not count as a retry. A run that ends well before it is stopped completes its job. */
   requeueJobs: JobsPayload;
+  /**
+   * Change what is not yet decided of jobs, in one transaction. A waiting job goes back to the global queue, where everything is decided again. HELD and BLOCKED
+   * jobs stay so. Only `name`, `mail`, `retry` and `restartable` can also be changed of a job with a live run, and keep a waiting one where it is. The event of
+   * each job says what was changed, from what to what. A job that is already as it is to be counts as changed, without an event, so the mutation may be repeated.
+   */
+  changeJobs: JobsPayload;
   /** Hold pending jobs. */
   holdJobs: JobsPayload;
   /** Submit up to 100 000 jobs from one template, all or none (USER, OPERATOR, ADMIN). */
@@ -4804,6 +4877,12 @@ export type MutationCancelJobsArgs = {
 /** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationRequeueJobsArgs = {
   selection: JobSelection;
+};
+
+
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
+export type MutationChangeJobsArgs = {
+  input: ChangeJobsInput;
 };
 
 

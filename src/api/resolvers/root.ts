@@ -69,6 +69,8 @@ export const Mutation: Required<MutationResolvers> = {
     services.jobs.submitJobs(viewer, input, requestId),
   cancelJobs: (_, { selection }, { services, viewer, requestId }) =>
     services.jobs.cancelJobs(viewer, selection, requestId),
+  changeJobs: (_, { input }, { services, viewer, requestId }) =>
+    services.jobs.changeJobs(viewer, input, requestId),
   submitJobGroup: (_, { input }, { services, viewer, requestId }) =>
     services.groups.submitJobGroup(viewer, input, requestId),
   cancelJobGroup: (_, { jobGroup }, { services, viewer, requestId }) =>

@@ -65,6 +65,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   submitJobGroup: people,
   cancelJobGroup: people,
   cancelJobs: people,
+  changeJobs: people,
   requeueJobs: people,
   holdJobs: people,
   releaseJobs: people,

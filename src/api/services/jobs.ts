@@ -19,10 +19,17 @@ import {
   pageSize,
 } from '../connections.js';
 import { ApiError, badInput, notFound } from '../errors.js';
-import type { JobFilter, JobSelection, QueryJobsArgs, SubmitJobsInput } from '../generated/types.js';
+import type {
+  ChangeJobsInput,
+  JobFilter,
+  JobSelection,
+  QueryJobsArgs,
+  SubmitJobsInput,
+} from '../generated/types.js';
 import { globalId, localId } from '../ids.js';
 import type { JobsPayloadModel, SubmitJobsPayloadModel } from '../models.js';
 import { guarded, handlesAll, maySeeJob, ownerOnly } from './access.js';
+import { changesOf } from './changes.js';
 import { jobFilter, visibleFilter } from './job-filter.js';
 import { checkDatasets, type Fault, newJob, placesOf } from './job-input.js';
 import { askedWait, waitsOfSubmission } from './needs.js';
@@ -102,36 +109,78 @@ export function createJobsService(parts: ServiceParts) {
     return { ...base, filter: selectionFilter(filter) };
   }
 
-  /** Runs an action and turns its outcome into the payload. What operators do to jobs is in the audit log. */
-  async function act(
-    name: 'cancelJobs' | 'requeueJobs' | 'holdJobs' | 'releaseJobs' | 'reprioritizeJobs',
+  /** As the store takes it. What operators do to jobs is in the audit log. */
+  function audited(
+    name: string,
     viewer: Viewer,
     requestId: string,
     selection: JobSelection,
-    action: (selection: StoreSelection) => Promise<SelectionOutcome>,
-  ): Promise<JobsPayloadModel> {
+    asked: object = {},
+  ): StoreSelection {
     const selected = select(viewer, selection);
     const audit = (changed: readonly number[]) => ({
       ...{ userId: viewer.userId, requestId, action: name, reason: null },
       target: changed.length === 1 ? globalId('job', changed[0] as number) : 'jobs',
-      after: { jobs: changed.length, selection },
+      after: { jobs: changed.length, selection, ...asked },
     });
-    const outcome = await action(handlesAll(viewer) ? { ...selected, audit } : selected);
-    if (outcome.tooMany) {
+    return handlesAll(viewer) ? { ...selected, audit } : selected;
+  }
+
+  /** What was done is told to the schedulers. */
+  function done({ tooMany, touched }: Pick<SelectionOutcome, 'tooMany' | 'touched'>): void {
+    if (tooMany) {
       throw new ApiError(
         'LIMIT_EXCEEDED',
         `selection.filter: too many jobs match; accepted: up to ${limits.jobsMax}; no job was changed`,
       );
     }
-    if (outcome.touched.length > 0) parts.wake(outcome.touched.map(schedulerOf));
+    if (touched.length > 0) parts.wake(touched.map(schedulerOf));
+  }
+
+  /** Runs an action and turns its outcome into the payload. */
+  async function act(
+    name: keyof typeof CANNOT,
+    viewer: Viewer,
+    requestId: string,
+    selection: JobSelection,
+    action: (selection: StoreSelection) => Promise<SelectionOutcome>,
+  ): Promise<JobsPayloadModel> {
+    const outcome = await action(audited(name, viewer, requestId, selection));
+    done(outcome);
     return {
       ids: outcome.changed,
       unchanged: outcome.unchanged.map(({ jobId, state }) => {
         const id = globalId('job', jobId);
         return state === null
-          ? { id, code: 'NOT_FOUND' as const, message: notFound('job', id).message }
-          : { id, code: 'CONFLICT' as const, message: `${id} is ${state}: ${CANNOT[name]}` };
+          ? missing(jobId)
+          : { id, code: 'CONFLICT', message: `${id} is ${state}: ${CANNOT[name]}`, field: null };
       }),
+    };
+  }
+
+  async function changeJobs(
+    viewer: Viewer,
+    input: ChangeJobsInput,
+    requestId: string,
+  ): Promise<JobsPayloadModel> {
+    const { selection, set } = input;
+    const selected = audited('changeJobs', viewer, requestId, selection, { set });
+    const changes = await changesOf(parts, viewer, input);
+    const outcome = await store.revise(selected, changes);
+    done(outcome);
+    const { gone, bytes } = outcome;
+    if (gone.length > 0) throw notFound('set.needs: job', gone.map((id) => globalId('job', id)).join(', '));
+    if (bytes !== null)
+      throw new ApiError(
+        'LIMIT_EXCEEDED',
+        `set: jobs of this user that have not ended would come to ${bytes} bytes; accepted: up to ${changes.bytesMax} (viewer.limits); no job was changed`,
+      );
+    return {
+      ids: outcome.changed,
+      unchanged: [
+        ...outcome.missing.map(missing),
+        ...outcome.refused.map(({ jobId, fault }) => ({ id: globalId('job', jobId), ...fault })),
+      ],
     };
   }
 
@@ -199,6 +248,7 @@ export function createJobsService(parts: ServiceParts) {
           store.cancel(selected, now(), cause),
         );
       },
+      changeJobs,
       requeueJobs: (viewer: Viewer, selection: JobSelection, requestId: string) =>
         act('requeueJobs', viewer, requestId, selection, (selected) => store.requeue(selected)),
       holdJobs: (viewer: Viewer, selection: JobSelection, requestId: string) =>
@@ -273,6 +323,11 @@ export function createJobsService(parts: ServiceParts) {
     },
   };
 }
+
+const missing = (jobId: number): JobsPayloadModel['unchanged'][number] => {
+  const id = globalId('job', jobId);
+  return { id, code: 'NOT_FOUND', message: notFound('job', id).message, field: null };
+};
 
 /** Why jobs that were named stayed as they were. */
 const CANNOT = {

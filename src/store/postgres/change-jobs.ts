@@ -27,7 +27,7 @@ export function changeJobs<A extends JobAction>(
   const column = (field: string): Sql => raw(jobColumn[field as JobField]);
   const set = [
     ...Object.entries<Sql>(settings).map(([field, value]) => sql`, ${column(field)} = ${value}`),
-    ...clears.map((field) => sql`, ${column(field)} = NULL`),
+    ...['note', ...clears].flatMap((field) => (field in settings ? [] : [sql`, ${column(field)} = NULL`])),
   ];
   return sql`
 UPDATE jobs j SET seq = j.seq + 1, changed_at = greatest(j.changed_at, j.submitted_at, clock_timestamp()), state = ${state}${set.length > 0 ? join(set, '') : empty} FROM ${items} WHERE j.id = t.id`;

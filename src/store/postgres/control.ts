@@ -71,24 +71,20 @@ const ids = (jobs: readonly FoundJob[]): Sql => table('t', jobs, { id: ['bigint'
 /** Locks what is selected and changes those of it in whose state one of the actions is possible. */
 async function act(
   database: Db,
-  { ids, filter = {}, ownedBy, limit, audit }: JobSelection,
+  { ids, filter, ownedBy, limit, audit }: JobSelection,
   actions: readonly JobAction[],
   change: (jobs: readonly FoundJob[]) => Sql[],
   before?: (tx: Transaction) => Promise<unknown>,
 ): Promise<SelectionOutcome> {
   const tooMany = { changed: [], unchanged: [], tooMany: true, touched: [] };
   if (ids !== undefined && ids.length > limit) return tooMany;
-  // Ended jobs are found by their ids only.
-  const which =
-    ids === undefined ? [sql`j.ended_at IS NULL`, ...jobConditions(filter)] : jobConditions({ ids });
-  const own = ownedBy === null ? [] : [sql`j.user_id = ${ownedBy}::integer`];
   const can = ({ state, requeued }: FoundJob): boolean =>
     actions.some((action) => possible(action, state) && (action !== 'stopForGood' || requeued));
   return transaction(
     database,
     async (tx): Promise<SelectionOutcome> => {
       await before?.(tx);
-      const found = await lockJobs(tx, [...which, ...own], limit + 1);
+      const found = await lockJobs(tx, selected({ ids, filter, ownedBy }), limit + 1);
       if (found.length > limit) return tooMany;
       const changed = found.filter(can);
       const did = new Set(changed.map(({ id }) => id));
@@ -109,6 +105,16 @@ async function act(
     { timeoutMs: LONG_MS },
   );
 }
+
+/** What the jobs of a selection have in common. Ended ones are found by their ids only. */
+export const selected = ({
+  ids,
+  filter = {},
+  ownedBy,
+}: Pick<JobSelection, 'ids' | 'filter' | 'ownedBy'>): Sql[] => [
+  ...(ids === undefined ? [sql`j.ended_at IS NULL`, ...jobConditions(filter)] : jobConditions({ ids })),
+  ...(ownedBy === null ? [] : [sql`j.user_id = ${ownedBy}::integer`]),
+];
 
 /** Of jobs. */
 export const isRequeued = sql`state = 'CANCELLING' AND stop_cause IS NOT DISTINCT FROM 'REQUEUED'`;

@@ -2,6 +2,7 @@
 import type { NeedCondition, OnUnmet } from '../../core/needs/model.js';
 import { Outcome } from '../../core/needs/outcome.js';
 import { list, table } from '../columns.js';
+import { NEEDS_LOCK } from '../constants.js';
 import {
   type BlockedJob,
   decided,
@@ -43,18 +44,32 @@ export async function insertNeeds(
     waits(wait, now) ? [{ id: jobIds[i] as number, ...wait, needs: stored(wait.needs, jobIds) }] : [],
   );
   if (waiting.length === 0) return [];
-  const edges = waiting.flatMap(({ id, needs }) =>
-    [...targetsOf(needs).values()].map((target) => ({ id, target })),
-  );
   const own = new Set(jobIds);
+  const targets = new Map(waiting.flatMap(({ needs }) => [...targetsOf(needs)]));
+  if (targets.size > 0) await run(tx, sql`SELECT pg_advisory_xact_lock_shared(${NEEDS_LOCK}::bigint)`);
   const missing = await keepNeeded(
     tx,
-    [...new Map(edges.map(({ target }) => [keyOf(target), target])).values()].filter(
-      (target) => !('job' in target && own.has(target.job)),
-    ),
+    [...targets.values()].filter((target) => !('job' in target && own.has(target.job))),
     userId,
   );
   if (missing.length > 0) return missing;
+  await insertWaits(
+    tx,
+    waiting.map((wait) => ({ ...wait, dueAt: wait.needs.length === 0 ? wait.notBefore : null })),
+    userId,
+  );
+  return [];
+}
+
+/** What jobs wait for, and its edges. `userId`: whose group names they mean. */
+export async function insertWaits(
+  tx: Transaction,
+  waiting: readonly (Omit<JobWait, 'because'> & { id: number })[],
+  userId: number,
+): Promise<void> {
+  const edges = waiting.flatMap(({ id, needs }) =>
+    [...targetsOf(needs).values()].map((target) => ({ id, target })),
+  );
   await copy(
     tx,
     'job_needs',
@@ -63,7 +78,7 @@ export async function insertNeeds(
       needs: ['jsonb', ({ needs }) => needs],
       on_unmet: ['text', ({ onUnmet }) => onUnmet],
       not_before: ['timestamptz', ({ notBefore }) => notBefore],
-      due_at: ['timestamptz', ({ needs, notBefore }) => (needs.length === 0 ? notBefore : null)],
+      due_at: ['timestamptz', ({ dueAt }) => dueAt],
     },
     waiting,
   );
@@ -79,10 +94,10 @@ export async function insertNeeds(
     },
     edges,
   );
-  return [];
 }
 
-async function keepNeeded(
+/** Locks what is needed against retention. Answers with jobs that are gone already. */
+export async function keepNeeded(
   tx: Transaction,
   targets: readonly NeedTarget[],
   userId: number,

@@ -220,11 +220,11 @@ function readChanges(connection: Connection, cursor: Cursor, limit: number): Pro
     connection,
     sql`
 WITH news AS MATERIALIZED (
-  SELECT id, at, kind, entity_id, seq, from_state, to_state, site_id, from_site_id, epoch
+  SELECT id, at, kind, entity_id, seq, from_state, to_state, site_id, from_site_id, epoch, note
     FROM events WHERE id > ${cursor}::bigint ORDER BY id LIMIT ${limit}
 ), folded AS MATERIALIZED (
   SELECT DISTINCT ON (entity_id) entity_id, id, to_state, site_id, epoch,
-         bool_or(seq = 1 OR kind = 'JOB_CHANGED' OR from_state IN ('BLOCKED', 'HELD') OR from_state IN ${live} AND to_state IN ${waiting}) OVER of_job AS told
+         bool_or(seq = 1 OR kind = 'JOB_CHANGED' OR note IS NOT NULL OR from_state IN ('BLOCKED', 'HELD') OR from_state IN ${live} AND to_state IN ${waiting}) OVER of_job AS told
     FROM news WHERE seq IS NOT NULL
   WINDOW of_job AS (PARTITION BY entity_id)
    ORDER BY entity_id, id DESC

@@ -1,0 +1,137 @@
+/** Changes of jobs that have not ended, checked as submissions are. */
+import { changeableFields } from '../../core/states.js';
+import { MAX } from '../../platform/limits.js';
+import { jobFields } from '../../store/job-fields.js';
+import type {
+  ChangeableField,
+  ChangeableValues,
+  ChangeFault,
+  JobChanges,
+  NewJob,
+} from '../../store/store.js';
+import type { Viewer } from '../auth.js';
+import { ApiError, notAccepted } from '../errors.js';
+import type { ChangeJobsInput, JobChangesInput, JobInput } from '../generated/types.js';
+import { handlesAll } from './access.js';
+import type { Fit } from './fit.js';
+import { type Fault, newJob, type Places, placesOf } from './job-input.js';
+import { waitsOfSubmission } from './needs.js';
+import type { ServiceParts } from './parts.js';
+
+/** Machines are chosen by them. */
+const FITTED: readonly ChangeableField[] = [
+  ...(['tasks', 'cpusPerTask', 'memoryMbPerTask', 'resourcesPerTask', 'licenses'] as const),
+  ...(['os', 'architecture', 'machineConstraint'] as const),
+];
+
+/** A job that takes the least: what is wrong with changes of it is wrong with them for every job. */
+const LEAST: JobInput = {
+  ...{ command: 'command', arguments: [], environment: [], licenses: [], resourcesPerTask: [], inputs: [] },
+  ...{ outputs: [], preferences: [], needs: [], tasks: 1, cpusPerTask: 1, memoryMbPerTask: 0, boost: 0 },
+  ...{ estimateS: MAX.leastSeconds, benchmark: MAX.leastBenchmark, sandboxMb: 0, outputMb: 0, killGraceS: 0 },
+  ...{
+    warnSignal: 'SIGTERM',
+    restartable: true,
+    launch: 'EVERY_TASK',
+    onTaskFailure: 'END_ALL',
+    held: false,
+  },
+  onUnmet: 'CANCEL',
+};
+
+/** What the store is told to change. Throws what is wrong with it whatever the jobs are. */
+export async function changesOf(
+  parts: Pick<ServiceParts, 'queries' | 'limits' | 'fits' | 'now'>,
+  viewer: Viewer,
+  { set, allowUnfit }: Pick<ChangeJobsInput, 'set' | 'allowUnfit'>,
+): Promise<JobChanges> {
+  const refuse = ({ field, code, message }: Fault): never => {
+    throw new ApiError(code, `set.${message}`, { field: `set.${field}` });
+  };
+  const given = Object.keys(set).filter((field) => set[field as keyof JobChangesInput] !== undefined);
+  if (given.length === 0)
+    refuse({
+      field: 'name',
+      code: 'BAD_USER_INPUT',
+      message: notAccepted('name', undefined, 'at least one field'),
+    });
+  for (const field of given)
+    if (set[field as keyof JobChangesInput] === null && !mayBeNull(field))
+      refuse({
+        field,
+        code: 'BAD_USER_INPUT',
+        message: notAccepted(field, null, 'a value; leave it out to keep what it is'),
+      });
+  const now = parts.now();
+  const asked: JobInput = {
+    ...LEAST,
+    ...(set as Partial<JobInput>),
+    resourcesPerTask: set.resourcesPerTask ?? [],
+  };
+  const places = await placesOf([asked], parts.queries);
+  const whole = newJob(asked, { mayRaise: handlesAll(viewer), places, now }, refuse);
+  const fields = changeableFields.filter((field) => given.includes(field));
+  // As plain objects, to be compared with what is stored.
+  const values = structuredClone(
+    Object.fromEntries(fields.map((field) => [field, whole[field]])),
+  ) as Partial<ChangeableValues>;
+  const judge = !allowUnfit && fields.some((field) => FITTED.includes(field)) ? await parts.fits() : null;
+  return {
+    values,
+    wait: await askedWait(parts, viewer, set, refuse),
+    userId: viewer.userId,
+    fault: (job) => faultOf(job, judge),
+    bytesMax: handlesAll(viewer) ? null : parts.limits.userJobBytes,
+    now,
+  };
+}
+
+const mayBeNull = (field: string): boolean =>
+  field === 'notBefore' || (field in jobFields && jobFields[field as ChangeableField].nullable);
+
+async function askedWait(
+  parts: Pick<ServiceParts, 'queries'>,
+  viewer: Viewer,
+  { needs, onUnmet, notBefore }: JobChangesInput,
+  refuse: (fault: Fault) => never,
+): Promise<JobChanges['wait']> {
+  if (needs === undefined && onUnmet === undefined && notBefore === undefined) return null;
+  // Members of a group, of which the job may be one, are found by the store.
+  const input = { ref: null, groupName: null, needs: needs ?? [], onUnmet: onUnmet ?? 'CANCEL', notBefore };
+  const waitOf = await waitsOfSubmission(
+    parts,
+    viewer,
+    [{ input, array: null }],
+    (_, { message, ...fault }) => refuse({ ...fault, message: message.replace(/^jobs\.0: /, 'needs: ') }),
+  );
+  const found = waitOf(0, null);
+  return {
+    ...(needs && { needs: found?.needs ?? [] }),
+    ...(onUnmet && { onUnmet }),
+    ...(notBefore !== undefined && { notBefore: notBefore === null ? null : notBefore.getTime() / 1000 }),
+  };
+}
+
+/** All that it says is known to be good by itself. */
+const ANYWHERE: Places = { datasets: new Set(), sites: new Set(), kinds: null };
+
+/** What is wrong with the job as it would be: what several fields have to agree on, and machines. */
+function faultOf(job: Parameters<JobChanges['fault']>[0], judge: Fit | null): ChangeFault | null {
+  const faults: Fault[] = [];
+  const whole = newJob(
+    inputOf(job),
+    { mayRaise: true, places: ANYWHERE, now: null },
+    (fault) => void faults.push(fault),
+  );
+  const fault = faults[0] ?? judge?.({ ...whole, inputs: job.inputs, outputs: job.outputs } satisfies NewJob);
+  return fault ? { ...fault, code: fault.code === 'NEVER_FITS' ? 'NEVER_FITS' : 'BAD_USER_INPUT' } : null;
+}
+
+/** As it would be submitted, as far as it may be changed. */
+const inputOf = ({ deadline, resourcesPerTask, mail, ...job }: ChangeableValues): JobInput => ({
+  ...LEAST,
+  ...Object.fromEntries(changeableFields.map((field) => [field, (job as Partial<ChangeableValues>)[field]])),
+  deadline: deadline === null ? null : new Date(deadline * 1000),
+  resourcesPerTask: Object.entries(resourcesPerTask ?? {}).map(([kind, amount]) => ({ kind, amount })),
+  mail: mail === null ? null : [...mail],
+});

@@ -1,0 +1,183 @@
+/**
+ * What people change of jobs that have not ended. Pure: both stores lock and read the jobs, and carry out what is decided here.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { amendableFields, isWaiting, type JobState, possible } from '../core/states.js';
+import { type JobWait, stored, targetsOf, waits } from './needs.js';
+import { bytesOf } from './rules.js';
+import type { ChangeableField, ChangeableValues, ChangeFault, ChangingJob, JobChanges } from './store.js';
+
+const amendable: ReadonlySet<string> = new Set(amendableFields);
+
+export type ChangeDecision =
+  /** It is already as it is to be. */
+  | { kind: 'SAME' }
+  | { kind: 'REFUSED'; fault: ChangeFault }
+  /** `wait`: null: as before. */
+  | {
+      kind: 'DONE';
+      action: 'amend' | 'change';
+      state: JobState;
+      note: string;
+      bytes: number;
+      wait: JobWait | null;
+    };
+
+/** `until`: up to which id jobs belong to groups that are needed by name. `circular`: it would need itself. */
+export function decideChange(
+  job: ChangingJob,
+  changes: JobChanges,
+  { until, circular }: { until: number; circular: ReadonlySet<number> },
+): ChangeDecision {
+  const values = Object.entries(changes.values) as [ChangeableField, unknown][];
+  const changed = values.filter(([field, value]) => !isDeepStrictEqual(job[field], value));
+  const wait = newWait(job, changes, until);
+  if (changed.length === 0 && wait === null) return { kind: 'SAME' };
+  const fault = stateFault(job, changed, wait) ?? needsFault(job, changes, wait, circular);
+  if (fault !== null) return { kind: 'REFUSED', fault };
+  const after = { ...job, ...changes.values };
+  const wrong = changes.fault(after);
+  if (wrong !== null) return { kind: 'REFUSED', fault: wrong };
+  const before = job.wait ?? NO_WAIT;
+  const note = noteOf([
+    ...changed.map(([field, value]): Said => [field, said(field, job[field]), said(field, value)]),
+    ...(wait === null ? [] : saidWaits(before, wait)),
+  ]);
+  const bytes = job.bytes + takes(after, wait ?? before) - takes(job, before);
+  const action = wait === null && changed.every(([field]) => amendable.has(field)) ? 'amend' : 'change';
+  return {
+    kind: 'DONE',
+    action,
+    state: action === 'amend' ? job.state : stateOf(job, wait, changes.now),
+    note,
+    bytes,
+    wait,
+  };
+}
+
+const NO_WAIT: JobWait = { needs: [], onUnmet: 'CANCEL', notBefore: null, dueAt: null, because: null };
+
+/** What it waits for from now on; null: as before. */
+function newWait(job: ChangingJob, { wait, now }: JobChanges, until: number): JobWait | null {
+  if (wait === null) return null;
+  const before = job.wait ?? NO_WAIT;
+  const { onUnmet = before.onUnmet, notBefore = before.notBefore } = wait;
+  const asked = wait.needs === undefined ? before.needs : stored(wait.needs, [until]);
+  const needs = isDeepStrictEqual(anyTime(asked), anyTime(before.needs)) ? before.needs : asked;
+  if (needs === before.needs && onUnmet === before.onUnmet && notBefore === before.notBefore) return null;
+  const dueAt = needs.length === 0 ? (notBefore ?? now) : null;
+  return { needs, onUnmet, notBefore, dueAt, because: null };
+}
+
+/** Groups as they were asked for: without the time of that. */
+const anyTime = (needs: JobWait['needs']): object =>
+  needs.map(({ expression, of }) => ({
+    expression,
+    of: of.map((term) => ('until' in term ? { ...term, until: 0 } : term)),
+  }));
+
+/** A job that waits for needs goes on waiting: whoever decides about them finds that it needs nothing any more. */
+function stateOf({ state }: ChangingJob, wait: JobWait | null, now: number): JobState {
+  if (state === 'HELD' || state === 'BLOCKED') return state;
+  return waits(wait, now) ? 'BLOCKED' : 'QUEUED';
+}
+
+function stateFault(
+  { id, state, foreign, epoch, wait: before }: ChangingJob,
+  changed: readonly (readonly [ChangeableField, unknown])[],
+  wait: JobWait | null,
+): ChangeFault | null {
+  const refuse = (field: string | null, why: string): ChangeFault => ({
+    field,
+    code: 'CONFLICT',
+    message: `${field === null ? '' : `${field}: `}job_${id} is ${state}: ${why}`,
+  });
+  if (!possible('amend', state)) return refuse(null, 'what has ended cannot be changed; submit it again');
+  if (foreign) return refuse(null, 'it is the job of a peer, where it can be changed');
+  if (isWaiting(state)) {
+    const asked = wait !== null && (wait.needs !== before?.needs || wait.onUnmet !== before.onUnmet);
+    return asked && wait.needs.length > 0 && epoch > 0
+      ? refuse('needs', 'a run of it has started, so its needs are not asked again')
+      : null;
+  }
+  const field = changed.find(([name]) => !amendable.has(name))?.[0] ?? (wait === null ? null : 'needs');
+  return field === null
+    ? null
+    : refuse(
+        field,
+        `its agent has been told; accepted now: ${amendableFields.join(', ')}; or requeue it first`,
+      );
+}
+
+function needsFault(
+  { id, userId }: ChangingJob,
+  { userId: asker, wait: asked }: JobChanges,
+  wait: JobWait | null,
+  circular: ReadonlySet<number>,
+): ChangeFault | null {
+  if (wait === null || asked?.needs === undefined) return null;
+  const refuse = (message: string): ChangeFault => ({ field: 'needs', code: 'BAD_USER_INPUT', message });
+  if (circular.has(id)) return refuse(`needs: job_${id} would need itself, through what it is to need`);
+  const named = [...targetsOf(wait.needs).values()].find((target) => 'group' in target);
+  return named !== undefined && userId !== asker
+    ? refuse(
+        `needs: the group ${JSON.stringify('group' in named ? named.group : '')} is one of yours, and job_${id} is not; accepted: jobs and bulk groups`,
+      )
+    : null;
+}
+
+/** Of what may change, what a job takes of its user's share. */
+const takes = (job: ChangeableValues, { needs }: JobWait): number =>
+  bytesOf({ ...job, ...NOTHING, wait: { needs, onUnmet: 'CANCEL', notBefore: null } });
+const NOTHING = {
+  ...{ command: '', arguments: [], environment: {}, workingDirectory: null, inputs: [], outputs: [] },
+  preferences: [],
+};
+
+// In words ----------------------------------------------------------------------------------------------------------------
+
+type Said = readonly [field: string, before: string, after: string];
+/** Characters of a value, and of what an event says of all. */
+const VALUE_CHARS = 100;
+const NOTE_CHARS = 2_000;
+
+const cut = (text: string, chars: number): string =>
+  text.length > chars ? `${text.slice(0, chars - 1)}…` : text;
+
+const noteOf = (changes: readonly Said[]): string =>
+  cut(
+    changes
+      .map(([field, before, after]) => `${field} ${cut(before, VALUE_CHARS)} → ${cut(after, VALUE_CHARS)}`)
+      .join('; '),
+    NOTE_CHARS,
+  );
+
+const timeSaid = (at: number | null): string => (at === null ? 'none' : new Date(at * 1000).toISOString());
+
+function said(field: ChangeableField, value: unknown): string {
+  if (value === null || value === undefined) return 'none';
+  return field === 'deadline' ? timeSaid(value as number) : JSON.stringify(value);
+}
+
+const saidWaits = (before: JobWait, after: JobWait): Said[] =>
+  (
+    [
+      ['needs', saidNeeds(before.needs), saidNeeds(after.needs)],
+      ['onUnmet', before.onUnmet, after.onUnmet],
+      ['notBefore', timeSaid(before.notBefore), timeSaid(after.notBefore)],
+    ] as const
+  ).filter(([, was, is]) => was !== is);
+
+function saidNeeds(needs: JobWait['needs']): string {
+  if (needs.length === 0) return 'none';
+  const terms = needs.map(({ expression, of }) =>
+    of
+      .map((term) => {
+        const what =
+          'job' in term ? `job_${term.job}` : 'jobGroup' in term ? `group_${term.jobGroup}` : term.group;
+        return `${term.condition} of ${what}${term.minDelayS === 0 ? '' : ` + ${term.minDelayS} s`}`;
+      })
+      .join(expression === 'ALL' ? ' and ' : ' or '),
+  );
+  return terms.length === 1 ? (terms[0] as string) : terms.map((term) => `(${term})`).join(' and ');
+}
