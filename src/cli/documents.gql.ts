@@ -460,6 +460,39 @@ export type JobSelection = {
   readonly filter?: JobFilter | null | undefined;
 };
 
+export type ChangeJobsInput = {
+  readonly selection: JobSelection;
+  readonly set: JobChangesInput;
+  readonly allowUnfit?: boolean;
+};
+
+export type JobChangesInput = {
+  readonly name?: string | null | undefined;
+  readonly project?: string | null | undefined;
+  readonly tasks?: number | null | undefined;
+  readonly cpusPerTask?: number | null | undefined;
+  readonly memoryMbPerTask?: number | null | undefined;
+  readonly resourcesPerTask?: ReadonlyArray<ResourceAmountInput> | null | undefined;
+  readonly licenses?: ReadonlyArray<string> | null | undefined;
+  readonly machineConstraint?: string | null | undefined;
+  readonly os?: string | null | undefined;
+  readonly architecture?: string | null | undefined;
+  readonly estimateS?: number | null | undefined;
+  readonly benchmark?: number | null | undefined;
+  readonly runTimeLimitS?: number | null | undefined;
+  readonly warnS?: number | null | undefined;
+  readonly warnSignal?: WarnSignal | null | undefined;
+  readonly killGraceS?: number | null | undefined;
+  readonly deadline?: string | null | undefined;
+  readonly restartable?: boolean | null | undefined;
+  readonly retry?: RetryInput | null | undefined;
+  readonly mail?: ReadonlyArray<MailKind> | null | undefined;
+  readonly boost?: number | null | undefined;
+  readonly needs?: ReadonlyArray<NeedClauseInput> | null | undefined;
+  readonly onUnmet?: OnUnmet | null | undefined;
+  readonly notBefore?: string | null | undefined;
+};
+
 export type RegisterSiteInput = {
   readonly name: string;
   readonly latitude?: number | null | undefined;
@@ -837,6 +870,13 @@ export type ReprioritizeMutationVariables = Exact<{
 
 
 export type ReprioritizeMutation = { readonly reprioritizeJobs: { readonly jobIds: ReadonlyArray<string>, readonly unchanged: ReadonlyArray<{ readonly id: string, readonly code: ErrorCode, readonly message: string }> } };
+
+export type ChangeMutationVariables = Exact<{
+  input: ChangeJobsInput;
+}>;
+
+
+export type ChangeMutation = { readonly changeJobs: { readonly jobIds: ReadonlyArray<string>, readonly unchanged: ReadonlyArray<{ readonly id: string, readonly code: ErrorCode, readonly message: string }> } };
 
 export type PlacementQueryVariables = Exact<{
   job?: string | null | undefined;
@@ -1533,6 +1573,9 @@ export const ReleaseDocument: Document<ReleaseMutation, ReleaseMutationVariables
 
 export const ReprioritizeDocument: Document<ReprioritizeMutation, ReprioritizeMutationVariables> =
   "mutation Reprioritize($selection: JobSelection!, $boost: Int!) { reprioritizeJobs(selection: $selection, boost: $boost) { jobIds unchanged { id code message } } }";
+
+export const ChangeDocument: Document<ChangeMutation, ChangeMutationVariables> =
+  "mutation Change($input: ChangeJobsInput!) { changeJobs(input: $input) { jobIds unchanged { id code message } } }";
 
 export const PlacementDocument: Document<PlacementQuery, PlacementQueryVariables> =
   "query Placement($job: ID, $spec: JobInput) { placement(job: $job, spec: $spec) { policyVersion priority startsAt earliestStart reason message jobTerms { name value } site { id name } allocations { machine { id name } tasks } candidates { site { id name } eligible reason rank terms { name value } } } }";

@@ -26,6 +26,7 @@ import { collect, collectWhole, findDataset, findSite, findUser, note } from './
 import type {
   ExitCodesInput,
   InputDataInput,
+  JobChangesInput,
   JobFilter,
   JobInput,
   JobOutputInput,
@@ -249,8 +250,19 @@ function addRetryOptions(command: Command): Command {
 
 /** What the job waits for. */
 function addWaitOptions(command: Command): Command {
+  return addNeedsOptions(
+    command
+      .option('--ref <name>', 'a name by which other jobs of the same --file can need it')
+      .option(
+        '--after-same <jobs>',
+        'wait until the job with the same index in this group is COMPLETED; may be repeated',
+        collect,
+      ),
+  );
+}
+
+function addNeedsOptions(command: Command): Command {
   return command
-    .option('--ref <name>', 'a name by which other jobs of the same --file can need it')
     .option(
       '--after <jobs>',
       'wait until these have ended: a job, a bulk group (group_3), or group:NAME for own jobs with this --group; may be repeated',
@@ -264,11 +276,6 @@ function addWaitOptions(command: Command): Command {
     )
     .option('--after-start <jobs>', 'wait until these have started; may be repeated', collect)
     .option(
-      '--after-same <jobs>',
-      'wait until the job with the same index in this group is COMPLETED; may be repeated',
-      collect,
-    )
-    .option(
       '--on-unmet <action>',
       'what becomes of it when these cannot happen any more: CANCEL, HOLD or RUN (default: CANCEL)',
     )
@@ -281,6 +288,71 @@ function addWaitOptions(command: Command): Command {
 function termsOf({ partition, account, qos }: JobOptions): SiteTermsInput | undefined {
   const asked = Object.entries({ partition, account, qos }).filter(([, value]) => value !== undefined);
   return asked.length === 0 ? undefined : Object.fromEntries(asked);
+}
+
+export interface ChangeOptions extends FilterOptions, Omit<JobOptions, keyof FilterOptions | 'restart'> {
+  all?: boolean;
+  toProject?: string;
+  restart?: boolean;
+  clear?: string[];
+  allowUnfit?: boolean;
+}
+
+/** What `--clear` takes away. */
+const CLEARED = {
+  name: { name: null },
+  project: { project: null },
+  resources: { resourcesPerTask: [] },
+  constraint: { machineConstraint: null },
+  licenses: { licenses: [] },
+  os: { os: null },
+  arch: { architecture: null },
+  limit: { runTimeLimitS: null },
+  warn: { warnS: null },
+  deadline: { deadline: null },
+  retries: { retry: null },
+  mail: { mail: null },
+  needs: { needs: [] },
+  begin: { notBefore: null },
+} as const satisfies Record<string, JobChangesInput>;
+
+/** Adds an option for every field of `JobChangesInput`. */
+export function addChangeOptions(command: Command): Command {
+  return addMailOption(addRetryOptions(addTimeOptions(addNeedsOptions(addMachineOptions(command)))))
+    .option('--name <text>', 'name of the job')
+    .option('--to-project <name>', 'the project that the job runs for')
+    .option('--tasks <n>', 'number of tasks')
+    .option('--cpus <n>', 'CPUs per task')
+    .option('--mem <amount>', 'memory per task, such as 512M, 2G or 1.5 GB')
+    .option('--memory-mb <mb>', 'the same, MB')
+    .option('--estimate <duration>', 'estimated run time on a machine with its benchmark')
+    .option('--benchmark <power>', 'benchmark of the machine that the estimate refers to')
+    .option('--boost <n>', 'added to the priority; above 0 only by operators')
+    .option('--restart', 'start it again if its run is lost')
+    .option('--no-restart', 'do not')
+    .option('--clear <field>', `take it away: ${Object.keys(CLEARED).join(', ')}; may be repeated`, collect)
+    .option('--allow-unfit', 'also if no registered machines could ever run it');
+}
+
+/** What is to be different. The options that jobs are selected by say nothing of that. */
+export function changesFromOptions(options: ChangeOptions): JobChangesInput {
+  const { toProject: project, restart, clear = [], group: _, application: __, ...rest } = options;
+  const cleared = clear.map((field) => {
+    const known = Object.entries(CLEARED).find(([name]) => name === field);
+    if (known === undefined) throw usage('--clear', field, Object.keys(CLEARED).join(', '));
+    return known[1];
+  });
+  const changes: JobChangesInput = Object.assign(
+    jobFromOptions({ ...rest, ...{ project }, restart: true } as JobOptions, []),
+    restart === undefined ? {} : { restartable: restart },
+    ...cleared,
+  );
+  if (Object.keys(changes).length === 0)
+    throw new CliError(
+      'nothing to change: give an option such as --time 2h or --clear deadline',
+      ExitCode.USAGE,
+    );
+  return changes;
 }
 
 /**

@@ -38,8 +38,14 @@ it('the commands of the page do what it says', async () => {
     expect(stderr).not.toContain('error:');
   }
   // One of the first five failed.
-  expect(ends).toEqual([1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-  type Line = { name: string; state: string; cause: string | null };
+  expect(ends).toEqual([1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+  type Line = {
+    name: string;
+    state: string;
+    cause: string | null;
+    runTimeLimitS: number | null;
+    memoryMbPerTask: number;
+  };
   const jobs = await service.json<Line[]>('jobs');
   const found = Object.fromEntries(jobs.map(({ name, state, cause }) => [name, `${state} ${cause}`]));
   expect(found).toMatchObject({
@@ -58,6 +64,8 @@ it('the commands of the page do what it says', async () => {
   const flaky = (await service.cli('job', 'job_9')).stdout;
   expect(flaky).toMatch(/retries +2 of 2, 1 rule/);
   expect(flaky).toMatch(/run 1: retry 1 at once, by retry rule 1\nrun 2: retry 2 at once, by retry rule 1\n/);
+  const [changed] = jobs.filter(({ name }) => name === 'final');
+  expect(changed).toMatchObject({ state: 'HELD', runTimeLimitS: 7200, memoryMbPerTask: 64 });
   expect((await service.cli('job', 'job_1')).stdout).toMatch(/needed by +job_2 job_3/);
   expect(found).toMatchObject({ smooth: 'COMPLETED EXITED_ZERO', join: 'COMPLETED EXITED_ZERO' });
   type Graph = { nodes: { name: string; level: number; needs: number[] }[]; criticalPath: number[] };

@@ -1,4 +1,4 @@
-/** `switchyard jobs`, `job`, `cancel`, `hold`, `release`, `boost`: lists of jobs, one job, and what can be done to them. */
+/** `switchyard jobs`, `job`, `cancel`, `hold`, `release`, `boost`, `change`: lists of jobs, one job, and what can be done to them. */
 import type { Command } from 'commander';
 import type { Client, Document } from '../../client/index.js';
 import { isLive, isTerminal } from '../../core/states.js';
@@ -8,6 +8,7 @@ import { connect } from '../connect.js';
 import {
   CancelDocument,
   type CancelMutation,
+  ChangeDocument,
   HoldDocument,
   JobCountDocument,
   JobDocument,
@@ -29,7 +30,15 @@ import { ExitCode } from '../errors.js';
 import { type FetchedFile, fetchFiles } from '../fetch.js';
 import { type JobLine, noSuchJob } from '../follow.js';
 import { count, duration, printable, printableOutput, table, time } from '../format.js';
-import { addFilterOptions, type FilterOptions, filterFromOptions, selectionFrom } from '../job-options.js';
+import {
+  addChangeOptions,
+  addFilterOptions,
+  type ChangeOptions,
+  changesFromOptions,
+  type FilterOptions,
+  filterFromOptions,
+  selectionFrom,
+} from '../job-options.js';
 import { addListOptions, type Columns, showList, tableOf } from '../lists.js';
 
 interface ListOptions extends FilterOptions {
@@ -137,6 +146,23 @@ export function addJobs(program: Command): void {
       boost: number,
     });
     report(data.reprioritizeJobs, 'changed', wantsJson(boost));
+  });
+  addChange(program);
+}
+
+/** The options of `change`: those that select jobs, and those that say what is to be different. */
+function addChange(program: Command): void {
+  const change = addChangeOptions(
+    addFilterOptions(
+      addCommand(program, 'change [ids...]', 'change what is not yet decided of waiting jobs'),
+    ),
+  ).option('--all', 'all jobs that have not ended');
+  change.action(async (ids: string[], options: ChangeOptions) => {
+    const client = connect();
+    const set = changesFromOptions(options);
+    const selection = await selectionFrom(client, ids, options);
+    const input = { selection, set, allowUnfit: options.allowUnfit ?? false };
+    report((await client.request(ChangeDocument, { input })).changeJobs, 'changed', wantsJson(change));
   });
 }
 
