@@ -15,6 +15,7 @@ import {
 } from './documents.gql.js';
 import { type Column, columnsOf, line } from './fields.js';
 import { findJobs, hasEnded, type Job, namedJobs, slurmState, stateOf } from './jobs.js';
+import { jsonOf, type SinfoLine, sinfoData } from './json.js';
 import { described, printAccounts } from './queue.js';
 
 type Site = SlurmSitesQuery['sites']['nodes'][number];
@@ -282,6 +283,12 @@ const counts = (
   return `${used}/${all - used - other}/${other}/${all}`;
 };
 const stateOfGroup = ({ machines }: Group): string => (machines[0] ? nodeState(machines[0]) : 'n/a');
+const lineOf = (group: Group): SinfoLine => ({
+  site: { name: group.site.name, isUp: isUp(group.site) === 'UP' },
+  state: stateOfGroup(group),
+  gres: gresOf(group.machines).replace('(null)', ''),
+  machines: group.machines,
+});
 const compact = (state: string): string => STATE_LETTERS[state] ?? state;
 
 const GROUP_FIELDS: Readonly<Record<string, (group: Group) => string | number>> = {
@@ -382,6 +389,10 @@ export const sinfo: Run = async (words, name) => {
     if (keys.size === 0 && nodes.length + states.length === 0 && !isNodes) keys.set('', []);
     return [...keys.values()].map((alike): Group => ({ site, isDefault: at === 0, machines: alike }));
   });
+  if (options.has('--json')) {
+    print(jsonOf('slurmctld', name, { sinfo: groups.map((group) => sinfoData(lineOf(group))) }));
+    return 0;
+  }
   const lines = [
     ...new Set(
       groups.map(

@@ -26,17 +26,25 @@ type Field = (row: Row) => string | number;
 const startOf = ({ job }: Row): string => localTime(job.startedAt, 'N/A');
 const limitOf = ({ runTimeLimitS }: Job): string =>
   runTimeLimitS === null ? 'UNLIMITED' : clock(runTimeLimitS);
-const cpusOf = ({ tasks, cpusPerTask }: Job): number => tasks * cpusPerTask;
+export const cpusOf = ({ tasks, cpusPerTask }: Job): number => tasks * cpusPerTask;
 const memoryOf = ({ memoryMbPerTask }: Job): string => `${memoryMbPerTask}M`;
-const tresOf = (job: Job): string =>
-  [
-    `cpu=${cpusOf(job)}`,
-    `mem=${job.memoryMbPerTask * job.tasks}M`,
-    `node=${Math.max(nodesOf(job).length, 1)}`,
-    `billing=${cpusOf(job)}`,
-    ...(job.resourcesPerTask ?? []).map(({ kind, amount }) => `gres/${kind}=${amount * job.tasks}`),
-  ].join(',');
-const gresOf = ({ resourcesPerTask = [] }: Job): string =>
+export const nodeCount = (job: Job): number => Math.max(nodesOf(job).length, 1);
+/** What a job asks for, by Slurm's names; memory in MB. */
+export const tresCounts = (job: Job): [name: string, count: number][] => [
+  ['cpu', cpusOf(job)],
+  ['mem', job.memoryMbPerTask * job.tasks],
+  ['node', nodeCount(job)],
+  ['billing', cpusOf(job)],
+  ...(job.resourcesPerTask ?? []).map(({ kind, amount }): [string, number] => [
+    `gres/${kind}`,
+    amount * job.tasks,
+  ]),
+];
+export const tresOf = (job: Job): string =>
+  tresCounts(job)
+    .map(([tres, count]) => `${tres}=${count}${tres === 'mem' ? 'M' : ''}`)
+    .join(',');
+export const gresOf = ({ resourcesPerTask = [] }: Job): string =>
   resourcesPerTask.map(({ kind, amount }) => `gres:${kind}:${amount}`).join(',') || 'N/A';
 const nodeList = ({ job }: Row): string => nodesOf(job).join(',');
 const listOrReason = (row: Row): string =>
@@ -76,11 +84,11 @@ export const FIELDS: Readonly<Record<string, Field>> = {
   name,
   ncpus: ({ job }) => cpusOf(job),
   nice: ({ job }) => -job.boost,
-  nnodes: ({ job }) => Math.max(nodesOf(job).length, 1),
+  nnodes: ({ job }) => nodeCount(job),
   nodelist: (row) => nodeList(row) || (row.step === undefined ? '' : 'None assigned'),
   ntasks: ({ job }) => job.tasks,
   numcpus: ({ job }) => cpusOf(job),
-  numnodes: ({ job }) => Math.max(nodesOf(job).length, 1),
+  numnodes: ({ job }) => nodeCount(job),
   numtasks: ({ job }) => job.tasks,
   partition: ({ job, step }) => (step ? '' : (job.site?.name ?? 'any')),
   priority: ({ job }) => Math.max(0, (job.priority ?? 0) + job.boost),
@@ -90,7 +98,7 @@ export const FIELDS: Readonly<Record<string, Field>> = {
   reasonlist: listOrReason,
   reqcpus: ({ job }) => cpusOf(job),
   reqmem: ({ job }) => memoryOf(job),
-  reqnodes: ({ job }) => Math.max(nodesOf(job).length, 1),
+  reqnodes: ({ job }) => nodeCount(job),
   restartcnt: ({ job }) => Math.max(0, job.epoch - 1),
   start: ({ job }) => localTime(job.startedAt, 'Unknown'),
   starttime: startOf,

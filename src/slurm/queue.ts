@@ -21,6 +21,7 @@ import {
   slurmState,
   stateOf,
 } from './jobs.js';
+import { accountedJob, jobInfo, jsonOf } from './json.js';
 
 const LETTERS = {
   a: ['account', 'ACCOUNT'],
@@ -153,7 +154,7 @@ export const squeue: Run = async (words, name) => {
         Number(a.startedAt !== null) - Number(b.startedAt !== null) || numberOf(a.id) - numberOf(b.id),
     );
   if (options.has('--json')) {
-    print(JSON.stringify({ ...META, jobs: jobs.map((job) => asJson({ job, nowMs })), errors: [] }, null, 2));
+    print(jsonOf('slurmctld', name, { jobs: jobs.map((job) => jobInfo({ job, nowMs })) }));
     return 0;
   }
   const lines = jobs.map((job) => before + line(columns, ({ field }) => textOf(field, { job, nowMs })));
@@ -175,57 +176,6 @@ async function listed(
   const ended = await findJobs({ endedAfter: new Date(Date.now() - SHOWN_S * 1000).toISOString() }, how);
   const known = new Set(active.jobs.map(({ id }) => id));
   return { jobs: [...active.jobs, ...ended.jobs.filter(({ id }) => !known.has(id))], user: active.user };
-}
-
-const META = {
-  meta: {
-    plugin: { type: 'openapi/slurmctld', name: 'Switchyard', data_parser: 'data_parser/v0.0.40' },
-    Slurm: { version: { major: '23', micro: '0', minor: '11' }, release: '23.11.0' },
-  },
-};
-const set = (number: number | null): object => ({
-  set: number !== null,
-  infinite: false,
-  number: number ?? 0,
-});
-const seconds = (at: string | null): object => set(at === null ? 0 : Math.floor(Date.parse(at) / 1000));
-
-/** As data_parser v0.0.40 has it, the fields that exist. */
-function asJson({ job, nowMs }: Row): object {
-  const place = placeOf(job);
-  const [code, signal] = exitOf(job).split(':').map(Number) as [number, number];
-  return {
-    account: job.project ?? 'default',
-    array_job_id: set(place?.first ?? 0),
-    array_task_id: place ? set(job.arrayIndex) : set(null),
-    cluster: 'switchyard',
-    command: job.command,
-    cpus: set(job.tasks * job.cpusPerTask),
-    current_working_directory: job.workingDirectory ?? '',
-    end_time: seconds(job.endedAt),
-    exit_code: {
-      status: [signal > 0 ? 'SIGNALED' : code > 0 ? 'ERROR' : 'SUCCESS'],
-      return_code: set(code),
-      signal: { id: set(signal), name: '' },
-    },
-    job_id: numberOf(job.id),
-    job_state: [slurmState(job)],
-    name: job.name ?? job.application,
-    nodes: nodesOf(job).join(','),
-    partition: job.site?.name ?? 'any',
-    priority: set(Math.max(0, (job.priority ?? 0) + job.boost)),
-    qos: 'normal',
-    restart_cnt: Math.max(0, job.epoch - 1),
-    start_time: seconds(job.startedAt),
-    state_reason: reasonOf(job, nowMs),
-    submit_time: seconds(job.submittedAt),
-    tasks: set(job.tasks),
-    time_limit:
-      job.runTimeLimitS === null
-        ? { set: false, infinite: true, number: 0 }
-        : set(Math.ceil(job.runTimeLimitS / 60)),
-    user_name: job.user.name,
-  };
 }
 
 const SACCT =
@@ -288,7 +238,8 @@ export const sacct: Run = async (words, name) => {
     .filter((job) => states === null || states.has(accountedState(job)))
     .sort((a, b) => numberOf(a.id) - numberOf(b.id));
   if (options.has('--json')) {
-    print(JSON.stringify({ ...META, jobs: jobs.map((job) => asJson({ job, nowMs })), errors: [] }, null, 2));
+    const accounted = jobs.map((job) => accountedJob({ job, nowMs }, accountedState(job)));
+    print(jsonOf('slurmdbd', name, { jobs: accounted }));
     return 0;
   }
   const rows = jobs.flatMap((job): Row[] => [

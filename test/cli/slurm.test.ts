@@ -288,16 +288,77 @@ describe('calls of clients', () => {
     );
   });
 
-  it('as JSON are the fields that exist', async () => {
-    const { jobs } = JSON.parse(await said(`squeue --json -t all -j ${id}`)) as { jobs: object[] };
+  it('as JSON are the fields that exist, in the shapes of data_parser v0.0.40, and say the same as text', async () => {
+    const json = async (line: string) => JSON.parse(await said(line));
+    const success = { status: ['SUCCESS'], return_code: { set: true, infinite: false, number: 0 } };
+    const [elapsed, submit, node] = (
+      await said(`sacct -X -n -P -o elapsedraw,submit,nodelist -j ${id}`)
+    ).split('|');
+    const submitted = Math.floor(Date.parse(submit!) / 1000);
+    expect(await json(`squeue --json -t all -j ${id}`)).toMatchObject({
+      meta: { plugin: { data_parser: 'data_parser/v0.0.40' }, slurm: { cluster: 'switchyard' } },
+      jobs: [
+        {
+          ...{ job_id: Number(id), job_state: ['COMPLETED'], name: 'client', exit_code: success },
+          ...{ nodes: node, node_count: { set: true, number: 1 }, batch_host: node, hold: false },
+          submit_time: { set: true, number: submitted },
+          time_limit: { infinite: true },
+        },
+      ],
+      ...{ errors: [], warnings: [] },
+    });
+    const cpu = { type: 'cpu', name: '', id: 1, count: 1 };
+    expect(await json(`sacct --json -j ${id}`)).toMatchObject({
+      jobs: [
+        {
+          ...{ job_id: Number(id), name: 'client', exit_code: success, nodes: node, allocation_nodes: 1 },
+          state: { current: ['COMPLETED'], reason: 'None' },
+          time: { elapsed: Number(elapsed), submission: submitted, limit: { infinite: true } },
+          required: { CPUs: 1 },
+          tres: { allocated: expect.arrayContaining([cpu]), requested: expect.arrayContaining([cpu]) },
+          steps: [
+            {
+              ...{ step: { id: `${id}.batch`, name: 'batch' }, state: ['COMPLETED'], tasks: { count: 1 } },
+              nodes: { count: 1, range: node, list: [node] },
+            },
+          ],
+        },
+      ],
+    });
+    const [used, idle, other, total] = (await said("sinfo -h -o '%C'")).split('/').map(Number);
+    expect(await json('sinfo --json')).toMatchObject({
+      sinfo: [
+        {
+          cpus: { allocated: used, idle, other, total, minimum: total, maximum: total },
+          nodes: { total: 1, nodes: [node] },
+          node: { state: [(await said('sinfo -h -o %T')).toUpperCase()] },
+          partition: { name: 'local', partition: { state: ['UP'] } },
+        },
+      ],
+    });
+  });
+
+  it('as JSON tell of jobs that wait, and of arrays', async () => {
+    const array = Number(await said('sbatch --parsable -H -t 90 --mem 20M -a 3-4 --wrap true'));
+    const { jobs } = JSON.parse(await said(`squeue --json -j ${array}_4`));
     expect(jobs).toMatchObject([
       {
-        job_id: Number(id),
-        job_state: ['COMPLETED'],
-        name: 'client',
-        exit_code: { return_code: { set: true, number: 0 } },
+        ...{ job_id: array + 1, job_state: ['PENDING'], state_reason: 'JobHeldUser', hold: true, nodes: '' },
+        ...{ array_job_id: { number: array }, array_task_id: { set: true, number: 4 } },
+        ...{ time_limit: { set: true, number: 90 }, memory_per_node: { set: true, number: 20 } },
+        ...{ exit_code: { status: ['PENDING'] }, start_time: { number: 0 } },
       },
     ]);
+    const accounted = JSON.parse(await said(`sacct --json -j ${array}_4`)).jobs;
+    expect(accounted).toMatchObject([
+      {
+        array: { job_id: array, task_id: { number: 4 } },
+        steps: [],
+        tres: { allocated: [] },
+        time: { start: 0 },
+      },
+    ]);
+    await said(`scancel ${array}`);
   });
 });
 
