@@ -229,31 +229,43 @@ const codeOf = (job: Job): number => (job.state === 'COMPLETED' ? 0 : job.exitCo
 export const srun: Run = (words, name) =>
   programEnvironment().SWITCHYARD_JOB_ID === undefined ? waitingRun(words, name) : step(words, name);
 
-async function waitingRun(words: readonly string[], name: string): Promise<number> {
+/** `isAllocation`: as of salloc, whose command is started once, whatever the number of tasks. */
+async function waitingRun(
+  words: readonly string[],
+  name: string,
+  { isAllocation = false } = {},
+): Promise<number> {
   const asked = nothing();
   const rest = readAsked(() => takeInto(asked, words, name));
   const [command, ...args] = rest;
-  if (command === undefined) throw new SlurmError('No command given to execute.');
+  if (command === undefined) throw new SlurmError(isAllocation ? NO_SHELL : 'No command given to execute.');
   asked.name ??= basename(command);
   const { ntasks } = shapeOf(asked);
   // Each task of Slurm's runs the command, which sbatch's do not.
   const run: Command =
-    ntasks > 1
+    ntasks > 1 && !isAllocation
       ? { command: '/bin/sh', arguments: ['-c', EACH, 'sh', String(ntasks), command, ...args] }
       : { command, arguments: args };
   const [id] = await submit(await inputsOf(asked, run, name));
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void cancel(id!, signal));
-  if (!asked.quiet)
-    process.stderr.write(`${name}: job ${id!.replace('job_', '')} queued and waiting for resources\n`);
+  const number = id!.replace('job_', '');
+  const say = (text: string): void => void (asked.quiet || process.stderr.write(`${name}: ${text}\n`));
+  if (isAllocation) say(`Pending job allocation ${number}`);
+  say(`job ${number} queued and waiting for resources`);
   const at = { stdout: 0, stderr: 0 };
-  for (;;) {
+  for (let granted = false; ; ) {
     const { jobs } = await findJobs({ ids: [id!] });
     const job = jobs[0];
+    if (isAllocation && !granted && job && job.startedAt !== null) {
+      granted = true;
+      say(`Granted job allocation ${number}`);
+    }
     if (job && (job.state === 'RUNNING' || hasEnded(job)))
       for (const stream of ['stdout', 'stderr'] as const)
         at[stream] += await copyOutput(id!, stream, at[stream]);
     if (job && hasEnded(job)) {
-      if (job.state !== 'COMPLETED')
+      if (isAllocation) say(`Relinquishing job allocation ${number}`);
+      else if (job.state !== 'COMPLETED')
         complain(
           name,
           `${job.user.name}: job ended ${slurmState(job)}${job.message ? `: ${job.message}` : ''}`,
@@ -355,8 +367,8 @@ function redirection({ output, error, input, append, directory }: Asked, task: n
     .join('\n');
 }
 
-export const salloc: Run = () => {
-  throw new SlurmError(
-    'an allocation with a shell is not available here: run a command with `srun COMMAND`, or a script with `sbatch FILE`',
-  );
-};
+const NO_SHELL =
+  'an allocation with a shell is not available here: give a command (`salloc COMMAND`), or submit a script with `sbatch FILE`';
+
+/** The command is run on the first machine of the allocation, where `srun` runs steps. */
+export const salloc: Run = (words, name) => waitingRun(words, name, { isAllocation: true });

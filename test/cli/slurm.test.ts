@@ -145,7 +145,7 @@ describe('sbatch', () => {
       ['scancel 999999', 'scancel: error: Kill job error on job id 999999: Invalid job id specified'],
       [
         'salloc -n 4',
-        'salloc: error: an allocation with a shell is not available here: run a command with `srun COMMAND`',
+        'salloc: error: an allocation with a shell is not available here: give a command (`salloc COMMAND`)',
       ],
       [
         'SWITCHYARD_URL=http://127.0.0.1:1/graphql squeue',
@@ -197,6 +197,24 @@ describe('srun', () => {
       `SWITCHYARD_JOB_ID=job_1 SLURM_NTASKS=2 srun sh -c 'echo $SLURM_PROCID; exit $SLURM_PROCID'`,
     );
     expect([both.code, both.stdout.split('\n').sort()]).toEqual([1, ['', '0', '1']]);
+  });
+});
+
+describe('salloc', () => {
+  it('runs a command once where the allocation is, in which srun runs steps', async () => {
+    const command = 'echo "$SLURM_NTASKS $SLURM_JOB_ID"; srun echo "step of $SLURM_JOB_ID"; exit 4';
+    const { code, stdout, stderr } = await shell(`salloc -n 1 bash -c '${command}'`);
+    const [, id] = /^salloc: Granted job allocation (\d+)$/m.exec(stderr) ?? [];
+    expect([code, stdout]).toEqual([4, `1 ${id}\nstep of ${id}\n`]);
+    expect(stderr).toBe(
+      [
+        `salloc: Pending job allocation ${id}`,
+        `salloc: job ${id} queued and waiting for resources`,
+        `salloc: Granted job allocation ${id}`,
+        `salloc: Relinquishing job allocation ${id}\n`,
+      ].join('\n'),
+    );
+    expect(await shell('salloc -Q true')).toMatchObject({ code: 0, stderr: '' });
   });
 });
 
@@ -376,7 +394,8 @@ it('lines of tutorials are accepted, or refused with a helpful word', async () =
       .replace('ARRAY_1', `${array}_1`)
       .replace(/\bARRAY\b/, array)
       .replace('NODE', node)
-      .replace('FILE', 'run.sh');
+      .replace('FILE', 'run.sh')
+      .replace('a.out', 'true');
     // Held: what is submitted is to be understood, not to run.
     if (line.startsWith('#')) script('line.sh', line);
     const asked = line.startsWith('#') ? 'sbatch -H line.sh' : line.replace(/^sbatch/, 'sbatch -H');
@@ -390,9 +409,6 @@ it('lines of tutorials are accepted, or refused with a helpful word', async () =
     'scontrol update ArrayTaskThrottle=20 JobId=ID: scontrol: error: update: jobs cannot be changed here; cancel the job and submit it again',
     '#SBATCH --partition=intel: sbatch: error: invalid partition specified: intel',
     '#SBATCH -p normal_q: sbatch: error: invalid partition specified: normal_q',
-    expect.stringContaining(
-      'salloc: error: an allocation with a shell is not available here: run a command with `srun COMMAND`',
-    ),
   ]);
 });
 
