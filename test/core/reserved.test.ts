@@ -57,6 +57,15 @@ describe.each(POLICIES)('under $kind a job waits', (local) => {
     });
     expect(why(held(null, 1000, 2000), { runTimeLimitS: 600 }, 400, local).code).toBe('READY');
   });
+  it('and starts if its limit lets it, however long it is expected to take', () => {
+    const short = { runTimeLimitS: 300, estimateS: 3600 };
+    expect(why(held(null, 1000, 2000), short, 400, local).code).toBe('READY');
+    const long = { runTimeLimitS: 700, estimateS: 3600 };
+    expect(why(held(null, 1000, 2000), long, 400, local)).toMatchObject({
+      code: 'RESERVED',
+      fitsIfLimitS: 600,
+    });
+  });
   it('inside it', () => {
     expect(why(held(null, 0, 50), { runTimeLimitS: 20 }, 10, local)).toEqual({
       ...{ code: 'RESERVED', fitsIfLimitS: null, latest: 50 },

@@ -109,12 +109,9 @@ function notBefore(ahead: Grid, siteId: number, job: Job, now: number): Predicte
   if (whyNeverFits(requirement, eligible) !== null) return null;
   const nothing = { siteId, expected: false, allocations: [], licenseIds: [], plannedDuration: 0 };
   if (entry.resources.shared) return { ...nothing, at: now };
-  const found = new Timeline(ahead, entry, now).earliestOpening(
-    requirement,
-    eligible,
-    job.estimateS * job.benchmark,
-    job.runTimeLimitS ?? Infinity,
-  );
+  const limit = job.runTimeLimitS ?? Infinity;
+  const work = entry.resources.plannedWork(job.estimateS * job.benchmark, limit);
+  const found = new Timeline(ahead, entry, now).earliestOpening(requirement, eligible, work, limit);
   return found && { ...nothing, at: found.at };
 }
 
@@ -203,8 +200,6 @@ export function reservedFor(
   const shorter = (length: number): Job => ({
     ...job,
     runTimeLimitS: length,
-    // Of a job that is stopped then nobody expects more.
-    estimateS: Math.min(job.estimateS, (length * resources.bestBenchmark) / job.benchmark),
   });
   const fitsIfLimitS = lengths.slice(0, LENGTHS_MAX).find((length) => starts(shorter(length), true)) ?? null;
   return fitsIfLimitS !== null || starts(job, false) ? { fitsIfLimitS } : null;

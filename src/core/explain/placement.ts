@@ -191,7 +191,8 @@ function startsNow(
   job: Job,
 ): PredictedStart | null {
   if (free.full || free.entry.queue.length > 0) return null;
-  const work = workOf(job);
-  const opening = free.openingNow(requirement, eligible, work, job.runTimeLimitS ?? Infinity);
+  const limit = job.runTimeLimitS ?? Infinity;
+  const work = free.site.plannedWork(workOf(job), limit);
+  const opening = free.openingNow(requirement, eligible, work, limit);
   return opening && predicted(free.entry, work, opening);
 }

@@ -159,6 +159,14 @@ export class SiteResources {
     return !this.shared && this.maxRuns === Infinity;
   }
 
+  /**
+   * Work that is planned for a job: where something is held, which its limit is compared with, no more than the limit lets it do on the
+   * most powerful machine. (Elsewhere planning does not use limits.)
+   */
+  plannedWork(work: number, limitS: number): number {
+    return this.holds.length === 0 ? work : Math.min(work, limitS * this.best);
+  }
+
   /** CPUs of the machines that take jobs now. */
   get availableCpus(): number {
     return this.machines.reduce((sum, { machine }) => sum + (machine.available ? machine.cpus : 0), 0);

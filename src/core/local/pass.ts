@@ -307,7 +307,9 @@ export class SitePass {
 
   /** Planned duration on a machine of power 1. */
   work(slot: number): number {
-    return this.entry.queue.works[slot] as number;
+    const { queue, resources } = this.entry;
+    const work = queue.works[slot] as number;
+    return resources.holds.length === 0 ? work : resources.plannedWork(work, queue.limit(slot));
   }
 
   /** Seconds after which its run is stopped; Infinity: never, or nothing is held that limits matter for. */

@@ -24,12 +24,9 @@ export class StartsNow {
   /** What the job would occupy at the site from now on, null when it does not fit. */
   of(free: Timeline, job: Job, requirement: Requirement): RunState | null {
     const eligible = free.site.eligible(requirement.signature);
-    const opening = free.openingNow(
-      requirement,
-      eligible,
-      job.estimateS * job.benchmark,
-      job.runTimeLimitS ?? Infinity,
-    );
+    const limit = job.runTimeLimitS ?? Infinity;
+    const work = free.site.plannedWork(job.estimateS * job.benchmark, limit);
+    const opening = free.openingNow(requirement, eligible, work, limit);
     return opening && runInMind(requirement, opening.placement, opening.pools, job.id, opening.end);
   }
 }

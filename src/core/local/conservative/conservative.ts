@@ -267,6 +267,6 @@ function promisedStart(grid: Grid, view: Timeline, job: Job): Opening | null {
   if (own === undefined && promises.count < entry.queue.length) return null;
   const eligible = entry.resources.eligible(requirement.signature);
   const limit = job.runTimeLimitS ?? Infinity;
-  const work = job.estimateS * job.benchmark;
+  const work = view.site.plannedWork(job.estimateS * job.benchmark, limit);
   return own ?? promises.places.profile.earliestOpening(requirement, eligible, work, limit);
 }

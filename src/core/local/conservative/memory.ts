@@ -82,7 +82,7 @@ export class Promises extends PromisingMemory {
       const promised = here ? promisedFrom(entry, slot, machines, image) : null;
       if (promised === null) promises.incomplete = true;
       // To a job that is another one now nothing was promised.
-      else if (promised.work === entry.queue.works[slot]) promises.set(slot, promised);
+      else if (promised.work === plannedAt(entry, slot)) promises.set(slot, promised);
     }
     return promises;
   }
@@ -208,11 +208,11 @@ export class Promises extends PromisingMemory {
 
   override placed(slot: number): void {
     const { queue } = this.entry;
-    const { ids, works, requirements } = queue;
+    const { ids, requirements } = queue;
     const jobId = ids[slot] as number;
     const promised = this.gone.get(jobId);
     const same =
-      promised?.work === works[slot] &&
+      promised?.work === plannedAt(this.entry, slot) &&
       promised?.limit === queue.limit(slot) &&
       promised?.requirement === requirements[slot];
     if (same) {
@@ -251,6 +251,10 @@ export class Promises extends PromisingMemory {
     return (this.bySlot[slot] as StartPromise).at;
   }
 }
+
+/** The work that is planned for the job in the slot. */
+const plannedAt = ({ queue, resources }: SiteEntry, slot: number): number =>
+  resources.plannedWork(queue.works[slot] as number, queue.limit(slot));
 
 function promisedFrom(
   { resources, queue }: SiteEntry,
