@@ -7,6 +7,8 @@ import { complain, given, print, type Run } from './command.js';
 import {
   SlurmCancelDocument,
   SlurmHoldDocument,
+  SlurmHoldsDocument,
+  type SlurmHoldsQuery,
   SlurmReleaseDocument,
   SlurmRequeueDocument,
   SlurmSitesDocument,
@@ -14,12 +16,13 @@ import {
   SlurmViewerDocument,
 } from './documents.gql.js';
 import { type Column, columnsOf, line } from './fields.js';
-import { findJobs, hasEnded, type Job, namedJobs, slurmState, stateOf } from './jobs.js';
+import { clock, findJobs, hasEnded, type Job, localTime, namedJobs, slurmState, stateOf } from './jobs.js';
 import { jsonOf, type SinfoLine, sinfoData } from './json.js';
 import { described, printAccounts } from './queue.js';
 
 type Site = SlurmSitesQuery['sites']['nodes'][number];
 type Machine = Site['machines'][number];
+type Hold = SlurmHoldsQuery['holds']['nodes'][number];
 
 /** What one action changes at most. */
 const BATCH = 10_000;
@@ -100,6 +103,35 @@ async function allSites(): Promise<Site[]> {
   }
 }
 
+async function allHolds(): Promise<Hold[]> {
+  const all: Hold[] = [];
+  for (let after: string | null = null; ; ) {
+    const { holds }: SlurmHoldsQuery = await ask(SlurmHoldsDocument, { first: SITES_PAGE, after });
+    all.push(...holds.nodes);
+    if (!holds.pageInfo.hasNextPage) return all;
+    after = holds.pageInfo.endCursor;
+  }
+}
+
+/** Maintenance windows and reservations, as Slurm shows its reservations: each with its next time. */
+function holdLines({ id, name, kind, site, wholeSite, user, machines, times }: Hold): string[] {
+  const [next] = times;
+  const held = wholeSite
+    ? site.machines.map((machine) => ({ machine, cpus: machine.cpus }))
+    : machines.map(({ machine, cpus }) => ({ machine, cpus: cpus ?? machine.cpus }));
+  const flags = [
+    ...(kind === 'MAINTENANCE' ? ['MAINT'] : []),
+    ...(wholeSite ? ['ALL_NODES'] : ['SPEC_NODES']),
+  ];
+  const active = next !== undefined && Date.parse(next.from) <= Date.now();
+  const lasts = next?.to ? (Date.parse(next.to) - Date.parse(next.from)) / 1000 : null;
+  return [
+    `ReservationName=${name ?? id} StartTime=${localTime(next?.from ?? null, 'N/A')} EndTime=${localTime(next?.to ?? null, 'N/A')} Duration=${lasts === null ? 'UNLIMITED' : clock(lasts)}`,
+    `Nodes=${held.map(({ machine }) => machine.name).join(',') || '(null)'} NodeCnt=${held.length} CoreCnt=${held.reduce((all, { cpus }) => all + cpus, 0)} Features=(null) PartitionName=${site.name} Flags=${flags.join(',')}`,
+    `Users=${user?.name ?? '(null)'} Accounts=(null) Licenses=(null) State=${active ? 'ACTIVE' : 'INACTIVE'}`,
+  ];
+}
+
 const CONFIG: Readonly<Record<string, string | number>> = {
   ClusterName: 'switchyard',
   MaxArraySize: DEFAULT_LIMITS.jobsMax,
@@ -168,7 +200,6 @@ async function show(
     );
     return 0;
   }
-  const sites = await allSites();
   const among = <T extends { name: string }>(all: readonly T[], noun: string): T[] => {
     const found =
       names.length === 0
@@ -179,6 +210,13 @@ async function show(
   };
   const join = (lines: readonly string[]): string =>
     isOneLine ? lines.join(' ') : `${lines.join('\n   ')}\n`;
+  if (isA('reservation')) {
+    const holds = (await allHolds()).map((hold) => ({ ...hold, name: hold.name ?? hold.id }));
+    if (holds.length === 0) print('No reservations in the system');
+    for (const hold of among(holds, 'Reservation')) print(join(holdLines(hold)));
+    return 0;
+  }
+  const sites = await allSites();
   if (isA('partition')) {
     for (const site of among(sites, 'Partition')) print(join(partitionLines(site, sites[0] === site)));
     return 0;
@@ -192,7 +230,7 @@ async function show(
     return 0;
   }
   throw new SlurmError(
-    `invalid entity: ${what} for keyword: show; accepted: job, node, partition, config, hostnames`,
+    `invalid entity: ${what} for keyword: show; accepted: job, node, partition, reservation, config, hostnames`,
   );
 }
 

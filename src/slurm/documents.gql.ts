@@ -35,6 +35,11 @@ export type MachineState =
   | 'DRAINING'
   | 'DOWN';
 
+export type HoldKind =
+  | 'MAINTENANCE'
+  | 'USER'
+  | 'STANDING';
+
 export type UserClass =
   | 'GOLD'
   | 'SILVER'
@@ -361,6 +366,14 @@ export type SlurmRequeueMutationVariables = Exact<{
 
 export type SlurmRequeueMutation = { readonly requeueJobs: { readonly jobIds: ReadonlyArray<string>, readonly unchanged: ReadonlyArray<{ readonly id: string, readonly code: ErrorCode, readonly message: string }> } };
 
+export type SlurmHoldsQueryVariables = Exact<{
+  first: number;
+  after?: string | null | undefined;
+}>;
+
+
+export type SlurmHoldsQuery = { readonly holds: { readonly nodes: ReadonlyArray<{ readonly id: string, readonly name: string | null, readonly kind: HoldKind, readonly wholeSite: boolean, readonly site: { readonly name: string, readonly machines: ReadonlyArray<{ readonly name: string, readonly cpus: number }> }, readonly user: { readonly name: string } | null, readonly machines: ReadonlyArray<{ readonly cpus: number | null, readonly machine: { readonly name: string, readonly cpus: number } }>, readonly times: ReadonlyArray<{ readonly from: string, readonly to: string | null }> }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } };
+
 
 export const SlurmJobsDocument: Document<SlurmJobsQuery, SlurmJobsQueryVariables> =
   "query SlurmJobs($filter: JobFilter, $first: Int!, $after: String) { viewer { name } jobs(filter: $filter, first: $first, after: $after) { nodes { ...BriefJob } pageInfo { hasNextPage endCursor } } } fragment BriefJob on Job { id state name application command user { name } site { name } project groupName arrayIndex workingDirectory tasks cpusPerTask memoryMbPerTask licenses runTimeLimitS deadline priority boost restartable machineConstraint epoch cause message exitCode submittedAt startedAt endedAt notBefore eligibleAt }";
@@ -394,3 +407,6 @@ export const SlurmReleaseDocument: Document<SlurmReleaseMutation, SlurmReleaseMu
 
 export const SlurmRequeueDocument: Document<SlurmRequeueMutation, SlurmRequeueMutationVariables> =
   "mutation SlurmRequeue($selection: JobSelection!) { requeueJobs(selection: $selection) { jobIds unchanged { id code message } } }";
+
+export const SlurmHoldsDocument: Document<SlurmHoldsQuery, SlurmHoldsQueryVariables> =
+  "query SlurmHolds($first: Int!, $after: String) { holds(first: $first, after: $after) { nodes { id name kind site { name machines { name cpus } } wholeSite user { name } machines { cpus machine { name cpus } } times { from to } } pageInfo { hasNextPage endCursor } } }";

@@ -559,7 +559,7 @@ export interface Retention {
   jobsEndedBefore: number;
   /** Processes not seen since. */
   processesBefore: number;
-  /** Entries of the audit log before it; keys that expired or were revoked, and agents last seen, before it. */
+  /** Entries of the audit log before it; keys that expired or were revoked, holds that ended, and agents last seen, before it. */
   auditsBefore: number;
   /** At most so many rows of a kind in one call; call again while `more`. */
   limit: number;

@@ -328,7 +328,7 @@ export const SLURM: readonly Option[] = [
   may('--propagate', 'limits are those of the site'),
   one('--qos -q', 'a job has the class of its user'),
   flag('--reboot', 'machines are not booted for jobs'),
-  one('--reservation', 'there are no reservations to ask for'),
+  one('--reservation', 'jobs cannot be put into reservations yet'),
   one('--sockets-per-node', ELSEWHERE),
   flag('--spread-job', ELSEWHERE),
   one('--switches', ELSEWHERE),

@@ -385,6 +385,32 @@ describe('a fresh service', () => {
     expect((await service.cli('watch', job!.id)).code).toBe(0);
   });
 
+  it('is closed for a time: a job whose limit reaches into it waits, a shorter one runs', async () => {
+    const add = ['maintenance', 'add', 'local', '--from', '+10m', '--for', '1h', '--name', 'disks'];
+    expect((await service.cli(...add, '--dry-run')).stdout).toBe('the whole site\nnothing is in its way\n');
+    expect((await service.cli('maintenance')).stdout).not.toContain('disks');
+    expect((await service.cli(...add, '--reason', 'new ones')).stdout).toMatch(
+      /disks +MAINTENANCE +local +the whole site/,
+    );
+    const [long] = await service.json<Job[]>('submit', '--limit', '1h', '--', 'true');
+    expect((await service.cli('submit', '--wait', '--limit', '5m', '--', 'true')).code).toBe(0);
+    expect((await service.cli('why', long!.id)).stdout).toMatch(
+      /\(RESERVED\)[\s\S]*would help: It gets a run time limit of \d+ s/,
+    );
+    const twice = await service.cli(...add.with(-1, 'again'));
+    expect(twice).toMatchObject({ code: 1, stderr: expect.stringContaining('(CONFLICT)') });
+    expect((await service.cli('maintenance', 'cancel', 'disks')).stdout).toBe('disks is canceled\n');
+    expect((await service.cli('watch', long!.id)).code).toBe(0);
+    const reserve = ['reserve', 'add', 'local', '--tasks', '1', '--cpus', '1', '--for', '1h'];
+    expect((await service.cli(...reserve, '--name', 'course')).stdout).toMatch(
+      /course +USER +local +\S+ \(1 CPU\)/,
+    );
+    expect((await service.cli('reserve', 'cancel', 'course')).code).toBe(0);
+    expect(await service.json<{ endedAt: string }[]>('reserve', '--ended')).toMatchObject([
+      { name: 'course' },
+    ]);
+  });
+
   it('a tree of schedulers is built and taken down, and why tells of the path down it', async () => {
     const file = join(home, 'tree.json');
     writeFileSync(file, JSON.stringify({ ...DEFAULT_POLICY, dispatch: { kind: 'grid-tree' } }));

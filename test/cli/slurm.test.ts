@@ -251,6 +251,7 @@ describe('control', () => {
     );
     expect(await said('sinfo -aho %F/%C')).toMatch(/^\d\/\d\/0\/1\/\d+\/\d+\/0\/\d+$/);
     expect(await said('scontrol show partition -o')).toContain('PartitionName=local');
+    expect(await said('scontrol show reservation')).toBe('No reservations in the system');
     expect(await said('scontrol show config')).toMatch(/MaxArraySize +=/);
     expect(await said("scontrol show hostnames 'n[01-03],x'")).toBe('n01\nn02\nn03\nx');
   });

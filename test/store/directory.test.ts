@@ -448,4 +448,28 @@ describe('the audit log', () => {
       more = (await world.store.prune({ ...never, auditsBefore: Date.now() / 1000 + 60 })).more;
     expect(await count()).toBe(0);
   });
+
+  it('keeps holds until they have ended for as long', async () => {
+    const window = (name: string, from: number) =>
+      world.createHold({
+        ...{
+          kind: 'MAINTENANCE',
+          name,
+          siteId: site,
+          userId: user,
+          held: { of: 'SITE' },
+          onConflict: 'AFTER_JOBS',
+        },
+        ...{ reason: null, times: [{ from, to: from + 10 }] },
+      });
+    await world.cancelHold((await window('a', T0 + 10)).id as number);
+    await window('b', T0 + 20);
+    const never = { eventsBefore: 0, unreadBefore: 0, jobsEndedBefore: 0, processesBefore: 0, limit: 2 };
+    const left = async () => (await queries.holds(site, true, 0, 10)).map(({ name }) => name);
+    await world.store.prune({ ...never, auditsBefore: T0 });
+    expect(await left()).toEqual(['a', 'b']);
+    await world.store.prune({ ...never, auditsBefore: T0 + 1 });
+    expect(await left()).toEqual(['b']);
+    expect(Number((await test.pool.query('SELECT count(*) FROM hold_times')).rows[0].count)).toBe(1);
+  });
 });

@@ -180,7 +180,7 @@ function describeDryRun({ machines, holds, runsInTheWay, jobs, moved }: ReserveM
 const heldOf = ({ machine, whole, cpus, memoryMb, resources }: Held): string => {
   if (whole) return machine.name;
   const parts = [
-    ...(cpus ? [`${cpus} CPUs`] : []),
+    ...(cpus ? [count(cpus, 'CPU')] : []),
     ...(memoryMb ? [`${memoryMb} MB`] : []),
     ...resources.map(({ kind, amount }) => `${amount} ${kind}`),
   ];

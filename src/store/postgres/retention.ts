@@ -16,6 +16,7 @@ export async function prune(connection: Connection, retention: Retention): Promi
   const groups = await run(connection, emptyGroups(jobsEndedBefore, limit));
   const audits = await run(connection, oldAudits(auditsBefore, limit));
   const keys = await run(connection, deadKeys(auditsBefore, limit));
+  const holds = await run(connection, oldHolds(auditsBefore, limit));
   await run(connection, sql`DELETE FROM processes WHERE seen_at < to_timestamp(${processesBefore}::float8)`);
   await run(
     connection,
@@ -34,7 +35,11 @@ export async function prune(connection: Connection, retention: Retention): Promi
     connection,
     sql`DELETE FROM used_hours WHERE kind = ANY (enum_range(NULL::used_kind)) AND hour < ${jobsEndedBefore}::float8 - 3600`,
   );
-  return { events, jobs, more: Math.max(events, jobs, submissions, points, groups, audits, keys) >= limit };
+  return {
+    events,
+    jobs,
+    more: Math.max(events, jobs, submissions, points, groups, audits, keys, holds) >= limit,
+  };
 }
 
 /**
@@ -90,6 +95,15 @@ DELETE FROM audits WHERE at < to_timestamp(${before}::float8) AND id = ANY (ARRA
 const deadKeys = (before: number, limit: number): Sql => sql`
 DELETE FROM api_keys WHERE id = ANY (ARRAY(
   SELECT id FROM api_keys WHERE least(expires_at, revoked_at) < to_timestamp(${before}::float8) ORDER BY id LIMIT ${limit}))`;
+
+/** Maintenance windows and reservations that ended before. */
+const oldHolds = (before: number, limit: number): Sql => sql`
+WITH old AS MATERIALIZED (
+  SELECT id FROM holds WHERE ended_at < to_timestamp(${before}::float8) ORDER BY id LIMIT ${limit}
+), times AS (
+  DELETE FROM hold_times WHERE hold_id IN (SELECT id FROM old)
+)
+DELETE FROM holds WHERE id IN (SELECT id FROM old)`;
 
 /** Groups of which no job is left. */
 const emptyGroups = (before: number, limit: number): Sql => sql`
