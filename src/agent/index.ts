@@ -3,6 +3,7 @@ export { Agent, type AgentLog, type AgentMachine, type AgentOptions } from './ag
 export { findDevices, type HostDevice } from './devices.js';
 export * as documents from './documents.gql.js';
 export { Adapter } from './external/adapter.js';
+export { checkSite, type Finding } from './external/check.js';
 export { type Check, conformance } from './external/conformance.js';
 export { TermsRules } from './external/rules.js';
 export { ExternalRunner } from './external/runner.js';

@@ -157,6 +157,11 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
     expect(end).toMatchObject({ state: 'FAILED', cause: 'EXITED_NONZERO', exitCode: 3 });
     expect(end.runs).toMatchObject([{ placedBy: 'SITE', nodes: [expect.stringMatching(/^n[123]$/)] }]);
     expect(end.output?.text).toBe(`${end.runs[0]?.localId}\n${one}\n`);
+    const shown = spawnSync(process.execPath, [packagePath('bin', 'switchyard.js'), 'job', one as string], {
+      env: { ...process.env, SWITCHYARD_URL: service.url, SWITCHYARD_KEY: service.key },
+      encoding: 'utf8',
+    });
+    expect(shown.stdout).toContain(`run 1: ${end.runs[0]?.localId} of the site's scheduler, `);
     type Sites = {
       sites: {
         nodes: {
@@ -268,6 +273,48 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
         .split('\n')
         .filter((line) => !line.startsWith('holds')),
     ).toEqual([]);
+  });
+
+  it('is looked at before it is set up: what there is, a job in each partition, and what will not work', () => {
+    const check = (variables: object, ...more: string[]) => {
+      const words = ['agent', '--site', 'alps', '--local', 'slurm', '--check', ...more];
+      const { stdout, stderr, status } = spawnSync(
+        process.execPath,
+        [packagePath('bin', 'switchyard.js'), ...words],
+        {
+          env: { ...process.env, SLURM_CONF: conf, AGENT_STATE_DIR: join(dir, 'checked'), ...variables },
+          encoding: 'utf8',
+        },
+      );
+      return { stdout, stderr, status };
+    };
+    const well = check({});
+    expect(well.status, well.stdout).toBe(0);
+    for (const said of [
+      /^ok {7}machines: 3 nodes, 24 CPUs, 2 gpu, 1 tape$/m,
+      /^ok {7}partition short: up, 1 nodes, 8 CPUs, limit 1:00$/m,
+      /^ok {7}associations of root: Slurm keeps no accounts$/m,
+      /^ok {7}a job in batch: .* on n[123]$/m,
+      /^ok {7}a job in short: .* on n3$/m,
+    ])
+      expect(well.stdout).toMatch(said);
+    const none = check({ AGENT_SLURM_PARTITION: 'batch,nowhere' });
+    expect(none.status).toBe(1);
+    expect(none.stdout).toContain(
+      'FAILED   Slurm: AGENT_SLURM_PARTITION: nowhere: Slurm has no such partition',
+    );
+    execFileSync('scontrol', ['update', 'partitionname=short', 'state=down'], {
+      env: { ...process.env, SLURM_CONF: conf },
+    });
+    const down = check({ AGENT_SLURM_PARTITION: 'short' }, '--patience', '5');
+    execFileSync('scontrol', ['update', 'partitionname=short', 'state=up'], {
+      env: { ...process.env, SLURM_CONF: conf },
+    });
+    expect(down.status).toBe(1);
+    expect(down.stdout).toMatch(
+      /^FAILED {3}a job in short: its end: not within 5 s; Slurm says PENDING \(PartitionDown\)/m,
+    );
+    expect(down.stderr).toContain('1 of these will not work');
   });
 
   it(`runs each job once, whatever is killed (seed ${seed})`, {

@@ -80,7 +80,7 @@ export async function conformance(
 }
 
 /** What a check has. */
-class Trial {
+export class Trial {
   readonly marks: Marks;
   private readonly names: LocalName[] = [];
 

@@ -131,6 +131,8 @@ export interface LocalScheduler {
    */
   cancel(jobs: readonly LocalName[]): Promise<void>;
   capacity(): Promise<Capacity>;
+  /** What there is for the agent's account, in words, for whoever sets up the site; with the partitions that it uses. */
+  survey?(): Promise<{ name: string; found: string; problem: string | null; partition?: string }[]>;
 }
 
 /** One string for a name. */

@@ -199,6 +199,58 @@ export class Slurm implements LocalScheduler {
     };
   }
 
+  async survey() {
+    const found: { name: string; found: string; problem: string | null; partition?: string }[] = [];
+    const version = (await this.call('sinfo', ['--version'])).trim();
+    const config = await this.call('scontrol', ['show', 'config']);
+    const configured = (name: string): string =>
+      new RegExp(`^${name}\\s*=\\s*(.*)$`, 'm').exec(config)?.[1] ?? '?';
+    const limits = ['MaxJobCount', 'MaxArraySize', 'MinJobAge', 'MessageTimeout'];
+    const said = limits.map((name) => `${name} ${configured(name)}`).join(', ');
+    found.push({ name: 'Slurm', found: `${version}; ${said}`, problem: null });
+    const used = this.options.partition?.split(',');
+    // Without -a: those that the account may use.
+    for (const line of lines(await this.call('sinfo', ['-h', '-o', '%R|%a|%l|%D|%C']))) {
+      const [partition = '', state = '', limit = '', nodes = '', cpus = ''] = line.split('|');
+      found.push({
+        name: `partition ${partition}`,
+        found: `${state}, ${nodes} nodes, ${cpus.split('/').at(-1)} CPUs, limit ${limit}`,
+        problem: null,
+        ...((used?.includes(partition) ?? true) && { partition }),
+      });
+    }
+    found.push(
+      await this.associations(configured('AccountingStorageType'), configured('AccountingStorageEnforce')),
+    );
+    return found;
+  }
+
+  private async associations(storage: string, enforced: string) {
+    const name = `associations of ${OWN}`;
+    if (!storage.includes('slurmdbd')) return { name, found: 'Slurm keeps no accounts', problem: null };
+    const fields = 'format=account,partition,qos,maxjobs,maxsubmit';
+    try {
+      const text = await this.call('sacctmgr', ['-nP', 'show', 'assoc', `user=${OWN}`, fields]);
+      const all = lines(text).map((line) => {
+        const [account, partition, qos, jobs, submitted] = line.split('|');
+        const bounds = [
+          partition && `partition ${partition}`,
+          qos && `QOS ${qos}`,
+          jobs && `${jobs} jobs run`,
+        ];
+        const told = [...bounds, submitted && `${submitted} jobs queued`].filter(Boolean).join(', ');
+        return told === '' ? account : `${account} (${told})`;
+      });
+      const missing = all.length === 0 && enforced.includes('associations');
+      const problem = missing
+        ? `none, and Slurm refuses jobs without (AccountingStorageEnforce=${enforced})`
+        : null;
+      return { name, found: all.join('; ') || 'none', problem };
+    } catch (error) {
+      return { name, found: '', problem: (error as Error).message };
+    }
+  }
+
   /** Minutes; null: not known, or as long as they like. */
   private longestIn(partitions: string | null): number | null {
     const names = (partitions ?? this.byDefault ?? '').split(',').map(nameIn);

@@ -428,11 +428,12 @@ function describeJob(job: FullJob): string {
     const rows = job.runs.map((run) => [
       run.epoch,
       run.site.name,
-      run.allocations
-        .map(({ machine, tasks, devices }) =>
+      [
+        ...run.allocations.map(({ machine, tasks, devices }) =>
           [`${machine.name}×${tasks}`, ...(devices.length > 0 ? [`(${devices.join(' ')})`] : [])].join(' '),
-        )
-        .join(' '),
+        ),
+        ...run.nodes,
+      ].join(' '),
       time(run.startedAt),
       run.startedAt ? duration(secondsBetween(run.startedAt, run.endedAt)) : null,
       duration(run.plannedS),
@@ -464,6 +465,11 @@ function describeJob(job: FullJob): string {
       ),
     );
   }
+  for (const { epoch, localId, localState } of job.runs)
+    if (localId !== null)
+      text.push(
+        `run ${epoch}: ${printable(localId)} of the site's scheduler, ${printable(localState ?? '')}`,
+      );
   for (const { epoch, retry } of job.runs) if (retry?.note) text.push(`run ${epoch}: ${retry.note}`);
   for (const { epoch, staging } of job.runs) {
     if (staging === null) continue;

@@ -52,6 +52,8 @@ interface AgentCommandOptions {
   healthTimeout?: string;
   simulate?: boolean;
   local?: string;
+  check?: boolean;
+  patience: string;
   speed: string;
 }
 
@@ -98,6 +100,11 @@ function addAgent(program: Command): void {
       '--local <scheduler>',
       "hand jobs over to the site's own scheduler: slurm, or the path of an adapter for another one. Its nodes are the machines (the site's local policy has to be of kind external)",
     )
+    .option(
+      '--check',
+      'with --local: say what is found there, run a short job in each partition, say what will not work, and end (exit code 1 if something will not)',
+    )
+    .option('--patience <seconds>', 'with --check: how long a short job may wait and run', '120')
     .option('--simulate', 'do not run commands; simulate their run times')
     .option('--speed <factor>', 'with --simulate: how many times faster than real time', '1')
     .action(async (options: AgentCommandOptions) => {
@@ -105,6 +112,7 @@ function addAgent(program: Command): void {
       if (options.local !== undefined) checkLocal('--local', options.local);
       if (options.local !== undefined && (options.simulate || options.machines !== undefined))
         throw usage('--local', options.local, 'neither --simulate nor --machines beside it');
+      if (options.check) return checkAgent(options);
       const { processAgent, simulatedAgent, externalAgent } = await import('../agents.js');
       let refusal: ServiceError | null = null;
       let refused: (reason: string) => void = () => {};
@@ -136,6 +144,28 @@ function addAgent(program: Command): void {
       if (refusal) throw refusal;
     });
   addConformance(agent);
+}
+
+async function checkAgent({ local, patience }: AgentCommandOptions): Promise<void> {
+  if (local === undefined) throw usage('--check', '', '--local beside it');
+  const patienceMs = parseNumber('--patience', patience, { min: 1, max: 86_400 }) * 1000;
+  const [{ checkSite }, { localScheduler }] = await Promise.all([
+    import('../../agent/index.js'),
+    import('../agents.js'),
+  ]);
+  const config = loadConfig();
+  let failed = 0;
+  await checkSite(
+    await localScheduler(config, local),
+    { directory: config.agentStateDir, patienceMs },
+    ({ name, found, problem }) => {
+      if (problem !== null) failed++;
+      print(
+        `${problem === null ? 'ok      ' : 'FAILED  '} ${name}: ${[found, problem].filter(Boolean).join(': ')}`,
+      );
+    },
+  );
+  if (failed > 0) throw new CliError(`${failed} of these will not work`);
 }
 
 function addConformance(agent: Command): void {
