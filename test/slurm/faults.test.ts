@@ -5,11 +5,15 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
+  closeSync,
+  constants,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   utimesSync,
   writeFileSync,
@@ -400,12 +404,50 @@ describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
     expect([ran(long), ran(waits)]).toEqual([1, 0]);
   });
 
-  it('warns a run before its limit', async () => {
+  it('warns a run before its limit, as often as it was asked to, and nothing of the warning is left', async () => {
     const runner = await open();
     const limits = { runTimeLimitS: 8, warnS: 6, warnSignal: 'SIGUSR1' } as const;
     const warned = run('trap "exit 7" USR1; while :; do sleep 0.1; done', limits);
-    runner.start(warned);
+    const child = run(`sh -c 'trap "exit 9" USR1; while :; do sleep 0.1; done'; exit $?`, {
+      ...limits,
+      warnS: 100,
+    });
+    const plain = run('true', { ...limits, runTimeLimitS: 50, warnS: 1 });
+    const tasks = run('trap "exit 4" USR1; while :; do sleep 0.1; done', {
+      ...{ ...limits, tasks: 2, launch: 'EVERY_TASK' },
+    });
+    for (const one of [warned, child, plain, tasks]) runner.start(one);
     expect(await end(runner, warned)).toMatchObject({ cause: 'EXITED_NONZERO', exitCode: 7 });
+    // The shell around it has no trap.
+    expect(await end(runner, child)).toMatchObject({ cause: 'SIGNALLED', signal: 'SIGUSR1' });
+    expect((await end(runner, plain)).cause).toBe('EXITED_ZERO');
+    expect(await end(runner, tasks)).toMatchObject({ cause: 'EXITED_NONZERO', exitCode: 4 });
+    expect(cli('sh', '-c', 'pgrep -fx "sleep 49" || true')).toBe('');
+  });
+
+  it('shares a file system that hangs: the agent says so, serves on, and nothing is lost', async () => {
+    const runner = await open();
+    const [before, cancelled, later] = [run('sleep 1'), run('sleep 600'), run('true')];
+    for (const one of [before, cancelled]) runner.start(one);
+    for (const one of [before, cancelled]) await reported(runner, 'STARTED', one);
+    // Whoever opens a pipe waits until somebody reads it.
+    const alive = join(dir, 'agent', 'alive');
+    execFileSync('mkfifo', [`${alive}.pipe`]);
+    renameSync(`${alive}.pipe`, alive);
+    expect(await until(runner, 'a problem', () => runner.problem)).toContain('does not answer');
+    runner.start(later);
+    runner.cancel(cancelled);
+    expect(runner.freshOutput()).toEqual([]);
+    await sleep(2_000);
+    expect(reports.filter(({ phase }) => phase === 'ENDED')).toEqual([]);
+    const reader = openSync(alive, constants.O_RDONLY | constants.O_NONBLOCK);
+    rmSync(alive);
+    expect((await end(runner, before)).cause).toBe('EXITED_ZERO');
+    expect((await end(runner, later)).cause).toBe('EXITED_ZERO');
+    expect((await end(runner, cancelled)).cause).toBe('CANCELLED_BY_USER');
+    closeSync(reader);
+    expect(runner.problem).toBe(null);
+    expect([ran(before), ran(later)]).toEqual([1, 1]);
   });
 
   it('runs jobs as the accounts of their users, who reach nothing of the agent', async () => {

@@ -1,5 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { REAL_ENV } from '../../platform/env.js';
 import { plainJobEnvironment } from '../../platform/environment.js';
 import { acquireLock, type LockFile } from '../../platform/lockfile.js';
@@ -65,6 +67,8 @@ export interface ExternalRunnerOptions {
   listMs?: number;
 }
 
+/** The shared file system may take so long to answer before it is taken to hang. */
+const SHARED_MS = 5_000;
 /** Without a sign of it in two lists so far apart a run is looked for. */
 const MISSING_MS = 10_000;
 /** What a run wrote may take so long to be seen here. */
@@ -107,6 +111,10 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
   private strays = new Map<string, number>();
   private closed = false;
   private trouble: string | null = null;
+  /** The state directory is being touched; null: it has answered. */
+  private touch: Promise<void> | null = null;
+  private touchedAt = upMs();
+  private hangs = false;
   private readonly runsDir: string;
 
   private constructor(
@@ -130,6 +138,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
       ...{ prefix: this.prefix, ratePerS: submissionsPerS },
       accepted: (run, localId, job) => this.accepted(run, localId, job),
       refused: (run, message) => this.neverBegins(run, { cause: 'MACHINE_FAILED', message }),
+      isReached: () => this.isReached,
       // Asked meanwhile to end it, nobody knew its name.
       settled: (run) => run.asked !== null && this.stop(run),
     });
@@ -171,7 +180,8 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
   }
 
   get problem(): string | null {
-    return this.trouble ?? this.submitter.problem;
+    const hang = `the file system of ${this.options.stateDir}, which the nodes share, does not answer`;
+    return (this.hangs ? hang : null) ?? this.trouble ?? this.submitter.problem;
   }
 
   /** The site's machines and what of them is taken, as the scheduler said last. */
@@ -258,6 +268,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
   }
 
   freshOutput(): LiveOutput[] {
+    if (!this.isReached) return [];
     const found: { run: Followed; isOver: boolean }[] = [];
     for (const { followed, end, asked } of this.runsByKey.values())
       if (followed !== null && asked !== 'FORGET') found.push({ run: followed, isOver: end !== null });
@@ -342,7 +353,8 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
 
   /** Ends it where it has not begun, and asks the scheduler to end it. */
   private stop(run: Handed): void {
-    if (run.end !== null) return;
+    // Else it is done with the next look.
+    if (run.end !== null || !this.isReached) return;
     const end: End = { cause: 'CANCELLED_BY_USER', message: 'cancelled before it began' };
     if (run.beganMs === null) this.neverBegins(run, end);
     // With others that are cancelled together.
@@ -484,7 +496,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
   }
 
   private async look(): Promise<void> {
-    this.sayAlive();
+    if (!(await this.reach()) || this.closed) return;
     this.reported.flush();
     this.readMarks();
     const now = upMs();
@@ -513,6 +525,33 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
   /** For another agent of the site that looks whether we live. */
   private sayAlive(): void {
     writeFileSync(join(this.options.stateDir, ALIVE), '', { mode: 0o600 });
+  }
+
+  /**
+   * Whether the shared file system answers: the agent would freeze in the first question that is not, and the service lose sight of it. One question at a
+   * time, as each that hangs keeps a thread.
+   */
+  private async reach(): Promise<boolean> {
+    this.touch ??= writeFile(join(this.options.stateDir, ALIVE), '', { mode: 0o600 }).finally(() => {
+      this.touch = null;
+    });
+    const patience = new AbortController();
+    const late = pause(SHARED_MS, false, { signal: patience.signal }).catch(() => false);
+    const answers = await Promise.race([this.touch.then(() => true), late]);
+    patience.abort();
+    if (answers) this.touchedAt = upMs();
+    if (this.hangs === answers && !this.closed)
+      this.options.warn(
+        { directory: this.options.stateDir },
+        `the shared file system ${answers ? 'answers again' : 'does not answer'}`,
+      );
+    this.hangs = !answers;
+    return answers;
+  }
+
+  /** It has answered lately. */
+  private get isReached(): boolean {
+    return !this.hangs && upMs() - this.touchedAt < SHARED_MS + this.options.pollMs;
   }
 
   /** What runs have written. */

@@ -4,6 +4,7 @@
  * `ended/RUN`, written beside and moved there.
  */
 
+import { dirname } from 'node:path';
 import { quote } from '../process/script.js';
 import type { Assignment } from '../runner.js';
 import type { LocalScheduler } from './scheduler.js';
@@ -68,6 +69,9 @@ export function batchScript(
       ? []
       : ['timeout', '-k', String(killGraceS), String(Math.max(0.001, runTimeLimitS))];
   const warning = warningOf(given);
+  // A directory that the job names has to be there.
+  const isOwn = dirname(work) === directory;
+  const makesWork = isOwn ? `[ -d ${quote(work)} ] || mkdir ${quote(work)}\n` : '';
   const mark = quote(began);
   return `#!/bin/sh
 # A run of Switchyard. It begins once, whoever starts this script how often.
@@ -80,7 +84,7 @@ turn=turn.$local_id.$$
 mkdir "$turn" && echo "$me" >"$turn/where" && mv -T "$turn" ${mark} 2>/dev/null
 # Asked of the file system, since the answer to the move may be wrong where it is a network's.
 [ "$(cat ${mark}/where 2>/dev/null)" = "$me" ] || exit ${NOT_BEGUN}
-${warning.begin}cd ${quote(work)} && {
+${warning.begin}${makesWork}cd ${quote(work)} && {
   ${[...limit, ...warning.words, ...started].join(' ')} </dev/null >>${quote(`${directory}/out`)} 2>>${quote(`${directory}/err`)}
 }
 code=$?

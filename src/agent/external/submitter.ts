@@ -30,6 +30,8 @@ export interface SubmitterOptions {
   accepted: (run: Handed, id: string, job: LocalJob | null) => void;
   /** It will not be taken. */
   refused: (run: Handed, message: string) => void;
+  /** The state directory answers: nothing is written down before. */
+  isReached: () => boolean;
   /** A submission is over, whatever became of it. */
   settled: (run: Handed) => void;
 }
@@ -122,7 +124,7 @@ export class Submitter {
   }
 
   pump(): void {
-    while (this.underWay < AT_ONCE && !this.closed) {
+    while (this.underWay < AT_ONCE && !this.closed && this.options.isReached()) {
       const now = upMs();
       if (now < this.nextAt) {
         this.later(this.nextAt - now);
@@ -252,8 +254,12 @@ export class Submitter {
     // A second submission is of what the first one was.
     if (run.names.length === 0) {
       const work = join(directory, 'work');
-      const desk = join(directory, 'desk');
-      for (const dir of [work, desk]) mkdirSync(dir, { recursive: true, mode: 0o700 });
+      const owned = run.owner !== null;
+      const desk = owned ? join(directory, 'desk') : directory;
+      mkdirSync(directory, { recursive: true, mode: 0o700 });
+      // Else the run makes it: the agent has many to hand over.
+      if (owned || assignment.staged?.length) mkdirSync(work, { recursive: true, mode: 0o700 });
+      if (owned) mkdirSync(desk, { recursive: true, mode: 0o700 });
       const marks = owners.marksOf(run).of(key);
       const places = { directory, desk, work: assignment.workingDirectory ?? work, ...marks };
       const variables = { ...baseEnvironment, ...variablesOf(assignment), ...placeInputs(assignment, work) };
