@@ -1,11 +1,14 @@
 /** scancel, scontrol, sinfo, and the commands of accounts. */
 import { programEnvironment } from '../platform/config.js';
 import { DEFAULT_LIMITS } from '../platform/limits.js';
-import { parseArray } from '../words/index.js';
+import { jobOf, nothing, parseArray, readOptions, SLURM, takeOptions } from '../words/index.js';
 import { ask, SlurmError } from './ask.js';
 import { complain, given, print, type Run } from './command.js';
 import {
+  type ChangeJobsInput,
+  type JobChangesInput,
   SlurmCancelDocument,
+  SlurmChangeDocument,
   SlurmHoldDocument,
   SlurmHoldsDocument,
   type SlurmHoldsQuery,
@@ -33,14 +36,18 @@ async function change(
     | typeof SlurmCancelDocument
     | typeof SlurmHoldDocument
     | typeof SlurmReleaseDocument
-    | typeof SlurmRequeueDocument,
+    | typeof SlurmRequeueDocument
+    | typeof SlurmChangeDocument,
   jobs: readonly Job[],
   name: string,
+  input?: Omit<ChangeJobsInput, 'selection'>,
 ): Promise<number> {
   let code = 0;
   for (let at = 0; at < jobs.length; at += BATCH) {
     const ids = jobs.slice(at, at + BATCH).map(({ id }) => id);
-    const answer = Object.values(await ask<object, object>(document as never, { selection: { ids } }))[0] as {
+    const selection = { ids };
+    const variables = input ? { input: { ...input, selection } } : { selection };
+    const answer = Object.values(await ask<object, object>(document as never, variables))[0] as {
       unchanged: { id: string; message: string }[];
     };
     for (const { id, message } of answer.unchanged) {
@@ -172,10 +179,67 @@ export const scontrol: Run = async (words, name) => {
     print('Slurmctld(primary) at switchyard is UP');
     return 0;
   }
-  if (verb === 'update')
-    throw new SlurmError('update: jobs cannot be changed here; cancel the job and submit it again');
-  throw new SlurmError(`invalid keyword: ${verb}; accepted: show, hold, release, requeue, ping`);
+  if (verb === 'update') return update([what, ...rest], name);
+  throw new SlurmError(`invalid keyword: ${verb}; accepted: show, hold, release, requeue, update, ping`);
 };
+
+/** Fields of `scontrol update job`, each with the option of sbatch that says the same. Source: scontrol(1). */
+const UPDATED: Readonly<Record<string, string>> = {
+  ...{
+    account: '--account',
+    cpuspertask: '--cpus-per-task',
+    deadline: '--deadline',
+    dependency: '--dependency',
+  },
+  ...{ features: '--constraint', gres: '--gres', jobname: '--job-name', licenses: '--licenses' },
+  ...{ mailtype: '--mail-type', mincpusnode: '--cpus-per-task', minmemorycpu: '--mem-per-cpu' },
+  ...{ minmemorynode: '--mem', name: '--job-name', nice: '--nice', numcpus: '--ntasks', numnodes: '--nodes' },
+  ...{ numtasks: '--ntasks', starttime: '--begin', timelimit: '--time', trespernode: '--gres' },
+};
+
+/** `JobId=12 TimeLimit=2:00:00 Name=x`, `job 12 Nice=100`. */
+async function update(words: readonly string[], name: string): Promise<number> {
+  const fields = words.map((word): [field: string, value: string] => {
+    const [, field, value = ''] = /^([^=]+?)(?:=(.*))?$/s.exec(word) ?? [];
+    return [field?.toLowerCase() ?? '', value];
+  });
+  const isTarget = ([field]: readonly [string, string]): boolean => /^(job(id)?|\d[\d,_[\]-]*)$/.test(field);
+  const targets = fields
+    .filter(isTarget)
+    .flatMap(([field, value]) => (value === '' ? [field] : value.split(',')));
+  const { jobs, unknown } = await namedJobs(targets.filter((one) => /\d/.test(one)));
+  const asked = fields.filter((one) => !isTarget(one));
+  if (targets.length === 0) throw new SlurmError('update: no job is named; accepted: JobId=12');
+  if (asked.length === 0) throw new SlurmError('update: nothing to change');
+  for (const text of unknown) complain(name, `Invalid job id specified for job ${text}`);
+  return (
+    (await change(SlurmChangeDocument, jobs, name, { set: changesOf(asked) })) || Math.min(1, unknown.length)
+  );
+}
+
+function changesOf(fields: readonly (readonly [field: string, value: string])[]): JobChangesInput {
+  const cleared: { -readonly [K in keyof JobChangesInput]: JobChangesInput[K] } = {};
+  const options = fields.flatMap(([field, value]) => {
+    if (field === 'dependency' && value === '') cleared.needs = [];
+    else if (field === 'timelimit' && /^(0|-1|unlimited|infinite)$/i.test(value))
+      cleared.runTimeLimitS = null;
+    else if (field === 'requeue') cleared.restartable = value !== '0';
+    else {
+      const option = UPDATED[field];
+      if (option === undefined)
+        throw new SlurmError(
+          `update: ${field} cannot be changed here; accepted: ${[...Object.keys(UPDATED), 'requeue'].sort().join(', ')}`,
+        );
+      return [`${option}=${value}`];
+    }
+    return [];
+  });
+  const asked = nothing();
+  readOptions(asked, takeOptions(options, SLURM).options, { nowMs: Date.now(), note: () => undefined });
+  // Where its processes are launched was decided when it was submitted.
+  const { launch: _, ...changes } = jobOf(asked);
+  return { ...changes, ...cleared };
+}
 
 async function show(
   what: string,

@@ -283,6 +283,39 @@ export type JobSelection = {
   readonly filter?: JobFilter | null | undefined;
 };
 
+export type ChangeJobsInput = {
+  readonly selection: JobSelection;
+  readonly set: JobChangesInput;
+  readonly allowUnfit?: boolean;
+};
+
+export type JobChangesInput = {
+  readonly name?: string | null | undefined;
+  readonly project?: string | null | undefined;
+  readonly tasks?: number | null | undefined;
+  readonly cpusPerTask?: number | null | undefined;
+  readonly memoryMbPerTask?: number | null | undefined;
+  readonly resourcesPerTask?: ReadonlyArray<ResourceAmountInput> | null | undefined;
+  readonly licenses?: ReadonlyArray<string> | null | undefined;
+  readonly machineConstraint?: string | null | undefined;
+  readonly os?: string | null | undefined;
+  readonly architecture?: string | null | undefined;
+  readonly estimateS?: number | null | undefined;
+  readonly benchmark?: number | null | undefined;
+  readonly runTimeLimitS?: number | null | undefined;
+  readonly warnS?: number | null | undefined;
+  readonly warnSignal?: WarnSignal | null | undefined;
+  readonly killGraceS?: number | null | undefined;
+  readonly deadline?: string | null | undefined;
+  readonly restartable?: boolean | null | undefined;
+  readonly retry?: RetryInput | null | undefined;
+  readonly mail?: ReadonlyArray<MailKind> | null | undefined;
+  readonly boost?: number | null | undefined;
+  readonly needs?: ReadonlyArray<NeedClauseInput> | null | undefined;
+  readonly onUnmet?: OnUnmet | null | undefined;
+  readonly notBefore?: string | null | undefined;
+};
+
 export type BriefJobFragment = { readonly id: string, readonly state: JobState, readonly name: string | null, readonly application: string, readonly command: string, readonly project: string | null, readonly groupName: string | null, readonly arrayIndex: number | null, readonly workingDirectory: string | null, readonly tasks: number, readonly cpusPerTask: number, readonly memoryMbPerTask: number, readonly licenses: ReadonlyArray<string>, readonly runTimeLimitS: number | null, readonly deadline: string | null, readonly priority: number | null, readonly boost: number, readonly restartable: boolean, readonly machineConstraint: string | null, readonly epoch: number, readonly cause: EndCause | null, readonly message: string | null, readonly exitCode: number | null, readonly submittedAt: string, readonly startedAt: string | null, readonly endedAt: string | null, readonly notBefore: string | null, readonly eligibleAt: string | null, readonly user: { readonly name: string }, readonly site: { readonly name: string } | null };
 
 export type SlurmJobsQueryVariables = Exact<{
@@ -373,6 +406,12 @@ export type SlurmHoldsQueryVariables = Exact<{
 
 
 export type SlurmHoldsQuery = { readonly holds: { readonly nodes: ReadonlyArray<{ readonly id: string, readonly name: string | null, readonly kind: HoldKind, readonly wholeSite: boolean, readonly site: { readonly name: string, readonly machines: ReadonlyArray<{ readonly name: string, readonly cpus: number }> }, readonly user: { readonly name: string } | null, readonly machines: ReadonlyArray<{ readonly cpus: number | null, readonly machine: { readonly name: string, readonly cpus: number } }>, readonly times: ReadonlyArray<{ readonly from: string, readonly to: string | null }> }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } };
+export type SlurmChangeMutationVariables = Exact<{
+  input: ChangeJobsInput;
+}>;
+
+
+export type SlurmChangeMutation = { readonly changeJobs: { readonly jobIds: ReadonlyArray<string>, readonly unchanged: ReadonlyArray<{ readonly id: string, readonly code: ErrorCode, readonly message: string }> } };
 
 
 export const SlurmJobsDocument: Document<SlurmJobsQuery, SlurmJobsQueryVariables> =
@@ -410,3 +449,5 @@ export const SlurmRequeueDocument: Document<SlurmRequeueMutation, SlurmRequeueMu
 
 export const SlurmHoldsDocument: Document<SlurmHoldsQuery, SlurmHoldsQueryVariables> =
   "query SlurmHolds($first: Int!, $after: String) { holds(first: $first, after: $after) { nodes { id name kind site { name machines { name cpus } } wholeSite user { name } machines { cpus machine { name cpus } } times { from to } } pageInfo { hasNextPage endCursor } } }";
+export const SlurmChangeDocument: Document<SlurmChangeMutation, SlurmChangeMutationVariables> =
+  "mutation SlurmChange($input: ChangeJobsInput!) { changeJobs(input: $input) { jobIds unchanged { id code message } } }";

@@ -224,6 +224,21 @@ describe('control', () => {
     expect(await said(`scontrol -o show job ${id}`)).toMatch(
       new RegExp(`^JobId=${id} JobName=held .* JobState=PENDING Reason=JobHeldUser .* WorkDir=${here}$`),
     );
+    const before = await said('sbatch --parsable --wrap true');
+    await said(
+      `scontrol update JobId=${id} TimeLimit=2:00:00 JobName=changed NumCPUs=1 MinMemoryNode=64 Dependency=afterany:${before} StartTime=now Nice=5 Requeue=0`,
+    );
+    expect(await said(`scontrol -o show job ${id}`)).toMatch(
+      /JobName=changed .* Requeue=0 .*TimeLimit=02:00:00/,
+    );
+    expect(await said(`squeue -h -j ${id} -o '%l %m %j'`)).toBe('02:00:00 64M changed');
+    await said(`scontrol update job ${id} timelimit=UNLIMITED name=held dependency= requeue=1`);
+    expect(await said(`squeue -h -j ${id} -o '%l %j'`)).toBe('UNLIMITED held');
+    const refused = await shell(`scontrol update JobId=${id} Partition=x`);
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining('partition cannot be changed here'),
+    ]);
     await said(`scontrol release ${id}`);
     await until(
       () => said(`squeue -h -j ${id} -o %T`),
@@ -407,7 +422,9 @@ it('lines of tutorials are accepted, or refused with a helpful word', async () =
   }
   expect(lines).toBe(52);
   expect(refused).toEqual([
-    'scontrol update ArrayTaskThrottle=20 JobId=ID: scontrol: error: update: jobs cannot be changed here; cancel the job and submit it again',
+    expect.stringContaining(
+      'scontrol update ArrayTaskThrottle=20 JobId=ID: scontrol: error: update: arraytaskthrottle cannot be changed here; accepted: account, ',
+    ),
     '#SBATCH --partition=intel: sbatch: error: invalid partition specified: intel',
     '#SBATCH -p normal_q: sbatch: error: invalid partition specified: normal_q',
   ]);
