@@ -406,6 +406,7 @@ export type SlurmHoldsQueryVariables = Exact<{
 
 
 export type SlurmHoldsQuery = { readonly holds: { readonly nodes: ReadonlyArray<{ readonly id: string, readonly name: string | null, readonly kind: HoldKind, readonly wholeSite: boolean, readonly site: { readonly name: string, readonly machines: ReadonlyArray<{ readonly name: string, readonly cpus: number }> }, readonly user: { readonly name: string } | null, readonly machines: ReadonlyArray<{ readonly cpus: number | null, readonly machine: { readonly name: string, readonly cpus: number } }>, readonly times: ReadonlyArray<{ readonly from: string, readonly to: string | null }> }>, readonly pageInfo: { readonly hasNextPage: boolean, readonly endCursor: string | null } } };
+
 export type SlurmChangeMutationVariables = Exact<{
   input: ChangeJobsInput;
 }>;
@@ -449,5 +450,6 @@ export const SlurmRequeueDocument: Document<SlurmRequeueMutation, SlurmRequeueMu
 
 export const SlurmHoldsDocument: Document<SlurmHoldsQuery, SlurmHoldsQueryVariables> =
   "query SlurmHolds($first: Int!, $after: String) { holds(first: $first, after: $after) { nodes { id name kind site { name machines { name cpus } } wholeSite user { name } machines { cpus machine { name cpus } } times { from to } } pageInfo { hasNextPage endCursor } } }";
+
 export const SlurmChangeDocument: Document<SlurmChangeMutation, SlurmChangeMutationVariables> =
   "mutation SlurmChange($input: ChangeJobsInput!) { changeJobs(input: $input) { jobIds unchanged { id code message } } }";
