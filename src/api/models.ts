@@ -178,6 +178,15 @@ export interface WhyWaitingModel {
   startsAtLatest: Date | null;
   fitsIfLimitS: number | null;
   wouldChange: readonly string[];
+  /** Left out: nothing. */
+  missing?: MissingNeedModel[];
+}
+
+/** One of the two is null. */
+export interface MissingNeedModel {
+  term: NeedTermModel;
+  expectedAt: Date | null;
+  unknown: string | null;
 }
 
 export interface CandidateModel extends Pick<Candidate, 'eligible'> {

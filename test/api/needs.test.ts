@@ -482,3 +482,44 @@ describe('changes of jobs', () => {
     for (const worker of [...workers]) await stopWorker(worker);
   });
 });
+
+test('what is missing is told with when it is expected, or why that is not known', async () => {
+  const { jobIds } = await submit([
+    { ref: 'a', estimateS: 100 },
+    { ref: 'held', held: true },
+    { ref: 'b', estimateS: 50, needs: need([{ ref: 'a', minDelayS: 7 }]) },
+    { ref: 'c', needs: need([{ ref: 'b' }]) },
+    { needs: need([{ ref: 'held' }, { ref: 'a', condition: 'NOT_OK' }, { ref: 'c' }]) },
+    { needs: need([{ ref: 'held' }, { ref: 'a', condition: 'START' }], 'ANY') },
+  ]);
+  const [a, held, b, c, unknown, any] = jobIds as [string, string, string, string, string, string];
+  interface Why {
+    earliestStart: string | null;
+    missing: { term: { job: { id: string } }; expectedAt: string | null; unknown: string | null }[];
+  }
+  const why = async (id: string): Promise<Why> =>
+    (
+      await api.must<{ job: { whyWaiting: Why } }>(
+        'query ($id: ID!) { job(id: $id) { whyWaiting { earliestStart missing { term { job { id } } expectedAt unknown } } } }',
+        { id },
+      )
+    ).job.whyWaiting;
+  const seconds = (at: string | null | undefined): number => Date.parse(at as string) / 1000;
+  const [ofB, ofC, ofUnknown, ofAny] = await Promise.all([b, c, unknown, any].map(why));
+  expect(ofB?.missing).toEqual([{ term: { job: { id: a } }, expectedAt: ofB?.earliestStart, unknown: null }]);
+  expect(ofC?.missing).toMatchObject([{ term: { job: { id: b } }, unknown: null }]);
+  // All start when what they need has ended: 107 s from a time that passes meanwhile, and 50 s more.
+  expect(seconds(ofC?.earliestStart) - seconds(ofB?.earliestStart)).toBeGreaterThan(49);
+  expect(seconds(ofB?.earliestStart)).toBeGreaterThan(seconds(ofAny?.earliestStart) + 100);
+  expect(ofUnknown).toMatchObject({
+    earliestStart: null,
+    missing: [
+      { term: { job: { id: held } }, expectedAt: null, unknown: 'it is held' },
+      { term: { job: { id: a } }, expectedAt: null, unknown: 'nobody plans for a failure' },
+      { term: { job: { id: c } }, expectedAt: expect.any(String), unknown: null },
+    ],
+  });
+  await api.must('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
+    ids: jobIds,
+  });
+});

@@ -201,6 +201,7 @@ export type ResolversTypes = {
   Output: ResolverTypeWrapper<OutputModel>;
   Term: ResolverTypeWrapper<types.Term>;
   WhyWaiting: ResolverTypeWrapper<WhyWaitingModel>;
+  MissingNeed: ResolverTypeWrapper<Omit<types.MissingNeed, 'term'> & { term: ResolversTypes['NeedTerm'] }>;
   JobPreference: ResolverTypeWrapper<JobPreferenceModel>;
   PathStep: ResolverTypeWrapper<PathStepModel>;
   DecisionKind: types.DecisionKind;
@@ -455,6 +456,7 @@ export type ResolversParentTypes = {
   Output: OutputModel;
   Term: types.Term;
   WhyWaiting: WhyWaitingModel;
+  MissingNeed: Omit<types.MissingNeed, 'term'> & { term: ResolversParentTypes['NeedTerm'] };
   JobPreference: JobPreferenceModel;
   PathStep: PathStepModel;
   RespectedReservation: RespectedReservationModel;
@@ -1302,6 +1304,13 @@ export type WhyWaitingResolvers<ContextType = Context, ParentType extends Resolv
   startsAtLatest?: Resolver<types.Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
   fitsIfLimitS?: Resolver<types.Maybe<ResolversTypes['Float']>, ParentType, ContextType>;
   wouldChange?: Resolver<Array<ResolversTypes['String']>, ParentType, ContextType>;
+  missing?: Resolver<Array<ResolversTypes['MissingNeed']>, ParentType, ContextType>;
+};
+
+export type MissingNeedResolvers<ContextType = Context, ParentType extends ResolversParentTypes['MissingNeed'] = ResolversParentTypes['MissingNeed']> = {
+  term?: Resolver<ResolversTypes['NeedTerm'], ParentType, ContextType>;
+  expectedAt?: Resolver<types.Maybe<ResolversTypes['DateTime']>, ParentType, ContextType>;
+  unknown?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
 };
 
 export type JobPreferenceResolvers<ContextType = Context, ParentType extends ResolversParentTypes['JobPreference'] = ResolversParentTypes['JobPreference']> = {
@@ -2290,6 +2299,7 @@ export type Resolvers<ContextType = Context> = {
   Output?: OutputResolvers<ContextType>;
   Term?: TermResolvers<ContextType>;
   WhyWaiting?: WhyWaitingResolvers<ContextType>;
+  MissingNeed?: MissingNeedResolvers<ContextType>;
   JobPreference?: JobPreferenceResolvers<ContextType>;
   PathStep?: PathStepResolvers<ContextType>;
   RespectedReservation?: RespectedReservationResolvers<ContextType>;

@@ -1838,6 +1838,19 @@ export type WhyWaiting = {
   fitsIfLimitS?: Maybe<Scalars['Float']['output']>;
   /** What would let it start. */
   wouldChange: Array<Scalars['String']['output']>;
+  /** Of a BLOCKED job: what it needs and has not happened, at most 10. */
+  missing: Array<MissingNeed>;
+};
+
+/** Something that a job needs and that has not happened. */
+export type MissingNeed = {
+  __typename?: 'MissingNeed';
+  /** What is needed. */
+  term: NeedTerm;
+  /** When it is expected to have happened, its delay included, as runs take as long as planned; null: that is not known. */
+  expectedAt?: Maybe<Scalars['DateTime']['output']>;
+  /** Why that is not known; null: it is. */
+  unknown?: Maybe<Scalars['String']['output']>;
 };
 
 /** A preference of a job, which is not required. It holds at a site that satisfies all the fields given here. */

@@ -188,6 +188,7 @@ export const Placement: PlacementResolvers = {
 
 export const WhyWaiting: WhyWaitingResolvers = {
   numbers: ({ numbers }) => termsOf(numbers),
+  missing: ({ missing }) => missing ?? [],
 };
 
 /** Those that are numbers: what is infinite was not kept. */

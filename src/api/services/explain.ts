@@ -28,9 +28,10 @@ import { ApiError, badInput, notFound } from '../errors.js';
 import type { JobInput } from '../generated/types.js';
 import { globalId, localId } from '../ids.js';
 import type { Loaders } from '../loaders.js';
-import type { CandidateModel, PlacementModel, WhyWaitingModel } from '../models.js';
+import type { CandidateModel, MissingNeedModel, PlacementModel, WhyWaitingModel } from '../models.js';
 import { LATEST_MS } from '../scalars.js';
 import { guarded, handlesAll, maySeeJob } from './access.js';
+import { expectations, type Predecessor } from './expected.js';
 import { newJob, placesOf } from './job-input.js';
 import type { Asker, ServiceParts } from './parts.js';
 
@@ -145,24 +146,69 @@ export function createExplainService(parts: ServiceParts) {
   }
 
   /** Of a blocked job: which of what it needs has not happened, by name. */
-  async function waitingOnNeeds(id: number, { loaders, viewer }: Asker): Promise<WhyWaitingModel | null> {
+  async function waitingOnNeeds(id: number, asker: Asker): Promise<WhyWaitingModel | null> {
+    const { loaders, viewer } = asker;
     const found = await queries.openNeeds(id);
     if (found === null) return null;
-    const { wait, open } = found;
+    const { wait } = found;
+    const open = found.open.flatMap(({ of }) => of);
     const needs = wait.needs.reduce((sum, { of }) => sum + of.length, 0);
     const why = waitingOnOthers(needs, open.length, (wait.dueAt ?? wait.notBefore ?? now()) - now());
-    const missing = await Promise.all(
-      open.slice(0, NAMED_MAX).map((term) => missingTerm(term, viewer, loaders)),
-    );
+    const expected = expectations({
+      jobOf: (of) => predecessor(of, asker),
+      openNeeds: (of) => queries.openNeeds(of),
+      now: now(),
+    });
+    const missing: MissingNeedModel[] = [];
+    const said: string[] = [];
+    for (const term of open.slice(0, NAMED_MAX)) {
+      const when = await expected.term(term);
+      missing.push({
+        term,
+        expectedAt: 'at' in when ? shownTime(when.at) : null,
+        unknown: 'at' in when ? null : when.unknown,
+      });
+      said.push(await missingTerm(term, viewer, loaders));
+    }
     const more = open.length > NAMED_MAX ? [`${open.length - NAMED_MAX} more`] : [];
-    const at = wait.dueAt ?? wait.notBefore;
+    const start = await expected.needs(found);
+    const at = 'at' in start ? start.at : (wait.dueAt ?? wait.notBefore);
     return {
       ...why,
-      message:
-        missing.length === 0 ? why.message : `${why.message} Missing: ${[...missing, ...more].join('; ')}.`,
+      message: said.length === 0 ? why.message : `${why.message} Missing: ${[...said, ...more].join('; ')}.`,
       ...NO_START,
-      earliestStart: at === null ? null : new Date(Math.min(at * 1000, LATEST_MS)),
+      ...{ earliestStart: at === null ? null : shownTime(at), missing },
     };
+  }
+
+  /** When a job that others need runs, as it is planned; null: the viewer may not see it. */
+  async function predecessor(id: number, asker: Asker): Promise<Predecessor | null> {
+    const row = await asker.loaders.findJob(id);
+    if (row === null || !maySeeJob(asker.viewer, row)) return null;
+    const { state, estimateS, epoch } = row;
+    const from = (start: number | null, durationS: number): Predecessor => ({
+      ...{ state, estimateS },
+      planned: start === null ? null : { start, end: start + durationS },
+    });
+    const run = isLive(state) ? (await asker.loaders.runs(id)).find((one) => one.epoch === epoch) : undefined;
+    if (run !== undefined) return from(run.startedAt ?? run.assignedAt, run.plannedS);
+    const { startsAt, earliestStart } = await startOf(row, asker);
+    return from(startsAt ?? earliestStart, estimateS);
+  }
+
+  /** Of a job that the viewer has been shown: epoch seconds. */
+  async function startOf({ id, state }: Pick<JobRow, 'id' | 'state'>, asker: Asker): Promise<Starting> {
+    if (!isPending(state)) return starting(null);
+    const { loaders } = asker;
+    const find = async (): Promise<Starting> => {
+      const { grid, explain } = await context(loaders);
+      const job = grid.job(id);
+      const place = grid.placeOf(id);
+      if (job === null || place === null || place.at === 'RUNNING') return starting(null);
+      if (place.at === 'ROOT') return atRoot(job, loaders);
+      return starting(await startIn(grid, place, job, explain, loaders));
+    };
+    return loaders.once(`start ${id}`, () => shares.explain(asker, find));
   }
 
   return {
@@ -198,20 +244,7 @@ export function createExplainService(parts: ServiceParts) {
       },
     }),
 
-    /** Of a job that the viewer has been shown: epoch seconds. */
-    async startOf({ id, state }: Pick<JobRow, 'id' | 'state'>, asker: Asker): Promise<Starting> {
-      if (!isPending(state)) return starting(null);
-      const { loaders } = asker;
-      const find = async (): Promise<Starting> => {
-        const { grid, explain } = await context(loaders);
-        const job = grid.job(id);
-        const place = grid.placeOf(id);
-        if (job === null || place === null || place.at === 'RUNNING') return starting(null);
-        if (place.at === 'ROOT') return atRoot(job, loaders);
-        return starting(await startIn(grid, place, job, explain, loaders));
-      };
-      return loaders.once(`start ${id}`, () => shares.explain(asker, find));
-    },
+    startOf,
 
     /** Of a job that the viewer has been shown; null where it does not wait. */
     async whyWaiting(
@@ -267,11 +300,12 @@ const starting = (start: PredictedStart | null): Starting & Pick<PlacementModel,
   allocations: start?.allocations ?? [],
 });
 
+const shownTime = (at: number): Date => new Date(Math.min(at * 1000, LATEST_MS));
+
 /** Instants as times, and no job that may be another user's. */
 function shownTo(viewer: Viewer, { numbers, ...why }: Waiting, now: number): WhyWaitingModel {
   const { expectedStart, earliestStart, startsAtLatest, reservedAt, reservedJob, ...rest } = numbers;
-  const shown = (at: number | undefined): Date | null =>
-    at === undefined ? null : new Date(Math.min(at * 1000, LATEST_MS));
+  const shown = (at: number | undefined): Date | null => (at === undefined ? null : shownTime(at));
   return {
     ...why,
     numbers: {

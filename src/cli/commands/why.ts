@@ -88,6 +88,11 @@ function describeWhy(job: Why): string {
     if (wait.startsAt) lines.push(`  expected start ${time(wait.startsAt)} UTC`);
     if (wait.earliestStart) lines.push(`  does not start before ${time(wait.earliestStart)} UTC`);
     if (wait.startsAtLatest) lines.push(`  starts at ${time(wait.startsAtLatest)} UTC at the latest`);
+    for (const { term, expectedAt, unknown } of wait.missing) {
+      const what = term.job?.id ?? term.jobGroup?.id ?? term.group ?? 'a job of another user';
+      const when = expectedAt ? `expected ${time(expectedAt)} UTC` : `expected when is not known: ${unknown}`;
+      lines.push(printable(`  ${what} ${term.condition}: ${when}`));
+    }
     for (const { name, value } of wait.numbers) lines.push(`  ${name} = ${short(value)}`);
     for (const change of wait.wouldChange) lines.push(`  would help: ${change}`);
   }

@@ -414,8 +414,8 @@ UPDATE job_needs n SET on_unmet = CASE WHEN because IS NULL THEN on_unmet ELSE '
 
 export interface OpenNeeds {
   wait: JobWait;
-  /** Terms of clauses that do not hold and of which nobody knows yet whether they will. */
-  open: NeedTerm[];
+  /** Of clauses that do not hold, the terms of which nobody knows yet whether they will. */
+  open: JobWait['needs'];
 }
 
 /** null: it is not blocked. */
@@ -425,9 +425,10 @@ export async function openNeeds(connection: Connection, jobId: number): Promise<
   const outcomes = await outcomesFor(connection, [wait], new Map());
   const isOpen = (term: NeedTerm): boolean => verdictOf(outcomes, term) === null;
   const holds = (term: NeedTerm): boolean => verdictOf(outcomes, term)?.holds === true;
-  const open = wait.needs.flatMap(({ expression, of }) =>
-    expression === 'ANY' && of.some(holds) ? [] : of.filter(isOpen),
-  );
+  const open = wait.needs.flatMap(({ expression, of }) => {
+    const left = expression === 'ANY' && of.some(holds) ? [] : of.filter(isOpen);
+    return left.length === 0 ? [] : [{ expression, of: left }];
+  });
   return { wait, open };
 }
 
