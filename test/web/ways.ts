@@ -314,6 +314,32 @@ export function ways(visits: Visits, grid: Grid): void {
     ).toBe(true);
   });
 
+  test('a job that waits is edited: what is wrong is told at the field, what was changed by its events', async () => {
+    const [id] = await grid.submit({ command: 'edited', held: true, estimateS: 300, ...SIMULATED });
+    const { page } = await go(`/jobs/${id}`);
+    await page.getByRole('button', { name: 'Edit' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('new name');
+    await dialog.getByLabel('Stop it after').fill('soon');
+    await dialog.getByRole('button', { name: 'Change it' }).click();
+    await dialog.getByText(/Accepted: .*15m/).waitFor();
+    await dialog.getByLabel('Stop it after').fill('2h');
+    await dialog.getByLabel('Memory for each task').fill('999999999');
+    await dialog.getByRole('button', { name: 'Change it' }).click();
+    await dialog.getByText(/can never run on the machines/).waitFor();
+    await dialog.getByLabel('Memory for each task').fill('100');
+    await dialog.getByRole('button', { name: 'Change it' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByText('name none → "new name"; ').waitFor();
+    const { job } = await grid.ask<{ job: object }>(
+      'query ($id: ID!) { job(id: $id) { state name runTimeLimitS memoryMbPerTask estimateS } }',
+      { id },
+    );
+    expect(job).toEqual({
+      ...{ state: 'HELD', name: 'new name', runTimeLimitS: 7200, memoryMbPerTask: 100, estimateS: 300 },
+    });
+  });
+
   test('jobs are written to a CSV file as the list shows them', async () => {
     await grid.submit({
       command: 'true',

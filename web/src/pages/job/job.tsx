@@ -1,6 +1,6 @@
 import './job.css';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { Copy, Pause, Play, RotateCcw, SquareX, TrendingUp } from 'lucide-react';
+import { Copy, Pause, Pencil, Play, RotateCcw, SquareX, TrendingUp } from 'lucide-react';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import { useData, useFollow, useThrottled } from '../../api/data';
 import { ACTIONS, type BulkAction, BulkDialog } from '../../parts/bulk';
@@ -42,6 +42,7 @@ import {
   Table,
 } from '../../ui/show';
 import { useAskAfterEnd } from './after-end';
+import { EditDialog } from './edit';
 import { FilesCard } from './files';
 import { JobPageDocument, JobPlacementDocument, JobWaitsDocument, type MeasurementMethod } from './job.gql';
 import { NeedsCard } from './needs';
@@ -99,6 +100,7 @@ export function JobPage() {
 function Shown({ job, refresh }: { job: Job; refresh(): void }) {
   const navigate = useNavigate();
   const [action, setAction] = useState<BulkAction | null>(null);
+  const [editing, setEditing] = useState(false);
   const target = useMemo(() => ({ jobs: [{ id: job.id, state: job.state }] }), [job.id, job.state]);
   const ended = TERMINAL.has(job.state);
   const waits = WAITING.has(job.state);
@@ -130,7 +132,7 @@ function Shown({ job, refresh }: { job: Job; refresh(): void }) {
         </>
       }
       about={<About job={job} />}
-      actions={<Actions job={job} act={setAction} />}
+      actions={<Actions job={job} act={setAction} edit={() => setEditing(true)} />}
     >
       <Card title="Its path">
         <Timeline job={job} />
@@ -161,6 +163,7 @@ function Shown({ job, refresh }: { job: Job; refresh(): void }) {
           {run && <Runs job={job} />}
         </div>
       </div>
+      {editing && <EditDialog job={job} onClose={() => setEditing(false)} onDone={refresh} />}
       {action && (
         <BulkDialog action={action} target={target} onClose={() => setAction(null)} onDone={refresh} />
       )}
@@ -201,7 +204,7 @@ function About({ job }: { job: Job }) {
   );
 }
 
-function Actions({ job, act }: { job: Job; act(action: BulkAction): void }) {
+function Actions({ job, act, edit }: { job: Job; act(action: BulkAction): void; edit(): void }) {
   const navigate = useNavigate();
   return (
     <>
@@ -211,6 +214,11 @@ function Actions({ job, act }: { job: Job; act(action: BulkAction): void }) {
       >
         Submit again
       </Button>
+      {WAITING.has(job.state) && (
+        <Button icon={<Pencil size={14} />} onPress={edit}>
+          Edit
+        </Button>
+      )}
       {(PENDING.has(job.state) || job.state === 'BLOCKED') && (
         <Button icon={<Pause size={14} />} onPress={() => act('hold')}>
           Hold
@@ -693,15 +701,17 @@ function History({ job }: { job: Job }) {
           {
             key: 'what',
             header: 'What',
-            cell: ({ kind, fromState, toState, cause }) =>
-              kind === 'JOB_STATE' && toState ? (
-                <span className="row wrap">
-                  {fromState && <span className="faint">{words(fromState)} →</span>}
-                  <StateBadge state={toState} cause={cause} />
-                </span>
-              ) : (
-                'Boost or deadline changed'
-              ),
+            cell: ({ kind, fromState, toState, cause, note }) => (
+              <>
+                {kind === 'JOB_STATE' && toState && (
+                  <span className="row wrap">
+                    {fromState && <span className="faint">{words(fromState)} →</span>}
+                    <StateBadge state={toState} cause={cause} />
+                  </span>
+                )}
+                {note ?? (kind === 'JOB_CHANGED' && 'Boost or deadline changed')}
+              </>
+            ),
           },
           {
             key: 'site',

@@ -1,0 +1,217 @@
+/** A form for what is not yet decided of a job that waits: only what was written differently is changed. */
+import { useState } from 'react';
+import { NotAccepted, parseDuration, parseMemory } from '../../../../src/words/index';
+import { ask } from '../../api/client';
+import { ChangeJobsDocument, type JobChangesInput } from '../../parts/actions.gql';
+import { useViewer } from '../../shell/viewer';
+import { Button, Check, Dialog, TextInput } from '../../ui/controls';
+import { numberOf } from '../../ui/format';
+import { Problem } from '../../ui/show';
+import { toast } from '../../ui/toast';
+import type { Job } from './shown';
+
+type Changed = keyof JobChangesInput;
+
+interface Field {
+  label: string;
+  of: (job: Job) => string;
+  /** Throws on what it does not understand. */
+  read: (text: string) => unknown;
+  help?: string;
+  unit?: string;
+  type?: 'number' | 'datetime-local';
+  placeholder?: string;
+}
+
+const text = (value: string | number | null): string => (value === null ? '' : String(value));
+const orNull = (written: string): string | null => written.trim() || null;
+const whole = (written: string): number => {
+  const value = Number(written);
+  if (written.trim() === '' || !Number.isInteger(value)) throw new Error('A whole number.');
+  return value;
+};
+const duration = (written: string): number => parseDuration('', written);
+const durationOrNull = (written: string): number | null => (written.trim() === '' ? null : duration(written));
+const list = (written: string): string[] => written.split(/[\s,]+/).filter(Boolean);
+const amounts = (written: string): { kind: string; amount: number }[] =>
+  list(written).map((one) => {
+    const [, kind, amount = '1'] = /^([^=]+)(?:=(\d+))?$/.exec(one) ?? [];
+    if (kind === undefined) throw new Error('Kinds and amounts, such as gpu=2, tape-drive=1.');
+    return { kind, amount: Number(amount) };
+  });
+const time = (written: string): string | null => {
+  if (written === '') return null;
+  const at = new Date(written);
+  if (Number.isNaN(at.getTime())) throw new Error('A date and time.');
+  return at.toISOString();
+};
+/** As a field of a local time shows it. */
+const local = (at: string | null): string => {
+  if (at === null) return '';
+  const date = new Date(at);
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+};
+
+const FIELDS: Readonly<Partial<Record<Changed, Field>>> = {
+  name: { label: 'Name', of: ({ name }) => text(name), read: orNull },
+  project: { label: 'Project', of: ({ project }) => text(project), read: orNull },
+  tasks: { label: 'Tasks', of: ({ tasks }) => text(tasks), read: whole, type: 'number' },
+  cpusPerTask: {
+    label: 'CPUs for each task',
+    of: ({ cpusPerTask }) => text(cpusPerTask),
+    read: whole,
+    type: 'number',
+  },
+  memoryMbPerTask: {
+    label: 'Memory for each task',
+    of: ({ memoryMbPerTask }) => text(memoryMbPerTask),
+    read: (written) => parseMemory('', written),
+    unit: 'MB',
+  },
+  estimateS: {
+    label: 'Estimated run time',
+    of: ({ estimateS }) => text(estimateS),
+    read: duration,
+    help: '90, 10m, 2h or 00:30:00',
+  },
+  runTimeLimitS: {
+    label: 'Stop it after',
+    of: ({ runTimeLimitS }) => text(runTimeLimitS),
+    read: durationOrNull,
+    placeholder: 'never',
+  },
+  warnS: {
+    label: 'Warn it before that',
+    of: ({ warnS }) => text(warnS),
+    read: durationOrNull,
+    placeholder: 'never',
+  },
+  deadline: {
+    label: 'Deadline',
+    of: ({ deadline }) => local(deadline),
+    read: time,
+    type: 'datetime-local',
+  },
+  notBefore: {
+    label: 'Not before',
+    of: ({ notBefore }) => local(notBefore),
+    read: time,
+    type: 'datetime-local',
+  },
+  resourcesPerTask: {
+    label: 'Resources for each task',
+    of: ({ resourcesPerTask }) => resourcesPerTask.map(({ kind, amount }) => `${kind}=${amount}`).join(', '),
+    read: amounts,
+    placeholder: 'none',
+    help: 'gpu=2, tape-drive=1',
+  },
+  machineConstraint: {
+    label: 'Labels of machines',
+    of: ({ machineConstraint }) => text(machineConstraint),
+    read: orNull,
+    placeholder: 'any',
+    help: 'gen >= 3 and not slow',
+  },
+  licenses: { label: 'Licenses', of: ({ licenses }) => licenses.join(', '), read: list, placeholder: 'none' },
+  os: { label: 'Operating system', of: ({ os }) => text(os), read: orNull, placeholder: 'any' },
+  architecture: {
+    label: 'Architecture',
+    of: ({ architecture }) => text(architecture),
+    read: orNull,
+    placeholder: 'any',
+  },
+  boost: { label: 'Boost', of: ({ boost }) => text(boost), read: whole, type: 'number' },
+};
+const fields = Object.entries(FIELDS) as [Changed, Field][];
+
+type Texts = Readonly<Partial<Record<Changed, string>>>;
+interface Faults {
+  [field: string]: string;
+}
+
+/** What was written differently, and what of it is not understood. */
+function read(before: Texts, written: Texts): { set: Record<string, unknown>; faults: Faults } {
+  const set: Record<string, unknown> = {};
+  const faults: Faults = {};
+  for (const [name, field] of fields) {
+    if (written[name] === before[name]) continue;
+    try {
+      set[name] = field.read(written[name] ?? '');
+    } catch (error) {
+      faults[name] = error instanceof NotAccepted ? `Accepted: ${error.accepted}.` : (error as Error).message;
+    }
+  }
+  return { set, faults };
+}
+
+export function EditDialog({ job, onClose, onDone }: { job: Job; onClose(): void; onDone(): void }) {
+  const viewer = useViewer();
+  const [before] = useState<Texts>(() => Object.fromEntries(fields.map(([name, { of }]) => [name, of(job)])));
+  const [written, setWritten] = useState(before);
+  const [restartable, setRestartable] = useState(job.restartable);
+  const [faults, setFaults] = useState<Faults>({});
+  const [error, setError] = useState<string | null>(null);
+  const [busy, setBusy] = useState(false);
+
+  async function save(): Promise<void> {
+    const { set, faults } = read(before, written);
+    setFaults(faults);
+    setError(null);
+    if (Object.keys(faults).length > 0) return;
+    if (restartable !== job.restartable) set.restartable = restartable;
+    if (Object.keys(set).length === 0) return onClose();
+    setBusy(true);
+    try {
+      const { changeJobs } = await ask(ChangeJobsDocument, { input: { selection: { ids: [job.id] }, set } });
+      const [refused] = changeJobs.unchanged;
+      if (refused?.field && refused.field in FIELDS) return setFaults({ [refused.field]: refused.message });
+      if (refused) return setError(refused.message);
+      toast(`Job ${numberOf(job.id)} is changed.`);
+      onDone();
+      onClose();
+    } catch (reason) {
+      setError((reason as Error).message);
+    } finally {
+      setBusy(false);
+    }
+  }
+
+  return (
+    <Dialog
+      title={`Edit job ${numberOf(job.id)}`}
+      open
+      wide
+      onClose={onClose}
+      footer={
+        <>
+          <Button onPress={onClose}>Keep it as it is</Button>
+          <Button variant="primary" isDisabled={busy} onPress={() => void save()}>
+            {busy ? 'Working…' : 'Change it'}
+          </Button>
+        </>
+      }
+    >
+      <div className="stack">
+        {error && <Problem error={error} />}
+        <div className="fields">
+          {fields.map(([name, { of: _, read: __, ...shown }]) => (
+            <TextInput
+              key={name}
+              {...shown}
+              {...(name === 'boost' && { help: viewer.may('OPERATOR') ? '−1000 to 1000' : '−1000 to 0' })}
+              value={written[name] ?? ''}
+              onChange={(value) => setWritten((all) => ({ ...all, [name]: value }))}
+              error={faults[name] ?? null}
+            />
+          ))}
+        </div>
+        <Check checked={restartable} onChange={setRestartable}>
+          Run it again if its run is lost
+        </Check>
+        <p className="faint small">
+          Where it runs is decided anew, except where only its name or this is changed.
+        </p>
+      </div>
+    </Dialog>
+  );
+}
