@@ -21,6 +21,7 @@ import { handOverBench } from './handOver.js';
 import { historyBench } from './history.js';
 import { isolationBench } from './isolation.js';
 import { type Bench, HEAD, type Measured, notesOf, rowOf, table } from './measure.js';
+import { needsBench } from './needs.js';
 import { policiesBench } from './policies.js';
 import { portalBench } from './portal.js';
 import { profileBench } from './profile.js';
@@ -53,6 +54,7 @@ const benches: Bench[] = [
   queuedBench,
   simulateBench,
   historyBench,
+  needsBench,
   isolationBench,
   handOverBench,
   portalBench,

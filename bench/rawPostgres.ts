@@ -13,12 +13,19 @@ const TABLES = `
   CREATE TABLE bench.decisions (LIKE public.decisions INCLUDING IDENTITY INCLUDING DEFAULTS, PRIMARY KEY (id));
   CREATE TABLE bench.events (LIKE public.events INCLUDING IDENTITY INCLUDING DEFAULTS, PRIMARY KEY (id));
   CREATE UNIQUE INDEX ON bench.events (entity_id, seq);
+  CREATE TABLE bench.job_needs (LIKE public.job_needs INCLUDING DEFAULTS, PRIMARY KEY (job_id));
+  CREATE TABLE bench.need_edges (LIKE public.need_edges);
+  CREATE INDEX ON bench.need_edges (on_job, job_id) WHERE on_job IS NOT NULL;
+  CREATE INDEX ON bench.need_edges (job_id);
 `;
 
 const INSERT_JOBS = `INSERT INTO bench.jobs (user_id, application, command, estimate_s, benchmark, state, submitted_at)
   SELECT 1, u.name, u.name, 60, 100, 'QUEUED', now() FROM unnest($1::text[]) AS u (name) RETURNING id`;
 const INSERT_EVENTS = `INSERT INTO bench.events (at, kind, entity_id, seq, to_state, user_id)
   SELECT now(), 'JOB_STATE', u.id, $2, $3::job_state, 1 FROM unnest($1::bigint[]) AS u (id)`;
+const INSERT_NEEDS = `INSERT INTO bench.job_needs (job_id, needs, on_unmet) SELECT u.id, $2::jsonb, 'CANCEL' FROM unnest($1::bigint[]) AS u (id)`;
+const INSERT_EDGES = `INSERT INTO bench.need_edges (job_id, on_job) SELECT u.id, o.id FROM unnest($1::bigint[]) AS u (id), unnest($2::bigint[]) AS o (id)`;
+const UPDATE_NEEDS = `UPDATE bench.job_needs SET open = false, due_at = now() WHERE job_id = ANY ($1::bigint[])`;
 const UPDATE_JOBS = `UPDATE bench.jobs SET state = $2::job_state, seq = seq + 1 WHERE id = ANY ($1::bigint[])`;
 const INSERT_RUNS = `INSERT INTO bench.runs (job_id, epoch, site_id, machine_ids, machine_tasks, cpus_per_task, memory_mb_per_task, policy_version, assigned_at, planned_s)
   SELECT u.id, 1, 1, '{1}', '{1}', 1, 0, 1, now(), 60 FROM unnest($1::bigint[]) AS u (id)`;
@@ -61,6 +68,26 @@ export class RawPostgres {
       const ids = (await this.client.query(INSERT_JOBS, [names])).rows.map((row) => Number(row.id));
       await this.client.query(INSERT_EVENTS, [ids, 1, 'QUEUED']);
       return ids;
+    });
+  }
+
+  /** Jobs that each need all of these. */
+  submitWaiting(count: number, on: readonly number[]): Promise<void> {
+    const names = Array.from({ length: count }, (_, index) => `job-${index}`);
+    const needs = [{ expression: 'ALL', of: on.map((job) => ({ job, condition: 'OK', minDelayS: 0 })) }];
+    return this.transaction(async () => {
+      const ids = (await this.client.query(INSERT_JOBS, [names])).rows.map((row) => Number(row.id));
+      await this.client.query(INSERT_NEEDS, [ids, JSON.stringify(needs)]);
+      await this.client.query(INSERT_EDGES, [ids, on]);
+      await this.client.query(INSERT_EVENTS, [ids, 1, 'BLOCKED']);
+    });
+  }
+
+  /** Jobs that waited become queued. */
+  release(ids: readonly number[]): Promise<void> {
+    return this.transaction(async () => {
+      await this.client.query(UPDATE_NEEDS, [ids]);
+      await this.step(ids, 2, 'QUEUED');
     });
   }
 
