@@ -87,6 +87,7 @@ export function everyPage(visits: Visits, grid: Grid): void {
       jobs: '/jobs',
       groups: '/jobs?tab=groups',
       group: `/groups/${submitJobGroup.jobGroup.id}`,
+      graph: `/graph?bulk=${submitJobGroup.jobGroup.id}`,
       'a job that ended': `/jobs/${ended}`,
       'a job that waits': `/jobs/${waiting}`,
       'a job of tasks': `/jobs/${tasks}`,

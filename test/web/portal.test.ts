@@ -2,6 +2,7 @@
 import { describe } from 'vitest';
 import { attacks } from './attacks.js';
 import { describeWithChromium } from './browser.js';
+import { graphOfJobs } from './graph.js';
 import { pageOfJob } from './job.js';
 import { shownLive } from './live.js';
 import { everyPage } from './pages.js';
@@ -13,6 +14,7 @@ describeWithChromium('the portal', (visits) => {
   ways(visits, grid);
   describe('under attack', () => attacks(visits, grid));
   describe('the page of a job', () => pageOfJob(visits, grid));
+  describe('the graph of a group', () => graphOfJobs(visits, grid));
   describe('shows', () => shownLive(visits, grid));
   describe('every page', () => everyPage(visits, grid));
 });

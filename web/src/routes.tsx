@@ -63,6 +63,11 @@ const routes = [
   }),
   createRoute({
     getParentRoute,
+    path: '/graph',
+    component: lazyRouteComponent(() => import('./pages/graph/graph'), 'GraphPage'),
+  }),
+  createRoute({
+    getParentRoute,
     path: '/submit',
     component: lazyRouteComponent(() => import('./pages/submit/submit'), 'Submit'),
   }),

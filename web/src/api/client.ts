@@ -12,7 +12,14 @@ import {
 import { KEY_REFUSED, session } from './session';
 
 /** Objects are known by their global ids, everything else belongs to what it is in. */
-const keys = new Proxy({}, { get: () => (data: { id?: string }) => data.id ?? null });
+const keys = new Proxy(
+  {},
+  {
+    get: (_, type) => (data: { id?: string }) =>
+      // A job in a graph names others by their positions there: it is another in each graph.
+      type === 'JobGraphNode' ? null : (data.id ?? null),
+  },
+);
 
 export function createGraphqlClient(key = (): string | null => session.get().key): Client {
   return new Client({

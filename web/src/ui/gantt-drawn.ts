@@ -1,4 +1,5 @@
 /** A schedule on its canvases. */
+import { prepare } from './canvas';
 import { colorOf } from './colors';
 import { moment } from './format';
 import {
@@ -137,27 +138,6 @@ export function drawStrip(
   context.globalAlpha = 1;
   context.strokeStyle = colorOf('--accent');
   context.strokeRect(left + 0.5, 0.5, Math.max(2, right - left - 1), STRIP_PX - 1);
-}
-
-function prepare(
-  canvas: HTMLCanvasElement | null,
-  width: number,
-  height: number,
-): CanvasRenderingContext2D | null {
-  if (!canvas || width === 0) return null;
-  const ratio = devicePixelRatio || 1;
-  if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-    canvas.style.width = `${width}px`;
-    canvas.style.height = `${height}px`;
-  }
-  const context = canvas.getContext('2d')!;
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.clearRect(0, 0, width, height);
-  context.font = '11px "Inter Variable", system-ui, sans-serif';
-  context.textBaseline = 'middle';
-  return context;
 }
 
 function stroke(context: CanvasRenderingContext2D, color: string, x: number, y: number, to: number): void {

@@ -4,16 +4,9 @@
  */
 import './gantt.css';
 import { Minus, Plus, RotateCcw } from 'lucide-react';
-import {
-  type KeyboardEvent,
-  type PointerEvent,
-  type RefObject,
-  useEffect,
-  useMemo,
-  useRef,
-  useState,
-} from 'react';
+import { type KeyboardEvent, type PointerEvent, useEffect, useMemo, useRef, useState } from 'react';
 import { useStore } from '../api/store';
+import { DRAG_PX, type Point, useDrag, useWheel, useWidth } from './canvas';
 import { colorChanges } from './colors';
 import { Button, Segments } from './controls';
 import { count, duration, moment } from './format';
@@ -32,8 +25,7 @@ import {
 } from './gantt-layout';
 import { useNow } from './now';
 
-/** From here on a click is a drag, and one on the strip a selection. */
-const DRAG_PX = 4;
+/** From here on a click on the strip is a selection. */
 const BRUSH_PX = 6;
 const SCROLL_PX = 40;
 const MINUTE = 60_000;
@@ -79,17 +71,6 @@ function useShown(now: number): Shown {
       setSpan(next);
     },
   };
-}
-
-function useWidth(frame: RefObject<HTMLElement | null>): number {
-  const [width, setWidth] = useState(0);
-  useEffect(() => {
-    const node = frame.current!;
-    const watch = new ResizeObserver(() => setWidth(node.clientWidth));
-    watch.observe(node);
-    return () => watch.disconnect();
-  }, [frame]);
-  return width;
 }
 
 interface GanttProps {
@@ -342,48 +323,4 @@ function Strip({ lanes, bars, whole, width, labelPx, shown }: Drawn) {
       }}
     />
   );
-}
-
-/** Not by React: it listens passively, and the page would zoom too. */
-function useWheel(canvas: RefObject<HTMLCanvasElement | null>, onWheel: (event: WheelEvent) => void): void {
-  const latest = useRef(onWheel);
-  latest.current = onWheel;
-  useEffect(() => {
-    const node = canvas.current!;
-    const listen = (event: WheelEvent): void => latest.current(event);
-    node.addEventListener('wheel', listen, { passive: false });
-    return () => node.removeEventListener('wheel', listen);
-  }, [canvas]);
-}
-
-type Point = { offsetX: number; offsetY: number };
-
-/** Tells a drag from a press, and from a pointer that passes. `drag` is told how far it is, and what `hold` answered when it began. */
-function useDrag<T>(does: {
-  hold(): T;
-  drag(dx: number, dy: number, held: T): void;
-  press(at: Point): void;
-  pass(at: Point): void;
-}) {
-  const held = useRef<{ x: number; y: number; moved: boolean; began: T } | null>(null);
-  return {
-    onPointerDown(event: PointerEvent): void {
-      held.current = { x: event.clientX, y: event.clientY, moved: false, began: does.hold() };
-      event.currentTarget.setPointerCapture(event.pointerId);
-    },
-    onPointerMove(event: PointerEvent): void {
-      if (!held.current) {
-        does.pass(event.nativeEvent);
-        return;
-      }
-      const dx = event.clientX - held.current.x;
-      const dy = event.clientY - held.current.y;
-      held.current.moved ||= Math.abs(dx) + Math.abs(dy) > DRAG_PX;
-      if (held.current.moved) does.drag(dx, dy, held.current.began);
-    },
-    onPointerUp(event: PointerEvent): void {
-      if (!held.current?.moved) does.press(event.nativeEvent);
-      held.current = null;
-    },
-  };
 }

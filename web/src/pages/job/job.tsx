@@ -264,9 +264,14 @@ function WhatItIs({ job }: { job: Job }) {
           ],
           job.groupName !== null && [
             'Group name',
-            <Link key="g" to="/jobs" search={{ groupName: job.groupName }}>
-              {job.groupName}
-            </Link>,
+            <>
+              <Link to="/jobs" search={{ groupName: job.groupName }}>
+                {job.groupName}
+              </Link>{' '}
+              <Link to="/graph" search={{ group: job.groupName }}>
+                Graph
+              </Link>
+            </>,
           ],
           job.arrayIndex !== null && ['Place in the array', String(job.arrayIndex)],
         ]}

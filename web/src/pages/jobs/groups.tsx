@@ -171,6 +171,9 @@ export function GroupPage() {
                 <Link className="button" to="/jobs" search={{ group: id }}>
                   Show its jobs
                 </Link>
+                <Link className="button" to="/graph" search={{ bulk: id }}>
+                  Graph
+                </Link>
                 {live > 0 && (
                   <Button variant="danger" onPress={() => setAsking(true)}>
                     Cancel the group…
