@@ -291,7 +291,7 @@ describe('forecast', () => {
     expect([...levels]).toEqual([0, 1, 1, 2, 3, 2, 3, 3]);
     expect(starts).toEqual([80, 96, 100, 155, 118, null, null, null]);
     expect(ends).toEqual([95, 116, 150, 165, 128, null, null, null]);
-    expect(criticalPath).toEqual([2, 3]);
+    expect(criticalPath).toEqual([0, 2, 3]);
   });
 
   it('is linear: 10 000 jobs that all need a group of 10 000', () => {

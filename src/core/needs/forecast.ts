@@ -108,8 +108,9 @@ function startOf(
   const because = decisive === undefined ? null : (expected(decisive)?.by ?? null);
   if (startedAt !== null || endedAt !== null) return { start: startedAt, because };
   if (from === null || held) return { start: null, because: null };
-  const start = Math.max(now, notBefore ?? now, from);
-  return { start, because: start === from ? because : null };
+  // What it waits for machines since then changes nothing in what decided it.
+  const isForTime = notBefore !== null && notBefore > from;
+  return { start: Math.max(now, notBefore ?? now, from), because: isForTime ? null : because };
 }
 
 function endOf({ endedAt, startedAt, runS }: ForecastJob, start: number | null, now: number): number | null {
