@@ -529,7 +529,7 @@ export class Agent {
   private linksOf(reports: readonly StagingReport[]): { from: string; bandwidthMbPerS: number }[] {
     const moved = new Map<string, { bytes: number; seconds: number }>();
     for (const one of reports.flatMap((report) => report.moved)) {
-      if (one.from === this.options.site || one.bytes < FETCHED_BYTES_MIN) continue;
+      if (one.from === null || one.from === this.options.site || one.bytes < FETCHED_BYTES_MIN) continue;
       const sum = moved.get(one.from) ?? { bytes: 0, seconds: 0 };
       moved.set(one.from, { bytes: sum.bytes + one.bytes, seconds: sum.seconds + one.seconds });
     }

@@ -36,6 +36,12 @@ export async function sendFile({ services, viewer }: Context, req: Request, res:
   await send(file, read, basename(path), req, res);
 }
 
+/** `GET /files/ID`: a file that another job has kept for a run at the agent's site, or a range of it. */
+export async function sendInput({ services, viewer }: Context, req: Request, res: Response): Promise<void> {
+  const { file, read } = await services.files.input(viewer, req.params.id as string);
+  await send(file, read, basename(file.path), req, res);
+}
+
 /** `GET /exports/ID?key=SECRET`: the copy of a dataset for whoever was granted a job that reads it, or a range of it. */
 export async function sendExport({ services }: Context, req: Request, res: Response): Promise<void> {
   const { file, read } = await services.exports.find(req.params.id as string, String(req.query.key));

@@ -26,7 +26,7 @@ import type { ApiConfig } from './config.js';
 import type { Context } from './context.js';
 import { documentOf, type GivenDocument } from './documents.js';
 import { ApiError, notAccepted, refusedRequest, statusOf } from './errors.js';
-import { receiveFile, sendExport, sendFile } from './files-http.js';
+import { receiveFile, sendExport, sendFile, sendInput } from './files-http.js';
 import type { ErrorCode } from './generated/types.js';
 import type { ApiMetrics } from './metrics.js';
 import type { Documents } from './operations.js';
@@ -161,6 +161,7 @@ export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Conte
   for (const [path, admit, send] of [
     ['/jobs/:id/output', admitted, sendOutput],
     ['/jobs/:id/files/*path', admitted, sendFile],
+    ['/files/:id', admitted, sendInput],
     ['/exports/:id', admittedBySecret, sendExport],
   ] as const) {
     app.get(

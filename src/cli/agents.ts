@@ -112,6 +112,7 @@ function dataOf(config: Config, client: Client, site: string, runner: StageableR
   const staging = new StagingRunner(runner, config.agentCacheDir ?? join(config.agentStateDir, 'data'), {
     site,
     roots,
+    service: client,
     addresses: config.agentDataAddresses,
     maxBytes: config.agentCacheMb * 1e6,
     command: words(config.agentTransferCommand),

@@ -77,6 +77,7 @@ export interface JobOptions {
   sandboxMb?: string;
   outputMb?: string;
   input?: string[];
+  inputFrom?: string[];
   keep?: string[];
   keepDataset?: string[];
   fromSite?: string;
@@ -131,6 +132,11 @@ export function addJobOptions(command: Command): Command {
     .option('--sandbox-mb <mb>', 'size of the input sandbox, transferred from the site of submission, MB')
     .option('--output-mb <mb>', 'expected size of the output, transferred to the site of submission, MB')
     .option('--input <data>', 'input data: a dataset, or MB@SITE; may be repeated', collectWhole)
+    .option(
+      '--input-from <job:path>',
+      'a file that another job keeps, such as job_1:out.dat or REF:out.dat, or of a group group:NAME:out.dat; the job waits until that has completed; may be repeated',
+      collectWhole,
+    )
     .option(
       '--keep <path>',
       'keep this file or directory, or files matching this pattern, in the directory of the job, for fetching (job --fetch); may be repeated',
@@ -533,8 +539,11 @@ function outputsOf({ keep = [], keepDataset = [] }: JobOptions): JobOutputInput[
 export async function placesFromOptions(client: Pick<Client, 'all'>, options: JobOptions): Promise<GivenJob> {
   const job: { -readonly [K in Placed]?: JobInput[K] } = {};
   if (options.fromSite !== undefined) job.originSite = (await findSite(client, options.fromSite)).id;
-  if (options.input !== undefined)
-    job.inputs = await Promise.all(options.input.map((written) => inputOf(client, written)));
+  if (options.input !== undefined || options.inputFrom !== undefined)
+    job.inputs = [
+      ...(await Promise.all((options.input ?? []).map((written) => inputOf(client, written)))),
+      ...(options.inputFrom ?? []).map(readOf),
+    ];
   if (options.prefer !== undefined)
     job.preferences = await Promise.all(options.prefer.map((written) => preferenceOf(client, written)));
   return job;
@@ -604,6 +613,14 @@ async function inputOf(client: Pick<Client, 'all'>, written: string): Promise<In
   const [, sizeMb, site] = /^([\d.]+)@(.+)$/.exec(written) ?? [];
   if (sizeMb === undefined || site === undefined) return { dataset: (await findDataset(client, written)).id };
   return { sizeMb: parseNumber('--input', sizeMb, { min: 0 }), site: (await findSite(client, site)).id };
+}
+
+/** `job_1:out.dat`; of a group by name, `group:sweep:out.dat`. */
+function readOf(written: string): InputDataInput {
+  const [, from, output] = /^((?:group:)?[^:]+):(.+)$/.exec(written) ?? [];
+  if (from === undefined || output === undefined)
+    throw usage('--input-from', written, 'JOB:PATH, a job or a group and the path of a file that it keeps');
+  return { from, output };
 }
 
 /** The same job once for each index of `--array`. */

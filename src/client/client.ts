@@ -93,9 +93,13 @@ export class Client {
    *
    * @throws ServiceError
    */
-  async get(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
+  async get(
+    path: string,
+    headers: Readonly<Record<string, string>> = {},
+    signal: AbortSignal | null = null,
+  ): Promise<Response> {
     const url = this.addressOf(path);
-    const response = await fetch(url, { headers: { ...headers, ...this.#authorization } }).catch(
+    const response = await fetch(url, { headers: { ...headers, ...this.#authorization }, signal }).catch(
       (error: unknown) => {
         throw new ServiceError(`nothing answers at ${url} (${networkFault(error)})`, 'NETWORK');
       },

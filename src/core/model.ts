@@ -255,8 +255,20 @@ export const jobData = (given: Partial<JobData>): JobData => ({
   ...given,
 });
 
-/** An input: a dataset, or so much at a place. */
-export type JobInput = { datasetId: number } | { sizeMb: number; siteId: number };
+/** An input: a dataset, or so much at a place. `from`: it is what another job keeps, at the site where that ended. */
+export type JobInput = ({ datasetId: number } | { sizeMb: number; siteId: number }) & { from?: KeptOutput };
+
+/** A file that a job keeps for others to read. */
+export interface KeptOutput {
+  job: number;
+  /** Path below the directory of its run. */
+  path: string;
+  /** Its size as whoever reads it expects it, until the job has ended. */
+  expectedMb: number;
+}
+
+/** No dataset has this id: what is there only when another job has ended, and what that has not kept. */
+export const NO_DATASET = 0;
 
 /** Something that jobs read, with copies at sites. */
 export interface Dataset {

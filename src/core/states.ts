@@ -142,7 +142,7 @@ export const jobActions = {
   hold: { by: ['PERSON'], sets: ['siteId'], clears: ['schedulerId'] },
   setAside: { by: ['SERVICE'], sets: ['siteId', 'message'], clears: ['schedulerId'] },
   /** What it needs has happened, and it is due. */
-  unblock: { by: ['SERVICE'], sets: ['eligibleAt'] },
+  unblock: { by: ['SERVICE'], sets: ['eligibleAt', 'inputs'] },
   /** What it needs cannot happen any more. */
   unmet: { by: ['SERVICE'], sets: ['stopCause', 'cause', 'endedAt', 'deadlineMissed', 'message'] },
   holdUnmet: { by: ['SERVICE'], sets: ['message'] },

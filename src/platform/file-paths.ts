@@ -17,3 +17,24 @@ export function filePathFault(path: string, charsMax: number): string | null {
     ? `a path with names of up to ${NAME_BYTES} bytes`
     : null;
 }
+
+/** Whether a name fits a pattern of `*` and `?`; in a time that grows with the product of their lengths at the most. */
+export function fits(name: string, pattern: string): boolean {
+  let [n, p] = [0, 0];
+  let star = -1;
+  let from = 0;
+  while (n < name.length) {
+    if (pattern[p] === '*') {
+      star = p++;
+      from = n;
+    } else if (pattern[p] === '?' || pattern[p] === name[n]) {
+      n++;
+      p++;
+    } else if (star >= 0) {
+      p = star + 1;
+      n = ++from;
+    } else return false;
+  }
+  while (pattern[p] === '*') p++;
+  return p === pattern.length;
+}

@@ -165,6 +165,8 @@ export type InputDataInput = {
   readonly dataset?: string | null | undefined;
   readonly sizeMb?: number | null | undefined;
   readonly site?: string | null | undefined;
+  readonly from?: string | null | undefined;
+  readonly output?: string | null | undefined;
 };
 
 export type JobOutputInput = {

@@ -3,7 +3,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { amendableFields, isWaiting, type JobState, possible } from '../core/states.js';
-import { type JobWait, stored, targetsOf, waits } from './needs.js';
+import { type JobWait, neededToRead, stored, targetsOf, waits } from './needs.js';
 import { bytesOf } from './rules.js';
 import type { ChangeableField, ChangeableValues, ChangeFault, ChangingJob, JobChanges } from './store.js';
 
@@ -62,7 +62,8 @@ function newWait(job: ChangingJob, { wait, now }: JobChanges, until: number): Jo
   if (wait === null) return null;
   const before = job.wait ?? NO_WAIT;
   const { onUnmet = before.onUnmet, notBefore = before.notBefore } = wait;
-  const asked = wait.needs === undefined ? before.needs : stored(wait.needs, [until]);
+  const asked =
+    wait.needs === undefined ? before.needs : [...stored(wait.needs, [until]), ...neededToRead(job.inputs)];
   const needs = isDeepStrictEqual(anyTime(asked), anyTime(before.needs)) ? before.needs : asked;
   if (needs === before.needs && onUnmet === before.onUnmet && notBefore === before.notBefore) return null;
   const dueAt = needs.length === 0 ? (notBefore ?? now) : null;

@@ -6,7 +6,7 @@ import { siteAgent } from './postgres/agents.js';
 import { type Reading, readRows, seconds } from './read-rows.js';
 import { isMeant } from './rules.js';
 import { type Sql, sql } from './sql.js';
-import { row, rows, run, value } from './statement.js';
+import { type Connection, row, rows, run, value } from './statement.js';
 
 type Db = Pick<Database, 'pool'>;
 
@@ -264,6 +264,61 @@ export const kept = async (
     )
   )[0] ?? null;
 
+/** A file that a job has kept for others: `id`, of a file with the service, or `datasetId`. */
+export type KeptFile = { siteId: number; sizeMb: number; id: number; sha256: string } | { datasetId: number };
+
+export const outputKey = ({ job, path }: { job: number; path: string }): string => `${job} ${path}`;
+
+/** What the last runs of jobs have kept under these paths, by `outputKey`; of jobs with several tasks, in the directory of the first. */
+export async function keptOutputs(
+  connection: Connection,
+  outputs: readonly { job: number; path: string }[],
+): Promise<Map<string, KeptFile>> {
+  const asked = [...new Map(outputs.map((one) => [outputKey(one), one])).values()];
+  type Found = [
+    job: number,
+    path: string,
+    datasetId: number | null,
+    siteId: number,
+    file: number,
+    sizeMb: number,
+    sha256: string,
+  ];
+  const found = await value<Found[] | null>(
+    connection,
+    sql`
+SELECT json_agg(json_build_array(t.job, t.path, d.id, j.site_id, f.id, f.bytes / 1e6, f.sha256)) AS v
+  FROM ${table('t', asked, { job: ['bigint', ({ job }) => job], path: ['text', ({ path }) => path] })}
+  JOIN jobs j ON j.id = t.job
+  LEFT JOIN files f ON f.job_id = j.id AND f.epoch = j.epoch AND f.task = 0 AND f.path = t.path AND f.kept_at IS NOT NULL
+  LEFT JOIN datasets d ON d.job_id = j.id AND d.removed_at IS NULL AND EXISTS (
+    SELECT FROM jsonb_array_elements(j.outputs) o WHERE rtrim(o->>'path', '/') = t.path AND o->>'dataset' = d.name)
+ WHERE f.id IS NOT NULL OR d.id IS NOT NULL`,
+  );
+  return new Map(
+    (found ?? []).map(([job, path, datasetId, siteId, id, sizeMb, sha256]) => [
+      outputKey({ job, path }),
+      datasetId === null ? { siteId, sizeMb, id, sha256 } : { datasetId },
+    ]),
+  );
+}
+
+/** Jobs as d read the file f, which another job has kept. */
+const readsFile = sql`d.inputs @> jsonb_build_array(jsonb_build_object('from', jsonb_build_object('job', f.job_id, 'path', f.path)))`;
+
+/** A file that a run going on at the site reads; null: there is none. */
+export const readAt = async (database: Db, id: number, siteId: number): Promise<FileRow | null> =>
+  (
+    await readRows(
+      database.pool,
+      reading,
+      sql`
+SELECT f.* FROM files f WHERE f.id = ${id}::bigint AND f.kept_at IS NOT NULL AND EXISTS (
+  SELECT FROM need_edges e JOIN jobs d ON d.id = e.job_id JOIN runs r ON r.job_id = d.id
+   WHERE e.on_job = f.job_id AND r.site_id = ${siteId}::integer AND r.ended_at IS NULL AND ${readsFile})`,
+    )
+  )[0] ?? null;
+
 /** How long the run of a file that never came has been over. */
 const ABANDONED_S = 3_600;
 
@@ -283,13 +338,15 @@ DELETE FROM exports e USING datasets d WHERE d.id = e.dataset_id AND (
      WHERE NOT o.withdrawn AND j.inputs @> jsonb_build_array(jsonb_build_object('datasetId', d.id))))`,
   );
 
-/** Gives up files that are kept since before `keptBefore`, and those that will never come. Answers how many. */
+/** Gives up files that are kept since before `keptBefore` and that no unended job is to read, and those that will never come. Answers how many. */
 export const prune = (database: Db, keptBefore: number, limit: number): Promise<number> =>
   run(
     database.pool,
     sql`
 DELETE FROM files WHERE id IN (
-  SELECT id FROM files WHERE job_id IS NOT NULL AND kept_at < to_timestamp(${keptBefore}::float8) ORDER BY kept_at LIMIT ${limit})
+  SELECT id FROM files f WHERE job_id IS NOT NULL AND kept_at < to_timestamp(${keptBefore}::float8) AND NOT EXISTS (
+    SELECT FROM need_edges e JOIN jobs d ON d.id = e.job_id WHERE e.on_job = f.job_id AND d.ended_at IS NULL AND ${readsFile})
+   ORDER BY kept_at LIMIT ${limit})
  OR id IN (
   SELECT f.id FROM files f JOIN runs r USING (job_id, epoch)
    WHERE f.kept_at IS NULL AND r.ended_at < clock_timestamp() - make_interval(secs => ${ABANDONED_S}) ORDER BY f.id LIMIT ${limit})`,
@@ -317,6 +374,7 @@ export const openFiles = (database: Db) => ({
   drop: (id: number) => drop(database, id),
   kept: (jobId: number, epoch: number, task: number, path: string) =>
     kept(database, jobId, epoch, task, path),
+  readAt: (id: number, siteId: number) => readAt(database, id, siteId),
   prune: (keptBefore: number, limit: number) => prune(database, keptBefore, limit),
   pruneExports: () => pruneExports(database),
   dead: (limit: number) => dead(database, limit),

@@ -2,6 +2,7 @@
  * What jobs wait for before schedulers know them, and what becomes of them when something of it has happened (jobs.md, "What becomes of
  * needs"). Pure: both stores find the jobs and the facts, and carry out what is decided here.
  */
+import { type JobInput, NO_DATASET } from '../core/model.js';
 import { eligibleAt, judge } from '../core/needs/judge.js';
 import type { Clause, NeedCondition, OnUnmet } from '../core/needs/model.js';
 import { Outcome, type Verdict } from '../core/needs/outcome.js';
@@ -28,10 +29,13 @@ export interface NewWait {
   onUnmet: OnUnmet;
   /** Epoch seconds; null: no time. */
   notBefore: number | null;
+  /** From whom the job's inputs are that other jobs keep, by place among its inputs: from each of these one input. */
+  reads?: ReadonlyMap<number, readonly ReadTarget[]>;
 }
+export type ReadTarget = { item: number } | { job: number };
 
 /** What a job waits for, as it is stored. */
-export interface JobWait extends Omit<NewWait, 'needs'> {
+export interface JobWait extends Omit<NewWait, 'needs' | 'reads'> {
   needs: readonly Clause<NeedTerm>[];
   /** When it is due at the latest, epoch seconds; null: something that it needs has not happened. */
   dueAt: number | null;
@@ -43,6 +47,7 @@ export interface BlockedJob extends JobWait {
   id: number;
   userId: number;
   submittedAt: number;
+  inputs: readonly JobInput[];
 }
 
 /** Whether such a job is BLOCKED when it is submitted. */
@@ -59,6 +64,35 @@ export const stored = (needs: NewWait['needs'], jobIds: readonly number[]): JobW
       return 'group' in term ? { ...term, until: jobIds.at(-1) as number } : term;
     }),
   }));
+
+/** A job with its inputs as they are stored: those that other jobs keep name their jobs. */
+export function withReads<J extends { inputs: readonly JobInput[]; wait?: NewWait | null }>(
+  job: J,
+  jobIds: readonly number[],
+): J {
+  const { reads } = job.wait ?? {};
+  if (reads === undefined) return job;
+  const inputs = job.inputs.flatMap((input, place) => {
+    const { from } = input;
+    if (from === undefined) return [input];
+    return (reads.get(place) ?? []).map((of) => {
+      const id = 'item' in of ? (jobIds[of.item] as number) : of.job;
+      return { datasetId: NO_DATASET, from: { ...from, job: id } };
+    });
+  });
+  return { ...job, inputs };
+}
+
+/** Whatever else a job needs, it needs those from which it reads. */
+export function neededToRead(inputs: readonly JobInput[]): JobWait['needs'] {
+  const jobs = [...new Set(inputs.flatMap(({ from }) => from?.job ?? []))];
+  const of = jobs.map((job): NeedTerm => ({ job, condition: 'OK', minDelayS: 0 }));
+  return of.length === 0 ? [] : [{ expression: 'ALL', of }];
+}
+
+/** A file that a job has kept: with the service, or as a dataset. */
+export type Kept = { siteId: number; sizeMb: number } | { datasetId: number };
+export type KeptOf = (of: { job: number; path: string }) => Kept | null;
 
 /** Each thing that a job needs, once. */
 export function targetsOf(needs: JobWait['needs']): Map<string, NeedTarget> {
@@ -92,8 +126,10 @@ export const verdictOf = (outcomes: ReadonlyMap<string, Outcome>, term: NeedTerm
   outcomes.get(keyOf(term))?.verdict(term.condition) ?? null;
 
 export type NeedsDecision =
-  | { id: number; becomes: 'QUEUED'; at: number }
-  | { id: number; becomes: 'CANCELLED' | 'HELD'; at: number; because: number }
+  /** `inputs`: what it reads is where these say; null: as before. */
+  | { id: number; becomes: 'QUEUED'; at: number; inputs: readonly JobInput[] | null }
+  /** `missing`: path of what it was to read and the job has not kept; null: the job did not end or start as needed. */
+  | { id: number; becomes: 'CANCELLED' | 'HELD'; at: number; because: number; missing: string | null }
   /** It is due then at the latest. */
   | { id: number; becomes: 'BLOCKED'; at: number };
 
@@ -101,9 +137,14 @@ export type NeedsDecision =
 export function decided(
   job: BlockedJob,
   outcomes: ReadonlyMap<string, Outcome>,
+  kept: KeptOf,
   now: number,
 ): NeedsDecision | null {
-  const { id, onUnmet, submittedAt } = job;
+  const { id, onUnmet, submittedAt, inputs } = job;
+  const unmet = (at: number, because: number, missing: string | null): NeedsDecision => ({
+    ...{ id, becomes: onUnmet === 'CANCEL' ? 'CANCELLED' : 'HELD', because, missing },
+    at: Math.max(at, submittedAt),
+  });
   const clauses = job.needs.map(({ expression, of }) => ({
     expression,
     of: of.map((term) => ({
@@ -113,18 +154,34 @@ export function decided(
   }));
   const standing = judge(clauses, now);
   if (standing.falseAt !== null && standing.because !== null && onUnmet !== 'RUN')
-    return {
-      id,
-      becomes: onUnmet === 'CANCEL' ? 'CANCELLED' : 'HELD',
-      at: Math.max(standing.falseAt, submittedAt),
-      because: standing.because,
-    };
+    return unmet(standing.falseAt, standing.because, null);
   const at = eligibleAt(standing, submittedAt, job.notBefore);
   if (at === null) return null;
-  if (at <= now) return { id, becomes: 'QUEUED', at };
+  // All have ended: what is not there now never will be.
+  const missing = inputs.find(({ from }) => from !== undefined && kept(from) === null)?.from;
+  if (missing !== undefined && onUnmet !== 'RUN') return unmet(Math.min(at, now), missing.job, missing.path);
+  if (at <= now) return { id, becomes: 'QUEUED', at, inputs: found(inputs, kept) };
   return at === job.dueAt ? null : { id, becomes: 'BLOCKED', at };
 }
 
+/** Inputs that other jobs keep, where they are; null: there are none. */
+function found(inputs: readonly JobInput[], kept: KeptOf): JobInput[] | null {
+  if (!inputs.some(({ from }) => from)) return null;
+  return inputs.map((input) => {
+    const { from } = input;
+    if (from === undefined) return input;
+    const where = kept(from) ?? { datasetId: NO_DATASET };
+    return 'siteId' in where
+      ? { siteId: where.siteId, sizeMb: where.sizeMb, from }
+      : { datasetId: where.datasetId, from };
+  });
+}
+
 /** Why it ended or is held, for its message. */
-export const unmetMessage = (because: number, name: string | null): string =>
-  `job_${because}${name === null ? '' : ` (${name})`}, which it needed, did not end or start as needed`;
+export const unmetMessage = (
+  { because, missing }: { because: number; missing: string | null },
+  name: string | null,
+): string =>
+  `job_${because}${name === null ? '' : ` (${name})`}, which it needed, ${
+    missing === null ? 'did not end or start as needed' : `has not kept ${missing}`
+  }`;

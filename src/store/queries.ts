@@ -6,11 +6,11 @@ import { kindsInBatches } from '../core/index.js';
 import { isTerminal, type JobState, liveStates } from '../core/states.js';
 import { list, table } from './columns.js';
 import { TIMES_SHOWN } from './constants.js';
-import { type FileRow, filesOfRuns } from './files.js';
+import { type FileRow, filesOfRuns, type KeptFile, keptOutputs } from './files.js';
 import type { Prisma } from './generated/client.js';
 import * as history from './history.js';
 import { latestCursor } from './images.js';
-import { readField, shownFields } from './job-fields.js';
+import { type JobOutput, readField, shownFields } from './job-fields.js';
 import { type JobFilter, jobConditions } from './job-filter.js';
 import type { JobWait } from './needs.js';
 import type { Database } from './pool.js';
@@ -156,6 +156,19 @@ SELECT j.id, j.group_id::text AS "group", j.array_index AS "arrayIndex"
   FROM job_groups g JOIN jobs j ON j.id BETWEEN g.first_job_id AND g.last_job_id AND j.group_id = g.id
  WHERE g.id = ANY (${list('bigint', ids)}) ORDER BY j.id`,
     );
+  }
+
+  /** What jobs keep of their files, of those that exist and keep any. */
+  outputsOf(ids: readonly number[]): Promise<{ id: number; outputs: JobOutput[] }[]> {
+    return rows(
+      this.pool,
+      sql`SELECT id, outputs FROM jobs WHERE id = ANY (${list('bigint', ids)}) AND outputs IS NOT NULL`,
+    );
+  }
+
+  /** The files that jobs have kept under these paths, by `outputKey`. */
+  async keptOutputs(outputs: readonly { job: number; path: string }[]): Promise<Map<string, KeptFile>> {
+    return outputs.length === 0 ? new Map() : keptOutputs(this.pool, outputs);
   }
 
   /** What jobs wait for, or have waited for, by id. */

@@ -512,6 +512,7 @@ export function bytesOf(job: Weighed): number {
   for (const { causes, exitCodes, signals } of job.retry?.rules ?? [])
     bytes += RULE_BYTES + 16 * ((causes?.length ?? 0) + (exitCodes?.length ?? 0) + (signals?.length ?? 0));
   for (const { path, dataset } of job.outputs) bytes += path.length + (dataset?.length ?? 0);
+  for (const { from } of job.inputs) bytes += from?.path.length ?? 0;
   let terms = 0;
   for (const { of } of job.wait?.needs ?? []) terms += of.length;
   return bytes + INPUT_BYTES * (job.inputs.length + job.preferences.length + job.outputs.length + terms);

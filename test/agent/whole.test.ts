@@ -333,6 +333,102 @@ it('files that a job names are there when it has ended, and a dataset that it ma
   rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
 });
 
+it('a job reads what another has written at another site, and not without it', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'switchyard-edges-'));
+  const stops: (() => Promise<void>)[] = [];
+  const keys: string[] = [];
+  /** A site with a machine that has a resource of the site's name, and an agent with directories of its own. */
+  const open = async (name: string): Promise<void> => {
+    const { registerSite } = await api.must<{ registerSite: { id: string } }>(
+      'mutation ($input: RegisterSiteInput!) { registerSite(input: $input) { id } }',
+      { input: { name } },
+    );
+    const { id } = registerSite;
+    const machine = { site: id, name: 'm', cpus: 4, memoryMb: 1000, resources: [{ kind: name, amount: 4 }] };
+    await api.must('mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }', {
+      input: machine,
+    });
+    const { key } = await api.user('AGENT', `agent-of-${name}`, id);
+    keys.push(key);
+    const client = new Client({ url: api.url, key });
+    const keeper = new OutputKeeper({
+      client,
+      datasetsDir: join(dir, name, 'datasets'),
+      datasetsBytes: null,
+    });
+    const runner = new StagingRunner(
+      await ProcessRunner.open({
+        stateDir: join(dir, name),
+        keep: (run, signal) => keeper.keep(run, signal),
+      }),
+      join(dir, name, 'data'),
+      { site: name, maxBytes: 1e8, command: null, rateMbPerS: null, service: client },
+    );
+    const access = { url: api.url, key, site: name, log: quietLog };
+    const agent = new Agent({
+      ...access,
+      ...(await serving()),
+      identity: name,
+      runner,
+      staging: runner,
+      keeper,
+    });
+    agent.start();
+    stops.push(async () => {
+      await api.must(`mutation { drainSite(site: "${id}") { id } }`);
+      await agent.stop();
+      runner.close();
+    });
+  };
+  await open('writes');
+  await open('reads');
+  const at = (kind: string, text: string, more: object) => ({
+    ...{ command: 'sh', arguments: ['-c', text], estimateS: 1, resourcesPerTask: [{ kind, amount: 1 }] },
+    ...more,
+  });
+  const from = (ref: string, output: string) => ({ inputs: [{ from: ref, output, sizeMb: 2 }] });
+  const outputs = [{ path: 'sub' }];
+  const [wrote, read, lacking, without, anyway] = await submit([
+    at('writes', 'mkdir sub; head -c 3000000 /dev/zero > sub/out.dat', { ref: 'A', outputs }),
+    at('reads', 'wc -c < out.dat; wc -c < "$SWITCHYARD_INPUT_1"; sleep 1', from('A', 'sub/out.dat')),
+    at('writes', 'mkdir sub', { ref: 'B', name: 'empty', outputs }),
+    at('reads', 'true', from('B', 'sub/out.dat')),
+    at('reads', 'test ! -e out.dat', { ...from('B', 'sub/out.dat'), onUnmet: 'RUN' }),
+  ]);
+  await until('it runs', async () => (await jobsWhen([read!], () => true))[0]?.state === 'RUNNING');
+  // Its own site may have the file as long as it runs, others may not.
+  const { rows } = await api.db.pool.query('SELECT id FROM files WHERE job_id = $1', [wrote?.slice(4)]);
+  const asked = await Promise.all(
+    keys.map((key) =>
+      fetch(`${api.origin}/files/${rows[0].id}`, { headers: { authorization: `Bearer ${key}` } }),
+    ),
+  );
+  expect(asked.map(({ status }) => status)).toEqual([404, 200]);
+  for (const answer of asked) await answer.arrayBuffer();
+  const done = await jobsWhen([wrote!, read!, lacking!, without!, anyway!], ended);
+  expect(done.map(({ id, cause }) => `${id} ${cause}`).sort()).toEqual(
+    [`${wrote} EXITED_ZERO`, `${read} EXITED_ZERO`, `${lacking} EXITED_ZERO`, `${anyway} EXITED_ZERO`]
+      .concat(`${without} DEPENDENCY_FAILED`)
+      .sort(),
+  );
+  const { job, none } = await api.must<{ job: object; none: object }>(
+    `query ($id: ID!, $none: ID!) {
+      job(id: $id) { output { text } inputs { sizeMb site { name } from { id } output } }
+      none: job(id: $none) { message } }`,
+    { id: read, none: without },
+  );
+  expect(job).toEqual({
+    output: { text: '3000000\n3000000\n' },
+    inputs: [{ sizeMb: 3, site: { name: 'writes' }, from: { id: wrote }, output: 'sub/out.dat' }],
+  });
+  expect(none).toEqual({
+    message: `${lacking} (empty), which it needed, has not kept sub/out.dat`,
+  });
+  expect(await stagingOf(read!)).toMatchObject({ totalMb: 3, movedMb: 3, predictedS: expect.closeTo(0.3) });
+  for (const stop of stops) await stop();
+  rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+});
+
 it('a job goes to where its 10 GB are, and only what is small is brought elsewhere', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'switchyard-sites-'));
   const { policy } = await api.must<{ policy: { version: number; document: object } }>(

@@ -203,6 +203,60 @@ describe('a submission', () => {
     });
   });
 
+  test('that reads what nobody keeps is refused with names', async () => {
+    const outputs = [
+      { path: 'out/' },
+      { path: '*.csv' },
+      { path: 'set', keep: 'DATASET', dataset: unique('set') },
+    ];
+    const { jobIds } = await submit([{ held: true, outputs, groupName: 'kept', arrayIndex: 4 }]);
+    const reads = (from: string, output: string, more: object = {}) => ({
+      inputs: [{ from, output }],
+      ...more,
+    });
+    const { errors } = await submit([
+      { ref: 'a', outputs, held: true },
+      reads('b', 'out/x'),
+      reads('a', 'in/x'),
+      reads('job_999999', 'out/x'),
+      reads('group:kept', 'out/x', { arrayIndex: 5 }),
+      { ref: 'c', ...reads('c', 'x') },
+    ]);
+    expect(errors.map(({ index, field }) => `${index} ${field}`)).toEqual([
+      ...['1 inputs[0].from', '3 inputs[0].from', '4 inputs[0].from', '5 needs'],
+    ]);
+    expect(errors[0]?.message).toBe(
+      'jobs.1: inputs.0.from names ref b, which no job of the submission has; accepted are refs of the submission',
+    );
+    expect((await submit([reads('a', '../x')])).errors[0]?.field).toBe('inputs[0].output');
+    const none = await submit([{ ref: 'a', outputs, held: true }, reads('a', 'in/x'), reads('a', 'set/x')]);
+    expect(none.errors.map(({ index, message }) => `${index} ${message}`)).toEqual([
+      '1 inputs[0].output: "in/x" is not accepted; accepted: what jobs[0] keeps: out/, *.csv, set',
+      '2 inputs[0].output: "set/x" is not accepted; accepted: what jobs[0] keeps: out/, *.csv, set',
+    ]);
+    const INPUTS =
+      'query ($id: ID!) { job(id: $id) { inputs { sizeMb site { id } dataset { id } from { id } output } } }';
+    const read = await submit([
+      {
+        inputs: [
+          { from: jobIds[0], output: 'set', sizeMb: 7 },
+          { from: 'group:kept', output: 'x.csv' },
+        ],
+      },
+      reads('group:kept', 'out/x', { arrayIndex: 4 }),
+    ]);
+    expect(read.errors).toEqual([]);
+    const { job: first } = await api.must<{ job: Json }>(INPUTS, { id: read.jobIds[0] });
+    const from = { site: null, dataset: null, from: { id: jobIds[0] } };
+    expect(first.inputs).toEqual([
+      { ...from, sizeMb: 7, output: 'set' },
+      { ...from, sizeMb: 0, output: 'x.csv' },
+    ]);
+    const { whyWaiting } = await job(read.jobIds[0] as string);
+    expect((whyWaiting as Json).message).toContain(`${jobIds[0]} (HELD) must complete and keep set, x.csv`);
+    await api.must('mutation { cancelJobs(selection: { filter: {} }) { jobIds } }');
+  });
+
   test('that is retried gives the same jobs; with other needs it is refused', async () => {
     const jobs = (condition: string) => [
       { ref: 'a', held: true },

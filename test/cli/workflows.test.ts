@@ -38,7 +38,7 @@ it('the commands of the page do what it says', async () => {
     expect(stderr).not.toContain('error:');
   }
   // One of the first five failed.
-  expect(ends).toEqual([1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+  expect(ends).toEqual([1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
   type Line = {
     name: string;
     state: string;
@@ -55,13 +55,14 @@ it('the commands of the page do what it says', async () => {
     both: 'CANCELLED DEPENDENCY_FAILED',
     report: 'COMPLETED EXITED_ZERO',
     last: 'COMPLETED EXITED_ZERO',
+    read: 'COMPLETED EXITED_ZERO',
     flaky: 'COMPLETED EXITED_ZERO',
     picky: 'COMPLETED EXITED_ZERO',
   });
   const { stdout } = await service.cli('job', 'job_4');
   expect(stdout).toMatch(/message +job_3 \(right\), which it needed, did not end or start as needed/);
   expect(stdout).toMatch(/after +job_2 OK, job_3 OK \(else CANCEL\)/);
-  const flaky = (await service.cli('job', 'job_9')).stdout;
+  const flaky = (await service.cli('job', 'job_11')).stdout;
   expect(flaky).toMatch(/retries +2 of 2, 1 rule/);
   expect(flaky).toMatch(/run 1: retry 1 at once, by retry rule 1\nrun 2: retry 2 at once, by retry rule 1\n/);
   const [changed] = jobs.filter(({ name }) => name === 'final');

@@ -68,6 +68,11 @@ export class SimulatedFiles implements Files {
 
   /** Those of runs that are over: nobody waits for an hour here. */
   /** Nothing here has copies for peers. */
+  /** No job of a history reads what another has kept. */
+  async readAt(): Promise<null> {
+    return null;
+  }
+
   async pruneExports(): Promise<number> {
     return 0;
   }

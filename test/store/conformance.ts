@@ -3,11 +3,11 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { averagesOf, JobHistory, noRuns, resourceKinds, totalsWith } from '../../src/core/data/history.js';
 import { Margins } from '../../src/core/data/margins.js';
 import type { PromisesImage } from '../../src/core/index.js';
-import type { Job, RunTotals } from '../../src/core/model.js';
+import { type Job, type JobData, NO_DATASET, type RunTotals } from '../../src/core/model.js';
 import { NO_RETRIES, type Retry, type RetryRule } from '../../src/core/runs/retry.js';
 import type { NewHold } from '../../src/store/holds.js';
 import { Mirror } from '../../src/store/mirror.js';
-import type { NewNeedTerm, NewWait } from '../../src/store/needs.js';
+import type { NewNeedTerm, NewWait, ReadTarget } from '../../src/store/needs.js';
 import type { EventRow } from '../../src/store/rows.js';
 import type {
   Assignment,
@@ -1843,6 +1843,61 @@ export function describeStore(
         expect(await of(b!)).toBe('BLOCKED');
         await store.settleNeeds('DUE', Math.max(later, due) + 1);
         expect(await all([b!, c!])).toEqual(['QUEUED', 'QUEUED']);
+        await nothingBroken();
+      });
+
+      /** Reads files of these jobs, and needs them. */
+      const reading = (from: [of: ReadTarget, path: string][], more: Partial<NewWait> = {}): NewJob =>
+        needing(
+          from.map(([target]) => term(target)),
+          { reads: new Map(from.map(([target], place) => [place, [target]])), ...more },
+          {
+            inputs: from.map(([, path]) => ({
+              datasetId: NO_DATASET,
+              from: { job: 0, path, expectedMb: 7 },
+            })),
+          },
+        );
+      const inputsOf = async (id: number): Promise<JobData['inputs'] | undefined> =>
+        (await store.loadGrid(0)).jobs.find(({ job }) => job.id === id)?.job.data?.inputs;
+
+      it('for what others keep make it an input, at the site where they ended, as large as it is', async () => {
+        const [a, b] = await submit(world, user, [
+          newJob({ outputs: [{ path: 'out' }, { path: 'set', dataset: 'made' }] }),
+          reading([
+            [{ item: 0 }, 'out'],
+            [{ item: 0 }, 'set'],
+          ]),
+        ]);
+        await run(a!);
+        const made = await world.addDataset('made', 5, [site]);
+        await world.keep(a!, 'out', { sizeMb: 3 });
+        await world.keep(a!, 'set', { datasetId: made });
+        await store.settleNeeds([a!], soon());
+        expect(await of(b!)).toBe('QUEUED');
+        const from = { job: a, expectedMb: 7 };
+        expect(await inputsOf(b!)).toEqual([
+          { siteId: site, sizeMb: 3, from: { ...from, path: 'out' } },
+          { datasetId: made, from: { ...from, path: 'set' } },
+        ]);
+        await nothingBroken();
+      });
+
+      it('for what others have not kept cannot hold; one that runs all the same reads nothing there', async () => {
+        const out: [ReadTarget, string][] = [[{ item: 0 }, 'out']];
+        const ids = await submit(world, user, [
+          newJob({ name: 'first' }),
+          reading(out),
+          reading(out, { onUnmet: 'HOLD' }),
+          reading(out, { onUnmet: 'RUN' }),
+          needing([term({ item: 1 })]),
+        ]);
+        await run(ids[0]!);
+        expect(await store.settleNeeds([ids[0]!], soon())).toEqual({ queued: 1, cancelled: 2, held: 1 });
+        const failed = 'CANCELLED DEPENDENCY_FAILED';
+        expect(await all(ids)).toEqual(['COMPLETED EXITED_ZERO', failed, 'HELD', 'QUEUED', failed]);
+        expect((await store.waitsOf(ids)).get(ids[1]!)).toMatchObject({ because: ids[0] });
+        expect(await inputsOf(ids[3]!)).toMatchObject([{ datasetId: NO_DATASET }]);
         await nothingBroken();
       });
     });

@@ -41,6 +41,7 @@ import {
 import { outOfBounds } from '../../src/store/bounds.js';
 import { decideChange } from '../../src/store/changes.js';
 import { TIMES_KNOWN } from '../../src/store/constants.js';
+import { outputKey } from '../../src/store/files.js';
 import {
   type Admission,
   admitHold,
@@ -56,6 +57,7 @@ import { jobPredicate } from '../../src/store/job-filter.js';
 import {
   decided,
   type JobWait,
+  type Kept,
   type MemberFacts,
   type NeedsDecision,
   type NeedTarget,
@@ -64,6 +66,7 @@ import {
   targetsOf,
   unmetMessage,
   waits,
+  withReads,
 } from '../../src/store/needs.js';
 import { messageOfNext, placeOfFailure, type Retried, type RetryFacts } from '../../src/store/retries.js';
 import type { EventKind, EventRow, RatioPointRow } from '../../src/store/rows.js';
@@ -270,6 +273,8 @@ export class MemoryStore implements Store {
   private readonly processes = new Map<string, { kind: string; since: number; seenAt: number }>();
   private readonly followers = new Map<string, { cursor: number; holder: string; leaseUntil: number }>();
   private readonly jobWaits = new Map<number, JobWait>();
+  /** By `outputKey`. */
+  private readonly kept = new Map<string, { sizeMb: number } | { datasetId: number }>();
   private lastId = 0;
   private lastScheduler = 0;
   private lastSubmission = 0;
@@ -631,7 +636,8 @@ export class MemoryStore implements Store {
     const needed = jobs.flatMap(({ wait }) => (wait?.needs ?? []).flatMap(({ of }) => of));
     const gone = needed.flatMap((term) => ('job' in term && !this.jobs.has(term.job) ? [term.job] : []));
     if (gone.length > 0) return { kind: 'gone', jobs: [...new Set(gone)] };
-    const jobIds = jobs.map((job) => this.insert(job, userId, ms(now), groupId));
+    const ids = jobs.map((_, i) => this.lastId + 1 + i);
+    const jobIds = jobs.map((job) => this.insert(withReads(job, ids), userId, ms(now), groupId));
     for (const [i, { wait }] of jobs.entries()) {
       if (!waits(wait, ms(now))) continue;
       const notBefore = wait.notBefore === null ? null : ms(wait.notBefore);
@@ -1369,7 +1375,7 @@ export class MemoryStore implements Store {
         const outcomes = new Map(
           targets.map(([key, target]) => [key, outcomeOf([...this.membersOf(target, job.userId).values()])]),
         );
-        const change = decided({ ...job, ...wait }, outcomes, now);
+        const change = decided({ ...job, ...wait }, outcomes, (of) => this.keptBy(of), now);
         if (change === null) continue;
         this.becomes(job, wait, change);
         if (change.becomes === 'CANCELLED') cancelled.push(job.id);
@@ -1385,6 +1391,17 @@ export class MemoryStore implements Store {
     return outcome;
   }
 
+  /** A run of the job has left the file with the service, or as a dataset. */
+  keep(job: number, path: string, kept: { sizeMb: number } | { datasetId: number }): void {
+    this.kept.set(outputKey({ job, path }), kept);
+  }
+
+  private keptBy(of: { job: number; path: string }): Kept | null {
+    const kept = this.kept.get(outputKey(of)) ?? null;
+    if (kept === null || 'datasetId' in kept) return kept;
+    return { ...kept, siteId: this.jobs.get(of.job)?.siteId as number };
+  }
+
   private becomes(job: MemoryJob, wait: JobWait, change: NeedsDecision): void {
     if (change.becomes === 'BLOCKED') {
       this.jobWaits.set(job.id, { ...wait, dueAt: change.at });
@@ -1393,12 +1410,13 @@ export class MemoryStore implements Store {
     const at = Math.max(ms(change.at), job.submittedAt);
     if (change.becomes === 'QUEUED') {
       this.jobWaits.set(job.id, { ...wait, dueAt: change.at });
-      this.change(job, 'unblock', { eligibleAt: job.epoch === 0 ? at : job.eligibleAt });
+      const inputs = change.inputs ?? job.inputs;
+      this.change(job, 'unblock', { eligibleAt: job.epoch === 0 ? at : job.eligibleAt, inputs });
       return;
     }
     const { because } = change;
     this.jobWaits.set(job.id, { ...wait, dueAt: null, because });
-    const message = unmetMessage(because, this.jobs.get(because)?.name ?? null);
+    const message = unmetMessage(change, this.jobs.get(because)?.name ?? null);
     if (change.becomes === 'HELD') this.change(job, 'holdUnmet', { message });
     else {
       const deadlineMissed = job.deadlineMissed || (job.deadline !== null && at > job.deadline);

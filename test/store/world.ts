@@ -45,6 +45,8 @@ export interface World {
   setLink(link: Link): Promise<void>;
   removeLink(fromSiteId: number, toSiteId: number): Promise<void>;
   addLicense(kind: string, copies: number, siteId: number | null): Promise<number>;
+  /** The first run of a job has left a file with the service, or as this dataset, which its outputs name. */
+  keep(jobId: number, path: string, kept: { sizeMb: number } | { datasetId: number }): Promise<void>;
   newPolicy(change?: Partial<Policy>): Promise<void>;
   createHold(hold: NewHold, now?: number): Promise<Admission & { id: number | null }>;
   cancelHold(id: number): Promise<void>;
@@ -258,6 +260,7 @@ export function memoryWorld(options: { liveJobsMax?: number } = {}): World {
     addLicense: async (kind, copies, siteId) => store.addLicense(kind, copies, siteId),
     createHold: async (hold, now = T0) => store.createHold(hold, now),
     cancelHold: async (id) => store.cancelHold(id),
+    keep: async (jobId, path, kept) => store.keep(jobId, path, kept),
     newPolicy: async (change = { seed: 2 }) =>
       store.setPolicy({ version: ++version, document: { ...DEFAULT_POLICY, ...change } }),
     setShare: async (userId, share) => store.setQuotaShare(userId, share),
@@ -374,6 +377,16 @@ export async function postgresWorld(
       return { ...admission, fault: null, id: made?.id ?? null };
     },
     cancelHold: (id) => done(directory.cancelHold(id, T0, actor)),
+    keep: async (jobId, path, kept) => {
+      if ('datasetId' in kept)
+        await pool.query('UPDATE datasets SET job_id = $1 WHERE id = $2', [jobId, kept.datasetId]);
+      else
+        await pool.query(
+          `INSERT INTO files (job_id, epoch, task, user_id, path, bytes, sha256, received, began_at, kept_at)
+             SELECT id, 1, 0, user_id, $2, $3::bigint, repeat('0', 64), $3::bigint, now(), now() FROM jobs WHERE id = $1`,
+          [jobId, path, kept.sizeMb * 1e6],
+        );
+    },
     newPolicy: async (change = { seed: 2 }) => {
       const document = { ...DEFAULT_POLICY, ...change };
       await done(directory.addPolicy({ document, expectedVersion: version++, reason: 'test' }, actor));

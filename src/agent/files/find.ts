@@ -5,7 +5,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, open, readdir, readlink, realpath, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { filePathFault } from '../../platform/file-paths.js';
+import { filePathFault, fits } from '../../platform/file-paths.js';
 import { MAX } from '../../platform/limits.js';
 
 /** Files of one run that are looked at, kept or not. */
@@ -134,24 +134,3 @@ async function kindOf(root: string, path: string): Promise<Kind> {
 
 /** In order; those that are no UTF-8 as they are shown. */
 const namesIn = async (path: string): Promise<string[]> => (await readdir(path)).sort();
-
-/** Whether a name fits a pattern of `*` and `?`; in a time that grows with the product of their lengths at the most. */
-function fits(name: string, pattern: string): boolean {
-  let [n, p] = [0, 0];
-  let star = -1;
-  let from = 0;
-  while (n < name.length) {
-    if (pattern[p] === '*') {
-      star = p++;
-      from = n;
-    } else if (pattern[p] === '?' || pattern[p] === name[n]) {
-      n++;
-      p++;
-    } else if (star >= 0) {
-      p = star + 1;
-      n = ++from;
-    } else return false;
-  }
-  while (pattern[p] === '*') p++;
-  return p === pattern.length;
-}

@@ -17,7 +17,7 @@ import pLimit, { type LimitFunction } from 'p-limit';
 import pRetry from 'p-retry';
 import { networks } from '../../platform/networks.js';
 import { type DataRoots, dataPath } from './roots.js';
-import { pathOf, shown, UnfitSource, WrongContent } from './source.js';
+import { pathAtService, pathOf, shown, UnfitSource, WrongContent } from './source.js';
 import {
   type Origin,
   roomOn,
@@ -50,7 +50,7 @@ export interface Source {
   location: string;
 }
 
-export interface CacheOptions extends Omit<TransferOptions, 'addresses'> {
+export interface CacheOptions extends Omit<TransferOptions, 'addresses' | 'service'> {
   dir: string;
   /** Name of the agent's own site. */
   site: string;
@@ -59,6 +59,8 @@ export interface CacheOptions extends Omit<TransferOptions, 'addresses'> {
   roots?: DataRoots;
   /** Addresses and ranges of them, from which is fetched although they are the host's own or its link's. */
   addresses?: readonly string[];
+  /** By default files that the service keeps cannot be had. */
+  service?: TransferOptions['service'];
   /** Transfers at once. */
   transfers?: number;
   /** Attempts at one source, and the pause before the second, which doubles with each. */
@@ -68,8 +70,8 @@ export interface CacheOptions extends Omit<TransferOptions, 'addresses'> {
 
 /** What a transfer has moved. */
 export interface Moved {
-  /** Name of the site from which it came. */
-  from: string;
+  /** Name of the site from which it came; null: from the service, which tells nothing of the link from a site. */
+  from: string | null;
   bytes: number;
   seconds: number;
 }
@@ -125,7 +127,7 @@ export class DataCache {
   constructor(options: CacheOptions) {
     const roots = { allowed: null, closed: [], open: [] };
     const addresses = networks(options.addresses ?? []);
-    this.options = { transfers: 4, attempts: 4, retryMs: 1_000, roots, ...options, addresses };
+    this.options = { transfers: 4, attempts: 4, retryMs: 1_000, roots, service: null, ...options, addresses };
     this.inTurn = pLimit(this.options.transfers);
     mkdirSync(options.dir, { recursive: true, mode: 0o755 });
     for (const key of readdirSync(options.dir)) this.find(key);
@@ -289,7 +291,8 @@ export class DataCache {
       // What a command writes to after its agent died, nobody else reads.
       const named = pathOf(source.location);
       const path = named === null ? null : await dataPath(named, this.options.roots);
-      const byCommand = path === null && !/^https?:/i.test(source.location);
+      const byService = pathAtService(source.location) !== null;
+      const byCommand = path === null && !byService && !/^https?:/i.test(source.location);
       const part = join(dir, byCommand ? `part-${randomUUID()}` : 'part');
       const begin = (from: Origin) =>
         writeFile(join(dir, 'origin'), JSON.stringify({ ...from, boot: BOOT }), { mode: 0o600 });
@@ -297,7 +300,7 @@ export class DataCache {
         await transfer(source.location, path, part, origin, begin, this.options, progress, signal);
         const seconds = (performance.now() - begun) / 1000;
         await this.accept(entry, input, part, signal);
-        return { from: source.site, bytes: progress.bytes - before, seconds };
+        return { from: byService ? null : source.site, bytes: progress.bytes - before, seconds };
       } catch (error) {
         if (byCommand || error instanceof UnfitSource) await rm(part, { recursive: true, force: true });
         throw error;

@@ -9,6 +9,10 @@ export class UnfitSource extends Error {
 /** What is there is not what the catalog says. */
 export class WrongContent extends UnfitSource {}
 
+/** The path at the service of a file that it keeps, such as /files/17; null: it is somewhere else. */
+export const pathAtService = (location: string): string | null =>
+  /^switchyard:(\/files\/\d+)$/.exec(location)?.[1] ?? null;
+
 /** Without what may be secret in it: user, query, fragment. */
 export function shown(location: string): string {
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(location)) return location;

@@ -3,15 +3,16 @@
 import { createHash } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
 import { cp, type FileHandle, lstat, open, readdir, realpath, rm, stat, statfs } from 'node:fs/promises';
-import type { IncomingMessage } from 'node:http';
 import type { BlockList } from 'node:net';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
+import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Client, ServiceError } from '../../client/index.js';
 import { ClosedAddress } from '../../platform/reach.js';
 import { spawnGroup } from '../group.js';
 import { get } from './http.js';
-import { shown, UnfitSource } from './source.js';
+import { pathAtService, shown, UnfitSource } from './source.js';
 
 export interface TransferOptions {
   /** What copies from locations other than files and http(s): a program and its arguments, with {source} and {target} in them. */
@@ -20,6 +21,8 @@ export interface TransferOptions {
   rateMbPerS: number | null;
   /** Addresses that are asked by http(s) although they are the host's own or its link's. */
   addresses: BlockList;
+  /** Where files are that the service keeps: what is at its own address is no location of anybody else's. */
+  service: Pick<Client, 'get'> | null;
 }
 
 /** Where a transfer stands: told while it goes on. */
@@ -32,6 +35,13 @@ export interface TransferProgress {
 export interface Origin {
   location: string;
   version: string | null;
+}
+
+/** What is asked for by HTTP is answered with this, by whomever. */
+interface Answer {
+  status: number;
+  header(name: string): string | null;
+  body: Readable;
 }
 
 /** Nothing has come for so long. */
@@ -60,8 +70,13 @@ export async function transfer(
 ): Promise<void> {
   const move: Move = { location, part, origin, begun, rateMbPerS: options.rateMbPerS, progress, signal };
   if (path !== null) await copyPath(path, move);
-  else if (/^https?:/i.test(location)) await download(move, options.addresses);
-  else await runCommand(options.command, move);
+  else if (/^https?:/i.test(location)) {
+    const { addresses } = options;
+    await download(move, (headers, signal) => ask(location, headers, addresses, signal));
+  } else if (pathAtService(location) !== null) {
+    const { service } = options;
+    await download(move, (headers, signal) => askService(service, location, headers, signal));
+  } else await runCommand(options.command, move);
 }
 
 interface Move {
@@ -136,7 +151,9 @@ const versionOf = ({ ino, size, mtimeMs }: Stats): string => `${ino} ${size} ${m
 
 // HTTP ------------------------------------------------------------------------------------------------------------------
 
-async function download(move: Move, addresses: BlockList): Promise<void> {
+type Asking = (headers: Record<string, string>, signal: AbortSignal) => Promise<Answer>;
+
+async function download(move: Move, asking: Asking): Promise<void> {
   const { location, origin, signal } = move;
   const stalled = new AbortController();
   const timer = setTimeout(
@@ -147,30 +164,29 @@ async function download(move: Move, addresses: BlockList): Promise<void> {
     const from = await partSize(move, origin?.version ?? null);
     const headers: Record<string, string> = { 'accept-encoding': 'identity' };
     if (from > 0) Object.assign(headers, { range: `bytes=${from}-`, 'if-range': origin!.version! });
-    const response = await ask(location, headers, addresses, AbortSignal.any([signal, stalled.signal]));
-    const status = response.statusCode as number;
+    const { status, header, body } = await asking(headers, AbortSignal.any([signal, stalled.signal]));
     if (status !== 200 && status !== 206) {
-      response.destroy();
+      body.destroy();
       await refuse(move, status);
     }
     const continued = status === 206;
-    const tag = response.headers.etag ?? null;
+    const tag = header('etag');
     // A weak tag says that it means the same, not that its bytes are the same.
-    const version = tag !== null && !tag.startsWith('W/') ? tag : (response.headers['last-modified'] ?? null);
-    if (continued && !response.headers['content-range']?.startsWith(`bytes ${from}-`))
+    const version = tag !== null && !tag.startsWith('W/') ? tag : header('last-modified');
+    if (continued && !header('content-range')?.startsWith(`bytes ${from}-`))
       throw new UnfitSource(`${shown(location)}: answered with another range than requested`);
-    if ((response.headers['content-encoding'] ?? 'identity') !== 'identity')
+    if ((header('content-encoding') ?? 'identity') !== 'identity')
       throw new UnfitSource(`${shown(location)}: answered with another encoding than requested`);
     await move.begun({ location, version });
-    const length = Number(response.headers['content-length'] ?? Number.NaN);
+    const length = Number(header('content-length') ?? Number.NaN);
     const before = move.progress.bytes;
-    const alive = async function* (body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    const alive = async function* (): AsyncGenerator<Uint8Array> {
       for await (const chunk of body) {
         timer.refresh();
-        yield chunk;
+        yield chunk as Uint8Array;
       }
     };
-    await append(move, continued ? from : 0, alive(response));
+    await append(move, continued ? from : 0, alive());
     const came = move.progress.bytes - before;
     if (Number.isFinite(length) && came !== length)
       throw new Error(`${shown(location)}: ${came} of ${length} bytes received`);
@@ -195,9 +211,11 @@ async function ask(
   headers: Record<string, string>,
   addresses: BlockList,
   signal: AbortSignal,
-): Promise<IncomingMessage> {
+): Promise<Answer> {
   try {
-    return await get(location, headers, addresses, signal);
+    const response = await get(location, headers, addresses, signal);
+    const header = (name: string): string | null => response.headers[name]?.toString() ?? null;
+    return { status: response.statusCode as number, header, body: response };
   } catch (error) {
     signal.throwIfAborted();
     const { message, name } = error as Error;
@@ -205,6 +223,24 @@ async function ask(
     throw error instanceof UnfitSource || error instanceof ClosedAddress
       ? new UnfitSource(why)
       : new Error(why);
+  }
+}
+
+async function askService(
+  service: Pick<Client, 'get'> | null,
+  location: string,
+  headers: Record<string, string>,
+  signal: AbortSignal,
+): Promise<Answer> {
+  if (service === null) throw new UnfitSource(`${location}: the agent does not know the service`);
+  try {
+    const response = await service.get(pathAtService(location) as string, headers, signal);
+    const body = Readable.from(response.body ?? []);
+    return { status: response.status, header: (name) => response.headers.get(name), body };
+  } catch (error) {
+    signal.throwIfAborted();
+    const { message, code } = error as ServiceError;
+    throw code === 'NOT_FOUND' ? new UnfitSource(`${location}: ${message}`) : error;
   }
 }
 

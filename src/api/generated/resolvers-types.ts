@@ -914,6 +914,8 @@ export type InputDataResolvers<ContextType = Context, ParentType extends Resolve
   dataset?: Resolver<types.Maybe<ResolversTypes['Dataset']>, ParentType, ContextType>;
   sizeMb?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
   site?: Resolver<types.Maybe<ResolversTypes['Site']>, ParentType, ContextType>;
+  from?: Resolver<types.Maybe<ResolversTypes['Job']>, ParentType, ContextType>;
+  output?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
 };
 
 export type TransferResolvers<ContextType = Context, ParentType extends ResolversParentTypes['Transfer'] = ResolversParentTypes['Transfer']> = {

@@ -671,15 +671,19 @@ export type LinkMeasurement = {
   loss: Scalars['Float']['output'];
 };
 
-/** Input data of a job: a dataset, or an amount of data at a site. */
+/** Input data of a job: a dataset, an amount of data at a site, or what another job keeps. */
 export type InputData = {
   __typename?: 'InputData';
-  /** The dataset, even if it has been removed since; null: an amount of data at a site. */
+  /** The dataset, even if it has been removed since; null: it is none. */
   dataset?: Maybe<Dataset>;
-  /** Size, MB. For a dataset: its current size. */
+  /** Size, MB. For a dataset: its current size. Of what a job keeps: as expected, until that has ended. */
   sizeMb: Scalars['Float']['output'];
-  /** The site where the data are; null: wherever the dataset has replicas. */
+  /** The site where the data are: of what a job keeps, where it ended. null: wherever the dataset has replicas, or not known yet. */
   site?: Maybe<Site>;
+  /** The job that keeps it; null: none, or it has been removed. */
+  from?: Maybe<Job>;
+  /** What that job keeps: path below the directory of its run; null: it is from no job. */
+  output?: Maybe<Scalars['String']['output']>;
 };
 
 /**
@@ -3552,14 +3556,25 @@ export type EnvironmentVariable = {
   value: Scalars['String']['input'];
 };
 
-/** Input data of a job: either `dataset`, or `sizeMb` and `site`. */
+/** Input data of a job: either `dataset`, or `sizeMb` and `site`, or `from` and `output`, with or without `sizeMb`. */
 export type InputDataInput = {
   /** A dataset, at any site that has a replica. */
   dataset?: InputMaybe<Scalars['ID']['input']>;
-  /** Size, MB, from 0 to 10^12. */
+  /** Size, MB, from 0 to 10^12; with `from` the expected size, which counts until its true size is known, by default 0. */
   sizeMb?: InputMaybe<Scalars['Float']['input']>;
   /** The site where the data are. */
   site?: InputMaybe<Scalars['ID']['input']>;
+  /**
+   * The job that keeps the data: a `ref` of the same submission, or the global id of a job. It must complete first, as if `needs` said OK of it.
+   * Or a group, by its global id or as `group:NAME`: a job with an `arrayIndex` reads what the member with this index keeps, any other job what
+   * each member keeps, one input each, at most 100 inputs in all.
+   */
+  from?: InputMaybe<Scalars['String']['input']>;
+  /**
+   * What that job keeps, which its `outputs` must include: the path of one file below the directory of its run (of several tasks, the first), or
+   * of what it keeps as a dataset. If it has completed without it, the need cannot hold any more (`onUnmet`; with RUN nothing is read in its place).
+   */
+  output?: InputMaybe<Scalars['String']['input']>;
 };
 
 /** Files of a job that are kept. */
@@ -3688,7 +3703,7 @@ export type JobInput = {
   deadline?: InputMaybe<Scalars['DateTime']['input']>;
   /** Size of the input sandbox, which is transferred from the site of submission, MB, from 0 to 10^12. */
   sandboxMb: Scalars['Float']['input'];
-  /** Its input data, at most 100 datasets or amounts of data. Policies that consider data prefer sites near them. */
+  /** Its input data, at most 100 datasets, amounts of data, or files that other jobs keep. Policies that consider data prefer sites near them. */
   inputs: Array<InputDataInput>;
   /** Expected size of its output, which is transferred to the site of submission, MB, from 0 to 10^12. */
   outputMb: Scalars['Float']['input'];
@@ -5457,9 +5472,9 @@ export type AssignedInput = {
   __typename?: 'AssignedInput';
   /** Its position among the job's inputs, from 1. */
   place: Scalars['Int']['output'];
-  /** Global id of the dataset; for a peer's dataset, the site that stands for the peer, and the id at the peer. */
+  /** Global id of the dataset; for a peer's dataset, the site that stands for the peer, and the id at the peer; for a file that another job has kept, an id of its own. */
   dataset: Scalars['ID']['output'];
-  /** Its name. */
+  /** Its name; of a file that another job has kept, the name of the file. */
   name: Scalars['String']['output'];
   /** Its size, MB. */
   sizeMb: Scalars['Float']['output'];
@@ -5474,7 +5489,7 @@ export type AssignedSource = {
   __typename?: 'AssignedSource';
   /** Name of the site. */
   site: Scalars['String']['output'];
-  /** A path, valid at the site only, or a URL. */
+  /** A path, valid at the site only, or a URL. `switchyard:/files/ID` is fetched from the service, at `/files/ID` with the agent's key. */
   location: Scalars['String']['output'];
 };
 

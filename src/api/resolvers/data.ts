@@ -1,4 +1,5 @@
 /** Datasets, links, and what jobs read. */
+import { NO_DATASET } from '../../core/model.js';
 import type {
   DatasetLocationResolvers,
   DatasetResolvers,
@@ -42,10 +43,17 @@ export const LinkMeasurement: LinkMeasurementResolvers = {
 };
 
 export const InputData: InputDataResolvers = {
-  dataset: (input, _, { loaders }) => ('datasetId' in input ? loaders.dataset(input.datasetId) : null),
-  sizeMb: async (input, _, { loaders }) =>
-    'datasetId' in input ? (await loaders.dataset(input.datasetId)).sizeMb : input.sizeMb,
+  dataset: (input, _, { loaders }) =>
+    'datasetId' in input && input.datasetId !== NO_DATASET ? loaders.dataset(input.datasetId) : null,
+  sizeMb: async (input, _, { loaders }) => {
+    if ('siteId' in input) return input.sizeMb;
+    return input.datasetId === NO_DATASET
+      ? (input.from?.expectedMb ?? 0)
+      : (await loaders.dataset(input.datasetId)).sizeMb;
+  },
   site: (input, _, { loaders }) => ('siteId' in input ? loaders.site(input.siteId) : null),
+  from: ({ from }, _, context) => (from ? visibleJob(from.job, context) : null),
+  output: ({ from }) => from?.path ?? null,
 };
 
 export const Transfer: TransferResolvers = {

@@ -97,7 +97,8 @@ async function askedWait(
 ): Promise<JobChanges['wait']> {
   if (needs === undefined && onUnmet === undefined && notBefore === undefined) return null;
   // Members of a group, of which the job may be one, are found by the store.
-  const input = { ref: null, groupName: null, needs: needs ?? [], onUnmet: onUnmet ?? 'CANCEL', notBefore };
+  const asked = { needs: needs ?? [], onUnmet: onUnmet ?? ('CANCEL' as const), notBefore };
+  const input = { ref: null, groupName: null, inputs: [], outputs: [], ...asked };
   const waitOf = await waitsOfSubmission(
     parts,
     viewer,

@@ -20,7 +20,7 @@ import {
   whyWaiting,
 } from '../../core/index.js';
 import { isLive, isPending, isTerminal } from '../../core/states.js';
-import type { NeedTerm } from '../../store/needs.js';
+import type { BlockedJob, NeedTerm } from '../../store/needs.js';
 import type { JobRow } from '../../store/rows.js';
 import { submittedJob } from '../../store/rules.js';
 import type { Viewer } from '../auth.js';
@@ -168,7 +168,7 @@ export function createExplainService(parts: ServiceParts) {
         expectedAt: 'at' in when ? shownTime(when.at) : null,
         unknown: 'at' in when ? null : when.unknown,
       });
-      said.push(await missingTerm(term, viewer, loaders));
+      said.push(await missingTerm(term, wait, viewer, loaders));
     }
     const more = open.length > NAMED_MAX ? [`${open.length - NAMED_MAX} more`] : [];
     const start = await expected.needs(found);
@@ -280,15 +280,22 @@ const CONDITION: Readonly<Record<NeedTerm['condition'], string>> = {
   ANY: 'must end',
 };
 
-/** `job_5 (prepare, RUNNING) must complete`. */
-async function missingTerm(term: NeedTerm, viewer: Viewer, loaders: Loaders): Promise<string> {
+/** `job_5 (prepare, RUNNING) must complete and keep out.dat`. */
+async function missingTerm(
+  term: NeedTerm,
+  { inputs }: BlockedJob,
+  viewer: Viewer,
+  loaders: Loaders,
+): Promise<string> {
   const what = CONDITION[term.condition];
   if ('group' in term) return `the jobs of group ${JSON.stringify(term.group)} ${what}`;
   if ('jobGroup' in term) return `the jobs of ${globalId('group', term.jobGroup)} ${what}`;
   const job = await loaders.findJob(term.job);
   const shown = job !== null && maySeeJob(viewer, job) ? [job.name, job.state] : [];
   const details = shown.filter((one) => one !== null).join(', ');
-  return `${globalId('job', term.job)}${details === '' ? '' : ` (${details})`} ${what}`;
+  const read = inputs.flatMap(({ from }) => (from?.job === term.job ? from.path : []));
+  const kept = read.length === 0 || term.condition !== 'OK' ? '' : ` and keep ${read.join(', ')}`;
+  return `${globalId('job', term.job)}${details === '' ? '' : ` (${details})`} ${what}${kept}`;
 }
 
 type Starting = Pick<PlacementModel, 'startsAt' | 'earliestStart'>;

@@ -33,6 +33,12 @@ export interface FileProgress {
   kept: boolean;
 }
 
+/** With its content, or a part of that. */
+export interface FoundFile {
+  file: FileRow;
+  read(from: number, to: number): Promise<Readable>;
+}
+
 const progressOf = ({ received, kept }: FileOnItsWay): FileProgress => ({ receivedBytes: received, kept });
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: it returns short functions that share its parts
@@ -146,6 +152,16 @@ export function createFilesService(parts: ServiceParts) {
       return { receivedBytes: file.bytes, kept: true };
     },
 
+    /** A file that a run at the agent's site reads. Throws NOT_FOUND for any other. */
+    async input(viewer: Viewer, id: string): Promise<FoundFile> {
+      authorize(viewer, 'assignments');
+      const file = /^[1-9]\d{0,14}$/.test(id)
+        ? await files.readAt(Number(id), viewer.siteId as number)
+        : null;
+      if (file === null) throw notFound('file', id);
+      return { file, read: (from, to) => blobs.read(file.id, from, to) };
+    },
+
     /** A file for download. Throws NOT_FOUND for one that is not all there. */
     async find(
       viewer: Viewer,
@@ -153,7 +169,7 @@ export function createFilesService(parts: ServiceParts) {
       epoch: number | null,
       task: number,
       path: string,
-    ): Promise<{ file: FileRow; read(from: number, to: number): Promise<Readable> }> {
+    ): Promise<FoundFile> {
       const [row] = await queries.jobsByIds([localId('job', job, 'job')]);
       if (!row || !maySeeJob(viewer, row)) throw notFound('job', job);
       const file = await files.kept(row.id, epoch ?? row.epoch, task, path);

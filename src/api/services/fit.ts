@@ -211,7 +211,7 @@ const mayGo = ({
   resourcesPerTask === null &&
   machineConstraint === null &&
   outputs.every(({ dataset }) => dataset == null) &&
-  inputs.every((input) => 'datasetId' in input);
+  inputs.every((input) => 'datasetId' in input && input.from === undefined);
 
 /** The most tasks of the job that fit the idle machines of a site. */
 function tasksAt(machines: readonly MachineRow[], job: NewJob, by: 'cpus' | 'memoryMb' | 'both'): number {

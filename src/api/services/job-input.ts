@@ -2,7 +2,12 @@
  * From `JobInput` to what the store takes. GraphQL has checked the types; here the values are, each fault with the field,
  * the value and what is accepted. Written flat: a submission has up to 10 000 of these.
  */
-import { type JobInput as CoreInput, type JobPreference, NO_PREFERENCES } from '../../core/model.js';
+import {
+  type JobInput as CoreInput,
+  type JobPreference,
+  NO_DATASET,
+  NO_PREFERENCES,
+} from '../../core/model.js';
 import { ConstraintError, parseConstraint } from '../../core/resources/constraint.js';
 import { filePathFault } from '../../platform/file-paths.js';
 import { MAX } from '../../platform/limits.js';
@@ -42,6 +47,7 @@ const LOCAL_NAMES = `letters, digits and \`_.-\`, at most ${MAX.nameChars}; part
 const KINDS_SHOWN = 20;
 /** Characters of a bad constraint that its fault repeats. */
 const SHOWN_CHARS = 200;
+const inputNames = ['dataset', 'from', 'output', 'site', 'sizeMb'] as const;
 const NO_INPUTS: readonly CoreInput[] = Object.freeze([]);
 const NO_OUTPUTS: readonly JobOutput[] = Object.freeze([]);
 const NO_VARIABLES: Readonly<Record<string, string>> = Object.freeze({});
@@ -238,16 +244,24 @@ class JobChecks {
     return 0;
   }
 
-  data(field: string, { dataset, sizeMb, site }: InputDataInput): CoreInput {
-    if (given(dataset) && !given(sizeMb) && !given(site))
+  data(field: string, input: InputDataInput): CoreInput {
+    const { dataset, site, from, output } = input;
+    const sizeMb = this.between(`${field}.sizeMb`, input.sizeMb ?? 0, 0, MAX.sizeMb);
+    const names = inputNames.filter((name) => given(input[name])).join();
+    if (names === 'dataset' && given(dataset))
       return { datasetId: this.place(`${field}.dataset`, 'dataset', dataset) };
-    if (!given(dataset) && given(sizeMb) && given(site))
-      return {
-        sizeMb: this.between(`${field}.sizeMb`, sizeMb, 0, MAX.sizeMb),
-        siteId: this.place(`${field}.site`, 'site', site),
-      };
-    this.refuse(field, { dataset, sizeMb, site }, 'either `dataset`, or `sizeMb` and `site`');
-    return { datasetId: 0 };
+    if (names === 'site,sizeMb' && given(site))
+      return { sizeMb, siteId: this.place(`${field}.site`, 'site', site) };
+    if (names.startsWith('from,output') && given(from) && given(output)) {
+      const fault = /[*?]/.test(output)
+        ? 'the path of one file, not a pattern'
+        : filePathFault(output, MAX.outputPathChars);
+      if (fault) this.refuse(`${field}.output`, output, fault);
+      // Which job that is, is found with what the jobs need.
+      return { datasetId: NO_DATASET, from: { job: 0, path: output, expectedMb: sizeMb } };
+    }
+    this.refuse(field, input, 'either `dataset`, or `sizeMb` and `site`, or `from` and `output`');
+    return { datasetId: NO_DATASET };
   }
 
   kept(field: string, { path, keep, dataset }: JobOutputInput): JobOutput {

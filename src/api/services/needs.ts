@@ -2,6 +2,7 @@
 import {
   type AskedTerm,
   checkNeeds,
+  type NeedsError,
   type NeedsItem,
   type NeedTarget,
   sayNeedsError,
@@ -9,27 +10,24 @@ import {
 import { NEEDS_LIMITS } from '../../core/needs/model.js';
 import { MAX } from '../../platform/limits.js';
 import { turns } from '../../platform/turns.js';
-import type { NewNeedTerm, NewWait } from '../../store/needs.js';
+import type { NewNeedTerm, NewWait, ReadTarget } from '../../store/needs.js';
 import type { GroupMember } from '../../store/queries.js';
 import type { Viewer } from '../auth.js';
 import { textFault } from '../check.js';
 import { notAccepted } from '../errors.js';
-import type { JobInput, NeedTermInput } from '../generated/types.js';
+import type { NeedTermInput } from '../generated/types.js';
 import { parseGlobalId } from '../ids.js';
 import { maySeeJob } from './access.js';
 import type { Fault } from './job-input.js';
 import type { ServiceParts } from './parts.js';
-
-/** A job of the submission, or all jobs of its template. */
-export interface AskedJob {
-  input: Pick<JobInput, 'ref' | 'needs' | 'onUnmet' | 'notBefore' | 'groupName'>;
-  /** First and last index in an array; null: not in one. */
-  array: readonly [number, number] | null;
-}
+import { type AskedJob, bulk, checkReads, neededToRead, type Read, readsOf } from './reads.js';
 
 /** What waits of jobs are told as, to whoever compares two submissions; null: nothing. */
-export const askedWait = ({ ref, needs, onUnmet, notBefore }: AskedJob['input']): object | null =>
-  needs.length === 0 && !notBefore && !ref ? null : { ref, needs, onUnmet, notBefore };
+export const askedWait = ({ ref, needs, onUnmet, notBefore, inputs }: AskedJob['input']): object | null => {
+  const from = inputs.flatMap((input) => input.from ?? []);
+  if (needs.length === 0 && !notBefore && !ref && from.length === 0) return null;
+  return { ref, needs, onUnmet, notBefore, ...(from.length > 0 && { from }) };
+};
 
 /** What the job at an index of an item waits for. */
 export type WaitOf = (item: number, index: number | null) => NewWait | null;
@@ -44,8 +42,56 @@ export async function waitsOfSubmission(
   jobs: readonly AskedJob[],
   fault: (item: number, fault: Fault) => void,
 ): Promise<WaitOf> {
-  const refuse = (item: number, field: string, message: string): void =>
-    fault(item, { field, code: 'BAD_USER_INPUT', message });
+  const refuse: Refuse = (item, field, message) => fault(item, { field, code: 'BAD_USER_INPUT', message });
+  const terms = askedTerms(jobs, refuse);
+  const refs = new Set(jobs.flatMap(({ input }) => input.ref ?? []));
+  const reads = jobs.map((job) => readsOf(job, refs));
+  const readsAny = reads.some((of) => of.length > 0);
+  if (terms.size === 0 && refs.size === 0 && !readsAny) return (item) => onlyTime(jobs[item]);
+  const items = jobs.map(
+    ({ input, array }, item): NeedsItem => ({
+      ref: input.ref ?? null,
+      array,
+      group: input.groupName ?? null,
+      needs: [
+        ...input.needs.map(({ expression, of }) => ({
+          expression,
+          of: of.flatMap((term) => terms.get(term) ?? []),
+        })),
+        ...neededToRead(reads[item] as readonly Read[]),
+      ],
+    }),
+  );
+  const existing = await existingJobs(queries, viewer, [
+    ...terms.values(),
+    ...reads.flatMap((of) => of.map(({ term }) => term)),
+  ]);
+  await turns.pause();
+  const errors = checkNeeds(items, existing, NEEDS_LIMITS);
+  for (const error of errors) sayWrong(error, items, jobs, reads, refuse);
+  const { resolve, membersOf } = resolver(items, existing);
+  if (readsAny && errors.length === 0) await checkReads(queries, jobs, reads, membersOf, refuse);
+  return (item, index) => {
+    const { input } = jobs[item] as AskedJob;
+    const read = (reads[item] as readonly Read[]).map(
+      ({ place, term }) => [place, membersOf(term, index)] as const,
+    );
+    const needs: NewWait['needs'][number][] = input.needs.map(({ expression, of }) => ({
+      expression,
+      of: of.flatMap((term) => {
+        const asked = terms.get(term);
+        return asked === undefined ? [] : [resolve(asked, index)];
+      }),
+    }));
+    if (read.length > 0) needs.push({ expression: 'ALL', of: read.flatMap(([, of]) => of.map(toBeKept)) });
+    if (needs.length === 0) return onlyTime(jobs[item]);
+    return { ...timeOf(input), needs, ...(read.length > 0 && { reads: new Map(read) }) };
+  };
+}
+
+type Refuse = (item: number, field: string, message: string) => void;
+
+function askedTerms(jobs: readonly AskedJob[], refuse: Refuse): Map<NeedTermInput, AskedTerm> {
   const terms = new Map<NeedTermInput, AskedTerm>();
   for (const [item, { input }] of jobs.entries()) {
     const wrong = typeof input.ref === 'string' ? textFault(input.ref, MAX.nameChars, 1) : null;
@@ -59,45 +105,37 @@ export async function waitsOfSubmission(
         else terms.set(term, { ...target, condition: term.condition, minDelayS: term.minDelayS });
       }
   }
-  if (terms.size === 0 && !jobs.some(({ input }) => input.ref)) return (item) => onlyTime(jobs[item]);
-  const items = jobs.map(
-    ({ input, array }): NeedsItem => ({
-      ref: input.ref ?? null,
-      array,
-      group: input.groupName ?? null,
-      needs: input.needs.map(({ expression, of }) => ({
-        expression,
-        of: of.flatMap((term) => terms.get(term) ?? []),
-      })),
-    }),
-  );
-  const existing = await existingJobs(queries, viewer, [...terms.values()]);
-  await turns.pause();
-  for (const error of checkNeeds(items, existing, NEEDS_LIMITS)) {
-    const item = 'item' in error ? error.item : 'items' in error ? (error.items[0] as number) : 0;
-    const field =
-      'term' in error
-        ? `needs[${error.clause}].of[${error.term}]`
-        : 'clause' in error
-          ? `needs[${error.clause}].of`
-          : error.code === 'DUPLICATE_REF'
-            ? 'ref'
-            : 'needs';
-    refuse(item, field, sayNeedsError(error, items, NEEDS_LIMITS));
-  }
-  const resolve = resolver(items, existing);
-  return (item, index) => {
-    const { input } = jobs[item] as AskedJob;
-    const needs = input.needs.map(({ expression, of }) => ({
-      expression,
-      of: of.flatMap((term) => {
-        const asked = terms.get(term);
-        return asked === undefined ? [] : [resolve(asked, index)];
-      }),
-    }));
-    return needs.length === 0 ? onlyTime(jobs[item]) : { ...timeOf(input), needs };
-  };
+  return terms;
 }
+
+function sayWrong(
+  error: NeedsError,
+  items: readonly NeedsItem[],
+  jobs: readonly AskedJob[],
+  reads: readonly (readonly Read[])[],
+  refuse: Refuse,
+): void {
+  const item = 'item' in error ? error.item : 'items' in error ? (error.items[0] as number) : 0;
+  const message = sayNeedsError(error, items, NEEDS_LIMITS);
+  const read = 'term' in error ? reads[item]?.[error.term] : undefined;
+  if (read !== undefined && 'term' in error && error.clause === jobs[item]?.input.needs.length) {
+    const { place } = read;
+    const said = message.replace(`needs.${error.clause}.of.${error.term}`, `inputs.${place}.from`);
+    refuse(item, `inputs[${place}].from`, said);
+    return;
+  }
+  const field =
+    'term' in error
+      ? `needs[${error.clause}].of[${error.term}]`
+      : 'clause' in error
+        ? `needs[${error.clause}].of`
+        : error.code === 'DUPLICATE_REF'
+          ? 'ref'
+          : 'needs';
+  refuse(item, field, message);
+}
+
+const toBeKept = (of: ReadTarget): NewNeedTerm => ({ ...of, condition: 'OK', minDelayS: 0 });
 
 const timeOf = ({ onUnmet, notBefore }: AskedJob['input']): Omit<NewWait, 'needs'> => ({
   onUnmet,
@@ -106,9 +144,6 @@ const timeOf = ({ onUnmet, notBefore }: AskedJob['input']): Omit<NewWait, 'needs
 
 const onlyTime = (job: AskedJob | undefined): NewWait | null =>
   job?.input.notBefore ? { ...timeOf(job.input), needs: [] } : null;
-
-/** A bulk group stands for itself: no group name is written like that. */
-const bulk = (id: string): string => `${id} (bulk group)`;
 
 function targetOf({ ref, job, group, jobGroup }: NeedTermInput): NeedTarget | null {
   const given = [ref, job, group, jobGroup].filter((name) => name !== null && name !== undefined);
@@ -123,6 +158,8 @@ interface Existing {
   indicesOf(group: string): readonly (number | null)[] | null;
   /** The member with this index; of several the latest. */
   memberOf(group: string, index: number): number | null;
+  /** In the order of ids. */
+  membersOf(group: string): readonly number[];
 }
 
 /** What the terms name of what is there, as far as the viewer may see it. Groups by name are those of the viewer. */
@@ -164,36 +201,55 @@ async function existingJobs(
   const visible = (await queries.groupsByIds(bulkIds)).filter((group) => maySeeJob(viewer, group));
   for (const member of await queries.membersOfGroups(visible.map(({ id }) => id)))
     put(bulk(`group_${member.group}`), member);
+  const byIndex = new Map<string, Map<number | null, number>>();
   return {
     has: (job) => jobs.has(job),
     indicesOf: (group) => groups.get(group)?.map(({ arrayIndex }) => arrayIndex) ?? null,
-    memberOf: (group, index) =>
-      groups.get(group)?.findLast(({ arrayIndex }) => arrayIndex === index)?.id ?? null,
+    memberOf(group, index) {
+      const known =
+        byIndex.get(group) ??
+        new Map((groups.get(group) ?? []).map(({ arrayIndex, id }) => [arrayIndex, id]));
+      byIndex.set(group, known);
+      return known.get(index) ?? null;
+    },
+    membersOf: (group) => (groups.get(group) ?? []).map(({ id }) => id),
   };
 }
 
 /** From what a term names to what is stored; `index` of the job that has it. */
-function resolver(
-  items: readonly NeedsItem[],
-  existing: Existing,
-): (term: AskedTerm, index: number | null) => NewNeedTerm {
+function resolver(items: readonly NeedsItem[], existing: Existing) {
   const byRef = new Map(items.flatMap(({ ref }, item) => (ref === null ? [] : [[ref, item] as const])));
   const own = new Map<string, number>();
   for (const [item, { group, array }] of items.entries())
     if (group !== null && array !== null) own.set(`${array[0]} ${group}`, item);
-  const memberOf = (group: string, index: number): { item: number } | { job: number } => {
+  const memberOf = (group: string, index: number): ReadTarget => {
     const item = own.get(`${index} ${group}`);
     return item === undefined ? { job: existing.memberOf(group, index) ?? 0 } : { item };
   };
-  return (term, index) => {
-    const { condition, minDelayS } = term;
-    const asked = { condition: condition === 'CORRESPONDING' ? ('OK' as const) : condition, minDelayS };
-    if ('ref' in term) return { item: byRef.get(term.ref) ?? 0, ...asked };
-    if ('job' in term) return { job: parseGlobalId(term.job)?.id ?? 0, ...asked };
-    if (condition === 'CORRESPONDING') return { ...memberOf(term.group, index ?? 0), ...asked };
-    const id = term.group.endsWith(bulk(''))
-      ? parseGlobalId(term.group.slice(0, -bulk('').length))?.id
-      : undefined;
-    return id === undefined ? { group: term.group, ...asked } : { jobGroup: id, ...asked };
+  /** The one job that it is about; null: all jobs of a group. */
+  const one = (term: AskedTerm, index: number | null): ReadTarget | null => {
+    if ('ref' in term) return { item: byRef.get(term.ref) ?? 0 };
+    if ('job' in term) return { job: parseGlobalId(term.job)?.id ?? 0 };
+    return term.condition === 'CORRESPONDING' ? memberOf(term.group, index ?? 0) : null;
+  };
+  return {
+    resolve(term: AskedTerm, index: number | null): NewNeedTerm {
+      const { condition, minDelayS } = term;
+      const asked = { condition: condition === 'CORRESPONDING' ? ('OK' as const) : condition, minDelayS };
+      const of = one(term, index);
+      if (of !== null) return { ...of, ...asked };
+      const { group } = term as AskedTerm & { group: string };
+      const id = group.endsWith(bulk('')) ? parseGlobalId(group.slice(0, -bulk('').length))?.id : undefined;
+      return id === undefined ? { group, ...asked } : { jobGroup: id, ...asked };
+    },
+
+    /** Each job that it is about. */
+    membersOf(term: AskedTerm, index: number | null): ReadTarget[] {
+      const of = one(term, index);
+      if (of !== null) return [of];
+      const { group } = term as AskedTerm & { group: string };
+      const here = items.flatMap((item, place) => (item.group === group ? [{ item: place }] : []));
+      return [...existing.membersOf(group).map((job) => ({ job })), ...here];
+    },
   };
 }

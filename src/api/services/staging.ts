@@ -1,8 +1,10 @@
 /** Bringing input data to runs: where their agents can have them from, and how far they are. */
+import { basename } from 'node:path/posix';
 import { DataCatalog, sendS, UNKNOWN_LINK } from '../../core/data/catalog.js';
-import type { Link } from '../../core/model.js';
+import type { JobInput, KeptOutput, Link } from '../../core/model.js';
 import { MAX } from '../../platform/limits.js';
 import type { StagingReport } from '../../store/directory.js';
+import { type KeptFile, outputKey } from '../../store/files.js';
 import type { Queries } from '../../store/queries.js';
 import type { DatasetRow } from '../../store/rows.js';
 import type { Assignment } from '../../store/store.js';
@@ -15,7 +17,7 @@ import { guarded, ownSite } from './access.js';
 import { done, type ServiceParts } from './parts.js';
 
 export function createStagingService({ queries, directory, limits }: ServiceParts) {
-  /** What bringing its datasets to each run was reckoned to take, before anything of it was reported. */
+  /** What bringing its inputs to each run was reckoned to take, before anything of it was reported. */
   async function predictions(
     siteId: number,
     runs: readonly { jobId: number; epoch: number }[],
@@ -30,10 +32,16 @@ export function createStagingService({ queries, directory, limits }: ServicePart
     );
     const catalog = new DataCatalog();
     for (const dataset of datasets.values()) catalog.setDataset(dataset);
-    for (const link of await linksTo(queries, siteId, datasets)) catalog.setLink(link);
+    const inputsOf = ({ inputs }: Pick<Assignment, 'inputs'>): readonly JobInput[] =>
+      inputs.filter((input) =>
+        'datasetId' in input ? datasets.has(input.datasetId) : input.from !== undefined,
+      );
+    const keptAt = jobs.flatMap((job) => inputsOf(job).flatMap((one) => ('siteId' in one ? one.siteId : [])));
+    for (const link of await linksTo(queries, siteId, [...sitesOf(datasets), ...keptAt]))
+      catalog.setLink(link);
     const seconds = new Map(
       jobs.map((job) => {
-        const inputs = datasetsOf(job).filter(({ datasetId }) => datasets.has(datasetId));
+        const inputs = inputsOf(job);
         const data = { sandboxMb: 0, outputMb: 0, inputs, originSiteId: null, computationShare: null };
         return [job.id, catalog.accessS({ data }, siteId)];
       }),
@@ -87,7 +95,7 @@ function stagingReport(input: StagingReportInput, index: number): Omit<StagingRe
 /** A hundred inputs of the largest size. */
 const STAGED_MB = 100 * MAX.sizeMb;
 
-/** The datasets that agents have to bring to these runs at a site, by job. */
+/** What agents have to bring to these runs at a site, by job. */
 export async function assignedInputs(
   queries: Queries,
   siteId: number,
@@ -99,13 +107,18 @@ export async function assignedInputs(
   );
   if (starting.length === 0) return () => [];
   const datasets = await stageable(queries, starting.flatMap(datasetsOf));
-  const links = new Map((await linksTo(queries, siteId, datasets)).map((link) => [link.fromSiteId, link]));
+  const files = await queries.keptOutputs(
+    starting.flatMap(({ inputs }) => inputs.flatMap(({ from }) => from ?? [])),
+  );
+  const links = new Map(
+    (await linksTo(queries, siteId, sitesOf(datasets))).map((link) => [link.fromSiteId, link]),
+  );
   const peers = starting.flatMap(({ foreignInputs }) => (foreignInputs ? [foreignInputs.siteId] : []));
+  const keptAt = [...files.values()].flatMap((kept) => ('siteId' in kept ? kept.siteId : []));
   const sites = new Map(
-    (await queries.sitesByIds([...new Set([...sitesOf(datasets), ...peers])])).map(({ id, name }) => [
-      id,
-      name,
-    ]),
+    (await queries.sitesByIds([...new Set([...sitesOf(datasets), ...peers, ...keptAt])])).map(
+      ({ id, name }) => [id, name],
+    ),
   );
   const byJob = new Map(
     starting.map(({ jobId, inputs, foreignInputs }) => [
@@ -117,11 +130,23 @@ export async function assignedInputs(
           })
         : inputs.flatMap((input, i) => {
             const dataset = 'datasetId' in input ? datasets.get(input.datasetId) : undefined;
-            return dataset ? [assignedInput(dataset, i + 1)] : [];
+            if (dataset) return [assignedInput(dataset, i + 1)];
+            const kept = input.from && files.get(outputKey(input.from));
+            return kept && 'id' in kept ? [assignedFile(input.from as KeptOutput, kept, i + 1)] : [];
           }),
     ]),
   );
   return (jobId) => byJob.get(jobId) ?? [];
+
+  /** The service has it, wherever the job ran that made it. */
+  function assignedFile(
+    { path }: KeptOutput,
+    { id, siteId, sizeMb, sha256 }: Extract<KeptFile, { id: number }>,
+    place: number,
+  ): AssignedInput {
+    const sources = [{ site: sites.get(siteId) ?? '', location: `switchyard:/files/${id}` }];
+    return { place, dataset: `file_${id}`, name: basename(path), sizeMb, sha256, sources };
+  }
 
   function assignedInput({ id, name, sizeMb, sha256, locations }: DatasetRow, place: number): AssignedInput {
     const costS = (from: number): number =>
@@ -158,13 +183,9 @@ const sitesOf = (datasets: ReadonlyMap<number, DatasetRow>): number[] => [
   ...new Set([...datasets.values()].flatMap(({ siteIds }) => siteIds)),
 ];
 
-/** The links to a site from where the datasets are. */
-async function linksTo(
-  queries: Queries,
-  toSiteId: number,
-  datasets: ReadonlyMap<number, DatasetRow>,
-): Promise<Link[]> {
-  const from = new Set(sitesOf(datasets));
+/** The links to a site from these. */
+async function linksTo(queries: Queries, toSiteId: number, fromSiteIds: readonly number[]): Promise<Link[]> {
+  const from = new Set(fromSiteIds);
   if (from.size === 0) return [];
   const links = await queries.links({ toSiteId }, null, MAX.links);
   return links.filter(({ fromSiteId }) => from.has(fromSiteId));

@@ -1,12 +1,16 @@
 /** Jobs that wait for others, or for a time: their submission, and what becomes of them. */
+import type { JobInput } from '../../core/model.js';
 import type { NeedCondition, OnUnmet } from '../../core/needs/model.js';
 import { Outcome } from '../../core/needs/outcome.js';
 import { list, table } from '../columns.js';
 import { NEEDS_LOCK } from '../constants.js';
+import { keptOutputs, outputKey } from '../files.js';
+import { readField } from '../job-fields.js';
 import {
   type BlockedJob,
   decided,
   type JobWait,
+  type KeptOf,
   keyOf,
   type MemberFacts,
   type NeedsDecision,
@@ -20,7 +24,7 @@ import {
   waits,
 } from '../needs.js';
 import { commitWith, type Database, LONG_MS, type Transaction, transaction } from '../pool.js';
-import { type Sql, sql } from '../sql.js';
+import { raw, type Sql, sql } from '../sql.js';
 import { type Connection, copy, rows, run, value } from '../statement.js';
 import type { NeedsNews, NeedsOutcome, NewJob } from '../store.js';
 import { changeJobs } from './change-jobs.js';
@@ -212,11 +216,12 @@ async function follow(tx: Transaction, ids: readonly number[], now: number): Pro
   for (let about: readonly number[] = ids; about.length > 0; ) {
     const jobs = [...(await waitsOf(tx, about)).values()].filter(({ blocked }) => blocked);
     const outcomes = await outcomesFor(tx, jobs, made);
+    const kept = await keptFor(tx, jobs);
     const cancelled: number[] = [];
     for (const job of jobs) {
       const before = changes.get(job.id);
       if (before?.becomes === 'CANCELLED') continue;
-      const change = decided(job, outcomes, now);
+      const change = decided(job, outcomes, kept, now);
       if (change === null) continue;
       changes.set(job.id, change);
       if (change.becomes !== 'CANCELLED') continue;
@@ -236,23 +241,22 @@ export async function waitsOf(
   connection: Connection,
   ids: readonly number[],
 ): Promise<Map<number, BlockedJob & { blocked: boolean }>> {
-  type Found = [number, number, number, boolean, JobWait['needs'], OnUnmet, number?, number?, number?];
+  type Wait = [JobWait['needs'], OnUnmet, number?, number?, number?];
+  type Found = [number, number, number, boolean, readonly JobInput[], ...Wait];
   const found = await value<Found[] | null>(
     connection,
     sql`
-SELECT json_agg(json_build_array(j.id, j.user_id, date_part('epoch', j.submitted_at), j.state = 'BLOCKED', n.needs, n.on_unmet,
+SELECT json_agg(json_build_array(j.id, j.user_id, date_part('epoch', j.submitted_at), j.state = 'BLOCKED', ${raw(readField('inputs'))}, n.needs, n.on_unmet,
          date_part('epoch', n.not_before), date_part('epoch', n.due_at), n.because) ORDER BY j.id) AS v
   FROM jobs j JOIN job_needs n ON n.job_id = j.id
  WHERE j.id = ANY (${list('bigint', ids)})`,
   );
   return new Map(
-    (found ?? []).map(([id, userId, submittedAt, blocked, needs, onUnmet, notBefore, dueAt, because]) => [
-      id,
-      {
-        ...{ id, userId, submittedAt, blocked, needs, onUnmet },
-        ...{ notBefore: notBefore ?? null, dueAt: dueAt ?? null, because: because ?? null },
-      },
-    ]),
+    (found ?? []).map(([id, userId, submittedAt, blocked, inputs, needs, onUnmet, ...times]) => {
+      const [notBefore = null, dueAt = null, because = null] = times;
+      const wait = { needs, onUnmet, notBefore, dueAt, because };
+      return [id, { id, userId, submittedAt, blocked, inputs, ...wait }];
+    }),
   );
 }
 
@@ -331,6 +335,14 @@ SELECT j.id, date_part('epoch', j.ended_at) AS at
   return outcome;
 }
 
+/** What these jobs read of what others keep. */
+async function keptFor(tx: Connection, jobs: readonly BlockedJob[]): Promise<KeptOf> {
+  const read = jobs.flatMap(({ inputs }) => inputs.flatMap(({ from }) => from ?? []));
+  if (read.length === 0) return () => null;
+  const found = await keptOutputs(tx, read);
+  return (of) => found.get(outputKey(of)) ?? null;
+}
+
 async function factsOf(tx: Connection, which: Sql): Promise<MemberFacts[]> {
   const found = await value<MemberFacts[] | null>(
     tx,
@@ -360,8 +372,11 @@ async function changesOf(tx: Transaction, changes: readonly NeedsDecision[]): Pr
       at: ['float8', ({ at }) => at],
       message: [
         'text',
-        (change) =>
-          'because' in change ? unmetMessage(change.because, names.get(change.because) ?? null) : null,
+        (change) => ('because' in change ? unmetMessage(change, names.get(change.because) ?? null) : null),
+      ],
+      inputs: [
+        'text',
+        (change) => ('inputs' in change && change.inputs !== null ? JSON.stringify(change.inputs) : null),
       ],
     });
   // Set once, before what takes the event lock.
@@ -390,6 +405,7 @@ UPDATE job_needs n SET due_at = ${because ? sql`NULL` : sql`to_timestamp(t.at)`}
       ? [
           changeJobs('unblock', items(queued), {
             eligibleAt: sql`CASE WHEN j.epoch = 0 THEN ${at} ELSE j.eligible_at END`,
+            inputs: sql`coalesce(t.inputs::jsonb, j.inputs)`,
           }),
         ]
       : []),
@@ -413,7 +429,7 @@ UPDATE job_needs n SET on_unmet = CASE WHEN because IS NULL THEN on_unmet ELSE '
 // What people are told -----------------------------------------------------------------------------------------------------
 
 export interface OpenNeeds {
-  wait: JobWait;
+  wait: BlockedJob;
   /** Of clauses that do not hold, the terms of which nobody knows yet whether they will. */
   open: JobWait['needs'];
 }

@@ -4,7 +4,7 @@ import type { JobState } from '../../core/states.js';
 import { list } from '../columns.js';
 import type { CopyColumns } from '../copy.js';
 import { type GivenJob, givenFields, isEnum, jobColumn } from '../job-fields.js';
-import { waits } from '../needs.js';
+import { waits, withReads } from '../needs.js';
 import { commitWithCopy, type Database, LONG_MS, type Transaction, transaction } from '../pool.js';
 import { bytesOf, quotaFreesAt, shareOf } from '../rules.js';
 import { sql } from '../sql.js';
@@ -49,7 +49,8 @@ export function submit(
       }
       const [id, jobIds] = await reserveIds(tx, jobs.length);
       const groupId = jobs.length > 1 || group !== null ? id : null;
-      const accepted = { ...submission, id, jobIds, groupId };
+      const named = jobs.map((job) => withReads(job, jobIds));
+      const accepted = { ...submission, jobs: named, id, jobIds, groupId };
       const gone = await insertNeeds(tx, accepted);
       if (gone.length > 0) return { kind: 'gone', jobs: gone };
       await insertSubmission(tx, accepted);

@@ -323,7 +323,7 @@ function Requirements({ job }: { job: Job }) {
             job.inputs
               .map(
                 (input) =>
-                  `${input.dataset?.name ?? 'data'} (${megabytes(input.sizeMb)}${input.site ? ` at ${input.site.name}` : ''})`,
+                  `${input.output ?? input.dataset?.name ?? 'data'}${input.from ? ` of ${input.from.name ?? input.from.id}` : ''} (${megabytes(input.sizeMb)}${input.site ? ` at ${input.site.name}` : ''})`,
               )
               .join(', '),
           ],

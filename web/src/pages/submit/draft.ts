@@ -281,8 +281,9 @@ export function againOf(job: NonNullable<JobAgainQuery['job']>): JobInput {
     ...(originSite && { originSite: originSite.id }),
     outputs,
     preferences: preferences.map(({ site, ...machine }) => ({ ...machine, site: site?.id ?? null })),
-    inputs: inputs.map(({ dataset, site, sizeMb }) =>
-      dataset ? { dataset: dataset.id } : { sizeMb, site: site?.id ?? null },
-    ),
+    inputs: inputs.map(({ dataset, site, sizeMb, from, output }) => {
+      if (from) return { from: from.id, output, sizeMb };
+      return dataset ? { dataset: dataset.id } : { sizeMb, site: site?.id ?? null };
+    }),
   };
 }

@@ -94,6 +94,8 @@ export type InputDataInput = {
   dataset?: string | null | undefined;
   sizeMb?: number | null | undefined;
   site?: string | null | undefined;
+  from?: string | null | undefined;
+  output?: string | null | undefined;
 };
 
 export type JobOutputInput = {
@@ -247,7 +249,7 @@ export type JobAgainQueryVariables = Exact<{
 }>;
 
 
-export type JobAgainQuery = { job: { id: string, name: string | null, application: string, project: string | null, groupName: string | null, command: string, arguments: Array<string>, workingDirectory: string | null, tasks: number, cpusPerTask: number, memoryMbPerTask: number, machineConstraint: string | null, licenses: Array<string>, os: string | null, architecture: string | null, estimateS: number, benchmark: number, runTimeLimitS: number | null, sandboxMb: number, outputMb: number, computationShare: number | null, restartable: boolean, launch: TaskLaunch, onTaskFailure: TaskFailure, environment: Array<{ name: string, value: string }> | null, resourcesPerTask: Array<{ kind: string, amount: number }>, originSite: { id: string } | null, preferences: Array<{ os: string | null, architecture: string | null, licenses: Array<string>, cpusPerTask: number | null, memoryMbPerTask: number | null, site: { id: string } | null }>, outputs: Array<{ path: string, keep: OutputKeeper, dataset: string | null }>, inputs: Array<{ sizeMb: number, dataset: { id: string } | null, site: { id: string } | null }> } | null };
+export type JobAgainQuery = { job: { id: string, name: string | null, application: string, project: string | null, groupName: string | null, command: string, arguments: Array<string>, workingDirectory: string | null, tasks: number, cpusPerTask: number, memoryMbPerTask: number, machineConstraint: string | null, licenses: Array<string>, os: string | null, architecture: string | null, estimateS: number, benchmark: number, runTimeLimitS: number | null, sandboxMb: number, outputMb: number, computationShare: number | null, restartable: boolean, launch: TaskLaunch, onTaskFailure: TaskFailure, environment: Array<{ name: string, value: string }> | null, resourcesPerTask: Array<{ kind: string, amount: number }>, originSite: { id: string } | null, preferences: Array<{ os: string | null, architecture: string | null, licenses: Array<string>, cpusPerTask: number | null, memoryMbPerTask: number | null, site: { id: string } | null }>, outputs: Array<{ path: string, keep: OutputKeeper, dataset: string | null }>, inputs: Array<{ sizeMb: number, output: string | null, dataset: { id: string } | null, site: { id: string } | null, from: { id: string } | null }> } | null };
 
 export type TermPartsFragment = { name: string, value: number };
 
@@ -269,4 +271,4 @@ export const SubmitChoicesDocument =
   "query SubmitChoices { sites(first: 200) { nodes { id name licenses { id kind } } } licenses(first: 500) { nodes { id kind } } datasets(first: 200) { nodes { id name sizeMb } } }" as unknown as TypedDocumentNode<SubmitChoicesQuery, SubmitChoicesQueryVariables>;
 
 export const JobAgainDocument =
-  "query JobAgain($id: ID!) { job(id: $id) { id name application project groupName command arguments environment { name value } workingDirectory tasks cpusPerTask memoryMbPerTask resourcesPerTask { kind amount } machineConstraint licenses os architecture estimateS benchmark runTimeLimitS sandboxMb outputMb computationShare restartable launch onTaskFailure originSite { id } preferences { site { id } os architecture licenses cpusPerTask memoryMbPerTask } outputs { path keep dataset } inputs { sizeMb dataset { id } site { id } } } }" as unknown as TypedDocumentNode<JobAgainQuery, JobAgainQueryVariables>;
+  "query JobAgain($id: ID!) { job(id: $id) { id name application project groupName command arguments environment { name value } workingDirectory tasks cpusPerTask memoryMbPerTask resourcesPerTask { kind amount } machineConstraint licenses os architecture estimateS benchmark runTimeLimitS sandboxMb outputMb computationShare restartable launch onTaskFailure originSite { id } preferences { site { id } os architecture licenses cpusPerTask memoryMbPerTask } outputs { path keep dataset } inputs { sizeMb dataset { id } site { id } from { id } output } } }" as unknown as TypedDocumentNode<JobAgainQuery, JobAgainQueryVariables>;
