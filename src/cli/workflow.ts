@@ -9,6 +9,7 @@ import type { Client } from '../client/index.js';
 import { checkNeeds, type NeedsItem, sayNeedsError } from '../core/needs/check.js';
 import { forecast } from '../core/needs/forecast.js';
 import { NEEDS_LIMITS } from '../core/needs/model.js';
+import { inOrder, type WorkflowTask } from '../simulator/workflow.js';
 import {
   commandOfScript,
   elementName,
@@ -589,4 +590,33 @@ function expanded(
     clauses.push({ expression, of: terms });
   }
   return clauses;
+}
+
+/**
+ * The jobs as a simulation knows them: they run as long as they say (`simulatedRunS`) or estimate, and end well. What they need of jobs that
+ * exist has happened.
+ */
+export function tasksOf(jobs: readonly JobInput[]): WorkflowTask[] {
+  const byRef = new Map(jobs.flatMap(({ ref }, i) => (ref ? [[ref, [i]] as const] : [])));
+  const groups = new Map<string, number[]>();
+  for (const [i, { groupName }] of jobs.entries())
+    if (groupName) groups.set(groupName, [...(groups.get(groupName) ?? []), i]);
+  const clauseOf = ({ expression = 'ALL', of }: NeedClauseInput) => {
+    const terms = of.flatMap(({ ref, group, condition = 'OK', minDelayS = 0 }) => {
+      const members = ref ? byRef.get(ref) : groups.get(group ?? '');
+      return members === undefined || condition === 'CORRESPONDING'
+        ? []
+        : [{ members, condition, minDelayS }];
+    });
+    const open = expression === 'ANY' ? terms.length === of.length : terms.length > 0;
+    return open ? [{ expression, of: terms }] : [];
+  };
+  return inOrder(
+    jobs.map(({ needs = [], onUnmet = 'CANCEL', estimateS = ESTIMATE_S, ...job }) => ({
+      ...{ runS: job.simulatedRunS ?? estimateS, estimateS, onUnmet, reads: [] },
+      cpus: (job.tasks ?? 1) * (job.cpusPerTask ?? 1),
+      memoryMb: (job.tasks ?? 1) * (job.memoryMbPerTask ?? 0),
+      needs: needs.flatMap(clauseOf),
+    })),
+  );
 }

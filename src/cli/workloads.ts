@@ -9,7 +9,7 @@ import { ROOT } from '../core/scheduler.js';
 import { type RunOptions, simulateAll } from '../simulator/compare.js';
 import { eventOrders } from '../simulator/engine.js';
 import { type Generate, models } from '../simulator/generate.js';
-import { nameOf, piecesOf, STANDARD_INPUT } from '../simulator/input.js';
+import { nameOf, piecesOf, STANDARD_INPUT, textOf } from '../simulator/input.js';
 import {
   acceptedNames,
   dispatchNames,
@@ -18,18 +18,22 @@ import {
   policyNames,
 } from '../simulator/policies.js';
 import { bundlePolicyModule, type PolicyModule, usePolicyModule } from '../simulator/policy-module.js';
-import { type Recorded, type SimulateOptions, traceName } from '../simulator/simulate.js';
+import { type Recorded, type SimulateOptions, type Source, traceName } from '../simulator/simulate.js';
 import type { Interval } from '../simulator/statistics.js';
+import { readExecution, type Workflow } from '../simulator/workflow.js';
 import { NotAccepted, parseDuration, parseNumber } from '../words/values.js';
 import { collectWhole, readJson } from './command.js';
 import { documentIn } from './commands/whatif.js';
 import { CliError, ExitCode, usage } from './errors.js';
 import { draw, type PlotFlags, plotOptions, plotsOf } from './plots.js';
 import { type Progress, progress } from './progress.js';
+import { jobsOf, readWorkflow, tasksOf } from './workflow.js';
 
 export interface WorkloadFlags extends PlotFlags {
   policyModule?: string[];
   trace?: string[];
+  workflow?: string[];
+  dependencies?: boolean;
   generate?: string;
   jobs?: string;
   processors?: string;
@@ -59,6 +63,8 @@ const ESTIMATES = ['requested', 'actual', 'predicted', 'regression'] as const;
 const SEEDS_MAX = 1000;
 const RUNS_MAX = 10_000;
 const GENERATED_MAX = 5_000_000;
+/** Of a workflow file. */
+const WORKFLOW_BYTES = 16 * 1024 ** 2;
 
 /** The options of a generated workload; `trace generate` has them too. */
 export const jobsOption = ['--jobs <n>', 'how many jobs to generate', '10000'] as const;
@@ -71,6 +77,12 @@ export function workloadOptions(command: Command): Command {
       'trace in the Standard or the Grid Workload Format, gzipped or not; - for standard input; may be repeated',
       collectWhole,
     )
+    .option(
+      '--workflow <file>',
+      'instead of a trace: a workflow file (see docs/workflows.md) or an execution in the JSON of WfCommons, submitted at once; may be repeated',
+      collectWhole,
+    )
+    .option('--dependencies', 'jobs of a trace wait for the one before and for its user (fields 17, 18)')
     .option('--generate <model>', `a generated workload instead of a trace: ${models.join(' or ')}`)
     .option(jobsOption[0], `with --generate: ${jobsOption[1]} (default: ${jobsOption[2]})`)
     .option(
@@ -166,7 +178,7 @@ export async function simulated(
   { bundles }: Modules,
   groups: boolean,
 ): Promise<PolicyRuns[]> {
-  const traces = workloads(flags);
+  const traces = await workloads(flags);
   const seeds = seedsOf(flags);
   const perPolicy = traces.length * seeds.length;
   if (perPolicy * policies.length > RUNS_MAX)
@@ -177,10 +189,10 @@ export async function simulated(
       for (const seed of seeds) {
         const label = [
           ...(policies.length > 1 ? [basename(policy)] : []),
-          ...(traces.length > 1 ? [traceName(trace).replace(/(\.swf|\.gwf)?(\.gz)?$/i, '')] : []),
+          ...(traces.length > 1 ? [traceName(trace).replace(/\.(swf|gwf|json|yaml|yml)?(\.gz)?$/i, '')] : []),
           ...(seeds.length > 1 ? [String(seed)] : []),
         ].join('-');
-        const of = typeof trace === 'string' ? trace : { ...trace, seed };
+        const of = typeof trace === 'object' && 'seed' in trace ? { ...trace, seed } : trace;
         planned.push({ ...(await optionsOf(flags, policy, of, seed)), groups, label });
       }
     }
@@ -246,16 +258,35 @@ export const parseSeed = (value: string): number =>
 export const parseProcessors = (value: string): number =>
   parseNumber('--processors', value, { min: 1, max: 1e7, integer: true });
 
-function workloads({ trace, generate, jobs }: WorkloadFlags): (string | Generate)[] {
+async function workloads({ trace, workflow, generate, jobs }: WorkloadFlags): Promise<Source[]> {
+  if (workflow !== undefined) {
+    const other = trace?.join(' ') ?? generate;
+    if (other !== undefined)
+      throw usage('--workflow', workflow.join(' '), 'nothing together with --trace or --generate');
+    return Promise.all(workflow.map(workflowIn));
+  }
   if (generate === undefined) {
     if (jobs !== undefined) throw usage('--jobs', jobs, 'only together with --generate');
-    if (trace === undefined) throw new CliError('--trace or --generate is missing', ExitCode.USAGE);
+    if (trace === undefined)
+      throw new CliError('--trace, --workflow or --generate is missing', ExitCode.USAGE);
     if (trace.filter((path) => path === STANDARD_INPUT).length > 1)
       throw usage('--trace', STANDARD_INPUT, 'standard input once');
     return trace;
   }
   if (trace !== undefined) throw usage('--trace', trace.join(' '), 'nothing together with --generate');
   return [{ ...generateOf(generate, jobs), seed: 0 }];
+}
+
+/** A file of ours, or an execution of WfCommons. */
+async function workflowIn(path: string): Promise<Workflow> {
+  try {
+    if (/\.json(\.gz)?$/i.test(path)) return await readExecution(path);
+    const text = await textOf(path, WORKFLOW_BYTES);
+    const { jobs } = jobsOf(await readWorkflow(path, text, { given: {}, client: null }));
+    return { workflow: path, tasks: tasksOf(jobs) };
+  } catch (error) {
+    throw failure(error);
+  }
 }
 
 function seedsOf({ seed, seeds }: WorkloadFlags): number[] {
@@ -280,7 +311,7 @@ function filesOf({ out, swf, events, summary }: WorkloadFlags, label: string): F
 
 /** Standard input can be read once: for several simulations it is written into a file. */
 async function spool(
-  traces: readonly (string | Generate)[],
+  traces: readonly Source[],
   runs: number,
 ): Promise<{ folder: string; path: string } | null> {
   if (runs === 1 || !traces.includes(STANDARD_INPUT)) return null;
@@ -299,14 +330,18 @@ async function spool(
 async function optionsOf(
   flags: WorkloadFlags,
   name: string,
-  trace: string | Generate,
+  trace: Source,
   seed: number,
 ): Promise<RunOptions> {
   if (flags.sites !== undefined && flags.processors !== undefined) {
     throw usage('--processors', flags.processors, 'nothing together with --sites, which has the processors');
   }
   if (typeof trace !== 'string' && flags.sites === undefined && flags.processors === undefined)
-    throw usage('--generate', trace.model, 'only together with --processors or --sites');
+    throw 'tasks' in trace
+      ? usage('--workflow', trace.workflow, 'only together with --processors or --sites')
+      : usage('--generate', trace.model, 'only together with --processors or --sites');
+  if (typeof trace !== 'string' && flags.dependencies)
+    throw usage('--dependencies', 'true', 'only together with --trace');
   const { policy, ofRoot } = await policyOf(name, seed);
   const enter = flags.enter ?? (ofRoot ? ROOT : 'partition');
   return {
@@ -319,6 +354,7 @@ async function optionsOf(
     eventOrder: word('--event-order', flags.eventOrder, eventOrders),
     load: flags.load === undefined ? null : parseNumber('--load', flags.load, { min: 0.01, max: 100 }),
     sites: flags.sites ?? null,
+    dependencies: flags.dependencies ?? false,
     outages: flags.outages ?? null,
     enter: word('--enter', enter, ['partition', ROOT] as const),
     sectionS: flags.section === undefined ? null : parseDuration('--section', flags.section),

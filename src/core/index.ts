@@ -83,9 +83,13 @@ export {
   promisesFrom,
 } from './local/registry.js';
 export * from './model.js';
+export { forecast } from './needs/forecast.js';
+export { type NeedsChange, NeedsGraph, type NeedTerm } from './needs/graph.js';
+export type { Clause, OnUnmet } from './needs/model.js';
 export * from './policy.js';
 export { type DescribedKind, type PolicyKinds, policyKinds } from './policy-kinds.js';
 export { draw, hash, RandomStream } from './random.js';
 export * from './reasons.js';
 export { ROOT, type Scheduler, schedulerOf } from './scheduler.js';
 export * from './states.js';
+export { digraph, topologicalOrder } from './structures/digraph.js';

@@ -15,6 +15,9 @@
  * service. Under a policy whose answers change with time alone the root also looks every `timers.cycleS` while jobs wait in
  * meta-queues.
  *
+ * A job that waits for others (`SimJob.wait`) is submitted when what it needs has happened, as the live service has it: until then no
+ * scheduler knows it.
+ *
  * A run of a job with data brings its inputs, reads, computes, writes, and returns its output. It holds its CPUs all that time, as live runs
  * do: their agents do not give machines to others meanwhile. Local schedulers plan with the estimate alone, live too.
  */
@@ -58,6 +61,7 @@ import {
 } from '../core/index.js';
 import { Learning, transferS } from './data.js';
 import { EventQueue } from './event-queue.js';
+import { Waits } from './needs.js';
 import { correctedS, type Predictor } from './prediction.js';
 import type { RunEnd, Sink } from './sink.js';
 import { TimeSharing } from './time-shared.js';
@@ -122,6 +126,10 @@ export interface Outcome {
   ended: number;
   /** Jobs that still wait when nothing more will happen: nothing can run them. */
   waiting: number;
+  /** Jobs that never ran because what they needed could not happen any more. */
+  cancelled: number;
+  /** The jobs as they were submitted: those that waited, when they did not any more. */
+  jobs: readonly SimJob[];
   /** Cycles of all schedulers. */
   cycles: number;
   /** What history holds at the end, for a policy that looks at it. */
@@ -242,15 +250,22 @@ class Simulation {
   private lastNews = 0;
   private now = 0;
   private ended = 0;
+  private cancelled = 0;
   private cycles = 0;
+  /** null: no job waits for anything. */
+  private readonly waits: Waits | null;
+  /** A list of its own where some wait: those are exchanged when they are submitted. */
+  private readonly jobs: readonly SimJob[];
 
   constructor(
     world: World,
-    private readonly jobs: readonly SimJob[],
+    jobs: readonly SimJob[],
     private readonly options: EngineOptions,
     private readonly sinks: readonly Sink[],
   ) {
     this.kinds = KINDS[options.eventOrder];
+    this.waits = jobs.some(({ wait }) => wait !== undefined) ? new Waits(jobs) : null;
+    this.jobs = this.waits === null ? jobs : [...jobs];
     this.sharing = new TimeSharing(this.events, this.kinds.section);
     this.context = {
       now: 0,
@@ -292,6 +307,7 @@ class Simulation {
     const silent = kinds.plannedEnd === kinds.end ? -1 : kinds.plannedEnd;
     const stopAfter = options.stopAfter ?? Infinity;
     this.expectSubmission(0);
+    this.settleNeeds();
     this.changes.forEach((change, i) => {
       events.push(change.at, this.kinds.change, i);
     });
@@ -301,8 +317,9 @@ class Simulation {
       const more = events.nextTime === this.now;
       if (!more || (perEvent && events.kind !== silent)) this.schedule();
     }
-    const { ended, cycles } = this;
-    return { ended, waiting: this.jobs.length - ended, cycles, totals: this.learning?.totals ?? [] };
+    const { ended, cancelled, cycles, jobs } = this;
+    const waiting = jobs.length - ended - cancelled;
+    return { ended, waiting, cancelled, jobs, cycles, totals: this.learning?.totals ?? [] };
   }
 
   /** Submissions come in order, one at a time. */
@@ -313,8 +330,13 @@ class Simulation {
 
   private take(kind: number, payload: number, sequence: number): void {
     if (kind === this.kinds.submit) {
-      this.expectSubmission(payload + 1);
-      this.submit(this.jobs[payload] as SimJob);
+      if (payload < 0) this.release(-1 - payload);
+      else {
+        this.expectSubmission(payload + 1);
+        const job = this.jobs[payload] as SimJob;
+        // One that waited, or waits, comes by itself.
+        if (job.wait === undefined) this.submit(job);
+      }
     } else if (kind === this.kinds.end || kind === this.kinds.plannedEnd) {
       if (payload < 0) {
         const site = this.site(-1 - payload);
@@ -344,6 +366,23 @@ class Simulation {
       this.grid.placeAtSite(job, siteId);
       this.concern(this.site(siteId));
     }
+  }
+
+  /** What has started or ended may be what jobs wait for. */
+  private settleNeeds(): void {
+    for (const change of this.waits?.settle() ?? []) {
+      if (change.becomes === 'CANCELLED') this.cancelled++;
+      else if (change.becomes === 'ELIGIBLE')
+        this.events.push(Math.max(change.at, this.now), this.kinds.submit, -change.id);
+    }
+  }
+
+  /** A job waits no longer. */
+  private release(index: number): void {
+    const submitted = this.waits?.submitted(this.jobs[index] as SimJob, this.now) ?? null;
+    if (submitted === null) return;
+    (this.jobs as SimJob[])[index] = submitted;
+    this.submit(submitted);
   }
 
   /** The job with the estimate that the schedulers are to see. */
@@ -386,6 +425,9 @@ class Simulation {
     if (this.kinds.plannedEnd === this.kinds.end || this.events.kind !== this.kinds.plannedEnd)
       site.released = true;
     for (const sink of this.sinks) sink.ended?.(job, index, run, this.now, how);
+    if (this.waits === null || how === 'LOST') return;
+    this.waits.ended(job.job.id, this.now, how === 'COMPLETED' && job.fails !== true);
+    this.settleNeeds();
   }
 
   private learn({ job }: SimJob, index: number, { start, allocations }: Run): void {
@@ -615,6 +657,9 @@ class Simulation {
       events.push(run.plannedEnd, kinds.outlasted, index);
     }
     for (const sink of this.sinks) sink.started?.(job, index, run);
+    if (this.waits === null) return;
+    this.waits.started(jobId, run.siteId, this.now);
+    this.settleNeeds();
   }
 
   /** Seconds of the run that are input and output. */

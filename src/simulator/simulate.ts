@@ -25,8 +25,10 @@ import {
 import { type Figures, Statistics, type Summary } from './statistics.js';
 import type { SwfJob } from './swf.js';
 import { type MalformedLine, scanTrace, type Trace, type TraceScan, wholeInHeader } from './trace.js';
+import { criticalPathS, jobsOf, type Workflow } from './workflow.js';
 import {
   Cleaning,
+  type Dependencies,
   type Dropped,
   type EstimateSource,
   nothingDropped,
@@ -35,8 +37,8 @@ import {
 } from './workload.js';
 
 export interface SimulateOptions {
-  /** Path of a trace (see `scanTrace`), or what to generate instead. */
-  trace: string | Generate;
+  /** Path of a trace (see `scanTrace`), or what to generate or to take instead. */
+  trace: Source;
   /** Of the machine; null: what the header of the trace says (`MaxProcs`). Not with `sites`. */
   processors: number | null;
   policy: Policy;
@@ -60,6 +62,8 @@ export interface SimulateOptions {
   warmUp?: { part: number } | { s: number } | null;
   /** Whether the figures by site, user and width are wanted. */
   groups?: boolean;
+  /** Whether jobs of a trace wait for the job before them; false unless said (see `CleaningOptions`). */
+  dependencies?: boolean;
   /** Where to write a row for each job in Batsim's columns. */
   out: string | null;
   /** Where to write the jobs in the Standard Workload Format with the schedule filled in. */
@@ -71,6 +75,8 @@ export interface SimulateOptions {
   /** Told the number of jobs once it is known, then how many have ended. */
   onProgress?: (ended: number, jobs: number) => void;
 }
+
+export type Source = string | Generate | Workflow;
 
 export interface Simulated extends Summary {
   /** The file's name, or the model's. */
@@ -94,6 +100,12 @@ export interface Simulated extends Summary {
   lost: number;
   /** Jobs that no machines could run. */
   waiting: number;
+  /** Jobs that never ran because what they needed could not happen any more. */
+  cancelled: number;
+  /** Of the trace, where jobs wait for those before them. */
+  dependencies?: Dependencies;
+  /** Of a workflow: the seconds that it takes however many machines there are (see `criticalPathS`). */
+  criticalPath?: number;
   dropped: Dropped;
   /** Lines of the trace that are no jobs: how many, and the first of them. */
   malformed: { count: number; first: MalformedLine[] };
@@ -127,6 +139,7 @@ export async function simulateAndRecord(
   const processors = world.machines.reduce((sum, { cpus }) => sum + cpus, 0);
   const timeShared = world.machines.some(({ maxTasks }) => maxTasks);
   const jobs = options.load === null ? workload.jobs : scaleLoad(workload.jobs, processors, options.load);
+  const { trace } = options;
   const results = new ResultSink(jobs.length);
   const sinks: Sink[] = [results];
   const gantt = window === null ? null : new GanttSink(world, window, jobs);
@@ -149,13 +162,13 @@ export async function simulateAndRecord(
   }
   const { tauS = 10 } = options;
   const warmUpJobs = warmUpOf(jobs, options.warmUp ?? null);
-  const statistics = new Statistics(jobs, results, {
+  const statistics = new Statistics(outcome.jobs, results, {
     ...{ timeShared, tauS, warmUpJobs },
     away: awayIn(world),
   });
   const simulated: Simulated = {
     trace: name,
-    seed: typeof options.trace === 'string' ? policy.seed : options.trace.seed,
+    seed: typeof trace === 'object' && 'seed' in trace ? trace.seed : policy.seed,
     processors,
     sites: world.sites.length,
     eventOrder,
@@ -169,6 +182,9 @@ export async function simulateAndRecord(
     killed: workload.killed,
     lost: results.lost,
     waiting: outcome.waiting,
+    cancelled: outcome.cancelled,
+    ...(workload.dependencies !== null && { dependencies: workload.dependencies }),
+    ...(typeof trace === 'object' && 'tasks' in trace && { criticalPath: criticalPathS(trace.tasks) }),
     dropped: workload.dropped,
     malformed: { count: scan?.malformedCount ?? 0, first: scan?.malformed ?? [] },
     ...(options.groups || options.summary !== null
@@ -178,21 +194,19 @@ export async function simulateAndRecord(
   if (options.summary !== null) writeFileSync(options.summary, `${JSON.stringify(simulated, null, 2)}\n`);
   if (options.swf) {
     const header = { Version: 2.2, Note: `${name}, simulated`, MaxJobs: jobs.length, MaxProcs: processors };
-    writeSwf(options.swf, header, jobs, results);
+    writeSwf(options.swf, header, outcome.jobs, results);
   }
   return {
     simulated,
-    record: gantt === null ? null : plotRecord(jobs, results, processors, gantt, timeShared),
+    record: gantt === null ? null : plotRecord(outcome.jobs, results, processors, gantt, timeShared),
   };
 }
 
 /** What results call the workload. */
-export const traceName = (trace: string | Generate): string =>
-  typeof trace === 'string'
-    ? trace === STANDARD_INPUT
-      ? nameOf(trace)
-      : basename(trace)
-    : `${trace.model}-${trace.jobs}`;
+export function traceName(trace: Source): string {
+  if (typeof trace === 'string') return trace === STANDARD_INPUT ? nameOf(trace) : basename(trace);
+  return 'tasks' in trace ? basename(trace.workflow) : `${trace.model}-${trace.jobs}`;
+}
 
 function warmUpOf(jobs: readonly SimJob[], warmUp: SimulateOptions['warmUp']): number {
   if (!warmUp) return 0;
@@ -247,17 +261,17 @@ function groupsOf(
 
 type Cleaned = Pick<
   SimulateOptions,
-  'processors' | 'estimate' | 'missingEstimate' | 'overrun' | 'enter' | 'sectionS' | 'swf'
+  'processors' | 'estimate' | 'missingEstimate' | 'overrun' | 'enter' | 'sectionS' | 'swf' | 'dependencies'
 >;
 type Sites = readonly SiteShape[];
 
 /** Reads a trace, or generates one; its machines and its cleaned jobs. Throws when no job is left. */
 export async function load(
-  trace: string | Generate,
+  trace: Source,
   sites: Sites | null,
   options: Cleaned,
 ): Promise<{ scan: TraceScan | null; world: World; workload: Workload }> {
-  if (typeof trace !== 'string') return generated(trace, sites, options);
+  if (typeof trace !== 'string') return made(trace, sites, options);
   let preparation: Preparation | null = null as Preparation | null;
   const scan = await scanTrace(trace, (job, known) => {
     preparation ??= new Preparation(known, sites, options);
@@ -285,29 +299,38 @@ export function prepare(
   return { world, workload: cleaning.workload() };
 }
 
-function generated(
-  trace: Generate,
+/** Jobs that name no site. */
+function made(
+  trace: Generate | Workflow,
   sites: Sites | null,
   { processors, enter }: Cleaned,
 ): { scan: null; world: World; workload: Workload } {
   const atRoot = enter === ROOT;
   if (sites === null && processors === null)
-    throw new Error('processors: a generated workload does not give their number');
+    throw new Error('processors: neither a generated workload nor a workflow gives their number');
   if (sites !== null && sites.length > 1 && !atRoot)
-    throw new Error('sites: generated jobs name no site; submit them to the root, or have one site');
+    throw new Error('sites: these jobs name no site; submit them to the root, or have one site');
   const shapes = sites ?? [{ id: 1, name: 'machine', processors: processors as number }];
   const widest = Math.max(...shapes.map(widestAt));
-  const tasks = !isCounted(shapes);
+  const tasksOfCpus = !isCounted(shapes);
+  const siteId = atRoot ? null : (shapes[0] as SiteShape).id;
+  const world = countedWorld(shapes);
+  const all = { dropped: nothingDropped(), killed: 0, dependencies: null };
+  if ('tasks' in trace) {
+    const wide = trace.tasks.find(({ cpus }) => cpus > widest);
+    if (wide !== undefined)
+      throw new Error(
+        `${traceName(trace)}: a task has ${wide.cpus} CPUs; accepted: up to ${widest}, the widest site`,
+      );
+    const jobs = jobsOf(trace.tasks, { siteId, memory: sites !== null && hasMemory(sites), tasksOfCpus });
+    return { scan: null, world, workload: { jobs, ...all } };
+  }
   const jobs = generatedJobs(trace, atRoot ? widest : widestAt(shapes[0] as SiteShape));
   for (const one of jobs) {
-    one.siteId = atRoot ? null : (shapes[0] as SiteShape).id;
-    if (tasks) one.job = { ...one.job, tasks: one.job.cpusPerTask, cpusPerTask: 1 };
+    one.siteId = siteId;
+    if (tasksOfCpus) one.job = { ...one.job, tasks: one.job.cpusPerTask, cpusPerTask: 1 };
   }
-  return {
-    scan: null,
-    world: countedWorld(shapes),
-    workload: { jobs, dropped: nothingDropped(), killed: 0 },
-  };
+  return { scan: null, world, workload: { jobs, ...all } };
 }
 
 /** What the header, the file of sites and the options say of the machines, and the cleaning for these. */

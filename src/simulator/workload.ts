@@ -2,8 +2,18 @@
  * What is simulated: jobs as the core knows them, with what only a simulator knows of them (how long they really run).
  * Here a trace in the Standard Workload Format becomes such jobs, by the archive's usual rules of cleaning.
  */
-import { type Job, NO_PREFERENCES } from '../core/index.js';
+import { type Clause, type Job, type NeedTerm, NO_PREFERENCES, type OnUnmet } from '../core/index.js';
 import type { SwfJob } from './swf.js';
+
+/** What a job waits for; others by the ids of their jobs. */
+export interface SimWait {
+  needs: readonly Clause<NeedTerm>[];
+  onUnmet: OnUnmet;
+  /** Before then it is not there; its job's time of submission is when it may start. */
+  since: number;
+  /** What it reads of what others, which it needs, have written, at the sites where these ran. */
+  reads?: readonly { job: number; sizeMb: number }[];
+}
 
 /** A job to simulate. */
 export interface SimJob {
@@ -24,6 +34,10 @@ export interface SimJob {
   sectionS?: number;
   /** The site in whose queue it is submitted; null: the root. */
   siteId: number | null;
+  /** What it waits for before it is submitted; nothing unless said. */
+  wait?: SimWait;
+  /** Its run ends badly, which matters to jobs that need it; unless said it ends well if it is not killed. */
+  fails?: boolean;
   /** The line of the trace, where it is to be written again. */
   recorded?: Readonly<SwfJob>;
 }
@@ -54,6 +68,8 @@ export interface CleaningOptions {
   memory?: boolean;
   /** Jobs keep their lines of the trace; false unless said. */
   keepRecorded?: boolean;
+  /** Jobs wait for the job before them, and for the time their user thinks (fields 17 and 18); false unless said. */
+  dependencies?: boolean;
 }
 
 /** How many jobs were left out, and why. */
@@ -72,6 +88,15 @@ export interface Workload {
   dropped: Dropped;
   /** Jobs that are killed at their limit. */
   killed: number;
+  /** Jobs that name one before them; null: that was not asked for. */
+  dependencies: Dependencies | null;
+}
+
+export interface Dependencies {
+  /** Jobs that wait for another. */
+  jobs: number;
+  /** Jobs that name one that is not before them in the workload: they come when the trace says. */
+  unknown: number;
 }
 
 /** Cleans a trace; see {@link Cleaning}. */
@@ -100,6 +125,7 @@ export class Cleaning {
   private readonly dropped = nothingDropped();
   private killed = 0;
   private sorted = true;
+  private readonly before = new Map<SimJob, Pick<SwfJob, 'precedingJob' | 'thinkTime'>>();
   private lastSubmit = Number.NEGATIVE_INFINITY;
 
   /** Filled in and of one shape, whatever the caller's has: it is looked at for each job. */
@@ -108,7 +134,7 @@ export class Cleaning {
   constructor(given: CleaningOptions) {
     const { processorsOf, estimate, missingEstimate, overrun, siteOf = atSiteOne } = given;
     const { atRoot = false, taskPerProcessor = false, sectionS = null } = given;
-    const { memory = false, keepRecorded = false } = given;
+    const { memory = false, keepRecorded = false, dependencies = false } = given;
     this.options = {
       processorsOf,
       estimate,
@@ -120,6 +146,7 @@ export class Cleaning {
       sectionS,
       memory,
       keepRecorded,
+      dependencies,
     };
   }
 
@@ -177,14 +204,36 @@ export class Cleaning {
         limitS: kill ? limit : null,
         siteId: options.atRoot ? null : siteId,
       });
+      const { precedingJob, thinkTime } = swf;
+      if (options.dependencies && precedingJob > 0)
+        this.before.set(this.jobs[this.jobs.length - 1] as SimJob, { precedingJob, thinkTime });
       if (options.sectionS) (this.jobs[this.jobs.length - 1] as SimJob).sectionS = options.sectionS;
       if (options.keepRecorded) (this.jobs[this.jobs.length - 1] as SimJob).recorded = { ...swf };
     }
   }
 
   workload(): Workload {
-    const { jobs, dropped, killed } = this;
-    return { jobs: this.sorted ? jobs : inOrder(jobs), dropped, killed };
+    const { dropped, killed } = this;
+    const jobs = this.sorted ? this.jobs : inOrder(this.jobs);
+    return { jobs, dropped, killed, dependencies: this.options.dependencies ? this.depend(jobs) : null };
+  }
+
+  /** A job whose user waited for another comes when that has ended and the user has thought, however long it took before. */
+  private depend(jobs: readonly SimJob[]): Dependencies {
+    const ids = new Map(jobs.map(({ sourceId, job }) => [sourceId, job.id]));
+    const found = { jobs: 0, unknown: 0 };
+    for (const [one, { precedingJob, thinkTime }] of this.before) {
+      const id = ids.get(precedingJob);
+      // Only those before it: so there are no circles.
+      if (id === undefined || id >= one.job.id) {
+        found.unknown++;
+        continue;
+      }
+      found.jobs++;
+      const term = { members: [id], condition: 'ANY', minDelayS: Math.max(0, thinkTime) } as const;
+      one.wait = { needs: [{ expression: 'ALL', of: [term] }], onUnmet: 'RUN', since: 0 };
+    }
+    return found;
   }
 }
 

@@ -41,6 +41,35 @@ describe('switchyard simulate', () => {
     expect(text).toContain('left out: 1 tooWide');
   });
 
+  it('runs workflows, ours and those of WfCommons, and says how long they take at least', async () => {
+    const [ours, theirs] = [join(folder, 'flow.yaml'), join(folder, 'run.json')];
+    writeFileSync(
+      ours,
+      'jobs:\n  a: { run: exit 0, estimate: 10m }\n  b: { run: exit 0, needs: a, estimate: 5m, array: 1-2, cpus: 2 }\n',
+    );
+    const specification = {
+      tasks: [
+        { id: 'a', name: 'a', children: ['b'] },
+        { id: 'b', name: 'b', parents: ['a'] },
+      ],
+    };
+    const tasks = ['a', 'b'].map((id) => ({ id, runtimeInSeconds: 60 }));
+    writeFileSync(theirs, JSON.stringify({ workflow: { specification, execution: { tasks } } }));
+    const json = async (file: string) =>
+      JSON.parse(await switchyard('simulate', '--json', '--workflow', file, '--processors', '2'));
+    expect(await json(ours)).toMatchObject({
+      jobs: 3,
+      makespan: 1200,
+      criticalPath: 900,
+      trace: 'flow.yaml',
+    });
+    expect(await json(theirs)).toMatchObject({ jobs: 2, makespan: 120, criticalPath: 120 });
+    const text = await switchyard('simulate', '--workflow', ours, '--processors', '2');
+    expect(text).toContain('makespan 20m00s, critical path 15m00s');
+    const waits = await switchyard('simulate', '--trace', trace, '--dependencies');
+    expect(waits).toContain('0 jobs submitted after the job before');
+  });
+
   it('takes a policy file, or part of one; under a policy of the root jobs enter there', async () => {
     const file = join(folder, 'policy.json');
     writeFileSync(
@@ -107,7 +136,8 @@ describe('switchyard simulate', () => {
     await expect(refused('--generate', 'x', '--processors', '2')).rejects.toThrow(
       'accepted: lublin, poisson',
     );
-    await expect(refused()).rejects.toThrow('--trace or --generate is missing');
+    await expect(refused()).rejects.toThrow('--trace, --workflow or --generate is missing');
+    await wrong('--workflow', 'f').toThrow('nothing together with --trace or --generate');
     await wrong('--enter', 'x').toThrow('--enter: "x" is not accepted; accepted: partition, root');
     await wrong('--processors', '0').toThrow(
       '--processors: "0" is not accepted; accepted: a whole number from 1',

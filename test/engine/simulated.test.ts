@@ -17,6 +17,7 @@ import {
   type Run,
   type UserClass,
 } from '../../src/core/index.js';
+import type { Clause, NeedCondition } from '../../src/core/needs/model.js';
 import { runSimulation } from '../../src/simulator/engine.js';
 import type { SimJob } from '../../src/simulator/workload.js';
 import { submittedJob } from '../../src/store/rules.js';
@@ -78,6 +79,9 @@ interface Submitted {
   at: number;
   userClass: UserClass;
   job: ReturnType<typeof newJob>;
+  /** What it needs of those before it, by id. */
+  needs?: Clause<{ job: number; condition: NeedCondition; minDelayS: number }>[];
+  fails?: boolean;
 }
 
 /**
@@ -111,6 +115,25 @@ function workload(seed: number, count: number): Submitted[] {
   return list;
 }
 
+const CONDITIONS = ['OK', 'OK', 'NOT_OK', 'ANY'] as const;
+
+/** Half of them need some of those shortly before them; some end badly. */
+function needing(list: readonly Submitted[], seed: number): Submitted[] {
+  const random = new RandomStream(seed, 'needs');
+  return list.map((one, i) => ({
+    ...one,
+    fails: random.next() < 0.2,
+    needs: Array.from({ length: i === 0 ? 0 : random.integer(0, 2) }, () => ({
+      expression: random.next() < 0.5 ? 'ALL' : 'ANY',
+      of: Array.from({ length: random.integer(1, 3) }, () => ({
+        job: random.integer(Math.max(1, i - 20), i),
+        condition: CONDITIONS[random.integer(0, 3)] as NeedCondition,
+        minDelayS: 0,
+      })),
+    })),
+  }));
+}
+
 /** The same submissions in the simulator, on the machines that the store has. */
 async function simulated(
   store: Store,
@@ -120,7 +143,7 @@ async function simulated(
   outages: readonly Outage[],
 ): Promise<Pick<VirtualService, 'moves' | 'starts'>> {
   const { sites, machines, licenses } = await store.loadGrid(1);
-  const jobs = list.map(({ at, userClass, job }, i): SimJob => {
+  const jobs = list.map(({ at, userClass, job, needs = [], fails = false }, i): SimJob => {
     const of = { id: i + 1, userId: userIds[userClass], userClass, submittedAt: at, groupId: null };
     const described = submittedJob(job, of);
     return {
@@ -129,6 +152,16 @@ async function simulated(
       runS: job.simulatedRunS as number,
       limitS: null,
       siteId: null,
+      fails,
+      ...(needs.length > 0 && {
+        wait: {
+          needs: needs.map(({ expression, of }) => ({
+            expression,
+            of: of.map(({ job, ...term }) => ({ members: [job], ...term })),
+          })),
+          ...{ onUnmet: 'CANCEL', since: at },
+        },
+      }),
     };
   });
   const starts: Started[] = [];
@@ -250,6 +283,29 @@ describe('a live run and a simulated run decide alike', () => {
     }
     // The root's own queue is all there is where sites keep none.
     if (typeof mode === 'string' || mode.queueLimit > 0) expect(returned).toBeGreaterThan(0);
+  });
+
+  test.each(policies)('%s, when jobs need others and some end badly', async (_, local, mode) => {
+    for (const seed of SEEDS) {
+      const policy = policyOf(local, mode, seed);
+      const { store, userIds } = await memoryStore(policy);
+      const list = needing(workload(seed, JOBS.inMemory), seed);
+      const live = new VirtualService(store, null, { fails: (id) => list[id - 1]?.fails === true });
+      await live.run(
+        list.map(({ at, userClass, job, needs = [] }): Happening => {
+          const wait = needs.length > 0 ? { needs, onUnmet: 'CANCEL' as const, notBefore: null } : null;
+          return { at, happens: submission(userIds[userClass], { ...job, wait }) };
+        }),
+      );
+      const simulation = await simulated(store, list, userIds, policy, []);
+      // Some were cancelled, and nobody waits for what cannot come.
+      expect(live.starts.length).toBeLessThan(list.length);
+      expect([...store.jobs.values()].filter(({ endedAt }) => endedAt === null)).toEqual([]);
+      for (const site of SITE_IDS) {
+        const there = ({ siteId }: Started): boolean => siteId === site;
+        expect(live.starts.filter(there)).toEqual(simulation.starts.filter(there));
+      }
+    }
   });
 
   test.each([1000, 5])(

@@ -62,6 +62,8 @@ export interface Processes {
 export interface Surroundings {
   /** How long agents move a job's data, beside its run time, and report it as input and output; not at all unless said. */
   movingS?: (jobId: number, siteId: number) => number;
+  /** Which jobs end badly, where jobs need others: decided on as soon as anything has happened. No job waits for a time. */
+  fails?: (jobId: number) => boolean;
   /** Told the time before anything happens at it: the clock that a store reads may be set by it. */
   onTime?: (now: number) => void;
 }
@@ -114,6 +116,7 @@ export class VirtualService {
         const { happens } = list[next] as Happening;
         for (const scheduler of await happens(this.store, this.now)) this.woken.add(scheduler);
       }
+      await this.settleNeeds();
       for (const [key, { siteId, at }] of this.alarms) {
         if (at > this.now) continue;
         this.alarms.delete(key);
@@ -227,13 +230,20 @@ export class VirtualService {
     for (const { jobId, epoch, simulatedS } of fresh) {
       const ioWaitS = this.around.movingS?.(jobId, siteId) ?? 0;
       const at = this.now + (simulatedS as number) + ioWaitS;
-      this.ends.push({ at, siteId, report: ended(jobId, epoch, { at, ioWaitS }) });
+      const badly = this.around.fails?.(jobId) ? ({ cause: 'EXITED_NONZERO', exitCode: 1 } as const) : {};
+      this.ends.push({ at, siteId, report: ended(jobId, epoch, { at, ioWaitS, ...badly }) });
     }
     if (fresh.length > 0)
       await this.report(
         siteId,
         fresh.map(({ jobId, epoch }) => report(jobId, epoch, { at: this.now })),
       );
+  }
+
+  private async settleNeeds(): Promise<void> {
+    if (this.around.fails === undefined) return;
+    const { queued } = await this.store.settleNeeds('ALL', this.now);
+    if (queued > 0) this.woken.add(ROOT);
   }
 
   private async report(siteId: number, reports: RunReport[]): Promise<void> {

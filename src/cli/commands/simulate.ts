@@ -46,12 +46,18 @@ function describe(result: Simulated): string {
   const left = Object.entries(dropped).filter(([, jobs]) => jobs > 0);
   return [
     `${count(result.jobs, 'job')} of ${result.trace} on ${count(result.processors, 'processor')} at ${count(result.sites, 'site')}, policy ${result.dispatch === null ? '' : `${result.dispatch.kind}+`}${result.local.kind}`,
-    `makespan ${duration(result.makespan)}, utilization ${(100 * result.utilization).toFixed(2)} %`,
+    `makespan ${duration(result.makespan)}${result.criticalPath === undefined ? '' : `, critical path ${duration(result.criticalPath)}`}, utilization ${(100 * result.utilization).toFixed(2)} %`,
     table(['', 'mean', 'median', 'p95', 'max'], rows),
     `estimates (${result.estimate}): mean error ${duration(estimateError.meanAbsoluteS)}, accuracy ${estimateError.accuracy.toFixed(2)}, ${(100 * estimateError.underestimated).toFixed(1)} % too short`,
     ...(result.warmUpJobs > 0 ? [`${count(result.warmUpJobs, 'job')} of the warm-up not counted`] : []),
     ...(result.killed > 0 ? [`${count(result.killed, 'job')} killed at the requested time`] : []),
     ...(result.lost > 0 ? [`${count(result.lost, 'run')} lost in outages and started over`] : []),
+    ...(result.dependencies === undefined
+      ? []
+      : [
+          `${count(result.dependencies.jobs, 'job')} submitted after the job before${result.dependencies.unknown > 0 ? `; ${result.dependencies.unknown} whose job before is not in the workload, when the trace says` : ''}`,
+        ]),
+    ...(result.cancelled > 0 ? [`${count(result.cancelled, 'job')} cancelled for what they needed`] : []),
     ...(result.waiting > 0 ? [`${count(result.waiting, 'job')} that no machines could run`] : []),
     ...(left.length > 0 ? [`left out: ${left.map(([why, jobs]) => `${jobs} ${why}`).join(', ')}`] : []),
     ...(malformed.count > 0
