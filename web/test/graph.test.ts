@@ -1,7 +1,6 @@
 /** Where the jobs of a large graph stand. */
 import { expect, test } from 'vitest';
-import type { GraphNode } from '../src/pages/graph/drawn';
-import { byLevel, NODE_H, NODE_W } from '../src/pages/graph/layout';
+import { byLevel, type GraphNode, NODE_H, NODE_W } from '../src/pages/graph/layout';
 
 const node = (i: number, level: number, needs: number[] = []): GraphNode => ({
   ...{ id: `job_${i}`, name: null, arrayIndex: null, state: 'BLOCKED', level, needs },

@@ -1,10 +1,7 @@
 /** A graph of jobs on its canvas: only what is in sight. */
 import { prepare } from '../../ui/canvas';
 import { colorOf } from '../../ui/colors';
-import type { JobGraphPageQuery } from './graph.gql';
-import { type GraphLayout, NODE_H, NODE_W } from './layout';
-
-export type GraphNode = JobGraphPageQuery['jobGraph']['nodes'][number];
+import { type GraphLayout, type GraphNode, NODE_H, NODE_W } from './layout';
 
 export const labelOf = ({ id, name, arrayIndex }: Pick<GraphNode, 'id' | 'name' | 'arrayIndex'>): string =>
   `${name ?? id}${arrayIndex === null ? '' : `[${arrayIndex}]`}`;

@@ -12,9 +12,9 @@ import { colorChanges } from '../../ui/colors';
 import { Button } from '../../ui/controls';
 import { count, numberOf, plural, TERMINAL } from '../../ui/format';
 import { At, Badge, Card, Empty, Loaded, Page, Skeleton, StateBadge, Table } from '../../ui/show';
-import { beside, drawGraph, type GraphNode, labelOf, nodeAt, type View } from './drawn';
+import { beside, drawGraph, labelOf, nodeAt, type View } from './drawn';
 import { JobGraphNewsDocument, JobGraphPageDocument, type JobGraphPageQuery } from './graph.gql';
-import { type GraphLayout, layoutOf, NODE_H, NODE_W } from './layout';
+import { type GraphLayout, type GraphNode, layoutOf, NODE_H, NODE_W } from './layout';
 
 type Graph = JobGraphPageQuery['jobGraph'];
 

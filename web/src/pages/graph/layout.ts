@@ -1,6 +1,8 @@
 /** Where the jobs of a graph stand. */
 import type { ElkNode } from 'elkjs/lib/elk-api';
-import type { GraphNode } from './drawn';
+import type { JobGraphPageQuery } from './graph.gql';
+
+export type GraphNode = JobGraphPageQuery['jobGraph']['nodes'][number];
 
 export const NODE_W = 150;
 export const NODE_H = 30;
