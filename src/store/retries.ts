@@ -77,7 +77,7 @@ export function decideNext(
   const retried = {
     ...{ retry: job.retry ?? AT_ONCE, maxAttempts, restartable: job.restartable, retries: job.retries },
     memoryMb: job.memoryMbPerTask,
-    largestMb: Math.max(0, ...ableTo(job, machines).map(({ machine }) => machine.memoryMb)),
+    largestMb: largestMb(job, ableTo(job, machines)),
   };
   const named = decideRetry(retried, { cause, exitCode, signal });
   // jobs.md does not know it: an agent may refuse what an earlier one has begun, so it is as uncertain as a lost run.
@@ -132,10 +132,49 @@ function ableTo(job: RetryFacts['job'], machines: readonly RetryMachine[]): read
       (os ?? machine.os) === machine.os &&
       (architecture ?? machine.architecture) === machine.architecture &&
       (constraint === null || satisfies(labelsOf(machine, site), constraint)) &&
-      (machine.maxTasks !== null || machine.cpus >= job.cpusPerTask) &&
+      machine.cpus >= job.cpusPerTask &&
       machine.memoryMb >= job.memoryMbPerTask &&
       asked.every(([kind, amount]) => (machine.resources?.[kind] ?? 0) >= amount),
   );
+}
+
+/**
+ * Up to how much memory a task may grow: so much that some site still has room for all tasks at once, for a run that none has room for
+ * would be waited for without end. Where no site has room as it is (machines come back), what the largest machine has (jobs.md).
+ */
+function largestMb(job: RetryFacts['job'], machines: readonly RetryMachine[]): number {
+  const largest = Math.max(0, ...machines.map(({ machine }) => machine.memoryMb));
+  const sites = new Map<string, RetryMachine[]>();
+  for (const one of machines) sites.set(one.site, [...(sites.get(one.site) ?? []), one]);
+  const fits = (memoryMb: number): boolean =>
+    [...sites.values()].some(
+      (site) => site.reduce((sum, { machine }) => sum + tasksOn(machine, job, memoryMb), 0) >= job.tasks,
+    );
+  let [least, most] = [job.memoryMbPerTask, largest];
+  if (least >= most || !fits(least)) return largest;
+  // The most with which it fits lies from the one to the other.
+  while (least < most) {
+    const middle = Math.ceil((least + most) / 2);
+    if (fits(middle)) least = middle;
+    else most = middle - 1;
+  }
+  return least;
+}
+
+/** Tasks of the job that the machine has room for when it is idle, each with so much memory. */
+function tasksOn(
+  { cpus, maxTasks, memoryMb: hasMb, resources }: RetryMachine['machine'],
+  { cpusPerTask, resourcesPerTask }: RetryFacts['job'],
+  memoryMb: number,
+): number {
+  const amounts = Object.entries(resourcesPerTask ?? {}).map(
+    ([kind, asked]) => [resources?.[kind] ?? 0, asked] as const,
+  );
+  const most = (maxTasks ?? null) === null ? Math.floor(cpus / cpusPerTask) : 1;
+  const rooms = [[hasMb, memoryMb] as const, ...amounts].map(([has, asked]) =>
+    asked > 0 ? Math.floor(has / asked) : most,
+  );
+  return Math.min(most, ...rooms);
 }
 
 /** What was decided, in words; null: nothing that anybody asked for. */
