@@ -66,7 +66,7 @@ SELECT u.id, k.kind, k.kind || ' job_' || j.id || ' ' || e.seq, j.id, e.at
     ('FAIL', e.to_state = 'FAILED' AND NOT ('END' = ANY (coalesce(j.mail, s.kinds)) AND 'END' <> ALL (s.off)))) k (kind, holds)
  WHERE e.id = ANY (${list('bigint', eventIds)}) AND k.holds AND ${wanted(raw('k.kind'))}
 UNION ALL
-SELECT DISTINCT ON (u.id, g.key) u.id, 'GROUP_DONE', g.key, j.id, e.at
+(SELECT DISTINCT ON (u.id, g.key) u.id, 'GROUP_DONE', g.key, j.id, e.at
   FROM events e JOIN jobs j ON j.id = e.entity_id ${owners}
   CROSS JOIN LATERAL (
     SELECT 'GROUP_DONE group_' || o.id FROM job_groups o
@@ -78,6 +78,8 @@ SELECT DISTINCT ON (u.id, g.key) u.id, 'GROUP_DONE', g.key, j.id, e.at
       SELECT max(id) AS last, bool_and(ended_at IS NOT NULL) AS done FROM jobs WHERE group_name = j.group_name AND user_id = j.user_id) x
      WHERE j.group_name IS NOT NULL AND x.done AND NOT EXISTS (SELECT FROM job_groups WHERE id = j.group_id)) g (key)
  WHERE e.id = ANY (${list('bigint', eventIds)}) AND e.to_state IN ${labels(endedStates)} AND ${wanted(raw("'GROUP_DONE'"))}
+ -- At the end of its last job.
+ ORDER BY u.id, g.key, e.at DESC)
  ORDER BY 1, 3
 ON CONFLICT DO NOTHING`,
     );
