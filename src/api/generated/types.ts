@@ -1322,11 +1322,11 @@ export type Variable = {
 /** On which terms the own scheduler of a site is to take a job. What is null the site's operator decides. */
 export type SiteTerms = {
   __typename?: 'SiteTerms';
-  /** Partition, or several separated by commas. */
+  /** Partition, or several separated by commas; at most 200 characters. */
   partition?: Maybe<Scalars['String']['output']>;
-  /** Account that the job is charged to. */
+  /** Account that the job is charged to, at most 200 characters. */
   account?: Maybe<Scalars['String']['output']>;
-  /** Quality of service. */
+  /** Quality of service, at most 200 characters. */
   qos?: Maybe<Scalars['String']['output']>;
 };
 
@@ -3634,11 +3634,11 @@ export type ExitCodesInput = {
 
 /** On which terms the own scheduler of a site is to take a job, at least one; names as that scheduler has them: letters, digits and `_.-`, at most 200 characters each. */
 export type SiteTermsInput = {
-  /** Partition, or several separated by commas. */
+  /** Partition, or several separated by commas; at most 200 characters. */
   partition?: InputMaybe<Scalars['String']['input']>;
-  /** Account that the job is charged to. */
+  /** Account that the job is charged to, at most 200 characters. */
   account?: InputMaybe<Scalars['String']['input']>;
-  /** Quality of service. */
+  /** Quality of service, at most 200 characters. */
   qos?: InputMaybe<Scalars['String']['input']>;
 };
 
