@@ -96,6 +96,7 @@ const LISTS: Record<string, readonly ('event' | readonly [string, ...unknown[]])
   'Query.policyHistory': [['policy', 1]],
   'Query.decisions': [['decision', 1]],
   'Query.events': ['event'],
+  'Query.holds': [['hold', 1]],
   'Query.audit': [['audit', 1]],
   'Query.simulations': [['simulation', 1]],
 };
