@@ -47,7 +47,8 @@ interface JobAnswer {
 
 async function submit(jobs: object[]): Promise<string[]> {
   const { submitJobs } = await api.must<{ submitJobs: { jobIds: string[]; errors: unknown[] } }>(
-    'mutation ($jobs: [JobInput!]!) { submitJobs(input: { jobs: $jobs }) { jobIds errors { message } } }',
+    // The service may not know yet of what has only just been registered.
+    'mutation ($jobs: [JobInput!]!) { submitJobs(input: { jobs: $jobs, allowUnfit: true }) { jobIds errors { message } } }',
     { jobs },
   );
   expect(submitJobs.errors).toEqual([]);
