@@ -192,7 +192,7 @@ RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/bin/npm && groupadd -g 100
         .split('\n');
     expect(shell('id -u; ls -A /app')).toEqual([
       '1000',
-      ...['LICENSE', 'bin', 'dist', 'node_modules', 'package.json', 'prisma', 'schema.graphql'],
+      ...['LICENSE', 'bin', 'dist', 'node_modules', 'package.json', 'prisma', 'schema.graphql', 'tes.yaml'],
     ]);
     const there = shell(`cd /app/node_modules; ls -d ${NOT_THERE.join(' ')} 2>/dev/null; true`).filter(
       Boolean,

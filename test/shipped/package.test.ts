@@ -46,7 +46,7 @@ it('holds what runs, and nothing else', () => {
     .split('\n')
     .map((file) => file.replace(/^package\//, ''));
   const expected =
-    /^(package\.json|README\.md|LICENSE|schema\.graphql|bin\/switchyard\.js|prisma\/(functions\.sql|migrations\/.*)|dist\/web\/.*|dist\/.*\.js|dist\/slurm\.mjs|clients\/python\/switchyard\.py|src\/api\/tes\/openapi\.yaml|dist\/core\/.*\.d\.ts|dist\/simulator\/policy-api\.d\.ts)$/;
+    /^(package\.json|README\.md|LICENSE|schema\.graphql|bin\/switchyard\.js|prisma\/(functions\.sql|migrations\/.*)|dist\/web\/.*|dist\/.*\.js|dist\/slurm\.mjs|clients\/python\/switchyard\.py|tes\.yaml|dist\/core\/.*\.d\.ts|dist\/simulator\/policy-api\.d\.ts)$/;
   expect(files.filter((file) => !expected.test(file))).toEqual([]);
   expect(files.filter((file) => /\.map$|\.stamp$|tsbuildinfo|\.vite\//.test(file))).toEqual([]);
   expect(files).toEqual(

@@ -1,5 +1,5 @@
 /**
- * The operations of GA4GH TES 1.1 (openapi.yaml). Each is made of operations of GraphQL: a task may what its job may, costs what that costs, and
+ * The operations of GA4GH TES 1.1 (tes.yaml). Each is made of operations of GraphQL: a task may what its job may, costs what that costs, and
  * is the same job.
  */
 import { readFileSync } from 'node:fs';
@@ -38,7 +38,7 @@ export const ROUTES: readonly Route[] = [
 ];
 
 /** The specification, with its license. */
-export const openApi = (): string => readFileSync(packagePath('src', 'api', 'tes', 'openapi.yaml'), 'utf8');
+export const openApi = (): string => readFileSync(packagePath('tes.yaml'), 'utf8');
 
 function serviceInfo({ protocol, headers }: Request, { storage }: TesConfig) {
   return {
