@@ -286,13 +286,12 @@ const ATTACKS = {
     ),
   'connections that ask for nothing': async () => {
     const sockets = [];
-    while (goesOn()) {
-      if (sockets.length < 4_000)
-        sockets.push(
-          ...(await Promise.all(Array.from({ length: 20 }, () => plain().catch(() => null)))).filter(Boolean),
-        );
-      await sleep(5);
-    }
+    // Some may wait for the service to take them until the end.
+    const opening = async () => {
+      for (; goesOn(); await sleep(5))
+        if (sockets.length < 4_000) sockets.push(...(await plain().then(Array.of, () => [])));
+    };
+    for (let i = 0; i < 20; i++) void opening();
     await holding(sockets);
   },
 
