@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import type { Client } from '../client/index.js';
+import { meant } from '../words/nearest.js';
 import {
   type DatasetFieldsFragment,
   DatasetsDocument,
@@ -111,7 +112,7 @@ export async function findSite(client: Pick<Client, 'all'>, nameOrId: string): P
 }
 
 /** The machine of `SITE/NAME`, of a name that only one has, or of an id such as `machine_2`. */
-export async function findMachine(client: Client, nameOrId: string): Promise<Named> {
+export async function findMachine(client: Pick<Client, 'all'>, nameOrId: string): Promise<Named> {
   const machines = await client.all(MachinesDocument, 'machines', {});
   const path = (machine: (typeof machines)[number]): string => `${machine.site.name}/${machine.name}`;
   const namesakes = machines.filter(({ name }) => name === nameOrId);
@@ -155,8 +156,9 @@ function found<T extends Named>(
     all.find((candidate) => names(candidate).includes(wanted)) ?? all.find(({ id }) => id === wanted);
   if (one) return one;
   const known = all.slice(0, 10).flatMap(names).join(', ');
+  const there = known ? `; there are ${known}${all.length > 10 ? ', …' : ''}` : '';
   throw new CliError(
-    `there is no ${what} "${wanted}"${known ? `; there are ${known}${all.length > 10 ? ', …' : ''}` : ''} (NOT_FOUND)`,
+    `there is no ${what} "${wanted}"${there}${meant(wanted, all.flatMap(names))} (NOT_FOUND)`,
     ExitCode.NOT_FOUND,
   );
 }

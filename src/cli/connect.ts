@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client, ServiceError, untilDone } from '../client/index.js';
 import { loadConfig } from '../platform/config.js';
+import { withoutGraphql } from './spoken.js';
 
 /** The administrator's key of a service, in its home. */
 export const ADMIN_KEY_FILE = 'admin.key';
@@ -42,7 +43,7 @@ export function explained({ message, code, requestId }: ServiceError): string {
   const what =
     code === 'UNAUTHENTICATED' && !hasKey
       ? `no API key: set SWITCHYARD_KEY (there is none in ${keyFile})`
-      : message;
+      : withoutGraphql(message);
   return `${what} (${code}${requestId === null ? '' : `, request ${requestId}`})`;
 }
 

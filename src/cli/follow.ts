@@ -1,7 +1,7 @@
 /** News of jobs, as the commands need them: a stream of updates, and waiting for jobs to end. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '../client/index.js';
-import { isTerminal } from '../core/states.js';
+import { type EndCause, isTerminal } from '../core/states.js';
 import { MAX } from '../platform/limits.js';
 import { note } from './command.js';
 import {
@@ -55,15 +55,24 @@ export async function jobsById(client: Client, ids: readonly string[]): Promise<
   return jobs;
 }
 
-/** What an update says of a job: `FAILED EXITED_NONZERO 7`. */
+/** What an update says of a job: `FAILED EXITED_NONZERO 7`, `FAILED RUN_TIME_LIMIT (it ran longer than its limit, --time)`. */
 export function stateTold(job: JobLine, update: JobUpdate | null): string {
   // The event's own state: by now the job may be further.
   const state = update?.event?.toState ?? job.state;
   if (update && !update.event?.toState) return `${state} (changed)`;
-  return isTerminal(state) && job.cause
-    ? `${state} ${job.cause}${job.exitCode ? ` ${job.exitCode}` : ''}`
-    : state;
+  if (!isTerminal(state) || !job.cause) return state;
+  const limit = LIMITS[job.cause];
+  return `${state} ${job.cause}${limit ? ` (${limit})` : job.exitCode ? ` ${job.exitCode}` : ''}`;
 }
+
+/** Ends by a limit: the signal that ended the command, as 143 or 137, says less. */
+const LIMITS: Readonly<Partial<Record<EndCause, string>>> = {
+  RUN_TIME_LIMIT: 'it ran longer than its limit, --time',
+  MEMORY_LIMIT: 'it used more memory than it asked for, --mem',
+  CPU_LIMIT: 'it used more CPU time than its CPUs provide, --cpus',
+  DISK_LIMIT: 'it took more disk space than the site allows',
+  PROCESS_LIMIT: 'it had more processes than the site allows',
+};
 
 /**
  * Waits until these jobs have ended and gives how they did. Ends earlier when `signal` is aborted, with those that had.

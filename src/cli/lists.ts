@@ -1,5 +1,6 @@
 /** Lists: their columns described once, printed as a table, as CSV or as JSON, chosen, sorted, and again and again if asked for. */
 import type { Command } from 'commander';
+import { meant } from '../words/nearest.js';
 import { parseDuration } from '../words/values.js';
 import { interruption, note, print, printJson, wantsJson } from './command.js';
 import { usage } from './errors.js';
@@ -92,7 +93,10 @@ const passed = (seconds: number, stop: AbortSignal): Promise<boolean> =>
 function found<T>(option: string, columns: Columns<T>, name: string): string {
   const headings = Object.keys(columns);
   const heading = headings.find((each) => nameOf(each) === name.trim().toLowerCase());
-  if (heading === undefined) throw usage(option, name, headings.map(nameOf).join(', '));
+  if (heading === undefined) {
+    const names = headings.map(nameOf);
+    throw usage(option, name, `${names.join(', ')}${meant(name, names)}`);
+  }
   return heading;
 }
 

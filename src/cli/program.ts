@@ -1,6 +1,7 @@
 /** All commands of `switchyard`. */
 import { Command } from 'commander';
 import { VERSION } from '../platform/version.js';
+import { meant } from '../words/nearest.js';
 
 /**
  * The modules of the commands, in the order of the help, each with the commands that it adds. A command loads its own module
@@ -81,5 +82,23 @@ export async function buildProgram(command?: string): Promise<Command> {
   const own = MODULES.filter(({ commands }) => commands.some((name) => name === command));
   const adders = await Promise.all((own.length > 0 ? own : MODULES).map(({ add }) => add()));
   for (const add of adders) add(program);
+  refuseUnknown(program);
   return program;
+}
+
+/** A list such as `sites` takes no operands: what follows is meant as one of its commands. */
+function refuseUnknown({ commands }: Command): void {
+  for (const command of commands) {
+    refuseUnknown(command);
+    if (command.commands.length === 0 || command.registeredArguments.length > 0) continue;
+    command.allowExcessArguments().hook('preAction', (_, acting) => {
+      const [word] = command.args;
+      if (acting !== command || word === undefined) return;
+      const names = command.commands.map((one) => one.name());
+      command.error(
+        `error: unknown command '${command.name()} ${word}'; accepted: ${command.name()} alone, or with ${names.join(', ')}${meant(word, names)}`,
+        { code: 'commander.unknownCommand' },
+      );
+    });
+  }
 }

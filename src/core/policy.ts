@@ -5,6 +5,7 @@
  * What a dispatch or local policy has to be told it says itself, in its folder (dispatch/, local/).
  */
 import { z } from 'zod';
+import { accepted } from './accepted.js';
 import {
   anyDispatchPolicySchema,
   DEFAULT_DISPATCH,
@@ -119,13 +120,18 @@ export class PolicyError extends Error {
   constructor(
     readonly faults: readonly {
       path: string;
+      /** Undefined: it is missing. */
       value: unknown;
       accepted: string;
     }[],
   ) {
     super(
       faults
-        .map((f) => `${f.path}: ${JSON.stringify(f.value)} is not accepted; accepted: ${f.accepted}`)
+        .map(({ path, value, accepted }) =>
+          value === undefined
+            ? `${path} is missing; accepted: ${accepted}`
+            : `${path}: ${JSON.stringify(value)} is not accepted; accepted: ${accepted}`,
+        )
         .join('\n'),
     );
   }
@@ -145,19 +151,24 @@ export function parseLocalPolicy(document: unknown): LocalPolicy {
 }
 
 function parse<T>(schema: z.ZodType<T>, document: unknown): T {
-  const result = schema.safeParse(document);
+  const result = schema.safeParse(document, { error: accepted });
   if (result.success) return result.data;
   throw new PolicyError(
-    result.error.issues.map((issue) => ({
-      path: issue.path.join('.') || '(document)',
-      value: valueAt(document, issue.path),
-      accepted: issue.message,
-    })),
+    result.error.issues.flatMap((issue) => {
+      const fault = (path: readonly PropertyKey[], accepted: string) => ({
+        path: path.join('.') || '(document)',
+        value: valueAt(document, path),
+        accepted,
+      });
+      return issue.code === 'unrecognized_keys'
+        ? issue.keys.map((key) => fault([...issue.path, key], 'nothing, there is no such field'))
+        : [fault(issue.path, issue.message)];
+    }),
   );
 }
 
 function valueAt(document: unknown, path: readonly PropertyKey[]): unknown {
   let value = document;
   for (const key of path) value = (value as Record<PropertyKey, unknown> | null | undefined)?.[key];
-  return value ?? null;
+  return value;
 }

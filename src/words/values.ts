@@ -1,4 +1,5 @@
 /** Values as people write them: on the command line, in scripts and in the portal. Each parser throws an error naming field, value and what is accepted. */
+import { meant } from './nearest.js';
 
 /** A value that says nothing acceptable. */
 export class NotAccepted extends Error {
@@ -306,6 +307,6 @@ export function parseId(type: string, value: string): string {
 /** One of a few words, in any case. */
 export function parseWord<T extends string>(field: string, value: string, words: readonly T[]): T {
   const found = words.find((word) => word === value.toUpperCase());
-  if (!found) throw refused(field, value, words.join(', '));
+  if (!found) throw refused(field, value, `${words.join(', ')}${meant(value, words)}`);
   return found;
 }

@@ -22,7 +22,7 @@ export type ErrorCode =
   | 'FORBIDDEN'
   /** A value is not accepted. The message names the field, the value and the accepted values. */
   | 'BAD_USER_INPUT'
-  /** No registered machines could ever run the job. The message names what comes closest. */
+  /** No registered machines could ever run the job. The message names what comes closest. Accepted with `allowUnfit`. */
   | 'NEVER_FITS'
   /** The object does not exist, or the key may not see it. */
   | 'NOT_FOUND'

@@ -91,7 +91,7 @@ function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | 
   const never = (field: string, value: string, nearest: string): Fault => ({
     field,
     code: 'NEVER_FITS',
-    message: `${field}: ${value} can never run on the machines that are registered; nearest: ${nearest}. Set \`allowUnfit\` to submit it anyway`,
+    message: `${field}: ${value} can never run on the machines that are registered; nearest: ${nearest}`,
   });
   const able = machines.filter(
     ({ os, architecture }) => (job.os ?? os) === os && (job.architecture ?? architecture) === architecture,
@@ -129,7 +129,7 @@ function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | 
       return memoryMbPerTask > most(({ memoryMb }) => memoryMb)
         ? never(
             'memoryMbPerTask',
-            String(memoryMbPerTask),
+            `${memoryMbPerTask} MB`,
             `${most(({ memoryMb }) => memoryMb)} MB on one machine`,
           )
         : never(

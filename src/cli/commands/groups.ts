@@ -15,8 +15,10 @@ import {
   type SubmitJobGroupInput,
 } from '../documents.gql.js';
 import { CliError, ExitCode, exitCodeOf } from '../errors.js';
-import { count, table, time } from '../format.js';
+import { count, time } from '../format.js';
 import { addJobOptions, type JobOptions, jobFromOptions, placesFromOptions } from '../job-options.js';
+import { addListOptions, type Columns, showList, tableOf } from '../lists.js';
+import { saidOfFile, saidOfOptions } from '../spoken.js';
 
 type Group = GroupFieldsFragment;
 
@@ -25,21 +27,55 @@ interface SubmitOptions extends JobOptions {
   parameters?: string;
   count?: string;
   template?: string;
+  allowUnfit?: boolean;
   idempotencyKey?: string;
 }
 
 export function addGroups(program: Command): void {
-  const list = addCommand(
-    program,
-    'groups',
-    'list bulk groups (jobs submitted from one template), newest first',
-  ).option('--first <n>', 'how many', '50');
+  const list = addListOptions(
+    addCommand(program, 'groups', 'list bulk groups (jobs submitted from one template), newest first').option(
+      '--first <n>',
+      'how many',
+      '50',
+    ),
+    COLUMNS,
+  );
   list.action(async (options: { first: string }) => {
     const first = parseNumber('--first', options.first, { min: 1, integer: true });
-    const data = await connect().request(GroupsDocument, { first });
-    show(list, data.jobGroups.nodes, groupTable);
+    const client = connect();
+    await showList(
+      list,
+      COLUMNS,
+      async () => (await client.request(GroupsDocument, { first })).jobGroups.nodes,
+    );
   });
 
+  addSubmit(list);
+  const one = addCommand(list, 'show <id>', 'show a bulk group');
+  one.action(async (id: string) => {
+    const groupId = parseId('group', id);
+    const { jobGroup } = await connect().request(GroupDocument, { id: groupId });
+    if (jobGroup === null)
+      throw new CliError(
+        `there is no group ${groupId}, or this key may not see it (NOT_FOUND)`,
+        ExitCode.NOT_FOUND,
+      );
+    show(one, jobGroup, (group) => tableOf(COLUMNS, [group]));
+  });
+
+  const cancel = addCommand(list, 'cancel <id>', 'cancel all jobs of a bulk group that have not ended');
+  cancel.action(async (id: string) => {
+    const variables = { jobGroup: parseId('group', id) };
+    const data = await connect().request(CancelGroupDocument, variables);
+    show(
+      cancel,
+      data.cancelJobGroup,
+      ({ cancelled }) => `${count(cancelled, 'job')} cancelled, or being stopped`,
+    );
+  });
+}
+
+function addSubmit(list: Command): void {
   const submit = addJobOptions(
     addCommand(
       list,
@@ -54,6 +90,10 @@ export function addGroups(program: Command): void {
       '--template <file>',
       'a JSON file with the template (fields of JobInput); options set fields that it does not have',
     )
+    .option(
+      '--allow-unfit',
+      'accept jobs that no registered machines could ever run; they wait for such machines',
+    )
     .option('--idempotency-key <key>', 'a retry with the same key and payload returns the same group')
     .passThroughOptions()
     .addHelpText('after', "\nExample: switchyard groups submit --count 1000 -- sh -c 'echo {index}'");
@@ -64,37 +104,15 @@ export function addGroups(program: Command): void {
     const { jobGroup, repeated, errors } = data.submitJobGroup;
     const [first, ...others] = errors;
     if (first !== undefined || jobGroup === null) {
+      const said = options.template === undefined ? saidOfOptions : saidOfFile;
       const more = others.length > 0 ? ` (and ${others.length} more)` : '';
       throw new CliError(
-        `job ${first?.index}: ${first?.message} (${first?.code})${more}`,
+        `job ${first?.index}: ${first && said(first)} (${first?.code})${more}`,
         exitCodeOf(first?.code ?? ''),
       );
     }
     if (repeated) note('the idempotency key has been used before: this group had already been submitted');
     show(submit, jobGroup, ({ id, size }) => `${id} (${count(size, 'job')})`);
-  });
-
-  const one = addCommand(list, 'show <id>', 'show a bulk group');
-  one.action(async (id: string) => {
-    const groupId = parseId('group', id);
-    const { jobGroup } = await connect().request(GroupDocument, { id: groupId });
-    if (jobGroup === null)
-      throw new CliError(
-        `there is no group ${groupId}, or this key may not see it (NOT_FOUND)`,
-        ExitCode.NOT_FOUND,
-      );
-    show(one, jobGroup, (group) => groupTable([group]));
-  });
-
-  const cancel = addCommand(list, 'cancel <id>', 'cancel all jobs of a bulk group that have not ended');
-  cancel.action(async (id: string) => {
-    const variables = { jobGroup: parseId('group', id) };
-    const data = await connect().request(CancelGroupDocument, variables);
-    show(
-      cancel,
-      data.cancelJobGroup,
-      ({ cancelled }) => `${count(cancelled, 'job')} cancelled, or being stopped`,
-    );
   });
 }
 
@@ -123,21 +141,18 @@ async function inputOf(
       options.count === undefined
         ? undefined
         : parseNumber('--count', options.count, { min: 1, max: DEFAULT_LIMITS.groupJobsMax, integer: true }),
+    allowUnfit: options.allowUnfit === true,
     idempotencyKey: options.idempotencyKey,
   };
 }
 
-const groupTable = (groups: readonly Group[]): string =>
-  table(
-    ['ID', 'NAME', 'USER', 'JOBS', 'STATE', 'ENDED %', 'BY STATE', 'SUBMITTED (UTC)'],
-    groups.map((group) => [
-      group.id,
-      group.name,
-      group.user.name,
-      group.size,
-      group.state,
-      Number((100 * group.progress).toFixed(1)),
-      group.counts.map(({ state, jobs }) => `${state} ${jobs}`).join(', '),
-      time(group.submittedAt),
-    ]),
-  );
+const COLUMNS: Columns<Group> = {
+  ID: ({ id }) => id,
+  NAME: ({ name }) => name,
+  USER: ({ user }) => user.name,
+  JOBS: ({ size }) => size,
+  STATE: ({ state }) => state,
+  'ENDED %': ({ progress }) => Number((100 * progress).toFixed(1)),
+  'BY STATE': ({ counts }) => counts.map(({ state, jobs }) => `${state} ${jobs}`).join(', '),
+  'SUBMITTED (UTC)': ({ submittedAt }) => time(submittedAt),
+};

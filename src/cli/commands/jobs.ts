@@ -40,6 +40,7 @@ import {
   selectionFrom,
 } from '../job-options.js';
 import { addListOptions, type Columns, showList, tableOf } from '../lists.js';
+import { saidOfOptions } from '../spoken.js';
 
 interface ListOptions extends FilterOptions {
   order: string;
@@ -192,7 +193,7 @@ function report(payload: JobsPayload, verb: string, json: boolean): void {
   if (json) printJson(payload);
   else print(`${count(payload.jobIds.length, 'job')} ${verb}`);
   for (const { id, code, message } of payload.unchanged)
-    note(`error: ${message.includes(id) ? '' : `${id}: `}${message} (${code})`);
+    note(`error: ${message.includes(id) ? '' : `${id}: `}${saidOfOptions({ message, code })} (${code})`);
   if (payload.unchanged.length === 0) return;
   const allMissing =
     payload.jobIds.length === 0 && payload.unchanged.every(({ code }) => code === 'NOT_FOUND');

@@ -30,6 +30,7 @@ import {
   remembering,
 } from '../job-options.js';
 import { shippedScript, standardInput } from '../script.js';
+import { saidOfFile, saidOfOptions } from '../spoken.js';
 import { jobsOf, planOf, readWorkflow, type Step, type Workflow } from '../workflow.js';
 import { printOutput } from './jobs.js';
 
@@ -96,6 +97,7 @@ export function addSubmit(program: Command): void {
       full: wantsJson(command) && !options.wait,
       allowUnfit: options.allowUnfit === true,
       ...(nameOf && { nameOf }),
+      ...((options.file ?? options.workflow) !== undefined && { say: saidOfFile }),
     });
     const wait = options.wait || options.output;
     if (wantsJson(command)) {
@@ -251,7 +253,12 @@ export async function submit(
   client: Client,
   jobs: readonly JobInput[],
   idempotencyKey: string | null,
-  { full = false, allowUnfit = false, nameOf = (position: number): string => `job ${position}` } = {},
+  {
+    full = false,
+    allowUnfit = false,
+    nameOf = (position: number): string => `job ${position}`,
+    say = saidOfOptions as (fault: { message: string; code: string }) => string,
+  } = {},
 ): Promise<SubmitPayload> {
   const document: Document<{ submitJobs: SubmitPayload }, SubmitMutationVariables> = full
     ? SubmitFullDocument
@@ -263,7 +270,7 @@ export async function submit(
   if (first) {
     const which = jobs.length > 1 ? `${nameOf(first.index)}: ` : '';
     const more = others.length > 0 ? ` (and ${others.length} more)` : '';
-    throw new CliError(`${which}${first.message} (${first.code})${more}`, exitCodeOf(first.code));
+    throw new CliError(`${which}${say(first)} (${first.code})${more}`, exitCodeOf(first.code));
   }
   return submitJobs;
 }

@@ -1,0 +1,123 @@
+/** What the service says of requests, in the words of the command line. */
+import { nearest } from '../words/nearest.js';
+import type { JobInput } from './documents.gql.js';
+
+/** The option that gives each field of a job; null: none does. */
+const OPTIONS: { readonly [Field in keyof Required<JobInput>]: string | null } = {
+  command: null,
+  arguments: null,
+  arrayIndex: '--array',
+  name: '--name',
+  application: '--application',
+  project: '--project',
+  groupName: '--group',
+  tasks: '--tasks',
+  cpusPerTask: '--cpus',
+  memoryMbPerTask: '--mem',
+  resourcesPerTask: '--resource',
+  licenses: '--license',
+  os: '--os',
+  architecture: '--arch',
+  machineConstraint: '--constraint',
+  siteTerms: '--partition, --account, --qos',
+  estimateS: '--estimate',
+  benchmark: '--benchmark',
+  deadline: '--deadline',
+  runTimeLimitS: '--time',
+  warnS: '--warn',
+  warnSignal: '--warn-signal',
+  killGraceS: '--kill-grace',
+  sandboxMb: '--sandbox-mb',
+  outputMb: '--output-mb',
+  inputs: '--input',
+  outputs: '--keep',
+  originSite: '--from-site',
+  preferences: '--prefer',
+  environment: '--env',
+  workingDirectory: '--dir',
+  boost: '--boost',
+  computationShare: '--computation-share',
+  simulatedRunS: '--simulated-run',
+  simulatedIoS: '--simulated-io',
+  restartable: '--no-restart',
+  retry: '--retries, --retry-rule',
+  launch: '--launch-once',
+  onTaskFailure: '--continue-on-failure',
+  mail: '--mail',
+  held: '--hold',
+  ref: '--ref',
+  needs: '--after',
+  onUnmet: '--on-unmet',
+  notBefore: '--begin',
+};
+
+/** `cpusPerTask: 500 …`, `jobs.0: needs.0.of.0 names …`: the field is told as the option that gave it. */
+export function inOptions(message: string): string {
+  return message.replace(
+    /^(?:jobs\.0: |spec\.|set\.|template\.)?(\w+)(?:\.\w+)*(?=:| names )/,
+    (all, field: string) => {
+      return OPTIONS[field as keyof JobInput] ?? all;
+    },
+  );
+}
+
+/** A fault of jobs that options describe. What would be accepted all the same says how. */
+export const saidOfOptions = ({ message, code }: { message: string; code: string }): string =>
+  `${inOptions(message)}${withWayOut(code)}`;
+
+/** A fault of jobs that a file describes, which has names of its own. */
+export const saidOfFile = ({ message, code }: { message: string; code: string }): string =>
+  `${message}${withWayOut(code)}`;
+
+const withWayOut = (code: string): string =>
+  code === 'NEVER_FITS' ? '; accepted all the same with --allow-unfit, by submit and change' : '';
+
+const KINDS: Readonly<Record<string, string>> = {
+  Int: 'a whole number',
+  Float: 'a number',
+  String: 'a text',
+  Boolean: 'true or false',
+  ID: 'an id',
+};
+
+/** What GraphQL says of a value of a wrong shape, and what that means to who wrote a file; of what is not here its own words do. */
+const SHAPES: readonly [RegExp, (found: readonly string[], path: string) => string][] = [
+  [
+    /^Field "(\w+)" is not defined by type "(\w+)"/,
+    ([, field = '', type = ''], path) =>
+      `${path}${path && '.'}${field}: there is no such field${fieldMeant(type, field)}`,
+  ],
+  [/^Field "(\w+)" of required type/, ([, field], path) => `${path}${path && '.'}${field} is missing`],
+  [
+    /^(\w+) cannot represent (?:a )?non[^:]*: ([\s\S]+)$/,
+    ([, type = '', value], path) => `${path}: ${value} is not accepted; accepted: ${KINDS[type] ?? type}`,
+  ],
+  [
+    /^Value "(.*)" does not exist in "\w+" enum\.(?: Did you mean (?:the enum value )?(.*)\?)?$/,
+    ([, value, near], path) =>
+      `${path}: "${value}" is not accepted${near ? `; did you mean ${near.replaceAll('"', '')}?` : ''}`,
+  ],
+  [/^Expected type "\w+" to be an object/, (_, path) => `${path}: not accepted; accepted: an object`],
+  [/^Expected non-nullable type/, (_, path) => `${path}: null is not accepted`],
+];
+
+function fieldMeant(type: string, field: string): string {
+  if (type !== 'JobInput') return '';
+  const fields = Object.entries(OPTIONS);
+  const near =
+    fields.find(([, option]) => option === `--${field}`)?.[0] ?? nearest(field, Object.keys(OPTIONS));
+  return near ? `; did you mean ${near}?` : `; accepted: ${Object.keys(OPTIONS).join(', ')}`;
+}
+
+/** The same without words of GraphQL, which only a program's author knows. */
+export function withoutGraphql(message: string): string {
+  const [, where = '', what = ''] =
+    /^Variable "\$\w+" got invalid value [\s\S]* at "([^"]+)"; ([\s\S]+)$/.exec(message) ?? [];
+  const [, fault = '', more = ''] = /^([\s\S]*?)( \(and \d+ more\))?$/.exec(what) ?? [];
+  const path = where.replace(/^\w+\.?/, '').replaceAll(/\[(\d+)\]/g, '.$1');
+  for (const [shape, say] of SHAPES) {
+    const found = shape.exec(fault);
+    if (found) return say(found, path) + more;
+  }
+  return message;
+}
