@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { afterEach, expect, it, vi } from 'vitest';
 import { csv, table } from '../../src/cli/format.js';
 import { addListOptions, type Columns, showList } from '../../src/cli/lists.js';
+import { buildProgram } from '../../src/cli/program.js';
 
 interface Row {
   name: string;
@@ -50,6 +51,14 @@ it.each([
 it('as CSV, texts with commas and quotes stay one value each', async () => {
   expect(await listed('--csv')).toBe('name,cpus-free\nnode10,4\nnode9,\n"a ""b"", c",16\n');
   expect(csv(['a'], [['line\nfeed']])).toBe('a\nline\\x0afeed');
+});
+
+it('each command that lists can be asked for columns, order and CSV', async () => {
+  const without = (await buildProgram()).commands.filter(
+    (command) =>
+      command.description().startsWith('list ') && !command.options.some(({ long }) => long === '--columns'),
+  );
+  expect(without.map((command) => command.name())).toEqual([]);
 });
 
 it('the widest texts of a table are cut until it fits the terminal', () => {

@@ -7,6 +7,7 @@ import { connect } from '../connect.js';
 import * as documents from '../documents.gql.js';
 import { CliError, ExitCode } from '../errors.js';
 import { table, time } from '../format.js';
+import { addListOptions, type Columns, showList, tableOf } from '../lists.js';
 
 type Dataset = documents.DatasetFieldsFragment;
 type Link = documents.LinkFieldsFragment;
@@ -29,12 +30,16 @@ export function addData(program: Command): void {
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: commands and their options, a line each
 function addDatasets(program: Command): void {
-  const list = addCommand(program, 'data', 'list or change datasets').option(
-    '--name <text>',
-    'only datasets whose names contain this text',
+  const list = addListOptions(
+    addCommand(program, 'data', 'list or change datasets').option(
+      '--name <text>',
+      'only datasets whose names contain this text',
+    ),
+    DATASET_COLUMNS,
   );
   list.action(async ({ name }: { name?: string }) => {
-    show(list, await connect().all(documents.DatasetsDocument, 'datasets', { name }), datasetTable);
+    const client = connect();
+    await showList(list, DATASET_COLUMNS, () => client.all(documents.DatasetsDocument, 'datasets', { name }));
   });
 
   const add = addCommand(list, 'add <name>', 'register a dataset (OPERATOR)')
@@ -124,9 +129,12 @@ function addDatasets(program: Command): void {
 }
 
 function addLinks(program: Command): void {
-  const list = addCommand(program, 'links', 'list or change links between sites')
-    .option('--from <site>', 'only from this site')
-    .option('--to <site>', 'only to this site');
+  const list = addListOptions(
+    addCommand(program, 'links', 'list or change links between sites')
+      .option('--from <site>', 'only from this site')
+      .option('--to <site>', 'only to this site'),
+    LINK_COLUMNS,
+  );
   list.action(async (options: { from?: string; to?: string }) => {
     const client = connect();
     const [from, to] = await Promise.all(
@@ -134,7 +142,7 @@ function addLinks(program: Command): void {
         site === undefined ? undefined : (await findSite(client, site)).id,
       ),
     );
-    show(list, await client.all(documents.LinksDocument, 'links', { from, to }), linkTable);
+    await showList(list, LINK_COLUMNS, () => client.all(documents.LinksDocument, 'links', { from, to }));
   });
 
   const set = addCommand(list, 'set <from> <to>', 'set the values of a link (OPERATOR)')
@@ -233,30 +241,29 @@ async function entriesOf<T>(file: string): Promise<T[]> {
   return value as T[];
 }
 
-const datasetTable = (datasets: readonly Dataset[]): string =>
-  table(
-    ['ID', 'NAME', 'SIZE MB', 'REPLICAS', 'LOCATIONS'],
-    datasets.map(({ id, name, sizeMb, replicas, locations }) => [
-      id,
-      name,
-      sizeMb,
-      replicas.map((site) => site.name).join(',') || null,
-      locations.map(({ site, location }) => `${site.name}=${location}`).join(' ') || null,
-    ]),
-  );
+const DATASET_COLUMNS: Columns<Dataset> = {
+  ID: ({ id }) => id,
+  NAME: ({ name }) => name,
+  'SIZE MB': ({ sizeMb }) => sizeMb,
+  REPLICAS: ({ replicas }) => replicas.map((site) => site.name).join(',') || null,
+  LOCATIONS: ({ locations }) =>
+    locations.map(({ site, location }) => `${site.name}=${location}`).join(' ') || null,
+};
+
+const datasetTable = (datasets: readonly Dataset[]): string => tableOf(DATASET_COLUMNS, datasets);
 
 const VALUES = ['MB/S', 'RTT S', 'LOSS'];
 const valuesOf = ({ bandwidthMbPerS, rttS, loss }: LinkValues): number[] =>
   [bandwidthMbPerS, rttS, loss].map((value) => Number(value.toPrecision(4)));
 
-const linkTable = (links: readonly Link[]): string =>
-  table(
-    ['FROM', 'TO', ...VALUES, 'SOURCE', 'AS OF (UTC)'],
-    links.map((link) => [
-      link.from.name,
-      link.to.name,
-      ...valuesOf(link),
-      link.source,
-      time(link.measuredAt),
-    ]),
-  );
+const LINK_COLUMNS: Columns<Link> = {
+  FROM: ({ from }) => from.name,
+  TO: ({ to }) => to.name,
+  'MB/S': (link) => valuesOf(link)[0],
+  'RTT S': (link) => valuesOf(link)[1],
+  LOSS: (link) => valuesOf(link)[2],
+  SOURCE: ({ source }) => source,
+  'AS OF (UTC)': ({ measuredAt }) => time(measuredAt),
+};
+
+const linkTable = (links: readonly Link[]): string => tableOf(LINK_COLUMNS, links);

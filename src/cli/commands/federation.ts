@@ -8,6 +8,7 @@ import { connect } from '../connect.js';
 import * as documents from '../documents.gql.js';
 import { CliError, ExitCode } from '../errors.js';
 import { table, time } from '../format.js';
+import { addListOptions, type Columns, showList, tableOf } from '../lists.js';
 
 type Peer = documents.PeerFieldsFragment;
 
@@ -26,10 +27,17 @@ const FORWARDING = ['ALWAYS', 'WHEN_NEEDED', 'WHEN_CHEAPER', 'NEVER'] as const;
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: commands and their options, a line each
 export function addFederation(program: Command): void {
-  const list = addCommand(program, 'peers', 'list or change the services that jobs are exchanged with');
+  const list = addListOptions(
+    addCommand(program, 'peers', 'list or change the services that jobs are exchanged with'),
+    COLUMNS,
+  );
   list.action(async () => {
-    const { federationPeers } = await connect().request(documents.FederationPeersDocument, {});
-    show(list, federationPeers, peerTable);
+    const client = connect();
+    await showList(
+      list,
+      COLUMNS,
+      async () => (await client.request(documents.FederationPeersDocument, {})).federationPeers,
+    );
   });
 
   const add = withSettings(
@@ -197,28 +205,16 @@ function keyFrom(file: string): string {
   }
 }
 
-const peerTable = (peers: readonly Peer[]): string =>
-  table(
-    [
-      'NAME',
-      'STATE',
-      'FORWARD',
-      'OFFERED',
-      'RUNS FOR US',
-      'ITS JOBS HERE',
-      'HEARD (UTC)',
-      'REACHED (UTC)',
-      'ADDRESS',
-    ],
-    peers.map((peer) => [
-      peer.name,
-      peer.isolated ? 'isolated' : peer.failure !== null ? 'unreachable' : 'joined',
-      peer.forward,
-      peer.offeredJobs,
-      peer.claimedJobs,
-      peer.foreignJobs,
-      time(peer.seenAt),
-      time(peer.reachedAt),
-      peer.url ?? '-',
-    ]),
-  );
+const COLUMNS: Columns<Peer> = {
+  NAME: ({ name }) => name,
+  STATE: ({ isolated, failure }) => (isolated ? 'isolated' : failure !== null ? 'unreachable' : 'joined'),
+  FORWARD: ({ forward }) => forward,
+  OFFERED: ({ offeredJobs }) => offeredJobs,
+  'RUNS FOR US': ({ claimedJobs }) => claimedJobs,
+  'ITS JOBS HERE': ({ foreignJobs }) => foreignJobs,
+  'HEARD (UTC)': ({ seenAt }) => time(seenAt),
+  'REACHED (UTC)': ({ reachedAt }) => time(reachedAt),
+  ADDRESS: ({ url }) => url,
+};
+
+const peerTable = (peers: readonly Peer[]): string => tableOf(COLUMNS, peers);

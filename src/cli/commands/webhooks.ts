@@ -5,8 +5,9 @@ import { addCommand, collect, findUser, show, showOnce } from '../command.js';
 import { connect } from '../connect.js';
 import * as documents from '../documents.gql.js';
 import { CliError, ExitCode } from '../errors.js';
-import { duration, table, time } from '../format.js';
+import { duration, time } from '../format.js';
 import { addFilterOptions, type FilterOptions, filterFromOptions } from '../job-options.js';
+import { addListOptions, type Columns, showList, tableOf } from '../lists.js';
 
 type Webhook = documents.WebhookFieldsFragment;
 
@@ -16,15 +17,21 @@ const KINDS = [
 ];
 
 export function addWebhooks(program: Command): void {
-  const list = addCommand(program, 'webhooks', 'list or change where events of your jobs are sent').option(
-    '--user <user>',
-    'webhooks of this user (ADMIN; default: your own)',
+  const list = addListOptions(
+    addCommand(program, 'webhooks', 'list or change where events of your jobs are sent').option(
+      '--user <user>',
+      'webhooks of this user (ADMIN; default: your own)',
+    ),
+    COLUMNS,
   );
   list.action(async ({ user }: { user?: string }) => {
     const client = connect();
     const variables = { user: user && (await findUser(client, user)).id };
-    const { webhooks } = await client.request(documents.WebhooksDocument, variables);
-    show(list, webhooks, webhookTable);
+    await showList(
+      list,
+      COLUMNS,
+      async () => (await client.request(documents.WebhooksDocument, variables)).webhooks,
+    );
   });
   addAdd(list);
   addSet(list);
@@ -92,7 +99,7 @@ function addSet(list: Command): void {
       enabled: enable ? true : disable ? false : undefined,
     };
     const data = await connect().request(documents.UpdateWebhookDocument, { input });
-    show(set, data.updateWebhook, (webhook) => webhookTable([webhook]));
+    show(set, data.updateWebhook, (webhook) => tableOf(COLUMNS, [webhook]));
   });
 }
 
@@ -114,18 +121,13 @@ const showSecret = (command: Command, made: { webhook: Webhook; secret: string }
     `${made.webhook.id}: keep this secret, which signs the messages; it will not be shown again`,
   );
 
-function webhookTable(webhooks: readonly Webhook[]): string {
-  return table(
-    ['ID', 'NAME', 'URL', 'EVENTS', 'STATE', 'DELIVERED (UTC)', 'BEHIND', 'LAST FAILURE'],
-    webhooks.map((webhook) => [
-      webhook.id,
-      webhook.name,
-      webhook.url,
-      webhook.kinds.join(',') || 'all',
-      webhook.enabled ? (webhook.failures > 0 ? 'failing' : 'good') : 'disabled',
-      time(webhook.deliveredAt),
-      webhook.lagS > 0 ? duration(webhook.lagS) : null,
-      webhook.disabledReason ?? webhook.failedReason,
-    ]),
-  );
-}
+const COLUMNS: Columns<Webhook> = {
+  ID: ({ id }) => id,
+  NAME: ({ name }) => name,
+  URL: ({ url }) => url,
+  EVENTS: ({ kinds }) => kinds.join(',') || 'all',
+  STATE: ({ enabled, failures }) => (enabled ? (failures > 0 ? 'failing' : 'good') : 'disabled'),
+  'DELIVERED (UTC)': ({ deliveredAt }) => time(deliveredAt),
+  BEHIND: ({ lagS }) => (lagS > 0 ? duration(lagS) : null),
+  'LAST FAILURE': ({ disabledReason, failedReason }) => disabledReason ?? failedReason,
+};
