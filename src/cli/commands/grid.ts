@@ -25,6 +25,7 @@ import { connect } from '../connect.js';
 import * as documents from '../documents.gql.js';
 import { usage } from '../errors.js';
 import { count, time } from '../format.js';
+import { remembering } from '../job-options.js';
 import { addListOptions, type Columns, showList, tableOf } from '../lists.js';
 import { agentOf } from '../site-agent.js';
 
@@ -369,8 +370,8 @@ function addDrain(program: Command): void {
   );
   drain.action(async (target: string) => {
     const client = connect();
-    if (await isMachine(client, target)) {
-      const { id: machine } = await findMachine(client, target);
+    const { machine, site } = await placeOf(client, target);
+    if (machine !== null) {
       const data = await client.request(documents.DrainMachineDocument, { machine });
       return show(
         drain,
@@ -378,7 +379,6 @@ function addDrain(program: Command): void {
         (one) => `${one.site.name}/${one.name} is ${one.state}; ${stillUsed(one)} still in use`,
       );
     }
-    const { id: site } = await findSite(client, target);
     const data = await client.request(documents.DrainSiteDocument, { site });
     show(
       drain,
@@ -394,13 +394,13 @@ function addDrain(program: Command): void {
   );
   undrain.action(async (target: string) => {
     const client = connect();
-    if (await isMachine(client, target)) {
-      const { id: machine } = await findMachine(client, target);
+    const { machine, site } = await placeOf(client, target);
+    if (machine !== null) {
       const input = { machine, state: 'UP' } as const;
       const data = await client.request(documents.UpdateMachineDocument, { input });
       return show(undrain, data.updateMachine, (one) => `${one.site.name}/${one.name} is ${one.state}`);
     }
-    const input = { site: (await findSite(client, target)).id, state: 'UP' } as const;
+    const input = { site, state: 'UP' } as const;
     const data = await client.request(documents.UpdateSiteDocument, { input });
     show(undrain, data.updateSite, (one) => `${one.name} is ${one.state}`);
   });
@@ -409,13 +409,23 @@ function addDrain(program: Command): void {
 const stillUsed = ({ maxTasks, cpusUsed, tasksUsed }: Machine): string =>
   maxTasks === null ? `${cpusUsed} CPUs` : `${tasksUsed} of ${maxTasks} places`;
 
-/** A name without a slash is a site's, if there is one of this name. */
-async function isMachine(client: Client, target: string): Promise<boolean> {
+/** What is named: without a slash a site, if there is one of this name. Asks for each list once. */
+async function placeOf(
+  client: Client,
+  target: string,
+): Promise<{ site: string; machine: null } | { site: null; machine: string }> {
+  const lists = remembering(client);
+  return (await isMachine(lists, target))
+    ? { site: null, machine: (await findMachine(lists, target)).id }
+    : { site: (await findSite(lists, target)).id, machine: null };
+}
+
+async function isMachine(lists: Pick<Client, 'all'>, target: string): Promise<boolean> {
   if (target === '') throw usage('site-or-machine', target, 'a site, or a machine as SITE/NAME or machine_3');
   if (target.includes('/') || target.startsWith('machine_')) return true;
-  const sites = await client.all(documents.SitesDocument, 'sites', {});
+  const sites = await lists.all(documents.SitesDocument, 'sites', {});
   if (sites.some(({ id, name }) => id === target || name === target)) return false;
-  const machines = await client.all(documents.MachinesDocument, 'machines', { site: null });
+  const machines = await lists.all(documents.MachinesDocument, 'machines', {});
   return machines.some(({ name }) => name === target);
 }
 
