@@ -40,6 +40,7 @@ export const SUITES = {
       'test/cli/webhooks',
       'test/cli/whatif',
       'test/cli/workflows',
+      'test/federation/restored',
       'test/store/debian',
       'test/store/embedded',
       'test/tes',

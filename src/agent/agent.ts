@@ -585,6 +585,7 @@ function nextBatch(reports: RunReport[]): RunReport[] {
 function stagingInput({
   jobId: job,
   epoch,
+  token,
   beganAtMs,
   endedAtMs,
   totalMb,
@@ -593,7 +594,7 @@ function stagingInput({
 }: StagingReport): StagingReportInput {
   const at = (ms: number) => new Date(ms).toISOString();
   const endedAt = endedAtMs === null ? null : at(endedAtMs);
-  return { job, epoch, beganAt: at(beganAtMs), endedAt, totalMb, movedMb, error };
+  return { job, epoch, token, beganAt: at(beganAtMs), endedAt, totalMb, movedMb, error };
 }
 
 function reportInput(report: RunReport): RunReportInput {

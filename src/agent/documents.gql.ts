@@ -77,6 +77,7 @@ export type LinkMeasurementInput = {
 export type StagingReportInput = {
   readonly job: string;
   readonly epoch: number;
+  readonly token?: string | null | undefined;
   readonly beganAt: string;
   readonly endedAt?: string | null | undefined;
   readonly totalMb: number;

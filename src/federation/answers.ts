@@ -124,6 +124,8 @@ export interface News {
   /** Not ours any more, or to be stopped. */
   over: number[];
   open: NewCopy[];
+  /** Ours by the owner's account. */
+  claimed: number[];
   /** Offered with values that no job may have. */
   bad: number[];
 }
@@ -142,7 +144,8 @@ export function newsOf(answer: unknown, after: number): News {
     else bad.push(offer);
   }
   const over = offers.filter(({ state, stop }) => state === 'WITHDRAWN' || stop).map(({ offer }) => offer);
-  return { ...news, over, open, bad };
+  const claimed = offers.filter(({ state, stop }) => state === 'CLAIMED' && !stop).map(({ offer }) => offer);
+  return { ...news, over, open, claimed, bad };
 }
 
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;

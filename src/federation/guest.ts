@@ -120,14 +120,15 @@ class Guest {
       const ourselves = await copies.ourselves(this.siteId);
       const told = places.map(({ offer, path }) => ({ offer: String(offer), path }));
       const answer = await this.tell({ after: String(peer.cursor), ...ourselves, places: told });
-      const { site, cursor, more, over, open, bad } = newsOf(answer, peer.cursor);
+      const { site, cursor, more, over, open, claimed, bad } = newsOf(answer, peer.cursor);
       this.site = site;
       if (places.length > 0) await copies.placed(this.siteId, places);
       if (cursor > peer.cursor) {
         this.busy = true;
         await this.giveUp(over);
         await this.takeIn(open);
-        await this.giveBack(bad, false);
+        const offered = open.map(({ offer }) => offer);
+        await this.giveBack([...bad, ...(await copies.notHere(this.siteId, offered, claimed))], false);
         // Only now: whoever dies before hears it all again.
         peer.cursor = cursor;
         await copies.advance(this.siteId, cursor);

@@ -35,10 +35,10 @@ function bound<T extends Record<string, (database: never, ...rest: never[]) => u
 
 export type Offers = ReturnType<typeof openOffers>;
 export const openOffers = (database: offers.OffersDatabase) => {
-  const { exchange, claim, giveBack, unfetchable } = offers;
+  const { tellAgain, exchange, claim, giveBack, unfetchable } = offers;
   const { wantedExports, announceExport, exportFailed, exportFailures, userOfExport, exported } = copiedData;
   const ofData = { wantedExports, announceExport, exportFailed, exportFailures, userOfExport, exported };
-  return bound({ exchange, claim, giveBack, unfetchable, ...ofData }, database);
+  return bound({ tellAgain, exchange, claim, giveBack, unfetchable, ...ofData }, database);
 };
 
 export type Copies = ReturnType<typeof openCopies>;

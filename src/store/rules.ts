@@ -44,9 +44,30 @@ export interface ReportedJob {
  */
 export const tokenOf = (assignedAt: number): string => String(Math.round(assignedAt * 1e6));
 
+/**
+ * The number by which a peer knows a granted run: its epoch, and above it a tag of when it was granted. So what peers say of runs that a restored
+ * database has forgotten is not taken for runs that have their numbers by then. Beyond 1023 epochs there is none: nobody can tell.
+ */
+export const toldEpoch = (epoch: number, assignedAt: number): number =>
+  epoch < EPOCHS_TOLD ? tagOf(assignedAt) * EPOCHS_TOLD + epoch : epoch;
+
+/** What a peer means by such a number. Plain epochs are those that the release before granted. */
+export const meantRun = (told: number): { epoch: number; token: string | null } =>
+  told < EPOCHS_TOLD ** 2
+    ? { epoch: told, token: null }
+    : { epoch: told % EPOCHS_TOLD, token: peerToken(Math.floor(told / EPOCHS_TOLD)) };
+
+const EPOCHS_TOLD = 1024;
+const TAGS = 2 ** 31 / EPOCHS_TOLD;
+/** From 1024 on, so that no plain epoch in use has one. */
+const tagOf = (assignedAt: number): number =>
+  EPOCHS_TOLD + (Math.round(assignedAt * 1000) % (TAGS - EPOCHS_TOLD));
+const peerToken = (tag: number): string => `peer ${tag}`;
+
 /** Whether a run is the one that somebody speaks of; without a token nobody can tell. */
 export const isMeant = (token: string | null | undefined, assignedAt: number | null): boolean =>
-  token == null || (assignedAt !== null && token === tokenOf(assignedAt));
+  token == null ||
+  (assignedAt !== null && (token === tokenOf(assignedAt) || token === peerToken(tagOf(assignedAt))));
 
 /** Bytes kept of the beginning of a stream when its user's share of outputs is used up. */
 const SHORT_BYTES = 1_000;

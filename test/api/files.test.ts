@@ -5,6 +5,7 @@ import { beforeAll, expect, test, vi } from 'vitest';
 import { MAX } from '../../src/platform/limits.js';
 import { DirectoryBlobs } from '../../src/store/blobs.js';
 import { FileSweep } from '../../src/store/file-sweep.js';
+import { tokenOf } from '../../src/store/rules.js';
 import { type Json, named, unique, withApi } from './support/api.js';
 import { schedule } from './support/schedule.js';
 
@@ -462,14 +463,19 @@ test('a job that has machines waits for its input data, and says how far that is
         user.key,
       )
     ).job.whyWaiting;
-  const report = (endedAt: string | null) =>
-    api.must(
+  const { rows } = await api.db.pool.query('SELECT assigned_at FROM runs WHERE job_id = $1', [
+    job.slice('job_'.length),
+  ]);
+  const token = tokenOf(rows[0].assigned_at.getTime() / 1000);
+  const report = (endedAt: string | null, of = token) =>
+    api.must<{ reportStaging: boolean[] }>(
       `mutation ($reports: [StagingReportInput!]!) { reportStaging(site: "${site}", reports: $reports) }`,
       {
         reports: [
           {
             job,
             epoch: 1,
+            token: of,
             beganAt: new Date(Date.now() - 90_000),
             endedAt,
             totalMb: 50,
@@ -481,7 +487,10 @@ test('a job that has machines waits for its input data, and says how far that is
       agentKey,
     );
   expect(await why()).toMatchObject({ code: 'STARTING', numbers: [] });
-  await report(null);
+  // Of a run that the database has forgotten, to whose job and epoch it has given another one.
+  expect((await report(null, `${token}1`)).reportStaging).toEqual([false]);
+  expect(await why()).toMatchObject({ code: 'STARTING', numbers: [] });
+  expect((await report(null)).reportStaging).toEqual([true]);
   expect(named(await why())).toMatchObject({
     code: 'STAGING',
     message: expect.stringMatching(

@@ -156,13 +156,14 @@ test('a guest of version 1 is offered and granted jobs in its own words, and its
   const [offered] = exchangeJobs.offers as [Offered];
   const [before] = Exchange.answered.exchangeJobs.offers as [Offered];
   expect(Object.keys(offered.request)).toEqual(Object.keys(before.request));
-  const { claimJobs } = await ask<{ claimJobs: { results: object[] } }>({
+  const { claimJobs } = await ask<{ claimJobs: { results: { epoch: number }[] } }>({
     ...Claim.asked,
     variables: { offers: [offered.offer] },
   });
   expect(Object.keys(claimJobs.results[0]!)).toEqual(Object.keys(Claim.answered.claimJobs.results[0]!));
-  expect(claimJobs.results).toMatchObject([{ outcome: 'GRANTED', epoch: 1 }]);
-  const told = Report.asked.variables.reports.map((report) => ({ ...report, job: job[0] }));
+  expect(claimJobs.results).toMatchObject([{ outcome: 'GRANTED', epoch: expect.any(Number) }]);
+  const granted = { job: job[0], epoch: claimJobs.results[0]!.epoch };
+  const told = Report.asked.variables.reports.map((report) => ({ ...report, ...granted }));
   const { reportRuns } = await ask<{ reportRuns: { results: string[] } }>({
     ...Report.asked,
     variables: { site: exchangeJobs.site, reports: told },

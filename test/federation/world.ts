@@ -108,27 +108,19 @@ export class Service {
   readonly ledger: string;
   readonly pool: pg.Pool;
   readonly client: Client;
-  private readonly process: Supervised;
+  private process: Supervised;
 
   private constructor(
     readonly name: string,
     private readonly home: string,
     readonly port: number,
-    databaseUrl: string,
+    private readonly databaseUrl: string,
     ledger: string,
   ) {
     this.ledger = ledger;
     this.pool = new pg.Pool({ connectionString: databaseUrl, max: 2 });
     this.pool.on('error', () => {});
-    this.process = new Supervised(name, ['serve'], {
-      DATABASE_URL: databaseUrl,
-      SWITCHYARD_HOME: home,
-      HOST: '127.0.0.1',
-      PORT: String(port),
-      LOG_LEVEL: 'warn',
-      SWITCHYARD_PORTAL: 'false',
-      NODE_OPTIONS: `--import=${measuredAs(name)}`,
-    });
+    this.process = this.launch();
     this.client = new Client({
       url: `http://127.0.0.1:${port}/graphql`,
       key: null,
@@ -163,6 +155,40 @@ export class Service {
 
   kill(): void {
     this.process.kill();
+  }
+
+  private launch(): Supervised {
+    return new Supervised(this.name, ['serve'], {
+      DATABASE_URL: this.databaseUrl,
+      SWITCHYARD_HOME: this.home,
+      HOST: '127.0.0.1',
+      PORT: String(this.port),
+      LOG_LEVEL: 'warn',
+      SWITCHYARD_PORTAL: 'false',
+      NODE_OPTIONS: `--import=${measuredAs(this.name)}`,
+    });
+  }
+
+  /** Its database becomes a copy of another one, or another one a copy of it, while it is stopped. */
+  async copyDatabase(from: string, to: string): Promise<void> {
+    await this.process.stop();
+    const admin = new pg.Client({
+      connectionString: Object.assign(new URL(this.databaseUrl), { pathname: '/postgres' }).href,
+    });
+    await admin.connect();
+    await this.until(async () => {
+      // Nobody may be connected to either.
+      await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [from]);
+      await admin.query(`DROP DATABASE IF EXISTS "${to}" WITH (FORCE)`);
+      await admin.query(`CREATE DATABASE "${to}" TEMPLATE "${from}"`);
+      return true;
+    });
+    await admin.end();
+    this.process = this.launch();
+  }
+
+  get database(): string {
+    return new URL(this.databaseUrl).pathname.slice(1);
   }
 
   get log(): string {

@@ -2788,7 +2788,7 @@ export type ClaimResult = {
   __typename?: 'ClaimResult';
   /** The result. */
   outcome: ClaimOutcome;
-  /** Number of the granted run, to be given in reports (GRANTED). */
+  /** Number by which the peer knows the granted run, to be given in reports and with files (GRANTED). */
   epoch?: Maybe<Scalars['Int']['output']>;
   /** The program (GRANTED). */
   command?: Maybe<Scalars['String']['output']>;
@@ -4238,6 +4238,8 @@ export type StagingReportInput = {
   job: Scalars['ID']['input'];
   /** Number of the run. */
   epoch: Scalars['Int']['input'];
+  /** As of the assignment. */
+  token?: InputMaybe<Scalars['ID']['input']>;
   /** When it began, by the agent's clock. */
   beganAt: Scalars['DateTime']['input'];
   /** When it ended; null: it is in progress. */

@@ -2,6 +2,7 @@
 import { parsePolicy } from '../../core/policy.js';
 import { schedulerOf } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
+import { meantRun } from '../../store/rules.js';
 import type {
   AgentBeat,
   AgentRegistration,
@@ -124,13 +125,14 @@ export function createAgentsService(parts: ServiceParts) {
       const siteId = localId('site', site, 'site');
       ownSite(viewer, siteId);
       // A peer reports for the site that it is here.
-      const agentId = viewer.role === 'PEER' ? null : agentOf(agent);
+      const isPeer = viewer.role === 'PEER';
+      const agentId = isPeer ? null : agentOf(agent);
       atMost('reports', reports, limits.reportsMax);
       if (reports.length === 0) return [];
       const outcome = await store.reportRuns(
         siteId,
         reports.map((report, index) => ({
-          ...runReport(report, index),
+          ...runReport(report, index, isPeer),
           sentAt: sentAt && sentAt.getTime() / 1000,
         })),
         await maxAttempts(),
@@ -293,7 +295,7 @@ export const maxAttemptsOf = ({
     return policy === null ? 1 : parsePolicy(policy.document).maxAttempts;
   });
 
-function runReport(input: RunReportInput, index: number): RunReport {
+function runReport(input: RunReportInput, index: number, isPeer: boolean): RunReport {
   const field = (name: string): string => `reports[${index}].${name}`;
   const upTo = (most: number, name: 'cpuS' | 'ioWaitS' | 'peakMemoryMb' | 'readMb' | 'writtenMb') => {
     const value = input[name] ?? null;
@@ -318,8 +320,7 @@ function runReport(input: RunReportInput, index: number): RunReport {
     throw badInput(field('signal'), signal, 'the name of a signal such as SIGTERM');
   return {
     jobId: localId('job', input.job, field('job')),
-    epoch: input.epoch,
-    token: input.token ?? null,
+    ...(isPeer ? meantRun(input.epoch) : { epoch: input.epoch, token: input.token ?? null }),
     task: input.task ?? null,
     phase: input.phase,
     at: input.at.getTime() / 1000,

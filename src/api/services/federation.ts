@@ -57,6 +57,16 @@ export function createFederationService(parts: ServiceParts) {
       : `Its input data ${local.name} have no http(s) URL that peers can reach (private addresses do not count): such jobs run at sites of this service only, until an agent has sent a copy to the service (SWITCHYARD_PUBLIC_URL).`;
   }
 
+  let told: Promise<unknown> | null = null;
+  /** Once in this process, before anybody asks: the database may have been restored before it started. */
+  const toldAgain = (): Promise<unknown> => {
+    told ??= offers.tellAgain().catch((error: unknown) => {
+      told = null;
+      throw error;
+    });
+    return told;
+  };
+
   return {
     ...guarded({
       federationPeers: (_viewer: Viewer): Promise<PeerRow[]> => directory.peers(),
@@ -107,6 +117,7 @@ export function createFederationService(parts: ServiceParts) {
             path: atMost('places.path', path, MAX.hops).map((one) => text('places.path', one, MAX.nameChars)),
           })),
         };
+        await toldAgain();
         const news = await offers.exchange(siteId, asked, now());
         return {
           service,

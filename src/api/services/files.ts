@@ -6,6 +6,7 @@ import { MAX } from '../../platform/limits.js';
 import { PartsMissing } from '../../store/blobs.js';
 import type { FileOnItsWay, FileRow } from '../../store/files.js';
 import type { DatasetRow } from '../../store/rows.js';
+import { meantRun } from '../../store/rules.js';
 import type { Viewer } from '../auth.js';
 import { atMost, text, within } from '../check.js';
 import { ApiError, badInput, notFound } from '../errors.js';
@@ -55,12 +56,12 @@ export function createFilesService(parts: ServiceParts) {
   ) => {
     const siteId = localId('site', args.site, 'site');
     ownSite(viewer, siteId);
+    const epoch = within('epoch', args.epoch, 1, 2 ** 31 - 1);
     return {
       siteId,
       agentId: agentOf(viewer, args.agent),
       jobId: localId('job', args.job, 'job'),
-      epoch: within('epoch', args.epoch, 1, 2 ** 31 - 1),
-      token: args.token ?? null,
+      ...(viewer.role === 'PEER' ? meantRun(epoch) : { epoch, token: args.token ?? null }),
     };
   };
   const noRun = (): ApiError =>

@@ -84,6 +84,7 @@ function stagingReport(input: StagingReportInput, index: number): Omit<StagingRe
   return {
     jobId: localId('job', input.job, field('job')),
     epoch: input.epoch,
+    token: input.token ?? null,
     beganAt,
     endedAt: input.endedAt ? Math.max(beganAt, input.endedAt.getTime() / 1000) : null,
     totalMb: within(field('totalMb'), input.totalMb, 0, STAGED_MB),

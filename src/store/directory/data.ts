@@ -49,6 +49,8 @@ interface Replica extends Omit<ReplicaLocation, 'location'> {
 export interface StagingReport {
   jobId: number;
   epoch: number;
+  /** As of RunReport. */
+  token: string | null;
   beganAt: number;
   endedAt: number | null;
   totalMb: number;
@@ -255,6 +257,7 @@ INSERT INTO stagings (job_id, epoch, began_at, ended_at, total_mb, moved_mb, pre
     FROM ${table('t', reports, {
       job_id: ['bigint', (report) => report.jobId],
       epoch: ['integer', (report) => report.epoch],
+      token: ['text', (report) => report.token],
       began_at: ['float8', (report) => report.beganAt],
       ended_at: ['float8', (report) => report.endedAt],
       total_mb: ['float8', (report) => report.totalMb],
@@ -262,6 +265,8 @@ INSERT INTO stagings (job_id, epoch, began_at, ended_at, total_mb, moved_mb, pre
       predicted_s: ['float8', (report) => report.predictedS],
       error: ['text', (report) => report.error],
     })} JOIN runs r ON r.job_id = t.job_id AND r.epoch = t.epoch AND r.site_id = ${siteId}
+   -- As isMeant says.
+   WHERE t.token IS NULL OR t.token = (extract(epoch FROM r.assigned_at) * 1e6)::bigint::text
    ORDER BY 1, 2
   ON CONFLICT (job_id, epoch) DO UPDATE SET began_at = excluded.began_at, ended_at = excluded.ended_at, total_mb = excluded.total_mb,
     moved_mb = excluded.moved_mb, error = excluded.error

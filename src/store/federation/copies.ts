@@ -463,6 +463,25 @@ SELECT f.offer, j.bytes FROM foreign_jobs f JOIN jobs j ON j.id = f.job_id
   );
 }
 
+/**
+ * What the owner takes for ours and is over here, for one of us was restored from a backup: nobody would ever end it. `claimed`: also those that
+ * are not known.
+ */
+export const notHere = (
+  database: Db,
+  siteId: number,
+  offered: readonly number[],
+  claimed: readonly number[],
+): Promise<number[]> =>
+  value(
+    database.pool,
+    sql`
+SELECT coalesce(json_agg(o.offer), '[]') AS v
+  FROM unnest(${list('bigint', [...offered, ...claimed])}) WITH ORDINALITY AS o (offer, place)
+  LEFT JOIN foreign_jobs f ON f.site_id = ${siteId} AND f.offer = o.offer
+ WHERE f.told = 2 OR f.job_id IS NULL AND o.place > ${offered.length}::integer`,
+  );
+
 /** Copies that have had machines for longer than this without a grant. */
 export function unanswered(database: Db, siteId: number, patienceS: number): Promise<number[]> {
   return value(

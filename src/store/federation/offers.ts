@@ -21,6 +21,7 @@ import { commitWith, type Database, type Transaction, transaction } from '../poo
 import { changeJobs, inOrder } from '../postgres/change-jobs.js';
 import { insertDecisions } from '../postgres/decisions.js';
 import { reportRuns } from '../postgres/reports.js';
+import { toldEpoch } from '../rules.js';
 import { labels, raw, type Sql, sql } from '../sql.js';
 import { copy, row, rows, run, value } from '../statement.js';
 import type { GrantedInput } from '../store.js';
@@ -172,6 +173,19 @@ interface Asker {
 
 /** What a peer has told of its queue counts for so long, seconds. */
 export const LOAD_KEPT_S = 60;
+
+/**
+ * Peers are told of all that is open once more, by numbers that the database has never given out, also if it was restored from a backup: a cursor of
+ * the days that were lost is behind them. Once for each API process. Numbers follow the clock in microseconds, and are given out more slowly.
+ */
+export const tellAgain = (database: Db): Promise<unknown> =>
+  transaction(database, (tx) =>
+    commitWith(tx, [
+      lockEvents,
+      sql`SELECT setval('offers_number', greatest(nextval('offers_number'), (extract(epoch FROM clock_timestamp()) * 1e6)::bigint))`,
+      sql`UPDATE offers SET version = nextval('offers_number') WHERE NOT withdrawn`,
+    ]),
+  );
 
 /** The peer lives, and is told what is new for it; more of our jobs are offered to it first, if it has room. */
 export async function exchange(
@@ -378,8 +392,8 @@ interface ClaimedJob extends GrantedFields {
   state: JobState;
   siteId: number | null;
   epoch: number;
-  /** The latest time that it shows, epoch seconds. */
-  latest: number;
+  /** When the run was granted, else when it would be: behind all that the job shows, epoch seconds. */
+  assignedAt: number;
   cpusPerTask: number;
   memoryMbPerTask: number;
   estimateS: number;
@@ -401,7 +415,7 @@ export function claim(
   now: number,
 ): Promise<ClaimResult[]> {
   return transaction(database, async (tx) => {
-    const jobs = await lockOffered(tx, database, siteId, offers);
+    const jobs = await lockOffered(tx, database, siteId, offers, now);
     const taken = new Map<number, ClaimedJob>();
     let chars = 0;
     const results = offers.map((one): ClaimResult => {
@@ -417,7 +431,7 @@ export function claim(
       if (isNew && !isFull) taken.set(job.id, job);
       if (pending || isFull) return { kind: 'PENDING' };
       chars += job.bytes + charsOfInputs(inputs);
-      const epoch = granted ?? job.epoch + 1;
+      const epoch = toldEpoch(granted ?? job.epoch + 1, job.assignedAt);
       return { kind: 'GRANTED', job: { ...only(job, grantedFields), epoch, inputs } };
     });
     if (taken.size > 0) await grant(tx, siteId, [...taken.values()], now);
@@ -431,6 +445,7 @@ async function lockOffered(
   reach: Reach,
   siteId: number,
   offers: readonly number[],
+  now: number,
 ): Promise<Map<number, ClaimedJob>> {
   const which = list('bigint', offers);
   // The peer is not isolated meanwhile.
@@ -443,11 +458,13 @@ SELECT 1 FROM jobs WHERE id IN (SELECT job_id FROM offers WHERE offer = ANY (${w
   const found = await rows<ClaimedJob>(
     tx,
     sql`
-SELECT o.offer, o.withdrawn, o.epoch AS granted, p.isolated, j.id, j.state, j.site_id AS "siteId", j.epoch, extract(epoch FROM ${inOrder(0)})::float8 AS latest,
+SELECT o.offer, o.withdrawn, o.epoch AS granted, p.isolated, j.id, j.state, j.site_id AS "siteId", j.epoch,
+       extract(epoch FROM coalesce(r.assigned_at, date_trunc('milliseconds', ${inOrder(now)})))::float8 AS "assignedAt",
        j.cpus_per_task AS "cpusPerTask", j.memory_mb_per_task AS "memoryMbPerTask", j.estimate_s AS "estimateS", j.bytes,
        f.job_id IS NOT NULL AND f.epoch IS NULL AS pending, ${raw(grantedFields.map((field) => `${readField(field)} AS "${field}"`).join(', '))},
        coalesce(f.inputs::json, ${inputsOf(reach)}) AS inputs
   FROM offers o JOIN jobs j ON j.id = o.job_id JOIN peers p ON p.site_id = o.site_id LEFT JOIN foreign_jobs f ON f.job_id = j.id
+  LEFT JOIN runs r ON r.job_id = o.job_id AND r.epoch = o.epoch
  WHERE o.offer = ANY (${which}) AND o.site_id = ${siteId}`,
   );
   return new Map(found.map((job) => [job.offer, job]));
@@ -487,7 +504,7 @@ async function grant(
       memory_mb_per_task: ['integer', ({ memoryMbPerTask }) => memoryMbPerTask],
       license_ids: ['integer[]', () => []],
       policy_version: ['integer', () => policyVersion],
-      assigned_at: ['timestamptz', ({ latest }) => Math.max(now, latest)],
+      assigned_at: ['timestamptz', ({ assignedAt }) => assignedAt],
       planned_s: ['float8', ({ estimateS }) => estimateS],
       placed_by: ['text', () => 'PEER'],
     },
@@ -517,7 +534,7 @@ async function grant(
 
 /**
  * The peer has given these up, whether it was granted them or not: a granted run ends as MACHINE_FAILED if the peer has not
- * started it, so that it runs elsewhere, else as REFUSED. Answers with the schedulers that have
+ * started it, so that it runs elsewhere, else as LOST. Answers with the schedulers that have
  * something new to do.
  */
 export async function giveBack(
@@ -529,7 +546,7 @@ export async function giveBack(
 ): Promise<(number | null)[]> {
   // Behind the jobs' locks, as claims are: one that comes later finds the offer withdrawn.
   const live = await transaction(database, async (tx) => {
-    const jobs = await lockOffered(tx, database, siteId, offers);
+    const jobs = await lockOffered(tx, database, siteId, offers, now);
     const over = [...jobs.values()].filter(
       ({ granted, epoch, state }) => granted !== epoch || !isLive(state),
     );
@@ -550,7 +567,7 @@ UPDATE offers SET withdrawn = withdrawn OR offer = ANY (${list(
     database,
     siteId,
     live.map(({ id: jobId, epoch, state }) => {
-      const cause = state === 'ASSIGNED' ? 'MACHINE_FAILED' : 'REFUSED';
+      const cause = state === 'ASSIGNED' ? 'MACHINE_FAILED' : 'LOST';
       return { ...none, jobId, epoch, phase: 'ENDED', at: now, cause, message: 'the peer gave it back' };
     }),
     maxAttempts,
