@@ -237,8 +237,10 @@ export class Agent {
       // Begun by the release before, it is known without a token.
       const { token: _, ...before } = told;
       const run = tokenless.has(runKey(before)) ? before : told;
-      if (action === 'START') runner.start(run);
-      else if (action === 'CONTINUE') runner.resume(run);
+      if (action === 'START') {
+        runner.start(run);
+        if (told.recalled) runner.recall?.(run);
+      } else if (action === 'CONTINUE') runner.resume(run);
       else runner.cancel(run, this.options.graceMs ?? DEFAULT_GRACE_MS);
       if (complete || part) this.listed.add(runKey(run));
     };

@@ -176,6 +176,8 @@ export interface Runner {
   resume(assignment: Assignment): void;
   /** Stops a run: SIGTERM, and SIGKILL after `graceMs`. A run never started here is reported as ended, and never will be. */
   cancel(run: RunName, graceMs?: number): void;
+  /** Where the run has not begun it never does, and is reported as ended (REQUEUED); else it goes on. */
+  recall?(run: RunName): void;
   /** Stops a run in the same way; the service does not want to hear of it any more. */
   forget(run: RunName): void;
   /** What runs now. */

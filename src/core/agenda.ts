@@ -54,9 +54,10 @@ export function rootHasJobs({ root, sites }: Grid): boolean {
   return false;
 }
 
-/** Schedulers that hold jobs which wait. */
+/** Schedulers that hold jobs which wait; the root looks after those that sites' own schedulers have, too. */
 export function waiting(grid: Grid): Scheduler[] {
-  const found: Scheduler[] = rootHasJobs(grid) ? [ROOT] : [];
+  const looks = rootHasJobs(grid) || grid.sites.some(({ handedOver }) => handedOver.jobs > 0);
+  const found: Scheduler[] = looks ? [ROOT] : [];
   for (const { site, queue } of grid.sites) if (queue.length > 0) found.push(site.id);
   return found;
 }

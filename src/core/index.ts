@@ -90,6 +90,7 @@ export * from './policy.js';
 export { type DescribedKind, type PolicyKinds, policyKinds } from './policy-kinds.js';
 export { draw, hash, RandomStream } from './random.js';
 export * from './reasons.js';
+export { recalls } from './recalls.js';
 export { ROOT, type Scheduler, schedulerOf } from './scheduler.js';
 export * from './states.js';
 export { digraph, topologicalOrder } from './structures/digraph.js';

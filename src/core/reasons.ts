@@ -83,6 +83,7 @@ export const ReasonCode = {
   HANDED_OVER: 'HANDED_OVER',
   // Why the root took a job back, beside why its site could not run it.
   NO_META_QUEUES: 'NO_META_QUEUES',
+  STARTS_ELSEWHERE: 'STARTS_ELSEWHERE',
   SCHEDULER_REMOVED: 'SCHEDULER_REMOVED',
   ...WaitingReason,
 } as const;
@@ -124,6 +125,7 @@ const sentences: Record<ReasonCode, string> = {
   FITTED_OUT_OF_TURN: 'Resources free; under this policy, jobs ahead of it in the queue do not hold it back.',
   HANDED_OVER: "Handed over to the site's own scheduler, which decides when and where it runs.",
   NO_META_QUEUES: 'The policy in force has no meta-queues.',
+  STARTS_ELSEWHERE: 'Its own scheduler has not started it, and another site can start it now.',
   SCHEDULER_REMOVED: 'The scheduler that held it was removed.',
   NO_SITE_UP: 'No site is up.',
   NO_ELIGIBLE_SITE: 'Every site that could run it is down, is draining, or has no machine available for it.',

@@ -126,6 +126,8 @@ export const jobActions = {
     keeps: ['ASSIGNED', 'CANCELLING'],
   },
   reportStart: { by: ['AGENT', 'PEER'], sets: ['startedAt'], keeps: ['CANCELLING'] },
+  /** Another site can start it now: the site's own scheduler is asked for it, and gives it back unless it has begun (`requeue`). */
+  recall: { by: ['SCHEDULER'], keeps: ['ASSIGNED'] },
   /** A task has failed: those of its run that go on are told to end. */
   endTasks: { by: ['AGENT', 'SERVICE'], keeps: ['ASSIGNED', 'RUNNING', 'CANCELLING'] },
   reportEnd: {
@@ -257,7 +259,7 @@ export const transitions: readonly Transition[] = [
     from: 'ASSIGNED',
     to: 'QUEUED',
     action: 'requeue',
-    when: 'its run failed, was lost, refused or returned, and it is started again',
+    when: 'its run failed, was lost, refused, returned or taken back, and it is started again',
   },
   { from: 'ASSIGNED', to: 'BLOCKED', action: 'requeue', when: 'started again after a delay' },
   { from: 'ASSIGNED', to: 'HELD', action: 'requeue', when: 'a rule of its retries holds it' },

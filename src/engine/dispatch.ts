@@ -1,8 +1,8 @@
 /** The root's cycle: jobs that it holds move to sites, and those in meta-queues between them and on to local queues. */
-import { type Agenda, dispatchCycle, given, ROOT } from '../core/index.js';
+import { type Agenda, dispatchCycle, given, ROOT, recalls } from '../core/index.js';
 import { applyApart, planApart, syncApart } from './apart.js';
 import { type Cycle, type CycleTools, recordOutcome } from './cycle.js';
-import { takeBack } from './returns.js';
+import { recall, takeBack } from './returns.js';
 
 /**
  * Runs until nothing is left to move, or the bound on rounds. Throws what the store throws.
@@ -31,7 +31,9 @@ export async function runDispatch(cycle: Cycle, tools: CycleTools, agenda: Agend
         maxMoves: limits.maxMoves,
       }),
     );
-    if (plan.moves.length === 0) return;
+    // Where nothing is left to move there may be room for what sites' own schedulers keep waiting.
+    if (plan.moves.length === 0)
+      return recall(cycle, tools, recalls(grid, policy.document, now, limits.maxTakenBack));
 
     // 4. Apply. What the truth refuses stays where it is.
     const outcome = await cycle.phase('apply', () =>

@@ -21,3 +21,16 @@ export async function takeBack(
   cycle.add('takenBack', taken);
   return taken;
 }
+
+/** Has sites' own schedulers asked for jobs of theirs; each comes back when its agent reports that it will not begin there. */
+export async function recall(
+  cycle: Cycle,
+  { store, mirror, now }: CycleTools,
+  returns: readonly Return[],
+): Promise<void> {
+  const context = cycle.context(mirror.policy.version, now());
+  for (const { siteId, reason, jobIds } of returns) {
+    const asked = await cycle.phase('recall', () => store.recallRuns(siteId, jobIds, reason, context));
+    cycle.add('recalled', asked.length);
+  }
+}

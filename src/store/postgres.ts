@@ -115,6 +115,10 @@ export class PostgresStore implements Store {
     return moves.takeBack(this.database, siteId, context, limit);
   }
 
+  recallRuns(siteId: number, jobIds: readonly number[], reason: string, context: PlanContext) {
+    return moves.recallRuns(this.database, siteId, jobIds, reason, context);
+  }
+
   returnJobs(siteId: number, jobIds: readonly number[], reason: string, context: PlanContext) {
     return moves.returnJobs(this.database, siteId, jobIds, reason, context);
   }

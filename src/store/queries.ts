@@ -977,6 +977,7 @@ const runReading: Reading<RunRow> = {
   ...courseReading,
   failedTask: 'failed_task',
   ending: 'ending',
+  recalled: 'recalled',
   devices: 'devices',
   placedBy: 'placed_by',
   localId: 'local_id',

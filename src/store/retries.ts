@@ -105,6 +105,12 @@ export const requeued = ({ job: { retries, memoryMbPerTask } }: RetryFacts): Ret
   ...{ memoryMb: memoryMbPerTask, avoids: null, note: 'requeued' },
 });
 
+/** The site's own scheduler has given it back before it began: that counts for nothing, and the next run is at another site. */
+export const givenBack = (facts: RetryFacts): Retried => ({
+  ...requeued(facts),
+  ...{ avoids: { failed: facts.here, last: facts.here }, note: 'taken back from its site' },
+});
+
 const noted = (decision: RetryDecision, job: RetryFacts['job'], avoids: Avoids | null = null): Retried => ({
   ...decision,
   avoids,

@@ -10,7 +10,7 @@ import { type EndCause, isLive, isTerminal, isWaiting, type JobState } from '../
 import { type HeldPart, whyHeld } from './holds.js';
 import type { GivenJob } from './job-fields.js';
 import type { NewWait } from './needs.js';
-import { decideNext, type Retried, type RetryFacts, requeued } from './retries.js';
+import { decideNext, givenBack, type Retried, type RetryFacts, requeued } from './retries.js';
 import type { EventRow, MachineRow } from './rows.js';
 import type {
   AgentRegistration,
@@ -170,6 +170,8 @@ function endOfJob(
     return { state: 'QUEUED', cause: null, retry: requeued(facts()) };
   if (job.state === 'CANCELLING')
     return { state: 'CANCELLED', cause: job.stopCause ?? 'CANCELLED_BY_USER', retry: null };
+  if (cause === 'REQUEUED' && !job.started)
+    return { state: 'QUEUED', cause: null, retry: givenBack(facts()) };
   const retry = decideNext(facts(), ended, maxAttempts);
   if (retry.action === 'FAIL') return { state: 'FAILED', cause, retry };
   if (retry.action === 'HOLD') return { state: 'HELD', cause: null, retry };

@@ -221,6 +221,8 @@ export interface Assignment extends AssignedJob {
   known: readonly (readonly [task: number, ended: boolean])[];
   /** A task has failed: the others are to end. */
   ending: boolean;
+  /** Wanted back from the site's own scheduler, unless it has begun. */
+  recalled: boolean;
   /** `agentId`: who holds, or held last, the lease on it; `host`: its agent's, or else the name. */
   machines: {
     machineId: number;
@@ -661,6 +663,16 @@ export interface Store {
    * still there. Answers with them, in the order of ids.
    */
   returnJobs(
+    siteId: number,
+    jobIds: readonly number[],
+    reason: string,
+    context: PlanContext,
+  ): Promise<number[]>;
+  /**
+   * Asks the site's agent for jobs that its own scheduler has and has not started, for this reason (a reason code). They stay ASSIGNED until
+   * it reports that they will not begin there. Answers with those that had not been asked for, in the order of ids.
+   */
+  recallRuns(
     siteId: number,
     jobIds: readonly number[],
     reason: string,

@@ -44,6 +44,7 @@ export function assignment(jobId: string, command: string, ...args: string[]): A
     ...{ warnS: null, warnSignal: 'SIGTERM', killGraceS: 30 },
     arrayIndex: null,
     machines: [{ name: 'here', tasks: 1 }],
+    recalled: false,
     plannedS: 1,
     simulatedS: null,
     simulatedIoS: null,

@@ -60,7 +60,7 @@ describe('a trace', () => {
 });
 
 it('of a site that schedules itself is refused', () => {
-  const own = { ...FCFS, local: { kind: 'external', queueLimit: 10 } } as const;
+  const own = { ...FCFS, local: { kind: 'external', queueLimit: 10, takeBackAfterS: 60 } } as const;
   const refused = /site 1: the local policy external is not simulated/;
   expect(() => whatIf(task([], { candidate: own }))).toThrow(refused);
   const sites = [{ ...site(1), localPolicy: own.local }];

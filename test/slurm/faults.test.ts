@@ -334,6 +334,26 @@ describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
     expect([ran(waits), ran(long)]).toEqual([0, 1]);
   });
 
+  it('is asked for runs back: what waits never begins, also if the agent dies then, and what runs goes on', async () => {
+    const first = await open();
+    const long = await block(first);
+    const [waits, also] = [run('true'), run('true')];
+    for (const one of [waits, also]) first.start(one);
+    for (const one of [waits, also]) await localId(first, one);
+    first.recall(long);
+    first.recall(waits);
+    expect((await end(first, waits)).cause).toBe('REQUEUED');
+    first.recall(also);
+    first.close();
+    const second = await open();
+    expect((await end(second, also)).cause).toBe('REQUEUED');
+    await until(second, 'an empty queue', () => (cli('squeue', '-h', '-t', 'pd') === '' ? true : null));
+    expect(reports.filter(({ phase, jobId }) => phase === 'ENDED' && jobId === long.jobId)).toEqual([]);
+    second.cancel(long);
+    expect((await end(second, long)).cause).toBe('CANCELLED_BY_USER');
+    expect([ran(long), ran(waits), ran(also)]).toEqual([1, 0, 0]);
+  });
+
   it('has purged a run before anybody looked: the end that the run wrote counts', async () => {
     const first = await open();
     const one = run('sleep 1; exit 4');

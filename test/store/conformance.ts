@@ -257,6 +257,33 @@ export function describeStore(
         await nothingBroken();
       });
 
+      it("asks for what a site's own scheduler has and has not started, once; given back it counts for nothing, and goes elsewhere", async () => {
+        await world.newPolicy({ local: { kind: 'external', queueLimit: 10, takeBackAfterS: 60 } });
+        const ids = await dispatched(world, user, site, [newJob(), newJob(), newJob()]);
+        const starts = ids.map((id) => start(id, site, {}));
+        expect((await store.applyStarts(site, starts, null, context())).accepted).toEqual(ids);
+        await store.reportRuns(site, [report(ids[2]!, 1)], MAX_ATTEMPTS);
+        const ask = (of: number[], at = site) => store.recallRuns(at, of, 'STARTS_ELSEWHERE', context());
+        expect(await ask(ids, other)).toEqual([]);
+        expect(await ask([...ids].reverse())).toEqual([ids[0], ids[1]]);
+        expect(await ask(ids)).toEqual([]);
+        expect(await states(ids)).toEqual(['ASSIGNED', 'ASSIGNED', 'RUNNING']);
+        const { assignments } = await store.assignments(site, null, 10, 1e6);
+        expect(assignments.map(({ recalled }) => recalled)).toEqual([true, true, false]);
+        expect((await world.events(ids[0]!)).at(-1)).toMatchObject({
+          ...{ kind: 'JOB_CHANGED', fromState: 'ASSIGNED', toState: 'ASSIGNED', siteId: site },
+        });
+        // The second has begun meanwhile.
+        const back = ended(ids[0]!, 1, { cause: 'REQUEUED', exitCode: null, message: 'taken back' });
+        await store.reportRuns(site, [back, report(ids[1]!, 1), ended(ids[1]!, 1)], MAX_ATTEMPTS);
+        expect(await states(ids)).toEqual(['QUEUED', 'COMPLETED', 'RUNNING']);
+        expect((await store.loadGrid(0)).jobs[0]?.job.avoids).toEqual({
+          failed: { machines: [], sites: [site] },
+          last: { machines: [], sites: [site] },
+        });
+        await nothingBroken();
+      });
+
       it('takes the queue of a site back that is not up, in portions', async () => {
         const ids = await dispatched(world, user, site, [newJob(), newJob(), newJob()]);
         await store.hold(byIds([ids[2]!]));

@@ -201,6 +201,7 @@ export interface MemoryRun {
   tasks: Map<number, MemoryTask>;
   failedTask: number | null;
   ending: boolean;
+  recalled: boolean;
   retry: Retried | null;
   local: LocalRun;
 }
@@ -774,6 +775,7 @@ export class MemoryStore implements Store {
         tasks: new Map(),
         failedTask: null,
         ending: false,
+        recalled: false,
         retry: null,
         local: { id: null, state: null, nodes: null },
       });
@@ -868,6 +870,26 @@ export class MemoryStore implements Store {
         named.has(job.id) && (job.state === 'DISPATCHED' || job.state === 'QUEUED') && job.siteId === siteId,
     );
     return this.giveBack(found, context);
+  }
+
+  async recallRuns(
+    siteId: number,
+    jobIds: readonly number[],
+    _reason: string,
+    context: PlanContext,
+  ): Promise<number[]> {
+    const found = [...jobIds].sort((a, b) => a - b).flatMap((id) => this.jobs.get(id) ?? []);
+    const recalled: number[] = [];
+    for (const job of found) {
+      const run = this.runs.get(`${job.id}/${job.epoch}`);
+      if (job.state !== 'ASSIGNED' || job.siteId !== siteId || !run || !isAtSite(run) || run.recalled)
+        continue;
+      run.recalled = true;
+      this.decisions.push({ jobId: job.id, kind: 'TAKE_BACK', policyVersion: context.policyVersion });
+      this.change(job, 'recall', {});
+      recalled.push(job.id);
+    }
+    return recalled;
   }
 
   private giveBack(jobs: MemoryJob[], context: PlanContext): number[] {
@@ -1997,6 +2019,7 @@ export class MemoryStore implements Store {
       launch: job.launch,
       known: [...run.tasks].map(([task, { end }]) => [task, end !== null] as const),
       ending: run.ending,
+      recalled: run.recalled,
       siteAgentId: isAtSite(run) ? this.siteAgent(run.siteId) : null,
       machines,
       plannedS: run.plannedS,

@@ -162,7 +162,7 @@ const promises: Record<string, string> = {
   '7: every move was decided: to a local queue, to a meta-queue, to a scheduler above the sites, or back': `
     SELECT e.entity_id FROM events e WHERE e.kind = 'JOB_STATE' AND e.note IS NULL AND (SELECT id FROM events_horizon) = 0
        AND (e.from_state = 'QUEUED' AND e.to_state IN ('QUEUED', 'DISPATCHED') OR e.from_state = 'DISPATCHED' AND e.to_state = 'QUEUED')
-     GROUP BY 1 HAVING count(*) <> (SELECT count(*) FROM decisions d WHERE d.job_id = e.entity_id AND d.kind IN ('DISPATCH', 'TAKE_BACK'))`,
+     GROUP BY 1 HAVING count(*) <> (SELECT count(*) FROM decisions d WHERE d.job_id = e.entity_id AND d.kind IN ('DISPATCH', 'TAKE_BACK') AND d.reason <> 'STARTS_ELSEWHERE')`,
   '7: who waits at a site was sent there by the last decision about it': `
     SELECT j.id, j.state, j.site_id, d.kind, d.site_id AS decided FROM jobs j
       LEFT JOIN LATERAL (SELECT kind, site_id FROM decisions WHERE job_id = j.id ORDER BY id DESC LIMIT 1) d ON true

@@ -48,6 +48,8 @@ export interface Handed extends RunRecord {
   /** The scheduler says that it is over, and nothing was written; since when. */
   silentSince: number | null;
   asked: 'CANCEL' | 'FORGET' | null;
+  /** Another site can start it, if it has not begun. */
+  recalled: boolean;
   askedAt: number;
   words: string | null;
   wordsAt: number;
@@ -69,7 +71,15 @@ export function handed(record: RunRecord): Handed {
       alone: false,
       notBefore: 0,
     },
-    ...{ missingSince: null, listed: null, beganMs: null, clockMs: 0, silentSince: null, asked: null },
+    ...{
+      missingSince: null,
+      listed: null,
+      beganMs: null,
+      clockMs: 0,
+      silentSince: null,
+      asked: null,
+      recalled: false,
+    },
     ...{ askedAt: Number.NEGATIVE_INFINITY, words: null, wordsAt: Number.NEGATIVE_INFINITY },
     ...{ followed: null, end: null, keeping: null },
   };

@@ -22,7 +22,11 @@ const NEVER = 'never';
 /** Nothing of a run is with the scheduler so long after its end. */
 const SPENT_MS = 86_400_000;
 /** How runs end that never begin. */
-const NEVERS: readonly string[] = ['CANCELLED_BY_USER', 'MACHINE_FAILED'] satisfies End['cause'][];
+const NEVERS: readonly string[] = [
+  'CANCELLED_BY_USER',
+  'MACHINE_FAILED',
+  'REQUEUED',
+] satisfies End['cause'][];
 /** More than a run on many nodes writes. */
 const MARK_BYTES = 1 << 20;
 

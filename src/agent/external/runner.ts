@@ -252,6 +252,13 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     this.stop(run);
   }
 
+  recall(name: RunName): void {
+    const run = this.runsByKey.get(runKey(name));
+    if (run === undefined) return;
+    run.recalled = true;
+    this.giveBack(run);
+  }
+
   forget(name: RunName): void {
     this.known.add(name);
     const run = this.runsByKey.get(runKey(name));
@@ -358,6 +365,14 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     const end: End = { cause: 'CANCELLED_BY_USER', message: 'cancelled before it began' };
     if (run.beganMs === null) this.neverBegins(run, end);
     // With others that are cancelled together.
+    this.unwanted.add(run);
+    setImmediate(() => this.cancelUnwanted());
+  }
+
+  /** Another site can start it now: it never begins here, unless it has. */
+  private giveBack(run: Handed): void {
+    if (run.end !== null || run.beganMs !== null || !this.isReached) return;
+    if (!this.neverBegins(run, { cause: 'REQUEUED', message: 'taken back before it began' })) return;
     this.unwanted.add(run);
     setImmediate(() => this.cancelUnwanted());
   }
@@ -511,6 +526,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     for (const run of [...this.runsByKey.values()]) {
       if (run.end !== null) this.settle(run);
       else if (run.asked !== null && !run.busy && now - run.askedAt >= CANCEL_MS) this.stop(run);
+      else if (run.recalled) this.giveBack(run);
       run.followed?.outputs.trim();
     }
     this.cancelUnwanted();

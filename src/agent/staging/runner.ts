@@ -133,6 +133,13 @@ export class StagingRunner implements Runner, StagingSource {
     this.inner.cancel(run, graceMs);
   }
 
+  recall(run: RunName): void {
+    if (this.staging.has(runKey(run))) {
+      this.abandon(run);
+      this.inner.fail(run, 'REQUEUED', 'taken back before it was handed over');
+    } else this.inner.recall?.(run);
+  }
+
   forget(run: RunName): void {
     this.abandon(run);
     this.inner.forget(run);

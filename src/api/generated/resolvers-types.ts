@@ -2161,6 +2161,7 @@ export type AssignmentResolvers<ContextType = Context, ParentType extends Resolv
   epoch?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   token?: Resolver<ResolversTypes['ID'], ParentType, ContextType>;
   action?: Resolver<ResolversTypes['AssignmentAction'], ParentType, ContextType>;
+  recalled?: Resolver<ResolversTypes['Boolean'], ParentType, ContextType>;
   command?: Resolver<ResolversTypes['String'], ParentType, ContextType>;
   arguments?: Resolver<Array<ResolversTypes['String']>, ParentType, ContextType>;
   environment?: Resolver<ResolversTypes['JSON'], ParentType, ContextType>;

@@ -5413,6 +5413,8 @@ export type Assignment = {
   token: Scalars['ID']['output'];
   /** What to do with it. */
   action: AssignmentAction;
+  /** Wanted back from the site's own scheduler, as another site can start it now: unless it has begun it never begins, and ends with REQUEUED. Once it has begun this means nothing. */
+  recalled: Scalars['Boolean']['output'];
   /** The program. */
   command: Scalars['String']['output'];
   /** Its arguments. */

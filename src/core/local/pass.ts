@@ -14,7 +14,7 @@ import type {
   Placement,
   RunState,
 } from '../grid/site-resources.js';
-import type { Reservation, Run, Start, StartExplanation } from '../model.js';
+import type { Job, Reservation, Run, Start, StartExplanation } from '../model.js';
 import { ReasonCode } from '../reasons.js';
 import { whyBusy, whyNeverFits } from '../resources/eligibility.js';
 import type { Opening } from '../resources/future.js';
@@ -213,6 +213,18 @@ export class SitePass {
     );
     if (pools === null) return false;
     this.enter(slot, placement, duration, pools, ReasonCode.HANDED_OVER);
+    return true;
+  }
+
+  /** Takes room for a job of another scheduler's queue, if it fits now. */
+  takeRoom(job: Job, requirement: Requirement): boolean {
+    const eligible = this.eligible(requirement);
+    const work = job.estimateS * job.benchmark;
+    const limit = this.entry.resources.holds.length === 0 ? Infinity : (job.runTimeLimitS ?? Infinity);
+    const opening = this.free.full ? null : this.free.openingNow(requirement, eligible, work, limit);
+    if (opening === null) return false;
+    const { placement, pools } = opening;
+    this.free.start(runInMind(requirement, placement, pools, job.id, this.now + work / placement.benchmark));
     return true;
   }
 

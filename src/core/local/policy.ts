@@ -46,6 +46,8 @@ export interface LocalKind<S extends RulesSchema = RulesSchema> extends KindWord
   scheduler(rules: z.infer<S>, order: LocalOrder): LocalScheduler;
   /** The site schedules itself: as many of our jobs may wait with its scheduler. Without it the policy chooses machines. */
   handsOver?(rules: z.infer<S>): number;
+  /** The same: those that its scheduler has had for so many seconds are taken back where another site can start them; null: none is. */
+  recallsAfterS?(rules: z.infer<S>): number | null;
   /** A policy that promises starts: makes of promises as they were stored what its next cycle goes on from. */
   restore?(grid: Grid, siteId: number, image: PromisesImage): PromisingMemory;
   /**

@@ -49,6 +49,10 @@ export const keepsPromises = (local: { readonly kind: string }): boolean =>
 export const handOverLimit = (local: { readonly kind: string }): number | null =>
   localKindOf(local).handsOver?.(local) ?? null;
 
+/** Jobs that a site's own scheduler has had for so long may be taken back, seconds; null: they stay. */
+export const recallsAfterS = (local: { readonly kind: string }): number | null =>
+  localKindOf(local).recallsAfterS?.(local) ?? null;
+
 /** The promises of a plan, or of a site, as plain data; null: none. */
 export function imageOf(memory: SiteMemory | null): PromisesImage | null {
   const image = memory instanceof PromisingMemory ? memory.image() : null;

@@ -88,6 +88,7 @@ type LiveRun = [
   machineIds: number[],
   machineTasks: number[],
   ending: boolean,
+  recalled: boolean,
   known: [task: number, ended: boolean][] | null,
   foreignInputs: Assignment['foreignInputs'],
   siteAgentId: number | null,
@@ -98,7 +99,7 @@ type Live = [Cursor, LiveRun[], ReadMachine[]];
 
 /** A LiveRun; needs runs as r and jobs as j. */
 const liveRun = sql`${raw(
-  `json_build_array(json_build_array(${Object.values(jobReading).join(', ')}), r.planned_s, extract(epoch FROM r.assigned_at)::float8, r.machine_ids, r.machine_tasks, r.ending,
+  `json_build_array(json_build_array(${Object.values(jobReading).join(', ')}), r.planned_s, extract(epoch FROM r.assigned_at)::float8, r.machine_ids, r.machine_tasks, r.ending, r.recalled,
   CASE WHEN j.tasks > 1 THEN (SELECT json_agg(json_build_array(index, ended_at IS NOT NULL)) FROM tasks WHERE job_id = r.job_id AND epoch = r.epoch) END,
   CASE WHEN j.state = 'ASSIGNED' THEN (SELECT json_build_object('siteId', site_id, 'inputs', inputs) FROM foreign_jobs WHERE job_id = r.job_id AND inputs IS NOT NULL) END,`,
 )} CASE WHEN r.placed_by = 'SITE' THEN ${siteAgent(sql`r.site_id`)} END, r.devices)`;
@@ -128,6 +129,7 @@ function assignment(
     machineIds,
     machineTasks,
     ending,
+    recalled,
     tasks,
     foreignInputs,
     siteAgentId,
@@ -150,6 +152,7 @@ function assignment(
     state: state as Assignment['state'],
     machines,
     ending,
+    recalled,
     known: tasks ?? [],
     siteAgentId,
     plannedS,

@@ -199,6 +199,41 @@ export async function returnJobs(
   });
 }
 
+export async function recallRuns(
+  database: Db,
+  siteId: number,
+  jobIds: readonly number[],
+  reason: string,
+  context: PlanContext,
+): Promise<number[]> {
+  if (jobIds.length === 0) return [];
+  return transaction(database, async (tx) => {
+    const found = await markRecalled(tx, await lockThose(tx, siteId, jobIds, ['ASSIGNED']));
+    if (found.length === 0) return [];
+    const decisions = found.map((jobId) => ({
+      ...{ jobId, fromSiteId: siteId, siteId: null, reason, explanation: {} },
+    }));
+    await insertDecisions(tx, 'TAKE_BACK', context, decisions);
+    // Its agent is told of it by the event.
+    await commitWith(tx, [changeJobs('recall', table('t', found, { id: ['bigint', (id) => id] }), {})]);
+    return found;
+  });
+}
+
+/** Of locked jobs that are ASSIGNED. */
+const markRecalled = (tx: Transaction, jobIds: readonly number[]): Promise<number[]> =>
+  value(
+    tx,
+    sql`
+WITH marked AS (
+  UPDATE runs r SET recalled = true FROM jobs j
+   WHERE j.id = ANY (${list('bigint', jobIds)}) AND r.job_id = j.id AND r.epoch = j.epoch
+     AND r.placed_by = 'SITE' AND r.started_at IS NULL AND r.ended_at IS NULL AND NOT r.recalled
+  RETURNING r.job_id AS id
+)
+SELECT coalesce(json_agg(id ORDER BY id), '[]') AS v FROM marked`,
+  );
+
 async function giveBack(
   tx: Transaction,
   {
@@ -242,14 +277,19 @@ SELECT json_build_array((SELECT state FROM site), (SELECT coalesce(json_agg(id O
   );
 }
 
-/** Those of the jobs that are in the queues of the site, in the order of ids. */
-function lockThose(tx: Transaction, siteId: number, jobIds: readonly number[]): Promise<number[]> {
+/** Those of the jobs that are in the queues of the site (or in other states there), in the order of ids. */
+function lockThose(
+  tx: Transaction,
+  siteId: number,
+  jobIds: readonly number[],
+  states: readonly JobState[] = pendingStates,
+): Promise<number[]> {
   return value(
     tx,
     sql`
 WITH job AS MATERIALIZED (
   SELECT id FROM jobs
-   WHERE id = ANY (${list('bigint', jobIds)}) AND state IN ${labels(pendingStates)} AND site_id = ${siteId}::integer
+   WHERE id = ANY (${list('bigint', jobIds)}) AND state IN ${labels(states)} AND site_id = ${siteId}::integer
    ORDER BY id FOR NO KEY UPDATE
 )
 SELECT coalesce(json_agg(id ORDER BY id), '[]') AS v FROM job`,

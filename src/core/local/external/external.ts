@@ -1,6 +1,7 @@
 /**
  * The site schedules itself (Slurm, PBS, …): its scheduler decides when and on which machines a job runs. Jobs are handed over in the order
- * of the queue, as long as so many of ours do not wait there: what is not handed over can still go to another site.
+ * of the queue, as long as so many of ours do not wait there: what is not handed over can still go to another site. What
+ * waits there for long is asked back where another site can start it (recalls.ts).
  */
 import { z } from 'zod';
 import { byArrival, byPriority } from '../heads.js';
@@ -15,11 +16,18 @@ export const external = localKind({
         "As many of our jobs may wait in the site's own scheduler at once. The others wait here, and can still go to another site.",
       unit: 'jobs',
     }),
+    takeBackAfterS: z.number().min(0).max(31_536_000).nullable().default(60).meta({
+      title: 'Take back after',
+      description:
+        "A job that has waited in the site's own scheduler for so long is taken back when another site can start it at once; null: it stays.",
+      unit: 's',
+    }),
   }),
   label: "The site's own scheduler",
   about:
     "The site's scheduler (such as Slurm) decides when and where jobs run; its agent hands them over to it.",
   handsOver: ({ queueLimit }) => queueLimit,
+  recallsAfterS: ({ takeBackAfterS }) => takeBackAfterS,
   scheduler: ({ queueLimit }, order) => ({
     walk: order === 'PRIORITY' ? byPriority : byArrival,
     decide: (pass, walk) => {
