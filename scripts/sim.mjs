@@ -60,7 +60,7 @@ async function bundle(name, changes, shrink) {
   const options = { seed: Number(seed), seeds: Number(seeds), shrink };
   const contents = `import { Broken, play, playTwice } from './test/sim/play.ts';
     try {
-      await playTwice(${seed});
+      await playTwice(${seed}, 10);
       await play(${JSON.stringify(options)});
     } catch (error) {
       console.error(error);

@@ -35,11 +35,14 @@ export const SUITES = {
       'test/cli/run',
       'test/cli/script',
       'test/cli/serve',
+      'test/cli/simulate',
       'test/cli/start',
       'test/cli/upgrade',
       'test/cli/webhooks',
       'test/cli/whatif',
       'test/cli/workflows',
+      'test/federation/hostile',
+      'test/federation/peers',
       'test/federation/restored',
       'test/store/debian',
       'test/store/embedded',
@@ -70,7 +73,7 @@ export const SUITES = {
     files: ['test/slurm'],
   },
   // Unmodified clients of Slurm, by the commands that are called like Slurm's.
-  clients: { options: {}, files: ['test/clients'] },
+  clients: { options: {}, files: ['test/clients', 'test/cli/slurm'] },
   // The rules of the papers on cases of so many seeds from S on.
   vectors: {
     prefix: 'VECTORS',
@@ -89,6 +92,8 @@ function withRandomCases() {
     name.endsWith('.test.ts'),
   );
   const draws = (name) =>
-    /'fast-check'|(cases|seeds|IN_FULL)\b.*seed\.js'/.test(readFileSync(join(root, 'test', name), 'utf8'));
+    /'fast-check'|(cases|seeds|part|IN_FULL)\b.*seed\.js'/.test(
+      readFileSync(join(root, 'test', name), 'utf8'),
+    );
   return tests.filter(draws).map((name) => join('test', name));
 }

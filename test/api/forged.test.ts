@@ -17,6 +17,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { SCHEMA_FILE } from '../../src/api/schema.js';
 import { rules } from '../../src/api/services/access.js';
 import type { UserRole } from '../../src/store/rows.js';
+import { part } from '../support/seed.js';
 import { unique, withApi } from './support/api.js';
 import { type Followed, follow } from './support/follow.js';
 import { sample } from './support/sample.js';
@@ -158,7 +159,7 @@ test('cursors', async () => {
         }),
     );
   });
-  expect(await failures(asked)).toEqual([]);
+  expect(await failures(part(asked))).toEqual([]);
 });
 
 const SUFFIXES = ['0', '1.5', '\0', 2 ** 31, 2 ** 53 - 1, 2 ** 53];
@@ -223,7 +224,7 @@ test('ids', async () => {
     });
   });
   expect(asked.length).toBeGreaterThan(500);
-  expect(await failures(asked)).toEqual([]);
+  expect(await failures(part(asked))).toEqual([]);
 });
 
 test('cursors of subscriptions', async () => {

@@ -94,8 +94,8 @@ export async function play({
  *
  * @throws Broken when that makes a difference
  */
-export async function playTwice(seed: number): Promise<void> {
-  for (const [i, history] of fc.sample(histories, { seed, numRuns: 10 }).entries()) {
+export async function playTwice(seed: number, times: number): Promise<void> {
+  for (const [i, history] of fc.sample(histories, { seed, numRuns: times }).entries()) {
     const [one, other] = [new Simulation(history), new Simulation(history)];
     await one.run();
     await other.run();
