@@ -385,6 +385,7 @@ function optionsOf(fields: Fields): JobOptions {
         ? listOf(value).reduce<unknown>((before, one) => option.parseArg?.(one, before), undefined)
         : String(value);
   }
+  // By the names and in the types that commander gives them, for these are its options.
   return options as unknown as JobOptions;
 }
 

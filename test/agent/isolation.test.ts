@@ -288,7 +288,7 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
         ...(throttles
           ? []
           : [complete(runner, { ...script('job_spins', 'while :; do :; done'), cpusPerTask: 0.01 })]),
-        complete(runner, script('job_fills', 'head -c 30000000 /dev/zero > big; sleep 60')),
+        complete(runner, script('job_fills', 'head -c 30000000 /dev/zero > big; sleep 600')),
         complete(runner, { ...script('job_forks', bomb), cpusPerTask: 8, runTimeLimitS: 30 }),
       ];
       const said = new Map((await Promise.all(ends)).map((end) => [end.jobId, end]));
