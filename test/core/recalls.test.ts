@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_POLICY, type Grid, type LocalPolicy, type Policy, recalls } from '../../src/core/index.js';
 import { job } from './support/drive.js';
-import { gridOf } from './support/grids.js';
+import { gridOf, machine } from './support/grids.js';
 
 const policy: Policy = { ...DEFAULT_POLICY, local: { kind: 'easy' } };
 const [SLURM, OWN] = [1, 2];
@@ -93,8 +93,7 @@ describe('recalls', () => {
 
   it('asks nobody where no machine is available', () => {
     const grid = world(1);
-    const [{ machine }] = grid.siteEntry(SLURM).resources.machines as unknown as [{ machine: never }];
-    grid.setMachine({ ...(machine as object), available: false } as never);
+    grid.setMachine(machine({ id: 1, siteId: SLURM, available: false }));
     expect(asked(grid)).toEqual([]);
   });
 });

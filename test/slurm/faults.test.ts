@@ -273,6 +273,37 @@ describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
     await until(runner, 'no problem', () => (runner.problem === null ? true : null));
   });
 
+  it('refuses a run for what it asks for: ended in the words of Slurm, and not tried again', async () => {
+    const runner = await open();
+    const one = run('true', { resourcesPerTask: [{ kind: 'gpu', amount: 9 }] });
+    runner.start(one);
+    expect(await end(runner, one)).toMatchObject({
+      cause: 'LAUNCH_FAILED',
+      message: expect.stringContaining('Requested node configuration is not available'),
+    });
+    // As Slurm 22.05 says it where a QOS has DenyOnLimit: for each limit the same, but for the first line.
+    const limit = (name: string): void =>
+      instead(
+        'sbatch',
+        `echo "sbatch: error: ${name}" >&2; echo "sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)" >&2; exit 1`,
+      );
+    limit('QOSMaxWallDurationPerJobLimit');
+    const long = run('true');
+    runner.start(long);
+    expect(await end(runner, long)).toMatchObject({
+      cause: 'LAUNCH_FAILED',
+      message: expect.stringContaining('QOSMaxWallDurationPerJobLimit'),
+    });
+    expect(runner.problem).toBe(null);
+    limit('QOSMaxSubmitJobPerUserLimit');
+    const waits = run('true');
+    runner.start(waits);
+    expect(await until(runner, 'a problem', () => runner.problem)).toContain('QOSMaxSubmitJobPerUserLimit');
+    rmSync(join(bin, 'sbatch'));
+    expect((await end(runner, waits)).cause).toBe('EXITED_ZERO');
+    expect([ran(one), ran(long), ran(waits)]).toEqual([0, 0, 1]);
+  });
+
   it('loses a node: its run is LOST', async () => {
     const runner = await open();
     const one = run('sleep 600');

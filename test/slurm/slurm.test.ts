@@ -227,13 +227,15 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
     expect(await said(plain)).toBe('batch physics');
     expect(await said(short)).toBe('short');
     expect(await said(asked)).toBe('short chemistry');
-    const message = async (id: string | undefined) =>
-      (await when(id as string, ({ runs }) => runs.some(({ message }) => message !== null))).runs[0]?.message;
-    expect(await message(forbidden)).toBe(
+    const refused = async (id: string | undefined) => {
+      const end = await when(id as string, ended);
+      expect(end).toMatchObject({ state: 'FAILED', cause: 'LAUNCH_FAILED', epoch: 1 });
+      return end.message;
+    };
+    expect(await refused(forbidden)).toBe(
       'partition: "gpu" was asked for; accepted at this site: batch, short, nowhere',
     );
-    expect(await message(unknown)).toContain('invalid partition specified: nowhere');
-    await cancel(forbidden, unknown);
+    expect(await refused(unknown)).toContain('invalid partition specified: nowhere');
   });
 
   it('has the devices of Slurm, and asks it for them', async () => {

@@ -24,6 +24,7 @@ const SPENT_MS = 86_400_000;
 /** How runs end that never begin. */
 const NEVERS: readonly string[] = [
   'CANCELLED_BY_USER',
+  'LAUNCH_FAILED',
   'MACHINE_FAILED',
   'REQUEUED',
 ] satisfies End['cause'][];

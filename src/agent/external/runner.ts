@@ -137,7 +137,8 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
       ...{ stateDir, scheduler, baseEnvironment, warn, owners: this.owners },
       ...{ prefix: this.prefix, ratePerS: submissionsPerS },
       accepted: (run, localId, job) => this.accepted(run, localId, job),
-      refused: (run, message) => this.neverBegins(run, { cause: 'MACHINE_FAILED', message }),
+      failed: (run, message) => this.neverBegins(run, { cause: 'MACHINE_FAILED', message }),
+      refused: (run, message) => this.neverBegins(run, { cause: 'LAUNCH_FAILED', message }),
       isReached: () => this.isReached,
       // Asked meanwhile to end it, nobody knew its name.
       settled: (run) => run.asked !== null && this.stop(run),
@@ -230,8 +231,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
       else this.submitter.add(this.take(handed(run)));
     } catch (error) {
       if (!(error instanceof NotAllowedError)) throw error;
-      // Another site may allow it.
-      this.reportUnstarted(assignment, { cause: 'MACHINE_FAILED', message: error.message });
+      this.reportUnstarted(assignment, { cause: 'LAUNCH_FAILED', message: error.message });
     }
   }
 

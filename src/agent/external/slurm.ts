@@ -34,7 +34,10 @@ const CONFIG_MS = 3_600_000;
 
 /** Slurm has not looked at the job, or cannot be reached: nothing follows for the job. */
 const UNREACHED =
-  /unable to contact|connect|timed out|socket|temporarily unable|slurm backup controller|zero bytes|munge|authentication|Protocol|submit limit|MaxSubmit/i;
+  /unable to contact|connect|timed out|socket|temporarily unable|slurm backup controller|zero bytes|munge|authentication|Protocol/i;
+/** One text for all limits of accounts and QOS; of those that Slurm names with it only that of waiting jobs passes. */
+const OVER_LIMIT = /violates accounting/i;
+const LASTING_LIMIT = /\b(QOS|Assoc)(?!\w*MaxSubmit)\w*(Max|Min|Grp)\w+/;
 /** Reasons that no waiting helps against. */
 const HOPELESS =
   /^(DependencyNeverSatisfied|PartitionTimeLimit|PartitionNodeLimit|PartitionConfig|AccountNotAllowed|QOSNotAllowed|InvalidAccount|InvalidQOS|BadConstraints|QOSMaxWallDurationPerJobLimit|AssocMaxWallDurationPerJobLimit)$/;
@@ -103,7 +106,7 @@ export class Slurm implements LocalScheduler {
         : this.call('/usr/sbin/runuser', ['-u', job.user, '--', 'sbatch', ...words]));
     } catch (error) {
       const { message } = error as Error;
-      if (error instanceof CallError && error.exitCode === 1 && !UNREACHED.test(message))
+      if (error instanceof CallError && error.exitCode === 1 && isRefusal(message))
         throw new RefusedError(message);
       throw error;
     }
@@ -315,6 +318,10 @@ class CallError extends Error {
 const QUEUE = ['-h', '-r', '-t', 'all', '-o', '%i|%j|%T|%r|%u|%Z'];
 /** The agent's account. */
 const OWN = userInfo().username;
+
+/** Whether the job will never be taken, by the words of sbatch. */
+const isRefusal = (message: string): boolean =>
+  !UNREACHED.test(message) && (!OVER_LIMIT.test(message) || LASTING_LIMIT.test(message));
 
 /** Of a partition, where the default one is marked. */
 const nameIn = (written: string): string => written.replace(/\*$/, '');

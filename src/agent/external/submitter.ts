@@ -28,7 +28,9 @@ export interface SubmitterOptions {
   warn: (fields: object, message: string) => void;
   /** `job`: as it was found. */
   accepted: (run: Handed, id: string, job: LocalJob | null) => void;
-  /** It will not be taken. */
+  /** It cannot be handed over here, through no fault of its own. */
+  failed: (run: Handed, message: string) => void;
+  /** The scheduler never takes it, in its words. */
   refused: (run: Handed, message: string) => void;
   /** The state directory answers: nothing is written down before. */
   isReached: () => boolean;
@@ -169,7 +171,7 @@ export class Submitter {
     try {
       return this.options.owners.isFound(run);
     } catch (error) {
-      this.options.refused(run, (error as Error).message);
+      this.options.failed(run, (error as Error).message);
       return false;
     }
   }
@@ -208,7 +210,7 @@ export class Submitter {
 
   /** Everything that the runs and the next agent need; runs for which that fails are left out, and are over. */
   private async writeDown(batch: readonly Handed[]): Promise<{ runs: Handed[]; submission: Submission }> {
-    const { scheduler, prefix, refused } = this.options;
+    const { scheduler, prefix, failed } = this.options;
     const { assignment, terms, owner } = batch[0] as Handed;
     const { jobId, epoch, runTimeLimitS, killGraceS } = assignment;
     const { tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, licenses, nodes } = assignment;
@@ -226,7 +228,7 @@ export class Submitter {
         this.write(run, own);
         runs.push(run);
       } catch (error) {
-        refused(run, `${this.options.stateDir}: ${(error as Error).message}`);
+        failed(run, `${this.options.stateDir}: ${(error as Error).message}`);
       }
     }
     const directory = array ? join(this.arraysDir, name) : this.dirOf(batch[0] as Handed);
