@@ -94,8 +94,8 @@ BEGIN
      FROM (SELECT DISTINCT origin_site_id AS site_id FROM new_rows WHERE origin_site_id IS NOT NULL
            UNION SELECT DISTINCT site_id FROM new_rows WHERE site_id IS NOT NULL) n
     WHERE NOT EXISTS (SELECT FROM sites WHERE id = n.site_id OFFSET 0);
-  INSERT INTO events (at, kind, entity_id, seq, to_state, user_id)
-    SELECT submitted_at, 'JOB_STATE', id, seq, state, user_id FROM new_rows ORDER BY id;
+  INSERT INTO events (at, kind, entity_id, seq, to_state, user_id, note)
+    SELECT submitted_at, 'JOB_STATE', id, seq, state, user_id, note FROM new_rows ORDER BY id;
   INSERT INTO job_counts AS c (site_id, state, jobs)
     SELECT 0, state, count(*) FROM new_rows GROUP BY state
     ON CONFLICT (site_id, state) DO UPDATE SET jobs = c.jobs + excluded.jobs;

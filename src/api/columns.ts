@@ -22,6 +22,7 @@ const COLUMNS: Readonly<Record<string, readonly (keyof JobRow)[]>> = {
   onUnmet: [],
   unmetBecause: [],
   neededBy: [],
+  rerunAs: [],
   notBefore: [],
   runs: [],
   decisions: [],

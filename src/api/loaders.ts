@@ -90,6 +90,8 @@ export interface Loaders {
   findUser(id: number): Promise<UserRow | null>;
   /** What the job waits for, or has waited for. */
   wait(jobId: number): Promise<JobWait | null>;
+  /** The id of its copy, made by a rerun. */
+  copy(jobId: number): Promise<number | null>;
   runs(jobId: number): Promise<RunRow[]>;
   output(key: OutputKey): Promise<OutputRow | null>;
   staging(run: RunKey): Promise<StagingRow | null>;
@@ -172,6 +174,10 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
   const jobs = byId<JobRow>((ids) => queries.jobsByIds(ids));
   const waits = loader<number, JobWait | null>(async (ids) => {
     const found = await queries.waitsOf(ids);
+    return ids.map((id) => found.get(id) ?? null);
+  });
+  const copies = loader<number, number | null>(async (ids) => {
+    const found = await queries.copiesOf(ids);
     return ids.map((id) => found.get(id) ?? null);
   });
   const runs = grouped<RunRow>(
@@ -307,6 +313,7 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
     timesOfHold: (id) => timesOfHolds.load(id),
     findUser: (id) => users.load(id),
     wait: (jobId) => waits.load(jobId),
+    copy: (jobId) => copies.load(jobId),
     runs: (jobId) => runs.load(jobId),
     output: (key) => outputs.load(key),
     staging: (run) => stagings.load(run),

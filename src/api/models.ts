@@ -236,6 +236,11 @@ export interface ImportDatasetsPayloadModel {
   errors: { index: number; field: string; message: string }[];
 }
 
+export interface RerunPayloadModel {
+  ids: readonly number[];
+  repointed: readonly number[];
+}
+
 export interface JobsPayloadModel {
   ids: readonly number[];
   unchanged: readonly { id: string; code: ErrorCode; message: string; field: string | null }[];

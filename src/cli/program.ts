@@ -37,6 +37,7 @@ const MODULES: readonly { commands: readonly string[]; add: () => Promise<(progr
     commands: ['peers', 'federate'],
     add: async () => (await import('./commands/federation.js')).addFederation,
   },
+  { commands: ['rerun'], add: async () => (await import('./commands/rerun.js')).addRerun },
   { commands: ['graph'], add: async () => (await import('./commands/graph.js')).addGraph },
   { commands: ['groups'], add: async () => (await import('./commands/groups.js')).addGroups },
   {

@@ -104,7 +104,7 @@ export const changeableFields = [
 
 /** All actions on jobs. `transitions` has the states from and to which each leads. */
 export const jobActions = {
-  submit: { by: ['SUBMITTER'], sets: ['userId', 'groupId', 'submittedAt', 'bytes'] },
+  submit: { by: ['SUBMITTER'], sets: ['userId', 'groupId', 'submittedAt', 'bytes', 'rerunOf'] },
   moveToMeta: { by: ['SCHEDULER'], sets: ['siteId', 'migratedAt', 'treeMoves'], clears: ['schedulerId'] },
   moveInTree: { by: ['SCHEDULER'], sets: ['schedulerId', 'treeMoves'], clears: atRoot },
   dispatch: {
@@ -148,6 +148,8 @@ export const jobActions = {
   /** What it needs cannot happen any more. */
   unmet: { by: ['SERVICE'], sets: ['stopCause', 'cause', 'endedAt', 'deadlineMissed', 'message'] },
   holdUnmet: { by: ['SERVICE'], sets: ['message'] },
+  /** What it needs is run again: it needs the copies from now on. */
+  repoint: { by: ['PERSON'], sets: ['inputs', 'message', 'note'], keeps: ['BLOCKED', 'HELD'] },
   release: { by: ['PERSON'], sets: ['siteId', 'priority', 'dispatchedAt'], clears: ['avoids'] },
   boost: { by: ['PERSON'], sets: ['boost'], keeps: notEnded },
   amend: { by: ['PERSON'], sets: [...amendableFields, 'bytes', 'note'], keeps: notEnded },
@@ -200,6 +202,12 @@ export const transitions: readonly Transition[] = [
     to: 'HELD',
     action: 'holdUnmet',
     when: 'what it needs cannot happen any more (`onUnmet: HOLD`)',
+  },
+  {
+    from: 'HELD',
+    to: 'BLOCKED',
+    action: 'repoint',
+    when: 'what it needs, and could not have happened any more, is run again',
   },
   { from: 'BLOCKED', to: 'HELD', action: 'hold', when: 'held' },
   { from: 'BLOCKED', to: 'CANCELLED', action: 'cancel', when: 'cancelled, or its deadline passed' },

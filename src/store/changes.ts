@@ -145,7 +145,7 @@ const NOTE_CHARS = 2_000;
 const cut = (text: string, chars: number): string =>
   text.length > chars ? `${text.slice(0, chars - 1)}…` : text;
 
-const noteOf = (changes: readonly Said[]): string =>
+export const noteOf = (changes: readonly Said[]): string =>
   cut(
     changes
       .map(([field, before, after]) => `${field} ${cut(before, VALUE_CHARS)} → ${cut(after, VALUE_CHARS)}`)
@@ -169,14 +169,15 @@ const saidWaits = (before: JobWait, after: JobWait): Said[] =>
     ] as const
   ).filter(([, was, is]) => was !== is);
 
-function saidNeeds(needs: JobWait['needs']): string {
+export function saidNeeds(needs: JobWait['needs']): string {
   if (needs.length === 0) return 'none';
   const terms = needs.map(({ expression, of }) =>
     of
       .map((term) => {
         const what =
           'job' in term ? `job_${term.job}` : 'jobGroup' in term ? `group_${term.jobGroup}` : term.group;
-        return `${term.condition} of ${what}${term.minDelayS === 0 ? '' : ` + ${term.minDelayS} s`}`;
+        const again = 'again' in term && term.again ? ` as of job_${term.again.asOf}` : '';
+        return `${term.condition} of ${what}${again}${term.minDelayS === 0 ? '' : ` + ${term.minDelayS} s`}`;
       })
       .join(expression === 'ALL' ? ' and ' : ' or '),
   );

@@ -183,6 +183,8 @@ const keptFields = {
   cause: maybe<EndCause>('end_cause'),
   /** From when it could be scheduled, where it had to wait for others or for a time (needs.ts); schedulers count its age from then on. */
   eligibleAt: maybe<number>('timestamptz'),
+  /** The job of which it is a copy, made by a rerun. */
+  rerunOf: maybe<number>('bigint'),
 };
 
 /** What only the store knows. */

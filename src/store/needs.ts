@@ -11,7 +11,15 @@ import { Outcome, type Verdict } from '../core/needs/outcome.js';
  * What a term is about: a job, all jobs of a bulk group, or all of the same user's jobs with a group name up to the id `until`, which are
  * those that were there at the submission.
  */
-export type NeedTarget = { job: number } | { jobGroup: number } | { group: string; until: number };
+export type NeedTarget =
+  | { job: number }
+  | { jobGroup: number; again?: RunAgain }
+  | { group: string; until: number; again?: RunAgain };
+/** In place of members that a rerun has copied, the latest copies up to the id `asOf`; `groups` are those of the copies' submissions. */
+export interface RunAgain {
+  asOf: number;
+  groups: readonly number[];
+}
 interface Asked {
   condition: NeedCondition;
   /** Seconds. */
@@ -20,8 +28,7 @@ interface Asked {
 export type NeedTerm = Asked & NeedTarget;
 
 /** As it is submitted: `item` is a position in the submission; `until` follows from it. */
-export type NewNeedTerm = Asked &
-  ({ item: number } | { job: number } | { jobGroup: number } | { group: string });
+export type NewNeedTerm = Asked & ({ item: number } | NeedTarget | { group: string; until?: undefined });
 
 /** What a new job waits for. */
 export interface NewWait {
@@ -61,7 +68,7 @@ export const stored = (needs: NewWait['needs'], jobIds: readonly number[]): JobW
     of: of.map((term) => {
       const { condition, minDelayS } = term;
       if ('item' in term) return { job: jobIds[term.item] as number, condition, minDelayS };
-      return 'group' in term ? { ...term, until: jobIds.at(-1) as number } : term;
+      return 'group' in term ? { ...term, until: term.until ?? (jobIds.at(-1) as number) } : term;
     }),
   }));
 
@@ -101,12 +108,11 @@ export function targetsOf(needs: JobWait['needs']): Map<string, NeedTarget> {
   return found;
 }
 
-export const keyOf = (target: NeedTarget): string =>
-  'job' in target
-    ? `j${target.job}`
-    : 'jobGroup' in target
-      ? `g${target.jobGroup}`
-      : `n${target.until} ${target.group}`;
+export function keyOf(target: NeedTarget): string {
+  if ('job' in target) return `j${target.job}`;
+  const { asOf = '' } = target.again ?? {};
+  return 'jobGroup' in target ? `g${target.jobGroup} ${asOf}` : `n${target.until} ${asOf} ${target.group}`;
+}
 
 /** What is known of one member of what is needed. Times are epoch seconds. */
 export type MemberFacts = [id: number, firstStart: number | null, endedAt: number | null, ok: boolean];

@@ -16,6 +16,7 @@ import * as leases from './postgres/leases.js';
 import * as moves from './postgres/moves.js';
 import * as needs from './postgres/needs.js';
 import * as reports from './postgres/reports.js';
+import { rerun } from './postgres/rerun.js';
 import * as retention from './postgres/retention.js';
 import * as snapshot from './postgres/snapshot.js';
 import * as starts from './postgres/starts.js';
@@ -34,6 +35,7 @@ import type {
   OutputBounds,
   PlanContext,
   ReportedLoad,
+  Rerun,
   Retention,
   RunOutput,
   RunReport,
@@ -188,6 +190,10 @@ export class PostgresStore implements Store {
 
   revise(selection: JobSelection, changes: JobChanges) {
     return revise(this.database, selection, changes);
+  }
+
+  rerun(request: Rerun) {
+    return rerun(this.database, request, this.liveJobsMax);
   }
 
   sweep(rules: SweepRules) {

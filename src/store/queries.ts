@@ -176,6 +176,15 @@ SELECT j.id, j.group_id::text AS "group", j.array_index AS "arrayIndex"
     return waitsOf(this.pool, ids);
   }
 
+  /** The ids of copies that reruns have made of jobs. */
+  async copiesOf(ids: readonly number[]): Promise<Map<number, number>> {
+    const found = await rows<{ of: number; id: number }>(
+      this.pool,
+      sql`SELECT rerun_of AS of, id FROM jobs WHERE rerun_of = ANY (${list('bigint', ids)})`,
+    );
+    return new Map(found.map(({ of, id }) => [of, id]));
+  }
+
   /** What a blocked job still waits for. */
   openNeeds(jobId: number): Promise<OpenNeeds | null> {
     return openNeeds(this.pool, jobId);

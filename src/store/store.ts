@@ -179,6 +179,24 @@ export type SubmitResult =
   /** freesAt: epoch seconds at which this submission would be admitted, null when it never would (larger than the quota). */
   | { kind: 'quota'; limit: number; periodS: number; used: number; asked: number; freesAt: number | null };
 
+/** What has failed of a group is run again. */
+export interface Rerun extends Pick<Submission, 'share' | 'audit' | 'now'> {
+  /** Whose jobs they are. */
+  userId: number;
+  /** A bulk group, or the user's jobs with a group name. */
+  target: { jobGroup: number } | { group: string };
+  /** What failed itself, or that and what was canceled for it. */
+  only: 'FAILED' | 'FAILED_AND_DOWNSTREAM';
+  /** More copies than that, or jobs that wait for them: nothing is done. */
+  limit: number;
+}
+
+export type RerunOutcome =
+  /** In the order of the jobs that they are copies of; `repointed`: those that need copies from now on. */
+  | { kind: 'accepted'; jobIds: readonly number[]; repointed: readonly number[] }
+  | { kind: 'too-many'; limit: number }
+  | Extract<SubmitResult, { kind: 'quota' | 'full' | 'share' | 'gone' }>;
+
 export interface PlanContext {
   policyVersion: number;
   /** Names the cycle in decisions and logs. */
@@ -761,6 +779,12 @@ export interface Store {
    * `changed` are those that are now as they are to be, also where they already were.
    */
   revise(selection: JobSelection, changes: JobChanges): Promise<ChangeOutcome>;
+
+  /**
+   * Submits copies of jobs of a group that ended badly, once each; they stay as they ended. Waiting and HELD jobs that need one of them need its
+   * copy from now on; those that were HELD because it could not happen any more are BLOCKED again.
+   */
+  rerun(request: Rerun): Promise<RerunOutcome>;
 
   /** Silent machines, lost runs, passed deadlines, exceeded limits: what time does when nobody reports it. */
   sweep(rules: SweepRules): Promise<SweepOutcome>;

@@ -428,6 +428,86 @@ describe('with engines', () => {
   });
 });
 
+describe('a rerun', () => {
+  const RERUN =
+    'mutation ($input: RerunInput!) { rerun(input: $input) { jobIds repointed jobs { id rerunOf { id } state } } }';
+  interface Rerun {
+    jobIds: string[];
+    repointed: string[];
+    jobs: { id: string; rerunOf: { id: string } }[];
+  }
+  const rerun = async (input: object, key: string): Promise<Rerun> =>
+    (await api.must<{ rerun: Rerun }>(RERUN, { input }, key)).rerun;
+  const refused = async (input: object, key: string): Promise<string> => {
+    const { errors } = await api.ask(RERUN, { input }, key);
+    return `${errors?.[0]?.extensions?.code} ${errors?.[0]?.message}`;
+  };
+
+  test('of a group runs what failed and what was canceled for it, to the end, and once', async () => {
+    const worker = await startWorker();
+    const { key } = await api.user('USER', unique('rerunner'));
+    const group = unique('group');
+    const { jobIds } = await submit(
+      [
+        { ref: 'a', groupName: group, held: true },
+        { ref: 'b', groupName: group, needs: need([{ ref: 'a' }]) },
+        { groupName: group, needs: need([{ ref: 'b' }]) },
+      ],
+      {},
+      key,
+    );
+    failing.add(numberOf(jobIds[0] as string));
+    await api.must(
+      'mutation ($ids: [ID!]) { releaseJobs(selection: { ids: $ids }) { jobIds } }',
+      { ids: jobIds },
+      key,
+    );
+    await ends(jobIds);
+    // Twice at once is once.
+    const both = await Promise.all([1, 2].map(() => rerun({ group }, key)));
+    const jobs = both.flatMap((one) => one.jobs);
+    expect(jobs.map((one) => one.rerunOf.id)).toEqual(jobIds);
+    const copies = jobs.map(({ id }) => id);
+    await ends(copies);
+    for (const id of copies) expect(await job(id, key)).toMatchObject({ state: 'COMPLETED' });
+    expect(await job(jobIds[2] as string, key)).toMatchObject({
+      state: 'CANCELLED',
+      cause: 'DEPENDENCY_FAILED',
+    });
+    expect(await rerun({ group, only: 'FAILED' }, key)).toMatchObject({ jobIds: [] });
+    await stopWorker(worker);
+  });
+
+  test('is refused without one group, and of groups of others; what operators run again is audited', async () => {
+    const own = await api.user('USER', unique('own'));
+    const other = await api.user('USER', unique('other'));
+    const { submitJobGroup } = await api.must<{
+      submitJobGroup: { jobGroup: { id: string }; jobIds: string[] };
+    }>(
+      `mutation { submitJobGroup(input: { count: 2, template: { command: "x", held: true } }) { jobGroup { id } jobIds } }`,
+      {},
+      own.key,
+    );
+    const jobGroup = submitJobGroup.jobGroup.id;
+    await api.must(`mutation { cancelJobGroup(jobGroup: "${jobGroup}") { cancelled } }`, {}, own.key);
+    expect(await refused({}, own.key)).toMatch(/^BAD_USER_INPUT group: .*exactly one of the two/);
+    expect(await refused({ group: 'x', jobGroup }, own.key)).toMatch(/^BAD_USER_INPUT group: /);
+    expect(await refused({ jobGroup }, other.key)).toMatch(/^NOT_FOUND /);
+    const { jobIds, jobs } = await rerun({ jobGroup }, api.adminKey);
+    expect(jobs.map((one) => one.rerunOf.id)).toEqual(submitJobGroup.jobIds);
+    const { audit } = await api.must<{ audit: { nodes: Json[] } }>(
+      '{ audit(first: 1) { nodes { action target after } } }',
+    );
+    expect(audit.nodes[0]).toMatchObject({
+      action: 'rerun',
+      target: jobGroup,
+      after: { jobs: 2, first: jobIds[0] },
+    });
+    // They are jobs of whose group it is.
+    expect(await job(jobIds[0] as string, own.key)).toMatchObject({ state: 'QUEUED' });
+  });
+});
+
 describe('changes of jobs', () => {
   const CHANGE = `mutation ($input: ChangeJobsInput!) { changeJobs(input: $input) {
     jobIds unchanged { id code field message } } }`;

@@ -37,9 +37,10 @@ it('the commands of the page do what it says', async () => {
     ends.push(code);
     expect(stderr).not.toContain('error:');
   }
-  // One of the first five failed.
-  expect(ends).toEqual([1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+  // One of the first five failed, and so did what is run again.
+  expect(ends).toEqual([1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0]);
   type Line = {
+    id: string;
     name: string;
     state: string;
     cause: string | null;
@@ -68,6 +69,9 @@ it('the commands of the page do what it says', async () => {
   const [changed] = jobs.filter(({ name }) => name === 'final');
   expect(changed).toMatchObject({ state: 'HELD', runTimeLimitS: 7200, memoryMbPerTask: 64 });
   expect((await service.cli('job', 'job_1')).stdout).toMatch(/needed by +job_2 job_3/);
+  const [copy, broken] = jobs.filter(({ name }) => name === 'fragile').map(({ id }) => id);
+  expect((await service.cli('job', broken as string)).stdout).toMatch(new RegExp(`rerun as +${copy}\n`));
+  expect((await service.cli('job', copy as string)).stdout).toMatch(new RegExp(`rerun of +${broken}\n`));
   expect(found).toMatchObject({ smooth: 'COMPLETED EXITED_ZERO', join: 'COMPLETED EXITED_ZERO' });
   type Graph = { nodes: { name: string; level: number; needs: number[] }[]; criticalPath: number[] };
   const { nodes, criticalPath } = await service.json<Graph>('graph', 'pictures');

@@ -17,6 +17,7 @@ import type {
   JobChanges,
   JobSelection,
   NewJob,
+  Rerun,
   RunOutput,
   RunReport,
   Submission,
@@ -1925,6 +1926,182 @@ export function describeStore(
         expect(await all(ids)).toEqual(['COMPLETED EXITED_ZERO', failed, 'HELD', 'QUEUED', failed]);
         expect((await store.waitsOf(ids)).get(ids[1]!)).toMatchObject({ because: ids[0] });
         expect(await inputsOf(ids[3]!)).toMatchObject([{ datasetId: NO_DATASET }]);
+        await nothingBroken();
+      });
+    });
+
+    describe('reruns', () => {
+      const term = (target: object, condition = 'OK'): NewNeedTerm =>
+        ({ ...target, condition, minDelayS: 0 }) as NewNeedTerm;
+      const needing = (
+        of: NewNeedTerm[],
+        job: Partial<NewJob> = {},
+        more: Partial<NewWait> = {},
+      ): NewJob => ({
+        ...newJob(job),
+        wait: { needs: [{ expression: 'ALL', of }], onUnmet: 'CANCEL', notBefore: null, ...more },
+      });
+      const of = async (id: number) => {
+        const { toState, cause } = (await world.events(id)).at(-1) as EventRow;
+        return cause === null ? toState : `${toState} ${cause}`;
+      };
+      const all = (ids: readonly number[]) => Promise.all(ids.map(of));
+      const soon = () => Date.now() / 1000 + 5;
+      const ok = { cause: 'EXITED_ZERO', exitCode: 0 } as const;
+      const bad = { cause: 'EXITED_NONZERO', exitCode: 1 } as const;
+      /** Runs it to this end, and decides what follows. */
+      const run = async (id: number, end: Partial<RunReport>) => {
+        await store.applyMoves([move(id, site)], context());
+        await store.applyStarts(site, [start(id, site, { [machine]: 1 })], null, context());
+        await store.reportRuns(site, [report(id, 1), ended(id, 1, end)], MAX_ATTEMPTS);
+        await store.settleNeeds([id], soon());
+      };
+      const again = async (more: Partial<Rerun> = {}) => {
+        const outcome = await store.rerun({
+          ...{ userId: user, target: { group: 'g' }, only: 'FAILED_AND_DOWNSTREAM', limit: 100, now: T0 },
+          ...more,
+        });
+        if (outcome.kind !== 'accepted') throw new Error(JSON.stringify(outcome));
+        return outcome;
+      };
+      const failed = 'CANCELLED DEPENDENCY_FAILED';
+
+      it('make copies of what failed and of what was canceled for it, once; what completed is not run again', async () => {
+        const g = { groupName: 'g' };
+        const ids = await submit(world, user, [
+          newJob({ ...g, name: 'good' }),
+          newJob({ ...g, name: 'bad', deadline: T0 - 1 }),
+          needing([term({ item: 0 }), term({ item: 1 })], { ...g, name: 'both' }),
+          needing([term({ item: 2 })], { name: 'outside' }),
+          needing([term({ item: 0 })], { ...g, name: 'other' }),
+        ]);
+        const [good, broken, , , other] = ids as [number, number, number, number, number];
+        await run(good, ok);
+        await run(broken, bad);
+        await run(other, ok);
+        expect(await all(ids.slice(1, 4))).toEqual(['FAILED EXITED_NONZERO', failed, failed]);
+        const { jobIds, repointed } = await again();
+        expect(repointed).toEqual([]);
+        expect(await all(jobIds)).toEqual(['QUEUED', 'BLOCKED', 'BLOCKED']);
+        expect(await Promise.all(jobIds.map(async (id) => (await world.events(id))[0]?.note))).toEqual(
+          ids.slice(1, 4).map((id) => `rerun of job_${id}`),
+        );
+        const [a, b, c] = jobIds as [number, number, number];
+        const waits = await store.waitsOf(jobIds);
+        expect(waits.get(b)?.needs).toEqual([
+          { expression: 'ALL', of: [term({ job: good }), term({ job: a })] },
+        ]);
+        expect(waits.get(c)?.needs).toEqual([{ expression: 'ALL', of: [term({ job: b })] }]);
+        expect(await again()).toEqual({ kind: 'accepted', jobIds: [], repointed: [] });
+        await store.settleNeeds(jobIds, soon());
+        await run(a, bad);
+        expect(await all(jobIds)).toEqual(['FAILED EXITED_NONZERO', failed, failed]);
+        // The copies are run again, too; and so is what was left out.
+        const { jobIds: next } = await again({ only: 'FAILED' });
+        expect(await all(next)).toEqual(['QUEUED']);
+        await run(next[0]!, ok);
+        const { jobIds: rest } = await again();
+        expect((await store.waitsOf(rest)).get(rest[0]!)?.needs[0]?.of[1]).toEqual(term({ job: next[0] }));
+        await store.settleNeeds(rest, soon());
+        expect(await all(rest)).toEqual(['QUEUED', 'BLOCKED']);
+        await nothingBroken();
+      });
+
+      it('are waited for by what waited for the jobs, and by what was held for them', async () => {
+        const ids = await submit(world, user, [
+          newJob({ groupName: 'g' }),
+          newJob({ groupName: 'late' }),
+          needing([term({ item: 0 }), term({ item: 1 })], {}, { onUnmet: 'HOLD' }),
+          needing([term({ item: 0 }, 'ANY'), term({ item: 1 })]),
+          needing([term({ item: 0 }, 'ANY')]),
+          needing([term({ item: 0 }, 'ANY'), term({ item: 1 })]),
+        ]);
+        const [broken, late, held, waiting, begun, byPerson] = ids as [
+          number,
+          number,
+          number,
+          number,
+          number,
+          number,
+        ];
+        await store.hold(byIds([byPerson]));
+        await run(broken, bad);
+        expect(await all([held, waiting, begun, byPerson])).toEqual(['HELD', 'BLOCKED', 'QUEUED', 'HELD']);
+        const { jobIds, repointed } = await again();
+        expect(repointed).toEqual([held, waiting, byPerson]);
+        expect(await all(repointed)).toEqual(['BLOCKED', 'BLOCKED', 'HELD']);
+        const { note } = (await world.events(waiting)).at(-1) as EventRow;
+        expect(note).toBe(
+          `needs ANY of job_${broken} and OK of job_${late} → ANY of job_${jobIds[0]} and OK of job_${late}`,
+        );
+        await run(late, ok);
+        expect(await all([held, waiting])).toEqual(['BLOCKED', 'BLOCKED']);
+        await run(jobIds[0]!, ok);
+        expect(await all([held, waiting, byPerson])).toEqual(['QUEUED', 'QUEUED', 'HELD']);
+        await store.release(byIds([byPerson]));
+        await store.settleNeeds([byPerson], soon());
+        expect(await of(byPerson)).toBe('QUEUED');
+        await nothingBroken();
+      });
+
+      it('take the place of members where a whole group is needed, and are kept as they are', async () => {
+        const accepted = await store.submit({
+          ...{ userId: user, idempotencyKey: null, payloadHash: '', now: T0 },
+          group: { name: null, template: {} },
+          jobs: [1, 2, 3].map(() => newJob({ groupName: 'g' })),
+        });
+        if (accepted.kind !== 'accepted') throw new Error(accepted.kind);
+        const jobGroup = accepted.groupId as number;
+        const members = accepted.jobIds;
+        const waiting = await submit(world, user, [
+          needing([term({ jobGroup })], {}, { onUnmet: 'HOLD' }),
+          needing([term({ group: 'g' })], {}, { onUnmet: 'HOLD' }),
+          needing([term({ jobGroup }, 'NOT_OK')]),
+          needing([term({ group: 'g' }, 'START')]),
+        ]);
+        await run(members[0]!, bad);
+        expect(await all(waiting)).toEqual(['HELD', 'HELD', 'BLOCKED', 'BLOCKED']);
+        const { jobIds, repointed } = await again({ target: { jobGroup } });
+        expect(repointed).toEqual(waiting);
+        await store.settleNeeds(waiting, soon());
+        expect(await all(waiting)).toEqual(['BLOCKED', 'BLOCKED', 'BLOCKED', 'BLOCKED']);
+        await run(members[1]!, ok);
+        // A copy fails, and is run again in its turn.
+        await run(jobIds[0]!, bad);
+        expect(await all(waiting)).toEqual(['HELD', 'HELD', 'BLOCKED', 'BLOCKED']);
+        const { jobIds: next } = await again({ target: { jobGroup } });
+        await run(members[2]!, ok);
+        expect(await all(waiting)).toEqual(['BLOCKED', 'BLOCKED', 'BLOCKED', 'BLOCKED']);
+        const forget = () =>
+          store.prune({
+            ...{ eventsBefore: 0, unreadBefore: 0, jobsEndedBefore: Date.now() / 1000 + 60 },
+            ...{ processesBefore: 0, auditsBefore: 0, limit: 100 },
+          });
+        expect((await forget()).jobs).toBe(0);
+        await run(next[0]!, ok);
+        expect(await all(waiting)).toEqual(['QUEUED', 'QUEUED', failed, 'QUEUED']);
+      });
+
+      it('are refused as a whole beyond the limit, and make no circles', async () => {
+        const [first, second] = await submit(world, user, [
+          newJob({ groupName: 'g' }),
+          newJob({ groupName: 'g' }),
+        ]);
+        const [waits] = await submit(world, user, [newJob({ held: true })]);
+        // It needs a job that came to need it after it had ended.
+        const [odd] = await submit(world, user, [needing([term({ job: waits! })], { groupName: 'g' })]);
+        await store.cancel(byIds([first!, second!, odd!]), T0, 'CANCELLED_BY_USER');
+        await store.revise(byIds([waits!]), {
+          ...{ values: {}, userId: user, fault: () => null, bytesMax: null, now: T0 },
+          wait: { needs: [{ expression: 'ALL', of: [term({ job: odd! }, 'ANY')] }] },
+        });
+        const request = { userId: user, target: { group: 'g' }, only: 'FAILED', now: T0 } as const;
+        expect(await store.rerun({ ...request, limit: 2 })).toEqual({ kind: 'too-many', limit: 2 });
+        expect(await again({ limit: 3 })).toMatchObject({ repointed: [] });
+        expect((await store.waitsOf([waits!])).get(waits!)?.needs[0]?.of).toEqual([
+          term({ job: odd! }, 'ANY'),
+        ]);
+        expect(await again({ userId: await world.addUser('another') })).toMatchObject({ jobIds: [] });
         await nothingBroken();
       });
     });

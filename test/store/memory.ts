@@ -52,7 +52,7 @@ import {
   type OpenTime,
 } from '../../src/store/holds.js';
 import { heldFromArray } from '../../src/store/images.js';
-import { assignedFields, only, type StoredJob } from '../../src/store/job-fields.js';
+import { assignedFields, givenFields, only, type StoredJob } from '../../src/store/job-fields.js';
 import { jobPredicate } from '../../src/store/job-filter.js';
 import {
   decided,
@@ -68,6 +68,7 @@ import {
   waits,
   withReads,
 } from '../../src/store/needs.js';
+import { copyOf, type OldJob, repointed, rerunNote } from '../../src/store/rerun.js';
 import { messageOfNext, placeOfFailure, type Retried, type RetryFacts } from '../../src/store/retries.js';
 import type { EventKind, EventRow, RatioPointRow } from '../../src/store/rows.js';
 import {
@@ -132,6 +133,8 @@ import {
   type ReportedLoad,
   type ReportOutcome,
   type ReportResult,
+  type Rerun,
+  type RerunOutcome,
   type Retention,
   type RunOutput,
   type RunReport,
@@ -591,8 +594,8 @@ export class MemoryStore implements Store {
 
   // In: submissions and plans -----------------------------------------------------------------------------------------
 
-  async submit(submission: Submission): Promise<SubmitResult> {
-    const { userId, idempotencyKey, payloadHash, jobs, group = null, share, now } = submission;
+  async submit(submission: Submission & { rerunOf?: readonly number[] }): Promise<SubmitResult> {
+    const { userId, idempotencyKey, payloadHash, jobs, group = null, share, rerunOf, now } = submission;
     if (jobs.length === 0) throw new RangeError('submission.jobs is empty; accepted is at least one job');
     const user = this.users.get(userId);
     if (user === undefined)
@@ -632,13 +635,17 @@ export class MemoryStore implements Store {
         throw Object.assign(new RangeError(`jobs: ${wrong} is out of range`), { code: '23514' });
     }
     const id = ++this.lastSubmission;
-    const groupId = jobs.length > 1 || group !== null ? id : null;
+    const groupId = jobs.length > 1 || group !== null || rerunOf !== undefined ? id : null;
     if (group !== null) this.groups.add(id);
     const needed = jobs.flatMap(({ wait }) => (wait?.needs ?? []).flatMap(({ of }) => of));
-    const gone = needed.flatMap((term) => ('job' in term && !this.jobs.has(term.job) ? [term.job] : []));
+    const isGone = (job: number): boolean =>
+      !this.jobs.has(job) && (job <= this.lastId || rerunOf === undefined);
+    const gone = needed.flatMap((term) => ('job' in term && isGone(term.job) ? [term.job] : []));
     if (gone.length > 0) return { kind: 'gone', jobs: [...new Set(gone)] };
     const ids = jobs.map((_, i) => this.lastId + 1 + i);
-    const jobIds = jobs.map((job) => this.insert(withReads(job, ids), userId, ms(now), groupId));
+    const jobIds = jobs.map((job, i) =>
+      this.insert(withReads(job, ids), userId, ms(now), groupId, rerunOf?.[i] ?? null),
+    );
     for (const [i, { wait }] of jobs.entries()) {
       if (!waits(wait, ms(now))) continue;
       const notBefore = wait.notBefore === null ? null : ms(wait.notBefore);
@@ -1447,15 +1454,32 @@ export class MemoryStore implements Store {
     }
   }
 
-  /** What a term is about, by id. */
-  private membersOf(target: NeedTarget, userId: number): Map<number, MemberFacts> {
-    const members = [...this.jobs.values()].filter((job) =>
+  /** The copy of a job that is there as of a job. */
+  private copyAsOf(id: number, asOf: number): MemoryJob | undefined {
+    return [...this.jobs.values()].find((job) => job.rerunOf === id && job.id <= asOf);
+  }
+
+  /** What a term names, each with its copies that take its place, the latest one last. */
+  private namedBy(target: NeedTarget, userId: number): MemoryJob[][] {
+    const named = [...this.jobs.values()].filter((job) =>
       'job' in target
         ? job.id === target.job
         : 'jobGroup' in target
           ? job.groupId === target.jobGroup
           : job.groupName === target.group && job.userId === userId && job.id <= target.until,
     );
+    const asOf = 'job' in target ? 0 : (target.again?.asOf ?? 0);
+    return named.map((job) => {
+      const copies = [job];
+      for (let next = this.copyAsOf(job.id, asOf); next; next = this.copyAsOf(next.id, asOf))
+        copies.push(next);
+      return copies;
+    });
+  }
+
+  /** What a term is about, by id. */
+  private membersOf(target: NeedTarget, userId: number): Map<number, MemberFacts> {
+    const members = this.namedBy(target, userId).map((copies) => copies.at(-1) as MemoryJob);
     return new Map(
       members.map(({ id, epoch, endedAt, state }) => {
         const starts = Array.from({ length: epoch }, (_, i) => this.runs.get(`${id}/${i + 1}`)?.startedAt);
@@ -1533,6 +1557,73 @@ export class MemoryStore implements Store {
       missing: (selection.ids ?? []).filter((id) => !selected.some((job) => job.id === id)),
       touched: [...touched],
     };
+  }
+
+  async rerun({ userId, target, only: which, limit, share, now }: Rerun): Promise<RerunOutcome> {
+    const of = (job: MemoryJob): boolean =>
+      job.userId === userId &&
+      ('jobGroup' in target ? job.groupId === target.jobGroup : job.groupName === target.group);
+    const members = new Set<number>();
+    const wanted = new Set<number>();
+    for (let size = -1; size < wanted.size; ) {
+      size = wanted.size;
+      for (const job of this.jobs.values()) {
+        if (of(job) || (job.rerunOf !== null && members.has(job.rerunOf))) members.add(job.id);
+        if (job.endedAt === null || job.state === 'COMPLETED' || job.userId !== userId) continue;
+        const because = this.jobWaits.get(job.id)?.because ?? 0;
+        if (
+          job.cause === 'DEPENDENCY_FAILED' ? which !== 'FAILED' && wanted.has(because) : members.has(job.id)
+        )
+          wanted.add(job.id);
+      }
+    }
+    const ids = [...wanted].filter((id) => this.copyAsOf(id, Infinity) === undefined).sort((a, b) => a - b);
+    const needs = (job: MemoryJob, wait: JobWait): boolean =>
+      [...targetsOf(wait.needs).values()].some((one) => {
+        const found = this.membersOf(one, job.userId);
+        return ids.some((id) => found.has(id));
+      });
+    const waiting = [...this.jobWaits].flatMap(([id, wait]) => {
+      const job = this.jobs.get(id) as MemoryJob;
+      const asked =
+        (job.state === 'BLOCKED' || job.state === 'HELD') && job.eligibleAt === null && job.epoch === 0;
+      return asked && needs(job, wait) ? [{ job, wait }] : [];
+    });
+    if (ids.length > limit || waiting.length > limit) return { kind: 'too-many', limit };
+    if (ids.length === 0) return { kind: 'accepted', jobIds: [], repointed: [] };
+    const old = ids.map((id): OldJob => {
+      const job = this.jobs.get(id) as MemoryJob;
+      const given = only(job, Object.keys(givenFields) as (keyof typeof givenFields)[]);
+      return { id, given, wait: this.jobWaits.get(id) ?? null };
+    });
+    const made = new Map(ids.map((id, i) => [id, this.lastId + 1 + i]));
+    const latest = new Map(made);
+    for (const { id, rerunOf } of [...this.jobs.values()].reverse())
+      if (rerunOf !== null) latest.set(rerunOf, latest.get(id) ?? id);
+    const known = { groupId: this.lastSubmission + 1, asOf: this.lastId + ids.length, now: ms(now) };
+    const circular = this.reachedFrom(
+      old.flatMap(({ wait }) => wait?.needs ?? []),
+      userId,
+    );
+    const outcome = await this.submit({
+      ...{ userId, idempotencyKey: null, payloadHash: '', group: null, share, now },
+      jobs: old.map((job) => copyOf(job, { ...known, latest })),
+      rerunOf: ids,
+    });
+    if (outcome.kind !== 'accepted') return outcome as RerunOutcome;
+    const others = waiting.filter(({ job }) => !circular.has(job.id));
+    for (const { job, wait } of others) {
+      const {
+        note,
+        inputs,
+        wait: after,
+      } = repointed({ wait, inputs: job.inputs }, { ...known, latest: made });
+      this.jobWaits.set(job.id, after);
+      const isAsked = wait.because !== null;
+      const message = isAsked ? null : job.message;
+      this.change(job, 'repoint', { note, inputs, message }, isAsked ? 'BLOCKED' : job.state);
+    }
+    return { kind: 'accepted', jobIds: outcome.jobIds, repointed: others.map(({ job }) => job.id) };
   }
 
   private dropPromise({ id, siteId }: MemoryJob): void {
@@ -1727,7 +1818,9 @@ export class MemoryStore implements Store {
       const job = this.jobs.get(of) as MemoryJob;
       return (
         job.endedAt === null &&
-        [...targetsOf(needs).values()].some((target) => this.membersOf(target, job.userId).has(id))
+        [...targetsOf(needs).values()].some((target) =>
+          this.namedBy(target, job.userId).some((copies) => copies.some((one) => one.id === id)),
+        )
       );
     });
   }
@@ -1761,7 +1854,13 @@ export class MemoryStore implements Store {
     return Math.max(ms(now), submittedAt, dispatchedAt ?? 0, ...before);
   }
 
-  private insert(spec: NewJob, userId: number, at: number, groupId: number | null): number {
+  private insert(
+    spec: NewJob,
+    userId: number,
+    at: number,
+    groupId: number | null,
+    rerunOf: number | null = null,
+  ): number {
     const id = ++this.lastId;
     const { wait = null, ...job } = spec;
     const state = spec.held ? 'HELD' : waits(wait, at) ? 'BLOCKED' : 'QUEUED';
@@ -1780,7 +1879,8 @@ export class MemoryStore implements Store {
       treeMoves: 0,
       retries: 0,
       avoids: null,
-      note: null,
+      note: rerunOf === null ? null : rerunNote(rerunOf),
+      rerunOf,
       migratedAt: null,
       epoch: 0,
       cause: null,
@@ -1796,7 +1896,8 @@ export class MemoryStore implements Store {
       exitCode: null,
       eligibleAt: null,
     });
-    this.event('JOB_STATE', id, null, { at, seq: 1, toState: state, userId });
+    const note = rerunOf === null ? null : rerunNote(rerunOf);
+    this.event('JOB_STATE', id, null, { at, seq: 1, toState: state, userId, note });
     return id;
   }
 

@@ -40,6 +40,24 @@ export function graphOfJobs(visits: Visits, grid: Grid): void {
     await page.waitForURL(`${grid.origin}/jobs/${ids[2]}`);
   });
 
+  test('runs what failed again', async () => {
+    const groupName = 'broken';
+    const ids = await grid.submit(
+      { command: 'model', groupName, name: 'breaks', estimateS: 1, held: true, ...SIMULATED },
+      { command: 'model', groupName, name: 'stays', estimateS: 1, held: true, ...SIMULATED },
+    );
+    await grid.ask('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
+      ids: [ids[0]],
+    });
+    const { page } = await visits.visit(`${grid.origin}/graph?group=${groupName}`, { key: grid.adminKey });
+    await page.getByRole('button', { name: 'Run failed jobs again' }).click();
+    await page.locator('.page-about', { hasText: '2 of 3 jobs ended' }).waitFor();
+    await page.getByRole('button', { name: 'Run failed jobs again' }).click();
+    await page.getByText('All that failed has been run again already.').waitFor();
+    await page.getByRole('link', { name: 'breaks' }).first().click();
+    await page.getByText('Run again as').waitFor();
+  });
+
   test('has thousands of jobs', async () => {
     const { submitJobGroup } = await grid.ask<{ submitJobGroup: { jobGroup: { id: string } } }>(
       'mutation ($template: JobInput!) { submitJobGroup(input: { count: 9999, template: $template }) { jobGroup { id } } }',

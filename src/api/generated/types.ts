@@ -1460,6 +1460,10 @@ export type Job = Node & {
   unmetBecause?: Maybe<Job>;
   /** Jobs that need this one, or a group that it is in, as far as the key may see them: the first 100 by id. */
   neededBy: Array<Job>;
+  /** The job of which this one is a copy, made by `rerun`, if it is still there. */
+  rerunOf?: Maybe<Job>;
+  /** Its copy, made by `rerun`. */
+  rerunAs?: Maybe<Job>;
   /** The earliest time at which it can be scheduled, as given at submission. */
   notBefore?: Maybe<Scalars['DateTime']['output']>;
   /** When it could first be scheduled, if it had to wait for other jobs or a time; its age counts from then on. Null: it did not have to, or still does. */
@@ -3884,6 +3888,34 @@ export type JobsPayload = {
   unchanged: Array<UnchangedJob>;
 };
 
+/** What is run again of a group. */
+export type RerunInput = {
+  /** Your jobs with this `groupName`. Give either this or `jobGroup`. */
+  group?: InputMaybe<Scalars['String']['input']>;
+  /** A bulk group. Operators may give that of another user: the copies are jobs of that user. */
+  jobGroup?: InputMaybe<Scalars['ID']['input']>;
+  /** Which of its jobs. */
+  only: RerunOnly;
+};
+
+/** Which jobs of a group are run again. */
+export type RerunOnly =
+  /** Those that ended FAILED or CANCELLED of themselves, without those with cause DEPENDENCY_FAILED. */
+  | 'FAILED'
+  /** These, and every job of the same user that was canceled for one of them, directly or not, also outside the group. */
+  | 'FAILED_AND_DOWNSTREAM';
+
+/** The result of a rerun. */
+export type RerunPayload = {
+  __typename?: 'RerunPayload';
+  /** The copies, in the order of the jobs that they are copies of (`rerunOf`). */
+  jobs: Array<Job>;
+  /** Their ids. */
+  jobIds: Array<Scalars['ID']['output']>;
+  /** Jobs that waited for what is run again, or were held for it, and that need the copies from now on. */
+  repointed: Array<Scalars['ID']['output']>;
+};
+
 /** A job that an action did not change. */
 export type UnchangedJob = {
   __typename?: 'UnchangedJob';
@@ -4731,6 +4763,12 @@ export type Mutation = {
    * each job says what was changed, from what to what. A job that is already as it is to be counts as changed, without an event, so the mutation may be repeated.
    */
   changeJobs: JobsPayload;
+  /**
+   * Submit copies of jobs of a group that ended badly, up to 10 000, in one transaction (USER, OPERATOR, ADMIN). The jobs stay as they ended, and completed jobs do not run
+   * again: copies need the latest copies of what the jobs needed, and else the same jobs. Waiting and HELD jobs that need a job that is run again need its copy from now on; those that were HELD
+   * because it could not happen any more are BLOCKED again. Each job is run again once, so the mutation may be repeated; a copy that ends badly counts as a job of the group.
+   */
+  rerun: RerunPayload;
   /** Hold pending jobs. */
   holdJobs: JobsPayload;
   /** Submit up to 100 000 jobs from one template, all or none (USER, OPERATOR, ADMIN). */
@@ -4913,6 +4951,12 @@ export type MutationRequeueJobsArgs = {
 /** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationChangeJobsArgs = {
   input: ChangeJobsInput;
+};
+
+
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
+export type MutationRerunArgs = {
+  input: RerunInput;
 };
 
 

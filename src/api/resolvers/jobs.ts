@@ -23,6 +23,7 @@ import type {
   NeedTermResolvers,
   OutputResolvers,
   PlacementResolvers,
+  RerunPayloadResolvers,
   RespectedReservationResolvers,
   RunFileResolvers,
   RunResolvers,
@@ -61,6 +62,11 @@ export const Job: JobResolvers = {
     return because === null ? null : visibleJob(because, context);
   },
   neededBy: (job, _, { services, viewer }) => services.jobs.neededBy(viewer, job.id),
+  rerunOf: (job, _, context) => (job.rerunOf === null ? null : visibleJob(job.rerunOf, context)),
+  rerunAs: async (job, _, context) => {
+    const copy = await context.loaders.copy(job.id);
+    return copy === null ? null : visibleJob(copy, context);
+  },
   runs: (job, _, { loaders }) => (job.epoch === 0 ? [] : loaders.runs(job.id)),
   decisions: (job, page, { services }) => services.jobs.decisionsOf(job.id, page),
   events: (job, page, { services }) => services.jobs.eventsOf(job.id, page),
@@ -150,6 +156,12 @@ export const SubmitJobsPayload: SubmitJobsPayloadResolvers = {
 export const JobsPayload: JobsPayloadResolvers = {
   jobs: ({ ids }, _, { loaders }) => loaders.jobs(ids),
   jobIds: ({ ids }) => ids.map((id) => globalId('job', id)),
+};
+
+export const RerunPayload: RerunPayloadResolvers = {
+  jobs: ({ ids }, _, { loaders }) => loaders.jobs(ids),
+  jobIds: ({ ids }) => ids.map((id) => globalId('job', id)),
+  repointed: ({ repointed }) => repointed.map((id) => globalId('job', id)),
 };
 
 export const Decision: DecisionResolvers = {

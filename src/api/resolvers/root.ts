@@ -77,6 +77,7 @@ export const Mutation: Required<MutationResolvers> = {
     services.groups.cancelJobGroup(viewer, jobGroup, requestId),
   requeueJobs: (_, { selection }, { services, viewer, requestId }) =>
     services.jobs.requeueJobs(viewer, selection, requestId),
+  rerun: (_, { input }, { services, viewer, requestId }) => services.rerun.rerun(viewer, input, requestId),
   holdJobs: (_, { selection }, { services, viewer, requestId }) =>
     services.jobs.holdJobs(viewer, selection, requestId),
   releaseJobs: (_, { selection }, { services, viewer, requestId }) =>

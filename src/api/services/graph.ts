@@ -15,7 +15,7 @@ import type { ServiceParts } from './parts.js';
 
 const FIELDS = [
   ...(['id', 'userId', 'name', 'arrayIndex', 'groupName', 'groupId', 'state', 'epoch'] as const),
-  ...(['submittedAt', 'startedAt', 'endedAt', 'estimateS'] as const),
+  ...(['submittedAt', 'startedAt', 'endedAt', 'estimateS', 'rerunOf'] as const),
 ];
 type Member = Pick<JobRow, (typeof FIELDS)[number]>;
 
@@ -111,9 +111,11 @@ function forecastJob(
 class Targets {
   private readonly positions: ReadonlyMap<number, number>;
   private readonly lists = new Map<string, readonly number[]>();
+  private readonly copies: ReadonlyMap<number, number>;
 
   constructor(private readonly jobs: readonly Member[]) {
     this.positions = new Map(jobs.map(({ id }, i) => [id, i]));
+    this.copies = new Map(jobs.flatMap(({ id, rerunOf }) => (rerunOf === null ? [] : [[rerunOf, id]])));
   }
 
   of(term: NeedTerm): readonly number[] {
@@ -128,11 +130,18 @@ class Targets {
 
   private find(term: NeedTerm): readonly number[] {
     if ('job' in term) return [this.positions.get(term.job)].filter((position) => position !== undefined);
-    return [...this.jobs.keys()].filter((i) => {
-      const job = this.jobs[i] as Member;
-      return 'jobGroup' in term
+    const isNamed = (job: Member): boolean =>
+      'jobGroup' in term
         ? job.groupId === term.jobGroup
         : job.groupName === term.group && job.id <= term.until;
+    const asOf = term.again?.asOf ?? 0;
+    return [...this.jobs.keys()].filter((i) => {
+      let job = this.jobs[i];
+      const copy = this.copies.get((job as Member).id);
+      if (copy !== undefined && copy <= asOf) return false;
+      while (job !== undefined && !isNamed(job) && job.rerunOf !== null && job.id <= asOf)
+        job = this.jobs[this.positions.get(job.rerunOf) ?? -1];
+      return job !== undefined && isNamed(job);
     });
   }
 }

@@ -18,6 +18,7 @@ import type { ServiceParts } from './parts.js';
 import { createPeopleService } from './people.js';
 import { createPolicyService } from './policy.js';
 import { createRatiosService } from './ratios.js';
+import { createRerunService } from './rerun.js';
 import { createSharesService } from './shares.js';
 import { createSimulationsService } from './simulations.js';
 import { createStagingService } from './staging.js';
@@ -45,6 +46,7 @@ export function createServices(parts: ServiceParts) {
     people: createPeopleService(parts),
     policy: createPolicyService(parts),
     ratios: createRatiosService(parts),
+    rerun: createRerunService(parts),
     shares: createSharesService(parts),
     simulations: createSimulationsService(parts),
     staging: createStagingService(parts),

@@ -36,15 +36,23 @@ export async function submitted(
     after: { jobs: jobIds.length, first: globalId('job', jobIds[0] as number) },
   });
   const result = await store.submit({ ...submission, share, ...(viewer.onBehalfBy !== null && { audit }) });
+  if (result.kind === 'key-reused')
+    throw new ApiError(
+      'IDEMPOTENCY_KEY_REUSED',
+      `idempotencyKey ${JSON.stringify(submission.idempotencyKey)} has been used with other jobs`,
+    );
+  const accepted = acceptedOf(result);
+  if (!accepted.repeated) wake([ROOT]);
+  return accepted;
+}
+
+type Refused = Extract<SubmitResult, { kind: 'gone' | 'share' | 'full' | 'quota' }>;
+
+/** Throws what jobs were refused with. */
+export function acceptedOf<A extends { kind: 'accepted' }>(result: A | Refused): A {
   switch (result.kind) {
     case 'accepted':
-      if (!result.repeated) wake([ROOT]);
       return result;
-    case 'key-reused':
-      throw new ApiError(
-        'IDEMPOTENCY_KEY_REUSED',
-        `idempotencyKey ${JSON.stringify(submission.idempotencyKey)} has been used with other jobs`,
-      );
     case 'gone':
       throw new ApiError(
         'NOT_FOUND',

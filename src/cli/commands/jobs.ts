@@ -420,6 +420,8 @@ function describeJob(job: FullJob): string {
     ['not before', job.notBefore && time(job.notBefore)],
     ['eligible', job.eligibleAt && time(job.eligibleAt)],
     ['needed by', job.neededBy.length === 0 ? null : job.neededBy.map(({ id }) => id).join(' ')],
+    ['rerun of', job.rerunOf?.id],
+    ['rerun as', job.rerunAs?.id],
     ['waits', job.whyWaiting && `${job.whyWaiting.message} (${job.whyWaiting.code})`],
   ];
   const text = lines

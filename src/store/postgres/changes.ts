@@ -4,7 +4,7 @@ import { type ChangeDecision, decideChange } from '../changes.js';
 import { list, table } from '../columns.js';
 import { NEEDS_LOCK } from '../constants.js';
 import { jobColumn, jobFields, readField } from '../job-fields.js';
-import { stored, targetsOf } from '../needs.js';
+import { type JobWait, stored, targetsOf } from '../needs.js';
 import { commitWith, type Database, LONG_MS, type Transaction, transaction } from '../pool.js';
 import { holderOf } from '../rules.js';
 import { and, raw, type Sql, sql } from '../sql.js';
@@ -61,7 +61,11 @@ export function revise(
       if (bytes > (changes.bytesMax ?? Infinity)) return { ...NOTHING, bytes };
       if (done.length > 0) {
         if (audit) await insertAudit(tx, audit(done.map(({ id }) => id)));
-        await rewriteWaits(tx, done, changes.userId);
+        await rewriteWaits(
+          tx,
+          done.flatMap(({ id, wait }) => (wait === null ? [] : [{ ...wait, id }])),
+          changes.userId,
+        );
         await dropPromises(tx, found, done);
         await commitWith(tx, statements(done, changes));
       }
@@ -149,10 +153,12 @@ const members = (term: Sql, userId: Sql): Sql => sql`(
     SELECT k.id FROM job_groups g JOIN jobs k ON k.id BETWEEN g.first_job_id AND g.last_job_id AND k.group_id = g.id
      WHERE g.id = (${term} ->> 'jobGroup')::bigint
     UNION ALL
-    SELECT k.id FROM jobs k WHERE k.group_name = ${term} ->> 'group' AND k.user_id = ${userId} AND k.id <= (${term} ->> 'until')::bigint) m`;
+    SELECT k.id FROM jobs k WHERE k.group_name = ${term} ->> 'group' AND k.user_id = ${userId} AND k.id <= (${term} ->> 'until')::bigint
+    UNION ALL
+    SELECT k.id FROM jobs k WHERE k.rerun_of IS NOT NULL AND k.group_id = ANY (ARRAY(SELECT jsonb_array_elements_text(${term} #> '{again,groups}')::bigint))) m`;
 
 /** Those of the jobs that are needed already, directly or not, by what these needs name: they would need themselves. */
-const reachedFrom = (needs: object, userId: number, jobs: readonly number[]): Sql => sql`
+export const reachedFrom = (needs: object, userId: number, jobs: readonly number[]): Sql => sql`
 WITH RECURSIVE reached (id) AS (
   SELECT m.id FROM jsonb_path_query(${JSON.stringify(needs)}::jsonb, '$[*].of[*]') AS t (term), LATERAL ${members(sql`t.term`, sql`${userId}::integer`)}
   UNION
@@ -165,8 +171,12 @@ WITH RECURSIVE reached (id) AS (
 const bytesTaken = (tx: Transaction, userId: number): Promise<number> =>
   value(tx, sql`SELECT coalesce(sum(bytes), 0) AS v FROM user_jobs WHERE user_id = ${userId}`);
 
-async function rewriteWaits(tx: Transaction, done: readonly Done[], userId: number): Promise<void> {
-  const waiting = done.flatMap(({ id, wait }) => (wait === null ? [] : [{ ...wait, id }]));
+/** `userId`: whose group names they mean. */
+export async function rewriteWaits(
+  tx: Transaction,
+  waiting: readonly (JobWait & { id: number })[],
+  userId: number,
+): Promise<void> {
   if (waiting.length === 0) return;
   const which = list(
     'bigint',

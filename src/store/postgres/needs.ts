@@ -17,6 +17,7 @@ import {
   type NeedTarget,
   type NeedTerm,
   outcomeOf,
+  type RunAgain,
   stored,
   targetsOf,
   unmetMessage,
@@ -24,7 +25,7 @@ import {
   waits,
 } from '../needs.js';
 import { commitWith, type Database, LONG_MS, type Transaction, transaction } from '../pool.js';
-import { raw, type Sql, sql } from '../sql.js';
+import { empty, raw, type Sql, sql } from '../sql.js';
 import { type Connection, copy, rows, run, value } from '../statement.js';
 import type { NeedsNews, NeedsOutcome, NewJob } from '../store.js';
 import { changeJobs } from './change-jobs.js';
@@ -72,7 +73,7 @@ export async function insertWaits(
   userId: number,
 ): Promise<void> {
   const edges = waiting.flatMap(({ id, needs }) =>
-    [...targetsOf(needs).values()].map((target) => ({ id, target })),
+    [...targetsOf(needs).values()].flatMap(namedBy).map((target) => ({ id, target })),
   );
   await copy(
     tx,
@@ -99,6 +100,12 @@ export async function insertWaits(
     edges,
   );
 }
+
+/** What a target is found by: copies of a bulk group's members are in groups of their own; others have its name. */
+const namedBy = (target: NeedTarget): NeedTarget[] =>
+  'jobGroup' in target
+    ? [target, ...(target.again?.groups ?? []).map((jobGroup) => ({ jobGroup }))]
+    : [target];
 
 /** Locks what is needed against retention. Answers with jobs that are gone already. */
 export async function keepNeeded(
@@ -163,7 +170,7 @@ async function concerned(
       ? sql`SELECT job_id FROM job_needs WHERE due_at <= to_timestamp(${now}::float8)`
       : about === 'ALL'
         ? sql`SELECT job_id FROM job_needs`
-        : sql`SELECT unnest(${list('bigint', about)}) AS job_id UNION ${dependents(about)}`;
+        : sql`SELECT unnest(${list('bigint', about)}) AS job_id UNION ${dependents(list('bigint', about))}`;
   const found = await rows<{ id: number }>(
     connection,
     sql`
@@ -173,14 +180,14 @@ SELECT n.job_id AS id FROM (${which}) w JOIN job_needs n ON n.job_id = w.job_id
   return found.map(({ id }) => id);
 }
 
-/** Jobs without needs cost a look at an empty index each, not their rows. */
-const dependents = (jobs: readonly number[]): Sql => sql`
-SELECT e.job_id FROM need_edges e WHERE e.on_job = ANY (${list('bigint', jobs)})
+/** Who needs one of these (an array of ids). Jobs without needs cost a look at an empty index each, not their rows. */
+export const dependents = (jobs: Sql): Sql => sql`
+SELECT e.job_id FROM need_edges e WHERE e.on_job = ANY (${jobs})
 UNION
-SELECT e.job_id FROM (SELECT DISTINCT group_id FROM jobs WHERE id = ANY (${list('bigint', jobs)}) AND group_id IS NOT NULL) g
+SELECT e.job_id FROM (SELECT DISTINCT group_id FROM jobs WHERE id = ANY (${jobs}) AND group_id IS NOT NULL) g
   JOIN need_edges e ON e.on_group = g.group_id WHERE EXISTS (SELECT FROM need_edges WHERE on_group IS NOT NULL)
 UNION
-SELECT e.job_id FROM (SELECT DISTINCT user_id, group_name FROM jobs WHERE id = ANY (${list('bigint', jobs)}) AND group_name IS NOT NULL) g
+SELECT e.job_id FROM (SELECT DISTINCT user_id, group_name FROM jobs WHERE id = ANY (${jobs}) AND group_name IS NOT NULL) g
   JOIN need_edges e ON e.on_user = g.user_id AND e.on_name = g.group_name WHERE EXISTS (SELECT FROM need_edges WHERE on_name IS NOT NULL)`;
 
 async function settle(tx: Transaction, ids: readonly number[], now: number): Promise<NeedsDecision[]> {
@@ -231,7 +238,9 @@ async function follow(tx: Transaction, ids: readonly number[], now: number): Pro
     about =
       cancelled.length === 0
         ? []
-        : (await rows<{ job_id: number }>(tx, dependents(cancelled))).map(({ job_id }) => job_id);
+        : (await rows<{ job_id: number }>(tx, dependents(list('bigint', cancelled)))).map(
+            ({ job_id }) => job_id,
+          );
   }
   return [...changes.values()];
 }
@@ -289,7 +298,7 @@ async function outcomesFor(
     // Starts of members, and what this very transaction ends, are asked of them all.
     const isWhole = made.size > 0 || conditions.has('START');
     const open = isWhole ? null : await stillOpen(tx, target, userId, conditions);
-    if (open === null) put(key, await factsOf(tx, membersOf(target, userId)));
+    if (open === null) put(key, await factsOf(tx, sql`j.id = ANY (ARRAY(${memberIds(target, userId)}))`));
     else outcomes.set(key, open);
   }
   return outcomes;
@@ -301,6 +310,27 @@ const membersOf = (target: GroupTarget, userId: number): Sql =>
     : sql`j.group_name = ${target.group} AND j.user_id = ${userId} AND j.id <= ${target.until}`;
 
 type GroupTarget = Exclude<NeedTarget, { job: number }>;
+
+/** Members that have been run again give way to their copies. */
+const isLatest = ({ again }: GroupTarget): Sql =>
+  again === undefined
+    ? sql`true`
+    : sql`NOT EXISTS (SELECT FROM jobs k WHERE k.rerun_of = j.id AND k.id <= ${again.asOf})`;
+
+/** The ids of copies of members, and of copies of these. */
+const copyIds = (target: GroupTarget, { asOf }: RunAgain, userId: number): Sql => sql`
+WITH RECURSIVE copy (id) AS (
+  SELECT k.id FROM jobs k JOIN jobs j ON j.id = k.rerun_of WHERE k.rerun_of IS NOT NULL AND k.id <= ${asOf} AND ${membersOf(target, userId)}
+  UNION ALL
+  SELECT k.id FROM copy c JOIN jobs k ON k.rerun_of = c.id AND k.id <= ${asOf}
+) SELECT id FROM copy`;
+
+const memberIds = (target: GroupTarget, userId: number): Sql => sql`
+SELECT j.id FROM jobs j WHERE ${membersOf(target, userId)} AND ${isLatest(target)}${
+  target.again === undefined
+    ? empty
+    : sql` UNION ALL SELECT j.id FROM jobs j WHERE j.id = ANY (ARRAY(${copyIds(target, target.again, userId)})) AND ${isLatest(target)}`
+}`;
 
 /** The ids that the members of a group lie between. */
 const rangeOf = (target: GroupTarget): Sql =>
@@ -319,8 +349,12 @@ async function stillOpen(
   userId: number,
   conditions: ReadonlySet<NeedCondition>,
 ): Promise<Outcome | null> {
-  const among = (of: Sql): Sql =>
-    sql`(SELECT * FROM jobs j WHERE ${rangeOf(target)} AND ${of} OFFSET 0) j WHERE ${membersOf(target, userId)}`;
+  const { again } = target;
+  const copies =
+    again && sql`UNION ALL SELECT * FROM jobs j WHERE j.id = ANY (ARRAY(${copyIds(target, again, userId)}))`;
+  const among = (of: Sql): Sql => sql`(
+    SELECT * FROM (SELECT * FROM jobs j WHERE ${rangeOf(target)} AND ${of} OFFSET 0) j WHERE ${membersOf(target, userId)} ${copies ?? empty}
+  ) j WHERE ${of} AND ${isLatest(target)}`;
   const live = sql`SELECT EXISTS (SELECT FROM ${among(sql`j.ended_at IS NULL`)}) AS v`;
   if (!(await value<boolean>(tx, live))) return null;
   const outcome = new Outcome(Number.POSITIVE_INFINITY);
@@ -452,7 +486,7 @@ export async function openNeeds(connection: Connection, jobId: number): Promise<
 export async function dependentsOf(connection: Connection, jobId: number, limit: number): Promise<number[]> {
   const found = await rows<{ id: number }>(
     connection,
-    sql`SELECT job_id AS id FROM (${dependents([jobId])}) d ORDER BY 1 LIMIT ${limit}`,
+    sql`SELECT job_id AS id FROM (${dependents(list('bigint', [jobId]))}) d ORDER BY 1 LIMIT ${limit}`,
   );
   return found.map(({ id }) => id);
 }

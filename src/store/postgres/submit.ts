@@ -25,52 +25,78 @@ export function submit(
     async (tx): Promise<SubmitResult> => {
       const user = await lockUser(tx, userId);
       if (user === null) throw new RangeError(`submission.userId is ${userId}; accepted is the id of a user`);
-      const { limit, periodS } = user;
-      const [known, recent, live, used] = await findSubmissions(tx, submission, periodS);
+      const found = await findSubmissions(tx, submission, user.periodS);
+      const [known] = found;
       if (known !== null) {
         const [hash, jobIds, groupId] = known;
         return hash === payloadHash
           ? { kind: 'accepted', jobIds, groupId, repeated: true }
           : { kind: 'key-reused' };
       }
-      if (limit !== null && periodS !== null) {
-        const used = recent.reduce((sum, [, count]) => sum + count, 0);
-        if (used + jobs.length > limit) {
-          const freesAt = quotaFreesAt(recent, jobs.length, limit, periodS);
-          return { kind: 'quota', limit, periodS, used, asked: jobs.length, freesAt };
-        }
-      }
-      if (live + jobs.length > liveJobsMax) return { kind: 'full', limit: liveJobsMax, live };
-      const asked = shareOf(jobs);
-      for (const of of ['jobs', 'bytes'] as const) {
-        const most = submission.share?.[of] ?? Infinity;
-        if (used[of] + asked[of] > most)
-          return { kind: 'share', of, limit: most, used: used[of], asked: asked[of] };
-      }
+      const full = noRoom(submission, user, found, liveJobsMax);
+      if (full !== null) return full;
       const [id, jobIds] = await reserveIds(tx, jobs.length);
       const groupId = jobs.length > 1 || group !== null ? id : null;
-      const named = jobs.map((job) => withReads(job, jobIds));
-      const accepted = { ...submission, jobs: named, id, jobIds, groupId };
-      const gone = await insertNeeds(tx, accepted);
-      if (gone.length > 0) return { kind: 'gone', jobs: gone };
-      await insertSubmission(tx, accepted);
-      if (group !== null) await insertGroup(tx, accepted, group);
-      if (submission.audit) await insertAudit(tx, submission.audit(jobIds));
-      await copyJobs(tx, accepted);
+      const accepted = { ...submission, id, jobIds, groupId };
+      const written = await insertAround(tx, accepted);
+      if (written.kind === 'gone') return written;
+      await copyJobs(tx, written.submission);
       return { kind: 'accepted', jobIds, groupId, repeated: false };
     },
     { timeoutMs: LONG_MS },
   );
 }
 
+/** Why so many jobs are not accepted; null: they are. */
+export function noRoom(
+  { jobs, share }: Pick<Submission, 'jobs' | 'share'>,
+  { limit, periodS }: SubmittingUser,
+  [, recent, live, used]: Found,
+  liveJobsMax: number,
+): Extract<SubmitResult, { kind: 'quota' | 'full' | 'share' }> | null {
+  if (limit !== null && periodS !== null) {
+    const within = recent.reduce((sum, [, count]) => sum + count, 0);
+    if (within + jobs.length > limit) {
+      const freesAt = quotaFreesAt(recent, jobs.length, limit, periodS);
+      return { kind: 'quota', limit, periodS, used: within, asked: jobs.length, freesAt };
+    }
+  }
+  if (live + jobs.length > liveJobsMax) return { kind: 'full', limit: liveJobsMax, live };
+  const asked = shareOf(jobs);
+  for (const of of ['jobs', 'bytes'] as const) {
+    const most = share?.[of] ?? Infinity;
+    if (used[of] + asked[of] > most)
+      return { kind: 'share', of, limit: most, used: used[of], asked: asked[of] };
+  }
+  return null;
+}
+
+/** All that belongs to an accepted submission but the jobs, which come last (`copyJobs`). */
+export async function insertAround<S extends Accepted>(
+  tx: Transaction,
+  submission: S,
+): Promise<{ kind: 'gone'; jobs: number[] } | { kind: 'written'; submission: S }> {
+  const { jobIds, group = null, audit } = submission;
+  const accepted = { ...submission, jobs: submission.jobs.map((job) => withReads(job, jobIds)) };
+  const gone = await insertNeeds(tx, accepted);
+  if (gone.length > 0) return { kind: 'gone', jobs: gone };
+  await insertSubmission(tx, accepted);
+  if (group !== null) await insertGroup(tx, accepted, group);
+  if (audit) await insertAudit(tx, audit(jobIds));
+  return { kind: 'written', submission: accepted };
+}
+
+/** How many jobs it may submit within how many seconds; null: there is no such limit. */
+interface SubmittingUser {
+  limit: number | null;
+  periodS: number | null;
+}
+
 /**
  * Takes the user's row first, so that a quota cannot be exceeded by two submissions at once, and an idempotency key is
  * looked for where its first use has either committed or not begun. null: there is no such user.
  */
-function lockUser(
-  tx: Transaction,
-  userId: number,
-): Promise<{ limit: number | null; periodS: number | null } | null> {
+export function lockUser(tx: Transaction, userId: number): Promise<SubmittingUser | null> {
   return row(
     tx,
     sql`SELECT submission_limit AS limit, submission_period_s AS "periodS" FROM users WHERE id = ${userId} FOR NO KEY UPDATE`,
@@ -78,13 +104,14 @@ function lockUser(
 }
 
 type Known = [hash: string, jobIds: number[], groupId: number | null];
+type Found = [Known | null, withinPeriod: [at: number, jobs: number][], notEnded: number, ofUser: Share];
 
 /** A statement of its own after the lock: it must see what was committed while we waited for it. */
-function findSubmissions(
+export function findSubmissions(
   tx: Transaction,
-  { userId, idempotencyKey, now }: Submission,
+  { userId, idempotencyKey, now }: Pick<Submission, 'userId' | 'idempotencyKey' | 'now'>,
   periodS: number | null,
-): Promise<[Known | null, withinPeriod: [at: number, jobs: number][], notEnded: number, ofUser: Share]> {
+): Promise<Found> {
   return value(
     tx,
     sql`
@@ -101,7 +128,10 @@ SELECT json_build_array(
 }
 
 /** An id for the submission, and ids for its jobs, in ascending order. Those of others may lie between. */
-async function reserveIds(tx: Transaction, jobs: number): Promise<[submission: number, jobIds: number[]]> {
+export async function reserveIds(
+  tx: Transaction,
+  jobs: number,
+): Promise<[submission: number, jobIds: number[]]> {
   return value(
     tx,
     sql`
@@ -110,7 +140,7 @@ SELECT json_build_array(nextval('submissions_id_seq'),
   );
 }
 
-interface Accepted extends Submission {
+export interface Accepted extends Submission {
   id: number;
   /** Aligned with the jobs. */
   jobIds: readonly number[];
@@ -135,7 +165,7 @@ function copyJobs(tx: Transaction, { jobs, jobIds, userId, groupId, now }: Accep
   return commitWithCopy(tx, 'jobs', columns, jobs.keys());
 }
 
-const stateOf = ({ held, wait }: NewJob, now: number): JobState =>
+export const stateOf = ({ held, wait }: NewJob, now: number): JobState =>
   held ? 'HELD' : waits(wait, now) ? 'BLOCKED' : 'QUEUED';
 
 /** What a job says of itself. */

@@ -38,6 +38,16 @@ export type JobFilter = {
   endedBefore?: string | null | undefined;
 };
 
+export type RerunInput = {
+  group?: string | null | undefined;
+  jobGroup?: string | null | undefined;
+  only?: RerunOnly;
+};
+
+export type RerunOnly =
+  | 'FAILED'
+  | 'FAILED_AND_DOWNSTREAM';
+
 export type JobGraphPageQueryVariables = Exact<{
   filter: JobFilter;
 }>;
@@ -52,9 +62,19 @@ export type JobGraphNewsSubscriptionVariables = Exact<{
 
 export type JobGraphNewsSubscription = { jobUpdated: { cursor: string, resyncRequired: boolean, job: { id: string, state: JobState } | null } };
 
+export type RerunGroupMutationVariables = Exact<{
+  input: RerunInput;
+}>;
+
+
+export type RerunGroupMutation = { rerun: { jobIds: Array<string>, repointed: Array<string> } };
+
 
 export const JobGraphPageDocument =
   "query JobGraphPage($filter: JobFilter!) { jobGraph(filter: $filter, most: 10000) { nodes { id name arrayIndex state level startedAt endedAt expectedStart expectedEnd needs conditions } isWhole criticalPath expectedEnd } }" as unknown as TypedDocumentNode<JobGraphPageQuery, JobGraphPageQueryVariables>;
 
 export const JobGraphNewsDocument =
   "subscription JobGraphNews($filter: JobFilter) { jobUpdated(filter: $filter) { cursor resyncRequired job { id state } } }" as unknown as TypedDocumentNode<JobGraphNewsSubscription, JobGraphNewsSubscriptionVariables>;
+
+export const RerunGroupDocument =
+  "mutation RerunGroup($input: RerunInput!) { rerun(input: $input) { jobIds repointed } }" as unknown as TypedDocumentNode<RerunGroupMutation, RerunGroupMutationVariables>;

@@ -1,8 +1,9 @@
 /** The jobs of a group and what they need of one another, live: drawn, and as a list. */
 import './graph.css';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { Maximize2, Minus, Plus } from 'lucide-react';
+import { Maximize2, Minus, Plus, RotateCcw } from 'lucide-react';
 import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
+import { ask } from '../../api/client';
 import { useData, useFollow, useThrottled } from '../../api/data';
 import type { JobState } from '../../api/states.gql';
 import { useStore } from '../../api/store';
@@ -12,13 +13,22 @@ import { colorChanges } from '../../ui/colors';
 import { Button } from '../../ui/controls';
 import { count, numberOf, plural, TERMINAL } from '../../ui/format';
 import { At, Badge, Card, Empty, Loaded, Page, Skeleton, StateBadge, Table } from '../../ui/show';
+import { told } from '../../ui/toast';
 import { beside, drawGraph, labelOf, nodeAt, type View } from './drawn';
-import { JobGraphNewsDocument, JobGraphPageDocument, type JobGraphPageQuery } from './graph.gql';
+import {
+  JobGraphNewsDocument,
+  JobGraphPageDocument,
+  type JobGraphPageQuery,
+  RerunGroupDocument,
+  type RerunInput,
+} from './graph.gql';
 import { type GraphLayout, type GraphNode, layoutOf, NODE_H, NODE_W } from './layout';
 
 type Graph = JobGraphPageQuery['jobGraph'];
 
 const HEIGHT_PX = 460;
+/** Some of them may be run again. */
+const BAD: ReadonlySet<JobState> = new Set(['FAILED', 'CANCELLED']);
 /** Ends are expected anew so long after something has happened. */
 const ASK_MS = 3_000;
 /** Rows of the list that are shown at first, and more each time. */
@@ -53,7 +63,15 @@ export function GraphPage() {
         </Page>
       }
     >
-      {({ jobGraph }) => <Shown title={title} graph={jobGraph} states={states} />}
+      {({ jobGraph }) => (
+        <Shown
+          title={title}
+          graph={jobGraph}
+          states={states}
+          group={bulk ? { jobGroup: bulk } : { group }}
+          onRerun={asked.refresh}
+        />
+      )}
     </Loaded>
   );
 }
@@ -62,10 +80,14 @@ function Shown({
   title,
   graph,
   states,
+  group,
+  onRerun,
 }: {
   title: string;
   graph: Graph;
   states: ReadonlyMap<string, JobState>;
+  group: Omit<RerunInput, 'only'>;
+  onRerun(): void;
 }) {
   const { isWhole, criticalPath, expectedEnd } = graph;
   const nodes = useMemo(
@@ -83,6 +105,7 @@ function Shown({
   return (
     <Page
       title={title}
+      actions={nodes.some(({ state }) => BAD.has(state)) && <RerunButton group={group} onDone={onRerun} />}
       about={
         <>
           {count(ended)} of {plural(nodes.length, 'job')} ended
@@ -100,6 +123,26 @@ function Shown({
       </Card>
       <List nodes={nodes} critical={critical} />
     </Page>
+  );
+}
+
+function RerunButton({ group, onDone }: { group: Omit<RerunInput, 'only'>; onDone(): void }) {
+  const [busy, setBusy] = useState(false);
+  async function again(): Promise<void> {
+    setBusy(true);
+    const input = { ...group, only: 'FAILED_AND_DOWNSTREAM' as const };
+    await told(ask(RerunGroupDocument, { input }), ({ rerun: { jobIds } }) =>
+      jobIds.length === 0
+        ? 'All that failed has been run again already.'
+        : `${plural(jobIds.length, 'job')} submitted again.`,
+    );
+    setBusy(false);
+    onDone();
+  }
+  return (
+    <Button icon={<RotateCcw size={14} />} isDisabled={busy} onPress={() => void again()}>
+      Run failed jobs again
+    </Button>
   );
 }
 

@@ -171,7 +171,7 @@ export type JobNeedsQueryVariables = Exact<{
 }>;
 
 
-export type JobNeedsQuery = { job: { id: string, notBefore: string | null, onUnmet: OnUnmet | null, needs: Array<{ expression: NeedExpression, of: Array<{ group: string | null, condition: NeedCondition, minDelayS: number, job: { id: string, name: string | null, state: JobState } | null, jobGroup: { id: string, name: string | null } | null }> }>, neededBy: Array<{ id: string, name: string | null, state: JobState }> } | null };
+export type JobNeedsQuery = { job: { id: string, notBefore: string | null, onUnmet: OnUnmet | null, needs: Array<{ expression: NeedExpression, of: Array<{ group: string | null, condition: NeedCondition, minDelayS: number, job: { id: string, name: string | null, state: JobState } | null, jobGroup: { id: string, name: string | null } | null }> }>, neededBy: Array<{ id: string, name: string | null, state: JobState }>, rerunOf: { id: string, name: string | null, state: JobState } | null, rerunAs: { id: string, name: string | null, state: JobState } | null } | null };
 
 export type JobRowFragment = { id: string, state: JobState, name: string | null, application: string, command: string, groupName: string | null, arrayIndex: number | null, tasks: number, cpusPerTask: number, memoryMbPerTask: number, licenses: Array<string>, estimateS: number, deadline: string | null, deadlineMissed: boolean, priority: number | null, boost: number, cause: EndCause | null, exitCode: number | null, submittedAt: string, dispatchedAt: string | null, startedAt: string | null, endedAt: string | null, user: { id: string, name: string }, site: { id: string, name: string } | null };
 
@@ -204,4 +204,4 @@ export const JobFilesDocument =
   "query JobFiles($id: ID!) { job(id: $id) { id files { path bytes epoch task receivedBytes keptAt keptUntil } } }" as unknown as TypedDocumentNode<JobFilesQuery, JobFilesQueryVariables>;
 
 export const JobNeedsDocument =
-  "query JobNeeds($id: ID!) { job(id: $id) { id notBefore onUnmet needs { expression of { job { id name state } jobGroup { id name } group condition minDelayS } } neededBy { id name state } } }" as unknown as TypedDocumentNode<JobNeedsQuery, JobNeedsQueryVariables>;
+  "query JobNeeds($id: ID!) { job(id: $id) { id notBefore onUnmet needs { expression of { job { id name state } jobGroup { id name } group condition minDelayS } } neededBy { id name state } rerunOf { id name state } rerunAs { id name state } } }" as unknown as TypedDocumentNode<JobNeedsQuery, JobNeedsQueryVariables>;

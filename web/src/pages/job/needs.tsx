@@ -26,10 +26,14 @@ export function NeedsCard({ job }: { job: Job }) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: asked again when the job has moved on
   useEffect(() => asked.refresh(), [job.state]);
   const found = asked.data?.job;
-  if (!found || (found.needs.length === 0 && found.neededBy.length === 0)) return null;
+  if (!found) return null;
+  const { rerunOf, rerunAs } = found;
+  if (found.needs.length + found.neededBy.length === 0 && !rerunOf && !rerunAs) return null;
   return (
     <Card title="Other jobs" about="What it waits for, and what waits for it">
       <div className="stack">
+        {rerunOf && <p>Run again in place of {linked(rerunOf)}</p>}
+        {rerunAs && <p>Run again as {linked(rerunAs)}</p>}
         {found.needs.length > 0 && (
           <div>
             <h3 className="muted">It runs when</h3>

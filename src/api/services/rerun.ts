@@ -1,0 +1,62 @@
+/** What has failed of a group is run again. */
+import { ROOT } from '../../core/scheduler.js';
+import { MAX } from '../../platform/limits.js';
+import type { Rerun } from '../../store/store.js';
+import type { Viewer } from '../auth.js';
+import { text } from '../check.js';
+import { ApiError, badInput, notFound } from '../errors.js';
+import type { RerunInput } from '../generated/types.js';
+import { globalId, localId } from '../ids.js';
+import type { RerunPayloadModel } from '../models.js';
+import { guarded, handlesAll, maySeeJob } from './access.js';
+import type { ServiceParts } from './parts.js';
+import { acceptedOf } from './submissions.js';
+
+export function createRerunService(parts: ServiceParts) {
+  const { store, queries, limits, now, wake } = parts;
+
+  /** The group, and whose jobs are run again. */
+  async function targetOf(
+    viewer: Viewer,
+    { group, jobGroup }: RerunInput,
+  ): Promise<Pick<Rerun, 'userId' | 'target'>> {
+    if (((group ?? null) === null) === ((jobGroup ?? null) === null))
+      throw badInput(
+        'group',
+        group ? 'group and jobGroup' : 'neither group nor jobGroup',
+        'exactly one of the two',
+      );
+    if (typeof group === 'string')
+      return { userId: viewer.userId, target: { group: text('group', group, MAX.nameChars, 1) } };
+    const id = jobGroup as string;
+    const [found] = await queries.groupsByIds([localId('group', id, 'jobGroup')]);
+    if (!found || !maySeeJob(viewer, found)) throw notFound('jobGroup', id);
+    return { userId: found.userId, target: { jobGroup: found.id } };
+  }
+
+  return guarded({
+    async rerun(viewer: Viewer, input: RerunInput, requestId: string): Promise<RerunPayloadModel> {
+      const { userId, target } = await targetOf(viewer, input);
+      const { only } = input;
+      const audit = (jobIds: readonly number[]) => ({
+        ...{ userId: viewer.onBehalfBy ?? viewer.userId, requestId, action: 'rerun', reason: null },
+        target: 'jobGroup' in target ? globalId('group', target.jobGroup) : globalId('user', userId),
+        after: { jobs: jobIds.length, first: globalId('job', jobIds[0] as number), only, ...target },
+      });
+      const isAudited = viewer.onBehalfBy !== null || handlesAll(viewer);
+      const outcome = await store.rerun({
+        ...{ userId, target, only, limit: limits.jobsMax, now: now() },
+        share: { jobs: limits.userJobs, bytes: limits.userJobBytes },
+        ...(isAudited && { audit }),
+      });
+      if (outcome.kind === 'too-many')
+        throw new ApiError(
+          'LIMIT_EXCEEDED',
+          `more than ${outcome.limit} jobs would be run again, or wait for these; accepted: up to ${outcome.limit}; nothing was submitted`,
+        );
+      const { jobIds, repointed } = acceptedOf(outcome);
+      if (jobIds.length > 0) wake([ROOT]);
+      return { ids: jobIds, repointed };
+    },
+  });
+}

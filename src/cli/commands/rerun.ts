@@ -1,0 +1,27 @@
+/** `switchyard rerun`: what has failed of a group is submitted again. */
+import type { Command } from 'commander';
+import { addCommand, show } from '../command.js';
+import { connect } from '../connect.js';
+import { RerunDocument } from '../documents.gql.js';
+import { count } from '../format.js';
+
+export function addRerun(program: Command): void {
+  const command = addCommand(
+    program,
+    'rerun <group>',
+    'submit again what failed of your jobs with this --group, or of a bulk group (group_3), and what was canceled for it; each job once',
+  ).option('--failed', 'only what failed itself');
+  command.action(async (group: string, { failed }: { failed?: boolean }) => {
+    const which = /^group_\d+$/.test(group) ? { jobGroup: group } : { group };
+    const only = failed ? ('FAILED' as const) : ('FAILED_AND_DOWNSTREAM' as const);
+    const { rerun } = await connect().request(RerunDocument, { input: { ...which, only } });
+    show(command, rerun, ({ jobIds, repointed }) =>
+      jobIds.length === 0
+        ? 'nothing to run again'
+        : [
+            ...jobIds,
+            `${count(jobIds.length, 'job')} submitted again${repointed.length === 0 ? '' : `; ${count(repointed.length, 'job')} now ${repointed.length === 1 ? 'waits' : 'wait'} for them`}`,
+          ].join('\n'),
+    );
+  });
+}
