@@ -70,7 +70,7 @@ export const job = (i: number) => ({
     cpusPerTask: 1,
     memoryMbPerTask: 0,
     resourcesPerTask: [],
-    ...{ project: null, siteTerms: null, machineConstraint: null, licenses: [], nodes: null },
+    ...{ project: null, siteTerms: null, machineConstraint: null, image: null, licenses: [], nodes: null },
     runTimeLimitS: null,
     warnS: null,
     warnSignal: 'SIGTERM' as const,

@@ -607,7 +607,7 @@ function reportInput(report: RunReport): RunReportInput {
     ...{ job, epoch, phase, at },
     ...(token !== undefined && { token }),
     ...(task !== undefined && { task }),
-    ...(local && { local: { ...local, nodes: local.nodes && [...local.nodes] } }),
+    ...(local && { local: { ...local, nodes: local.nodes ? [...local.nodes] : null } }),
   };
   return report.phase === 'ENDED' ? { ...told, ...endInput(report) } : told;
 }

@@ -125,8 +125,13 @@ interface ReportBase extends RunName {
   atMs: number;
 }
 
-/** What the site's own scheduler says of a run; what is null stays as it was. */
-export type LocalRun = { id: string | null; state: string | null; nodes: readonly string[] | null };
+/** What the site's own scheduler says of a run, and what its image is; what is null, or left out, stays as it was. */
+export interface LocalRun {
+  id?: string | null;
+  state?: string | null;
+  nodes?: readonly string[] | null;
+  imageDigest?: string | null;
+}
 
 /** ACCEPTED: the site's own scheduler has it, or says something new of it. */
 export interface StartedReport extends ReportBase {

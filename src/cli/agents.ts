@@ -76,7 +76,10 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
       serves: { service: url, site, machines: names },
     });
     const { staging, exporter } = dataOf(config, client, site, runner);
-    const power = new Power(await measureHost(names.length, config.agentLabels), {
+    // Jobs that name an image ask for it.
+    const labels =
+      [config.agentLabels, runner.runsImages && 'containers=bubblewrap'].filter(Boolean).join() || null;
+    const power = new Power(await measureHost(names.length, labels), {
       file: join(config.agentStateDir, 'power'),
       idle: () => runner.runs().length === 0,
     });
@@ -143,6 +146,7 @@ function isolation(
       })),
       network: config.agentNetwork,
       processes: config.agentRunProcesses,
+      images: config.agentImages,
     },
     stateDir,
     id,

@@ -61,6 +61,7 @@ export interface JobOptions {
   gpus?: string;
   gres?: string[];
   constraint?: string;
+  image?: string;
   partition?: string;
   account?: string;
   qos?: string;
@@ -155,6 +156,7 @@ export function addJobOptions(command: Command): Command {
     )
     .option('--computation-share <share>', 'share of the run time spent on computation, from 0 to 1')
     .option('--env <name=value>', 'an environment variable; may be repeated', collectWhole)
+    .option('--image <name>', 'the image that it runs in, as the sites name it, such as debian:12')
     .option('--dir <path>', 'directory to run in, an absolute path at the site (default: a new one)')
     .option('--boost <n>', 'added to the priority; above 0 only by operators')
     .option(
@@ -392,6 +394,7 @@ export function jobFromOptions(
     os: options.os,
     architecture: options.arch,
     machineConstraint: constraint,
+    image: options.image,
     siteTerms: termsOf(options),
     estimateS: given(options.estimate, (value) => parseDuration('--estimate', value)),
     benchmark: given(options.benchmark, size('--benchmark')),

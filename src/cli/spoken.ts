@@ -19,6 +19,7 @@ const OPTIONS: { readonly [Field in keyof Required<JobInput>]: string | null } =
   os: '--os',
   architecture: '--arch',
   machineConstraint: '--constraint',
+  image: '--image',
   siteTerms: '--partition, --account, --qos',
   estimateS: '--estimate',
   benchmark: '--benchmark',

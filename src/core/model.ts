@@ -153,6 +153,8 @@ export interface Job {
   architecture: string | null;
   /** An expression over labels that its machines satisfy (resources/constraint.ts); null: any do. */
   machineConstraint: string | null;
+  /** What it runs in: only machines whose agents run images take it; null: their own system. */
+  image: string | null;
   /** The operator's integer addend to the priority at both levels, 0 by default. */
   boost: number;
   /** Level-1 priority, set at dispatch; without the boost, so that a boost can be taken back. */
@@ -216,6 +218,7 @@ export const plainJob = (given: Partial<Job> & Pick<Job, 'id' | 'submittedAt' | 
   os: given.os ?? null,
   architecture: given.architecture ?? null,
   machineConstraint: given.machineConstraint ?? null,
+  image: given.image ?? null,
   boost: given.boost ?? 0,
   priority: given.priority ?? null,
   runTimeLimitS: given.runTimeLimitS ?? null,

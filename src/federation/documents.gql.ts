@@ -121,6 +121,7 @@ export type LocalRunInput = {
   readonly id?: string | null | undefined;
   readonly state?: string | null | undefined;
   readonly nodes?: ReadonlyArray<string> | null | undefined;
+  readonly imageDigest?: string | null | undefined;
 };
 
 export type RunFileInput = {

@@ -456,6 +456,12 @@ export const VARIABLES = {
     (one) => /^\/[^:,\0]*(:ro)?$/.test(one),
     'Directories that jobs in a sandbox see, besides those of the system and their own.',
   ),
+  agentImages: list(
+    'AGENT_IMAGES',
+    'absolute paths',
+    (one) => /^\/[^,\0]*$/.test(one),
+    'Directories with unpacked images that jobs run in, by name, in the order in which they are looked at; by default none, and no job in an image runs here.',
+  ),
   agentEnvironment: list(
     'AGENT_ENVIRONMENT',
     'names of variables',

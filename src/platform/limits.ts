@@ -291,6 +291,7 @@ export const FIXED_LIMITS = {
     'JobInput.groupName',
     'JobInput.os',
     'JobInput.architecture',
+    'JobInput.image',
     'SiteTermsInput.partition',
     'SiteTermsInput.account',
     'SiteTermsInput.qos',

@@ -185,6 +185,7 @@ export class Cleaning {
           os: null,
           architecture: null,
           machineConstraint: null,
+          image: null,
           boost: 0,
           priority: null,
           runTimeLimitS: null,

@@ -219,6 +219,7 @@ export type JobInput = {
   readonly resourcesPerTask?: ReadonlyArray<ResourceAmountInput>;
   readonly licenses?: ReadonlyArray<string>;
   readonly machineConstraint?: string | null | undefined;
+  readonly image?: string | null | undefined;
   readonly os?: string | null | undefined;
   readonly architecture?: string | null | undefined;
   readonly siteTerms?: SiteTermsInput | null | undefined;

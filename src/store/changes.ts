@@ -132,7 +132,7 @@ const takes = (job: ChangeableValues, { needs }: JobWait): number =>
   bytesOf({ ...job, ...NOTHING, wait: { needs, onUnmet: 'CANCEL', notBefore: null } });
 const NOTHING = {
   ...{ command: '', arguments: [], environment: {}, workingDirectory: null, inputs: [], outputs: [] },
-  preferences: [],
+  ...{ preferences: [], image: null },
 };
 
 // In words ----------------------------------------------------------------------------------------------------------------

@@ -112,6 +112,8 @@ export const givenFields = {
   architecture: offered(maybe<string>('text', ofJob)),
   /** An expression over labels of machines. Peers are not told: such a job stays here, where its labels mean something. */
   machineConstraint: toAgents(maybe<string>('text', ofJob)),
+  /** What it runs in; null: the system of its machine. Peers are not told: such a job stays here, where the images are. */
+  image: toAgents(maybe<string>('text', ofJob)),
   /** Of sites that schedule themselves; others do not look at it. Peers are not told: such a job is taken there as their operators have it. */
   siteTerms: toAgents(maybe<SiteTerms>('jsonb')),
   estimateS: offered(always<number>('float8', ofJob)),

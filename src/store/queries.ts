@@ -993,6 +993,7 @@ const runReading: Reading<RunRow> = {
   localState: 'local_state',
   retry: 'retry',
   nodes: 'nodes',
+  imageDigest: 'image_digest',
 };
 
 const taskReading: Reading<TaskRow> = {

@@ -37,7 +37,7 @@ export interface RunChange {
   ending: boolean;
   /** What was decided about it; null: there was nothing to decide. */
   retry: Retried | null;
-  /** What the site's own scheduler says of it; null: as it was. */
+  /** What the site says of it; null: as it was. */
   local: LocalRun | null;
 }
 
@@ -207,4 +207,5 @@ const withNews = (known: LocalRun | null, news: LocalRun): LocalRun => ({
   id: news.id ?? known?.id ?? null,
   state: news.state ?? known?.state ?? null,
   nodes: news.nodes ?? known?.nodes ?? null,
+  imageDigest: news.imageDigest ?? known?.imageDigest ?? null,
 });

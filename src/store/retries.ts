@@ -4,7 +4,7 @@
  */
 import { labelsOf } from '../core/grid/site-resources.js';
 import type { Avoids, Machine, Places } from '../core/model.js';
-import { parseConstraint, satisfies } from '../core/resources/constraint.js';
+import { labelsAskedBy, parseAsked, satisfies } from '../core/resources/constraint.js';
 import { decideRetry, NO_RETRIES, type RetryDecision } from '../core/runs/retry.js';
 import type { EndCause, JobState } from '../core/states.js';
 import type { StoredJob } from './job-fields.js';
@@ -38,6 +38,7 @@ export interface RetryFacts {
     | 'os'
     | 'architecture'
     | 'machineConstraint'
+    | 'image'
   >;
   /** Some of its processes have begun, or nobody knows. */
   begun: boolean;
@@ -130,8 +131,9 @@ const unionOf = (places: readonly Places[]): Places => ({
 
 /** Those on which a task of the job has room. */
 function ableTo(job: RetryFacts['job'], machines: readonly RetryMachine[]): readonly RetryMachine[] {
-  const { os, architecture, machineConstraint } = job;
-  const constraint = machineConstraint === null ? null : parseConstraint(machineConstraint);
+  const { os, architecture } = job;
+  const labels = labelsAskedBy(job);
+  const constraint = labels === null ? null : parseAsked(labels);
   const asked = Object.entries(job.resourcesPerTask ?? {});
   return machines.filter(
     ({ machine, site }) =>

@@ -519,6 +519,7 @@ type Weighed = Pick<
   | 'environment'
   | 'licenses'
   | 'machineConstraint'
+  | 'image'
   | 'retry'
   | 'inputs'
   | 'outputs'
@@ -531,7 +532,7 @@ export function bytesOf(job: Weighed): number {
   for (const argument of job.arguments) bytes += argument.length;
   for (const name in job.environment) bytes += name.length + (job.environment[name] as string).length;
   for (const kind of job.licenses) bytes += kind.length;
-  bytes += job.machineConstraint?.length ?? 0;
+  bytes += (job.machineConstraint?.length ?? 0) + (job.image?.length ?? 0);
   for (const { causes, exitCodes, signals } of job.retry?.rules ?? [])
     bytes += RULE_BYTES + 16 * ((causes?.length ?? 0) + (exitCodes?.length ?? 0) + (signals?.length ?? 0));
   for (const { path, dataset } of job.outputs) bytes += path.length + (dataset?.length ?? 0);
@@ -568,6 +569,7 @@ export const schedulersJob = (job: DescribedJob, data: JobData | null): Job => (
   os: job.os,
   architecture: job.architecture,
   machineConstraint: job.machineConstraint,
+  image: job.image,
   boost: job.boost,
   priority: job.priority,
   runTimeLimitS: job.runTimeLimitS,

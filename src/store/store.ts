@@ -398,15 +398,16 @@ export interface RunReport {
   /** What else was measured, and how. */
   usage?: Partial<RunUsage>;
   outputs?: readonly OutputPiece[];
-  /** What the site's own scheduler says of it; what is null stays. */
+  /** What the site says of it; what is null stays. */
   local?: LocalRun | null;
 }
 
-/** A run as the site's own scheduler has it: its name for it, how it stands there, and its nodes. */
+/** A run as the site's own scheduler has it (its name for it, how it stands there, its nodes), and what its image is. */
 export interface LocalRun {
   id: string | null;
   state: string | null;
   nodes: readonly string[] | null;
+  imageDigest: string | null;
 }
 
 /** What a site that schedules itself has; see the core's `SiteLoad`. Machines by name; those that it has not registered are left out. */

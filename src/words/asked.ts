@@ -61,6 +61,7 @@ export interface Asked {
   architecture?: string;
   /** On labels of machines. */
   constraint?: string;
+  image?: string;
   /** Of a site that schedules itself. */
   siteTerms?: SiteTerms;
   estimateS?: number;
@@ -122,6 +123,7 @@ export interface AskedJob {
   os?: string;
   architecture?: string;
   machineConstraint?: string;
+  image?: string;
   siteTerms?: SiteTerms;
   estimateS?: number;
   runTimeLimitS?: number;
@@ -184,6 +186,7 @@ export function jobOf(asked: Asked): AskedJob {
     os: asked.os,
     architecture: asked.architecture,
     machineConstraint: withModels(asked.constraint, asked.models),
+    image: asked.image,
     siteTerms: asked.siteTerms,
     estimateS: asked.estimateS ?? asked.limitS,
     runTimeLimitS: asked.limitS,

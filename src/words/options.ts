@@ -63,6 +63,7 @@ const into =
 const text = (
   key:
     | 'name'
+    | 'image'
     | 'project'
     | 'directory'
     | 'output'
@@ -211,6 +212,7 @@ export const SLURM: readonly Option[] = [
     asked.environment.SLURM_JOB_COMMENT = value;
   }),
   one('--constraint -C', text('constraint')),
+  one('--container', text('image')),
   one('--cpus-per-task -c', count('cpusPerTask')),
   one('--deadline', time('deadline')),
   one('--dependency -d', dependency),
@@ -400,6 +402,7 @@ export const SWITCHYARD: readonly Option[] = [
   ),
   one('--group', text('group')),
   flag('--hold', yes('hold')),
+  one('--image', text('image')),
   one('--keep', (asked, value) => {
     asked.keep.push(value);
   }),

@@ -145,6 +145,71 @@ test('a job asks for labels; what no machine is, is said with the part that fail
   });
 });
 
+test('a job in an image runs only where an agent runs images', async () => {
+  const submitIn = async (more: object, allowUnfit = false) =>
+    (
+      await api.must<{
+        submitJobs: { jobs: { id: string; image: string }[]; errors: { message: string }[] };
+      }>(
+        `mutation ($job: JobInput!, $allowUnfit: Boolean!) { submitJobs(input: { jobs: [$job], allowUnfit: $allowUnfit }) {
+          jobs { id image } errors { field message } } }`,
+        { job: { command: 'true', image: 'debian:12', ...more }, allowUnfit },
+      )
+    ).submitJobs;
+  const why = async (id: string | undefined) =>
+    (
+      await api.must<{ job: { whyWaiting: { code: string; message: string } } }>(
+        'query ($id: ID!) { job(id: $id) { whyWaiting { code message } } }',
+        { id },
+      )
+    ).job.whyWaiting;
+  const { data } = await register(await newSite(), []);
+  await label(data.registerMachine.id, [{ name: 'kept' }]);
+  expect((await submitIn({})).errors).toEqual([
+    { field: 'image', message: expect.stringMatching(/image: debian:12 can never run.*AGENT_IMAGES/) },
+  ]);
+  const lacking = await submitIn({}, true);
+  expect(lacking.jobs).toEqual([{ id: expect.any(String), image: 'debian:12' }]);
+  expect(await why(lacking.jobs[0]?.id)).toEqual({
+    code: 'NEVER_FITS_CONSTRAINT',
+    message: expect.stringMatching(/runs in an image, and no agent of such a machine runs images/),
+  });
+  // The most that people may write, which the label of images comes before.
+  const deep = `${'('.repeat(64)}kept${')'.repeat(64)}`;
+  const long = `kept${' or other'.repeat(454)}`;
+  const waiting = await submitIn({ machineConstraint: deep }, true);
+  expect((await why(waiting.jobs[0]?.id)).code).toBe('NEVER_FITS_CONSTRAINT');
+  await label(data.registerMachine.id, [{ name: 'kept' }, { name: 'containers', value: 'bubblewrap' }]);
+  for (const id of [lacking, waiting].map(({ jobs }) => jobs[0]?.id))
+    expect((await why(id)).code).not.toBe('NEVER_FITS_CONSTRAINT');
+  // What there is, is remembered for two seconds.
+  await vi.waitFor(
+    async () => {
+      for (const machineConstraint of [null, deep, long])
+        expect((await submitIn({ machineConstraint })).errors).toEqual([]);
+    },
+    { timeout: 20_000, interval: 200 },
+  );
+  expect((await submitIn({ machineConstraint: 'other' })).errors).toEqual([
+    { field: 'machineConstraint', message: expect.stringMatching(/machineConstraint: other can never run/) },
+  ]);
+  for (const image of [
+    '',
+    '/etc',
+    '../etc',
+    'a/../b',
+    'a//b',
+    'a/',
+    '-x',
+    'a b',
+    'docker://x',
+    'x'.repeat(201),
+  ])
+    expect((await submitIn({ image }, true)).errors, image).toEqual([
+      { field: 'image', message: expect.stringMatching(/image: .*; accepted/s) },
+    ]);
+});
+
 test('what is no label is refused by name', async () => {
   const { data } = await register(await newSite(), []);
   for (const [labels, message] of [

@@ -784,7 +784,7 @@ export class MemoryStore implements Store {
         ending: false,
         recalled: false,
         retry: null,
-        local: { id: null, state: null, nodes: null },
+        local: { id: null, state: null, nodes: null, imageDigest: null },
       });
       this.occupy(job, start, 1);
       this.decisions.push({ jobId: job.id, kind: 'START', policyVersion: context.policyVersion });
@@ -1032,6 +1032,7 @@ export class MemoryStore implements Store {
           id: report.local.id ?? run.local.id,
           state: report.local.state ?? run.local.state,
           nodes: report.local.nodes ?? run.local.nodes,
+          imageDigest: report.local.imageDigest ?? run.local.imageDigest,
         };
       if (started) {
         if (isAtSite(run)) touched.add(run.siteId);

@@ -175,6 +175,7 @@ describe('jobs', () => {
         project: null,
         resourcesPerTask: null,
         machineConstraint: null,
+        image: null,
         application: 'x',
         groupName: null,
         arrayIndex: null,
@@ -189,6 +190,7 @@ describe('jobs', () => {
         memoryMbPerTask: 0,
         resourcesPerTask: null,
         machineConstraint: null,
+        image: null,
         siteTerms: null,
       },
       ...{

@@ -22,7 +22,7 @@ const next = (job: Partial<RetryFacts['job']>, machines: readonly RetryMachine[]
   const here = { machines: [1], sites: [] };
   const asks: RetryFacts['job'] = {
     ...{ retries: 0, restartable: true, tasks: 1, cpusPerTask: 1, memoryMbPerTask: 0, resourcesPerTask: {} },
-    ...{ os: null, architecture: null, machineConstraint: null },
+    ...{ os: null, architecture: null, machineConstraint: null, image: null },
     retry: { ...NO_RETRIES, maxRetries: 5, rules: [RULE] },
     ...job,
   };

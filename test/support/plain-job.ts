@@ -10,6 +10,7 @@ export const PLAIN_JOB: NewJob = {
     memoryMbPerTask: 0,
     resourcesPerTask: null,
     machineConstraint: null,
+    image: null,
     siteTerms: null,
     licenses: [],
     os: null,

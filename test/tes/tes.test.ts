@@ -188,7 +188,7 @@ describe('a task', () => {
       one({ resources: { backend_parameters, ...more } });
     const [path, url] = [at('p'), urlOf('p')];
     for (const [bad, message] of [
-      [{ executors: ok.executors }, /^executors\[0\]\.image: "alpine" .*run_without_image/],
+      [{ executors: ok.executors }, /^executors\[0\].image: alpine .*run_without_image/],
       [{}, /^executors: /],
       [{ executors: [] }, /^executors: /],
       [{ executors: [{ image: '', command: [] }] }, /^executors\[0\]\.command: /],
@@ -203,8 +203,8 @@ describe('a task', () => {
       [one({ inputs: [{ path, content: 'x', type: 'DIRECTORY' }] }), /^inputs\[0\]\.type: /],
       [one({ outputs: [{ path, url: 'https://host/x' }] }), /^outputs\[0\]\.url: /],
       [one({ outputs: [{ path: `${path}*`, url }] }), /^outputs\[0\]\.path_prefix: missing/],
-      [one({ resources: { zones: ['moon'] } }), /^executors\[0\]\.image/],
-      [parameters({ run_without_image: 'yes' }), /^executors\[0\]\.image/],
+      [one({ resources: { zones: ['moon'] } }), /^resources\.zones: "moon"/],
+      [parameters({ run_without_image: 'yes' }), /^resources\.backend_parameters\.run_without_image: "yes"/],
       [parameters({ run_without_image: 'true' }, { zones: ['moon'] }), /^resources\.zones: "moon" .* local/],
       [
         parameters({ run_without_image: 'true', estimate_s: 'long' }),
@@ -304,11 +304,11 @@ describe('who asks', () => {
   });
 });
 
-it('a task may name images where the operator leaves them out of account', () => {
+it('the image of a task is that of its job, unless the operator leaves images out of account', () => {
   const named = readTask({ executors: [{ image: 'alpine', command: ['true'] }] });
   const circumstances = { ignoresImages: false, sites: [] };
-  expect(() => jobOfTask(named, circumstances)).toThrow(/^executors\[0\]\.image: "alpine"/);
-  expect(jobOfTask(named, { ...circumstances, ignoresImages: true })).toMatchObject({ application: 'true' });
+  expect(jobOfTask(named, circumstances)).toMatchObject({ image: 'alpine', application: 'true' });
+  expect(jobOfTask(named, { ...circumstances, ignoresImages: true })).not.toHaveProperty('image');
 });
 
 it('whatever words a task is made of, the shell takes them as they are', () => {

@@ -316,6 +316,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
       return refused(
         `machines were chosen for it, but ${label} chooses them here: the local policy of the site has to be of kind external`,
       );
+    if (assignment.image !== null) return refused(`${label} is handed no images over: the job names one`);
     if (assignment.tasks > 1 && assignment.launch === 'EVERY_TASK' && tasks === null)
       return refused(`${label} starts no commands once for each task here`);
     try {

@@ -87,7 +87,9 @@ export class Effects {
   }
 
   reportStart(run: ProcessRun): void {
-    this.options.reports.add({ phase: 'STARTED', ...nameOf(run), atMs: run.startedAtMs });
+    const { startedAtMs: atMs, image } = run;
+    const told = image?.digest ? { local: { imageDigest: image.digest } } : {};
+    this.options.reports.add({ phase: 'STARTED', ...nameOf(run), atMs, ...told });
   }
 
   /** What goes on is stopped: the agent ends. */
@@ -117,10 +119,10 @@ export class Effects {
     else cleared();
   }
 
-  /** A job in a sandbox has written to a /tmp that nobody else sees: without a word its owner would look for the files there. */
-  private tellOfTmp({ slot, outputs }: ProcessRun): void {
-    if (this.options.isolation.mode !== 'sandbox') return;
-    const names = slot.leftInTmp(TOLD_NAMES);
+  /** A job in a sandbox or image has written to a /tmp that nobody else sees: without a word its owner would look for the files there. */
+  private tellOfTmp({ slot, outputs, image }: ProcessRun): void {
+    if (this.options.isolation.mode !== 'sandbox' && !image) return;
+    const names = slot.leftInTmp(TOLD_NAMES, image ? 'tmp' : '.');
     if (names.length === 0) return;
     const some = names.map((name) => JSON.stringify(name)).join(', ');
     try {

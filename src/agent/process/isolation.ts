@@ -16,6 +16,7 @@ import { dirname, join } from 'node:path';
 import { type Account, type Accounts, LEAST_UID } from './accounts.js';
 import { Cgroups } from './cgroup.js';
 import { type IdRange, shareOf } from './ids.js';
+import { type Image, Images, imageBinds, resolverFiles } from './images.js';
 import { LaunchError, lastStepLacks } from './script.js';
 import { leftInShared, REMOVE } from './shared.js';
 
@@ -41,6 +42,8 @@ export interface IsolationOptions {
   network?: boolean;
   /** Processes and threads that a run may have. */
   processes?: number;
+  /** Directories in which images of runs are looked for, in this order; none: nothing runs in images. */
+  images?: readonly string[];
 }
 
 /** Where a run takes place and what it may have. */
@@ -60,6 +63,8 @@ export interface Place {
   inputs?: readonly string[];
   /** Devices that it may open, besides those that every program may. */
   devices?: readonly string[];
+  /** What it runs in; null: the system of the host. */
+  image?: Image | null;
 }
 
 const SETPRIV = '/usr/bin/setpriv';
@@ -111,6 +116,8 @@ export class Isolation {
     private readonly ulimit: string | null,
     /** Accounts that users have here; null: none. */
     readonly accounts: Accounts | null,
+    /** What runs can take place in; null: nothing but the system of the host. */
+    readonly images: Images | null,
   ) {
     this.said = [
       `isolation of jobs: ${mode}`,
@@ -119,12 +126,13 @@ export class Isolation {
         ? 'no control groups'
         : `a control group for each run (${[...cgroups.controllers].join(', ') || 'without controllers'})`,
       ...(mode === 'sandbox' && !network ? ['no network'] : []),
+      ...(images ? [`images in ${images.directories.join(', ')}`] : []),
     ].join(', ');
   }
 
   /** Every run as the agent's account, and nothing around it. */
   static none(): Isolation {
-    return new Isolation('none', null, [], DEFAULT_UIDS, [], true, DEFAULT_PROCESSES, null, null);
+    return new Isolation('none', null, [], DEFAULT_UIDS, [], true, DEFAULT_PROCESSES, null, null, null);
   }
 
   /**
@@ -151,6 +159,10 @@ export class Isolation {
       throw new Error(`the requested isolation is not available on this host: ${lacking.join('; ')}`);
     const cgroups = options.cgroups === false ? 'they are switched off' : Cgroups.open(name);
     if (typeof cgroups === 'string') lacking.push(`control groups: ${cgroups}`);
+    const { images: directories = [] } = options;
+    const noImages =
+      directories.length === 0 ? null : missingForImages(mode, uids, accounts, stateDir, directories);
+    if (noImages !== null) lacking.push(`images: ${noImages}`);
     return new Isolation(
       mode,
       typeof cgroups === 'string' ? null : cgroups,
@@ -161,6 +173,7 @@ export class Isolation {
       options.processes ?? DEFAULT_PROCESSES,
       ownsUids(mode) ? limitOfProcesses() : null,
       accounts,
+      directories.length > 0 && noImages === null ? new Images(directories) : null,
     );
   }
 
@@ -257,6 +270,18 @@ export class Isolation {
     return this.accounts?.isKnown(user) ?? true;
   }
 
+  /** Whether `imageOf` can tell at once; otherwise the image is being read. */
+  knowsImage(name: string | null): boolean {
+    return name === null || (this.images?.isKnown(name) ?? true);
+  }
+
+  /** What a run takes place in; null: the system of the host. Throws LaunchError where this machine lacks the image. */
+  imageOf(name: string | null): Image | null {
+    if (name === null) return null;
+    if (this.images !== null) return this.images.of(name);
+    throw new LaunchError(`image ${name}: this machine runs no images (AGENT_IMAGES of its agent)`);
+  }
+
   /** The account that the user of a run has here; null: they have none of their own. Throws LaunchError where their jobs may not run. */
   accountOf(user: string): Account | null {
     const account = this.accounts?.of(user) ?? null;
@@ -283,12 +308,13 @@ export class Isolation {
    * @throws LaunchError for a directory that the run may not see
    */
   launchers(place: Place): string[] {
-    const { directory, work, inputs = [], account = null, ownId = null } = place;
+    const { directory, work, inputs = [], account = null, ownId = null, image = null } = place;
     const launched = account !== null && this.launcher !== null;
     const drop = place.uid === null ? [] : launched ? NO_NEW_PRIVILEGES : dropTo(account ?? place.uid, ownId);
     // A launcher tells what it launches of itself (SUDO_COMMAND, say).
     const become = launched ? [...this.accounts!.become(account), '/usr/bin/env', '-i'] : [];
-    if (this.mode === 'sandbox') {
+    // The sandbox of an image comes last, as it has no setpriv.
+    if (this.mode === 'sandbox' && image === null) {
       this.checkSeen(directory, work);
       const inNamespace = place.uid === null || launched;
       return [...become, ...this.sandbox(place, inNamespace), ...(inNamespace ? [] : drop)];
@@ -301,8 +327,36 @@ export class Isolation {
     return [...become, ...drop];
   }
 
-  private checkSeen(directory: string, work: string): void {
-    const seen = [...SYSTEM, ...this.shown.map(({ path }) => path)];
+  /**
+   * Bubblewrap and the words that put a program into an image, as the account that it is started by: as `sandbox`, but that the system is the
+   * image's. What is new in `/` is on the disk, in the directory for temporary files.
+   *
+   * @throws LaunchError for a directory that the run may not see
+   */
+  inside({ directory, work, tmp, inputs = [], devices = [] }: Place, { root }: Image): string[] {
+    const shown = this.shown.map(({ path }) => path);
+    // Of the host's directories the job's own is seen wherever its account may go by itself.
+    const own = this.mode === 'sandbox' || directory === work || SEEN.includes(directory) ? [] : [directory];
+    if (this.mode === 'sandbox') this.checkSeen(directory, work, []);
+    if (own.some((path) => [...SYSTEM, '/proc', '/dev', '/sys'].some((dir) => isBelow(path, dir))))
+      throw new LaunchError(`${directory}: in an image, this directory is the image's`);
+    const seen = [...shown, ...inputs, work, ...own];
+    return [
+      ...[BWRAP, '--die-with-parent', '--unshare-user', '--cap-drop', 'ALL'],
+      ...this.namespaces(),
+      ...['--bind', tmp, '/'],
+      ...imageBinds(root, ['/proc', '/dev', '/sys', '/tmp', '/var/tmp', '/run', ...seen]),
+      ...(this.network ? resolverFiles(root) : []).flatMap((path) => ['--ro-bind-try', path, path]),
+      ...this.kernelBinds(devices),
+      ...['/run', '/tmp', '/var', '/var/tmp'].flatMap((path) => ['--dir', path]),
+      ...this.ownBinds(seen, inputs, work),
+      ...own.flatMap((path) => ['--bind', path, path]),
+    ];
+  }
+
+  /** `system`: directories that are the system's. */
+  private checkSeen(directory: string, work: string, system: readonly string[] = SYSTEM): void {
+    const seen = [...system, ...this.shown.map(({ path }) => path)];
     if (directory === work || SEEN.includes(directory) || seen.some((path) => isBelow(directory, path)))
       return;
     const names = this.shown.map(({ path }) => path).join(', ') || 'nothing else';
@@ -315,16 +369,31 @@ export class Isolation {
   private sandbox({ work, tmp, inputs = [], devices = [] }: Place, inNamespace: boolean): string[] {
     const shown = this.shown.map(({ path }) => path);
     return [
-      BWRAP,
-      '--die-with-parent',
-      '--unshare-pid',
-      '--unshare-ipc',
-      '--unshare-uts',
-      '--unshare-cgroup-try',
+      ...[BWRAP, '--die-with-parent'],
+      ...this.namespaces(),
       ...(inNamespace ? ['--unshare-user', '--cap-drop', 'ALL'] : []),
-      ...(this.network ? [] : ['--unshare-net']),
       ...systemBinds(),
       ...(this.network ? resolverBinds() : []),
+      ...this.kernelBinds(devices),
+      ...['--dir', '/var'],
+      ...['--bind', tmp, '/tmp'],
+      ...['--bind', tmp, '/var/tmp'],
+      ...this.ownBinds([...shown, ...inputs, work], inputs, work),
+      ...['--chdir', work],
+      '--',
+    ];
+  }
+
+  private namespaces(): string[] {
+    return [
+      ...['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
+      ...(this.network ? [] : ['--unshare-net']),
+    ];
+  }
+
+  /** What the kernel shows to a run, and the devices that it has. */
+  private kernelBinds(devices: readonly string[]): string[] {
+    return [
       // How CPUs and memory lie: launchers of MPI place tasks by it.
       ...['--dir', '/sys', '--dir', '/sys/devices', '--ro-bind-try', TOPOLOGY, TOPOLOGY],
       '--proc',
@@ -335,22 +404,23 @@ export class Isolation {
       // What lies there is memory: of the run's own account, and little of it without a control group that counts it.
       ...(this.cgroups?.controllers.has('memory') ? [] : ['--size', String(64 << 20)]),
       ...['--perms', '1777', '--tmpfs', '/dev/shm'],
-      ...['--dir', '/var'],
-      ...['--bind', tmp, '/tmp'],
-      ...['--bind', tmp, '/var/tmp'],
+    ];
+  }
+
+  /** What the operator shows, the run's inputs and its own directory. `seen`: these. */
+  private ownBinds(seen: readonly string[], inputs: readonly string[], work: string): string[] {
+    return [
       // Otherwise bubblewrap makes what is above them for its own account alone: then nobody gets there by path.
-      ...[...new Set([...shown, ...inputs, work].flatMap(above))].flatMap((path) => ['--dir', path]),
+      ...[...new Set(seen.flatMap(above))].flatMap((path) => ['--dir', path]),
       ...this.shown.flatMap(({ path, readOnly }) => [readOnly ? '--ro-bind-try' : '--bind-try', path, path]),
       ...inputs.flatMap((path) => ['--ro-bind', path, path]),
       ...['--bind', work, work],
-      ...['--chdir', work],
-      '--',
     ];
   }
 
   /** Whether a run sees this directory of the host. */
-  shows(path: string): boolean {
-    return this.mode !== 'sandbox' || this.shown.some((one) => isBelow(path, one.path));
+  shows(path: string, inImage: boolean): boolean {
+    return (this.mode !== 'sandbox' && !inImage) || this.shown.some((one) => isBelow(path, one.path));
   }
 
   /** Those of these secret files that a job can read, as far as it is given by account and sandbox. */
@@ -430,6 +500,34 @@ function missing(
     ...['/bin/sh', '-c', 'exit 0'],
   ]);
   return problem === null ? null : `bubblewrap does not work here: ${problem}`;
+}
+
+/** What the host lacks for images in these directories; null: nothing. */
+function missingForImages(
+  mode: IsolationMode,
+  uids: IdRange,
+  accounts: Accounts | null,
+  stateDir: string,
+  directories: readonly string[],
+): string | null {
+  if (process.platform !== 'linux') return 'only on Linux';
+  const root = process.getuid?.() === 0;
+  if (root && mode === 'none') return 'without isolation, jobs would be root in them';
+  const lacks = lastStepLacks();
+  if (lacks !== null) return lacks;
+  if (!existsSync(BWRAP)) return `${BWRAP} is missing (bubblewrap)`;
+  for (const directory of directories) {
+    if (!existsSync(directory)) return `${directory} is not there`;
+    if ((root || accounts) && !canEnter(directory)) return `other accounts may not enter ${directory}`;
+  }
+  if ((root || accounts) && !canEnter(dirname(stateDir)))
+    return `other accounts may not enter a directory above ${stateDir}`;
+  const problem = fails([
+    ...(root ? dropTo(uids.first) : []),
+    ...[BWRAP, '--unshare-user', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--cap-drop', 'ALL'],
+    ...[...systemBinds(), '--proc', '/proc', '--dev', '/dev', '--', '/bin/sh', '-c', 'exit 0'],
+  ]);
+  return problem === null ? null : `bubblewrap does not work here for ordinary accounts: ${problem}`;
 }
 
 function fails([command, ...args]: string[]): string | null {

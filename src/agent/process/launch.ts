@@ -5,7 +5,7 @@ import { type Assignment, nameOf, runKey } from '../runner.js';
 import type { Account } from './accounts.js';
 import type { Cgroup } from './cgroup.js';
 import { placeInputs } from './inputs.js';
-import type { Isolation } from './isolation.js';
+import type { Isolation, Place } from './isolation.js';
 import { limitsOf } from './limits.js';
 import { bytesOf } from './measure.js';
 import type { OutputPool, Outputs } from './outputs.js';
@@ -94,7 +94,8 @@ export class Launcher {
     const ownId = isolation.takeId(account);
     given.ownId = ownId;
     const uid = account?.uid ?? ownId;
-    const command = this.command(assignment, slot, account, uid, ownId);
+    const image = isolation.imageOf(assignment.image);
+    const command = this.command(assignment, slot, { account, uid, ownId, image });
     const limits = limitsOf(assignment);
     const group = isolation.cgroups?.make(key, { ...limits, processes: isolation.processes }) ?? null;
     given.group = group;
@@ -119,6 +120,7 @@ export class Launcher {
       memoryMb: limits.memoryMb,
       cpus: limits.cpus,
     };
+    if (image !== null) record.image = { digest: image.digest };
     const { outputs: wanted, stagedS } = assignment;
     if (stagedS !== undefined) record.stagedS = stagedS;
     if (wanted && wanted.length > 0)
@@ -135,30 +137,34 @@ export class Launcher {
   private command(
     assignment: Assignment,
     slot: Slot,
-    account: Account | null,
-    uid: number | null,
-    ownId: number | null,
+    who: Pick<Required<Place>, 'account' | 'uid' | 'ownId' | 'image'>,
   ): RunCommand & { prologue: string[] } {
+    const { account, uid, image } = who;
     const { isolation } = this.options;
     const directory = assignment.workingDirectory ?? slot.workDirectory;
     const byGroup = account !== null && isolation.launcher !== null;
     const devices = devicesOf(assignment, this.options.devices);
     const environment = {
-      ...this.environment(assignment, uid, account, slot, directory),
+      ...this.environment(assignment, who, slot, directory),
       ...devices.environment,
     };
     // Not before what the agent puts there is there: from then on its owner may make links of it.
-    slot.give(uid === null ? null : { uid, gid: account?.gid ?? uid, byGroup }, isolation.mode === 'sandbox');
-    const launchers = isolation.launchers({
-      ...{ uid, account, ownId, directory, work: slot.workDirectory, tmp: slot.tmpDirectory },
+    const owner = uid === null ? null : { uid, gid: account?.gid ?? uid, byGroup };
+    slot.give(owner, isolation.mode === 'sandbox' || image !== null);
+    const place = {
+      ...{ ...who, directory, work: slot.workDirectory, tmp: slot.tmpDirectory },
       inputs: (assignment.staged ?? []).map((input) => input.path),
       devices: devices.files,
-    });
+    };
+    const launchers = isolation.launchers(place);
+    const inside = image && isolation.inside(place, image);
     // What the agent may see is no business of a job that may not: then it is the job's account that finds its program.
     const program =
-      launchers.length > 0 ? assignment.command : this.find(assignment.command, environment, directory);
+      launchers.length > 0 || inside
+        ? assignment.command
+        : this.find(assignment.command, environment, directory);
     return {
-      ...{ program, arguments: assignment.arguments, environment, directory, launchers },
+      ...{ program, arguments: assignment.arguments, environment, directory, launchers, inside },
       // The agent looks at what a launcher's account makes by the group of both.
       umask: byGroup ? '007' : null,
       prologue: isolation.prologue(account),
@@ -174,15 +180,14 @@ export class Launcher {
   /** All that a run finds in its environment; puts into its directory what that speaks of. */
   private environment(
     assignment: Assignment,
-    uid: number | null,
-    account: Account | null,
+    who: Pick<Required<Place>, 'account' | 'uid' | 'image'>,
     slot: Slot,
     directory: string,
   ): Record<string, string> {
     return {
       ...this.options.baseEnvironment,
       PWD: directory,
-      ...this.placeEnvironment(uid, account, slot),
+      ...this.placeEnvironment(who, slot),
       ...placeTask(assignment, slot.workDirectory),
       ...assignment.environment,
       ...this.runEnvironment(assignment),
@@ -191,12 +196,16 @@ export class Launcher {
   }
 
   /** What an account that is nobody's finds as its home. */
-  private placeEnvironment(uid: number | null, account: Account | null, slot: Slot): Record<string, string> {
+  private placeEnvironment(
+    { uid, account, image }: Pick<Required<Place>, 'account' | 'uid' | 'image'>,
+    slot: Slot,
+  ): Record<string, string> {
     const { isolation } = this.options;
-    if (uid === null && isolation.mode !== 'sandbox') return {};
-    const tmp = isolation.mode === 'sandbox' ? '/tmp' : slot.tmpDirectory;
+    const ownTmp = isolation.mode === 'sandbox' || image !== null;
+    if (uid === null && !ownTmp) return {};
+    const tmp = ownTmp ? '/tmp' : slot.tmpDirectory;
     if (account !== null) {
-      const HOME = isolation.shows(account.home) ? account.home : slot.workDirectory;
+      const HOME = isolation.shows(account.home, image !== null) ? account.home : slot.workDirectory;
       return { HOME, TMPDIR: tmp, USER: account.name, LOGNAME: account.name };
     }
     const name = uid === null ? undefined : `job-${uid}`;

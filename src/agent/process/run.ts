@@ -33,6 +33,8 @@ export interface RunRecord extends RunName {
   ownId: number | null;
   /** The directory of its control group; null: it has none. */
   cgroup: string | null;
+  /** What its image is; left out: it runs in none. */
+  image?: { digest: string | null };
   /** null: no limit. */
   memoryMb: number | null;
   cpus: number;

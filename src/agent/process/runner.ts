@@ -138,6 +138,7 @@ export class ProcessRunner extends ReportingRunner implements Runner {
     const isolation = options.isolation(stateDir, id);
     this.isolation = isolation;
     if (isolation.accounts) isolation.accounts.onFound = () => this.launchWaiting();
+    if (isolation.images) isolation.images.onKnown = () => this.launchWaiting();
     this.slots = new Slots(stateDir);
     // Accounts of runs have to get to their directories, and to nothing else here.
     if (isolation.hasAccounts) for (const dir of [stateDir, this.slots.dir]) chmodSync(dir, 0o711);
@@ -263,6 +264,11 @@ export class ProcessRunner extends ReportingRunner implements Runner {
     return this.isolation.hasAccounts;
   }
 
+  /** Whether runs can take place in images. */
+  get runsImages(): boolean {
+    return this.isolation.images !== null;
+  }
+
   runs(): LiveRun[] {
     return [...this.lives].flatMap(([, life]) => {
       if (life.state === 'GONE') return [];
@@ -290,6 +296,7 @@ export class ProcessRunner extends ReportingRunner implements Runner {
     if (this.closed) return;
     this.closed = true;
     if (this.isolation.accounts) this.isolation.accounts.onFound = () => {};
+    if (this.isolation.images) this.isolation.images.onKnown = () => {};
     clearInterval(this.timer);
     this.effects.stop();
     this.slots.close();
@@ -330,9 +337,9 @@ export class ProcessRunner extends ReportingRunner implements Runner {
     for (const key of this.lives.waiting) {
       const life = this.lives.get(key);
       if (life?.state !== 'WAITING') continue;
-      const { user } = life.assignment;
+      const { user, image } = life.assignment;
       if (!this.mayLaunch()) return;
-      if (unknown.has(user)) continue;
+      if (unknown.has(user) || !this.isolation.knowsImage(image)) continue;
       if (this.isolation.knowsAccountOf(user)) this.launch(key, life.assignment);
       else unknown.add(user);
     }

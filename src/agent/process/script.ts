@@ -68,6 +68,28 @@ fail($command[0]);
 `,
 ];
 
+/**
+ * The same for a program in an image, which has no perl: what the job asked for goes to bubblewrap by a descriptor. `umask`, then bubblewrap and
+ * its words.
+ */
+const INTO_IMAGE = [
+  PERL,
+  '-f',
+  '-e',
+  `
+sub fail { print STDERR "${LANE_NAME}: @_: $!\n"; exit 126 }
+my ($umask, $bwrap, @words) = @ARGV;
+umask oct $umask if $umask ne "";
+opendir my $fds, "/proc/self/fd" or fail("/proc/self/fd");
+for (grep { $_ > 2 && $_ != 9 } grep { /^d+$/ } readdir $fds) { open my $one, "<&=", $_ and close $one }
+$^F = 9;
+open my $asked, "<&", STDIN or fail("standard input");
+open STDIN, "<", "/dev/null" or fail("/dev/null");
+exec { $bwrap } $bwrap, "--args", fileno $asked, @words;
+fail($bwrap);
+`,
+];
+
 /** What this host lacks for the last step; null: nothing. */
 export const lastStepLacks = (): string | null => (existsSync(PERL) ? null : `${PERL} is missing (perl)`);
 
@@ -85,6 +107,8 @@ export interface RunCommand {
   directory: string;
   /** Words of the programs that change account and surroundings; they start in the agent's environment. */
   launchers: readonly string[];
+  /** Bubblewrap and the words that make the surroundings of an image, in which the program is; null: it is the machine's. */
+  inside: readonly string[] | null;
   /** Octal; null: as it is. */
   umask: string | null;
   /** Shell text before all of it. */
@@ -110,7 +134,8 @@ export function runScript(
   start: string | null,
   run: RunCommand,
 ): string {
-  const steps = [...run.prologue, start === null ? directly(run) : words([...run.launchers, ...LAST_STEP])];
+  const last = run.inside === null ? LAST_STEP : insideImage(run, run.inside);
+  const steps = [...run.prologue, start === null ? directly(run) : words([...run.launchers, ...last])];
   const body = steps.join(' && ');
   return (
     // A shell of its own where something has to be said before the program: it becomes the program.
@@ -127,13 +152,24 @@ function directly({ program, environment, directory, ...run }: RunCommand): stri
   return `cd ${quote(directory)} && unset OLDPWD && ${[...assignments, words([program, ...run.arguments])].join(' ')}`;
 }
 
+const insideImage = ({ umask, program, ...run }: RunCommand, inside: readonly string[]): string[] => [
+  ...[...INTO_IMAGE, umask ?? '', ...inside, '--'],
+  ...[program, ...run.arguments],
+];
+
 /**
  * What the last step of a run reads; null: it needs none, because the lane starts its program directly.
  *
  * @throws LaunchError where it needs one and the host cannot do it
  */
 export function startInput(run: RunCommand): string | null {
-  const { program, environment, directory, launchers, umask } = run;
+  const { program, environment, directory, launchers, inside, umask } = run;
+  if (inside !== null)
+    return [
+      '--clearenv',
+      ...Object.entries(environment).flatMap((variable) => ['--setenv', ...variable]),
+      ...['--chdir', directory, ''],
+    ].join('\0');
   const odd = Object.keys(environment).find(
     (name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || SHELL_VARIABLES.test(name),
   );

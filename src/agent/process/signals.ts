@@ -34,8 +34,7 @@ export class Signals {
     const lane = run.slot.lanePid;
     const lives = run.slot.laneLives();
     const all = this.processes(run, lives);
-    // What holds the sandbox together would end it without grace.
-    const inside = this.isolation.mode === 'sandbox' ? insideSandbox(all, lane) : [];
+    const inside = this.inside(run, all);
     const processes = inside.length > 0 ? inside : all;
     // The group at one stroke, so that a fork in between is met too; then those that have left it.
     const asGroup = lives && inside.length === 0;
@@ -107,13 +106,18 @@ export class Signals {
     return processesOfRun(slot.lanePid, laneLives, this.marker(run), ownId, group?.processes());
   }
 
+  /** Those of a sandbox or image: what holds it together would end it without grace. */
+  private inside({ slot, image }: ProcessRun, all: readonly ProcessRow[]): ProcessRow[] {
+    return this.isolation.mode === 'sandbox' || image ? insideSandbox(all, slot.lanePid) : [];
+  }
+
   /** Arguments of SIGNAL for a run. */
   private words(run: ProcessRun, signal: WarnSignal | 'SIGKILL'): string[] {
     const name = signal.slice('SIG'.length);
     const lane = run.slot.lanePid;
     const lives = run.slot.laneLives();
     const all = this.processes(run, lives);
-    const inside = signal !== 'SIGKILL' && this.isolation.mode === 'sandbox' ? insideSandbox(all, lane) : [];
+    const inside = signal === 'SIGKILL' ? [] : this.inside(run, all);
     if (inside.length > 0) return [name, '0', '', ...inside.map(({ pid }) => String(pid))];
     const others = all.filter(({ group }) => group !== lane);
     return [name, lives ? String(lane) : '0', this.marker(run), ...others.map(({ pid }) => String(pid))];

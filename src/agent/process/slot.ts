@@ -120,9 +120,9 @@ export class Slot {
     return join(this.dir, 'tmp');
   }
 
-  /** Some of what a run has left in a /tmp of its own, by name; what it hides, and the way to a directory of the host's, does not count. */
-  leftInTmp(most: number): string[] {
-    const names = firstNames(this.tmpDirectory, LOOKED_AT) ?? [];
+  /** Some of what a run has left in a /tmp of its own, by name; what it hides, and the way to a directory of the host's, does not count. `below` its directory for temporary files. */
+  leftInTmp(most: number, below: string): string[] {
+    const names = firstNames(join(this.tmpDirectory, below), LOOKED_AT) ?? [];
     return names.filter((name) => !name.startsWith('.') && !existsSync(join('/tmp', name))).slice(0, most);
   }
 

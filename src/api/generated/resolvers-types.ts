@@ -1132,6 +1132,7 @@ export type JobResolvers<ContextType = Context, ParentType extends ResolversPare
   resourcesPerTask?: Resolver<Array<ResolversTypes['ResourceAmount']>, ParentType, ContextType>;
   licenses?: Resolver<Array<ResolversTypes['String']>, ParentType, ContextType>;
   machineConstraint?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  image?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   os?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   architecture?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   siteTerms?: Resolver<types.Maybe<ResolversTypes['SiteTerms']>, ParentType, ContextType>;
@@ -1216,6 +1217,7 @@ export type RunResolvers<ContextType = Context, ParentType extends ResolversPare
   localId?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   localState?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   nodes?: Resolver<Array<ResolversTypes['String']>, ParentType, ContextType>;
+  imageDigest?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   licenses?: Resolver<Array<ResolversTypes['License']>, ParentType, ContextType>;
   policyVersion?: Resolver<ResolversTypes['Int'], ParentType, ContextType>;
   assignedAt?: Resolver<ResolversTypes['DateTime'], ParentType, ContextType>;
@@ -2187,6 +2189,7 @@ export type AssignmentResolvers<ContextType = Context, ParentType extends Resolv
   resourcesPerTask?: Resolver<Array<ResolversTypes['ResourceAmount']>, ParentType, ContextType>;
   licenses?: Resolver<Array<ResolversTypes['String']>, ParentType, ContextType>;
   machineConstraint?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
+  image?: Resolver<types.Maybe<ResolversTypes['String']>, ParentType, ContextType>;
   nodes?: Resolver<types.Maybe<Array<ResolversTypes['String']>>, ParentType, ContextType>;
   siteTerms?: Resolver<types.Maybe<ResolversTypes['SiteTerms']>, ParentType, ContextType>;
   runTimeLimitS?: Resolver<types.Maybe<ResolversTypes['Float']>, ParentType, ContextType>;

@@ -1377,6 +1377,8 @@ export type Job = Node & {
   licenses: Array<Scalars['String']['output']>;
   /** What the labels of its machines must be: an expression as in `JobInput.machineConstraint`; null: anything. */
   machineConstraint?: Maybe<Scalars['String']['output']>;
+  /** The image that it runs in; null: none, it sees the system of its machine. */
+  image?: Maybe<Scalars['String']['output']>;
   /** Required operating system. */
   os?: Maybe<Scalars['String']['output']>;
   /** Required architecture. */
@@ -1592,6 +1594,8 @@ export type Run = {
   localState?: Maybe<Scalars['String']['output']>;
   /** The nodes on which the site's own scheduler runs it. */
   nodes: Array<Scalars['String']['output']>;
+  /** What its image was: `sha256:` and a hash of the unpacked files, which is the same wherever these are; null: it runs in no image, or its agent could not read it all. */
+  imageDigest?: Maybe<Scalars['String']['output']>;
   /** License pools from which it used a license. */
   licenses: Array<License>;
   /** Version of the policy under which it was started. */
@@ -3685,6 +3689,12 @@ export type JobInput = {
    * and parentheses join; a text in double quotes is never a number. The job stays with the sites of this service.
    */
   machineConstraint?: InputMaybe<Scalars['String']['input']>;
+  /**
+   * The image that it runs in: its name at the sites, such as `debian:12` or `ghcr.io/tools/aligner:1.4`, at most 200 characters; by default none. Only machines whose agents run
+   * images take the job (they have the label `containers`); one that lacks this image ends the run with LAUNCH_FAILED. Of the host the job sees its own directory, its inputs, and what
+   * the site's operator shows. The job stays with the sites of this service.
+   */
+  image?: InputMaybe<Scalars['String']['input']>;
   /** Required operating system, at most 200 characters; by default any. */
   os?: InputMaybe<Scalars['String']['input']>;
   /** Required architecture, at most 200 characters; by default any. */
@@ -4574,11 +4584,11 @@ export type RunReportInput = {
   ioWaitMethod?: InputMaybe<MeasurementMethod>;
   /** Pieces of its output that were not reported before (ENDED); at most 16. */
   outputs?: InputMaybe<Array<OutputPieceInput>>;
-  /** What the site's own scheduler says of it; null, as each of its fields: as before. */
+  /** What the site's own scheduler says of it, and its image; null, as each of its fields: as before. */
   local?: InputMaybe<LocalRunInput>;
 };
 
-/** A run as the site's own scheduler has it. */
+/** A run as the site has it: its own scheduler and its images. */
 export type LocalRunInput = {
   /** Its name there, such as a job number; the first 200 characters are kept. */
   id?: InputMaybe<Scalars['String']['input']>;
@@ -4586,6 +4596,8 @@ export type LocalRunInput = {
   state?: InputMaybe<Scalars['String']['input']>;
   /** The nodes on which it runs, at most 10 000. */
   nodes?: InputMaybe<Array<Scalars['String']['input']>>;
+  /** What its image is: a hash of the unpacked files, behind `sha256:`; the first 200 characters are kept. */
+  imageDigest?: InputMaybe<Scalars['String']['input']>;
 };
 
 /** What the own scheduler of a site has. */
@@ -5481,6 +5493,8 @@ export type Assignment = {
   licenses: Array<Scalars['String']['output']>;
   /** The expression that the labels of its machines satisfy; null: it has none. */
   machineConstraint?: Maybe<Scalars['String']['output']>;
+  /** The image that it runs in; null: none. */
+  image?: Maybe<Scalars['String']['output']>;
   /** Where the site's own scheduler may run it: names of machines whose labels are as the job asks; null: on any. */
   nodes?: Maybe<Array<Scalars['String']['output']>>;
   /** What it asks of the site's own scheduler; null: nothing. */

@@ -343,6 +343,7 @@ function localRun(local: LocalRunInput, at: string): LocalRun {
     id: local.id?.slice(0, MAX.nameChars) ?? null,
     state: local.state?.slice(0, MAX.reasonChars) ?? null,
     nodes: local.nodes?.map((node) => node.slice(0, MAX.nameChars)) ?? null,
+    imageDigest: local.imageDigest?.slice(0, MAX.nameChars) ?? null,
   };
 }
 

@@ -182,6 +182,8 @@ function whyNotOffered(
     return `The job asks for ${Object.keys(job.resourcesPerTask).join(', ')}, and kinds of resources are named by each service: it stays with the sites of this service.`;
   if (job.machineConstraint !== null)
     return 'The job has a constraint over labels of machines, which mean something at each service: it stays with the sites of this service.';
+  if (job.image !== null)
+    return 'The job runs in an image, and images are those of the machines of each service: it stays with the sites of this service.';
   if (job.outputs.some(({ dataset }) => dataset !== undefined))
     return 'The job has outputs that become datasets, which are registered at the site where it ran: such jobs run at sites of this service only.';
   if (job.state === 'HELD') return 'The job is held.';

@@ -1,6 +1,7 @@
 /** Whether anything that is registered could ever run a job: what cannot is told to whoever submits it, with the nearest that can. */
 import { Grid } from '../../core/index.js';
 import { WaitingReason } from '../../core/reasons.js';
+import { CONTAINERS } from '../../core/resources/constraint.js';
 import { unsatisfied, whyNowhere } from '../../core/resources/eligibility.js';
 import { deviceLabels } from '../../core/resources/units.js';
 import type { PeerRow } from '../../store/directory/peers.js';
@@ -60,12 +61,14 @@ export function createFit(
     // Jobs of a submission are mostly alike.
     const judged = new Map<string, Fault | null>();
     return (job) => {
-      const { os, architecture, machineConstraint, licenses, tasks, cpusPerTask, memoryMbPerTask } = job;
+      const { os, architecture, machineConstraint, image, licenses, tasks, cpusPerTask, memoryMbPerTask } =
+        job;
       const { resourcesPerTask } = job;
       const needs = [
         os,
         architecture,
         machineConstraint,
+        image,
         licenses,
         tasks,
         cpusPerTask,
@@ -107,12 +110,16 @@ function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | 
         platforms.slice(0, SHOWN).join(', '),
       );
     }
-    case WaitingReason.NEVER_FITS_CONSTRAINT:
+    case WaitingReason.NEVER_FITS_CONSTRAINT: {
+      const part = unsatisfied(requirement, grid.sites) as string;
+      if (part === CONTAINERS && job.image !== null)
+        return never('image', job.image, 'no agent of a machine runs images (AGENT_IMAGES)');
       return never(
         'machineConstraint',
-        unsatisfied(requirement, grid.sites) as string,
+        part,
         labelsThere(machines).slice(0, SHOWN).join(', ') || 'no machine has labels',
       );
+    }
     case WaitingReason.NEVER_FITS_LICENSES: {
       const kinds = [...new Set(licenses.map(({ kind }) => kind))];
       return never('licenses', job.licenses.join(', '), kinds.slice(0, SHOWN).join(', ') || 'none');
@@ -179,6 +186,7 @@ export function fitsPeer(
     | 'memoryMbPerTask'
     | 'resourcesPerTask'
     | 'machineConstraint'
+    | 'image'
     | 'inputs'
     | 'outputs'
   >,
@@ -201,15 +209,17 @@ export function fitsPeer(
   return mayGo(job) && Math.max(0, ...bySite.values()) >= job.tasks;
 }
 
-/** Kinds of resources and labels mean something here only. Datasets may have, or get, a URL from which peers can fetch them; outputs that become datasets stay at sites of ours. */
+/** Kinds of resources, labels and names of images mean something here only. Datasets may have, or get, a URL from which peers can fetch them; outputs that become datasets stay at sites of ours. */
 const mayGo = ({
   inputs,
   outputs,
   resourcesPerTask,
   machineConstraint,
-}: Pick<NewJob, 'inputs' | 'outputs' | 'resourcesPerTask' | 'machineConstraint'>): boolean =>
+  image,
+}: Pick<NewJob, 'inputs' | 'outputs' | 'resourcesPerTask' | 'machineConstraint' | 'image'>): boolean =>
   resourcesPerTask === null &&
   machineConstraint === null &&
+  image === null &&
   outputs.every(({ dataset }) => dataset == null) &&
   inputs.every((input) => 'datasetId' in input && input.from === undefined);
 

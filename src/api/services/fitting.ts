@@ -1,10 +1,11 @@
 import { labelsOf } from '../../core/grid/site-resources.js';
-import { parseConstraint, satisfies } from '../../core/resources/constraint.js';
+import { labelsAskedBy, parseAsked, satisfies } from '../../core/resources/constraint.js';
 import type { Queries } from '../../store/queries.js';
 import { devicesIn, labelsIn } from '../../store/rules.js';
 
 interface Asking {
   machineConstraint: string | null;
+  image: string | null;
   machines: readonly unknown[];
 }
 
@@ -17,8 +18,7 @@ export async function fittingNodes(
   siteId: number,
   runs: readonly Asking[],
 ): Promise<(run: Asking) => string[] | null> {
-  const asks = ({ machineConstraint, machines }: Asking): boolean =>
-    machineConstraint !== null && machines.length === 0;
+  const asks = (run: Asking): boolean => labelsAskedBy(run) !== null && run.machines.length === 0;
   if (!runs.some(asks)) return () => null;
   const [machines, [site]] = await Promise.all([
     queries.machinesOfSites([siteId]),
@@ -33,10 +33,10 @@ export async function fittingNodes(
   const found = new Map<string, string[]>();
   return (run) => {
     if (!asks(run)) return null;
-    const text = run.machineConstraint as string;
+    const text = labelsAskedBy(run) as string;
     let names = found.get(text);
     if (names === undefined) {
-      const constraint = parseConstraint(text);
+      const constraint = parseAsked(text);
       names = labelled.filter(({ labels }) => satisfies(labels, constraint)).map(({ name }) => name);
       found.set(text, names);
     }

@@ -43,6 +43,10 @@ const LOCAL_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]*$/;
 const PARTITIONS = /^[A-Za-z0-9_][A-Za-z0-9_.-]*(,[A-Za-z0-9_][A-Za-z0-9_.-]*)*$/;
 const LOCAL_NAMES = `letters, digits and \`_.-\`, at most ${MAX.nameChars}; partitions separated by commas`;
 
+/** As registries name images, without what could lead out of a directory of images. */
+const IMAGE = /^(?!.*(^|\/)\.)[A-Za-z0-9][\w.:@+-]*(\/[A-Za-z0-9][\w.:@+-]*)*$/;
+const IMAGE_NAMES = `the name of an image, such as debian:12 or ghcr.io/tools/aligner:1.4, at most ${MAX.nameChars} characters`;
+
 /** Of the kinds of resources that there are, in a message. */
 const KINDS_SHOWN = 20;
 /** Characters of a bad constraint that its fault repeats. */
@@ -173,6 +177,7 @@ export function newJob(
     os: check.text('os', input.os, MAX.nameChars),
     architecture: check.text('architecture', input.architecture, MAX.nameChars),
     machineConstraint: check.constraint('machineConstraint', input.machineConstraint),
+    image: check.image('image', input.image),
     siteTerms: check.terms(input.siteTerms),
     estimateS: check.seconds('estimateS', input.estimateS),
     benchmark: check.between('benchmark', input.benchmark, MAX.leastBenchmark, MAX.benchmark),
@@ -296,6 +301,13 @@ class JobChecks {
       this.refuse(field, value.slice(0, SHOWN_CHARS), `an expression over labels: ${error.message}`);
     }
     return this.text(field, value, MAX.constraintChars);
+  }
+
+  image(field: string, value: string | null | undefined): string | null {
+    if (!given(value)) return null;
+    if (!IMAGE.test(value) || value.length > MAX.nameChars)
+      this.refuse(field, value.slice(0, SHOWN_CHARS), IMAGE_NAMES);
+    return value;
   }
 
   terms(input: SiteTermsInput | null | undefined): SiteTerms | null {

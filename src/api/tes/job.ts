@@ -54,20 +54,12 @@ function parametersOf({ resources }: TesTask): Parameters {
 /** The job of a task. Throws BAD_USER_INPUT or LIMIT_EXCEEDED for what it cannot be. */
 export function jobOfTask(task: TesTask, { ignoresImages, sites }: Circumstances): JobInput {
   const parameters = parametersOf(task);
-  const image = task.executors.findIndex(({ image }) => image !== '');
-  if (image >= 0 && !ignoresImages && parameters.run_without_image !== 'true')
-    throw new ApiError(
-      'BAD_USER_INPUT',
-      notAccepted(
-        `executors[${image}].image`,
-        task.executors[image]?.image,
-        'nothing: jobs run on machines as they are here, not in containers. The task runs without its image if resources.backend_parameters has "run_without_image": "true"',
-      ),
-    );
+  const image = ignoresImages || parameters.run_without_image === 'true' ? '' : imageOf(task);
   const { cpu_cores, ram_gb, preemptible, zones = [] } = task.resources ?? {};
   const [command] = task.executors[0]!.command;
   const job: JobInput = {
     ...{ command: SHELL, arguments: argumentsOf(task, parameters) },
+    ...(image !== '' && { image }),
     name: [...(task.name ?? '')].slice(0, MAX.nameChars).join('') || null,
     application: [...posix.basename(command!)].slice(0, MAX.nameChars).join('') || null,
     ...(cpu_cores !== undefined && { cpusPerTask: cpu_cores }),
@@ -79,6 +71,25 @@ export function jobOfTask(task: TesTask, { ignoresImages, sites }: Circumstances
   for (const [key, value] of Object.entries(parameters))
     Object.assign(job, PARAMETERS[key]?.(value, `resources.backend_parameters.${key}`));
   return job;
+}
+
+export const WITHOUT_IMAGE =
+  'The task runs without images if resources.backend_parameters has "run_without_image": "true"';
+
+/** A task is one run, which is in one image. */
+function imageOf({ executors }: TesTask): string {
+  const image = executors[0]!.image;
+  const other = executors.findIndex((one) => one.image !== image);
+  if (other >= 0)
+    throw new ApiError(
+      'BAD_USER_INPUT',
+      notAccepted(
+        `executors[${other}].image`,
+        executors[other]?.image,
+        `that of executors[0] ("${image}"): the executors of a task run in one image. ${WITHOUT_IMAGE}`,
+      ),
+    );
+  return image;
 }
 
 function siteOf(zone: string, sites: Circumstances['sites']): string {

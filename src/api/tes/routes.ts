@@ -17,7 +17,7 @@ import {
   TesTasksDocument,
   type TesTasksQuery,
 } from './documents.gql.js';
-import { jobOfTask, PARAMETER_NAMES, taskOfJob } from './job.js';
+import { jobOfTask, PARAMETER_NAMES, taskOfJob, WITHOUT_IMAGE } from './job.js';
 import type { Ask } from './operation.js';
 import { type Details, jobStatesOf, shownTask, stateOf, TES_STATES, VIEWS, type View } from './shown.js';
 
@@ -43,7 +43,8 @@ export const openApi = (): string => readFileSync(packagePath('tes.yaml'), 'utf8
 function serviceInfo({ protocol, headers }: Request, { storage }: TesConfig) {
   return {
     ...{ id: 'switchyard', name: 'Switchyard', version: VERSION },
-    description: 'Tasks are jobs of Switchyard: scheduled on many sites, and run without containers.',
+    description:
+      'Tasks are jobs of Switchyard: scheduled on many sites, and run in images where tasks name one.',
     type: { group: 'org.ga4gh', artifact: 'tes', version: '1.1.0' },
     organization: { name: 'Switchyard', url: `${protocol}://${headers.host ?? 'localhost'}` },
     storage,
@@ -61,6 +62,10 @@ async function createTask(ask: Ask, { body }: Request, { ignoresImages }: TesCon
   const sites = task.resources?.zones?.length ? (await ask(TesSitesDocument, {})).sites.nodes : [];
   const { submitJobs } = await ask(TesSubmitDocument, { job: jobOfTask(task, { ignoresImages, sites }) });
   const [fault] = submitJobs.errors;
+  if (fault?.field === 'image')
+    throw new ApiError(fault.code, `executors[0].${fault.message}. ${WITHOUT_IMAGE}`, {
+      field: 'executors[0].image',
+    });
   if (fault) throw new ApiError(fault.code, fault.message, { field: fault.field });
   return { id: submitJobs.jobIds[0] };
 }

@@ -473,6 +473,8 @@ function describeJob(job: FullJob): string {
       text.push(
         `run ${epoch}: ${printable(localId)} of the site's scheduler, ${printable(localState ?? '')}`,
       );
+  for (const { epoch, imageDigest } of job.runs)
+    if (imageDigest !== null) text.push(`run ${epoch}: image ${imageDigest}`);
   for (const { epoch, retry } of job.runs) if (retry?.note) text.push(`run ${epoch}: ${retry.note}`);
   for (const { epoch, staging } of job.runs) {
     if (staging === null) continue;
@@ -511,6 +513,7 @@ function needs(job: FullJob): string {
   if (job.os) parts.push(job.os);
   if (job.architecture) parts.push(job.architecture);
   if (job.machineConstraint) parts.push(`machines with ${job.machineConstraint}`);
+  if (job.image) parts.push(`image ${job.image}`);
   for (const [name, value] of Object.entries(job.siteTerms ?? {}))
     if (value !== null) parts.push(`${name} ${value}`);
   return parts.join(', ');

@@ -13,6 +13,7 @@ import { handOverLimit } from '../local/registry.js';
 import type { Job } from '../model.js';
 import { localPolicyOf, localSchedulerOf, queueLimitOf } from '../policy.js';
 import { ReasonCode, reasonSentence, type WaitingReason } from '../reasons.js';
+import { CONTAINERS } from '../resources/constraint.js';
 import { EligibleSites, unsatisfied, whyNeverFits, whyNotUp } from '../resources/eligibility.js';
 import { latestStart, reservedFor } from './ahead.js';
 import {
@@ -205,6 +206,11 @@ function nowhere(
 ): Waiting {
   const { message, ...why } = waiting(code, numbers);
   const part = code === ReasonCode.NEVER_FITS_CONSTRAINT ? unsatisfied(requirement, grid.sites) : null;
+  if (part === CONTAINERS)
+    return {
+      ...why,
+      message: `${message} The job runs in an image, and no agent of such a machine runs images.`,
+    };
   return { ...why, message: part === null ? message : `${message} The part that fails: ${part}` };
 }
 

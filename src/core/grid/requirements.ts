@@ -4,7 +4,7 @@
  * machines are eligible at all) and a shape (tasks, and the amounts that each takes: which of them have room).
  */
 import type { Avoids, Job } from '../model.js';
-import { type Constraint, parseConstraint } from '../resources/constraint.js';
+import { type Constraint, labelsAskedBy, parseAsked } from '../resources/constraint.js';
 import { type Amounts, furtherIn, type ResourceKinds, type TaskAmounts } from './amounts.js';
 
 export interface Signature {
@@ -109,13 +109,14 @@ export class Requirements {
   }
 
   private signatureOf(job: Job): SignatureGroup {
-    const { os, architecture, machineConstraint: text, avoids } = job;
+    const { os, architecture, avoids } = job;
+    const text = labelsAskedBy(job);
     const plain = job.licenses.length === 0 && os === null && architecture === null && text === null;
     const anywhere = plain ? PLAIN : signatureKey(os, architecture, job.licenses, text);
     const key = avoids === null ? anywhere : `${anywhere} ${avoidingKey(job)}`;
     let group = this.bySignature.get(key);
     if (group === undefined) {
-      const constraint = text === null ? null : { text, parsed: parseConstraint(text) };
+      const constraint = text === null ? null : { text, parsed: parseAsked(text) };
       const { task } = this.kinds.askedBy(job);
       const signature = {
         ...{ key, os, architecture, licenses: [...job.licenses], constraint },

@@ -38,8 +38,25 @@ export type Constraint =
 export function parseConstraint(text: string): Constraint {
   if (text.length > MAX_CONSTRAINT_CHARS)
     throw new ConstraintError('TOO_LONG', MAX_CONSTRAINT_CHARS, `at most ${MAX_CONSTRAINT_CHARS} characters`);
-  return new Parser(wordsOf(text), text.length).whole();
+  return new Parser(wordsOf(text), text.length, MAX_DEPTH).whole();
 }
+
+/** A label of machines whose agents run images; its text says by what. */
+export const CONTAINERS = 'containers';
+
+/** What the labels of a job's machines must be: as it asks and, for an image, that they run images; null: anything. */
+export const labelsAskedBy = (job: {
+  machineConstraint: string | null;
+  image: string | null;
+}): string | null => {
+  const { machineConstraint: own, image } = job;
+  if (image === null) return own;
+  return own === null ? CONTAINERS : `${CONTAINERS} and (${own})`;
+};
+
+/** Of `labelsAskedBy`, whose part that people wrote has been accepted: with what stands before it, it may be longer and deeper. */
+export const parseAsked = (text: string): Constraint =>
+  new Parser(wordsOf(text), text.length, MAX_DEPTH + 1).whole();
 
 /** Whether a machine with these labels satisfies it. */
 export function satisfies(labels: Labels, constraint: Constraint): boolean {
@@ -198,6 +215,7 @@ class Parser {
   constructor(
     private readonly words: readonly Word[],
     private readonly length: number,
+    private readonly depthMax: number,
   ) {}
 
   whole(): Constraint {
@@ -223,7 +241,7 @@ class Parser {
 
   /** `depth`: `not`s and parentheses that it is inside of. */
   private unary(depth: number): Constraint {
-    if (depth > MAX_DEPTH)
+    if (depth > this.depthMax)
       throw new ConstraintError(
         'TOO_DEEP',
         this.at,

@@ -346,6 +346,7 @@ const jobOf = ({ request, boost }: NewCopy, more: number): NewJob => ({
     inputs: [],
     resourcesPerTask: null,
     machineConstraint: null,
+    image: null,
     siteTerms: null,
     outputs: request.outputs.map((path) => ({ path })),
     originSiteId: null,

@@ -178,10 +178,12 @@ function updateRuns(
     id: ['text', ([, { local }]) => local?.id ?? null],
     state: ['text', ([, { local }]) => local?.state ?? null],
     nodes: ['text', ([, { local }]) => (local?.nodes ? JSON.stringify(local.nodes) : null)],
+    image_digest: ['text', ([, { local }]) => local?.imageDigest ?? null],
   });
   // What nearly no run has costs the others nothing.
   const localFields = local
     ? sql`, local_id = coalesce(l.id, r.local_id), local_state = coalesce(l.state, r.local_state),
+    image_digest = coalesce(l.image_digest, r.image_digest),
     nodes = CASE WHEN l.nodes IS NULL THEN r.nodes ELSE ARRAY(SELECT json_array_elements_text(l.nodes::json)) END`
     : empty;
   return run(
@@ -432,7 +434,7 @@ async function retryFacts(
           tx,
           sql`
 SELECT id, retry, retries, restartable, tasks, cpus_per_task AS "cpusPerTask", memory_mb_per_task AS "memoryMbPerTask",
-       resources_per_task AS "resourcesPerTask", os, architecture, machine_constraint AS "machineConstraint",
+       resources_per_task AS "resourcesPerTask", os, architecture, machine_constraint AS "machineConstraint", image,
        (SELECT coalesce(json_agg(json_build_object('live', r.epoch = j.epoch, 'siteId', r.site_id, 'machineIds', r.machine_ids,
                  'machineTasks', r.machine_tasks, 'failedTask', r.failed_task)), '[]')
           FROM runs r WHERE r.job_id = j.id AND (r.epoch = j.epoch OR (r.retry -> 'counted')::boolean)) AS runs

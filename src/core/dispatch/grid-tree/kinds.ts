@@ -12,7 +12,7 @@ import {
   requirement,
 } from '../../grid-tree/index.js';
 import type { JobPreference, Machine } from '../../model.js';
-import { parseConstraint, satisfies } from '../../resources/constraint.js';
+import { parseAsked, satisfies } from '../../resources/constraint.js';
 import type { Rules } from './rules.js';
 
 /** Kinds of machines, and how many there are of each. */
@@ -75,7 +75,7 @@ export class TreeKinds {
 
   private conditionOf(name: string, site: string): (machine: Machine) => boolean {
     if (!name.startsWith(CONSTRAINT)) return (machine) => this.canUse(machine, name);
-    const constraint = parseConstraint(name.slice(CONSTRAINT.length));
+    const constraint = parseAsked(name.slice(CONSTRAINT.length));
     return (machine) => satisfies(labelsOf(machine, site), constraint);
   }
 

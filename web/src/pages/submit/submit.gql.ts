@@ -148,6 +148,7 @@ export type JobInput = {
   resourcesPerTask?: Array<ResourceAmountInput>;
   licenses?: Array<string>;
   machineConstraint?: string | null | undefined;
+  image?: string | null | undefined;
   os?: string | null | undefined;
   architecture?: string | null | undefined;
   siteTerms?: SiteTermsInput | null | undefined;
