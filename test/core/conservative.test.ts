@@ -167,6 +167,28 @@ describe('promises', () => {
     expect(started(cycle(grid, 55, policy))).toEqual([3]);
   });
 
+  it('of a job that takes no time worth mentioning bind other sites all the same', () => {
+    // As now: at such times a millionth of a second later is the same instant.
+    const at = 1_700_000_000;
+    const pool = { id: 1, kind: 'cad', copies: 1, siteId: null };
+    const grid = gridOf(
+      [
+        { id: 1, licenseIds: [1] },
+        { id: 2, siteId: 2, licenseIds: [1] },
+      ],
+      [pool],
+    );
+    queue(grid, { 1: { cpusPerTask: 4, estimateS: 10 }, 2: { licenses: ['cad'], estimateS: 1e-8 } }, 2);
+    expect(started(cycle(grid, at, CONSERVATIVE, 2))).toEqual([1]);
+    queue(grid, { 3: { licenses: ['cad'], estimateS: 20 } });
+    expect(promised(cycle(grid, at + 1))).toMatchObject({ 3: expect.any(Number) });
+    // Job 1 is late.
+    expect(started(cycle(grid, at + 20, CONSERVATIVE, 2))).toEqual([]);
+    expect(started(cycle(grid, at + 20))).toEqual([]);
+    grid.endRun(1);
+    expect(started(cycle(grid, at + 21, CONSERVATIVE, 2))).toEqual([2]);
+  });
+
   it('are kept when what they need is still there, whatever else has changed, and made anew where it is not', () => {
     const grid = gridOf([
       { id: 1, cpus: 4, benchmark: 2 },

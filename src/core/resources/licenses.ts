@@ -193,6 +193,9 @@ export const isOlder = (
   b: { madeAt: number; siteId: number },
 ): boolean => a.madeAt < b.madeAt || (a.madeAt === b.madeAt && a.siteId < b.siteId);
 
+/** A claim lasts so long at least: times since 1970 are no finer than 0.2 µs, and what ends where it begins would bind nobody. */
+const LEAST_S = 1e-3;
+
 /** What a reservation claims; null for one whose job has left the queue. */
 function claimOf(grid: Grid, reservation: Reservation, now: number): Claim | null {
   const job = grid.job(reservation.jobId);
@@ -206,7 +209,7 @@ function claimOf(grid: Grid, reservation: Reservation, now: number): Claim | nul
     siteId,
     madeAt,
     at,
-    end: at + (job.estimateS * job.benchmark) / benchmark,
+    end: at + Math.max(LEAST_S, (job.estimateS * job.benchmark) / benchmark),
     licenseIds,
   };
 }
