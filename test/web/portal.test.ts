@@ -1,6 +1,7 @@
 /** The portal in a real Chromium on a service that works: one of each for all that follows, since both take seconds to start. */
 import { describe } from 'vitest';
 import { attacks } from './attacks.js';
+import { firstPage } from './begin.js';
 import { describeWithChromium } from './browser.js';
 import { graphOfJobs } from './graph.js';
 import { pageOfJob } from './job.js';
@@ -11,6 +12,7 @@ import { ways } from './ways.js';
 
 describeWithChromium('the portal', (visits) => {
   const grid = withGrid();
+  describe('the first page', () => firstPage(visits, grid));
   ways(visits, grid);
   describe('under attack', () => attacks(visits, grid));
   describe('the page of a job', () => pageOfJob(visits, grid));

@@ -35,6 +35,7 @@ import {
   Skeleton,
   Spark,
 } from '../../ui/show';
+import { AnyJobDocument } from './begin.gql';
 import { type Ended, useEnded } from './ended';
 import type { OverviewSite } from './map';
 import {
@@ -45,6 +46,7 @@ import {
 } from './overview.gql';
 
 const SiteMap = lazy(() => import('./map'));
+const Begin = lazy(() => import('./begin'));
 
 /** Numbers are asked for anew after news, at most so often; without any news, at least so often. */
 const REFRESH_MS = 2_000;
@@ -72,10 +74,21 @@ export function Overview() {
   const none = shown && shown.queued + shown.dispatched + shown.held + shown.running === 0;
   const quiet = none && ended?.minutes.every((each) => each.COMPLETED + each.FAILED + each.CANCELLED === 0);
 
+  const any = useData(AnyJobDocument, {});
+  // Its steps are done there: it stays until the page is left.
+  const [begins, setBegins] = useState(false);
+  if (!begins && any.data?.jobs.nodes.length === 0) setBegins(true);
+
   return (
     <Page title="Overview">
       {numbers.error && !shown && <Problem error={numbers.error} retry={numbers.refresh} />}
-      {quiet && <Welcome />}
+      {begins ? (
+        <Suspense fallback={<Skeleton height={220} />}>
+          <Begin />
+        </Suspense>
+      ) : (
+        quiet && any.data && <Welcome />
+      )}
       <Figures numbers={shown} sites={all} ended={ended} />
       {all && <Trouble sites={all} />}
       <div className="overview-main">

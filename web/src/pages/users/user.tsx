@@ -7,9 +7,10 @@ import { useAction, useData } from '../../api/data';
 import { LIVE_STATES, PENDING_STATES } from '../../api/states.gql';
 import { useViewer } from '../../shell/viewer';
 import { Button, Check, Choice, Dialog, TextInput } from '../../ui/controls';
+import { copy } from '../../ui/copy';
 import { count, counted, duration, figure, words } from '../../ui/format';
 import { Ago, At, Badge, Card, Empty, Facts, Loaded, Page, Skeleton, Table } from '../../ui/show';
-import { toast, told } from '../../ui/toast';
+import { told } from '../../ui/toast';
 import { CLASSES, Quota, ROLES, ShareInput } from './users';
 import {
   CreateKeyDocument,
@@ -310,15 +311,7 @@ function MakeKey({ user, onClose, onMade }: { user: WithKeys; onClose(): void; o
       footer={
         made ? (
           <>
-            <Button
-              icon={<Copy size={14} />}
-              onPress={() =>
-                void navigator.clipboard?.writeText(made.secret).then(
-                  () => toast('Copied.'),
-                  () => toast('It could not be copied; select it instead.', true),
-                )
-              }
-            >
+            <Button icon={<Copy size={14} />} onPress={() => copy(made.secret)}>
               Copy
             </Button>
             <Button variant="primary" onPress={onClose}>
