@@ -21,6 +21,7 @@ const clients = [
       folder,
       'src/client/index.js',
     ]),
+    ['src/client', 'src/client/client.js'],
     // The API asks itself.
     ['src/api/tes', 'src/api/tes/operation.js'],
   ].map(([folder, types]) => ({

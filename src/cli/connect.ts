@@ -1,7 +1,7 @@
 /** The client of the service that the variables name, or of the one that `npm start` runs here. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Client, ServiceError, untilDone } from '../client/index.js';
+import { Client, type ServiceError } from '../client/index.js';
 import { loadConfig } from '../platform/config.js';
 import { withoutGraphql } from './spoken.js';
 
@@ -15,22 +15,6 @@ export const agentKeyFile = (home: string, site: string): string => join(home, `
 export function connect(): Client {
   const { url, key, home } = loadConfig();
   return new Client({ url, key: key ?? readKey(join(home, ADMIN_KEY_FILE)) });
-}
-
-/** So many attempts take a few seconds, and longer where the service says when to come again. */
-const ATTEMPTS = 8;
-
-/** Asks again where the service may answer the next time. Only for what may be asked twice. */
-export async function asked<T>(ask: () => Promise<T>): Promise<T> {
-  const answer = await untilDone(
-    async () => ({ is: await ask() }),
-    new AbortController().signal,
-    (error, failures) => {
-      if (!(error instanceof ServiceError && error.mayPass) || failures >= ATTEMPTS) throw error;
-    },
-  );
-  // Nobody aborts it: it has been answered, or has thrown.
-  return answer!.is;
 }
 
 /** What the service, or its silence, is told as: with the code, and with what can be done about it on this machine. */

@@ -1,4 +1,4 @@
 /** What speaks to the API from outside: the command line and agents share it. */
 export { Client, type ClientOptions, type Document } from './client.js';
 export { ExitCode, exitCodeOf, ServiceError } from './errors.js';
-export { pauseMs, sleep, untilDone } from './retry.js';
+export { asked, pauseMs, sleep, untilDone } from './retry.js';

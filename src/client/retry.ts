@@ -45,5 +45,26 @@ export async function untilDone<T>(
   return undefined;
 }
 
+/** So many attempts take a few seconds, and longer where the service says when to come again. */
+const ATTEMPTS = 8;
+
+/**
+ * Asks again where the service may answer the next time (`ServiceError.mayPass`), a few times. Only for what may be asked twice: a query, a submission
+ * with an idempotency key, a cancellation.
+ *
+ * @throws ServiceError the last one
+ */
+export async function asked<T>(ask: () => Promise<T>): Promise<T> {
+  const answer = await untilDone(
+    async () => ({ is: await ask() }),
+    new AbortController().signal,
+    (error, failures) => {
+      if (!(error instanceof ServiceError && error.mayPass) || failures >= ATTEMPTS) throw error;
+    },
+  );
+  // Nobody aborts it: it has been answered, or has thrown.
+  return answer!.is;
+}
+
 /** Waits, or less when `signal` is aborted. */
 export const sleep = (ms: number, signal?: AbortSignal): Promise<void> => pause(REAL_ENV, ms, signal);

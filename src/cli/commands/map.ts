@@ -2,11 +2,11 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { Command } from 'commander';
-import type { Client } from '../../client/index.js';
+import { asked, type Client } from '../../client/index.js';
 import { MAX } from '../../platform/limits.js';
 import { ARRAY_MAX, elementsOf, given, parseNumber } from '../../words/index.js';
 import { addCommand, interruption, note, print, printJson, readText, wantsJson } from '../command.js';
-import { asked, connect } from '../connect.js';
+import { connect } from '../connect.js';
 import type { JobInput } from '../documents.gql.js';
 import { CliError, ExitCode } from '../errors.js';
 import { awaitEnds, type JobLine, stateTold } from '../follow.js';

@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:os';
 import type { Command } from 'commander';
-import type { Client } from '../../client/index.js';
+import { asked, type Client } from '../../client/index.js';
 import { addCommand, interruption, note, printJson, wantsJson } from '../command.js';
-import { asked, connect } from '../connect.js';
+import { connect } from '../connect.js';
 import { CancelDocument, JobDocument, JobEndDocument } from '../documents.gql.js';
 import { CliError, ExitCode } from '../errors.js';
 import { awaitEnds, noSuchJob, stateTold } from '../follow.js';
