@@ -127,7 +127,7 @@ export const jobActions = {
   },
   reportStart: { by: ['AGENT', 'PEER'], sets: ['startedAt'], keeps: ['CANCELLING'] },
   /** Another site can start it now: the site's own scheduler is asked for it, and gives it back unless it has begun (`requeue`). */
-  recall: { by: ['SCHEDULER'], keeps: ['ASSIGNED'] },
+  recall: { by: ['SCHEDULER'], sets: ['note'], keeps: ['ASSIGNED'] },
   /** A task has failed: those of its run that go on are told to end. */
   endTasks: { by: ['AGENT', 'SERVICE'], keeps: ['ASSIGNED', 'RUNNING', 'CANCELLING'] },
   reportEnd: {

@@ -106,6 +106,9 @@ export const requeued = ({ job: { retries, memoryMbPerTask } }: RetryFacts): Ret
   ...{ memoryMb: memoryMbPerTask, avoids: null, note: 'requeued' },
 });
 
+/** The note of a job that the site's own scheduler is asked for. */
+export const RECALLED = 'wanted back from its site: another can start it now';
+
 /** The site's own scheduler has given it back before it began: that counts for nothing, and the next run is at another site. */
 export const givenBack = (facts: RetryFacts): Retried => ({
   ...requeued(facts),

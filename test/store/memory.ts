@@ -69,7 +69,13 @@ import {
   withReads,
 } from '../../src/store/needs.js';
 import { copyOf, type OldJob, repointed, rerunNote } from '../../src/store/rerun.js';
-import { messageOfNext, placeOfFailure, type Retried, type RetryFacts } from '../../src/store/retries.js';
+import {
+  messageOfNext,
+  placeOfFailure,
+  RECALLED,
+  type Retried,
+  type RetryFacts,
+} from '../../src/store/retries.js';
 import type { EventKind, EventRow, RatioPointRow } from '../../src/store/rows.js';
 import {
   admitStart,
@@ -893,7 +899,7 @@ export class MemoryStore implements Store {
         continue;
       run.recalled = true;
       this.decisions.push({ jobId: job.id, kind: 'TAKE_BACK', policyVersion: context.policyVersion });
-      this.change(job, 'recall', {});
+      this.change(job, 'recall', { note: RECALLED });
       recalled.push(job.id);
     }
     return recalled;

@@ -7,6 +7,7 @@ import type { Page } from 'playwright-core';
 import { expect, onTestFinished, test } from 'vitest';
 import { openSimulatedSite } from '../../src/cli/simulated-site.js';
 import { Client } from '../../src/client/index.js';
+import { until } from '../cli/service.js';
 import type { Visits } from './browser.js';
 import type { Grid } from './service.js';
 
@@ -50,6 +51,67 @@ export function pageOfJob(visits: Visits, grid: Grid): void {
     await page.getByLabel('Task', { exact: true }).fill('0');
     await page.getByRole('radio', { name: /^stdout/ }).click();
     await page.locator('.terminal', { hasText: 'this is task 0' }).waitFor();
+  });
+
+  test('says what the scheduler of its site calls it and says of it, and the page of the site what waits there', async () => {
+    const { registerSite } = await grid.ask<{ registerSite: { id: string } }>(
+      'mutation { registerSite(input: { name: "alps", localPolicy: { kind: "external" } }) { id } }',
+    );
+    const site = registerSite.id;
+    const { registerUser } = await grid.ask<{ registerUser: { id: string } }>(
+      'mutation { registerUser(input: { name: "agent-alps", role: AGENT }) { id } }',
+    );
+    const { createApiKey } = await grid.ask<{ createApiKey: { secret: string } }>(
+      'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret } }',
+      { input: { user: registerUser.id, name: 'alps', site } },
+    );
+    const alps = new Client({ url: grid.service.url, key: createApiKey.secret });
+    const measured = { cpus: 8, memoryMb: 100, os: 'alps', architecture: 'alps', benchmark: 100 };
+    const { registerAgent } = await alps.request<{ registerAgent: { agent: { id: string } } }, object>(
+      'mutation ($input: RegisterAgentInput!) { registerAgent(input: $input) { agent { id } } }',
+      {
+        input: {
+          ...{ site, identity: 'alps', instance: '1', host: 'login', version: '1', protocol: 4 },
+          machines: [{ name: 'n17', measured }],
+        },
+      },
+    );
+    const agent = registerAgent.agent.id;
+    const load = { waitingJobs: 3, waitingS: 7200, waitingCpuS: 7200, busy: [] };
+    await alps.request(
+      'mutation ($site: ID!, $agent: ID!, $load: SiteLoadInput!) { reportLoad(site: $site, agent: $agent, load: $load) }',
+      { site, agent, load: { ...load, busy: [{ machine: 'n17', cpus: 5, memoryMb: 0 }] } },
+    );
+    const [id] = await grid.submit({ command: 'true', os: 'alps', architecture: 'alps' });
+    await until(
+      () => grid.ask<{ job: { state: string } }>('query ($id: ID!) { job(id: $id) { state } }', { id }),
+      ({ job }) => job.state === 'ASSIGNED',
+    );
+    const tell = (phase: string, local: object, more: object = {}) =>
+      alps.request(
+        'mutation ($site: ID!, $agent: ID!, $reports: [RunReportInput!]!) { reportRuns(site: $site, agent: $agent, reports: $reports) { results } }',
+        {
+          site,
+          agent,
+          reports: [{ job: id, epoch: 1, phase, at: new Date().toISOString(), local, ...more }],
+        },
+      );
+    await tell('ACCEPTED', { id: '4711', state: 'PENDING (Resources)' });
+    const { page } = await go(`/jobs/${id}`);
+    await page.getByText('4711', { exact: true }).waitFor();
+    await page.getByText('PENDING (Resources)', { exact: true }).waitFor();
+    await tell('STARTED', { id: '4711', state: 'RUNNING', nodes: ['n17'] });
+    await page.getByText('n17', { exact: true }).waitFor();
+    await page.goto(`${grid.origin}/sites/${site}`);
+    await page
+      .locator('.figure', { hasText: 'Others in its scheduler' })
+      .getByText('3', { exact: true })
+      .waitFor();
+    await page.locator('.figure', { hasText: 'CPUs in use' }).getByText(/^5/).waitFor();
+    await tell('ENDED', { id: '4711' }, { cause: 'EXITED_ZERO', exitCode: 0 });
+    await grid.ask('mutation ($site: ID!) { drainSite(site: $site) { id } removeSite(site: $site) { id } }', {
+      site,
+    });
   });
 
   test('has thousands of tasks, and only those in sight', async () => {

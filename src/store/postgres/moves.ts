@@ -3,6 +3,7 @@ import type { Move, SiteMove, TreeMove } from '../../core/model.js';
 import { type JobState, pendingStates } from '../../core/states.js';
 import { list, table } from '../columns.js';
 import { commitWith, type Database, LONG_MS, type Transaction, transaction } from '../pool.js';
+import { RECALLED } from '../retries.js';
 import { labels, type Sql, sql } from '../sql.js';
 import { value } from '../statement.js';
 import type { Applied, PlanContext } from '../store.js';
@@ -215,7 +216,8 @@ export async function recallRuns(
     }));
     await insertDecisions(tx, 'TAKE_BACK', context, decisions);
     // Its agent is told of it by the event.
-    await commitWith(tx, [changeJobs('recall', table('t', found, { id: ['bigint', (id) => id] }), {})]);
+    const items = table('t', found, { id: ['bigint', (id) => id] });
+    await commitWith(tx, [changeJobs('recall', items, { note: sql`${RECALLED}::text` })]);
     return found;
   });
 }

@@ -669,14 +669,18 @@ function Runs({ job }: { job: Job }) {
             <Facts
               facts={[
                 ['Site', run.site.name],
+                run.localId !== null && ['There known as', run.localId],
+                run.localState !== null && ['Its scheduler says', run.localState],
                 [
                   'Machines',
-                  run.allocations
-                    .map(
-                      ({ machine, tasks, devices }) =>
-                        `${machine.name}${tasks > 1 ? ` (${plural(tasks, 'task')})` : ''}${devices.length > 0 ? `: ${devices.join(', ')}` : ''}`,
-                    )
-                    .join(', '),
+                  run.placedBy === 'SITE'
+                    ? run.nodes.join(', ') || 'chosen by its scheduler'
+                    : run.allocations
+                        .map(
+                          ({ machine, tasks, devices }) =>
+                            `${machine.name}${tasks > 1 ? ` (${plural(tasks, 'task')})` : ''}${devices.length > 0 ? `: ${devices.join(', ')}` : ''}`,
+                        )
+                        .join(', '),
                 ],
                 run.licenses.length > 0 && ['Licenses', run.licenses.map(({ kind }) => kind).join(', ')],
                 ['Assigned', <At key="a" at={run.assignedAt} />],

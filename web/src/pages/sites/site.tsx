@@ -145,22 +145,47 @@ export function SitePage() {
 const silentAfterS = (policy: unknown): number | null =>
   (policy as { timers?: { agentSilentS?: number } } | undefined)?.timers?.agentSilentS ?? null;
 
+/** What waits in the site's own scheduler: jobs of others, and beside them those that were handed over. */
+function OwnQueue({ site, load }: { site: SitePartsFragment; load: NonNullable<SitePartsFragment['load']> }) {
+  return (
+    <>
+      <div className="figure">
+        <span className="figure-label">Others in its scheduler</span>
+        <span className="figure-value num">{count(load.waitingJobs)}</span>
+        <span className="figure-about">
+          {load.waitingJobs > 0 && `wait with ${figure(load.waitingCpuS / 3600)} CPU hours, `}
+          {load.stale ? 'out of date: said ' : 'said '}
+          <Ago at={load.at} />
+        </span>
+      </div>
+      <Link to="/jobs" search={{ site: site.id, states: 'ASSIGNED' }} className="figure">
+        <span className="figure-label">Ours in its scheduler</span>
+        <span className="figure-value">Show</span>
+        <span className="figure-about">with what it says of each</span>
+      </Link>
+    </>
+  );
+}
+
 function SiteFigures({ site }: { site: SitePartsFragment }) {
+  // Where the site's own scheduler has machines, nobody else knows what is taken.
+  const used = site.load?.busyCpus ?? site.cpusUsed;
   return (
     <div className="figures site-figures">
       <div className="figure">
         <span className="figure-label">CPUs in use</span>
         <span className="figure-value num">
-          {count(site.cpusUsed)} <span className="unit-of">of {count(site.cpus)}</span>
+          {count(used)} <span className="unit-of">of {count(site.cpus)}</span>
         </span>
         <span className="figure-extra">
           <Bar
-            value={site.cpusUsed}
+            value={used}
             max={site.cpus}
-            label={`${percent(site.cpus > 0 ? site.cpusUsed / site.cpus : 0)} in use`}
+            label={`${percent(site.cpus > 0 ? used / site.cpus : 0)} in use`}
           />
         </span>
       </div>
+      {site.load && <OwnQueue site={site} load={site.load} />}
       <Link to="/jobs" search={{ site: site.id, states: LIVE_STATES.join(',') }} className="figure">
         <span className="figure-label">Running</span>
         <span className="figure-value num">{count(site.runningJobs)}</span>
