@@ -266,7 +266,7 @@ export class MemoryStore implements Store {
   private policy: Policy = { version: 1, document: DEFAULT_POLICY };
   private horizon = 0;
   private margins: number[] = [];
-  private readonly held = new Map<number, Reservation>();
+  readonly held = new Map<number, Reservation>();
   readonly promised = new Map<number, KeptPromises>();
   private readonly traffic = new Map<string, TrafficCount>();
   private readonly submissions: {
