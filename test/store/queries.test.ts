@@ -175,6 +175,7 @@ describe('jobs', () => {
         project: null,
         resourcesPerTask: null,
         machineConstraint: null,
+        rerunOf: null,
         image: null,
         application: 'x',
         groupName: null,
