@@ -86,6 +86,8 @@ const ofData = { scheduled: 'DATA' } as const;
 const toAgents = <F extends object>(field: F) => ({ ...field, agents: true as const });
 /** Peers are told it with an offer (`OfferedJob`). */
 const offered = <F extends object>(field: F) => ({ ...field, peers: 'OFFER' as const });
+/** Peers are not told it, as it means something at the sites of this service only: a job that has it is offered to none. */
+const staying = <F extends object>(field: F) => ({ ...field, peers: 'STAYS' as const });
 /** A peer is told it when it was granted the run (`ClaimResult`); before, it is nobody's business but the owner's. */
 const granted = <F extends object>(field: F) => ({ ...field, peers: 'GRANT' as const });
 
@@ -104,16 +106,16 @@ export const givenFields = {
   tasks: offered(toAgents(always<number>('integer', ofJob))),
   cpusPerTask: offered(toAgents(always<number>('integer', ofJob))),
   memoryMbPerTask: offered(toAgents(always<number>('integer', ofJob))),
-  /** Amounts by kind of resource. Peers are not told: such a job stays here, where its kinds mean something. */
-  resourcesPerTask: toAgents(maybe<Record<string, number>>('jsonb', ofJob)),
+  /** Amounts by kind of resource. */
+  resourcesPerTask: staying(toAgents(maybe<Record<string, number>>('jsonb', ofJob))),
   /** Kinds; stored in order. */
   licenses: offered(toAgents(always<string[]>('text[]', ofJob))),
   os: offered(maybe<string>('text', ofJob)),
   architecture: offered(maybe<string>('text', ofJob)),
-  /** An expression over labels of machines. Peers are not told: such a job stays here, where its labels mean something. */
-  machineConstraint: toAgents(maybe<string>('text', ofJob)),
-  /** What it runs in; null: the system of its machine. Peers are not told: such a job stays here, where the images are. */
-  image: toAgents(maybe<string>('text', ofJob)),
+  /** An expression over labels of machines. */
+  machineConstraint: staying(toAgents(maybe<string>('text', ofJob))),
+  /** What it runs in; null: the system of its machine. */
+  image: staying(toAgents(maybe<string>('text', ofJob))),
   /** Of sites that schedule themselves; others do not look at it. Peers are not told: such a job is taken there as their operators have it. */
   siteTerms: toAgents(maybe<SiteTerms>('jsonb')),
   estimateS: offered(always<number>('float8', ofJob)),
@@ -239,6 +241,10 @@ export const offeredFields = marked({ peers: 'OFFER' as const });
 /** What a peer is told with a grant. */
 export type GrantedFields = Marked<{ peers: 'GRANT' }>;
 export const grantedFields = marked({ peers: 'GRANT' as const });
+
+/** With which a job is offered to nobody, unless they are null. */
+export type StayingFields = Marked<{ peers: 'STAYS' }>;
+export const stayingFields = marked({ peers: 'STAYS' as const });
 
 /** A job as people read it. */
 export type ShownJob = Values<typeof shownFields>;

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { buildProgram } from '../../src/cli/program.js';
+import { type StayingFields, stayingFields } from '../../src/store/job-fields.js';
 import { NotAccepted } from '../../src/words/values.js';
 import { portOf } from '../support/ports.js';
 import { checkPromises } from '../support/promises.js';
@@ -319,6 +320,20 @@ test('NEVER, WHEN_NEEDED and ALWAYS: what a peer is offered, and what is said of
   const [here] = (await a.submit([602], { os: 'a', cpusPerTask: 4 })) as [string];
   const [data] = (await a.submit([603], { os: 'c', inputs: [{ sizeMb: 1, site: a.site }] })) as [string];
   const [stopped] = (await a.submit([604], { os: 'c', held: true })) as [string];
+  const keeping = {
+    resourcesPerTask: [{ kind: 'gpu', amount: 1 }],
+    machineConstraint: 'fast',
+    image: 'debian',
+  } satisfies Record<keyof StayingFields, unknown>;
+  const { machines } = await a.must<{ machines: { nodes: { id: string }[] } }>(
+    '{ machines { nodes { id } } }',
+  );
+  await a.must('mutation ($input: UpdateMachineInput!) { updateMachine(input: $input) { id } }', {
+    input: { machine: machines.nodes[0]?.id, resources: [{ kind: 'gpu', amount: 1 }] },
+  });
+  const staying: string[] = [];
+  for (const [i, field] of stayingFields.entries())
+    staying.push(...(await a.submit([610 + i], { os: 'c', [field]: keeping[field] })));
   const offered = async () => (await c.ask({}, ['a', 'c'])).map(({ job }) => job);
   const why = async (job: string) => {
     const answer = await a.must<{
@@ -336,6 +351,7 @@ test('NEVER, WHEN_NEEDED and ALWAYS: what a peer is offered, and what is said of
   expect(await why(here)).toMatch(/WHEN_NEEDED/);
   expect(await why(data)).toMatch(/input data/);
   expect(await why(stopped)).toBe('The job is held.');
+  for (const job of staying) expect(await why(job)).toMatch(/stays with the sites of this service/);
   // It has waited for longer than that.
   await c.change({ neededAfterS: 0 });
   expect(await offered()).toEqual([there, here]);
@@ -346,7 +362,7 @@ test('NEVER, WHEN_NEEDED and ALWAYS: what a peer is offered, and what is said of
   expect(await why(unfit)).toMatch(/None of the machines/);
   a.runner.finish(601);
   await a.until('it has run at home', [here], 'COMPLETED');
-  await a.change('cancelJobs', [there, data, stopped, unfit]);
+  await a.change('cancelJobs', [there, data, stopped, unfit, ...staying]);
 });
 
 /** A server of files; answers with its address, and what was asked for. */

@@ -11,6 +11,7 @@ import {
   type OfferNews,
   type ToldLoad,
 } from '../../store/federation.js';
+import { type StayingFields, stayingFields } from '../../store/job-fields.js';
 import type { JobRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
 import { atMost, given, notNull, patch, plainName, text, within } from '../check.js';
@@ -164,6 +165,12 @@ export function createFederationService(parts: ServiceParts) {
   };
 }
 
+const STAYS: Readonly<Record<keyof StayingFields, string>> = {
+  resourcesPerTask: 'The job asks for kinds of resources, which each service names for itself',
+  machineConstraint: 'The job has a constraint over labels of machines, which each service has of its own',
+  image: 'The job runs in an image, and each service has images of its own',
+};
+
 /** Why a waiting job is not offered to a peer, as store/federation/offers.ts decides it. */
 function whyNotOffered(
   job: JobRow,
@@ -178,12 +185,8 @@ function whyNotOffered(
   if (isolated) return 'The peer is isolated.';
   if (forward === 'NEVER') return 'It is offered no jobs (NEVER).';
   if (local !== null) return local;
-  if (job.resourcesPerTask !== null)
-    return `The job asks for ${Object.keys(job.resourcesPerTask).join(', ')}, and kinds of resources are named by each service: it stays with the sites of this service.`;
-  if (job.machineConstraint !== null)
-    return 'The job has a constraint over labels of machines, which mean something at each service: it stays with the sites of this service.';
-  if (job.image !== null)
-    return 'The job runs in an image, and images are those of the machines of each service: it stays with the sites of this service.';
+  const stays = stayingFields.find((field) => job[field] !== null);
+  if (stays !== undefined) return `${STAYS[stays]}: it stays with the sites of this service.`;
   if (job.outputs.some(({ dataset }) => dataset !== undefined))
     return 'The job has outputs that become datasets, which are registered at the site where it ran: such jobs run at sites of this service only.';
   if (job.state === 'HELD') return 'The job is held.';

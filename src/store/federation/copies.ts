@@ -12,7 +12,7 @@ import { outOfBounds } from '../bounds.js';
 import { list, table } from '../columns.js';
 import { BOOST_MAX } from '../constants.js';
 import { type FileRow, filesOfRuns } from '../files.js';
-import type { GrantedFields } from '../job-fields.js';
+import { type GrantedFields, type StayingFields, stayingFields } from '../job-fields.js';
 import { commitWith, commitWithCopy, type Database, type Transaction, transaction } from '../pool.js';
 import { changeJobs } from '../postgres/change-jobs.js';
 import * as control from '../postgres/control.js';
@@ -30,6 +30,10 @@ type Db = Pick<Database, 'pool'>;
 const NOT_GRANTED: GrantedFields = {
   ...{ command: '(known to its owner)', arguments: [], environment: {}, workingDirectory: null },
 };
+const NOT_OFFERED = Object.fromEntries(stayingFields.map((field) => [field, null])) as Record<
+  keyof StayingFields,
+  null
+>;
 /** What is told to a peer in one request. */
 const REPORTS_PAGE = 500;
 const PLACES_PAGE = 500;
@@ -344,9 +348,7 @@ const jobOf = ({ request, boost }: NewCopy, more: number): NewJob => ({
     project: null,
     groupName: null,
     inputs: [],
-    resourcesPerTask: null,
-    machineConstraint: null,
-    image: null,
+    ...NOT_OFFERED,
     siteTerms: null,
     outputs: request.outputs.map((path) => ({ path })),
     originSiteId: null,

@@ -327,7 +327,7 @@ WITH theirs AS MATERIALIZED (
 ), ${queueHere(LOOKED_AT)}, open AS MATERIALIZED (
   SELECT j.*, h.hops, coalesce(f.visited, '{}') AS visited, coalesce(f.site_id = ${siteId}, false) AS from_peer, ${isFetchable(database)} AS ready
     FROM queue j LEFT JOIN foreign_jobs f ON f.job_id = j.id CROSS JOIN LATERAL (SELECT coalesce(f.hops, ${hops}::integer) AS hops) h
-   WHERE ${protocol >= 2 ? areFiles : sql`j.outputs IS NULL`} AND j.resources_per_task IS NULL AND j.machine_constraint IS NULL AND NOT EXISTS (SELECT 1 FROM offers o WHERE o.job_id = j.id AND o.site_id = ${siteId}
+   WHERE ${protocol >= 2 ? areFiles : sql`j.outputs IS NULL`} AND NOT j.stays AND NOT EXISTS (SELECT 1 FROM offers o WHERE o.job_id = j.id AND o.site_id = ${siteId}
                                               AND (NOT o.withdrawn OR o.again_at > to_timestamp(${now}::float8)))
      -- Where a run of it failed it is not to be again, as long as it can be here.
      AND NOT (j.fits_home AND coalesce(j.avoids -> 'failed' -> 'sites' @> to_jsonb(${siteId}::integer), false))

@@ -1,5 +1,6 @@
 /** What waits here for machines of ours, as an owner compares it with a peer's and a guest tells it: what no machine here can run is ahead of nobody. */
 import { pendingStates } from '../../core/states.js';
+import { jobColumn, stayingFields } from '../job-fields.js';
 import { labels, raw, type Sql, sql } from '../sql.js';
 
 /** What a job is estimated to take, over all its CPUs, on one of benchmark 1. Needs jobs as j. */
@@ -14,6 +15,9 @@ export const fits = (kind: 'ours' | 'theirs'): Sql =>
     HAVING sum(k.machines::numeric * least(
              CASE WHEN k.max_tasks IS NULL THEN k.cpus / c.cpus_per_task WHEN k.cpus >= c.cpus_per_task THEN k.max_tasks ELSE 0 END,
              CASE WHEN c.memory_mb_per_task > 0 THEN k.memory_mb / c.memory_mb_per_task ELSE 1000000 END)) >= c.tasks)`);
+
+/** Peers would not know what it asks for. Needs jobs as j. */
+const stays = raw(`(${stayingFields.map((field) => `j.${jobColumn[field]} IS NOT NULL`).join(' OR ')})`);
 
 /**
  * Tables of a statement: `ours`, the machines that are up by kind; `home`, their power and mean benchmark; `queue`, the first so many jobs
@@ -31,7 +35,7 @@ ours AS MATERIALIZED (
 ), home AS MATERIALIZED (
   SELECT coalesce(sum(power), 0)::float8 AS power, coalesce(sum(power) / sum(all_cpus), 0)::float8 AS benchmark FROM ours
 ), waiting AS MATERIALIZED (
-  SELECT id, boost, submitted_at, inputs, outputs, avoids, tasks, cpus_per_task, memory_mb_per_task, resources_per_task, machine_constraint, licenses, os, architecture,
+  SELECT id, boost, submitted_at, inputs, outputs, avoids, tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture, ${stays} AS stays,
          estimate_s * benchmark AS work, ${allWork} AS all_work,
          json_build_array(tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture)::text AS needs
     FROM jobs j WHERE ended_at IS NULL AND state IN ${labels(pendingStates)} ORDER BY id LIMIT ${most}
