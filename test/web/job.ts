@@ -12,6 +12,38 @@ import type { Visits } from './browser.js';
 import type { Grid } from './service.js';
 
 export function pageOfJob(visits: Visits, grid: Grid): void {
+  test('shows its script as one, and finds words in what it wrote', async () => {
+    const script = 'for i in 1 2 3; do\n  echo "Line $i $(printf %0300d 0)"\ndone\n';
+    const [id] = await grid.submit({ command: 'sh', arguments: ['-c', script], os: process.platform });
+    const { page } = await visits.visit(`${grid.origin}/jobs/${id}`, { key: grid.adminKey });
+    await page.getByRole('heading', { level: 1, name: /Completed$/ }).waitFor();
+    await page.getByText('sh -c …', { exact: true }).waitFor();
+    const shown = page.getByRole('textbox', { name: 'Script' });
+    await shown.getByText('echo', { exact: true }).waitFor();
+    // Words of the language have their own color.
+    const isColored = await page.evaluate(
+      "(([line]) => getComputedStyle(line.querySelector('span')).color !== getComputedStyle(line).color)(document.querySelectorAll('.cm-line'))",
+    );
+    expect(isColored).toBe(true);
+
+    const find = page.getByRole('searchbox', { name: 'Find in the output' });
+    await find.fill('LINE');
+    await page.getByText('1 of 3').waitFor();
+    await find.press('Enter');
+    await page.getByText('2 of 3').waitFor();
+    expect(await page.locator('mark[aria-current]').textContent()).toBe('Line');
+    await find.fill('.*');
+    await page.getByText('Not found').waitFor();
+
+    const isWide = (): Promise<boolean> =>
+      page.evaluate(
+        "((box) => box.scrollWidth > box.clientWidth)(document.querySelector('pre.terminal'))",
+      ) as Promise<boolean>;
+    expect(await isWide()).toBe(false);
+    await page.getByText('Wrap lines').click();
+    await expect.poll(isWide).toBe(true);
+  });
+
   const go = (path: string) => visits.visit(grid.origin + path, { key: grid.adminKey });
   const rowOf = (page: Page, task: number) =>
     page.getByRole('table', { name: 'Tasks' }).getByRole('row', { name: new RegExp(`^${task} `) });

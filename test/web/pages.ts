@@ -163,6 +163,8 @@ export function everyPage(visits: Visits, grid: Grid): void {
       await page.locator(`main[data-shows=${JSON.stringify(path)}]`).waitFor();
       await page.locator('main .skeleton').first().waitFor({ state: 'detached' });
       await page.getByRole('heading', { level: 1 }).waitFor();
+      const title = await page.title();
+      if (!/^\S.* · Switchyard$/.test(title)) findings.push(`${name}: its title is ${title}`);
       findings.push(...(await lasting(page, () => serious(page, name, place))));
       await page.emulateMedia({ colorScheme: 'dark' });
       findings.push(...(await lasting(page, () => serious(page, `${name}, dark`, place, CONTRAST))));

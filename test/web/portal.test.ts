@@ -6,6 +6,7 @@ import { describeWithChromium } from './browser.js';
 import { graphOfJobs } from './graph.js';
 import { pageOfJob } from './job.js';
 import { shownLive } from './live.js';
+import { ownPages } from './own.js';
 import { everyPage } from './pages.js';
 import { withGrid } from './service.js';
 import { ways } from './ways.js';
@@ -14,6 +15,7 @@ describeWithChromium('the portal', (visits) => {
   const grid = withGrid();
   describe('the first page', () => firstPage(visits, grid));
   ways(visits, grid);
+  describe('of users', () => ownPages(visits, grid));
   describe('under attack', () => attacks(visits, grid));
   describe('the page of a job', () => pageOfJob(visits, grid));
   describe('the graph of a group', () => graphOfJobs(visits, grid));

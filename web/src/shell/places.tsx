@@ -16,6 +16,7 @@ import {
 } from 'lucide-react';
 import type { ReactNode } from 'react';
 import type { UserRole } from './shell.gql';
+import type { useViewer } from './viewer';
 
 export interface Place {
   to: string;
@@ -28,7 +29,7 @@ export interface Place {
 }
 
 const icon = { size: 16, 'aria-hidden': true } as const;
-export const PLACES: readonly { title: string; places: readonly Place[] }[] = [
+const PLACES: readonly { title: string; places: readonly Place[] }[] = [
   {
     title: 'Work',
     places: [
@@ -63,3 +64,23 @@ export const PLACES: readonly { title: string; places: readonly Place[] }[] = [
     ],
   },
 ];
+
+type Who = Pick<ReturnType<typeof useViewer>, 'may'>;
+
+/** The pages that somebody may see. To users, who see no others, all jobs are theirs, and come first. */
+export function placesFor(viewer: Who): { title: string; places: readonly Place[] }[] {
+  return PLACES.map(({ title, places }) => {
+    const offered = places.filter(({ role }) => !role || viewer.may(role));
+    if (viewer.may('OPERATOR')) return { title, places: offered };
+    const own = offered.filter(({ to }) => to === '/jobs').map((place) => ({ ...place, label: 'My jobs' }));
+    return { title, places: [...own, ...offered.filter(({ to }) => to !== '/jobs')] };
+  }).filter(({ places }) => places.length > 0);
+}
+
+/** The page at this address, if it is none of theirs. */
+export function refusedAt(viewer: Who, path: string): Place | null {
+  const at = PLACES.flatMap(({ places }) => places).find(
+    ({ to, role }) => role && (path === to || path.startsWith(`${to}/`)),
+  );
+  return at?.role && !viewer.may(at.role) ? at : null;
+}

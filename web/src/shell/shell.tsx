@@ -8,12 +8,12 @@ import { type Connection, connection } from '../api/live';
 import { useStore } from '../api/store';
 import { Button, MenuButton } from '../ui/controls';
 import { words } from '../ui/format';
-import { Skeleton } from '../ui/show';
+import { Empty, Page, Skeleton } from '../ui/show';
 import { theme } from '../ui/theme';
 import { Toasts } from '../ui/toast';
 import { gridChanges } from './feed';
 import { Logo } from './logo';
-import { PLACES } from './places';
+import { type Place, placesFor, refusedAt } from './places';
 import { QuickOpen } from './quick-open';
 import { GridNewsDocument } from './shell.gql';
 import { signOut } from './sign-in-link';
@@ -45,38 +45,33 @@ function Navigation({ onQuickOpen, onGo }: { onQuickOpen(): void; onGo?: () => v
         <Button icon={<Search size={15} />} hint="Go to… (Ctrl K)" onPress={onQuickOpen} />
       </div>
       <nav aria-label="Pages" className="nav">
-        {PLACES.map(({ title, places }) => {
-          const offered = places.filter(({ role }) => !role || viewer.may(role));
-          return (
-            offered.length > 0 && (
-              <div key={title}>
-                <h2 id={`nav-${title}`}>{title}</h2>
-                <ul aria-labelledby={`nav-${title}`}>
-                  {offered.map((place) => (
-                    <li key={place.to}>
-                      {place.page ? (
-                        <a href={place.to} className="nav-link">
-                          {place.icon}
-                          {place.label}
-                        </a>
-                      ) : (
-                        <Link
-                          to={place.to}
-                          className="nav-link"
-                          activeOptions={{ exact: place.to === '/' }}
-                          onClick={onGo}
-                        >
-                          {place.icon}
-                          {place.label}
-                        </Link>
-                      )}
-                    </li>
-                  ))}
-                </ul>
-              </div>
-            )
-          );
-        })}
+        {placesFor(viewer).map(({ title, places }) => (
+          <div key={title}>
+            <h2 id={`nav-${title}`}>{title}</h2>
+            <ul aria-labelledby={`nav-${title}`}>
+              {places.map((place) => (
+                <li key={place.to}>
+                  {place.page ? (
+                    <a href={place.to} className="nav-link">
+                      {place.icon}
+                      {place.label}
+                    </a>
+                  ) : (
+                    <Link
+                      to={place.to}
+                      className="nav-link"
+                      activeOptions={{ exact: place.to === '/' }}
+                      onClick={onGo}
+                    >
+                      {place.icon}
+                      {place.label}
+                    </Link>
+                  )}
+                </li>
+              ))}
+            </ul>
+          </div>
+        ))}
       </nav>
       <div className="nav-foot">
         <LiveMark />
@@ -176,12 +171,29 @@ function ConnectionBanner() {
   );
 }
 
+/** At the address of a page that is not offered. */
+function NotForYou({ place: { label, icon, role = 'USER' } }: { place: Place }) {
+  return (
+    <Page title={label}>
+      <Empty
+        icon={icon}
+        title={`This page is for ${role === 'ADMIN' ? 'administrators' : 'operators and administrators'}`}
+        action={<Link to="/jobs">To your jobs</Link>}
+      >
+        You are signed in as {useViewer().name}. An administrator can give you that role.
+      </Empty>
+    </Page>
+  );
+}
+
 export function Shell() {
   const [menu, setMenu] = useState(false);
   const [quick, setQuick] = useState(false);
   const path = useRouterState({ select: (state) => state.location.pathname });
   const shown = useRouterState({ select: (state) => state.resolvedLocation?.href });
   const main = useRef<HTMLElement>(null);
+  const viewer = useViewer();
+  const refused = refusedAt(viewer, path);
   const first = useRef(true);
 
   const changed = useThrottled(() => gridChanges.set(gridChanges.get() + 1), 1_000);
@@ -266,7 +278,7 @@ export function Shell() {
             </div>
           }
         >
-          <Outlet />
+          {refused ? <NotForYou place={refused} /> : <Outlet />}
         </Suspense>
       </main>
       <QuickOpen open={quick} onClose={() => setQuick(false)} />

@@ -7,6 +7,7 @@ import {
   StreamLanguage,
   syntaxHighlighting,
 } from '@codemirror/language';
+import { python } from '@codemirror/legacy-modes/mode/python';
 import { shell } from '@codemirror/legacy-modes/mode/shell';
 import { linter } from '@codemirror/lint';
 import { EditorState } from '@codemirror/state';
@@ -47,7 +48,7 @@ const parse = jsonParseLinter();
 
 export interface CodeProps {
   label: string;
-  language: 'json' | 'shell';
+  language: 'json' | 'shell' | 'python';
   value: string;
   onChange?: (value: string) => void;
   minLines?: number;
@@ -77,7 +78,7 @@ export default function CodeEditor({ label, language, value, onChange, minLines 
           keymap.of([...defaultKeymap, ...historyKeymap]),
           language === 'json'
             ? [json(), linter((shown) => (shown.state.doc.length === 0 ? [] : parse(shown)))]
-            : StreamLanguage.define(shell),
+            : StreamLanguage.define(language === 'python' ? python : shell),
           look,
           EditorView.lineWrapping,
           // Its styles are elements of their own, which the page's security policy knows by this.

@@ -1,6 +1,6 @@
 /** How things look: states, numbers, times, tables, and what stands where there is nothing yet. */
 import { AlertTriangle, CircleOff, RotateCw } from 'lucide-react';
-import type { CSSProperties, ReactNode } from 'react';
+import { type CSSProperties, type ReactNode, useEffect, useRef } from 'react';
 import type { CombinedError } from 'urql';
 import { messageOf } from '../api/client';
 import type { JobState } from '../api/states.gql';
@@ -59,11 +59,19 @@ export function Page({
   /** As high as the window: something inside scrolls by itself. */
   fill?: boolean;
 }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: read from what is shown
+  useEffect(() => {
+    document.title = `${heading.current?.innerText.replace(/\s+/g, ' ').trim()} · Switchyard`;
+    return () => {
+      document.title = 'Switchyard';
+    };
+  }, [title]);
   return (
     <div className={`page ${fill ? 'fill' : ''}`}>
       <header className="page-head">
         <div className="grow">
-          <h1>{title}</h1>
+          <h1 ref={heading}>{title}</h1>
           {about && <div className="page-about">{about}</div>}
         </div>
         {actions && <div className="row wrap">{actions}</div>}
@@ -141,7 +149,7 @@ export function Problem({
     <div className="problem" role="alert">
       <AlertTriangle size={16} aria-hidden />
       <p className="grow">{text}</p>
-      {retry && (
+      {retry && !isForbidden(error) && (
         <Button className="small" icon={<RotateCw size={13} />} onPress={retry}>
           Try again
         </Button>
@@ -149,6 +157,12 @@ export function Problem({
     </div>
   );
 }
+
+/** Who may not see something may not a moment later either. */
+const isForbidden = (error: CombinedError | Error | string): boolean =>
+  typeof error !== 'string' &&
+  'graphQLErrors' in error &&
+  error.graphQLErrors.some(({ extensions }) => extensions.code === 'FORBIDDEN');
 
 /** A place that will be filled, in the size of what comes. */
 export function Skeleton({ height = 120, lines }: { height?: number; lines?: number }) {

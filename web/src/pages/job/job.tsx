@@ -10,6 +10,7 @@ import { Candidates, TermList } from '../../parts/terms';
 import { termText, useTerms } from '../../parts/vocabulary';
 import { useViewer } from '../../shell/viewer';
 import type { Search } from '../../ui/address';
+import { Code } from '../../ui/code';
 import { Button } from '../../ui/controls';
 import {
   bytes,
@@ -115,13 +116,6 @@ function Shown({ job, refresh }: { job: Job; refresh(): void }) {
     };
     void navigate({ to: '/jobs/$id', params: { id: job.id }, search, replace: true, resetScroll: false });
   };
-
-  useEffect(() => {
-    document.title = `Job ${numberOf(job.id)}: ${words(job.state).toLowerCase()} · Switchyard`;
-    return () => {
-      document.title = 'Switchyard';
-    };
-  }, [job.id, job.state]);
 
   return (
     <Page
@@ -249,11 +243,14 @@ function Actions({ job, act, edit }: { job: Job; act(action: BulkAction): void; 
 }
 
 function WhatItIs({ job }: { job: Job }) {
+  // An argument of several lines is a script, and stands below.
+  const script = job.arguments.findLast((argument) => argument.includes('\n'));
+  const line = [job.command, ...job.arguments.map((one) => (one === script ? '…' : quoted(one)))].join(' ');
   return (
     <Card title="What it is">
       <Facts
         facts={[
-          ['Command', <code key="c">{[job.command, ...job.arguments.map(quoted)].join(' ')}</code>],
+          ['Command', <code key="c">{line}</code>],
           job.workingDirectory !== null && ['Working directory', <code key="d">{job.workingDirectory}</code>],
           ['Application', job.application],
           job.project !== null && [
@@ -276,6 +273,14 @@ function WhatItIs({ job }: { job: Job }) {
           job.arrayIndex !== null && ['Place in the array', String(job.arrayIndex)],
         ]}
       />
+      {script !== undefined && (
+        <Code
+          label="Script"
+          language={/python/.test(line) ? 'python' : 'shell'}
+          value={script}
+          minLines={1}
+        />
+      )}
     </Card>
   );
 }

@@ -1,17 +1,20 @@
 /** What a run wrote, followed while it runs. */
 import { Download } from 'lucide-react';
-import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { type RefObject, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { useData } from '../../api/data';
+import { createSetting, useStore } from '../../api/store';
 import { Button, Choice, Segments, TextInput, Toggle } from '../../ui/controls';
 import { download } from '../../ui/download';
 import { bytes, numberOf, TERMINAL } from '../../ui/format';
 import { Card, Loaded, Skeleton } from '../../ui/show';
 import { useAskAfterEnd } from './after-end';
+import { FOUND_MAX, Found, placesOf } from './found';
 import { JobOutputDocument } from './job.gql';
 import type { Job } from './shown';
 import { hasTasks } from './tasks';
 
 const FOLLOW_MS = 1_000;
+const wrapping = createSetting<'on' | 'off'>('wrap', 'on');
 
 export function OutputCard({
   job,
@@ -124,12 +127,54 @@ function Written({
   live: boolean;
   box: RefObject<HTMLPreElement | null>;
 }) {
+  const text = found?.text ?? '';
+  const wraps = useStore(wrapping) === 'on';
+  const [wanted, setWanted] = useState('');
+  const [chosen, setAt] = useState(0);
+  const places = useMemo(() => placesOf(text, wanted), [text, wanted]);
+  const at = places.length === 0 ? 0 : chosen % places.length;
+  const here = useRef<HTMLElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the next one is looked at
+  useEffect(() => {
+    here.current?.scrollIntoView({ block: 'nearest' });
+  }, [wanted, at]);
   return (
     <>
-      {found && found.text !== '' ? (
-        <pre ref={box} className="terminal" tabIndex={0} aria-label={`Output, ${stream}`}>
-          {found.text}
-        </pre>
+      {text !== '' ? (
+        <>
+          <div className="row wrap">
+            <TextInput
+              label="Find in the output"
+              hideLabel
+              type="search"
+              placeholder="Find"
+              value={wanted}
+              onChange={(value) => {
+                setWanted(value);
+                setAt(0);
+              }}
+              onEnter={() => setAt(at + 1)}
+            />
+            <span className="muted small num" role="status">
+              {wanted !== '' &&
+                (places.length === 0
+                  ? 'Not found'
+                  : `${at + 1} of ${places.length}${places.length === FOUND_MAX ? ' or more' : ''}`)}
+            </span>
+            <span className="grow" />
+            <Toggle on={wraps} onChange={(on) => wrapping.set(on ? 'on' : 'off')}>
+              Wrap lines
+            </Toggle>
+          </div>
+          <pre
+            ref={box}
+            className={`terminal ${wraps ? '' : 'whole'}`}
+            tabIndex={0}
+            aria-label={`Output, ${stream}`}
+          >
+            <Found {...{ text, places, at, here }} length={wanted.length} />
+          </pre>
+        </>
       ) : (
         <p className="terminal none">
           {live

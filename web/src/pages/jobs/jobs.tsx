@@ -27,7 +27,7 @@ export function Jobs() {
   const tab = search.tab === 'groups' ? 'groups' : 'jobs';
   return (
     <Page
-      title="Jobs"
+      title={useViewer().may('OPERATOR') ? 'Jobs' : 'My jobs'}
       fill={tab === 'jobs'}
       actions={
         <Segments

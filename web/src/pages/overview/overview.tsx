@@ -1,5 +1,5 @@
 import './overview.css';
-import { Link } from '@tanstack/react-router';
+import { Link, Navigate, useRouterState } from '@tanstack/react-router';
 import { AlertTriangle, MapPin, PlugZap, Send } from 'lucide-react';
 import { lazy, type ReactNode, Suspense, useEffect, useMemo, useState } from 'react';
 import { useData, useThrottled } from '../../api/data';
@@ -78,7 +78,12 @@ export function Overview() {
   // Its steps are done there: it stays until the page is left.
   const [begins, setBegins] = useState(false);
   if (!begins && any.data?.jobs.nodes.length === 0) setBegins(true);
+  // Users who have jobs meet these first; whoever goes to this page from another sees it.
+  const hasCome = useRouterState({ select: ({ location }) => location.state.__TSR_index === 0 });
+  const isUser = !useViewer().may('OPERATOR');
+  const toJobs = hasCome && isUser && (any.data?.jobs.nodes.length ?? 0) > 0 && !begins;
 
+  if (toJobs) return <Navigate to="/jobs" replace />;
   return (
     <Page title="Overview">
       {numbers.error && !shown && <Problem error={numbers.error} retry={numbers.refresh} />}
