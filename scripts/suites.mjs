@@ -47,6 +47,7 @@ export const SUITES = {
       'test/store/debian',
       'test/store/embedded',
       'test/tes',
+      'test/web/sample',
     ],
     together: true,
   },
