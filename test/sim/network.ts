@@ -73,10 +73,10 @@ export function storeOver<T extends object = Store>(wire: Wire, process: Process
   });
 }
 
-/** What becomes of an argument on its way. Audit entries, which are worked out with the change, are not kept here. */
-const sent = (argument: unknown): unknown =>
-  structuredClone(
-    typeof argument === 'object' && argument !== null && 'audit' in argument
-      ? { ...argument, audit: undefined }
-      : argument,
-  );
+/** What becomes of an argument on its way. What is asked with a change, such as for its audit entry, is asked here as it is. */
+function sent(argument: unknown): unknown {
+  const asked = Object.entries(argument ?? {}).filter(([, value]) => typeof value === 'function');
+  if (asked.length === 0) return structuredClone(argument);
+  const without = Object.fromEntries(asked.map(([name]) => [name, undefined]));
+  return { ...structuredClone({ ...(argument as object), ...without }), ...Object.fromEntries(asked) };
+}

@@ -36,7 +36,7 @@ import { USERS, Users } from './users.js';
 
 /** What people and faults do, by where. */
 export const DEEDS = {
-  users: ['submit beyond', 'cancel', 'hold', 'release', 'boost'],
+  users: ['submit beyond', 'cancel', 'hold', 'release', 'boost', 'change'],
   grid: ['site', 'machine', 'policy', 'dataset', 'link'],
   service: [
     ...['kill worker', 'pause worker', 'cut worker', 'kill api', 'pause api'],
@@ -54,6 +54,7 @@ const CHANGES = new Set<string>([
   'hold',
   'release',
   'boost',
+  'change',
   'site',
   'machine',
   'policy',
@@ -535,6 +536,7 @@ export class Simulation {
       case 'hold':
       case 'release':
       case 'boost':
+      case 'change':
         this.users.act(kind, n);
         break;
       case 'site': {

@@ -14,7 +14,7 @@ import type { Process } from './time.js';
 
 export const USERS = 2;
 const OPERATOR = viewer({ userId: 1, role: 'OPERATOR' });
-const ACTIONS = ['cancel', 'hold', 'release', 'boost'] as const;
+const ACTIONS = ['cancel', 'hold', 'release', 'boost', 'change'] as const;
 export type Action = (typeof ACTIONS)[number];
 
 interface UsersWorld {
@@ -114,6 +114,7 @@ export class Users {
     const jobId = some[(n >> 3) % some.length]?.id as number;
     const owner = store.jobs.get(jobId)?.userId as number;
     const boost = n % 2 === 0 ? MAX.boost : -MAX.boost;
+    const set = n % 3 === 0 ? { name: `n${n % 7}` } : { memoryMbPerTask: n % 200, estimateS: 1 + (n % 60) };
     const who = n % 4 === 0 ? OPERATOR : viewer({ userId: n % 4 === 1 ? 1 + (owner % USERS) : owner });
     // Sometimes all that its owner has.
     const all = (n >> 5) % 3 === 0 ? live.filter(({ userId }) => userId === owner) : [];
@@ -124,6 +125,7 @@ export class Users {
         hold: () => jobs.holdJobs(who, selection, 'request'),
         release: () => jobs.releaseJobs(who, selection, 'request'),
         boost: () => jobs.reprioritizeJobs(who, selection, boost, 'request'),
+        change: () => jobs.changeJobs(who, { selection, set, allowUnfit: false }, 'request'),
       };
       return acts[action]();
     });
