@@ -455,7 +455,8 @@ BEGIN
     END IF;
     -- Amounts, and what is held later, are compared by whoever starts jobs, behind the lock of the site.
     IF EXISTS (SELECT FROM holds h JOIN hold_times t ON t.hold_id = h.id AND NOT t.over JOIN new_rows r ON r.site_id = h.site_id
-                WHERE h.ended_at IS NULL AND r.ended_at IS NULL AND t.from_at <= r.assigned_at AND (t.to_at IS NULL OR r.assigned_at < t.to_at)
+                WHERE h.ended_at IS NULL AND h.id IS DISTINCT FROM (SELECT reservation_id FROM jobs j WHERE j.id = r.job_id)
+                  AND r.ended_at IS NULL AND t.from_at <= r.assigned_at AND (t.to_at IS NULL OR r.assigned_at < t.to_at)
                   AND CASE WHEN h.machines IS NULL THEN r.machine_ids <> '{}' ELSE EXISTS (
                       SELECT FROM jsonb_array_elements(h.machines) m
                        WHERE m -> 'amounts' = 'null' AND (m ->> 'machineId')::integer = ANY (r.machine_ids)) END) THEN

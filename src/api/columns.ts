@@ -9,6 +9,7 @@ const COLUMNS: Readonly<Record<string, readonly (keyof JobRow)[]>> = {
   site: ['siteId'],
   group: ['groupId'],
   originSite: ['originSiteId'],
+  reservation: ['reservationId'],
   scheduler: ['schedulerId'],
   path: [],
   files: ['epoch'],

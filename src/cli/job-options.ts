@@ -62,6 +62,7 @@ export interface JobOptions {
   gres?: string[];
   constraint?: string;
   image?: string;
+  reservation?: string;
   partition?: string;
   account?: string;
   qos?: string;
@@ -125,6 +126,10 @@ export function addJobOptions(command: Command): Command {
     .option('--cpus <n>', 'CPUs per task (default: 1)')
     .option('--mem <amount>', 'memory per task, such as 512M, 2G or 1.5 GB (default: 0)')
     .option('--memory-mb <mb>', 'the same, MB')
+    .option(
+      '--reservation <name>',
+      'run in this reservation (switchyard reserve): on its machines, within its times',
+    )
     .option(
       '--estimate <duration>',
       'estimated run time on a machine with this --benchmark, such as 90, 15m, 2h (default: 1h)',
@@ -395,6 +400,7 @@ export function jobFromOptions(
     architecture: options.arch,
     machineConstraint: constraint,
     image: options.image,
+    reservation: options.reservation,
     siteTerms: termsOf(options),
     estimateS: given(options.estimate, (value) => parseDuration('--estimate', value)),
     benchmark: given(options.benchmark, size('--benchmark')),

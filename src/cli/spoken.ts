@@ -20,6 +20,7 @@ const OPTIONS: { readonly [Field in keyof Required<JobInput>]: string | null } =
   architecture: '--arch',
   machineConstraint: '--constraint',
   image: '--image',
+  reservation: '--reservation',
   siteTerms: '--partition, --account, --qos',
   estimateS: '--estimate',
   benchmark: '--benchmark',

@@ -48,8 +48,8 @@ export const given = (moves: readonly Move[]): Set<number> =>
   new Set(moves.flatMap(({ queue, to }) => (queue === 'LOCAL' ? [to] : [])));
 
 /** Whether the root's cycle has jobs to decide on. */
-export function rootHasJobs({ root, sites }: Grid): boolean {
-  if (root.length > 0) return true;
+export function rootHasJobs({ root, rootReserved, sites }: Grid): boolean {
+  if (root.length + rootReserved.length > 0) return true;
   for (let i = 0; i < sites.length; i++) if ((sites[i] as SiteEntry).meta.length > 0) return true;
   return false;
 }
@@ -58,7 +58,8 @@ export function rootHasJobs({ root, sites }: Grid): boolean {
 export function waiting(grid: Grid): Scheduler[] {
   const looks = rootHasJobs(grid) || grid.sites.some(({ handedOver }) => handedOver.jobs > 0);
   const found: Scheduler[] = looks ? [ROOT] : [];
-  for (const { site, queue } of grid.sites) if (queue.length > 0) found.push(site.id);
+  for (const { site, queue, inside } of grid.sites)
+    if (queue.length > 0 || inside.some((part) => part.queue.length > 0)) found.push(site.id);
   return found;
 }
 

@@ -126,6 +126,8 @@ export interface Held {
   machines: readonly { machineId: number; amounts: Readonly<Record<string, number>> | null }[];
   /** All machines of the site, those that come later among them; null or left out: none but `machines`. */
   siteId?: number | null;
+  /** Jobs that name it run in it (`Job.reservationId`); all its times have the same id. Null or left out: no job runs in it. */
+  reservation?: { id: number; siteId: number } | null;
   /** A copy of each. */
   licenseIds: readonly number[];
 }
@@ -180,6 +182,8 @@ export interface Job {
   treeMoves: number;
   /** Where its next run is not to be, because earlier ones failed there; null: it may be anywhere. */
   avoids: Avoids | null;
+  /** It runs inside this one, and nowhere else, for as long as there is more of it; null: beside all of them. */
+  reservationId: number | null;
 }
 
 /** Ids of machines, and of sites whose machines others choose. */
@@ -232,6 +236,7 @@ export const plainJob = (given: Partial<Job> & Pick<Job, 'id' | 'submittedAt' | 
   schedulerId: given.schedulerId ?? null,
   treeMoves: given.treeMoves ?? 0,
   avoids: given.avoids ?? null,
+  reservationId: given.reservationId ?? null,
 });
 const NO_LICENSES: readonly string[] = [];
 export const NO_PREFERENCES: readonly JobPreference[] = [];

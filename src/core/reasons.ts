@@ -75,6 +75,7 @@ export const ReasonCode = {
   RANDOM_SITE: 'RANDOM_SITE',
   MOST_POWER: 'MOST_POWER',
   CLAIMED_BY_PEER: 'CLAIMED_BY_PEER',
+  HAS_RESERVATION: 'HAS_RESERVATION',
   // Why a job started.
   HEAD: 'HEAD',
   BACKFILLED_BEFORE_RESERVATION: 'BACKFILLED_BEFORE_RESERVATION',
@@ -118,6 +119,7 @@ const sentences: Record<ReasonCode, string> = {
   RANDOM_SITE: 'Chosen at random among the sites that can run it.',
   MOST_POWER: 'Has the most powerful of the machines that can run it, of the free ones if there are any.',
   CLAIMED_BY_PEER: 'The peer has resources for it, and claimed it first.',
+  HAS_RESERVATION: 'Its reservation is there.',
   HEAD: 'Head of the queue, resources free.',
   BACKFILLED_BEFORE_RESERVATION:
     'Backfilled; by its estimate it ends before the start that is reserved for a job ahead of it.',

@@ -45,13 +45,13 @@ function waitingJobs(grid: Grid): Waiting[] {
   for (const job of grid.root.jobs) {
     if (job) found.push({ jobId: job.id, place: () => grid.placeAtRoot(job) });
   }
-  for (const { site, meta, queue } of grid.sites) {
+  for (const { site, meta, queue, inside } of grid.sites) {
     for (const job of meta.jobs) {
       if (job) found.push({ jobId: job.id, place: () => grid.placeAtMeta(job, site.id) });
     }
-    for (const job of queue.jobs) {
-      if (job) found.push({ jobId: job.id, place: () => grid.placeAtSite(job, site.id) });
-    }
+    for (const each of [queue, ...inside.map((part) => part.queue)])
+      for (const job of each.jobs)
+        if (job) found.push({ jobId: job.id, place: () => grid.placeAtSite(job, site.id) });
   }
   return found;
 }

@@ -82,7 +82,7 @@ export class Sweeper {
 
   private measure(): void {
     const { metrics, mirror } = this.tools;
-    let queued = mirror.grid.root.length;
+    let queued = mirror.grid.root.length + mirror.grid.rootReserved.length;
     let dispatched = 0;
     let live = 0;
     for (const { queue, meta, resources } of mirror.grid.sites) {

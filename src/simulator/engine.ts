@@ -596,7 +596,7 @@ class Simulation {
     const { grid, now, context } = this;
     const { id, entry } = site;
     const perEvent = this.options.eventOrder === 'per-event';
-    if (entry.queue.length === 0 && entry.reservation === null) return;
+    if (entry.queue.length === 0 && entry.reservation === null && entry.inside.length === 0) return;
     for (;;) {
       this.cycles++;
       context.now = now;

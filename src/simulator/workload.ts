@@ -199,6 +199,7 @@ export class Cleaning {
           schedulerId: null,
           treeMoves: 0,
           avoids: null,
+          reservationId: null,
         },
         sourceId: swf.id,
         runS: run,

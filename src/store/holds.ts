@@ -257,9 +257,49 @@ export function cpuHours(
 
 /** What is held of a machine, or (null) of all of the site, for a time. */
 export interface HeldPart extends HoldTime {
+  holdId: number;
+  kind: HoldKind;
   machineId: number | null;
   /** null: the whole machine. */
   amounts: Amounts | null;
+}
+
+/** What a live run inside a reservation has of a machine. */
+export interface TakenInside {
+  holdId: number;
+  machineId: number;
+  amounts: Amounts;
+}
+
+/** What tasks have. */
+export const amountsOf = times;
+
+/** So much more of each kind that is there. */
+export const addAmounts = (to: Amounts, more: readonly Amounts[]): Amounts =>
+  Object.fromEntries(
+    Object.entries(to).map(([kind, amount]) => [
+      kind,
+      more.reduce((sum, one) => sum + (one[kind] ?? 0), amount),
+    ]),
+  );
+
+/**
+ * Why the job cannot begin now on the machine inside its reservation, with a run that ends after `limitS` at the latest; null: it can.
+ * `parts`: of the reservation on the machine; `taken`: of them, by runs inside.
+ */
+export function whyNotInside(
+  parts: readonly HeldPart[],
+  machine: { id: number; has: Amounts },
+  taken: readonly Amounts[],
+  asked: Amounts,
+  now: number,
+  limitS: number,
+): string | null {
+  const part = parts.find((one) => one.from <= now && now + limitS <= endOf(one));
+  if (part === undefined)
+    return `machine ${machine.id} is not reserved for as long as the job may run, ${limitS === Infinity ? 'any time' : `${limitS} s`}`;
+  const lacking = exceeded(part.amounts ?? machine.has, [asked, ...taken]);
+  return lacking === null ? null : `machine ${machine.id} has no more ${lacking} in the reservation`;
 }
 
 /**

@@ -225,9 +225,10 @@ type HeldArray = [
   machines: HeldMachines,
   from: number,
   to: number | null,
+  holdId: number,
 ];
 
-export const heldFromArray = ([id, siteId, kind, machines, from, to]: HeldArray): Held => ({
+export const heldFromArray = ([id, siteId, kind, machines, from, to, holdId]: HeldArray): Held => ({
   id,
   by: kind === 'MAINTENANCE' ? 'WINDOW' : 'RESERVATION',
   from,
@@ -235,6 +236,7 @@ export const heldFromArray = ([id, siteId, kind, machines, from, to]: HeldArray)
   ends: 'LIMIT',
   machines: machines ?? [],
   siteId: machines === null ? siteId : null,
+  reservation: kind === 'MAINTENANCE' ? null : { id: holdId, siteId },
   licenseIds: [],
 });
 
@@ -257,7 +259,7 @@ export const directoryArray = (available = isAvailable): string => `json_build_a
      FROM licenses WHERE removed_at IS NULL),
   (SELECT coalesce(json_agg(json_build_object('id', id, 'name', name, 'parentId', parent_id) ORDER BY id), '[]')
      FROM schedulers WHERE removed_at IS NULL),
-  (SELECT coalesce(json_agg(json_build_array(t.id, h.site_id, h.kind, h.machines, ${epoch('t.from_at')}, ${epoch('t.to_at')}) ORDER BY t.id), '[]')
+  (SELECT coalesce(json_agg(json_build_array(t.id, h.site_id, h.kind, h.machines, ${epoch('t.from_at')}, ${epoch('t.to_at')}, h.id) ORDER BY t.id), '[]')
      FROM holds h CROSS JOIN LATERAL (
        SELECT id, from_at, to_at FROM hold_times WHERE hold_id = h.id AND NOT over ORDER BY from_at LIMIT ${TIMES_KNOWN}) t
     WHERE h.ended_at IS NULL))`;

@@ -152,6 +152,8 @@ export const givenFields = {
   simulatedIoS: offered(maybe<number>('float8')),
   /** What its user gets mail about; null: as the user has chosen for all jobs. Peers are not told: mail is its owner's to send. */
   mail: maybe<readonly MailKind[]>('text[]'),
+  /** The reservation in which it runs. */
+  reservationId: staying(maybe<number>('integer', ofJob)),
   /** What an operator adds to its priorities. */
   boost: always<number>('integer', ofJob),
 };

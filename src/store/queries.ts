@@ -551,6 +551,20 @@ SELECT CASE WHEN ${after}::bigint >= (SELECT id FROM events_horizon) THEN (
     return all(await this.prisma.hold.findMany({ where: among(ids), orderBy: { id: 'asc' } }));
   }
 
+  /** Those with these ids or names: what has ended first, then by id. */
+  async holdsNamed(ids: readonly number[], names: readonly string[]): Promise<HoldRow[]> {
+    const found = all(
+      await this.prisma.hold.findMany({
+        where: { OR: [{ id: { in: [...ids] } }, { name: { in: [...names] } }] },
+        orderBy: { id: 'asc' },
+      }),
+    );
+    return [
+      ...found.filter(({ endedAt }) => endedAt !== null),
+      ...found.filter(({ endedAt }) => endedAt === null),
+    ];
+  }
+
   /** Of each of these holds the next TIMES_SHOWN times that are not over, in order. */
   openTimesOf(holdIds: readonly number[]): Promise<HoldTimeRow[]> {
     return rows(

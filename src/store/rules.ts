@@ -7,7 +7,7 @@ import type { Labels } from '../core/resources/constraint.js';
 import type { OwnedDevice } from '../core/resources/devices.js';
 import { chooseUnits } from '../core/resources/units.js';
 import { type EndCause, isLive, isTerminal, isWaiting, type JobState } from '../core/states.js';
-import { type HeldPart, whyHeld } from './holds.js';
+import { addAmounts, amountsOf, type HeldPart, type TakenInside, whyHeld, whyNotInside } from './holds.js';
 import type { GivenJob } from './job-fields.js';
 import type { NewWait } from './needs.js';
 import { decideNext, givenBack, type Retried, type RetryFacts, requeued } from './retries.js';
@@ -329,6 +329,8 @@ export interface StartedJob {
   licenses: readonly string[];
   /** Seconds after which its run is stopped; null: never. */
   runTimeLimitS: number | null;
+  /** The reservation in which it runs, as long as that has not ended. */
+  reservationId: number | null;
 }
 
 /** What is free now at a site. `admitStart` takes from it what it admits. */
@@ -341,6 +343,10 @@ export interface FreeResources {
   handOvers: number | null;
   /** What is held there, now or later. */
   held: readonly HeldPart[];
+  /** Reservations of the site that have not ended, by id. */
+  reservations: ReadonlySet<number>;
+  /** What runs have inside them. */
+  inside: TakenInside[];
   /** Epoch seconds. */
   now: number;
 }
@@ -402,7 +408,8 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
       const free = machine.resources[kind] ?? 0;
       if (free < tasks * amount) return `machine ${machineId} has ${free} ${kind} free`;
     }
-    const held = free.held.length === 0 ? null : whyHeldFor(machineId, tasks, job, free);
+    const held =
+      free.held.length + free.reservations.size === 0 ? null : whyHeldFor(machineId, tasks, job, free);
     if (held !== null) return held;
   }
   const unlicensed = whyUnlicensed(start, job, free);
@@ -414,28 +421,48 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
     machine.memoryMb -= tasks * job.memoryMbPerTask;
     for (const [kind, amount] of Object.entries(job.resourcesPerTask ?? {}))
       machine.resources[kind] = (machine.resources[kind] as number) - tasks * amount;
+    const holdId = reservationOf(job, free);
+    if (holdId !== null) free.inside.push({ holdId, machineId, amounts: amountsOf(askedBy(job), tasks) });
   }
   takeCopies(start, free);
   if (free.runs !== null) free.runs--;
   return null;
 }
 
-/** `whyHeld` of so many tasks of the job there. */
-function whyHeldFor(
-  id: number,
-  tasks: number,
-  job: StartedJob,
-  { machines, held, now }: FreeResources,
-): string | null {
+const reservationOf = ({ reservationId }: StartedJob, { reservations }: FreeResources): number | null =>
+  reservationId !== null && reservations.has(reservationId) ? reservationId : null;
+
+/** Of each task. */
+const askedBy = ({ cpusPerTask, memoryMbPerTask, resourcesPerTask }: StartedJob): Amounts => ({
+  ...resourcesPerTask,
+  cpus: cpusPerTask,
+  memoryMb: memoryMbPerTask,
+});
+
+/** Why what is held does not let so many tasks of the job begin there; null: it does. */
+function whyHeldFor(id: number, tasks: number, job: StartedJob, all: FreeResources): string | null {
+  const { machines, held, inside, now } = all;
   const { has, cpus, memoryMb, resources, places } = machines.get(id) as FreeMachine;
-  const asked: Record<string, number> = {
-    cpus: tasks * job.cpusPerTask,
-    memoryMb: tasks * job.memoryMbPerTask,
-  };
-  for (const [kind, amount] of Object.entries(job.resourcesPerTask ?? {})) asked[kind] = tasks * amount;
+  const asked = amountsOf(askedBy(job), tasks);
+  const limit = job.runTimeLimitS ?? Infinity;
   // Where tasks share CPUs, those of others are not used up.
   const free = { ...resources, cpus: places === null ? cpus : (has.cpus as number), memoryMb };
-  return whyHeld(held, { id, has, free }, asked, now, job.runTimeLimitS ?? Infinity);
+  const here = inside.filter(({ machineId }) => machineId === id);
+  const reservation = reservationOf(job, all);
+  if (reservation !== null) {
+    const own = held.filter(({ holdId, machineId }) => holdId === reservation && machineId === id);
+    const taken = here.filter(({ holdId }) => places === null && holdId === reservation);
+    const amounts = taken.map((one) => one.amounts);
+    const windows = held.filter(({ kind }) => kind === 'MAINTENANCE');
+    return (
+      whyNotInside(own, { id, has }, amounts, asked, now, limit) ??
+      whyHeld(windows, { id, has, free }, asked, now, limit)
+    );
+  }
+  // What runs have inside is held for them.
+  const open = new Set(held.filter(({ from }) => from <= now).map(({ holdId }) => holdId));
+  const back = here.filter(({ holdId }) => open.has(holdId)).map(({ amounts }) => amounts);
+  return whyHeld(held, { id, has, free: addAmounts(free, back) }, asked, now, limit);
 }
 
 /**
@@ -583,6 +610,7 @@ export const schedulersJob = (job: DescribedJob, data: JobData | null): Job => (
   schedulerId: job.schedulerId,
   treeMoves: job.treeMoves,
   avoids: job.avoids,
+  reservationId: job.reservationId,
 });
 
 const UNTOUCHED = {

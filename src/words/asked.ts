@@ -62,6 +62,8 @@ export interface Asked {
   /** On labels of machines. */
   constraint?: string;
   image?: string;
+  /** Name or id. */
+  reservation?: string;
   /** Of a site that schedules itself. */
   siteTerms?: SiteTerms;
   estimateS?: number;
@@ -124,6 +126,7 @@ export interface AskedJob {
   architecture?: string;
   machineConstraint?: string;
   image?: string;
+  reservation?: string;
   siteTerms?: SiteTerms;
   estimateS?: number;
   runTimeLimitS?: number;
@@ -187,6 +190,7 @@ export function jobOf(asked: Asked): AskedJob {
     architecture: asked.architecture,
     machineConstraint: withModels(asked.constraint, asked.models),
     image: asked.image,
+    reservation: asked.reservation,
     siteTerms: asked.siteTerms,
     estimateS: asked.estimateS ?? asked.limitS,
     runTimeLimitS: asked.limitS,

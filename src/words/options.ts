@@ -75,6 +75,7 @@ const text = (
     | 'os'
     | 'architecture'
     | 'constraint'
+    | 'reservation'
     | 'group'
     | 'application',
 ): Reader => into(key, (value) => value);
@@ -266,6 +267,7 @@ export const SLURM: readonly Option[] = [
     '--requeue',
     into('restartable', () => true),
   ),
+  one('--reservation', text('reservation')),
   one('--signal', signal),
   one('--mail-type', into('mail', slurmMail)),
   flag('--test-only', yes('testOnly')),
@@ -330,7 +332,6 @@ export const SLURM: readonly Option[] = [
   may('--propagate', 'limits are those of the site'),
   one('--qos -q', 'a job has the class of its user'),
   flag('--reboot', 'machines are not booted for jobs'),
-  one('--reservation', 'jobs cannot be put into reservations yet'),
   one('--sockets-per-node', ELSEWHERE),
   flag('--spread-job', ELSEWHERE),
   one('--switches', ELSEWHERE),
@@ -425,6 +426,7 @@ export const SWITCHYARD: readonly Option[] = [
   one('--partition', term('partition')),
   one('--project', text('project')),
   one('--qos', term('qos')),
+  one('--reservation', text('reservation')),
   one('--resource', (asked, value, field) => {
     for (const written of value.split(',')) {
       const { kind, amount } = parseAmount(field, written);

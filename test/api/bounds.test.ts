@@ -41,10 +41,17 @@ const plain = {
   command: '/bin/true',
 } as unknown as JobInput;
 
-const places = { datasets: new Set<number>(), sites: new Set<number>(), kinds: null };
+const places = {
+  datasets: new Set<number>(),
+  sites: new Set<number>(),
+  kinds: null,
+  reservations: new Map(),
+};
 const faultsOf = (input: Partial<JobInput>): string[] => {
   const faults: string[] = [];
-  fromInput({ ...plain, ...input }, { mayRaise: true, places, now: T0 }, ({ field }) => faults.push(field));
+  fromInput({ ...plain, ...input }, { mayRaise: true, userId: 1, places, now: T0 }, ({ field }) =>
+    faults.push(field),
+  );
   return faults;
 };
 

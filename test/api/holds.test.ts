@@ -51,12 +51,12 @@ const cancel = async (hold: string, key?: string): Promise<string> => {
   );
   return errors ? (errors[0]?.extensions.code as string) : data.cancelHold.endedAt && 'ended';
 };
-async function submit(more: object): Promise<string> {
+async function submit(more: object, key = ann): Promise<string> {
   const job = { command: 'true', estimateS: 10, benchmark: 100, ...more };
   const { submitJobs } = await api.must<{ submitJobs: { jobIds: string[]; errors: unknown[] } }>(
     'mutation ($jobs: [JobInput!]!) { submitJobs(input: { jobs: $jobs }) { jobIds errors { message } } }',
     { jobs: [job] },
-    ann,
+    key,
   );
   expect(submitJobs.errors).toEqual([]);
   return submitJobs.jobIds[0] as string;
@@ -160,4 +160,53 @@ it.each([
 it('leaves windows to operators', async () => {
   expect(await reserve({ kind: 'MAINTENANCE', to: inS(1000) }, ann)).toMatchObject({ code: 'FORBIDDEN' });
   expect(await reserve({ machines: [machine] }, ann)).toMatchObject({ code: 'BAD_USER_INPUT' });
+});
+
+it('whose reservation it is runs in it, on its machine and in its time, past what waits outside', async () => {
+  const bob = (await api.user('USER', 'carl')).key;
+  const input = { site, name: 'own', cpus: 16, memoryMb: 1000 };
+  const { registerMachine } = await api.must<{ registerMachine: { id: string } }>(
+    'mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }',
+    { input },
+  );
+  const machines = ['m', 'own'].map((name) => ({ name, measured: null, problem: null, waits: null }));
+  const agent = { siteId: number(site), identity: 'a', instance: '1', host: 'h', version: '1', protocol: 3 };
+  await api.parts.store.registerAgent({ ...agent, simulated: true, machines }, Date.now() / 1000, 1);
+  const made = await reserve({
+    ...{ kind: 'USER', name: 'course', machines: [registerMachine.id], to: inS(3600) },
+  });
+  const hold = (made.hold as Json).id as string;
+  const faults = async (more: object, key: string): Promise<string[]> => {
+    const job = { command: 'true', estimateS: 10, benchmark: 100, runTimeLimitS: 60, ...more };
+    const { submitJobs } = await api.must<{ submitJobs: { errors: { field: string }[] } }>(
+      'mutation ($jobs: [JobInput!]!) { submitJobs(input: { jobs: $jobs }) { errors { field } } }',
+      { jobs: [job] },
+      key,
+    );
+    return submitJobs.errors.map(({ field }) => field);
+  };
+  // An operator has made it: nobody else's jobs run there.
+  expect(await faults({ reservation: 'course' }, bob)).toEqual(['reservation']);
+  expect(await faults({ reservation: 'nowhere' }, api.adminKey)).toEqual(['reservation']);
+  expect(await faults({ reservation: hold, runTimeLimitS: 3601 }, api.adminKey)).toEqual(['runTimeLimitS']);
+  expect(await faults({ reservation: hold, runTimeLimitS: null }, api.adminKey)).toEqual(['runTimeLimitS']);
+  const outside = await submit({ cpusPerTask: 16 });
+  const inside = await submit({ cpusPerTask: 16, runTimeLimitS: 60, reservation: 'course' }, api.adminKey);
+  await assigned(inside);
+  const { job } = await api.must<{ job: Json }>(
+    'query ($id: ID!) { job(id: $id) { reservation { id name } runs { allocations { machine { name } } } decisions(first: 5) { nodes { reason } } } }',
+    { id: inside },
+    api.adminKey,
+  );
+  expect(job).toMatchObject({
+    reservation: { id: hold, name: "course" },
+    runs: [{ allocations: [{ machine: { name: "own" } }] }],
+    decisions: { nodes: expect.arrayContaining([{ reason: 'HAS_RESERVATION' }]) },
+  });
+  expect(await stateOf(outside)).not.toBe('ASSIGNED');
+  // It is over: what waits for it waits like any other job.
+  const second = await submit({ cpusPerTask: 16, runTimeLimitS: 60, reservation: 'course' }, api.adminKey);
+  expect(await cancel(hold)).toBe('ended');
+  expect(await faults({ reservation: 'course' }, api.adminKey)).toEqual(['reservation']);
+  expect(await stateOf(second)).not.toBe('ASSIGNED');
 });

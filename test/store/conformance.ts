@@ -663,7 +663,14 @@ export function describeStore(
         (await store.applyStarts(site, [start(id, site, { [on]: 1 })], null, context(now))).refused;
 
       it('is told to schedulers until it is over, or canceled', async () => {
-        const window = { by: 'WINDOW', ends: 'LIMIT', siteId: site, machines: [], licenseIds: [] };
+        const window = {
+          by: 'WINDOW',
+          ends: 'LIMIT',
+          siteId: site,
+          machines: [],
+          licenseIds: [],
+          reservation: null,
+        };
         const { cursor } = await store.loadGrid(10);
         const { id } = await world.createHold(hold());
         const changes = await store.changesSince(cursor, 100);
@@ -734,6 +741,44 @@ export function describeStore(
           id: 2,
           runs: [long],
         });
+      });
+
+      it('lets in the jobs that name the reservation, for as long as it lasts, and as many as it has room for', async () => {
+        const times = [{ from: T0 + 100, to: T0 + 200 }];
+        const make = (of: NewHold['held']) => world.createHold(hold({ kind: 'USER', held: of, times }));
+        const { id: part } = await make(someOf(machine, 3));
+        const { id: whole } = await make({ of: 'MACHINES', machineIds: [second], amounts: null });
+        const limited = { runTimeLimitS: 50 };
+        const [own, wide, more, twice, long, other, inWhole] = (await dispatched(world, user, site, [
+          newJob({ ...limited, reservationId: part, cpusPerTask: 2 }),
+          newJob({ ...limited, reservationId: part, cpusPerTask: 4 }),
+          newJob({ ...limited, reservationId: part, cpusPerTask: 1 }),
+          newJob({ ...limited, reservationId: part, cpusPerTask: 1 }),
+          newJob({ runTimeLimitS: 101, reservationId: part }),
+          newJob(limited),
+          newJob({ ...limited, reservationId: whole }),
+        ])) as [number, number, number, number, number, number, number];
+        expect((await store.loadGrid(10)).jobs.map(({ job }) => job.reservationId)).toEqual(
+          expect.arrayContaining([part, whole, null]),
+        );
+        expect(await refusals(own, machine, T0 + 99)).toMatchObject([{ jobId: own }]);
+        expect(await refusals(own, second, T0 + 100)).toMatchObject([{ jobId: own }]);
+        expect(await refusals(long, machine, T0 + 100)).toHaveLength(1);
+        expect(await refusals(wide, machine, T0 + 100)).toHaveLength(1);
+        expect(await refusals(own, machine, T0 + 151)).toHaveLength(1);
+        expect(await refusals(own, machine, T0 + 100)).toEqual([]);
+        expect(await refusals(more, machine, T0 + 100)).toEqual([]);
+        expect(await refusals(twice, machine, T0 + 100)).toMatchObject([
+          { why: expect.stringContaining('no more cpus in the reservation') },
+        ]);
+        expect(await refusals(other, second, T0 + 100)).toHaveLength(1);
+        expect(await refusals(inWhole, second, T0 + 100)).toEqual([]);
+        // What runs inside has is not taken from others once more: one of the four CPUs is not held.
+        expect(await refusals(other, machine, T0 + 100)).toEqual([]);
+        expect(await refusals(long, second, T0 + 201)).toHaveLength(1);
+        await world.cancelHold(part as number);
+        expect(await refusals(long, second, T0 + 201)).toEqual([]);
+        await nothingBroken();
       });
 
       it('shares amounts with nothing else that is held, but a maintenance lies over reservations', async () => {

@@ -45,6 +45,7 @@ import { outputKey } from '../../src/store/files.js';
 import {
   type Admission,
   admitHold,
+  amountsOf,
   type HeldMachines,
   type HoldFacts,
   type HoldTime,
@@ -753,9 +754,26 @@ export class MemoryStore implements Store {
       licenses: new Map(pools.map(({ id, kind, copies, inUse }) => [id, { kind, copies: copies - inUse }])),
       runs: site?.maxRunningJobs ? site.maxRunningJobs - this.liveAt(siteId) : null,
       handOvers: starts.some(isAtSite) ? this.handOvers(site) : null,
-      held: this.openTimes(siteId).flatMap(({ machines, from, to }) =>
-        (machines ?? [{ machineId: null, amounts: null }]).map((part) => ({ ...part, from, to })),
+      held: this.openTimes(siteId).flatMap(({ machines, ...time }) =>
+        (machines ?? [{ machineId: null, amounts: null }]).map((part) => ({ ...part, ...time })),
       ),
+      reservations: new Set(
+        [...this.holds.values()]
+          .filter(({ kind, ended, siteId: at }) => at === siteId && !ended && kind !== 'MAINTENANCE')
+          .map(({ id }) => id),
+      ),
+      inside: [...this.runs.values()]
+        .filter((run) => run.siteId === siteId && run.endedAt === null)
+        .flatMap(({ jobId, allocations }) => {
+          const job = this.jobs.get(jobId) as MemoryJob;
+          const { cpusPerTask: cpus, memoryMbPerTask: memoryMb, resourcesPerTask, reservationId } = job;
+          const each = { ...resourcesPerTask, cpus, memoryMb };
+          return allocations.flatMap(({ machineId, tasks }) =>
+            reservationId === null
+              ? []
+              : [{ holdId: reservationId, machineId, amounts: amountsOf(each, tasks) }],
+          );
+        }),
       now: context.now,
     };
     const accepted: Start[] = [];
@@ -2044,12 +2062,12 @@ export class MemoryStore implements Store {
       schedulers: [...this.schedulers.values()],
       holds: [...this.holds.values()]
         .filter(({ ended }) => !ended)
-        .flatMap(({ siteId, kind, machines, times }) =>
+        .flatMap(({ id: holdId, siteId, kind, machines, times }) =>
           times
             .filter(({ over }) => !over)
             .sort((a, b) => a.from - b.from)
             .slice(0, TIMES_KNOWN)
-            .map(({ id, from, to }) => heldFromArray([id, siteId, kind, machines, from, to])),
+            .map(({ id, from, to }) => heldFromArray([id, siteId, kind, machines, from, to, holdId])),
         )
         .sort((a, b) => a.id - b.id),
       machines: inService(this.machines.values()).map(

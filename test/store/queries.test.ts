@@ -215,6 +215,7 @@ describe('jobs', () => {
         preferences: [],
         schedulerId: null,
         originSiteId: null,
+        reservationId: null,
         computationShare: null,
         simulatedIoS: null,
         mail: null,

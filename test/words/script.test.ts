@@ -85,6 +85,7 @@ describe('lines of a script', () => {
     expect(job('#SBATCH -c 4 --mem-per-cpu=500M')).toEqual({ cpusPerTask: 4, memoryMbPerTask: 2000 });
     expect(job('#SBATCH -n 4 --gpus=2 -N 2').resourcesPerTask).toEqual([{ kind: 'gpu', amount: 1 }]);
     // A model is a label of machines.
+    expect(job('#SBATCH --reservation=course')).toEqual({ reservation: 'course' });
     expect(job('#SBATCH --gres=gpu:a100:2,tape -C fast|new')).toMatchObject({
       resourcesPerTask: [
         { kind: 'gpu', amount: 2 },

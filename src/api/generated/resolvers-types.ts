@@ -1148,6 +1148,7 @@ export type JobResolvers<ContextType = Context, ParentType extends ResolversPare
   inputs?: Resolver<Array<ResolversTypes['InputData']>, ParentType, ContextType>;
   outputMb?: Resolver<ResolversTypes['Float'], ParentType, ContextType>;
   originSite?: Resolver<types.Maybe<ResolversTypes['Site']>, ParentType, ContextType>;
+  reservation?: Resolver<types.Maybe<ResolversTypes['Hold']>, ParentType, ContextType>;
   outputs?: Resolver<Array<ResolversTypes['JobOutput']>, ParentType, ContextType>;
   preferences?: Resolver<Array<ResolversTypes['JobPreference']>, ParentType, ContextType>;
   scheduler?: Resolver<types.Maybe<ResolversTypes['Scheduler']>, ParentType, ContextType>;

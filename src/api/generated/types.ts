@@ -1409,6 +1409,8 @@ export type Job = Node & {
   outputMb: Scalars['Float']['output'];
   /** The site that it was submitted from; null: from outside the grid. */
   originSite?: Maybe<Site>;
+  /** The reservation in which it runs, as long as that has not ended; null: in none. */
+  reservation?: Maybe<Hold>;
   /** Files in its directory that are kept. */
   outputs: Array<JobOutput>;
   /** Preferences, which are not required: under a policy of kind `grid-tree` it goes to a site where more of them hold, if there is one. */
@@ -3723,6 +3725,11 @@ export type JobInput = {
   outputMb: Scalars['Float']['input'];
   /** The site that it is submitted from; by default from outside the grid, where transfers cost the same to every site. */
   originSite?: InputMaybe<Scalars['ID']['input']>;
+  /**
+   * Name or id of a reservation of one's own (an OPERATOR: of anybody), in which it runs: on machines of the reservation only, within its times, and nobody
+   * else runs there. It needs a `runTimeLimitS` that is not longer than the reservation. Once the reservation has ended it waits like any other job.
+   */
+  reservation?: InputMaybe<Scalars['String']['input']>;
   /** Files in its directory to keep when its command has ended; at most 100. */
   outputs: Array<JobOutputInput>;
   /** Preferences, which are not required; at most 16. Under a policy of kind `grid-tree` it goes to a site where more of them hold, if there is one; other kinds ignore them. */

@@ -48,6 +48,7 @@ export const Job: JobResolvers = {
   peers: (job, _, { services }) => services.federation.peersOf(job),
   group: (job, _, { loaders }) => (job.groupId === null ? null : loaders.findGroup(job.groupId)),
   originSite: (job, _, { loaders }) => (job.originSiteId === null ? null : loaders.site(job.originSiteId)),
+  reservation: (job, _, { loaders }) => (job.reservationId === null ? null : loaders.hold(job.reservationId)),
   scheduler: (job, _, { loaders }) => (job.schedulerId === null ? null : loaders.scheduler(job.schedulerId)),
   path: (job, _, { services }) => services.tree.pathOf(job.id),
   batch: (job, _, { loaders }) => (job.siteId === null ? null : loaders.batch(job.id)),

@@ -178,6 +178,12 @@ export function noPortal(viewer: Viewer, field: string, secrets: string): void {
 /** ADMIN or OPERATOR: sees and handles everybody's jobs. */
 export const handlesAll = (viewer: Viewer): boolean => operators.includes(viewer.role);
 
+/** What of the viewer decides on what a job may say. */
+export const submitterOf = (viewer: Viewer): { mayRaise: boolean; userId: number } => ({
+  mayRaise: handlesAll(viewer),
+  userId: viewer.userId,
+});
+
 /** Null: everybody's jobs are the viewer's to see; otherwise only this user's. */
 export const ownerOnly = (viewer: Viewer): number | null => (handlesAll(viewer) ? null : viewer.userId);
 

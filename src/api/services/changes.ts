@@ -12,7 +12,7 @@ import type {
 import type { Viewer } from '../auth.js';
 import { ApiError, notAccepted } from '../errors.js';
 import type { ChangeJobsInput, JobChangesInput, JobInput } from '../generated/types.js';
-import { handlesAll } from './access.js';
+import { handlesAll, submitterOf } from './access.js';
 import type { Fit } from './fit.js';
 import { type Fault, newJob, type Places, placesOf } from './job-input.js';
 import { waitsOfSubmission } from './needs.js';
@@ -69,7 +69,7 @@ export async function changesOf(
     resourcesPerTask: set.resourcesPerTask ?? [],
   };
   const places = await placesOf([asked], parts.queries);
-  const whole = newJob(asked, { mayRaise: handlesAll(viewer), places, now }, refuse);
+  const whole = newJob(asked, { ...submitterOf(viewer), places, now }, refuse);
   const fields = changeableFields.filter((field) => given.includes(field));
   // As plain objects, to be compared with what is stored.
   const values = structuredClone(
@@ -114,14 +114,14 @@ async function askedWait(
 }
 
 /** All that it says is known to be good by itself. */
-const ANYWHERE: Places = { datasets: new Set(), sites: new Set(), kinds: null };
+const ANYWHERE: Places = { datasets: new Set(), sites: new Set(), kinds: null, reservations: new Map() };
 
 /** What is wrong with the job as it would be: what several fields have to agree on, and machines. */
 function faultOf(job: Parameters<JobChanges['fault']>[0], judge: Fit | null): ChangeFault | null {
   const faults: Fault[] = [];
   const whole = newJob(
     inputOf(job),
-    { mayRaise: true, places: ANYWHERE, now: null },
+    { mayRaise: true, userId: 0, places: ANYWHERE, now: null },
     (fault) => void faults.push(fault),
   );
   const fault = faults[0] ?? judge?.({ ...whole, inputs: job.inputs, outputs: job.outputs } satisfies NewJob);

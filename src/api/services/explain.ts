@@ -30,7 +30,7 @@ import { globalId, localId } from '../ids.js';
 import type { Loaders } from '../loaders.js';
 import type { CandidateModel, MissingNeedModel, PlacementModel, WhyWaitingModel } from '../models.js';
 import { LATEST_MS } from '../scalars.js';
-import { guarded, handlesAll, maySeeJob } from './access.js';
+import { guarded, handlesAll, maySeeJob, submitterOf } from './access.js';
 import { expectations, type Predecessor } from './expected.js';
 import { newJob, placesOf } from './job-input.js';
 import type { Asker, ServiceParts } from './parts.js';
@@ -224,7 +224,7 @@ export function createExplainService(parts: ServiceParts) {
         const { loaders } = asker;
         if (spec !== null) {
           const places = await placesOf([spec], queries);
-          const made = newJob(spec, { mayRaise: handlesAll(viewer), places, now: now() }, (fault) => {
+          const made = newJob(spec, { ...submitterOf(viewer), places, now: now() }, (fault) => {
             throw new ApiError(fault.code, `spec.${fault.message}`, { field: fault.field });
           });
           const { userId } = viewer;

@@ -169,6 +169,7 @@ const STAYS: Readonly<Record<keyof StayingFields, string>> = {
   resourcesPerTask: 'The job asks for kinds of resources, which each service names for itself',
   machineConstraint: 'The job has a constraint over labels of machines, which each service has of its own',
   image: 'The job runs in an image, and each service has images of its own',
+  reservationId: 'The job runs in a reservation of machines of this service',
 };
 
 /** Why a waiting job is not offered to a peer, as store/federation/offers.ts decides it. */

@@ -189,6 +189,7 @@ export function fitsPeer(
     | 'image'
     | 'inputs'
     | 'outputs'
+    | 'reservationId'
   >,
   { kinds, hops }: PeerRow,
 ): boolean {
@@ -209,17 +210,22 @@ export function fitsPeer(
   return mayGo(job) && Math.max(0, ...bySite.values()) >= job.tasks;
 }
 
-/** Kinds of resources, labels and names of images mean something here only. Datasets may have, or get, a URL from which peers can fetch them; outputs that become datasets stay at sites of ours. */
+/** Kinds of resources, labels, names of images and reservations mean something here only. Datasets may have, or get, a URL from which peers can fetch them; outputs that become datasets stay at sites of ours. */
 const mayGo = ({
   inputs,
   outputs,
   resourcesPerTask,
   machineConstraint,
   image,
-}: Pick<NewJob, 'inputs' | 'outputs' | 'resourcesPerTask' | 'machineConstraint' | 'image'>): boolean =>
+  reservationId,
+}: Pick<
+  NewJob,
+  'inputs' | 'outputs' | 'resourcesPerTask' | 'machineConstraint' | 'image' | 'reservationId'
+>): boolean =>
   resourcesPerTask === null &&
   machineConstraint === null &&
   image === null &&
+  reservationId === null &&
   outputs.every(({ dataset }) => dataset == null) &&
   inputs.every((input) => 'datasetId' in input && input.from === undefined);
 

@@ -27,7 +27,7 @@ import type {
   SubmitJobGroupPayloadModel,
 } from '../models.js';
 import { subscription } from '../subscriptions/loop.js';
-import { guarded, handlesAll, maySeeJob, ownerOnly } from './access.js';
+import { guarded, handlesAll, maySeeJob, ownerOnly, submitterOf } from './access.js';
 import { checkDatasets, type Fault, newJob, placesOf } from './job-input.js';
 import { askedWait, waitsOfSubmission } from './needs.js';
 import type { ServiceParts } from './parts.js';
@@ -83,7 +83,7 @@ export function createGroupsService(parts: ServiceParts) {
 
     const isRetry = await isKnown(parts, viewer.userId, idempotencyKey);
     const places = await placesOf([input.template], queries, isRetry);
-    const context = { mayRaise: handlesAll(viewer), places, now: isRetry ? null : now() };
+    const context = { ...submitterOf(viewer), places, now: isRetry ? null : now() };
     const jobs: NewJob[] = new Array(size);
     const judge = input.allowUnfit || isRetry ? null : await parts.fits();
     let chars = 0;

@@ -50,7 +50,7 @@ export function createHoldsService(parts: ServiceParts) {
     }
     // Ids of stored ones are above 0.
     const held = hold.times.map(
-      ({ from, to }, i): Held => heldFromArray([-1 - i, hold.siteId, hold.kind, machines, from, to]),
+      ({ from, to }, i): Held => heldFromArray([-1 - i, hold.siteId, hold.kind, machines, from, to, -1]),
     );
     return movedStarts(grid, entry, held, { now: now(), policy }).slice(0, MAX.heldShown);
   }

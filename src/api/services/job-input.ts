@@ -24,7 +24,7 @@ import type {
   JobPreferenceInput,
   SiteTermsInput,
 } from '../generated/types.js';
-import { type IdType, parseGlobalId } from '../ids.js';
+import { globalId, type IdType, parseGlobalId } from '../ids.js';
 import { amountsGiven } from '../resources.js';
 import { retryGiven } from './retry-input.js';
 
@@ -62,6 +62,18 @@ export interface Places {
   sites: ReadonlySet<number>;
   /** null: nobody has to look. */
   kinds: ReadonlySet<string> | null;
+  /** By what jobs call them: name or id. */
+  reservations: ReadonlyMap<string, Reservable>;
+}
+
+/** A reservation that jobs name. */
+interface Reservable {
+  id: number;
+  userId: number;
+  /** It has not ended. */
+  open: boolean;
+  /** Of its next times. */
+  longestS: number;
 }
 
 /**
@@ -69,20 +81,24 @@ export interface Places {
  * may have been removed since it was accepted.
  */
 export async function placesOf(
-  jobs: Iterable<Pick<JobInput, 'inputs' | 'originSite' | 'preferences' | 'resourcesPerTask'>>,
-  queries: Pick<Queries, 'datasetsByIds' | 'sitesByIds' | 'resourceKinds'>,
+  jobs: Iterable<
+    Pick<JobInput, 'inputs' | 'originSite' | 'preferences' | 'resourcesPerTask' | 'reservation'>
+  >,
+  queries: Pick<Queries, 'datasetsByIds' | 'sitesByIds' | 'resourceKinds' | 'holdsNamed' | 'openTimesOf'>,
   removedToo = false,
 ): Promise<Places> {
   const datasets = new Set<number>();
   const sites = new Set<number>();
+  const holds = new Set<string>();
   const note = (type: IdType, id: string | null | undefined, into: Set<number>): void => {
     const parsed = id ? parseGlobalId(id) : null;
     if (parsed?.type === type) into.add(parsed.id);
   };
   let asksForKinds = false;
-  for (const { inputs, originSite, preferences, resourcesPerTask } of jobs) {
+  for (const { inputs, originSite, preferences, resourcesPerTask, reservation } of jobs) {
     asksForKinds ||= resourcesPerTask.length > 0;
     note('site', originSite, sites);
+    if (given(reservation)) holds.add(reservation);
     for (const { site } of preferences) note('site', site, sites);
     for (const { dataset, site } of inputs) {
       note('dataset', dataset, datasets);
@@ -93,7 +109,38 @@ export async function placesOf(
     datasets: await there(datasets, removedToo, (ids) => queries.datasetsByIds(ids)),
     sites: await there(sites, removedToo, (ids) => queries.sitesByIds(ids)),
     kinds: asksForKinds && !removedToo ? new Set(await queries.resourceKinds()) : null,
+    reservations: await reservationsOf([...holds], queries, removedToo),
   };
+}
+
+async function reservationsOf(
+  named: readonly string[],
+  queries: Pick<Queries, 'holdsNamed' | 'openTimesOf'>,
+  removedToo: boolean,
+): Promise<Map<string, Reservable>> {
+  const found = new Map<string, Reservable>();
+  for (let i = 0; i < named.length; i += LOOK_UP_MAX) {
+    const some = new Set(named.slice(i, i + LOOK_UP_MAX));
+    const ids = [...some]
+      .map(parseGlobalId)
+      .flatMap((parsed) => (parsed?.type === 'hold' ? [parsed.id] : []));
+    const holds = await queries.holdsNamed(ids, [...some]);
+    const times = await queries.openTimesOf(holds.map(({ id }) => id));
+    // Of the same name the one that has not ended, else the latest.
+    for (const { id, name, kind, userId, endedAt } of holds) {
+      if (kind === 'MAINTENANCE') continue;
+      const lengths = times.flatMap(({ holdId, fromAt, toAt }) =>
+        holdId === id ? [toAt === null ? Infinity : toAt - fromAt] : [],
+      );
+      const one = {
+        ...{ id, userId, open: removedToo || endedAt === null },
+        longestS: removedToo ? Infinity : Math.max(0, ...lengths),
+      };
+      for (const called of [name, globalId('hold', id)])
+        if (called !== null && some.has(called)) found.set(called, one);
+    }
+  }
+  return found;
 }
 
 /**
@@ -145,7 +192,18 @@ async function there(
  */
 export function newJob(
   input: JobInput,
-  { mayRaise, places, now }: { mayRaise: boolean; places: Places; now: number | null },
+  {
+    mayRaise,
+    userId,
+    places,
+    now,
+  }: {
+    /** An operator: boosts above 0, and reservations of others. */
+    mayRaise: boolean;
+    userId: number;
+    places: Places;
+    now: number | null;
+  },
   fault: (fault: Fault) => void,
 ): NewJob {
   const check = new JobChecks(places, fault);
@@ -203,6 +261,9 @@ export function newJob(
     simulatedRunS: check.amount('simulatedRunS', input.simulatedRunS, MAX.seconds),
     simulatedIoS: check.amount('simulatedIoS', input.simulatedIoS, MAX.seconds),
     mail: input.mail ? [...new Set(input.mail)] : null,
+    reservationId: given(input.reservation)
+      ? check.reserved(input.reservation, input.runTimeLimitS ?? null, mayRaise ? null : userId)
+      : null,
     boost: input.boost,
     held: input.held,
   };
@@ -247,6 +308,19 @@ class JobChecks {
     if (parsed?.type === type && known.has(parsed.id)) return parsed.id;
     this.refuse(field, id, type === 'dataset' ? 'the id of a dataset' : 'the id of a site');
     return 0;
+  }
+
+  /** `userId`: whose it has to be; null: anybody's. */
+  reserved(named: string, limitS: number | null, userId: number | null): number {
+    const found = this.places.reservations.get(named);
+    if (!found?.open || (userId !== null && found.userId !== userId)) {
+      const accepted = `name or id of a reservation${userId === null ? '' : ' of your own'} that has not ended`;
+      this.refuse('reservation', named, accepted);
+      return 0;
+    }
+    if (found.longestS < Infinity && (limitS === null || limitS > found.longestS))
+      this.refuse('runTimeLimitS', limitS, `up to ${found.longestS}, the length of the reservation`);
+    return found.id;
   }
 
   data(field: string, input: InputDataInput): CoreInput {

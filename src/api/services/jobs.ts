@@ -28,7 +28,7 @@ import type {
 } from '../generated/types.js';
 import { globalId, localId } from '../ids.js';
 import type { JobsPayloadModel, SubmitJobsPayloadModel } from '../models.js';
-import { guarded, handlesAll, maySeeJob, ownerOnly } from './access.js';
+import { guarded, handlesAll, maySeeJob, ownerOnly, submitterOf } from './access.js';
 import { changesOf } from './changes.js';
 import { jobFilter, visibleFilter } from './job-filter.js';
 import { checkDatasets, type Fault, newJob, placesOf } from './job-input.js';
@@ -56,7 +56,7 @@ export function createJobsService(parts: ServiceParts) {
     const idempotencyKey = checkedKey(input.idempotencyKey);
     const isRetry = await isKnown(parts, viewer.userId, idempotencyKey);
     const context = {
-      mayRaise: handlesAll(viewer),
+      ...submitterOf(viewer),
       places: await placesOf(input.jobs, queries, isRetry),
       now: isRetry ? null : now(),
     };

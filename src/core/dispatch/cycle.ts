@@ -4,10 +4,11 @@
  */
 import { Margins, marginOf } from '../data/margins.js';
 import { Traffic } from '../data/traffic.js';
-import type { Grid } from '../grid/grid.js';
+import type { Grid, ReservedEntry } from '../grid/grid.js';
 import type { Job, Move } from '../model.js';
 import type { Policy } from '../policy.js';
-import type { ReasonCode } from '../reasons.js';
+import { ReasonCode } from '../reasons.js';
+import { whyNotUp } from '../resources/eligibility.js';
 import { type DispatchPass, PlanBuilder } from './policy.js';
 import { dispatchKindOf } from './registry.js';
 
@@ -34,10 +35,37 @@ export const beginDispatch = (grid: Grid, { dispatch, seed }: Policy, now: numbe
 
 export function dispatchCycle(grid: Grid, context: DispatchContext): DispatchPlan {
   const plan = new PlanBuilder(context.maxMoves);
+  moveReserved(grid, plan);
   beginDispatch(grid, context.policy, context.now).decide(plan);
   const { moves, waitingByReason, truncated } = plan;
   return { policyVersion: context.policyVersion, moves, waitingByReason, truncated };
 }
+
+/** Jobs that name a reservation go where it is, whatever the policy: nobody else waits for its machines. */
+function moveReserved(grid: Grid, plan: PlanBuilder): void {
+  const { rootReserved } = grid;
+  if (rootReserved.length === 0) return;
+  let left = rootReserved.length;
+  for (const slot of rootReserved.inOrder('ARRIVAL').window()) {
+    if (plan.full) break;
+    left--;
+    const job = rootReserved.jobs[slot] as Job;
+    const { site } = grid.reservedSite(job) as ReservedEntry;
+    const down = whyNotUp(site.state);
+    if (down !== null) plan.wait(down);
+    else plan.move(toReservation(job, site.id));
+  }
+  plan.cut(left);
+}
+
+const toReservation = ({ id, priority }: Job, siteId: number): Move => ({
+  ...{ jobId: id, from: null, to: siteId, queue: 'LOCAL', priority: priority ?? 0 },
+  reason: ReasonCode.HAS_RESERVATION,
+  explanation: {
+    ...{ sites: [siteId], terms: {}, candidates: [siteId], ineligible: {} },
+    ...{ level: null, priorityTerms: null },
+  },
+});
 
 /**
  * Carries out a move in the grid, for a driver whose world the grid is: another hears of it from its store. What schedulers want to

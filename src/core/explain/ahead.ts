@@ -183,7 +183,7 @@ export function reservedFor(
   const starts = (changed: Job, held: boolean): boolean => {
     const copy = copyOf(entry, grid, changed, true);
     if (!held) {
-      const windows = [...grid.held.values()].filter(({ ends }) => ends === 'LIMIT');
+      const windows = [...copy.held.values()].filter(({ ends }) => ends === 'LIMIT');
       copy.removeHeld(...windows.map(({ id }) => id));
     }
     // What was promised to the job itself was promised to another length.
@@ -240,9 +240,12 @@ export function latestStart(grid: Grid, entry: SiteEntry, job: Job, now: number)
   return profile.earliestOpening(requirement, eligible, limit * resources.bestBenchmark, limit)?.at ?? null;
 }
 
-/** The site in a grid of its own. `whole`: with its queue and what it has reserved and promised, else with its runs only. */
+/**
+ * The site, or a reservation there as if it were one, in a grid of its own. `whole`: with its queue and what it has reserved and promised,
+ * else with its runs only.
+ */
 function copyOf(
-  { site, resources, queue, reservation }: SiteEntry,
+  { site, resources, queue, reservation, part }: SiteEntry,
   grid: Grid,
   job: Job | null,
   whole: boolean,
@@ -260,7 +263,9 @@ function copyOf(
   ]);
   for (const { license } of pools) copy.setLicense(license);
   for (const { machine } of resources.machines) copy.setMachine(machine);
-  if (grid.held.size > 0) copy.setHeld(...grid.held.values());
+  // Beside what is reserved, who runs inside does not matter.
+  const held = part === null ? [...grid.held.values()] : part.closed;
+  if (held.length > 0) copy.setHeld(...held.map((one) => ({ ...one, reservation: null })));
   for (const { run, jobId } of resources.runs) copy.restoreRun(run, grid.job(jobId) as Job);
   if (!whole) return copy;
   for (const one of jobs) copy.placeAtSite(one, site.id);

@@ -10,7 +10,7 @@ import type { EligibleMachines } from '../grid/site-resources.js';
 import { localKindOf } from '../local/registry.js';
 import type { DispatchExplanation, Job } from '../model.js';
 import { localPolicyOf, type Policy, queueLimitOf } from '../policy.js';
-import { type ReasonCode, reasonSentence } from '../reasons.js';
+import { ReasonCode, reasonSentence } from '../reasons.js';
 import { EligibleSites, whyNeverFits } from '../resources/eligibility.js';
 import type { Opening } from '../resources/future.js';
 import { allocationsOf, idsOf } from '../resources/placement.js';
@@ -48,6 +48,8 @@ export interface Placing {
 }
 
 export function placement(grid: Grid, job: Job, context: ExplainContext): Placing {
+  const reserved = grid.reservedSite(job);
+  if (reserved !== null) return inReservation(grid, reserved, job, context);
   const requirement = grid.requirementOf(job);
   const eligibility = grid.index(EligibleSites).of(requirement);
   if (eligibility.waiting !== null) {
@@ -83,6 +85,18 @@ export function placement(grid: Grid, job: Job, context: ExplainContext): Placin
       arrival === null
         ? earliestAnywhere(grid, job, context.now)
         : predictStart(grid, site as SiteEntry, arrival, context),
+  };
+}
+
+/** Policies do not choose for a job that names a reservation. */
+function inReservation(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext): Placing {
+  const arrival = { ...job, dispatchedAt: context.now };
+  const reason = ReasonCode.HAS_RESERVATION;
+  return {
+    siteId: entry.site.id,
+    priority: job.priority,
+    ...{ reason, message: reasonSentence(reason), explanation: null, ranking: [], arrival },
+    start: predictStart(grid, entry, arrival, context),
   };
 }
 

@@ -48,7 +48,7 @@ export function whyWaiting(grid: Grid, jobId: number, context: ExplainContext): 
     case 'META':
       return inMeta(grid, grid.siteEntry(place.siteId), job, context);
     case 'QUEUE':
-      return atSite(grid, grid.siteEntry(place.siteId), job, context);
+      return atSite(grid, grid.entryOf(jobId) as SiteEntry, job, context);
   }
 }
 
@@ -83,6 +83,11 @@ export function waitingOnAgent(staging: StagingProgress | null): Waiting {
 }
 
 function atRoot(grid: Grid, job: Job, { policy, now }: ExplainContext): Waiting {
+  const reserved = grid.reservedSite(job);
+  if (reserved !== null) {
+    const { id, state } = reserved.site;
+    return waiting(whyNotUp(state) ?? ReasonCode.READY, { siteId: id });
+  }
   const requirement = grid.requirementOf(job);
   const eligibility = grid.index(EligibleSites).of(requirement);
   const numbers = { ...numbersOf(requirement, grid), sites: grid.sites.length };

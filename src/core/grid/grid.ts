@@ -78,7 +78,29 @@ export interface SiteEntry {
   memory: SiteMemory | null;
   /** Runs that wait in the site's own scheduler. */
   handedOver: HandedOver;
+  /** Its reservations, by id. */
+  inside: readonly ReservedEntry[];
+  /** null: it is the site itself. */
+  readonly part: ReservedPart | null;
 }
+
+/**
+ * A reservation as a small site of its own: the machines, or parts of them, that it holds, open in its times, and the jobs that name it. So
+ * every local policy schedules inside as it does outside, and neither sees the other.
+ */
+export interface ReservedPart {
+  readonly reservation: number;
+  /** The next ones. */
+  readonly times: readonly Pick<Held, 'from' | 'to'>[];
+  /** When its machines cannot be used: between its times, and in windows. */
+  readonly closed: readonly Held[];
+  /** By id of the machine. */
+  readonly machines: ReadonlyMap<number, MachineState>;
+  /** The same machines as the site has them. */
+  readonly beneath: ReadonlyMap<number, MachineState>;
+}
+
+export type ReservedEntry = SiteEntry & { readonly part: ReservedPart };
 
 /** Jobs that a site's own scheduler has and has not started. */
 export interface HandedOver {
@@ -117,6 +139,8 @@ export class Grid {
   readonly sites: SiteEntry[] = [];
   /** Jobs held by the root. */
   readonly root = new JobQueue('ROOT', null, null);
+  /** Jobs held by the root that go to their reservations: policies do not decide on them. */
+  readonly rootReserved = new JobQueue('ROOT', null, null);
   /** Changes whenever a site, a machine or a license does. */
   topology = 0;
   private readonly siteById = new Map<number, SiteEntry>();
@@ -131,6 +155,9 @@ export class Grid {
   /** Something is held. */
   private holds = false;
   private readonly jobById = new Map<number, JobEntry>();
+  /** Jobs that name a reservation. */
+  private readonly naming = new Set<JobEntry>();
+  private partById = new Map<number, ReservedEntry>();
   readonly kinds = new ResourceKinds();
   private readonly requirements = new Requirements(this.kinds);
   /** By signature, as things are now. */
@@ -171,7 +198,7 @@ export class Grid {
       known.resources.maxRuns = maxRuns;
       known.resources.siteName = site.name;
       known.resources.changed();
-      if (busyElsewhere) this.placeHolds();
+      if (busyElsewhere || known.inside.length > 0) this.placeHolds();
       return;
     }
     const resources = new SiteResources(
@@ -185,19 +212,26 @@ export class Grid {
     const meta = new JobQueue('META', site.id, this.root);
     const queue = new JobQueue('LOCAL', site.id, meta);
     const handedOver = { jobs: 0, work: 0, cpuWork: 0 };
-    const entry: SiteEntry = { site, resources, queue, meta, reservation: null, memory: null, handedOver };
+    const entry: SiteEntry = {
+      ...{ site, resources, queue, meta, reservation: null, memory: null, handedOver },
+      ...{ inside: NO_PARTS, part: null },
+    };
     this.siteById.set(site.id, entry);
     this.sites.push(entry);
     this.sites.sort((a, b) => a.site.id - b.site.id);
     for (const listener of this.listeners) listener.sitesChanged?.();
-    if (site.load) this.placeHolds();
+    if (site.load || this.holds) this.placeHolds();
   }
 
   /** Removes a site that has no machines, licenses, jobs. */
   removeSite(siteId: number): void {
     const entry = this.siteEntry(siteId);
     check(entry.resources.machines.length === 0, `site ${siteId} still has machines`);
-    check(entry.queue.length + entry.meta.length === 0, `site ${siteId} still has queued jobs`);
+    const queues = [entry.queue, entry.meta, ...entry.inside.map(({ queue }) => queue)];
+    check(
+      queues.every(({ length }) => length === 0),
+      `site ${siteId} still has queued jobs`,
+    );
     for (const { license } of this.licenseById.values()) {
       check(license.siteId !== siteId, `site ${siteId} still has license ${license.id}`);
     }
@@ -238,8 +272,12 @@ export class Grid {
   removeMachine(machineId: number): void {
     const state = this.machineById.get(machineId);
     check(state !== undefined, `machine ${machineId} is not in the grid`);
-    const { resources } = this.siteEntry(state.machine.siteId);
-    check(resources.free.tasks[state.position] === 0, `machine ${machineId} has live runs`);
+    const { resources, inside } = this.siteEntry(state.machine.siteId);
+    const reserved = inside.some(({ part, resources: { free } }) => {
+      const own = part.machines.get(machineId);
+      return own !== undefined && free.tasks[own.position] !== 0;
+    });
+    check(resources.free.tasks[state.position] === 0 && !reserved, `machine ${machineId} has live runs`);
     this.topologyChanged();
     this.machineById.delete(machineId);
     resources.removeMachine(state);
@@ -286,7 +324,10 @@ export class Grid {
     this.topology++;
     if (this.requirements.avoiding === 0) return;
     this.avoided.clear();
-    for (const { resources } of this.sites) resources.changed();
+    for (const { resources, inside } of this.sites) {
+      resources.changed();
+      for (const part of inside) part.resources.changed();
+    }
   }
 
   /** Where jobs of the signature are not to be: where runs of theirs failed, as long as there is room elsewhere. */
@@ -372,10 +413,128 @@ export class Grid {
     for (const { site, resources } of loaded) this.placeLoad(site.load as SiteLoad, resources);
     this.widen();
     for (const { resources } of sites) resources.changed();
+    this.placeReserved(byId);
+  }
+
+  /** Makes the reservations, and puts the jobs that name them where they now belong: into theirs, or among all others where it is gone. */
+  private placeReserved(byId: readonly Held[]): void {
+    const times = new Map<number, Held[]>();
+    for (const held of byId) {
+      if (held.reservation == null) continue;
+      const { id, siteId } = held.reservation;
+      if (this.siteById.has(siteId)) times.set(id, [...(times.get(id) ?? []), held]);
+    }
+    if (times.size === 0 && this.partById.size === 0) return;
+    for (const { run, site } of this.naming) if (run !== null) site?.resources.removeRun(run);
+    const before = this.partById;
+    this.partById = new Map();
+    for (const site of this.sites) site.inside = NO_PARTS;
+    for (const [id, helds] of [...times].sort(([a], [b]) => a - b)) {
+      const { siteId } = (helds[0] as Held).reservation as { siteId: number };
+      const site = this.siteEntry(siteId);
+      const windows = byId.filter(({ by, ends }) => by === 'WINDOW' && ends === 'LIMIT');
+      const part = this.reservedEntry(id, site, helds, windows, before.get(id)?.queue ?? null);
+      this.partById.set(id, part);
+      site.inside = [...site.inside, part];
+    }
+    for (const entry of this.naming) this.settle(entry);
+    for (const site of this.sites) countInside(site);
+  }
+
+  private reservedEntry(
+    id: number,
+    { site, meta, handedOver }: SiteEntry,
+    helds: readonly Held[],
+    windows: readonly Held[],
+    known: JobQueue | null,
+  ): ReservedEntry {
+    const machines = new Map<number, MachineState>();
+    const beneath = new Map<number, MachineState>();
+    const resources: SiteResources = new SiteResources(
+      site.id,
+      (siteId, kind) => this.poolsFor(siteId, kind),
+      this.kinds.size,
+      (signature) => avoidedIn(resources, signature),
+    );
+    resources.siteName = site.name;
+    for (const { machineId, amounts } of (helds[0] as Held).machines) {
+      const state = this.machineById.get(machineId);
+      if (state === undefined || state.machine.siteId !== site.id) continue;
+      const own = reservedMachine(state.machine, amounts);
+      const reserved = machineState(own, this.kinds.offeredBy(own));
+      beneath.set(machineId, state);
+      machines.set(machineId, reserved);
+      resources.addMachine(reserved);
+    }
+    const closed = closedTimes(helds, windows, site.id, [...machines.keys()]);
+    for (const held of closed) {
+      const { from, to } = held;
+      for (const { machines: alike, each } of this.heldAlike(held, machines))
+        resources.holds.push({
+          ...{ machines: alike, tasks: alike.map(() => 1), each, licenses: [] },
+          ...{ from, to, certain: true },
+        });
+    }
+    resources.changed();
+    const queue = known ?? new JobQueue('LOCAL', site.id, meta);
+    return {
+      ...{ site, resources, queue, meta, reservation: null, memory: null, handedOver },
+      ...{ inside: NO_PARTS, part: { reservation: id, times: helds, closed, machines, beneath } },
+    };
+  }
+
+  /** Puts a job that names a reservation where it now belongs. */
+  private settle(entry: JobEntry): void {
+    const { job, run, site } = entry;
+    if (run !== null && site !== null) {
+      const home = this.homeOfRun(job, run.run, this.siteEntry(site.site.id));
+      run.machines = this.machinesOf(run.run, home);
+      entry.site = home;
+      home.resources.addRun(run);
+      return;
+    }
+    if (site === null) {
+      const queue = this.rootOf(job);
+      if (queue !== entry.queue) this.hold(job, queue, null);
+    } else if (entry.queue !== site.meta) {
+      const home = this.homeOf(job, this.siteEntry(site.site.id));
+      if (home.queue === entry.queue) entry.site = home;
+      else this.hold(job, home.queue, home);
+    }
+  }
+
+  /** Where the job waits at the site: in its reservation, as long as there is one. */
+  private homeOf({ reservationId }: Job, site: SiteEntry): SiteEntry {
+    if (reservationId === null) return site;
+    const part = this.partById.get(reservationId);
+    return part !== undefined && part.site.id === site.site.id ? part : site;
+  }
+
+  /** Where its run is: what began at another time, or is not on machines of the reservation, takes room beside it. */
+  private homeOfRun(job: Job, { allocations, start }: Run, site: SiteEntry): SiteEntry {
+    const home = this.homeOf(job, site);
+    if (home.part === null) return site;
+    const { times, machines } = home.part;
+    const isInside =
+      times.some(({ from, to }) => from <= start && start < to) &&
+      allocations.every(({ machineId }) => machines.has(machineId));
+    return isInside ? home : site;
+  }
+
+  private rootOf({ reservationId }: Job): JobQueue {
+    return reservationId !== null && this.partById.has(reservationId) ? this.rootReserved : this.root;
+  }
+
+  /** The site of the job's reservation, as long as there is one; null: it may go anywhere. */
+  reservedSite({ reservationId }: Job): ReservedEntry | null {
+    return reservationId === null ? null : (this.partById.get(reservationId) ?? null);
   }
 
   /** What is held of machines of which the same is held, at one site: one hold, whatever their number. */
-  private heldAlike({ machines, siteId }: Held): Iterable<{
+  private heldAlike(
+    { machines, siteId }: Held,
+    byId: ReadonlyMap<number, MachineState> = this.machineById,
+  ): Iterable<{
     resources: SiteResources;
     machines: MachineState[];
     each: TaskAmounts;
@@ -398,7 +557,7 @@ export class Grid {
     const whole = siteId == null ? undefined : this.siteById.get(siteId);
     for (const state of whole?.resources.machines ?? []) add(state, state.offered);
     for (const { machineId, amounts } of machines) {
-      const state = this.machineById.get(machineId);
+      const state = byId.get(machineId);
       if (state !== undefined) add(state, amounts ?? state.offered);
     }
     return alike.values();
@@ -438,7 +597,7 @@ export class Grid {
 
   /** The root holds the job from now on: a new one, one taken back from a site, or one changed by an operator. */
   placeAtRoot(job: Job): void {
-    this.hold(job, this.root, null);
+    this.hold(job, this.rootOf(job), null);
   }
 
   /** The job is in the queue before a site's local one from now on: from the root, or from another site's. */
@@ -449,7 +608,7 @@ export class Grid {
 
   /** The job is in the site's local queue from now on; one that is there already is changed (its boost, its user's class). */
   placeAtSite(job: Job, siteId: number): void {
-    const site = this.siteEntry(siteId);
+    const site = this.homeOf(job, this.siteEntry(siteId));
     this.hold(job, site.queue, site);
   }
 
@@ -470,9 +629,11 @@ export class Grid {
       entry.site = site;
       entry.queue = queue;
     }
+    this.note(entry);
     const { requirement } = entry;
     entry.slot = queue.add(job, requirement, effectivePriority(job));
     if (site !== null && queue === site.queue) site.memory?.placed(entry.slot);
+    if (this.isApart(entry)) return;
     for (let i = 0; i < this.listeners.length; i++) this.listeners[i]?.placed?.(job, requirement, queue);
   }
 
@@ -486,7 +647,7 @@ export class Grid {
       fail(`job ${run.jobId} is not in the queue of site ${run.siteId}`);
     const { free, runs, maxRuns } = site.resources;
     if (runs.length >= maxRuns) fail(`site ${run.siteId} runs as many jobs as it may`);
-    const state = this.runState(run, entry.requirement);
+    const state = this.runState(run, entry.requirement, site);
     state.machines.forEach((on, i) => {
       if (!fitsIn(askedOn(state.each, on), state.tasks[i] as number, free.room, on.offset))
         fail(`machine ${on.machine.id} has no room for job ${run.jobId}`);
@@ -515,11 +676,12 @@ export class Grid {
   restoreRun(run: Run, job: Job): void {
     checkJob(job);
     check(!this.jobById.has(job.id), `job ${job.id} is in the grid already`);
-    const site = this.siteEntry(run.siteId);
+    const site = this.homeOfRun(job, run, this.siteEntry(run.siteId));
     const requirement = this.enter(job);
     const entry: JobEntry = { job, requirement, site, queue: null, slot: -1, run: null };
     this.jobById.set(job.id, entry);
-    this.begin(entry, site, this.runState(run, requirement));
+    this.note(entry);
+    this.begin(entry, site, this.runState(run, requirement, site));
   }
 
   /** Another end is planned for a live run: what was believed of it was wrong. */
@@ -538,6 +700,7 @@ export class Grid {
     if (!entry?.run || entry.site === null) fail(`job ${jobId} has no live run`);
     const { run, site } = entry;
     site.resources.removeRun(run);
+    if (site.part !== null) countInside(this.siteEntry(site.site.id));
     if (run.run.waits) countHandedOver(site, entry.job, -1);
     this.forget(entry);
     site.memory?.ended(run);
@@ -575,6 +738,11 @@ export class Grid {
     const siteId = entry.site.site.id;
     if (entry.run !== null) return { at: 'RUNNING', siteId, plannedEnd: entry.run.end };
     return { at: entry.queue === entry.site.meta ? 'META' : 'QUEUE', siteId };
+  }
+
+  /** The site that has the job, or its reservation there; null: none has. */
+  entryOf(jobId: number): SiteEntry | null {
+    return this.jobById.get(jobId)?.site ?? null;
   }
 
   /** The job as it was last given; null when it is not in the grid. */
@@ -626,32 +794,54 @@ export class Grid {
   private forget(entry: JobEntry): void {
     this.requirements.leave(entry.requirement);
     this.jobById.delete(entry.job.id);
+    if (entry.job.reservationId !== null) this.naming.delete(entry);
   }
 
   private leaveQueue(entry: JobEntry): void {
     const { job, requirement, site, slot } = entry;
     const queue = entry.queue as JobQueue;
+    const apart = this.isApart(entry);
     queue.remove(slot);
     entry.queue = null;
     if (site !== null && queue === site.queue) site.memory?.left(slot);
+    if (apart) return;
     for (let i = 0; i < this.listeners.length; i++) this.listeners[i]?.left?.(job, requirement, queue);
+  }
+
+  private note(entry: JobEntry): void {
+    if (entry.job.reservationId !== null) this.naming.add(entry);
+    else if (this.naming.size > 0) this.naming.delete(entry);
+  }
+
+  /** It waits for its reservation, or inside: nobody else has to know. */
+  private isApart({ queue, site }: JobEntry): boolean {
+    return queue === this.rootReserved || (site !== null && site.part !== null);
   }
 
   private begin(entry: JobEntry, site: SiteEntry, state: RunState): void {
     if (entry.queue !== null) this.leaveQueue(entry);
     entry.run = state;
     site.resources.addRun(state);
+    if (site.part !== null) countInside(this.siteEntry(site.site.id));
     if (state.run.waits) countHandedOver(site, entry.job, 1);
     for (let i = 0; i < this.listeners.length; i++) this.listeners[i]?.started?.(entry.job, state.run);
   }
 
-  private runState(run: Run, requirement: Requirement): RunState {
-    const machines = run.allocations.map(({ machineId }) => {
+  /** Of the site, or of one of its reservations. */
+  private machinesOf(run: Run, { part }: SiteEntry): MachineState[] {
+    return run.allocations.map(({ machineId }) => {
       const state = this.machineById.get(machineId);
       if (state === undefined) fail(`machine ${machineId} is not in the grid`);
       if (state.machine.siteId !== run.siteId) fail(`machine ${machineId} is not at site ${run.siteId}`);
-      return state;
+      if (part === null) return state;
+      const own = part.machines.get(machineId);
+      if (own === undefined) fail(`machine ${machineId} is not in reservation ${part.reservation}`);
+      return own;
     });
+  }
+
+  private runState(run: Run, requirement: Requirement, site: SiteEntry): RunState {
+    const machines = this.machinesOf(run, site);
     const twice = machines.find((state, i) => machines.indexOf(state) < i);
     if (twice) fail(`machine ${twice.machine.id} is named twice by the run of job ${run.jobId}`);
     const licenses = run.licenseIds.map((licenseId) => {
@@ -694,7 +884,10 @@ export class Grid {
     const [first] = this.sites;
     if (first === undefined || first.resources.kinds === this.kinds.size) return;
     this.topologyChanged();
-    for (const { resources } of this.sites) resources.widen(this.kinds.size);
+    for (const { resources, inside } of this.sites) {
+      resources.widen(this.kinds.size);
+      for (const part of inside) part.resources.widen(this.kinds.size);
+    }
   }
 
   private licensesChanged(): void {
@@ -703,6 +896,59 @@ export class Grid {
     this.shared = this.sharedLicenses().length;
     for (const { resources } of this.sites) resources.changed();
   }
+}
+
+const NO_PARTS: readonly ReservedEntry[] = [];
+
+/** Runs inside reservations are among those that the site may have at once. */
+function countInside({ site, resources, inside }: SiteEntry): void {
+  if (site.maxRunningJobs == null) return;
+  const runs = inside.reduce((sum, part) => sum + part.resources.runs.length, 0);
+  resources.maxRuns = Math.max(0, site.maxRunningJobs - runs);
+}
+
+/** What is reserved of the machine, as a machine; amounts null: all of it. */
+function reservedMachine(machine: Machine, amounts: Held['machines'][number]['amounts']): Machine {
+  if (amounts === null) return machine;
+  const { cpus = 0, memoryMb = 0, ...resources } = amounts;
+  return { ...machine, cpus, memoryMb, resources };
+}
+
+/** When the machines of a reservation cannot be used: before, between and behind its times, and in windows. */
+function closedTimes(
+  helds: readonly Held[],
+  windows: readonly Held[],
+  site: number,
+  machineIds: readonly number[],
+): Held[] {
+  const whole = (ids: readonly number[]) => ids.map((machineId) => ({ machineId, amounts: null }));
+  const gaps: { from: number; to: number }[] = [];
+  let open = -Infinity;
+  for (const { from, to } of [...helds].sort((a, b) => a.from - b.from)) {
+    if (from > open) gaps.push({ from: open, to: from });
+    open = Math.max(open, to);
+  }
+  if (open < Infinity) gaps.push({ from: open, to: Infinity });
+  const times = [
+    ...gaps.map((gap) => ({ ...gap, machines: whole(machineIds) })),
+    ...windows.flatMap(({ from, to, machines, siteId }) => {
+      const ids = new Set(machines.map(({ machineId }) => machineId));
+      const there = machineIds.filter((id) => siteId === site || ids.has(id));
+      return there.length === 0 ? [] : [{ from, to, machines: whole(there) }];
+    }),
+  ];
+  return times.map((time, i) => ({
+    ...{ id: -1 - i, by: 'WINDOW', ends: 'LIMIT', licenseIds: [] },
+    ...time,
+  }));
+}
+
+/** What jobs of the signature avoid inside a reservation: where runs of theirs failed, as long as there is room in it without. */
+function avoidedIn(resources: SiteResources, signature: Signature): Places | null {
+  const { avoids } = signature;
+  if (avoids === null) return null;
+  const of = { ...signature, avoids };
+  return [avoids.failed, avoids.last].find((without) => resources.hasRoomWithout(of, without)) ?? null;
 }
 
 function countHandedOver({ handedOver }: SiteEntry, job: Job, sign: 1 | -1): void {

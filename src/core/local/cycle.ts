@@ -3,13 +3,16 @@
  * Looks at the grid, leaves it as it is; the driver applies the starts that it accepts with `startRun`, and keeps the
  * reservation and the memory with `setReservation` and `keepMemory`.
  */
-import type { Grid, SiteMemory } from '../grid/grid.js';
+import { fitsIn, type Room } from '../grid/amounts.js';
+import type { Grid, ReservedEntry, ReservedPart, SiteEntry, SiteMemory } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
+import { askedOn, giveTo, type Hold, type MachineState } from '../grid/site-resources.js';
 import type { Reservation, Run, Start, StartExplanation } from '../model.js';
-import { localSchedulerOf, type Policy } from '../policy.js';
+import { localPolicyOf, localSchedulerOf, type Policy } from '../policy.js';
 import { ReasonCode } from '../reasons.js';
 import { whyNotUp } from '../resources/eligibility.js';
 import { SitePass, type SitePasses } from './pass.js';
+import { handOverLimit } from './registry.js';
 import type { Walk } from './walk.js';
 
 export interface SiteContext {
@@ -56,9 +59,8 @@ export interface SitePlan {
 
 export function siteCycle(grid: Grid, siteId: number, context: SiteContext): SitePlan {
   const entry = grid.siteEntry(siteId);
-  const { site, queue } = entry;
+  const { site, queue, inside } = entry;
   const { policyVersion } = context;
-  const carriesOut = context.accept !== undefined;
   const plan: SitePlan = {
     siteId,
     policyVersion,
@@ -69,32 +71,84 @@ export function siteCycle(grid: Grid, siteId: number, context: SiteContext): Sit
     waitingByReason: context.countWaiting === false ? NOT_COUNTED : {},
     truncated: false,
   };
-  if (queue.length === 0) return plan;
+  let queued = queue.length;
+  for (const part of inside) queued += part.queue.length;
+  if (queued === 0) return plan;
   if (site.state !== 'UP') {
     const reason = whyNotUp(site.state) as ReasonCode;
-    if (context.countWaiting !== false) plan.waitingByReason[reason] = queue.length;
+    if (context.countWaiting !== false) plan.waitingByReason[reason] = queued;
     return plan;
   }
-  const { now, maxStarts, compress, passes } = context;
+  // What a policy promises inside a reservation it promises for the cycle: nobody else could take it. A site that schedules itself knows
+  // of no reservations of ours.
+  const ours = inside.length > 0 && handOverLimit(localPolicyOf(site, context.policy)) === null;
+  for (const part of ours ? inside : []) if (part.queue.length > 0) look(grid, part, context, plan);
+  if (queue.length > 0) {
+    const { reservation, memory } = look(grid, entry, context, plan);
+    plan.reservation = reservation;
+    plan.memory = memory;
+  }
+  return plan;
+}
+
+/** Adds to the plan what starts at the site, or inside one of its reservations. */
+function look(grid: Grid, entry: SiteEntry, context: SiteContext, plan: SitePlan): SitePass {
+  const { now, compress, passes, accept } = context;
+  const { site, queue, resources } = entry;
   const pass = passes?.of(grid, entry) ?? new SitePass(grid, entry);
-  pass.begin(now, maxStarts, carriesOut, compress);
+  pass.begin(now, context.maxStarts - plan.starts.length, accept !== undefined, compress);
+  // Those inside reservations, which the grid does not know yet.
+  if (accept === undefined) pass.free.running += plan.starts.length;
   const scheduler = localSchedulerOf(site, context.policy);
   const walk = scheduler.walk(pass);
   scheduler.decide(pass, walk);
-  plan.reservation = pass.reservation;
-  plan.memory = pass.memory;
-  plan.wakeAt = pass.wakeAt;
+  if (entry.part !== null) leaveOutUnready(pass, grid.siteEntry(site.id), accept ? NO_STARTS : plan.starts);
+  const { starts } = pass;
+  plan.wakeAt = Math.min(plan.wakeAt, pass.wakeAt);
   // Something held may be free again then.
-  for (const { to } of entry.resources.holds) if (to > now) plan.wakeAt = Math.min(plan.wakeAt, to);
+  for (const { to } of resources.holds) if (to > now) plan.wakeAt = Math.min(plan.wakeAt, to);
   const behindStarts = pass.goesOnBehindStarts || pass.free.returns > 0;
-  const mayGoOn = pass.full || (behindStarts && pass.starts.length > 0);
-  plan.truncated = mayGoOn && pass.starts.length < queue.length;
-  plan.starts = pass.starts;
+  const mayGoOn = pass.full || (behindStarts && starts.length > 0);
+  plan.truncated ||= mayGoOn && starts.length < queue.length;
+  plan.starts = plan.starts.length === 0 ? starts : [...plan.starts, ...starts];
   if (context.explain !== false)
-    for (const start of plan.starts) start.explanation = explanationOf(pass, walk, start);
-  if (context.countWaiting !== false) plan.waitingByReason = countWaiting(pass);
-  if (context.accept !== undefined) pass.accept(context.accept);
-  return plan;
+    for (const start of starts) start.explanation = explanationOf(pass, walk, start);
+  if (context.countWaiting !== false)
+    for (const [reason, jobs] of Object.entries(countWaiting(pass)) as [ReasonCode, number][])
+      plan.waitingByReason[reason] = (plan.waitingByReason[reason] ?? 0) + jobs;
+  if (accept !== undefined) pass.accept(accept);
+  return pass;
+}
+
+/**
+ * Runs that began before the reservation may still be on its machines, and the site may have as many runs as it may: starts for which there
+ * is no room beneath wait for an end. `others`: starts inside other reservations that are not in the grid yet.
+ */
+function leaveOutUnready(pass: SitePass, { resources, inside }: SiteEntry, others: readonly Start[]): void {
+  if (pass.starts.length === 0) return;
+  const room = [...resources.free.room];
+  for (const { part, resources: own } of inside)
+    for (const { machines, tasks, each } of own.runs) takeBeneath(part, { machines, tasks, each }, room);
+  let runs = resources.maxRuns - resources.runs.length - others.length;
+  pass.keepStarts((run) => {
+    if (runs < 1 || !takeBeneath((pass.entry as ReservedEntry).part, run, room)) return false;
+    runs--;
+    return true;
+  });
+}
+
+/** Takes it of the site's own machines; false: they have no room for all of it, and nothing is taken. */
+function takeBeneath(
+  part: ReservedPart,
+  run: Pick<Hold, 'machines' | 'tasks' | 'each'>,
+  room: Room,
+): boolean {
+  const states = run.machines.map(({ machine }) => part.beneath.get(machine.id) as MachineState);
+  const fits = states.every((state, i) =>
+    fitsIn(askedOn(run.each, state), run.tasks[i] as number, room, state.offset),
+  );
+  if (fits) giveTo(room, { ...run, machines: states, licenses: [] }, -1);
+  return fits;
 }
 
 /** Shared, for plans that nobody counts for. */

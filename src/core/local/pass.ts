@@ -277,6 +277,14 @@ export class SitePass {
     return !this.free.full && whyBusy(requirement, this.eligible(requirement), this.free) === null;
   }
 
+  /** Leaves out those that are not ready, in mind already: they go on waiting. */
+  keepStarts(isReady: (run: RunState) => boolean): void {
+    const { free, starts } = this;
+    const ready = free.begun.map(isReady);
+    this.starts = starts.filter((_, i) => ready[i]);
+    free.begun = free.begun.filter((_, i) => ready[i]);
+  }
+
   /** Makes the starts runs of the grid. */
   accept(runOf: (start: Start) => Run): void {
     const { starts } = this;

@@ -3,7 +3,7 @@ import { handOverLimit } from '../../core/local/registry.js';
 import type { Reservation, Start } from '../../core/model.js';
 import type { OwnedDevice } from '../../core/resources/devices.js';
 import { list, table } from '../columns.js';
-import type { HeldPart } from '../holds.js';
+import type { HeldPart, TakenInside } from '../holds.js';
 import {
   isAvailable,
   promisesToArray,
@@ -109,7 +109,7 @@ WITH limited AS MATERIALIZED (
   SELECT state FROM sites
    WHERE id = ${siteId}::integer AND removed_at IS NULL AND (SELECT count(*) FROM limited) >= 0 FOR SHARE
 ), job AS MATERIALIZED (
-  SELECT id, state, site_id AS "siteId", epoch, extract(epoch FROM dispatched_at)::float8 AS "dispatchedAt", tasks, run_time_limit_s AS "runTimeLimitS", cpus_per_task AS "cpusPerTask", memory_mb_per_task AS "memoryMbPerTask", resources_per_task AS "resourcesPerTask", licenses
+  SELECT id, state, site_id AS "siteId", epoch, extract(epoch FROM dispatched_at)::float8 AS "dispatchedAt", tasks, run_time_limit_s AS "runTimeLimitS", cpus_per_task AS "cpusPerTask", memory_mb_per_task AS "memoryMbPerTask", resources_per_task AS "resourcesPerTask", licenses, reservation_id AS "reservationId"
     FROM jobs WHERE id = ANY (${list('bigint', jobIds)}) ORDER BY id FOR NO KEY UPDATE
 )
 SELECT json_build_array(
@@ -156,14 +156,18 @@ async function lockResources(
     promised: boolean,
     runs: number | null,
     parts: HeldPart[],
+    reservations: number[],
+    inside: TakenInside[],
   ];
-  const [machines, licenses, reserved, promised, runs, parts] = await value<Answer>(
+  const [machines, licenses, reserved, promised, runs, parts, reservations, inside] = await value<Answer>(
     tx,
     sql`
 WITH machine AS MATERIALIZED (
   SELECT id, state, silent, problem, cpus, cpus_used, memory_mb, memory_used_mb, max_tasks, tasks_used, resources, resources_used, devices FROM machines
    WHERE id = ANY (${list('integer', [...machineIds])}) AND site_id = ${siteId}::integer AND removed_at IS NULL
    ORDER BY id FOR NO KEY UPDATE
+), reservation AS MATERIALIZED (
+  SELECT id FROM holds WHERE site_id = ${siteId}::integer AND ended_at IS NULL AND kind <> 'MAINTENANCE'
 ), license AS MATERIALIZED (
   SELECT id, kind, copies, in_use FROM licenses
    WHERE id = ANY (${list('integer', [...licenseIds])}) AND coalesce(site_id, ${siteId}::integer) = ${siteId}::integer AND removed_at IS NULL
@@ -178,13 +182,20 @@ SELECT json_build_array(
   EXISTS (SELECT 1 FROM promises WHERE site_id = ${siteId}::integer AND body IS NOT NULL),
   (SELECT max_running_jobs - (SELECT count(*) FROM runs WHERE site_id = ${siteId}::integer AND ended_at IS NULL)
      FROM sites WHERE id = ${siteId}::integer AND max_running_jobs IS NOT NULL),
-  (SELECT coalesce(json_agg(json_build_object('machineId', (m.part ->> 'machineId')::integer, 'amounts', m.part -> 'amounts',
+  (SELECT coalesce(json_agg(json_build_object('holdId', h.id, 'kind', h.kind, 'machineId', (m.part ->> 'machineId')::integer, 'amounts', m.part -> 'amounts',
             'from', extract(epoch FROM t.from_at), 'to', extract(epoch FROM t.to_at))), '[]')
      FROM holds h JOIN hold_times t ON t.hold_id = h.id AND NOT t.over
      -- Of the whole site: one part, of nothing.
      CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.machines, '[null]')) AS m (part)
     WHERE h.site_id = ${siteId}::integer AND h.ended_at IS NULL
-      AND (h.machines IS NULL OR (m.part ->> 'machineId')::integer = ANY (${list('integer', [...machineIds])})))) AS v`,
+      AND (h.machines IS NULL OR (m.part ->> 'machineId')::integer = ANY (${list('integer', [...machineIds])}))),
+  (SELECT coalesce(json_agg(id), '[]') FROM reservation),
+  CASE WHEN EXISTS (SELECT FROM reservation) THEN (
+    SELECT coalesce(json_agg(json_build_object('holdId', j.reservation_id, 'machineId', u.machine_id,
+              'amounts', (SELECT jsonb_object_agg(key, value::bigint * u.tasks) FROM jsonb_each_text(
+                 coalesce(r.resources_per_task, '{}') || jsonb_build_object('cpus', r.cpus_per_task, 'memoryMb', r.memory_mb_per_task))))), '[]')
+      FROM jobs j JOIN runs r ON r.job_id = j.id AND r.ended_at IS NULL, unnest(r.machine_ids, r.machine_tasks) AS u (machine_id, tasks)
+     WHERE j.reservation_id IN (SELECT id FROM reservation) AND u.machine_id = ANY (${list('integer', [...machineIds])})) ELSE '[]' END) AS v`,
   );
   return {
     free: {
@@ -200,7 +211,7 @@ SELECT json_build_array(
       licenses: new Map(licenses.map(([id, kind, copies]) => [id, { kind, copies }])),
       runs,
       handOvers: null,
-      held: parts,
+      ...{ held: parts, reservations: new Set(reservations), inside },
       now,
     },
     held: { reservation: reserved && reservationFromArray(reserved), promised },

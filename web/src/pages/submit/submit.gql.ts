@@ -163,6 +163,7 @@ export type JobInput = {
   inputs?: Array<InputDataInput>;
   outputMb?: number;
   originSite?: string | null | undefined;
+  reservation?: string | null | undefined;
   outputs?: Array<JobOutputInput>;
   preferences?: Array<JobPreferenceInput>;
   computationShare?: number | null | undefined;
