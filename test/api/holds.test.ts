@@ -199,8 +199,8 @@ it('whose reservation it is runs in it, on its machine and in its time, past wha
     api.adminKey,
   );
   expect(job).toMatchObject({
-    reservation: { id: hold, name: "course" },
-    runs: [{ allocations: [{ machine: { name: "own" } }] }],
+    reservation: { id: hold, name: 'course' },
+    runs: [{ allocations: [{ machine: { name: 'own' } }] }],
     decisions: { nodes: expect.arrayContaining([{ reason: 'HAS_RESERVATION' }]) },
   });
   expect(await stateOf(outside)).not.toBe('ASSIGNED');

@@ -320,20 +320,34 @@ test('NEVER, WHEN_NEEDED and ALWAYS: what a peer is offered, and what is said of
   const [here] = (await a.submit([602], { os: 'a', cpusPerTask: 4 })) as [string];
   const [data] = (await a.submit([603], { os: 'c', inputs: [{ sizeMb: 1, site: a.site }] })) as [string];
   const [stopped] = (await a.submit([604], { os: 'c', held: true })) as [string];
-  const keeping = {
-    resourcesPerTask: [{ kind: 'gpu', amount: 1 }],
-    machineConstraint: 'fast',
-    image: 'debian',
-  } satisfies Record<keyof StayingFields, unknown>;
-  const { machines } = await a.must<{ machines: { nodes: { id: string }[] } }>(
-    '{ machines { nodes { id } } }',
+  const keeping: Record<keyof StayingFields, object> = {
+    resourcesPerTask: { resourcesPerTask: [{ kind: 'gpu', amount: 1 }] },
+    machineConstraint: { machineConstraint: 'fast' },
+    image: { image: 'debian' },
+    reservationId: { reservation: 'tomorrow', runTimeLimitS: 60 },
+  };
+  const { registerMachine: spare } = await a.must<{ registerMachine: { id: string } }>(
+    'mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }',
+    {
+      input: {
+        ...{ site: a.site, name: 'spare', cpus: 4, memoryMb: 4_000, benchmark: 100, os: 'spare' },
+        ...{ architecture: 'x64', resources: [{ kind: 'gpu', amount: 1 }] },
+      },
+    },
   );
-  await a.must('mutation ($input: UpdateMachineInput!) { updateMachine(input: $input) { id } }', {
-    input: { machine: machines.nodes[0]?.id, resources: [{ kind: 'gpu', amount: 1 }] },
+  const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000);
+  await a.must('mutation ($input: ReserveInput!) { reserve(input: $input) { hold { id } } }', {
+    input: {
+      site: a.site,
+      name: 'tomorrow',
+      machines: [spare.id],
+      from: inHours(24),
+      to: inHours(25),
+    },
   });
   const staying: string[] = [];
   for (const [i, field] of stayingFields.entries())
-    staying.push(...(await a.submit([610 + i], { os: 'c', [field]: keeping[field] })));
+    staying.push(...(await a.submit([610 + i], { os: 'c', ...keeping[field] })));
   const offered = async () => (await c.ask({}, ['a', 'c'])).map(({ job }) => job);
   const why = async (job: string) => {
     const answer = await a.must<{
