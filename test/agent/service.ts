@@ -251,6 +251,7 @@ function batchOf(runs: WireRun[], complete: boolean): object {
     assignments: runs.map((run) => ({
       user: 'ada',
       token: 'now',
+      recalled: false,
       environment: {},
       tasks: 1,
       cpusPerTask: 1,
