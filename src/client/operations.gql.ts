@@ -223,6 +223,7 @@ export type JobInput = {
   readonly inputs?: ReadonlyArray<InputDataInput>;
   readonly outputMb?: number;
   readonly originSite?: string | null | undefined;
+  readonly reservation?: string | null | undefined;
   readonly outputs?: ReadonlyArray<JobOutputInput>;
   readonly preferences?: ReadonlyArray<JobPreferenceInput>;
   readonly computationShare?: number | null | undefined;

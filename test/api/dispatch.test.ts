@@ -157,16 +157,19 @@ describe('policy documents', () => {
   test('what cannot be is refused with its path, value and what is accepted', async () => {
     const bad: [object, RegExp][] = [
       [{ kind: 'diana', queueLimit: 0 }, /^dispatch\.queueLimit: 0 /],
-      [{ kind: 'diana', computationalFrom: 0.2 }, /^dispatch\.dataIntensiveTo: .*below computationalFrom/],
+      [
+        { kind: 'diana', computationalFrom: 0.2 },
+        /^dispatch\.dataIntensiveTo is missing; accepted: a number below computationalFrom/,
+      ],
       [{ kind: 'diana', congestionThreshold: 2 }, /^dispatch\.congestionThreshold: 2 /],
       [{ kind: 'diana', migration: { rule: 'ANY' } }, /^dispatch\.migration\.rule: .*BOTH_LOWER/],
       [{ kind: 'diana', placement: 'HOME' }, /^dispatch\.placement: .*ORIGIN_FIRST/],
       [{ kind: 'diana', metaOrder: 'LJF' }, /^dispatch\.metaOrder: .*SJF/],
       [
         { kind: 'diana', weights: { both: { network: 1, computation: 1, data: 1 } } },
-        /^dispatch\.weights\.computational: /,
+        /^dispatch\.weights\.computational is missing; accepted: an object/,
       ],
-      [{ kind: 'job-ratio', weights: {} }, /^dispatch: /],
+      [{ kind: 'job-ratio', weights: {} }, /^dispatch\.weights: \{\} /],
       [{ kind: 'nothing' }, /^dispatch\.kind: /],
     ];
     for (const [dispatch, message] of bad) {

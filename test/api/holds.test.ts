@@ -54,7 +54,8 @@ const cancel = async (hold: string, key?: string): Promise<string> => {
 async function submit(more: object, key = ann): Promise<string> {
   const job = { command: 'true', estimateS: 10, benchmark: 100, ...more };
   const { submitJobs } = await api.must<{ submitJobs: { jobIds: string[]; errors: unknown[] } }>(
-    'mutation ($jobs: [JobInput!]!) { submitJobs(input: { jobs: $jobs }) { jobIds errors { message } } }',
+    // A machine that has only just been registered may not be known there.
+    'mutation ($jobs: [JobInput!]!) { submitJobs(input: { jobs: $jobs, allowUnfit: true }) { jobIds errors { message } } }',
     { jobs: [job] },
     key,
   );

@@ -24,22 +24,22 @@ export function firstPage(visits: Visits, grid: Grid): void {
     await steps.getByText('Completed').waitFor();
     await steps.getByText(/^hello from /).waitFor();
 
-    await steps.getByLabel('Name of the site').fill('alps');
+    await steps.getByLabel('Name of the site').fill('jura');
     await page.keyboard.press('Enter');
-    const line = (await steps.getByText('npx switchyard agent --site alps').textContent()) ?? '';
+    const line = (await steps.getByText('npx switchyard agent --site jura').textContent()) ?? '';
     await steps.getByText('Waiting for its first agent…').waitFor();
     const [, url = '', key = ''] = /^SWITCHYARD_URL=(\S+) SWITCHYARD_KEY=(\S+) /.exec(line) ?? [];
-    const agent = launch(['agent', '--site', 'alps'], {
+    const agent = launch(['agent', '--site', 'jura'], {
       SWITCHYARD_URL: url,
       SWITCHYARD_KEY: key,
-      SWITCHYARD_HOME: `${grid.home}/alps`,
+      SWITCHYARD_HOME: `${grid.home}/jura`,
     });
     onTestFinished(async () => {
       await agent.end();
       const { sites } = await grid.ask<{ sites: { nodes: { id: string; name: string }[] } }>(
         '{ sites { nodes { id name } } }',
       );
-      const site = sites.nodes.find(({ name }) => name === 'alps')!.id;
+      const site = sites.nodes.find(({ name }) => name === 'jura')!.id;
       await grid.ask('mutation ($site: ID!) { drainSite(site: $site) { id } }', { site });
       await grid.ask('mutation ($site: ID!) { removeSite(site: $site) { id } }', { site });
     });

@@ -87,6 +87,6 @@ export const schema = z
   })
   .refine((policy) => policy.dataIntensiveTo < policy.computationalFrom, {
     path: ['dataIntensiveTo'],
-    error: 'must be below computationalFrom',
+    error: 'a number below computationalFrom',
   });
 export type Rules = z.infer<typeof schema>;

@@ -172,6 +172,7 @@ export type JobInput = {
   resourcesPerTask?: Array<ResourceAmountInput>;
   licenses?: Array<string>;
   machineConstraint?: string | null | undefined;
+  image?: string | null | undefined;
   os?: string | null | undefined;
   architecture?: string | null | undefined;
   siteTerms?: SiteTermsInput | null | undefined;
@@ -186,6 +187,7 @@ export type JobInput = {
   inputs?: Array<InputDataInput>;
   outputMb?: number;
   originSite?: string | null | undefined;
+  reservation?: string | null | undefined;
   outputs?: Array<JobOutputInput>;
   preferences?: Array<JobPreferenceInput>;
   computationShare?: number | null | undefined;
