@@ -27,6 +27,7 @@ import { Accounts } from '../../src/agent/process/accounts.js';
 import type { Assignment, EndedReport, RunReport } from '../../src/agent/runner.js';
 import { hostEnvironment } from '../../src/platform/environment.js';
 import { packagePath } from '../../src/platform/paths.js';
+import { assignment } from '../agent/support.js';
 import { PATIENCE_MS } from '../support/patience.js';
 import { slurmLacks } from '../support/slurm.js';
 
@@ -107,22 +108,11 @@ describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
   };
   const run = (text: string, more: Partial<Assignment> = {}): Assignment => {
     const jobId = `job-${++jobs}`;
-    const told = {
-      ...{ jobId, epoch: 1, command: 'sh', arguments: ['-c', `echo ${jobId} >>${ledger}; ${text}`] },
-      ...{ environment: {}, workingDirectory: null, machines: [], tasks: 1, cpusPerTask: 1, launch: 'ONCE' },
-      ...{
-        memoryMbPerTask: 10,
-        runTimeLimitS: null,
-        ...{ killGraceS: 10, warnS: null, warnSignal: 'SIGTERM', resourcesPerTask: [], licenses: [] },
-        ...{ project: null, siteTerms: null, machineConstraint: null, nodes: null },
-        arrayIndex: null,
-        plannedS: 5,
-        user: 'ann',
-      },
+    return {
+      ...assignment(jobId, 'sh', '-c', `echo ${jobId} >>${ledger}; ${text}`),
+      ...{ machines: [], launch: 'ONCE', memoryMbPerTask: 10, killGraceS: 10, plannedS: 5, user: 'ann' },
       ...more,
     };
-    // The fields that a runner reads of what the service tells.
-    return told as unknown as Assignment;
   };
   /** Takes the reports, as a service does. */
   const take = (runner: ExternalRunner): void => {
