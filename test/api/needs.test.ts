@@ -503,8 +503,8 @@ describe('a rerun', () => {
       target: jobGroup,
       after: { jobs: 2, first: jobIds[0] },
     });
-    // They are jobs of whose group it is.
-    expect(await job(jobIds[0] as string, own.key)).toMatchObject({ state: 'QUEUED' });
+    // They are jobs of whose group it is; it may have been given machines meanwhile.
+    expect((await job(jobIds[0] as string, own.key)).state).toMatch(/^(QUEUED|DISPATCHED|ASSIGNED)$/);
   });
 });
 
