@@ -78,7 +78,7 @@ export const job = (i: number) => ({
     arrayIndex: null,
     machines: [],
   },
-  ...{ recalled: false, plannedS: 1, simulatedS: null, simulatedIoS: null },
+  ...{ recalled: false, stopGraceS: null, plannedS: 1, simulatedS: null, simulatedIoS: null },
 });
 
 export const isolationBench: Bench = {

@@ -1,6 +1,6 @@
 // `node scripts/build.mjs [bench|experiments]`: the Prisma client, TypeScript into dist/
 // (dist-bench/, dist-experiments/), and the portal into dist/web.
-import { chmodSync, existsSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build as bundle } from 'esbuild';
@@ -21,6 +21,7 @@ export async function build(part = 'build') {
     if (status === 0 && part === 'build') {
       removeStale();
       await bundleSlurm();
+      bundleDocs();
     }
     return status;
   } catch (error) {
@@ -39,6 +40,23 @@ async function bundleSlurm() {
     banner: { js: '#!/usr/bin/env node' },
   });
   chmodSync(outfile, 0o755);
+}
+
+/** The sections of what users and operators read, for the MCP server to search. */
+function bundleDocs() {
+  const others = ['ARCHITECTURE.md', 'attacks.md', 'performance.md', 'sample-portal.md'];
+  const pages = ['docs', 'docs/operations'].flatMap((folder) =>
+    readdirSync(join(root, folder))
+      .filter((name) => name.endsWith('.md') && !others.includes(name))
+      .sort()
+      .map((name) => `${folder}/${name}`),
+  );
+  const sections = pages.flatMap((page) =>
+    readFileSync(join(root, page), 'utf8')
+      .split(/^(?=#{1,3} )/m)
+      .map((text) => ({ page, heading: /^#+ (.*)/.exec(text)?.[1] ?? '', text: text.trim() })),
+  );
+  writeFileSync(join(root, 'dist', 'docs.json'), JSON.stringify(sections));
 }
 
 /** Takes away what was compiled from sources that are gone: it would be shipped. */

@@ -17,7 +17,7 @@ const clients = [
     config: {},
   },
   ...[
-    ...['src/agent', 'src/cli', 'src/federation', 'src/slurm'].map((folder) => [
+    ...['src/agent', 'src/cli', 'src/federation', 'src/mcp', 'src/slurm'].map((folder) => [
       folder,
       'src/client/index.js',
     ]),

@@ -35,6 +35,7 @@ const models = [
   'User',
   'SubmissionQuota',
   'ApiKey',
+  'Session',
   'Webhook',
   'WebhookSecretPayload',
   'Dataset',

@@ -19,6 +19,8 @@ const NONCE = '__NONCE__';
 interface SignInBy {
   /** The provider that signs people in; null: there is none. */
   oidc: { issuer: string; clientId: string; scope: string; audience: string } | null;
+  /** Whether users may sign in by name and password. */
+  passwords: boolean;
 }
 
 /** The headers of pages and files, by helmet. Its other defaults (HSTS above all) are for who terminates TLS to decide. */
@@ -69,13 +71,13 @@ const NO_FILE = /\.(html|br|gz)$/;
  * Answers browsers: at the GraphQL address with the explorer, elsewhere with the portal. Whatever asks for something else
  * than a page goes on to the next handler.
  *
- * @param oidc at which people may sign in
+ * @param config how people may sign in
  * @param folder where it was built; tests may say another
  */
 export function mountPortal(
   app: Express,
   graphqlPath: string,
-  oidc: OidcConfig | null,
+  { oidc, passwords }: { oidc: OidcConfig | null; passwords: boolean },
   folder = packagePath('dist', 'web'),
 ): void {
   if (!existsSync(join(folder, 'index.html'))) {
@@ -93,6 +95,7 @@ export function mountPortal(
           audience: oidc.audience[0] as string,
         }
       : null,
+    passwords,
   };
   const asked: Directives = signInBy.oidc
     ? { connectSrc: ["'self'", new URL(signInBy.oidc.issuer).origin] }

@@ -1,0 +1,189 @@
+/** What tools are called with, and what is said of a call that is not so. */
+import { z } from 'zod';
+import type { Client } from '../client/index.js';
+import { elementsOf } from '../words/asked.js';
+import { meant } from '../words/nearest.js';
+import { parseArray } from '../words/values.js';
+import {
+  type JobFilter,
+  type JobInput,
+  type JobState,
+  SiteNamesDocument,
+  ViewerDocument,
+} from './documents.gql.js';
+
+/** A call that cannot be done, in words that name the argument. */
+export class BadCall extends Error {
+  override readonly name = 'BadCall';
+}
+
+const INT_MAX = 2_147_483_647;
+const text = (about: string): z.ZodOptional<z.ZodString> => z.string().max(4_096).optional().describe(about);
+const whole = (about: string): z.ZodOptional<z.ZodNumber> =>
+  z.number().int().min(0).max(INT_MAX).optional().describe(about);
+export const time = (about: string): z.ZodOptional<z.ZodISODateTime> =>
+  z.iso.datetime({ offset: true }).optional().describe(`${about}, such as 2030-01-31T12:00:00Z`);
+export const jobId = z
+  .string()
+  .regex(/^job_\d{1,18}$/)
+  .describe('The id of a job, such as job_12');
+export const cursor = z
+  .string()
+  .max(500)
+  .optional()
+  .describe('Where to continue: `after` of the answer before');
+
+/** All states, and whether a job in it has ended. */
+const ENDS: Readonly<Record<JobState, boolean>> = {
+  ...{ QUEUED: false, BLOCKED: false, HELD: false, DISPATCHED: false, ASSIGNED: false, RUNNING: false },
+  ...{ CANCELLING: false, COMPLETED: true, FAILED: true, CANCELLED: true },
+};
+const STATES = Object.keys(ENDS) as JobState[];
+export const isEnded = (state: JobState): boolean => ENDS[state];
+export const LIVE_STATES: readonly JobState[] = STATES.filter((state) => !ENDS[state]);
+export const states = z
+  .array(z.enum(STATES))
+  .min(1)
+  .max(STATES.length)
+  .optional()
+  .describe('Only jobs in these states');
+
+/** A job as it would be submitted: the fields of `JobInput` in schema.graphql that people set most. */
+export const JOB = {
+  command: z.string().min(1).max(4_096).describe('The program: a path or a name, not run through a shell'),
+  arguments: z.array(z.string().max(131_072)).max(1_000).optional().describe('Its arguments'),
+  name: text('Any name'),
+  application: text('The program, for statistics; by default the last component of the command'),
+  project: text('The project that it runs for'),
+  groupName: text('A name shared by jobs that belong together'),
+  environment: z.record(z.string(), z.string()).optional().describe('Environment variables'),
+  workingDirectory: text('An absolute path at the site; by default a new directory'),
+  tasks: whole('Number of tasks; by default 1'),
+  cpusPerTask: whole('CPUs per task; by default 1'),
+  memoryMbPerTask: whole('Memory per task, MB'),
+  resourcesPerTask: z
+    .record(z.string(), z.number().int().min(1).max(INT_MAX))
+    .optional()
+    .describe('What each task takes besides, such as {"gpu": 1}'),
+  licenses: z.array(z.string()).max(16).optional().describe('Kinds of license, one of each'),
+  machineConstraint: text('What the labels of its machines must be, such as `site = cern and gen >= 3`'),
+  image: text('The container image that it runs in'),
+  os: text('Required operating system'),
+  architecture: text('Required architecture'),
+  estimateS: z.number().optional().describe('Estimated run time, seconds; by default 3600'),
+  runTimeLimitS: z.number().optional().describe('Run time limit, seconds'),
+  deadline: time('When it should have ended'),
+  notBefore: time('The earliest time at which it can be scheduled'),
+  outputs: z
+    .array(z.string())
+    .max(100)
+    .optional()
+    .describe('Files to keep, as paths or patterns such as *.csv'),
+};
+export type Job = z.infer<z.ZodObject<typeof JOB>>;
+
+/** The job in the words of the API. */
+export function jobOf({ environment, resourcesPerTask, outputs, ...same }: Job): JobInput {
+  return {
+    ...same,
+    ...(environment && {
+      environment: Object.entries(environment).map(([name, value]) => ({ name, value })),
+    }),
+    ...(resourcesPerTask && {
+      resourcesPerTask: Object.entries(resourcesPerTask).map(([kind, amount]) => ({ kind, amount })),
+    }),
+    ...(outputs && { outputs: outputs.map((path) => ({ path })) }),
+  };
+}
+
+/** The jobs of an array such as `1-10`; without one, the job. */
+export function jobsOfArray(job: JobInput, array: string | undefined): JobInput[] {
+  return array === undefined
+    ? [job]
+    : elementsOf(parseArray('array', array)).map((one) => ({ ...job, ...one }));
+}
+
+/** Which jobs. */
+export const FILTER = {
+  states,
+  site: text('Only jobs at this site, by name or id'),
+  mine: z.boolean().optional().describe('Only jobs of the user of this key'),
+  application: text('Only jobs of this application'),
+  project: text('Only jobs for this project'),
+  groupName: text('Only jobs with this group name'),
+};
+type Filter = z.infer<z.ZodObject<typeof FILTER>>;
+
+/** The filter in the words of the API, which knows sites and users by id. */
+export async function filterOf(client: Client, { site, mine, ...same }: Filter): Promise<JobFilter> {
+  return {
+    ...same,
+    ...(site !== undefined && { site: await siteId(client, site) }),
+    ...(mine && { user: (await client.request(ViewerDocument, {})).viewer.id }),
+  };
+}
+
+async function siteId(client: Client, nameOrId: string): Promise<string> {
+  const { nodes } = (await client.request(SiteNamesDocument, {})).sites;
+  const found = nodes.find(({ id, name }) => name === nameOrId || id === nameOrId);
+  if (found) return found.id;
+  const names = nodes.map(({ name }) => name);
+  throw new BadCall(
+    `site: ${shown(nameOrId)} is not accepted; accepted: the name or id of a site (find_sites lists them)${meant(nameOrId, names)}`,
+  );
+}
+
+/** The input of a tool. @throws BadCall that names the first field at fault, its value, and what is accepted */
+export function parsed<Shape extends z.ZodRawShape>(
+  schema: z.ZodObject<Shape>,
+  input: unknown,
+): z.infer<z.ZodObject<Shape>> {
+  const result = schema.safeParse(input ?? {});
+  if (result.success) return result.data;
+  throw new BadCall(faultOf(result.error.issues[0]!, schema, input));
+}
+
+const shown = (value: unknown): string => {
+  const written = JSON.stringify(value) ?? String(value);
+  return written.length > 80 ? `${written.slice(0, 80)}…` : written;
+};
+
+function faultOf(issue: z.core.$ZodIssue, schema: z.ZodObject, input: unknown): string {
+  const fields = Object.keys(schema.shape);
+  if (issue.code === 'unrecognized_keys') {
+    const [key = ''] = issue.keys;
+    return `${key}: there is no such field${meant(key, fields)}; accepted: ${fields.join(', ') || 'none'}`;
+  }
+  const path = issue.path.join('.') || 'arguments';
+  const value = issue.path.reduce<unknown>(
+    (at, key) => (at as Record<PropertyKey, unknown> | null)?.[key],
+    input,
+  );
+  if (value === undefined) return `${path}: is missing`;
+  return `${path}: ${shown(value)} is not accepted; accepted: ${acceptedBy(issue)}`;
+}
+
+function acceptedBy(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return (
+        { int: 'a whole number', number: 'a number', string: 'a text', array: 'a list' }[
+          issue.expected as string
+        ] ?? issue.expected
+      );
+    case 'invalid_value':
+      return issue.values.join(', ');
+    case 'too_small':
+      return `at least ${issue.minimum}${issue.origin === 'string' ? ' characters' : ''}`;
+    case 'too_big':
+      return `at most ${issue.maximum}${{ string: ' characters', array: ' items' }[issue.origin as string] ?? ''}`;
+    case 'invalid_format':
+      return issue.format === 'datetime'
+        ? 'a time with its zone, such as 2030-01-31T12:00:00Z'
+        : issue.format === 'regex'
+          ? 'an id such as job_12'
+          : issue.format;
+    default:
+      return issue.message;
+  }
+}

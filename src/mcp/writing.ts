@@ -1,0 +1,160 @@
+/** The tools that write: first a plan, then what the plan says. */
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import { z } from 'zod';
+import { asked } from '../client/index.js';
+import { answer, firstChars } from './answers.js';
+import { CancelDocument, type JobInput, JobsDocument, SubmitDocument } from './documents.gql.js';
+import { BadCall, FILTER, filterOf, JOB, jobId, jobOf, jobsOfArray, LIVE_STATES } from './inputs.js';
+import { type Caller, estimate, type Tool, tool } from './tools.js';
+
+/** Jobs that one call cancels: the plan names each. */
+const CANCEL_MAX = 150;
+/** Ids that an answer names. */
+const NAMED_MAX = 20;
+
+const confirm = z
+  .string()
+  .max(64)
+  .optional()
+  .describe(
+    'The digest of the plan, once the user has agreed to it; without it, the answer is the plan and nothing is done',
+  );
+
+/** The key of whoever calls: their plans are no other's. */
+const keyOf = ({ client }: Caller): string => client.options.key ?? '';
+
+function planned(name: string, plan: object, digest: string): CallToolResult {
+  return answer(
+    { plan },
+    {
+      own: { digest },
+      next: `Nothing has been done. Show this plan to the user; once they agree, call ${name} with the same arguments and confirm: ${digest}`,
+    },
+  );
+}
+
+/** What the digest confirms. */
+function confirmed<Does>(caller: Caller, name: string, input: object, digest: string): Does {
+  const plan = caller.plans.confirm<Does>(keyOf(caller), name, input, digest);
+  if (typeof plan === 'string') throw new BadCall(plan);
+  return plan;
+}
+
+interface Submission {
+  jobs: JobInput[];
+  idempotencyKey: string;
+}
+
+const submitJobs = tool(
+  'submit_jobs',
+  'Submits a job, or an array of jobs. The first call answers with the plan and its digest; a second one with the same arguments and the digest as confirm submits. The same digest again gives the same jobs.',
+  {
+    ...JOB,
+    array: z
+      .string()
+      .max(400)
+      .optional()
+      .describe('One job for each index, such as 1-10 or 0-99:5%4; it is in SWITCHYARD_ARRAY_INDEX'),
+    idempotencyKey: z
+      .string()
+      .min(1)
+      .max(200)
+      .optional()
+      .describe('The same key gives the same jobs, also after the plan has expired'),
+    confirm,
+  },
+  async ({ confirm: digest, ...input }, caller) => {
+    if (digest !== undefined)
+      return submitted(caller, confirmed<Submission>(caller, 'submit_jobs', input, digest));
+    const { array, idempotencyKey, ...given } = input;
+    const job = jobOf(given);
+    const jobs = jobsOfArray(job, array);
+    // It also refuses what would not be accepted.
+    const likely = await estimate(caller, job);
+    const plan = caller.plans.make(
+      keyOf(caller),
+      'submit_jobs',
+      input,
+      (id): Submission => ({
+        jobs,
+        idempotencyKey: idempotencyKey ?? `mcp-${id}`,
+      }),
+    );
+    const { environment, ...rest } = job;
+    return planned(
+      'submit_jobs',
+      {
+        ...{ action: 'submit', jobs: jobs.length, array, idempotencyKey: plan.does.idempotencyKey },
+        job: { ...rest, environment: environment?.map(({ name, value }) => `${name}=${value}`) },
+        likely,
+      },
+      plan.digest,
+    );
+  },
+  { writes: true },
+);
+
+async function submitted({ client }: Caller, input: Submission): Promise<CallToolResult> {
+  // With the key of the plan, a lost answer does not start it twice.
+  const { jobIds, repeated, errors } = (await asked(() => client.request(SubmitDocument, { input })))
+    .submitJobs;
+  if (errors.length > 0) return answer({ submitted: 0, errors: errors.slice(0, 5) }, { isError: true });
+  const named = jobIds.length <= NAMED_MAX ? { jobIds } : { first: jobIds[0], last: jobIds.at(-1) };
+  return answer(
+    { submitted: jobIds.length, repeated, ...named },
+    { next: `${repeated ? 'These jobs had already been submitted. ' : ''}To wait for one: wait_for_job.` },
+  );
+}
+
+const cancelJobs = tool(
+  'cancel_jobs',
+  'Cancels jobs that have not ended, by id or by a filter. The first call answers with the plan, which names each job, and its digest; a second one with the same arguments and the digest as confirm cancels these jobs and no others.',
+  { ids: z.array(jobId).min(1).max(CANCEL_MAX).optional(), ...FILTER, confirm },
+  async ({ confirm: digest, ...input }, caller) => {
+    if (digest !== undefined) {
+      const ids = confirmed<readonly string[]>(caller, 'cancel_jobs', input, digest);
+      const { jobIds, unchanged } = (await caller.client.request(CancelDocument, { ids })).cancelJobs;
+      return answer({ cancelled: jobIds.length, unchanged, jobIds });
+    }
+    if (Object.keys(input).length === 0)
+      throw new BadCall(
+        `ids: is missing; accepted: ids of jobs, or one of ${Object.keys(FILTER).join(', ')}`,
+      );
+    const { ids, states = LIVE_STATES, ...given } = input;
+    const live = states.filter((state) => LIVE_STATES.includes(state));
+    if (live.length === 0)
+      throw new BadCall(`states: ${states.join(', ')} is not accepted; accepted: ${LIVE_STATES.join(', ')}`);
+    const filter = { ...(await filterOf(caller.client, given)), states: live, ...(ids && { ids }) };
+    const { jobs } = await caller.client.request(
+      JobsDocument,
+      { filter, first: CANCEL_MAX, after: null },
+      caller.signal,
+    );
+    const nodes = jobs.edges.map(({ node }) => node);
+    if (jobs.totalCount > CANCEL_MAX)
+      throw new BadCall(
+        `${jobs.totalCount} jobs match; accepted: up to ${CANCEL_MAX} in one call; give ids or more of the filter`,
+      );
+    if (nodes.length === 0)
+      return answer(
+        { plan: null },
+        { next: 'No job that has not ended matches: there is nothing to cancel.' },
+      );
+    const matching = nodes.map(({ id }) => id);
+    const { digest: made } = caller.plans.make(keyOf(caller), 'cancel_jobs', input, () => matching);
+    return planned(
+      'cancel_jobs',
+      {
+        ...{ action: 'cancel', jobs: matching.length, ids: matching },
+        some: nodes.slice(0, 5).map(({ id, name, state, user }) => ({
+          ...{ id, state, user: firstChars(user.name, 40) },
+          name: name === null ? null : firstChars(name, 40),
+        })),
+      },
+      made,
+    );
+  },
+  { writes: true },
+);
+
+export const WRITING: readonly Tool[] = [submitJobs, cancelJobs];
