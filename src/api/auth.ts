@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import pLimit from 'p-limit';
+import { isSession } from '../store/directory.js';
 import { refusedRequest } from './errors.js';
 import type { UserRole } from './generated/types.js';
 import { isToken } from './oidc.js';
@@ -23,8 +24,10 @@ const KEY_CHARS_MAX = 200;
 
 /** Who a request is from: the holder of the key or token that it came with, or the user that a trusted portal asks for. */
 export interface Viewer {
-  /** null: it came with a token of the identity provider. */
+  /** null: it came with a token of the identity provider, or with a session. */
   keyId: number | null;
+  /** Of whom has signed in by password; null: of nobody. */
+  sessionId: number | null;
   userId: number;
   role: UserRole;
   /** The only site that the key is good for; null: no such limit. */
@@ -113,7 +116,9 @@ export function createAuthenticator(findKey: FindKey, strangers: Strangers): Aut
           ? 'no API key: send the header `Authorization: Bearer KEY`'
           : isToken(secret)
             ? 'the token is not accepted: the identity provider did not issue it, it is not for this service, it has expired, or it belongs to no user here'
-            : 'the API key is unknown, expired or revoked',
+            : isSession(secret)
+              ? 'the session has ended'
+              : 'the API key is unknown, expired or revoked',
         {},
         { 'www-authenticate': 'Bearer' },
       );
@@ -138,7 +143,11 @@ function bearer(authorization: string | undefined): string | null {
 
 /** Whether a key still stands for what it stood for when a connection was opened with it. */
 export const sameViewer = (a: Viewer, b: Viewer): boolean =>
-  a.keyId === b.keyId && a.userId === b.userId && a.role === b.role && a.siteId === b.siteId;
+  a.keyId === b.keyId &&
+  a.sessionId === b.sessionId &&
+  a.userId === b.userId &&
+  a.role === b.role &&
+  a.siteId === b.siteId;
 
 /** The header, or connection parameter, with which a trusted portal says for whom it asks. */
 export const ON_BEHALF_HEADER = 'x-switchyard-user';

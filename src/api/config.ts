@@ -43,7 +43,9 @@ export interface ApiConfig {
   corsOrigins: readonly string[];
   /** The only documents that are accepted, by the SHA-256 of their text; null: any. */
   trustedDocuments: ReadonlyMap<string, string> | null;
-  /** null: API keys only. */
+  /** Whether users may sign in by password. */
+  passwords: boolean;
+  /** null: there is none. */
   oidc: OidcConfig | null;
   /** How the door of GA4GH TES is open. */
   tes: TesConfig;

@@ -16,7 +16,7 @@ import { GraphQLError, type GraphQLFormattedError, type GraphQLSchema } from 'gr
 import { MAX } from '../platform/limits.js';
 import { turns } from '../platform/turns.js';
 import type { Addresses } from './addresses.js';
-import { type Budget, givenUp } from './admission/budget.js';
+import { type Budget, givenUp, UNBOUNDED } from './admission/budget.js';
 import type { Connections } from './admission/connections.js';
 import { type MeasureOperation, tooComplex } from './admission/cost.js';
 import { accountOf, type Permit, type Shares } from './admission/shares.js';
@@ -31,6 +31,8 @@ import type { ErrorCode } from './generated/types.js';
 import type { ApiMetrics } from './metrics.js';
 import type { Documents } from './operations.js';
 import { sendOutput } from './output-http.js';
+import type { Services } from './services/index.js';
+import { SIGN_IN, SIGN_IN_BYTES_MAX, SIGN_IN_PATH } from './sign-in-http.js';
 import type { Ask } from './tes/operation.js';
 import { openApi, ROUTES, TES_PATH } from './tes/routes.js';
 import { coerceVariables } from './variables.js';
@@ -58,6 +60,7 @@ export interface HttpParts {
   /** Of secrets by which copies of datasets are fetched: good for nothing else. */
   exportAuthenticator: Authenticator;
   userByName: Parameters<typeof onBehalfOf>[2];
+  signIn: Services['signIn'];
   addresses: Addresses;
   connections: Connections;
   shares: Shares;
@@ -186,7 +189,27 @@ export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Conte
     },
     refusals(parts),
   );
-  if (config.corsOrigins.length > 0) app.use([parts.path, TES_PATH], crossOrigin(config));
+  if (config.corsOrigins.length > 0) app.use([parts.path, TES_PATH, SIGN_IN_PATH], crossOrigin(config));
+  for (const [path, answer] of Object.entries(SIGN_IN)) {
+    app.post(
+      SIGN_IN_PATH + path,
+      answerInTime(parts),
+      async (req: Request, res: Response) => {
+        const body = await readStranger(req);
+        const given = new AbortController();
+        res.once('close', () => given.abort(new Error('nobody waits for the answer')));
+        const from = {
+          address: parts.addresses.of(req),
+          agent: req.headers['user-agent'] ?? '',
+          requestId: req.requestId,
+          signal: given.signal,
+        };
+        res.setHeader('cache-control', 'no-store');
+        res.json(await answer(parts.signIn, body, from));
+      },
+      refusals(parts),
+    );
+  }
   app.get(`${TES_PATH}/openapi.yaml`, (_req, res) => void res.type('application/yaml').send(openApi()));
   for (const { method, path, answer } of ROUTES) {
     app[method](
@@ -259,6 +282,13 @@ const crossOrigin = ({ corsOrigins }: ApiConfig): RequestHandler =>
     exposedHeaders: ['x-request-id', 'retry-after'],
     maxAge: 600,
   });
+
+/** The body of somebody whom nobody knows yet. */
+async function readStranger(req: Request): Promise<unknown> {
+  if (!isJson(req))
+    throw refusedRequest('BAD_USER_INPUT', 'accepted: a body of JSON (Content-Type: application/json)');
+  return parsedBody(await readBody(req, SIGN_IN_BYTES_MAX, UNBOUNDED), UNBOUNDED);
+}
 
 /** Reads bodies of JSON, and goes on in a turn of whose request it is. */
 function withBody({ limits }: ApiConfig): RequestHandler {

@@ -8,7 +8,9 @@ import express, { type Request, type RequestHandler } from 'express';
 import type { GraphQLFormattedError } from 'graphql';
 import type { Logger } from 'pino';
 import type { Scheduler } from '../core/scheduler.js';
-import type { Directory } from '../store/directory.js';
+import type { KeyHolder } from '../store/directory/keys.js';
+import type { SessionHolder } from '../store/directory/sign-ins.js';
+import { type Directory, isSession } from '../store/directory.js';
 import type { Copies, Offers } from '../store/federation.js';
 import type { EventFeed } from '../store/feed.js';
 import type { MailKind } from '../store/job-fields.js';
@@ -90,7 +92,7 @@ type Phase =
 const PRESENCE_MS = 5_000;
 /** Who came without a key of ours; the rest is said by who vouches for them. */
 const NOBODY = {
-  ...{ keyId: null, siteId: null, actsForUsers: false, onBehalfBy: null, expiresAtMs: null },
+  ...{ keyId: null, sessionId: null, siteId: null, actsForUsers: false, onBehalfBy: null, expiresAtMs: null },
   role: 'USER',
 } as const;
 /** Of a client's own request id, what is taken over. */
@@ -108,13 +110,12 @@ export function createApi(parts: ApiParts): Api {
   const oidc =
     config.oidc &&
     createOidc(config.oidc, (error) => log.warn({ err: error }, 'the identity provider cannot be asked'));
-  const authenticator = createAuthenticator(
-    async (secret) =>
-      oidc && config.oidc && isToken(secret)
-        ? ofToken(await oidc.identify(secret), config.oidc)
-        : ofKey(await parts.directory.findKey(secret, now())),
-    shares.strangers,
-  );
+  const authenticator = createAuthenticator(async (secret) => {
+    if (oidc && config.oidc && isToken(secret)) return ofToken(await oidc.identify(secret), config.oidc);
+    if (isSession(secret))
+      return config.passwords ? ofSession(await parts.directory.findSession(secret, now())) : null;
+    return ofKey(await parts.directory.findKey(secret, now()));
+  }, shares.strangers);
 
   async function ofToken(identity: Identity | null, { createUsers }: OidcConfig): Promise<Viewer | null> {
     const user =
@@ -124,8 +125,8 @@ export function createApi(parts: ApiParts): Api {
     const { expiresAtMs } = identity;
     return { ...NOBODY, userId: user.id, role: user.role, expiresAtMs };
   }
-  const ofKey = (holder: Omit<Viewer, 'onBehalfBy'> | null): Viewer | null =>
-    holder && { ...holder, onBehalfBy: null };
+  const ofSession = (holder: SessionHolder | null): Viewer | null => holder && { ...NOBODY, ...holder };
+  const ofKey = (holder: KeyHolder | null): Viewer | null => holder && { ...NOBODY, ...holder };
 
   const exportAuthenticator = createAuthenticator(async (secret) => {
     const userId = await services.exports.userOf(secret);
@@ -140,6 +141,7 @@ export function createApi(parts: ApiParts): Api {
     shares,
     fits: createFit(queries, parts.directory, now),
     oidcIssuer: config.oidc?.issuer ?? null,
+    passwords: config.passwords,
     now,
     keysChanged: () => authenticator.forget(),
     agentRefused(fields) {
@@ -261,6 +263,7 @@ export function createApi(parts: ApiParts): Api {
         authenticator,
         exportAuthenticator,
         userByName: (name: string) => queries.userByName(name),
+        signIn: services.signIn,
         metrics,
         addresses,
         connections,
@@ -270,7 +273,7 @@ export function createApi(parts: ApiParts): Api {
         createContext,
         toClient,
       };
-      if (config.portal) mountPortal(app, GRAPHQL_PATH, config.oidc);
+      if (config.portal) mountPortal(app, GRAPHQL_PATH, config);
       const apollo = await mountGraphql({ ...shared, app });
       const sockets = createWebSockets({
         ...shared,

@@ -3,7 +3,9 @@ import { readFileSync } from 'node:fs';
 import { documents as ofAgents } from '../agent/index.js';
 import { type ApiConfig, sha256 } from '../api/index.js';
 import { documents as ofPeers } from '../federation/index.js';
+import * as ofMcp from '../mcp/documents.gql.js';
 import { type Config, ConfigError } from '../platform/config.js';
+import * as ofSlurm from '../slurm/documents.gql.js';
 import * as documents from './documents.gql.js';
 
 /** Throws ConfigError for a file that cannot be used. */
@@ -34,11 +36,13 @@ export function apiConfig(config: Config): ApiConfig {
   };
 }
 
-/** The documents of the files, and what `switchyard`, its agents and its peers ask for; null where no file is named. */
+/** The documents of the files, and what `switchyard`, the commands called like Slurm's, agents and peers ask for; null where no file is named. */
 function trustedDocuments(files: readonly string[]): Map<string, string> | null {
   if (files.length === 0) return null;
   const trusted = new Map(
-    [documents, ofAgents, ofPeers].flatMap(Object.values<string>).map((text) => [sha256(text), text]),
+    [documents, ofAgents, ofMcp, ofPeers, ofSlurm]
+      .flatMap(Object.values<string>)
+      .map((text) => [sha256(text), text]),
   );
   for (const file of files) {
     for (const [hash, text] of Object.entries(read(file))) {

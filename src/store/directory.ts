@@ -12,6 +12,7 @@ import { mailChanges } from './directory/mail.js';
 import { peerChanges } from './directory/peers.js';
 import { policyChanges } from './directory/policies.js';
 import { schedulerChanges } from './directory/schedulers.js';
+import { signInChanges } from './directory/sign-ins.js';
 import { siteChanges } from './directory/sites.js';
 import { userChanges } from './directory/users.js';
 import { webhookChanges } from './directory/webhooks.js';
@@ -22,6 +23,7 @@ export type { Actor, Change } from './directory/changes.js';
 export type { NewDataset, ReplicaLocation, StagingReport } from './directory/data.js';
 export type { HoldOutcome } from './directory/holds.js';
 export type { NewSimulation } from './directory/policies.js';
+export { isSession, type SessionOrigin } from './directory/sign-ins.js';
 
 export type Directory = ReturnType<typeof openDirectory>;
 
@@ -44,6 +46,7 @@ export function openDirectory(database: Pick<Database, 'prisma' | 'pool'>) {
     ...holdChanges(change),
     ...userChanges(change, database),
     ...keyChanges(change, database),
+    ...signInChanges(change, database),
     ...peerChanges(change, database),
     ...policyChanges(change),
     ...dataChanges(change),

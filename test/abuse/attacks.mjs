@@ -37,7 +37,7 @@ async function holding(sockets) {
 }
 
 /** One request; what it was answered is counted, and its connection goes on. */
-function post(body, headers = {}) {
+function post(body, headers = {}, more = {}) {
   return new Promise((resolve) => {
     const sent = request(
       url,
@@ -50,6 +50,7 @@ function post(body, headers = {}) {
           'content-length': Buffer.byteLength(body),
           ...headers,
         },
+        ...more,
       },
       (response) => {
         let begin = '';
@@ -268,6 +269,15 @@ const ATTACKS = {
   // Without a key.
   'pipelined requests without a key': () => pipelining(`GET / HTTP/1.1\r\nhost: ${host}\r\n\r\n`, 5_000),
   'requests without a key': () => posting(100, query('{ viewer { id } }'), { authorization: '' }),
+  // Each is from an address, and for a name, that nobody has tried before: only then is it compared with a hash at all.
+  'wrong passwords from many addresses': () =>
+    Promise.all(
+      Array.from({ length: 200 }, async (_, i) => {
+        const from = { path: '/sign-in/password', agent: undefined, localAddress: `127.7.7.${i + 1}` };
+        for (let n = 0; goesOn(); n++)
+          await post(JSON.stringify({ user: `user-${i}-${n}`, password: 'made up each time' }), {}, from);
+      }),
+    ),
   'keys that are made up': () =>
     posting(100, query('{ viewer { id } }'), { authorization: `Bearer ${'x'.repeat(40)}` }),
   'pages that are not there': () =>
@@ -403,6 +413,7 @@ const SERVED = {
   'uploads that trickle': ['held'],
   'pipelined requests without a key': ['closed'],
   'requests without a key': ['UNAUTHENTICATED'],
+  'wrong passwords from many addresses': ['UNAUTHENTICATED'],
   'keys that are made up': ['UNAUTHENTICATED'],
   'pages that are not there': ['404'],
   'connections that ask for nothing': ['held'],

@@ -51,9 +51,11 @@ export function firstPage(visits: Visits, grid: Grid): void {
     await page.getByText('there is already a user named admin').waitFor();
     await steps.getByLabel('Name of the user').fill('ada-first');
     await steps.getByRole('button', { name: 'Invite' }).click();
-    const link = (await steps.getByText('/#sign-in=').textContent()) ?? '';
+    const link = (await steps.getByText('/#invitation=').textContent()) ?? '';
 
     const { page: other } = await visits.visit(link);
+    await other.getByLabel('New password').fill('seven quiet harbors');
+    await other.keyboard.press('Enter');
     await other.getByRole('button', { name: /Signed in as ada-first/ }).waitFor();
     // She has no job either, and may submit one; the rest is not hers to do.
     const own = other.getByRole('region', { name: 'First steps' });

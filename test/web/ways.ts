@@ -18,7 +18,7 @@ export function ways(visits: Visits, grid: Grid): void {
     test('begins with a key that the service knows, and ends when its user says so', async () => {
       const { page } = await visits.visit(`${grid.origin}/jobs?states=FAILED`);
       await page.getByLabel('API key').fill('swy_nobody');
-      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('button', { name: 'Sign in with a key' }).click();
       await page.getByText('The API key is unknown, expired or revoked.').waitFor();
       await page.getByLabel('API key').fill(grid.adminKey);
       await page.keyboard.press('Enter');
@@ -106,7 +106,7 @@ export function ways(visits: Visits, grid: Grid): void {
       );
       const { page } = await visits.visit(grid.origin);
       await page.getByLabel('API key').fill(createApiKey.secret);
-      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('button', { name: 'Sign in with a key' }).click();
       await page.getByText('The portal is for people.').waitFor();
     });
   });
@@ -774,6 +774,8 @@ export function ways(visits: Visits, grid: Grid): void {
   test('by the keyboard alone: signs in, submits, and cancels', async () => {
     const { page } = await visits.visit(grid.origin);
     await page.getByLabel('API key').waitFor();
+    // Behind the user name, the password and the button.
+    for (let i = 0; i < 3; i++) await page.keyboard.press('Tab');
     await page.keyboard.type(grid.adminKey);
     await page.keyboard.press('Enter');
     await title(page, 'Overview').waitFor();

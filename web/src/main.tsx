@@ -9,14 +9,19 @@ import { createRoot } from 'react-dom/client';
 import { session } from './api/session';
 import { router } from './routes';
 import { ReplaceSession } from './shell/replace-session';
+import { SetPassword } from './shell/set-password';
 import { signInByLink, watchForLinks } from './shell/sign-in-link';
 import { returnFromProvider } from './shell/sign-in-provider';
 import { SignedIn } from './shell/signed-in';
 
 const root = createRoot(document.getElementById('root') as HTMLElement);
 
-// The link that `npm start` prints: its key leaves the address before anything is shown.
-await signInByLink(() => new Promise((resolve) => root.render(<ReplaceSession onAnswer={resolve} />)));
+// The link that `npm start` prints, or an invitation: its secret leaves the address before anything is shown.
+await signInByLink({
+  mayReplace: () => new Promise((resolve) => root.render(<ReplaceSession onAnswer={resolve} />)),
+  setPassword: (invitation) =>
+    new Promise((resolve) => root.render(<SetPassword invitation={invitation} onDone={resolve} />)),
+});
 watchForLinks();
 await returnFromProvider();
 

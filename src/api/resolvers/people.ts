@@ -5,6 +5,7 @@ import type {
   ApiKeyResolvers,
   AuditEntryResolvers,
   PolicyResolvers,
+  SessionResolvers,
   SubmissionQuotaResolvers,
   UserResolvers,
   WebhookResolvers,
@@ -25,6 +26,16 @@ export const User: UserResolvers = {
     services.people.checkKeysOf(viewer, user.id);
     return loaders.apiKeysOfUser(user.id);
   },
+  passwordSetAt: async (user, _, { services, viewer, loaders }) =>
+    services.people.mayManage(viewer, user.id)
+      ? ((await loaders.signIn(user.id))?.passwordSetAt ?? null)
+      : null,
+  invitedUntil: async (user, _, { services, viewer, loaders }) =>
+    services.people.mayManage(viewer, user.id)
+      ? ((await loaders.signIn(user.id))?.invitedUntil ?? null)
+      : null,
+  sessions: async (user, _, { services, viewer, loaders }) =>
+    services.people.mayManage(viewer, user.id) ? loaders.sessionsOfUser(user.id) : null,
   mail: (user, _, { services, viewer }) => services.people.mailOf(viewer, user.id),
   limits: (user, _, { services, viewer }) => services.people.limitsOf(viewer, user.id),
 };
@@ -36,6 +47,11 @@ export const SubmissionQuota: SubmissionQuotaResolvers = {
 export const ApiKey: ApiKeyResolvers = {
   id: (key) => globalId('apikey', key.id),
   site: (key, _, { loaders }) => (key.siteId === null ? null : loaders.site(key.siteId)),
+};
+
+export const Session: SessionResolvers = {
+  id: (session) => globalId('session', session.id),
+  current: (session, _, { viewer }) => session.id === viewer.sessionId,
 };
 
 export const Webhook: WebhookResolvers = {

@@ -227,6 +227,9 @@ export function createPeopleService(parts: ServiceParts) {
         { name: 'OPEN_SIMULATIONS' as const, used: used.simulations, allowed: MAX.openSimulations },
       ];
     },
+    /** Whether the viewer may see how the user signs in. */
+    mayManage: (viewer: Viewer, userId: number): boolean =>
+      userId === viewer.userId || viewer.role === 'ADMIN',
     /** Throws FORBIDDEN unless the viewer may list this user's keys: their own, or anybody's to an ADMIN. */
     checkKeysOf(viewer: Viewer, userId: number): void {
       if (userId === viewer.userId || viewer.role === 'ADMIN') return;

@@ -1,4 +1,4 @@
-/** `switchyard whoami`, `users`, `keys`, `quota`: who may do what, and how much. */
+/** `switchyard whoami`, `users`, `keys`, `sessions`, `quota`: who may do what, and how much. */
 import type { Command } from 'commander';
 import type { Client } from '../../client/index.js';
 import { given, parseDuration, parseId, parseNumber, parseTime, parseWord } from '../../words/values.js';
@@ -11,14 +11,17 @@ import { addListOptions, type Columns, showList, tableOf } from '../lists.js';
 
 type User = documents.UserFieldsFragment;
 type ApiKey = documents.KeyFieldsFragment;
+type Session = documents.SessionFieldsFragment;
 
 const CLASSES = ['GOLD', 'SILVER', 'REGULAR'] as const;
-const ROLES = ['ADMIN', 'OPERATOR', 'USER', 'AGENT', 'PEER'] as const;
+const PEOPLE = ['ADMIN', 'OPERATOR', 'USER'] as const;
+const ROLES = [...PEOPLE, 'AGENT', 'PEER'] as const;
 
 export function addPeople(program: Command): void {
   addWhoAmI(program);
   addUsers(program);
   addKeys(program);
+  addSessions(program);
   addQuota(program);
 }
 
@@ -39,6 +42,7 @@ function addUsers(program: Command): void {
     show(add, data.registerUser, (user) => userTable([user]));
   });
   addImport(list);
+  addInvitations(list);
 
   const set = addCommand(list, 'set <user>', 'change a user (ADMIN)')
     .option('--class <class>', CLASSES.join(', '))
@@ -61,6 +65,57 @@ function addUsers(program: Command): void {
       show(set, data.updateUser, (user) => userTable([user]));
     },
   );
+}
+
+/** Both print a link at which the user sets a password. */
+function addInvitations(list: Command): void {
+  const expires = [
+    '--expires <time>',
+    'until when the link is good: ISO 8601, or +DURATION from now, up to 90 days (default: 7 days)',
+  ] as const;
+  const invite = addCommand(
+    list,
+    'invite <name>',
+    'register a user, and print a link at which they set a password, once (ADMIN)',
+  )
+    .option('--class <class>', CLASSES.join(', '), 'REGULAR')
+    .option('--role <role>', PEOPLE.join(', '), 'USER')
+    .option('--share <share>', 'share of the grid, relative to the shares of other users', '1')
+    .option(...expires);
+  invite.action(async (name: string, options: NewUser & { expires?: string }) => {
+    // Read before anybody is registered.
+    const input = { ...newUser(name, options), role: parseWord('--role', options.role ?? 'USER', PEOPLE) };
+    const expiresAt = expiryOf(options);
+    const client = connect();
+    const { registerUser } = await client.request(documents.RegisterUserDocument, { input });
+    await showInvitation(invite, client, { user: registerUser.id, expiresAt });
+  });
+
+  const reset = addCommand(
+    list,
+    'reset <user>',
+    'print a link at which a user replaces their password, once; using it ends their sessions (ADMIN)',
+  ).option(...expires);
+  reset.action(async (nameOrId: string, options: { expires?: string }) => {
+    const expiresAt = expiryOf(options);
+    const client = connect();
+    await showInvitation(reset, client, { user: (await findUser(client, nameOrId)).id, expiresAt });
+  });
+}
+
+const expiryOf = ({ expires }: { expires?: string }): string | undefined =>
+  expires && parseTime('--expires', expires, Date.now(), note);
+
+async function showInvitation(
+  command: Command,
+  client: Client,
+  input: documents.InviteUserInput,
+): Promise<void> {
+  const { inviteUser } = await client.request(documents.InviteUserDocument, { input });
+  const { user, invitation, expiresAt } = inviteUser;
+  const link = `${new URL(client.options.url).origin}/#invitation=${invitation}`;
+  const said = `send this link to ${user.name}; it is good once, until ${expiresAt}, and will not be shown again`;
+  showOnce(command, { ...inviteUser, link }, link, said);
 }
 
 interface NewUser {
@@ -192,6 +247,41 @@ function addKeys(program: Command): void {
   });
 }
 
+function addSessions(program: Command): void {
+  const list = addListOptions(
+    addCommand(program, 'sessions', 'list or end sessions of users who signed in by password').option(
+      '--user <user>',
+      'sessions of this user (ADMIN; default: your own)',
+    ),
+    SESSION_COLUMNS,
+  );
+  list.action(async (options: { user?: string }) => {
+    const client = connect();
+    const id = options.user === undefined ? null : (await findUser(client, options.user)).id;
+    await showList(list, SESSION_COLUMNS, async () => {
+      if (id === null) return (await client.request(documents.OwnSessionsDocument, {})).viewer.sessions ?? [];
+      const { node } = await client.request(documents.UserSessionsDocument, { id });
+      return (node && 'sessions' in node && node.sessions) || [];
+    });
+  });
+
+  const end = addCommand(list, 'end [ids...]', 'end these sessions, or all of a user').option(
+    '--user <user>',
+    'whose they are (ADMIN; default: your own)',
+  );
+  end.action(async (ids: string[], options: { user?: string }) => {
+    const client = connect();
+    // --user may also stand before `end`: the list has it too.
+    const whose = options.user ?? list.opts<{ user?: string }>().user;
+    const input = {
+      user: whose && (await findUser(client, whose)).id,
+      sessions: ids.length > 0 ? ids.map((id) => parseId('session', id)) : undefined,
+    };
+    const { endSessions } = await client.request(documents.EndSessionsDocument, { input });
+    show(end, endSessions, ({ ended, user }) => `${count(ended.length, 'session')} of ${user.name} ended`);
+  });
+}
+
 /** Of one's own, or for administrators of anybody's. */
 async function nameOfKey(client: Client, id: string): Promise<string> {
   const { viewer } = await client.request(documents.OwnKeysDocument, {});
@@ -293,4 +383,13 @@ const KEY_COLUMNS: Columns<ApiKey> = {
   'EXPIRES (UTC)': (key) => time(key.expiresAt),
   'REVOKED (UTC)': (key) => time(key.revokedAt),
   'LAST USED (UTC)': (key) => time(key.lastUsedAt),
+};
+
+const SESSION_COLUMNS: Columns<Session> = {
+  ID: (session) => session.id,
+  FROM: (session) => session.address,
+  PROGRAM: (session) => session.agent,
+  'BEGAN (UTC)': (session) => time(session.createdAt),
+  'LAST USED (UTC)': (session) => time(session.lastUsedAt),
+  'ENDS (UTC)': (session) => time(session.expiresAt),
 };

@@ -47,7 +47,7 @@ export interface KeyHolder {
 /** Keys begin with it, so that they are recognized in logs and by scanners of secrets. */
 const KEY_PREFIX = 'swy';
 /** A key's last use is noted at most so often. */
-const TOUCH_EVERY_S = 60;
+export const TOUCH_EVERY_S = 60;
 const withoutHash = { omit: { hash: true } } as const;
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: each change is a short function
@@ -132,9 +132,8 @@ UPDATE api_keys SET revoked_at = ${instant(now)} WHERE id IN (SELECT id FROM mad
 
   /** The holder of a key that is good now: known, not revoked, not expired, its user active, its site in service. */
   async findKey(secret: string, now: number): Promise<KeyHolder | null> {
-    const prefix = secret.split('_', 2).join('_');
     const key = await prisma.apiKey.findUnique({
-      where: { prefix },
+      where: { prefix: prefixOf(secret) },
       include: { user: { select: { role: true, active: true } }, site: { select: { removedAt: true } } },
     });
     if (key === null || !sameText(key.hash, hashOf(secret))) return null;
@@ -168,14 +167,22 @@ export async function makeKey(
   tx: Transaction,
   key: Omit<Prisma.ApiKeyUncheckedCreateInput, 'prefix' | 'hash'>,
 ): Promise<{ apiKey: ApiKeyRow; secret: string }> {
-  const prefix = `${KEY_PREFIX}_${randomBytes(5).toString('hex')}`;
-  const secret = `${prefix}_${randomBytes(32).toString('base64url')}`;
-  const data = { ...key, prefix, hash: hashOf(secret) };
+  const { secret, ...kept } = newSecret(KEY_PREFIX);
+  const data = { ...key, ...kept };
   return { apiKey: plain(await tx.apiKey.create({ data, ...withoutHash })), secret };
 }
 
-const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex');
+/** What has 256 random bits, what it is found by, and what is stored to know it again. */
+export function newSecret(kind: string): { secret: string; prefix: string; hash: string } {
+  const prefix = `${kind}_${randomBytes(5).toString('hex')}`;
+  const secret = `${prefix}_${randomBytes(32).toString('base64url')}`;
+  return { secret, prefix, hash: hashOf(secret) };
+}
+
+export const prefixOf = (secret: string): string => secret.split('_', 2).join('_');
+
+export const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex');
 
 /** In a time that does not depend on where they differ. */
-const sameText = (a: string, b: string): boolean =>
+export const sameText = (a: string, b: string): boolean =>
   a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));

@@ -2,7 +2,7 @@
  * Who is signed in. The key is kept in session storage: it goes when the tab is closed, and no other tab can read it.
  */
 const KEY = 'switchyard.key';
-/** Of a key that the portal has made for this session alone: it is revoked at the end. */
+/** Of what was made for this session alone, a key or a session of the service: it ends with it. */
 const KEY_ID = 'switchyard.key-id';
 
 interface Session {

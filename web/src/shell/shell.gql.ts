@@ -62,6 +62,13 @@ export type RevokeSessionKeyMutationVariables = Exact<{
 
 export type RevokeSessionKeyMutation = { revokeApiKey: { id: string } };
 
+export type EndSessionMutationVariables = Exact<{
+  id: string;
+}>;
+
+
+export type EndSessionMutation = { endSessions: { ended: Array<string> } };
+
 
 export const ViewerDocument =
   "query Viewer { viewer { id name role class } }" as unknown as TypedDocumentNode<ViewerQuery, ViewerQueryVariables>;
@@ -77,3 +84,6 @@ export const RotateKeyDocument =
 
 export const RevokeSessionKeyDocument =
   "mutation RevokeSessionKey($id: ID!) { revokeApiKey(apiKey: $id) { id } }" as unknown as TypedDocumentNode<RevokeSessionKeyMutation, RevokeSessionKeyMutationVariables>;
+
+export const EndSessionDocument =
+  "mutation EndSession($id: ID!) { endSessions(input: {sessions: [$id]}) { ended } }" as unknown as TypedDocumentNode<EndSessionMutation, EndSessionMutationVariables>;

@@ -4,6 +4,7 @@
  */
 import type { UserManager } from 'oidc-client-ts';
 import { session } from '../api/session';
+import { askSignInBy } from './sign-in-by';
 
 /** The address that the provider sends people back to: it is registered there. */
 const RETURN_PATH = '/sign-in';
@@ -11,35 +12,13 @@ const RETURN_PATH = '/sign-in';
 const MARK = 'switchyard.provider';
 const RENEW_BEFORE_S = 60;
 
-/** What `/portal.json` says. */
-interface Settings {
-  issuer: string;
-  clientId: string;
-  scope: string;
-  audience: string;
-}
-
-let settings: Promise<Settings | null> | null = null;
 let manager: Promise<UserManager> | null = null;
 
-function ask(): Promise<Settings | null> {
-  settings ??= fetch('/portal.json')
-    .then(async (response) => ((await response.json()) as { oidc: Settings | null }).oidc)
-    .catch(() => {
-      settings = null;
-      return null;
-    });
-  return settings;
-}
-
-/** Where people can sign in, as they know it; null: with a key only. */
-export const findProvider = async (): Promise<string | null> => {
-  const found = await ask();
-  return found && new URL(found.issuer).hostname;
-};
-
 async function create(): Promise<UserManager> {
-  const [found, { UserManager, WebStorageStateStore }] = await Promise.all([ask(), import('oidc-client-ts')]);
+  const [{ oidc: found }, { UserManager, WebStorageStateStore }] = await Promise.all([
+    askSignInBy(),
+    import('oidc-client-ts'),
+  ]);
   if (!found) throw new Error('The service names no identity provider.');
   const { issuer, clientId, scope, audience } = found;
   // RFC 8707 where the audience is an address; some providers have `audience` instead, and the others leave it aside.

@@ -6,15 +6,20 @@ import { useStore } from '../api/store';
 import { Button, TextInput } from '../ui/controls';
 import { Logo } from './logo';
 import { ViewerDocument } from './shell.gql';
-import { findProvider, leaveForProvider } from './sign-in-provider';
+import { askSignInBy, signInByPassword } from './sign-in-by';
+import { leaveForProvider } from './sign-in-provider';
 
 export function SignIn() {
   const { ended } = useStore(session);
   const [key, setKey] = useState('');
   const [error, setError] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);
-  const [provider, setProvider] = useState<string | null>(null);
-  useEffect(() => void findProvider().then(setProvider), []);
+  const [by, setBy] = useState<{ provider: string | null; passwords: boolean } | null>(null);
+  useEffect(() => {
+    void askSignInBy().then(({ oidc, passwords }) =>
+      setBy({ provider: oidc && new URL(oidc.issuer).hostname, passwords }),
+    );
+  }, []);
 
   async function leave(): Promise<void> {
     setBusy(true);
@@ -39,13 +44,7 @@ export function SignIn() {
 
   return (
     <main className="sign-in">
-      <form
-        className="sign-in-card"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void submit();
-        }}
-      >
+      <div className="sign-in-card">
         <div className="stack tight">
           <Logo />
           <h1>Sign in to Switchyard</h1>
@@ -57,34 +56,99 @@ export function SignIn() {
             <p className="muted small">Jobs, sites and schedulers, live.</p>
           )}
         </div>
-        {provider && (
+        {by?.provider && (
           <Button variant="primary" icon={<LogIn size={15} />} isDisabled={busy} onPress={() => void leave()}>
-            Sign in with {provider}
+            Sign in with {by.provider}
           </Button>
         )}
-        <TextInput
-          label="API key"
-          type="password"
-          value={key}
-          onChange={(value) => {
-            setKey(value);
-            setError(null);
-          }}
-          error={error}
-          help="It is kept in this tab only, and forgotten when the tab is closed."
-          icon={<KeyRound size={15} aria-hidden />}
-          autoComplete="current-password"
-          autoFocus={provider === null}
-          mono
-        />
-        <Button type="submit" variant={provider ? 'normal' : 'primary'} isPending={busy}>
-          {busy ? 'Signing in…' : provider ? 'Sign in with a key' : 'Sign in'}
-        </Button>
+        {by?.passwords && <ByPassword isFirst={by.provider === null} />}
+        {by && (
+          <form
+            className="stack"
+            onSubmit={(event) => {
+              event.preventDefault();
+              void submit();
+            }}
+          >
+            <TextInput
+              label="API key"
+              type="password"
+              value={key}
+              onChange={(value) => {
+                setKey(value);
+                setError(null);
+              }}
+              error={error}
+              help="It is kept in this tab only, and forgotten when the tab is closed."
+              icon={<KeyRound size={15} aria-hidden />}
+              autoComplete="off"
+              autoFocus={!by.provider && !by.passwords}
+              mono
+            />
+            <Button
+              type="submit"
+              variant={by.provider || by.passwords ? 'normal' : 'primary'}
+              isPending={busy}
+            >
+              {busy ? 'Signing in…' : by.provider || by.passwords ? 'Sign in with a key' : 'Sign in'}
+            </Button>
+          </form>
+        )}
         <p className="faint tiny">
-          The service writes its administrator’s key to <code>.switchyard/admin.key</code>. Others get theirs
-          from an administrator.
+          The service writes its administrator’s key to <code>.switchyard/admin.key</code>. Others get theirs,
+          or a link to set a password, from an administrator.
         </p>
-      </form>
+      </div>
     </main>
+  );
+}
+
+function ByPassword({ isFirst }: { isFirst: boolean }) {
+  const [user, setUser] = useState('');
+  const [password, setPassword] = useState('');
+  const [error, setError] = useState<string | null>(null);
+  const [busy, setBusy] = useState(false);
+
+  async function submit(): Promise<void> {
+    if (user.trim() === '' || password === '') return setError('Enter your user name and your password.');
+    setBusy(true);
+    try {
+      await signInByPassword(user.trim(), password);
+    } catch (why) {
+      setError((why as Error).message);
+      setBusy(false);
+    }
+  }
+
+  return (
+    <form
+      className="stack"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void submit();
+      }}
+    >
+      <TextInput
+        label="User name"
+        value={user}
+        onChange={setUser}
+        autoComplete="username"
+        autoFocus={isFirst}
+      />
+      <TextInput
+        label="Password"
+        type="password"
+        value={password}
+        onChange={(value) => {
+          setPassword(value);
+          setError(null);
+        }}
+        error={error}
+        autoComplete="current-password"
+      />
+      <Button type="submit" variant={isFirst ? 'primary' : 'normal'} isPending={busy}>
+        {busy ? 'Signing in…' : 'Sign in'}
+      </Button>
+    </form>
   );
 }

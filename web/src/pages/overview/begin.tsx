@@ -4,6 +4,8 @@ import { Link } from '@tanstack/react-router';
 import { Copy, Play, Server, UserPlus } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { useAction, useData } from '../../api/data';
+import { type Invitation, useInvitation } from '../../parts/invitation';
+import { usePasswords } from '../../shell/sign-in-by';
 import { useViewer } from '../../shell/viewer';
 import { Button, TextInput } from '../../ui/controls';
 import { copy } from '../../ui/copy';
@@ -21,11 +23,11 @@ import {
 
 const FOLLOW_MS = 1_000;
 const AGENT_MS = 3_000;
-const INVITED_DAYS = 7;
 const NAME = 'Letters, digits, “.”, “_” and “-”, up to 64';
 
 export default function Begin() {
   const viewer = useViewer();
+  const passwords = usePasswords();
   return (
     <section className="begin" aria-label="First steps">
       <div className="begin-what">
@@ -39,7 +41,7 @@ export default function Begin() {
       <div className="begin-steps">
         <Sample />
         {viewer.may('ADMIN') && <NewSite />}
-        {viewer.may('ADMIN') && <Invitation />}
+        {viewer.may('ADMIN') && passwords && <InviteSomebody />}
       </div>
     </section>
   );
@@ -152,7 +154,7 @@ function Once({ text, until, children }: { text: string; until: string | null; c
       </div>
       {until && (
         <p className="muted small">
-          Its key is valid until <At at={until} seconds={false} />.
+          It is good until <At at={until} seconds={false} />.
         </p>
       )}
     </>
@@ -223,25 +225,19 @@ function Arrival({ site: id }: { site: string }) {
   );
 }
 
-function Invitation() {
+function InviteSomebody() {
   const user = useAction(BeginUserDocument);
-  const key = useAction(BeginKeyDocument);
-  const [made, setMade] = useState<Made | null>(null);
-  const invite = async (name: string): Promise<Made> => {
+  const { busy, invite } = useInvitation();
+  const [made, setMade] = useState<Invitation | null>(null);
+  const register = async (name: string): Promise<Invitation> => {
     const { registerUser } = await user.run({ input: { name, role: 'USER' } });
-    const expiresAt = new Date(Date.now() + INVITED_DAYS * 86_400_000).toISOString();
-    const { createApiKey } = await key.run({
-      input: { user: registerUser.id, name: 'invitation', expiresAt },
-    });
-    const { secret, apiKey } = createApiKey;
-    const text = `${location.origin}/#sign-in=${apiKey.id}.${secret}`;
-    return { ...registerUser, text, until: apiKey.expiresAt };
+    return invite(registerUser.id);
   };
   return (
     <Card title="Invite a user" about="Somebody who submits jobs">
       {made ? (
-        <Once text={made.text} until={made.until}>
-          Send this link to {made.name}: it signs in once. It is shown this once.
+        <Once text={made.link} until={made.until}>
+          Send this link to {made.name}: there they set a password, once. It is shown this once.
         </Once>
       ) : (
         <Named
@@ -249,8 +245,8 @@ function Invitation() {
           button="Invite"
           icon={<UserPlus size={14} />}
           help={NAME}
-          busy={user.busy || key.busy}
-          onDone={(name) => void told(invite(name)).then(setMade)}
+          busy={user.busy || busy}
+          onDone={(name) => void told(register(name)).then(setMade)}
         />
       )}
     </Card>

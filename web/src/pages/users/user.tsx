@@ -5,18 +5,22 @@ import { Copy, Plus } from 'lucide-react';
 import { useState } from 'react';
 import { useAction, useData } from '../../api/data';
 import { LIVE_STATES, PENDING_STATES } from '../../api/states.gql';
+import { InviteDialog } from '../../parts/invitation';
+import { usePasswords } from '../../shell/sign-in-by';
 import { useViewer } from '../../shell/viewer';
 import { Button, Check, Choice, Dialog, TextInput } from '../../ui/controls';
 import { copy } from '../../ui/copy';
 import { count, counted, duration, figure, words } from '../../ui/format';
 import { Ago, At, Badge, Card, Empty, Facts, Loaded, Page, Skeleton, Table } from '../../ui/show';
 import { told } from '../../ui/toast';
+import { SignInOf } from './sign-in';
 import { CLASSES, Quota, ROLES, ShareInput } from './users';
 import {
   CreateKeyDocument,
   type KeyPartsFragment,
   KeySitesDocument,
   RevokeKeyDocument,
+  type SessionPartsFragment,
   SetQuotaDocument,
   UpdateUserDocument,
   UserCountsDocument,
@@ -26,7 +30,12 @@ import {
 import { Webhooks } from './webhooks';
 
 type User = UserPartsFragment;
-type WithKeys = User & { apiKeys: KeyPartsFragment[] };
+type WithKeys = User & {
+  apiKeys: KeyPartsFragment[];
+  passwordSetAt?: string | null;
+  invitedUntil?: string | null;
+  sessions?: SessionPartsFragment[] | null;
+};
 
 export function UserPage() {
   const { id } = useParams({ strict: false }) as { id: string };
@@ -34,6 +43,7 @@ export function UserPage() {
   const own = id === viewer.id;
   // Operators see whose jobs they are, not by which keys.
   const keys = own || viewer.may('ADMIN');
+  const passwords = usePasswords();
   const page = useData(UserPageDocument, { id, keys }, { everyMs: 15_000 });
   return (
     <Loaded
@@ -67,9 +77,14 @@ export function UserPage() {
                 Registered <At at={user.createdAt} />
               </>
             }
-            actions={viewer.may('ADMIN') && <Actions user={user} own={own} />}
+            actions={
+              viewer.may('ADMIN') && <Actions user={user as WithKeys} own={own} refresh={page.refresh} />
+            }
           >
             {user.role !== 'AGENT' && <Use user={user} />}
+            {keys && passwords && isPerson(user) && (
+              <SignInOf user={user as WithKeys} own={own} refresh={page.refresh} />
+            )}
             {keys && <Keys user={user as WithKeys} own={own} refresh={page.refresh} />}
             {keys && user.role !== 'AGENT' && <Webhooks user={user.id} own={own} />}
           </Page>
@@ -125,7 +140,11 @@ function Use({ user }: { user: User }) {
   );
 }
 
-function Actions({ user, own }: { user: User; own: boolean }) {
+const isPerson = ({ role }: User): boolean => role !== 'AGENT' && role !== 'PEER';
+
+function Actions({ user, own, refresh }: { user: WithKeys; own: boolean; refresh(): void }) {
+  const passwords = usePasswords();
+  const [inviting, setInviting] = useState(false);
   const update = useAction(UpdateUserDocument);
   const quota = useAction(SetQuotaDocument);
   const [editing, setEditing] = useState<'role' | 'quota' | null>(null);
@@ -139,6 +158,21 @@ function Actions({ user, own }: { user: User; own: boolean }) {
   const close = (): void => setEditing(null);
   return (
     <>
+      {passwords && isPerson(user) && user.active && (
+        <Button onPress={() => setInviting(true)}>
+          {user.passwordSetAt ? 'Reset the password' : 'Invite'}
+        </Button>
+      )}
+      {inviting && (
+        <InviteDialog
+          user={user}
+          reset={Boolean(user.passwordSetAt)}
+          onClose={() => {
+            setInviting(false);
+            refresh();
+          }}
+        />
+      )}
       {user.role !== 'AGENT' && <Button onPress={() => setEditing('quota')}>Set the quota</Button>}
       <Button onPress={() => setEditing('role')}>Change</Button>
       <Dialog

@@ -89,6 +89,16 @@ export type CreateApiKeyInput = {
   actsForUsers?: boolean;
 };
 
+export type ChangePasswordInput = {
+  current: string;
+  password: string;
+};
+
+export type EndSessionsInput = {
+  user?: string | null | undefined;
+  sessions?: Array<string> | null | undefined;
+};
+
 export type CreateWebhookInput = {
   name: string;
   url: string;
@@ -127,7 +137,7 @@ export type UserPageQueryVariables = Exact<{
 
 
 export type UserPageQuery = { node:
-    | { id: string, name: string, class: UserClass, role: UserRole, quotaShare: number, active: boolean, createdAt: string, apiKeys?: Array<{ id: string, name: string, prefix: string, createdAt: string, expiresAt: string | null, revokedAt: string | null, lastUsedAt: string | null, site: { id: string, name: string } | null }>, submissionQuota: { limit: number, periodS: number, used: number } | null }
+    | { passwordSetAt?: string | null, invitedUntil?: string | null, id: string, name: string, class: UserClass, role: UserRole, quotaShare: number, active: boolean, createdAt: string, apiKeys?: Array<{ id: string, name: string, prefix: string, createdAt: string, expiresAt: string | null, revokedAt: string | null, lastUsedAt: string | null, site: { id: string, name: string } | null }>, sessions?: Array<{ id: string, current: boolean, address: string, agent: string, createdAt: string, lastUsedAt: string, expiresAt: string }> | null, submissionQuota: { limit: number, periodS: number, used: number } | null }
     | Record<PropertyKey, never>
    | null };
 
@@ -217,6 +227,22 @@ export type TestWebhookMutationVariables = Exact<{
 
 export type TestWebhookMutation = { testWebhook: { delivered: boolean, status: number | null, reason: string | null, tookMs: number } };
 
+export type SessionPartsFragment = { id: string, current: boolean, address: string, agent: string, createdAt: string, lastUsedAt: string, expiresAt: string };
+
+export type ChangePasswordMutationVariables = Exact<{
+  input: ChangePasswordInput;
+}>;
+
+
+export type ChangePasswordMutation = { changePassword: { user: { id: string } } };
+
+export type EndSessionsMutationVariables = Exact<{
+  input: EndSessionsInput;
+}>;
+
+
+export type EndSessionsMutation = { endSessions: { ended: Array<string> } };
+
 
 export const UsersDocument =
   "query Users($first: Int!, $after: String) { users(first: $first, after: $after) { nodes { ...UserParts } pageInfo { hasNextPage endCursor } } } fragment UserParts on User { id name class role quotaShare active createdAt submissionQuota { limit periodS used } }" as unknown as TypedDocumentNode<UsersQuery, UsersQueryVariables>;
@@ -225,7 +251,7 @@ export const StandingsDocument =
   "query Standings { userStandings(first: 200) { quotaShare queuedJobs user { id name } groups(first: 50) { processors jobs threshold priority queue } } policy { id version document } }" as unknown as TypedDocumentNode<StandingsQuery, StandingsQueryVariables>;
 
 export const UserPageDocument =
-  "query UserPage($id: ID!, $keys: Boolean!) { node(id: $id) { ... on User { ...UserParts apiKeys @include(if: $keys) { ...KeyParts } } } } fragment UserParts on User { id name class role quotaShare active createdAt submissionQuota { limit periodS used } } fragment KeyParts on ApiKey { id name prefix createdAt expiresAt revokedAt lastUsedAt site { id name } }" as unknown as TypedDocumentNode<UserPageQuery, UserPageQueryVariables>;
+  "query UserPage($id: ID!, $keys: Boolean!) { node(id: $id) { ... on User { ...UserParts apiKeys @include(if: $keys) { ...KeyParts } passwordSetAt @include(if: $keys) invitedUntil @include(if: $keys) sessions @include(if: $keys) { ...SessionParts } } } } fragment UserParts on User { id name class role quotaShare active createdAt submissionQuota { limit periodS used } } fragment KeyParts on ApiKey { id name prefix createdAt expiresAt revokedAt lastUsedAt site { id name } } fragment SessionParts on Session { id current address agent createdAt lastUsedAt expiresAt }" as unknown as TypedDocumentNode<UserPageQuery, UserPageQueryVariables>;
 
 export const UserCountsDocument =
   "query UserCounts($user: ID!) { waiting: jobCount(filter: {user: $user, states: [QUEUED, DISPATCHED, HELD]}) running: jobCount( filter: {user: $user, states: [ASSIGNED, RUNNING, CANCELLING]} ) completed: jobCount(filter: {user: $user, states: [COMPLETED]}) failed: jobCount(filter: {user: $user, states: [FAILED]}) }" as unknown as TypedDocumentNode<UserCountsQuery, UserCountsQueryVariables>;
@@ -262,3 +288,9 @@ export const DeleteWebhookDocument =
 
 export const TestWebhookDocument =
   "mutation TestWebhook($webhook: ID!) { testWebhook(webhook: $webhook) { delivered status reason tookMs } }" as unknown as TypedDocumentNode<TestWebhookMutation, TestWebhookMutationVariables>;
+
+export const ChangePasswordDocument =
+  "mutation ChangePassword($input: ChangePasswordInput!) { changePassword(input: $input) { user { id } } }" as unknown as TypedDocumentNode<ChangePasswordMutation, ChangePasswordMutationVariables>;
+
+export const EndSessionsDocument =
+  "mutation EndSessions($input: EndSessionsInput!) { endSessions(input: $input) { ended } }" as unknown as TypedDocumentNode<EndSessionsMutation, EndSessionsMutationVariables>;

@@ -286,7 +286,7 @@ function AddUser() {
               const input = { name: name.trim(), role, class: userClass, quotaShare: Number(share) };
               const done = await told(
                 register.run({ input }),
-                `${name.trim()} is registered. Now make a key.`,
+                `${name.trim()} is registered. Now invite them, or make a key.`,
               );
               if (done) void navigate({ to: '/users/$id', params: { id: done.registerUser.id } });
             }}
