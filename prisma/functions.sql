@@ -123,7 +123,7 @@ DECLARE instant timestamptz(3) := clock_timestamp();
 BEGIN
   PERFORM triggers.lock_events();
   WITH change AS MATERIALIZED (
-    SELECT n.id, n.seq, n.state, n.site_id, n.scheduler_id IS DISTINCT FROM o.scheduler_id AS rehung, n.changed_at, n.user_id, n.epoch, n.cause, n.note, n.deadline, n.estimate_s, n.submitted_at, n.bytes,
+    SELECT n.id, n.seq, n.state, n.site_id, n.scheduler_id IS DISTINCT FROM o.scheduler_id AS rehung, n.changed_at, n.user_id, n.epoch, n.cause, n.note, n.deadline, n.estimate_s, n.submitted_at, n.eligible_at, n.bytes,
            o.bytes AS bytes_was, o.seq AS seq_was, o.state AS was, o.site_id AS was_at
       FROM new_rows n JOIN old_rows o USING (id) ORDER BY n.id
   ), kind AS MATERIALIZED (
@@ -165,7 +165,7 @@ BEGIN
       ON CONFLICT (site_id, at) DO UPDATE SET arrivals = t.arrivals + excluded.arrivals, services = t.services + excluded.services
   )
   INSERT INTO margins (margin_s)
-    SELECT extract(epoch FROM deadline)::float8 - estimate_s - extract(epoch FROM submitted_at)::float8
+    SELECT extract(epoch FROM deadline)::float8 - estimate_s - extract(epoch FROM coalesce(eligible_at, submitted_at))::float8
       FROM change WHERE was = 'QUEUED' AND state = 'DISPATCHED' AND deadline IS NOT NULL;
   RETURN NULL;
 END $$;

@@ -13,7 +13,7 @@ import { build } from 'esbuild';
 import { mutants } from '../test/sim/mutants.mjs';
 
 /** How many histories are enough to find any of the breakages: they are the same each time. */
-const ENOUGH = 500;
+const ENOUGH = 600;
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const broken = process.argv[2] === 'mutants';

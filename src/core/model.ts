@@ -15,6 +15,9 @@ import type { OwnedDevice } from './resources/devices.js';
 /** Level-1 priorities lie in 0..MAX_PRIORITY, so that sums over them stay small arrays. */
 export const MAX_PRIORITY = 4096;
 
+/** Preemption classes are 0..PREEMPTION_CLASS_MAX. */
+export const PREEMPTION_CLASS_MAX = 9;
+
 export type SiteState = 'UP' | 'DRAINING' | 'DOWN';
 
 export interface Site {
@@ -184,6 +187,19 @@ export interface Job {
   avoids: Avoids | null;
   /** It runs inside this one, and nowhere else, for as long as there is more of it; null: beside all of them. */
   reservationId: number | null;
+  /** Runs of lower classes may be stopped for it: 0 to 9 (jobs.md, "Preemption"). */
+  preemptionClass: number;
+  /** Its processes may be started again, so that its run may be stopped for others. */
+  restartable: boolean;
+  /** What was made free for it by stopping others; null: nothing. */
+  promised: PromisedRoom | null;
+}
+
+/** Room at a site that a job has from an instant on, before all others that wait there. */
+export interface PromisedRoom {
+  siteId: number;
+  at: number;
+  allocations: readonly Allocation[];
 }
 
 /** Ids of machines, and of sites whose machines others choose. */
@@ -237,6 +253,9 @@ export const plainJob = (given: Partial<Job> & Pick<Job, 'id' | 'submittedAt' | 
   treeMoves: given.treeMoves ?? 0,
   avoids: given.avoids ?? null,
   reservationId: given.reservationId ?? null,
+  preemptionClass: given.preemptionClass ?? 0,
+  restartable: given.restartable ?? true,
+  promised: given.promised ?? null,
 });
 const NO_LICENSES: readonly string[] = [];
 export const NO_PREFERENCES: readonly JobPreference[] = [];
@@ -329,6 +348,8 @@ export interface Run {
   plannedEnd: number;
   /** The site's own scheduler has it, and has not started it. Left out: it has machines, or has started. */
   waits?: boolean;
+  /** It was asked to stop, and is killed then at the latest. Left out: it goes on. */
+  stopsAt?: number;
 }
 
 /** A job goes from one scheduler to another. */
@@ -375,6 +396,35 @@ export interface Start {
   plannedDuration: number;
   reason: ReasonCode;
   explanation: StartExplanation;
+}
+
+/** Runs of lower classes are stopped, and a job is promised their room. */
+export interface Preemption {
+  jobId: number;
+  siteId: number;
+  /** Of the job for which they are stopped. */
+  preemptionClass: number;
+  /** From SIGTERM to SIGKILL. */
+  graceS: number;
+  /** In the order in which they would be taken. Empty: there is room, though other jobs are ahead of it. */
+  victims: PreemptedRun[];
+  room: PromisedRoom;
+}
+
+/** For whom and how a run is stopped: kept with its job until it has ended. */
+export interface PreemptedFor extends Pick<PreemptedRun, 'lostWork' | 'requeue'> {
+  jobId: number;
+  preemptionClass: number;
+  graceS: number;
+}
+
+export interface PreemptedRun {
+  jobId: number;
+  epoch: number;
+  /** Core-seconds. */
+  lostWork: number;
+  /** It is queued again; else it ends. */
+  requeue: boolean;
 }
 
 /** The earliest start of the first job that does not fit: later jobs of the queue may not delay it. */

@@ -21,7 +21,7 @@ import {
   localKindOf,
   localPolicySchema,
 } from './local/registry.js';
-import type { Site } from './model.js';
+import { PREEMPTION_CLASS_MAX, type Site } from './model.js';
 
 export { type DispatchPolicy, dispatchPolicySchema, type LocalPolicy, localPolicySchema };
 
@@ -64,6 +64,30 @@ export const policySchema = z.strictObject({
       description: 'RECORD notes it, CANCEL ends the job.',
     }),
   }),
+  preemption: z
+    .strictObject({
+      graceS: z.number().min(0).max(86_400).default(30).meta({
+        title: 'Grace',
+        description: 'A run that is stopped for another gets SIGTERM, and SIGKILL so much later.',
+        unit: 's',
+      }),
+      exemptS: z.number().min(0).max(31_536_000).default(600).meta({
+        title: 'Young runs stay',
+        description: 'A run is not stopped for another before it has run for so long.',
+        unit: 's',
+      }),
+      cancelBelow: z.int().min(0).max(PREEMPTION_CLASS_MAX).default(0).meta({
+        title: 'Cancel below class',
+        description:
+          'Jobs of classes below this one end when they are stopped for another; the others are queued again.',
+      }),
+    })
+    .optional()
+    .meta({
+      title: 'Preemption',
+      description:
+        'Jobs of a preemption class above 0 may have runs of lower classes stopped for them; left out: none are stopped.',
+    }),
   maxAttempts: z.int().min(1).max(100).meta({
     title: 'Runs of a job',
     description: 'A restartable job whose run was lost is started again until it has had this many runs.',
@@ -71,6 +95,7 @@ export const policySchema = z.strictObject({
   }),
 });
 export type Policy = z.infer<typeof policySchema>;
+export type PreemptionRules = NonNullable<Policy['preemption']>;
 
 /** The local policy of a site: its own, or the document's. */
 export const localPolicyOf = ({ localPolicy }: Site, { local }: Pick<Policy, 'local'>): LocalPolicy =>

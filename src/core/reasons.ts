@@ -21,6 +21,7 @@ export const WaitingReason = {
   WOULD_DELAY_RESERVATION: 'WOULD_DELAY_RESERVATION',
   SITE_SCHEDULER_FULL: 'SITE_SCHEDULER_FULL',
   RESERVED: 'RESERVED',
+  ROOM_PROMISED: 'ROOM_PROMISED',
   // At the root.
   NO_SITE_UP: 'NO_SITE_UP',
   NO_ELIGIBLE_SITE: 'NO_ELIGIBLE_SITE',
@@ -82,6 +83,10 @@ export const ReasonCode = {
   BACKFILLED_BESIDE_RESERVATION: 'BACKFILLED_BESIDE_RESERVATION',
   FITTED_OUT_OF_TURN: 'FITTED_OUT_OF_TURN',
   HANDED_OVER: 'HANDED_OVER',
+  ROOM_MADE: 'ROOM_MADE',
+  // Why it was promised room, and why another job was stopped.
+  MAKES_ROOM: 'MAKES_ROOM',
+  PREEMPTED: 'PREEMPTED',
   // Why the root took a job back, beside why its site could not run it.
   NO_META_QUEUES: 'NO_META_QUEUES',
   STARTS_ELSEWHERE: 'STARTS_ELSEWHERE',
@@ -126,6 +131,9 @@ const sentences: Record<ReasonCode, string> = {
   BACKFILLED_BESIDE_RESERVATION: 'Backfilled; it uses nothing that is reserved for a job ahead of it.',
   FITTED_OUT_OF_TURN: 'Resources free; under this policy, jobs ahead of it in the queue do not hold it back.',
   HANDED_OVER: "Handed over to the site's own scheduler, which decides when and where it runs.",
+  ROOM_MADE: 'It was promised this room because of its preemption class.',
+  MAKES_ROOM: 'Because of its preemption class it is promised the room of jobs that are stopped for it.',
+  PREEMPTED: 'Stopped to make room for a job of a higher preemption class.',
   NO_META_QUEUES: 'The policy in force has no meta-queues.',
   STARTS_ELSEWHERE: 'Its own scheduler has not started it, and another site can start it now.',
   SCHEDULER_REMOVED: 'The scheduler that held it was removed.',
@@ -164,6 +172,8 @@ const sentences: Record<ReasonCode, string> = {
     "As many jobs wait with the site's own scheduler as its policy allows ({handedOver} of {handOverLimit}).",
   RESERVED:
     'A maintenance window or a reservation has the machines that it needs, now or before its time limit is over.',
+  ROOM_PROMISED:
+    'Jobs of lower preemption classes are being stopped for it, and it has their room once they have ended.',
   READY: 'Ready for the next scheduling cycle.',
   STAGING:
     'Machines are allocated; {movedMb} of {totalMb} MB of its input data were brought to the site in {measuredS} s; {predictedS} s were expected in total.',

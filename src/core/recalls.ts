@@ -19,14 +19,17 @@ const BEFORE_MAX = 10_000;
 
 /** At most `limit` in all, of each site those first that have waited for longest. To be asked when the root has nothing left to move. */
 export function recalls(grid: Grid, policy: Policy, now: number, limit: number): Return[] {
-  const holders = grid.sites.filter(({ handedOver }) => handedOver.jobs > 0);
+  const holders = grid.sites
+    .filter(({ handedOver }) => handedOver.jobs > 0)
+    .map((entry) => ({ entry, waiting: longWaiting(grid, entry, policy, now) }))
+    .filter(({ waiting }) => waiting.length > 0);
   const rooms = holders.length === 0 ? [] : roomsOf(grid, now);
   const eligible = grid.index(EligibleSites);
   const returns: Return[] = [];
   let left = limit;
-  for (const entry of holders) {
+  for (const { entry, waiting } of holders) {
     const jobIds: number[] = [];
-    for (const job of longWaiting(grid, entry, policy, now)) {
+    for (const job of waiting) {
       if (jobIds.length === left || rooms.length === 0) break;
       const requirement = grid.requirementOf(job);
       const { ineligible } = eligible.of(requirement);

@@ -57,6 +57,8 @@ export const endCauses = [
   'DEPENDENCY_FAILED',
   // Of a run that somebody stopped so that its job is started again.
   'REQUEUED',
+  // Of a run that was stopped to make room for a job of a higher preemption class.
+  'PREEMPTED',
 ] as const;
 export type EndCause = (typeof endCauses)[number];
 
@@ -78,7 +80,7 @@ interface Action {
 const notEnded = ['QUEUED', 'BLOCKED', 'HELD', 'DISPATCHED', 'ASSIGNED', 'RUNNING', 'CANCELLING'] as const;
 const atRoot = ['siteId', 'priority', 'dispatchedAt'] as const;
 
-/** What people may change of a job that has not ended: neither schedulers nor agents know it. */
+/** What people may change of a job that has not ended: neither where it waits nor how it runs depends on it. */
 export const amendableFields = ['name', 'restartable', 'retry', 'mail'] as const;
 /** What people may change of a job that waits. */
 export const changeableFields = [
@@ -116,7 +118,7 @@ export const jobActions = {
   start: {
     by: ['SCHEDULER', 'PEER'],
     sets: ['epoch'],
-    clears: ['startedAt', 'exitCode', 'message', 'avoids'],
+    clears: ['startedAt', 'exitCode', 'message', 'avoids', 'promised'],
     run: 'BEGINS',
   },
   /** What a copy of a peer's job is to run comes with the grant of its claim. */
@@ -128,6 +130,10 @@ export const jobActions = {
   reportStart: { by: ['AGENT', 'PEER'], sets: ['startedAt'], keeps: ['CANCELLING'] },
   /** Another site can start it now: the site's own scheduler is asked for it, and gives it back unless it has begun (`requeue`). */
   recall: { by: ['SCHEDULER'], sets: ['note'], keeps: ['ASSIGNED'] },
+  /** Its run is stopped for a job of a higher preemption class. */
+  preempt: { by: ['SCHEDULER'], sets: ['stopCause', 'preempted', 'note'] },
+  /** Others are stopped for it. */
+  promiseRoom: { by: ['SCHEDULER'], sets: ['promised', 'note'], keeps: ['DISPATCHED'] },
   /** A task has failed: those of its run that go on are told to end. */
   endTasks: { by: ['AGENT', 'SERVICE'], keeps: ['ASSIGNED', 'RUNNING', 'CANCELLING'] },
   reportEnd: {
@@ -138,7 +144,7 @@ export const jobActions = {
   requeue: {
     by: ['AGENT', 'SERVICE', 'PEER'],
     sets: ['message', 'note', 'retries', 'memoryMbPerTask', 'avoids'],
-    clears: [...atRoot, 'startedAt', 'stopCause'],
+    clears: [...atRoot, 'startedAt', 'stopCause', 'preempted'],
     run: 'ENDS',
   },
   hold: { by: ['PERSON'], sets: ['siteId'], clears: ['schedulerId'] },
@@ -157,7 +163,7 @@ export const jobActions = {
   change: {
     by: ['PERSON'],
     sets: [...changeableFields, 'bytes', 'note', 'message', 'eligibleAt', 'deadlineMissed'],
-    clears: [...atRoot, 'schedulerId'],
+    clears: [...atRoot, 'schedulerId', 'promised'],
     keeps: ['QUEUED', 'BLOCKED', 'HELD'],
   },
   cancel: {
@@ -272,6 +278,7 @@ export const transitions: readonly Transition[] = [
   { from: 'ASSIGNED', to: 'BLOCKED', action: 'requeue', when: 'started again after a delay' },
   { from: 'ASSIGNED', to: 'HELD', action: 'requeue', when: 'a rule of its retries holds it' },
   { from: 'ASSIGNED', to: 'CANCELLING', action: 'stop', when: 'asked to stop' },
+  { from: 'ASSIGNED', to: 'CANCELLING', action: 'preempt', when: 'stopped to make room for another job' },
   { from: 'RUNNING', to: 'COMPLETED', action: 'reportEnd', when: 'ended well' },
   { from: 'RUNNING', to: 'FAILED', action: 'reportEnd', when: 'ended badly, or lost for good' },
   {
@@ -283,7 +290,9 @@ export const transitions: readonly Transition[] = [
   { from: 'RUNNING', to: 'BLOCKED', action: 'requeue', when: 'started again after a delay' },
   { from: 'RUNNING', to: 'HELD', action: 'requeue', when: 'a rule of its retries holds it' },
   { from: 'RUNNING', to: 'CANCELLING', action: 'stop', when: 'asked to stop' },
+  { from: 'RUNNING', to: 'CANCELLING', action: 'preempt', when: 'stopped to make room for another job' },
   { from: 'CANCELLING', to: 'QUEUED', action: 'requeue', when: 'stopped, to be started again' },
+  { from: 'CANCELLING', to: 'HELD', action: 'requeue', when: 'a rule of its retries holds it' },
   {
     from: 'CANCELLING',
     to: 'COMPLETED',

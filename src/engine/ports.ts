@@ -61,6 +61,7 @@ export type EngineMetrics = Pick<
   | 'followerEvents'
   | 'followerFailures'
   | 'jobs'
+  | 'resources'
 >;
 
 /** How a cycle is called in the metrics. */

@@ -5,6 +5,7 @@ import {
   imageOf,
   keepsPromises,
   localPolicyOf,
+  type Preemption,
   promisesFrom,
   queueLimitOf,
   type Reservation,
@@ -14,7 +15,7 @@ import {
   sameToOthers,
   siteCycle,
 } from '../core/index.js';
-import type { KeptPromises } from '../store/store.js';
+import type { KeptPromises, StartOutcome } from '../store/store.js';
 import { applyApart, planApart, syncApart } from './apart.js';
 import { type Cycle, type CycleTools, recordOutcome } from './cycle.js';
 import type { GridMirror } from './ports.js';
@@ -74,37 +75,58 @@ export async function runSite(
     if (kept === null) grid.keepMemory(siteId, plan.memory);
     tools.wakeAt(siteId, plan.wakeAt);
     const nothingNew = kept === null || plan.memory === known;
-    if (plan.starts.length === 0 && nothingNew && sameToOthers(before, plan.reservation)) {
+    const { preemptions } = plan;
+    if (
+      plan.starts.length === 0 &&
+      preemptions.length === 0 &&
+      nothingNew &&
+      sameToOthers(before, plan.reservation)
+    ) {
       await wakeOthers(tools, agenda, entry, before, [], 0);
       return;
     }
 
     // 4. Apply. What the truth refuses stays in the queue.
     const promises = kept && { ...kept, promises: imageOf(plan.memory) };
+    const context = cycle.context(policy.version, now);
+    const apply = (starts: readonly Start[]) =>
+      store.applyStarts(siteId, starts, plan.reservation, context, promises);
     const outcome = await cycle.phase('apply', () =>
-      applyApart(
-        tools,
-        plan.starts,
-        (starts) =>
-          store.applyStarts(siteId, starts, plan.reservation, cycle.context(policy.version, now), promises),
-        (a, b) => ({
-          accepted: [...a.accepted, ...b.accepted],
-          epochs: [...a.epochs, ...b.epochs],
-          refused: [...a.refused, ...b.refused],
-          outdated: a.outdated || b.outdated,
-        }),
-        plan.reservation?.jobId,
-      ),
+      applyApart(tools, plan.starts, apply, both, plan.reservation?.jobId),
     );
     recordOutcome('start', metrics, plan.starts, outcome);
     cycle.add('started', outcome.accepted.length);
     cycle.add('refused', outcome.refused.length);
     refused = outcome.outdated ? 1 : outcome.refused.length;
     await wakeOthers(tools, agenda, entry, before, plan.starts, outcome.accepted.length);
-    if (refused === 0 && !plan.truncated) return;
+    // Behind the starts, which the site's promises may refuse: then all is planned anew.
+    const made = outcome.outdated ? 0 : await preempt(cycle, tools, siteId, preemptions);
+    if (made < preemptions.length) refused++;
+    if (refused === 0 && !plan.truncated && made === 0) return;
   }
   if (refused > 0) tools.wakeLater([siteId], limits.refusedPauseMs);
   else await tools.wake([siteId]);
+}
+
+const both = (a: StartOutcome, b: StartOutcome): StartOutcome => ({
+  accepted: [...a.accepted, ...b.accepted],
+  epochs: [...a.epochs, ...b.epochs],
+  refused: [...a.refused, ...b.refused],
+  outdated: a.outdated || b.outdated,
+});
+
+/** Has runs stopped for jobs of higher classes. Answers with how many of these have their room promised. */
+async function preempt(
+  cycle: Cycle,
+  { store, mirror, now }: CycleTools,
+  siteId: number,
+  preemptions: readonly Preemption[],
+): Promise<number> {
+  if (preemptions.length === 0) return 0;
+  const context = cycle.context(mirror.policy.version, now());
+  const made = await cycle.phase('preempt', () => store.preempt(siteId, preemptions, context));
+  cycle.add('preempted', made.length);
+  return made.length;
 }
 
 /** A root that has none for the site wakes nobody, so this ends. */

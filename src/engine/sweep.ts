@@ -1,5 +1,5 @@
 /** What time does when nobody reports it: silent machines, lost runs, deadlines, lost wake-ups, stranded jobs, old data. */
-import { ROOT, schedulerOf, stranded, waiting } from '../core/index.js';
+import { ROOT, type SiteEntry, schedulerOf, stranded, waiting } from '../core/index.js';
 import type { Store } from '../store/store.js';
 import type { Cycle, CycleTools } from './cycle.js';
 import { takeBack } from './returns.js';
@@ -93,6 +93,25 @@ export class Sweeper {
     metrics.jobs.set({ state: 'QUEUED' }, queued);
     metrics.jobs.set({ state: 'DISPATCHED' }, dispatched);
     metrics.jobs.set({ state: 'LIVE' }, live);
+    // Sites and kinds that are gone.
+    metrics.resources.reset();
+    for (const entry of mirror.grid.sites) this.measureResources(entry);
+  }
+
+  private measureResources({ site, resources }: SiteEntry): void {
+    const { metrics, mirror } = this.tools;
+    const machines = resources.machines.filter(({ machine }) => machine.available);
+    for (let kind = 0; kind < resources.kinds; kind++) {
+      const total = machines.reduce((sum, { offered }) => sum + (offered[kind] ?? 0), 0);
+      if (!(total > 0 && total < Infinity)) continue;
+      const free = machines.reduce(
+        (sum, { offset }) => sum + (resources.free.room[offset + kind] as number),
+        0,
+      );
+      const of = { site: site.name, resource: mirror.grid.kinds.name(kind) };
+      metrics.resources.set({ ...of, state: 'total' }, total);
+      metrics.resources.set({ ...of, state: 'used' }, total - free);
+    }
   }
 
   private async prune(store: Store, now: number): Promise<boolean> {

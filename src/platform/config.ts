@@ -241,6 +241,11 @@ export const VARIABLES = {
     300,
     'By how much the clocks of issuer and service may differ, seconds.',
   ),
+  passwords: flag(
+    'SWITCHYARD_PASSWORDS',
+    true,
+    'Whether users may sign in by user name and password, which they set by an invitation of an administrator. Where they may not, sessions that began so are refused too.',
+  ),
   introspection: flag('INTROSPECTION', true, 'Whether clients may query the GraphQL schema (introspection).'),
   portal: flag('PORTAL', true, 'Whether browsers get the portal at /, and the explorer at /graphql.'),
 

@@ -157,7 +157,14 @@ export const LIMIT_VARIABLES = {
     120,
     1,
     1_000_000,
-    'API keys that are not accepted, tried per minute from one address.',
+    'API keys and passwords that are not accepted, tried per minute from one address.',
+  ),
+  passwordsPerMinute: settable(
+    'LIMIT_PASSWORDS_PER_MINUTE',
+    10,
+    1,
+    1_000_000,
+    'Wrong passwords for one user name, tried per minute from one address; from all addresses together where the user has no session, 6 times as many.',
   ),
   userJobs: settable(
     'LIMIT_USER_JOBS',
@@ -196,6 +203,13 @@ export const LIMIT_VARIABLES = {
     'Bytes of the files that the service keeps of one run.',
   ),
   userKeys: settable('LIMIT_USER_KEYS', 100, 1, 10_000, 'API keys of one user that are accepted.'),
+  userSessions: settable(
+    'LIMIT_USER_SESSIONS',
+    20,
+    1,
+    1_000,
+    'Sessions of one user who signs in by password; another one ends the one used longest ago.',
+  ),
   userWebhooks: settable('LIMIT_USER_WEBHOOKS', 20, 0, 1_000, 'Webhooks of one user.'),
   subscriptionsOpen: settable(
     'LIMIT_SUBSCRIPTIONS',
@@ -403,6 +417,12 @@ export const FIXED_LIMITS = {
   jobFiles: fixed(1_000, 'Files that the service keeps of a run.'),
   peerFileBytes: fixed(65_536 * MIB, 'Bytes of the files of all live runs at a peer.'),
   jobPreferences: fixed(16, 'Preferences of a job.', 'JobInput.preferences'),
+  passwordChars: fixed(
+    128,
+    'Characters in a password, of which there are at least 12.',
+    'ChangePasswordInput.password',
+  ),
+  sessionsEnded: fixed(1_000, 'Sessions ended in one request.', 'EndSessionsInput.sessions'),
   schedulers: fixed(1_000, 'Schedulers between the root and sites.', 'Mutation.createScheduler'),
   siteHolds: fixed(
     200,

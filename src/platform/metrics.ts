@@ -17,6 +17,7 @@ export interface Metrics {
   wakeFailures: Counter;
   /** Jobs that have not ended. state: QUEUED (in the global queue or a meta-queue), DISPATCHED (in a local queue), LIVE (with a live run). */
   jobs: Gauge<'state'>;
+  resources: Gauge<'site' | 'resource' | 'state'>;
   /** Wake-ups in the queue. state: waiting, active or delayed. */
   queueDepth: Gauge<'queue' | 'state'>;
   /** Decisions carried out. kind: move or start; reason: a reason code. */
@@ -92,6 +93,11 @@ export function createMetrics(): Metrics {
       'switchyard_jobs',
       'Jobs in the global queue or a meta-queue (QUEUED), in local queues (DISPATCHED) and with live runs (LIVE).',
       ['state'],
+    ),
+    resources: gauge(
+      'switchyard_resources',
+      'Amounts of each kind of resource of a site: of its machines that take jobs (total), and held by runs there (used).',
+      ['site', 'resource', 'state'],
     ),
     queueDepth: gauge('switchyard_queue_depth', 'Wake-ups in the queue.', ['queue', 'state']),
     decisions: counter('switchyard_decisions_total', 'Decisions carried out, by reason.', ['kind', 'reason']),

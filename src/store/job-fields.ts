@@ -3,7 +3,7 @@
  * mirroring, what is said to agents and peers, and the TypeScript types follow from it. Names are those of `schema.graphql`; a column has the same name in snake_case. Tests compare it with
  * the database, the schema, the core's `Job` and the list of actions. CONTRIBUTING.md says what a new field needs.
  */
-import type { Avoids, JobInput, JobPreference } from '../core/model.js';
+import type { Avoids, JobInput, JobPreference, PreemptedFor, PromisedRoom } from '../core/model.js';
 import type { Retry } from '../core/runs/retry.js';
 import type { EndCause, JobState } from '../core/states.js';
 
@@ -141,7 +141,7 @@ export const givenFields = {
   computationShare: offered(maybe<number>('float8', ofData)),
   /** What it would like and can do without. At most 16. */
   preferences: offered(always<readonly JobPreference[]>('jsonb', { scheduled: 'JOB', sparse: true })),
-  restartable: always<boolean>('boolean'),
+  restartable: always<boolean>('boolean', ofJob),
   /** null: it says nothing of retries. Peers are not told: whether it runs again is decided here. */
   retry: maybe<Retry>('jsonb'),
   launch: offered(toAgents(always<TaskLaunch>('task_launch'))),
@@ -156,6 +156,8 @@ export const givenFields = {
   reservationId: staying(maybe<number>('integer', ofJob)),
   /** What an operator adds to its priorities. */
   boost: always<number>('integer', ofJob),
+  /** Runs of lower classes may be stopped for it. Peers are not told: each has classes of its own. */
+  preemptionClass: always<number>('integer', ofJob),
 };
 
 /** What becomes of it: written by the actions of core/states.ts, each by what it sets and clears. */
@@ -201,6 +203,10 @@ const ownFields = {
   treeMoves: always<number>('integer', ofJob),
   /** Where its next run is not to be. */
   avoids: maybe<Avoids>('jsonb', ofJob),
+  /** What was made free for it. */
+  promised: maybe<PromisedRoom>('jsonb', ofJob),
+  /** For whom its run is being stopped, or was stopped for good. */
+  preempted: maybe<PreemptedFor>('jsonb'),
   /** What its latest change was, where states do not say it: its event tells it, and the next one clears it. */
   note: maybe<string>('text'),
   /** Counts its changes. */

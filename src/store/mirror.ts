@@ -225,7 +225,10 @@ function apply(state: Loaded, changes: GridChanges): void {
       ? described
       : { ...described, priority, migratedAt, dispatchedAt, schedulerId, treeMoves };
     jobs.set(id, job);
-    if (runs.has(id)) continue;
+    if (runs.has(id)) {
+      if (!same || told !== null) grid.redescribe(job);
+      continue;
+    }
     place(grid, job, position);
     if (position.run !== null) runs.set(id, position.run);
   }
@@ -269,7 +272,7 @@ function place(grid: Grid, job: Job, position: Pick<JobPosition, 'state' | 'site
 }
 
 const sameRun = (a: Run, b: Run | null): boolean =>
-  b !== null && a.epoch === b.epoch && a.start === b.start && a.waits === b.waits;
+  b !== null && a.epoch === b.epoch && a.start === b.start && a.waits === b.waits && a.stopsAt === b.stopsAt;
 
 function reclassify(state: Loaded, userId: number, userClass: Job['userClass']): void {
   for (const before of state.jobs.values()) {

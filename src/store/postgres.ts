@@ -6,7 +6,7 @@
  * event lock, which the triggers take when jobs (or the directory) change. So the statement that changes jobs comes last:
  * whoever holds the event lock waits for nobody, and the others queue up behind it only to commit.
  */
-import type { Move, Reservation, Start } from '../core/model.js';
+import type { Move, Preemption, Reservation, Start } from '../core/model.js';
 import type { Database } from './pool.js';
 import * as agents from './postgres/agents.js';
 import { revise } from './postgres/changes.js';
@@ -15,6 +15,7 @@ import * as followers from './postgres/followers.js';
 import * as leases from './postgres/leases.js';
 import * as moves from './postgres/moves.js';
 import * as needs from './postgres/needs.js';
+import { preempt } from './postgres/preempt.js';
 import * as reports from './postgres/reports.js';
 import { rerun } from './postgres/rerun.js';
 import * as retention from './postgres/retention.js';
@@ -115,6 +116,10 @@ export class PostgresStore implements Store {
 
   takeBack(siteId: number, context: PlanContext, limit: number) {
     return moves.takeBack(this.database, siteId, context, limit);
+  }
+
+  preempt(siteId: number, preemptions: readonly Preemption[], context: PlanContext) {
+    return preempt(this.database, siteId, preemptions, context);
   }
 
   recallRuns(siteId: number, jobIds: readonly number[], reason: string, context: PlanContext) {

@@ -15,7 +15,7 @@ import { type JobFilter, jobConditions } from './job-filter.js';
 import type { JobWait } from './needs.js';
 import type { Database } from './pool.js';
 import { dependentsOf, type OpenNeeds, openNeeds, waitsOf } from './postgres/needs.js';
-import { plain, type Reading, readRows, rowsOf, seconds } from './read-rows.js';
+import { instant, plain, type Reading, readRows, rowsOf, seconds } from './read-rows.js';
 import type {
   AgentRow,
   ApiKeyRow,
@@ -39,6 +39,8 @@ import type {
   ReservationRow,
   RunRow,
   SchedulerRow,
+  SessionRow,
+  SignInRow,
   SimulationRow,
   SiteRow,
   SiteStats,
@@ -619,6 +621,34 @@ SELECT t.id, t.hold_id AS "holdId", ${raw(seconds('t.from_at'))} AS "fromAt", ${
     const where = { userId: { in: [...userIds] } };
     const orderBy = [{ userId: 'asc' }, { id: 'asc' }] as const;
     return all(await this.prisma.apiKey.findMany({ where, omit: { hash: true }, orderBy: [...orderBy] }));
+  }
+
+  /** The good ones, those used last first. */
+  async sessionsOfUsers(userIds: readonly number[], now: number): Promise<SessionRow[]> {
+    return this.sessions({ userId: { in: [...userIds] }, expiresAt: { gt: instant(now) } });
+  }
+
+  async sessionsByIds(ids: readonly number[], now: number): Promise<SessionRow[]> {
+    return this.sessions({ ...among(ids), expiresAt: { gt: instant(now) } });
+  }
+
+  private async sessions(where: Prisma.SessionWhereInput): Promise<SessionRow[]> {
+    const orderBy = [{ lastUsedAt: 'desc' }, { id: 'desc' }] as const;
+    const omit = { hash: true, prefix: true } as const;
+    return all(await this.prisma.session.findMany({ where, omit, orderBy: [...orderBy] }));
+  }
+
+  /** Of each user who has a password or a good invitation. */
+  signInsOfUsers(userIds: readonly number[], now: number): Promise<SignInRow[]> {
+    return rows(
+      this.pool,
+      sql`
+SELECT u.id AS "userId", extract(epoch FROM p.set_at)::float8 AS "passwordSetAt", extract(epoch FROM i.expires_at)::float8 AS "invitedUntil"
+  FROM users u
+  LEFT JOIN passwords p ON p.user_id = u.id
+  LEFT JOIN invitations i ON i.user_id = u.id AND i.expires_at > to_timestamp(${now}::float8)
+ WHERE u.id = ANY (${list('integer', userIds)})`,
+    );
   }
 
   /** Jobs that each user submitted within the user's own period; users without a quota are left out. */

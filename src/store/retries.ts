@@ -3,7 +3,7 @@
  * find the facts, and carry out what is decided here.
  */
 import { labelsOf } from '../core/grid/site-resources.js';
-import type { Avoids, Machine, Places } from '../core/model.js';
+import type { Avoids, Machine, Places, PreemptedFor, PreemptedRun } from '../core/model.js';
 import { labelsAskedBy, parseAsked, satisfies } from '../core/resources/constraint.js';
 import { decideRetry, NO_RETRIES, type RetryDecision } from '../core/runs/retry.js';
 import type { EndCause, JobState } from '../core/states.js';
@@ -105,6 +105,33 @@ export const requeued = ({ job: { retries, memoryMbPerTask } }: RetryFacts): Ret
   ...{ rule: null, action: 'RETRY', because: null, counted: false, retries, delayS: 0 },
   ...{ memoryMb: memoryMbPerTask, avoids: null, note: 'requeued' },
 });
+
+/** Its run was stopped for another job: it is started again, unless a rule of its retries that names the cause says otherwise. */
+export function decidePreempted(
+  facts: RetryFacts,
+  end: Pick<RunReport, 'exitCode' | 'signal'>,
+  preempted: PreemptedFor,
+  maxAttempts: number,
+): Retried {
+  const decided = decideNext(facts, { ...end, cause: 'PREEMPTED' }, maxAttempts);
+  return decided.rule === null ? { ...decided, note: sayPreempted(preempted) } : decided;
+}
+
+export const sayPreempted = ({ jobId, preemptionClass, lostWork }: PreemptedFor): string =>
+  `stopped for job_${jobId} of preemption class ${preemptionClass}; lost ${sayCoreHours(lostWork)}`;
+
+export const sayMakesRoom = (victims: readonly PreemptedRun[]): string =>
+  victims.length === 0
+    ? 'goes ahead because of its preemption class'
+    : `${sayJobs(victims)} stopped for it; lost ${sayCoreHours(victims.reduce((sum, { lostWork }) => sum + lostWork, 0))}`;
+
+const sayJobs = (jobs: readonly { jobId: number }[]): string =>
+  jobs.length <= JOBS_NAMED
+    ? jobs.map(({ jobId }) => `job_${jobId}`).join(', ')
+    : `job_${jobs[0]?.jobId} and ${jobs.length - 1} others`;
+const JOBS_NAMED = 5;
+
+const sayCoreHours = (coreS: number): string => `${Math.round(coreS / 36) / 100} core-hours`;
 
 /** The note of a job that the site's own scheduler is asked for. */
 export const RECALLED = 'wanted back from its site: another can start it now';

@@ -52,6 +52,14 @@ export type HoldTimeRow = Plain<Prisma.HoldTimeModel>;
 export type LicenseRow = Plain<Prisma.LicenseModel>;
 /** Without the hash. */
 export type ApiKeyRow = Plain<Omit<Prisma.ApiKeyModel, 'hash'>>;
+/** Of somebody who has signed in by password; without the hash. */
+export type SessionRow = Plain<Omit<Prisma.SessionModel, 'hash' | 'prefix'>>;
+/** How a user may sign in by password, epoch seconds; null: not at all. */
+export interface SignInRow {
+  userId: number;
+  passwordSetAt: number | null;
+  invitedUntil: number | null;
+}
 /** Without its secrets. */
 export type WebhookRow = Plain<Omit<Prisma.WebhookModel, 'secret' | 'formerSecret' | 'version' | 'cursor'>>;
 export type MailSettingsRow = Plain<Prisma.MailSettingsModel>;

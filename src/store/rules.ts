@@ -2,15 +2,22 @@
  * What a plan or a report may do to a job, as pure functions: the same for every implementation of the store.
  */
 import type { ObservedRun } from '../core/data/history.js';
-import type { Job, JobData, Start } from '../core/model.js';
+import type { Job, JobData, PreemptedFor, Preemption, Run, Start } from '../core/model.js';
 import type { Labels } from '../core/resources/constraint.js';
 import type { OwnedDevice } from '../core/resources/devices.js';
 import { chooseUnits } from '../core/resources/units.js';
 import { type EndCause, isLive, isTerminal, isWaiting, type JobState } from '../core/states.js';
 import { addAmounts, amountsOf, type HeldPart, type TakenInside, whyHeld, whyNotInside } from './holds.js';
-import type { GivenJob } from './job-fields.js';
+import type { GivenJob, StoredJob } from './job-fields.js';
 import type { NewWait } from './needs.js';
-import { decideNext, givenBack, type Retried, type RetryFacts, requeued } from './retries.js';
+import {
+  decideNext,
+  decidePreempted,
+  givenBack,
+  type Retried,
+  type RetryFacts,
+  requeued,
+} from './retries.js';
 import type { EventRow, MachineRow } from './rows.js';
 import type {
   AgentRegistration,
@@ -30,6 +37,7 @@ export interface ReportedJob {
   epoch: number;
   cause: EndCause | null;
   stopCause: EndCause | null;
+  preempted: PreemptedFor | null;
   /** Its latest run has been reported as started. */
   started: boolean;
   /** Some of its tasks have begun, whatever became of others. */
@@ -156,7 +164,10 @@ export function timesOfReports(reports: readonly RunReport[], now: number) {
 
 /** What a run is told to have ended by, where somebody stopped it. */
 export const causeOfRun = (job: Pick<ReportedJob, 'stopCause'>, end: JobEnd, cause: EndCause | null) =>
-  end.cause === null && job.stopCause === 'REQUEUED' ? 'REQUEUED' : cause;
+  (end.cause === null && job.stopCause === 'REQUEUED') ||
+  (end.state !== 'COMPLETED' && job.stopCause === 'PREEMPTED')
+    ? job.stopCause
+    : cause;
 
 function endOfJob(
   job: ReportedJob,
@@ -168,6 +179,11 @@ function endOfJob(
   if (cause === 'EXITED_ZERO') return { state: 'COMPLETED', cause, retry: null };
   if (job.state === 'CANCELLING' && job.stopCause === 'REQUEUED')
     return { state: 'QUEUED', cause: null, retry: requeued(facts()) };
+  if (job.state === 'CANCELLING' && job.stopCause === 'PREEMPTED' && job.preempted?.requeue) {
+    const retry = decidePreempted(facts(), ended, job.preempted, maxAttempts);
+    if (retry.action === 'FAIL') return { state: 'CANCELLED', cause: 'PREEMPTED', retry };
+    return { state: retry.action === 'HOLD' ? 'HELD' : 'QUEUED', cause: null, retry };
+  }
   if (job.state === 'CANCELLING')
     return { state: 'CANCELLED', cause: job.stopCause ?? 'CANCELLED_BY_USER', retry: null };
   if (cause === 'REQUEUED' && !job.started)
@@ -611,6 +627,9 @@ export const schedulersJob = (job: DescribedJob, data: JobData | null): Job => (
   treeMoves: job.treeMoves,
   avoids: job.avoids,
   reservationId: job.reservationId,
+  preemptionClass: job.preemptionClass,
+  restartable: job.restartable,
+  promised: job.promised,
 });
 
 const UNTOUCHED = {
@@ -620,6 +639,7 @@ const UNTOUCHED = {
   schedulerId: null,
   treeMoves: 0,
   avoids: null,
+  promised: null,
 };
 
 /** A job that nobody has dispatched yet, as the schedulers see it. */
@@ -645,6 +665,50 @@ export function dataOf({
   if (inputs.length === 0 && originSiteId === null && computationShare === null) return null;
   return { originSiteId, sandboxMb, inputs, outputMb, computationShare };
 }
+
+/** Agents kill a run that was asked to stop so much later, unless they are told otherwise. */
+export const STOP_GRACE_S = 10;
+
+/** A run that was asked to stop: it has its room no longer than until it is killed. */
+export const stopping = (run: Run, stopsAt: number): Run => ({
+  ...run,
+  stopsAt,
+  plannedEnd: Math.min(run.plannedEnd, stopsAt),
+});
+
+/** A waiting or running job as a preemption finds it. */
+export interface PreemptionJob
+  extends Pick<
+    StoredJob,
+    'id' | 'state' | 'siteId' | 'epoch' | 'restartable' | 'preemptionClass' | 'promised'
+  > {}
+
+/** Why others are not stopped for the job; null: they are. It is all or none, for stopping some would be in vain. */
+export function refusePreemption(
+  { jobId, siteId, victims }: Preemption,
+  jobs: ReadonlyMap<number, PreemptionJob>,
+  isUp: boolean,
+): string | null {
+  const job = jobs.get(jobId);
+  if (!isUp) return `site ${siteId} is not up`;
+  if (job?.state !== 'DISPATCHED' || job.siteId !== siteId) return 'the job does not wait there any more';
+  for (const { jobId: id, epoch } of victims) {
+    const victim = jobs.get(id);
+    const runs = victim?.state === 'RUNNING' || victim?.state === 'ASSIGNED';
+    if (victim === undefined || !runs || victim.epoch !== epoch)
+      return `job ${id} does not run there any more`;
+    if (!victim.restartable || victim.preemptionClass >= job.preemptionClass)
+      return `job ${id} may not be stopped for it`;
+  }
+  return null;
+}
+
+/** What is kept with the jobs that are stopped. */
+export const preemptedBy = ({ jobId, preemptionClass, graceS, victims }: Preemption) =>
+  victims.map(({ jobId: id, lostWork, requeue }) => ({
+    id,
+    preempted: { jobId, preemptionClass, graceS, lostWork, requeue } satisfies PreemptedFor,
+  }));
 
 // Agents --------------------------------------------------------------------------------------------------------------
 

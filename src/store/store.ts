@@ -19,6 +19,7 @@ import type {
   Link,
   Machine,
   Move,
+  Preemption,
   Reservation,
   Run,
   RunTotals,
@@ -241,6 +242,8 @@ export interface Assignment extends AssignedJob {
   ending: boolean;
   /** Wanted back from the site's own scheduler, unless it has begun. */
   recalled: boolean;
+  /** Of a run that is stopped for another job: from SIGTERM to SIGKILL. Null: as the agent has it. */
+  stopGraceS: number | null;
   /** `agentId`: who holds, or held last, the lease on it; `host`: its agent's, or else the name. */
   machines: {
     machineId: number;
@@ -697,6 +700,12 @@ export interface Store {
     reason: string,
     context: PlanContext,
   ): Promise<number[]>;
+  /**
+   * Jobs that wait at the site are promised room (they stay DISPATCHED), and runs of lower classes there are stopped for it: ASSIGNED, RUNNING →
+   * CANCELLING, and when the run has ended → QUEUED (cause PREEMPTED, which counts for nothing), or CANCELLED. Each all or none. Answers with
+   * the jobs for which that was done, in the order given.
+   */
+  preempt(siteId: number, preemptions: readonly Preemption[], context: PlanContext): Promise<number[]>;
   /**
    * Keeps what runs of the site write while they go on. A piece that comes twice does no harm. Aligned with the pieces; `stale-epoch`:
    * the run is over. `received`: of an empty piece, up to which byte its stream is kept; null for others.

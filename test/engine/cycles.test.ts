@@ -13,6 +13,7 @@ import { culprit } from '../../src/engine/culprit.js';
 import { Cycle, type CycleLimits, type CycleTools, DEFAULT_CYCLE_LIMITS } from '../../src/engine/cycle.js';
 import { runDispatch } from '../../src/engine/dispatch.js';
 import { runSite } from '../../src/engine/site.js';
+import { Sweeper } from '../../src/engine/sweep.js';
 import { createMetrics } from '../../src/platform/metrics.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type { NewJob, Store } from '../../src/store/store.js';
@@ -99,6 +100,12 @@ class Bench {
     await this.runSite(siteId);
   }
 
+  sweep(): Promise<void> {
+    const days = { eventRetentionDays: 7, jobRetentionDays: 30, auditRetentionDays: 30 };
+    const sweeper = new Sweeper(this.tools, { ...days, runTimeGraceS: 60, limit: 100 });
+    return sweeper.run(new Cycle('sweep', this.tools));
+  }
+
   grid() {
     return this.tools.mirror.grid;
   }
@@ -109,6 +116,25 @@ class Bench {
     return counts;
   }
 }
+
+test('a sweep tells how much there is of each kind of resource, and how much of it runs hold', async () => {
+  const bench = new Bench();
+  const a = await bench.site('a', 4);
+  await bench.site('b', 2);
+  await bench.submit(1, { cpusPerTask: 3, memoryMbPerTask: 200 });
+  await bench.both(a);
+  const shown = async () => {
+    await bench.sweep();
+    const { values } = await bench.metrics.resources.get();
+    return values.map(
+      ({ labels: { site, resource, state }, value }) => `${site} ${resource} ${state} ${value}`,
+    );
+  };
+  expect(await shown()).toEqual([
+    ...['a cpus total 4', 'a cpus used 3', 'a memoryMb total 1000', 'a memoryMb used 200'],
+    ...['b cpus total 2', 'b cpus used 0', 'b memoryMb total 1000', 'b memoryMb used 0'],
+  ]);
+});
 
 describe('a dispatch cycle', () => {
   test('moves in bounded plans, round by round, and wakes the sites that were given jobs', async () => {

@@ -48,6 +48,7 @@ interface Variables {
 
 export const viewer = (change: Partial<Viewer>): Viewer => ({
   keyId: 1,
+  sessionId: null,
   userId: 1,
   role: 'USER',
   siteId: null,

@@ -63,10 +63,13 @@ export class Users {
   private ask(random: RandomStream, drawn: readonly Drawn[]): void {
     const { world } = this;
     const { promises } = world;
-    const who = viewer({ userId: random.integer(1, USERS) });
+    const userId = random.integer(1, USERS);
     const caller = world.process('user');
-    const jobs = drawn.map(({ input }) => input);
     const wrong = drawn.find((job) => job.wrong !== null)?.wrong ?? null;
+    // Operators may have others stopped for their jobs.
+    const preemptionClass = wrong === null && random.next() < 0.2 ? random.integer(1, 9) : 0;
+    const who = viewer({ userId, role: preemptionClass > 0 ? 'OPERATOR' : 'USER' });
+    const jobs = drawn.map(({ input }) => ({ ...input, preemptionClass }));
     const unfit = drawn.some((job) => job.unfit);
     const allowUnfit = unfit && random.next() < 0.5;
     const idempotencyKey = random.next() < 0.1 ? null : `key-${++this.keys}`;
@@ -253,6 +256,7 @@ function drawInput(random: RandomStream, { store, databaseNow }: UsersWorld, goe
     launch: pick('EVERY_TASK', 'EVERY_TASK', 'ONCE'),
     onTaskFailure: pick('END_ALL', 'CONTINUE'),
     boost: pick(0, 0, -MAX.boost),
+    preemptionClass: 0,
     held: pick(false, false, false, false, true),
     simulatedRunS: Math.min(MAX.seconds, (runS * 100) / benchmark),
     simulatedIoS: pick(null, 0, 1, MAX.seconds),

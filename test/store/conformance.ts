@@ -285,6 +285,80 @@ export function describeStore(
         await nothingBroken();
       });
 
+      it('stops runs for a job of a higher class, all or none; they are queued again or end, with the cause', async () => {
+        const [a, b, c, d, winner] = await dispatched(world, user, site, [
+          newJob(),
+          newJob(),
+          newJob(),
+          newJob({ restartable: false }),
+          newJob({ preemptionClass: 5 }),
+        ]);
+        const starts = [a!, b!, c!, d!].map((id) => start(id, site, { [machine]: 1 }));
+        expect((await store.applyStarts(site, starts, null, context())).accepted).toEqual([a, b, c, d]);
+        await store.reportRuns(
+          site,
+          [a!, b!, c!, d!].map((id) => report(id, 1)),
+          MAX_ATTEMPTS,
+        );
+        const preemption = (victims: [id: number, requeue?: boolean][], jobId = winner!) => ({
+          ...{ jobId, siteId: site, preemptionClass: 5, graceS: 7 },
+          victims: victims.map(([id, requeue = true]) => ({ jobId: id, epoch: 1, lostWork: 36, requeue })),
+          room: { siteId: site, at: T0 + 7, allocations: [{ machineId: machine, tasks: 1 }] },
+        });
+        const preempt = (...given: Parameters<typeof preemption>[]) =>
+          store.preempt(
+            site,
+            given.map((one) => preemption(...one)),
+            context(),
+          );
+        // What may not be started again, of no lower class, of another run; and for a job that does not wait.
+        expect(await preempt([[[a!], [d!]]])).toEqual([]);
+        expect(await preempt([[[winner!]]], [[[a!]], b!])).toEqual([]);
+        expect(await states([a!, b!, c!, d!, winner!])).toEqual([
+          ...['RUNNING', 'RUNNING', 'RUNNING', 'RUNNING', 'DISPATCHED'],
+        ]);
+        expect(await preempt([[[a!], [b!, false], [c!]]])).toEqual([winner]);
+        expect(await preempt([[[a!]]])).toEqual([]);
+        expect(await states([a!, b!, c!, winner!])).toEqual([
+          ...['CANCELLING', 'CANCELLING', 'CANCELLING', 'DISPATCHED'],
+        ]);
+        expect((await world.events(winner!)).at(-1)).toMatchObject({
+          ...{
+            toState: 'DISPATCHED',
+            note: `job_${a}, job_${b}, job_${c} stopped for it; lost 0.03 core-hours`,
+          },
+        });
+        expect((await world.events(a!)).at(-1)).toMatchObject({
+          ...{ note: `stopped for job_${winner} of preemption class 5; lost 0.01 core-hours` },
+        });
+        const { assignments } = await store.assignments(site, null, 10, 1e6);
+        expect(assignments.map(({ jobId, stopGraceS }) => [jobId, stopGraceS])).toEqual([
+          ...[a, b, c].map((id) => [id, 7]),
+          [d, null],
+        ]);
+        const { jobs } = await store.loadGrid(0);
+        const of = (id: number) => jobs.find(({ job }) => job.id === id);
+        expect(of(winner!)?.job.promised).toEqual(preemption([]).room);
+        const { run } = of(a!)!;
+        expect(run?.stopsAt).toBeGreaterThan(0);
+        expect(run?.plannedEnd).toBeLessThanOrEqual(run?.stopsAt as number);
+        expect(of(d!)?.run?.stopsAt).toBeUndefined();
+        // The first two were killed, the third had ended by itself.
+        const killed = (id: number) =>
+          ended(id, 1, { cause: 'CANCELLED_BY_USER', exitCode: null, signal: 'SIGTERM' });
+        await store.reportRuns(site, [killed(a!), killed(b!), ended(c!, 1)], MAX_ATTEMPTS);
+        expect(await states([a!, b!, c!])).toEqual(['QUEUED', 'CANCELLED', 'COMPLETED']);
+        const told = await Promise.all([a!, b!, c!].map(async (id) => (await world.events(id)).at(-1)!));
+        expect(told.map(({ cause }) => cause)).toEqual([null, 'PREEMPTED', 'EXITED_ZERO']);
+        expect(told[0]!.note).toBe(`stopped for job_${winner} of preemption class 5; lost 0.01 core-hours`);
+        const back = (await store.loadGrid(0)).jobs.find(({ job }) => job.id === a)?.job;
+        expect(back).toMatchObject({ promised: null, avoids: null });
+        // It has its room, and the promise is kept with its start.
+        await store.applyStarts(site, [start(winner!, site, { [machine]: 1 })], null, context());
+        expect((await store.loadGrid(0)).jobs.find(({ job }) => job.id === winner)?.job.promised).toBeNull();
+        await nothingBroken();
+      });
+
       it('takes the queue of a site back that is not up, in portions', async () => {
         const ids = await dispatched(world, user, site, [newJob(), newJob(), newJob()]);
         await store.hold(byIds([ids[2]!]));
@@ -1765,7 +1839,7 @@ export function describeStore(
       it('block a job until what it needs has happened; then its age begins', async () => {
         const [a, b, c] = await submit(world, user, [
           newJob(),
-          needing([term({ item: 0 })]),
+          needing([term({ item: 0 })], {}, { deadline: T0 + 300 }),
           needing([term({ item: 0 }, 'START')]),
         ]);
         expect(await all([a!, b!, c!])).toEqual(['QUEUED', 'BLOCKED', 'BLOCKED']);
@@ -1789,6 +1863,10 @@ export function describeStore(
           job !== null && job.id === b ? [job.submittedAt] : [],
         );
         expect(ages).toEqual([T0 + 20, T0 + 20]);
+        // With it the time that is left until its deadline.
+        await store.applyMoves([move(b!, site)], context());
+        expect((await store.loadGrid(10)).margins).toEqual([180]);
+        expect(await store.changesSince(grid.cursor, 100)).toMatchObject({ margins: [180] });
         await nothingBroken();
       });
 

@@ -4,6 +4,7 @@
  */
 
 import { computationOf, noRuns, resourceKinds, totalsWith } from '../../src/core/data/history.js';
+import { marginOf } from '../../src/core/data/margins.js';
 import { INTERVAL_S } from '../../src/core/data/traffic.js';
 import { handOverLimit } from '../../src/core/local/registry.js';
 import type {
@@ -14,6 +15,7 @@ import type {
   Machine,
   Move,
   Position,
+  Preemption,
   Reservation,
   Run,
   RunTotals,
@@ -76,6 +78,8 @@ import {
   RECALLED,
   type Retried,
   type RetryFacts,
+  sayMakesRoom,
+  sayPreempted,
 } from '../../src/store/retries.js';
 import type { EventKind, EventRow, RatioPointRow } from '../../src/store/rows.js';
 import {
@@ -95,10 +99,14 @@ import {
   MACHINE_FAILURES_MAX,
   observedRun,
   overtaken,
+  preemptedBy,
   quotaFreesAt,
+  refusePreemption,
+  STOP_GRACE_S,
   schedulersJob,
   serviceReport,
   shareOf,
+  stopping,
   storable,
   takeDevices,
   timesOfReports,
@@ -244,6 +252,12 @@ const ms = (seconds: number): number => Math.round(seconds * 1000) / 1000;
 const isElsewhere = ({ queue, from, to }: Move, schedulerId: number | null): boolean =>
   queue === 'LOCAL' || (queue === 'META' ? from !== to : from !== null || schedulerId !== to);
 
+/** As schedulers know the job: what it waited for others is not counted. */
+const asScheduled = (job: MemoryJob): MemoryJob => ({
+  ...job,
+  submittedAt: job.eligibleAt ?? job.submittedAt,
+});
+
 export class MemoryStore implements Store {
   readonly users = new Map<number, MemoryUser>();
   readonly sites = new Map<number, Site & { removed: boolean }>();
@@ -262,8 +276,11 @@ export class MemoryStore implements Store {
   /** By application, user and kinds; `event`: the latest when it was written. */
   readonly totals = new Map<string, { record: RunTotals; event: number }>();
   readonly ratioPoints: RatioPointRow[] = [];
-  readonly decisions: { jobId: number; kind: 'DISPATCH' | 'START' | 'TAKE_BACK'; policyVersion: number }[] =
-    [];
+  readonly decisions: {
+    jobId: number;
+    kind: 'DISPATCH' | 'START' | 'TAKE_BACK' | 'PREEMPT';
+    policyVersion: number;
+  }[] = [];
   private policy: Policy = { version: 1, document: DEFAULT_POLICY };
   private horizon = 0;
   private margins: number[] = [];
@@ -533,8 +550,9 @@ export class MemoryStore implements Store {
         told.add(event.entityId);
       if (fromState === 'BLOCKED' || fromState === 'HELD') told.add(event.entityId);
       const job = this.jobs.get(event.entityId);
-      if (event.fromState === 'QUEUED' && event.toState === 'DISPATCHED' && job && job.deadline !== null) {
-        margins.push(job.deadline - job.estimateS - job.submittedAt);
+      if (event.fromState === 'QUEUED' && event.toState === 'DISPATCHED' && job) {
+        const margin = marginOf(asScheduled(job));
+        if (margin !== null) margins.push(margin);
       }
     }
     const changed = (kinds: readonly EventKind[]) => news.filter((event) => kinds.includes(event.kind));
@@ -705,7 +723,8 @@ export class MemoryStore implements Store {
         this.change(job, 'moveToMeta', { siteId: to, migratedAt, treeMoves });
         continue;
       }
-      if (job.deadline !== null) this.margins.push(job.deadline - job.estimateS - job.submittedAt);
+      const margin = marginOf(asScheduled(job));
+      if (margin !== null) this.margins.push(margin);
       this.change(job, 'dispatch', { siteId: to, priority, dispatchedAt: this.inOrder(job, context.now) });
     }
     return { accepted: accepted.map((move) => move.jobId), refused };
@@ -921,6 +940,28 @@ export class MemoryStore implements Store {
       recalled.push(job.id);
     }
     return recalled;
+  }
+
+  async preempt(siteId: number, preemptions: readonly Preemption[], context: PlanContext): Promise<number[]> {
+    const site = this.sites.get(siteId);
+    const isUp = site?.state === 'UP' && !site.removed;
+    const done = preemptions.filter((one) => refusePreemption(one, this.jobs, isUp) === null);
+    const note = (jobId: number) =>
+      this.decisions.push({ jobId, kind: 'PREEMPT', policyVersion: context.policyVersion });
+    for (const { jobId, room, victims } of done) {
+      note(jobId);
+      const promised = structuredClone(room);
+      this.change(this.jobs.get(jobId) as MemoryJob, 'promiseRoom', {
+        promised,
+        note: sayMakesRoom(victims),
+      });
+    }
+    for (const { id, preempted } of done.flatMap(preemptedBy)) {
+      note(id);
+      const values = { stopCause: 'PREEMPTED', preempted, note: sayPreempted(preempted) } as const;
+      this.change(this.jobs.get(id) as MemoryJob, 'preempt', values);
+    }
+    return done.map(({ jobId }) => jobId);
   }
 
   private giveBack(jobs: MemoryJob[], context: PlanContext): number[] {
@@ -1685,7 +1726,9 @@ export class MemoryStore implements Store {
   ): SelectionOutcome {
     const can = ({ state, stopCause }: MemoryJob) =>
       actions.some(
-        (action) => possible(action, state) && (action !== 'stopForGood' || stopCause === 'REQUEUED'),
+        (action) =>
+          possible(action, state) &&
+          (action !== 'stopForGood' || stopCause === 'REQUEUED' || stopCause === 'PREEMPTED'),
       );
     const { ids, limit } = selection;
     const selected = this.selected(selection);
@@ -1904,6 +1947,8 @@ export class MemoryStore implements Store {
       treeMoves: 0,
       retries: 0,
       avoids: null,
+      promised: null,
+      preempted: null,
       note: rerunOf === null ? null : rerunNote(rerunOf),
       rerunOf,
       migratedAt: null,
@@ -2113,8 +2158,7 @@ export class MemoryStore implements Store {
   }
 
   private coreJob(job: MemoryJob): Job {
-    const submittedAt = job.eligibleAt ?? job.submittedAt;
-    return schedulersJob({ ...job, submittedAt, userClass: this.user(job.userId).class }, dataOf(job));
+    return schedulersJob({ ...asScheduled(job), userClass: this.user(job.userId).class }, dataOf(job));
   }
 
   private coreRun(jobId: number, epoch: number): Run {
@@ -2122,6 +2166,9 @@ export class MemoryStore implements Store {
     const start = run.startedAt ?? run.assignedAt;
     const { siteId, allocations, licenseIds, plannedS } = run;
     const core = { jobId, siteId, epoch, allocations, licenseIds, start, plannedEnd: start + plannedS };
+    const { state, changedAt, preempted } = this.jobs.get(jobId) as MemoryJob;
+    if (state === 'CANCELLING')
+      return stopping(core, (changedAt as number) + (preempted?.graceS ?? STOP_GRACE_S));
     return isAtSite(run) && run.startedAt === null ? { ...core, waits: true } : core;
   }
 
@@ -2146,6 +2193,7 @@ export class MemoryStore implements Store {
       known: [...run.tasks].map(([task, { end }]) => [task, end !== null] as const),
       ending: run.ending,
       recalled: run.recalled,
+      stopGraceS: job.state === 'CANCELLING' ? (job.preempted?.graceS ?? null) : null,
       siteAgentId: isAtSite(run) ? this.siteAgent(run.siteId) : null,
       machines,
       plannedS: run.plannedS,

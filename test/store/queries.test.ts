@@ -216,6 +216,7 @@ describe('jobs', () => {
         schedulerId: null,
         originSiteId: null,
         reservationId: null,
+        preemptionClass: 0,
         computationShare: null,
         simulatedIoS: null,
         mail: null,

@@ -27,7 +27,16 @@ const FITTED: readonly ChangeableField[] = [
 /** A job that takes the least: what is wrong with changes of it is wrong with them for every job. */
 const LEAST: JobInput = {
   ...{ command: 'command', arguments: [], environment: [], licenses: [], resourcesPerTask: [], inputs: [] },
-  ...{ outputs: [], preferences: [], needs: [], tasks: 1, cpusPerTask: 1, memoryMbPerTask: 0, boost: 0 },
+  ...{
+    outputs: [],
+    preferences: [],
+    needs: [],
+    tasks: 1,
+    cpusPerTask: 1,
+    memoryMbPerTask: 0,
+    boost: 0,
+    preemptionClass: 0,
+  },
   ...{ estimateS: MAX.leastSeconds, benchmark: MAX.leastBenchmark, sandboxMb: 0, outputMb: 0, killGraceS: 0 },
   ...{
     warnSignal: 'SIGTERM',

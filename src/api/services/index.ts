@@ -20,6 +20,7 @@ import { createPolicyService } from './policy.js';
 import { createRatiosService } from './ratios.js';
 import { createRerunService } from './rerun.js';
 import { createSharesService } from './shares.js';
+import { createSignInService } from './sign-in.js';
 import { createSimulationsService } from './simulations.js';
 import { createStagingService } from './staging.js';
 import { createSubscriptionsService } from './subscriptions.js';
@@ -48,6 +49,7 @@ export function createServices(parts: ServiceParts) {
     ratios: createRatiosService(parts),
     rerun: createRerunService(parts),
     shares: createSharesService(parts),
+    signIn: createSignInService(parts),
     simulations: createSimulationsService(parts),
     staging: createStagingService(parts),
     subscriptions: createSubscriptionsService(parts),

@@ -7,6 +7,7 @@ import {
   type JobPreference,
   NO_DATASET,
   NO_PREFERENCES,
+  PREEMPTION_CLASS_MAX,
 } from '../../core/model.js';
 import { ConstraintError, parseConstraint } from '../../core/resources/constraint.js';
 import { filePathFault } from '../../platform/file-paths.js';
@@ -98,7 +99,7 @@ export async function placesOf(
   for (const { inputs, originSite, preferences, resourcesPerTask, reservation } of jobs) {
     asksForKinds ||= resourcesPerTask.length > 0;
     note('site', originSite, sites);
-    if (given(reservation)) holds.add(reservation);
+    if (given(reservation) && textFault(reservation, MAX.nameChars) === null) holds.add(reservation);
     for (const { site } of preferences) note('site', site, sites);
     for (const { dataset, site } of inputs) {
       note('dataset', dataset, datasets);
@@ -198,7 +199,7 @@ export function newJob(
     places,
     now,
   }: {
-    /** An operator: boosts above 0, and reservations of others. */
+    /** An operator: boosts and preemption classes above 0, and reservations of others. */
     mayRaise: boolean;
     userId: number;
     places: Places;
@@ -215,6 +216,7 @@ export function newJob(
   const resourcesPerTask = check.resources(input.resourcesPerTask);
   check.lengths(input);
   check.boost(input.boost, mayRaise);
+  check.preemptionClass(input.preemptionClass, mayRaise);
   if (given(input.arrayIndex)) check.between('arrayIndex', input.arrayIndex, 0, MAX.integer);
   check.products(input);
   return {
@@ -265,6 +267,7 @@ export function newJob(
       ? check.reserved(input.reservation, input.runTimeLimitS ?? null, mayRaise ? null : userId)
       : null,
     boost: input.boost,
+    preemptionClass: input.preemptionClass,
     held: input.held,
   };
 }
@@ -481,6 +484,12 @@ class JobChecks {
     if (new Set(datasets).size < datasets.length) this.refuse('outputs', datasets, 'each dataset once');
     if (preferences.length > MAX.jobPreferences)
       this.refuse('preferences', preferences.length, `up to ${MAX.jobPreferences} preferences`);
+  }
+
+  preemptionClass(value: number, mayRaise: boolean): void {
+    this.between('preemptionClass', value, 0, PREEMPTION_CLASS_MAX);
+    if (value > 0 && !mayRaise)
+      this.refuse('preemptionClass', value, '0; above 0 only by operators', 'FORBIDDEN');
   }
 
   boost(boost: number, mayRaise: boolean): void {

@@ -5,7 +5,7 @@ import { type IdType, parseGlobalId } from '../ids.js';
 import { guarded, handlesAll, maySeeJob, maySeeSite, maySeeUser } from './access.js';
 import type { ServiceParts } from './parts.js';
 
-export function createNodesService({ queries, directory }: ServiceParts) {
+export function createNodesService({ queries, directory, now }: ServiceParts) {
   const find: Readonly<Record<IdType, (viewer: Viewer, id: number) => Promise<object | null | undefined>>> = {
     async job(viewer, id) {
       const [job] = await queries.jobsByIds([id]);
@@ -42,6 +42,10 @@ export function createNodesService({ queries, directory }: ServiceParts) {
     async apikey(viewer, id) {
       const [key] = await queries.apiKeysByIds([id]);
       return key && (key.userId === viewer.userId || viewer.role === 'ADMIN') ? key : null;
+    },
+    async session(viewer, id) {
+      const [session] = await queries.sessionsByIds([id], now());
+      return session && (session.userId === viewer.userId || viewer.role === 'ADMIN') ? session : null;
     },
     async dataset(viewer, id) {
       const [dataset] = viewer.role === 'AGENT' ? [] : await queries.datasetsByIds([id]);
@@ -82,6 +86,7 @@ const TYPE_NAMES: Readonly<Record<IdType, string>> = {
   decision: 'Decision',
   event: 'Event',
   apikey: 'ApiKey',
+  session: 'Session',
   simulation: 'Simulation',
   dataset: 'Dataset',
   group: 'JobGroup',

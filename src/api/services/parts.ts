@@ -61,6 +61,8 @@ export interface ServiceParts {
   fits(): Promise<Fit>;
   /** The identity provider that is believed; null: none. */
   oidcIssuer: string | null;
+  /** Whether users may sign in by password. */
+  passwords: boolean;
   /** Epoch seconds. */
   now(): number;
   /** An agent was refused a machine: another holds the lease. */

@@ -8,9 +8,10 @@ import { dispatchKindOf } from '../dispatch/registry.js';
 import { amountOf, MEMORY, PLACES, pairsOf } from '../grid/amounts.js';
 import type { Grid, SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
+import { decideIn } from '../local/cycle.js';
 import { SitePass } from '../local/pass.js';
 import { handOverLimit } from '../local/registry.js';
-import type { Job } from '../model.js';
+import type { Job, PromisedRoom } from '../model.js';
 import { localPolicyOf, localSchedulerOf, queueLimitOf } from '../policy.js';
 import { ReasonCode, reasonSentence, type WaitingReason } from '../reasons.js';
 import { CONTAINERS } from '../resources/constraint.js';
@@ -150,9 +151,12 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
   if (start !== null) numbers[start.expected ? 'expectedStart' : 'earliestStart'] = start.at;
 
   const pass = new SitePass(grid, entry).begin(context.now, Infinity, false);
-  const scheduler = localSchedulerOf(site, context.policy);
-  scheduler.decide(pass, scheduler.walk(pass));
+  decideIn(pass, localSchedulerOf(site, context.policy));
   if (pass.starts.some(({ jobId }) => jobId === job.id)) return waiting(ReasonCode.READY, numbers);
+  if (pass.promised?.has(grid.slotOf(job.id))) {
+    numbers.promisedAt = (job.promised as PromisedRoom).at;
+    return waiting(ReasonCode.ROOM_PROMISED, numbers);
+  }
   numbers.ahead = aheadOf(pass, job.id, context);
   const freeOf = (kind: number): number =>
     sumOf(machines.map(({ offset }) => Math.max(0, pass.free.room[offset + kind] as number)));
@@ -280,5 +284,6 @@ const changes: Record<WaitingReason, string> = {
   HELD: 'Release the job.',
   NEEDS: 'The jobs that it needs start or end.',
   NOT_BEFORE: 'Time passes.',
+  ROOM_PROMISED: 'The jobs that are stopped for it end.',
   RESERVED: 'The maintenance or reservation is over, or canceled.',
 };

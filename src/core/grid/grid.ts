@@ -17,6 +17,7 @@ import {
   type License,
   type Machine,
   type Places,
+  type PromisedRoom,
   type Reservation,
   type Run,
   type Site,
@@ -157,6 +158,8 @@ export class Grid {
   private readonly jobById = new Map<number, JobEntry>();
   /** Jobs that name a reservation. */
   private readonly naming = new Set<JobEntry>();
+  /** Those that wait for room that they were promised. */
+  private readonly promised = new Set<JobEntry>();
   private partById = new Map<number, ReservedEntry>();
   readonly kinds = new ResourceKinds();
   private readonly requirements = new Requirements(this.kinds);
@@ -383,8 +386,9 @@ export class Grid {
   private placeHolds(): void {
     const { sites, heldById } = this;
     const loaded = sites.filter(({ site }) => site.load);
-    if (heldById.size === 0 && loaded.length === 0 && !this.holds) return;
-    this.holds = heldById.size > 0 || loaded.length > 0;
+    const some = heldById.size > 0 || loaded.length > 0 || this.promised.size > 0;
+    if (!some && !this.holds) return;
+    this.holds = some;
     this.topologyChanged();
     for (const { resources } of sites) {
       resources.holds = [];
@@ -411,9 +415,33 @@ export class Grid {
       }
     }
     for (const { site, resources } of loaded) this.placeLoad(site.load as SiteLoad, resources);
+    for (const entry of [...this.promised].sort((a, b) => a.job.id - b.job.id)) this.placePromised(entry);
     this.widen();
     for (const { resources } of sites) resources.changed();
     this.placeReserved(byId);
+  }
+
+  /** The room that was made for a waiting job, as long as its machines are there. */
+  private placePromised({ job, requirement, site }: JobEntry): void {
+    const { at, allocations } = job.promised as PromisedRoom;
+    const machines: MachineState[] = [];
+    for (const { machineId } of allocations) {
+      const state = this.machineById.get(machineId);
+      if (!state?.machine.available) return;
+      machines.push(state);
+    }
+    const length = (job.estimateS * job.benchmark) / this.slowestOf(allocations);
+    (site as SiteEntry).resources.holds.push({
+      machines,
+      tasks: allocations.map(({ tasks }) => tasks),
+      each: requirement,
+      licenses: [],
+      from: at,
+      to: at + Math.max(length, PROMISED_AT_LEAST_S),
+      // No run may be late into it, for others were stopped for it.
+      certain: true,
+      jobId: job.id,
+    });
   }
 
   /** Makes the reservations, and puts the jobs that name them where they now belong: into theirs, or among all others where it is gone. */
@@ -632,6 +660,8 @@ export class Grid {
     this.note(entry);
     const { requirement } = entry;
     entry.slot = queue.add(job, requirement, effectivePriority(job));
+    if (job.promised !== null && site?.part === null && queue === site.queue)
+      if (job.promised.siteId === site.site.id) this.promise(entry, true);
     if (site !== null && queue === site.queue) site.memory?.placed(entry.slot);
     if (this.isApart(entry)) return;
     for (let i = 0; i < this.listeners.length; i++) this.listeners[i]?.placed?.(job, requirement, queue);
@@ -692,6 +722,21 @@ export class Grid {
     run.run = { ...run.run, plannedEnd };
     site.resources.replan(run, plannedEnd);
     site.memory?.replanned();
+  }
+
+  /** A live run was asked to stop. */
+  stopRun(jobId: number, stopsAt: number): void {
+    const entry = this.jobById.get(jobId);
+    if (!entry?.run) fail(`job ${jobId} has no live run`);
+    entry.run.run = { ...entry.run.run, stopsAt };
+    this.replanRun(jobId, Math.min(entry.run.end, stopsAt));
+  }
+
+  /** A job with a live run is not what it was. */
+  redescribe(job: Job): void {
+    const entry = this.jobById.get(job.id);
+    if (!entry?.run) fail(`job ${job.id} has no live run`);
+    entry.job = job;
   }
 
   /** The run is over; its job is no longer in the grid (put it at the root again if it restarts). */
@@ -797,12 +842,21 @@ export class Grid {
     if (entry.job.reservationId !== null) this.naming.delete(entry);
   }
 
+  /** It waits for room that it was promised, or does so no more. */
+  private promise(entry: JobEntry, waits: boolean): void {
+    if (waits) this.promised.add(entry);
+    else this.promised.delete(entry);
+    this.placeHolds();
+    entry.site?.memory?.heldOtherwise();
+  }
+
   private leaveQueue(entry: JobEntry): void {
     const { job, requirement, site, slot } = entry;
     const queue = entry.queue as JobQueue;
     const apart = this.isApart(entry);
     queue.remove(slot);
     entry.queue = null;
+    if (this.promised.has(entry)) this.promise(entry, false);
     if (site !== null && queue === site.queue) site.memory?.left(slot);
     if (apart) return;
     for (let i = 0; i < this.listeners.length; i++) this.listeners[i]?.left?.(job, requirement, queue);
@@ -899,6 +953,9 @@ export class Grid {
 }
 
 const NO_PARTS: readonly ReservedEntry[] = [];
+
+/** Promised room is kept for so long at least, as agents may report late that others have ended; then the promise is no more. */
+const PROMISED_AT_LEAST_S = 60;
 
 /** Runs inside reservations are among those that the site may have at once. */
 function countInside({ site, resources, inside }: SiteEntry): void {

@@ -33,6 +33,8 @@ export class JobQueue {
   length = 0;
   /** How many of the jobs ask for licenses. */
   licensed = 0;
+  /** Slots of jobs for which others may be stopped. */
+  readonly preempting = new Set<number>();
   private readonly orders: SortedSlots[] = [];
   private readonly unused: number[] = [];
 
@@ -74,6 +76,7 @@ export class JobQueue {
     this.priorities[slot] = priority;
     this.length++;
     if (job.licenses.length > 0) this.licensed++;
+    if (job.preemptionClass > 0) this.preempting.add(slot);
     for (let i = 0; i < this.orders.length; i++) (this.orders[i] as SortedSlots).insert(slot);
     return slot;
   }
@@ -81,7 +84,9 @@ export class JobQueue {
   remove(slot: number): void {
     for (let i = 0; i < this.orders.length; i++) (this.orders[i] as SortedSlots).remove(slot);
     this.length--;
-    if ((this.jobs[slot] as Job).licenses.length > 0) this.licensed--;
+    const { licenses, preemptionClass } = this.jobs[slot] as Job;
+    if (licenses.length > 0) this.licensed--;
+    if (preemptionClass > 0) this.preempting.delete(slot);
     this.jobs[slot] = undefined;
     this.requirements[slot] = undefined;
     this.unused.push(slot);

@@ -56,6 +56,8 @@ export interface TimedHold extends Hold {
   from: number;
   to: number;
   certain: boolean;
+  /** The waiting job that has it (`Job.promised`). */
+  jobId?: number;
 }
 
 /** Where the tasks of a job go. */

@@ -7,13 +7,15 @@ import { fitsIn, type Room } from '../grid/amounts.js';
 import type { Grid, ReservedEntry, ReservedPart, SiteEntry, SiteMemory } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
 import { askedOn, giveTo, type Hold, type MachineState } from '../grid/site-resources.js';
-import type { Reservation, Run, Start, StartExplanation } from '../model.js';
+import type { Preemption, Reservation, Run, Start, StartExplanation } from '../model.js';
 import { localPolicyOf, localSchedulerOf, type Policy } from '../policy.js';
 import { ReasonCode } from '../reasons.js';
 import { whyNotUp } from '../resources/eligibility.js';
+import { makeRoom } from './make-room.js';
 import { SitePass, type SitePasses } from './pass.js';
+import type { LocalScheduler } from './policy.js';
 import { handOverLimit } from './registry.js';
-import type { Walk } from './walk.js';
+import { type Walk, WalkWithout } from './walk.js';
 
 export interface SiteContext {
   now: number;
@@ -53,6 +55,8 @@ export interface SitePlan {
   wakeAt: number;
   /** Jobs that stay in the queue, counted by reason. */
   waitingByReason: Partial<Record<ReasonCode, number>>;
+  /** Jobs for which runs of lower classes are to be stopped. */
+  preemptions: readonly Preemption[];
   /** There was more to look at: apply the plan and run the cycle again. */
   truncated: boolean;
 }
@@ -69,6 +73,7 @@ export function siteCycle(grid: Grid, siteId: number, context: SiteContext): Sit
     memory: null,
     wakeAt: Infinity,
     waitingByReason: context.countWaiting === false ? NOT_COUNTED : {},
+    preemptions: NO_PREEMPTIONS,
     truncated: false,
   };
   let queued = queue.length;
@@ -100,10 +105,11 @@ function look(grid: Grid, entry: SiteEntry, context: SiteContext, plan: SitePlan
   // Those inside reservations, which the grid does not know yet.
   if (accept === undefined) pass.free.running += plan.starts.length;
   const scheduler = localSchedulerOf(site, context.policy);
-  const walk = scheduler.walk(pass);
-  scheduler.decide(pass, walk);
+  const walk = decideIn(pass, scheduler);
   if (entry.part !== null) leaveOutUnready(pass, grid.siteEntry(site.id), accept ? NO_STARTS : plan.starts);
   const { starts } = pass;
+  if (queue.preempting.size > 0 && context.policy.preemption)
+    plan.preemptions = makeRoom(pass, context.policy.preemption);
   plan.wakeAt = Math.min(plan.wakeAt, pass.wakeAt);
   // Something held may be free again then.
   for (const { to } of resources.holds) if (to > now) plan.wakeAt = Math.min(plan.wakeAt, to);
@@ -118,6 +124,14 @@ function look(grid: Grid, entry: SiteEntry, context: SiteContext, plan: SitePlan
       plan.waitingByReason[reason] = (plan.waitingByReason[reason] ?? 0) + jobs;
   if (accept !== undefined) pass.accept(accept);
   return pass;
+}
+
+/** Has the policy decide about all but the jobs for which others were stopped: these come first. Gives the order of the queue. */
+export function decideIn(pass: SitePass, scheduler: LocalScheduler): Walk {
+  pass.startPromised();
+  const walk = scheduler.walk(pass);
+  scheduler.decide(pass, pass.promised === null ? walk : new WalkWithout(walk, pass.promised));
+  return walk;
 }
 
 /**
@@ -153,6 +167,7 @@ function takeBeneath(
 
 /** Shared, for plans that nobody counts for. */
 const NOT_COUNTED: Partial<Record<ReasonCode, number>> = Object.freeze({});
+const NO_PREEMPTIONS: readonly Preemption[] = [];
 const NO_STARTS: Start[] = [];
 
 function explanationOf(pass: SitePass, walk: Walk, { jobId, reason }: Start): StartExplanation {

@@ -89,6 +89,8 @@ export class SitePass {
   wakeAt = Infinity;
   /** The policy looked at the first jobs of the queue only: when some of them start, others come into its sight. */
   goesOnBehindStarts = false;
+  /** Slots of jobs that others were stopped for: whether they start is decided before the policy is asked. Null: there are none. */
+  promised: ReadonlySet<number> | null = null;
   private maxStarts = Infinity;
   private mostFreeCpusIfAsked = -1;
   /** `Timeline.returns` when it was noted what does not fit. */
@@ -116,6 +118,7 @@ export class SitePass {
     this.memory = null;
     this.wakeAt = Infinity;
     this.goesOnBehindStarts = false;
+    this.promised = null;
     this.forget();
     return this;
   }
@@ -219,8 +222,8 @@ export class SitePass {
   /** Takes room for a job of another scheduler's queue, if it fits now. */
   takeRoom(job: Job, requirement: Requirement): boolean {
     const eligible = this.eligible(requirement);
-    const work = job.estimateS * job.benchmark;
-    const limit = this.entry.resources.holds.length === 0 ? Infinity : (job.runTimeLimitS ?? Infinity);
+    const limit = job.runTimeLimitS ?? Infinity;
+    const work = this.entry.resources.plannedWork(job.estimateS * job.benchmark, limit);
     const opening = this.free.full ? null : this.free.openingNow(requirement, eligible, work, limit);
     if (opening === null) return false;
     const { placement, pools } = opening;
@@ -236,6 +239,7 @@ export class SitePass {
 
   /** Whether the job might start beside the reservation: a quick test, true of all that can. */
   mightStart(slot: number): boolean {
+    if (this.promised?.has(slot)) return false;
     const requirement = this.requirement(slot);
     if (requirement.cpusPerTask > this.mostFreeCpus) return false;
     const known = this.bounds.get(requirement.index);
@@ -270,6 +274,35 @@ export class SitePass {
     const busy = whyBusy(requirement, eligible, this.free);
     if (busy !== null) return busy;
     return this.reservation === null ? ReasonCode.JOBS_AHEAD : ReasonCode.WOULD_DELAY_RESERVATION;
+  }
+
+  /**
+   * Starts the jobs for which others were stopped, as far as their room is free, whatever the policy's order is; the policy then finds
+   * the room of the others held. In the order in which they were promised it.
+   */
+  startPromised(): void {
+    const { queue, resources } = this.entry;
+    if (queue.preempting.size === 0) return;
+    const held = resources.holds
+      .filter(({ jobId, to }) => jobId !== undefined && to > this.now)
+      .sort((a, b) => a.from - b.from || (a.jobId as number) - (b.jobId as number));
+    if (held.length === 0) return;
+    const slots = new Set<number>();
+    this.promised = slots;
+    for (const hold of held) {
+      const slot = this.grid.slotOf(hold.jobId as number);
+      slots.add(slot);
+      const requirement = this.requirement(slot);
+      const eligible = this.eligible(requirement);
+      const { from, to, certain } = hold;
+      this.free.give(hold, from, to, certain);
+      const opening =
+        this.full || this.free.full
+          ? null
+          : this.free.openingNow(requirement, eligible, this.work(slot), this.limit(slot));
+      if (opening === null) this.free.take(hold, from, to, certain);
+      else this.enterAt(slot, opening, ReasonCode.ROOM_MADE);
+    }
   }
 
   /** Whether there is room for a job of the class now, reservations apart. */

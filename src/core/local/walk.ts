@@ -50,6 +50,42 @@ export class SortedWalk implements Walk {
   }
 }
 
+/** Another walk without some jobs. */
+export class WalkWithout implements Walk {
+  readonly order: Walk['order'];
+  readonly sorted: SortedSlots | null;
+
+  constructor(
+    private readonly walk: Walk,
+    private readonly out: ReadonlySet<number>,
+  ) {
+    this.order = walk.order;
+    this.sorted = walk.sorted;
+  }
+
+  next(): number {
+    let slot = this.walk.next();
+    while (this.out.has(slot)) slot = this.walk.next();
+    return slot;
+  }
+
+  skip(jobs: number): void {
+    this.walk.skip(jobs);
+  }
+
+  keepOnly(test: (slot: number) => boolean): void {
+    this.walk.keepOnly(test);
+  }
+
+  valueOf(slot: number): number {
+    return this.walk.valueOf(slot);
+  }
+
+  termsOf(slot: number): LsTerms | null {
+    return this.walk.termsOf(slot);
+  }
+}
+
 /** By the operator's boost, then a key, least first, ties by arrival: a heap, so that only as much is sorted as is walked. */
 export class KeyedWalk implements Walk {
   /** The keys are the walk's own; explanations say ARRIVAL's value, the time of submission. */

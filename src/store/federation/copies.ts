@@ -358,6 +358,8 @@ const jobOf = ({ request, boost }: NewCopy, more: number): NewJob => ({
     held: false,
   },
   boost: boostOf(boost, more),
+  // Classes of the owner's service mean nothing here.
+  preemptionClass: 0,
 });
 
 /** Whether it runs again its owner decides; what has not begun may be started on another machine here. */

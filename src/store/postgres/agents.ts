@@ -93,6 +93,7 @@ type LiveRun = [
   foreignInputs: Assignment['foreignInputs'],
   siteAgentId: number | null,
   devices: string[][] | null,
+  stopGraceS: number | null,
 ];
 type ReadMachine = [id: number, name: string, benchmark: number, agentId: number | null, host: string];
 type Live = [Cursor, LiveRun[], ReadMachine[]];
@@ -102,7 +103,8 @@ const liveRun = sql`${raw(
   `json_build_array(json_build_array(${Object.values(jobReading).join(', ')}), r.planned_s, extract(epoch FROM r.assigned_at)::float8, r.machine_ids, r.machine_tasks, r.ending, r.recalled,
   CASE WHEN j.tasks > 1 THEN (SELECT json_agg(json_build_array(index, ended_at IS NOT NULL)) FROM tasks WHERE job_id = r.job_id AND epoch = r.epoch) END,
   CASE WHEN j.state = 'ASSIGNED' THEN (SELECT json_build_object('siteId', site_id, 'inputs', inputs) FROM foreign_jobs WHERE job_id = r.job_id AND inputs IS NOT NULL) END,`,
-)} CASE WHEN r.placed_by = 'SITE' THEN ${siteAgent(sql`r.site_id`)} END, r.devices)`;
+)} CASE WHEN r.placed_by = 'SITE' THEN ${siteAgent(sql`r.site_id`)} END, r.devices,
+  CASE WHEN j.state = 'CANCELLING' THEN (j.preempted ->> 'graceS')::float8 END)`;
 /** What a peer offered is not run before the peer has granted it; needs runs as r. */
 const granted = sql`NOT EXISTS (SELECT 1 FROM foreign_jobs f WHERE f.job_id = r.job_id AND f.epoch IS NULL)`;
 /** From `live`: its runs, and their machines, each once. */
@@ -134,6 +136,7 @@ function assignment(
     foreignInputs,
     siteAgentId,
     devices,
+    stopGraceS,
   ]: LiveRun,
   known: ReadonlyMap<number, ReadMachine>,
 ): Assignment {
@@ -153,6 +156,7 @@ function assignment(
     machines,
     ending,
     recalled,
+    stopGraceS,
     known: tasks ?? [],
     siteAgentId,
     plannedS,

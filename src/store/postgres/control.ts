@@ -18,7 +18,7 @@ export interface FoundJob {
   id: number;
   state: JobState;
   siteId: number | null;
-  /** Its run is being stopped so that it is started again. */
+  /** Its run is being stopped so that it is started again, or for another job. */
   requeued: boolean;
 }
 
@@ -117,7 +117,7 @@ export const selected = ({
 ];
 
 /** Of jobs. */
-export const isRequeued = sql`state = 'CANCELLING' AND stop_cause IS NOT DISTINCT FROM 'REQUEUED'`;
+export const isRequeued = sql`state = 'CANCELLING' AND coalesce(stop_cause IN ('REQUEUED', 'PREEMPTED'), false)`;
 
 /** In the order of ids. */
 const lockJobs = (tx: Transaction, conditions: readonly Sql[], limit: number): Promise<FoundJob[]> =>

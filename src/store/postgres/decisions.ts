@@ -17,7 +17,7 @@ export interface Decision {
 /** They have neither triggers nor foreign keys: cheap, and no lock is waited for. */
 export function insertDecisions(
   tx: Transaction,
-  kind: 'DISPATCH' | 'START' | 'TAKE_BACK',
+  kind: 'DISPATCH' | 'START' | 'TAKE_BACK' | 'PREEMPT',
   { now, policyVersion, cycle }: PlanContext,
   decisions: readonly Decision[],
 ): Promise<void> {

@@ -93,7 +93,7 @@ async function lockJobs(
   const found = await rows<LockedJob & { id: number; siteId: number | null; now: number }>(
     tx,
     sql`
-SELECT id, user_id AS "userId", state, site_id AS "siteId", epoch, cause, stop_cause AS "stopCause", started_at IS NOT NULL AS started,
+SELECT id, user_id AS "userId", state, site_id AS "siteId", epoch, cause, stop_cause AS "stopCause", preempted, started_at IS NOT NULL AS started,
        (SELECT extract(epoch FROM coalesce(started_at, assigned_at))::float8 FROM runs r
          WHERE r.job_id = jobs.id AND r.epoch = jobs.epoch) AS since,
        (SELECT extract(epoch FROM assigned_at)::float8 FROM runs r WHERE r.job_id = jobs.id AND r.epoch = jobs.epoch) AS "assignedAt",

@@ -16,6 +16,9 @@ export async function prune(connection: Connection, retention: Retention): Promi
   const groups = await run(connection, emptyGroups(jobsEndedBefore, limit));
   const audits = await run(connection, oldAudits(auditsBefore, limit));
   const keys = await run(connection, deadKeys(auditsBefore, limit));
+  const signIns =
+    (await run(connection, expired('sessions', limit))) +
+    (await run(connection, expired('invitations', limit)));
   const holds = await run(connection, oldHolds(auditsBefore, limit));
   await run(connection, sql`DELETE FROM processes WHERE seen_at < to_timestamp(${processesBefore}::float8)`);
   await run(
@@ -38,7 +41,7 @@ export async function prune(connection: Connection, retention: Retention): Promi
   return {
     events,
     jobs,
-    more: Math.max(events, jobs, submissions, points, groups, audits, keys, holds) >= limit,
+    more: Math.max(events, jobs, submissions, points, groups, audits, keys, signIns, holds) >= limit,
   };
 }
 
@@ -95,6 +98,11 @@ DELETE FROM audits WHERE at < to_timestamp(${before}::float8) AND id = ANY (ARRA
 const deadKeys = (before: number, limit: number): Sql => sql`
 DELETE FROM api_keys WHERE id = ANY (ARRAY(
   SELECT id FROM api_keys WHERE least(expires_at, revoked_at) < to_timestamp(${before}::float8) ORDER BY id LIMIT ${limit}))`;
+
+/** Sessions and invitations that are good for nothing any more. */
+const expired = (table: 'sessions' | 'invitations', limit: number): Sql => sql`
+DELETE FROM ${raw(table)} WHERE ctid = ANY (ARRAY(
+  SELECT ctid FROM ${raw(table)} WHERE expires_at < now() ORDER BY expires_at LIMIT ${limit} FOR UPDATE SKIP LOCKED))`;
 
 /** Maintenance windows and reservations that ended before. */
 const oldHolds = (before: number, limit: number): Sql => sql`

@@ -28,6 +28,7 @@ import {
   reservationFromArray,
   runArray,
   runFromArray,
+  submittedAt,
   type ToldTotals,
   totalsFromTold,
   totalsObject,
@@ -252,7 +253,7 @@ SELECT CASE WHEN ${cursor}::bigint >= (SELECT id FROM events_horizon) THEN json_
           CASE WHEN f.told THEN (SELECT ${raw(jobArray)} FROM users u WHERE u.id = j.user_id) END)
         FROM jobs j WHERE j.id = f.entity_id) END)
      FROM (SELECT * FROM folded ORDER BY id) f),
-  (SELECT json_agg(extract(epoch FROM j.deadline)::float8 - j.estimate_s - extract(epoch FROM j.submitted_at)::float8 ORDER BY w.id)
+  (SELECT json_agg(extract(epoch FROM j.deadline)::float8 - j.estimate_s - extract(epoch FROM ${raw(submittedAt)})::float8 ORDER BY w.id)
      FROM news w JOIN jobs j ON j.id = w.entity_id
     WHERE w.from_state = 'QUEUED' AND w.to_state = 'DISPATCHED' AND j.deadline IS NOT NULL),
   (SELECT json_agg(DISTINCT jsonb_build_array(u.id, u.class, u.quota_share))

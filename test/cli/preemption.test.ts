@@ -1,0 +1,84 @@
+/** A job of a higher preemption class has a run stopped for it, with real processes; what was stopped runs again to its end. */
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { endAll, type Service, serve, until } from './service.js';
+
+const home = mkdtempSync(join(tmpdir(), 'switchyard-preemption-'));
+let service: Service;
+
+interface Job {
+  id: string;
+  state: string;
+  cause: string | null;
+  runs: { epoch: number; cause: string | null; startedAt: string; endedAt: string }[];
+}
+const job = (id: string) => service.json<Job>('job', id);
+const submit = async (...args: string[]): Promise<string> =>
+  (await service.json<{ id: string }[]>('submit', '--cpus', String(cpus().length), ...args))[0]!.id;
+/** Its first run lasts until it is stopped, with this file as its sign; the next ends at once. */
+const stopped = (file: string, trap = '') =>
+  submit('--', 'sh', '-c', `test -e ${file} && exit 0; ${trap} touch ${file}; while :; do sleep 1; done`);
+
+beforeAll(async () => {
+  service = await serve(home);
+  const { document } = await service.json<{ document: object }>('policy');
+  const file = join(home, 'policy.json');
+  writeFileSync(file, JSON.stringify({ ...document, preemption: { graceS: 2, exemptS: 0 } }));
+  expect(await service.cli('policy', 'set', file, '--reason', 'preemption')).toMatchObject({ code: 0 });
+});
+afterAll(async () => {
+  await endAll();
+  rmSync(home, { recursive: true, force: true });
+});
+
+it('stops a run of a lower class, by SIGKILL if it must, and starts it again when there is room', async () => {
+  for (const trap of ['', 'trap "" TERM;']) {
+    const file = join(home, `began${trap.length}`);
+    const low = await stopped(file, trap);
+    await until(async () => existsSync(file), Boolean);
+    await until(
+      () => job(low),
+      ({ state }) => state === 'RUNNING',
+    );
+    const high = await submit('--class', '5', '--', 'true');
+    const first = await until(
+      () => job(high),
+      ({ state }) => state === 'COMPLETED',
+    );
+    const second = await until(
+      () => job(low),
+      ({ state }) => state === 'COMPLETED',
+    );
+    expect(second.runs.map(({ cause }) => cause).sort()).toEqual(['EXITED_ZERO', 'PREEMPTED']);
+    const preempted = second.runs.find(({ cause }) => cause === 'PREEMPTED');
+    expect(Date.parse(first.runs[0]!.startedAt)).toBeGreaterThanOrEqual(Date.parse(preempted!.endedAt));
+    expect((await service.cli('why', low)).stdout).toContain('Stopped to make room');
+    expect((await service.cli('why', high)).stdout).toContain('stopped for it');
+  }
+});
+
+it('goes on after the service and its agent were killed in between', async () => {
+  const file = join(home, 'killed');
+  const low = await stopped(file, 'trap "" TERM;');
+  await until(async () => existsSync(file), Boolean);
+  await until(
+    () => job(low),
+    ({ state }) => state === 'RUNNING',
+  );
+  const high = await submit('--class', '5', '--', 'true');
+  await until(
+    () => job(low),
+    ({ state }) => state === 'CANCELLING',
+  );
+  await service.process.end('SIGKILL');
+  service = await serve(home);
+  for (const id of [high, low])
+    await until(
+      () => job(id),
+      ({ state }) => state === 'COMPLETED',
+    );
+  expect((await job(low)).runs.map(({ cause }) => cause).sort()).toEqual(['EXITED_ZERO', 'PREEMPTED']);
+  expect((await job(high)).runs).toHaveLength(1);
+});

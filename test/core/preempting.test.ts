@@ -1,0 +1,195 @@
+/** Jobs of higher preemption classes, under every local policy: whom they stop, what they get for it, and that nothing is stopped in vain. */
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  DEFAULT_POLICY,
+  Grid,
+  type Job,
+  type LocalPolicy,
+  type Policy,
+  type Preemption,
+  plainJob,
+  type Run,
+  siteCycle,
+  whyWaiting,
+} from '../../src/core/index.js';
+import { cases } from '../support/seed.js';
+
+const POLICIES: LocalPolicy[] = [
+  DEFAULT_POLICY.local,
+  { kind: 'easy' },
+  { kind: 'easy', backfill: 'SHORTEST' },
+  { kind: 'hybrid', reservations: 2 },
+  { kind: 'conservative', depth: 100 },
+  { kind: 'conservative', depth: 2 },
+  { kind: 'fcfs' },
+  { kind: 'sjf', ageBoundS: 20 },
+  { kind: 'first-fit', ageBoundS: 20 },
+];
+const SITE = 1;
+const CPUS = 4;
+const MACHINES = [1, 2, 3];
+const GRACE_S = 3;
+
+const anyJob = fc.record({
+  at: fc.integer({ min: 0, max: 40 }),
+  estimateS: fc.integer({ min: 1, max: 20 }),
+  /** It may take longer than it said. */
+  late: fc.constantFrom(0, 0, 5),
+  cpus: fc.integer({ min: 1, max: CPUS }),
+  tasks: fc.constantFrom(1, 1, 2),
+  preemptionClass: fc.constantFrom(0, 0, 0, 3, 7),
+  restartable: fc.constantFrom(true, true, true, false),
+});
+const given = fc.record({
+  jobs: fc.array(anyJob, { minLength: 5, maxLength: 25 }),
+  exemptS: fc.constantFrom(0, 0, 5),
+  /** So much sooner than at the end of the grace those that are stopped end. */
+  sooner: fc.integer({ min: 0, max: GRACE_S }),
+  window: fc.option(fc.integer({ min: 10, max: 60 })),
+});
+type Given = typeof given extends fc.Arbitrary<infer G> ? G : never;
+
+interface Played {
+  starts: (Run & { job: Job })[];
+  preemptions: (Preemption & { at: number })[];
+  waiting: number;
+}
+
+const machine = (id: number) => ({
+  ...{ id, siteId: SITE, cpus: CPUS, memoryMb: 100, benchmark: 1, os: 'linux', architecture: 'x64' },
+  ...{ licenseIds: [], available: true },
+});
+const site = { id: SITE, name: 's', state: 'UP', localPolicy: null } as const;
+
+/** Second by second, as a driver would. Checks that there is never more than there is. */
+function play({ jobs, exemptS, sooner, window }: Given, local: LocalPolicy): Played {
+  const policy: Policy = {
+    ...DEFAULT_POLICY,
+    local,
+    preemption: { graceS: GRACE_S, exemptS, cancelBelow: 0 },
+  };
+  const grid = new Grid();
+  grid.setSite(site);
+  for (const id of MACHINES) grid.setMachine(machine(id));
+  if (window !== null)
+    grid.setHeld({
+      ...{ id: 1, by: 'WINDOW', from: window, to: window + 5, ends: 'LIMIT', licenseIds: [], siteId: null },
+      machines: [{ machineId: 1, amounts: null }],
+    });
+  const all = jobs.map(
+    ({ at, estimateS, cpus, tasks, preemptionClass, restartable }, i): Job =>
+      plainJob({
+        ...{ id: i + 1, submittedAt: at, dispatchedAt: at, estimateS, cpusPerTask: cpus, tasks },
+        ...{
+          preemptionClass,
+          restartable,
+          runTimeLimitS: window === null ? null : estimateS + (jobs[i]?.late ?? 0),
+        },
+      }),
+  );
+  const played: Played = { starts: [], preemptions: [], waiting: 0 };
+  const ends = new Map<number, number>();
+  const stopped = new Set<number>();
+  for (let now = 0; now < 900; now++) {
+    for (const [id, end] of ends) {
+      if (end !== now) continue;
+      grid.endRun(id);
+      ends.delete(id);
+      if (stopped.delete(id)) grid.placeAtSite({ ...(all[id - 1] as Job), promised: null }, SITE);
+    }
+    if (window !== null && now === window + 5) grid.removeHeld(1);
+    for (const job of all) if (job.submittedAt === now) grid.placeAtSite(job, SITE);
+    for (let round = 0; round < 60; round++) {
+      const plan = siteCycle(grid, SITE, { now, policy, policyVersion: 1, maxStarts: 5 });
+      for (const { jobId, allocations, licenseIds, plannedDuration } of plan.starts) {
+        const run = {
+          ...{ jobId, siteId: SITE, epoch: 1, allocations, licenseIds, start: now },
+          plannedEnd: now + plannedDuration,
+        };
+        // Throws where there is no room.
+        grid.startRun(run);
+        played.starts.push({ ...run, job: grid.job(jobId) as Job });
+        ends.set(jobId, now + plannedDuration + (jobs[jobId - 1]?.late ?? 0));
+      }
+      for (const preemption of plan.preemptions) {
+        played.preemptions.push({ ...preemption, at: now });
+        for (const { jobId } of preemption.victims) {
+          grid.stopRun(jobId, now + GRACE_S);
+          ends.set(jobId, Math.max(now + 1, Math.min(ends.get(jobId) as number, now + GRACE_S - sooner)));
+          stopped.add(jobId);
+        }
+        grid.placeAtSite({ ...(grid.job(preemption.jobId) as Job), promised: preemption.room }, SITE);
+      }
+      grid.setReservation(SITE, plan.reservation);
+      grid.keepMemory(SITE, plan.memory);
+      if (plan.starts.length + plan.preemptions.length === 0) break;
+      if (round === 59) throw new Error('the site does not come to rest');
+    }
+  }
+  played.waiting = grid.siteEntry(SITE).queue.length;
+  return played;
+}
+
+describe.each(POLICIES.map((local) => [JSON.stringify(local), local] as const))(
+  'preemption under %s',
+  (_, local) => {
+    it('stops lower classes only, never in vain, and all jobs run', () => {
+      fc.assert(
+        fc.property(given, (asked) => {
+          const { starts, preemptions, waiting } = play(asked, local);
+          const classOf = (id: number): number => asked.jobs[id - 1]?.preemptionClass as number;
+          for (const { jobId, victims, at, room } of preemptions) {
+            expect(room.at).toBeLessThanOrEqual(at + GRACE_S);
+            if (victims.length > 0) expect(room.at).toBe(at + GRACE_S);
+            for (const { jobId: victim } of victims) {
+              expect(classOf(victim)).toBeLessThan(classOf(jobId));
+              expect(asked.jobs[victim - 1]?.restartable).toBe(true);
+              const run = starts.findLast((one) => one.jobId === victim && one.start <= at);
+              expect(at - (run?.start as number)).toBeGreaterThanOrEqual(asked.exemptS);
+            }
+            // It has its room when it was promised it, at the latest.
+            const start = starts.find((one) => one.jobId === jobId && one.start >= at);
+            expect(start?.start, `job ${jobId} was promised room from ${room.at}`).toBeLessThanOrEqual(
+              room.at,
+            );
+          }
+          expect(waiting).toBe(0);
+        }),
+        { numRuns: cases(60) },
+      );
+    });
+
+    it('stops nothing without a policy of it', () => {
+      const grid = new Grid();
+      grid.setSite(site);
+      grid.setMachine(machine(1));
+      const policy: Policy = { ...DEFAULT_POLICY, local };
+      const one = plainJob({ id: 1, submittedAt: 0, estimateS: 1e6, cpusPerTask: CPUS });
+      grid.placeAtSite(one, SITE);
+      const allocations = [{ machineId: 1, tasks: 1 }];
+      grid.startRun({
+        ...{ jobId: 1, siteId: SITE, epoch: 1, allocations, licenseIds: [], start: 0, plannedEnd: 1e6 },
+      });
+      grid.placeAtSite({ ...one, id: 2, preemptionClass: 5 }, SITE);
+      const context = { now: 1000, policyVersion: 1, maxStarts: 5 };
+      expect(siteCycle(grid, SITE, { ...context, policy }).preemptions).toEqual([]);
+      const preemption = { graceS: 30, exemptS: 600, cancelBelow: 0 };
+      const preempts = { ...policy, preemption };
+      expect(siteCycle(grid, SITE, { ...context, now: 500, policy: preempts })).toMatchObject({
+        ...{ preemptions: [], wakeAt: 600 },
+      });
+      const { preemptions } = siteCycle(grid, SITE, { ...context, policy: preempts });
+      expect(preemptions).toEqual([
+        {
+          ...{ jobId: 2, siteId: SITE, preemptionClass: 5, graceS: 30 },
+          victims: [{ jobId: 1, epoch: 1, lostWork: 4000, requeue: true }],
+          room: { siteId: SITE, at: 1030, allocations },
+        },
+      ]);
+      grid.stopRun(1, 1030);
+      grid.placeAtSite({ ...(grid.job(2) as Job), promised: preemptions[0]?.room ?? null }, SITE);
+      expect(whyWaiting(grid, 2, { now: 1001, policy: preempts })).toMatchObject({ code: 'ROOM_PROMISED' });
+    });
+  },
+);
