@@ -88,6 +88,7 @@ export interface JobOptions {
   env?: string[];
   dir?: string;
   boost?: string;
+  class?: string;
   simulatedRun?: string;
   simulatedIo?: string;
   retries?: string;
@@ -113,7 +114,9 @@ export interface JobOptions {
 /** Adds an option for every field of `JobInput`. */
 export function addJobOptions(command: Command): Command {
   return addMailOption(
-    addRetryOptions(addTimeOptions(addWaitOptions(addTermsOptions(addMachineOptions(command))))),
+    addRetryOptions(
+      addTimeOptions(addWaitOptions(addRankOptions(addTermsOptions(addMachineOptions(command))))),
+    ),
   )
     .option('--name <text>', 'name of the job')
     .option(
@@ -163,7 +166,6 @@ export function addJobOptions(command: Command): Command {
     .option('--env <name=value>', 'an environment variable; may be repeated', collectWhole)
     .option('--image <name>', 'the image that it runs in, as the sites name it, such as debian:12')
     .option('--dir <path>', 'directory to run in, an absolute path at the site (default: a new one)')
-    .option('--boost <n>', 'added to the priority; above 0 only by operators')
     .option(
       '--simulated-run <duration>',
       'actual run time if a simulated agent runs it (default: the estimate)',
@@ -180,6 +182,15 @@ export function addJobOptions(command: Command): Command {
     .option('--continue-on-failure', 'let the other tasks continue when one has failed')
     .option('--hold', 'submit it in the state HELD');
 }
+
+/** Whom it goes before. */
+const addRankOptions = (command: Command): Command =>
+  command
+    .option('--boost <n>', 'added to the priority; above 0 only by operators')
+    .option(
+      '--class <n>',
+      'preemption class, 0 to 9: runs of lower classes may be stopped for it; above 0 only by operators',
+    );
 
 /** What its machines must have. */
 function addMachineOptions(command: Command): Command {
@@ -419,6 +430,9 @@ export function jobFromOptions(
     boost: given(options.boost, (value) =>
       parseNumber('--boost', value, { min: -1000, max: 1000, integer: true }),
     ),
+    preemptionClass: given(options.class, (value) =>
+      parseNumber('--class', value, { min: 0, max: 9, integer: true }),
+    ),
     computationShare: given(options.computationShare, (value) =>
       parseNumber('--computation-share', value, { min: 0, max: 1 }),
     ),
@@ -625,8 +639,11 @@ async function inputOf(client: Pick<Client, 'all'>, written: string): Promise<In
 }
 
 /** `job_1:out.dat`; of a group by name, `group:sweep:out.dat`. */
+/** `--input-from`: whose file, and which. */
+export const READ_FROM = /^((?:group:)?[^:]+):(.+)$/;
+
 function readOf(written: string): InputDataInput {
-  const [, from, output] = /^((?:group:)?[^:]+):(.+)$/.exec(written) ?? [];
+  const [, from, output] = READ_FROM.exec(written) ?? [];
   if (from === undefined || output === undefined)
     throw usage('--input-from', written, 'JOB:PATH, a job or a group and the path of a file that it keeps');
   return { from, output };

@@ -41,7 +41,7 @@ const MODULES: readonly { commands: readonly string[]; add: () => Promise<(progr
   { commands: ['graph'], add: async () => (await import('./commands/graph.js')).addGraph },
   { commands: ['groups'], add: async () => (await import('./commands/groups.js')).addGroups },
   {
-    commands: ['whoami', 'users', 'keys', 'quota'],
+    commands: ['whoami', 'users', 'keys', 'sessions', 'quota'],
     add: async () => (await import('./commands/people.js')).addPeople,
   },
   {
@@ -57,6 +57,7 @@ const MODULES: readonly { commands: readonly string[]; add: () => Promise<(progr
   { commands: ['simulate'], add: async () => (await import('./commands/simulate.js')).addSimulate },
   { commands: ['trace'], add: async () => (await import('./commands/trace.js')).addTrace },
   { commands: ['slurm'], add: async () => (await import('./commands/slurm.js')).addSlurm },
+  { commands: ['mcp'], add: async () => (await import('./commands/mcp.js')).addMcp },
   { commands: ['schema'], add: async () => (await import('./commands/schema.js')).addSchema },
   { commands: ['compare'], add: async () => (await import('./commands/compare.js')).addCompare },
   { commands: ['experiment'], add: async () => (await import('./commands/experiment.js')).addExperiment },

@@ -38,6 +38,7 @@ const OPTIONS: { readonly [Field in keyof Required<JobInput>]: string | null } =
   environment: '--env',
   workingDirectory: '--dir',
   boost: '--boost',
+  preemptionClass: '--class',
   computationShare: '--computation-share',
   simulatedRunS: '--simulated-run',
   simulatedIoS: '--simulated-io',

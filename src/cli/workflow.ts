@@ -20,7 +20,7 @@ import {
   parseDuration,
 } from '../words/index.js';
 import { note } from './command.js';
-import type { JobInput, NeedClauseInput, NeedTermInput } from './documents.gql.js';
+import type { InputDataInput, JobInput, NeedClauseInput, NeedTermInput } from './documents.gql.js';
 import { CliError, ExitCode } from './errors.js';
 import { count, duration, table } from './format.js';
 import {
@@ -29,6 +29,7 @@ import {
   type JobOptions,
   jobFromOptions,
   placesFromOptions,
+  READ_FROM,
   remembering,
 } from './job-options.js';
 
@@ -171,7 +172,14 @@ export interface Step {
   /** Without what it needs. */
   job: JobInput;
   array: Indices | null;
-  needs: { expression: 'ALL' | 'ANY'; of: AskedTerm[] }[];
+  needs: Clause[];
+  /** What it reads files of (`input-from`): jobs and arrays of this file, and others. */
+  reads: { from: string; path: Path }[];
+}
+
+interface Clause {
+  expression: 'ALL' | 'ANY';
+  of: AskedTerm[];
 }
 
 export interface Workflow {
@@ -359,8 +367,16 @@ async function stepOf(
         ? null
         : tried([...path, 'array'], faults, () => parseArray('array', String(array))),
     needs: needs === undefined ? [] : clausesOf(needs, [...path, 'needs'], faults),
+    reads: readsOf(all).map((from) => ({
+      from,
+      path: 'input-from' in own ? [...path, 'input-from'] : ['defaults', 'input-from'],
+    })),
   };
 }
+
+/** Wrong ones are told with the other options. */
+const readsOf = ({ 'input-from': written }: Fields): string[] =>
+  written === undefined ? [] : listOf(written).flatMap((one) => READ_FROM.exec(one)?.[1] ?? []);
 
 async function fieldsOf(options: JobOptions, places: Pick<Client, 'all'> | null): Promise<GivenJob> {
   const job = jobFromOptions(options, [], say);
@@ -407,10 +423,10 @@ function tried<T>(path: Path, faults: Faults, parse: () => T): T | null {
 }
 
 /** What all terms need is one clause; each `any` is another. */
-function clausesOf(needs: NonNullable<FileJob['needs']>, path: Path, faults: Faults): Step['needs'] {
+function clausesOf(needs: NonNullable<FileJob['needs']>, path: Path, faults: Faults): Clause[] {
   if (typeof needs === 'string') return [{ expression: 'ALL', of: [{ ref: needs, path }] }];
   const all: AskedTerm[] = [];
-  const clauses: Step['needs'] = [];
+  const clauses: Clause[] = [];
   for (const [i, one] of needs.entries()) {
     const at = [...path, i];
     if (typeof one === 'object' && 'any' in one)
@@ -436,13 +452,28 @@ function termOf(term: string | Term, path: Path, faults: Faults): AskedTerm {
   return { ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)), path };
 }
 
+type Steps = ReadonlyMap<string, Step>;
+const byRefOf = (steps: readonly Step[]): Steps => new Map(steps.map((step) => [step.ref, step]));
+
+/** All clauses of a job: what it reads, it needs. In an array each element reads the file of the one with its index, as the service has it for groups. */
+function clausesWithReads({ array, needs, reads }: Step, byRef: Steps): Clause[] {
+  const read = reads.flatMap(({ from, path }): AskedTerm[] => {
+    const other = byRef.get(from);
+    if (other === undefined) return [];
+    return [{ ref: from, path, ...(array && other.array && { condition: 'CORRESPONDING' }) }];
+  });
+  return read.length === 0 ? needs : [...needs, { expression: 'ALL', of: read }];
+}
+
 /** What only the whole file shows: names that nobody has, circles, arrays that do not match. What exists is the service's to know. */
 function checkSteps(steps: readonly Step[], faults: Faults): void {
-  const items: NeedsItem[] = steps.map(({ ref, job, array, needs }) => ({
+  const byRef = byRefOf(steps);
+  const clauses = steps.map((step) => clausesWithReads(step, byRef));
+  const items: NeedsItem[] = steps.map(({ ref, job, array }, i) => ({
     ref,
     array: array && [array.indices[0] as number, array.indices.at(-1) as number],
     group: job.groupName ?? null,
-    needs: needs.map(({ expression, of }) => ({
+    needs: (clauses[i] as Clause[]).map(({ expression, of }) => ({
       expression,
       of: of.map(({ ref: name, job: id, group, jobGroup, condition = 'OK', minDelayS = 0 }) => ({
         ...(name ? { ref: name } : group ? { group } : { job: id ?? jobGroup ?? '' }),
@@ -452,10 +483,9 @@ function checkSteps(steps: readonly Step[], faults: Faults): void {
   }));
   const existing = { has: () => true, indicesOf: () => [null] };
   for (const error of checkNeeds(items, existing, NEEDS_LIMITS)) {
-    const step = steps[
-      'item' in error ? error.item : 'items' in error ? (error.items[0] as number) : 0
-    ] as Step;
-    const term = 'term' in error ? step.needs[error.clause]?.of[error.term] : undefined;
+    const at = 'item' in error ? error.item : 'items' in error ? (error.items[0] as number) : 0;
+    const step = steps[at] as Step;
+    const term = 'term' in error ? clauses[at]?.[error.clause]?.of[error.term] : undefined;
     // Arrays may have gaps, which the check below knows.
     if ((term && !term.ref) || error.code === 'INDEX_MISSING') continue;
     const text = sayNeedsError(error, items, NEEDS_LIMITS)
@@ -463,9 +493,8 @@ function checkSteps(steps: readonly Step[], faults: Faults): void {
       .replace(/^[^:]*: needs\.\d+\.of\.\d+\.? ?/, '');
     faults.say(term?.path ?? ['jobs', step.ref, 'needs'], text);
   }
-  const byRef = new Map(steps.map((step) => [step.ref, step]));
-  for (const { array, needs } of steps)
-    for (const { expression, of } of needs)
+  for (const [i, { array }] of steps.entries())
+    for (const { expression, of } of clauses[i] as Clause[])
       for (const { ref, condition, path } of of) {
         const other = byRef.get(ref ?? '')?.array ?? null;
         if (other === null) continue;
@@ -498,7 +527,7 @@ function checkSteps(steps: readonly Step[], faults: Faults): void {
 
 /** The jobs to submit, and the step of each. */
 export function jobsOf({ steps }: Workflow): { jobs: JobInput[]; stepOf: Step[] } {
-  const byRef = new Map(steps.map((step) => [step.ref, step]));
+  const byRef = byRefOf(steps);
   const jobs: JobInput[] = [];
   const stepOf: Step[] = [];
   for (const step of steps) {
@@ -507,20 +536,36 @@ export function jobsOf({ steps }: Workflow): { jobs: JobInput[]; stepOf: Step[] 
       const index = 'arrayIndex' in element ? element.arrayIndex : null;
       const lanes = 'needs' in element ? (element.needs ?? []) : [];
       const needs = [...expanded(step, byRef, index), ...lanes];
-      jobs.push({ ...step.job, ...element, ...(needs.length > 0 && { needs }) });
+      const inputs = step.job.inputs?.flatMap((input) => inputsOf(input, byRef, index));
+      jobs.push({
+        ...step.job,
+        ...element,
+        ...(needs.length > 0 && { needs }),
+        ...(inputs && { inputs }),
+      });
       stepOf.push(step);
     }
   }
   return { jobs, stepOf };
 }
 
+/** What an element of a step reads of an array: what the element with its index keeps, or, where it has none, what each keeps. */
+function inputsOf(input: InputDataInput, byRef: Steps, index: number | null): InputDataInput[] {
+  const array = byRef.get(input.from ?? '')?.array ?? null;
+  if (array === null) return [input];
+  const indices = index === null ? array.indices : [index];
+  return indices.map((one) => ({ ...input, from: elementName(input.from as string, one) }));
+}
+
 /** What would be submitted, as text: the jobs by level, and the way that takes longest. */
 export function planOf(workflow: Workflow): string {
   const { steps } = workflow;
   const position = new Map(steps.map(({ ref }, i) => [ref, [i]]));
+  const byRef = byRefOf(steps);
+  const clauses = steps.map((step) => clausesWithReads(step, byRef));
   const { levels, ends, criticalPath } = forecast(
-    steps.map(({ job, needs }) => ({
-      needs: needs.map(({ expression, of }) => ({
+    steps.map(({ job }, i) => ({
+      needs: (clauses[i] as Clause[]).map(({ expression, of }) => ({
         expression,
         of: of.flatMap(({ ref, condition = 'OK', minDelayS = 0 }) => {
           const on = position.get(ref ?? '');
@@ -536,11 +581,11 @@ export function planOf(workflow: Workflow): string {
   );
   const order = [...steps.keys()].sort((a, b) => (levels[a] as number) - (levels[b] as number) || a - b);
   const rows = order.map((i) => {
-    const { ref, job, array, needs } = steps[i] as Step;
+    const { ref, job, array } = steps[i] as Step;
     const cpus = (job.tasks ?? 1) * (job.cpusPerTask ?? 1);
     return [
       ...[(levels[i] as number) + 1, ref, array?.indices.length ?? 1, cpus],
-      ...[duration(job.estimateS ?? ESTIMATE_S), needs.map(clauseTold).join(', ') || null],
+      ...[duration(job.estimateS ?? ESTIMATE_S), (clauses[i] as Clause[]).map(clauseTold).join(', ') || null],
     ];
   });
   const jobs = rows.reduce((sum, row) => sum + (row[2] as number), 0);
@@ -555,7 +600,7 @@ export function planOf(workflow: Workflow): string {
 /** As the service has it for jobs without an estimate. */
 const ESTIMATE_S = 3600;
 
-const clauseTold = ({ expression, of }: Step['needs'][number]): string => {
+const clauseTold = ({ expression, of }: Clause): string => {
   const terms = of.map(({ ref, job, group, jobGroup, condition = 'OK', minDelayS }) =>
     [
       ref ?? job ?? jobGroup ?? `group ${group}`,
@@ -567,11 +612,7 @@ const clauseTold = ({ expression, of }: Step['needs'][number]): string => {
 };
 
 /** What an element of a step needs, with the elements of the arrays that it names. */
-function expanded(
-  { needs }: Step,
-  byRef: ReadonlyMap<string, Step>,
-  index: number | null,
-): NeedClauseInput[] {
+function expanded({ needs }: Step, byRef: Steps, index: number | null): NeedClauseInput[] {
   const clauses: NeedClauseInput[] = [];
   for (const { expression, of } of needs) {
     const terms: NeedTermInput[] = [];
@@ -593,6 +634,13 @@ function expanded(
   return clauses;
 }
 
+const readNeeds = (inputs: readonly InputDataInput[]): NeedClauseInput[] => {
+  const of = inputs.flatMap(({ from }) =>
+    from ? [from.startsWith('group:') ? { group: from.slice(6) } : { ref: from }] : [],
+  );
+  return of.length === 0 ? [] : [{ of }];
+};
+
 /**
  * The jobs as a simulation knows them: they run as long as they say (`simulatedRunS`) or estimate, and end well. What they need of jobs that
  * exist has happened.
@@ -613,11 +661,11 @@ export function tasksOf(jobs: readonly JobInput[]): WorkflowTask[] {
     return open ? [{ expression, of: terms }] : [];
   };
   return inOrder(
-    jobs.map(({ needs = [], onUnmet = 'CANCEL', estimateS = ESTIMATE_S, ...job }) => ({
+    jobs.map(({ needs = [], inputs, onUnmet = 'CANCEL', estimateS = ESTIMATE_S, ...job }) => ({
       ...{ runS: job.simulatedRunS ?? estimateS, estimateS, onUnmet, reads: [] },
       cpus: (job.tasks ?? 1) * (job.cpusPerTask ?? 1),
       memoryMb: (job.tasks ?? 1) * (job.memoryMbPerTask ?? 0),
-      needs: needs.flatMap(clauseOf),
+      needs: [...needs, ...readNeeds(inputs ?? [])].flatMap(clauseOf),
     })),
   );
 }

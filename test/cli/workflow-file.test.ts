@@ -1,7 +1,7 @@
 /** Workflow files: what they say, and where they are wrong. */
 import { expect, it } from 'vitest';
 import { CliError } from '../../src/cli/errors.js';
-import { jobsOf, planOf, readWorkflow } from '../../src/cli/workflow.js';
+import { jobsOf, planOf, readWorkflow, tasksOf } from '../../src/cli/workflow.js';
 
 const read = (text: string, given = {}) => readWorkflow('flow.yaml', text, { given, client: null });
 const jobs = async (text: string, given = {}) => jobsOf(await read(text, given)).jobs;
@@ -167,6 +167,57 @@ it('each mistake is told with its line and column, the value and what is accepte
   ]);
   expect(await faults('jobs: {}')).toEqual([
     'flow.yaml:1:7: jobs: "{}" is not accepted; accepted: at least one job',
+  ]);
+});
+
+it('what is read of an array: the element with the same index, or all of them', async () => {
+  const text = `jobs:
+  part: {run: x, array: 3-5, keep: out.txt, estimate: 10m}
+  each: {run: x, array: 4-5, input-from: 'part:out.txt', keep: out.txt, estimate: 10m}
+  all: {run: x, input-from: ['each:out.txt', 'job_7:more.txt'], estimate: 10m}`;
+  const client = { all: async () => [] };
+  const submitted = jobsOf(await readWorkflow('flow.yaml', text, { given: {}, client })).jobs;
+  expect(submitted.map(({ ref, inputs = null }) => [ref, inputs])).toEqual([
+    ...[3, 4, 5].map((i) => [`part[${i}]`, null]),
+    ...[4, 5].map((i) => [`each[${i}]`, [{ from: `part[${i}]`, output: 'out.txt' }]]),
+    [
+      'all',
+      [
+        { from: 'each[4]', output: 'out.txt' },
+        { from: 'each[5]', output: 'out.txt' },
+        { from: 'job_7', output: 'more.txt' },
+      ],
+    ],
+  ]);
+  // They wait for it: in the plan, in a simulation, and for circles.
+  expect(
+    planOf(await read(text))
+      .split('\n')
+      .slice(1),
+  ).toEqual([
+    '    1  part     3     1  10m00s    -',
+    '    2  each     2     1  10m00s    part CORRESPONDING',
+    '    3  all      1     1  10m00s    each',
+    '6 jobs; by the estimates at least 30m00s: part → each → all',
+  ]);
+  expect(
+    tasksOf(submitted).map(({ needs }) => needs.flatMap(({ of }) => of.flatMap(({ members }) => members))),
+  ).toEqual([...[[], [], []], ...[[1], [2], [3, 4]]]);
+  expect(
+    await faults(
+      'jobs:',
+      '  a: {run: x, input-from: "b:out", keep: out}',
+      '  b: {run: x, needs: a, keep: out}',
+    ),
+  ).toEqual([expect.stringMatching(/^flow\.yaml:2:\d+: jobs\.a.*(circle|one another)/)]);
+  expect(
+    await faults(
+      'jobs:',
+      '  a: {run: x, array: 1-2, keep: o}',
+      '  b: {run: x, array: 2-3, input-from: "a:o"}',
+    ),
+  ).toEqual([
+    "flow.yaml:3:39: jobs.b.input-from: CORRESPONDING: a has no index 3; accepted: an array with every index of the job's own",
   ]);
 });
 

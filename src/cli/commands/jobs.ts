@@ -412,6 +412,7 @@ function describeJob(job: FullJob): string {
       'priority',
       job.priority === null ? null : `${job.priority}${job.boost ? ` and boost ${job.boost}` : ''}`,
     ],
+    ['class', job.preemptionClass || null],
     ['submitted', time(job.submittedAt)],
     ['dispatched', job.dispatchedAt && time(job.dispatchedAt)],
     ['started', job.startedAt && time(job.startedAt)],
