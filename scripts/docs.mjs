@@ -91,6 +91,7 @@ export async function parts(load) {
   const { VARIABLES } = await load('platform/config');
   const { FIXED_LIMITS, LIMIT_VARIABLES, shownLimit } = await load('platform/limits');
   const { FIELD_COST, LIST_SIZE } = await load('api/admission/cost');
+  const { TOOLS } = await load('mcp/server');
   const reference = 'operations/reference.md';
   const policies = 'operations/policies.md';
   return [
@@ -103,6 +104,18 @@ export async function parts(load) {
       ),
     ],
     ['ARCHITECTURE.md', 'rooms', roomsDrawing()],
+    [
+      'mcp.md',
+      'tools',
+      table(
+        ['tool', 'what it does', 'arguments'],
+        TOOLS.map(({ name, description, schema }) => [
+          code(name),
+          description,
+          Object.keys(schema.shape).map(code).join(', '),
+        ]),
+      ),
+    ],
     [reference, 'variables', variableTable(VARIABLES)],
     [reference, 'limits', variableTable(LIMIT_VARIABLES)],
     [

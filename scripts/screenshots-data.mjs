@@ -17,7 +17,27 @@ export async function fillDemo(url, key, { fresh, warmupS }) {
   const sites = (await ask('{ sites { nodes { id name } } }')).sites.nodes;
   const siteOf = (name) => sites.find((site) => site.name === name).id;
   if (fresh) await fill(ask, sites, siteOf, warmupS);
-  return find(ask, siteOf);
+  return { ...(await find(ask, siteOf)), invitation: fresh && (await invite(ask, url)) };
+}
+
+/** One is signed in by password; answers with the invitation of another. */
+async function invite(ask, url) {
+  const { users } = await ask('{ users { nodes { id name } } }');
+  const [accepted, open] = await Promise.all(
+    ['noor.haddad', 'mei.tanaka'].map(async (name) => {
+      const { inviteUser } = await ask(
+        'mutation ($user: ID!) { inviteUser(input: { user: $user }) { invitation } }',
+        { user: users.nodes.find((one) => one.name === name).id },
+      );
+      return inviteUser.invitation;
+    }),
+  );
+  await fetch(`${url}/sign-in/invitation`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'user-agent': 'Firefox on Linux' },
+    body: JSON.stringify({ invitation: accepted, password: 'seven quiet harbors' }),
+  });
+  return open;
 }
 
 async function fill(ask, sites, siteOf, warmupS) {

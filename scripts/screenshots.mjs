@@ -189,6 +189,7 @@ function pagesOf(ids) {
       },
     },
     'sign-in': { path: '/', signedOut: true },
+    invitation: { path: `/#invitation=${ids.invitation}`, signedOut: true },
   };
 }
 

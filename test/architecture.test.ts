@@ -22,11 +22,15 @@ const arrows: Record<string, readonly string[]> = {
   plots: ['core', 'simulator'],
   client: ['platform'],
   slurm: ['client', 'platform', 'words'],
+  mcp: ['client', 'platform', 'words'],
   agent: ['client', 'platform'],
   federation: ['client', 'store', 'platform'],
   callbacks: ['engine', 'store', 'core', 'platform'],
   cli: [
     ...['core', 'store', 'engine', 'api', 'simulator', 'plots', 'agent', 'federation', 'client', 'callbacks'],
+    'mcp',
+    // Their documents are trusted ones.
+    'slurm',
     'platform',
     'words',
   ],

@@ -230,6 +230,7 @@ export class Agent {
 
   private take(batch: Batch): void {
     const { runner } = this;
+    const { graceMs = DEFAULT_GRACE_MS } = this.options;
     const { complete, part } = batch;
     if (complete || part === 'FIRST') this.listed.clear();
     const tokenless = new Set(runner.runs().flatMap((run) => (run.token === undefined ? runKey(run) : [])));
@@ -241,7 +242,7 @@ export class Agent {
         runner.start(run);
         if (told.recalled) runner.recall?.(run);
       } else if (action === 'CONTINUE') runner.resume(run);
-      else runner.cancel(run, this.options.graceMs ?? DEFAULT_GRACE_MS);
+      else runner.cancel(run, told.stopGraceS === null ? graceMs : told.stopGraceS * 1000);
       if (complete || part) this.listed.add(runKey(run));
     };
     for (const { action, parts, ...told } of batch.assignments) {

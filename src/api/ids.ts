@@ -13,6 +13,7 @@ export const idTypes = [
   'decision',
   'event',
   'apikey',
+  'session',
   'simulation',
   'dataset',
   'group',

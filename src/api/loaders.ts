@@ -21,6 +21,8 @@ import type {
   ReservationRow,
   RunRow,
   SchedulerRow,
+  SessionRow,
+  SignInRow,
   SiteRow,
   SiteStats,
   StagingRow,
@@ -106,6 +108,9 @@ export interface Loaders {
   /** Devices of the machine, and shares of devices, that jobs have. */
   heldUnits(machineId: number): Promise<string[]>;
   apiKeysOfUser(userId: number): Promise<ApiKeyRow[]>;
+  /** The good ones, those used last first. */
+  sessionsOfUser(userId: number): Promise<SessionRow[]>;
+  signIn(userId: number): Promise<SignInRow | null>;
   siteStatistics(siteId: number): Promise<SiteStats>;
   reservation(siteId: number): Promise<ShownReservation | null>;
   groupCounts(groupId: number): Promise<GroupCounts>;
@@ -212,6 +217,14 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
     (ids) => queries.apiKeysOfUsers(ids),
     (key) => key.userId,
   );
+  const sessionsOfUsers = grouped<SessionRow>(
+    (ids) => queries.sessionsOfUsers(ids, now()),
+    (session) => session.userId,
+  );
+  const signIns = loader<number, SignInRow | null>(async (ids) => {
+    const found = new Map((await queries.signInsOfUsers(ids, now())).map((row) => [row.userId, row]));
+    return ids.map((id) => found.get(id) ?? null);
+  });
   const statistics = loader<number, SiteStats>(async (ids) => {
     const found = new Map((await queries.siteStats(ids)).map((row) => [row.siteId, row]));
     return ids.map(
@@ -325,6 +338,8 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
     licensesOfSite: (siteId) => licensesOfSites.load(siteId),
     heldUnits: async (machineId) => (await heldUnits.load(machineId)).map(({ unit }) => unit),
     apiKeysOfUser: (userId) => keysOfUsers.load(userId),
+    sessionsOfUser: (userId) => sessionsOfUsers.load(userId),
+    signIn: (userId) => signIns.load(userId),
     siteStatistics: (siteId) => statistics.load(siteId),
     reservation: (siteId) => reservations.load(siteId),
     groupCounts: (groupId) => counts.load(groupId),

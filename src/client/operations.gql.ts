@@ -80,7 +80,8 @@ export type EndCause =
   | 'WITHDRAWN'
   | 'OTHER_TASK_FAILED'
   | 'DEPENDENCY_FAILED'
-  | 'REQUEUED';
+  | 'REQUEUED'
+  | 'PREEMPTED';
 
 export type WarnSignal =
   | 'SIGTERM'
@@ -233,6 +234,7 @@ export type JobInput = {
   readonly onTaskFailure?: TaskFailure;
   readonly mail?: ReadonlyArray<MailKind> | null | undefined;
   readonly boost?: number;
+  readonly preemptionClass?: number;
   readonly held?: boolean;
   readonly ref?: string | null | undefined;
   readonly needs?: ReadonlyArray<NeedClauseInput>;

@@ -27,7 +27,8 @@ export type EndCause =
   | 'WITHDRAWN'
   | 'OTHER_TASK_FAILED'
   | 'DEPENDENCY_FAILED'
-  | 'REQUEUED';
+  | 'REQUEUED'
+  | 'PREEMPTED';
 
 export type TaskLaunch =
   | 'EVERY_TASK'

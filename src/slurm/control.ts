@@ -98,7 +98,7 @@ export const scancel: Run = async (words, name) => {
 };
 
 /** With machines: as many in a page as one request may cost. */
-const SITES_PAGE = 300;
+export const SITES_PAGE = 300;
 
 async function allSites(): Promise<Site[]> {
   const all: Site[] = [];

@@ -2,6 +2,7 @@
  * What schedulers know, as SQL answers it and as the core has it. Arrays of JSON: of 100 000 jobs there are two million values, and a
  * JSON object would repeat every name with each.
  */
+
 import type { FreeAtPromise, PromisesImage } from '../core/local/policy.js';
 import type {
   Allocation,
@@ -32,7 +33,7 @@ import {
   type StoredJob,
   scheduledFields,
 } from './job-fields.js';
-import { type DescribedJob, dataOf, schedulersJob } from './rules.js';
+import { type DescribedJob, dataOf, STOP_GRACE_S, schedulersJob, stopping } from './rules.js';
 import type { GridImage, JobImage, TrafficCount } from './store.js';
 
 const epoch = (column: string): string => `date_part('epoch', ${column})`;
@@ -45,8 +46,8 @@ const ofData = scheduledFields('DATA');
 /** Of a job and its user; then `ofJob`; `ofData` within, where there is any of it. */
 export type JobArray = [userClass: UserClass, data: unknown[] | null, ...job: unknown[]];
 
-/** Its age counts from when it could first be scheduled. */
-const submittedAt = 'coalesce(j.eligible_at, j.submitted_at)';
+/** In SQL, of a job `j`: its age counts from when it could first be scheduled. */
+export const submittedAt = 'coalesce(j.eligible_at, j.submitted_at)';
 const arrayOf = (fields: readonly JobField[]): string =>
   fields.map((field) => (field === 'submittedAt' ? epoch(submittedAt) : readField(field))).join(', ');
 const hasData = ofData
@@ -113,17 +114,20 @@ export type RunArray = [
   start: number,
   plannedS: number,
   waits: boolean,
+  stopsAt: number | null,
 ];
 
-/** A RunArray; needs runs as r. */
+/** A RunArray; needs runs as r and jobs as j. */
 export const runArray = `json_build_array(
   r.site_id, r.epoch, r.machine_ids, r.machine_tasks, r.license_ids, ${epoch('coalesce(r.started_at, r.assigned_at)')}, r.planned_s,
-  r.placed_by = 'SITE' AND r.started_at IS NULL)`;
+  r.placed_by = 'SITE' AND r.started_at IS NULL,
+  CASE WHEN j.state = 'CANCELLING' THEN ${epoch('j.changed_at')} + coalesce((j.preempted ->> 'graceS')::float8, ${STOP_GRACE_S}) END)`;
 
 export function runFromArray(jobId: number, a: RunArray): Run {
-  const [siteId, epoch, machineIds, machineTasks, licenseIds, start, plannedS, waits] = a;
+  const [siteId, epoch, machineIds, machineTasks, licenseIds, start, plannedS, waits, stopsAt] = a;
   const allocations = allocationsFrom(machineIds, machineTasks);
   const run = { jobId, siteId, epoch, allocations, licenseIds, start, plannedEnd: start + plannedS };
+  if (stopsAt !== null) return stopping(run, stopsAt);
   return waits ? { ...run, waits } : run;
 }
 

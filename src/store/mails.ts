@@ -4,6 +4,7 @@
  */
 import { endedStates } from '../core/states.js';
 import { list } from './columns.js';
+import { submittedAt } from './images.js';
 import type { MailKind } from './job-fields.js';
 import type { Database } from './pool.js';
 import { seconds } from './read-rows.js';
@@ -99,7 +100,7 @@ SELECT u.id, 'LIMIT_80', 'LIMIT_80 job_' || j.id || ' ' || r.epoch, j.id, ${at}
 UNION ALL
 SELECT u.id, 'WAITED', 'WAITED job_' || j.id, j.id, ${at}
   FROM jobs j ${owners}
- WHERE j.ended_at IS NULL AND j.state IN ('QUEUED', 'DISPATCHED') AND ${at} - coalesce(j.eligible_at, j.submitted_at) >= make_interval(secs => ${waitedS}::float8)
+ WHERE j.ended_at IS NULL AND j.state IN ('QUEUED', 'DISPATCHED') AND ${at} - ${raw(submittedAt)} >= make_interval(secs => ${waitedS}::float8)
    AND (j.mail IS NOT NULL OR j.user_id IN (SELECT user_id FROM mail_settings WHERE 'WAITED' = ANY (kinds))) AND ${wanted(raw("'WAITED'"))}
 ON CONFLICT DO NOTHING`,
     );

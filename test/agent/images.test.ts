@@ -1,11 +1,12 @@
 /** Runs in images: by bubblewrap, in every isolation that this machine offers, in an image that is made here. */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { Isolation, type IsolationMode, type IsolationOptions } from '../../src/agent/process/isolation.js';
 import type { ProcessRunner, ProcessRunnerOptions } from '../../src/agent/process/runner.js';
+import { runScript, startInput } from '../../src/agent/process/script.js';
 import type { Assignment, RunReport } from '../../src/agent/runner.js';
 import { makeImage } from '../support/image.js';
 import { assignment, complete, endOf, openRunner, script, temporaryDirectory, until } from './support.js';
@@ -45,6 +46,24 @@ const inImage = (run: Assignment, image = 'made:1'): Assignment => ({ ...run, im
 
 const digestIn = (reports: readonly RunReport[], jobId: string): string | null | undefined =>
   reports.find((report) => report.jobId === jobId && report.phase === 'STARTED')?.local?.imageDigest;
+
+it.runIf(modes.length > 0)('a job has no descriptor that the agent inherited from who started it', () => {
+  const dir = temporaryDirectory();
+  const inherited = openSync('/etc/hostname', 'r');
+  onTestFinished(() => closeSync(inherited));
+  execFileSync('mkfifo', [join(dir, 'alive')]);
+  const run = {
+    ...{ program: '/bin/ls', arguments: ['/proc/self/fd'], environment: {}, directory: '/', umask: null },
+    ...{ launchers: [], prologue: [], inside: ['/usr/bin/bwrap', '--ro-bind', '/', '/', '--proc', '/proc'] },
+  };
+  writeFileSync(join(dir, 'start'), startInput(run) as string);
+  writeFileSync(join(dir, 'script'), runScript(':', 'key', dir, dir, join(dir, 'start'), run));
+  execFileSync('sh', ['-c', `. "${dir}/script"`], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ignore', 'ignore', 'ignore', 'ignore', inherited],
+  });
+  // 3: the directory that is listed; 9: how the lane sees that the job is alive.
+  expect(readFileSync(join(dir, 'out'), 'utf8').trim().split('\n')).toEqual(['0', '1', '2', '3', '9']);
+});
 
 it.runIf(isRoot)(
   'nobody is root in an image: an agent that is root runs none without isolation',

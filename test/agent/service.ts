@@ -252,6 +252,7 @@ function batchOf(runs: WireRun[], complete: boolean): object {
       user: 'ada',
       token: 'now',
       recalled: false,
+      stopGraceS: null,
       environment: {},
       tasks: 1,
       cpusPerTask: 1,

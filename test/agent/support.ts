@@ -45,6 +45,7 @@ export function assignment(jobId: string, command: string, ...args: string[]): A
     arrayIndex: null,
     machines: [{ name: 'here', tasks: 1 }],
     recalled: false,
+    stopGraceS: null,
     plannedS: 1,
     simulatedS: null,
     simulatedIoS: null,

@@ -188,7 +188,8 @@ it('whose reservation it is runs in it, on its machine and in its time, past wha
   };
   // An operator has made it: nobody else's jobs run there.
   expect(await faults({ reservation: 'course' }, bob)).toEqual(['reservation']);
-  expect(await faults({ reservation: 'nowhere' }, api.adminKey)).toEqual(['reservation']);
+  for (const reservation of ['nowhere', '\0', 'x'.repeat(10_000)])
+    expect(await faults({ reservation }, api.adminKey)).toEqual(['reservation']);
   expect(await faults({ reservation: hold, runTimeLimitS: 3601 }, api.adminKey)).toEqual(['runTimeLimitS']);
   expect(await faults({ reservation: hold, runTimeLimitS: null }, api.adminKey)).toEqual(['runTimeLimitS']);
   const outside = await submit({ cpusPerTask: 16 });

@@ -230,6 +230,15 @@ describe('submitting', () => {
     expect((await submit([{ command: 'x', boost: 1 }], {}, key)).errors).toMatchObject([
       { field: 'boost', code: 'FORBIDDEN' },
     ]);
+    expect((await submit([{ command: 'x', preemptionClass: 1 }], {}, key)).errors).toMatchObject([
+      {
+        ...{ field: 'preemptionClass', code: 'FORBIDDEN' },
+        message: 'preemptionClass: 1 is not accepted; accepted: 0; above 0 only by operators',
+      },
+    ]);
+    expect((await submit([{ command: 'x', preemptionClass: 10 }])).errors).toMatchObject([
+      { field: 'preemptionClass', code: 'BAD_USER_INPUT' },
+    ]);
     const { jobIds } = await submit([{ command: 'x', boost: -1 }], {}, key);
     const raise = `mutation ($ids: [ID!]) { reprioritizeJobs(selection: { ids: $ids }, boost: 1) { jobIds } }`;
     expect(await refused(raise, { ids: jobIds }, key)).toMatchObject({ code: 'FORBIDDEN' });

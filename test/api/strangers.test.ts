@@ -15,7 +15,14 @@ import { type TestApi, withApi } from './support/api.js';
 import { withCertificate } from './support/certificate.js';
 
 describe('keys that nobody has seen', () => {
-  const one = { keyId: 1, userId: 1, role: 'USER', siteId: null, expiresAtMs: null } as const;
+  const one = {
+    keyId: 1,
+    sessionId: null,
+    userId: 1,
+    role: 'USER',
+    siteId: null,
+    expiresAtMs: null,
+  } as const;
   const viewer: Viewer = { ...one, actsForUsers: false, onBehalfBy: null };
   const bearer = (key: string) => `Bearer ${key}`;
   /** An authenticator that knows keys beginning with `good`, and what it asked. */

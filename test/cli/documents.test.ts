@@ -5,11 +5,16 @@ import { documents as ofAgents } from '../../src/agent/index.js';
 import { createMeasure, tooComplex } from '../../src/api/admission/cost.js';
 import * as ofCommands from '../../src/cli/documents.gql.js';
 import { documents as ofPeers } from '../../src/federation/index.js';
+import * as ofMcp from '../../src/mcp/documents.gql.js';
 import { DEFAULT_LIMITS } from '../../src/platform/limits.js';
+import { SITES_PAGE } from '../../src/slurm/control.js';
+import * as ofSlurm from '../../src/slurm/documents.gql.js';
 
-const documents = [ofCommands, ofAgents, ofPeers].flatMap((each) => Object.entries<string>(each));
+const documents = [ofCommands, ofAgents, ofMcp, ofPeers, ofSlurm].flatMap((each) =>
+  Object.entries<string>(each),
+);
 
-describe('the documents of the command line, agents and peers', () => {
+describe('the documents of the command line, Slurm’s commands, agents, peers and the MCP server', () => {
   const schema = buildSchema(readFileSync(new URL('../../schema.graphql', import.meta.url), 'utf8'));
   const measure = createMeasure(schema, DEFAULT_LIMITS);
 
@@ -17,11 +22,12 @@ describe('the documents of the command line, agents and peers', () => {
     expect(validate(schema, parse(document)).map(String)).toEqual([]);
   });
 
-  it.each(documents)('%s may be asked of a service with the default limits', (_, text) => {
+  it.each(documents)('%s may be asked of a service with the default limits', (name, text) => {
     const document = parse(text);
     const operation = document.definitions.find((each) => each.kind === Kind.OPERATION_DEFINITION)!;
     // The longest pages that commands ask for.
-    const measured = measure(document, operation, { first: 1000, last: 1000 });
+    const page = name === 'SlurmSitesDocument' ? SITES_PAGE : 1000;
+    const measured = measure(document, operation, { first: page, last: page });
     expect(measured.depth).toBeGreaterThan(0);
     expect(tooComplex(measured, DEFAULT_LIMITS)).toBeNull();
   });

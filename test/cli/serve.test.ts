@@ -456,6 +456,39 @@ describe('a fresh service', () => {
     );
   });
 
+  it('users are invited to set a password, and their sessions are ended', async () => {
+    const origin = new URL(service.url).origin;
+    const post = async (path: string, body: object) =>
+      (
+        await fetch(`${origin}/sign-in/${path}`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        })
+      ).json() as Promise<{ secret: string; session: string }>;
+    expect(await service.cli('users', 'invite', 'bea', '--role', 'agent')).toMatchObject({ code: 2 });
+    const invited = await service.cli('users', 'invite', 'bea', '--role', 'operator', '--expires', '+1h');
+    expect(invited.stderr).toContain('send this link to bea; it is good once');
+    const [, invitation] = /^http:\S+\/#invitation=(swi_\S+)\n$/.exec(invited.stdout) ?? [];
+    const { secret, session } = await post('invitation', { invitation, password: 'seven quiet harbors' });
+    const bea = (...args: string[]) => run(args, { SWITCHYARD_URL: service.url, SWITCHYARD_KEY: secret });
+    expect((await bea('whoami')).stdout).toMatch(/^bea \(user_\d+\), role OPERATOR/);
+    expect((await bea('sessions', '--csv', '--columns', 'id')).stdout).toBe(`id\n${session}\n`);
+    const { link } = await service.json<{ link: string }>('users', 'reset', 'bea');
+    const again = await post('invitation', {
+      invitation: link.split('=')[1],
+      password: 'nine loud foundries',
+    });
+    await until(
+      () => bea('whoami'),
+      ({ code }) => code === 4,
+    );
+    const ended = await service.cli('sessions', 'end', '--user', 'bea');
+    expect(ended.stdout).toBe('1 session of bea ended\n');
+    expect(await service.json('sessions', '--user', 'bea')).toEqual([]);
+    expect(again.secret).toMatch(/^sws_/);
+  });
+
   it('pages through jobs', async () => {
     await service.json('submit', '--array', '1-25', '--group', 'pages', '--hold', '--', 'true');
     const seen: string[] = [];

@@ -20,6 +20,7 @@ beforeAll(() => {
     'tsconfig.json',
     'tsconfig.build.json',
     'schema.graphql',
+    'docs',
     'scripts',
     'prisma',
     'src',

@@ -68,10 +68,11 @@ test(`every job runs once, whatever is killed or cut off (seed ${seed})`, {
           own[i]?.push(...ids);
           for (const [at, id] of ids.entries()) numberOf[i]?.set(id, some[at] as number);
         }
+        // As long as links are cut they may all be waiting for a peer.
         await service.until(async () => {
           const live = [...(await service.jobs()).values()].filter(({ state }) => !ENDED.includes(state));
           return live.length < LIVE_MAX || Date.now() > until;
-        });
+        }, TROUBLE_MS + SETTLE_MS);
         await sleep(300);
       } while (Date.now() < until);
     }),
@@ -136,6 +137,8 @@ const ENDED = ['COMPLETED', 'FAILED', 'CANCELLED'];
 async function fault(faults: string[]): Promise<void> {
   if (random.next() < 0.5) {
     const service = services[Math.floor(random.next() * services.length)] as Service;
+    // While it starts, too, but not always: on a busy machine that takes longer than it is from one kill to the next.
+    if (!service.hasAnswered && random.next() < 0.8) return;
     faults.push(`${service.name} killed`);
     service.kill();
     return;

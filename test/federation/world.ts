@@ -108,6 +108,8 @@ export class Service {
   readonly ledger: string;
   readonly pool: pg.Pool;
   readonly client: Client;
+  /** Since it was killed last. */
+  hasAnswered = false;
   private process: Supervised;
 
   private constructor(
@@ -154,6 +156,7 @@ export class Service {
   }
 
   kill(): void {
+    this.hasAnswered = false;
     this.process.kill();
   }
 
@@ -215,7 +218,9 @@ export class Service {
     let why: unknown = 'not yet';
     for (const end = Date.now() + withinMs; Date.now() < end; await sleep(100)) {
       try {
-        if (await condition()) return;
+        const isMet = await condition();
+        this.hasAnswered = true;
+        if (isMet) return;
       } catch (error) {
         why = error;
       }

@@ -20,5 +20,13 @@ export const PLAIN_JOB: NewJob = {
   ...{ warnS: null, warnSignal: 'SIGTERM', killGraceS: 30 },
   ...{ sandboxMb: 0, outputMb: 0, inputs: [], originSiteId: null, outputs: [], computationShare: null },
   ...{ preferences: [], restartable: true, retry: null, launch: 'EVERY_TASK', onTaskFailure: 'END_ALL' },
-  ...{ simulatedRunS: null, simulatedIoS: null, mail: null, reservationId: null, boost: 0, held: false },
+  ...{
+    simulatedRunS: null,
+    simulatedIoS: null,
+    mail: null,
+    reservationId: null,
+    boost: 0,
+    preemptionClass: 0,
+    held: false,
+  },
 };

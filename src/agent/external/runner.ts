@@ -365,15 +365,18 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     if (run.end !== null || !this.isReached) return;
     const end: End = { cause: 'CANCELLED_BY_USER', message: 'cancelled before it began' };
     if (run.beganMs === null) this.neverBegins(run, end);
-    // With others that are cancelled together.
-    this.unwanted.add(run);
-    setImmediate(() => this.cancelUnwanted());
+    this.cancelSoon(run);
   }
 
   /** Another site can start it now: it never begins here, unless it has. */
   private giveBack(run: Handed): void {
     if (run.end !== null || run.beganMs !== null || !this.isReached) return;
     if (!this.neverBegins(run, { cause: 'REQUEUED', message: 'taken back before it began' })) return;
+    this.cancelSoon(run);
+  }
+
+  /** With others that are cancelled together. */
+  private cancelSoon(run: Handed): void {
     this.unwanted.add(run);
     setImmediate(() => this.cancelUnwanted());
   }

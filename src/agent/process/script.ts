@@ -42,10 +42,14 @@ const SHELL_VARIABLES =
 
 const PERL = '/usr/bin/perl';
 
+/** In perl: what the agent has inherited from who started it goes no further than this. */
+const CLOSE_INHERITED = `opendir my $fds, "/proc/self/fd" or fail("/proc/self/fd");
+for (grep { $_ > 2 && $_ != 9 } grep { /^\\d+$/ } readdir $fds) { open my $one, "<&=", $_ and close $one }`;
+
 /**
  * The last step before the program of a run, with the rights of its job and inside its sandbox: what the job asked for (its variables, its
  * directory, where its program is found) has no effect before. It reads that from its standard input (`startInput`): nobody sees it on a
- * command line, and the account of the job need not be able to open the file. What the agent has inherited from who started it goes no further.
+ * command line, and the account of the job need not be able to open the file.
  */
 const LAST_STEP = [
   PERL,
@@ -61,8 +65,7 @@ umask oct $umask if $umask ne "";
 sub fail { my $code = $! == 2 ? 127 : 126; print STDERR "${LANE_NAME}: @_: $!\\n"; exit $code }
 chdir $directory or fail("the directory $directory cannot be entered");
 open STDIN, "<", "/dev/null" or fail("/dev/null");
-opendir my $fds, "/proc/self/fd" or fail("/proc/self/fd");
-for (grep { $_ > 2 && $_ != 9 } grep { /^\\d+$/ } readdir $fds) { open my $one, "<&=", $_ and close $one }
+${CLOSE_INHERITED}
 exec { $command[0] } @command;
 fail($command[0]);
 `,
@@ -80,8 +83,7 @@ const INTO_IMAGE = [
 sub fail { print STDERR "${LANE_NAME}: @_: $!\n"; exit 126 }
 my ($umask, $bwrap, @words) = @ARGV;
 umask oct $umask if $umask ne "";
-opendir my $fds, "/proc/self/fd" or fail("/proc/self/fd");
-for (grep { $_ > 2 && $_ != 9 } grep { /^d+$/ } readdir $fds) { open my $one, "<&=", $_ and close $one }
+${CLOSE_INHERITED}
 $^F = 9;
 open my $asked, "<&", STDIN or fail("standard input");
 open STDIN, "<", "/dev/null" or fail("/dev/null");

@@ -18,12 +18,22 @@ import { Budget, busy, type Memory, UNCOUNTED } from './budget.js';
 /** The part of the heap that requests, their answers and messages may need; the rest is for all else. */
 const HEAP_SHARE = 1 / 2;
 const COST_PERIOD_S = 60;
+/** So many addresses may each try as many passwords for a user name as one may. */
+const ADDRESSES = 6;
 
 /** How much of something a user has, and may have. */
 export interface Use {
   name: UserLimitName;
   used: number;
   allowed: number;
+}
+
+/** Wrong passwords, by the user name that they were tried for. */
+export interface PasswordTries {
+  /** Throws RATE_LIMITED after too many from the address and, unless the address is known to be the user's, after too many from all. */
+  check(name: string, address: string, isKnown: boolean): Promise<void>;
+  /** Another one. Whether it is the last that is looked at for a while. */
+  count(name: string, address: string): Promise<boolean>;
 }
 
 /** A request that was let in. */
@@ -45,6 +55,7 @@ export interface Shares {
   /** A budget for an update of a subscription: its memory is that of the connection. */
   update(): Budget;
   readonly strangers: Strangers;
+  readonly passwords: PasswordTries;
   /** Runs a long computation in a turn of the viewer's own. Throws when the operation goes no further. */
   explain<T>(by: { viewer: Viewer; budget: Budget }, work: () => Promise<T>): Promise<T>;
   /** A budget for a message over a WebSocket, while it comes in and is parsed. */
@@ -88,6 +99,11 @@ export function createShares(limits: Limits): Shares {
     points: limits.strangersPerMinute,
     duration: 60,
   });
+  // A single address cannot keep others from trying.
+  const [perAddress, perName] = [limits.passwordsPerMinute, limits.passwordsPerMinute * ADDRESSES];
+  const triesOf = (keyPrefix: string, points: number) =>
+    new RateLimiterMemory({ keyPrefix, points, duration: 60 });
+  const [ofAddress, ofName] = [triesOf('tries', perAddress), triesOf('name', perName)];
   const bytes = new Shared(getHeapStatistics().heap_size_limit * HEAP_SHARE);
   const connections = new Shared(limits.connectionsMax);
   const open = { requests: new Counter(), subscriptions: new Counter(), connections: new Counter() };
@@ -160,10 +176,22 @@ export function createShares(limits: Limits): Shares {
       async check(address) {
         const counted = await strangers.get(address);
         if (counted && counted.remainingPoints <= 0) {
-          throw tooMany(counted, 'too many API keys tried from this address were not accepted');
+          throw tooMany(counted, 'too many API keys or passwords tried from this address were not accepted');
         }
       },
       count: (address) => void strangers.penalty(address).catch(() => {}),
+    },
+    passwords: {
+      async check(name, address, isKnown) {
+        const why = 'too many wrong passwords for this user name';
+        const counted = [await ofAddress.get(`${address} ${name}`), isKnown ? null : await ofName.get(name)];
+        for (const tries of counted) if (tries && tries.remainingPoints <= 0) throw tooMany(tries, why);
+      },
+      async count(name, address) {
+        const all = await ofName.penalty(name);
+        const { consumedPoints } = await ofAddress.penalty(`${address} ${name}`);
+        return consumedPoints === perAddress || all.consumedPoints === perName;
+      },
     },
     async explain({ viewer, budget }, work) {
       await turns.turn(accountOf(viewer));

@@ -847,6 +847,12 @@ export type User = Node & {
   apiKeys: Array<ApiKey>;
   /** When the user was registered. */
   createdAt: Scalars['DateTime']['output'];
+  /** When the user last set a password to sign in with; null: there is none, or the key is another user's, except an ADMIN's. */
+  passwordSetAt?: Maybe<Scalars['DateTime']['output']>;
+  /** Until when the last invitation to set a password is good; null: there is none, or the key is another user's, except an ADMIN's. */
+  invitedUntil?: Maybe<Scalars['DateTime']['output']>;
+  /** Where the user is signed in by password, the last used first; null if the key is another user's, except an ADMIN's. */
+  sessions?: Maybe<Array<Session>>;
   /** Mail about the user's jobs; null if the key is another user's, except an ADMIN's. */
   mail?: Maybe<MailSettings>;
   /** The limits of this user, with the amounts used (for example 250 000 jobs that have not ended); null if the key is another user's. */
@@ -947,6 +953,28 @@ export type ApiKey = Node & {
   revokedAt?: Maybe<Scalars['DateTime']['output']>;
   /** When it was last used, to the minute. */
   lastUsedAt?: Maybe<Scalars['DateTime']['output']>;
+};
+
+/**
+ * A user who has signed in by password, until they sign out, or an administrator or another of their sessions ends it. It ends 24 hours after its last use, and 30
+ * days after it began.
+ */
+export type Session = Node & {
+  __typename?: 'Session';
+  /** Global id. */
+  id: Scalars['ID']['output'];
+  /** Whether this request comes with it. */
+  current: Scalars['Boolean']['output'];
+  /** The address that it began from; of IPv6 the network (/64). */
+  address: Scalars['String']['output'];
+  /** What the browser, or the program, called itself then. */
+  agent: Scalars['String']['output'];
+  /** When it began. */
+  createdAt: Scalars['DateTime']['output'];
+  /** When it was last used, to the minute. */
+  lastUsedAt: Scalars['DateTime']['output'];
+  /** When it ends if it is not used. */
+  expiresAt: Scalars['DateTime']['output'];
 };
 
 /** An endpoint to which the service sends events of jobs, as `docs/webhooks.md` describes. */
@@ -1083,7 +1111,9 @@ export type EndCause =
   /** A job that it needed did not end, or start, as needed (`needs`); `message` names it. */
   | 'DEPENDENCY_FAILED'
   /** Of a run: it was stopped so that its job is started again. */
-  | 'REQUEUED';
+  | 'REQUEUED'
+  /** It was stopped to make room for a job of a higher preemption class. A job ends so only where the policy has jobs of its class end (`cancelBelow`), or a rule of its retries does. */
+  | 'PREEMPTED';
 
 /** A signal that warns a run of its run time limit. */
 export type WarnSignal =
@@ -1437,6 +1467,8 @@ export type Job = Node & {
   mail?: Maybe<Array<MailKind>>;
   /** Added to its priority (`reprioritizeJobs`). */
   boost: Scalars['Int']['output'];
+  /** Runs of jobs of lower classes may be stopped to make room for it, where the policy has `preemption`: 0 to 9. */
+  preemptionClass: Scalars['Int']['output'];
   /** Number of its latest run; 0: it has not started yet. */
   epoch: Scalars['Int']['output'];
   /** Why it ended. */
@@ -1906,7 +1938,9 @@ export type DecisionKind =
   /** A job was started. */
   | 'START'
   /** A job was returned from a site to the global queue. */
-  | 'TAKE_BACK';
+  | 'TAKE_BACK'
+  /** It was stopped for a job of a higher preemption class (reason PREEMPTED), or others were stopped for it (MAKES_ROOM). */
+  | 'PREEMPT';
 
 /** What orders the queue of a site. */
 export type QueueOrder =
@@ -3748,6 +3782,8 @@ export type JobInput = {
   mail?: InputMaybe<Array<MailKind>>;
   /** Added to its priority, from −1000 to 1000; above 0 only by operators. */
   boost: Scalars['Int']['input'];
+  /** Runs of jobs of lower classes may be stopped to make room for it, where the policy has `preemption`: 0 to 9; above 0 only by operators. */
+  preemptionClass: Scalars['Int']['input'];
   /** Submit it in the state HELD. */
   held: Scalars['Boolean']['input'];
   /** A name by which other jobs of the submission can need it, at most 200 characters, unique in the submission. */
@@ -4364,6 +4400,60 @@ export type CreateApiKeyInput = {
   actsForUsers: Scalars['Boolean']['input'];
 };
 
+/** Whom to invite. */
+export type InviteUserInput = {
+  /** An active user who is neither an AGENT nor a PEER. */
+  user: Scalars['ID']['input'];
+  /** Until when the invitation is good: up to 90 days from now, by default 7. */
+  expiresAt?: InputMaybe<Scalars['DateTime']['input']>;
+};
+
+/** An invitation to set a password. */
+export type InviteUserPayload = {
+  __typename?: 'InviteUserPayload';
+  /** Who is invited. */
+  user: User;
+  /**
+   * The secret of the invitation, shown only this once. In the portal it is good at `https://HOST/#invitation=SECRET`; other clients set the password by
+   * `POST /sign-in/invitation`.
+   */
+  invitation: Scalars['String']['output'];
+  /** Until when it is good. */
+  expiresAt: Scalars['DateTime']['output'];
+};
+
+/** A change of one's own password. */
+export type ChangePasswordInput = {
+  /** The password so far. */
+  current: Scalars['String']['input'];
+  /** The new one: 12 to 128 characters, of any kind. Refused where the user's or the service's name is most of it, and if it is one that everybody tries first. */
+  password: Scalars['String']['input'];
+};
+
+/** The result of a change of password. */
+export type ChangePasswordPayload = {
+  __typename?: 'ChangePasswordPayload';
+  /** Whose password was changed. */
+  user: User;
+};
+
+/** Which sessions to end. */
+export type EndSessionsInput = {
+  /** Whose; by default one's own. ADMIN: anybody's. */
+  user?: InputMaybe<Scalars['ID']['input']>;
+  /** These, up to 1000; by default all but that of this request. */
+  sessions?: InputMaybe<Array<Scalars['ID']['input']>>;
+};
+
+/** The result of ending sessions. */
+export type EndSessionsPayload = {
+  __typename?: 'EndSessionsPayload';
+  /** Whose they were. */
+  user: User;
+  /** Those that were ended. Others of the request had ended before. */
+  ended: Array<Scalars['ID']['output']>;
+};
+
 /** A new API key. */
 export type CreateApiKeyPayload = {
   __typename?: 'CreateApiKeyPayload';
@@ -4865,6 +4955,15 @@ export type Mutation = {
   rotateApiKey: CreateApiKeyPayload;
   /** Revoke an API key of one's own; ADMIN: of any user. Its subscriptions are closed. */
   revokeApiKey: ApiKey;
+  /**
+   * Invite a user to set a password, or to replace it (ADMIN). The invitation is good once; using it ends all sessions of the user. It takes the place of one
+   * made before.
+   */
+  inviteUser: InviteUserPayload;
+  /** Change one's own password, with which one signs in. All other sessions are ended. */
+  changePassword: ChangePasswordPayload;
+  /** End sessions of one's own; ADMIN: of any user. Their subscriptions are closed. */
+  endSessions: EndSessionsPayload;
   /** Choose what to get mail about, for all jobs that do not say otherwise. */
   setMail: User;
   /** Set the address for mail about a user's jobs (ADMIN). */
@@ -5191,6 +5290,24 @@ export type MutationRevokeApiKeyArgs = {
 
 
 /** Each mutation says which role it needs. A USER can act on their own jobs only. */
+export type MutationInviteUserArgs = {
+  input: InviteUserInput;
+};
+
+
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
+export type MutationChangePasswordArgs = {
+  input: ChangePasswordInput;
+};
+
+
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
+export type MutationEndSessionsArgs = {
+  input: EndSessionsInput;
+};
+
+
+/** Each mutation says which role it needs. A USER can act on their own jobs only. */
 export type MutationSetMailArgs = {
   kinds: Array<MailKind>;
 };
@@ -5478,6 +5595,8 @@ export type Assignment = {
   action: AssignmentAction;
   /** Wanted back from the site's own scheduler, as another site can start it now: unless it has begun it never begins, and ends with REQUEUED. Once it has begun this means nothing. */
   recalled: Scalars['Boolean']['output'];
+  /** With STOP: seconds from SIGTERM to SIGKILL, where the run is stopped for another; null: as the agent has it. */
+  stopGraceS?: Maybe<Scalars['Float']['output']>;
   /** The program. */
   command: Scalars['String']['output'];
   /** Its arguments. */

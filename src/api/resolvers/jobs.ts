@@ -226,6 +226,8 @@ async function sentenceOf(decision: DecisionModel, loaders: Loaders): Promise<st
     }
     case 'START':
       return `Started: ${clause(describeStart(reason))}`;
+    case 'PREEMPT':
+      return reasonSentence(reason);
     case 'TAKE_BACK': {
       const why = clause(reasonSentence(reason)).replace(/^the site\b/, await nameOf(decision.fromSiteId));
       return `Returned to the ${GLOBAL_QUEUE}: ${why}`;

@@ -145,6 +145,12 @@ export const Mutation: Required<MutationResolvers> = {
     services.people.rotateApiKey(viewer, apiKey, name, requestId),
   revokeApiKey: (_, { apiKey }, { services, viewer, requestId }) =>
     services.people.revokeApiKey(viewer, apiKey, requestId),
+  inviteUser: (_, { input }, { services, viewer, requestId }) =>
+    services.signIn.inviteUser(viewer, input, requestId),
+  changePassword: (_, { input }, { services, viewer, requestId, budget }) =>
+    services.signIn.changePassword(viewer, input, requestId, budget.signal),
+  endSessions: (_, { input }, { services, viewer, requestId }) =>
+    services.signIn.endSessions(viewer, input, requestId),
   setMail: (_, { kinds }, { services, viewer, requestId }) =>
     services.people.setMail(viewer, kinds, requestId),
   setMailAddress: (_, { user, address }, { services, viewer, requestId }) =>

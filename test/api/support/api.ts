@@ -123,6 +123,7 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
         corsOrigins: [],
         tes: { ignoresImages: false, storage: [] },
         trustedDocuments: null,
+        passwords: true,
         oidc: null,
         limits: {
           ...DEFAULT_LIMITS,

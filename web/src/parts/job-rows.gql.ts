@@ -43,7 +43,8 @@ export type EndCause =
   | 'WITHDRAWN'
   | 'OTHER_TASK_FAILED'
   | 'DEPENDENCY_FAILED'
-  | 'REQUEUED';
+  | 'REQUEUED'
+  | 'PREEMPTED';
 
 export type EventKind =
   | 'JOB_STATE'

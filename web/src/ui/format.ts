@@ -126,6 +126,7 @@ const CAUSES: Record<string, string> = {
   OTHER_TASK_FAILED: 'Another task failed',
   DEPENDENCY_FAILED: 'A job that it needed did not end as needed',
   REQUEUED: 'Stopped to be started again',
+  PREEMPTED: 'Stopped for a job of a higher class',
 };
 
 export const lower = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);

@@ -338,6 +338,7 @@ function Requirements({ job }: { job: Job }) {
             `${megabytes(job.sandboxMb)}${job.originSite ? ` from ${job.originSite.name}` : ''}`,
           ],
           ['Restarts when lost', job.restartable ? 'yes' : 'no'],
+          job.preemptionClass > 0 && ['Preemption class', String(job.preemptionClass)],
           job.retry !== null && ['Retries', retriesOf(job)],
           ...job.runs.flatMap(({ epoch, retry }): [string, string][] =>
             retry?.note ? [[`After run ${epoch}`, retry.note]] : [],
@@ -461,6 +462,7 @@ const KINDS: Record<Decision['kind'], string> = {
   DISPATCH: 'Sent to',
   START: 'Started at',
   TAKE_BACK: 'Taken back from',
+  PREEMPT: 'Room made at',
 };
 
 function Decisions({ job }: { job: Job }) {

@@ -78,12 +78,14 @@ export type EndCause =
   | 'WITHDRAWN'
   | 'OTHER_TASK_FAILED'
   | 'DEPENDENCY_FAILED'
-  | 'REQUEUED';
+  | 'REQUEUED'
+  | 'PREEMPTED';
 
 export type DecisionKind =
   | 'DISPATCH'
   | 'START'
-  | 'TAKE_BACK';
+  | 'TAKE_BACK'
+  | 'PREEMPT';
 
 export type JobFilter = {
   ids?: Array<string> | null | undefined;

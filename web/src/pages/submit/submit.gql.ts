@@ -40,7 +40,8 @@ export type EndCause =
   | 'WITHDRAWN'
   | 'OTHER_TASK_FAILED'
   | 'DEPENDENCY_FAILED'
-  | 'REQUEUED';
+  | 'REQUEUED'
+  | 'PREEMPTED';
 
 export type WarnSignal =
   | 'SIGTERM'
@@ -173,6 +174,7 @@ export type JobInput = {
   onTaskFailure?: TaskFailure;
   mail?: Array<MailKind> | null | undefined;
   boost?: number;
+  preemptionClass?: number;
   held?: boolean;
   ref?: string | null | undefined;
   needs?: Array<NeedClauseInput>;
