@@ -2287,7 +2287,7 @@ export function describeStore(
         await nothingBroken();
       });
 
-      it('take with them what a site has promised the job', async () => {
+      it('take with them what a site has promised the job, as its return does', async () => {
         const ids = await dispatched(world, user, site, [newJob(), newJob()]);
         const room = { runs: 0, amounts: { cpus: 8, memoryMb: 0 }, copies: [] };
         const jobs = ids.map((jobId) => ({
@@ -2303,6 +2303,9 @@ export function describeStore(
         // A plan that was made on them is too late.
         const plan = await store.applyStarts(site, [], null, context(), { revision: 1, promises });
         expect([plan.outdated, revision]).toEqual([true, 2]);
+        // One that has gone back to the root is promised anew, should it come again.
+        await store.returnJobs(site, [ids[1]!], 'a test', context());
+        expect(await store.promises(site)).toEqual({ revision: 3, promises: { room, jobs: [] } });
       });
 
       it('of what nobody has been told leave a job where it is, whether it waits or runs', async () => {

@@ -966,6 +966,7 @@ export class MemoryStore implements Store {
 
   private giveBack(jobs: MemoryJob[], context: PlanContext): number[] {
     for (const job of jobs) {
+      this.dropPromise(job);
       this.decisions.push({ jobId: job.id, kind: 'TAKE_BACK', policyVersion: context.policyVersion });
       this.change(job, 'takeBack', {});
     }

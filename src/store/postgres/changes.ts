@@ -21,6 +21,7 @@ import { insertAudit } from './audit.js';
 import { changeJobs } from './change-jobs.js';
 import { selected } from './control.js';
 import { insertWaits, keepNeeded, waitsOf } from './needs.js';
+import { dropPromises } from './starts.js';
 
 type Done = Extract<ChangeDecision, { kind: 'DONE' }> & { id: number };
 
@@ -66,7 +67,14 @@ export function revise(
           done.flatMap(({ id, wait }) => (wait === null ? [] : [{ ...wait, id }])),
           changes.userId,
         );
-        await dropPromises(tx, found, done);
+        // What a site has promised a job was for what the job asked then.
+        const changed = new Set(done.flatMap(({ id, action }) => (action === 'change' ? [id] : [])));
+        const queued = found.filter(({ id, state }) => state === 'DISPATCHED' && changed.has(id));
+        await dropPromises(
+          tx,
+          new Set(queued.map(({ siteId }) => siteId as number)),
+          queued.map(({ id }) => id),
+        );
         await commitWith(tx, statements(done, changes));
       }
       const there = new Set(found.map(({ id }) => id));
@@ -185,30 +193,6 @@ export async function rewriteWaits(
   await run(tx, sql`DELETE FROM job_needs WHERE job_id = ANY (${which})`);
   await run(tx, sql`DELETE FROM need_edges WHERE job_id = ANY (${which})`);
   await insertWaits(tx, waiting, userId);
-}
-
-/** What a site has promised a job was for what the job asked then. */
-async function dropPromises(
-  tx: Transaction,
-  found: readonly ChangingJob[],
-  done: readonly Done[],
-): Promise<void> {
-  const changed = new Set(done.flatMap(({ id, action }) => (action === 'change' ? [id] : [])));
-  const queued = found.filter(({ id, state }) => state === 'DISPATCHED' && changed.has(id));
-  if (queued.length === 0) return;
-  const jobs = list(
-    'bigint',
-    queued.map(({ id }) => id),
-  );
-  const sites = [...new Set(queued.map(({ siteId }) => siteId))];
-  await run(
-    tx,
-    sql`
-UPDATE promises SET revision = revision + 1, body = json_build_array(body -> 0,
-    (SELECT coalesce(json_agg(one ORDER BY place), '[]') FROM json_array_elements(body -> 1) WITH ORDINALITY AS p (one, place)
-      WHERE (one ->> 0)::bigint <> ALL (${jobs})))
- WHERE site_id = ANY (${list('integer', sites)}) AND body IS NOT NULL`,
-  );
 }
 
 function statements(done: readonly Done[], { values }: JobChanges): Sql[] {

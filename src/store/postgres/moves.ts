@@ -9,6 +9,7 @@ import { value } from '../statement.js';
 import type { Applied, PlanContext } from '../store.js';
 import { changeJobs, inOrder } from './change-jobs.js';
 import { insertDecisions } from './decisions.js';
+import { dropPromises } from './starts.js';
 
 type Db = Pick<Database, 'pool'>;
 
@@ -246,6 +247,7 @@ async function giveBack(
   }: { siteId: number; jobIds: number[]; reason: string; context: PlanContext },
 ): Promise<number[]> {
   if (jobIds.length === 0) return [];
+  await dropPromises(tx, [siteId], jobIds);
   const decisions = jobIds.map((jobId) => ({
     jobId,
     fromSiteId: siteId,

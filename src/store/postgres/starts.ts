@@ -349,3 +349,20 @@ INSERT INTO promises (site_id, revision, body) VALUES (${siteId}, ${kept.revisio
   );
   return written > 0;
 }
+
+/** Of jobs that leave the queues of these sites, or ask for something else: it was for what they were there and then. */
+export async function dropPromises(
+  tx: Transaction,
+  siteIds: Iterable<number>,
+  jobIds: readonly number[],
+): Promise<void> {
+  if (jobIds.length === 0) return;
+  await run(
+    tx,
+    sql`
+UPDATE promises SET revision = revision + 1, body = json_build_array(body -> 0,
+    (SELECT coalesce(json_agg(one ORDER BY place), '[]') FROM json_array_elements(body -> 1) WITH ORDINALITY AS p (one, place)
+      WHERE (one ->> 0)::bigint <> ALL (${list('bigint', jobIds)})))
+ WHERE site_id = ANY (${list('integer', [...siteIds])}) AND body IS NOT NULL`,
+  );
+}
