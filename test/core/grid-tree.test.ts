@@ -200,6 +200,23 @@ const displaced: Given = {
   ],
 };
 
+/** A part that has lost its machines moves: a request comes back to whom it can no longer be moved on. */
+const fellBack: Given = {
+  shape: { sites: 2, below: [{ sites: 1, below: [] }] },
+  seed: 0,
+  network: { delayS: 0, lost: 0, repeated: 0 },
+  rules: { butterfly: false, fallback: false, loadBalance: false, movesMax: 2, shares: 'DOWN_FIRST' },
+  events: [
+    { kind: 'SUBMIT', a: 438, b: 0, c: 37 },
+    { kind: 'WAIT', a: 0, b: 0, c: 0 },
+    { kind: 'MACHINES', a: 0, b: 0, c: 0 },
+    { kind: 'SUBMIT', a: 0, b: 0, c: 1 },
+    { kind: 'MACHINES', a: 0, b: 0, c: 0 },
+    { kind: 'MOVE', a: 507, b: 0, c: 0 },
+    { kind: 'CANCEL', a: 0, b: 0, c: 0 },
+  ],
+};
+
 describe('whatever becomes of messages', () => {
   it('each request is held by exactly one scheduler, starts once, and none is lost or starved', () => {
     // Holders and starts are checked by the world at every packet.
@@ -209,7 +226,7 @@ describe('whatever becomes of messages', () => {
         const world = play(one, ['r'], false);
         for (const { reason } of world.moves) reasons.add(reason);
       }),
-      { numRuns: cases(80), examples: [[displaced]] },
+      { numRuns: cases(80), examples: [[displaced], [fellBack]] },
     );
     if (IN_FULL)
       expect([...reasons].sort()).toEqual([

@@ -210,7 +210,15 @@ export function pageOfJob(visits: Visits, grid: Grid): void {
       'Completed',
     ]);
 
-    // What an agent tells after the end is shown too: nothing of the job's state changes with it.
+    // What an agent tells after the end is shown too: nothing of the job's state changes with it. First its own last word, which
+    // may come later than the run's end.
+    interface Staged {
+      job: { runs: { staging: { endedAt: string | null } | null }[] };
+    }
+    await until(
+      () => grid.ask<Staged>('query ($id: ID!) { job(id: $id) { runs { staging { endedAt } } } }', { id }),
+      ({ job }) => job.runs.at(-1)?.staging?.endedAt != null,
+    );
     const { job } = await grid.ask<{ job: { epoch: number; endedAt: string; site: { id: string } } }>(
       'query ($id: ID!) { job(id: $id) { epoch endedAt site { id } } }',
       { id },
