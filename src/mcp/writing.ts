@@ -40,8 +40,10 @@ function confirmed<Does>(caller: Caller, name: string, input: object, digest: st
   return plan;
 }
 
+/** An array is not spelled out before it is submitted: plans are kept, and one may be of thousands of jobs. */
 interface Submission {
-  jobs: JobInput[];
+  job: JobInput;
+  array: string | undefined;
   idempotencyKey: string;
 }
 
@@ -68,7 +70,7 @@ const submitJobs = tool(
       return submitted(caller, confirmed<Submission>(caller, 'submit_jobs', input, digest));
     const { array, idempotencyKey, ...given } = input;
     const job = jobOf(given);
-    const jobs = jobsOfArray(job, array);
+    const { length } = jobsOfArray(job, array);
     // It also refuses what would not be accepted.
     const likely = await estimate(caller, job);
     const plan = caller.plans.make(
@@ -76,7 +78,7 @@ const submitJobs = tool(
       'submit_jobs',
       input,
       (id): Submission => ({
-        jobs,
+        ...{ job, array },
         idempotencyKey: idempotencyKey ?? `mcp-${id}`,
       }),
     );
@@ -84,7 +86,7 @@ const submitJobs = tool(
     return planned(
       'submit_jobs',
       {
-        ...{ action: 'submit', jobs: jobs.length, array, idempotencyKey: plan.does.idempotencyKey },
+        ...{ action: 'submit', jobs: length, array, idempotencyKey: plan.does.idempotencyKey },
         job: { ...rest, environment: environment?.map(({ name, value }) => `${name}=${value}`) },
         likely,
       },
@@ -94,7 +96,11 @@ const submitJobs = tool(
   { writes: true },
 );
 
-async function submitted({ client }: Caller, input: Submission): Promise<CallToolResult> {
+async function submitted(
+  { client }: Caller,
+  { job, array, idempotencyKey }: Submission,
+): Promise<CallToolResult> {
+  const input = { jobs: jobsOfArray(job, array), idempotencyKey };
   // With the key of the plan, a lost answer does not start it twice.
   const { jobIds, repeated, errors } = (await asked(() => client.request(SubmitDocument, { input })))
     .submitJobs;
