@@ -3,6 +3,8 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { packagePath } from '../../src/platform/paths.js';
 import { checkout, must, openDirectory } from './build.js';
@@ -87,6 +89,22 @@ it('is installed by an ordinary user, and runs a job', async () => {
     env: { ...env, SWITCHYARD_URL: url },
   });
   expect(shown.trim()).toBe('COMPLETED');
+  // Language models ask what was installed, its documentation too.
+  const mcp = new Client({ name: 'test', version: '1' });
+  await mcp.connect(
+    new StdioClientTransport({
+      ...{ command: program, args: ['mcp'], cwd: user },
+      env: { ...(env as Record<string, string>), SWITCHYARD_URL: url },
+    }),
+  );
+  const { structuredContent: asked } = await mcp.callTool({ name: 'get_job', arguments: { id } });
+  expect(asked).toMatchObject({ data: { id, state: 'COMPLETED' } });
+  const { structuredContent: found } = await mcp.callTool({
+    name: 'search_docs',
+    arguments: { query: 'preemption' },
+  });
+  expect((found as { data: { sections: unknown[] } }).data.sections.length).toBeGreaterThan(0);
+  await mcp.close();
   const portal = await fetch(new URL('/', url), { headers: { accept: 'text/html' } });
   expect(await portal.text()).toContain('<script type="module"');
   service.kill('SIGTERM');
