@@ -154,7 +154,7 @@ export class Grid {
   /** Licenses of the whole grid. */
   private shared = 0;
   /** Something is held. */
-  private holds = false;
+  holdsAny = false;
   private readonly jobById = new Map<number, JobEntry>();
   /** Jobs that name a reservation. */
   private readonly naming = new Set<JobEntry>();
@@ -223,7 +223,7 @@ export class Grid {
     this.sites.push(entry);
     this.sites.sort((a, b) => a.site.id - b.site.id);
     for (const listener of this.listeners) listener.sitesChanged?.();
-    if (site.load || this.holds) this.placeHolds();
+    if (site.load || this.holdsAny) this.placeHolds();
   }
 
   /** Removes a site that has no machines, licenses, jobs. */
@@ -387,8 +387,8 @@ export class Grid {
     const { sites, heldById } = this;
     const loaded = sites.filter(({ site }) => site.load);
     const some = heldById.size > 0 || loaded.length > 0 || this.promised.size > 0;
-    if (!some && !this.holds) return;
-    this.holds = some;
+    if (!some && !this.holdsAny) return;
+    this.holdsAny = some;
     this.topologyChanged();
     for (const { resources } of sites) {
       resources.holds = [];

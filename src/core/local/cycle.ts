@@ -14,6 +14,7 @@ import { whyNotUp } from '../resources/eligibility.js';
 import { makeRoom } from './make-room.js';
 import { SitePass, type SitePasses } from './pass.js';
 import type { LocalScheduler } from './policy.js';
+import { poolsOf } from './promises.js';
 import { handOverLimit } from './registry.js';
 import { type Walk, WalkWithout } from './walk.js';
 
@@ -111,8 +112,10 @@ function look(grid: Grid, entry: SiteEntry, context: SiteContext, plan: SitePlan
   if (queue.preempting.size > 0 && context.policy.preemption)
     plan.preemptions = makeRoom(pass, context.policy.preemption);
   plan.wakeAt = Math.min(plan.wakeAt, pass.wakeAt);
-  // Something held may be free again then.
-  for (const { to } of resources.holds) if (to > now) plan.wakeAt = Math.min(plan.wakeAt, to);
+  // Something held may be free again then, also a copy that another site holds.
+  if (grid.holdsAny)
+    for (const { holds } of [resources, ...poolsOf(entry)])
+      for (const { to } of holds) if (to > now) plan.wakeAt = Math.min(plan.wakeAt, to);
   const behindStarts = pass.goesOnBehindStarts || pass.free.returns > 0;
   const mayGoOn = pass.full || (behindStarts && starts.length > 0);
   plan.truncated ||= mayGoOn && starts.length < queue.length;

@@ -112,7 +112,7 @@ export class Places {
 }
 
 /** The pools that runs, queued jobs or `asks` have to do with. */
-function poolsOf({ resources, queue }: SiteEntry, asks?: Requirement): LicenseState[] {
+export function poolsOf({ resources, queue }: SiteEntry, asks?: Requirement): LicenseState[] {
   const pools = new Set<LicenseState>();
   const add = ({ signature }: Requirement): void => {
     if (signature.licenses.length === 0) return;
