@@ -30,7 +30,8 @@ describeWithChromium('signing in at an identity provider', (visits: Visits) => {
   const visit = (path: string) => visits.visit(grid.origin + path, { provider: issuer.url });
   async function signIn(page: Page, name: string): Promise<void> {
     await page.getByRole('button', { name: 'Sign in with 127.0.0.1' }).click();
-    await page.getByLabel('Name').fill(name);
+    // Exactly: the page that is being left has a user name.
+    await page.getByLabel('Name', { exact: true }).fill(name);
     await page.getByRole('button', { name: 'Continue' }).click();
   }
   const stored = (page: Page) =>
