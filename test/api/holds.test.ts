@@ -117,7 +117,10 @@ it('a window keeps out jobs that may reach into it, lets short ones go, and the 
 });
 
 it('users reserve within what the site allows, and nobody but them and operators cancels that', async () => {
-  const asked = { machines: [machine], cpus: 2, from: inS(7200), to: inS(7200 + 3600) };
+  const from = inS(7200);
+  // To the millisecond, or the two that are let through are more than what is reservable.
+  const to = new Date(Date.parse(from) + 3_600_000).toISOString();
+  const asked = { machines: [machine], cpus: 2, from, to };
   expect(await reserve(asked, ann)).toMatchObject({ code: 'LIMIT_EXCEEDED' });
   await api.must('mutation ($input: UpdateSiteInput!) { updateSite(input: $input) { reservableCpuHours } }', {
     input: { site, reservableCpuHours: 3 },
