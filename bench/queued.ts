@@ -41,7 +41,13 @@ class Installation {
   kill(): void {
     const server = this.postgresPid();
     this.child?.kill('SIGKILL');
-    for (const pid of [server, ...childrenOf(server)]) process.kill(pid, 'SIGKILL');
+    for (const pid of [server, ...childrenOf(server)]) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // Its clients are gone, or the server is: it has ended by itself.
+      }
+    }
   }
 
   async stop(): Promise<void> {
