@@ -12,6 +12,7 @@ interface Taken {
   machineId: number;
   cpus: number;
   memoryMb: number;
+  resources: Readonly<Record<string, number>>;
   from: number;
   to: number;
 }
@@ -35,9 +36,16 @@ export function promisedLate(
     from: number,
     to: number,
   ): void => {
-    const { cpusPerTask, memoryMbPerTask } = grid.job(jobId)!;
-    for (const { machineId, tasks } of allocations)
-      taken.push({ machineId, cpus: tasks * cpusPerTask, memoryMb: tasks * memoryMbPerTask, from, to });
+    const { cpusPerTask, memoryMbPerTask, resourcesPerTask } = grid.job(jobId)!;
+    for (const { machineId, tasks } of allocations) {
+      const resources = Object.fromEntries(
+        Object.entries(resourcesPerTask ?? {}).map(([name, amount]) => [name, tasks * amount]),
+      );
+      taken.push({
+        ...{ machineId, cpus: tasks * cpusPerTask, memoryMb: tasks * memoryMbPerTask, resources },
+        ...{ from, to },
+      });
+    }
   };
   for (const { run } of entry.resources.runs) take(run.jobId, run.allocations, -Infinity, run.plannedEnd);
   for (const { jobId, allocations, plannedDuration } of starts)
@@ -71,7 +79,12 @@ export function promisedLate(
           const sum = (kind: 'cpus' | 'memoryMb') => there.reduce((all, one) => all + one[kind], 0);
           return (
             sum('cpus') + job.cpusPerTask <= machine.cpus &&
-            sum('memoryMb') + job.memoryMbPerTask <= machine.memoryMb
+            sum('memoryMb') + job.memoryMbPerTask <= machine.memoryMb &&
+            Object.entries(job.resourcesPerTask ?? {}).every(
+              ([name, amount]) =>
+                there.reduce((all, one) => all + (one.resources[name] ?? 0), amount) <=
+                (machine.resources?.[name] ?? 0),
+            )
           );
         },
       );
