@@ -86,6 +86,8 @@ export function attacks(visits: Visits, grid: Grid): void {
     // A form needs no permission to send: it brings no key, and is no JSON.
     const [answer] = await Promise.all([
       other.waitForResponse((response) => response.url().endsWith('/graphql')),
+      // Until the answer is shown: what the page is told to open next is not to race with it.
+      other.waitForURL(`${grid.origin}/graphql`),
       other.evaluate('document.forms[0].submit()'),
     ]);
     expect(answer.status()).toBe(401);
