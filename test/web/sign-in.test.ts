@@ -62,11 +62,14 @@ describeWithChromium('signing in at an identity provider', (visits: Visits) => {
     await expect.poll(() => stored(page)).toEqual([]);
   });
 
-  test('opens the explorer too', async () => {
+  test('opens the explorer too, and keeps them signed in there', async () => {
     const { page } = await visit('/graphql');
     await signIn(page, 'alice');
     await page.getByRole('heading', { name: 'GraphQL explorer' }).waitFor();
     expect(page.url()).toBe(`${grid.origin}/graphql`);
+    const first = await token(page);
+    await expect.poll(() => token(page)).not.toBe(first);
+    await page.getByRole('heading', { name: 'GraphQL explorer' }).waitFor();
   });
 
   test('lets nobody in whose groups have no role, and tells why', async () => {

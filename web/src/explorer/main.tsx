@@ -11,6 +11,7 @@ import { session } from '../api/session';
 import { useStore } from '../api/store';
 import { Logo } from '../shell/logo';
 import { SignIn } from '../shell/sign-in';
+import { returnFromProvider } from '../shell/sign-in-provider';
 import '../ui/theme';
 
 const Explorer = lazy(() => import('./explorer'));
@@ -39,6 +40,9 @@ function Page() {
     </div>
   );
 }
+
+// Whoever came here from a provider stays signed in.
+void returnFromProvider();
 
 createRoot(document.getElementById('root') as HTMLElement).render(
   <StrictMode>
