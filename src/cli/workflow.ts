@@ -6,6 +6,7 @@ import { Command, type Option } from 'commander';
 import { type Document, isMap, isScalar, LineCounter, parseDocument, visit } from 'yaml';
 import { z } from 'zod';
 import type { Client } from '../client/index.js';
+import { accepted } from '../core/accepted.js';
 import { checkNeeds, type NeedsItem, sayNeedsError } from '../core/needs/check.js';
 import { forecast } from '../core/needs/forecast.js';
 import { NEEDS_LIMITS } from '../core/needs/model.js';
@@ -271,7 +272,7 @@ export async function readWorkflow(
       if (typeof node.value === 'number' && node.source !== undefined) node.value = node.source;
     },
   });
-  const parsed = FILE.safeParse(document.toJS());
+  const parsed = FILE.safeParse(document.toJS(), { error: accepted });
   if (!parsed.success) {
     for (const issue of parsed.error.issues) tellIssue(issue, [], faults);
     faults.check();

@@ -1,4 +1,6 @@
 /** What the other rooms use of the core. */
+
+export { accepted } from './accepted.js';
 export {
   Agenda,
   concernedBy,

@@ -1,6 +1,6 @@
 /** The machines of a simulation: one of counted processors, or the sites and outages of files. */
 import { z } from 'zod';
-import type { Machine, Site, TreeScheduler } from '../core/index.js';
+import { accepted, type Machine, type Site, type TreeScheduler } from '../core/index.js';
 import { MAX } from '../platform/limits.js';
 import type { Change, World } from './engine.js';
 import { nameOf, textOf } from './input.js';
@@ -407,7 +407,7 @@ const numberOrText = (cell: string): string | number =>
 
 /** Throws naming the place, the value and what is accepted, of the first thing that is wrong. */
 function checked<S extends z.ZodType>(schema: S, value: unknown, where: string): z.infer<S> {
-  const result = schema.safeParse(value, { reportInput: true });
+  const result = schema.safeParse(value, { reportInput: true, error: accepted });
   if (result.success) return result.data;
   const { path, message, input, code, ...issue } = result.error.issues[0] as z.core.$ZodIssue & {
     keys?: string[];

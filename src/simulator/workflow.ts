@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import {
+  accepted,
   type Clause,
   digraph,
   forecast,
@@ -103,12 +104,12 @@ export function executionOf(document: unknown): WorkflowTask[] {
 }
 
 function checked<T>(schema: z.ZodType<T>, value: unknown, at: string): T {
-  const result = schema.safeParse(value);
+  const result = schema.safeParse(value, { error: accepted });
   if (result.success) return result.data;
   const issue = result.error.issues[0];
-  const path = [...(at === '' ? [] : [at]), ...(issue?.path ?? [])].join('.') || 'it';
+  const path = [...(at === '' ? [] : [at]), ...(issue?.path ?? [])].join('.') || 'the file';
   throw new Error(
-    `${path}: ${issue?.message}; accepted is an execution of WfCommons (WfFormat 1.4 or later)`,
+    `${path} is not ${issue?.message}; accepted is an execution of WfCommons (WfFormat 1.4 or later)`,
   );
 }
 

@@ -189,14 +189,17 @@ describe('a task', () => {
     const [path, url] = [at('p'), urlOf('p')];
     for (const [bad, message] of [
       [{ executors: ok.executors }, /^executors\[0\].image: alpine .*run_without_image/],
-      [{}, /^executors: /],
-      [{ executors: [] }, /^executors: /],
+      [{}, /^executors: missing; accepted: a list$/],
+      [{ executors: [] }, /^executors: .*; accepted: at least 1 entry$/],
       [{ executors: [{ image: '', command: [] }] }, /^executors\[0\]\.command: /],
       [
         { executors: [{ image: '', command: ['x'], workdir: 'work' }] },
         /^executors\[0\]\.workdir: "work" .*absolute path/,
       ],
-      [{ executors: [{ image: '', command: ['x'], env: { 'a b': '' } }] }, /^executors\[0\]\.env.*variable/],
+      [
+        { executors: [{ image: '', command: ['x'], env: { 'a b': '' } }] },
+        /^executors\[0\]\.env\.a b: .* accepted: a name of letters/,
+      ],
       [one({ inputs: [{ path }] }), /^inputs\[0\]\.url: missing/],
       [one({ inputs: [{ path, url: 's3://bucket/key' }] }), /^inputs\[0\]\.url: "s3:.*file:\/\/\//],
       [one({ inputs: [{ path: 'p', url }] }), /^inputs\[0\]\.path: "p" .*absolute path/],

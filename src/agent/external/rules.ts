@@ -10,18 +10,23 @@ import { NO_TERMS, type Terms } from './scheduler.js';
 const TERMS = ['partition', 'account', 'qos'] as const;
 
 const RULES_MAX = 1_000;
-const word = z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$/, 'accepted: letters, digits and _.-');
+/** What is accepted, for whatever is wrong. */
+const says = (error: string) => ({ error });
+const WORD = says('letters, digits and _.-, at most 200');
+const word = z.string(WORD).regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$/, WORD);
+const PARTITIONS = says('letters, digits and _.-, several separated by commas, at most 200 characters');
 const partitions = z
-  .string()
-  .regex(
-    /^[A-Za-z0-9_][A-Za-z0-9_.-]*(,[A-Za-z0-9_][A-Za-z0-9_.-]*)*$/,
-    'accepted: letters, digits and _.-, several separated by commas',
-  )
-  .max(200);
-const names = z.array(z.string().min(1).max(200)).min(1).max(10_000);
-const least = z.number().min(0);
+  .string(PARTITIONS)
+  .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*(,[A-Za-z0-9_][A-Za-z0-9_.-]*)*$/, PARTITIONS)
+  .max(200, PARTITIONS);
+const NAMES = says('a list of 1 to 10000 names, each of 1 to 200 characters');
+const names = z.array(z.string(NAMES).min(1, NAMES).max(200, NAMES), NAMES).min(1, NAMES).max(10_000, NAMES);
+const LEAST = says('a number of at least 0');
+const least = z.number(LEAST).min(0, LEAST);
+const CHOICES = says('lists of names: partition, account and qos');
+const choices = z.array(word, CHOICES).max(1_000, says('at most 1000 names')).optional();
 
-const Rule = z.strictObject({
+const FIELDS = {
   users: names.optional(),
   projects: names.optional(),
   /** Kinds of devices and other resources, one of which it asks for. */
@@ -39,16 +44,11 @@ const Rule = z.strictObject({
   account: word.optional(),
   qos: word.optional(),
   /** What jobs may ask for instead. */
-  choices: z
-    .strictObject({
-      partition: z.array(word).max(1_000).optional(),
-      account: z.array(word).max(1_000).optional(),
-      qos: z.array(word).max(1_000).optional(),
-    })
-    .default({}),
-});
+  choices: z.strictObject({ partition: choices, account: choices, qos: choices }, CHOICES).default({}),
+};
+const Rule = z.strictObject(FIELDS, says(`a rule: ${Object.keys(FIELDS).join(', ')}`));
 type Rule = z.infer<typeof Rule>;
-const Rules = z.array(Rule).max(RULES_MAX);
+const Rules = z.array(Rule, says('a list of rules')).max(RULES_MAX, says(`at most ${RULES_MAX} rules`));
 
 export type Termed = Pick<
   Assignment,
@@ -140,14 +140,17 @@ export function rulesOf(text: string, file: string): readonly Rule[] {
   }
   const read = Rules.safeParse(written);
   if (read.success) return read.data;
-  const [{ path, message }] = read.error.issues as [z.core.$ZodIssue];
+  const [issue] = read.error.issues as [z.core.$ZodIssue];
+  const path = issue.code === 'unrecognized_keys' ? [...issue.path, issue.keys[0] ?? ''] : issue.path;
   const value = path.reduce<unknown>(
     (at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key],
     written,
   );
   const steps = path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`));
   const field = `rules${steps.join('')}`;
-  throw new Error(`${file}: ${field}: ${(JSON.stringify(value) ?? 'nothing').slice(0, 200)}: ${message}`);
+  throw new Error(
+    `${file}: ${field}: ${(JSON.stringify(value) ?? 'nothing').slice(0, 200)}; accepted: ${issue.message}`,
+  );
 }
 
 function matches(rule: Rule, run: Termed): boolean {

@@ -1,10 +1,11 @@
 /** Task documents as clients of GA4GH TES send them, checked. What the server fills in, and fields of later versions, are left out. */
 import { z } from 'zod';
+import { accepted } from '../../core/index.js';
 import { ApiError, badInput, quote } from '../errors.js';
 
 /** In a path or an argument of a program. */
-const words = z.string().refine((value) => !value.includes('\0'), 'no NUL can be in it');
-const path = words.refine((value) => value.startsWith('/'), 'an absolute path is needed');
+const words = z.string().refine((value) => !value.includes('\0'), 'a text without NUL');
+const path = words.refine((value) => value.startsWith('/'), 'an absolute path');
 const fileType = z.enum(['FILE', 'DIRECTORY']).default('FILE');
 const LIST_MAX = 1_000;
 const listOf = <T extends z.ZodType>(one: T) => z.array(one).max(LIST_MAX);
@@ -18,7 +19,11 @@ const optional = <T extends z.ZodType>(of: T) =>
 const environment = z.record(z.string(), words).superRefine((env, context) => {
   for (const name of Object.keys(env))
     if (!/^[A-Za-z_]\w*$/.test(name))
-      context.addIssue({ code: 'custom', message: 'a name of a variable is needed', path: [name] });
+      context.addIssue({
+        code: 'custom',
+        message: 'a name of letters, digits and _ that begins with no digit',
+        path: [name],
+      });
 });
 
 const executor = z.object({
@@ -77,7 +82,7 @@ export type TesExecutor = TesTask['executors'][number];
 
 /** The task that a client sends. Throws BAD_USER_INPUT that names the first faulty field. */
 export function readTask(sent: unknown): TesTask {
-  const { success, data, error } = task.safeParse(sent);
+  const { success, data, error } = task.safeParse(sent, { error: accepted });
   if (success) return data;
   const { path: at = [], message } = error.issues[0] ?? {};
   const field = fieldOf(at);
@@ -86,7 +91,7 @@ export function readTask(sent: unknown): TesTask {
     sent,
   );
   const said = value === undefined ? 'missing' : `${quote(value)} is not accepted`;
-  throw new ApiError('BAD_USER_INPUT', `${field}: ${said}: ${message}`, { field });
+  throw new ApiError('BAD_USER_INPUT', `${field}: ${said}; accepted: ${message}`, { field });
 }
 
 /** The same as it was kept; null: it is none of ours. */
