@@ -465,6 +465,7 @@ export type SubmitJobGroupInput = {
 export type JobSelection = {
   readonly ids?: ReadonlyArray<string> | null | undefined;
   readonly filter?: JobFilter | null | undefined;
+  readonly all?: boolean | null | undefined;
 };
 
 export type RerunInput = {

@@ -734,6 +734,6 @@ export async function selectionFrom(
     return { ids: ids.map((id) => parseId('job', id)) };
   }
   if (filter) return { filter };
-  if (options.all) return { filter: {} };
+  if (options.all) return { all: true };
   throw new CliError('no jobs given: give ids, conditions such as --group NAME, or --all', ExitCode.USAGE);
 }

@@ -276,6 +276,7 @@ export type SubmitJobsInput = {
 export type JobSelection = {
   readonly ids?: ReadonlyArray<string> | null | undefined;
   readonly filter?: JobFilter | null | undefined;
+  readonly all?: boolean | null | undefined;
 };
 
 export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;

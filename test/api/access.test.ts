@@ -141,7 +141,7 @@ describe('whose objects', () => {
     expect(await api.must(cancel, {}, other.key)).toEqual({
       cancelJobs: { jobIds: [], unchanged: [{ id, code: 'NOT_FOUND' }] },
     });
-    const all = 'mutation { cancelJobs(selection: { filter: {} }) { jobIds } }';
+    const all = 'mutation { cancelJobs(selection: { all: true }) { jobIds } }';
     expect(await api.must(all, {}, other.key)).toEqual({ cancelJobs: { jobIds: [] } });
     for (const query of [
       `{ decisions(job: "${id}") { nodes { id } } }`,

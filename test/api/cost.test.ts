@@ -78,10 +78,10 @@ describe('the answer of a mutation', () => {
 
   test('may be as long as an action may be, where a filter chooses', () => {
     const { cost } = measured(
-      'mutation { holdJobs(selection: { filter: {} }) { jobs { id user { name } } } }',
+      'mutation { holdJobs(selection: { all: true }) { jobs { id user { name } } } }',
     );
     expect(cost).toBe(DEFAULT_LIMITS.jobsMax * 2 + 999);
-    const why = 'mutation { cancelJobs(selection: { filter: {} }) { jobs { whyWaiting { code } } } }';
+    const why = 'mutation { cancelJobs(selection: { all: true }) { jobs { whyWaiting { code } } } }';
     expect(tooComplex(measured(why), DEFAULT_LIMITS)?.extensions).toMatchObject({ cost: 4_020_999 });
   });
 });
@@ -140,7 +140,7 @@ describe('while it runs', () => {
     });
     const { errors } = await api.ask('{ jobs { nodes { arguments } } }');
     expect(errors).toMatchObject([{ extensions: { code: 'QUERY_TOO_COMPLEX' } }]);
-    const told = 'mutation { releaseJobs(selection: { filter: {} }) { jobs { arguments } } }';
+    const told = 'mutation { releaseJobs(selection: { all: true }) { jobs { arguments } } }';
     const done = await api.ask(told);
     expect(done.errors?.[0]?.message).toContain('may have been carried out');
     expect(await api.must('{ jobCount(filter: { states: [HELD] }) }')).toEqual({ jobCount: 0 });

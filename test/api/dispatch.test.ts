@@ -42,7 +42,7 @@ beforeAll(async () => {
 /** Every test begins with empty sites. */
 afterEach(async () => {
   const { store } = api.parts;
-  await api.must('mutation { cancelJobs(selection: { filter: {} }) { jobIds } }');
+  await api.must('mutation { cancelJobs(selection: { all: true }) { jobIds } }');
   for (const siteId of [near, far].map(numberOf)) {
     const { assignments } = await store.assignments(siteId, null, 1_000, 2 ** 30);
     const at = Date.now() / 1000;

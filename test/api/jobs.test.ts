@@ -382,7 +382,11 @@ describe('acting on jobs', () => {
       'mutation ($s: JobSelection!) { cancelJobs(selection: $s) { jobIds unchanged { id code } } }';
     const bad = [
       {},
-      { ids: ['job_1'], filter: {} },
+      { filter: {} },
+      { filter: { user: null } },
+      { all: false },
+      { ids: ['job_1'], filter: { states: ['QUEUED'] } },
+      { ids: ['job_1'], all: true },
       { ids: ['site_1'] },
       { ids: ['job_0'] },
       { ids: ['job_1e1'] },
@@ -578,7 +582,7 @@ describe('pages', () => {
 describe('explanations', () => {
   test('why a job waits, and where it would go', async () => {
     // What other tests have left would go first, and be promised something too.
-    await api.must('mutation { cancelJobs(selection: { filter: {} }) { jobIds } }');
+    await api.must('mutation { cancelJobs(selection: { all: true }) { jobIds } }');
     const { jobIds } = await submit([{ command: 'x', cpusPerTask: 4 }]);
     const why = `query ($id: ID!) { job(id: $id) { whyWaiting { code message numbers { name value } startsAt wouldChange } } }`;
     expect(await api.must(why, { id: jobIds[0] })).toMatchObject({

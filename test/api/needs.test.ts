@@ -254,7 +254,7 @@ describe('a submission', () => {
     ]);
     const { whyWaiting } = await job(read.jobIds[0] as string);
     expect((whyWaiting as Json).message).toContain(`${jobIds[0]} (HELD) must complete and keep set, x.csv`);
-    await api.must('mutation { cancelJobs(selection: { filter: {} }) { jobIds } }');
+    await api.must('mutation { cancelJobs(selection: { all: true }) { jobIds } }');
   });
 
   test('that is retried gives the same jobs; with other needs it is refused', async () => {
@@ -278,7 +278,7 @@ describe('a submission', () => {
     });
     expect((waiting.whyWaiting as Json).message).toContain(`${first.jobIds[0]} (HELD) must complete`);
     expect(await job(first.jobIds[0] as string)).toMatchObject({ neededBy: [{ id: first.jobIds[1] }] });
-    await api.must('mutation { cancelJobs(selection: { filter: {} }) { jobIds } }');
+    await api.must('mutation { cancelJobs(selection: { all: true }) { jobIds } }');
   });
 });
 
@@ -519,7 +519,7 @@ describe('changes of jobs', () => {
   ): Promise<Json> =>
     (await api.must<{ changeJobs: Json }>(CHANGE, { input: { selection, set, ...more } }, key)).changeJobs;
   const refused = async (set: object, key = api.adminKey): Promise<string> => {
-    const { errors } = await api.ask(CHANGE, { input: { selection: { filter: {} }, set } }, key);
+    const { errors } = await api.ask(CHANGE, { input: { selection: { all: true }, set } }, key);
     return `${errors?.[0]?.extensions?.code} ${errors?.[0]?.message}`;
   };
   const FIELDS = `query ($id: ID!) { job(id: $id) { state name estimateS runTimeLimitS memoryMbPerTask boost resourcesPerTask { kind amount }

@@ -275,7 +275,8 @@ class Walk {
       else if (value && typeof value === 'object' && levels > 0) {
         for (const [name, part] of Object.entries(value)) {
           // Whatever matches, and nobody knows how many do.
-          if (name === 'filter' && part !== null) longest = Math.max(longest, this.limits.jobsMax);
+          if ((name === 'filter' && part !== null) || (name === 'all' && part === true))
+            longest = Math.max(longest, this.limits.jobsMax);
           else look(part, levels - 1);
         }
       }
@@ -284,7 +285,7 @@ class Walk {
     return longest;
   }
 
-  /** A value as far as its size goes: numbers, and objects and lists of whatever. */
+  /** A value as far as its size goes: numbers, what is switched on, and objects and lists of whatever. */
   private sizedValue(node: ValueNode, levels = 2): unknown {
     switch (node.kind) {
       case Kind.VARIABLE: {
@@ -294,6 +295,8 @@ class Walk {
       }
       case Kind.INT:
         return Number(node.value);
+      case Kind.BOOLEAN:
+        return node.value;
       case Kind.LIST:
         return node.values;
       case Kind.OBJECT:

@@ -3922,12 +3922,14 @@ export type CancelJobGroupPayload = {
   cancelled: Scalars['Int']['output'];
 };
 
-/** The jobs to act on: either `ids` or `filter`, at most 10 000 jobs. */
+/** The jobs to act on: either `ids`, `filter` or `all`, at most 10 000 jobs. */
 export type JobSelection = {
   /** These jobs. */
   ids?: InputMaybe<Array<Scalars['ID']['input']>>;
-  /** Jobs that have not ended and match by `states`, `site`, `user`, `application`, `project`, `groupName` and `group`. */
+  /** Jobs that have not ended and match by `states`, `site`, `user`, `application`, `project`, `groupName` and `group`. A filter without a condition is refused: say `all`. */
   filter?: InputMaybe<JobFilter>;
+  /** All jobs that have not ended: a USER's own, and of OPERATORs and ADMINs those of everybody. */
+  all?: InputMaybe<Scalars['Boolean']['input']>;
 };
 
 /** The result of an action on jobs. */

@@ -97,16 +97,16 @@ export function createJobsService(parts: ServiceParts) {
   }
 
   /** A selection as the store takes it. */
-  function select(viewer: Viewer, { ids, filter }: JobSelection): StoreSelection {
+  function select(viewer: Viewer, { ids, filter, all }: JobSelection): StoreSelection {
     const base = { ownedBy: ownerOnly(viewer), limit: limits.jobsMax };
-    if ((ids ?? null) !== null && (filter ?? null) !== null)
-      throw badInput('selection', 'ids and filter', 'exactly one of the two');
+    const given = Object.entries({ ids, filter, all }).flatMap(([name, value]) => (value ? [name] : []));
+    if (given.length !== 1)
+      throw badInput('selection', given.join(' and ') || 'nothing', 'one of ids, filter, and all: true');
     if (ids) {
       atMost('selection.ids', ids, limits.jobsMax);
       return { ...base, ids: [...new Set(ids.map((id) => localId('job', id, 'selection.ids')))] };
     }
-    if (!filter) throw badInput('selection', 'neither ids nor filter', 'exactly one of the two');
-    return { ...base, filter: selectionFilter(filter) };
+    return { ...base, filter: filter ? selectionFilter(filter) : {} };
   }
 
   /** As the store takes it. What operators do to jobs is in the audit log. */
@@ -380,5 +380,9 @@ function selectionFilter(filter: JobFilter): NonNullable<StoreSelection['filter'
       );
     }
   }
-  return jobFilter('selection.filter', filter) as NonNullable<StoreSelection['filter']>;
+  const conditions = jobFilter('selection.filter', filter) as NonNullable<StoreSelection['filter']>;
+  // A variable that was forgotten must not cancel everything.
+  if (Object.keys(conditions).length === 0)
+    throw badInput('selection.filter', filter, 'at least one condition; all jobs are meant by `all: true`');
+  return conditions;
 }

@@ -141,6 +141,7 @@ export type NeedTermInput = {
 export type JobSelection = {
   ids?: Array<string> | null | undefined;
   filter?: JobFilter | null | undefined;
+  all?: boolean | null | undefined;
 };
 
 export type ChangeJobsInput = {
