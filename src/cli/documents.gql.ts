@@ -310,6 +310,7 @@ export type JobFilter = {
   readonly groupName?: string | null | undefined;
   readonly license?: string | null | undefined;
   readonly group?: string | null | undefined;
+  readonly waitsForOthers?: boolean | null | undefined;
   readonly submittedAfter?: string | null | undefined;
   readonly submittedBefore?: string | null | undefined;
   readonly endedAfter?: string | null | undefined;

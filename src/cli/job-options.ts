@@ -671,6 +671,7 @@ export interface FilterOptions {
   group?: string;
   asksFor?: string;
   jobGroup?: string;
+  waitsForOthers?: boolean;
   since?: string;
   until?: string;
   endedSince?: string;
@@ -689,6 +690,7 @@ export function addFilterOptions(command: Command): Command {
     .option('--group <name>', 'jobs with this group name')
     .option('--asks-for <license>', 'jobs that ask for a license of this kind')
     .option('--job-group <id>', 'jobs of this bulk group (`groups submit`)')
+    .option('--waits-for-others', 'jobs that wait for what they need of other jobs')
     .option('--since <time>', 'jobs submitted at this time or later: ISO 8601, or how long ago, such as 7d')
     .option('--until <time>', 'jobs submitted before this time')
     .option('--ended-since <time>', 'jobs that ended at this time or later')
@@ -706,6 +708,7 @@ export async function filterFromOptions(client: Client, options: FilterOptions):
     groupName: options.group,
     license: options.asksFor,
     group: options.jobGroup === undefined ? undefined : parseId('group', options.jobGroup),
+    waitsForOthers: options.waitsForOthers,
     submittedAfter: at('--since', options.since),
     submittedBefore: at('--until', options.until),
     endedAfter: at('--ended-since', options.endedSince),

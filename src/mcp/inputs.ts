@@ -111,6 +111,10 @@ export const FILTER = {
   application: text('Only jobs of this application'),
   project: text('Only jobs for this project'),
   groupName: text('Only jobs with this group name'),
+  waitsForOthers: z
+    .boolean()
+    .optional()
+    .describe('Only jobs that wait (true) or do not wait (false) for other jobs'),
 };
 type Filter = z.infer<z.ZodObject<typeof FILTER>>;
 

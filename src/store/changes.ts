@@ -3,7 +3,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { amendableFields, isWaiting, type JobState, possible } from '../core/states.js';
-import { type JobWait, neededToRead, stored, targetsOf, waits } from './needs.js';
+import { type AgainOf, type JobWait, neededToRead, stored, targetsOf, waits } from './needs.js';
 import { bytesOf } from './rules.js';
 import type { ChangeableField, ChangeableValues, ChangeFault, ChangingJob, JobChanges } from './store.js';
 
@@ -23,15 +23,21 @@ export type ChangeDecision =
       wait: JobWait | null;
     };
 
-/** `until`: up to which id jobs belong to groups that are needed by name. `circular`: it would need itself. */
+/** Up to which id jobs belong to groups that are needed by name, and how members of groups have been run again. */
+interface AskedOfGroups {
+  until: number;
+  againOf?: AgainOf | undefined;
+}
+
+/** `circular`: it would need itself. */
 export function decideChange(
   job: ChangingJob,
   changes: JobChanges,
-  { until, circular }: { until: number; circular: ReadonlySet<number> },
+  { until, circular, againOf }: AskedOfGroups & { circular: ReadonlySet<number> },
 ): ChangeDecision {
   const values = Object.entries(changes.values) as [ChangeableField, unknown][];
   const changed = values.filter(([field, value]) => !isDeepStrictEqual(job[field], value));
-  const wait = newWait(job, changes, until);
+  const wait = newWait(job, changes, { until, againOf });
   if (changed.length === 0 && wait === null) return { kind: 'SAME' };
   const fault = stateFault(job, changed, wait) ?? needsFault(job, changes, wait, circular);
   if (fault !== null) return { kind: 'REFUSED', fault };
@@ -58,12 +64,18 @@ export function decideChange(
 const NO_WAIT: JobWait = { needs: [], onUnmet: 'CANCEL', notBefore: null, dueAt: null, because: null };
 
 /** What it waits for from now on; null: as before. */
-function newWait(job: ChangingJob, { wait, now }: JobChanges, until: number): JobWait | null {
+function newWait(
+  job: ChangingJob,
+  { wait, now }: JobChanges,
+  { until, againOf }: AskedOfGroups,
+): JobWait | null {
   if (wait === null) return null;
   const before = job.wait ?? NO_WAIT;
   const { onUnmet = before.onUnmet, notBefore = before.notBefore } = wait;
   const asked =
-    wait.needs === undefined ? before.needs : [...stored(wait.needs, [until]), ...neededToRead(job.inputs)];
+    wait.needs === undefined
+      ? before.needs
+      : [...stored(wait.needs, [until], againOf), ...neededToRead(job.inputs)];
   const needs = isDeepStrictEqual(anyTime(asked), anyTime(before.needs)) ? before.needs : asked;
   if (needs === before.needs && onUnmet === before.onUnmet && notBefore === before.notBefore) return null;
   const dueAt = needs.length === 0 ? (notBefore ?? now) : null;
@@ -74,7 +86,11 @@ function newWait(job: ChangingJob, { wait, now }: JobChanges, until: number): Jo
 const anyTime = (needs: JobWait['needs']): object =>
   needs.map(({ expression, of }) => ({
     expression,
-    of: of.map((term) => ('until' in term ? { ...term, until: 0 } : term)),
+    of: of.map((term) => {
+      if ('job' in term) return term;
+      const { again: _, ...asked } = 'until' in term ? { ...term, until: 0 } : term;
+      return asked;
+    }),
   }));
 
 /** A job that waits for needs goes on waiting: whoever decides about them finds that it needs nothing any more. */

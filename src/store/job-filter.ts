@@ -21,6 +21,8 @@ export interface JobFilter {
   license?: string;
   /** Of a group made from a template. */
   groupId?: number;
+  /** BLOCKED before its first run, and not for a time alone. */
+  waitsForOthers?: boolean;
   submittedFrom?: number;
   submittedBefore?: number;
   endedFrom?: number;
@@ -41,6 +43,9 @@ type FilteredJob = Pick<
   | 'groupId'
   | 'submittedAt'
   | 'endedAt'
+  | 'epoch'
+  | 'eligibleAt'
+  | 'needsOthers'
 >;
 /** Whether a job matches, as it was after the event, where one is given: the row may be ahead of it. */
 export type JobPredicate = (job: FilteredJob, event?: EventRow) => boolean;
@@ -104,6 +109,24 @@ const conditions: { readonly [K in keyof JobFilter]-?: Condition<NonNullable<Job
       AND j.id BETWEEN (SELECT first_job_id FROM job_groups WHERE id = ${groupId}::bigint)
                    AND (SELECT last_job_id FROM job_groups WHERE id = ${groupId}::bigint)`,
     job: (groupId) => (job) => job.groupId === groupId,
+  },
+  waitsForOthers: {
+    sql(wanted) {
+      const waits = sql`j.state = 'BLOCKED' AND j.ended_at IS NULL AND j.epoch = 0 AND j.eligible_at IS NULL
+        AND EXISTS (SELECT FROM need_edges e WHERE e.job_id = j.id)`;
+      return wanted ? waits : sql`NOT (${waits})`;
+    },
+    job: (wanted) => (job, event) => {
+      const { toState, epoch } = event ?? { toState: null, epoch: null };
+      const isBlocked = (toState ?? job.state) === 'BLOCKED' && (epoch ?? job.epoch) === 0;
+      // Of the time of an event it is not known since when the job might have started.
+      const isAsked = event !== undefined || job.eligibleAt === null;
+      return (isBlocked && isAsked && job.needsOthers) === wanted;
+    },
+    event:
+      (wanted) =>
+      ({ toState }) =>
+        !wanted || toState === null || toState === 'BLOCKED',
   },
   submittedFrom: {
     sql: (from) => sql`j.submitted_at >= to_timestamp(${from}::float8)`,

@@ -28,7 +28,8 @@ interface Asked {
 export type NeedTerm = Asked & NeedTarget;
 
 /** As it is submitted: `item` is a position in the submission; `until` follows from it. */
-export type NewNeedTerm = Asked & ({ item: number } | NeedTarget | { group: string; until?: undefined });
+export type NewNeedTerm = Asked &
+  ({ item: number } | NeedTarget | { group: string; until?: undefined; again?: undefined });
 
 /** What a new job waits for. */
 export interface NewWait {
@@ -61,14 +62,25 @@ export interface BlockedJob extends JobWait {
 export const waits = (wait: NewWait | null | undefined, now: number): wait is NewWait =>
   wait !== null && wait !== undefined && (wait.needs.length > 0 || (wait.notBefore ?? now) > now);
 
+export type GroupTarget = Exclude<NeedTarget, { job: number }>;
+/** How members of a group have been run again so far; undefined: none has been. */
+export type AgainOf = (group: GroupTarget) => RunAgain | undefined;
+
 /** A submission's own jobs by their ids: `jobIds` are aligned with its items. */
-export const stored = (needs: NewWait['needs'], jobIds: readonly number[]): JobWait['needs'] =>
+export const stored = (
+  needs: NewWait['needs'],
+  jobIds: readonly number[],
+  againOf: AgainOf = () => undefined,
+): JobWait['needs'] =>
   needs.map(({ expression, of }) => ({
     expression,
-    of: of.map((term) => {
+    of: of.map((term): NeedTerm => {
       const { condition, minDelayS } = term;
       if ('item' in term) return { job: jobIds[term.item] as number, condition, minDelayS };
-      return 'group' in term ? { ...term, until: term.until ?? (jobIds.at(-1) as number) } : term;
+      if ('job' in term) return term;
+      const group = 'group' in term ? { ...term, until: term.until ?? (jobIds.at(-1) as number) } : term;
+      const again = group.again ?? againOf(group);
+      return again === undefined ? group : { ...group, again };
     }),
   }));
 

@@ -52,6 +52,9 @@ import { and, labels, raw, type Sql, sql } from './sql.js';
 import { rows, value } from './statement.js';
 import type { Cursor, OutputPiece } from './store.js';
 
+/** That a job `j` has no copy: it has not been run again. */
+const notRunAgain = sql`NOT EXISTS (SELECT FROM jobs r WHERE r.rerun_of = j.id)`;
+
 export interface JobPage {
   /** ENDED lists ended jobs only, DEADLINE those with a deadline; ties by id. */
   order: 'SUBMITTED' | 'ENDED' | 'DEADLINE';
@@ -63,7 +66,12 @@ export interface JobPage {
   limit: number;
 }
 
-const allJobFields = Object.keys(shownFields) as (keyof JobRow)[];
+const allJobFields = [...Object.keys(shownFields), 'needsOthers'] as (keyof JobRow)[];
+/** The edges are looked for of jobs only that can have any: others never wait, nor have a time from which they may start. */
+const readJobField = (field: keyof JobRow): string =>
+  field === 'needsOthers'
+    ? `CASE WHEN eligible_at IS NOT NULL OR state IN ('BLOCKED', 'HELD', 'CANCELLED') THEN EXISTS (SELECT FROM need_edges e WHERE e.job_id = v.id) ELSE false END`
+    : readField(field, '');
 
 /** A job of a group. `group`: its name, or the number of the bulk group. */
 export interface GroupMember {
@@ -89,7 +97,7 @@ export class Queries {
     page: JobPage,
     fields: readonly K[] = allJobFields as K[],
   ): Promise<Pick<JobRow, K>[]> {
-    const reading = Object.fromEntries(fields.map((field) => [field, readField(field, '')]));
+    const reading = Object.fromEntries(fields.map((field) => [field, readJobField(field)]));
     const found = await readRows<Pick<JobRow, K>>(
       this.pool,
       reading as Reading<Pick<JobRow, K>>,
@@ -143,20 +151,24 @@ export class Queries {
     return rows(
       this.pool,
       sql`
-SELECT id, group_name AS "group", array_index AS "arrayIndex" FROM jobs
- WHERE group_name = ANY (${list('text', names)}) AND user_id = ${userId} ORDER BY id`,
+SELECT id, group_name AS "group", array_index AS "arrayIndex" FROM jobs j
+ WHERE group_name = ANY (${list('text', names)}) AND user_id = ${userId} AND ${notRunAgain} ORDER BY id`,
     );
   }
 
-  /** The jobs of bulk groups, by id. */
+  /** The jobs of bulk groups, by id; of a job that has been run again, its latest copy. */
   async membersOfGroups(ids: readonly number[]): Promise<GroupMember[]> {
     if (ids.length === 0) return [];
     return rows(
       this.pool,
       sql`
-SELECT j.id, j.group_id::text AS "group", j.array_index AS "arrayIndex"
-  FROM job_groups g JOIN jobs j ON j.id BETWEEN g.first_job_id AND g.last_job_id AND j.group_id = g.id
- WHERE g.id = ANY (${list('bigint', ids)}) ORDER BY j.id`,
+WITH RECURSIVE member (id, "group", "arrayIndex") AS (
+  SELECT j.id, g.id::text, j.array_index
+    FROM job_groups g JOIN jobs j ON j.id BETWEEN g.first_job_id AND g.last_job_id AND j.group_id = g.id
+   WHERE g.id = ANY (${list('bigint', ids)})
+  UNION ALL
+  SELECT k.id, m."group", k.array_index FROM member m JOIN jobs k ON k.rerun_of = m.id AND k.rerun_of IS NOT NULL
+) SELECT * FROM member j WHERE ${notRunAgain} ORDER BY id`,
     );
   }
 

@@ -4,7 +4,10 @@ import type { Prisma } from './generated/client.js';
 import type { ShownJob } from './job-fields.js';
 
 /** A job, in the fields of job-fields.ts. */
-export type JobRow = ShownJob;
+export type JobRow = ShownJob & {
+  /** Whether it was to wait for other jobs, whatever has become of that. */
+  needsOthers: boolean;
+};
 
 // As schema.prisma has them -----------------------------------------------------------------------------------------------
 

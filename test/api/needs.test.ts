@@ -456,6 +456,12 @@ describe('a rerun', () => {
       {},
       key,
     );
+    const { jobs: waiting } = await api.must<{ jobs: { nodes: { id: string }[] } }>(
+      'query ($filter: JobFilter!) { jobs(filter: $filter, orderBy: { direction: ASC }) { nodes { id } } }',
+      { filter: { groupName: group, waitsForOthers: true } },
+      key,
+    );
+    expect(waiting.nodes.map(({ id }) => id)).toEqual(jobIds.slice(1));
     failing.add(numberOf(jobIds[0] as string));
     await api.must(
       'mutation ($ids: [ID!]) { releaseJobs(selection: { ids: $ids }) { jobIds } }',
@@ -475,6 +481,10 @@ describe('a rerun', () => {
       cause: 'DEPENDENCY_FAILED',
     });
     expect(await rerun({ group, only: 'FAILED' }, key)).toMatchObject({ jobIds: [] });
+    // Who names the group from now on means the copies.
+    const late = await submit([{ needs: need([{ group }]) }], {}, key);
+    await ends(late.jobIds);
+    expect(await job(late.jobIds[0] as string, key)).toMatchObject({ state: 'COMPLETED' });
     await stopWorker(worker);
   });
 

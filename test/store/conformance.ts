@@ -2205,6 +2205,47 @@ export function describeStore(
         expect(await all(waiting)).toEqual(['QUEUED', 'QUEUED', failed, 'QUEUED']);
       });
 
+      it('count for who names the group later, in a submission and in a change', async () => {
+        const accepted = await store.submit({
+          ...{ userId: user, idempotencyKey: null, payloadHash: '', now: T0 },
+          group: { name: null, template: {} },
+          jobs: [1, 2].map(() => newJob({ groupName: 'g' })),
+        });
+        if (accepted.kind !== 'accepted') throw new Error(accepted.kind);
+        const jobGroup = accepted.groupId as number;
+        const [good, broken] = accepted.jobIds as [number, number];
+        const [changed] = await submit(world, user, [newJob({ held: true })]);
+        await run(good, ok);
+        await run(broken, bad);
+        const { jobIds } = await again({ target: { jobGroup } });
+        await run(jobIds[0]!, bad);
+        const { jobIds: last } = await again({ target: { jobGroup } });
+        const copies = { asOf: last[0]!, groups: expect.arrayContaining([expect.any(Number)]) };
+        const late = await submit(world, user, [
+          needing([term({ jobGroup })]),
+          needing([term({ group: 'g' })]),
+          needing([term({ group: 'g' }, 'NOT_OK')]),
+        ]);
+        await store.revise(byIds([changed!]), {
+          ...{ values: {}, userId: user, fault: () => null, bytesMax: null, now: T0 },
+          wait: { needs: [{ expression: 'ALL', of: [term({ jobGroup })] }] },
+        });
+        for (const [id, wait] of await store.waitsOf([late[0]!, changed!]))
+          expect(wait.needs[0]?.of, `job ${id}`).toEqual([{ ...term({ jobGroup }), again: copies }]);
+        await store.release(byIds([changed!]));
+        const waiting = [...late, changed!];
+        await store.settleNeeds(waiting, soon());
+        expect(await all(waiting)).toEqual(['BLOCKED', 'BLOCKED', 'BLOCKED', 'BLOCKED']);
+        // The copies are kept for them.
+        const { jobs } = await store.prune({
+          ...{ eventsBefore: 0, unreadBefore: 0, jobsEndedBefore: Date.now() / 1000 + 60 },
+          ...{ processesBefore: 0, auditsBefore: 0, limit: 100 },
+        });
+        expect(jobs).toBe(0);
+        await run(last[0]!, ok);
+        expect(await all(waiting)).toEqual(['QUEUED', 'QUEUED', failed, 'QUEUED']);
+      });
+
       it('are refused as a whole beyond the limit, and make no circles', async () => {
         const [first, second] = await submit(world, user, [
           newJob({ groupName: 'g' }),

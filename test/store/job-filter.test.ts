@@ -62,9 +62,27 @@ beforeAll(async () => {
     if (i > 3) await store.reportRuns(site, [ended(first, 1, { at: T0 + 20 + i, ...end })], 3);
     if (i === 3) await store.cancel({ ids: [first], ownedBy: null, limit: 1 }, T0 + 30, 'CANCELLED_BY_USER');
   }
-  jobs = await queries.jobsByIds(Array.from({ length: 24 }, (_, i) => i + 1));
+  const on = { condition: 'OK' as const, minDelayS: 0 };
+  // The last jobs of the loop are held, and wait for nobody; the first of them is needed.
+  const waiting = [
+    { ...newJob(), wait: { ...WAIT, needs: [{ expression: 'ALL' as const, of: [{ job: 22, ...on }] }] } },
+    { ...newJob(), wait: { ...WAIT, needs: [{ expression: 'ANY' as const, of: [{ jobGroup: 7, ...on }] }] } },
+    {
+      ...newJob({ held: true }),
+      wait: { ...WAIT, needs: [{ expression: 'ALL' as const, of: [{ job: 22, ...on }] }] },
+    },
+    { ...newJob(), wait: { ...WAIT, notBefore: T0 + 1e6 } },
+  ];
+  await store.submit({
+    ...{ userId: users[0] as number, idempotencyKey: null, payloadHash: '', now: T0 + 9 },
+    ...{ jobs: waiting, group: null },
+  });
+  jobs = await queries.jobsByIds(Array.from({ length: JOBS }, (_, i) => i + 1));
 });
 afterAll(() => database.close());
+
+const JOBS = 28;
+const WAIT = { needs: [], onUnmet: 'CANCEL' as const, notBefore: null };
 
 const instant = fc.integer({ min: T0, max: T0 + 30 });
 const values = fc.record<Required<JobFilter>>({
@@ -78,6 +96,7 @@ const values = fc.record<Required<JobFilter>>({
   license: fc.constantFrom('solver', 'mesher', 'none'),
   // Groups made from a template, and one that is not there.
   groupId: fc.constantFrom(1, 3, 5, 7, 99),
+  waitsForOthers: fc.boolean(),
   submittedFrom: instant,
   submittedBefore: instant,
   endedFrom: instant,
@@ -94,6 +113,7 @@ const names: (keyof JobFilter)[] = [
     'groupName',
     'license',
     'groupId',
+    'waitsForOthers',
   ] as const),
   ...(['submittedFrom', 'submittedBefore', 'endedFrom', 'endedBefore'] as const),
 ];
@@ -107,7 +127,10 @@ const asEvent = ({ id, state, siteId, userId }: JobRow): EventRow => ({
 });
 
 it('has jobs in every state to choose from', () => {
-  expect(jobs).toHaveLength(24);
+  expect(jobs).toHaveLength(JOBS);
+  expect(jobs.filter((job) => jobPredicate({ waitsForOthers: true })(job)).map(({ id }) => id)).toEqual([
+    25, 26,
+  ]);
   expect(new Set(jobs.map(({ state }) => state)).size).toBeGreaterThanOrEqual(7);
 });
 
@@ -142,4 +165,11 @@ it('judges a job as it was after the event: the row may be ahead of it', () => {
   expect(eventPredicate({ states: ['COMPLETED'] })(running)).toBe(false);
   expect(eventPredicate({ ids: [job.id], userId: job.userId, application: 'any' })(running)).toBe(true);
   expect(eventPredicate({ userId: job.userId + 1 })(running)).toBe(false);
+  const waited = { ...job, needsOthers: true };
+  const blocked = { ...asEvent(job), toState: 'BLOCKED' as const, epoch: 0 };
+  expect(jobPredicate({ waitsForOthers: true })(waited, blocked)).toBe(true);
+  expect(jobPredicate({ waitsForOthers: true })(waited, { ...blocked, epoch: 1 })).toBe(false);
+  expect(jobPredicate({ waitsForOthers: true })(job, blocked)).toBe(false);
+  expect(jobPredicate({ waitsForOthers: false })(waited, running)).toBe(true);
+  expect(eventPredicate({ waitsForOthers: true })(running)).toBe(false);
 });

@@ -58,6 +58,7 @@ import { heldFromArray } from '../../src/store/images.js';
 import { assignedFields, givenFields, only, type StoredJob } from '../../src/store/job-fields.js';
 import { jobPredicate } from '../../src/store/job-filter.js';
 import {
+  type AgainOf,
   decided,
   type JobWait,
   type Kept,
@@ -674,7 +675,7 @@ export class MemoryStore implements Store {
     for (const [i, { wait }] of jobs.entries()) {
       if (!waits(wait, ms(now))) continue;
       const notBefore = wait.notBefore === null ? null : ms(wait.notBefore);
-      const needs = stored(wait.needs, jobIds);
+      const needs = stored(wait.needs, jobIds, this.againOf(userId));
       const dueAt = needs.length === 0 ? notBefore : null;
       const { onUnmet } = wait;
       this.jobWaits.set(jobIds[i] as number, { needs, onUnmet, notBefore, dueAt, because: null });
@@ -1544,6 +1545,17 @@ export class MemoryStore implements Store {
     });
   }
 
+  /** How members of a group have been run again so far. */
+  private againOf(userId: number): AgainOf {
+    return (group) => {
+      const all = this.namedBy({ ...group, again: { asOf: Infinity, groups: [] } }, userId);
+      const copies = all.flatMap((job) => job.slice(1));
+      if (copies.length === 0) return undefined;
+      const groups = [...new Set(copies.map(({ groupId }) => groupId as number))].sort((a, b) => a - b);
+      return { asOf: Math.max(...copies.map(({ id }) => id)), groups };
+    };
+  }
+
   /** What a term is about, by id. */
   private membersOf(target: NeedTarget, userId: number): Map<number, MemberFacts> {
     const members = this.namedBy(target, userId).map((copies) => copies.at(-1) as MemoryJob);
@@ -1575,10 +1587,11 @@ export class MemoryStore implements Store {
     const gone = terms.flatMap((term) => ('job' in term && !this.jobs.has(term.job) ? [term.job] : []));
     if (gone.length > 0) return { ...nothing, gone: [...new Set(gone)] };
     const until = this.lastId;
-    const circular = this.reachedFrom(stored(changes.wait?.needs ?? [], [until]), changes.userId);
+    const againOf = this.againOf(changes.userId);
+    const circular = this.reachedFrom(stored(changes.wait?.needs ?? [], [until], againOf), changes.userId);
     const decisions = found.map((job) => ({
       job,
-      decision: decideChange(job, changes, { until, circular }),
+      decision: decideChange(job, changes, { until, circular, againOf }),
     }));
     const grown = decisions.reduce(
       (sum, { job, decision }) => sum + (decision.kind === 'DONE' ? decision.bytes - job.bytes : 0),
@@ -1750,7 +1763,9 @@ export class MemoryStore implements Store {
   }
 
   private selected({ ids, filter = {}, ownedBy }: JobSelection): MemoryJob[] {
-    const matches = jobPredicate(filter);
+    const chooses = jobPredicate(filter);
+    const matches = (job: MemoryJob): boolean =>
+      chooses({ ...job, needsOthers: (this.jobWaits.get(job.id)?.needs.length ?? 0) > 0 });
     const { groupId } = filter;
     const inGroup = (job: MemoryJob) => groupId === undefined || this.groups.has(job.groupId ?? 0);
     const mine = [...this.jobs.values()].filter((job) => ownedBy === null || job.userId === ownedBy);

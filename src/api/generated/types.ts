@@ -3237,6 +3237,8 @@ export type JobFilter = {
   license?: InputMaybe<Scalars['String']['input']>;
   /** Belongs to this bulk group. */
   group?: InputMaybe<Scalars['ID']['input']>;
+  /** Is BLOCKED (true), or is not (false), for what it needs of other jobs. Jobs that wait for a time alone, or between two runs, do not count. */
+  waitsForOthers?: InputMaybe<Scalars['Boolean']['input']>;
   /** Was submitted at this time or later. */
   submittedAfter?: InputMaybe<Scalars['DateTime']['input']>;
   /** Was submitted before this time. */
@@ -3830,9 +3832,9 @@ export type NeedTermInput = {
   ref?: InputMaybe<Scalars['String']['input']>;
   /** A job that exists and that the key may see. */
   job?: InputMaybe<Scalars['ID']['input']>;
-  /** The `groupName` of own jobs: those that exist, and those of this submission. Later ones do not count. */
+  /** The `groupName` of own jobs: those that exist, and those of this submission. Later ones do not count; one that was run again (`rerun`) is its latest copy. */
   group?: InputMaybe<Scalars['String']['input']>;
-  /** A bulk group that the key may see. */
+  /** A bulk group that the key may see. A job of it that was run again is its latest copy. */
   jobGroup?: InputMaybe<Scalars['ID']['input']>;
   /** What is needed of them. */
   condition: AskedNeed;

@@ -28,6 +28,7 @@ export function jobFilter(field: string, given: JobFilter | null): StoredFilter 
     groupName: name('groupName'),
     license: name('license'),
     groupId: id('group', 'group'),
+    waitsForOthers: given?.waitsForOthers ?? undefined,
     submittedFrom: time('submittedAfter'),
     submittedBefore: time('submittedBefore'),
     endedFrom: time('endedAfter'),
@@ -48,7 +49,7 @@ export function visibleFilter(viewer: Viewer, given: JobFilter | null): StoredFi
 export function shownFilter(filter: StoredFilter): Record<string, unknown> {
   const id = (type: IdType, value: number | undefined) => mapped(value, (one) => globalId(type, one));
   const time = (value: number | undefined) => mapped(value, (at) => new Date(at * 1000).toISOString());
-  const { states, application, project, groupName, license } = filter;
+  const { states, application, project, groupName, license, waitsForOthers } = filter;
   const shown = {
     ids: mapped(filter.ids, (ids) => ids.map((one) => globalId('job', one))),
     states,
@@ -56,6 +57,7 @@ export function shownFilter(filter: StoredFilter): Record<string, unknown> {
     user: id('user', filter.userId),
     ...{ application, project, groupName, license },
     group: id('group', filter.groupId),
+    waitsForOthers,
     submittedAfter: time(filter.submittedFrom),
     submittedBefore: time(filter.submittedBefore),
     endedAfter: time(filter.endedFrom),

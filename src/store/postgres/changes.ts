@@ -20,7 +20,7 @@ import type {
 import { insertAudit } from './audit.js';
 import { changeJobs } from './change-jobs.js';
 import { selected } from './control.js';
-import { insertWaits, keepNeeded, waitsOf } from './needs.js';
+import { insertWaits, keepNeeded, runAgain, waitsOf } from './needs.js';
 import { dropPromises } from './starts.js';
 
 type Done = Extract<ChangeDecision, { kind: 'DONE' }> & { id: number };
@@ -131,7 +131,7 @@ async function needed(
   tx: Transaction,
   jobs: ChangingJob[],
   { wait, userId }: JobChanges,
-): Promise<{ until: number; circular: ReadonlySet<number>; gone: number[] }> {
+): Promise<Parameters<typeof decideChange>[2] & { gone: number[] }> {
   const none = { until: 0, circular: new Set<number>(), gone: [] };
   if (wait === null) return none;
   const waits = await waitsOf(
@@ -141,7 +141,9 @@ async function needed(
   for (const job of jobs) job.wait = waits.get(job.id) ?? null;
   if (wait.needs === undefined || wait.needs.length === 0) return none;
   const until = await value<number>(tx, sql`SELECT coalesce(max(id), 0) AS v FROM jobs`);
-  const needs = stored(wait.needs, [until]);
+  const named = [...targetsOf(stored(wait.needs, [until])).values()];
+  const againOf = await runAgain(tx, named, userId);
+  const needs = stored(wait.needs, [until], againOf);
   const gone = await keepNeeded(tx, [...targetsOf(needs).values()], userId);
   const circular = await rows<{ id: number }>(
     tx,
@@ -151,7 +153,7 @@ async function needed(
       jobs.map(({ id }) => id),
     ),
   );
-  return { until, circular: new Set(circular.map(({ id }) => id)), gone };
+  return { until, againOf, circular: new Set(circular.map(({ id }) => id)), gone };
 }
 
 /** The members of what a term names, as `m`. */

@@ -7,8 +7,10 @@ import { NEEDS_LOCK } from '../constants.js';
 import { keptOutputs, outputKey } from '../files.js';
 import { readField } from '../job-fields.js';
 import {
+  type AgainOf,
   type BlockedJob,
   decided,
+  type GroupTarget,
   type JobWait,
   type KeptOf,
   keyOf,
@@ -45,13 +47,20 @@ export async function insertNeeds(
     now,
   }: { jobs: readonly NewJob[]; jobIds: readonly number[]; userId: number; now: number },
 ): Promise<number[]> {
-  const waiting = jobs.flatMap(({ wait }, i) =>
+  const asked = jobs.flatMap(({ wait }, i) =>
     waits(wait, now) ? [{ id: jobIds[i] as number, ...wait, needs: stored(wait.needs, jobIds) }] : [],
   );
-  if (waiting.length === 0) return [];
+  if (asked.length === 0) return [];
   const own = new Set(jobIds);
-  const targets = new Map(waiting.flatMap(({ needs }) => [...targetsOf(needs)]));
-  if (targets.size > 0) await run(tx, sql`SELECT pg_advisory_xact_lock_shared(${NEEDS_LOCK}::bigint)`);
+  const named = new Map(asked.flatMap(({ needs }) => [...targetsOf(needs)]));
+  if (named.size > 0) await run(tx, sql`SELECT pg_advisory_xact_lock_shared(${NEEDS_LOCK}::bigint)`);
+  const againOf = await runAgain(tx, [...named.values()], userId);
+  const waiting =
+    againOf === undefined
+      ? asked
+      : asked.map((wait) => ({ ...wait, needs: stored(wait.needs, jobIds, againOf) }));
+  const targets =
+    againOf === undefined ? named : new Map(waiting.flatMap(({ needs }) => [...targetsOf(needs)]));
   const missing = await keepNeeded(
     tx,
     [...targets.values()].filter((target) => !('job' in target && own.has(target.job))),
@@ -107,6 +116,39 @@ const namedBy = (target: NeedTarget): NeedTarget[] =>
     ? [target, ...(target.again?.groups ?? []).map((jobGroup) => ({ jobGroup }))]
     : [target];
 
+/** How members of these groups have been run again; undefined: none has been. Behind the lock of needs, which reruns take too. */
+export async function runAgain(
+  connection: Connection,
+  targets: readonly NeedTarget[],
+  userId: number,
+): Promise<AgainOf | undefined> {
+  const groups = targets.filter(
+    (target): target is GroupTarget => !('job' in target) && target.again === undefined,
+  );
+  if (groups.length === 0) return undefined;
+  const found = await rows<RunAgain & { place: number }>(
+    connection,
+    sql`
+WITH RECURSIVE named AS MATERIALIZED (SELECT * FROM ${table('t', groups, {
+      job_group: ['bigint', (group) => ('jobGroup' in group ? group.jobGroup : null)],
+      name: ['text', (group) => ('group' in group ? group.group : null)],
+    })}), copy (place, id, group_id) AS (
+  SELECT m.place, k.id, k.group_id FROM (
+    SELECT t.place, j.id FROM named t JOIN job_groups g ON g.id = t.job_group JOIN jobs j ON j.id BETWEEN g.first_job_id AND g.last_job_id AND j.group_id = g.id
+    UNION ALL
+    SELECT t.place, j.id FROM named t JOIN jobs j ON j.group_name = t.name AND j.user_id = ${userId}::integer) m
+  JOIN jobs k ON k.rerun_of = m.id AND k.rerun_of IS NOT NULL
+  UNION
+  SELECT c.place, k.id, k.group_id FROM copy c JOIN jobs k ON k.rerun_of = c.id
+) SELECT place, max(id) AS "asOf", json_agg(DISTINCT group_id) AS groups FROM copy GROUP BY place`,
+  );
+  if (found.length === 0) return undefined;
+  const known = new Map(
+    found.map(({ place, ...again }) => [keyOf(groups[Number(place) - 1] as GroupTarget), again]),
+  );
+  return (group) => known.get(keyOf(group));
+}
+
 /** Locks what is needed against retention. Answers with jobs that are gone already. */
 export async function keepNeeded(
   tx: Transaction,
@@ -114,7 +156,9 @@ export async function keepNeeded(
   userId: number,
 ): Promise<number[]> {
   const ids = targets.flatMap((target) => ('job' in target ? [target.job] : []));
-  const groups = targets.flatMap((target) => ('jobGroup' in target ? [target.jobGroup] : []));
+  const groups = targets
+    .flatMap(namedBy)
+    .flatMap((target) => ('jobGroup' in target ? [target.jobGroup] : []));
   const names = targets.flatMap((target) => ('group' in target ? [target.group] : []));
   const kept = await rows<{ id: number }>(
     tx,
@@ -308,8 +352,6 @@ const membersOf = (target: GroupTarget, userId: number): Sql =>
   'jobGroup' in target
     ? sql`j.group_id = ${target.jobGroup} AND ${rangeOf(target)}`
     : sql`j.group_name = ${target.group} AND j.user_id = ${userId} AND j.id <= ${target.until}`;
-
-type GroupTarget = Exclude<NeedTarget, { job: number }>;
 
 /** Members that have been run again give way to their copies. */
 const isLatest = ({ again }: GroupTarget): Sql =>

@@ -32,6 +32,7 @@ export type JobFilter = {
   groupName?: string | null | undefined;
   license?: string | null | undefined;
   group?: string | null | undefined;
+  waitsForOthers?: boolean | null | undefined;
   submittedAfter?: string | null | undefined;
   submittedBefore?: string | null | undefined;
   endedAfter?: string | null | undefined;

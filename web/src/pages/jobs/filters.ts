@@ -9,7 +9,7 @@ import type { Search } from '../../ui/address';
 export const STATE_SETS = [
   { value: '', label: 'All', states: null },
   { value: PENDING_STATES.join(','), label: 'Waiting', states: PENDING_STATES },
-  { value: 'BLOCKED', label: 'Waiting for others', states: ['BLOCKED'] },
+  { value: 'others', label: 'Waiting for other jobs', states: null },
   { value: LIVE_STATES.join(','), label: 'Running', states: LIVE_STATES },
   { value: 'HELD', label: 'Held', states: ['HELD'] },
   { value: 'COMPLETED', label: 'Completed', states: ['COMPLETED'] },
@@ -53,6 +53,7 @@ export function filterOf(search: Search): JobFilter {
     .split(',')
     .filter((state): state is JobState => JOB_STATES.includes(state as JobState));
   if (states.length > 0) filter.states = states;
+  if (search.states === 'others') filter.waitsForOthers = true;
   for (const field of ['site', 'user', 'application', 'project', 'groupName', 'license', 'group'] as const) {
     const value = search[field];
     if (value) filter[field] = value;
