@@ -28,7 +28,7 @@ export interface StagedInput {
 
 /** Files of a run's directory that are to be kept. */
 export interface WantedOutput {
-  /** Below the directory; a file, a directory, or a pattern. */
+  /** Below the directory, or below `/tmp`; a file, a directory, or a pattern. */
   path: string;
   /** Name of the dataset that it becomes; null: the service keeps it. */
   dataset: string | null;

@@ -148,7 +148,7 @@ export function addJobOptions(command: Command): Command {
     )
     .option(
       '--keep <path>',
-      'keep this file or directory, or files matching this pattern, in the directory of the job, for fetching (job --fetch); may be repeated',
+      'keep this file or directory, or files matching this pattern, in the directory of the job or, as /tmp/NAME, in its /tmp, for fetching (job --fetch); may be repeated',
       collectWhole,
     )
     .option(

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { type Document, ServiceError } from '../client/index.js';
-import { filePathFault } from '../platform/file-paths.js';
+import { outputPathFault } from '../platform/file-paths.js';
 import { MAX } from '../platform/limits.js';
 import {
   charsOfInputs,
@@ -82,7 +82,9 @@ const request = travelling.extend({
   // None of version 1.
   outputs: z
     .array(
-      z.string().refine((path) => !path.includes('\0') && filePathFault(path, MAX.outputPathChars) === null),
+      z
+        .string()
+        .refine((path) => !path.includes('\0') && outputPathFault(path, MAX.outputPathChars) === null),
     )
     .max(MAX.jobOutputs)
     .default([]),

@@ -18,6 +18,22 @@ export function filePathFault(path: string, charsMax: number): string | null {
     : null;
 }
 
+/** Of outputs: what a run has left in its `/tmp`, which may be its own. */
+const TMP = '/tmp/';
+
+/** The path below `/tmp` of an output that is there; null: it is below the directory of the run. */
+export const pathInTmp = (path: string): string | null =>
+  path.startsWith(TMP) ? path.slice(TMP.length) : null;
+
+/** Under which path a file of a run is kept: one of `/tmp` as if that were a directory of the run's. */
+export const keptPath = (path: string): string => (pathInTmp(path) === null ? path : path.slice(1));
+
+/** What is accepted instead of the path of an output, or of a file of one; null: it can be used as it is. */
+export function outputPathFault(path: string, charsMax: number): string | null {
+  const fault = filePathFault(keptPath(path), charsMax);
+  return fault === null || !path.startsWith('/') ? fault : `${fault}, or below /tmp`;
+}
+
 /** Whether a name fits a pattern of `*` and `?`; in a time that grows with the product of their lengths at the most. */
 export function fits(name: string, pattern: string): boolean {
   let [n, p] = [0, 0];

@@ -292,7 +292,7 @@ SELECT json_agg(json_build_array(t.job, t.path, d.id, j.site_id, f.id, f.bytes /
   JOIN jobs j ON j.id = t.job
   LEFT JOIN files f ON f.job_id = j.id AND f.epoch = j.epoch AND f.task = 0 AND f.path = t.path AND f.kept_at IS NOT NULL
   LEFT JOIN datasets d ON d.job_id = j.id AND d.removed_at IS NULL AND EXISTS (
-    SELECT FROM jsonb_array_elements(j.outputs) o WHERE rtrim(o->>'path', '/') = t.path AND o->>'dataset' = d.name)
+    SELECT FROM jsonb_array_elements(j.outputs) o WHERE trim(o->>'path', '/') = t.path AND o->>'dataset' = d.name)
  WHERE f.id IS NOT NULL OR d.id IS NOT NULL`,
   );
   return new Map(

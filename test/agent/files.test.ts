@@ -119,6 +119,20 @@ it('takes nothing from elsewhere when a link has taken the place of the director
   await expect(openInside(place, 'secret')).rejects.toThrow(/has been replaced/);
 });
 
+it('finds what a run has left in its /tmp under names of its own, and nothing beside it', async () => {
+  const { directory } = hostile();
+  const tmp = temporaryDirectory();
+  writeFileSync(join(tmp, 'a.csv'), '1,2');
+  const place = { directory, tmp, uid: null };
+  expect(await findFiles(place, '/tmp/*.csv', true)).toEqual({ files: ['/tmp/a.csv'], problems: [] });
+  expect((await findFiles(place, '/tmp/b', true)).problems).toEqual(['/tmp/b: there is no such file']);
+  const file = await openInside(place, '/tmp/a.csv');
+  expect(await file.readFile('utf8')).toBe('1,2');
+  await file.close();
+  await expect(openInside(place, '/tmp/../secret')).rejects.toThrow();
+  await expect(findFiles({ directory, uid: null }, '/tmp/a.csv', true)).rejects.toThrow(/out of reach/);
+});
+
 it('says which names are no UTF-8', async () => {
   const { directory } = hostile();
   writeFileSync(Buffer.concat([Buffer.from(join(directory, 'sub', 'deep', 'x')), Buffer.from([0xff])]), 'x');

@@ -11,6 +11,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { HostDevice } from '../../src/agent/devices.js';
+import { findFiles, openInside } from '../../src/agent/files/find.js';
+import type { EndedRun } from '../../src/agent/files/handover.js';
 import { Isolation, type IsolationMode, type IsolationOptions } from '../../src/agent/process/isolation.js';
 import type { ProcessRunner, ProcessRunnerOptions } from '../../src/agent/process/runner.js';
 import { StagingRunner } from '../../src/agent/staging/index.js';
@@ -383,6 +385,20 @@ describe.runIf(kinds.some(({ mode }) => mode === 'sandbox'))('a sandbox', () => 
     );
     const clean = 'f=$(mktemp); echo 1 >"$f"; rm "$f"; pwd';
     expect(await complete(runner, script('job_2', clean))).toMatchObject({ stderr: { text: '' } });
+  });
+
+  it('hands over what its outputs name in its /tmp, without a word of the rest', async () => {
+    const kept: string[] = [];
+    const keep = async (run: EndedRun) => {
+      const { files } = await findFiles(run, '/tmp/out/*.csv', true);
+      for (const path of files) kept.push(`${path}: ${await (await openInside(run, path)).readFile('utf8')}`);
+      return null;
+    };
+    const { runner } = await open(kind, {}, { keep });
+    const run = script('job_1', 'mkdir /tmp/out; echo 1,2 >/tmp/out/a.csv; ln -s /etc/passwd /tmp/out/b.csv');
+    const named = { ...run, outputs: [{ path: '/tmp/out/*.csv', dataset: null }] };
+    expect(await complete(runner, named)).toMatchObject({ cause: 'EXITED_ZERO', stderr: { text: '' } });
+    expect(kept).toEqual(['/tmp/out/a.csv: 1,2\n']);
   });
 
   it('has no network where the site gives none, and then reaches no service of the host', async () => {

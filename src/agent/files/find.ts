@@ -5,7 +5,7 @@
 import { constants } from 'node:fs';
 import { type FileHandle, lstat, open, readdir, readlink, realpath, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { filePathFault, fits } from '../../platform/file-paths.js';
+import { filePathFault, fits, pathInTmp } from '../../platform/file-paths.js';
 import { MAX } from '../../platform/limits.js';
 
 /** Files of one run that are looked at, kept or not. */
@@ -15,12 +15,24 @@ const isLinux = process.platform === 'linux';
 /** O_PATH (open(2)), which Node has no name for, where there is one. */
 const LOOK_ONLY = isLinux ? 0o10000000 : constants.O_RDONLY;
 
-/** The directory of a run. */
+/** The directories of a run. */
 export interface Place {
   /** Where it really was when the run began: a link in its place may lead anywhere by now. */
   directory: string;
+  /** Likewise what it had as its `/tmp`; left out: that is out of reach. */
+  tmp?: string;
   /** The account of the run, whose files alone are taken; null: the agent's, and anybody's are. */
   uid: number | null;
+}
+
+/** Where a path of an output leads: from one of the directories of a run, by the path below it. `prefix`: what names of files found there begin with. */
+function from({ directory, tmp }: Place, path: string): { directory: string; below: string; prefix: string } {
+  const below = pathInTmp(path);
+  if (below === null) return { directory, below: path, prefix: '' };
+  if (tmp !== undefined) return { directory: tmp, below, prefix: path.slice(0, path.length - below.length) };
+  throw new Error(
+    `${path}: the /tmp of the machine on which the job ran is out of reach; accepted: a path below the directory of the run`,
+  );
 }
 
 export interface Found {
@@ -37,7 +49,8 @@ export interface Found {
  * @param required whether a path without a pattern has to be there
  */
 export async function findFiles(place: Place, path: string, required: boolean): Promise<Found> {
-  const root = await rootOf(place);
+  const { directory, below, prefix } = from(place, path);
+  const root = await rootOf(directory);
   const files: string[] = [];
   const problems: string[] = [];
   let looks = 0;
@@ -56,13 +69,14 @@ export async function findFiles(place: Place, path: string, required: boolean): 
     } else if (what === 'file') {
       const found = names.join('/');
       const fault = filePathFault(found, MAX.outputPathChars);
-      if (fault === null) files.push(found);
-      else problems.push(`${JSON.stringify(found)}: its name is not accepted; accepted: ${fault}`);
+      if (fault === null) files.push(prefix + found);
+      else problems.push(`${JSON.stringify(prefix + found)}: its name is not accepted; accepted: ${fault}`);
     } else if (what === 'missing' && names.at(-1)?.includes('\ufffd'))
-      problems.push(`${names.join('/')}: its name is not accepted; accepted: UTF-8`);
-    else if (named && (required || what !== 'missing')) problems.push(`${names.join('/')}: ${WRONG[what]}`);
+      problems.push(`${prefix}${names.join('/')}: its name is not accepted; accepted: UTF-8`);
+    else if (named && (required || what !== 'missing'))
+      problems.push(`${prefix}${names.join('/')}: ${WRONG[what]}`);
   };
-  await look([], path.replace(/\/$/, '').split('/'), true);
+  await look([], below.replace(/\/$/, '').split('/'), true);
   if (files.length > MAX.jobFiles) problems.push(`${path}: more than ${MAX.jobFiles} files`);
   if (looks > LOOKED_AT_MAX) problems.push(`${path}: more than ${LOOKED_AT_MAX} names to search`);
   return { files: files.slice(0, MAX.jobFiles), problems };
@@ -75,13 +89,14 @@ export async function findFiles(place: Place, path: string, required: boolean): 
  */
 export async function openInside(place: Place, path: string): Promise<FileHandle> {
   const { uid } = place;
-  const root = await rootOf(place);
+  const { directory, below } = from(place, path);
+  const root = await rootOf(directory);
   // Whatever it has become meanwhile, nothing happens to it before it has been looked at: opening some devices does something.
-  const looked = await open(join(root, path), LOOK_ONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  const looked = await open(join(root, below), LOOK_ONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   try {
     // Of what has been opened, not of what the path may mean by now.
     const here = `/proc/self/fd/${looked.fd}`;
-    const opened = isLinux ? await readlink(here) : await realpath(join(root, path));
+    const opened = isLinux ? await readlink(here) : await realpath(join(root, below));
     if (!opened.startsWith(`${root}/`)) throw new Error(WRONG.outside);
     const found = await looked.stat();
     if (!found.isFile()) throw new Error(WRONG.other);
@@ -103,7 +118,7 @@ export async function openInside(place: Place, path: string): Promise<FileHandle
   }
 }
 
-async function rootOf({ directory }: Place): Promise<string> {
+async function rootOf(directory: string): Promise<string> {
   if ((await realpath(directory)) === directory) return directory;
   throw new Error('the directory of the run has been replaced');
 }

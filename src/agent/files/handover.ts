@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { type Client, pauseMs, ServiceError } from '../../client/index.js';
 import { type Env, pause, REAL_ENV } from '../../platform/env.js';
+import { keptPath } from '../../platform/file-paths.js';
 import { MAX } from '../../platform/limits.js';
 import { KeepFilesDocument } from '../documents.gql.js';
 import type { WantedOutput } from '../runner.js';
@@ -69,7 +70,8 @@ export class HandOver<P = EndedRun> {
     return new HandOver<EndedRun>(
       client,
       open,
-      async (us, { jobId: job, epoch, token = null, task }, files, signal) => {
+      async (us, { jobId: job, epoch, token = null, task }, found, signal) => {
+        const files = found.map((file) => ({ ...file, path: keptPath(file.path) }));
         const variables = { site: us.site, agent: us.agent(), job, epoch, token, task, files };
         return (await client.request(KeepFilesDocument, variables, signal)).keepFiles;
       },

@@ -5,6 +5,7 @@ import { chmod, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import pLimit, { type LimitFunction } from 'p-limit';
 import type { Client } from '../../client/index.js';
+import { keptPath } from '../../platform/file-paths.js';
 import { MAX } from '../../platform/limits.js';
 import { KeepDatasetDocument, RemovedOutputsDocument } from '../documents.gql.js';
 import type { WantedOutput } from '../runner.js';
@@ -135,9 +136,13 @@ export class OutputKeeper {
           .filter(({ dataset }) => dataset === null)
           .map(({ path }) => findFiles(run, path, required)),
       );
-      const files = [...new Set(found.flatMap((one) => one.files))];
-      await this.handing.handOver(us, run, files, signal);
-      return found.flatMap((one) => one.problems);
+      const files = new Set(found.flatMap((one) => one.files));
+      const twice = [...files].filter((path) => keptPath(path) !== path && files.delete(keptPath(path)));
+      await this.handing.handOver(us, run, [...files], signal);
+      return [
+        ...found.flatMap((one) => one.problems),
+        ...twice.map((path) => `${keptPath(path)}: ${path} is kept under this path`),
+      ];
     });
     for (const [place, { path, dataset }] of run.outputs.entries())
       if (dataset !== null && required)

@@ -1,4 +1,5 @@
 /** Carries out what the lives of runs ask for (life.ts). */
+import { pathInTmp } from '../../platform/file-paths.js';
 import type { EndedRun } from '../files/handover.js';
 import type { KnownRuns } from '../known.js';
 import { type EndCause, nameOf, type RunName, runKey } from '../runner.js';
@@ -120,15 +121,17 @@ export class Effects {
   }
 
   /** A job in a sandbox or image has written to a /tmp that nobody else sees: without a word its owner would look for the files there. */
-  private tellOfTmp({ slot, outputs, image }: ProcessRun): void {
+  private tellOfTmp({ slot, outputs, image, wanted }: ProcessRun): void {
     if (this.options.isolation.mode !== 'sandbox' && !image) return;
+    // Who names something there knows.
+    if (wanted?.outputs.some(({ path }) => pathInTmp(path) !== null)) return;
     const names = slot.leftInTmp(TOLD_NAMES, image ? 'tmp' : '.');
     if (names.length === 0) return;
     const some = names.map((name) => JSON.stringify(name)).join(', ');
     try {
       outputs.err.append(
         `switchyard: /tmp was private to this job and is removed with the files left in it, such as ${some}. ` +
-          'To keep files, write them to the working directory and name them as outputs.\n',
+          'To keep files, name them as outputs (--keep /tmp/NAME).\n',
       );
     } catch {
       // No room on the disk: its end matters more.

@@ -1,5 +1,6 @@
 /** Makes a run of an assignment: all that it needs on this machine, up to the record that its lane will be told to begin. */
 import { realpathSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { devicesOf, type HostDevice } from '../devices.js';
 import { type Assignment, nameOf, runKey } from '../runner.js';
 import type { Account } from './accounts.js';
@@ -124,7 +125,11 @@ export class Launcher {
     const { outputs: wanted, stagedS } = assignment;
     if (stagedS !== undefined) record.stagedS = stagedS;
     if (wanted && wanted.length > 0)
-      record.wanted = { directory: realOf(command.directory), outputs: wanted };
+      record.wanted = {
+        directory: realOf(command.directory),
+        tmp: tmpOf(isolation.mode === 'sandbox', image !== null, slot),
+        outputs: wanted,
+      };
     const run = runOf(record, slot, outputs, group, true);
     run.bytesBefore = bytesOf(slot.lanePid);
     const input = startInput(command);
@@ -234,6 +239,12 @@ export class Launcher {
       [MARKER]: `${this.options.agent}/${runKey(assignment)}`,
     };
   }
+}
+
+/** What a run has as its `/tmp`: in an image, a directory in what is new there, which is not made yet. */
+function tmpOf(inSandbox: boolean, inImage: boolean, slot: Slot): string {
+  if (inImage) return join(realOf(slot.tmpDirectory), 'tmp');
+  return realOf(inSandbox ? slot.tmpDirectory : '/tmp');
 }
 
 function realOf(directory: string): string {

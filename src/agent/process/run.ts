@@ -40,8 +40,8 @@ export interface RunRecord extends RunName {
   cpus: number;
   /** How long it has waited for its inputs before it began. */
   stagedS?: number;
-  /** What is to be kept of the files in this directory. */
-  wanted?: { directory: string; outputs: readonly WantedOutput[] };
+  /** What is to be kept of the files in this directory, and in what it has as its `/tmp`. */
+  wanted?: { directory: string; tmp?: string; outputs: readonly WantedOutput[] };
 }
 
 export interface ProcessRun extends RunRecord {

@@ -89,7 +89,9 @@ export class Signals {
         await this.doAs(run, SIGNAL, ...this.words(run, 'SIGKILL'));
         if (this.processes(run, slot.laneLives()).length === 0) break;
       }
-      if (wanted && privateDirectory) await this.doAs(run, OPEN, slot.workDirectory);
+      if (!wanted) return;
+      if (privateDirectory) await this.doAs(run, OPEN, slot.workDirectory);
+      if (wanted.tmp?.startsWith(slot.tmpDirectory)) await this.doAs(run, OPEN, wanted.tmp);
     };
     return clear();
   }

@@ -1762,7 +1762,7 @@ export type OutputKeeper =
 /** Files in the directory of a job that are kept. */
 export type JobOutput = {
   __typename?: 'JobOutput';
-  /** A path below the directory of the run, or a pattern. */
+  /** A path below the directory of the run, or below `/tmp`; or a pattern. */
   path: Scalars['String']['output'];
   /** Who keeps it. */
   keep: OutputKeeper;
@@ -1773,7 +1773,7 @@ export type JobOutput = {
 /** A file of a run that the service keeps. */
 export type JobFile = {
   __typename?: 'JobFile';
-  /** Path below the directory of the run. */
+  /** Path below the directory of the run; `tmp/NAME` is also that of a file that was kept of its `/tmp`. */
   path: Scalars['String']['output'];
   /** Size, bytes. */
   bytes: Scalars['Float']['output'];
@@ -3626,7 +3626,7 @@ export type InputDataInput = {
 /** Files of a job that are kept. */
 export type JobOutputInput = {
   /**
-   * A path below the directory of the run, at most 1000 characters: a file, or a directory with everything below it. With SERVICE also a pattern:
+   * A path below the directory of the run, or below `/tmp` as the run sees it (kept as `tmp/NAME`), at most 1000 characters: a file, or a directory with everything below it. With SERVICE also a pattern:
    * `*` stands for any characters of a name, `?` for one. A path without these must exist when the command has ended well, otherwise the job
    * fails (OUTPUTS_FAILED). In a job with several tasks, outputs are taken from the directory of each task, and must exist in that of the first.
    */

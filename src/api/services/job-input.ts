@@ -10,7 +10,7 @@ import {
   PREEMPTION_CLASS_MAX,
 } from '../../core/model.js';
 import { ConstraintError, parseConstraint } from '../../core/resources/constraint.js';
-import { filePathFault } from '../../platform/file-paths.js';
+import { keptPath, outputPathFault } from '../../platform/file-paths.js';
 import { MAX } from '../../platform/limits.js';
 import type { JobOutput, SiteTerms } from '../../store/job-fields.js';
 import type { Queries } from '../../store/queries.js';
@@ -337,17 +337,17 @@ class JobChecks {
     if (names.startsWith('from,output') && given(from) && given(output)) {
       const fault = /[*?]/.test(output)
         ? 'the path of one file, not a pattern'
-        : filePathFault(output, MAX.outputPathChars);
+        : outputPathFault(output, MAX.outputPathChars);
       if (fault) this.refuse(`${field}.output`, output, fault);
       // Which job that is, is found with what the jobs need.
-      return { datasetId: NO_DATASET, from: { job: 0, path: output, expectedMb: sizeMb } };
+      return { datasetId: NO_DATASET, from: { job: 0, path: keptPath(output), expectedMb: sizeMb } };
     }
     this.refuse(field, input, 'either `dataset`, or `sizeMb` and `site`, or `from` and `output`');
     return { datasetId: NO_DATASET };
   }
 
   kept(field: string, { path, keep, dataset }: JobOutputInput): JobOutput {
-    const fault = filePathFault(path.replace(/\/$/, ''), MAX.outputPathChars);
+    const fault = outputPathFault(path.replace(/\/$/, ''), MAX.outputPathChars);
     if (fault) this.refuse(`${field}.path`, path, fault);
     if (given(dataset) !== (keep === 'DATASET')) {
       const accepted = keep === 'DATASET' ? 'a name' : 'nothing, unless it is kept as a dataset';

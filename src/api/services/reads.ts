@@ -1,7 +1,7 @@
 /** What jobs of a submission read of what other jobs keep: from names to jobs, and whether these keep it. */
 import type { AskedTerm, NeedTarget } from '../../core/needs/check.js';
 import type { Clause } from '../../core/needs/model.js';
-import { fits } from '../../platform/file-paths.js';
+import { fits, keptPath } from '../../platform/file-paths.js';
 import { MAX } from '../../platform/limits.js';
 import { turns } from '../../platform/turns.js';
 import type { ReadTarget } from '../../store/needs.js';
@@ -97,7 +97,7 @@ export async function checkReads(
       for (const of of targets) {
         const outputs = 'item' in of ? (jobs[of.item] as AskedJob).input.outputs : (stored.get(of.job) ?? []);
         const path = inputs[place]?.output as string;
-        if (outputs.some((output) => includes(output, path))) continue;
+        if (outputs.some((output) => includes(output, keptPath(path)))) continue;
         const kept = outputs
           .slice(0, SHOWN)
           .map((output) => output.path)
@@ -119,8 +119,8 @@ interface Output {
 
 /** Whether the file can be among what an output keeps: it, all below it, or all that its pattern fits. A dataset is read as a whole. */
 function includes({ path, dataset }: Output, file: string): boolean {
-  const root = path.replace(/\/$/, '').split('/');
+  const root = keptPath(path.replace(/\/$/, '')).split('/');
   const names = file.split('/');
-  if (dataset) return root.join('/') === file;
+  if (dataset) return root.join('/') === names.join('/');
   return root.length <= names.length && root.every((pattern, i) => fits(names[i] as string, pattern));
 }
