@@ -34,6 +34,8 @@ export interface WorkloadFlags extends PlotFlags {
   trace?: string[];
   workflow?: string[];
   dependencies?: boolean;
+  scavengers?: string;
+  checkpoint?: string;
   generate?: string;
   jobs?: string;
   processors?: string;
@@ -70,6 +72,7 @@ const WORKFLOW_BYTES = 16 * 1024 ** 2;
 export const jobsOption = ['--jobs <n>', 'how many jobs to generate', '10000'] as const;
 
 /** The options that say what is simulated and what is written. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a list of options.
 export function workloadOptions(command: Command): Command {
   command
     .option(
@@ -122,6 +125,14 @@ export function workloadOptions(command: Command): Command {
       '--policy-module <file>',
       'TypeScript or JavaScript module with policies of your own, which --policy may then name; may be repeated; see docs/simulator.md',
       collectWhole,
+    )
+    .option(
+      '--scavengers <part>',
+      'this part of the jobs, such as 5%, has preemption class 0, all others class 1, for which it is stopped',
+    )
+    .option(
+      '--checkpoint <duration>',
+      'runs keep what they have done this often, for when they are stopped or lost (default: never)',
     )
     .option('--load <part>', 'scale the times between submissions to this offered load, such as 0.8')
     .option('--seed <n>', 'random seed, of generated jobs and of the policy', '1')
@@ -356,6 +367,8 @@ async function optionsOf(
     sites: flags.sites ?? null,
     dependencies: flags.dependencies ?? false,
     outages: flags.outages ?? null,
+    scavengers: flags.scavengers === undefined ? null : partOf('--scavengers', flags.scavengers),
+    checkpointS: flags.checkpoint === undefined ? null : parseDuration('--checkpoint', flags.checkpoint),
     enter: word('--enter', enter, ['partition', ROOT] as const),
     sectionS: flags.section === undefined ? null : parseDuration('--section', flags.section),
     tauS: parseDuration('--tau', flags.tau),
@@ -368,10 +381,15 @@ async function optionsOf(
 
 function warmUpOf(value: string | undefined): NonNullable<SimulateOptions['warmUp']> | null {
   if (value === undefined) return null;
-  const percent = /^(\d+(?:\.\d+)?)%$/.exec(value)?.[1];
-  if (percent === undefined) return { s: parseDuration('--warm-up', value) };
-  if (!(Number(percent) < 100)) throw usage('--warm-up', value, 'less than 100%');
-  return { part: Number(percent) / 100 };
+  if (!value.endsWith('%')) return { s: parseDuration('--warm-up', value) };
+  return { part: partOf('--warm-up', value) };
+}
+
+/** A percentage below 100 as a part of 1. */
+function partOf(field: string, value: string): number {
+  const percent = Number(/^(\d+(?:\.\d+)?)%$/.exec(value)?.[1]);
+  if (!(percent < 100)) throw usage(field, value, 'a percentage below 100, such as 5%');
+  return percent / 100;
 }
 
 /** The policy of a name or of a file, and whether it says how the root dispatches. */

@@ -350,6 +350,8 @@ export interface Run {
   waits?: boolean;
   /** It was asked to stop, and is killed then at the latest. Left out: it goes on. */
   stopsAt?: number;
+  /** When it last kept what it had done. Left out: never. */
+  checkpointAt?: number;
 }
 
 /** A job goes from one scheduler to another. */

@@ -20,6 +20,9 @@
  *
  * A run of a job with data brings its inputs, reads, computes, writes, and returns its output. It holds its CPUs all that time, as live runs
  * do: their agents do not give machines to others meanwhile. Local schedulers plan with the estimate alone, live too.
+ *
+ * A run that is stopped for a job of a higher class goes on to the end of the grace. What it has computed until its last checkpoint
+ * (`SimJob.checkpointS`) its job need not compute again.
  */
 import {
   Agenda,
@@ -40,6 +43,7 @@ import {
   type Machine,
   type Move,
   type Policy,
+  type Preemption,
   queueLimitOf,
   type Return,
   ROOT,
@@ -63,7 +67,7 @@ import { Learning, transferS } from './data.js';
 import { EventQueue } from './event-queue.js';
 import { Waits } from './needs.js';
 import { correctedS, type Predictor } from './prediction.js';
-import type { RunEnd, Sink } from './sink.js';
+import { isFinal, type RunEnd, type Sink } from './sink.js';
 import { TimeSharing } from './time-shared.js';
 import type { SimJob } from './workload.js';
 
@@ -126,7 +130,7 @@ export interface Outcome {
   ended: number;
   /** Jobs that still wait when nothing more will happen: nothing can run them. */
   waiting: number;
-  /** Jobs that never ran because what they needed could not happen any more. */
+  /** Jobs that never ran because what they needed could not happen any more, or that ended when they were stopped for others. */
   cancelled: number;
   /** The jobs as they were submitted: those that waited, when they did not any more. */
   jobs: readonly SimJob[];
@@ -147,6 +151,10 @@ interface Kinds {
   plannedEnd: number;
   /** A section of a task on a time-shared machine ends. */
   section: number;
+  /** A run keeps what it has done. */
+  checkpoint: number;
+  /** The grace of a run that is stopped is over. */
+  stopped: number;
   /**
    * The end of any other. With a negative payload, -1 - site: the turn, among the ends, of a planned end that was taken
    * out of the way.
@@ -162,18 +170,42 @@ interface Kinds {
 }
 
 const KINDS: Record<EventOrder, Kinds> = {
-  batch: { change: 0, plannedEnd: 1, end: 1, section: 2, submit: 3, outlasted: 4, wake: 5, tick: 6 },
+  batch: {
+    change: 0,
+    plannedEnd: 1,
+    end: 1,
+    section: 2,
+    checkpoint: 3,
+    stopped: 4,
+    submit: 5,
+    outlasted: 6,
+    wake: 7,
+    tick: 8,
+  },
   'terminations-first': {
     plannedEnd: 0,
     end: 0,
     section: 1,
-    submit: 2,
-    change: 3,
-    outlasted: 4,
-    wake: 5,
-    tick: 6,
+    checkpoint: 2,
+    stopped: 3,
+    submit: 4,
+    change: 5,
+    outlasted: 6,
+    wake: 7,
+    tick: 8,
   },
-  'per-event': { plannedEnd: 0, submit: 1, end: 2, section: 3, change: 4, outlasted: 5, wake: 6, tick: 7 },
+  'per-event': {
+    plannedEnd: 0,
+    submit: 1,
+    end: 2,
+    section: 3,
+    checkpoint: 4,
+    stopped: 5,
+    change: 6,
+    outlasted: 7,
+    wake: 8,
+    tick: 9,
+  },
 };
 
 /** Nobody here knows what a site's own scheduler does. */
@@ -245,6 +277,10 @@ class Simulation {
   /** Of the sites, as far as the root is concerned; null: it never waits for room in them. */
   private readonly queueLimit: number | null;
   private readonly dispatchKind: DispatchKind;
+  /** By job whose run is stopped: the event at which its grace is over, and whether it is queued again. */
+  private readonly stopping = new Map<number, { sequence: number; requeue: boolean }>();
+  /** By job that keeps what it has done: what need not be computed again, and the event at which its live run keeps next. */
+  private readonly keeping = new Map<number, { doneS: number; sequence: number }>();
   private tickPending = false;
   /** Of the last event that was no tick. */
   private lastNews = 0;
@@ -345,6 +381,10 @@ class Simulation {
       } else if (this.ending[payload] === sequence) this.end(payload);
     } else if (kind === this.kinds.section) {
       this.sharing.advance(payload, sequence, this.now, this.computed);
+    } else if (kind === this.kinds.checkpoint) {
+      if (this.keeping.get(payload)?.sequence === sequence) this.checkpoint(payload);
+    } else if (kind === this.kinds.stopped) {
+      if (this.stopping.get(payload)?.sequence === sequence) this.preempted(payload);
     } else if (kind === this.kinds.outlasted) {
       this.correct(payload);
     } else if (kind === this.kinds.wake) {
@@ -394,11 +434,19 @@ class Simulation {
   }
 
   private end(index: number): void {
-    const { job, runS, limitS } = this.jobs[index] as SimJob;
-    this.prediction?.ended(job, Math.min(runS, limitS ?? Infinity));
-    this.finish(index, limitS !== null && runS > limitS ? 'KILLED_AT_LIMIT' : 'COMPLETED');
+    const { job, limitS } = this.jobs[index] as SimJob;
+    const left = this.leftS(index);
+    this.prediction?.ended(job, Math.min(left, limitS ?? Infinity));
+    this.finish(index, limitS !== null && left > limitS ? 'KILLED_AT_LIMIT' : 'COMPLETED');
     this.ended++;
     if (this.ended % PROGRESS_EVERY === 0) this.options.onProgress?.(this.ended);
+  }
+
+  /** What the job has still to compute, when its run begins. */
+  private leftS(index: number): number {
+    const { runS } = this.jobs[index] as SimJob;
+    const kept = this.keeping.get(index);
+    return kept === undefined ? runS : runS - kept.doneS;
   }
 
   /** A job has computed all that it has to, on time-shared machines. */
@@ -414,18 +462,22 @@ class Simulation {
     const run = this.runs[index] as Run;
     if (how === 'COMPLETED' && this.learning !== null && this.options.learn !== false)
       this.learn(job, index, run);
-    if (how !== 'LOST' && this.dispatchKind.congestion !== undefined)
+    const isOver = isFinal(how);
+    if (isOver && this.dispatchKind.congestion !== undefined)
       this.grid.index(Traffic).of(run.siteId).served(this.now);
     this.grid.endRun(job.job.id);
     this.runs[index] = null;
     this.ending[index] = -1;
+    this.stopping.delete(index);
+    if (isOver) this.keeping.delete(index);
+    else this.keep(index, run);
     const site = this.site(run.siteId);
     this.concern(site);
     if (how === 'LOST') this.sharing.stop(index, this.now);
     if (this.kinds.plannedEnd === this.kinds.end || this.events.kind !== this.kinds.plannedEnd)
       site.released = true;
     for (const sink of this.sinks) sink.ended?.(job, index, run, this.now, how);
-    if (this.waits === null || how === 'LOST') return;
+    if (this.waits === null || !isOver) return;
     this.waits.ended(job.job.id, this.now, how === 'COMPLETED' && job.fails !== true);
     this.settleNeeds();
   }
@@ -473,10 +525,69 @@ class Simulation {
     });
   }
 
+  /** Runs are told to stop for a job, which is promised the room. */
+  private preempt({ jobId, siteId, graceS, victims, room }: Preemption): void {
+    const at = this.now + graceS;
+    for (const { jobId: stopped, requeue } of victims) {
+      const sequence = this.events.push(at, this.kinds.stopped, stopped - 1);
+      this.stopping.set(stopped - 1, { sequence, requeue });
+      this.grid.stopRun(stopped, at);
+    }
+    this.grid.placeAtSite({ ...(this.grid.job(jobId) as Job), promised: room }, siteId);
+  }
+
+  /** A run that was stopped is over. */
+  private preempted(index: number): void {
+    const requeue = this.stopping.get(index)?.requeue;
+    this.finish(index, 'PREEMPTED');
+    const job = this.jobs[index] as SimJob;
+    if (requeue) {
+      this.submit(job);
+      return;
+    }
+    this.cancelled++;
+    this.waits?.ended(job.job.id, this.now, false);
+    this.settleNeeds();
+  }
+
+  /** A run keeps what it has done, and will again. */
+  private checkpoint(index: number): void {
+    const { job } = this.jobs[index] as SimJob;
+    this.runs[index] = { ...(this.runs[index] as Run), checkpointAt: this.now };
+    this.grid.checkpointRun(job.id, this.now);
+    this.expectCheckpoint(index);
+  }
+
+  private expectCheckpoint(index: number): void {
+    const { checkpointS } = this.jobs[index] as SimJob;
+    if (checkpointS === undefined) return;
+    const sequence = this.events.push(this.now + checkpointS, this.kinds.checkpoint, index);
+    this.keeping.set(index, { doneS: this.keeping.get(index)?.doneS ?? 0, sequence });
+  }
+
+  /** Of a run that is over before its job is: what it has computed until its last checkpoint is done, behind moving data. */
+  private keep(index: number, run: Run): void {
+    const kept = this.keeping.get(index);
+    if (kept === undefined) return;
+    kept.sequence = -1;
+    const { start, plannedEnd, checkpointAt = start } = run;
+    const job = this.jobs[index] as SimJob;
+    const scale = (plannedEnd - start) / this.estimateOf(index);
+    const computedS = (checkpointAt - start - this.movingS(job, run)) / scale;
+    kept.doneS += Math.min(Math.max(0, computedS), this.leftS(index));
+  }
+
+  private estimateOf(index: number): number {
+    return this.prediction === null
+      ? (this.jobs[index] as SimJob).job.estimateS
+      : (this.estimates[index] as number);
+  }
+
   /** Jobs go back to the root; whether there were any. */
   private takeBack(returns: readonly Return[]): boolean {
     for (const { jobIds } of returns) {
-      for (const jobId of jobIds) this.grid.placeAtRoot({ ...(this.grid.job(jobId) as Job), priority: null });
+      for (const jobId of jobIds)
+        this.grid.placeAtRoot({ ...(this.grid.job(jobId) as Job), priority: null, promised: null });
     }
     if (returns.length > 0) this.rootConcerned = true;
     return returns.length > 0;
@@ -609,11 +720,12 @@ class Simulation {
         this.begin(plan.starts[i] as Start, entry.resources.shared);
       grid.setReservation(id, plan.reservation);
       grid.keepMemory(id, plan.memory);
+      for (let i = 0; i < plan.preemptions.length; i++) this.preempt(plan.preemptions[i] as Preemption);
       if (plan.wakeAt !== Infinity && plan.wakeAt !== site.wakeAt) {
         site.wakeAt = plan.wakeAt;
         this.events.push(plan.wakeAt, this.kinds.wake, id);
       }
-      if (!plan.truncated) return;
+      if (!plan.truncated && plan.preemptions.length === 0) return;
     }
   }
 
@@ -639,10 +751,11 @@ class Simulation {
     const index = jobId - 1;
     const job = this.jobs[index] as SimJob;
     const run = this.runs[index] as Run;
-    const { runS, limitS } = job;
-    const seconds = limitS !== null && runS > limitS ? limitS : runS;
+    const { limitS } = job;
+    const left = this.leftS(index);
+    const seconds = limitS !== null && left > limitS ? limitS : left;
     // The machines are faster or slower than the estimate's by the same factor for the whole of the run.
-    const estimate = this.prediction === null ? job.job.estimateS : (this.estimates[index] as number);
+    const estimate = this.estimateOf(index);
     const computing = seconds === estimate ? plannedDuration : (seconds * plannedDuration) / estimate;
     const io = this.movingS(job, run);
     if (this.learning !== null) this.ioS[index] = io;
@@ -656,6 +769,7 @@ class Simulation {
     if (this.prediction !== null && duration > plannedDuration) {
       events.push(run.plannedEnd, kinds.outlasted, index);
     }
+    this.expectCheckpoint(index);
     for (const sink of this.sinks) sink.started?.(job, index, run);
     if (this.waits === null) return;
     this.waits.started(jobId, run.siteId, this.now);
@@ -679,6 +793,8 @@ class Simulation {
     const { job } = this.jobs[index] as SimJob;
     const run = this.runs[index] as Run | null;
     if (this.prediction === null || run === null || run.plannedEnd !== this.now) return;
+    // It will be over soon.
+    if (this.stopping.has(index)) return;
     const estimate = this.estimates[index] as number;
     // What a second of the estimate takes on the machine that the run got.
     const scale = (run.plannedEnd - run.start) / estimate;

@@ -180,11 +180,12 @@ const END_STATES: Record<RunEnd, string> = {
   COMPLETED: ',1,COMPLETED_SUCCESSFULLY,',
   KILLED_AT_LIMIT: ',0,COMPLETED_WALLTIME_REACHED,',
   LOST: ',0,COMPLETED_KILLED,',
+  PREEMPTED: ',0,COMPLETED_KILLED,',
 };
 
 /**
  * Writes a row for each run when it ends, in the columns of Batsim's `_jobs.csv`, which evalys and other tools read, and behind
- * them the name of the site. A run that was lost has its row too. Energy is not simulated: -1.
+ * them the name of the site. A run that was lost or stopped has its row too. Energy is not simulated: -1.
  */
 export class BatsimCsv implements Sink {
   private readonly file: TextFile;

@@ -1,7 +1,7 @@
 /** One simulation from its files to its figures: what `switchyard simulate` does. */
 import { writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { type Policy, ROOT } from '../core/index.js';
+import { draw, type Policy, parsePolicy, ROOT } from '../core/index.js';
 import { type EventOrder, runSimulation, type World } from './engine.js';
 import { BatsimCsv, JsonLines, writeSwf } from './files.js';
 import { type Generate, generatedJobs } from './generate.js';
@@ -62,6 +62,13 @@ export interface SimulateOptions {
   warmUp?: { part: number } | { s: number } | null;
   /** Whether the figures by site, user and width are wanted. */
   groups?: boolean;
+  /**
+   * So large a part of the jobs, drawn by the policy's seed, has preemption class 0, the others class 1; null: all have 0. Where the
+   * policy says nothing of preemption, its defaults apply.
+   */
+  scavengers?: number | null;
+  /** Runs keep what they have done every so many seconds; null: never. */
+  checkpointS?: number | null;
   /** Whether jobs of a trace wait for the job before them; false unless said (see `CleaningOptions`). */
   dependencies?: boolean;
   /** Where to write a row for each job in Batsim's columns. */
@@ -98,9 +105,13 @@ export interface Simulated extends Summary {
   killed: number;
   /** Runs that were lost in outages; their jobs started over. */
   lost: number;
+  /** Runs that were stopped for jobs of higher classes. */
+  preempted: number;
+  /** CPU-hours of lost and stopped runs that had to be computed again. */
+  lostCpuHours: number;
   /** Jobs that no machines could run. */
   waiting: number;
-  /** Jobs that never ran because what they needed could not happen any more. */
+  /** Jobs that never ran because what they needed could not happen any more, or that ended when they were stopped for others. */
   cancelled: number;
   /** Of the trace, where jobs wait for those before them. */
   dependencies?: Dependencies;
@@ -115,6 +126,8 @@ export interface Simulated extends Summary {
   byUser?: (Figures & { user: number | string })[];
   /** By processors, in classes from one power of two to the next: `from`..`to`. */
   byWidth?: (Figures & { from: number; to: number })[];
+  /** By preemption class, where there are several. */
+  byClass?: (Figures & { class: number })[];
 }
 
 /** A simulation and what its pictures need; `record` is null where none were asked for. */
@@ -139,13 +152,14 @@ export async function simulateAndRecord(
   const processors = world.machines.reduce((sum, { cpus }) => sum + cpus, 0);
   const timeShared = world.machines.some(({ maxTasks }) => maxTasks);
   const jobs = options.load === null ? workload.jobs : scaleLoad(workload.jobs, processors, options.load);
+  const policy = classify(jobs, options);
   const { trace } = options;
   const results = new ResultSink(jobs.length);
   const sinks: Sink[] = [results];
   const gantt = window === null ? null : new GanttSink(world, window, jobs);
   if (gantt !== null) sinks.push(gantt);
   const name = traceName(options.trace);
-  const { policy, eventOrder } = options;
+  const { eventOrder } = options;
   const inner = predictorOf(options.estimate);
   const predictor = inner === null ? undefined : new Measured(inner, jobs);
   const files: (BatsimCsv | JsonLines)[] = [];
@@ -181,6 +195,8 @@ export async function simulateAndRecord(
     ...statistics.all(processors),
     killed: workload.killed,
     lost: results.lost,
+    preempted: results.preempted,
+    lostCpuHours: results.lostCpuS / 3600,
     waiting: outcome.waiting,
     cancelled: outcome.cancelled,
     ...(workload.dependencies !== null && { dependencies: workload.dependencies }),
@@ -200,6 +216,22 @@ export async function simulateAndRecord(
     simulated,
     record: gantt === null ? null : plotRecord(outcome.jobs, results, processors, gantt, timeShared),
   };
+}
+
+/** Gives the jobs their classes and checkpoints. Returns the policy under which they run. */
+function classify(
+  jobs: readonly SimJob[],
+  { policy, scavengers = null, checkpointS = null }: SimulateOptions,
+): Policy {
+  for (const one of jobs) {
+    if (checkpointS !== null) one.checkpointS = checkpointS;
+    if (scavengers !== null) {
+      const preemptionClass = draw(policy.seed, one.job.id) < scavengers ? 0 : 1;
+      one.job = { ...one.job, preemptionClass };
+    }
+  }
+  if (scavengers === null || policy.preemption !== undefined) return policy;
+  return parsePolicy({ ...policy, preemption: {} });
 }
 
 /** What results call the workload. */
@@ -229,7 +261,7 @@ function groupsOf(
   results: ResultSink,
   processors: number,
   scan: TraceScan | null,
-): Pick<Simulated, 'bySite' | 'byUser' | 'byWidth'> {
+): Pick<Simulated, 'bySite' | 'byUser' | 'byWidth' | 'byClass'> {
   const cpusOf = new Map<number, number>();
   for (const { siteId, cpus } of world.machines) cpusOf.set(siteId, (cpusOf.get(siteId) ?? 0) + cpus);
   const names = new Map(world.sites.map(({ id, name }) => [id, name]));
@@ -238,6 +270,7 @@ function groupsOf(
     const { tasks, cpusPerTask } = (jobs[index] as SimJob).job;
     return Math.ceil(Math.log2(tasks * cpusPerTask));
   };
+  const classes = statistics.by((index) => (jobs[index] as SimJob).job.preemptionClass, all);
   const users = statistics.by((index) => (jobs[index] as SimJob).job.userId, all);
   return {
     bySite: statistics
@@ -256,6 +289,9 @@ function groupsOf(
       to: 2 ** power,
       ...figures,
     })),
+    ...(classes.length > 1 && {
+      byClass: classes.map(([of, figures]) => ({ class: of, ...figures })),
+    }),
   };
 }
 

@@ -5,8 +5,10 @@
 import type { Move, Run, SitePlan } from '../core/index.js';
 import type { SimJob } from './workload.js';
 
-/** How a run ended. */
-export type RunEnd = 'COMPLETED' | 'KILLED_AT_LIMIT' | 'LOST';
+/** How a run ended. Behind LOST its job starts over, behind PREEMPTED too, unless it was to end then (`preemption.cancelBelow`). */
+export type RunEnd = 'COMPLETED' | 'KILLED_AT_LIMIT' | 'LOST' | 'PREEMPTED';
+
+export const isFinal = (how: RunEnd): boolean => how === 'COMPLETED' || how === 'KILLED_AT_LIMIT';
 
 export interface Sink {
   /** The root, or a meta-queue, has given a job away. */
@@ -22,6 +24,8 @@ export interface Sink {
 export class MemorySink implements Sink {
   readonly starts: Float64Array;
   readonly ends: Float64Array;
+  /** By job: seconds of runs before its last that it need not compute again (`SimJob.checkpointS`). */
+  readonly keptS = new Map<number, number>();
 
   /** `jobs`: how many the workload has. */
   constructor(jobs: number) {
@@ -33,8 +37,10 @@ export class MemorySink implements Sink {
     this.starts[index] = run.start;
   }
 
-  ended(_job: SimJob, index: number, _run: Run, at: number, how: RunEnd): void {
-    this.ends[index] = how === 'LOST' ? Number.NaN : at;
+  ended(_job: SimJob, index: number, { start, checkpointAt }: Run, at: number, how: RunEnd): void {
+    this.ends[index] = isFinal(how) ? at : Number.NaN;
+    if (isFinal(how) || checkpointAt === undefined) return;
+    this.keptS.set(index, (this.keptS.get(index) ?? 0) + checkpointAt - start);
   }
 }
 
@@ -46,6 +52,10 @@ export class ResultSink extends MemorySink {
   readonly killed: Uint8Array;
   /** Runs that were lost with their machines; their jobs started over. */
   lost = 0;
+  /** Runs that were stopped for jobs of higher classes. */
+  preempted = 0;
+  /** CPU-seconds of lost and stopped runs since their start, or their last checkpoint. */
+  lostCpuS = 0;
 
   constructor(jobs: number) {
     super(jobs);
@@ -62,5 +72,9 @@ export class ResultSink extends MemorySink {
     super.ended(job, index, run, at, how);
     this.killed[index] = how === 'KILLED_AT_LIMIT' ? 1 : 0;
     if (how === 'LOST') this.lost++;
+    if (how === 'PREEMPTED') this.preempted++;
+    if (isFinal(how)) return;
+    const { tasks, cpusPerTask } = job.job;
+    this.lostCpuS += tasks * cpusPerTask * (at - (run.checkpointAt ?? run.start));
   }
 }

@@ -136,7 +136,7 @@ export class Statistics {
       const { job } = simJob;
       const start = times.starts[i] as number;
       const end = times.ends[i] as number;
-      const run = this.timeShared ? computingS(simJob) : end - start;
+      const run = this.timeShared ? computingS(simJob) : end - start + this.keptS(i);
       const cpusOfJob = job.cpusPerTask * job.tasks;
       const whole = end - job.submittedAt;
       const long = Math.max(run, tauS);
@@ -192,7 +192,14 @@ export class Statistics {
     const within = Math.max(0, Math.min(end, this.toS) - Math.max(start, this.fromS));
     const cpus = simJob.job.cpusPerTask * simJob.job.tasks;
     if (within === 0) return 0;
-    return this.timeShared ? (cpus * computingS(simJob) * within) / (end - start) : cpus * within;
+    return this.timeShared
+      ? (cpus * computingS(simJob) * within) / (end - start)
+      : cpus * (within + this.keptS(index));
+  }
+
+  private keptS(index: number): number {
+    const { keptS } = this.times;
+    return keptS.size === 0 ? 0 : (keptS.get(index) ?? 0);
   }
 
   private endOf(index: number): number {

@@ -12,7 +12,7 @@ import type { RecordedJob, SimulationTask } from '../store/simulations.js';
 import { transferS } from './data.js';
 import { refuseExternal, runSimulation, type World } from './engine.js';
 import { spanOf, type Usage, usageOf } from './record.js';
-import type { Sink } from './sink.js';
+import { isFinal, type Sink } from './sink.js';
 import { BOUND_S, distribution } from './statistics.js';
 import { parseTrace } from './trace.js';
 import { cleanTrace, inOrder, type SimJob } from './workload.js';
@@ -385,8 +385,8 @@ function simulate(
       fates.starts[index] = run.start;
       if (shared.has(run.siteId)) fates.aloneS[index] = ((run.plannedEnd - run.start) * runS) / job.estimateS;
     },
-    ended(_job, index, _run, at) {
-      fates.ends[index] = at;
+    ended(_job, index, _run, at, how) {
+      fates.ends[index] = isFinal(how) ? at : Number.NaN;
     },
   };
   // The runs of the window are in the totals: to learn them again would count them twice.

@@ -32,6 +32,8 @@ export interface SimJob {
    * `job.benchmark`); at the end only unless said.
    */
   sectionS?: number;
+  /** Its runs keep what they have done every so many seconds; never unless said. */
+  checkpointS?: number;
   /** The site in whose queue it is submitted; null: the root. */
   siteId: number | null;
   /** What it waits for before it is submitted; nothing unless said. */

@@ -123,7 +123,9 @@ describe('switchyard simulate', () => {
     );
     await wrong('--event-order', 'x').toThrow('accepted: batch, per-event, terminations-first');
     await wrong('--seeds', '5-1').toThrow('--seeds: "5-1" is not accepted; accepted: FROM-TO');
-    await wrong('--warm-up', '100%').toThrow('--warm-up: "100%" is not accepted; accepted: less than 100%');
+    await wrong('--warm-up', '100%').toThrow(
+      '--warm-up: "100%" is not accepted; accepted: a percentage below 100, such as 5%',
+    );
     await wrong('--tau', '0').toThrow('--tau: "0" is not accepted');
     await wrong('--jobs', '5').toThrow(
       '--jobs: "5" is not accepted; accepted: only together with --generate',

@@ -19,6 +19,7 @@ import {
 } from '../../src/core/index.js';
 import type { Clause, NeedCondition } from '../../src/core/needs/model.js';
 import { runSimulation } from '../../src/simulator/engine.js';
+import { ResultSink } from '../../src/simulator/sink.js';
 import type { SimJob } from '../../src/simulator/workload.js';
 import { submittedJob } from '../../src/store/rules.js';
 import type { Store } from '../../src/store/store.js';
@@ -134,6 +135,19 @@ function needing(list: readonly Submitted[], seed: number): Submitted[] {
   }));
 }
 
+/** Some are of a higher preemption class. */
+function ranked(list: readonly Submitted[], seed: number): Submitted[] {
+  const random = new RandomStream(seed, 'classes');
+  return list.map(({ job, ...one }) => ({
+    ...one,
+    job: {
+      ...job,
+      preemptionClass: random.next() < 0.2 ? random.integer(1, 9) : 0,
+      restartable: random.next() < 0.9,
+    },
+  }));
+}
+
 /** The same submissions in the simulator, on the machines that the store has. */
 async function simulated(
   store: Store,
@@ -141,7 +155,7 @@ async function simulated(
   userIds: UserIds,
   policy: Policy,
   outages: readonly Outage[],
-): Promise<Pick<VirtualService, 'moves' | 'starts'>> {
+): Promise<Pick<VirtualService, 'moves' | 'starts'> & { preempted: number }> {
   const { sites, machines, licenses } = await store.loadGrid(1);
   const jobs = list.map(({ at, userClass, job, needs = [], fails = false }, i): SimJob => {
     const of = { id: i + 1, userId: userIds[userClass], userClass, submittedAt: at, groupId: null };
@@ -166,6 +180,7 @@ async function simulated(
   });
   const starts: Started[] = [];
   const moves: [jobId: number, siteId: number][] = [];
+  const results = new ResultSink(jobs.length);
   const moved = ({ jobId, to }: Move): void => void moves.push([jobId, to as number]);
   const started = (_job: SimJob, _index: number, run: Run): void => {
     const { jobId, siteId, start, allocations, licenseIds } = run;
@@ -180,8 +195,9 @@ async function simulated(
   const changes = changesOf(outages, { sites, machines });
   runSimulation({ sites, machines, licenses, changes }, jobs, { policy, eventOrder: 'batch' }, [
     { moved, started },
+    results,
   ]);
-  return { moves, starts };
+  return { moves, starts, preempted: results.preempted };
 }
 
 async function decidesAlike(
@@ -234,8 +250,11 @@ const outagesIn = (list: readonly Submitted[], machines: readonly Machine[], see
   outagesOf(new RandomStream(seed, 'outages'), machines, T0 + 60, (list.at(-1) as Submitted).at);
 
 /** The sites, in memory. */
-async function memoryStore(policy: Policy): Promise<{ store: MemoryStore; userIds: UserIds }> {
-  const store = new MemoryStore();
+async function memoryStore(
+  policy: Policy,
+  now?: () => number,
+): Promise<{ store: MemoryStore; userIds: UserIds }> {
+  const store = new MemoryStore(now && { now });
   store.setPolicy({ version: 1, document: policy });
   const userIds = Object.fromEntries(CLASSES.map((userClass) => [userClass, store.addUser(userClass)]));
   const cad = store.addLicense('cad', COPIES, null);
@@ -306,6 +325,37 @@ describe('a live run and a simulated run decide alike', () => {
         expect(live.starts.filter(there)).toEqual(simulation.starts.filter(there));
       }
     }
+  });
+
+  test.each(policies)('%s, when runs are stopped for jobs of higher classes', async (_, local, mode) => {
+    let preempted = 0;
+    for (const seed of SEEDS) {
+      const preemption = { graceS: 6, exemptS: 20, cancelBelow: seed % 2 };
+      const policy = { ...policyOf(local, mode, seed), preemption };
+      // When runs were told to stop is a time of the store's.
+      let time = T0;
+      const { store, userIds } = await memoryStore(policy, () => time);
+      const list = ranked(workload(seed, JOBS.inMemory), seed);
+      const onTime = (now: number): void => {
+        time = now;
+      };
+      const live = new VirtualService(store, null, { onTime });
+      await live.run(
+        list.map(({ at, userClass, job }) => ({ at, happens: submission(userIds[userClass], job) })),
+      );
+      const simulation = await simulated(store, list, userIds, policy, []);
+      expect([...store.jobs.values()].filter(({ endedAt }) => endedAt === null)).toEqual([]);
+      for (const site of SITE_IDS) {
+        const there = ({ siteId }: Started): boolean => siteId === site;
+        expect(live.starts.filter(there)).toEqual(simulation.starts.filter(there));
+      }
+      expect(simulation.preempted).toBe(
+        [...store.runs.values()].filter(({ cause }) => cause === 'PREEMPTED').length,
+      );
+      preempted += simulation.preempted;
+    }
+    // Jobs that the root holds until there is room are not at a site for which others could be stopped.
+    if (typeof mode === 'string' || mode.queueLimit > 2) expect(preempted).toBeGreaterThan(0);
   });
 
   test.each([1000, 5])(

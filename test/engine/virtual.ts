@@ -226,6 +226,8 @@ export class VirtualService {
   private async agent(siteId: number): Promise<void> {
     const batch = await this.store.assignments(siteId, this.cursors.get(siteId) ?? null, 10_000, 2 ** 40);
     this.cursors.set(siteId, batch.next as Cursor);
+    for (const { jobId, epoch, state, stopGraceS } of batch.assignments)
+      if (state === 'CANCELLING' && stopGraceS !== null) this.stop(jobId, epoch, this.now + stopGraceS);
     const fresh = batch.assignments.filter(({ state }) => state === 'ASSIGNED');
     for (const { jobId, epoch, simulatedS } of fresh) {
       const ioWaitS = this.around.movingS?.(jobId, siteId) ?? 0;
@@ -238,6 +240,14 @@ export class VirtualService {
         siteId,
         fresh.map(({ jobId, epoch }) => report(jobId, epoch, { at: this.now })),
       );
+  }
+
+  /** A run that would go on is killed at the end of its grace. */
+  private stop(jobId: number, epoch: number, at: number): void {
+    const end = this.ends.find(({ report }) => report.jobId === jobId && report.epoch === epoch);
+    if (end === undefined || end.at <= at) return;
+    end.at = at;
+    end.report = ended(jobId, epoch, { at, cause: 'SIGNALLED', signal: 'SIGKILL', exitCode: null });
   }
 
   private async settleNeeds(): Promise<void> {

@@ -52,6 +52,8 @@ function describe(result: Simulated): string {
     ...(result.warmUpJobs > 0 ? [`${count(result.warmUpJobs, 'job')} of the warm-up not counted`] : []),
     ...(result.killed > 0 ? [`${count(result.killed, 'job')} killed at the requested time`] : []),
     ...(result.lost > 0 ? [`${count(result.lost, 'run')} lost in outages and started over`] : []),
+    ...(result.preempted > 0 ? [`${count(result.preempted, 'run')} stopped for jobs of higher classes`] : []),
+    ...(result.lostCpuHours > 0 ? [`${short(result.lostCpuHours)} CPU-hours had to be computed again`] : []),
     ...(result.dependencies === undefined
       ? []
       : [

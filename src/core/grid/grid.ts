@@ -62,8 +62,6 @@ export abstract class SiteMemory {
   ended(_run: RunState): void {}
   /** Another end is planned for a run. */
   replanned(): void {}
-  /** Something is held, now or later, that was not, or is no more. */
-  heldOtherwise(): void {}
 }
 
 /** One site: its machines and its two schedulers' queues. */
@@ -363,23 +361,17 @@ export class Grid {
       this.heldById.set(held.id, held);
     }
     this.placeHolds();
-    this.heldOtherwise();
   }
 
   /** It is held no more. */
   removeHeld(...ids: readonly number[]): void {
     for (const id of ids) check(this.heldById.delete(id), `nothing is held in the grid as ${id}`);
     this.placeHolds();
-    this.heldOtherwise();
   }
 
   /** What is held, by id. */
   get held(): ReadonlyMap<number, Held> {
     return this.heldById;
-  }
-
-  private heldOtherwise(): void {
-    for (const { memory } of this.sites) memory?.heldOtherwise();
   }
 
   /** Of all that is held, what it takes of machines and pools as they are now. */
@@ -732,6 +724,13 @@ export class Grid {
     this.replanRun(jobId, Math.min(entry.run.end, stopsAt));
   }
 
+  /** A live run has kept what it has done. */
+  checkpointRun(jobId: number, checkpointAt: number): void {
+    const entry = this.jobById.get(jobId);
+    if (!entry?.run) fail(`job ${jobId} has no live run`);
+    entry.run.run = { ...entry.run.run, checkpointAt };
+  }
+
   /** A job with a live run is not what it was. */
   redescribe(job: Job): void {
     const entry = this.jobById.get(job.id);
@@ -847,7 +846,6 @@ export class Grid {
     if (waits) this.promised.add(entry);
     else this.promised.delete(entry);
     this.placeHolds();
-    entry.site?.memory?.heldOtherwise();
   }
 
   private leaveQueue(entry: JobEntry): void {

@@ -19,6 +19,7 @@ import {
 import type { Job, Preemption } from '../model.js';
 import type { PreemptionRules } from '../policy.js';
 import { whyNeverFits } from '../resources/eligibility.js';
+import type { Opening } from '../resources/future.js';
 import { allocationsOf, place } from '../resources/placement.js';
 import { Timeline } from '../resources/timeline.js';
 import { type Amounts, lostWork, type PreemptibleRun, preemptionFor } from '../runs/preemption.js';
@@ -87,6 +88,8 @@ class Preemptible {
       giveTo(this.room, run, -1);
       this.future.start(run);
     }
+    // They cannot be stopped yet, as little as others that are young (`lookAgain`).
+    if (free.begun.length > 0) pass.wakeAt = Math.min(pass.wakeAt, now + rules.exemptS);
     for (const run of stopping) giveTo(this.room, run, 1);
     for (const run of resources.runs)
       if (run.run.stopsAt === undefined && run.machines.length > 0) this.runs.set(idOf(run.jobId), run);
@@ -120,6 +123,8 @@ class Preemptible {
       { now, ...rules },
     );
     this.lookAgain(found.exempt);
+    // Nobody is stopped for little. If it does not start then, runs are late, and nobody knows any more when it would.
+    if (found.because === 'NO_GAIN') pass.wakeAt = Math.min(pass.wakeAt, (opening as Opening).at);
     if (found.startsAt === null) return null;
     const victims = found.victims.map((id) => this.runs.get(id) as RunState);
     for (const victim of victims) giveTo(room, victim, 1);
@@ -173,7 +178,8 @@ class Preemptible {
       const { preemptionClass, restartable, runTimeLimitS } = this.jobOf(jobId);
       const task = pairsOf(each.task);
       found.push({
-        ...{ id, class: preemptionClass, restartable, startedAt: run.start, checkpointAt: null },
+        ...{ id, class: preemptionClass, restartable, startedAt: run.start },
+        checkpointAt: run.checkpointAt ?? null,
         limitEndsAt: runTimeLimitS === null ? null : run.start + runTimeLimitS,
         holds: on.map(({ machine }, i) => ({
           machine: idOf(machine.id),

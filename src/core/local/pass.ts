@@ -13,6 +13,7 @@ import type {
   MachineState,
   Placement,
   RunState,
+  TimedHold,
 } from '../grid/site-resources.js';
 import type { Job, Reservation, Run, Start, StartExplanation } from '../model.js';
 import { ReasonCode } from '../reasons.js';
@@ -72,6 +73,14 @@ class ClassNotes {
   }
 }
 
+/** Room that was made for a job, which has started. */
+export interface KeptRoom {
+  readonly hold: TimedHold;
+  readonly run: RunState;
+}
+
+const NONE_KEPT: readonly KeptRoom[] = [];
+
 export class SitePass {
   readonly free: Timeline;
   now = 0;
@@ -91,6 +100,8 @@ export class SitePass {
   goesOnBehindStarts = false;
   /** Slots of jobs that others were stopped for: whether they start is decided before the policy is asked. Null: there are none. */
   promised: ReadonlySet<number> | null = null;
+  /** Of those that started: their runs, and what was held for them, which is no more. */
+  kept: readonly KeptRoom[] = NONE_KEPT;
   private maxStarts = Infinity;
   private mostFreeCpusIfAsked = -1;
   /** `Timeline.returns` when it was noted what does not fit. */
@@ -119,6 +130,7 @@ export class SitePass {
     this.wakeAt = Infinity;
     this.goesOnBehindStarts = false;
     this.promised = null;
+    this.kept = NONE_KEPT;
     this.forget();
     return this;
   }
@@ -301,7 +313,10 @@ export class SitePass {
           ? null
           : this.free.openingNow(requirement, eligible, this.work(slot), this.limit(slot));
       if (opening === null) this.free.take(hold, from, to, certain);
-      else this.enterAt(slot, opening, ReasonCode.ROOM_MADE);
+      else {
+        this.enterAt(slot, opening, ReasonCode.ROOM_MADE);
+        this.kept = [...this.kept, { hold, run: this.free.begun.at(-1) as RunState }];
+      }
     }
   }
 

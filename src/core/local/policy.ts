@@ -73,6 +73,8 @@ export interface FreeAtPromise {
   amounts: Readonly<Record<string, number>>;
   /** Copies of each pool (by id) that a promised job could use, free and claimed by no other site. */
   copies: [licenseId: number, free: number][];
+  /** A hash of what was held, by windows, reservations and for jobs: promises may move up when another one is. */
+  held?: number;
 }
 
 /** Promised starts as plain data, for a store. */

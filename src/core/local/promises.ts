@@ -79,7 +79,15 @@ export class Places {
   private readonly reserved: Reservation | null;
 
   /** `asks`: a job that is not in the queue. */
-  constructor({ entry, claims, now }: Pick<Timeline, 'entry' | 'claims' | 'now'>, asks?: Requirement) {
+  constructor(
+    {
+      entry,
+      claims,
+      now,
+      kept = [],
+    }: Pick<Timeline, 'entry' | 'claims' | 'now'> & Partial<Pick<SitePass, 'kept'>>,
+    asks?: Requirement,
+  ) {
     const { resources, site } = entry;
     this.reserved = entry.reservation;
     const pools = poolsOf(entry, asks);
@@ -89,6 +97,10 @@ export class Places {
     this.profile = Profile.of(resources, pools, elsewhere, now);
     for (const pool of pools)
       for (const { from, to, certain, ...hold } of pool.holds) this.profile.take(hold, from, to, certain);
+    for (const { hold, run } of kept) {
+      this.profile.give(hold, hold.from, hold.to, hold.certain);
+      this.profile.take(run, now, run.end);
+    }
     if (pools.length === 0) return;
     for (const claim of claims.others) {
       const licenses = pools.filter((pool) => claim.licenseIds.includes(pool.license.id));

@@ -13,6 +13,7 @@ import { z } from 'zod';
 import type { Grid } from '../../grid/grid.js';
 import type { MachineState } from '../../grid/site-resources.js';
 import type { Job } from '../../model.js';
+import { hash } from '../../random.js';
 import { ReasonCode } from '../../reasons.js';
 import { whyNeverFits } from '../../resources/eligibility.js';
 import type { Opening } from '../../resources/future.js';
@@ -20,7 +21,7 @@ import type { Timeline } from '../../resources/timeline.js';
 import { byArrival, startHeads } from '../heads.js';
 import type { SitePass } from '../pass.js';
 import { localKind } from '../policy.js';
-import { hasRoomNow, Places, promisedIn, reservationOf, type StartPromise } from '../promises.js';
+import { hasRoomNow, Places, poolsOf, promisedIn, reservationOf, type StartPromise } from '../promises.js';
 import type { Walk } from '../walk.js';
 import { Promises, type Room } from './memory.js';
 
@@ -51,10 +52,18 @@ function promiseAndStart(pass: SitePass, walk: Walk, depth: number): void {
   const before = Promises.of(pass.grid, entry);
   const cameFree =
     before !== null && (before.someLeft || before.incomplete || moreRoom(before.room, roomOf(pass, before)));
-  const compress = before?.outdated || (pass.compress ?? cameFree);
+  const roomKept = pass.kept.length > 0;
+  const heldOtherwise = before !== null && (before.room.held ?? 0) !== heldIn(pass);
+  const compress = heldOtherwise || roomKept || (pass.compress ?? cameFree);
   let promises: Promises;
   let unpromised: readonly number[];
-  if (before !== null && pass.carriesOut && before.isInStep(now) && entry.queue.length <= depth) {
+  if (
+    before !== null &&
+    !roomKept &&
+    pass.carriesOut &&
+    before.isInStep(now) &&
+    entry.queue.length <= depth
+  ) {
     promises = before;
     promises.cycle++;
     unpromised = before.catchUp(now);
@@ -223,7 +232,7 @@ function roomOf(pass: SitePass, promises: Promises): Room {
     }
     amounts.push(sum);
   }
-  const room: Room = { runs: free.running, amounts, copies: [] };
+  const room: Room = { runs: free.running, amounts, copies: [], held: heldIn(pass) };
   if (queue.licensed === 0) return room;
   const copies = new Map<number, number>();
   for (const slot of queue.inOrder('ARRIVAL').window()) {
@@ -239,6 +248,26 @@ function roomOf(pass: SitePass, promises: Promises): Room {
   room.copies = [...copies];
   return room;
 }
+
+/** A hash, the same in each process; 0: nothing is held. */
+function heldIn({ entry }: SitePass): number {
+  let key = 0;
+  const add = (...values: readonly number[]): void => {
+    for (const value of values) key = hash(key, Math.round(value * 1000));
+  };
+  const pools = entry.queue.licensed === 0 ? [] : poolsOf(entry);
+  for (const { holds } of [entry.resources, ...pools]) {
+    for (const { from, to, certain, machines, tasks, each, licenses } of holds) {
+      add(from, to, certain ? 1 : 0, sumOf(each.task));
+      for (let i = 0; i < machines.length; i++)
+        add((machines[i] as MachineState).machine.id, tasks[i] as number);
+      for (const { license } of licenses) add(license.id);
+    }
+  }
+  return key;
+}
+
+const sumOf = (amounts: readonly number[]): number => amounts.reduce((sum, amount) => sum + (amount ?? 0), 0);
 
 function moreRoom(before: Room, now: Room): boolean {
   if (now.runs < before.runs) return true;

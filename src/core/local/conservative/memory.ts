@@ -15,15 +15,13 @@ const NONE: readonly number[] = [];
 /** What was free behind the starts of the cycle that promised, by kind of resource. */
 export type Room = Omit<FreeAtPromise, 'amounts'> & { amounts: readonly number[] };
 
-const NO_ROOM: Room = { runs: 0, amounts: [], copies: [] };
+const NO_ROOM: Room = { runs: 0, amounts: [], copies: [], held: 0 };
 
 export class Promises extends PromisingMemory {
   /** What was free behind the starts of the cycle that made them. */
   room: Room = NO_ROOM;
   /** Some could not be restored: their jobs or machines have gone. */
   incomplete = false;
-  /** Something is held, or held no more, since they were made. */
-  outdated = false;
   /** Of how many cycles it has been the memory. */
   cycle = 0;
   /** Where they have their places; null: as data only. */
@@ -66,7 +64,6 @@ export class Promises extends PromisingMemory {
     if (memory.topology === grid.topology) return memory;
     const promises = Promises.from(grid, entry, memory.image());
     promises.incomplete ||= memory.someLeft;
-    promises.outdated = memory.outdated;
     return promises;
   }
 
@@ -241,10 +238,6 @@ export class Promises extends PromisingMemory {
 
   override replanned(): void {
     this.places = null;
-  }
-
-  override heldOtherwise(): void {
-    this.outdated = true;
   }
 
   private timeOf(slot: number): number {

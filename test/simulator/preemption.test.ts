@@ -1,0 +1,109 @@
+/** Runs that are stopped for jobs of higher classes, as simulations have them. That live cycles decide alike: test/engine/simulated. */
+import { describe, expect, it } from 'vitest';
+import { parsePolicy } from '../../src/core/index.js';
+import { runSimulation } from '../../src/simulator/engine.js';
+import { policyNamed } from '../../src/simulator/policies.js';
+import { simulateAndRecord } from '../../src/simulator/simulate.js';
+import { ResultSink } from '../../src/simulator/sink.js';
+import { countedWorld } from '../../src/simulator/sites.js';
+import { summarize } from '../../src/simulator/statistics.js';
+import type { SimJob } from '../../src/simulator/workload.js';
+import { simJobs } from './support/jobs.js';
+
+const PREEMPTION = { graceS: 30, exemptS: 60, cancelBelow: 0 };
+
+/** A job of 2 of 2 CPUs for 1 000 s from 0 on, and one of class 1 for 100 s that comes at 500. */
+const scavengerAndUrgent = (of: Partial<SimJob> = {}): SimJob[] => {
+  const [scavenger, urgent] = simJobs([
+    { submittedAt: 0, cpusPerTask: 2, runS: 1000 },
+    { submittedAt: 500, cpusPerTask: 2, runS: 100, preemptionClass: 1 },
+  ]) as [SimJob, SimJob];
+  return [{ ...scavenger, ...of }, urgent];
+};
+
+function run(jobs: readonly SimJob[], rules: Partial<typeof PREEMPTION> = {}) {
+  const policy = parsePolicy({ ...policyNamed('easy', 1), preemption: { ...PREEMPTION, ...rules } });
+  const results = new ResultSink(jobs.length);
+  const world = countedWorld([{ id: 1, name: 'one', processors: 2 }]);
+  const outcome = runSimulation(world, jobs, { policy, eventOrder: 'batch' }, [results]);
+  const { starts, ends, preempted, lostCpuS } = results;
+  return { starts: [...starts], ends: [...ends], preempted, lostCpuS, outcome, results };
+}
+
+describe('a run that is stopped for another', () => {
+  it('goes on to the end of the grace, and its job starts over behind the other', () => {
+    const { starts, ends, preempted, lostCpuS } = run(scavengerAndUrgent());
+    expect(starts).toEqual([630, 530]);
+    expect(ends).toEqual([1630, 630]);
+    expect([preempted, lostCpuS]).toEqual([1, 2 * 530]);
+  });
+
+  it('need not compute again what its last checkpoint has', () => {
+    const jobs = scavengerAndUrgent({ checkpointS: 200 });
+    const { ends, lostCpuS, results } = run(jobs);
+    expect(ends).toEqual([630 + 600, 630]);
+    expect(lostCpuS).toBe(2 * 130);
+    // The machine was in use to the last, lost work apart.
+    expect(summarize(jobs, results, 2).utilization).toBeCloseTo((2 * 1230 - 260) / (2 * 1230), 9);
+  });
+
+  it('is completed if it ends by itself in the grace', () => {
+    const { ends, preempted } = run(scavengerAndUrgent({ runS: 530 }));
+    expect(ends).toEqual([530, 630]);
+    expect(preempted).toBe(0);
+  });
+
+  it('ends for good where the policy says so, for jobs that need it too', () => {
+    const [scavenger, urgent] = scavengerAndUrgent() as [SimJob, SimJob];
+    const [, , dependent] = simJobs([{ runS: 1 }, { runS: 1 }, { submittedAt: 501, runS: 10 }]) as SimJob[];
+    const needs = [{ expression: 'ALL', of: [{ members: [1], condition: 'OK', minDelayS: 0 }] }] as const;
+    const wait = { needs, onUnmet: 'CANCEL', since: 501 } as const;
+    const { ends, outcome } = run([scavenger, urgent, { ...(dependent as SimJob), wait }], {
+      cancelBelow: 1,
+    });
+    expect(ends).toEqual([Number.NaN, 630, Number.NaN]);
+    expect(outcome).toMatchObject({ ended: 1, cancelled: 2, waiting: 0 });
+  });
+
+  it('is left alone while it is young, and by its own class', () => {
+    expect(run(scavengerAndUrgent(), { exemptS: 600 }).starts).toEqual([730, 630]);
+    const alike = scavengerAndUrgent().map((one) => ({ ...one, job: { ...one.job, preemptionClass: 1 } }));
+    expect(run(alike)).toMatchObject({ starts: [0, 1000], preempted: 0 });
+  });
+});
+
+describe('switchyard simulate --scavengers', () => {
+  const simulate = async (scavengers: number | null, checkpointS: number | null) => {
+    const { simulated } = await simulateAndRecord(
+      {
+        ...{
+          trace: { model: 'lublin', jobs: 2000, seed: 3 },
+          processors: 64,
+          policy: policyNamed('easy', 3),
+        },
+        ...{ estimate: 'requested', missingEstimate: 'drop', overrun: 'kill', eventOrder: 'batch' },
+        ...{ load: 0.9, sites: null, out: null, events: null, summary: null, groups: true },
+        ...{ scavengers, checkpointS },
+      },
+      null,
+    );
+    return simulated;
+  };
+
+  it('tells what was stopped and lost, and the figures of each class', async () => {
+    const [plain, stopped, keeping] = [
+      await simulate(null, null),
+      await simulate(0.2, null),
+      await simulate(0.2, 600),
+    ];
+    expect(plain).toMatchObject({ preempted: 0, lostCpuHours: 0 });
+    expect(plain.byClass).toBeUndefined();
+    expect(stopped.preempted).toBeGreaterThan(0);
+    expect(stopped.byClass?.map((of) => of.class)).toEqual([0, 1]);
+    expect(stopped.byClass?.reduce((sum, { jobs }) => sum + jobs, 0)).toBe(2000);
+    // Others wait less for it, and checkpoints save work.
+    expect(stopped.byClass?.[1]?.wait.mean).toBeLessThan(plain.wait.mean);
+    expect(keeping.lostCpuHours).toBeLessThan(stopped.lostCpuHours);
+    expect(await simulate(0.2, 600)).toEqual(keeping);
+  });
+});
