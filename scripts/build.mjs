@@ -1,4 +1,4 @@
-// `node scripts/build.mjs [bench|experiments]`: the Prisma client, TypeScript into dist/
+// `node scripts/build.mjs [bench|experiments]`: what is generated, TypeScript into dist/
 // (dist-bench/, dist-experiments/), and the portal into dist/web.
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -13,7 +13,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 /** Builds `part` of the repository. Gives an exit code; what is wrong has been printed. */
 export async function build(part = 'build') {
   try {
-    generate();
+    await generate();
     const [status] = await Promise.all([
       compile(join(root, `tsconfig.${part}.json`)),
       part === 'experiments' ? undefined : buildWeb(),

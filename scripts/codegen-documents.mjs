@@ -1,4 +1,4 @@
-// Operations as typed documents, of everything here that speaks to the API: of each NAME.graphql a NAME.gql.ts beside it (committed).
+// Operations as typed documents, of everything here that speaks to the API: of each NAME.graphql a NAME.gql.ts beside it (git-ignored).
 // And, for the portal, the states of jobs and the groups of them (src/core/states.ts).
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';

@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { mutants } from '../test/sim/mutants.mjs';
+import { generate } from './generate.mjs';
 
 /** How many histories are enough to find any of the breakages: they are the same each time. */
 const ENOUGH = 600;
@@ -31,6 +32,7 @@ for (const name of ['seeds', 'seed']) {
   process.exit(2);
 }
 
+await generate();
 // Below node_modules, so that packages are found.
 const dir = join(root, 'node_modules/.cache/sim');
 mkdirSync(dir, { recursive: true });

@@ -2,6 +2,7 @@
  * What a linter cannot see: the arrows between the rooms of src/ and of web/, circles of imports, and the purity of the core. Read from the
  * source tree.
  */
+import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, posix, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -322,4 +323,13 @@ it('says beside each cast that TypeScript would refuse why it is right', () => {
       }),
   );
   expect(bare).toEqual([]);
+});
+
+it('keeps out of git what is generated', () => {
+  const { status, stdout } = spawnSync('git', ['ls-files', '--cached', '--ignored', '--exclude-standard'], {
+    cwd: dirname(source),
+    encoding: 'utf8',
+  });
+  // An unpacked archive has no git, and nothing is committed there.
+  if (status === 0) expect(stdout).toBe('');
 });

@@ -112,7 +112,7 @@ export function follow<F extends string, U extends object, V extends AnyVariable
   if (session.get().key === null) return () => {};
   client ??= connect();
   const payload = {
-    // A document of ours is its text (scripts/codegen-web.mjs); the type carries the operation's.
+    // A document of ours is its text (scripts/codegen-documents.mjs); the type carries the operation's.
     query: document as unknown as string,
     variables: { ...variables } as Record<string, unknown>,
   };
