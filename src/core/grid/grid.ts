@@ -101,6 +101,26 @@ export interface ReservedPart {
 
 export type ReservedEntry = SiteEntry & { readonly part: ReservedPart };
 
+/** Nothing is reserved yet. In one literal: objects made by spreading differ in shape, and every cycle looks at this one. */
+const siteEntry = <P extends ReservedPart | null>(
+  site: Site,
+  resources: SiteResources,
+  queue: JobQueue,
+  meta: JobQueue,
+  handedOver: HandedOver,
+  part: P,
+): SiteEntry & { readonly part: P } => ({
+  site,
+  resources,
+  queue,
+  meta,
+  reservation: null,
+  memory: null,
+  handedOver,
+  inside: NO_PARTS,
+  part,
+});
+
 /** Jobs that a site's own scheduler has and has not started. */
 export interface HandedOver {
   jobs: number;
@@ -213,10 +233,7 @@ export class Grid {
     const meta = new JobQueue('META', site.id, this.root);
     const queue = new JobQueue('LOCAL', site.id, meta);
     const handedOver = { jobs: 0, work: 0, cpuWork: 0 };
-    const entry: SiteEntry = {
-      ...{ site, resources, queue, meta, reservation: null, memory: null, handedOver },
-      ...{ inside: NO_PARTS, part: null },
-    };
+    const entry = siteEntry(site, resources, queue, meta, handedOver, null);
     this.siteById.set(site.id, entry);
     this.sites.push(entry);
     this.sites.sort((a, b) => a.site.id - b.site.id);
@@ -497,10 +514,8 @@ export class Grid {
     }
     resources.changed();
     const queue = known ?? new JobQueue('LOCAL', site.id, meta);
-    return {
-      ...{ site, resources, queue, meta, reservation: null, memory: null, handedOver },
-      ...{ inside: NO_PARTS, part: { reservation: id, times: helds, closed, machines, beneath } },
-    };
+    const part = { reservation: id, times: helds, closed, machines, beneath };
+    return siteEntry(site, resources, queue, meta, handedOver, part);
   }
 
   /** Puts a job that names a reservation where it now belongs. */

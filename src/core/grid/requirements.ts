@@ -119,7 +119,11 @@ export class Requirements {
       const constraint = text === null ? null : { text, parsed: parseAsked(text) };
       const { task } = this.kinds.askedBy(job);
       const signature = {
-        ...{ key, os, architecture, licenses: [...job.licenses], constraint },
+        key,
+        os,
+        architecture,
+        licenses: [...job.licenses],
+        constraint,
         avoids: avoids && { ...avoids, tasks: job.tasks, task },
       };
       group = { signature, byShape: new Map() };
