@@ -198,7 +198,7 @@ class Client:
         changed = []
         for some in _pieces(ids, SUBMISSION_MAX):
             changed += self.graphql(
-                "mutation ($ids: [ID!]!) { cancelJobs(selection: { ids: $ids }) { jobIds } }", {"ids": some}
+                "mutation ($ids: [ID!]!) { cancelJobs(input: { selection: { ids: $ids } }) { jobIds } }", {"ids": some}
             )["cancelJobs"]["jobIds"]
         return changed
 

@@ -19,6 +19,8 @@ import { turns } from '../platform/turns.js';
 import { charactersOf } from './admission/budget.js';
 import { isCounted, isList, ownCost } from './admission/cost.js';
 import type { Context } from './context.js';
+import { acceptFormerNames } from './former.js';
+import { tellUserErrors } from './user-errors.js';
 import { allowCoerced } from './variables.js';
 
 /** Where the contract lies. */
@@ -55,6 +57,8 @@ export function createSchema(resolvers: Readonly<Record<string, unknown>>): Grap
       }
     }
   }
+  tellUserErrors(schema);
+  acceptFormerNames(schema);
   for (const type of Object.values(schema.getTypeMap())) {
     if (!isObjectType(type) || type.name.startsWith('__') || type === schema.getSubscriptionType()) continue;
     for (const field of Object.values(type.getFields())) count(type, field);

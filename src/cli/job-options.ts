@@ -707,14 +707,14 @@ export async function filterFromOptions(client: Client, options: FilterOptions):
     project: options.project,
     groupName: options.group,
     license: options.asksFor,
-    group: options.jobGroup === undefined ? undefined : parseId('group', options.jobGroup),
+    jobGroupId: options.jobGroup === undefined ? undefined : parseId('group', options.jobGroup),
     waitsForOthers: options.waitsForOthers,
     submittedAfter: at('--since', options.since),
     submittedBefore: at('--until', options.until),
     endedAfter: at('--ended-since', options.endedSince),
     endedBefore: at('--ended-until', options.endedUntil),
-    site: options.site === undefined ? undefined : (await findSite(client, options.site)).id,
-    user: await userOf(client, options),
+    siteId: options.site === undefined ? undefined : (await findSite(client, options.site)).id,
+    userId: await userOf(client, options),
   };
   const conditions = Object.entries(filter).filter(([, value]) => value !== undefined);
   return conditions.length === 0 ? null : Object.fromEntries(conditions);

@@ -122,8 +122,8 @@ type Filter = z.infer<z.ZodObject<typeof FILTER>>;
 export async function filterOf(client: Client, { site, mine, ...same }: Filter): Promise<JobFilter> {
   return {
     ...same,
-    ...(site !== undefined && { site: await siteId(client, site) }),
-    ...(mine && { user: (await client.request(ViewerDocument, {})).viewer.id }),
+    ...(site !== undefined && { siteId: await siteId(client, site) }),
+    ...(mine && { userId: (await client.request(ViewerDocument, {})).viewer.id }),
   };
 }
 

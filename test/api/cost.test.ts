@@ -71,17 +71,19 @@ describe('the answer of a mutation', () => {
     expect(measured(submit, { input: { jobs } }).cost).toBe(5_000 * (1 + 1 + 400) + 499);
     expect(measured(submit, { input: { jobs: jobs.slice(0, 20) } }).cost).toBe(20 * (1 + 1 + 400) + 1);
     expect(
-      measured('mutation ($j: [ID!]) { cancelJobs(selection: { ids: $j }) { jobs { id } } }', { j: jobs })
-        .cost,
+      measured('mutation ($j: [ID!]) { cancelJobs(input: { selection: { ids: $j } }) { jobs { id } } }', {
+        j: jobs,
+      }).cost,
     ).toBe(5_000 + 499);
   });
 
   test('may be as long as an action may be, where a filter chooses', () => {
     const { cost } = measured(
-      'mutation { holdJobs(selection: { all: true }) { jobs { id user { name } } } }',
+      'mutation { holdJobs(input: { selection: { all: true } }) { jobs { id user { name } } } }',
     );
     expect(cost).toBe(DEFAULT_LIMITS.jobsMax * 2 + 999);
-    const why = 'mutation { cancelJobs(selection: { all: true }) { jobs { whyWaiting { code } } } }';
+    const why =
+      'mutation { cancelJobs(input: { selection: { all: true } }) { jobs { whyWaiting { code } } } }';
     expect(tooComplex(measured(why), DEFAULT_LIMITS)?.extensions).toMatchObject({ cost: 4_020_999 });
   });
 });
@@ -140,7 +142,7 @@ describe('while it runs', () => {
     });
     const { errors } = await api.ask('{ jobs { nodes { arguments } } }');
     expect(errors).toMatchObject([{ extensions: { code: 'QUERY_TOO_COMPLEX' } }]);
-    const told = 'mutation { releaseJobs(selection: { all: true }) { jobs { arguments } } }';
+    const told = 'mutation { releaseJobs(input: { selection: { all: true } }) { jobs { arguments } } }';
     const done = await api.ask(told);
     expect(done.errors?.[0]?.message).toContain('may have been carried out');
     expect(await api.must('{ jobCount(filter: { states: [HELD] }) }')).toEqual({ jobCount: 0 });

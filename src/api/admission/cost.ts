@@ -281,12 +281,12 @@ class Walk {
         }
       }
     };
-    for (const argument of node.arguments ?? []) look(this.sizedValue(argument.value), 1);
+    for (const argument of node.arguments ?? []) look(this.sizedValue(argument.value), 2);
     return longest;
   }
 
   /** A value as far as its size goes: numbers, what is switched on, and objects and lists of whatever. */
-  private sizedValue(node: ValueNode, levels = 2): unknown {
+  private sizedValue(node: ValueNode, levels = 3): unknown {
     switch (node.kind) {
       case Kind.VARIABLE: {
         const name = node.name.value;

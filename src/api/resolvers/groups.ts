@@ -25,7 +25,7 @@ export const JobGroup: JobGroupResolvers = {
   },
   progress: async (group, _, { loaders }) => 1 - live(await loaders.groupCounts(group.id)) / group.size,
   jobs: (group, page, context, info) =>
-    jobsPage({ ...page, filter: { group: globalId('group', group.id) } }, context, info),
+    jobsPage({ ...page, filter: { jobGroupId: globalId('group', group.id) } }, context, info),
   submittedAt: (group) => group.createdAt,
 };
 

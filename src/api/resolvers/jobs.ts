@@ -162,7 +162,7 @@ export const JobsPayload: JobsPayloadResolvers = {
 export const RerunPayload: RerunPayloadResolvers = {
   jobs: ({ ids }, _, { loaders }) => loaders.jobs(ids),
   jobIds: ({ ids }) => ids.map((id) => globalId('job', id)),
-  repointed: ({ repointed }) => repointed.map((id) => globalId('job', id)),
+  repointedJobIds: ({ repointed }) => repointed.map((id) => globalId('job', id)),
 };
 
 export const Decision: DecisionResolvers = {

@@ -67,22 +67,23 @@ export const Query: Required<QueryResolvers> = {
 export const Mutation: Required<MutationResolvers> = {
   submitJobs: (_, { input }, { services, viewer, requestId }) =>
     services.jobs.submitJobs(viewer, input, requestId),
-  cancelJobs: (_, { selection }, { services, viewer, requestId }) =>
+  cancelJobs: (_, { input: { selection } }, { services, viewer, requestId }) =>
     services.jobs.cancelJobs(viewer, selection, requestId),
   changeJobs: (_, { input }, { services, viewer, requestId }) =>
     services.jobs.changeJobs(viewer, input, requestId),
   submitJobGroup: (_, { input }, { services, viewer, requestId }) =>
     services.groups.submitJobGroup(viewer, input, requestId),
-  cancelJobGroup: (_, { jobGroup }, { services, viewer, requestId }) =>
-    services.groups.cancelJobGroup(viewer, jobGroup, requestId),
-  requeueJobs: (_, { selection }, { services, viewer, requestId }) =>
+  cancelJobGroup: (_, { input: { jobGroupId } }, { services, viewer, requestId }) =>
+    services.groups.cancelJobGroup(viewer, jobGroupId, requestId),
+  requeueJobs: (_, { input: { selection } }, { services, viewer, requestId }) =>
     services.jobs.requeueJobs(viewer, selection, requestId),
-  rerun: (_, { input }, { services, viewer, requestId }) => services.rerun.rerun(viewer, input, requestId),
-  holdJobs: (_, { selection }, { services, viewer, requestId }) =>
+  rerunJobs: (_, { input }, { services, viewer, requestId }) =>
+    services.rerun.rerunJobs(viewer, input, requestId),
+  holdJobs: (_, { input: { selection } }, { services, viewer, requestId }) =>
     services.jobs.holdJobs(viewer, selection, requestId),
-  releaseJobs: (_, { selection }, { services, viewer, requestId }) =>
+  releaseJobs: (_, { input: { selection } }, { services, viewer, requestId }) =>
     services.jobs.releaseJobs(viewer, selection, requestId),
-  reprioritizeJobs: (_, { selection, boost }, { services, viewer, requestId }) =>
+  reprioritizeJobs: (_, { input: { selection, boost } }, { services, viewer, requestId }) =>
     services.jobs.reprioritizeJobs(viewer, selection, boost, requestId),
 
   registerSite: (_, { input }, { services, viewer, requestId }) =>

@@ -67,7 +67,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   cancelJobs: people,
   changeJobs: people,
   requeueJobs: people,
-  rerun: people,
+  rerunJobs: people,
   holdJobs: people,
   releaseJobs: people,
   reprioritizeJobs: people,

@@ -9,7 +9,7 @@ import { ownerOnly } from './access.js';
 
 /** The conditions that are given. `field`: where they stand, for the message of BAD_USER_INPUT or LIMIT_EXCEEDED. */
 export function jobFilter(field: string, given: JobFilter | null): StoredFilter {
-  const id = (name: 'site' | 'user' | 'group', type: IdType): number | undefined =>
+  const id = (name: 'siteId' | 'userId' | 'jobGroupId', type: IdType): number | undefined =>
     mapped(given?.[name], (value) => localId(type, value, `${field}.${name}`));
   const name = (of: 'application' | 'project' | 'groupName' | 'license'): string | undefined =>
     mapped(given?.[of], (value) => text(`${field}.${of}`, value, MAX.nameChars));
@@ -21,13 +21,13 @@ export function jobFilter(field: string, given: JobFilter | null): StoredFilter 
       atMost(`${field}.ids`, ids, MAX.filterIds).map((one) => localId('job', one, `${field}.ids`)),
     ),
     states: mapped(given?.states, (states) => [...new Set(states)]),
-    siteId: id('site', 'site'),
-    userId: id('user', 'user'),
+    siteId: id('siteId', 'site'),
+    userId: id('userId', 'user'),
     application: name('application'),
     project: name('project'),
     groupName: name('groupName'),
     license: name('license'),
-    groupId: id('group', 'group'),
+    groupId: id('jobGroupId', 'group'),
     waitsForOthers: given?.waitsForOthers ?? undefined,
     submittedFrom: time('submittedAfter'),
     submittedBefore: time('submittedBefore'),
@@ -53,10 +53,10 @@ export function shownFilter(filter: StoredFilter): Record<string, unknown> {
   const shown = {
     ids: mapped(filter.ids, (ids) => ids.map((one) => globalId('job', one))),
     states,
-    site: id('site', filter.siteId),
-    user: id('user', filter.userId),
+    siteId: id('site', filter.siteId),
+    userId: id('user', filter.userId),
     ...{ application, project, groupName, license },
-    group: id('group', filter.groupId),
+    jobGroupId: id('group', filter.groupId),
     waitsForOthers,
     submittedAfter: time(filter.submittedFrom),
     submittedBefore: time(filter.submittedBefore),

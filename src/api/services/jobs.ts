@@ -376,7 +376,7 @@ function selectionFilter(filter: JobFilter): NonNullable<StoreSelection['filter'
       throw badInput(
         `selection.filter.${field}`,
         filter[field],
-        'only states, site, user, application, project, groupName and group; or `ids` instead of the filter',
+        'only states, siteId, userId, application, project, groupName and jobGroupId; or `ids` instead of the filter',
       );
     }
   }

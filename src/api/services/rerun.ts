@@ -5,7 +5,7 @@ import type { Rerun } from '../../store/store.js';
 import type { Viewer } from '../auth.js';
 import { text } from '../check.js';
 import { ApiError, badInput, notFound } from '../errors.js';
-import type { RerunInput } from '../generated/types.js';
+import type { RerunJobsInput } from '../generated/types.js';
 import { globalId, localId } from '../ids.js';
 import type { RerunPayloadModel } from '../models.js';
 import { guarded, handlesAll, maySeeJob } from './access.js';
@@ -18,28 +18,28 @@ export function createRerunService(parts: ServiceParts) {
   /** The group, and whose jobs are run again. */
   async function targetOf(
     viewer: Viewer,
-    { group, jobGroup }: RerunInput,
+    { groupName, jobGroupId }: RerunJobsInput,
   ): Promise<Pick<Rerun, 'userId' | 'target'>> {
-    if (((group ?? null) === null) === ((jobGroup ?? null) === null))
+    if (((groupName ?? null) === null) === ((jobGroupId ?? null) === null))
       throw badInput(
-        'group',
-        group ? 'group and jobGroup' : 'neither group nor jobGroup',
+        'groupName',
+        groupName ? 'groupName and jobGroupId' : 'neither groupName nor jobGroupId',
         'exactly one of the two',
       );
-    if (typeof group === 'string')
-      return { userId: viewer.userId, target: { group: text('group', group, MAX.nameChars, 1) } };
-    const id = jobGroup as string;
-    const [found] = await queries.groupsByIds([localId('group', id, 'jobGroup')]);
-    if (!found || !maySeeJob(viewer, found)) throw notFound('jobGroup', id);
+    if (typeof groupName === 'string')
+      return { userId: viewer.userId, target: { group: text('groupName', groupName, MAX.nameChars, 1) } };
+    const id = jobGroupId as string;
+    const [found] = await queries.groupsByIds([localId('group', id, 'jobGroupId')]);
+    if (!found || !maySeeJob(viewer, found)) throw notFound('jobGroupId', id);
     return { userId: found.userId, target: { jobGroup: found.id } };
   }
 
   return guarded({
-    async rerun(viewer: Viewer, input: RerunInput, requestId: string): Promise<RerunPayloadModel> {
+    async rerunJobs(viewer: Viewer, input: RerunJobsInput, requestId: string): Promise<RerunPayloadModel> {
       const { userId, target } = await targetOf(viewer, input);
       const { only } = input;
       const audit = (jobIds: readonly number[]) => ({
-        ...{ userId: viewer.onBehalfBy ?? viewer.userId, requestId, action: 'rerun', reason: null },
+        ...{ userId: viewer.onBehalfBy ?? viewer.userId, requestId, action: 'rerunJobs', reason: null },
         target: 'jobGroup' in target ? globalId('group', target.jobGroup) : globalId('user', userId),
         after: { jobs: jobIds.length, first: globalId('job', jobIds[0] as number), only, ...target },
       });

@@ -12,10 +12,10 @@ export function addRerun(program: Command): void {
     'submit again what failed of your jobs with this --group, or of a bulk group (group_3), and what was canceled for it; each job once',
   ).option('--failed', 'only what failed itself');
   command.action(async (group: string, { failed }: { failed?: boolean }) => {
-    const which = /^group_\d+$/.test(group) ? { jobGroup: group } : { group };
+    const which = /^group_\d+$/.test(group) ? { jobGroupId: group } : { groupName: group };
     const only = failed ? ('FAILED' as const) : ('FAILED_AND_DOWNSTREAM' as const);
-    const { rerun } = await connect().request(RerunDocument, { input: { ...which, only } });
-    show(command, rerun, ({ jobIds, repointed }) =>
+    const { rerunJobs } = await connect().request(RerunDocument, { input: { ...which, only } });
+    show(command, rerunJobs, ({ jobIds, repointedJobIds: repointed }) =>
       jobIds.length === 0
         ? 'nothing to run again'
         : [

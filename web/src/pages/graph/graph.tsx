@@ -20,7 +20,7 @@ import {
   JobGraphPageDocument,
   type JobGraphPageQuery,
   RerunGroupDocument,
-  type RerunInput,
+  type RerunJobsInput,
 } from './graph.gql';
 import { type GraphLayout, type GraphNode, layoutOf, NODE_H, NODE_W } from './layout';
 
@@ -36,7 +36,7 @@ const ROWS = 100;
 
 export function GraphPage() {
   const { group = '', bulk } = useSearch({ strict: false }) as Search;
-  const filter = bulk ? { group: bulk } : { groupName: group };
+  const filter = bulk ? { jobGroupId: bulk } : { groupName: group };
   const asked = useData(JobGraphPageDocument, { filter }, { everyMs: 10 * ASK_MS });
   const [states, setStates] = useState<ReadonlyMap<string, JobState>>(new Map());
   const again = useThrottled(asked.refresh, ASK_MS);
@@ -68,7 +68,7 @@ export function GraphPage() {
           title={title}
           graph={jobGraph}
           states={states}
-          group={bulk ? { jobGroup: bulk } : { group }}
+          group={bulk ? { jobGroupId: bulk } : { groupName: group }}
           onRerun={asked.refresh}
         />
       )}
@@ -86,7 +86,7 @@ function Shown({
   title: string;
   graph: Graph;
   states: ReadonlyMap<string, JobState>;
-  group: Omit<RerunInput, 'only'>;
+  group: Omit<RerunJobsInput, 'only'>;
   onRerun(): void;
 }) {
   const { isWhole, criticalPath, expectedEnd } = graph;
@@ -126,12 +126,12 @@ function Shown({
   );
 }
 
-function RerunButton({ group, onDone }: { group: Omit<RerunInput, 'only'>; onDone(): void }) {
+function RerunButton({ group, onDone }: { group: Omit<RerunJobsInput, 'only'>; onDone(): void }) {
   const [busy, setBusy] = useState(false);
   async function again(): Promise<void> {
     setBusy(true);
     const input = { ...group, only: 'FAILED_AND_DOWNSTREAM' as const };
-    await told(ask(RerunGroupDocument, { input }), ({ rerun: { jobIds } }) =>
+    await told(ask(RerunGroupDocument, { input }), ({ rerunJobs: { jobIds } }) =>
       jobIds.length === 0
         ? 'All that failed has been run again already.'
         : `${plural(jobIds.length, 'job')} submitted again.`,

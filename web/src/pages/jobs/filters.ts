@@ -54,10 +54,13 @@ export function filterOf(search: Search): JobFilter {
     .filter((state): state is JobState => JOB_STATES.includes(state as JobState));
   if (states.length > 0) filter.states = states;
   if (search.states === 'others') filter.waitsForOthers = true;
-  for (const field of ['site', 'user', 'application', 'project', 'groupName', 'license', 'group'] as const) {
+  for (const field of ['application', 'project', 'groupName', 'license'] as const) {
     const value = search[field];
     if (value) filter[field] = value;
   }
+  if (search.site) filter.siteId = search.site;
+  if (search.user) filter.userId = search.user;
+  if (search.group) filter.jobGroupId = search.group;
   for (const field of ['submittedAfter', 'submittedBefore', 'endedAfter', 'endedBefore'] as const) {
     const at = search[field] && instantOf(search[field]);
     if (at) filter[field] = at;

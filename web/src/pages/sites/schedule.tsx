@@ -37,8 +37,8 @@ async function jobsOf(
   const found = new Map<string, JobOfSite>();
   let all = true;
   const filters: JobFilter[] = [
-    { site, states: [...LIVE_STATES] },
-    { site, endedAfter: from.toISOString() },
+    { siteId: site, states: [...LIVE_STATES] },
+    { siteId: site, endedAfter: from.toISOString() },
   ];
   for (const filter of filters) {
     let after: string | null = null;
@@ -89,7 +89,7 @@ export function Schedule({ site }: { site: SitePartsFragment }) {
   useFollow(
     PulseDocument,
     'jobUpdated',
-    { filter: { site: id } },
+    { filter: { siteId: id } },
     {
       onUpdates: load,
       onResync: load,

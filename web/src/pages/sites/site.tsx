@@ -69,7 +69,12 @@ export function SitePage() {
   useEffect(() => {
     if (changes > 0) refresh();
   }, [changes]);
-  useFollow(PulseDocument, 'jobUpdated', { filter: { site: id } }, { onUpdates: refresh, onResync: refresh });
+  useFollow(
+    PulseDocument,
+    'jobUpdated',
+    { filter: { siteId: id } },
+    { onUpdates: refresh, onResync: refresh },
+  );
   const tab = TABS.find(({ value }) => value === search.tab)?.value ?? 'schedule';
 
   return (
@@ -331,7 +336,7 @@ const QUEUE_READ = 1_000;
 const QUEUE_SHOWN = 200;
 
 function Queue({ site }: { site: SitePartsFragment }) {
-  const filter = useMemo(() => ({ site: site.id, states: ['DISPATCHED' as const] }), [site.id]);
+  const filter = useMemo(() => ({ siteId: site.id, states: ['DISPATCHED' as const] }), [site.id]);
   const queue = useData(SiteQueueDocument, { filter, first: QUEUE_READ }, { everyMs: 5_000 });
   return (
     <Card
