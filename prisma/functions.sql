@@ -542,7 +542,7 @@ END $$;
 CREATE TRIGGER sites_changed AFTER INSERT OR UPDATE ON sites
   FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('SITE', 'agent_seen_at,load_at');
 CREATE TRIGGER holds_changed AFTER INSERT OR UPDATE ON holds
-  FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('HOLD', '');
+  FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('HOLD', 'made_at');
 CREATE TRIGGER schedulers_changed AFTER INSERT OR UPDATE ON schedulers
   FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('SCHEDULER', '');
 CREATE TRIGGER users_changed AFTER INSERT OR UPDATE ON users FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('USER', '');

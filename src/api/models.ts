@@ -19,6 +19,7 @@ import type { UsageRow } from '../store/history.js';
 import type { HeldMachines, HoldTime } from '../store/holds.js';
 import type { JobOutput } from '../store/job-fields.js';
 import type { JobWait, NeedTerm } from '../store/needs.js';
+import type { Recurrence } from '../store/recurrence.js';
 import type * as rows from '../store/rows.js';
 import type { LeasedMachine, Measurement } from '../store/store.js';
 import type { ShownTask } from '../store/tasks.js';
@@ -48,6 +49,7 @@ export type LicenseModel = rows.LicenseRow;
 export type HoldModel = rows.HoldRow;
 export type HeldMachineModel = NonNullable<HeldMachines>[number];
 export type HoldTimeModel = HoldTime;
+export type RecurrenceModel = Recurrence;
 export type MovedStartModel = MovedStart;
 export interface ReservePayloadModel {
   hold: rows.HoldRow | null;

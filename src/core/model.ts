@@ -415,7 +415,10 @@ export interface Preemption {
 
 /** For whom and how a run is stopped: kept with its job until it has ended. */
 export interface PreemptedFor extends Pick<PreemptedRun, 'lostWork' | 'requeue'> {
-  jobId: number;
+  /** null: for what is held. */
+  jobId: number | null;
+  /** The maintenance or reservation. */
+  holdId?: number;
   preemptionClass: number;
   graceS: number;
 }

@@ -429,6 +429,19 @@ export const FIXED_LIMITS = {
     'Maintenance windows and reservations of a site that have not ended.',
     'Mutation.reserve',
   ),
+  siteHoldTimes: fixed(
+    10_000,
+    'Times of maintenance windows and reservations of a site that are not over.',
+    'Mutation.reserve',
+  ),
+  holdUsers: fixed(100, 'Users who may run jobs in a reservation besides its user.', 'ReserveInput.users'),
+  rruleChars: fixed(500, 'Characters of the rule by which something is held again.', 'ReserveInput.rrule'),
+  holdDates: fixed(
+    100,
+    'Times left out of those of a rule, and added to them.',
+    'ReserveInput.exceptDates',
+    'ReserveInput.alsoDates',
+  ),
   heldShown: fixed(
     100,
     'Jobs and promised starts that are named where something is reserved.',

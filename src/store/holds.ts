@@ -3,13 +3,13 @@
  * the future". Times are epoch seconds, intervals half-open; `to` null: until it is ended by hand.
  */
 import { chooseMachines } from '../core/resources/choice.js';
+import type { Recurrence } from './recurrence.js';
 
 /** By kind of resource as operators name them; CPUs and memory among them. */
-type Amounts = Readonly<Record<string, number>>;
+export type Amounts = Readonly<Record<string, number>>;
 
 export type HoldKind = 'MAINTENANCE' | 'USER' | 'STANDING';
-/** PREEMPT is not there yet. */
-export type OnConflict = 'REFUSE' | 'AFTER_JOBS';
+export type OnConflict = 'REFUSE' | 'AFTER_JOBS' | 'PREEMPT';
 
 export interface HoldTime {
   from: number;
@@ -33,6 +33,12 @@ export interface NewHold {
   reason: string | null;
   /** In order; each begins when the one before has ended. */
   times: readonly HoldTime[];
+  /** By which the times were made; null: they are all. */
+  recurrence: Recurrence | null;
+  /** Nothing of it was running for so long: the rest of a time is given back. Seconds; null: never. */
+  idleS: number | null;
+  /** Who may run jobs in it besides its user, ascending. */
+  userIds: readonly number[];
 }
 
 /** As it is stored: null: the whole site. */
@@ -85,17 +91,28 @@ export interface Admission {
 }
 
 const endOf = ({ to }: HoldTime): number => to ?? Infinity;
-const overlap = (a: HoldTime, b: HoldTime): boolean => a.from < endOf(b) && b.from < endOf(a);
+export const overlap = (a: HoldTime, b: HoldTime): boolean => a.from < endOf(b) && b.from < endOf(a);
 
 /** What a hold takes of the machine; null: nothing. */
-function takenOf(machines: HeldMachines, { id, has }: HoldableMachine): Amounts | null {
+export function takenOf(machines: HeldMachines, { id, has }: HoldableMachine): Amounts | null {
   if (machines === null) return has;
-  const part = machines.find(({ machineId }) => machineId === id);
+  const part = partsOf(machines).get(id);
   return part === undefined ? null : (part.amounts ?? has);
 }
 
+/** By machine: asked for each machine and each time of each hold. */
+const partsOf = (machines: NonNullable<HeldMachines>): ReadonlyMap<number, (typeof machines)[number]> => {
+  let parts = knownParts.get(machines);
+  if (parts === undefined) {
+    parts = new Map(machines.map((part) => [part.machineId, part]));
+    knownParts.set(machines, parts);
+  }
+  return parts;
+};
+const knownParts = new WeakMap<object, Map<number, NonNullable<HeldMachines>[number]>>();
+
 /** The first kind of which more is taken than there is, by all of these together; null: there is enough. */
-function exceeded(has: Amounts, taken: readonly Amounts[]): string | null {
+export function exceeded(has: Amounts, taken: readonly Amounts[]): string | null {
   const kinds = new Set(taken.flatMap((one) => Object.keys(one)));
   for (const kind of kinds)
     if (taken.reduce((sum, one) => sum + (one[kind] ?? 0), 0) > (has[kind] ?? 0)) return kind;
@@ -106,7 +123,7 @@ const times = (amounts: Amounts, count: number): Amounts =>
   Object.fromEntries(Object.entries(amounts).map(([kind, amount]) => [kind, amount * count]));
 
 /** What live runs that may reach beyond the instant have of the machine, by run. */
-function reaching(
+export function reaching(
   runs: readonly LiveRun[],
   machineId: number,
   at: number,
@@ -145,17 +162,19 @@ export function admitHold(
   const { machines } = chosen;
   const holds = new Set<number>();
   const runs = new Set<number>();
+  const beside = hold.times.map((time) => open.filter((other) => overlap(time, other)));
   for (const machine of facts.machines) {
     const own = takenOf(machines, machine);
     if (own === null) continue;
-    for (const time of hold.times) {
+    for (const [i, time] of hold.times.entries()) {
       const from = Math.max(time.from, now);
-      const here = open.filter((other) => overlap(time, other));
-      for (const at of instantsOf({ ...time, from }, here)) {
-        const others = othersAt(here, hold.kind, machine, at);
-        if (others.length > 0 && exceeded(machine.has, [own, ...others.map(({ taken }) => taken)]) !== null)
-          for (const { holdId } of others) holds.add(holdId);
-      }
+      const here = beside[i] as OpenTime[];
+      if (here.length > 0)
+        for (const at of instantsOf({ ...time, from }, here)) {
+          const others = othersAt(here, hold.kind, machine, at);
+          if (others.length > 0 && exceeded(machine.has, [own, ...others.map(({ taken }) => taken)]) !== null)
+            for (const { holdId } of others) holds.add(holdId);
+        }
       const there = reaching(facts.runs, machine.id, from);
       if (there.length > 0 && exceeded(machine.has, [own, ...there.map(({ taken }) => taken)]) !== null)
         for (const { jobId } of there) runs.add(jobId);
@@ -215,7 +234,7 @@ function machinesOf(
 }
 
 /** The least that is free of the machine in all these times. */
-function leastFree(
+export function leastFree(
   machine: HoldableMachine,
   { kind, times: when }: Pick<NewHold, 'kind' | 'times'>,
   { open, runs }: Pick<HoldFacts, 'open' | 'runs'>,

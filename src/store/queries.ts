@@ -618,6 +618,11 @@ SELECT t.id, t.hold_id AS "holdId", ${raw(seconds('t.from_at'))} AS "fromAt", ${
     return all(await this.prisma.user.findMany({ where: among(ids), orderBy: { id: 'asc' } }));
   }
 
+  async usersNamed(ids: readonly number[], names: readonly string[]): Promise<UserRow[]> {
+    const where = { OR: [{ id: { in: [...ids] } }, { name: { in: [...names] } }] };
+    return all(await this.prisma.user.findMany({ where, orderBy: { id: 'asc' } }));
+  }
+
   async userByName(name: string): Promise<UserRow | null> {
     const found = await this.prisma.user.findUnique({ where: { name } });
     return found && plain(found);

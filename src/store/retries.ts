@@ -117,8 +117,8 @@ export function decidePreempted(
   return decided.rule === null ? { ...decided, note: sayPreempted(preempted) } : decided;
 }
 
-export const sayPreempted = ({ jobId, preemptionClass, lostWork }: PreemptedFor): string =>
-  `stopped for job_${jobId} of preemption class ${preemptionClass}; lost ${sayCoreHours(lostWork)}`;
+export const sayPreempted = ({ jobId, holdId, preemptionClass, lostWork }: PreemptedFor): string =>
+  `stopped for ${jobId === null ? `hold_${holdId}` : `job_${jobId} of preemption class ${preemptionClass}`}; lost ${sayCoreHours(lostWork)}`;
 
 export const sayMakesRoom = (victims: readonly PreemptedRun[]): string =>
   victims.length === 0

@@ -149,8 +149,23 @@ it('users reserve within what the site allows, and nobody but them and operators
 });
 
 it.each([
-  [{ kind: 'STANDING', machines: ['machine_1'] }, 'BAD_USER_INPUT', 'kind'],
-  [{ kind: 'MAINTENANCE', onConflict: 'PREEMPT' }, 'BAD_USER_INPUT', 'cannot be preempted yet'],
+  [{ kind: 'STANDING', machines: ['machine_1'], to: inS(1000) }, 'BAD_USER_INPUT', 'rrule'],
+  [{ kind: 'USER', rrule: 'FREQ=DAILY', machines: ['machine_1'], to: inS(1000) }, 'BAD_USER_INPUT', 'kind'],
+  [{ kind: 'MAINTENANCE', rrule: 'FREQ=DAILY' }, 'BAD_USER_INPUT', 'to'],
+  [{ kind: 'MAINTENANCE', rrule: 'FREQ=MINUTELY', to: inS(1000) }, 'BAD_USER_INPUT', 'DAILY'],
+  [{ kind: 'MAINTENANCE', rrule: 'FREQ=HOURLY', to: inS(4000) }, 'BAD_USER_INPUT', 'overlap'],
+  [
+    { kind: 'MAINTENANCE', rrule: 'FREQ=DAILY;UNTIL=20200101T000000Z', to: inS(1000) },
+    ...(['BAD_USER_INPUT', '400 days'] as const),
+  ],
+  [
+    { kind: 'MAINTENANCE', rrule: 'FREQ=DAILY', timeZone: 'Mars/Base', to: inS(1000) },
+    ...(['BAD_USER_INPUT', 'timeZone'] as const),
+  ],
+  [{ kind: 'MAINTENANCE', alsoDates: [inS(100)], to: inS(1000) }, 'BAD_USER_INPUT', 'alsoDates'],
+  [{ kind: 'MAINTENANCE', users: ['ann'], to: inS(1000) }, 'BAD_USER_INPUT', 'users'],
+  [{ machines: ['machine_1'], users: ['nobody'], to: inS(1000) }, 'BAD_USER_INPUT', 'nobody'],
+  [{ machines: ['machine_1'], releaseIdleS: 1, to: inS(1000) }, 'BAD_USER_INPUT', 'releaseIdleS'],
   [{ kind: 'MAINTENANCE', from: inS(2000), to: inS(1000) }, 'BAD_USER_INPUT', 'to'],
   [{ kind: 'MAINTENANCE', to: inS(-10) }, 'BAD_USER_INPUT', 'to'],
   [{ to: inS(1000) }, 'BAD_USER_INPUT', 'machines'],
@@ -164,6 +179,59 @@ it.each([
 it('leaves windows to operators', async () => {
   expect(await reserve({ kind: 'MAINTENANCE', to: inS(1000) }, ann)).toMatchObject({ code: 'FORBIDDEN' });
   expect(await reserve({ machines: [machine] }, ann)).toMatchObject({ code: 'BAD_USER_INPUT' });
+  const asked = { machines: [machine], to: inS(1000) };
+  for (const more of [{ onConflict: 'PREEMPT' }, { user: 'admin' }])
+    expect(await reserve({ ...asked, ...more }, ann)).toMatchObject({ code: 'FORBIDDEN' });
+});
+
+it('holds again and again by a rule in a time zone, and says what else it was told', async () => {
+  const made = await reserve({
+    ...{ kind: 'STANDING', name: 'weekly', machines: [machine], cpus: 1, releaseIdleS: 900 },
+    ...{ rrule: 'FREQ=WEEKLY;BYDAY=TU,TH;COUNT=6', timeZone: 'Europe/Stockholm', users: ['ann', 'ann'] },
+    ...{ from: '2037-03-20T08:00:00Z', to: '2037-03-20T10:30:00Z', onConflict: 'AFTER_JOBS' },
+  });
+  // Too far ahead.
+  expect(made).toMatchObject({ code: 'BAD_USER_INPUT' });
+  const monday = new Date(Date.now() + 7 * 86_400_000);
+  monday.setUTCDate(monday.getUTCDate() + ((8 - monday.getUTCDay()) % 7));
+  const day = monday.toISOString().slice(0, 10);
+  const good = await reserve({
+    ...{ kind: 'STANDING', name: 'weekly', machines: [machine], cpus: 1, releaseIdleS: 900 },
+    ...{ rrule: 'FREQ=WEEKLY;BYDAY=TU,TH;COUNT=6', timeZone: 'UTC', users: ['ann', 'ann'] },
+    ...{ from: `${day}T08:00:00Z`, to: `${day}T10:30:00Z`, onConflict: 'AFTER_JOBS' },
+    exceptDates: [new Date(Date.parse(`${day}T08:00:00Z`) + 86_400_000).toISOString()],
+  });
+  const { id, times } = good.hold as { id: string; times: { from: string; to: string }[] };
+  expect(times).toHaveLength(5);
+  expect(Date.parse(times[0]?.from ?? '')).toBe(Date.parse(`${day}T08:00:00Z`) + 3 * 86_400_000);
+  const { holds } = await api.must<{ holds: { nodes: Json[] } }>(
+    `query ($site: ID) { holds(site: $site) { nodes {
+      id kind releaseIdleS users { name } lacking { id } recurrence { rrule timeZone exceptDates alsoDates } } } }`,
+    { site },
+  );
+  expect(holds.nodes.find((one) => one.id === id)).toMatchObject({
+    ...{ kind: 'STANDING', releaseIdleS: 900, users: [{ name: 'ann' }] },
+    recurrence: { rrule: 'FREQ=WEEKLY;BYDAY=TU,TH;COUNT=6', timeZone: 'UTC', alsoDates: [] },
+  });
+  // Who was named may run jobs in it.
+  expect(await submit({ reservation: 'weekly', runTimeLimitS: 60 })).toMatch(/^job_/);
+  const own = await reserve({ machines: [machine], cpus: 1, user: 'ann', ...nextYear() });
+  expect(own).toMatchObject({ hold: { user: { name: 'ann' } } });
+  expect(await cancel((own.hold as { id: string }).id, ann)).toBe('ended');
+  expect(await cancel(id)).toBe('ended');
+});
+
+const nextYear = () => ({ from: inS(390 * 86_400), to: inS(390 * 86_400 + 60) });
+
+it('stops what is in the way of a window that preempts', async () => {
+  const going = await submit({ name: 'going' });
+  await assigned(going);
+  const input = { kind: 'MAINTENANCE', from: inS(1), to: inS(3600) };
+  expect(await reserve(input)).toMatchObject({ code: 'CONFLICT' });
+  const made = await reserve({ ...input, onConflict: 'PREEMPT' });
+  expect(made.jobs).toContainEqual({ id: going });
+  await expect.poll(() => stateOf(going), { timeout: PATIENCE_MS }).toBe('CANCELLING');
+  await cancel((made.hold as { id: string }).id);
 });
 
 it('whose reservation it is runs in it, on its machine and in its time, past what waits outside', async () => {

@@ -726,7 +726,8 @@ export function describeStore(
     describe('what is held', () => {
       const hold = (change: Partial<NewHold> = {}): NewHold => ({
         ...{ kind: 'MAINTENANCE', name: null, siteId: site, userId: user, held: { of: 'SITE' } },
-        ...{ onConflict: 'REFUSE', reason: null, times: [{ from: T0 + 100, to: T0 + 200 }], ...change },
+        ...{ onConflict: 'REFUSE', reason: null, times: [{ from: T0 + 100, to: T0 + 200 }] },
+        ...{ recurrence: null, idleS: null, userIds: [], ...change },
       });
       const someOf = (machineId: number, cpus: number): NewHold['held'] => ({
         of: 'MACHINES',
@@ -874,6 +875,130 @@ export function describeStore(
           id: null,
           holds: expect.arrayContaining([4]),
         });
+      });
+
+      const heldNow = async () =>
+        (await store.loadGrid(10)).holds.map(({ from, to, machines }) => ({
+          ...{ from: from - T0, to: to - T0 },
+          machines: machines.map(({ machineId }) => machineId),
+        }));
+
+      it('comes again by its rule, a day after another, where nothing else is held by then', async () => {
+        const day = 86_400;
+        const recurrence = {
+          ...{ rrule: 'FREQ=DAILY', timeZone: 'UTC', from: T0 + 100, lengthS: 100, except: [], also: [] },
+        };
+        const times = [0, 1].map((i) => ({ from: T0 + 100 + i * day, to: T0 + 200 + i * day }));
+        const { id } = await world.createHold(
+          hold({ kind: 'STANDING', held: someOf(machine, 3), recurrence, times }),
+        );
+        // Somebody has the machine on the fifth day.
+        const fifth = { from: T0 + 4 * day, to: T0 + 5 * day };
+        await world.createHold(hold({ kind: 'USER', held: someOf(machine, 2), times: [fifth] }));
+        await store.sweep(rules(T0 + day - 1));
+        expect((await heldNow()).map(({ from }) => Math.floor(from / day))).toEqual([1, 4]);
+        await store.sweep(rules(T0 + day));
+        const days = (await heldNow()).map(({ from }) => Math.floor(from / day));
+        expect(days.sort((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        await world.cancelHold(id as number);
+        await store.sweep(rules(T0 + 3 * day));
+        expect(await heldNow()).toHaveLength(1);
+        await nothingBroken();
+      });
+
+      it('is given back when nothing of it has been running, for the rest of that time', async () => {
+        const times = [
+          { from: T0 + 100, to: T0 + 1100 },
+          { from: T0 + 2100, to: T0 + 3100 },
+        ];
+        const idle = { kind: 'USER', times, idleS: 300 } as const;
+        const { id } = await world.createHold(hold({ ...idle, held: someOf(machine, 3) }));
+        await world.createHold(hold({ ...idle, idleS: null, held: someOf(second, 1) }));
+        await world.createHold(hold({ times: [{ from: T0 + 10_000, to: T0 + 11_000 }], idleS: 300 }));
+        const [job] = (await dispatched(world, user, site, [
+          newJob({ runTimeLimitS: 500, reservationId: id }),
+        ])) as [number];
+        expect(await refusals(job, machine, T0 + 100)).toEqual([]);
+        await store.reportRuns(site, [report(job, 1)], MAX_ATTEMPTS);
+        await store.sweep(rules(T0 + 500));
+        expect(await heldNow()).toHaveLength(5);
+        await store.reportRuns(site, [ended(job, 1, { at: T0 + 600 })], MAX_ATTEMPTS);
+        await store.sweep(rules(T0 + 899));
+        expect(await heldNow()).toHaveLength(5);
+        const { touched } = await store.sweep(rules(T0 + 900));
+        expect(touched).toContain(site);
+        expect((await heldNow()).filter(({ machines }) => machines[0] === machine)).toMatchObject([
+          { from: 2100 },
+        ]);
+        await store.sweep(rules(T0 + 2399));
+        expect((await heldNow()).filter(({ machines }) => machines[0] === machine)).toHaveLength(1);
+        await store.sweep(rules(T0 + 2400));
+        expect(await heldNow()).toMatchObject([{ from: 2100, machines: [second] }, { from: 10_000 }]);
+        await nothingBroken();
+      });
+
+      it('gets an equal machine for one that is lost, as soon as one is free', async () => {
+        const third = await world.addMachine(site, 'third', 4);
+        const fourth = await world.addMachine(site, 'fourth', 5);
+        await vouch(store, site, [machine, second, third, fourth], T0);
+        const whole = (machineIds: number[], change: Partial<NewHold> = {}) =>
+          hold({ kind: 'USER', held: { of: 'MACHINES', machineIds, amounts: null }, ...change });
+        const heldMachines = async () => (await heldNow()).map(({ machines }) => machines);
+        await world.createHold(whole([machine]));
+        await world.createHold(whole([second], { times: [{ from: T0 + 150, to: T0 + 160 }] }));
+        await assigned(world, user, site, third, [newJob({ runTimeLimitS: 150 })]);
+        await world.setMachineState(machine, 'DOWN');
+        await store.sweep(rules(T0));
+        // One is held by then, on another a job may still run, and one is not equal.
+        expect(await heldMachines()).toEqual([[machine], [second]]);
+        await world.cancelHold(2);
+        const { touched } = await store.sweep(rules(T0));
+        expect(touched).toContain(site);
+        expect(await heldMachines()).toEqual([[second]]);
+        expect((await store.sweep(rules(T0))).touched).toEqual([]);
+      });
+
+      it('stops what is in its way in time, if it preempts: those that lose least, and no more than has to be', async () => {
+        const started = async (change: Partial<NewJob>, now: number) => {
+          const [id] = (await dispatched(world, user, site, [newJob({ killGraceS: 20, ...change })])) as [
+            number,
+          ];
+          expect(await refusals(id, machine, now)).toEqual([]);
+          return id;
+        };
+        const early = await started({}, T0);
+        const late = await started({}, T0 + 10);
+        const fixed = await started({ restartable: false }, T0 + 20);
+        const short = await started({ runTimeLimitS: 60 }, T0 + 20);
+        const { id } = await world.createHold(
+          hold({ kind: 'USER', held: someOf(machine, 2), onConflict: 'PREEMPT' }),
+        );
+        expect(id).not.toBeNull();
+        await store.sweep(rules(T0 + 79));
+        expect((await world.events(late)).at(-1)).toMatchObject({ toState: 'ASSIGNED' });
+        await store.sweep(rules(T0 + 80));
+        // One CPU comes free by itself.
+        for (const staying of [early, fixed, short])
+          expect((await world.events(staying)).at(-1)).toMatchObject({ toState: 'ASSIGNED' });
+        expect((await world.events(late)).at(-1)).toMatchObject({
+          ...{ toState: 'CANCELLING', note: expect.stringContaining(`stopped for hold_${id}`) },
+        });
+        expect((await store.sweep(rules(T0 + 81))).touched).toEqual([]);
+        const killed = {
+          ...ended(late, 1),
+          cause: 'EXITED_NONZERO' as const,
+          signal: 'SIGTERM',
+          exitCode: null,
+        };
+        await store.reportRuns(site, [killed], MAX_ATTEMPTS);
+        expect((await world.events(late)).at(-1)).toMatchObject({ toState: 'QUEUED' });
+        // Maintenance stops those, too, that cannot be restarted.
+        await world.createHold(hold({ onConflict: 'PREEMPT' }));
+        await store.sweep(rules(T0 + 82));
+        for (const stopped of [early, fixed])
+          expect((await world.events(stopped)).at(-1)).toMatchObject({ toState: 'CANCELLING' });
+        expect((await world.events(short)).at(-1)).toMatchObject({ toState: 'ASSIGNED' });
+        await nothingBroken();
       });
 
       it('finds the machines of a reservation by itself', async () => {

@@ -460,7 +460,7 @@ describe('the audit log', () => {
           held: { of: 'SITE' },
           onConflict: 'AFTER_JOBS',
         },
-        ...{ reason: null, times: [{ from, to: from + 10 }] },
+        ...{ reason: null, times: [{ from, to: from + 10 }], recurrence: null, idleS: null, userIds: [] },
       });
     await world.cancelHold((await window('a', T0 + 10)).id as number);
     await window('b', T0 + 20);

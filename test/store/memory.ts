@@ -164,6 +164,7 @@ import {
   type TrafficCount,
 } from '../../src/store/store.js';
 import { agentsOf, hasBegun, hasTasks, placeOf, RunTasks } from '../../src/store/tasks.js';
+import { preemptedFor, type UpkeepFacts, upkeepOf } from '../../src/store/upkeep.js';
 
 export interface MemoryUser {
   id: number;
@@ -190,8 +191,10 @@ export interface MemoryMachine extends Omit<Machine, 'available'> {
 
 export type MemoryJob = StoredJob;
 
-export interface MemoryHold extends Pick<NewHold, 'kind' | 'name' | 'siteId' | 'userId'> {
+export interface MemoryHold
+  extends Pick<NewHold, 'kind' | 'name' | 'siteId' | 'userId' | 'onConflict' | 'recurrence' | 'idleS'> {
   id: number;
+  madeAt: number;
   machines: HeldMachines;
   times: (HoldTime & { id: number; over: boolean })[];
   ended: boolean;
@@ -429,9 +432,12 @@ export class MemoryStore implements Store {
     const inTheWay = hold.onConflict === 'REFUSE' ? admission.runs.length : 0;
     if (admission.fault !== null || admission.holds.length + inTheWay > 0) return { ...admission, id: null };
     const id = this.holds.size + 1;
-    const { kind, name, siteId, userId } = hold;
+    const { kind, name, siteId, userId, onConflict, recurrence, idleS } = hold;
     const times = hold.times.map((time) => ({ ...time, id: ++this.lastHoldTime, over: false }));
-    this.holds.set(id, { id, kind, name, siteId, userId, machines: admission.machines, times, ended: false });
+    this.holds.set(id, {
+      ...{ id, kind, name, siteId, userId, onConflict, recurrence, idleS },
+      ...{ machines: admission.machines, times, ended: false, madeAt: now },
+    });
     this.event('HOLD', id, siteId);
     return { ...admission, id };
   }
@@ -443,16 +449,76 @@ export class MemoryStore implements Store {
     this.event('HOLD', id, hold.siteId);
   }
 
-  /** Holds of which a time is over. */
-  private endHolds(now: number): MemoryHold[] {
-    return [...this.holds.values()].filter((hold) => {
-      const due = hold.times.filter(({ over, to }) => !over && to !== null && to <= now);
-      for (const time of due) time.over = true;
-      if (due.length === 0 || hold.ended) return false;
-      hold.ended = hold.times.every(({ over }) => over);
-      this.event('HOLD', hold.id, hold.siteId);
-      return true;
-    });
+  /** What time does to what is held; answers with the sites where something is otherwise. */
+  private keepHolds(now: number, dead: ReadonlySet<number>): number[] {
+    const sites = new Set([...this.holds.values()].filter(({ ended }) => !ended).map(({ siteId }) => siteId));
+    return [...sites]
+      .sort((a, b) => a - b)
+      .filter((siteId) => {
+        const { over, made, replaced, stopped, changed, ended } = upkeepOf(
+          this.upkeepFacts(siteId, dead),
+          now,
+        );
+        const holdOf = (id: number) => this.holds.get(id) as MemoryHold;
+        for (const hold of this.holds.values())
+          for (const time of hold.times) if (over.includes(time.id)) time.over = true;
+        for (const { holdId, times } of made) {
+          const more = times.map((time) => ({ ...time, id: ++this.lastHoldTime, over: false }));
+          holdOf(holdId).times.push(...more);
+          holdOf(holdId).madeAt = now;
+        }
+        for (const { holdId, machines } of replaced) holdOf(holdId).machines = machines;
+        for (const id of ended) holdOf(id).ended = true;
+        for (const id of [...changed, ...ended]) this.event('HOLD', id, siteId);
+        for (const one of stopped) {
+          const preempted = preemptedFor(one);
+          const values = { stopCause: 'PREEMPTED', preempted, note: sayPreempted(preempted) } as const;
+          this.change(this.jobs.get(one.jobId) as MemoryJob, 'preempt', values);
+        }
+        return over.length + made.length + replaced.length + stopped.length + ended.length > 0;
+      });
+  }
+
+  private upkeepFacts(siteId: number, dead: ReadonlySet<number>): UpkeepFacts {
+    const { runs } = this.holdFacts(siteId);
+    const runsOf = (id: number) =>
+      [...this.runs.values()].filter(({ jobId }) => this.jobs.get(jobId)?.reservationId === id);
+    return {
+      machines: [...this.machines.values()]
+        .filter((one) => one.siteId === siteId)
+        .map((machine) => {
+          const { id, name, state, silent, problem, removed } = machine;
+          const { benchmark, maxTasks, os, architecture } = machine;
+          return {
+            ...{ id, name, has: hasOf(machine) },
+            available: state === 'UP' && !silent && problem === null && !removed,
+            lost: state !== 'UP' || problem !== null || removed || dead.has(id),
+            alike: JSON.stringify([hasOf(machine), benchmark, maxTasks, os, architecture, machine.labels]),
+          };
+        }),
+      holds: [...this.holds.values()]
+        .filter((hold) => hold.siteId === siteId && !hold.ended)
+        .map((hold) => ({
+          ...hold,
+          times: hold.times.filter(({ over }) => !over).sort((a, b) => a.from - b.from),
+          inUse: runsOf(hold.id).some(({ endedAt }) => endedAt === null),
+          usedAt: runsOf(hold.id).reduce<number | null>(
+            (last, { endedAt }) => (endedAt === null ? last : Math.max(last ?? 0, endedAt)),
+            null,
+          ),
+        })),
+      runs: runs.map((run) => {
+        const { epoch, assignedAt } = [...this.runs.values()].find(
+          ({ jobId, endedAt }) => jobId === run.jobId && endedAt === null,
+        ) as MemoryRun;
+        const { restartable, killGraceS, reservationId, state } = this.jobs.get(run.jobId) as MemoryJob;
+        return {
+          ...run,
+          ...{ epoch, since: assignedAt, restartable, killGraceS, reservationId },
+          stopping: state === 'CANCELLING',
+        };
+      }),
+    };
   }
 
   /** The times of a site's holds that are not over. */
@@ -1792,6 +1858,7 @@ export class MemoryStore implements Store {
     const there = [...this.processes.values()].filter(
       ({ kind, seenAt }) => kind === 'api' && seenAt >= now - PRESENCE_GAP_S,
     );
+    let dead: ReadonlySet<number> = new Set();
     if (there.length > 0) {
       const present = Math.min(...there.map(({ since }) => since));
       const silentFor = ({ agentId }: MemoryMachine) =>
@@ -1808,7 +1875,7 @@ export class MemoryStore implements Store {
         touched.add(machine.siteId).add(null);
         outcome.silentMachines++;
       }
-      const dead = new Set(
+      dead = new Set(
         inService
           .filter((machine) => machine.silent && silentFor(machine) > rules.lostAfterS)
           .map(({ id }) => id),
@@ -1848,7 +1915,7 @@ export class MemoryStore implements Store {
       } else this.change(job, 'missDeadline', { deadlineMissed: true });
     }
     outcome.deadlinesMissed = passed.length;
-    for (const { siteId } of this.endHolds(now)) touched.add(siteId).add(null);
+    for (const siteId of this.keepHolds(now, dead)) touched.add(siteId).add(null);
     return { ...outcome, touched: [...touched] };
   }
 

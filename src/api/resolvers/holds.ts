@@ -1,11 +1,13 @@
 /** Maintenance windows and reservations. */
 import { MAX } from '../../platform/limits.js';
-import type { HeldMachines } from '../../store/holds.js';
+import type { HeldMachines, OnConflict } from '../../store/holds.js';
+import type { Recurrence as Rule } from '../../store/recurrence.js';
 import type {
   HeldMachineResolvers,
   HoldResolvers,
   HoldTimeResolvers,
   MovedStartResolvers,
+  RecurrenceResolvers,
   ReservePayloadResolvers,
 } from '../generated/resolvers-types.js';
 import { globalId } from '../ids.js';
@@ -21,13 +23,34 @@ export const Hold: HoldResolvers = {
   id: ({ id }) => globalId('hold', id),
   site: ({ siteId }, _, { loaders }) => loaders.site(siteId),
   user: ({ userId }, _, { loaders, viewer }) => (maySeeUser(viewer, userId) ? loaders.user(userId) : null),
-  onConflict: ({ onConflict }) => onConflict as 'REFUSE' | 'AFTER_JOBS',
+  onConflict: ({ onConflict }) => onConflict as OnConflict,
   wholeSite: ({ machines }) => machines === null,
   machines: (hold) => [...(machinesOf(hold) ?? [])],
+  // As the directory has written it.
+  recurrence: ({ recurrence }) => recurrence as object as Rule | null,
+  releaseIdleS: ({ idleS }) => idleS,
+  users: ({ userIds }, _, { loaders, viewer }) =>
+    Promise.all(userIds.filter((id) => maySeeUser(viewer, id)).map((id) => loaders.user(id))),
+  lacking: async ({ kind, endedAt, ...hold }, _, { loaders }) => {
+    if (kind === 'MAINTENANCE' || endedAt !== null) return [];
+    const held = machinesOf(hold) ?? [];
+    const machines = await Promise.all(held.map(({ machineId }) => loaders.machine(machineId)));
+    return machines.filter(
+      ({ state, silent, problem, removedAt }) =>
+        removedAt !== null || state !== 'UP' || silent || problem !== null,
+    );
+  },
   times: async ({ id, endedAt }, _, { loaders }) =>
     endedAt === null
       ? (await loaders.timesOfHold(id)).map(({ fromAt, toAt }) => ({ from: fromAt, to: toAt }))
       : [],
+};
+
+const dates = (instants: readonly number[]): Date[] => instants.map((at) => new Date(at * 1000));
+
+export const Recurrence: RecurrenceResolvers = {
+  exceptDates: ({ except }) => dates(except),
+  alsoDates: ({ also }) => dates(also),
 };
 
 export const HeldMachine: HeldMachineResolvers = {

@@ -8,12 +8,14 @@ import {
   promisesFrom,
 } from '../../core/index.js';
 import { MAX } from '../../platform/limits.js';
+import { TIMES_KNOWN } from '../../store/constants.js';
 import type { HoldOutcome } from '../../store/directory.js';
-import type { HeldOf, NewHold } from '../../store/holds.js';
+import type { HeldOf, HoldTime, NewHold } from '../../store/holds.js';
 import { heldFromArray } from '../../store/images.js';
+import { MADE_AHEAD_S, type Recurrence, RecurrenceFault, timesOf } from '../../store/recurrence.js';
 import type { HoldRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
-import { atMost, clearable, plainName, reason, within } from '../check.js';
+import { atMost, clearable, plainName, reason, textFault, within } from '../check.js';
 import {
   type Connection,
   connection,
@@ -24,7 +26,7 @@ import {
 } from '../connections.js';
 import { ApiError, badInput, notFound } from '../errors.js';
 import type { ReserveInput } from '../generated/types.js';
-import { globalId, localId } from '../ids.js';
+import { globalId, localId, parseGlobalId } from '../ids.js';
 import type { ReservePayloadModel } from '../models.js';
 import { amountsGiven } from '../resources.js';
 import { guarded, handlesAll } from './access.js';
@@ -49,9 +51,11 @@ export function createHoldsService(parts: ServiceParts) {
       grid.keepMemory(hold.siteId, promises && promisesFrom(grid, hold.siteId, local, promises));
     }
     // Ids of stored ones are above 0.
-    const held = hold.times.map(
-      ({ from, to }, i): Held => heldFromArray([-1 - i, hold.siteId, hold.kind, machines, from, to, -1]),
-    );
+    const held = hold.times
+      .slice(0, TIMES_KNOWN)
+      .map(
+        ({ from, to }, i): Held => heldFromArray([-1 - i, hold.siteId, hold.kind, machines, from, to, -1]),
+      );
     return movedStarts(grid, entry, held, { now: now(), policy }).slice(0, MAX.heldShown);
   }
 
@@ -73,7 +77,7 @@ export function createHoldsService(parts: ServiceParts) {
       dryRun: boolean,
       { requestId, ...asker }: Omit<Asker, 'viewer'> & { requestId: string },
     ): Promise<ReservePayloadModel> {
-      const hold = holdOf(viewer, input, now());
+      const hold = { ...holdOf(viewer, input, now()), ...(await usersOf(queries, viewer, input)) };
       const bounded = !handlesAll(viewer);
       const known = dryRun ? await admit(true) : null;
       const starts = known && (await shares.explain({ viewer, ...asker }, () => moved(hold, known)));
@@ -101,30 +105,107 @@ export function createHoldsService(parts: ServiceParts) {
   });
 }
 
-/** Everything is checked but whether the site has room. */
-function holdOf(viewer: Viewer, input: ReserveInput, now: number): NewHold {
-  const { kind, site, name, onConflict } = input;
-  if (kind === 'STANDING') throw badInput('kind', kind, 'MAINTENANCE or USER');
+/** Whose it is, and who else may run jobs in it. */
+async function usersOf(
+  queries: ServiceParts['queries'],
+  viewer: Viewer,
+  { kind, user, users }: ReserveInput,
+): Promise<Pick<NewHold, 'userId' | 'userIds'>> {
+  const named = atMost('users', users, MAX.holdUsers);
+  if (kind === 'MAINTENANCE' && (user != null || named.length > 0))
+    throw badInput('users', user ?? named, 'nobody: no jobs run in a maintenance window');
+  if (user != null && !handlesAll(viewer))
+    throw new ApiError('FORBIDDEN', 'reserve: only an OPERATOR can reserve for another user');
+  const userId = user == null ? viewer.userId : ((await usersNamed(queries, 'user', [user]))[0] as number);
+  const others = (await usersNamed(queries, 'users', named)).filter((id) => id !== userId);
+  return { userId, userIds: [...new Set(others)].sort((a, b) => a - b) };
+}
+
+/** Their ids, in this order. */
+async function usersNamed(
+  queries: ServiceParts['queries'],
+  field: string,
+  named: readonly string[],
+): Promise<number[]> {
+  if (named.length === 0) return [];
+  const faulty = named.find((one) => textFault(one, MAX.nameChars, 1) !== null);
+  if (faulty !== undefined) throw badInput(field, faulty, 'name or id of a user');
+  const idOf = (one: string): number | null => {
+    const parsed = parseGlobalId(one);
+    return parsed?.type === 'user' ? parsed.id : null;
+  };
+  const ids = named.flatMap((one) => idOf(one) ?? []);
+  const found = await queries.usersNamed(ids, named);
+  return named.map((one) => {
+    const user = found.find(({ name }) => name === one) ?? found.find(({ id }) => id === idOf(one));
+    if (user === undefined) throw badInput(field, one, 'name or id of a user');
+    return user.id;
+  });
+}
+
+/** Everything is checked but whether the site has room, and who the users are. */
+function holdOf(viewer: Viewer, input: ReserveInput, now: number): Omit<NewHold, 'userId' | 'userIds'> {
+  const { kind, site, name, onConflict, releaseIdleS } = input;
   if (kind === 'MAINTENANCE' && !handlesAll(viewer))
     throw new ApiError('FORBIDDEN', 'reserve: only an OPERATOR can make a maintenance window');
-  if (onConflict === 'PREEMPT')
-    throw badInput('onConflict', onConflict, 'REFUSE or AFTER_JOBS: runs cannot be preempted yet');
-  const from = Math.max(now, input.from ? input.from.getTime() / 1000 : now);
-  const to = input.to ? input.to.getTime() / 1000 : null;
-  if (to === null && !handlesAll(viewer))
-    throw badInput('to', null, 'a time: only an OPERATOR can leave it open');
-  if (to !== null && to <= from)
-    throw badInput('to', input.to, `a time behind ${new Date(from * 1000).toISOString()}`);
+  if (onConflict === 'PREEMPT' && !handlesAll(viewer))
+    throw new ApiError(
+      'FORBIDDEN',
+      'reserve: only an OPERATOR can stop runs for what is held (onConflict PREEMPT)',
+    );
   return {
     kind,
     name: clearable('name', name, plainName) ?? null,
     siteId: localId('site', site, 'site'),
-    userId: viewer.userId,
     held: heldOf(input),
     onConflict,
     reason: clearable('reason', input.reason, (_, text) => reason(text)) ?? null,
-    times: [{ from, to }],
+    idleS:
+      kind === 'MAINTENANCE' || releaseIdleS == null
+        ? null
+        : within('releaseIdleS', releaseIdleS, RELEASE_IDLE_MIN_S, MAX.integer),
+    ...whenOf(viewer, input, now),
   };
+}
+
+/** What a job takes to begin is not idleness. */
+const RELEASE_IDLE_MIN_S = 60;
+
+function whenOf(
+  viewer: Viewer,
+  { kind, rrule, timeZone, exceptDates, alsoDates, ...input }: ReserveInput,
+  now: number,
+): { times: HoldTime[]; recurrence: Recurrence | null } {
+  const given = input.from ? input.from.getTime() / 1000 : now;
+  const to = input.to ? input.to.getTime() / 1000 : null;
+  if (to === null && !handlesAll(viewer))
+    throw badInput('to', null, 'a time: only an OPERATOR can leave it open');
+  if (kind === 'STANDING' && rrule == null) throw badInput('rrule', null, 'a rule, as kind is STANDING');
+  if (kind === 'USER' && rrule != null) throw badInput('kind', kind, 'STANDING, as there is an rrule');
+  // A rule may have begun in the past.
+  const from = rrule == null ? Math.max(now, given) : given;
+  if (to !== null && to <= from)
+    throw badInput('to', input.to, `a time behind ${new Date(from * 1000).toISOString()}`);
+  if (rrule == null) {
+    if (exceptDates.length + alsoDates.length > 0)
+      throw badInput(exceptDates.length > 0 ? 'exceptDates' : 'alsoDates', '[…]', 'none without rrule');
+    return { times: [{ from, to }], recurrence: null };
+  }
+  if (to === null) throw badInput('to', null, 'a time: what comes again ends');
+  const instants = (field: string, dates: readonly Date[]): number[] =>
+    atMost(field, dates, MAX.holdDates).map((date) => date.getTime() / 1000);
+  const recurrence = {
+    ...{ rrule, timeZone, from, lengthS: to - from },
+    ...{ except: instants('exceptDates', exceptDates), also: instants('alsoDates', alsoDates) },
+  };
+  try {
+    const times = timesOf(recurrence, now, now + MADE_AHEAD_S);
+    if (times.length === 0) throw badInput('rrule', rrule, 'a rule with a time in the next 400 days');
+    return { times, recurrence };
+  } catch (error) {
+    if (error instanceof RecurrenceFault) throw badInput(error.field, error.value, error.accepted);
+    throw error;
+  }
 }
 
 function heldOf({ kind, machines, tasks, cpus, memoryMb, resources }: ReserveInput): HeldOf {

@@ -70,7 +70,8 @@ export interface Places {
 /** A reservation that jobs name. */
 interface Reservable {
   id: number;
-  userId: number;
+  /** Who may run jobs in it. */
+  userIds: readonly number[];
   /** It has not ended. */
   open: boolean;
   /** Of its next times. */
@@ -128,13 +129,13 @@ async function reservationsOf(
     const holds = await queries.holdsNamed(ids, [...some]);
     const times = await queries.openTimesOf(holds.map(({ id }) => id));
     // Of the same name the one that has not ended, else the latest.
-    for (const { id, name, kind, userId, endedAt } of holds) {
+    for (const { id, name, kind, userId, userIds, endedAt } of holds) {
       if (kind === 'MAINTENANCE') continue;
       const lengths = times.flatMap(({ holdId, fromAt, toAt }) =>
         holdId === id ? [toAt === null ? Infinity : toAt - fromAt] : [],
       );
       const one = {
-        ...{ id, userId, open: removedToo || endedAt === null },
+        ...{ id, userIds: [userId, ...userIds], open: removedToo || endedAt === null },
         longestS: removedToo ? Infinity : Math.max(0, ...lengths),
       };
       for (const called of [name, globalId('hold', id)])
@@ -313,11 +314,11 @@ class JobChecks {
     return 0;
   }
 
-  /** `userId`: whose it has to be; null: anybody's. */
+  /** `userId`: who has to be one who may run jobs in it; null: nobody. */
   reserved(named: string, limitS: number | null, userId: number | null): number {
     const found = this.places.reservations.get(named);
-    if (!found?.open || (userId !== null && found.userId !== userId)) {
-      const accepted = `name or id of a reservation${userId === null ? '' : ' of your own'} that has not ended`;
+    if (!found?.open || (userId !== null && !found.userIds.includes(userId))) {
+      const accepted = `name or id of a reservation${userId === null ? '' : ' in which you may run jobs'} that has not ended`;
       this.refuse('reservation', named, accepted);
       return 0;
     }

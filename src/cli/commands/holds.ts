@@ -13,6 +13,7 @@ import { addCommand, collect, findMachine, findSite, note, show } from '../comma
 import { connect } from '../connect.js';
 import {
   CancelHoldDocument,
+  type HoldConflict,
   type HoldFieldsFragment,
   type HoldKind,
   HoldsDocument,
@@ -36,7 +37,16 @@ interface HoldOptions {
   from?: string;
   to?: string;
   for?: string;
+  rrule?: string;
+  timeZone?: string;
+  except?: string[];
+  also?: string[];
   afterJobs?: boolean;
+  preempt?: boolean;
+  releaseAfter?: string;
+  keep?: boolean;
+  forUser?: string;
+  user?: string[];
   reason?: string;
   dryRun?: boolean;
 }
@@ -76,9 +86,16 @@ export function addHolds(program: Command): void {
         '--resource <kind=amount>',
         'what else of each task or machine; can be given several times',
         collect,
-      ),
+      )
+      .option('--user <name>', 'who may run jobs in it besides; can be given several times', collect)
+      .option('--for-user <name>', 'whose it is, if not your own (OPERATOR)')
+      .option(
+        '--release-after <duration>',
+        'give the rest of a time back when nothing of it was running for so long (default: 10m)',
+      )
+      .option('--keep', 'never give it back'),
   ).action(async function (this: Command, site: string, options: HoldOptions) {
-    await add(this, 'USER', site, options);
+    await add(this, options.rrule === undefined ? 'USER' : 'STANDING', site, options);
   });
 }
 
@@ -114,7 +131,19 @@ const holdOptions = (command: Command): Command =>
     .option('--from <time>', 'when it begins (default: now)')
     .option('--to <time>', 'when it ends; without it and --for: when it is canceled (OPERATOR)')
     .option('--for <duration>', 'instead of --to: how long it lasts, such as 4h')
+    .option(
+      '--rrule <rule>',
+      'again and again, by a rule of RFC 5545, such as FREQ=WEEKLY;BYDAY=TU or FREQ=MONTHLY;BYDAY=2TU',
+    )
+    .option('--time-zone <name>', 'of --rrule, such as Europe/Stockholm (default: UTC)')
+    .option(
+      '--except <time>',
+      'leave out the time of --rrule that begins then; can be given several times',
+      collect,
+    )
+    .option('--also <time>', 'a further time, besides those of --rrule; can be given several times', collect)
     .option('--after-jobs', 'let jobs end that may still run when it begins; by default it is refused')
+    .option('--preempt', 'stop jobs in time that would still run when it begins (OPERATOR)')
     .option('--reason <text>', 'why; everybody can read it')
     .option('--dry-run', 'change nothing: say what is in its way, and which promised starts it would move');
 
@@ -137,8 +166,12 @@ async function add(command: Command, kind: HoldKind, site: string, options: Hold
     memoryMb: given(options.mem, (value) => parseMemory('--mem', value)),
     resources: (options.resource ?? []).map((value) => parseAmount('--resource', value)),
     ...timesOf(options, Date.now()),
-    onConflict: options.afterJobs ? 'AFTER_JOBS' : 'REFUSE',
+    onConflict: onConflictOf(options),
     reason: options.reason,
+    ...(kind !== 'MAINTENANCE' && {
+      ...{ user: options.forUser, users: options.user ?? [] },
+      ...releaseOf(options),
+    }),
   };
   const { reserve } = await client.request(ReserveDocument, { input, dryRun });
   show(
@@ -148,16 +181,39 @@ async function add(command: Command, kind: HoldKind, site: string, options: Hold
   );
 }
 
-/** From and to as ISO 8601. */
-function timesOf({ from, to, for: length }: HoldOptions, nowMs: number): { from?: string; to?: string } {
+function onConflictOf({ afterJobs, preempt }: HoldOptions): HoldConflict {
+  if (afterJobs && preempt) throw usage('--preempt', '', 'either --preempt or --after-jobs');
+  return preempt ? 'PREEMPT' : afterJobs ? 'AFTER_JOBS' : 'REFUSE';
+}
+
+function releaseOf({ releaseAfter, keep }: HoldOptions): { releaseIdleS?: number | null } {
+  if (keep && releaseAfter !== undefined) throw usage('--keep', '', 'either --keep or --release-after');
+  if (keep) return { releaseIdleS: null };
+  const idle = given(releaseAfter, (value) => parseDuration('--release-after', value));
+  return idle === undefined ? {} : { releaseIdleS: Math.round(idle) };
+}
+
+/** Times as ISO 8601. */
+function timesOf(
+  { from, to, for: length, rrule, timeZone, except = [], also = [] }: HoldOptions,
+  nowMs: number,
+): Partial<Pick<ReserveInput, 'from' | 'to' | 'rrule' | 'timeZone' | 'exceptDates' | 'alsoDates'>> {
   if (to !== undefined && length !== undefined) throw usage('--for', length, 'either --to or --for');
+  const times = (field: string, values: readonly string[]) =>
+    values.map((value) => parseTime(field, value, nowMs, note));
   const begin = given(from, (value) => parseTime('--from', value, nowMs, note));
-  const fromMs = Math.max(nowMs, begin === undefined ? nowMs : Date.parse(begin));
+  // A rule may have begun in the past.
+  const fromMs = begin === undefined ? nowMs : Math.max(rrule === undefined ? nowMs : 0, Date.parse(begin));
   const end =
     length === undefined
       ? given(to, (value) => parseTime('--to', value, nowMs, note))
       : new Date(fromMs + parseDuration('--for', length) * 1000).toISOString();
-  return { ...(begin && { from: begin }), ...(end && { to: end }) };
+  return {
+    ...{ ...(begin && { from: begin }), ...(end && { to: end }) },
+    ...(rrule !== undefined && { rrule }),
+    ...(timeZone !== undefined && { timeZone }),
+    ...{ exceptDates: times('--except', except), alsoDates: times('--also', also) },
+  };
 }
 
 function describeDryRun({ machines, holds, runsInTheWay, jobs, moved }: ReserveMutation['reserve']): string {
@@ -202,7 +258,10 @@ const HOLD_COLUMNS: Columns<HoldFieldsFragment> = {
   HOLDS: ({ wholeSite, machines }) => (wholeSite ? 'the whole site' : machines.map(heldOf).join(', ')),
   'FROM (UTC)': ({ times }) => time(times[0]?.from),
   'TO (UTC)': ({ times }) => (times[0] && times[0].to === null ? 'until canceled' : time(times[0]?.to)),
+  AGAIN: ({ recurrence }) => recurrence && `${recurrence.rrule} (${recurrence.timeZone})`,
   USER: ({ user }) => user?.name,
+  USERS: ({ users }) => users.map(({ name }) => name).join(', '),
+  LACKING: ({ lacking }) => lacking.map(({ name }) => name).join(', '),
   REASON: ({ reason }) => reason,
   'ENDED (UTC)': ({ endedAt }) => time(endedAt),
 };

@@ -1,5 +1,6 @@
 /** Maintenance windows and reservations. */
 import { MAX } from '../../platform/limits.js';
+import { TIMES_SHOWN } from '../constants.js';
 import {
   type Admission,
   admitHold,
@@ -51,26 +52,35 @@ export const holdChanges = (change: Changes) => ({
           'LIMIT_EXCEEDED',
           `site ${site.name} has ${open} holds; accepted: up to ${MAX.siteHolds}`,
         );
+      const ahead = facts.open.length + hold.times.length;
+      if (ahead > MAX.siteHoldTimes)
+        throw new Refusal(
+          'LIMIT_EXCEEDED',
+          `holds of site ${site.name} would have ${ahead} times; accepted: up to ${MAX.siteHoldTimes}`,
+        );
       const refused =
         admission.holds.length > 0 || (hold.onConflict === 'REFUSE' && admission.runs.length > 0);
       if (dry || refused) return { ...admission, hold: null };
-      const { kind, name, siteId, userId, onConflict, reason, times } = hold;
+      const { kind, name, siteId, userId, onConflict, reason, times, recurrence, idleS, userIds } = hold;
       const made = await unique(`there is already a reservation or maintenance named ${name}`, () =>
         tx.hold.create({
           data: {
-            ...{ kind, name, siteId, userId, onConflict, reason },
+            ...{ kind, name, siteId, userId, onConflict, reason, idleS, userIds: [...userIds] },
+            ...(recurrence !== null && { recurrence: json(recurrence), madeAt: instant(now) }),
             ...(admission.machines !== null && { machines: json(admission.machines) }),
             times: {
-              create: times.map(({ from, to }) => ({
-                fromAt: instant(from),
-                toAt: to === null ? null : instant(to),
-              })),
+              createMany: {
+                data: times.map(({ from, to }) => ({
+                  fromAt: instant(from),
+                  toAt: to === null ? null : instant(to),
+                })),
+              },
             },
           },
         }),
       );
       const after = plain(made);
-      await note(`hold_${after.id}`, null, { ...after, times });
+      await note(`hold_${after.id}`, null, { ...after, times: times.slice(0, TIMES_SHOWN) });
       return { ...admission, hold: after };
     });
   },

@@ -288,3 +288,7 @@ SELECT extract(epoch FROM min(since))::float8 AS v FROM processes
  WHERE kind = 'api' AND seen_at >= to_timestamp(${now}::float8) - make_interval(secs => ${PRESENCE_GAP_S}::float8)`,
   );
 }
+
+/** Of agents as a: not heard from for so long, since there was an API to talk to. */
+export const unheard = (present: number, now: number, forS: number): Sql =>
+  sql`greatest(a.seen_at, to_timestamp(${present}::float8)) < to_timestamp(${now}::float8) - make_interval(secs => ${forS}::float8)`;

@@ -3,6 +3,7 @@ import { handOverLimit } from '../../core/local/registry.js';
 import type { Reservation, Start } from '../../core/model.js';
 import type { OwnedDevice } from '../../core/resources/devices.js';
 import { list, table } from '../columns.js';
+import { TIMES_KNOWN } from '../constants.js';
 import type { HeldPart, TakenInside } from '../holds.js';
 import {
   isAvailable,
@@ -184,7 +185,9 @@ SELECT json_build_array(
      FROM sites WHERE id = ${siteId}::integer AND max_running_jobs IS NOT NULL),
   (SELECT coalesce(json_agg(json_build_object('holdId', h.id, 'kind', h.kind, 'machineId', (m.part ->> 'machineId')::integer, 'amounts', m.part -> 'amounts',
             'from', extract(epoch FROM t.from_at), 'to', extract(epoch FROM t.to_at))), '[]')
-     FROM holds h JOIN hold_times t ON t.hold_id = h.id AND NOT t.over
+     FROM holds h CROSS JOIN LATERAL (
+       -- Whatever reaches into a later time reaches into the next one first.
+       SELECT from_at, to_at FROM hold_times WHERE hold_id = h.id AND NOT over ORDER BY from_at LIMIT ${TIMES_KNOWN}) t
      -- Of the whole site: one part, of nothing.
      CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.machines, '[null]')) AS m (part)
     WHERE h.site_id = ${siteId}::integer AND h.ended_at IS NULL

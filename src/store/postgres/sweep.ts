@@ -1,14 +1,15 @@
 /** What time does when nobody reports it: silent machines, lost runs, exceeded limits, passed deadlines. */
 import { possible } from '../../core/states.js';
-import { list, table } from '../columns.js';
+import { table } from '../columns.js';
 import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
 import { holderOf, serviceReport } from '../rules.js';
-import { type Sql, sql } from '../sql.js';
+import { sql } from '../sql.js';
 import { type Connection, rows } from '../statement.js';
 import type { RunReport, SweepOutcome, SweepRules } from '../store.js';
-import { presentSince, siteAgent } from './agents.js';
+import { presentSince, siteAgent, unheard } from './agents.js';
 import { changeJobs } from './change-jobs.js';
 import { cancelJobs, type FoundJob, isRequeued } from './control.js';
+import { keepHolds } from './holds.js';
 import { setSilent } from './leases.js';
 import { reportRuns } from './reports.js';
 import { type LostRun, lostWith } from './tasks.js';
@@ -62,13 +63,9 @@ export async function sweep(database: Db, rules: SweepRules): Promise<SweepOutco
     ),
   );
   const deadlinesMissed = await missDeadlines(database, rules, touched);
-  for (const siteId of await endHolds(database, rules)) touched.add(siteId).add(null);
+  for (const siteId of await keepHolds(database, rules, present)) touched.add(siteId).add(null);
   return { silentMachines, lostRuns, deadlinesMissed, overLimit, touched: [...touched] };
 }
-
-/** Of agents as a: not heard from for so long, since there was an API to talk to. */
-const unheard = (present: number, now: number, forS: number): Sql =>
-  sql`greatest(a.seen_at, to_timestamp(${present}::float8)) < to_timestamp(${now}::float8) - make_interval(secs => ${forS}::float8)`;
 
 /** Machines that have just become silent, in the order of ids. */
 function silence(
@@ -87,33 +84,6 @@ SELECT m.id, m.site_id AS "siteId" FROM machines m JOIN agents a ON a.id = m.age
     const ids = found.map(({ id }) => id);
     if (ids.length > 0) await commitWith(tx, [setSilent(ids, true)]);
     return found;
-  });
-}
-
-/** Times of maintenance windows and reservations that are over; a hold without a further one has ended. Answers with their sites. */
-function endHolds(database: Db, { now, limit }: SweepRules): Promise<number[]> {
-  return transaction(database, async (tx) => {
-    const due = await rows<{ id: number }>(
-      tx,
-      sql`
-SELECT id FROM hold_times WHERE NOT over AND to_at <= to_timestamp(${now}::float8) ORDER BY to_at LIMIT ${limit}`,
-    );
-    if (due.length === 0) return [];
-    const found = await rows<{ siteId: number }>(
-      tx,
-      sql`
-WITH ended AS (
-  UPDATE hold_times SET over = true WHERE NOT over AND id = ANY (${list(
-    'integer',
-    due.map(({ id }) => id),
-  )}) RETURNING id, hold_id
-)
-UPDATE holds h SET revision = revision + 1,
-    ended_at = CASE WHEN NOT EXISTS (SELECT FROM hold_times t WHERE t.hold_id = h.id AND NOT t.over AND t.id NOT IN (SELECT id FROM ended))
-                    THEN to_timestamp(${now}::float8) END
- WHERE h.id IN (SELECT hold_id FROM ended) AND h.ended_at IS NULL RETURNING h.site_id AS "siteId"`,
-    );
-    return found.map(({ siteId }) => siteId);
   });
 }
 

@@ -1,0 +1,257 @@
+/**
+ * What time does to the holds of a site, as a pure function: the same for every implementation of the store. Rules: resources.md, "Holds in
+ * the future". Times are epoch seconds.
+ */
+import type { PreemptedFor } from '../core/model.js';
+import {
+  type Amounts,
+  admitHold,
+  exceeded,
+  type HeldMachines,
+  type HoldableMachine,
+  type HoldKind,
+  type HoldTime,
+  type LiveRun,
+  leastFree,
+  type OnConflict,
+  type OpenTime,
+  reaching,
+  takenOf,
+} from './holds.js';
+import { MADE_AHEAD_S, type Recurrence, timesOf } from './recurrence.js';
+
+/** Further times of a rule are made so often, seconds. */
+export const MADE_EVERY_S = 86_400;
+
+export interface KeptTime extends HoldTime {
+  id: number;
+}
+
+/** A hold that has not ended. */
+export interface KeptHold {
+  id: number;
+  kind: HoldKind;
+  userId: number;
+  machines: HeldMachines;
+  onConflict: OnConflict;
+  idleS: number | null;
+  recurrence: Recurrence | null;
+  /** When times were made by its rule last. */
+  madeAt: number;
+  /** Those that are not over, in order. */
+  times: readonly KeptTime[];
+  /** A job that names it runs. */
+  inUse: boolean;
+  /** When the last run in it ended; null: none has. */
+  usedAt: number | null;
+}
+
+/** One in service, or one that is not and is held. */
+export interface KeptMachine extends HoldableMachine {
+  /** Whatever else has to be the same where it takes the place of another. */
+  alike: string;
+  /** Nothing will run there before somebody does something. */
+  lost: boolean;
+}
+
+export interface KeptRun extends LiveRun {
+  epoch: number;
+  /** Since when it has its machines. */
+  since: number;
+  restartable: boolean;
+  killGraceS: number;
+  reservationId: number | null;
+  /** It has been told to stop. */
+  stopping: boolean;
+}
+
+export interface UpkeepFacts {
+  machines: readonly KeptMachine[];
+  holds: readonly KeptHold[];
+  runs: readonly KeptRun[];
+}
+
+/** A run that is in the way of a hold that preempts. */
+export interface StoppedRun {
+  jobId: number;
+  epoch: number;
+  holdId: number;
+  graceS: number;
+  /** Core-seconds. */
+  lostWork: number;
+  requeue: boolean;
+}
+
+export interface Upkeep {
+  /** Times that are over, and those given back early among them. */
+  over: readonly number[];
+  /** Further times, by rule, of those for which it was worked out. */
+  made: readonly { holdId: number; times: readonly HoldTime[] }[];
+  replaced: readonly { holdId: number; machines: NonNullable<HeldMachines> }[];
+  stopped: readonly StoppedRun[];
+  /** Those of which something is otherwise: it is told. */
+  changed: readonly number[];
+  /** Those that have no further time. */
+  ended: readonly number[];
+}
+
+/** What is kept with jobs that are stopped for what is held. */
+export const preemptedFor = ({ holdId, graceS, lostWork, requeue }: StoppedRun): PreemptedFor => ({
+  ...{ jobId: null, holdId, preemptionClass: 0, graceS, lostWork, requeue },
+});
+
+const endOf = ({ to }: HoldTime): number => to ?? Infinity;
+
+export function upkeepOf(facts: UpkeepFacts, now: number): Upkeep {
+  const over: number[] = [];
+  const made: { holdId: number; times: readonly HoldTime[] }[] = [];
+  const replaced: Upkeep['replaced'][number][] = [];
+  const changed = new Set<number>();
+  const ended: number[] = [];
+  /** As they are from now on. */
+  const open: KeptHold[] = [];
+  for (const hold of facts.holds) {
+    const left = hold.times.filter((time) => endOf(time) > now && !isUnused(hold, time, now));
+    if (left.length < hold.times.length) {
+      over.push(...hold.times.filter((time) => !left.includes(time)).map(({ id }) => id));
+      changed.add(hold.id);
+    }
+    open.push({ ...hold, times: left });
+  }
+  for (const [i, hold] of open.entries()) {
+    const more = furtherTimes(hold, { ...facts, holds: open }, now);
+    if (more !== null) made.push({ holdId: hold.id, times: more });
+    if (more !== null && more.length > 0) {
+      changed.add(hold.id);
+      open[i] = { ...hold, times: [...hold.times, ...more.map((time) => ({ ...time, id: 0 }))] };
+    }
+    if (hold.times.length === 0 && (more ?? []).length === 0) ended.push(hold.id);
+  }
+  for (const [i, hold] of open.entries()) {
+    const machines = replacedIn(hold, { ...facts, holds: open }, now);
+    if (machines === null) continue;
+    replaced.push({ holdId: hold.id, machines });
+    changed.add(hold.id);
+    open[i] = { ...hold, machines };
+  }
+  const stopped = open.flatMap((hold) => runsInTheWay(hold, facts, now));
+  for (const id of ended) changed.delete(id);
+  return { over, made, replaced, stopped: once(stopped), changed: [...changed], ended };
+}
+
+/** Nothing has been running in a reservation for as long as its owner said: the rest of this time is given back. */
+function isUnused({ kind, idleS, inUse, usedAt }: KeptHold, { from }: HoldTime, now: number): boolean {
+  if (kind === 'MAINTENANCE' || idleS === null || inUse || from > now) return false;
+  return Math.max(from, usedAt ?? from) + idleS <= now;
+}
+
+/**
+ * Times by its rule behind those that there are, where no other hold has the amounts by then; null: it is not the time to look. What a
+ * rule says never fails here: it was worked out when the hold was made.
+ */
+function furtherTimes(hold: KeptHold, facts: UpkeepFacts, now: number): HoldTime[] | null {
+  const { recurrence, madeAt, times, id, kind, machines } = hold;
+  if (recurrence === null || (now < madeAt + MADE_EVERY_S && times.length > 0)) return null;
+  // None begins sooner that was not made, or left out, long ago.
+  const behind = Math.max(now, ...times.map(endOf));
+  const wanted = timesOf(recurrence, behind, now + MADE_AHEAD_S).filter(({ from }) => from >= behind);
+  const open = openTimes(facts, id);
+  return wanted.filter((time) => {
+    const held = { kind, onConflict: 'AFTER_JOBS' as const, times: [time] };
+    return machinesFree(held, machines, { machines: facts.machines, open, runs: [] }, now);
+  });
+}
+
+const openTimes = ({ holds }: UpkeepFacts, but: number): OpenTime[] =>
+  holds.flatMap(({ id, kind, userId, machines, times }) =>
+    id === but ? [] : times.map(({ from, to }) => ({ holdId: id, kind, userId, machines, ...{ from, to } })),
+  );
+
+/** Whether no other hold, and no run that may go on until then, has what is held of the machines. */
+function machinesFree(
+  hold: { kind: HoldKind; onConflict: OnConflict; times: readonly HoldTime[] },
+  machines: HeldMachines,
+  facts: Parameters<typeof admitHold>[1],
+  now: number,
+): boolean {
+  const parts =
+    machines === null
+      ? [{ of: 'SITE' as const }]
+      : machines.map(({ machineId, amounts }) => ({
+          ...{ of: 'MACHINES' as const, machineIds: [machineId], amounts },
+        }));
+  return parts.every((held) => {
+    const { holds, runs, fault } = admitHold({ ...hold, held }, facts, now);
+    return fault === null && holds.length + runs.length === 0;
+  });
+}
+
+/** Its machines, where one that is lost is replaced by an equal one that is free in all of its times; null: none is. */
+function replacedIn(hold: KeptHold, facts: UpkeepFacts, now: number): NonNullable<HeldMachines> | null {
+  const { kind, machines, times, id } = hold;
+  if (kind === 'MAINTENANCE' || machines === null || times.length === 0) return null;
+  const byId = new Map(facts.machines.map((machine) => [machine.id, machine]));
+  let result: NonNullable<HeldMachines> | null = null;
+  const of = { kind, onConflict: 'REFUSE' as const, times };
+  const beside = { machines: facts.machines, open: openTimes(facts, id), runs: facts.runs };
+  for (const part of machines) {
+    const machine = byId.get(part.machineId);
+    if (machine === undefined || !machine.lost) continue;
+    const held: NonNullable<HeldMachines> = result ?? machines;
+    const taken = new Set(held.map(({ machineId }) => machineId));
+    const found = facts.machines
+      .filter((one) => one.available && one.alike === machine.alike && !taken.has(one.id))
+      .map((one) => ({ id: one.id, left: leastFree(one, of, beside).cpus ?? 0 }))
+      .sort((a, b) => a.left - b.left || a.id - b.id)
+      .find((one) => machinesFree(of, [{ ...part, machineId: one.id }], beside, now));
+    if (found === undefined) continue;
+    result = held.map((one) => (one === part ? { ...part, machineId: found.id } : one));
+  }
+  return result && [...result].sort((a, b) => a.machineId - b.machineId);
+}
+
+/**
+ * Runs that would still be there when a time of it begins, from their grace before: as few of each machine as make room, those with the
+ * least lost work first. Those inside other reservations have a right to be there, but for maintenance.
+ */
+function runsInTheWay(hold: KeptHold, { machines, runs }: UpkeepFacts, now: number): StoppedRun[] {
+  const [next] = hold.times;
+  if (hold.onConflict !== 'PREEMPT' || next === undefined) return [];
+  const begun = (run: KeptRun): boolean => next.from - run.killGraceS <= now;
+  if (!runs.some(begun)) return [];
+  const byJob = new Map(runs.map((run) => [run.jobId, run]));
+  const stopped = new Map<number, StoppedRun>();
+  for (const machine of machines) {
+    const own = takenOf(hold.machines, machine);
+    if (own === null) continue;
+    const there = reaching(runs, machine.id, Math.max(now, next.from)).filter(
+      ({ jobId }) => byJob.get(jobId)?.reservationId !== hold.id,
+    );
+    const victims = there
+      .map(({ jobId, taken }) => ({ run: byJob.get(jobId) as KeptRun, taken }))
+      .filter(({ run }) => isVictim(run, hold) && begun(run))
+      .sort((a, b) => lostWork(a.run, now) - lostWork(b.run, now) || a.run.jobId - b.run.jobId);
+    let staying: Amounts[] = there
+      .filter(({ jobId }) => !stopped.has(jobId) && byJob.get(jobId)?.stopping !== true)
+      .map(({ taken }) => taken);
+    for (const { run, taken } of victims) {
+      if (exceeded(machine.has, [own, ...staying]) === null) break;
+      if (stopped.has(run.jobId)) continue;
+      staying = staying.filter((one) => one !== taken);
+      const { jobId, epoch, killGraceS: graceS, restartable: requeue } = run;
+      stopped.set(jobId, { jobId, epoch, holdId: hold.id, graceS, lostWork: lostWork(run, now), requeue });
+    }
+  }
+  return [...stopped.values()];
+}
+
+const isVictim = ({ restartable, reservationId, stopping }: KeptRun, { kind }: KeptHold): boolean =>
+  !stopping && (kind === 'MAINTENANCE' || (restartable && reservationId === null));
+
+const lostWork = ({ amounts, machineTasks, since }: KeptRun, now: number): number =>
+  (amounts.cpus ?? 0) * machineTasks.reduce((sum, tasks) => sum + tasks, 0) * Math.max(0, now - since);
+
+function once(stopped: readonly StoppedRun[]): StoppedRun[] {
+  const seen = new Set<number>();
+  return stopped.filter(({ jobId }) => !seen.has(jobId) && seen.add(jobId)).sort((a, b) => a.jobId - b.jobId);
+}
