@@ -38,6 +38,7 @@ export const SUITES = {
       'test/cli/serve',
       'test/cli/simulate',
       'test/cli/start',
+      'test/cli/sweep',
       'test/cli/tutorial.',
       'test/cli/upgrade',
       'test/cli/webhooks',

@@ -2,7 +2,8 @@
 import { mkdirSync } from 'node:fs';
 import type { Command } from 'commander';
 import { drawingLibraries, MAX_SERIES } from '../plots/chart.js';
-import { PLOT_FORMATS, type PlotFormat, writePlots } from '../plots/pictures.js';
+import { PLOT_FORMATS, type PlotFormat, pictures, writePlots } from '../plots/pictures.js';
+import { type Repeated, spreadPictures } from '../plots/spread.js';
 import type { GanttWindow, PlotRecord } from '../simulator/record.js';
 import type { Recorded } from '../simulator/simulate.js';
 import { parseDuration } from '../words/values.js';
@@ -18,7 +19,10 @@ export interface PlotFlags {
 
 export function plotOptions(command: Command): Command {
   return command
-    .option('--plots <folder>', 'draw waiting times, utilization, queue and a Gantt chart into this folder')
+    .option(
+      '--plots <folder>',
+      'draw waiting times, utilization, queue and a Gantt chart into this folder; of several seeds or traces, bands and boxes',
+    )
     .option('--plot-format <format>', `a file per picture, or one page: ${PLOT_FORMATS.join(' or ')}`, 'svg')
     .option(
       '--gantt-from <time>',
@@ -70,21 +74,27 @@ function traceTime(field: string, value: string | undefined): number | null {
   return value === '0' ? 0 : parseDuration(field, value);
 }
 
-/** Draws what was recorded of each policy. */
-export function draw(
-  { folder, format }: PlotRequest,
-  policies: readonly string[],
-  results: readonly Recorded[],
-): Promise<void> {
+/** Draws what was recorded of each policy: over time of single runs, and how they spread where there are several. */
+export async function draw({ folder, format }: PlotRequest, drawn: readonly Repeated[]): Promise<void> {
+  const results = drawn.flatMap(({ runs }) => runs);
   const [first] = results as [Recorded];
-  const { trace, processors, sites, jobs } = first.simulated;
+  const { processors, sites } = first.simulated;
+  const traces = [...new Set(results.map(({ simulated }) => simulated.trace))];
+  const jobs = new Set(results.map(({ simulated }) => simulated.jobs));
+  const several = results.length > drawn.length;
   const subject = [
-    `${count(jobs, 'job')} of ${trace} on ${count(processors, 'processor')} at ${count(sites, 'site')}`,
-    ...(policies.length === 1 ? [`policy ${policies[0]}`] : []),
+    `${jobs.size === 1 ? count(first.simulated.jobs, 'job') : 'jobs'} of ${traces.join(', ')} on ${count(processors, 'processor')} at ${count(sites, 'site')}`,
+    ...(several ? [`${results.length / drawn.length} runs each`] : []),
+    ...(drawn.length === 1 ? [`policy ${drawn[0]?.label}`] : []),
   ].join(', ');
-  const drawn = results.map(({ record }, i) => ({
-    label: policies[i] as string,
-    record: record as PlotRecord,
-  }));
-  return writePlots(folder, format, subject, drawn);
+  const repeated = several || drawn.some(({ varied }) => Object.keys(varied).length > 0);
+  writePlots(folder, format, subject, [
+    ...(several
+      ? []
+      : await pictures(
+          subject,
+          drawn.map(({ label, runs: [run] }) => ({ label, record: run?.record as PlotRecord })),
+        )),
+    ...(repeated ? await spreadPictures(subject, drawn) : []),
+  ]);
 }

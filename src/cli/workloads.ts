@@ -10,6 +10,7 @@ import { type RunOptions, simulateAll } from '../simulator/compare.js';
 import { eventOrders } from '../simulator/engine.js';
 import { type Generate, models } from '../simulator/generate.js';
 import { nameOf, piecesOf, STANDARD_INPUT, textOf } from '../simulator/input.js';
+import { KeptRuns } from '../simulator/kept-runs.js';
 import {
   acceptedNames,
   dispatchNames,
@@ -18,8 +19,10 @@ import {
   policyNames,
 } from '../simulator/policies.js';
 import { bundlePolicyModule, type PolicyModule, usePolicyModule } from '../simulator/policy-module.js';
+import type { GanttWindow } from '../simulator/record.js';
 import { type Recorded, type SimulateOptions, type Source, traceName } from '../simulator/simulate.js';
 import type { Interval } from '../simulator/statistics.js';
+import { TIDY_FORMATS, type TidyRun, writeTidy } from '../simulator/tidy.js';
 import { readExecution, type Workflow } from '../simulator/workflow.js';
 import { NotAccepted, parseDuration, parseNumber } from '../words/values.js';
 import { collectWhole, readJson } from './command.js';
@@ -27,6 +30,7 @@ import { documentIn } from './commands/whatif.js';
 import { CliError, ExitCode, usage } from './errors.js';
 import { draw, type PlotFlags, plotOptions, plotsOf } from './plots.js';
 import { type Progress, progress } from './progress.js';
+import { combinations, optionsIn, type Varied, withPolicyFields } from './vary.js';
 import { jobsOf, readWorkflow, tasksOf } from './workflow.js';
 
 export interface WorkloadFlags extends PlotFlags {
@@ -56,6 +60,11 @@ export interface WorkloadFlags extends PlotFlags {
   swf?: string;
   events?: string;
   summary?: string;
+  mtbf?: string;
+  repair?: string;
+  table?: string;
+  resume?: string;
+  vary?: string[];
 }
 
 /** What `--policy` takes. */
@@ -72,7 +81,7 @@ const WORKFLOW_BYTES = 16 * 1024 ** 2;
 export const jobsOption = ['--jobs <n>', 'how many jobs to generate', '10000'] as const;
 
 /** The options that say what is simulated and what is written. */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a list of options.
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: options, a line or few each
 export function workloadOptions(command: Command): Command {
   command
     .option(
@@ -97,6 +106,11 @@ export function workloadOptions(command: Command): Command {
       '--outages <file>',
       'CSV file of outages: columns site, from and to, and optionally machine and runs (lost or finish)',
     )
+    .option(
+      '--mtbf <duration>',
+      'let each machine fail at random, with this mean time between a repair and the next failure; its runs are lost',
+    )
+    .option('--repair <duration>', 'with --mtbf: mean time of a repair (default: 4h)')
     .option(
       '--enter <where>',
       'where to submit jobs: to the site with the number of their partition (partition), or to the global queue (root) (default: root if the policy has a dispatch policy)',
@@ -148,7 +162,15 @@ export function workloadOptions(command: Command): Command {
     .option('--out <file>', "write one row per job, with the columns of Batsim's jobs.csv and the site")
     .option('--swf <file>', 'write the jobs in the Standard Workload Format, with the schedule filled in')
     .option('--events <file>', 'write starts and ends as JSON lines')
-    .option('--summary <file>', 'write the summary as JSON, with figures by site, user and width');
+    .option('--summary <file>', 'write the summary as JSON, with figures by site, user and width')
+    .option(
+      '--table <file>',
+      'write one table of all runs, a row for each run and measure: CSV, or Parquet if the name ends in .parquet',
+    )
+    .option(
+      '--resume <folder>',
+      'keep the result of each run in this folder, and do not run again what is there: an interrupted sweep continues',
+    );
   return plotOptions(command);
 }
 
@@ -158,9 +180,10 @@ export interface Modules {
   names: string[];
 }
 
-/** Simulations of one policy: for each trace and each seed. */
+/** Simulations of one policy, with what is varied: for each trace and each seed. */
 export interface PolicyRuns {
   policy: string;
+  varied: Varied;
   runs: Recorded[];
 }
 
@@ -189,25 +212,8 @@ export async function simulated(
   { bundles }: Modules,
   groups: boolean,
 ): Promise<PolicyRuns[]> {
-  const traces = await workloads(flags);
-  const seeds = seedsOf(flags);
-  const perPolicy = traces.length * seeds.length;
-  if (perPolicy * policies.length > RUNS_MAX)
-    throw usage('--seeds', flags.seeds ?? flags.seed, `at most ${RUNS_MAX} simulations in all`);
-  const planned: (RunOptions & { label: string })[] = [];
-  for (const policy of policies) {
-    for (const trace of traces) {
-      for (const seed of seeds) {
-        const label = [
-          ...(policies.length > 1 ? [basename(policy)] : []),
-          ...(traces.length > 1 ? [traceName(trace).replace(/\.(swf|gwf|json|yaml|yml)?(\.gz)?$/i, '')] : []),
-          ...(seeds.length > 1 ? [String(seed)] : []),
-        ].join('-');
-        const of = typeof trace === 'object' && 'seed' in trace ? { ...trace, seed } : trace;
-        planned.push({ ...(await optionsOf(flags, policy, of, seed)), groups, label });
-      }
-    }
-  }
+  const cells = policies.flatMap((policy) => combinations(flags.vary).map((varied) => ({ policy, varied })));
+  const { planned, traces, perCell } = await plannedRuns(flags, cells, groups);
   const writes = [flags.out, flags.swf, flags.events, flags.summary].some((file) => file !== undefined);
   const labels = new Set(planned.map(({ label }) => label));
   if (writes && labels.size < planned.length)
@@ -216,32 +222,140 @@ export async function simulated(
       (flags.trace ?? []).join(' '),
       'files of different names, when results are written',
     );
-  if (flags.plots !== undefined && perPolicy > 1)
-    throw usage('--plots', flags.plots, 'one trace and one seed');
-  const plots = await plotsOf(flags, policies);
+  const format = TIDY_FORMATS.find((ending) => flags.table?.endsWith(ending));
+  if (flags.table !== undefined && format === undefined)
+    throw usage('--table', flags.table, `a file that ends in ${TIDY_FORMATS.join(' or ')}`);
+  const kept = keptIn(flags, bundles, writes);
+  const plots = await plotsOf(flags, cells.map(cellName));
   const spooled = await spool(traces, planned.length);
-  let bar: Progress | undefined;
   try {
     const runs = planned.map(({ label, ...options }) => ({
       ...options,
       trace: options.trace === STANDARD_INPUT && spooled !== null ? spooled.path : options.trace,
       ...filesOf(flags, label),
     }));
-    const recorded = await simulateAll(runs, bundles, plots?.window ?? null, (ended, jobs) => {
-      bar ??= progress('simulated', jobs * (runs.length === 1 ? 1 : policies.length));
-      bar.update(ended);
-    });
-    if (plots !== null) await draw(plots, policies, recorded);
-    return policies.map((policy, i) => ({
-      policy,
-      runs: recorded.slice(i * perPolicy, (i + 1) * perPolicy),
-    }));
+    const recorded = await withProgress(runs, bundles, plots?.window ?? null, kept);
+    const results = cells.map(
+      (cell, i): PolicyRuns => ({ ...cell, runs: recorded.slice(i * perCell, (i + 1) * perCell) }),
+    );
+    if (plots !== null)
+      await draw(
+        plots,
+        results.map((one) => ({ label: cellName(one), ...one })),
+      );
+    if (flags.table !== undefined) await writeTidy(flags.table, results.flatMap(tidyRuns));
+    return results;
   } catch (error) {
     throw failure(error);
   } finally {
-    bar?.stop();
     if (spooled !== null) await rm(spooled.folder, { recursive: true });
   }
+}
+
+const tidyRuns = ({ policy, varied, runs }: PolicyRuns): TidyRun[] =>
+  runs.map(({ simulated }) => ({ policy, varied, simulated }));
+
+/** `easy load=0.7`: what a policy is called, with what is varied. */
+export const cellName = ({ policy, varied }: Pick<PolicyRuns, 'policy' | 'varied'>): string =>
+  [policy, ...Object.entries(varied).map(([field, value]) => `${field}=${value}`)].join(' ');
+
+interface Planned {
+  planned: (RunOptions & { label: string })[];
+  /** Of the first cell: all have the same files. */
+  traces: Source[];
+  perCell: number;
+}
+
+/** The runs of all cells, each with what tells its files apart. */
+async function plannedRuns(
+  flags: WorkloadFlags,
+  cells: readonly Pick<PolicyRuns, 'policy' | 'varied'>[],
+  groups: boolean,
+): Promise<Planned> {
+  const seeds = seedsOf(flags);
+  const planned: Planned['planned'] = [];
+  let first: Source[] | null = null;
+  for (const { policy, varied } of cells) {
+    const given = { ...flags, ...optionsIn(varied) };
+    const traces = await workloads(given);
+    first ??= traces;
+    if (traces.length * seeds.length * cells.length > RUNS_MAX)
+      throw usage('--seeds', flags.seeds ?? flags.seed, `at most ${RUNS_MAX} simulations in all`);
+    for (const trace of traces) {
+      for (const seed of seeds) {
+        const label = [
+          ...(cells.length > 1 ? [cellName({ policy: basename(policy), varied }).replaceAll(' ', '-')] : []),
+          ...(traces.length > 1 ? [traceName(trace).replace(/\.(swf|gwf|json|yaml|yml)?(\.gz)?$/i, '')] : []),
+          ...(seeds.length > 1 ? [String(seed)] : []),
+        ].join('-');
+        const of = typeof trace === 'object' && 'seed' in trace ? { ...trace, seed } : trace;
+        const options = withPolicyFields(await optionsOf(given, policy, of, seed), varied);
+        planned.push({ ...options, groups, label });
+      }
+    }
+  }
+  const traces = first ?? [];
+  return { planned, traces, perCell: traces.length * seeds.length };
+}
+
+/** What is not kept is what is written or drawn while a run goes on. */
+function keptIn(
+  { resume, plots, trace }: WorkloadFlags,
+  bundles: readonly PolicyModule[],
+  writes: boolean,
+): KeptRuns | null {
+  if (resume === undefined) return null;
+  if (writes || plots !== undefined || trace?.includes(STANDARD_INPUT))
+    throw usage(
+      '--resume',
+      resume,
+      'nothing together with --out, --swf, --events, --summary, --plots or standard input, which only a run that goes on has',
+    );
+  try {
+    return new KeptRuns(resume, bundles);
+  } catch (error) {
+    throw usage('--resume', resume, `a folder that can be written (${(error as Error).message})`);
+  }
+}
+
+/** Runs what is not kept, and shows how far all are. */
+async function withProgress(
+  runs: readonly RunOptions[],
+  bundles: readonly PolicyModule[],
+  window: GanttWindow | null,
+  kept: KeptRuns | null,
+): Promise<Recorded[]> {
+  const recorded = runs.map((run): Recorded | null => {
+    const simulated = kept?.read(run) ?? null;
+    return simulated && { simulated, record: null };
+  });
+  const missing = runs.flatMap((run, index) => (recorded[index] === null ? [{ run, index }] : []));
+  let bar: Progress | undefined;
+  // Of one run its jobs are shown, of several how many have ended.
+  const one = missing.length === 1;
+  let ended = 0;
+  try {
+    if (!one) bar = progress('runs', missing.length);
+    await simulateAll(
+      missing.map(({ run }) => run),
+      bundles,
+      window,
+      (done, jobs) => {
+        if (!one) return;
+        bar ??= progress('simulated', jobs);
+        bar.update(done);
+      },
+      (at, result) => {
+        const { run, index } = missing[at] as (typeof missing)[number];
+        recorded[index] = result;
+        kept?.keep(run, result.simulated);
+        if (!one) bar?.update(++ended);
+      },
+    );
+  } finally {
+    bar?.stop();
+  }
+  return recorded as Recorded[];
 }
 
 /** The mean of a measure over runs, and its confidence interval, as text. */
@@ -369,6 +483,7 @@ async function optionsOf(
     outages: flags.outages ?? null,
     scavengers: flags.scavengers === undefined ? null : partOf('--scavengers', flags.scavengers),
     checkpointS: flags.checkpoint === undefined ? null : parseDuration('--checkpoint', flags.checkpoint),
+    failures: failuresOf(flags),
     enter: word('--enter', enter, ['partition', ROOT] as const),
     sectionS: flags.section === undefined ? null : parseDuration('--section', flags.section),
     tauS: parseDuration('--tau', flags.tau),
@@ -377,6 +492,16 @@ async function optionsOf(
     events: null,
     summary: null,
   };
+}
+
+function failuresOf({ mtbf, repair }: WorkloadFlags): NonNullable<SimulateOptions['failures']> | null {
+  if (mtbf !== undefined)
+    return {
+      betweenS: parseDuration('--mtbf', mtbf),
+      repairS: parseDuration('--repair', repair ?? '4h'),
+    };
+  if (repair !== undefined) throw usage('--repair', repair, 'only together with --mtbf');
+  return null;
 }
 
 function warmUpOf(value: string | undefined): NonNullable<SimulateOptions['warmUp']> | null {

@@ -63,14 +63,13 @@ export async function pictures(subject: string, drawn: readonly Drawn[]): Promis
 }
 
 /** Writes a file for each picture, or one page with all, into a folder that is made. Throws what writing throws. */
-export async function writePlots(
+export function writePlots(
   folder: string,
   format: PlotFormat,
   subject: string,
-  drawn: readonly Drawn[],
-): Promise<void> {
+  all: readonly Picture[],
+): void {
   mkdirSync(folder, { recursive: true });
-  const all = await pictures(subject, drawn);
   const files =
     format === 'svg'
       ? all.map(({ name, svg }) => ({ path: join(folder, `${name}.svg`), text: svg }))
@@ -97,7 +96,7 @@ const MINUTE_S = 60;
 const HOUR_S = 3600;
 const DAY_S = 86_400;
 
-const WAIT_TICKS = [
+export const WAIT_TICKS = [
   { at: 1, label: '1 s' },
   { at: 10, label: '10 s' },
   { at: MINUTE_S, label: '1 min' },

@@ -28,16 +28,16 @@ export type WorkerMessage =
 export const THREAD_LIMITS: ResourceLimits = { maxYoungGenerationSizeMb: 384, maxOldGenerationSizeMb: 6144 };
 
 /**
- * Runs them all, `threads` at a time. Results are in the order of the runs. The first that fails ends the others, and
+ * Runs them all, as many at a time as there are processors. Results are in the order of the runs. The first that fails ends the others, and
  * its error is thrown. `modules`: policies of users' that the runs may name. `window`: of the Gantt charts; null: nothing is kept for pictures. `onProgress` is told what has
- * ended of all jobs known so far.
+ * ended of all jobs known so far, `onResult` of each run when it has ended.
  */
 export async function simulateAll(
   runs: readonly RunOptions[],
   modules: readonly PolicyModule[],
   window: GanttWindow | null,
   onProgress: (ended: number, jobs: number) => void = () => {},
-  threads = availableParallelism(),
+  onResult: (index: number, result: Recorded) => void = () => {},
 ): Promise<Recorded[]> {
   const results: Recorded[] = new Array(runs.length);
   const progress = runs.map(() => ({ ended: 0, jobs: 0 }));
@@ -46,7 +46,7 @@ export async function simulateAll(
   const lane = async (): Promise<void> => {
     while (next < runs.length) {
       const index = next++;
-      results[index] = await inThread(
+      const result = await inThread(
         { options: runs[index] as RunOptions, modules, window },
         workers,
         (ended, jobs) => {
@@ -57,10 +57,12 @@ export async function simulateAll(
           );
         },
       );
+      results[index] = result;
+      onResult(index, result);
     }
   };
   try {
-    await Promise.all(Array.from({ length: Math.min(Math.max(1, threads), runs.length) }, lane));
+    await Promise.all(Array.from({ length: Math.min(availableParallelism(), runs.length) }, lane));
   } finally {
     await Promise.all([...workers].map((worker) => worker.terminate()));
   }

@@ -13,6 +13,8 @@ import { ResultSink, type Sink } from './sink.js';
 import {
   awayIn,
   countedWorld,
+  type Failures,
+  failuresOf,
   hasMemory,
   isCounted,
   MAX_PROCESSORS,
@@ -52,6 +54,8 @@ export interface SimulateOptions {
   sites: string | null;
   /** A file of outages (see `readOutages`). */
   outages?: string | null;
+  /** Machines fail at random; null: not. */
+  failures?: Failures | null;
   /** Where jobs are submitted: to the site that their partition names, or to the root, whose policy then chooses. */
   enter?: 'partition' | typeof ROOT;
   /** On time-shared machines: CPU-seconds after which the tasks of a job wait for each other; null: at the end only. */
@@ -148,12 +152,14 @@ export async function simulateAndRecord(
 ): Promise<Recorded> {
   const sites = options.sites === null ? null : await readSites(options.sites);
   const { scan, world: calm, workload } = await load(options.trace, sites, options);
-  const world = options.outages ? withOutages(calm, await readOutages(options.outages)) : calm;
-  const processors = world.machines.reduce((sum, { cpus }) => sum + cpus, 0);
-  const timeShared = world.machines.some(({ maxTasks }) => maxTasks);
+  const outages = options.outages ? await readOutages(options.outages) : [];
+  const processors = calm.machines.reduce((sum, { cpus }) => sum + cpus, 0);
   const jobs = options.load === null ? workload.jobs : scaleLoad(workload.jobs, processors, options.load);
   const policy = classify(jobs, options);
   const { trace } = options;
+  if (options.failures) outages.push(...failuresOf(calm, jobs, options.failures, options.policy.seed));
+  const world = outages.length > 0 ? withOutages(calm, outages) : calm;
+  const timeShared = world.machines.some(({ maxTasks }) => maxTasks);
   const results = new ResultSink(jobs.length);
   const sinks: Sink[] = [results];
   const gantt = window === null ? null : new GanttSink(world, window, jobs);

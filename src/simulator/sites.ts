@@ -1,9 +1,10 @@
 /** The machines of a simulation: one of counted processors, or the sites and outages of files. */
 import { z } from 'zod';
-import { accepted, type Machine, type Site, type TreeScheduler } from '../core/index.js';
+import { accepted, type Machine, RandomStream, type Site, type TreeScheduler } from '../core/index.js';
 import { MAX } from '../platform/limits.js';
 import type { Change, World } from './engine.js';
 import { nameOf, textOf } from './input.js';
+import type { SimJob } from './workload.js';
 
 /** More processors at a site than this are a mistake in the file. */
 export const MAX_PROCESSORS = 1e7;
@@ -287,6 +288,47 @@ export async function readOutages(path: string): Promise<Outage[]> {
     if (to <= from)
       throw new Error(`${name}, line ${line}: to is ${to}; accepted is a time later than ${from}`);
     return { siteId: site, machine, fromS: from, toS: to, losesRuns: runs === 'lost' };
+  });
+}
+
+/** Of each machine by itself. */
+export interface Failures {
+  /** Mean seconds from a repair to the next failure, and of a repair; both are exponential. */
+  betweenS: number;
+  repairS: number;
+}
+
+/** Failures go on after the last submission for as long as all work would take on a tenth of the machines. */
+const TAIL = 10;
+
+/** Failures of machines, each with a stream of its own: another machine more does not change when the others fail. The same for the same seed. */
+export function failuresOf(
+  { machines }: World,
+  jobs: readonly SimJob[],
+  { betweenS, repairS }: Failures,
+  seed: number,
+): Outage[] {
+  const cpus = machines.reduce((sum, machine) => sum + machine.cpus, 0);
+  const work = jobs.reduce((sum, { job, runS }) => sum + job.tasks * job.cpusPerTask * runS, 0);
+  const firstS = jobs[0]?.job.submittedAt ?? 0;
+  const untilS = (jobs.at(-1)?.job.submittedAt ?? 0) + (TAIL * work) / cpus;
+  const expected = (machines.length * (untilS - firstS)) / (betweenS + repairS);
+  if (expected > MAX_CHANGES / 2)
+    throw new Error(
+      `failures: about ${Math.round(expected)} of machines; accepted: ${MAX_CHANGES / 2}. Let them be rarer`,
+    );
+  const numbers = new Map<number, number>();
+  return machines.flatMap(({ siteId }) => {
+    const machine = (numbers.get(siteId) ?? 0) + 1;
+    numbers.set(siteId, machine);
+    const random = new RandomStream(seed, `failures-${siteId}-${machine}`);
+    const outages: Outage[] = [];
+    for (let at = firstS + random.exponential(betweenS); at < untilS; ) {
+      const toS = at + Math.max(1, random.exponential(repairS));
+      outages.push({ siteId, machine, fromS: at, toS, losesRuns: true });
+      at = toS + random.exponential(betweenS);
+    }
+    return outages;
   });
 }
 
