@@ -36,9 +36,10 @@ import { mountPortal } from './portal.js';
 import { resolvers } from './resolvers/index.js';
 import { createSchema } from './schema.js';
 import { handlesAll } from './services/access.js';
-import { createFit } from './services/fit.js';
+import { createFit, createResources } from './services/fit.js';
 import { createServices } from './services/index.js';
 import type { FileStore, WebhookAnswer } from './services/parts.js';
+import { createRanks } from './services/ranks.js';
 import { createHttpServer } from './tls.js';
 import { mountUnsubscribe } from './unsubscribe-http.js';
 import { createWebSockets, type WebSockets } from './websocket/server.js';
@@ -134,12 +135,14 @@ export function createApi(parts: ApiParts): Api {
   }, shares.strangers);
 
   const schema = createSchema(resolvers);
+  const resources = createResources(queries, parts.directory, now);
   const measure = createMeasure(schema, limits);
   const services = createServices({
     ...parts,
     limits,
     shares,
-    fits: createFit(queries, parts.directory, now),
+    fits: createFit(resources),
+    ranks: createRanks(resources, queries),
     oidcIssuer: config.oidc?.issuer ?? null,
     passwords: config.passwords,
     now,

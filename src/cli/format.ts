@@ -109,6 +109,10 @@ export function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
 
+/** Where a job stands in its workflow. */
+export const workflowPlace = ({ place, rankS }: { place: number; rankS: number }): string =>
+  `number ${place} by rank, ${duration(rankS)} to the end of the longest way`;
+
 /** A number without a long tail. */
 export function short(value: unknown): string {
   return typeof value === 'number' && !Number.isInteger(value)

@@ -88,6 +88,8 @@ export * from './model.js';
 export { forecast } from './needs/forecast.js';
 export { type NeedsChange, NeedsGraph, type NeedTerm } from './needs/graph.js';
 export type { Clause, OnUnmet } from './needs/model.js';
+export { workflowPlaces } from './needs/places.js';
+export type { DataEdge } from './needs/ranks.js';
 export * from './policy.js';
 export { type DescribedKind, type PolicyKinds, policyKinds } from './policy-kinds.js';
 export { draw, hash, RandomStream } from './random.js';

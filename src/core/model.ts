@@ -193,6 +193,18 @@ export interface Job {
   restartable: boolean;
   /** What was made free for it by stopping others; null: nothing. */
   promised: PromisedRoom | null;
+  /** Where it stands in its workflow, for policies that go by that; null: it is of none. */
+  workflow: WorkflowPlace | null;
+}
+
+/** Of a job that was submitted with others that it needs, or that need it (jobs.md, "Ranks of a workflow"). */
+export interface WorkflowPlace {
+  /** When the workflow was submitted. */
+  since: number;
+  /** In the order of ranks, from 1: no job has one before a job that it needs. */
+  place: number;
+  /** The longest way from its start to the end of the workflow, seconds. */
+  rankS: number;
 }
 
 /** Room at a site that a job has from an instant on, before all others that wait there. */
@@ -256,6 +268,7 @@ export const plainJob = (given: Partial<Job> & Pick<Job, 'id' | 'submittedAt' | 
   preemptionClass: given.preemptionClass ?? 0,
   restartable: given.restartable ?? true,
   promised: given.promised ?? null,
+  workflow: given.workflow ?? null,
 });
 const NO_LICENSES: readonly string[] = [];
 export const NO_PREFERENCES: readonly JobPreference[] = [];
@@ -491,8 +504,8 @@ export interface LsTerms {
 export interface StartExplanation {
   /** Jobs in the queue when the cycle began, this one included. */
   queued: number;
-  /** What ordered the queue: level-1 priority, the site's own priority, or the time of submission. */
-  order: 'PRIORITY' | 'OWN_PRIORITY' | 'ARRIVAL';
+  /** What ordered the queue: level-1 priority, the site's own priority, the time of submission, or the ranks of workflows. */
+  order: 'PRIORITY' | 'OWN_PRIORITY' | 'ARRIVAL' | 'RANK';
   /** The job's value in that order. */
   orderValue: number;
   /** With OWN_PRIORITY: its terms. */

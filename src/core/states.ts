@@ -106,7 +106,7 @@ export const changeableFields = [
 
 /** All actions on jobs. `transitions` has the states from and to which each leads. */
 export const jobActions = {
-  submit: { by: ['SUBMITTER'], sets: ['userId', 'groupId', 'submittedAt', 'bytes', 'rerunOf'] },
+  submit: { by: ['SUBMITTER'], sets: ['userId', 'groupId', 'submittedAt', 'bytes', 'rerunOf', 'workflow'] },
   moveToMeta: { by: ['SCHEDULER'], sets: ['siteId', 'migratedAt', 'treeMoves'], clears: ['schedulerId'] },
   moveInTree: { by: ['SCHEDULER'], sets: ['schedulerId', 'treeMoves'], clears: atRoot },
   dispatch: {

@@ -27,7 +27,7 @@ import {
 import { type Figures, Statistics, type Summary } from './statistics.js';
 import type { SwfJob } from './swf.js';
 import { type MalformedLine, scanTrace, type Trace, type TraceScan, wholeInHeader } from './trace.js';
-import { criticalPathS, jobsOf, type Workflow } from './workflow.js';
+import { criticalPathS, jobsOf, placeInWorkflow, type Workflow } from './workflow.js';
 import {
   Cleaning,
   type Dependencies,
@@ -365,6 +365,7 @@ function made(
         `${traceName(trace)}: a task has ${wide.cpus} CPUs; accepted: up to ${widest}, the widest site`,
       );
     const jobs = jobsOf(trace.tasks, { siteId, memory: sites !== null && hasMemory(sites), tasksOfCpus });
+    placeInWorkflow(jobs, trace.tasks, world);
     return { scan: null, world, workload: { jobs, ...all } };
   }
   const jobs = generatedJobs(trace, atRoot ? widest : widestAt(shapes[0] as SiteShape));

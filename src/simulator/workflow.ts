@@ -6,13 +6,18 @@ import { z } from 'zod';
 import {
   accepted,
   type Clause,
+  DataCatalog,
+  type DataEdge,
   digraph,
   forecast,
+  Grid,
   type NeedTerm,
   type OnUnmet,
   plainJob,
   topologicalOrder,
+  workflowPlaces,
 } from '../core/index.js';
+import type { World } from './engine.js';
 import { nameOf, textOf } from './input.js';
 import type { SimJob } from './workload.js';
 
@@ -242,6 +247,42 @@ export function criticalPathS(tasks: readonly WorkflowTask[]): number {
     0,
   );
   return ends[criticalPath.at(-1) ?? -1] ?? 0;
+}
+
+/** Gives the jobs of a workflow their places in it, by the world as it is at the beginning. Jobs and tasks are aligned. */
+export function placeInWorkflow(jobs: readonly SimJob[], tasks: readonly WorkflowTask[], world: World): void {
+  const edges: DataEdge[] = [];
+  // A list of several stands for itself, so that thousands that need the same thousands cost their sum.
+  const lists = new Map<readonly number[], number>();
+  for (const [to, { needs, reads }] of tasks.entries()) {
+    for (const { of } of needs)
+      for (const { members } of of) {
+        if (members.length === 1) edges.push({ from: members[0] as number, to, mb: 0 });
+        else {
+          const known = lists.get(members);
+          const list = known ?? tasks.length + lists.size;
+          lists.set(members, list);
+          if (known === undefined) for (const from of members) edges.push({ from, to: list, mb: 0 });
+          edges.push({ from: list, to, mb: 0 });
+        }
+      }
+    for (const { from, sizeMb } of reads) edges.push({ from, to, mb: sizeMb });
+  }
+  const grid = new Grid();
+  for (const site of world.sites) grid.setSite(site);
+  for (const license of world.licenses) grid.setLicense(license);
+  for (const machine of world.machines) grid.setMachine(machine);
+  const catalog = new DataCatalog();
+  for (const link of world.links ?? []) catalog.setLink(link);
+  const places = workflowPlaces(
+    grid,
+    { jobs: jobs.map(({ job }) => job), edges, groups: lists.size, since: 0 },
+    (from, to) => {
+      const { rttS, bandwidthMbPerS } = catalog.link(from, to);
+      return { latencyS: rttS, mbPerS: bandwidthMbPerS };
+    },
+  );
+  for (const [i, one] of jobs.entries()) one.job.workflow = places[i] ?? null;
 }
 
 /** The tasks as jobs that are submitted together at time 0, to the root (null) or this site. */

@@ -205,6 +205,7 @@ export class Cleaning {
           preemptionClass: 0,
           restartable: true,
           promised: null,
+          workflow: null,
         },
         sourceId: swf.id,
         runS: run,

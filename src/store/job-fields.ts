@@ -3,7 +3,14 @@
  * mirroring, what is said to agents and peers, and the TypeScript types follow from it. Names are those of `schema.graphql`; a column has the same name in snake_case. Tests compare it with
  * the database, the schema, the core's `Job` and the list of actions. CONTRIBUTING.md says what a new field needs.
  */
-import type { Avoids, JobInput, JobPreference, PreemptedFor, PromisedRoom } from '../core/model.js';
+import type {
+  Avoids,
+  JobInput,
+  JobPreference,
+  PreemptedFor,
+  PromisedRoom,
+  WorkflowPlace,
+} from '../core/model.js';
 import type { Retry } from '../core/runs/retry.js';
 import type { EndCause, JobState } from '../core/states.js';
 
@@ -193,6 +200,8 @@ const keptFields = {
   eligibleAt: maybe<number>('timestamptz'),
   /** The job of which it is a copy, made by a rerun. */
   rerunOf: maybe<number>('bigint'),
+  /** Of a job that was submitted with others that it needs, or that need it; a copy has that of its job. */
+  workflow: maybe<WorkflowPlace>('jsonb', ofJob),
 };
 
 /** What only the store knows. */

@@ -630,6 +630,7 @@ export const schedulersJob = (job: DescribedJob, data: JobData | null): Job => (
   preemptionClass: job.preemptionClass,
   restartable: job.restartable,
   promised: job.promised,
+  workflow: job.workflow,
 });
 
 const UNTOUCHED = {
@@ -640,6 +641,7 @@ const UNTOUCHED = {
   treeMoves: 0,
   avoids: null,
   promised: null,
+  workflow: null,
 };
 
 /** A job that nobody has dispatched yet, as the schedulers see it. */

@@ -28,6 +28,7 @@ import type {
   Start,
   TreeScheduler,
   UserClass,
+  WorkflowPlace,
 } from '../core/model.js';
 import type { Policy as PolicyDocument } from '../core/policy.js';
 import type { Labels } from '../core/resources/constraint.js';
@@ -140,7 +141,12 @@ export interface GridChanges {
 }
 
 /** A job to be submitted: what it says of itself (job-fields.ts), whether it shall wait to be released, and for what else (null: nothing). */
-export type NewJob = GivenJob & { held: boolean; wait?: NewWait | null };
+export type NewJob = GivenJob & {
+  held: boolean;
+  wait?: NewWait | null;
+  /** Where it stands in the workflow that is submitted with it. */
+  workflow?: WorkflowPlace | null;
+};
 
 export interface Submission {
   userId: number;

@@ -203,6 +203,35 @@ describe('a submission', () => {
     });
   });
 
+  test('that is a workflow gives its jobs their ranks; others have none', async () => {
+    const { key } = await api.user('USER', unique('ranked'));
+    const jobs = [
+      { ref: 'a', estimateS: 10, outputMb: 50 },
+      { ref: 'b', estimateS: 20, needs: need([{ ref: 'a' }]) },
+      { ref: 'c', groupName: 'ranked', estimateS: 300, needs: need([{ ref: 'a' }]) },
+      { estimateS: 5, needs: need([{ ref: 'b' }, { group: 'ranked' }]) },
+      { estimateS: 7 },
+    ].map((one) => ({ ...one, held: true }));
+    const send = () => submit(jobs, { idempotencyKey: 'ranks' }, key);
+    const { jobIds } = await send();
+    const { nodes } = (
+      await api.must<{ jobs: { nodes: { workflow: { rankS: number; place: number } | null }[] } }>(
+        'query ($ids: [ID!]) { jobs(filter: { ids: $ids }, orderBy: { direction: ASC }) { nodes { workflow { rankS place since } } } }',
+        { ids: jobIds },
+        key,
+      )
+    ).jobs;
+    const ranks = nodes.map(({ workflow }) => workflow?.rankS);
+    expect(nodes.map(({ workflow }) => workflow?.place)).toEqual([1, 3, 2, 4, undefined]);
+    const [a = 0, b = 0, c = 0, d = 0] = ranks as number[];
+    // The machines may be quicker than the reference, all alike.
+    expect(a / d).toBeCloseTo(315 / 5, 6);
+    expect(b / d).toBeCloseTo(25 / 5, 6);
+    expect(c / d).toBeCloseTo(305 / 5, 6);
+    // They are no part of what a retry is compared with.
+    expect((await send()).jobIds).toEqual(jobIds);
+  });
+
   test('that reads what nobody keeps is refused with names', async () => {
     const outputs = [
       { path: 'out/' },

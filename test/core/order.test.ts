@@ -5,6 +5,7 @@ import { JobQueue } from '../../src/core/grid/queue.js';
 import { Requirements } from '../../src/core/grid/requirements.js';
 import { OwnPriorityWalk } from '../../src/core/local/flexible/own-priority-walk.js';
 import { SortedWalk, type Walk } from '../../src/core/local/walk.js';
+import type { Job } from '../../src/core/model.js';
 import { job } from './support/drive.js';
 
 const anyQueued = fc.record({
@@ -14,9 +15,13 @@ const anyQueued = fc.record({
   boost: fc.integer({ min: -1, max: 1 }),
   tasks: fc.integer({ min: 1, max: 3 }),
   stays: fc.boolean(),
+  workflow: fc.option(
+    fc.record({ since: fc.nat(5), place: fc.integer({ min: 1, max: 9 }), rankS: fc.nat(9) }),
+  ),
+  groupId: fc.integer({ min: 1, max: 2 }),
 });
 
-const anyOrder = fc.constantFrom('PRIORITY', 'SHORTEST', 'NARROWEST', 'WIDEST');
+const anyOrder = fc.constantFrom('PRIORITY', 'SHORTEST', 'NARROWEST', 'WIDEST', 'RANK');
 
 const walked = (walk: Walk): number[] => {
   const slots: number[] = [];
@@ -53,6 +58,21 @@ describe('the order of a queue', () => {
           by((id) => (given[id]?.boost ?? 0) * 1e6 + key(id));
         expect(ids(walked(new SortedWalk(queue, 'PRIORITY')))).toEqual(by((id) => given[id]?.priority ?? 0));
         expect(ids(walked(new SortedWalk(queue, 'ARRIVAL')))).toEqual(boosted(() => 0));
+
+        // Jobs of a workflow from when it was submitted, behind others of that time; one workflow after the other.
+        const keysOf = ({ id, submittedAt, boost, workflow, groupId }: Job): number[] => [
+          ...[-boost, workflow?.since ?? submittedAt, workflow === null ? 0 : groupId, workflow?.place ?? 0],
+          ...[submittedAt, id],
+        ];
+        const ranked = [...left].sort((a, b) => {
+          const keys = keysOf(b);
+          return (
+            keysOf(a)
+              .map((key, i) => key - (keys[i] as number))
+              .find((difference) => difference !== 0) ?? 0
+          );
+        });
+        expect(ids(walked(new SortedWalk(queue, 'RANK')))).toEqual(ranked.map(({ id }) => id));
 
         const sized = (order: 'SHORTEST' | 'NARROWEST' | 'WIDEST', tasks: -1 | 0 | 1): void => {
           const key = (id: number): number => {

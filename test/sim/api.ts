@@ -5,9 +5,11 @@ import type { RegisterAgentInput } from '../../src/api/generated/types.js';
 import { globalId, localId } from '../../src/api/ids.js';
 import { createAgentsService } from '../../src/api/services/agents.js';
 import { createFilesService } from '../../src/api/services/files.js';
-import { createFit } from '../../src/api/services/fit.js';
+import { createFit, createResources } from '../../src/api/services/fit.js';
 import { createJobsService } from '../../src/api/services/jobs.js';
 import type { ServiceParts } from '../../src/api/services/parts.js';
+import { createRanks } from '../../src/api/services/ranks.js';
+import { createRerunService } from '../../src/api/services/rerun.js';
 import { type Client, ServiceError } from '../../src/client/index.js';
 import type { RandomStream } from '../../src/core/index.js';
 import { openWaker, type Waker } from '../../src/engine/waker.js';
@@ -81,6 +83,7 @@ export interface ApiWorld {
 export class Api {
   readonly waker: Waker;
   readonly jobs: ReturnType<typeof createJobsService>;
+  readonly reruns: ReturnType<typeof createRerunService>;
   readonly agents: ReturnType<typeof createAgentsService>;
   readonly files: ReturnType<typeof createFilesService>;
 
@@ -97,12 +100,19 @@ export class Api {
     const queries = queriesOf(world.store);
     const agentRefused = (): void => {};
     const parts = { store, queries, limits: DEFAULT_LIMITS, now, wake: this.waker.wake, agentRefused };
-    const fits = createFit(queries as never, { peers: async () => [] }, now);
+    const resources = createResources(queries as never, { peers: async () => [] }, now);
+    const fits = createFit(resources);
     const fileStore = { ...files, retentionDays: 30 };
     // Services get what they need of it, and nothing here needs the rest.
-    const all = { ...parts, fits, fileStore } as unknown as ServiceParts;
+    const all = {
+      ...parts,
+      fits,
+      ranks: createRanks(resources, queries as never),
+      fileStore,
+    } as unknown as ServiceParts;
     this.agents = createAgentsService(all);
     this.jobs = createJobsService(all);
+    this.reruns = createRerunService(all);
     this.files = createFilesService(all);
     const sweeper = new FileSweep({ ...fileStore, now, onError: () => {} });
     const sweep = (): void => {
@@ -291,6 +301,17 @@ function queriesOf(store: MemoryStore) {
     // Those that have been removed are known, too.
     datasetsByIds: async (ids: readonly number[]) =>
       ids.filter((id) => id <= DATASETS).map((id) => ({ id, removedAt: store.datasets.has(id) ? null : 1 })),
+    links: async () => [...store.links.values()],
+    ownersOf: async (ids: readonly number[]) =>
+      named(store.jobs, ids).map(({ id, userId }) => ({ id, userId })),
+    membersByName: async (userId: number, names: readonly string[]) =>
+      [...store.jobs.values()].flatMap(({ id, groupName, arrayIndex, ...job }) =>
+        job.userId === userId && names.includes(groupName ?? '') && !store.hasCopy(id)
+          ? [{ id, group: groupName, arrayIndex }]
+          : [],
+      ),
+    membersOfGroups: async () => [],
+    groupsByIds: async () => [],
     idempotencyKeyKnown: async (userId: number, key: string) => store.knowsKey(userId, key),
   };
 }

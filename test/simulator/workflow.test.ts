@@ -1,13 +1,19 @@
 /** Jobs that wait for others in the simulator: by fields of traces, by executions of WfCommons, and at random. */
 import { expect, it } from 'vitest';
-import { plainJob, RandomStream } from '../../src/core/index.js';
+import { type LocalPolicy, plainJob, RandomStream } from '../../src/core/index.js';
 import { runSimulation, type World } from '../../src/simulator/engine.js';
 import { policyNamed } from '../../src/simulator/policies.js';
 import { prepare } from '../../src/simulator/simulate.js';
 import { ResultSink } from '../../src/simulator/sink.js';
 import { countedWorld } from '../../src/simulator/sites.js';
 import { parseTrace } from '../../src/simulator/trace.js';
-import { criticalPathS, executionOf, jobsOf } from '../../src/simulator/workflow.js';
+import {
+  criticalPathS,
+  executionOf,
+  jobsOf,
+  placeInWorkflow,
+  type WorkflowTask,
+} from '../../src/simulator/workflow.js';
 import type { SimJob, SimWait } from '../../src/simulator/workload.js';
 import { seeds } from '../support/seed.js';
 
@@ -127,6 +133,35 @@ it('says what is wrong with an execution, and where', () => {
   expect(with_({ specification: { tasks }, execution })).toThrow(/task a names b, which is no task/);
   const circle = [...tasks, { id: 'b', name: 'b', parents: ['a'], children: [] }];
   expect(with_({ specification: { tasks: circle }, execution })).toThrow(/in a circle/);
+});
+
+it('where the policy goes by ranks, the longest way to the end of a workflow goes first', () => {
+  const after = (...of: number[]) =>
+    of.map((member) => ({ members: [member], condition: 'OK', minDelayS: 0 }) as const);
+  const task = (runS: number, ...of: number[]): WorkflowTask => ({
+    ...{ runS, estimateS: runS, cpus: 1, memoryMb: 0, onUnmet: 'CANCEL', reads: [] },
+    needs: of.length === 0 ? [] : [{ expression: 'ALL', of: after(...of) }],
+  });
+  // Four short jobs were submitted before the one that a long one waits for.
+  const tasks = [task(10), ...[1, 2, 3, 4].map(() => task(10, 0)), task(10, 0), task(100, 5)];
+  const world = oneSite(2);
+  const jobs = () => {
+    const made = jobsOf(tasks, { siteId: 1, memory: false, tasksOfCpus: false });
+    placeInWorkflow(made, tasks, world);
+    return made;
+  };
+  expect(jobs().map(({ job }) => job.workflow?.rankS)).toEqual([120, 10, 10, 10, 10, 110, 100]);
+  expect(jobs().map(({ job }) => job.workflow?.place)).toEqual([1, 4, 5, 6, 7, 2, 3]);
+  const endOf = (local: LocalPolicy) => {
+    const sink = new ResultSink(tasks.length);
+    const policy = { ...policyNamed('easy', 1), local };
+    runSimulation(world, jobs(), { policy, eventOrder: 'batch' }, [sink]);
+    return Math.max(...sink.ends);
+  };
+  expect(endOf({ kind: 'easy' })).toBe(140);
+  expect(endOf({ kind: 'easy', workflows: 'RANK' })).toBe(120);
+  expect(endOf({ kind: 'fcfs', workflows: 'RANK' })).toBe(120);
+  expect(endOf({ kind: 'first-fit', ageBoundS: null, workflows: 'RANK' })).toBe(120);
 });
 
 it('brings what a job reads from where it was written', () => {

@@ -1588,6 +1588,10 @@ export class MemoryStore implements Store {
     }
   }
 
+  hasCopy(id: number): boolean {
+    return this.copyAsOf(id, Infinity) !== undefined;
+  }
+
   /** The copy of a job that is there as of a job. */
   private copyAsOf(id: number, asOf: number): MemoryJob | undefined {
     return [...this.jobs.values()].find((job) => job.rerunOf === id && job.id <= asOf);
@@ -2034,6 +2038,7 @@ export class MemoryStore implements Store {
       preempted: null,
       note: rerunOf === null ? null : rerunNote(rerunOf),
       rerunOf,
+      workflow: (rerunOf === null ? spec.workflow : this.jobs.get(rerunOf)?.workflow) ?? null,
       migratedAt: null,
       epoch: 0,
       cause: null,

@@ -18,7 +18,8 @@ const FRESH_S = 2;
 const MOST = 10_000;
 const SHOWN = 10;
 
-interface Resources {
+/** What is registered, as far as it decides who could ever run a job. */
+export interface Resources {
   grid: Grid;
   machines: readonly MachineRow[];
   licenses: readonly LicenseRow[];
@@ -29,11 +30,11 @@ interface Resources {
 /** What tells of a job why nothing could run it; null: something can, or nothing is registered yet. */
 export type Fit = (job: NewJob) => Fault | null;
 
-export function createFit(
+export function createResources(
   queries: Pick<Queries, 'sites' | 'machines' | 'licenses'>,
   directory: { peers(): Promise<PeerRow[]> },
   now: () => number,
-): () => Promise<Fit> {
+): () => Promise<Resources> {
   async function read(): Promise<Resources> {
     const [sites, machines, licenses, peers] = await Promise.all([
       queries.sites('', MOST),
@@ -54,10 +55,17 @@ export function createFit(
     return { grid, machines, licenses, peers: asked };
   }
 
-  const known = remembered(FRESH_S, now, read);
+  return remembered(FRESH_S, now, read);
+}
+
+/** Nothing is registered yet, or more than is looked at. */
+export const isUnknown = ({ machines }: Resources): boolean =>
+  machines.length === 0 || machines.length === MOST;
+
+export function createFit(known: () => Promise<Resources>): () => Promise<Fit> {
   return async () => {
     const resources = await known();
-    if (resources.machines.length === 0 || resources.machines.length === MOST) return () => null;
+    if (isUnknown(resources)) return () => null;
     // Jobs of a submission are mostly alike.
     const judged = new Map<string, Fault | null>();
     return (job) => {

@@ -80,7 +80,10 @@ export function createJobsService(parts: ServiceParts) {
     if (errors.length === 0 && !isRetry) {
       const asked = input.jobs.map((job) => ({ input: job, array: arrayOf(job.arrayIndex) }));
       const waitOf = await waitsOfSubmission(parts, viewer, asked, (of, one) => fault(one, of));
-      if (errors.length === 0) for (const [i, job] of jobs.entries()) job.wait = waitOf(i, job.arrayIndex);
+      if (errors.length === 0) {
+        for (const [i, job] of jobs.entries()) job.wait = waitOf(i, job.arrayIndex);
+        await parts.ranks(jobs, now());
+      }
     }
     if (errors.length === 0 && !isRetry) await checkDatasets(jobs, queries, (of, one) => fault(one, of));
     if (errors.length > 0) return { ids: [], repeated: false, errors };
@@ -355,7 +358,7 @@ async function hashOf(jobs: readonly NewJob[], inputs: SubmitJobsInput['jobs']):
   const hash = createHash('sha256');
   for (let i = 0; i < jobs.length; i += JOBS_OF_A_TURN) {
     // What they need is compared as it was asked for: its ids are found by what there is at the time.
-    const part = jobs.slice(i, i + JOBS_OF_A_TURN).map(({ wait: _, ...job }, k) => {
+    const part = jobs.slice(i, i + JOBS_OF_A_TURN).map(({ wait: _, workflow: __, ...job }, k) => {
       const asked = askedWait(inputs[i + k] as SubmitJobsInput['jobs'][number]);
       return asked === null ? job : { ...job, asked };
     });

@@ -15,6 +15,7 @@ import type { Viewer } from '../auth.js';
 import { ApiError } from '../errors.js';
 import type { Loaders } from '../loaders.js';
 import type { Fit } from './fit.js';
+import type { Ranks } from './ranks.js';
 
 /** Files of runs that the service keeps, and for how long. */
 export interface FileStore {
@@ -59,6 +60,8 @@ export interface ServiceParts {
   shares: Shares;
   /** Whether anything could ever run a job, by what is registered now. */
   fits(): Promise<Fit>;
+  /** Where the jobs of a submission stand in the workflow that they make up, by what is registered now. */
+  ranks: Ranks;
   /** The identity provider that is believed; null: none. */
   oidcIssuer: string | null;
   /** Whether users may sign in by password. */

@@ -29,7 +29,7 @@ import {
 import { ExitCode } from '../errors.js';
 import { type FetchedFile, fetchFiles } from '../fetch.js';
 import { type JobLine, noSuchJob } from '../follow.js';
-import { count, duration, printable, printableOutput, table, time } from '../format.js';
+import { count, duration, printable, printableOutput, table, time, workflowPlace } from '../format.js';
 import {
   addChangeOptions,
   addFilterOptions,
@@ -421,6 +421,7 @@ function describeJob(job: FullJob): string {
     ['not before', job.notBefore && time(job.notBefore)],
     ['eligible', job.eligibleAt && time(job.eligibleAt)],
     ['needed by', job.neededBy.length === 0 ? null : job.neededBy.map(({ id }) => id).join(' ')],
+    ['workflow', job.workflow && workflowPlace(job.workflow)],
     ['rerun of', job.rerunOf?.id],
     ['rerun as', job.rerunAs?.id],
     ['waits', job.whyWaiting && `${job.whyWaiting.message} (${job.whyWaiting.code})`],

@@ -13,7 +13,7 @@ import {
 } from '../documents.gql.js';
 import { CliError, ExitCode } from '../errors.js';
 import { noSuchJob } from '../follow.js';
-import { printable, short, table, time } from '../format.js';
+import { printable, short, table, time, workflowPlace } from '../format.js';
 import { addJobOptions, type JobOptions, jobFromOptions, placesFromOptions } from '../job-options.js';
 
 type Why = NonNullable<WhyQuery['job']>;
@@ -82,6 +82,7 @@ function describeWhy(job: Why): string {
   if (job.message) lines.push(printable(job.message));
   if (job.foreign)
     lines.push(printable(`it is ${job.foreign.job} of ${job.foreign.user} at ${job.foreign.peer.name}`));
+  if (job.workflow) lines.push(`workflow: ${workflowPlace(job.workflow)}`);
   const wait = job.whyWaiting;
   if (wait) {
     lines.push(`waiting: ${wait.message} (${wait.code})`);

@@ -9,9 +9,10 @@ import type { Requirement } from './requirements.js';
 /**
  * Of two jobs whose operator's boosts differ, the higher boost goes first, in every order but PRIORITY, where it is part of the
  * priority. Then ARRIVAL: at a site by when they came there (hierarchical-clusters.md), elsewhere and among those by (submit, id). PRIORITY: level-1 priority with boost, highest first. SHORTEST: least work (a task's, on
- * power 1) first; with NARROWEST fewest tasks before that, with WIDEST most. Ties by arrival.
+ * power 1) first; with NARROWEST fewest tasks before that, with WIDEST most. RANK: by submission, where a job of a workflow counts from
+ * when that was submitted; those of one workflow by their ranks. Ties by arrival.
  */
-export type QueueOrder = 'ARRIVAL' | 'PRIORITY' | 'SHORTEST' | 'NARROWEST' | 'WIDEST';
+export type QueueOrder = 'ARRIVAL' | 'PRIORITY' | 'SHORTEST' | 'NARROWEST' | 'WIDEST' | 'RANK';
 
 /** Whose queue it is: the root's, that of a site's scheduler before its local one (its jobs can go to another site), or the local one. */
 export type Level = 'ROOT' | 'META' | 'LOCAL';
@@ -106,6 +107,17 @@ export class JobQueue {
     );
   }
 
+  /** Below 0 when slot `a` goes first by its workflow, or by its own submission where it is of none. */
+  compareRanks(a: number, b: number): number {
+    const [one, other] = [this.jobs[a] as Job, this.jobs[b] as Job];
+    const since = (one.workflow?.since ?? one.submittedAt) - (other.workflow?.since ?? other.submittedAt);
+    if (since !== 0) return since;
+    if (one.workflow === null || other.workflow === null)
+      return Number(one.workflow !== null) - Number(other.workflow !== null);
+    // Of two workflows that came at once, one goes first with all its jobs.
+    return one.groupId - other.groupId || one.workflow.place - other.workflow.place;
+  }
+
   /** Below 0 when slot `a` has the higher boost. */
   compareBoosts(a: number, b: number): number {
     return (this.boosts[b] as number) - (this.boosts[a] as number);
@@ -195,6 +207,7 @@ export class SortedSlots {
     if (order === 'PRIORITY') return (queue.priorities[b] as number) - (queue.priorities[a] as number);
     const boost = queue.compareBoosts(a, b);
     if (boost !== 0 || order === 'ARRIVAL') return boost;
+    if (order === 'RANK') return queue.compareRanks(a, b);
     const wider =
       order === 'SHORTEST'
         ? 0

@@ -1,10 +1,10 @@
 /** Ways through a queue, best job first. A walk is made for one cycle. */
 import type { JobQueue, SortedSlots } from '../grid/queue.js';
-import type { LsTerms } from '../model.js';
+import type { LsTerms, StartExplanation } from '../model.js';
 import { Heap } from '../structures/heap.js';
 
 export interface Walk {
-  readonly order: 'PRIORITY' | 'OWN_PRIORITY' | 'ARRIVAL';
+  readonly order: StartExplanation['order'];
   /** The slot of the next job, -1 after the last. */
   next(): number;
   /** The sorted queue that is walked, if it is one. */
@@ -25,7 +25,7 @@ export class SortedWalk implements Walk {
 
   constructor(
     private readonly queue: JobQueue,
-    readonly order: 'PRIORITY' | 'ARRIVAL',
+    readonly order: 'PRIORITY' | 'ARRIVAL' | 'RANK',
   ) {
     this.sorted = queue.inOrder(order);
   }
@@ -42,6 +42,7 @@ export class SortedWalk implements Walk {
   keepOnly(): void {}
 
   valueOf(slot: number): number {
+    if (this.order === 'RANK') return this.queue.jobs[slot]?.workflow?.rankS ?? 0;
     return (this.order === 'ARRIVAL' ? this.queue.submits[slot] : this.queue.priorities[slot]) as number;
   }
 

@@ -10,6 +10,7 @@ import type { Requirement } from '../grid/requirements.js';
 import type { Job } from '../model.js';
 import { type Eligibility, EligibleSites } from '../resources/eligibility.js';
 import { queueOf, quotaKey, RootLedger, type Standings } from './quota.js';
+import { queueOrderOf, type Workflows } from './workflows.js';
 
 export const fairness = z.enum(['NONE', 'QUOTA']).optional().meta({
   title: 'Fairness',
@@ -61,13 +62,13 @@ interface Waits {
 export function forEachAtRoot(
   grid: Grid,
   plan: Waits,
-  by: Fairness,
+  { fairness: by, workflows }: { fairness?: Fairness; workflows?: Workflows },
   visit: (job: Job, eligibility: Eligibility, requirement: Requirement) => void,
   full: () => boolean = () => plan.full,
 ): void {
   const { root } = grid;
   const eligible = grid.index(EligibleSites);
-  const slots = rootOrder(grid, 'ARRIVAL', by);
+  const slots = rootOrder(grid, queueOrderOf(workflows), by);
   for (let i = 0; i < slots.length; i++) {
     if (full()) {
       plan.cut(slots.length - i);

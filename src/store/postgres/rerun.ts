@@ -224,8 +224,8 @@ function insertCopies({
     .filter((field) => field !== 'deadline' && field !== 'inputs')
     .map((field) => jobColumn[field]);
   return sql`
-INSERT INTO jobs (id, user_id, group_id, submitted_at, state, bytes, rerun_of, note, deadline, inputs, ${raw(kept.join(', '))})
-SELECT t.id, j.user_id, ${groupId}::bigint, to_timestamp(${now}::float8), t.state, t.bytes, t.of, t.note, to_timestamp(t.deadline), t.inputs::jsonb,
+INSERT INTO jobs (id, user_id, group_id, submitted_at, state, bytes, rerun_of, note, deadline, inputs, workflow, ${raw(kept.join(', '))})
+SELECT t.id, j.user_id, ${groupId}::bigint, to_timestamp(${now}::float8), t.state, t.bytes, t.of, t.note, to_timestamp(t.deadline), t.inputs::jsonb, j.workflow,
        ${raw(kept.map((column) => `j.${column}`).join(', '))}
   FROM ${items} JOIN jobs j ON j.id = t.of ORDER BY t.place`;
 }

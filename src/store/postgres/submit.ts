@@ -160,6 +160,7 @@ function copyJobs(tx: Transaction, { jobs, jobIds, userId, groupId, now }: Accep
     submitted_at: ['timestamptz', () => now],
     bytes: ['integer', (i) => bytesOf(jobs[i] as NewJob)],
     state: ['text', (i) => stateOf(jobs[i] as NewJob, now)],
+    workflow: ['jsonb', (i) => jobs[i]?.workflow ?? null],
     ...givenColumns((i) => jobs[i] as NewJob),
   };
   return commitWithCopy(tx, 'jobs', columns, jobs.keys());

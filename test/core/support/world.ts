@@ -43,6 +43,7 @@ const anyDispatch = fc.oneof<fc.WeightedArbitrary<Policy['dispatch']>[]>(
       queueLimit: fc.integer({ min: 0, max: 3 }),
       ageBoundS: fc.constantFrom(null, 20),
       fairness: fc.constantFrom('NONE' as const, 'QUOTA' as const),
+      workflows: fc.constantFrom('ARRIVAL' as const, 'RANK' as const),
     }),
   },
   {
@@ -51,6 +52,7 @@ const anyDispatch = fc.oneof<fc.WeightedArbitrary<Policy['dispatch']>[]>(
       kind: fc.constant('job-ratio' as const),
       queueLimit: fc.integer({ min: 1, max: 4 }),
       fairness: fc.constantFrom('NONE' as const, 'QUOTA' as const),
+      workflows: fc.constantFrom('ARRIVAL' as const, 'RANK' as const),
     }),
   },
   {
@@ -66,8 +68,9 @@ export const anyPolicy: fc.Arbitrary<Policy> = fc
       DEFAULT_POLICY.local,
       DEFAULT_POLICY.local,
       { kind: 'easy' },
-      { kind: 'easy' },
+      { kind: 'easy', workflows: 'RANK' },
       { kind: 'fcfs' },
+      { kind: 'fcfs', workflows: 'RANK' },
       { kind: 'easy', backfill: 'SHORTEST' },
       { kind: 'sjf', ageBoundS: 20 },
       { kind: 'first-fit', ageBoundS: 20 },
@@ -121,6 +124,9 @@ export const anyJobShape = fc.record({
   machineConstraint: fc.constantFrom(null, null, null, null, 'gen >= 2', 'gen = 1 or os = bsd'),
   userClass: fc.constantFrom('GOLD' as const, 'SILVER' as const, 'REGULAR' as const),
   boost: fc.constantFrom(0, 0, 0, 5, -5),
+  workflow: fc.option(
+    fc.record({ since: fc.constantFrom(0, 5), place: fc.integer({ min: 1, max: 50 }), rankS: fc.nat(100) }),
+  ),
 });
 
 export const anyEvents = fc.array(

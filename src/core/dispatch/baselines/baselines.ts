@@ -37,7 +37,7 @@ class Baseline implements DispatchPass {
   ) {}
 
   decide(plan: PlanBuilder): void {
-    forEachAtRoot(this.look.grid, plan, 'NONE', (job, eligibility) => {
+    forEachAtRoot(this.look.grid, plan, {}, (job, eligibility) => {
       const choice = this.choose(job, eligibility);
       this.moved(job, choice.site);
       plan.take(job, choice);

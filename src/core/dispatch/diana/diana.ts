@@ -126,7 +126,7 @@ class DianaPass implements DispatchPass {
     forEachAtRoot(
       this.look.grid,
       plan,
-      'NONE',
+      {},
       (job, eligibility, requirement) => {
         newcomers.push({ job, eligibility, requirement, from: null });
       },

@@ -16,6 +16,7 @@ import { SitePowers } from '../../terms/power.js';
 import { inRankOrder, ranksOf, restsOf, sharesOf } from '../../terms/site-rank.js';
 import { Transfers } from '../../terms/transfers.js';
 import { oursAt, waitingThere } from '../../terms/waiting-there.js';
+import { workflows } from '../../terms/workflows.js';
 import {
   type Choice,
   type DispatchLook,
@@ -31,6 +32,7 @@ const schema = z.strictObject({
   kind: z.literal('job-ratio'),
   queueLimit: z.int().min(1).max(1_000_000).default(100).meta(QUEUE_LIMIT),
   fairness,
+  workflows,
 });
 type Rules = z.infer<typeof schema>;
 
@@ -105,7 +107,7 @@ class JobRatioPass implements DispatchPass {
 
   decide(plan: PlanBuilder): void {
     const { room } = this.batcher;
-    forEachAtRoot(this.look.grid, plan, this.rules.fairness, (job, eligibility) => {
+    forEachAtRoot(this.look.grid, plan, this.rules, (job, eligibility) => {
       // Whoever finds every door closed need not be ranked.
       if (!eligibility.indices.some((index) => (room[index] as number) > 0)) {
         plan.wait(ReasonCode.QUEUES_FULL);

@@ -22,6 +22,7 @@ import { fairness, rootOrder, standingsAtRoot } from '../../terms/order.js';
 import { powerOf } from '../../terms/power.js';
 import { StartsNow } from '../../terms/starts-now.js';
 import { oursAt } from '../../terms/waiting-there.js';
+import { queueOrderOf, workflows } from '../../terms/workflows.js';
 import {
   type Choice,
   type DispatchLook,
@@ -50,6 +51,7 @@ const schema = z.strictObject({
     }),
   ageBoundS,
   fairness,
+  workflows,
 });
 export type QueuesPolicy = z.infer<typeof schema>;
 
@@ -173,7 +175,12 @@ class QueuesPass implements DispatchPass {
   private inOrder(plan: PlanBuilder): number[] {
     const { grid } = this.look;
     const { root } = grid;
-    const slots = rootOrder(grid, ORDERS[this.rules.order], this.rules.fairness);
+    const { order, fairness, workflows } = this.rules;
+    const slots = rootOrder(
+      grid,
+      ORDERS[order] === 'ARRIVAL' ? queueOrderOf(workflows) : ORDERS[order],
+      fairness,
+    );
     const aged: number[] = [];
     const others: number[] = [];
     for (let i = 0; i < slots.length; i++) {

@@ -177,7 +177,7 @@ class TwoLevelPass implements DispatchPass {
   }
 
   decide(plan: PlanBuilder): void {
-    forEachAtRoot(this.look.grid, plan, 'NONE', (job, eligibility) => {
+    forEachAtRoot(this.look.grid, plan, {}, (job, eligibility) => {
       const choice = this.choose(job, eligibility);
       this.moved(job, choice);
       plan.take(job, choice);

@@ -3,16 +3,17 @@
  * reservation, and the rule of EASY holds behind it.
  */
 import { z } from 'zod';
+import { workflows } from '../../terms/workflows.js';
 import { ageBoundS, isAged } from '../age.js';
-import { byArrival } from '../heads.js';
+import { byWorkflows } from '../heads.js';
 import { localKind } from '../policy.js';
 
 export const firstFit = localKind({
-  schema: z.strictObject({ kind: z.literal('first-fit'), ageBoundS }),
+  schema: z.strictObject({ kind: z.literal('first-fit'), ageBoundS, workflows }),
   label: 'First fit',
   about: 'In the order of arrival, passing over jobs that do not fit.',
   scheduler: (rules) => ({
-    walk: byArrival,
+    walk: byWorkflows(rules.workflows),
     decide(pass, walk) {
       const { queue } = pass.entry;
       for (let slot = walk.next(); slot !== -1 && !pass.full; slot = walk.next()) {

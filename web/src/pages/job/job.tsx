@@ -504,6 +504,7 @@ const ORDERS: Record<NonNullable<Decision['order']>, string> = {
   PRIORITY: 'the priority given at dispatch',
   OWN_PRIORITY: 'the site’s own priorities',
   ARRIVAL: 'arrival',
+  RANK: 'the ranks of workflows',
 };
 
 /** What else went into a decision: what its priority is made of, what the start had to respect. */

@@ -2,7 +2,7 @@
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';
 import { useData } from '../../api/data';
-import { WAITING } from '../../ui/format';
+import { duration, WAITING } from '../../ui/format';
 import { Card, StateBadge } from '../../ui/show';
 import { JobNeedsDocument, type JobNeedsQuery } from './job.gql';
 import type { Job } from './shown';
@@ -27,7 +27,7 @@ export function NeedsCard({ job }: { job: Job }) {
   useEffect(() => asked.refresh(), [job.state]);
   const found = asked.data?.job;
   if (!found) return null;
-  const { rerunOf, rerunAs } = found;
+  const { rerunOf, rerunAs, workflow } = found;
   if (found.needs.length + found.neededBy.length === 0 && !rerunOf && !rerunAs) return null;
   return (
     <Card title="Other jobs" about="What it waits for, and what waits for it">
@@ -54,6 +54,12 @@ export function NeedsCard({ job }: { job: Job }) {
             </ul>
             {found.onUnmet && <p className="muted small">Otherwise it is {OTHERWISE[found.onUnmet]}.</p>}
           </div>
+        )}
+        {workflow && (
+          <p className="muted small">
+            Number {workflow.place} of its workflow by rank: {duration(workflow.rankS)} to the end of the
+            longest way from here.
+          </p>
         )}
         {found.neededBy.length > 0 && (
           <div>
