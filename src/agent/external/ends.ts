@@ -7,7 +7,8 @@ import type { LocalJob } from './scheduler.js';
 import { type EndMark, KILLED, TIMED_OUT } from './script.js';
 
 /** The run's own word; what the scheduler says explains it. */
-export function endOfRun({ assignment, beganMs, listed, asked }: Handed, { code, cpuS, atMs }: EndMark): End {
+export function endOfRun({ assignment, beganMs, listed, asked }: Handed, mark: EndMark, label: string): End {
+  const { code, cpuS, atMs } = mark;
   const { runTimeLimitS, tasks, memoryMbPerTask } = assignment;
   const timedOut =
     (code === TIMED_OUT || code === KILLED) &&
@@ -20,7 +21,7 @@ export function endOfRun({ assignment, beganMs, listed, asked }: Handed, { code,
     ...UNMEASURED,
     ...(tasks === 1 && cpuS !== null && { cpuS, cpuMethod: 'PROC' as const }),
   };
-  return endOf(
+  const end = endOf(
     {
       // Clocks of two hosts do not tell which came first: a command that ended with 0 has ended by itself.
       ...{ code, atMs, atUpMs: 0, unstarted: null, measured, outlasted: false },
@@ -28,7 +29,14 @@ export function endOfRun({ assignment, beganMs, listed, asked }: Handed, { code,
     },
     cause && { cause, message: null, askedAtMs: Number.POSITIVE_INFINITY },
   );
+  if (cause !== null || !isKilled(mark) || listed === null) return end;
+  // The site took its machines away, or ended it: it is not the job's own doing.
+  if (killed === 'LOST') return { ...end, cause: 'LOST', message: `${label} says ${listed.words}` };
+  return killed === 'CANCELLED' ? { ...end, message: 'cancelled at the site' } : end;
 }
+
+/** As a shell tells it: by a signal. */
+export const isKilled = ({ code }: EndMark): boolean => code > 128;
 
 /** Of a run that began and has left no word. */
 export function endThere({ asked }: Handed, { ended, words }: LocalJob, label: string): End {

@@ -47,6 +47,8 @@ export interface Handed extends RunRecord {
   clockMs: number;
   /** The scheduler says that it is over, and nothing was written; since when. */
   silentSince: number | null;
+  /** Since when its word is known that it was killed; -Infinity: it was not. */
+  killedSince: number | null;
   asked: 'CANCEL' | 'FORGET' | null;
   /** Another site can start it, if it has not begun. */
   recalled: boolean;
@@ -77,6 +79,7 @@ export function handed(record: RunRecord): Handed {
       beganMs: null,
       clockMs: 0,
       silentSince: null,
+      killedSince: null,
       asked: null,
       recalled: false,
     },

@@ -29,7 +29,7 @@ import {
   UNMEASURED,
 } from '../runner.js';
 import type { StageableRunner } from '../staging/runner.js';
-import { endOfRun, endThere, neverBegan } from './ends.js';
+import { endOfRun, endThere, isKilled, neverBegan } from './ends.js';
 import { type Handed, handed, recordsIn } from './handed.js';
 import { ALIVE, Others, prefixOf, type Serves, sitePrefix } from './others.js';
 import { Owners } from './owners.js';
@@ -73,6 +73,10 @@ const SHARED_MS = 5_000;
 const MISSING_MS = 10_000;
 /** What a run wrote may take so long to be seen here. */
 const SETTLE_MS = 10_000;
+/** Why a run was killed its scheduler may say so much later than that. */
+const WORD_MS = 20_000;
+/** Of its time, a scheduler that is slow is asked so little: one part in so many. */
+const SPARED = 5;
 /** Between two requests to end a run. */
 const CANCEL_MS = 15_000;
 /** Between two looks at the site's capacity. */
@@ -102,6 +106,8 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
   /** All jobs of agents of the site, as the scheduler listed them last; null: it has not yet. */
   private listed: readonly LocalJob[] | null = null;
   private listedAt = Number.NEGATIVE_INFINITY;
+  /** How long the scheduler took to list them last, ms. */
+  private listTookMs = 0;
   private capacityAt = Number.NEGATIVE_INFINITY;
   private cleanedAt = Number.NEGATIVE_INFINITY;
   /** Runs that are to be ended there. */
@@ -519,7 +525,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     this.reported.flush();
     this.readMarks();
     const now = upMs();
-    const { listMs } = this.options;
+    const listMs = Math.max(this.options.listMs, this.listTookMs * SPARED);
     if (
       now - this.listedAt >= listMs &&
       (this.runsByKey.size > 0 || this.trouble !== null || this.strays.size > 0)
@@ -607,13 +613,18 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     const mark = this.owners.marksOf(run).ended(run.key);
     if (mark === null) return;
     const atMs = mark.atMs + run.clockMs;
-    this.over(run, endOfRun(run, { ...mark, atMs }), atMs);
+    run.killedSince ??= isKilled(mark) ? upMs() : Number.NEGATIVE_INFINITY;
+    // Who killed it, and for what, the scheduler knows.
+    const isTold = run.asked !== null || run.listed?.phase === 'ENDED';
+    if (!isTold && upMs() - run.killedSince < WORD_MS) return;
+    this.over(run, endOfRun(run, { ...mark, atMs }, this.options.scheduler.label), atMs);
   }
 
   private async list(): Promise<void> {
     const askedAt = upMs();
     const asked = await this.asking(() => this.options.scheduler.list(sitePrefix(this.options.serves)));
     this.listedAt = upMs();
+    this.listTookMs = this.listedAt - askedAt;
     // Nothing follows for runs. Nothing new is handed over as long as it lasts.
     if (asked === null) return;
     this.trouble = null;
