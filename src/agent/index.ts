@@ -9,6 +9,7 @@ export { TermsRules } from './external/rules.js';
 export { ExternalRunner } from './external/runner.js';
 export type { LocalNode, LocalScheduler } from './external/scheduler.js';
 export { Slurm } from './external/slurm.js';
+export { SlurmRest } from './external/slurm-rest.js';
 export { DataExporter } from './files/exporter.js';
 export { OutputKeeper } from './files/keeper.js';
 export { HealthCheck } from './health.js';

@@ -27,6 +27,7 @@ import {
   type Runner,
   SimulatedRunner,
   Slurm,
+  SlurmRest,
   type StageableRunner,
   StagingRunner,
   TermsRules,
@@ -199,11 +200,21 @@ export async function localScheduler(
   hasAccounts = false,
 ): Promise<LocalScheduler> {
   if (name !== 'slurm') return Adapter.open({ program: resolve(name), environment: hostEnvironment() });
+  const common = { partition: config.agentSlurmPartition, account: config.agentSlurmAccount, hasAccounts };
+  const { agentSlurmRest: address, agentSlurmTokenFile: tokenFile } = config;
+  if (address !== null) {
+    if (tokenFile === null)
+      throw new CliError(
+        'AGENT_SLURM_TOKEN_FILE: slurmrestd asks for a token (scontrol token)',
+        ExitCode.USAGE,
+      );
+    if (config.agentSlurmOptions !== null)
+      throw new CliError('AGENT_SLURM_OPTIONS: accepted without AGENT_SLURM_REST only', ExitCode.USAGE);
+    return new SlurmRest({ ...common, address, tokenFile });
+  }
   return new Slurm({
-    partition: config.agentSlurmPartition,
-    account: config.agentSlurmAccount,
+    ...common,
     options: words(config.agentSlurmOptions) ?? [],
-    hasAccounts,
     environment: {
       ...hostEnvironment(),
       ...(config.slurmConf === null ? {} : { SLURM_CONF: config.slurmConf }),

@@ -402,6 +402,20 @@ export const VARIABLES = {
     false,
     'With `agent --local slurm`: further options for each `sbatch`, such as ["--qos=low"]; by default none.',
   ),
+  agentSlurmRest: optional(
+    'AGENT_SLURM_REST',
+    'http://HOST:PORT, https://HOST:PORT or unix:/PATH',
+    /^(https?:\/\/[^\s/]+\/?|unix:\/[^\0]+)$/,
+    false,
+    "With `agent --local slurm`: where slurmrestd is, which is asked instead of Slurm's commands; by default the commands.",
+  ),
+  agentSlurmTokenFile: optional(
+    'AGENT_SLURM_TOKEN_FILE',
+    'a file',
+    /^[^\0]+$/,
+    false,
+    'With AGENT_SLURM_REST: file with a token (`scontrol token`) of the account of the agent, or of root with AGENT_ACCOUNTS; it is read for each request, so a new token can be put there.',
+  ),
   agentLocalRules: optional(
     'AGENT_LOCAL_RULES',
     'a file',

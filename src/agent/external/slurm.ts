@@ -1,6 +1,5 @@
 /** Slurm (20.11 and later) by its commands. */
 import { execFile } from 'node:child_process';
-import { userInfo } from 'node:os';
 import {
   type Capacity,
   type LocalJob,
@@ -11,6 +10,18 @@ import {
   RefusedError,
   type Submission,
 } from './scheduler.js';
+import {
+  devicesIn,
+  finite,
+  isRefusal,
+  jobOf,
+  labelsIn,
+  OWN,
+  PROLOGUE,
+  partitionsIn,
+  problemOf,
+  TASKS,
+} from './slurm-words.js';
 
 export interface SlurmOptions {
   /** Partitions, separated by commas; null: the default one. */
@@ -32,32 +43,10 @@ const NAMES_MAX = 500;
 /** The configuration is asked for so often. */
 const CONFIG_MS = 3_600_000;
 
-/** Slurm has not looked at the job, or cannot be reached: nothing follows for the job. */
-const UNREACHED =
-  /unable to contact|connect|timed out|socket|temporarily unable|slurm backup controller|zero bytes|munge|authentication|Protocol/i;
-/** One text for all limits of accounts and QOS; of those that Slurm names with it only that of waiting jobs passes. */
-const OVER_LIMIT = /violates accounting/i;
-const LASTING_LIMIT = /\b(QOS|Assoc)(?!\w*MaxSubmit)\w*(Max|Min|Grp)\w+/;
-/** Reasons that no waiting helps against. */
-const HOPELESS =
-  /^(DependencyNeverSatisfied|PartitionTimeLimit|PartitionNodeLimit|PartitionConfig|AccountNotAllowed|QOSNotAllowed|InvalidAccount|InvalidQOS|BadConstraints|QOSMaxWallDurationPerJobLimit|AssocMaxWallDurationPerJobLimit)$/;
-const WAITS = /^(PENDING|CONFIGURING|REQUEUED|REQUEUE_HOLD|REQUEUE_FED|RESV_DEL_HOLD|SPECIAL_EXIT)/;
-const RUNS = /^(RUNNING|COMPLETING|RESIZING|SIGNALING|STAGE_OUT|SUSPENDED|STOPPED)/;
-/** States that no program can start in. */
-const UNFIT = /DOWN|DRAIN|FAIL|MAINT|UNKNOWN|NO_RESPOND|NOT_RESPONDING|POWER(ED|ING)_DOWN|REBOOT|\*$/i;
-
 export class Slurm implements LocalScheduler {
   readonly label = 'Slurm';
-  readonly prologue =
-    'element=$SLURM_ARRAY_TASK_ID\n' +
-    'local_id=$SLURM_JOB_ID\n[ -z "$element" ] || local_id="$SLURM_ARRAY_JOB_ID"_$element\n' +
-    'nodes=$(scontrol show hostnames "$SLURM_JOB_NODELIST" 2>/dev/null | tr "\\n" " ")\n' +
-    // Steps get the script's environment: set by --export=NONE, it would keep it from them.
-    'unset SLURM_EXPORT_ENV';
-  readonly tasks = {
-    launcher: ['srun', '--ntasks={tasks}', '--kill-on-bad-exit=1', '--export=ALL'],
-    index: 'SLURM_PROCID',
-  };
+  readonly prologue = PROLOGUE;
+  readonly tasks = TASKS;
   /** By partition: the longest time limit, minutes; Infinity: none. */
   private longest = new Map<string, number>();
   private byDefault: string | null = null;
@@ -175,14 +164,8 @@ export class Slurm implements LocalScheduler {
     const limits = lines(partitions).map((line) => line.split('|') as [string, string]);
     this.longest = new Map(limits.map(([name, limit]) => [nameIn(name), secondsOf(limit) / 60]));
     this.byDefault = limits.map(([name]) => name).find((name) => name.endsWith('*')) ?? null;
-    const used = this.options.partition ?? this.byDefault;
-    if (used === null) throw new Error('Slurm has no default partition: name one (AGENT_SLURM_PARTITION)');
-    const names = new Set(used.split(',').map(nameIn));
-    const missing = [...names].find((name) => !this.longest.has(name));
-    if (missing !== undefined)
-      throw new Error(
-        `AGENT_SLURM_PARTITION: ${missing}: Slurm has no such partition; it has ${[...this.longest.keys()].join(', ')}`,
-      );
+    const used = this.options.partition ?? (this.byDefault && nameIn(this.byDefault));
+    const names = partitionsIn(used, [...this.longest.keys()]);
     const width = ':256';
     const fields = [
       ...['nodelist', 'partitionname', 'cpusstate', 'memory', 'allocmem'],
@@ -316,40 +299,21 @@ class CallError extends Error {
 
 /** Each element of an array on a line of its own. */
 const QUEUE = ['-h', '-r', '-t', 'all', '-o', '%i|%j|%T|%r|%u|%Z'];
-/** The agent's account. */
-const OWN = userInfo().username;
-
-/** Whether the job will never be taken, by the words of sbatch. */
-const isRefusal = (message: string): boolean =>
-  !UNREACHED.test(message) && (!OVER_LIMIT.test(message) || LASTING_LIMIT.test(message));
-
 /** Of a partition, where the default one is marked. */
 const nameIn = (written: string): string => written.replace(/\*$/, '');
 
 const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '');
 
-function jobsOf(text: string): LocalJob[] {
-  return lines(text).map((line): LocalJob => {
+const jobsOf = (text: string): LocalJob[] =>
+  lines(text).map((line) => {
     const [id = '', name = '', state = '', reason = '', user = '', ...rest] = line.split('|');
-    const phase = WAITS.test(state) ? 'WAITING' : RUNS.test(state) ? 'RUNNING' : 'ENDED';
-    const words = reason === '' || reason === 'None' || reason === state ? state : `${state} (${reason})`;
     const element = /_(\d+)$/.exec(id)?.[1];
-    return {
-      ...{ id, name, element: element === undefined ? null : Number(element), phase, words },
-      hopeless: phase === 'WAITING' && HOPELESS.test(reason),
-      ended: phase === 'ENDED' ? endOf(state) : null,
-      directory: rest.join('|') || null,
-      user: user === OWN ? null : user,
-    };
+    const directory = rest.join('|') || null;
+    return jobOf({
+      ...{ id, name, element: element === undefined ? null : Number(element), directory, user },
+      ...{ state, reason },
+    });
   });
-}
-
-function endOf(state: string): LocalJob['ended'] {
-  if (/^(TIMEOUT|DEADLINE)/.test(state)) return 'RUN_TIME_LIMIT';
-  if (/^OUT_OF_MEMORY/.test(state)) return 'MEMORY_LIMIT';
-  if (/^CANCELLED/.test(state)) return 'CANCELLED';
-  return /^(NODE_FAIL|PREEMPTED|BOOT_FAIL|REVOKED)/.test(state) ? 'LOST' : null;
-}
 
 function nodesOf(text: string, partitions: ReadonlySet<string>): LocalNode[] {
   const nodes = new Map<string, LocalNode>();
@@ -360,24 +324,16 @@ function nodesOf(text: string, partitions: ReadonlySet<string>): LocalNode[] {
     ];
     if (!partitions.has(nameIn(partition as string)) || nodes.has(name)) continue;
     const [allocated = 0, , , total = 0] = (cpus as string).split('/').map(Number);
-    const unfit = UNFIT.test(state as string);
-    const because = reason === 'none' ? '' : `: ${reason}`;
     nodes.set(name, {
       name,
       ...{ cpus: total, memoryMb: Number(memory), busyCpus: allocated, busyMemoryMb: Number(taken) },
       devices: devicesIn(gres),
-      labels: features.split(',').filter((feature) => /^[A-Za-z_][\w./-]*$/.test(feature)),
-      problem: unfit ? `Slurm: ${state}${because}` : null,
+      labels: labelsIn(features),
+      problem: problemOf(state as string, reason as string),
     });
   }
   return [...nodes.values()];
 }
-
-/** `gpu:a100:2(S:0-1),tape:1`; `(null)`: none. */
-const devicesIn = (gres: string): LocalNode['devices'] =>
-  [...gres.matchAll(/(?:^|,)([A-Za-z_][\w./-]*)(?::([A-Za-z_][\w./-]*))?(?::(\d+))?(?=[(,]|$)/g)].map(
-    ([, kind = '', model = null, amount = '1']) => ({ kind, model, amount: Number(amount) }),
-  );
 
 /** Slurm counts them by node: each of several tasks gets one of its own, but for GPUs, which can be asked for by task. */
 function devicesOf({ tasks, resourcesPerTask }: Submission): string[] {
@@ -412,6 +368,3 @@ function secondsOf(limit: string): number {
           : [0, parts[0], 0];
   return Number(days) * 86_400 + (h ?? 0) * 3600 + (m ?? 0) * 60 + (s ?? 0);
 }
-
-/** A job without a limit counts as one of a year. */
-const finite = (seconds: number): number => Math.min(seconds, 31_536_000);

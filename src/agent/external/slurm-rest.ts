@@ -1,0 +1,440 @@
+/**
+ * Slurm by slurmrestd, for agents on hosts without its commands. Which versions of the API there are is asked; the newest that is spoken here is
+ * used. Nodes have the commands: the script of a job calls them there.
+ */
+import { readFileSync } from 'node:fs';
+import { Agent as HttpAgent, request as httpRequest } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import {
+  type Capacity,
+  type LocalJob,
+  type LocalName,
+  type LocalScheduler,
+  nameKey,
+  RefusedError,
+  type Submission,
+} from './scheduler.js';
+import {
+  devicesIn,
+  finite,
+  isRefusal,
+  jobOf,
+  labelsIn,
+  OWN,
+  PROLOGUE,
+  partitionsIn,
+  problemOf,
+  TASKS,
+} from './slurm-words.js';
+
+export interface SlurmRestOptions {
+  /** `http://HOST:PORT`, `https://…`, or `unix:PATH`. */
+  address: string;
+  /** A file with a token of the agent's account, or of root, which acts for others; read again for each question, as tokens end. */
+  tokenFile: string;
+  /** Partitions, separated by commas; null: the default one. */
+  partition: string | null;
+  account: string | null;
+  /** Jobs are those of other accounts, too. */
+  hasAccounts?: boolean;
+}
+
+/** Versions of the API that are spoken here, the newest first. */
+const SPOKEN = [43, 42, 41, 40, 39, 38];
+/** From this one on an environment is a list, and Slurm 22.05's names of options are gone. */
+const LISTS = 39;
+const CALL_MS = 30_000;
+/** slurmrestd writes each job with all its fields: slow where there are tens of thousands. */
+const JOBS_MS = 120_000;
+const ANSWER_BYTES = 512 << 20;
+/** Errors of slurmctld about what was asked, and of slurmrestd, which has not passed it on. */
+const ABOUT_JOBS = (code: number): boolean => code === 9001 || (code >= 2000 && code < 3000);
+/** Where there is nothing that was asked for. */
+const NOTHING_FOUND = 9003;
+const NO_SUCH_JOB = [2017, 2021];
+/** Slurm's own default for MaxArraySize less one: slurmrestd does not tell it. An array that is refused goes one by one. */
+const ELEMENTS_MAX = 1_000;
+
+type Json = Readonly<Record<string, unknown>>;
+
+interface Answer {
+  status: number;
+  body: Json;
+  errors: { code: number; words: string }[];
+}
+
+interface Queued {
+  jobs: LocalJob[];
+  waiting: Capacity['waiting'];
+}
+
+export class SlurmRest implements LocalScheduler {
+  readonly label = 'Slurm';
+  readonly prologue = PROLOGUE;
+  readonly tasks = TASKS;
+  readonly hasAccounts: boolean;
+  private readonly agent: HttpAgent;
+  private version: number | null = null;
+  /** By partition, minutes; Infinity: none. */
+  private longest = new Map<string, number>();
+  private byDefault: string | null = null;
+  private licenses: ReadonlySet<string> = new Set();
+  private nodeNames: readonly string[] = [];
+  private queue: (Queued & { atMs: number }) | null = null;
+
+  constructor(private readonly options: SlurmRestOptions) {
+    this.hasAccounts = options.hasAccounts ?? false;
+    const kept = { keepAlive: true, maxSockets: 4 };
+    this.agent = options.address.startsWith('https:') ? new HttpsAgent(kept) : new HttpAgent(kept);
+  }
+
+  async submit(job: Submission): Promise<string[]> {
+    const version = await this.speak();
+    const body = { script: `#!/bin/sh\nexec ${quoted(job.script)}\n`, job: this.described(job, version) };
+    const { status, body: answer, errors } = await this.ask('POST', 'slurm', 'job/submit', body, job.user);
+    const id = number(answer.job_id);
+    // One that was accepted may have errors beside its id, such as that it is held.
+    if (id === null || id === 0) {
+      const words = wordsOf(errors) || `HTTP ${status}`;
+      if (errors.some(({ code }) => ABOUT_JOBS(code)) && isRefusal(words)) throw new RefusedError(words);
+      throw new Error(`slurmrestd: ${words}`);
+    }
+    return job.elements === null
+      ? [String(id)]
+      : Array.from({ length: job.elements }, (_, i) => `${id}_${i}`);
+  }
+
+  private described(job: Submission, version: number): Json {
+    const partition = job.partition ?? this.options.partition;
+    const account = job.account ?? this.options.account;
+    const minutes = job.timeLimitS === null ? this.longestIn(partition) : Math.ceil(job.timeLimitS / 60);
+    const environment = { PATH: '/usr/local/bin:/usr/bin:/bin' };
+    const isOld = version < LISTS;
+    const excluded = job.nodes === null ? [] : this.nodeNames.filter((name) => !job.nodes?.includes(name));
+    const licenses = job.licenses.filter((kind) => this.licenses.has(kind));
+    return {
+      ...{ name: job.name, comment: job.comment, current_working_directory: job.directory },
+      ...{ standard_output: `${job.directory}/scheduler`, standard_error: `${job.directory}/scheduler` },
+      ...{ open_mode: 'append', tasks: job.tasks, cpus_per_task: job.cpusPerTask },
+      environment: isOld ? environment : Object.entries(environment).map((pair) => pair.join('=')),
+      // A second start under the same id would be another run. Slurm 22.05 takes `requeue`, and does nothing.
+      ...(isOld ? { no_requeue: true } : { requeue: false }),
+      ...(job.elements !== null && { array: `0-${job.elements - 1}` }),
+      ...(job.memoryMbPerTask > 0 && { memory_per_cpu: Math.ceil(job.memoryMbPerTask / job.cpusPerTask) }),
+      ...devicesOf(job, isOld),
+      ...(licenses.length > 0 && { licenses: licenses.join(',') }),
+      ...(excluded.length > 0 &&
+        (isOld ? { exclude_nodes: excluded.join(',') } : { excluded_nodes: excluded })),
+      ...(minutes !== null && { time_limit: minutes }),
+      ...(partition !== null && { partition }),
+      ...(account !== null && { account }),
+      ...(job.qos !== null && { qos: job.qos }),
+    };
+  }
+
+  async find(names: readonly string[], sinceMs: number): Promise<LocalJob[]> {
+    const wanted = new Set(names);
+    const found = (await this.queued(0)).jobs.filter(({ name }) => wanted.has(name));
+    const known = new Set(found.map(({ name }) => name));
+    const gone = names.filter((name) => !known.has(name));
+    for (let at = 0; at < gone.length; at += NAMES_MAX)
+      found.push(...(await this.books(gone.slice(at, at + NAMES_MAX), sinceMs)));
+    return found;
+  }
+
+  /** What accounting has of jobs that have left the queue: late, perhaps away, and what is forgotten stays PENDING there for ever. */
+  private async books(names: readonly string[], sinceMs: number): Promise<LocalJob[]> {
+    // By the site's clock, whose difference from ours nobody knows.
+    const since = Math.floor(sinceMs / 1000) - 86_400;
+    const query = `jobs?job_name=${names.map(encodeURIComponent).join(',')}&start_time=uts${since}`;
+    try {
+      const { body } = must(await this.ask('GET', 'slurmdb', query));
+      return list(body.jobs)
+        .map((job) => {
+          const state = object(job.state);
+          const { job_id: array, task_id: task } = object(job.array);
+          return jobOf({
+            ...nameOf(job, number(array), number(task)),
+            ...{ state: stateOf(state.current), reason: text(state.reason), user: text(job.user) },
+            directory: text(job.working_directory) || null,
+          });
+        })
+        .filter(({ phase }) => phase === 'ENDED');
+    } catch {
+      return [];
+    }
+  }
+
+  async list(prefix: string): Promise<LocalJob[]> {
+    const { jobs } = await this.queued(0);
+    return jobs.filter(({ name, user }) => name.startsWith(prefix) && (this.hasAccounts || user === null));
+  }
+
+  async cancel(jobs: readonly LocalName[]): Promise<void> {
+    const asked = new Set(jobs.map(nameKey));
+    const names = new Set(jobs.map(({ name }) => name));
+    const live = (await this.queued(0)).jobs.filter(
+      ({ name, phase }) => phase !== 'ENDED' && names.has(name),
+    );
+    const spared = new Set(live.filter((job) => !asked.has(nameKey(job))).map(({ name }) => name));
+    const ids = live
+      .filter((job) => asked.has(nameKey(job)))
+      .map(({ id, name }) => (spared.has(name) ? id : id.replace(/_\d+$/, '')));
+    for (const id of new Set(ids)) {
+      const answer = await this.ask('DELETE', 'slurm', `job/${id}`);
+      if (!answer.errors.some(({ code }) => NO_SUCH_JOB.includes(code))) must(answer);
+    }
+  }
+
+  async capacity(): Promise<Capacity> {
+    const partitions = list(must(await this.ask('GET', 'slurm', 'partitions')).body.partitions);
+    this.longest = new Map(partitions.map((one) => [text(one.name), longestOf(one)]));
+    this.byDefault = text(partitions.find(isDefault)?.name) || null;
+    const used = this.options.partition ?? this.byDefault;
+    const names = partitionsIn(used, [...this.longest.keys()]);
+    const all = list(must(await this.ask('GET', 'slurm', 'nodes')).body.nodes);
+    const nodes = all
+      .filter((node) => texts(node.partitions).some((partition) => names.has(partition)))
+      .map((node) => ({
+        ...{ name: text(node.name), cpus: number(node.cpus) ?? 0, memoryMb: number(node.real_memory) ?? 0 },
+        ...{ busyCpus: number(node.alloc_cpus) ?? 0, busyMemoryMb: number(node.alloc_memory) ?? 0 },
+        ...{ devices: devicesIn(text(node.gres)), labels: labelsIn(texts(node.features).join(',')) },
+        problem: problemOf(
+          [...texts(node.state), ...texts(node.state_flags)].join('+').toUpperCase(),
+          text(node.reason),
+        ),
+      }));
+    this.nodeNames = nodes.map(({ name }) => name);
+    const counted = list((await this.ask('GET', 'slurm', 'licenses')).body.licenses);
+    this.licenses = new Set(counted.map((one) => text(one.LicenseName)));
+    return { elementsMax: ELEMENTS_MAX, nodes, waiting: (await this.queued(CAPACITY_AGE_MS)).waiting };
+  }
+
+  async survey() {
+    const version = await this.speak();
+    const found: { name: string; found: string; problem: string | null; partition?: string }[] = [
+      { name: 'slurmrestd', found: `${this.options.address}, API v0.0.${version}`, problem: null },
+    ];
+    const used = this.options.partition?.split(',');
+    for (const one of list(must(await this.ask('GET', 'slurm', 'partitions')).body.partitions)) {
+      const partition = text(one.name);
+      const longest = longestOf(one);
+      const limit = longest === Infinity ? 'no limit' : `limit ${longest} min`;
+      found.push({
+        ...{ name: `partition ${partition}`, found: limit, problem: null },
+        ...((used?.includes(partition) ?? true) && { partition }),
+      });
+    }
+    return found;
+  }
+
+  private longestIn(partitions: string | null): number | null {
+    const names = (partitions ?? this.byDefault ?? '').split(',');
+    const longest = Math.max(...names.map((name) => this.longest.get(name) ?? Infinity));
+    return longest === Infinity ? null : longest;
+  }
+
+  /** All jobs of anybody, at most so old. */
+  private async queued(ageMs: number): Promise<Queued> {
+    if (this.queue !== null && performance.now() - this.queue.atMs < ageMs) return this.queue;
+    const atMs = performance.now();
+    const { body } = must(await this.ask('GET', 'slurm', 'jobs'));
+    const jobs: LocalJob[] = [];
+    const waiting: Capacity['waiting'] = [];
+    for (const job of list(body.jobs)) {
+      const told = jobsIn(job);
+      jobs.push(...told);
+      if (stateOf(job.job_state) !== 'PENDING') continue;
+      const [cpus, limit] = [number(job.cpus) ?? 1, number(job.time_limit)];
+      const limitS = finite(limit === null ? Infinity : limit * 60);
+      for (const { name } of told) waiting.push({ name, cpus, limitS });
+    }
+    this.queue = { jobs, waiting, atMs };
+    return this.queue;
+  }
+
+  /** The version of the API; asked again after slurmrestd may have been another one. */
+  private async speak(): Promise<number> {
+    if (this.version !== null) return this.version;
+    const { status, body } = await this.send('GET', '/openapi/v3', null, null);
+    const paths = Object.keys(object(body.paths));
+    const has = new Set(paths.map((path) => Number(/^\/slurm\/v0\.0\.(\d+)\//.exec(path)?.[1])));
+    const version = SPOKEN.find((one) => has.has(one));
+    if (version === undefined) {
+      const there = [...has].filter((one) => one > 0).map((one) => `v0.0.${one}`);
+      const accepted = SPOKEN.map((one) => `v0.0.${one}`).join(', ');
+      throw new Error(
+        `slurmrestd: it has ${there.join(', ') || `no API (HTTP ${status})`}; spoken here: ${accepted}`,
+      );
+    }
+    this.version = version;
+    return version;
+  }
+
+  private async ask(
+    method: string,
+    plugin: 'slurm' | 'slurmdb',
+    path: string,
+    body: Json | null = null,
+    user: string | null = null,
+  ): Promise<Answer> {
+    const answer = await this.send(
+      method,
+      `/${plugin}/v0.0.${await this.speak()}/${path}`,
+      body === null ? null : JSON.stringify(body),
+      user,
+    );
+    // After an upgrade of the site this version may be gone.
+    if (answer.status === 404 && answer.errors.length === 0) this.version = null;
+    return answer;
+  }
+
+  private send(method: string, path: string, body: string | null, user: string | null): Promise<Answer> {
+    const { address, tokenFile } = this.options;
+    const socketPath = /^unix:(.+)$/.exec(address)?.[1];
+    const url = new URL(path, socketPath === undefined ? address : 'http://localhost');
+    return new Promise((resolve, reject) => {
+      const fail = (error: Error): void => reject(new Error(`slurmrestd: ${error.message}`));
+      const headers = {
+        'X-SLURM-USER-NAME': user ?? OWN,
+        'X-SLURM-USER-TOKEN': readFileSync(tokenFile, 'utf8')
+          .trim()
+          .replace(/^SLURM_JWT=/, ''),
+        ...(body !== null && {
+          ...{ 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) },
+        }),
+      };
+      const timeout = path.endsWith('/jobs') ? JOBS_MS : CALL_MS;
+      const signal = AbortSignal.timeout(timeout);
+      const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
+      const options = { method, headers, signal, agent: this.agent, ...(socketPath && { socketPath }) };
+      const request = send(url, options, (response) => {
+        const pieces: Buffer[] = [];
+        let bytes = 0;
+        response.on('data', (piece: Buffer) => {
+          bytes += piece.length;
+          if (bytes > ANSWER_BYTES)
+            response.destroy(new Error(`an answer of more than ${ANSWER_BYTES} bytes`));
+          else pieces.push(piece);
+        });
+        response.on('error', fail);
+        response.on('end', () => {
+          try {
+            resolve(answerOf(response.statusCode ?? 0, Buffer.concat(pieces).toString()));
+          } catch (error) {
+            fail(error as Error);
+          }
+        });
+      });
+      request.on('error', (error) =>
+        fail(signal.aborted ? new Error(`no answer for ${timeout / 1000} s`) : error),
+      );
+      request.end(body);
+    });
+  }
+}
+
+/** Names in one question: an address has an end. */
+const NAMES_MAX = 100;
+/** What waits there is told to dispatch policies so old, at most: the whole queue is not asked for again. */
+const CAPACITY_AGE_MS = 10_000;
+
+function answerOf(status: number, written: string): Answer {
+  let body: Json;
+  try {
+    body = object(JSON.parse(written));
+  } catch {
+    throw new Error(`HTTP ${status}: ${written.trim().slice(0, 200) || 'an empty answer'}`);
+  }
+  const errors = list(body.errors).map((one) => ({
+    code: number(one.error_number) ?? number(one.error_code) ?? -1,
+    words: [text(one.error), text(one.description)].filter(Boolean).join(': '),
+  }));
+  return { status, body, errors };
+}
+
+/** @throws Error where it was not answered; that nothing was found is an answer */
+function must(answer: Answer): Answer {
+  const { status, errors } = answer;
+  const wrong = errors.filter(({ code }) => code !== NOTHING_FOUND);
+  if (wrong.length > 0 || (status >= 400 && errors.length === 0))
+    throw new Error(`slurmrestd: HTTP ${status}: ${wordsOf(wrong)}`);
+  return answer;
+}
+
+const wordsOf = (errors: Answer['errors']): string =>
+  errors
+    .map(({ words }) => words)
+    .filter((words, i, all) => all.indexOf(words) === i)
+    .join('; ')
+    .slice(0, 500);
+
+/** A job of the queue; of an array, one record stands for all elements that wait. */
+function jobsIn(job: Json): LocalJob[] {
+  const array = number(job.array_job_id);
+  const common = {
+    ...{ state: stateOf(job.job_state), reason: text(job.state_reason), user: text(job.user_name) },
+    directory: text(job.current_working_directory) || null,
+  };
+  const some = text(job.array_task_string);
+  if (some === '') return [jobOf({ ...nameOf(job, array, number(job.array_task_id)), ...common })];
+  return elementsIn(some).map((element) => jobOf({ ...nameOf(job, array, element), ...common }));
+}
+
+function nameOf(job: Json, array: number | null, element: number | null) {
+  const id = array === null || array === 0 || element === null ? job.job_id : `${array}_${element}`;
+  const isElement = array !== null && array !== 0 && element !== null;
+  return { id: String(id), name: text(job.name), element: isElement ? element : null };
+}
+
+/** `0-3,7%2`, cut off with `…` where it is long: whatever may be behind it counts as waiting, since the guard says what has begun. */
+function elementsIn(written: string): number[] {
+  const found: number[] = [];
+  const isCut = written.includes('...');
+  for (const part of written.replace(/%.*/, '').replaceAll('.', '').split(',')) {
+    const [, first, last = first] = /^(\d+)(?:-(\d+))?$/.exec(part) ?? [];
+    if (first === undefined) continue;
+    const end = Math.min(Number(last), ELEMENTS_MAX);
+    for (let element = Number(first); element <= end; element++) found.push(element);
+  }
+  if (isCut) for (let next = (found.at(-1) ?? -1) + 1; next < ELEMENTS_MAX; next++) found.push(next);
+  return found;
+}
+
+/** Slurm counts them by node: each of several tasks gets one of its own, but for GPUs, which can be asked for by task. */
+function devicesOf({ tasks, resourcesPerTask }: Submission, isOld: boolean): Json {
+  const all = resourcesPerTask.map(({ kind, amount }) => `${isOld ? '' : 'gres/'}${kind}:${amount}`);
+  if (all.length === 0) return {};
+  const onNodes = isOld ? { gres: all.join(',') } : { tres_per_node: all.join(',') };
+  if (tasks === 1) return onNodes;
+  const [only] = resourcesPerTask;
+  if (all.length === 1 && only?.kind === 'gpu')
+    return isOld ? { gpus_per_task: String(only.amount) } : { tres_per_task: all.join(',') };
+  return { ...onNodes, tasks_per_node: 1, ...(isOld ? { nodes: [tasks, tasks] } : { nodes: String(tasks) }) };
+}
+
+const isDefault = (one: Json): boolean =>
+  [...texts(one.flags), ...texts(object(one.partition).flags), ...texts(one.node_sets)]
+    .map((flag) => flag.toLowerCase())
+    .includes('default');
+
+/** Minutes. */
+const longestOf = (one: Json): number =>
+  number(one.max_time_limit) ?? number(object(one.maximums).time) ?? Infinity;
+
+const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
+const object = (value: unknown): Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {};
+const list = (value: unknown): Json[] => (Array.isArray(value) ? value.map(object) : []);
+const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+/** A text, or a list of texts, as newer versions have it. */
+const texts = (value: unknown): string[] =>
+  typeof value === 'string' ? value.split(',').filter(Boolean) : Array.isArray(value) ? value.map(text) : [];
+const stateOf = (value: unknown): string => texts(value)[0] ?? '';
+
+/** A number, or as newer versions have it `{"set": true, "infinite": false, "number": 3}`; null: none, or no bound. */
+function number(value: unknown): number | null {
+  if (typeof value === 'number') return Number.isFinite(value) ? value : null;
+  const { set, infinite, number: inner } = object(value);
+  return set === true && infinite !== true && typeof inner === 'number' ? inner : null;
+}

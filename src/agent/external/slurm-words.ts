@@ -1,0 +1,96 @@
+/** How Slurm speaks, whoever asks it: by its commands (slurm.ts) or by slurmrestd (slurm-rest.ts). */
+import { userInfo } from 'node:os';
+import type { LocalJob, LocalNode, LocalScheduler } from './scheduler.js';
+
+/** Slurm has not looked at the job, or cannot be reached: nothing follows for the job. */
+const UNREACHED =
+  /unable to contact|connect|timed out|socket|temporarily unable|slurm backup controller|zero bytes|munge|authentication|Protocol/i;
+/** One text for all limits of accounts and QOS; of those that Slurm names with it only that of waiting jobs passes. */
+const OVER_LIMIT = /violates accounting/i;
+const LASTING_LIMIT = /\b(QOS|Assoc)(?!\w*MaxSubmit)\w*(Max|Min|Grp)\w+/;
+/** Reasons that no waiting helps against. */
+const HOPELESS =
+  /^(DependencyNeverSatisfied|PartitionTimeLimit|PartitionNodeLimit|PartitionConfig|AccountNotAllowed|QOSNotAllowed|InvalidAccount|InvalidQOS|BadConstraints|QOSMaxWallDurationPerJobLimit|AssocMaxWallDurationPerJobLimit)$/;
+const WAITS = /^(PENDING|CONFIGURING|REQUEUED|REQUEUE_HOLD|REQUEUE_FED|RESV_DEL_HOLD|SPECIAL_EXIT)/;
+const RUNS = /^(RUNNING|COMPLETING|RESIZING|SIGNALING|STAGE_OUT|SUSPENDED|STOPPED)/;
+/** States that no program can start in. */
+const UNFIT = /DOWN|DRAIN|FAIL|MAINT|UNKNOWN|NO_RESPOND|NOT_RESPONDING|POWER(ED|ING)_DOWN|REBOOT|\*$/i;
+
+export const PROLOGUE =
+  'element=$SLURM_ARRAY_TASK_ID\n' +
+  'local_id=$SLURM_JOB_ID\n[ -z "$element" ] || local_id="$SLURM_ARRAY_JOB_ID"_$element\n' +
+  'nodes=$(scontrol show hostnames "$SLURM_JOB_NODELIST" 2>/dev/null | tr "\\n" " ")\n' +
+  // Steps get the script's environment: set by --export=NONE, it would keep it from them.
+  'unset SLURM_EXPORT_ENV';
+export const TASKS: LocalScheduler['tasks'] = {
+  launcher: ['srun', '--ntasks={tasks}', '--kill-on-bad-exit=1', '--export=ALL'],
+  index: 'SLURM_PROCID',
+};
+
+/** The agent's account. */
+export const OWN = userInfo().username;
+
+/** Whether the job will never be taken, by the words of sbatch. */
+export const isRefusal = (message: string): boolean =>
+  !UNREACHED.test(message) && (!OVER_LIMIT.test(message) || LASTING_LIMIT.test(message));
+
+/** A job as Slurm tells it; reason: `None`, or nothing, where it gives none. */
+export function jobOf({
+  state,
+  reason,
+  user,
+  ...job
+}: Pick<LocalJob, 'id' | 'name' | 'element' | 'directory'> & {
+  state: string;
+  reason: string;
+  user: string;
+}): LocalJob {
+  const phase = WAITS.test(state) ? 'WAITING' : RUNS.test(state) ? 'RUNNING' : 'ENDED';
+  const words = reason === '' || reason === 'None' || reason === state ? state : `${state} (${reason})`;
+  return {
+    ...{ ...job, phase, words },
+    hopeless: phase === 'WAITING' && HOPELESS.test(reason),
+    ended: phase === 'ENDED' ? endOf(state) : null,
+    user: user === OWN ? null : user,
+  };
+}
+
+function endOf(state: string): LocalJob['ended'] {
+  if (/^(TIMEOUT|DEADLINE)/.test(state)) return 'RUN_TIME_LIMIT';
+  if (/^OUT_OF_MEMORY/.test(state)) return 'MEMORY_LIMIT';
+  if (/^CANCELLED/.test(state)) return 'CANCELLED';
+  return /^(NODE_FAIL|PREEMPTED|BOOT_FAIL|REVOKED)/.test(state) ? 'LOST' : null;
+}
+
+/** Why no program can start on a node, by its state; null: one can. */
+export const problemOf = (state: string, reason: string): string | null =>
+  UNFIT.test(state) ? `Slurm: ${state}${reason === '' || reason === 'none' ? '' : `: ${reason}`}` : null;
+
+/** Features that can be labels. */
+export const labelsIn = (features: string): string[] =>
+  features.split(',').filter((feature) => /^[A-Za-z_][\w./-]*$/.test(feature));
+
+/** `gpu:a100:2(S:0-1),tape:1`; `(null)`: none. */
+export const devicesIn = (gres: string): LocalNode['devices'] =>
+  [...gres.matchAll(/(?:^|,)([A-Za-z_][\w./-]*)(?::([A-Za-z_][\w./-]*))?(?::(\d+))?(?=[(,]|$)/g)].map(
+    ([, kind = '', model = null, amount = '1']) => ({ kind, model, amount: Number(amount) }),
+  );
+
+/** A job without a limit counts as one of a year. */
+export const finite = (seconds: number): number => Math.min(seconds, 31_536_000);
+
+/**
+ * The partitions that are used, by name.
+ *
+ * @throws Error where there is none, or Slurm does not have one of them
+ */
+export function partitionsIn(used: string | null, there: readonly string[]): ReadonlySet<string> {
+  if (used === null) throw new Error('Slurm has no default partition: name one (AGENT_SLURM_PARTITION)');
+  const names = used.split(',');
+  const missing = names.find((name) => !there.includes(name));
+  if (missing !== undefined)
+    throw new Error(
+      `AGENT_SLURM_PARTITION: ${missing}: Slurm has no such partition; it has ${there.join(', ')}`,
+    );
+  return new Set(names);
+}
