@@ -1,9 +1,12 @@
 #!/bin/bash
-# A small Slurm cluster on this host, for tests: slurmctld and three slurmd (n1 to n3), without accounting. Needs root and the packages
-# slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge of Debian 12; no systemd. Everything is below DIR and listens on 127.0.0.1.
+# A small Slurm cluster on this host, for tests: slurmctld and three slurmd (n1 to n3). Needs root and the packages slurmctld slurmd slurm-client
+# slurm-wlm-basic-plugins munge of Debian 12; no systemd. Everything is below DIR and listens on 127.0.0.1, or on sockets there.
 #   slurm.sh DIR start [PORT]    set it up and start what does not run; five ports from PORT (6917)
 #   slurm.sh DIR stop            end it with all its jobs
-#   slurm.sh DIR kill            kill -9 of slurmctld
+#   slurm.sh DIR kill [NAME]     kill -9 of slurmctld, or of another daemon
+# Variables, read when DIR is set up: SLURM_WITH, words of: rest (slurmrestd with tokens, at DIR/rest/socket: slurmrestd slurm-wlm-jwt-plugin),
+# accounts (slurmdbd on MariaDB; QOS normal, and high, which preempts it: slurmdbd slurm-wlm-mysql-plugin mariadb-server); SLURM_EXTRA, lines for
+# slurm.conf, of which the last one of a name counts; SLURM_CLUSTER, its name (small).
 set -eu
 dir=$1
 verb=$2
@@ -14,6 +17,7 @@ pid() { # NAME PROGRAM: its process, if that is still ours and more than a zombi
   local pid
   pid=$(cat "$dir/$1.pid" 2>/dev/null) && [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = "$2" ] && readlink "/proc/$pid/exe" >/dev/null && echo "$pid"
 }
+program() { case $1 in n?) echo slurmd ;; *) echo "$1" ;; esac }
 # By time, not by attempts: to ask a slurmctld that is not there takes many seconds.
 waits() {
   local until=$((SECONDS + 60))
@@ -24,13 +28,38 @@ waits() {
 }
 gone() { [ ! -e "/proc/$1" ] || ! readlink "/proc/$1/exe"; }
 
+has() { case " $(cat "$dir/with") " in *" $1 "*) true ;; *) false ;; esac }
+answers() { mariadb --no-defaults --socket="$dir/sql.sock" --user=root -e 'select 1'; }
+# What accounting needs.
+books() {
+  if ! pid mariadbd mariadbd >/dev/null; then
+    [ -e "$dir/db/mysql" ] || mariadb-install-db --no-defaults --datadir="$dir/db" --user=root --auth-root-authentication-method=normal \
+      --skip-test-db >"$dir/mariadb.log" 2>&1
+    setsid mariadbd --no-defaults --datadir="$dir/db" --socket="$dir/sql.sock" --pid-file="$dir/mariadbd.pid" --user=root --skip-networking \
+      --innodb-flush-log-at-trx-commit=2 --innodb-lock-wait-timeout=900 </dev/null >>"$dir/mariadb.log" 2>&1 &
+    waits answers
+  fi
+  pid slurmdbd slurmdbd >/dev/null || MYSQL_UNIX_PORT=$dir/sql.sock slurmdbd
+  waits sacctmgr -n show cluster
+  [ -e "$dir/booked" ] || {
+    sacctmgr -i add cluster "${SLURM_CLUSTER:-small}"
+    sacctmgr -i add account science
+    sacctmgr -i add qos high Priority=100 Preempt=normal
+    sacctmgr -i add user root account=science qos=normal,high
+    sacctmgr -i modify user root set defaultaccount=science
+    touch "$dir/booked"
+  } >"$dir/sacctmgr.log" 2>&1
+}
+
 configure() {
+  mkdir -p "$dir"
+  echo "${SLURM_WITH:-}" >"$dir/with"
   mkdir -p "$dir"/{state,spool/n1,spool/n2,spool/n3,munge}
   chmod 700 "$dir/munge" "$dir/state"
   head -c 1024 /dev/urandom >"$dir/munge/key"
   chmod 400 "$dir/munge/key"
   cat >"$SLURM_CONF" <<CONF
-ClusterName=small
+ClusterName=${SLURM_CLUSTER:-small}
 SlurmctldHost=localhost(127.0.0.1)
 CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
 SlurmUser=root
@@ -50,8 +79,6 @@ TaskPlugin=task/none
 MpiDefault=none
 MaxJobCount=100000
 SwitchType=switch/none
-JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU_Memory
 SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0,default_queue_depth=10000,partition_job_depth=0,bf_interval=5
@@ -68,6 +95,46 @@ NodeName=n3 NodeHostname=localhost NodeAddr=127.0.0.1 Port=$((port + 3)) CPUs=8 
 PartitionName=batch Nodes=n[1-3] Default=YES MaxTime=60 DefaultTime=5 State=UP
 PartitionName=short Nodes=n3 MaxTime=1 State=UP
 CONF
+  if has rest; then
+    head -c 32 /dev/urandom >"$dir/jwt"
+    chmod 600 "$dir/jwt"
+    printf 'AuthAltTypes=auth/jwt\nAuthAltParameters=jwt_key=%s\n' "$dir/jwt" >>"$SLURM_CONF"
+    mkdir "$dir/rest"
+    chown nobody:nogroup "$dir/rest"
+  fi
+  has accounts || printf 'AccountingStorageType=accounting_storage/none\nJobAcctGatherType=jobacct_gather/none\n' >>"$SLURM_CONF"
+  if has accounts; then
+    mkdir "$dir/db"
+    cat >>"$SLURM_CONF" <<CONF
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=127.0.0.1
+AccountingStoragePort=$((port + 4))
+AccountingStoragePass=$dir/munge.sock
+AccountingStorageEnforce=associations,limits,qos
+JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherFrequency=1
+PreemptType=preempt/qos
+PreemptMode=REQUEUE
+CONF
+    cat >"$dir/slurmdbd.conf" <<CONF
+AuthType=auth/munge
+AuthInfo=socket=$dir/munge.sock
+CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
+DbdHost=localhost
+DbdAddr=127.0.0.1
+DbdPort=$((port + 4))
+SlurmUser=root
+PidFile=$dir/slurmdbd.pid
+LogFile=$dir/slurmdbd.log
+StorageType=accounting_storage/mysql
+StorageHost=localhost
+StorageUser=root
+StorageLoc=slurm
+CommitDelay=1
+CONF
+    chmod 600 "$dir/slurmdbd.conf"
+  fi
+  echo "${SLURM_EXTRA:-}" >>"$SLURM_CONF"
   # Devices that are only counted: Slurm wants a file for each, of whatever kind.
   touch "$dir"/gpu0 "$dir"/gpu1
   printf 'NodeName=n3 Name=gpu Type=a100 File=%s\nNodeName=n3 Name=tape Count=1\n' "$dir/gpu[0-1]" >"$dir/gres.conf"
@@ -91,21 +158,29 @@ case $verb in
     pid munged munged >/dev/null || munged --key-file="$dir/munge/key" --socket="$dir/munge.sock" --pid-file="$dir/munged.pid" \
       --log-file="$dir/munged.log" --seed-file="$dir/munge/seed" --force
     waits test -S "$dir/munge.sock"
+    if has accounts; then books; fi
     pid slurmctld slurmctld >/dev/null || slurmctld
     for n in n1 n2 n3; do pid $n slurmd >/dev/null || slurmd -N $n; done
     waits idle
+    if has rest && ! pid slurmrestd slurmrestd >/dev/null; then
+      rm -f "$dir/rest/socket"
+      # It refuses to be root.
+      cd "$dir"
+      SLURM_JWT=daemon setsid slurmrestd -u nobody -g nogroup -a rest_auth/jwt "unix:$dir/rest/socket" </dev/null >>"$dir/slurmrestd.log" 2>&1 &
+      echo $! >"$dir/slurmrestd.pid"
+      waits test -S "$dir/rest/socket"
+    fi
     ;;
   kill)
-    p=$(pid slurmctld slurmctld)
+    name=${3:-slurmctld}
+    p=$(pid "$name" "$(program "$name")")
     kill -9 "$p"
     # Else the next start would take it to be there.
     waits gone "$p"
     ;;
   stop)
-    for n in slurmctld n1 n2 n3; do
-      program=slurmd
-      [ $n != slurmctld ] || program=slurmctld
-      p=$(pid $n $program) && kill -9 "$p" || true
+    for n in slurmrestd slurmctld n1 n2 n3 slurmdbd mariadbd; do
+      p=$(pid $n "$(program $n)") && kill -9 "$p" || true
     done
     for p in $(leftovers); do kill -9 "$p" 2>/dev/null || true; done
     p=$(pid munged munged) && kill "$p" || true

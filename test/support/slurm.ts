@@ -1,11 +1,21 @@
 import { spawnSync } from 'node:child_process';
 
-/** Why a real Slurm (slurm.sh) cannot be started here; null: it can. */
-export function slurmLacks(): string | null {
-  const missing = ['slurmctld', 'slurmd', 'sbatch', 'munged'].filter(
-    (program) => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0,
-  );
-  if (missing.length > 0)
-    return `no ${missing.join(', ')} (apt-get install slurmctld slurmd slurm-client munge)`;
+const lacks = (programs: readonly string[], packages: string): string | null => {
+  const missing = programs.filter((program) => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0);
+  if (missing.length > 0) return `no ${missing.join(', ')} (apt-get install ${packages})`;
   return process.getuid?.() === 0 ? null : 'not root';
-}
+};
+
+/** Why a real Slurm (slurm.sh) cannot be started here; null: it can. */
+export const slurmLacks = (): string | null =>
+  lacks(['slurmctld', 'slurmd', 'sbatch', 'munged'], 'slurmctld slurmd slurm-client munge');
+
+/** The same, with what `SLURM_WITH` of slurm.sh names. */
+export const restLacks = (): string | null =>
+  slurmLacks() ?? lacks(['slurmrestd'], 'slurmrestd slurm-wlm-jwt-plugin');
+export const accountsLack = (): string | null =>
+  slurmLacks() ?? lacks(['slurmdbd', 'mariadbd'], 'slurmdbd slurm-wlm-mysql-plugin mariadb-server');
+
+/** Why a real Grid Engine (gridengine.sh) cannot be started here; null: it can. */
+export const gridEngineLacks = (): string | null =>
+  lacks(['sge_qmaster', 'sge_execd', 'qsub'], 'gridengine-master gridengine-exec gridengine-client');
