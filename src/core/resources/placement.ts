@@ -140,7 +140,7 @@ export function pickPools(
 }
 
 /** Shared by all that need no license: never written to. */
-const NO_POOLS: LicenseState[] = [];
+export const NO_POOLS: LicenseState[] = [];
 
 /** As a plan shows it. */
 export function allocationsOf(placement: Placement): Allocation[] {

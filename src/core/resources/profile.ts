@@ -19,7 +19,7 @@ import {
 } from '../grid/site-resources.js';
 import { Availability } from '../structures/availability.js';
 import type { Future, Opening } from './future.js';
-import { Filling, pickPools } from './placement.js';
+import { Filling, NO_POOLS, pickPools } from './placement.js';
 
 /** Where a job has its place now, which counts as free for it. */
 export interface OwnPlace {
@@ -42,6 +42,7 @@ interface MachineColumns {
   given: number;
   givenEnd: number;
   givenBefore: number;
+  givenEndBefore: number;
 }
 
 export class Profile implements Future {
@@ -63,6 +64,7 @@ export class Profile implements Future {
       given: Number.NEGATIVE_INFINITY,
       givenEnd: Infinity,
       givenBefore: Infinity,
+      givenEndBefore: Number.NEGATIVE_INFINITY,
     }));
     for (const pool of pools) this.pools.set(pool, column(pool.license.copies));
   }
@@ -129,6 +131,7 @@ export class Profile implements Future {
     this.earliestGiven = Infinity;
     for (const each of this.machines) {
       each.givenBefore = each.given;
+      each.givenEndBefore = each.givenEnd;
       each.given = Infinity;
       each.givenEnd = Number.NEGATIVE_INFINITY;
       this.earliestGiven = Math.min(this.earliestGiven, each.givenBefore);
@@ -137,7 +140,10 @@ export class Profile implements Future {
 
   /** All have been looked at. */
   endRound(): void {
-    for (const each of this.machines) each.givenBefore = Infinity;
+    for (const each of this.machines) {
+      each.givenBefore = Infinity;
+      each.givenEndBefore = Number.NEGATIVE_INFINITY;
+    }
   }
 
   /**
@@ -186,7 +192,7 @@ export class Profile implements Future {
     for (const state of eligible.machines) {
       const end = now + work / state.machine.benchmark;
       if (this.tasksOn(state, requirement.task, now, end, until) === 0) continue;
-      const pools = pickPools(eligible, (pool) => leastIn(this.pool(pool), now, end, until) >= 1);
+      const pools = this.poolsFrom(eligible, now, end, until);
       if (pools !== null) return { at: now, end, placement: state.alone, pools };
     }
     return null;
@@ -235,20 +241,19 @@ export class Profile implements Future {
   ): Opening | null {
     let at = before;
     let best: MachineState | null = null;
-    let pools: LicenseState[] = [];
+    let pools: LicenseState[] = NO_POOLS;
     for (let i = 0; i < eligible.machines.length; i++) {
       const state = eligible.machines[i] as MachineState;
       const columns = this.columns(state);
       const length = work / state.machine.benchmark;
       const until = own !== null && own.hold.machines[0] === state ? own.at : Infinity;
       if (own !== null && givenSince(columns) >= Math.min(at + length, until)) continue;
-      for (let from = this.now; from < at; ) {
-        const found = earliestOfAll(columns.columns, task, length, limit, from, at, until);
-        if (found >= at) break;
-        const picked = pickPools(
-          eligible,
-          (pool) => leastIn(this.pool(pool), found, found + length, found + limit) >= 1,
-        );
+      // What opens reaches into what was given back.
+      const last = own === null ? at : Math.min(at, givenUntil(columns));
+      for (let from = this.now; from < last; ) {
+        const found = earliestOfAll(columns.columns, task, length, limit, from, last, until);
+        if (found >= last) break;
+        const picked = this.poolsFrom(eligible, found, found + length, found + limit);
         if (picked !== null) {
           at = found;
           best = state;
@@ -261,6 +266,17 @@ export class Profile implements Future {
     return best === null
       ? null
       : { at, end: at + work / best.machine.benchmark, placement: best.alone, pools };
+  }
+
+  /** A pool for each kind with a copy from `from` until `to`, and until `until` beside what is held for certain. */
+  private poolsFrom(
+    eligible: EligibleMachines,
+    from: number,
+    to: number,
+    until: number,
+  ): LicenseState[] | null {
+    if (eligible.pools.length === 0) return NO_POOLS;
+    return pickPools(eligible, (pool) => leastIn(this.pool(pool), from, to, until) >= 1);
   }
 
   /** The next instant at which each kind has a pool with a copy for so long, as far as each alone is concerned. */
@@ -310,7 +326,7 @@ export class Profile implements Future {
       const { placement } = filling;
       if (placement === null) return null;
       if (placement.benchmark >= slowest) {
-        const pools = pickPools(eligible, (pool) => leastIn(this.pool(pool), at, end, until) >= 1);
+        const pools = this.poolsFrom(eligible, at, end, until);
         return pools && { at, end, placement, pools };
       }
       slowest = placement.benchmark;
@@ -385,6 +401,9 @@ export class Profile implements Future {
 const column = (free: number): Column => ({ free, later: null, uncertain: null });
 
 const givenSince = ({ given, givenBefore }: MachineColumns): number => Math.min(given, givenBefore);
+
+const givenUntil = ({ givenEnd, givenEndBefore }: MachineColumns): number =>
+  Math.max(givenEnd, givenEndBefore);
 
 function add(of: Column, from: number, to: number, amount: number, certain: boolean): void {
   if (amount === 0) return;

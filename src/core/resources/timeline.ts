@@ -23,7 +23,7 @@ import {
 import type { Reservation, Run } from '../model.js';
 import type { Future, Opening } from './future.js';
 import { Claims, LicenseCopies } from './licenses.js';
-import { pickPools, place, placeNow } from './placement.js';
+import { NO_POOLS, pickPools, place, placeNow } from './placement.js';
 
 /** Of a start that nobody has accepted yet. */
 const UNDECIDED: Run = Object.freeze({
@@ -84,8 +84,6 @@ const leastOf = (room: Room, other: Room | null): Room =>
 const NO_RUNS: readonly RunState[] = [];
 const NO_STEPS: readonly Step[] = [];
 const NO_INSTANTS: readonly number[] = [];
-/** Shared by all that need no license: never written to. */
-const NO_POOLS: LicenseState[] = [];
 
 export class Timeline implements Future, Free {
   room: Room = [];

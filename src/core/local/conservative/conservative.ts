@@ -50,8 +50,7 @@ export const conservative = localKind({
 function promiseAndStart(pass: SitePass, walk: Walk, depth: number): void {
   const { entry, now } = pass;
   const before = Promises.of(pass.grid, entry);
-  const cameFree =
-    before !== null && (before.someLeft || before.incomplete || moreRoom(before.room, roomOf(pass, before)));
+  const cameFree = before !== null && (before.someLeft || before.incomplete || moreRoom(pass, before));
   const roomKept = pass.kept.length > 0;
   const heldOtherwise = before !== null && (before.room.held ?? 0) !== heldIn(pass);
   const compress = heldOtherwise || roomKept || (pass.compress ?? cameFree);
@@ -223,14 +222,12 @@ function roomOf(pass: SitePass, promises: Promises): Room {
   const { entry, free } = pass;
   const { resources, queue } = entry;
   const { machines } = resources;
-  const amounts: number[] = [];
-  for (let kind = 0; kind < resources.kinds; kind++) {
-    let sum = 0;
-    for (let i = 0; i < machines.length; i++) {
-      const { machine, offset } = machines[i] as MachineState;
-      if (machine.available) sum += free.room[offset + kind] as number;
-    }
-    amounts.push(sum);
+  const amounts = new Array<number>(resources.kinds).fill(0);
+  for (let i = 0; i < machines.length; i++) {
+    const { machine, offset } = machines[i] as MachineState;
+    if (!machine.available) continue;
+    for (let kind = 0; kind < amounts.length; kind++)
+      amounts[kind] = (amounts[kind] as number) + (free.room[offset + kind] as number);
   }
   const room: Room = { runs: free.running, amounts, copies: [], held: heldIn(pass) };
   if (queue.licensed === 0) return room;
@@ -251,6 +248,7 @@ function roomOf(pass: SitePass, promises: Promises): Room {
 
 /** A hash, the same in each process; 0: nothing is held. */
 function heldIn({ entry }: SitePass): number {
+  if (entry.resources.holds.length === 0 && entry.queue.licensed === 0) return 0;
   let key = 0;
   const add = (...values: readonly number[]): void => {
     for (const value of values) key = hash(key, Math.round(value * 1000));
@@ -269,8 +267,10 @@ function heldIn({ entry }: SitePass): number {
 
 const sumOf = (amounts: readonly number[]): number => amounts.reduce((sum, amount) => sum + (amount ?? 0), 0);
 
-function moreRoom(before: Room, now: Room): boolean {
-  if (now.runs < before.runs) return true;
+function moreRoom(pass: SitePass, promises: Promises): boolean {
+  const before = promises.room;
+  if (pass.free.running < before.runs) return true;
+  const now = roomOf(pass, promises);
   for (let kind = 0; kind < now.amounts.length; kind++)
     if ((now.amounts[kind] as number) > (before.amounts[kind] ?? 0)) return true;
   if (now.copies.length === 0) return false;

@@ -180,19 +180,20 @@ export class Promises extends PromisingMemory {
   /** Jobs that have come since the last cycle and have no promise, in order; a profile that is in step is brought up to `now`. */
   catchUp(now: number): readonly number[] {
     const { queue } = this.entry;
-    const order = queue.inOrder('ARRIVAL');
     const profile = this.places?.profile;
     profile?.advance(now);
     if (this.gone.size > 0) {
       for (const { hold, at, end } of this.gone.values()) profile?.give(hold, at, end);
       this.gone.clear();
     }
-    if (this.fresh.length === 0) return NONE;
-    const fresh = this.fresh.filter(
-      (slot) => queue.jobs[slot] !== undefined && this.bySlot[slot] === undefined,
-    );
+    const { fresh } = this;
+    if (fresh.length === 0) return NONE;
     this.fresh = [];
-    return fresh.length === 1 ? fresh : [...new Set(fresh)].sort((a, b) => order.compare(a, b));
+    // Mostly it is one, which is still there.
+    if (fresh.length === 1 && queue.jobs[fresh[0] as number] !== undefined) return fresh;
+    const order = queue.inOrder('ARRIVAL');
+    const there = fresh.filter((slot) => queue.jobs[slot] !== undefined && this.bySlot[slot] === undefined);
+    return [...new Set(there)].sort((a, b) => order.compare(a, b));
   }
 
   /** The cycle at `now` is over, and will have made so many runs. `partial`: it has passed jobs of the queue over. */
