@@ -19,7 +19,7 @@ const arrows: Record<string, readonly string[]> = {
   store: ['core', 'platform'],
   engine: ['store', 'core', 'platform'],
   api: ['store', 'core', 'platform'],
-  simulator: ['store', 'core', 'platform'],
+  simulator: ['store', 'core', 'platform', 'words'],
   plots: ['core', 'simulator'],
   client: ['platform'],
   slurm: ['client', 'platform', 'words'],

@@ -1,6 +1,6 @@
 /** Text for people: tables, times, durations. */
 import stringWidth from 'string-width';
-import { csvCell } from '../platform/csv.js';
+import { csvCell } from '../words/index.js';
 
 /**
  * Rows under headings, columns as wide as their widest cell, numbers to the right.

@@ -2,7 +2,7 @@
 
 import { closeSync, openSync, writeSync } from 'node:fs';
 import type { Run } from '../core/index.js';
-import { csvCell } from '../platform/csv.js';
+import { csvCell } from '../words/index.js';
 import type { World } from './engine.js';
 import { joined, Processors, type Taken } from './processors.js';
 import type { ResultSink, RunEnd, Sink } from './sink.js';
