@@ -11,7 +11,7 @@ import type { Scheduler } from '../core/scheduler.js';
 import type { KeyHolder } from '../store/directory/keys.js';
 import type { SessionHolder } from '../store/directory/sign-ins.js';
 import { type Directory, isSession } from '../store/directory.js';
-import type { Copies, Offers } from '../store/federation.js';
+import type { Exports } from '../store/federation/index.js';
 import type { EventFeed } from '../store/feed.js';
 import type { MailKind } from '../store/job-fields.js';
 import type { Mirror } from '../store/mirror.js';
@@ -52,9 +52,8 @@ export interface ApiParts {
   store: Store;
   directory: Directory;
   queries: Queries;
-  /** Our jobs that peers may have, and theirs that are here. */
-  offers: Offers;
-  copies: Copies;
+  /** Copies of our datasets for peers. */
+  exports: Exports;
   fileStore: FileStore;
   /** Started. */
   feed: EventFeed;

@@ -15,7 +15,7 @@ import { type Blobs, BucketBlobs, DirectoryBlobs } from '../store/blobs.js';
 import { ServerClock } from '../store/clock.js';
 import { type Directory, openDirectory } from '../store/directory.js';
 import { diagnose } from '../store/doctor.js';
-import { type Copies, type Offers, openCopies, openOffers } from '../store/federation.js';
+import { type Exports, openExports } from '../store/federation/index.js';
 import { EventFeed } from '../store/feed.js';
 import { FileSweep } from '../store/file-sweep.js';
 import { openFiles } from '../store/files.js';
@@ -54,8 +54,7 @@ export interface Stores {
   store: PostgresStore;
   directory: Directory;
   queries: Queries;
-  offers: Offers;
-  copies: Copies;
+  exports: Exports;
 }
 
 /** Opens no connection yet. `name` is shown in PostgreSQL's list of connections. */
@@ -72,11 +71,12 @@ export function openStores({ config, log, metrics }: ProcessContext, url: string
   return {
     url,
     database,
-    store: new PostgresStore(database),
+    store: new PostgresStore(database, {
+      reach: { dataHosts: config.peerDataHosts, publicUrl: config.publicUrl },
+    }),
     directory: openDirectory(database),
     queries: new Queries(database),
-    offers: openOffers({ pool: database.pool, dataHosts: config.peerDataHosts, publicUrl: config.publicUrl }),
-    copies: openCopies(database),
+    exports: openExports(database),
   };
 }
 
@@ -161,7 +161,8 @@ export function serviceParts(
   const blobs = openBlobs(config);
   const federation = engine
     ? new Federation({
-        copies: stores.copies,
+        copies: store.copies,
+        filesOfRuns: (runs) => queries.filesOfRuns(runs),
         blobs,
         share: { jobs: config.limits.userJobs, bytes: config.limits.userJobBytes },
         wake: (touched) => void engine.wake(touched.map(schedulerOf)),
@@ -231,8 +232,7 @@ export function serviceParts(
     directory,
     queries,
     fileStore: { files, blobs, retentionDays: config.fileRetentionDays },
-    offers: stores.offers,
-    copies: stores.copies,
+    exports: stores.exports,
     feed,
     mirror,
     wake,

@@ -7,6 +7,7 @@ import { Client, ServiceError } from '../client/index.js';
 import { MAX } from '../platform/limits.js';
 import type { Blobs } from '../store/blobs.js';
 import type { Copies, Lender, NewCopy, QueueLoad, Told } from '../store/federation.js';
+import type { FileRow } from '../store/files.js';
 import type { Share } from '../store/store.js';
 import { type Ask, checkResults, newsOf, outcomesOf } from './answers.js';
 import {
@@ -39,7 +40,8 @@ const LOAD_EVERY_S = 5;
 
 export interface GuestParts {
   copies: Copies;
-  /** Where files of runs are. */
+  /** What is kept here of runs, and where. */
+  filesOfRuns(runs: readonly { jobId: number; epoch: number }[]): Promise<FileRow[]>;
   blobs: Pick<Blobs, 'read'>;
   /** What one user may have here: peers' jobs are within it. */
   share: Share;
@@ -48,7 +50,15 @@ export interface GuestParts {
   /** Epoch seconds. */
   now(): number;
   patienceS?: number;
+  /** How a peer is reached; left out: by its address. */
+  connect?(peer: Lender): PeerLink;
 }
+
+/** What is used of a client. */
+export type PeerLink = Pick<Client, 'request' | 'put'>;
+
+const clientOf = ({ url, secret }: Lender): PeerLink =>
+  new Client({ url, key: secret, requestTimeoutMs: REQUEST_TIMEOUT_MS, answerBytesMax: ANSWER_BYTES });
 
 /**
  * One round with a peer, which moves its cursor on. Answers whether anything was done: then there may be more at once.
@@ -64,10 +74,8 @@ export async function visit(
   known: KnownPeer,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { siteId, url, secret } = peer;
-  const client = new Client({
-    ...{ url, key: secret, requestTimeoutMs: REQUEST_TIMEOUT_MS, answerBytesMax: ANSWER_BYTES },
-  });
+  const { siteId } = peer;
+  const client = (parts.connect ?? clientOf)(peer);
   const ask: Ask = (document, variables) => client.request(document, variables, signal);
   const put: Put = (path, body, headers) => client.put(path, body, headers, signal);
   return new Guest(parts, siteId, ask, put, known).round(peer, silentS);
@@ -206,7 +214,7 @@ class Guest {
   /** As it is to be told: what has ended is over when its owner has its files, or does not take them. */
   private async withFiles(one: Told, outputs: RunOutputs): Promise<Told> {
     if (one.files === null) return one;
-    const files = await this.parts.copies.filesOf(one.files.jobId, one.files.epoch);
+    const files = await this.parts.filesOfRuns([one.files]);
     if (files.length === 0) return one;
     const run = { site: this.site, job: `job_${one.jobId}`, epoch: one.epoch, files };
     const late = this.parts.now() - one.at > FILES_WITHIN_S;

@@ -37,3 +37,9 @@ export function outOfBounds(job: GivenJob): string | null {
   const cpus = job.tasks * job.cpusPerTask;
   return cpus <= MAX.jobCpus && job.estimateS * job.benchmark * cpus <= MAX.work ? null : 'work';
 }
+
+/** Jobs that have not ended, and what they take. */
+export interface Share {
+  jobs: number;
+  bytes: number;
+}

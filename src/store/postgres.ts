@@ -7,6 +7,8 @@
  * whoever holds the event lock waits for nobody, and the others queue up behind it only to commit.
  */
 import type { Move, Preemption, Reservation, Start } from '../core/model.js';
+import { openCopies, openOffers } from './federation/index.js';
+import type { Copies, Offers, Reach } from './federation.js';
 import type { Database } from './pool.js';
 import * as agents from './postgres/agents.js';
 import { revise } from './postgres/changes.js';
@@ -48,18 +50,33 @@ import type {
 export interface PostgresStoreOptions {
   /** Jobs that may be there without having ended; a submission beyond is refused. */
   liveJobsMax?: number;
+  /** What of our data peers reach; left out: what is public. */
+  reach?: Reach;
 }
 
 const LIVE_JOBS_MAX = 1_000_000;
 
 export class PostgresStore implements Store {
+  readonly offers: Offers;
+  readonly copies: Copies;
   private readonly liveJobsMax: number;
 
   constructor(
     private readonly database: Pick<Database, 'pool'>,
-    { liveJobsMax = LIVE_JOBS_MAX }: PostgresStoreOptions = {},
+    { liveJobsMax = LIVE_JOBS_MAX, reach = { dataHosts: [], publicUrl: null } }: PostgresStoreOptions = {},
   ) {
     this.liveJobsMax = liveJobsMax;
+    const { pool } = database;
+    this.offers = openOffers({
+      pool,
+      get dataHosts() {
+        return reach.dataHosts;
+      },
+      get publicUrl() {
+        return reach.publicUrl;
+      },
+    });
+    this.copies = openCopies(database);
   }
 
   // Out ---------------------------------------------------------------------------------------------------------------

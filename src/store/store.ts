@@ -33,11 +33,18 @@ import type {
 import type { Policy as PolicyDocument } from '../core/policy.js';
 import type { Labels } from '../core/resources/constraint.js';
 import type { OwnedDevice } from '../core/resources/devices.js';
-import type { changeableFields, EndCause, JobState } from '../core/states.js';
+import type { changeableFields, JobState } from '../core/states.js';
+import type { Share } from './bounds.js';
+import type { Copies, GrantedInput, Offers } from './federation.js';
 import type { AssignedJob, GivenJob, JobOutput, StoredJob, TaskLaunch } from './job-fields.js';
 import type { JobFilter } from './job-filter.js';
 import type { JobWait, NewWait } from './needs.js';
-import type { EventRow, RunRow } from './rows.js';
+import type { EventRow } from './rows.js';
+import type { OutputPiece, RunReport } from './run-reports.js';
+
+export type { Share } from './bounds.js';
+export type { GrantedInput } from './federation.js';
+export type { LocalRun, Method, OutputPiece, RunReport, RunUsage } from './run-reports.js';
 
 export type Cursor = string;
 
@@ -167,12 +174,6 @@ export interface Submission {
   now: number;
 }
 
-/** Jobs that have not ended, and what they take. */
-export interface Share {
-  jobs: number;
-  bytes: number;
-}
-
 export type SubmitResult =
   /** groupId: null for a single job without a group. */
   | { kind: 'accepted'; jobIds: number[]; groupId: number | null; repeated: boolean }
@@ -275,19 +276,6 @@ export interface Assignment extends AssignedJob {
   outputs: readonly JobOutput[];
 }
 
-/** A dataset that a granted job reads: whoever knows its addresses can fetch it. */
-export interface GrantedInput {
-  /** Place among the job's inputs, from 1. */
-  place: number;
-  /** Its id, which nothing else has that comes from the same service. */
-  dataset: string;
-  name: string;
-  sizeMb: number;
-  sha256: string | null;
-  /** Each begins with http: or https: */
-  urls: string[];
-}
-
 /** A place in the list of a site's live runs: behind this job. What is new since the cursor follows when the list has ended. */
 export interface ListPlace {
   cursor: Cursor;
@@ -384,62 +372,10 @@ export interface HeartbeatOutcome {
   touched: number[];
 }
 
-export interface RunReport {
-  jobId: number;
-  epoch: number;
-  /** Of the run as it was assigned; null or left out: not compared. */
-  token?: string | null;
-  /** Index of the task that it is about; null or left out: the whole run. */
-  task?: number | null;
-  /** ACCEPTED: the site's own scheduler has it. */
-  phase: 'ACCEPTED' | 'STARTED' | 'ENDED';
-  /** Epoch seconds, by the reporter's clock. */
-  at: number;
-  /** Epoch seconds: the time of that clock when the report was sent; null or left out: it is taken to be right. */
-  sentAt?: number | null;
-  exitCode: number | null;
-  signal: string | null;
-  /** Required for ENDED. */
-  cause: EndCause | null;
-  message: string | null;
-  cpuS: number | null;
-  ioWaitS: number | null;
-  /** What else was measured, and how. */
-  usage?: Partial<RunUsage>;
-  outputs?: readonly OutputPiece[];
-  /** What the site says of it; what is null stays. */
-  local?: LocalRun | null;
-}
-
-/** A run as the site's own scheduler has it (its name for it, how it stands there, its nodes), and what its image is. */
-export interface LocalRun {
-  id: string | null;
-  state: string | null;
-  nodes: readonly string[] | null;
-  imageDigest: string | null;
-}
-
 /** What a site that schedules itself has; see the core's `SiteLoad`. Machines by name; those that it has not registered are left out. */
 export type ReportedLoad = Omit<SiteLoad, 'busy'> & {
   busy: readonly { machine: string; cpus: number; memoryMb: number }[];
 };
-
-export type Method = NonNullable<RunRow['cpuMethod']>;
-/** What a run used beside CPU time and waiting for input and output, and how it was measured; null: not measured. */
-export type RunUsage = Pick<
-  RunRow,
-  'cpuMethod' | 'peakMemoryMb' | 'peakMemoryMethod' | 'readMb' | 'writtenMb' | 'bytesMethod' | 'ioWaitMethod'
->;
-
-/** A part of what a run wrote to a stream. */
-export interface OutputPiece {
-  stream: 'STDOUT' | 'STDERR';
-  /** Bytes written before. */
-  start: number;
-  body: Buffer;
-  /** Bytes written up to now. */
-  bytes: number;
-}
 
 /** A piece of a run that goes on. */
 export interface RunOutput extends OutputPiece {
@@ -807,6 +743,12 @@ export interface Store {
   /** A process of the service lives. Call it every few seconds: after a gap of PRESENCE_GAP_S it counts as new. */
   processSeen(id: string, kind: 'api' | 'worker', now: number): Promise<void>;
   prune(retention: Retention): Promise<Pruned>;
+
+  // Peers ---------------------------------------------------------------------------------------------------------------
+  /** The owner's side: jobs of ours that peers may have. */
+  readonly offers: Offers;
+  /** The guest's side: jobs of peers that are here. */
+  readonly copies: Copies;
 }
 
 /** A process not seen for so long (s) is not there, and one seen again after it has been away meanwhile. */

@@ -169,7 +169,7 @@ class Live {
     const asked = { ...JOB, request: `x/${number}/1`, hops, visited, os };
     const copy = { offer: 1_000_000 + number, jobId: number, boost: 0, request: asked };
     const share = { jobs: 1_000_000, bytes: 1e12 };
-    const refused = await api.parts.copies.accept(sites.get('q') as number, [copy], share, now);
+    const refused = await api.parts.store.copies.accept(sites.get('q') as number, [copy], share, now);
     if (refused.length > 0) return;
     const { rows } = await api.db.pool.query('SELECT job_id FROM foreign_jobs WHERE offer = $1', [
       copy.offer,
@@ -179,7 +179,7 @@ class Live {
 
   async claim(by: PeerName, number: number, now: number): Promise<string> {
     const offer = this.offers[by].get(number) as number;
-    const [result] = await api.parts.offers.claim(sites.get(by) as number, [offer], now);
+    const [result] = await api.parts.store.offers.claim(sites.get(by) as number, [offer], now);
     return result?.kind ?? '';
   }
 
@@ -199,7 +199,7 @@ class Live {
   async settle(now: number, load: ToldLoad | null = null): Promise<void> {
     for (const peer of PEERS) {
       const asked = { protocol: 2, service: peer, after: this.cursors[peer], room: 1_000, kinds: KINDS };
-      const news = await api.parts.offers.exchange(
+      const news = await api.parts.store.offers.exchange(
         sites.get(peer) as number,
         { ...asked, places: [], load },
         now,

@@ -196,7 +196,7 @@ export class PeerService {
     await this.must('mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }', {
       input: machine,
     });
-    const { store, copies } = api.parts;
+    const { store, queries } = api.parts;
     this.engine = createEngine({
       store,
       mirror: new Mirror(store),
@@ -224,7 +224,8 @@ export class PeerService {
     });
     this.agent.start();
     this.federation = new Federation({
-      copies,
+      copies: store.copies,
+      filesOfRuns: (runs) => queries.filesOfRuns(runs),
       blobs: api.parts.fileStore.blobs,
       share: { jobs: 1_000, bytes: 1e9 },
       wake: (touched) => void this.engine.wake(touched.map(schedulerOf)),

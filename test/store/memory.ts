@@ -43,6 +43,7 @@ import {
 import { outOfBounds } from '../../src/store/bounds.js';
 import { decideChange } from '../../src/store/changes.js';
 import { TIMES_KNOWN } from '../../src/store/constants.js';
+import type { Copies, Offers } from '../../src/store/federation.js';
 import { outputKey } from '../../src/store/files.js';
 import {
   type Admission,
@@ -155,6 +156,7 @@ import {
   type RunOutput,
   type RunReport,
   type SelectionOutcome,
+  type Share,
   type StartOutcome,
   type Store,
   type Submission,
@@ -165,9 +167,12 @@ import {
 } from '../../src/store/store.js';
 import { agentsOf, hasBegun, hasTasks, placeOf, RunTasks } from '../../src/store/tasks.js';
 import { preemptedFor, type UpkeepFacts, upkeepOf } from '../../src/store/upkeep.js';
+import { MemoryFederation } from './memory-federation.js';
 
 export interface MemoryUser {
   id: number;
+  name: string;
+  role: 'USER' | 'PEER';
   class: UserClass;
   share: number;
   quota: { limit: number; periodS: number } | null;
@@ -226,10 +231,14 @@ export interface MemoryRun {
   recalled: boolean;
   retry: Retried | null;
   local: LocalRun;
+  /** Who chose where it runs. */
+  placedBy: 'SERVICE' | 'SITE' | 'PEER';
+  /** Of its end. */
+  report: RunReport | null;
 }
 
-/** Without machines of ours: the site's own scheduler has it. */
-const isAtSite = ({ allocations }: Pick<MemoryRun, 'allocations'>): boolean => allocations.length === 0;
+/** The site's own scheduler has it. */
+const isAtSite = ({ placedBy }: Pick<MemoryRun, 'placedBy'>): boolean => placedBy === 'SITE';
 
 /** A task as it was reported. */
 interface MemoryTask {
@@ -290,7 +299,7 @@ export class MemoryStore implements Store {
   private margins: number[] = [];
   readonly held = new Map<number, Reservation>();
   readonly promised = new Map<number, KeptPromises>();
-  private readonly traffic = new Map<string, TrafficCount>();
+  readonly traffic = new Map<string, TrafficCount>();
   private readonly submissions: {
     id: number;
     userId: number;
@@ -312,17 +321,35 @@ export class MemoryStore implements Store {
   private lastSubmission = 0;
   private lastPoint = 0;
   private lastEvent = 0;
+  readonly federation = new MemoryFederation(this);
 
   /** `now`: the database's clock, epoch seconds. */
   constructor(private readonly options: { liveJobsMax?: number; now?: () => number } = {}) {}
 
-  private readonly now = (): number => this.options.now?.() ?? Date.now() / 1000;
+  get offers(): Offers {
+    return this.federation.offers;
+  }
+
+  get copies(): Copies {
+    return this.federation.copies;
+  }
+
+  get policyVersion(): number {
+    return this.policy.version;
+  }
+
+  readonly now = (): number => this.options.now?.() ?? Date.now() / 1000;
 
   // Directory: what tests set up ----------------------------------------------------------------------------------------
 
-  addUser(userClass: UserClass = 'REGULAR', quota: MemoryUser['quota'] = null): number {
+  addUser(
+    userClass: UserClass = 'REGULAR',
+    quota: MemoryUser['quota'] = null,
+    name = `user-${this.users.size + 1}`,
+    role: MemoryUser['role'] = 'USER',
+  ): number {
     const id = this.users.size + 1;
-    this.users.set(id, { id, class: userClass, share: 1, quota });
+    this.users.set(id, { id, name, role, class: userClass, share: 1, quota });
     this.event('USER', id, null);
     return id;
   }
@@ -700,10 +727,7 @@ export class MemoryStore implements Store {
     }
     if (user.quota !== null) {
       const { limit, periodS } = user.quota;
-      const recent = this.submissions
-        .filter((one) => one.userId === userId && one.at > now - periodS)
-        .map((one) => [one.at, one.jobIds.length] as const)
-        .sort((a, b) => a[0] - b[0]);
+      const recent = this.recent(user, now);
       const used = recent.reduce((sum, [, count]) => sum + count, 0);
       if (used + jobs.length > limit) {
         const freesAt = quotaFreesAt(recent, jobs.length, limit, periodS);
@@ -756,6 +780,33 @@ export class MemoryStore implements Store {
       at: ms(now),
     });
     return { kind: 'accepted', jobIds, groupId, repeated: false };
+  }
+
+  /** What the user has submitted within the period of its quota: when, and how much. */
+  private recent({ id, quota }: MemoryUser, now: number): (readonly [number, number])[] {
+    return this.submissions
+      .filter((one) => one.userId === id && one.at > now - (quota?.periodS ?? 0))
+      .map((one) => [one.at, one.jobIds.length] as const)
+      .sort((a, b) => a[0] - b[0]);
+  }
+
+  /** Whether the user may have so much more. */
+  hasRoom(user: MemoryUser, more: Share, share: Share, now: number): boolean {
+    const own = [...this.jobs.values()].filter((job) => job.userId === user.id && job.endedAt === null);
+    const recent = this.recent(user, now).reduce((sum, [, count]) => sum + count, 0);
+    return (
+      own.length + more.jobs <= share.jobs &&
+      own.reduce((sum, { bytes }) => sum + bytes, more.bytes) <= share.bytes &&
+      recent + more.jobs <= (user.quota?.limit ?? Infinity)
+    );
+  }
+
+  /** A peer's job, which counts as submitted by its user here. */
+  takeIn(job: NewJob, userId: number, bytes: number, now: number): number {
+    const id = this.insert(job, userId, ms(now), null, null, bytes);
+    const of = { key: null, hash: 'peer', jobIds: [id], groupId: null, at: ms(now) };
+    this.submissions.push({ id: ++this.lastSubmission, userId, ...of });
+    return id;
   }
 
   knowsKey(userId: number, key: string): boolean {
@@ -839,7 +890,7 @@ export class MemoryStore implements Store {
       ),
       licenses: new Map(pools.map(({ id, kind, copies, inUse }) => [id, { kind, copies: copies - inUse }])),
       runs: site?.maxRunningJobs ? site.maxRunningJobs - this.liveAt(siteId) : null,
-      handOvers: starts.some(isAtSite) ? this.handOvers(site) : null,
+      handOvers: starts.some(({ allocations }) => allocations.length === 0) ? this.handOvers(site) : null,
       held: this.openTimes(siteId).flatMap(({ machines, ...time }) =>
         (machines ?? [{ machineId: null, amounts: null }]).map((part) => ({ ...part, ...time })),
       ),
@@ -877,8 +928,7 @@ export class MemoryStore implements Store {
     for (const start of [...accepted].sort((a, b) => a.jobId - b.jobId)) {
       const job = this.jobs.get(start.jobId) as MemoryJob;
       const epoch = job.epoch + 1;
-      this.runs.set(`${job.id}/${epoch}`, {
-        jobId: job.id,
+      this.begin(job, {
         epoch,
         siteId,
         allocations: start.allocations,
@@ -886,15 +936,7 @@ export class MemoryStore implements Store {
         devices: devices.get(start.jobId) ?? null,
         assignedAt: Math.max(ms(context.now), job.dispatchedAt ?? 0),
         plannedS: start.plannedDuration,
-        startedAt: null,
-        endedAt: null,
-        cause: null,
-        tasks: new Map(),
-        failedTask: null,
-        ending: false,
-        recalled: false,
-        retry: null,
-        local: { id: null, state: null, nodes: null, imageDigest: null },
+        placedBy: start.allocations.length === 0 ? 'SITE' : 'SERVICE',
       });
       this.occupy(job, start, 1);
       this.decisions.push({ jobId: job.id, kind: 'START', policyVersion: context.policyVersion });
@@ -909,6 +951,19 @@ export class MemoryStore implements Store {
       });
     const epochs = accepted.map((start) => (this.jobs.get(start.jobId) as MemoryJob).epoch);
     return { accepted: accepted.map((start) => start.jobId), epochs, refused, outdated: false };
+  }
+
+  begin(
+    job: MemoryJob,
+    run: Pick<MemoryRun, 'epoch' | 'siteId' | 'assignedAt' | 'plannedS' | 'placedBy'> & Partial<MemoryRun>,
+  ): void {
+    this.runs.set(`${job.id}/${run.epoch}`, {
+      ...{ jobId: job.id, allocations: [], licenseIds: [], devices: null, startedAt: null, endedAt: null },
+      ...{ cause: null, tasks: new Map(), failedTask: null, ending: false, recalled: false, retry: null },
+      local: { id: null, state: null, nodes: null, imageDigest: null },
+      report: null,
+      ...run,
+    });
   }
 
   /** Units of the machine that live runs have. */
@@ -1053,18 +1108,18 @@ export class MemoryStore implements Store {
   }
 
   /** Whether the agent serves the run as a whole: all its machines or, if it is launched once, the first. */
-  private serves(agentId: number | null, { jobId, siteId, allocations }: MemoryRun): boolean {
+  private serves(agentId: number | null, { jobId, siteId, allocations, placedBy }: MemoryRun): boolean {
     if (agentId === null) return true;
     const { launch } = this.jobs.get(jobId) as MemoryJob;
     const held = launch === 'ONCE' ? allocations.slice(0, 1) : allocations;
-    if (allocations.length === 0) return this.siteAgent(siteId) === agentId;
+    if (placedBy === 'SITE') return this.siteAgent(siteId) === agentId;
     return held.every(({ machineId }) => this.machines.get(machineId)?.agentId === agentId);
   }
 
   /** The tasks of a run whose tasks are reported one by one. */
   private tasksOf(run: MemoryRun): RunTasks | null {
     const job = this.jobs.get(run.jobId) as MemoryJob;
-    if (!hasTasks(job)) return null;
+    if (!hasTasks(job) || run.allocations.length === 0) return null;
     const known = [...run.tasks];
     const ends = known.flatMap(([task, { end }]) => (end ? [{ ...end, task }] : []));
     const failure = ends.find(({ task }) => task === run.failedTask);
@@ -1101,7 +1156,7 @@ export class MemoryStore implements Store {
     };
   }
 
-  private report(
+  report(
     siteId: number | null,
     reports: readonly RunReport[],
     maxAttempts: number,
@@ -1179,6 +1234,7 @@ export class MemoryStore implements Store {
       view.state = end.state;
       view.cause = end.cause;
       Object.assign(run, { endedAt: at, cause: causeOfRun(seen, end, report.cause), retry: end.retry });
+      run.report = report;
       this.occupy(job, run, -1);
       touched.add(run.siteId);
       const { message, exitCode } = report;
@@ -1192,7 +1248,7 @@ export class MemoryStore implements Store {
                 run.allocations.map(({ tasks }) => tasks),
                 run.failedTask,
               );
-        if (!isAtSite(run))
+        if (run.placedBy === 'SERVICE')
           broken.set(run.allocations[place]?.machineId as number, `the last launch failed: ${message ?? ''}`);
       }
       if (end.cause === null) {
@@ -1259,6 +1315,8 @@ export class MemoryStore implements Store {
 
   /** Enters a run that ended well in the history of its application. */
   private learn(job: MemoryJob, run: MemoryRun, report: RunReport): void {
+    // On machines that nobody here knows.
+    if (run.allocations.length === 0) return;
     const { application, userId } = job;
     const sitePower = Math.min(
       ...run.allocations.map(({ machineId }) => (this.machines.get(machineId) as MemoryMachine).benchmark),
@@ -1314,6 +1372,8 @@ export class MemoryStore implements Store {
     const live = (job: MemoryJob) =>
       isLive(job.state) &&
       job.siteId === siteId &&
+      // What a peer offered is not run before the peer has granted it.
+      this.federation.foreign.get(job.id)?.epoch !== null &&
       (agentId === null || agentsOf(this.assignment(job)).includes(agentId));
     const recent = this.events.filter((event) => event.id > Number(after));
     if (
@@ -1470,6 +1530,10 @@ export class MemoryStore implements Store {
     now: number,
     cause: 'CANCELLED_BY_USER' | 'CANCELLED_BY_OPERATOR',
   ): Promise<SelectionOutcome> {
+    return this.cancelFor(selection, now, cause);
+  }
+
+  cancelFor(selection: JobSelection, now: number, cause: EndCause): SelectionOutcome {
     return this.act(selection, ['cancel', 'stop', 'stopForGood'], (job) => this.stop(job, ms(now), cause));
   }
 
@@ -1651,7 +1715,7 @@ export class MemoryStore implements Store {
     if ((selection.ids ?? selected).length > selection.limit) return { ...nothing, tooMany: true };
     const found = selected.map((job): ChangingJob => {
       const wait = changes.wait === null ? null : (this.jobWaits.get(job.id) ?? null);
-      return { ...job, foreign: false, wait };
+      return { ...job, foreign: this.federation.foreign.has(job.id), wait };
     });
     const terms = (changes.wait?.needs ?? []).flatMap(({ of }) => of);
     const gone = terms.flatMap((term) => ('job' in term && !this.jobs.has(term.job) ? [term.job] : []));
@@ -1893,12 +1957,17 @@ export class MemoryStore implements Store {
         return now - Math.max(seenAt, present) > rules.lostAfterS;
       });
       outcome.lostRuns += end(silentSites.slice(0, limit), 'LOST');
+      const atPeers = live().filter(({ siteId }) => {
+        const peer = this.federation.peers.get(siteId);
+        return peer !== undefined && now - Math.max(peer.seenAt ?? -Infinity, present) > peer.lostAfterS;
+      });
+      outcome.lostRuns += end(atPeers.slice(0, limit), 'LOST');
     }
     const over = live().filter((run) => {
       const { runTimeLimitS, killGraceS } = this.jobs.get(run.jobId) as MemoryJob;
       return (
         run.startedAt !== null &&
-        !isAtSite(run) &&
+        run.placedBy === 'SERVICE' &&
         runTimeLimitS !== null &&
         run.startedAt < now - (runTimeLimitS + killGraceS + rules.runTimeGraceS)
       );
@@ -1944,6 +2013,7 @@ export class MemoryStore implements Store {
       .slice(0, limit);
     for (const { id, epoch } of jobs) {
       this.jobs.delete(id);
+      this.federation.jobDeleted(id);
       this.jobWaits.delete(id);
       for (let e = 1; e <= epoch; e++) {
         this.runs.delete(`${id}/${e}`);
@@ -2004,7 +2074,7 @@ export class MemoryStore implements Store {
   }
 
   /** A time of a job that is not before those which it shows already. */
-  private inOrder({ id, epoch, submittedAt, dispatchedAt }: MemoryJob, now: number): number {
+  inOrder({ id, epoch, submittedAt, dispatchedAt }: MemoryJob, now: number): number {
     const before = Array.from({ length: epoch }, (_, i) => this.runs.get(`${id}/${i + 1}`)?.endedAt ?? 0);
     return Math.max(ms(now), submittedAt, dispatchedAt ?? 0, ...before);
   }
@@ -2015,6 +2085,7 @@ export class MemoryStore implements Store {
     at: number,
     groupId: number | null,
     rerunOf: number | null = null,
+    bytes = bytesOf(spec),
   ): number {
     const id = ++this.lastId;
     const { wait = null, ...job } = spec;
@@ -2045,7 +2116,7 @@ export class MemoryStore implements Store {
       stopCause: null,
       message: null,
       deadlineMissed: false,
-      bytes: bytesOf(spec),
+      bytes,
       submittedAt: at,
       changedAt: null,
       dispatchedAt: null,
@@ -2060,13 +2131,8 @@ export class MemoryStore implements Store {
   }
 
   /** The one place where a job changes: by the list of actions, and told. `state`: where the action leads to several. */
-  private change<A extends JobAction>(
-    job: MemoryJob,
-    action: A,
-    values: ValuesOf<A>,
-    state?: JobState,
-  ): void {
-    const { state: fromState, siteId: fromSiteId, schedulerId: fromScheduler } = job;
+  change<A extends JobAction>(job: MemoryJob, action: A, values: ValuesOf<A>, state?: JobState): void {
+    const { state: fromState, siteId: fromSiteId, schedulerId: fromScheduler, boost } = job;
     const { clears = [], keeps = [] } = jobActions[action] as { clears?: string[]; keeps?: JobState[] };
     if (!possible(action, fromState))
       throw new Error(`job ${job.id} is ${fromState}: ${action} is not possible`);
@@ -2089,6 +2155,7 @@ export class MemoryStore implements Store {
       cause: job.cause,
       note: job.note,
     });
+    this.federation.jobChanged(job, { boost, state: fromState });
   }
 
   private stop(job: MemoryJob, at: number, cause: EndCause): void {
@@ -2262,6 +2329,7 @@ export class MemoryStore implements Store {
 
   private assignment(job: MemoryJob): Assignment {
     const run = this.runs.get(`${job.id}/${job.epoch}`) as MemoryRun;
+    const foreign = this.federation.foreign.get(job.id);
     const machines = run.allocations.map(({ machineId, tasks }, i) => {
       const { name, benchmark, agentId } = this.machines.get(machineId) as MemoryMachine;
       const host = this.agents.get(agentId as number)?.host ?? name;
@@ -2288,7 +2356,10 @@ export class MemoryStore implements Store {
       simulatedS: job.simulatedRunS === null ? null : (job.simulatedRunS * job.benchmark) / slowest,
       simulatedIoS: job.simulatedIoS === null ? null : (job.simulatedIoS * job.benchmark) / slowest,
       inputs: job.inputs,
-      foreignInputs: null,
+      foreignInputs:
+        job.state === 'ASSIGNED' && foreign?.inputs
+          ? { siteId: foreign.siteId, inputs: foreign.inputs }
+          : null,
     };
   }
 }

@@ -4,6 +4,7 @@ import type { Dataset, Link, Reservation, Start, UserClass } from '../../src/cor
 import { DEFAULT_POLICY, type Policy } from '../../src/core/policy.js';
 import type { OwnedDevice } from '../../src/core/resources/devices.js';
 import { countsOf } from '../../src/core/resources/units.js';
+import type { PeerSettings } from '../../src/store/directory/peers.js';
 import { type Directory, openDirectory } from '../../src/store/directory.js';
 import type { Admission, NewHold } from '../../src/store/holds.js';
 import { type Database, openDatabase } from '../../src/store/pool.js';
@@ -47,6 +48,11 @@ export interface World {
   addLicense(kind: string, copies: number, siteId: number | null): Promise<number>;
   /** The first run of a job has left a file with the service, or as this dataset, which its outputs name. */
   keep(jobId: number, path: string, kept: { sizeMb: number } | { datasetId: number }): Promise<void>;
+  /** Registers a peer, or changes it. Answers with the site that stands for it. */
+  federate(peer: PeerSettings): Promise<number>;
+  isolate(siteId: number, isolated: boolean): Promise<void>;
+  /** Anybody can fetch the dataset there. */
+  publish(datasetId: number, url: string): Promise<void>;
   newPolicy(change?: Partial<Policy>): Promise<void>;
   createHold(hold: NewHold, now?: number): Promise<Admission & { id: number | null }>;
   cancelHold(id: number): Promise<void>;
@@ -224,10 +230,11 @@ export function memoryWorld(options: { liveJobsMax?: number } = {}): World {
   const store = new MemoryStore(options);
   let version = 1;
   let datasets = 0;
+  const datasetNames = new Map<number, string>();
   const replicas = (id: number) => store.datasets.get(id) as Dataset;
   return {
     store,
-    addUser: async (_name, userClass, quota) => store.addUser(userClass, quota ?? null),
+    addUser: async (name, userClass, quota) => store.addUser(userClass, quota ?? null, name),
     setUserClass: async (userId, userClass) => store.setUserClass(userId, userClass),
     addSite: async (name, maxRunningJobs = null) => store.addSite(name, null, maxRunningJobs),
     setSiteState: async (siteId, state) => store.setSiteState(siteId, state),
@@ -261,10 +268,24 @@ export function memoryWorld(options: { liveJobsMax?: number } = {}): World {
     createHold: async (hold, now = T0) => store.createHold(hold, now),
     cancelHold: async (id) => store.cancelHold(id),
     keep: async (jobId, path, kept) => store.keep(jobId, path, kept),
+    federate: async ({ name, users = [], ...settings }) => {
+      const { federation } = store;
+      const known = [...federation.peers.values()].find((peer) => peer.name === name);
+      const mapped = new Map(users.map((one) => [one.name, one.userId as number]));
+      const given = { ...settings, ...(users.length > 0 && { users: mapped }) };
+      if (known === undefined) return federation.addPeer(name, given);
+      federation.setPeer(known.siteId, given);
+      return known.siteId;
+    },
+    isolate: async (siteId, isolated) => store.federation.setPeer(siteId, { isolated }),
+    publish: async (id, url) => {
+      store.federation.urls.set(id, { name: datasetNames.get(id) ?? '', urls: [url] });
+    },
     newPolicy: async (change = { seed: 2 }) =>
       store.setPolicy({ version: ++version, document: { ...DEFAULT_POLICY, ...change } }),
     setShare: async (userId, share) => store.setQuotaShare(userId, share),
-    addDataset: async (_name, sizeMb, siteIds) => {
+    addDataset: async (name, sizeMb, siteIds) => {
+      datasetNames.set(datasets + 1, name);
       store.setDataset(++datasets, { sizeMb, siteIds });
       return datasets;
     },
@@ -311,8 +332,9 @@ export async function postgresWorld(
   await pool.query(
     `TRUNCATE users, policies, sites, schedulers, licenses, machines, agents, api_keys, audits, processes, submissions, jobs, job_counts, used_hours, user_jobs, user_outputs, margins, runs, device_holds, outputs, stagings,
        reservations, promises, decisions, events, simulations, datasets, dataset_replicas, links, link_measurements, job_groups, traffic,
-       run_totals, job_ratios, followers, job_needs, need_edges, holds, hold_times RESTART IDENTITY CASCADE`,
+       run_totals, job_ratios, followers, job_needs, need_edges, holds, hold_times, peers, peer_users, offers, foreign_jobs, exports RESTART IDENTITY CASCADE`,
   );
+  await pool.query(`UPDATE service SET id = 'service'`);
   await pool.query('UPDATE events_horizon SET id = 0; UPDATE job_ratios_horizon SET id = 0');
   await pool.query(`INSERT INTO policies (version, document, reason) VALUES (1, $1::jsonb, 'test')`, [
     JSON.stringify(DEFAULT_POLICY),
@@ -386,6 +408,13 @@ export async function postgresWorld(
              SELECT id, 1, 0, user_id, $2, $3::bigint, repeat('0', 64), $3::bigint, now(), now() FROM jobs WHERE id = $1`,
           [jobId, path, kept.sizeMb * 1e6],
         );
+    },
+    federate: async (peer) =>
+      (await done<{ peer: { siteId: number } }>(directory.federate(peer, actor))).peer.siteId,
+    isolate: (siteId, isolated) =>
+      done(isolated ? directory.isolatePeer(siteId, actor) : directory.rejoinPeer(siteId, actor)),
+    publish: async (id, url) => {
+      await pool.query('UPDATE dataset_replicas SET location = $2 WHERE dataset_id = $1', [id, url]);
     },
     newPolicy: async (change = { seed: 2 }) => {
       const document = { ...DEFAULT_POLICY, ...change };

@@ -13,13 +13,13 @@ import type { ServiceParts } from './parts.js';
 
 const SECRET = /^[0-9a-f]{64}$/;
 
-export function createExportsService({ offers, queries, fileStore, limits, now }: ServiceParts) {
+export function createExportsService({ exports, queries, fileStore, limits, now }: ServiceParts) {
   return {
     ...guarded({
       async wantedExports(viewer: Viewer, site: string): Promise<WantedExport[]> {
         const siteId = localId('site', site, 'site');
         ownSite(viewer, siteId);
-        const wanted = await offers.wantedExports(siteId, now());
+        const wanted = await exports.wantedExports(siteId, now());
         return wanted.map(({ datasetId, ...one }) => ({ ...one, dataset: globalId('dataset', datasetId) }));
       },
 
@@ -31,12 +31,12 @@ export function createExportsService({ offers, queries, fileStore, limits, now }
         ownSite(viewer, from.siteId);
         const datasetId = localId('dataset', args.dataset, 'dataset');
         const failed = async (why: string): Promise<null> => {
-          await offers.exportFailed(from, datasetId, why, now());
+          await exports.exportFailed(from, datasetId, why, now());
           return null;
         };
         if (args.problem != null) return failed(text('problem', args.problem, MAX.reasonChars, 1));
         const file = await contentOf(args, datasetId);
-        const announced = await offers.announceExport(from, datasetId, file, limits.userFileBytes);
+        const announced = await exports.announceExport(from, datasetId, file, limits.userFileBytes);
         if (announced.kind === 'done') return { id: String(announced.id), receivedBytes: announced.received };
         if (announced.kind === 'unknown')
           throw new ApiError('NOT_FOUND', 'no copy of such a dataset is wanted from the agent');
@@ -53,14 +53,14 @@ export function createExportsService({ offers, queries, fileStore, limits, now }
 
     /** Whose copy may be fetched with this secret; null: there is none. */
     userOf: async (secret: string): Promise<number | null> =>
-      SECRET.test(secret) ? ((await offers.userOfExport(secret))?.userId ?? null) : null,
+      SECRET.test(secret) ? ((await exports.userOfExport(secret))?.userId ?? null) : null,
 
     /** A copy for download. Throws NOT_FOUND for one that is not all there. */
     async find(
       dataset: string,
       secret: string,
     ): Promise<{ file: FileRow; read(from: number, to: number): Promise<Readable> }> {
-      const file = /^[1-9]\d{0,8}$/.test(dataset) ? await offers.exported(Number(dataset), secret) : null;
+      const file = /^[1-9]\d{0,8}$/.test(dataset) ? await exports.exported(Number(dataset), secret) : null;
       if (file === null) throw notFound('export', dataset);
       return { file, read: (from, to) => fileStore.blobs.read(file.id, from, to) };
     },

@@ -2,13 +2,15 @@
 import { schedulerOf } from '../../core/scheduler.js';
 import { isWaiting } from '../../core/states.js';
 import { MAX } from '../../platform/limits.js';
-import type { ForeignJobRow, OfferRow, PeerRow, PeerSettings } from '../../store/directory/peers.js';
+import type { ForeignJobRow, PeerRow, PeerSettings } from '../../store/directory/peers.js';
 import {
   type ClaimResult,
+  type Hindrance,
   LOAD_KEPT_S,
   type MachineKind,
   OFFERS_PAGE,
   type OfferNews,
+  type Standing,
   type ToldLoad,
 } from '../../store/federation.js';
 import { type StayingFields, stayingFields } from '../../store/job-fields.js';
@@ -27,7 +29,6 @@ import { globalId, localId } from '../ids.js';
 import type { JobAtPeerModel } from '../models.js';
 import { guarded } from './access.js';
 import { maxAttemptsOf } from './agents.js';
-import { fitsPeer } from './fit.js';
 import { actor, done, type ServiceParts } from './parts.js';
 
 /** Of what peers and we say to each other (src/federation/PROTOCOL.md): this one, and that of the release before. */
@@ -36,7 +37,8 @@ const NUMBER = /^\d{1,16}$/;
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: it returns short functions that share its parts
 export function createFederationService(parts: ServiceParts) {
-  const { directory, queries, offers, copies, now } = parts;
+  const { directory, queries, exports, now } = parts;
+  const { offers, copies } = parts.store;
   const maxAttempts = maxAttemptsOf(parts);
   const wake = (touched: readonly (number | null)[]): void => {
     if (touched.length > 0) parts.wake(touched.map(schedulerOf));
@@ -52,7 +54,7 @@ export function createFederationService(parts: ServiceParts) {
       return 'The job has input data of which only the amount and the site are known, so peers cannot fetch them: such jobs run at sites of this service only.';
     const [local] = ids.length > 0 ? await queries.datasetsByIds(await offers.unfetchable(ids)) : [];
     if (local === undefined) return null;
-    const [failed] = await offers.exportFailures([local.id]);
+    const [failed] = await exports.exportFailures([local.id]);
     return failed
       ? `Its input data ${local.name} could not be copied for peers: ${failed.failure}`
       : `Its input data ${local.name} have no http(s) URL that peers can reach (private addresses do not count): such jobs run at sites of this service only, until an agent has sent a copy to the service (SWITCHYARD_PUBLIC_URL).`;
@@ -146,20 +148,20 @@ export function createFederationService(parts: ServiceParts) {
     peers: (siteIds: readonly number[]): Promise<PeerRow[]> => directory.peersByIds(siteIds),
     foreignJob: (jobId: number): Promise<ForeignJobRow | null> => directory.foreignJob(jobId),
     async peersOf(job: JobRow): Promise<JobAtPeerModel[]> {
-      const [peers, offers, foreign] = await Promise.all([
-        directory.peers(),
-        directory.offersOf(job.id),
+      const peers = await directory.peers();
+      if (peers.length === 0) return [];
+      const [standings, foreign] = await Promise.all([
+        offers.standings(job.id, now()),
         directory.foreignJob(job.id),
       ]);
-      const local = peers.length > 0 ? await localInput(job) : null;
-      const waits = isWaiting(job.state);
-      return peers.flatMap((peer): JobAtPeerModel[] => {
-        const offer = offers.find(({ siteId }) => siteId === peer.siteId);
-        const state = offer === undefined || offer.state === 'WITHDRAWN' ? null : offer.state;
-        if (state === null && (!waits || foreign?.siteId === peer.siteId)) return [];
-        const reason = state === null ? whyNotOffered(job, peer, foreign, offer ?? null, local, now()) : null;
-        const path = state !== null && offer && offer.path.length > 0 ? [...offer.path] : null;
-        return [{ siteId: peer.siteId, state, reason, path }];
+      const local = standings.some(({ hindrance }) => hindrance === 'DATA') ? await localInput(job) : null;
+      return standings.flatMap((standing): JobAtPeerModel[] => {
+        const { siteId, state, hindrance, path } = standing;
+        const peer = peers.find((one) => one.siteId === siteId);
+        if (peer === undefined || (state === null && (!isWaiting(job.state) || foreign?.siteId === siteId)))
+          return [];
+        const reason = hindrance && SENTENCES[hindrance]({ job, peer, standing, local, now: now() });
+        return [{ siteId, state, reason, path: path.length > 0 ? [...path] : null }];
       });
     },
   };
@@ -172,38 +174,41 @@ const STAYS: Readonly<Record<keyof StayingFields, string>> = {
   reservationId: 'The job runs in a reservation of machines of this service',
 };
 
-/** Why a waiting job is not offered to a peer, as store/federation/offers.ts decides it. */
-function whyNotOffered(
-  job: JobRow,
-  peer: PeerRow,
-  foreign: ForeignJobRow | null,
-  offer: OfferRow | null,
+interface NotOffered {
+  job: JobRow;
+  peer: PeerRow;
+  standing: Standing;
   /** Why its input data keep it here; null: they do not. */
-  local: string | null,
-  now: number,
-): string {
-  const { isolated, forward, neededAfterS, seenAt, serviceId } = peer;
-  if (isolated) return 'The peer is isolated.';
-  if (forward === 'NEVER') return 'It is offered no jobs (NEVER).';
-  if (local !== null) return local;
-  const stays = stayingFields.find((field) => job[field] !== null);
-  if (stays !== undefined) return `${STAYS[stays]}: it stays with the sites of this service.`;
-  if (job.outputs.some(({ dataset }) => dataset !== undefined))
-    return 'The job has outputs that become datasets, which are registered at the site where it ran: such jobs run at sites of this service only.';
-  if (job.state === 'HELD') return 'The job is held.';
-  if (foreign?.epoch != null) return 'The job has been granted to this service.';
-  if (seenAt === null) return 'It has not asked for jobs yet.';
-  if (serviceId !== null && foreign?.visited.includes(serviceId))
-    return 'The job has already passed through it.';
-  if (!fitsPeer(job, { ...peer, hops: foreign?.hops ?? peer.hops }))
-    return 'None of the machines that it reports, within the number of services that the job may pass, can run the job.';
-  if (offer !== null && offer.againAt > now)
-    return `It gave the job back, and is not offered it again before ${new Date(offer.againAt * 1000).toISOString()}.`;
-  if (forward === 'WHEN_NEEDED')
-    return `It is offered the job when no site here could ever run it, or its predicted wait exceeds ${neededAfterS} s (WHEN_NEEDED).`;
-  if (forward === 'WHEN_CHEAPER') return whyNotCheaper(peer, now);
-  return 'It takes no more jobs now, or has not asked for jobs since.';
+  local: string | null;
+  now: number;
 }
+
+/** Why a waiting job is not offered to a peer, in words: the store says which it is. */
+const SENTENCES: Readonly<Record<Hindrance, (about: NotOffered) => string>> = {
+  ISOLATED: () => 'The peer is isolated.',
+  NEVER: () => 'It is offered no jobs (NEVER).',
+  UNSEEN: () => 'It has not asked for jobs yet.',
+  STAYS: ({ job }) => {
+    const field = stayingFields.find((one) => job[one] !== null) as keyof StayingFields;
+    return `${STAYS[field]}: it stays with the sites of this service.`;
+  },
+  DATASETS: () =>
+    'The job has outputs that become datasets, which are registered at the site where it ran: such jobs run at sites of this service only.',
+  HELD: () => 'The job is held.',
+  GRANTED: () => 'The job has been granted to this service.',
+  VISITED: () => 'The job has already passed through it.',
+  HOPS: () => 'The job has already passed as many services as it may.',
+  RETURNED: ({ standing: { againAt } }) =>
+    `It gave the job back, and is not offered it again before ${new Date((againAt as number) * 1000).toISOString()}.`,
+  FAILED_THERE: () => 'A run of the job failed there, and it is to run elsewhere.',
+  DATA: ({ local }) => local ?? 'Its input data could not be fetched a moment ago.',
+  UNFIT: () =>
+    'None of the machines that it reports, within the number of services that the job may pass, can run the job.',
+  NOT_NEEDED: ({ peer: { neededAfterS } }) =>
+    `It is offered the job when no site here could ever run it, or its predicted wait exceeds ${neededAfterS} s (WHEN_NEEDED).`,
+  NOT_CHEAPER: ({ peer, now }) => whyNotCheaper(peer, now),
+  NO_ROOM: () => 'It takes no more jobs now, or has not asked for jobs since.',
+};
 
 /** With what DIANA's comparison has of the peer. */
 function whyNotCheaper({ load, loadAt }: PeerRow, now: number): string {

@@ -5,6 +5,7 @@ import { CONTAINERS } from '../../core/resources/constraint.js';
 import { unsatisfied, whyNowhere } from '../../core/resources/eligibility.js';
 import { deviceLabels } from '../../core/resources/units.js';
 import type { PeerRow } from '../../store/directory/peers.js';
+import { fitsKinds, mayLeave } from '../../store/federation.js';
 import type { Queries } from '../../store/queries.js';
 import type { LicenseRow, MachineRow } from '../../store/rows.js';
 import { amountsIn, devicesIn, labelsIn, submittedJob } from '../../store/rules.js';
@@ -83,10 +84,13 @@ export function createFit(known: () => Promise<Resources>): () => Promise<Fit> {
         memoryMbPerTask,
         resourcesPerTask,
       ];
-      const key = JSON.stringify([...needs, mayGo(job)]);
+      const key = JSON.stringify([...needs, mayLeave(job)]);
       let fault = judged.get(key);
       if (fault === undefined) {
-        fault = resources.peers.some((peer) => fitsPeer(job, peer)) ? null : faultOf(job, resources);
+        fault =
+          mayLeave(job) && resources.peers.some(({ kinds, hops }) => fitsKinds(job, kinds, hops))
+            ? null
+            : faultOf(job, resources);
         judged.set(key, fault);
       }
       return fault;
@@ -181,61 +185,6 @@ const labelsThere = (machines: readonly MachineRow[]): string[] => {
   );
   return [...new Set(shown)].sort();
 };
-
-/** Whether the machines of one site that the peer has told of can run the job; as it is offered jobs (store/federation/offers.ts). */
-export function fitsPeer(
-  job: Pick<
-    NewJob,
-    | 'os'
-    | 'architecture'
-    | 'licenses'
-    | 'tasks'
-    | 'cpusPerTask'
-    | 'memoryMbPerTask'
-    | 'resourcesPerTask'
-    | 'machineConstraint'
-    | 'image'
-    | 'inputs'
-    | 'outputs'
-    | 'reservationId'
-  >,
-  { kinds, hops }: PeerRow,
-): boolean {
-  const { os, architecture, licenses, cpusPerTask, memoryMbPerTask } = job;
-  const able = kinds.filter(
-    (kind) =>
-      (os ?? kind.os) === kind.os &&
-      (architecture ?? kind.architecture) === kind.architecture &&
-      licenses.every((one) => kind.licenses.includes(one)) &&
-      kind.hops < hops,
-  );
-  const bySite = new Map<number, number>();
-  for (const { site, cpus, memoryMb, maxTasks, machines } of able) {
-    const ofCpus = maxTasks === null ? Math.floor(cpus / cpusPerTask) : cpus >= cpusPerTask ? maxTasks : 0;
-    const ofMemory = memoryMbPerTask > 0 ? Math.floor(memoryMb / memoryMbPerTask) : Infinity;
-    bySite.set(site, (bySite.get(site) ?? 0) + machines * Math.min(ofCpus, ofMemory));
-  }
-  return mayGo(job) && Math.max(0, ...bySite.values()) >= job.tasks;
-}
-
-/** Kinds of resources, labels, names of images and reservations mean something here only. Datasets may have, or get, a URL from which peers can fetch them; outputs that become datasets stay at sites of ours. */
-const mayGo = ({
-  inputs,
-  outputs,
-  resourcesPerTask,
-  machineConstraint,
-  image,
-  reservationId,
-}: Pick<
-  NewJob,
-  'inputs' | 'outputs' | 'resourcesPerTask' | 'machineConstraint' | 'image' | 'reservationId'
->): boolean =>
-  resourcesPerTask === null &&
-  machineConstraint === null &&
-  image === null &&
-  reservationId === null &&
-  outputs.every(({ dataset }) => dataset == null) &&
-  inputs.every((input) => 'datasetId' in input && input.from === undefined);
 
 /** The most tasks of the job that fit the idle machines of a site. */
 function tasksAt(machines: readonly MachineRow[], job: NewJob, by: 'cpus' | 'memoryMb' | 'both'): number {

@@ -3,7 +3,7 @@ import { concernedBy, ROOT, type Scheduler, type WorldChange } from '../../core/
 import type { Limits } from '../../platform/limits.js';
 import type { Blobs } from '../../store/blobs.js';
 import type { Actor, Change, Directory } from '../../store/directory.js';
-import type { Copies, Offers } from '../../store/federation.js';
+import type { Exports } from '../../store/federation/index.js';
 import type { EventFeed } from '../../store/feed.js';
 import type { Files } from '../../store/files.js';
 import type { Mirror } from '../../store/mirror.js';
@@ -49,8 +49,8 @@ export interface ServiceParts {
   store: Store;
   directory: Directory;
   queries: Queries;
-  offers: Offers;
-  copies: Copies;
+  /** Copies of our datasets for peers. */
+  exports: Exports;
   fileStore: FileStore;
   feed: EventFeed;
   /** For dry runs and explanations only: keeping it in step costs work. */

@@ -1,14 +1,14 @@
 /** Peers: other services, each with a site that stands for it, a user of the role PEER and a key for that site. */
 import type { QueueLoad } from '../../core/grid-tree/index.js';
 import { MAX } from '../../platform/limits.js';
-import type { MachineKind, OfferState } from '../federation/offers.js';
 import { withdrawAll } from '../federation/offers.js';
+import type { MachineKind } from '../federation.js';
 import type { Prisma } from '../generated/client.js';
 import { commitWith, type Database, transaction } from '../pool.js';
 import { instant, plain } from '../read-rows.js';
 import type { Plain } from '../rows.js';
 import { sql } from '../sql.js';
-import { row, rows, value } from '../statement.js';
+import { row, value } from '../statement.js';
 import { type Actor, type Changes, conflict, found, Refusal, type Transaction, unique } from './changes.js';
 import { makeKey } from './keys.js';
 
@@ -35,16 +35,6 @@ export interface PeerSettings {
   userId?: number;
   /** By name at the peer; null: as all others. */
   users?: readonly { name: string; userId: number | null }[];
-}
-
-/** A job and a peer that it is, or was, offered to. */
-export interface OfferRow {
-  siteId: number;
-  state: OfferState;
-  /** Not offered there again before, epoch seconds. */
-  againAt: number;
-  /** Where the peer has it, from its root down; empty: it has not said. */
-  path: readonly string[];
 }
 
 /** What a peer's job here is there. */
@@ -180,17 +170,6 @@ SELECT json_build_object(
         database.pool,
         sql`
 SELECT site_id AS "siteId", owner_job_id AS "ownerJobId", owner_user AS "ownerUser", epoch, hops, visited FROM foreign_jobs WHERE job_id = ${jobId}`,
-      );
-    },
-
-    /** What has been offered of the job, by peer. */
-    offersOf(jobId: number): Promise<OfferRow[]> {
-      return rows(
-        database.pool,
-        sql`
-SELECT site_id AS "siteId", CASE WHEN withdrawn THEN 'WITHDRAWN' WHEN epoch IS NOT NULL THEN 'CLAIMED' ELSE 'OFFERED' END AS state,
-       extract(epoch FROM again_at)::float8 AS "againAt", path
-  FROM offers WHERE job_id = ${jobId}`,
       );
     },
 

@@ -4,15 +4,13 @@
  * runs again, and where, is its owner's to decide.
  */
 import { isTaken, type QueueLoad } from '../../core/grid-tree/index.js';
-import { NO_RETRIES, type Retry } from '../../core/runs/retry.js';
 import type { JobState } from '../../core/states.js';
 import { endedStates } from '../../core/states.js';
 import { MAX } from '../../platform/limits.js';
 import { outOfBounds } from '../bounds.js';
 import { list, table } from '../columns.js';
-import { BOOST_MAX } from '../constants.js';
-import { type FileRow, filesOfRuns } from '../files.js';
-import { type GrantedFields, type StayingFields, stayingFields } from '../job-fields.js';
+import type { GrantedJob, Lender, MachineKind, NewCopy, Place, Told } from '../federation.js';
+import type { GrantedFields } from '../job-fields.js';
 import { commitWith, commitWithCopy, type Database, type Transaction, transaction } from '../pool.js';
 import { changeJobs } from '../postgres/change-jobs.js';
 import * as control from '../postgres/control.js';
@@ -20,20 +18,12 @@ import { reportRuns } from '../postgres/reports.js';
 import { givenColumns } from '../postgres/submit.js';
 import { labels, type Sql, sql } from '../sql.js';
 import { copy, row, rows, run, value } from '../statement.js';
-import type { GrantedInput, NewJob, RunReport, RunUsage, Share } from '../store.js';
-import type { GrantedJob, MachineKind, OfferedJob, Place } from './offers.js';
-import { queueHere } from './queue.js';
+import type { GrantedInput, RunReport, Share } from '../store.js';
+import { queueHere, waitingFirst } from './queue.js';
+import { boostHere, copiedJob } from './rules.js';
 
 type Db = Pick<Database, 'pool'>;
 
-/** In the place of what it will run, which comes with the grant. */
-const NOT_GRANTED: GrantedFields = {
-  ...{ command: '(known to its owner)', arguments: [], environment: {}, workingDirectory: null },
-};
-const NOT_OFFERED = Object.fromEntries(stayingFields.map((field) => [field, null])) as Record<
-  keyof StayingFields,
-  null
->;
 /** What is told to a peer in one request. */
 const REPORTS_PAGE = 500;
 const PLACES_PAGE = 500;
@@ -43,23 +33,6 @@ const KINDS_MAX = 500;
 const LOAD_MAX = 100_000;
 /** Machines so many services away are told of no farther: those that are gone come to an end in a circle of peers. */
 const HOPS_TOLD = 8;
-
-/** A peer that we have a key of. */
-export interface Lender {
-  siteId: number;
-  name: string;
-  url: string;
-  secret: string;
-  cursor: number;
-}
-
-/** A new offer. */
-export interface NewCopy {
-  offer: number;
-  jobId: number;
-  boost: number;
-  request: OfferedJob;
-}
 
 /**
  * The peers that this process is to talk to: those with a key that no other process has talked to for `leaseS`. They are this worker's
@@ -120,7 +93,7 @@ export function load(database: Db, siteId: number): Promise<QueueLoad> {
   return value(
     database.pool,
     sql`
-WITH ${queueHere(LOAD_MAX)}
+WITH ${queueHere(waitingFirst(LOAD_MAX))}
 SELECT json_build_object('ahead', count(q.id), 'work', coalesce(sum(q.all_work), 0), 'power', h.power, 'benchmark', h.benchmark) AS v
   FROM home h LEFT JOIN queue q ON q.fits_home AND q.boost >= (SELECT foreign_boost FROM peers WHERE site_id = ${siteId})
  GROUP BY h.power, h.benchmark`,
@@ -233,7 +206,7 @@ SELECT json_build_array(
       const { request, bytes } = one.request;
       const host = hostOf(one);
       const room = (peer?.room ?? 0) - taken.length;
-      const fits = peer !== null && outOfBounds(jobOf(one, peer.boost)) === null;
+      const fits = peer !== null && outOfBounds(copiedJob(one, peer.boost)) === null;
       // Of an isolated peer there is no room.
       if (
         fits &&
@@ -292,7 +265,7 @@ INSERT INTO submissions (user_id, payload_hash, job_ids, job_count, at)
         submitted_at: ['timestamptz', () => now],
         bytes: ['integer', ({ request }) => request.bytes],
         state: ['text', () => 'QUEUED'],
-        ...givenColumns((one: (typeof copied)[number]) => jobOf(one, peer.boost)),
+        ...givenColumns((one: (typeof copied)[number]) => copiedJob(one, peer.boost)),
       },
       copied,
     );
@@ -340,43 +313,6 @@ SELECT u.id, ${share.jobs}::float8 - coalesce(j.jobs, 0) AS jobs, ${share.bytes}
   return (one) => hosts.get(userOf(one)) ?? null;
 }
 
-const jobOf = ({ request, boost }: NewCopy, more: number): NewJob => ({
-  ...request,
-  ...NOT_GRANTED,
-  ...{
-    // Projects are those of whoever runs the service: a peer's name of one must not take the value of ours.
-    project: null,
-    groupName: null,
-    inputs: [],
-    ...NOT_OFFERED,
-    siteTerms: null,
-    outputs: request.outputs.map((path) => ({ path })),
-    originSiteId: null,
-    ...{ warnS: null, warnSignal: 'SIGTERM', killGraceS: 30, mail: [] },
-    restartable: false,
-    retry: NOT_HERE,
-    held: false,
-  },
-  boost: boostOf(boost, more),
-  // Classes of the owner's service mean nothing here.
-  preemptionClass: 0,
-});
-
-/** Whether it runs again its owner decides; what has not begun may be started on another machine here. */
-const NOT_HERE: Retry = {
-  ...NO_RETRIES,
-  backoffS: 0,
-  rules: [
-    {
-      ...{ causes: ['LOST', 'REFUSED', 'STAGING_FAILED'], exitCodes: null, signals: null },
-      ...{ action: 'FAIL', memoryFactor: 1, memoryMaxMb: null },
-    },
-  ],
-};
-
-const boostOf = (boost: number, more: number): number =>
-  Math.max(-BOOST_MAX, Math.min(BOOST_MAX, boost + more));
-
 /** The owner has boosted them. */
 export async function boost(
   database: Db,
@@ -396,7 +332,7 @@ SELECT j.id, j.boost AS is, t.boost, p.foreign_boost AS more FROM ${items}
   );
   const byBoost = new Map<number, number[]>();
   for (const { id, boost, more, is } of found) {
-    const wanted = boostOf(boost, more);
+    const wanted = boostHere(boost, more);
     if (wanted !== is) byBoost.set(wanted, [...(byBoost.get(wanted) ?? []), id]);
   }
   const touched: (number | null)[] = [];
@@ -564,21 +500,6 @@ SELECT j.id AS "jobId", j.epoch FROM foreign_jobs f JOIN jobs j ON j.id = f.job_
   return (await reportRuns(database, null, reports, 1)).touched;
 }
 
-/** What an owner has to hear: of a copy that was granted. */
-export interface Told extends Omit<RunReport, 'jobId' | 'phase' | 'outputs' | 'usage'>, RunUsage {
-  offer: number;
-  /** The owner's number of it. */
-  jobId: number;
-  startedAt: number | null;
-  /** It has ended; `cause` says how. */
-  over: boolean;
-  told: number;
-  /** Our own number of it, and of its run; null: none of it has outputs to be handed over. */
-  files: { jobId: number; epoch: number } | null;
-  /** Of what it wrote the first and the last pieces; null: it has not ended, or nothing was kept. */
-  outputs: { stream: 'STDOUT' | 'STDERR'; start: number; base64: string; bytes: number }[] | null;
-}
-
 /** Of each stream, from its beginning and from its end: a report has no more than 16. */
 const PIECES = 4;
 
@@ -620,10 +541,6 @@ SELECT p.offer, p.owner_job_id AS "jobId", p.epoch, p.told, p.over_at IS NOT NUL
   FROM part p ORDER BY p.job_id`,
   );
 }
-
-/** What is kept here of a copy's run. */
-export const filesOf = (database: Db, jobId: number, epoch: number): Promise<FileRow[]> =>
-  filesOfRuns(database.pool, [{ jobId, epoch }]);
 
 /** Offers of which the owner has to hear that we gave them up, for nothing was granted. */
 export function toReturn(database: Db, siteId: number): Promise<number[]> {

@@ -4,19 +4,23 @@
  * peer's site with a new epoch, or it does not.
  */
 
-import { type Forward, isForwarded, isGranted, mayGo, type QueueLoad } from '../../core/grid-tree/index.js';
+import { type Forward, isForwarded, isGranted, mayGo } from '../../core/grid-tree/index.js';
 import type { DispatchExplanation, JobPreference } from '../../core/model.js';
 import { isLive, isPending, type JobState, pendingStates } from '../../core/states.js';
 import { MAX } from '../../platform/limits.js';
 import { list, table } from '../columns.js';
 import {
-  type GrantedFields,
-  grantedFields,
-  type OfferedFields,
-  offeredFields,
-  only,
-  readField,
-} from '../job-fields.js';
+  type Asked,
+  type ClaimResult,
+  charsOfInputs,
+  LOAD_KEPT_S,
+  OFFERS_PAGE,
+  type OfferNews,
+  type Place,
+  type Reach,
+  type Standing,
+} from '../federation.js';
+import { type GrantedFields, grantedFields, offeredFields, only, readField } from '../job-fields.js';
 import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
 import { changeJobs, inOrder } from '../postgres/change-jobs.js';
 import { insertDecisions } from '../postgres/decisions.js';
@@ -26,115 +30,16 @@ import { labels, raw, type Sql, sql } from '../sql.js';
 import { copy, row, rows, run, value } from '../statement.js';
 import type { GrantedInput } from '../store.js';
 import { copiesOf, isExportable, want } from './exports.js';
-import { allWork, fits, queueHere } from './queue.js';
+import { allWork, fits, queueHere, theirKinds, waitingFirst } from './queue.js';
+import { GRANTED_CHARS, REST_S } from './rules.js';
 
-/** What of our data peers reach. */
-export interface Reach {
-  /** Hosts of datasets' URLs that are not public. */
-  dataHosts: readonly string[];
-  /** The service itself, for copies of what lies at its sites only; null: they do not. */
-  publicUrl: string | null;
-}
 export type OffersDatabase = Pick<Database, 'pool'> & Reach;
 type Db = OffersDatabase;
 
-/** Machines of one kind at one site, as a peer tells of them. */
-export interface MachineKind {
-  /** Machines with the same number are at one site: tasks of a job do not run at two. */
-  site: number;
-  os: string;
-  architecture: string;
-  cpus: number;
-  memoryMb: number;
-  /** Tasks that share each of them; null: it is shared in space, by CPUs. */
-  maxTasks: number | null;
-  machines: number;
-  /** Services on the way to them: 1, the peer's own; 2, of a peer of its. */
-  hops: number;
-  /** Kinds of licenses there. */
-  licenses: readonly string[];
-}
-
-/** What a peer says when it asks for news. */
-export interface Asked {
-  /** The service that it is. */
-  service: string;
-  /** The protocol's version that it speaks: none of its runs hands files over before 2. */
-  protocol: number;
-  /** It knows the news up to here. */
-  after: number;
-  /** So many more jobs of ours it takes. */
-  room: number;
-  kinds: readonly MachineKind[];
-  /** Where it has jobs that it was offered: names of schedulers, from its root down. */
-  places: readonly Place[];
-  /** What a job of ours would find there; null: it does not say. */
-  load: ToldLoad | null;
-}
-
-/** With how old it is, seconds. */
-export interface ToldLoad extends QueueLoad {
-  ageS: number;
-}
-
-export interface Place {
-  offer: number;
-  path: readonly string[];
-}
-
-export type OfferState = 'OFFERED' | 'CLAIMED' | 'WITHDRAWN';
-
-/** What a peer is told of a job of ours. */
-export interface OfferNews {
-  offer: number;
-  version: number;
-  state: OfferState;
-  /** The granted run is to be stopped. */
-  stop: boolean;
-  jobId: number;
-  boost: number;
-  /** Null unless it can be claimed. */
-  request: OfferedJob | null;
-}
-
-/** Sites are their owner's. */
-export type OfferedPreference = Omit<JobPreference, 'siteId' | 'licenses'> & { licenses?: string[] };
-
-/** What travels of a job until it is granted. */
-export interface OfferedJob extends Omit<OfferedFields, 'preferences'> {
-  request: string;
-  hops: number;
-  visited: string[];
-  user: string;
-  bytes: number;
-  preferences: OfferedPreference[];
-  /** Paths of the files that it hands over before its end is told. */
-  outputs: string[];
-}
-
-/** As they count in what a job takes. */
-export const charsOfInputs = (inputs: readonly GrantedInput[]): number =>
-  inputs
-    .flatMap(({ dataset, name, sha256, urls }) => [dataset, name, sha256 ?? '', ...urls])
-    .reduce((sum, one) => sum + one.length, 0);
-
-/** What a peer runs. */
-export interface GrantedJob extends GrantedFields {
-  epoch: number;
-  inputs: GrantedInput[];
-}
-
-/** PENDING: it is a job of a peer of ours, who has not granted it to us yet, or there is enough in the answer; ask again. */
-export type ClaimResult = { kind: 'REFUSED' | 'PENDING' } | { kind: 'GRANTED'; job: GrantedJob };
-
 /** Of the queue, from its head: beyond it nothing is offered before those have gone. */
 const LOOKED_AT = 50_000;
-/** Offers in one answer. */
-export const OFFERS_PAGE = 1_000;
-/** Characters of granted jobs after which no further one is in the answer. */
-const GRANTED_CHARS = 4 * 1024 * 1024;
-/** A job that a peer gave back is not offered to it again for so long, seconds. */
-const REST_S = 60;
+/** Whatever a peer speaks, people are told how it would be with this version of the protocol. */
+const PROTOCOL_LATEST = 2;
 /** A job's inputs that are datasets in service; of those that were removed nothing is read. Needs jobs as j. */
 const datasetsRead = raw(`jsonb_array_elements(j.inputs) WITH ORDINALITY AS i (input, place)
   LEFT JOIN datasets d ON d.id = (i.input->>'datasetId')::integer`);
@@ -170,9 +75,6 @@ interface Asker {
   neededAfterS: number;
   hops: number;
 }
-
-/** What a peer has told of its queue counts for so long, seconds. */
-export const LOAD_KEPT_S = 60;
 
 /**
  * Peers are told of all that is open once more, by numbers that the database has never given out, also if it was restored from a backup: a cursor of
@@ -302,12 +204,37 @@ INSERT INTO offers (job_id, site_id, offer, version, again_at)
   );
 }
 
+/**
+ * Jobs of the queue and peers, as rows of a table `open`: what keeps the one from being offered to the other by what the two are (`hindrance`,
+ * null: nothing), and whether it can be fetched what the job reads. What is offered and what people are told of it both follow from this.
+ */
+const openTo = (reach: Reach, now: number, protocol: number, peers: Sql): Sql => sql`open AS MATERIALIZED (
+  SELECT j.*, p.site_id AS peer, p.forward, h.hops, coalesce(f.visited, '{}') AS visited, coalesce(f.site_id = p.site_id, false) AS from_peer,
+         ${isFetchable(reach)} AS ready, o.withdrawn, o.epoch AS granted, o.again_at, coalesce(o.path, '{}') AS path, CASE
+           WHEN p.isolated THEN 'ISOLATED'
+           WHEN p.forward = 'NEVER' THEN 'NEVER'
+           WHEN p.seen_at IS NULL THEN 'UNSEEN'
+           WHEN j.stays THEN 'STAYS'
+           WHEN NOT ${protocol >= 2 ? areFiles : sql`(j.outputs IS NULL)`} THEN 'DATASETS'
+           WHEN j.state NOT IN ${labels(pendingStates)} THEN 'HELD'
+           WHEN f.epoch IS NOT NULL THEN 'GRANTED'
+           WHEN f.site_id = p.site_id OR p.service_id = ANY (f.visited) THEN 'VISITED'
+           WHEN h.hops <= 1 THEN 'HOPS'
+           WHEN o.withdrawn AND o.again_at > to_timestamp(${now}::float8) THEN 'RETURNED'
+           -- Where a run of it failed it is not to be again, as long as it can be here.
+           WHEN j.fits_home AND coalesce(j.avoids -> 'failed' -> 'sites' @> to_jsonb(p.site_id), false) THEN 'FAILED_THERE'
+         END AS hindrance
+    FROM queue j CROSS JOIN peers p LEFT JOIN foreign_jobs f ON f.job_id = j.id LEFT JOIN offers o ON o.job_id = j.id AND o.site_id = p.site_id
+   CROSS JOIN LATERAL (SELECT coalesce(f.hops, p.hops) AS hops) h
+   WHERE ${peers}
+)`;
+
 /** Of what waits, as many as the peer has room for, oldest first: what `isForwarded` could never let go is left out at once. */
 function candidates(
   database: Db,
   siteId: number,
-  { forward, neededAfterS, hops }: Asker,
-  { protocol, service, after, room, kinds, load }: Asked,
+  { forward, neededAfterS }: Asker,
+  { protocol, after, room, load }: Asked,
   now: number,
 ): Promise<Candidate[]> {
   const waitedS = sql`extract(epoch FROM to_timestamp(${now}::float8) - w.submitted_at)::float8`;
@@ -321,19 +248,10 @@ function candidates(
     database.pool,
     sql`
 WITH theirs AS MATERIALIZED (
-  SELECT site, os, architecture, cpus, "memoryMb" AS memory_mb, "maxTasks" AS max_tasks, machines, hops, licenses
-    FROM json_to_recordset(${JSON.stringify(kinds)}::json)
-      AS k (site integer, os text, architecture text, cpus integer, "memoryMb" integer, "maxTasks" integer, machines integer, hops integer, licenses text[])
-), ${queueHere(LOOKED_AT)}, open AS MATERIALIZED (
-  SELECT j.*, h.hops, coalesce(f.visited, '{}') AS visited, coalesce(f.site_id = ${siteId}, false) AS from_peer, ${isFetchable(database)} AS ready
-    FROM queue j LEFT JOIN foreign_jobs f ON f.job_id = j.id CROSS JOIN LATERAL (SELECT coalesce(f.hops, ${hops}::integer) AS hops) h
-   WHERE ${protocol >= 2 ? areFiles : sql`j.outputs IS NULL`} AND NOT j.stays AND NOT EXISTS (SELECT 1 FROM offers o WHERE o.job_id = j.id AND o.site_id = ${siteId}
-                                              AND (NOT o.withdrawn OR o.again_at > to_timestamp(${now}::float8)))
-     -- Where a run of it failed it is not to be again, as long as it can be here.
-     AND NOT (j.fits_home AND coalesce(j.avoids -> 'failed' -> 'sites' @> to_jsonb(${siteId}::integer), false))
-     AND (f.job_id IS NULL OR f.site_id <> ${siteId} AND f.epoch IS NULL AND NOT ${service}::text = ANY (f.visited))
-), class AS MATERIALIZED (
-  SELECT c.needs, c.hops, ${fits('theirs')} AS fits FROM (SELECT DISTINCT ON (needs, hops) * FROM open ORDER BY needs, hops) c
+  SELECT k.* FROM peers p CROSS JOIN LATERAL ${raw(theirKinds)} k WHERE p.site_id = ${siteId}
+), ${queueHere(waitingFirst(LOOKED_AT))}, ${openTo(database, now, protocol, sql`p.site_id = ${siteId}`)}, class AS MATERIALIZED (
+  SELECT c.needs, c.hops, ${fits('theirs')} AS fits
+    FROM (SELECT DISTINCT ON (needs, hops) * FROM open WHERE hindrance IS NULL ORDER BY needs, hops) c
 ), pace AS MATERIALIZED (
   SELECT coalesce(3600.0 / nullif(sum(services), 0), 0)::float8 AS between_s FROM traffic
    WHERE at > ${now}::float8 - 3600 AND site_id NOT IN (SELECT site_id FROM peers)
@@ -345,8 +263,28 @@ SELECT w.id, w.ready, w.hops, w.visited, w.from_peer AS "fromPeer", w.fits_home 
        w.ahead::integer AS ahead, p.between_s AS "betweenS", w.work_ahead::float8 AS "workAhead", w.work,
        h.power, h.benchmark, u.jobs AS unseen, u.work AS "unseenWork"
   FROM open w JOIN class c USING (needs, hops) CROSS JOIN pace p CROSS JOIN home h CROSS JOIN unseen u
- WHERE c.fits AND ${needed} AND (w.ready OR EXISTS (SELECT 1 FROM jobs j WHERE j.id = w.id AND ${couldBeFetched(database, now)}))
+ WHERE w.hindrance IS NULL AND w.withdrawn IS NOT false AND c.fits AND ${needed}
+   AND (w.ready OR EXISTS (SELECT 1 FROM jobs j WHERE j.id = w.id AND ${couldBeFetched(database, now)}))
  ORDER BY w.ready DESC, w.id LIMIT (SELECT greatest(0, ${room}::bigint - jobs) FROM unseen)`,
+  );
+}
+
+/** How a job stands with each peer. */
+export function standings(database: Db, jobId: number, now: number): Promise<Standing[]> {
+  const inService = sql`EXISTS (SELECT FROM sites s WHERE s.id = p.site_id AND s.removed_at IS NULL)`;
+  return rows(
+    database.pool,
+    sql`
+WITH ${queueHere(sql`id = ${jobId}::bigint`)}, ${openTo(database, now, PROTOCOL_LATEST, inService)}
+SELECT c.peer AS "siteId", CASE WHEN c.withdrawn THEN NULL WHEN c.granted IS NOT NULL THEN 'CLAIMED' WHEN NOT c.withdrawn THEN 'OFFERED' END AS state,
+       CASE WHEN NOT c.withdrawn THEN NULL ELSE coalesce(c.hindrance, CASE
+         WHEN NOT c.ready THEN 'DATA'
+         WHEN NOT ${fits(theirKinds)} THEN 'UNFIT'
+         WHEN c.fits_home AND c.forward = 'WHEN_NEEDED' THEN 'NOT_NEEDED'
+         WHEN c.fits_home AND c.forward = 'WHEN_CHEAPER' THEN 'NOT_CHEAPER'
+         ELSE 'NO_ROOM' END) END AS hindrance,
+       extract(epoch FROM c.again_at)::float8 AS "againAt", c.path
+  FROM open c JOIN peers p ON p.site_id = c.peer ORDER BY c.peer`,
   );
 }
 

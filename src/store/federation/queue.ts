@@ -6,10 +6,10 @@ import { labels, raw, type Sql, sql } from '../sql.js';
 /** What a job is estimated to take, over all its CPUs, on one of benchmark 1. Needs jobs as j. */
 export const allWork = raw('(j.estimate_s * j.benchmark * j.tasks * j.cpus_per_task)');
 
-/** Jobs as c, with the services that they may still go through: whether machines of the table can run them, all at one site. */
-export const fits = (kind: 'ours' | 'theirs'): Sql =>
+/** Jobs as c, with the services that they may still go through: whether machines of the table can run them, all at one site. As a function: `fitsKinds`. */
+export const fits = (kinds: string): Sql =>
   raw(`EXISTS (
-    SELECT 1 FROM ${kind} k
+    SELECT 1 FROM ${kinds} k
      WHERE coalesce(c.os = k.os, true) AND coalesce(c.architecture = k.architecture, true) AND c.licenses <@ k.licenses AND k.hops < c.hops
      GROUP BY k.site
     HAVING sum(k.machines::numeric * least(
@@ -19,12 +19,22 @@ export const fits = (kind: 'ours' | 'theirs'): Sql =>
 /** Peers would not know what it asks for. Needs jobs as j. */
 const stays = raw(`(${stayingFields.map((field) => `j.${jobColumn[field]} IS NOT NULL`).join(' OR ')})`);
 
+/** The first so many that wait. */
+export const waitingFirst = (most: number): Sql =>
+  sql`ended_at IS NULL AND state IN ${labels(pendingStates)} ORDER BY id LIMIT ${most}`;
+
+/** Machines as a peer told of them. Needs peers as p. */
+export const theirKinds = `(
+  SELECT site, os, architecture, cpus, "memoryMb" AS memory_mb, "maxTasks" AS max_tasks, machines, hops, licenses
+    FROM jsonb_to_recordset(p.kinds)
+      AS r (site integer, os text, architecture text, cpus integer, "memoryMb" integer, "maxTasks" integer, machines integer, hops integer, licenses text[]))`;
+
 /**
- * Tables of a statement: `ours`, the machines that are up by kind; `home`, their power and mean benchmark; `queue`, the first so many jobs
- * that wait, by class of what they need, with how many that machines here could run are ahead of each, and their work: those of more
+ * Tables of a statement: `ours`, the machines that are up by kind; `home`, their power and mean benchmark; `queue`, jobs
+ * that wait, or others, by class of what they need, with how many that machines here could run are ahead of each, and their work: those of more
  * boost, and the older ones of the same.
  */
-export const queueHere = (most: number): Sql => sql`
+export const queueHere = (which: Sql): Sql => sql`
 ours AS MATERIALIZED (
   SELECT m.site_id AS site, os, architecture, cpus, memory_mb, max_tasks, count(*) AS machines, 0 AS hops,
          ARRAY(SELECT kind FROM licenses l WHERE removed_at IS NULL AND coalesce(l.site_id, m.site_id) = m.site_id)::text[] AS licenses,
@@ -35,10 +45,10 @@ ours AS MATERIALIZED (
 ), home AS MATERIALIZED (
   SELECT coalesce(sum(power), 0)::float8 AS power, coalesce(sum(power) / sum(all_cpus), 0)::float8 AS benchmark FROM ours
 ), waiting AS MATERIALIZED (
-  SELECT id, boost, submitted_at, inputs, outputs, avoids, tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture, ${stays} AS stays,
+  SELECT id, state, boost, submitted_at, inputs, outputs, avoids, tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture, ${stays} AS stays,
          estimate_s * benchmark AS work, ${allWork} AS all_work,
          json_build_array(tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture)::text AS needs
-    FROM jobs j WHERE ended_at IS NULL AND state IN ${labels(pendingStates)} ORDER BY id LIMIT ${most}
+    FROM jobs j WHERE ${which}
 ), able AS MATERIALIZED (
   SELECT c.needs, ${fits('ours')} AS fits_home FROM (SELECT DISTINCT ON (needs) *, 1 AS hops FROM waiting ORDER BY needs) c
 ), queue AS MATERIALIZED (

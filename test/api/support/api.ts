@@ -15,7 +15,7 @@ import { createLogger } from '../../../src/platform/log.js';
 import { createMetrics } from '../../../src/platform/metrics.js';
 import { DirectoryBlobs } from '../../../src/store/blobs.js';
 import { openDirectory } from '../../../src/store/directory.js';
-import { openCopies, openOffers } from '../../../src/store/federation.js';
+import { openExports } from '../../../src/store/federation/index.js';
 import { EventFeed } from '../../../src/store/feed.js';
 import { openFiles } from '../../../src/store/files.js';
 import { Mirror } from '../../../src/store/mirror.js';
@@ -107,7 +107,15 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
     });
     const directory = openDirectory(database);
     const { adminId } = await directory.bootstrap();
-    const store = new PostgresStore(database);
+    const store = new PostgresStore(database, {
+      // Data of tests of peers come from servers on this host.
+      reach: {
+        dataHosts: ['127.0.0.1'],
+        get publicUrl() {
+          return self.exports ? self.origin : null;
+        },
+      },
+    });
     const queries = new Queries(database);
     feed = new EventFeed(queries, { url: db.url });
     await feed.start();
@@ -136,15 +144,7 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
       directory,
       queries,
       fileStore: { files: openFiles(database), blobs: new DirectoryBlobs(filesDir), retentionDays: 30 },
-      // Data of tests of peers come from servers on this host.
-      offers: openOffers({
-        pool: database.pool,
-        dataHosts: ['127.0.0.1'],
-        get publicUrl() {
-          return self.exports ? self.origin : null;
-        },
-      }),
-      copies: openCopies(database),
+      exports: openExports(database),
       feed,
       mirror: new Mirror(store, { reservations: true }),
       wake: (schedulers) => {
