@@ -3,7 +3,8 @@
  * `idleMs`, and with growing pauses while it does not answer. Peers are shared out among the processes by a lease in the database.
  */
 import { randomBytes } from 'node:crypto';
-import { pauseMs, ServiceError, sleep } from '../client/index.js';
+import { pauseMs, ServiceError } from '../client/index.js';
+import { type Env, pause, REAL_ENV } from '../platform/env.js';
 import type { Lender } from '../store/federation.js';
 import { type GuestParts, type KnownPeer, visit } from './guest.js';
 
@@ -16,6 +17,7 @@ export interface FederationOptions extends GuestParts {
   log: FederationLog;
   /** Between two rounds with a peer in which nothing was done. */
   idleMs?: number;
+  env?: Env;
 }
 
 /** A process that has not looked for its peers for so long has died. */
@@ -44,6 +46,7 @@ export class Federation {
 
   /** Which peers are ours, again and again. */
   private async look(): Promise<void> {
+    const { env = REAL_ENV } = this.options;
     const { signal } = this.stopping;
     for (let failures = 0; !signal.aborted; ) {
       try {
@@ -53,7 +56,7 @@ export class Federation {
         failures++;
         this.options.log.warn({ err: error }, 'peers could not be looked up; trying again');
       }
-      await sleep(failures > 0 ? pauseMs(failures, null) : LOOK_MS, signal);
+      await pause(env, failures > 0 ? pauseMs(failures, null, env) : LOOK_MS, signal);
     }
     for (const { stop } of this.loops.values()) stop.abort();
   }
@@ -79,19 +82,19 @@ export class Federation {
   }
 
   private async follow(loop: { peer: Lender; stop: AbortController }): Promise<void> {
-    const { log, copies, idleMs = IDLE_MS } = this.options;
+    const { log, copies, idleMs = IDLE_MS, env = REAL_ENV } = this.options;
     const { signal } = loop.stop;
-    let heardAt = performance.now();
+    let heardAt = env.upMs();
     const known: KnownPeer = { protocol: null, load: null };
     for (let failures = 0; !signal.aborted; ) {
       const { siteId, name } = loop.peer;
       try {
-        const silentS = (performance.now() - heardAt) / 1000;
+        const silentS = (env.upMs() - heardAt) / 1000;
         const busy = await visit(this.options, loop.peer, silentS, known, signal);
-        heardAt = performance.now();
+        heardAt = env.upMs();
         if (failures > 0) log.info({ peer: name }, 'the peer answers again');
         failures = 0;
-        if (!busy) await sleep(idleMs, signal);
+        if (!busy) await pause(env, idleMs, signal);
       } catch (error) {
         if (signal.aborted) return;
         failures++;
@@ -100,7 +103,7 @@ export class Federation {
         const why = error instanceof Error ? error.message : String(error);
         if (failures === 1) log.warn({ peer: name, why }, 'a round with the peer failed; trying again');
         if (error instanceof ServiceError) await copies.reached(siteId, why).catch(() => {});
-        await sleep(pauseMs(failures, error), signal);
+        await pause(env, pauseMs(failures, error, env), signal);
       }
     }
   }
