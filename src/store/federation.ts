@@ -226,7 +226,7 @@ export interface Told extends Omit<RunReport, 'jobId' | 'phase' | 'outputs' | 'u
   told: number;
   /** Our own number of it, and of its run; null: none of it has outputs to be handed over. */
   files: { jobId: number; epoch: number } | null;
-  /** Of what it wrote the first and the last pieces; null: it has not ended, or nothing was kept. */
+  /** Of what its first task wrote the first and the last pieces; null: it has not ended, or nothing was kept. */
   outputs: { stream: 'STDOUT' | 'STDERR'; start: number; base64: string; bytes: number }[] | null;
 }
 

@@ -350,7 +350,12 @@ export function describeFederation(name: string, makeWorld: () => Promise<World>
         expect(await accept([copy(offer, change)])).toEqual([]);
         const id = (await ids()).at(-1) as number;
         await store.applyMoves([move(id, home)], context());
-        const outcome = await store.applyStarts(home, [start(id, home, { [machine]: 1 })], null, context());
+        const outcome = await store.applyStarts(
+          home,
+          [start(id, home, { [machine]: change.tasks ?? 1 })],
+          null,
+          context(),
+        );
         expect(outcome.refused).toEqual([]);
         return id;
       };
@@ -433,6 +438,18 @@ export function describeFederation(name: string, makeWorld: () => Promise<World>
         await store.copies.told(peer, [1], 2);
         expect(await store.copies.toReport(peer, MIB)).toEqual([]);
         expect(await store.copies.notHere(peer, [1, 5], [1, 6])).toEqual([1, 1, 6]);
+      });
+
+      it('of several tasks are reported with what the first has written', async () => {
+        const id = await placedAt(1, { tasks: 2 });
+        await store.copies.granted(peer, [{ ...GRANT, offer: 1 }]);
+        for (const [task, text] of ['first', 'second'].entries()) {
+          const body = Buffer.from(text);
+          const outputs = [{ stream: 'STDOUT' as const, start: 0, body, bytes: body.length }];
+          await store.reportRuns(home, [report(id, 1, { task }), ended(id, 1, { task, outputs })], 3);
+        }
+        const [{ outputs } = { outputs: null }] = await store.copies.toReport(peer, MIB);
+        expect(outputs?.map(({ base64 }) => String(Buffer.from(base64, 'base64')))).toEqual(['first']);
       });
 
       it('never run a second time: whether the job does its owner decides', async () => {

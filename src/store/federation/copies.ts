@@ -500,7 +500,7 @@ SELECT j.id AS "jobId", j.epoch FROM foreign_jobs f JOIN jobs j ON j.id = f.job_
   return (await reportRuns(database, null, reports, 1)).touched;
 }
 
-/** Of each stream, from its beginning and from its end: a report has no more than 16. */
+/** Of each stream of the first task, from its beginning and from its end: a report is of the run as a whole, and has no more than 16. */
 const PIECES = 4;
 
 /** Starts and ends that the peer does not know yet, oldest jobs first; so many bytes of outputs, or one job. */
@@ -536,7 +536,7 @@ SELECT p.offer, p.owner_job_id AS "jobId", p.epoch, p.told, p.over_at IS NOT NUL
                                            'bytes', bytes) ORDER BY stream, start)
            FROM (SELECT o.*, row_number() OVER (PARTITION BY stream ORDER BY start) AS first,
                         row_number() OVER (PARTITION BY stream ORDER BY start DESC) AS last
-                   FROM outputs o WHERE o.job_id = p.job_id AND o.epoch = p.run_epoch) o
+                   FROM outputs o WHERE o.job_id = p.job_id AND o.epoch = p.run_epoch AND o.task = 0) o
           WHERE first <= ${PIECES} OR last <= ${PIECES}) END AS outputs
   FROM part p ORDER BY p.job_id`,
   );
