@@ -1,7 +1,8 @@
 /** The model of federation: the owner's side and the guest's, over the model of the store, as src/store/federation.ts says it. */
 
 import { isForwarded, isGranted, isTaken, mayGo, type QueueLoad } from '../../src/core/grid-tree/index.js';
-import { isLive, isPending, isTerminal } from '../../src/core/states.js';
+import type { Dataset, License, Site, SiteState, TreeScheduler, UserClass } from '../../src/core/model.js';
+import { type EndCause, isLive, isPending, isTerminal, type JobAction } from '../../src/core/states.js';
 import { MAX } from '../../src/platform/limits.js';
 import { outOfBounds } from '../../src/store/bounds.js';
 import type { PeerRow } from '../../src/store/directory/peers.js';
@@ -28,13 +29,59 @@ import {
 } from '../../src/store/federation.js';
 import { grantedFields, offeredFields, only, stayingFields } from '../../src/store/job-fields.js';
 import { toldEpoch } from '../../src/store/rules.js';
-import type { RunReport, Share } from '../../src/store/store.js';
-import type { MemoryJob, MemoryStore, MemoryUser } from './memory.js';
+import type {
+  JobSelection,
+  NewJob,
+  OutputPiece,
+  ReportOutcome,
+  RunOutput,
+  RunReport,
+  SelectionOutcome,
+  Share,
+  TrafficCount,
+} from '../../src/store/store.js';
+import type { MemoryJob, MemoryMachine, MemoryRun, MemoryUser, ValuesOf } from './memory-rows.js';
 
 /** Pages are those of the store on Postgres. */
 const REPORTS_PAGE = 500;
 const KINDS_MAX = 500;
 const HOPS_TOLD = 8;
+const PIECES = 4;
+
+/** What it needs of the model of the store. */
+interface Base {
+  readonly users: ReadonlyMap<number, MemoryUser>;
+  readonly sites: ReadonlyMap<number, Site & { removed: boolean }>;
+  readonly schedulers: ReadonlyMap<number, TreeScheduler>;
+  readonly machines: ReadonlyMap<number, MemoryMachine>;
+  readonly licenses: ReadonlyMap<number, License & { removed: boolean }>;
+  readonly jobs: ReadonlyMap<number, MemoryJob>;
+  readonly runs: ReadonlyMap<string, MemoryRun>;
+  readonly outputs: ReadonlyMap<string, OutputPiece[]>;
+  readonly datasets: ReadonlyMap<number, Dataset>;
+  readonly traffic: ReadonlyMap<string, TrafficCount>;
+  readonly decisions: {
+    jobId: number;
+    kind: 'DISPATCH' | 'START' | 'TAKE_BACK' | 'PREEMPT';
+    policyVersion: number;
+  }[];
+  readonly policyVersion: number;
+  now(): number;
+  addUser(userClass: UserClass, quota: null, name: string, role: MemoryUser['role']): number;
+  addSite(name: string): number;
+  setSiteState(siteId: number, state: SiteState): void;
+  change<A extends JobAction>(job: MemoryJob, action: A, values: ValuesOf<A>): void;
+  inOrder(job: MemoryJob, now: number): number;
+  begin(
+    job: MemoryJob,
+    run: Pick<MemoryRun, 'epoch' | 'siteId' | 'assignedAt' | 'plannedS' | 'placedBy'>,
+  ): void;
+  report(siteId: number | null, reports: readonly RunReport[], maxAttempts: number): ReportOutcome;
+  reprioritize(selection: JobSelection, boost: number): Promise<SelectionOutcome>;
+  hasRoom(user: MemoryUser, more: Share, share: Share, now: number): boolean;
+  takeIn(job: NewJob, userId: number, bytes: number, now: number): number;
+  cancelFor(selection: JobSelection, now: number, cause: EndCause): SelectionOutcome;
+}
 
 export interface MemoryPeer
   extends Pick<
@@ -102,6 +149,14 @@ interface Waiting {
 
 const workOf = ({ estimateS, benchmark, tasks, cpusPerTask }: MemoryJob): number =>
   estimateS * benchmark * tasks * cpusPerTask;
+/** Of the first task, the first and the last pieces of a stream. */
+function firstAndLast(kept: readonly OutputPiece[], stream: OutputPiece['stream']): OutputPiece[] {
+  const own = kept
+    .filter((piece) => piece.stream === stream && ((piece as RunOutput).task ?? 0) === 0)
+    .sort((a, b) => a.start - b.start);
+  return own.filter((_, i) => i < PIECES || i >= own.length - PIECES);
+}
+
 const none = { exitCode: null, signal: null, cpuS: null, ioWaitS: null };
 
 export class MemoryFederation {
@@ -113,7 +168,7 @@ export class MemoryFederation {
   serviceId = 'service';
   private lastNumber = 0;
 
-  constructor(private readonly store: MemoryStore) {}
+  constructor(private readonly store: Base) {}
 
   // What tests set up ----------------------------------------------------------------------------------------------------
 
@@ -436,7 +491,7 @@ export class MemoryFederation {
     const { store } = this;
     const { siteId } = offer;
     const epoch = job.epoch + 1;
-    const { policyVersion } = { policyVersion: store.policyVersion };
+    const { policyVersion } = store;
     const assignedAt = store.inOrder(job, now);
     const decide = (kind: 'TAKE_BACK' | 'DISPATCH' | 'START') =>
       store.decisions.push({ jobId: job.id, kind, policyVersion });
@@ -746,10 +801,11 @@ export class MemoryFederation {
             : run?.startedAt == null
               ? 'MACHINE_FAILED'
               : 'REFUSED';
-        const pieces = [...kept].sort((a, b) => a.stream.localeCompare(b.stream) || a.start - b.start);
-        const told = pieces.map(({ stream, start, body, bytes: written }) => {
-          return { stream, start, base64: body.toString('base64'), bytes: written };
-        });
+        const told = (['STDOUT', 'STDERR'] as const)
+          .flatMap((of) => firstAndLast(kept, of))
+          .map(({ stream, start, body, bytes: written }) => {
+            return { stream, start, base64: body.toString('base64'), bytes: written };
+          });
         const { usage: measured, ...end }: Partial<RunReport> = run?.report ?? {};
         const usage = { cpuMethod: null, peakMemoryMb: null, peakMemoryMethod: null, readMb: null };
         return [

@@ -56,7 +56,7 @@ import {
   type OpenTime,
 } from '../../src/store/holds.js';
 import { heldFromArray } from '../../src/store/images.js';
-import { assignedFields, givenFields, only, type StoredJob } from '../../src/store/job-fields.js';
+import { assignedFields, givenFields, only } from '../../src/store/job-fields.js';
 import { jobPredicate } from '../../src/store/job-filter.js';
 import {
   type AgainOf,
@@ -78,7 +78,6 @@ import {
   messageOfNext,
   placeOfFailure,
   RECALLED,
-  type Retried,
   type RetryFacts,
   sayMakesRoom,
   sayPreempted,
@@ -134,8 +133,6 @@ import {
   type KeptPromises,
   type LeasedMachine,
   type ListPlace,
-  type LocalRun,
-  type Measurement,
   type NeedsNews,
   type NeedsOutcome,
   type NewJob,
@@ -168,33 +165,9 @@ import {
 import { agentsOf, hasBegun, hasTasks, placeOf, RunTasks } from '../../src/store/tasks.js';
 import { preemptedFor, type UpkeepFacts, upkeepOf } from '../../src/store/upkeep.js';
 import { MemoryFederation } from './memory-federation.js';
+import type { MemoryJob, MemoryMachine, MemoryRun, MemoryUser, ValuesOf } from './memory-rows.js';
 
-export interface MemoryUser {
-  id: number;
-  name: string;
-  role: 'USER' | 'PEER';
-  class: UserClass;
-  share: number;
-  quota: { limit: number; periodS: number } | null;
-}
-
-export interface MemoryMachine extends Omit<Machine, 'available'> {
-  name: string;
-  state: 'UP' | 'DRAINING' | 'DOWN';
-  silent: boolean;
-  agentId: number | null;
-  measured: Measurement | null;
-  problem: string | null;
-  launchFailures: number;
-  powerMeasured: boolean;
-  cpusUsed: number;
-  memoryUsedMb: number;
-  resourcesUsed: Record<string, number>;
-  tasksUsed: number;
-  removed: boolean;
-}
-
-export type MemoryJob = StoredJob;
+export type { MemoryJob, MemoryRun } from './memory-rows.js';
 
 export interface MemoryHold
   extends Pick<NewHold, 'kind' | 'name' | 'siteId' | 'userId' | 'onConflict' | 'recurrence' | 'idleS'> {
@@ -212,44 +185,8 @@ interface MemoryAgent extends Pick<AgentRegistration, 'siteId' | 'identity' | 'i
   problem: string | null;
 }
 
-export interface MemoryRun {
-  jobId: number;
-  epoch: number;
-  siteId: number;
-  allocations: { machineId: number; tasks: number }[];
-  licenseIds: number[];
-  devices: string[][] | null;
-  assignedAt: number;
-  plannedS: number;
-  startedAt: number | null;
-  endedAt: number | null;
-  cause: EndCause | null;
-  /** By index: those that have been reported by themselves. */
-  tasks: Map<number, MemoryTask>;
-  failedTask: number | null;
-  ending: boolean;
-  recalled: boolean;
-  retry: Retried | null;
-  local: LocalRun;
-  /** Who chose where it runs. */
-  placedBy: 'SERVICE' | 'SITE' | 'PEER';
-  /** Of its end. */
-  report: RunReport | null;
-}
-
 /** The site's own scheduler has it. */
 const isAtSite = ({ placedBy }: Pick<MemoryRun, 'placedBy'>): boolean => placedBy === 'SITE';
-
-/** A task as it was reported. */
-interface MemoryTask {
-  startedAt: number | null;
-  end: RunReport | null;
-}
-
-/** What an action gives a value to. */
-type ValuesOf<A extends JobAction> = (typeof jobActions)[A] extends { readonly sets: readonly (infer F)[] }
-  ? Pick<MemoryJob, Extract<F, keyof MemoryJob>>
-  : Record<never, never>;
 
 /** All that a machine has, CPUs and memory among it. */
 const hasOf = ({ resources, cpus, memoryMb }: MemoryMachine): Record<string, number> => ({
