@@ -1,6 +1,6 @@
 /** One table of all runs, a row for each run and measure, as data frames like it. */
 import { writeFileSync } from 'node:fs';
-import { csvCell } from '../platform/csv.js';
+import { csvCell } from '../words/index.js';
 import type { Simulated } from './simulate.js';
 
 /** A run, with what was varied of it. */
