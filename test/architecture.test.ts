@@ -25,7 +25,7 @@ const arrows: Record<string, readonly string[]> = {
   slurm: ['client', 'platform', 'words'],
   mcp: ['client', 'platform', 'words'],
   agent: ['client', 'platform'],
-  federation: ['client', 'store', 'platform'],
+  federation: ['client', 'core', 'store', 'platform'],
   callbacks: ['engine', 'store', 'core', 'platform'],
   cli: [
     ...['core', 'store', 'engine', 'api', 'simulator', 'plots', 'agent', 'federation', 'client', 'callbacks'],

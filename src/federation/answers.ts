@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { type Document, ServiceError } from '../client/index.js';
+import { accepted } from '../core/index.js';
 import { outputPathFault } from '../platform/file-paths.js';
 import { MAX } from '../platform/limits.js';
 import {
@@ -27,15 +28,15 @@ const text = (most: number) =>
   z
     .string()
     .max(most)
-    .regex(/^[^\0]*$/);
+    .regex(/^[^\0]*$/, { error: 'a text without NUL' });
 const name = text(MAX.nameChars);
 const whole = (most: number) => z.int().min(0).max(most);
 const kinds = z.array(name).max(MAX.jobLicenses);
 const number = z
   .string()
-  .regex(/^\d{1,16}$/)
+  .regex(/^\d{1,16}$/, { error: 'a whole number of up to 16 digits, as text' })
   .transform(Number)
-  .refine(Number.isSafeInteger);
+  .refine(Number.isSafeInteger, { error: `a whole number up to ${Number.MAX_SAFE_INTEGER}` });
 
 const preference = z.object({
   os: name.nullish(),
@@ -108,7 +109,7 @@ const exchange = z.object({
         stop: z.boolean(),
         job: z
           .string()
-          .regex(/^job_\d{1,16}$/)
+          .regex(/^job_\d{1,16}$/, { error: 'the id of a job, such as job_17' })
           .transform((id) => Number(id.slice('job_'.length))),
         boost: z.number().transform((boost) => Math.max(-MAX.boost, Math.min(MAX.boost, Math.trunc(boost)))),
         request: z.unknown(),
@@ -240,10 +241,10 @@ export function checkResults(answer: unknown, reports: number): void {
 }
 
 function read<T>(field: string, schema: z.ZodType<T>, answer: unknown): T {
-  const known = z.object({ [field]: schema }).safeParse(answer);
+  const known = z.object({ [field]: schema }).safeParse(answer, { error: accepted });
   if (known.success) return (known.data as Record<string, T>)[field] as T;
   const { path, message } = known.error.issues[0] as z.core.$ZodIssue;
-  throw badAnswer(path.join('.'), message);
+  throw badAnswer(path.join('.') || field, `accepted: ${message}`);
 }
 
 export const badAnswer = (where: string, why: string): ServiceError =>

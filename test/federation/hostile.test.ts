@@ -317,7 +317,7 @@ test.each<[string, (response: ServerResponse) => void, RegExp]>([
   [
     'that is a list',
     (response) => response.end('{"data":{"exchangeJobs":[]}}'),
-    /does not follow the protocol: exchangeJobs/,
+    /does not follow the protocol: exchangeJobs: accepted: an object$/,
   ],
   [
     'of another version',
