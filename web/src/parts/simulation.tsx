@@ -202,7 +202,7 @@ function Groups({
         rows={groups}
         id={({ name }) => name}
         columns={[
-          { key: 'name', header: '', cell: ({ name }) => <span className="strong">{name}</span> },
+          { key: 'name', header: 'Of', cell: ({ name }) => <span className="strong">{name}</span> },
           ...GROUPED.map(({ name: metric, label, text, better }) => ({
             key: metric,
             header: label,

@@ -566,7 +566,7 @@ function Outcome({ job }: { job: Job }) {
             <caption className="hidden-visually">Measured and predicted</caption>
             <thead>
               <tr>
-                <th scope="col" />
+                <th scope="col">Measure</th>
                 <th scope="col" className="right">
                   Predicted
                 </th>

@@ -106,7 +106,7 @@ export function Calendar({ site }: { site: SitePartsFragment }) {
               },
               {
                 key: 'cancel',
-                header: '',
+                header: <span className="hidden-visually">Cancel</span>,
                 right: true,
                 cell: ({ id, name, kind, user }) =>
                   (operator || (kind !== 'MAINTENANCE' && user?.id === viewer.id)) && (
