@@ -12,6 +12,7 @@ import { queues, queuesReport } from './queues.js';
 import { writeReport } from './report.js';
 import { santoso, santosoReport } from './santoso.js';
 import { agingStudy, twoLevel, twoLevelReport, unitStudy } from './two-level.js';
+import { windows, windowsReport } from './windows.js';
 
 export default {
   all: {
@@ -49,6 +50,10 @@ export default {
     'grid-tree-live': {
       about: 'what the live grid tree does otherwise than AlZoubi and Dandamudi, each beside the paper’s way',
       run: (seed, onProgress, runs) => gridTreeLiveReport(gridTreeLive(seed, onProgress, runs)),
+    },
+    windows: {
+      about: 'maintenance windows: a month of KTH-SP2 closed for 4 h each week, under every local policy',
+      run: async (_seed, onProgress) => windowsReport(await windows(undefined, onProgress)),
     },
   },
   write: writeReport,

@@ -45,6 +45,7 @@ export interface WorkloadFlags extends PlotFlags {
   processors?: string;
   sites?: string;
   outages?: string;
+  windows?: string;
   estimate: string;
   missingEstimate: string;
   overrun: string;
@@ -96,16 +97,8 @@ export function workloadOptions(command: Command): Command {
     )
     .option('--dependencies', 'jobs of a trace wait for the one before and for its user (fields 17, 18)')
     .option('--generate <model>', `a generated workload instead of a trace: ${models.join(' or ')}`)
-    .option(jobsOption[0], `with --generate: ${jobsOption[1]} (default: ${jobsOption[2]})`)
-    .option(
-      '--processors <n>',
-      'number of processors; wider jobs are left out (default: MaxProcs of the trace)',
-    )
-    .option('--sites <file>', 'CSV or JSON file of sites and their machines; see docs/simulator.md')
-    .option(
-      '--outages <file>',
-      'CSV file of outages: columns site, from and to, and optionally machine and runs (lost or finish)',
-    )
+    .option(jobsOption[0], `with --generate: ${jobsOption[1]} (default: ${jobsOption[2]})`);
+  machineOptions(command)
     .option(
       '--mtbf <duration>',
       'let each machine fail at random, with this mean time between a repair and the next failure; its runs are lost',
@@ -173,6 +166,23 @@ export function workloadOptions(command: Command): Command {
     );
   return plotOptions(command);
 }
+
+/** The machines, and when they are not there. */
+const machineOptions = (command: Command): Command =>
+  command
+    .option(
+      '--processors <n>',
+      'number of processors; wider jobs are left out (default: MaxProcs of the trace)',
+    )
+    .option('--sites <file>', 'CSV or JSON file of sites and their machines; see docs/simulator.md')
+    .option(
+      '--outages <file>',
+      'CSV file of outages: columns site, from and to, and optionally machine and runs (lost or finish)',
+    )
+    .option(
+      '--windows <file>',
+      'CSV file of maintenance windows, known before: columns site, from and to, and optionally machine',
+    );
 
 /** Policies of a user's. */
 export interface Modules {
@@ -484,6 +494,7 @@ async function optionsOf(
     scavengers: flags.scavengers === undefined ? null : partOf('--scavengers', flags.scavengers),
     checkpointS: flags.checkpoint === undefined ? null : parseDuration('--checkpoint', flags.checkpoint),
     failures: failuresOf(flags),
+    windows: flags.windows ?? null,
     enter: word('--enter', enter, ['partition', ROOT] as const),
     sectionS: flags.section === undefined ? null : parseDuration('--section', flags.section),
     tauS: parseDuration('--tau', flags.tau),

@@ -34,6 +34,7 @@ import {
   dispatchCycle,
   dispatchKindOf,
   Grid,
+  type Held,
   handOverLimit,
   type Job,
   JobHistory,
@@ -84,6 +85,8 @@ export interface Change {
   link?: Link;
   /** All that there are between the root and sites from now on. */
   schedulers?: readonly TreeScheduler[];
+  /** What is held at a site besides from now on, and what no more. */
+  held?: { siteId: number; holds: readonly Held[]; over: readonly number[] };
   /** With `machine`: its live runs are lost; their jobs go back to the queue they came from and start over. */
   losesRuns?: boolean;
 }
@@ -281,6 +284,7 @@ class Simulation {
   private readonly stopping = new Map<number, { sequence: number; requeue: boolean }>();
   /** By job that keeps what it has done: what need not be computed again, and the event at which its live run keeps next. */
   private readonly keeping = new Map<number, { doneS: number; sequence: number }>();
+  private readonly holdsAny: boolean;
   private tickPending = false;
   /** Of the last event that was no tick. */
   private lastNews = 0;
@@ -314,6 +318,7 @@ class Simulation {
       passes: new SitePasses(),
     };
     this.changes = [...world.changes].sort((a, b) => a.at - b.at);
+    this.holdsAny = this.changes.some(({ held }) => held !== undefined);
     this.runs = new Array(jobs.length).fill(null);
     this.ending = new Float64Array(jobs.length);
     this.epochs = new Int32Array(jobs.length);
@@ -397,8 +402,10 @@ class Simulation {
     this.lastNews = this.now;
   }
 
-  private submit({ job: submitted, siteId }: SimJob): void {
-    const job = this.believed(submitted);
+  private submit({ job: submitted, siteId, limitS }: SimJob): void {
+    const believed = this.believed(submitted);
+    // Nothing else asks for limits: without windows the jobs stay as they are.
+    const job = this.holdsAny ? { ...believed, runTimeLimitS: limitS } : believed;
     if (siteId === null) {
       this.grid.placeAtRoot(job);
       this.rootConcerned = true;
@@ -489,7 +496,7 @@ class Simulation {
     this.learning?.completed(job, { turnaroundS, ioS, sitePower: this.grid.slowestOf(allocations) });
   }
 
-  private change({ site, machine, license, dataset, link, schedulers, losesRuns }: Change): void {
+  private change({ site, machine, license, dataset, link, schedulers, held, losesRuns }: Change): void {
     if (schedulers !== undefined) {
       this.grid.index(SchedulerTree).set(schedulers);
       this.concernedBy({ of: 'TREE' });
@@ -501,6 +508,11 @@ class Simulation {
     if (license !== undefined) {
       this.grid.setLicense(license);
       this.concernedBy({ of: 'LICENSE', siteId: license.siteId });
+    }
+    if (held !== undefined) {
+      if (held.over.length > 0) this.grid.removeHeld(...held.over);
+      if (held.holds.length > 0) this.grid.setHeld(...held.holds);
+      this.concernedBy({ of: 'MACHINE', siteId: held.siteId });
     }
     if (dataset !== undefined) this.data.setDataset(dataset);
     if (link !== undefined) this.data.setLink(link);

@@ -20,9 +20,11 @@ import {
   MAX_PROCESSORS,
   readOutages,
   readSites,
+  readWindows,
   type SiteShape,
   widestAt,
   withOutages,
+  withWindows,
 } from './sites.js';
 import { type Figures, Statistics, type Summary } from './statistics.js';
 import type { SwfJob } from './swf.js';
@@ -56,6 +58,8 @@ export interface SimulateOptions {
   outages?: string | null;
   /** Machines fail at random; null: not. */
   failures?: Failures | null;
+  /** A file of maintenance windows (see `readWindows`). */
+  windows?: string | null;
   /** Where jobs are submitted: to the site that their partition names, or to the root, whose policy then chooses. */
   enter?: 'partition' | typeof ROOT;
   /** On time-shared machines: CPU-seconds after which the tasks of a job wait for each other; null: at the end only. */
@@ -158,7 +162,8 @@ export async function simulateAndRecord(
   const policy = classify(jobs, options);
   const { trace } = options;
   if (options.failures) outages.push(...failuresOf(calm, jobs, options.failures, options.policy.seed));
-  const world = outages.length > 0 ? withOutages(calm, outages) : calm;
+  const known = options.windows ? withWindows(calm, await readWindows(options.windows)) : calm;
+  const world = outages.length > 0 ? withOutages(known, outages) : known;
   const timeShared = world.machines.some(({ maxTasks }) => maxTasks);
   const results = new ResultSink(jobs.length);
   const sinks: Sink[] = [results];

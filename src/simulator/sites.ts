@@ -1,6 +1,13 @@
 /** The machines of a simulation: one of counted processors, or the sites and outages of files. */
 import { z } from 'zod';
-import { accepted, type Machine, RandomStream, type Site, type TreeScheduler } from '../core/index.js';
+import {
+  accepted,
+  type Held,
+  type Machine,
+  RandomStream,
+  type Site,
+  type TreeScheduler,
+} from '../core/index.js';
 import { MAX } from '../platform/limits.js';
 import type { Change, World } from './engine.js';
 import { nameOf, textOf } from './input.js';
@@ -331,6 +338,61 @@ export function failuresOf(
     return outages;
   });
 }
+
+const windowSchema = outageSchema.omit({ runs: true });
+
+/** Machines of a site that are closed for a while, as everybody knows before. */
+export type MaintenanceWindow = Omit<Outage, 'losesRuns'>;
+
+/** Reads a file of maintenance windows, gzipped or not: CSV with the columns `site`, `from` and `to` (seconds of the trace), and optionally `machine`. */
+export async function readWindows(path: string): Promise<MaintenanceWindow[]> {
+  const name = nameOf(path);
+  const rows = rowsOf(await textOf(path, MAX_FILE_BYTES), name, windowSchema, ['site', 'from', 'to']);
+  return rows.map(({ row: { site, machine = null, from, to }, line }) => {
+    if (to <= from)
+      throw new Error(`${name}, line ${line}: to is ${to}; accepted is a time later than ${from}`);
+    return { siteId: site, machine, fromS: from, toS: to };
+  });
+}
+
+/**
+ * The world with maintenance windows: as in the service, schedulers know the next ones of each site (WINDOWS_KNOWN), and no job starts that
+ * could still run, by its limit, when one begins.
+ */
+export function withWindows(world: World, windows: readonly MaintenanceWindow[]): World {
+  const bySite = new Map<number, Held[]>();
+  windows.forEach(({ siteId, machine, fromS, toS }, i) => {
+    const there = world.machines.filter((one) => one.siteId === siteId);
+    if (there.length === 0) throw new Error(`windows: there is no site ${siteId}`);
+    const closed = machine === null ? undefined : there[machine - 1];
+    if (machine !== null && closed === undefined)
+      throw new Error(`windows: machine ${machine} of site ${siteId}; accepted is 1 to ${there.length}`);
+    const held: Held = {
+      ...{ id: i + 1, by: 'WINDOW', from: fromS, to: toS, ends: 'LIMIT', licenseIds: [] },
+      ...(closed === undefined
+        ? { machines: [], siteId }
+        : { machines: [{ machineId: closed.id, amounts: null }] }),
+    };
+    bySite.set(siteId, [...(bySite.get(siteId) ?? []), held]);
+  });
+  const changes = [...bySite].flatMap(([siteId, holds]) => {
+    const inTurn = holds.sort((a, b) => a.from - b.from || a.id - b.id);
+    const first = { at: 0, held: { siteId, holds: inTurn.slice(0, WINDOWS_KNOWN), over: [] } };
+    const later = inTurn.slice(WINDOWS_KNOWN).map((held, i) => ({
+      at: (inTurn[i] as Held).from,
+      held: { siteId, holds: [held], over: [] },
+    }));
+    return [
+      first,
+      ...later,
+      ...inTurn.map(({ id, to }) => ({ at: to, held: { siteId, holds: [], over: [id] } })),
+    ];
+  });
+  return { ...world, changes: [...world.changes, ...changes] };
+}
+
+/** Of each site: `TIMES_KNOWN` of the service, for as many holds as a site is likely to have. */
+const WINDOWS_KNOWN = 64;
 
 /** Changes that outages may make of the machines in all. */
 const MAX_CHANGES = 1e6;

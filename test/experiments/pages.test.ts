@@ -20,6 +20,7 @@ import {
   twoLevelReport,
   type UnitCell,
 } from '../../experiments/two-level.js';
+import { type WindowsRow, windowsReport } from '../../experiments/windows.js';
 import { packagePath } from '../../src/platform/paths.js';
 import { box, marks } from '../plots/svg.js';
 
@@ -38,7 +39,7 @@ async function plotsOf(report: Report): Promise<Map<string, string>> {
   expect(read(`${report.name}.md`)).toBe(published(`${report.name}.md`));
   expect(JSON.parse(read(`${report.name}.json`))).toEqual(JSON.parse(published(`${report.name}.json`)));
   const linked = [...report.text.matchAll(/!\[.*\]\((.*)\.svg\)/g)].map(([, name]) => name as string);
-  expect(linked).toEqual(report.plots?.map(({ name }) => name));
+  expect(linked).toEqual((report.plots ?? []).map(({ name }) => name));
   for (const name of linked) expect(read(`${name}.svg`) === published(`${name}.svg`), name).toBe(true);
   return new Map(linked.map((name) => [name, read(`${name}.svg`)]));
 }
@@ -107,4 +108,10 @@ it('diana and job-ratio: as published', async () => {
   expect((await plotsOf(dianaReport(diana, study))).size).toBe(5);
   const jobRatio = JSON.parse(published('job-ratio.json')) as JobRatioResult;
   expect((await plotsOf(jobRatioReport(jobRatio))).size).toBe(2);
+});
+
+it('windows: as published', async () => {
+  const { rows } = JSON.parse(published('windows.json')) as { rows: WindowsRow[] };
+  await plotsOf(windowsReport(rows));
+  expect(rows.map(({ crossed }) => crossed)).toEqual(rows.map(() => 0));
 });

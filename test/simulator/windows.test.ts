@@ -1,0 +1,76 @@
+/** Maintenance windows in the simulator: under every local policy no run reaches into one. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { crossed, windows } from '../../experiments/windows.js';
+import { plainJob } from '../../src/core/index.js';
+import { runSimulation } from '../../src/simulator/engine.js';
+import { policyNamed, policyNames } from '../../src/simulator/policies.js';
+import { MemorySink } from '../../src/simulator/sink.js';
+import { countedWorld, withWindows } from '../../src/simulator/sites.js';
+import type { SimJob } from '../../src/simulator/workload.js';
+import { haveTraces, tracePath } from './support/reference.js';
+
+const CPUS = 4;
+const policies = policyNames.map((name) => name.replace('-N', '-2'));
+
+const job = fc.record({
+  at: fc.integer({ min: 0, max: 50 }),
+  limit: fc.integer({ min: 1, max: 20 }),
+  run: fc.integer({ min: 1, max: 30 }),
+  cpus: fc.integer({ min: 1, max: CPUS }),
+});
+const simJobs = (given: { at: number; limit: number; run: number; cpus: number }[]): SimJob[] =>
+  [...given]
+    .sort((a, b) => a.at - b.at)
+    .map(({ at, limit, run, cpus }, i) => ({
+      job: plainJob({ id: i + 1, submittedAt: at, estimateS: limit, cpusPerTask: cpus }),
+      ...{ sourceId: i + 1, runS: run, limitS: limit, siteId: 1 },
+    }));
+
+describe.each(policies)('windows under %s', (name) => {
+  it('are crossed by no run, nothing is taken twice, and all jobs have run in the end', () => {
+    fc.assert(
+      fc.property(
+        fc.array(job, { minLength: 1, maxLength: 12 }),
+        fc.array(fc.tuple(fc.integer({ min: 1, max: 80 }), fc.integer({ min: 1, max: 15 })), {
+          maxLength: 5,
+        }),
+        (given, times) => {
+          const jobs = simJobs(given);
+          const closed = times.map(([fromS, length]) => ({
+            ...{ siteId: 1, machine: null, fromS, toS: fromS + length },
+          }));
+          const sink = new MemorySink(jobs.length);
+          const world = withWindows(countedWorld([{ id: 1, name: 'a', processors: CPUS }]), closed);
+          runSimulation(world, jobs, { policy: policyNamed(name, 1), eventOrder: 'batch' }, [sink]);
+          expect(crossed(sink, closed)).toBe(0);
+          const { starts, ends } = sink;
+          for (const [i, start] of starts.entries()) {
+            expect(ends[i]).toBeGreaterThan(start);
+            const there = jobs.filter(
+              (_, j) => (starts[j] as number) <= start && start < (ends[j] as number),
+            );
+            expect(there.reduce((sum, one) => sum + one.job.cpusPerTask, 0)).toBeLessThanOrEqual(CPUS);
+          }
+        },
+      ),
+      { numRuns: 30 },
+    );
+  });
+});
+
+it('of a file with a machine that is not there are refused', () => {
+  const world = countedWorld([{ id: 1, name: 'a', processors: CPUS }]);
+  const window = { siteId: 1, machine: 2, fromS: 1, toS: 2 };
+  expect(() => withWindows(world, [window])).toThrow('accepted is 1 to 1');
+  expect(() => withWindows(world, [{ ...window, siteId: 7 }])).toThrow('no site 7');
+});
+
+it.runIf(haveTraces)('a month of KTH-SP2 with four hours each week: no run crosses a window', async () => {
+  const rows = await windows(tracePath('KTH-SP2'), undefined, ['easy', 'conservative']);
+  expect(rows.map(({ crossed }) => crossed)).toEqual([0, 0]);
+  for (const { waitH, used } of rows) {
+    expect(waitH).toBeGreaterThan(0);
+    expect(used).toBeGreaterThan(0);
+  }
+});
