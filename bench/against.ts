@@ -1,15 +1,17 @@
 /**
- * This commit's benchmarks and another commit's, in turns on the same machine. A loss counts when a second run confirms it: one run on a busy
- * machine says little.
+ * This commit's benchmarks and another commit's, in turns on the same machine. A loss counts when a second, longer run confirms it: a single turn on a
+ * machine that others slow down says little.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { packagePath } from '../src/platform/paths.js';
-import { isRate, type Result } from './measure.js';
+import { isRate, median, type Result } from './measure.js';
 
 const MEASURING_MS = 600_000;
+/** Turns of the run that confirms a loss; their medians are compared. */
+const CONFIRMING = 3;
 const ROOT = packagePath();
 
 /** Compares; gives an exit code. Where the other commit cannot be built or measured it says so, and that is no loss. */
@@ -25,7 +27,9 @@ export function against(commit: string, names: readonly string[], limit: number)
       process.stdout.write(`not compared: ${commit} cannot be built here: ${problem}\n`);
       return 0;
     }
-    const lost = names.filter((name) => loses(name, other, limit) && loses(name, other, limit));
+    const lost = names.filter(
+      (name) => loses(name, other, limit, 1) && loses(name, other, limit, CONFIRMING),
+    );
     process.stdout.write(
       lost.length > 0
         ? `slower than ${commit} by more than ${limit * 100} %, twice: ${lost.join(', ')}\n`
@@ -56,20 +60,30 @@ function build(commit: string, folder: string): string | null {
 }
 
 /** Whether ours is slower, both as it is and beside the baseline that each measures in the same run. */
-function loses(name: string, other: string, limit: number): boolean {
-  const they = measured(other, name);
-  const we = measured(ROOT, name);
-  if (!we) throw new Error(`${name} fails`);
-  if (!they) {
-    process.stdout.write(`${name}: not compared, it fails at the other commit\n`);
-    return false;
+function loses(name: string, other: string, limit: number, turns: number): boolean {
+  const they: Result[] = [];
+  const we: Result[] = [];
+  for (let turn = 0; turn < turns; turn++) {
+    const theirs = measured(other, name);
+    const ours = measured(ROOT, name);
+    if (!ours) throw new Error(`${name} fails`);
+    if (!theirs) {
+      process.stdout.write(`${name}: not compared, it fails at the other commit\n`);
+      return false;
+    }
+    they.push(theirs);
+    we.push(ours);
   }
-  const changes = [we.value / they.value, we.ratio / they.ratio].map(
-    (factor) => (isRate(we) ? factor : 1 / factor) - 1,
-  );
+  const { unit } = we[0] as Result;
+  const figures = (figure: 'value' | 'ratio') =>
+    [we, they].map((results) => median(results.map((result) => result[figure]))) as [number, number];
+  const changes = (['value', 'ratio'] as const).map((figure) => {
+    const [ours, theirs] = figures(figure);
+    return (isRate({ unit }) ? ours / theirs : theirs / ours) - 1;
+  });
   const [plain, beside] = changes.map((change) => `${change < 0 ? '' : '+'}${(change * 100).toFixed(1)} %`);
-  const figures = [we, they].map(({ value, unit }) => `${value.toPrecision(4)} ${unit}`);
-  process.stdout.write(`${name}: ${figures.join(', there ')}: ${plain} (beside its baseline ${beside})\n`);
+  const values = figures('value').map((value) => `${value.toPrecision(4)} ${unit}`);
+  process.stdout.write(`${name}: ${values.join(', there ')}: ${plain} (beside its baseline ${beside})\n`);
   return changes.every((change) => change < -limit);
 }
 
