@@ -1,5 +1,5 @@
 // Operations as typed documents, of everything here that speaks to the API: of each NAME.graphql a NAME.gql.ts beside it (git-ignored).
-// And, for the portal, the states of jobs and the groups of them (src/core/states.ts).
+// And, for the portal and for the others, the states of jobs and the groups of them (src/core/states.ts).
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { codegen } from '@graphql-codegen/core';
@@ -42,22 +42,21 @@ function moduleFrom(folder, file) {
 export async function generateDocuments(root) {
   const schema = parse(readFileSync(join(root, 'schema.graphql'), 'utf8'));
   const files = await Promise.all(clients.map((client) => documentsOf(root, schema, client)));
-  return [await statesFile(root), ...files.flat()];
+  return [...(await statesFiles(root)), ...files.flat()];
 }
 
 /** The states of jobs, and the groups of them that have names. */
-async function statesFile(root) {
+async function statesFiles(root) {
   const file = join('src', 'core', 'states.ts');
   const { code } = await transform(readFileSync(join(root, file), 'utf8'), { loader: 'ts', format: 'esm' });
   const { jobStates, stateGroups } = await import(`data:text/javascript,${encodeURIComponent(code)}`);
   const groups = Object.entries({ JOB: jobStates, ...stateGroups }).map(
     ([name, states]) =>
-      `export const ${name}_STATES = [\n${states.map((state) => `  '${state}',\n`).join('')}] as const;\n`,
+      `export const ${name}_STATES${name === 'JOB' ? '' : ': readonly JobState[]'} = ${JSON.stringify(states)}${name === 'JOB' ? ' as const' : ''};\n`,
   );
-  return {
-    path: join(root, 'web', 'src', 'api', 'states.gql.ts'),
-    text: `// Generated from ${file} by scripts/codegen-documents.mjs. Do not edit.\n${groups.join('\n')}\nexport type JobState = (typeof JOB_STATES)[number];\n`,
-  };
+  const text = `// Generated from ${file} by scripts/codegen-documents.mjs. Do not edit.\n${groups.join('\n')}\nexport type JobState = (typeof JOB_STATES)[number];\n`;
+  // No client may import the core.
+  return ['web/src/api', 'src/client'].map((folder) => ({ path: join(root, folder, 'states.gql.ts'), text }));
 }
 
 function documentsOf(root, schema, { folder, imports, document: written, config }) {

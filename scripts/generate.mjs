@@ -65,7 +65,7 @@ async function generateGraphql() {
   const wanted = hash.digest('hex');
   const made = [
     ...['types.ts', 'resolvers-types.ts'].map((name) => join('src/api/generated', name)),
-    'web/src/api/states.gql.ts',
+    ...['web/src/api', 'src/client'].map((folder) => join(folder, 'states.gql.ts')),
     ...documents.map((name) => name.replace(/\.graphql$/, '.gql.ts')),
   ];
   // Checking out an older commit, which had them in git, takes them away.

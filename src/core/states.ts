@@ -359,11 +359,12 @@ export const pendingStates: readonly JobState[] = waitingStates.filter(
 export const cancellableStates: readonly JobState[] = jobStates.filter(
   (state) => possible('cancel', state) || possible('stop', state),
 );
-/** Groups of states that lists are asked for, by name. The portal has them as constants (`npm run codegen`). */
+/** Groups of states that lists are asked for, by name. The clients of the API have them as constants (scripts/codegen-documents.mjs). */
 export const stateGroups = {
   WAITING: waitingStates,
   PENDING: pendingStates,
   LIVE: liveStates,
+  ACTIVE: [...waitingStates, ...liveStates],
   ENDED: endedStates,
   CANCELLABLE: cancellableStates,
 };

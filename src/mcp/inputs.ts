@@ -1,16 +1,11 @@
 /** What tools are called with, and what is said of a call that is not so. */
 import { z } from 'zod';
 import type { Client } from '../client/index.js';
+import { JOB_STATES } from '../client/states.gql.js';
 import { elementsOf } from '../words/asked.js';
 import { meant } from '../words/nearest.js';
 import { parseArray } from '../words/values.js';
-import {
-  type JobFilter,
-  type JobInput,
-  type JobState,
-  SiteNamesDocument,
-  ViewerDocument,
-} from './documents.gql.js';
+import { type JobFilter, type JobInput, SiteNamesDocument, ViewerDocument } from './documents.gql.js';
 
 /** A call that cannot be done, in words that name the argument. */
 export class BadCall extends Error {
@@ -33,18 +28,10 @@ export const cursor = z
   .optional()
   .describe('Where to continue: `after` of the answer before');
 
-/** All states, and whether a job in it has ended. */
-const ENDS: Readonly<Record<JobState, boolean>> = {
-  ...{ QUEUED: false, BLOCKED: false, HELD: false, DISPATCHED: false, ASSIGNED: false, RUNNING: false },
-  ...{ CANCELLING: false, COMPLETED: true, FAILED: true, CANCELLED: true },
-};
-const STATES = Object.keys(ENDS) as JobState[];
-export const isEnded = (state: JobState): boolean => ENDS[state];
-export const LIVE_STATES: readonly JobState[] = STATES.filter((state) => !ENDS[state]);
 export const states = z
-  .array(z.enum(STATES))
+  .array(z.enum(JOB_STATES))
   .min(1)
-  .max(STATES.length)
+  .max(JOB_STATES.length)
   .optional()
   .describe('Only jobs in these states');
 

@@ -2,6 +2,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { type Client, ServiceError } from '../client/index.js';
+import { ENDED_STATES, type JobState } from '../client/states.gql.js';
 import { answer, DATA_CHARS, fittingEnd, fittingPage } from './answers.js';
 import {
   DecisionsDocument,
@@ -17,19 +18,7 @@ import {
   UsageDocument,
   WaitingDocument,
 } from './documents.gql.js';
-import {
-  BadCall,
-  cursor,
-  FILTER,
-  filterOf,
-  isEnded,
-  JOB,
-  jobId,
-  jobOf,
-  parsed,
-  states,
-  time,
-} from './inputs.js';
+import { BadCall, cursor, FILTER, filterOf, JOB, jobId, jobOf, parsed, states, time } from './inputs.js';
 import { searchPages } from './pages.js';
 import type { Plans } from './plans.js';
 
@@ -200,13 +189,15 @@ const findJobs = tool(
   },
 );
 
+const hasEnded = ({ state }: { state: JobState }): boolean => ENDED_STATES.includes(state);
+
 const getJob = tool(
   'get_job',
   'A job: what it asked for, its state, when it starts or ended and why, and its runs.',
   { id: jobId },
   async ({ id }, { client, signal }) => {
     const job = found(id, (await client.request(JobDocument, { id }, signal)).job);
-    const next = isEnded(job.state)
+    const next = hasEnded(job)
       ? `Its output: read_output with id: ${id}.`
       : `Why it waits: explain_wait; its output: read_output; to wait: wait_for_job; each with id: ${id}.`;
     return answer(
@@ -331,7 +322,7 @@ const waitForJob = tool(
     const look = async () => {
       const { job, latestCursor } = await client.request(StateDocument, { id }, signal);
       const { site, ...same } = found(id, job);
-      const reached = isEnded(same.state) || wanted?.includes(same.state) === true;
+      const reached = hasEnded(same) || wanted?.includes(same.state) === true;
       return { reached, latestCursor, job: { ...same, site: nameOf(site) } };
     };
     let { reached, latestCursor, job } = await look();
@@ -354,7 +345,7 @@ const waitForJob = tool(
       clearTimeout(timer);
       signal.removeEventListener('abort', stop);
     }
-    const next = isEnded(job.state)
+    const next = hasEnded(job)
       ? `Its output: read_output with id: ${id}.`
       : reached
         ? ''

@@ -2,9 +2,10 @@
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { asked } from '../client/index.js';
+import { ACTIVE_STATES } from '../client/states.gql.js';
 import { answer, firstChars } from './answers.js';
 import { CancelDocument, type JobInput, JobsDocument, SubmitDocument } from './documents.gql.js';
-import { BadCall, FILTER, filterOf, JOB, jobId, jobOf, jobsOfArray, LIVE_STATES } from './inputs.js';
+import { BadCall, FILTER, filterOf, JOB, jobId, jobOf, jobsOfArray } from './inputs.js';
 import { type Caller, estimate, type Tool, tool } from './tools.js';
 
 /** Jobs that one call cancels: the plan names each. */
@@ -126,10 +127,12 @@ const cancelJobs = tool(
       throw new BadCall(
         `ids: is missing; accepted: ids of jobs, or one of ${Object.keys(FILTER).join(', ')}`,
       );
-    const { ids, states = LIVE_STATES, ...given } = input;
-    const live = states.filter((state) => LIVE_STATES.includes(state));
+    const { ids, states = ACTIVE_STATES, ...given } = input;
+    const live = ACTIVE_STATES.filter((state) => states.includes(state));
     if (live.length === 0)
-      throw new BadCall(`states: ${states.join(', ')} is not accepted; accepted: ${LIVE_STATES.join(', ')}`);
+      throw new BadCall(
+        `states: ${states.join(', ')} is not accepted; accepted: ${ACTIVE_STATES.join(', ')}`,
+      );
     const filter = { ...(await filterOf(caller.client, given)), states: live, ...(ids && { ids }) };
     const { jobs } = await caller.client.request(
       JobsDocument,

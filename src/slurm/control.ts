@@ -1,4 +1,5 @@
 /** scancel, scontrol, sinfo, and the commands of accounts. */
+import { ACTIVE_STATES } from '../client/states.gql.js';
 import { programEnvironment } from '../platform/config.js';
 import { DEFAULT_LIMITS } from '../platform/limits.js';
 import { jobOf, nothing, parseArray, readOptions, SLURM, takeOptions } from '../words/index.js';
@@ -29,7 +30,6 @@ type Hold = SlurmHoldsQuery['holds']['nodes'][number];
 
 /** What one action changes at most. */
 const BATCH = 10_000;
-const ACTIVE = ['QUEUED', 'BLOCKED', 'HELD', 'DISPATCHED', 'ASSIGNED', 'RUNNING', 'CANCELLING'] as const;
 
 async function change(
   document:
@@ -75,7 +75,7 @@ export const scancel: Run = async (words, name) => {
   if (!named && filters.length === 0) throw new SlurmError('No job identification provided');
   const { jobs, user, unknown } = named
     ? await namedJobs(options.operands)
-    : { ...(await findJobs({ states: [...ACTIVE] })), unknown: [] };
+    : { ...(await findJobs({ states: ACTIVE_STATES })), unknown: [] };
   const users = options.has('--me')
     ? [user]
     : options.list('--user').map((one) => (one === programEnvironment().USER ? user : one));
@@ -302,7 +302,7 @@ async function showJobs(names: readonly string[], isOneLine: boolean, name: stri
   const { jobs, unknown } =
     names.length > 0
       ? await namedJobs(names, { full: true })
-      : { ...(await findJobs({ states: [...ACTIVE] }, { full: true })), unknown: [] };
+      : { ...(await findJobs({ states: ACTIVE_STATES }, { full: true })), unknown: [] };
   if (jobs.length === 0 && unknown.length === 0) print('No jobs in the system');
   for (const job of jobs) print(described(job, Date.now(), isOneLine));
   if (unknown.length > 0) complain(name, 'Invalid job id specified');

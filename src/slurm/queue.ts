@@ -1,4 +1,5 @@
 /** squeue, sacct, sstat, sprio, seff: jobs as tables. */
+import { ACTIVE_STATES } from '../client/states.gql.js';
 import { programEnvironment } from '../platform/config.js';
 import { parseSince } from '../words/index.js';
 import { SlurmError } from './ask.js';
@@ -168,10 +169,7 @@ async function listed(
   wanted: Set<string> | null,
   how: { full: boolean },
 ): Promise<{ jobs: Job[]; user: string }> {
-  const active = await findJobs(
-    { states: ['QUEUED', 'BLOCKED', 'HELD', 'DISPATCHED', 'ASSIGNED', 'RUNNING', 'CANCELLING'] },
-    how,
-  );
+  const active = await findJobs({ states: ACTIVE_STATES }, how);
   if (wanted !== null && [...wanted].every((state) => ACTIVE.includes(state))) return active;
   const ended = await findJobs({ endedAfter: new Date(Date.now() - SHOWN_S * 1000).toISOString() }, how);
   const known = new Set(active.jobs.map(({ id }) => id));
@@ -278,13 +276,7 @@ function sinceOf(value: string): string {
 /** Jobs that were submitted since, and older ones that had not ended. */
 async function accounted(from: string, how: { full: boolean }): Promise<{ jobs: Job[]; user: string }> {
   const { jobs, user } = await findJobs({ submittedAfter: from }, how);
-  const older = await findJobs(
-    {
-      submittedBefore: from,
-      states: ['QUEUED', 'BLOCKED', 'HELD', 'DISPATCHED', 'ASSIGNED', 'RUNNING', 'CANCELLING'],
-    },
-    how,
-  );
+  const older = await findJobs({ submittedBefore: from, states: ACTIVE_STATES }, how);
   return { jobs: [...older.jobs, ...jobs], user };
 }
 

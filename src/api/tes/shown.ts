@@ -1,7 +1,7 @@
 /** Jobs as tasks: their states, and what each view shows of them. */
 import { posix } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { type EndCause, isTerminal, type JobState, jobStates } from '../../core/states.js';
+import { type EndCause, isTerminal, isWaiting, type JobState, jobStates } from '../../core/states.js';
 import type { TesDetailsQuery } from './documents.gql.js';
 import { taskOfJob } from './job.js';
 import { SYSTEM_ERROR_CODE, toldBy } from './script.js';
@@ -20,13 +20,10 @@ interface Ended {
   exitCode: number | null;
 }
 
-const STATES: Readonly<Record<Exclude<JobState, 'FAILED'>, string>> = {
-  QUEUED: 'QUEUED',
-  BLOCKED: 'QUEUED',
-  DISPATCHED: 'QUEUED',
+/** Of the states that are not QUEUED, RUNNING or an error there. */
+const STATES: Readonly<Partial<Record<JobState, string>>> = {
   HELD: 'PAUSED',
   ASSIGNED: 'INITIALIZING',
-  RUNNING: 'RUNNING',
   CANCELLING: 'CANCELING',
   COMPLETED: 'COMPLETE',
   CANCELLED: 'CANCELED',
@@ -38,15 +35,18 @@ const OF_EXECUTORS: ReadonlySet<EndCause | null> = new Set([
   ...(['DISK_LIMIT', 'PROCESS_LIMIT'] as const),
 ]);
 
+/** Of a job that has not failed. */
+const plainState = (state: JobState): string => STATES[state] ?? (isWaiting(state) ? 'QUEUED' : 'RUNNING');
+
 export function stateOf({ state, cause, exitCode }: Ended): string {
-  if (state !== 'FAILED') return STATES[state];
+  if (state !== 'FAILED') return plainState(state);
   return OF_EXECUTORS.has(cause) && exitCode !== SYSTEM_ERROR_CODE ? 'EXECUTOR_ERROR' : 'SYSTEM_ERROR';
 }
 
 /** The states of jobs whose tasks may be in this one. */
 export const jobStatesOf = (tesState: string): JobState[] =>
   jobStates.filter((state) =>
-    state === 'FAILED' ? /^(EXECUTOR|SYSTEM)_ERROR$/.test(tesState) : STATES[state] === tesState,
+    state === 'FAILED' ? /^(EXECUTOR|SYSTEM)_ERROR$/.test(tesState) : plainState(state) === tesState,
   );
 
 export type Details = TesDetailsQuery['jobs']['nodes'][number];

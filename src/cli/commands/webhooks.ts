@@ -1,5 +1,6 @@
 /** `switchyard webhooks`: where the service sends events of one's jobs. */
 import type { Command } from 'commander';
+import { JOB_STATES } from '../../client/states.gql.js';
 import { parseDuration, parseId, parseWord } from '../../words/values.js';
 import { addCommand, collect, findUser, show, showOnce } from '../command.js';
 import { connect } from '../connect.js';
@@ -11,10 +12,7 @@ import { addListOptions, type Columns, showList, tableOf } from '../lists.js';
 
 type Webhook = documents.WebhookFieldsFragment;
 
-const KINDS = [
-  ...(['QUEUED', 'BLOCKED', 'HELD', 'DISPATCHED', 'ASSIGNED', 'RUNNING', 'CANCELLING'] as const),
-  ...(['COMPLETED', 'FAILED', 'CANCELLED', 'CHANGED'] as const),
-];
+const KINDS = [...JOB_STATES, 'CHANGED'] as const;
 
 export function addWebhooks(program: Command): void {
   const list = addListOptions(

@@ -3,7 +3,7 @@ import { Link, useParams } from '@tanstack/react-router';
 import { Layers } from 'lucide-react';
 import { useState } from 'react';
 import { useAction, useData, useFollow } from '../../api/data';
-import type { JobState } from '../../api/states.gql';
+import { ENDED_STATES, type JobState, LIVE_STATES, WAITING_STATES } from '../../api/states.gql';
 import { Button, Dialog } from '../../ui/controls';
 import { count, numberOf, percent, plural, words } from '../../ui/format';
 import { Ago, Badge, Card, Empty, Loaded, Page, Parts, Skeleton, StateBadge, Table } from '../../ui/show';
@@ -18,16 +18,9 @@ import {
 
 /** From what has ended to what waits, so that a bar grows from the left. */
 const ORDER: readonly JobState[] = [
-  'COMPLETED',
-  'FAILED',
-  'CANCELLED',
-  'CANCELLING',
-  'RUNNING',
-  'ASSIGNED',
-  'DISPATCHED',
-  'QUEUED',
-  'BLOCKED',
-  'HELD',
+  ...ENDED_STATES,
+  ...[...LIVE_STATES].reverse(),
+  ...[...WAITING_STATES].reverse(),
 ];
 
 const countsOf = (group: Pick<GroupPartsFragment, 'counts'>): Partial<Record<JobState, number>> =>
