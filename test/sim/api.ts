@@ -4,6 +4,7 @@ import type { Viewer } from '../../src/api/auth.js';
 import type { RegisterAgentInput } from '../../src/api/generated/types.js';
 import { globalId, localId } from '../../src/api/ids.js';
 import { createAgentsService } from '../../src/api/services/agents.js';
+import { createFederationService } from '../../src/api/services/federation.js';
 import { createFilesService } from '../../src/api/services/files.js';
 import { createFit, createResources } from '../../src/api/services/fit.js';
 import { createJobsService } from '../../src/api/services/jobs.js';
@@ -86,6 +87,7 @@ export class Api {
   readonly reruns: ReturnType<typeof createRerunService>;
   readonly agents: ReturnType<typeof createAgentsService>;
   readonly files: ReturnType<typeof createFilesService>;
+  readonly federation: ReturnType<typeof createFederationService>;
 
   /** @param store as this process reaches it, like the store of files */
   constructor(
@@ -109,11 +111,13 @@ export class Api {
       fits,
       ranks: createRanks(resources, queries as never),
       fileStore,
+      directory: { serviceId: async () => world.store.federation.serviceId },
     } as unknown as ServiceParts;
     this.agents = createAgentsService(all);
     this.jobs = createJobsService(all);
     this.reruns = createRerunService(all);
     this.files = createFilesService(all);
+    this.federation = createFederationService(all);
     const sweeper = new FileSweep({ ...fileStore, now, onError: () => {} });
     const sweep = (): void => {
       sweeper.sweep().catch(() => {});

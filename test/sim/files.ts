@@ -17,11 +17,26 @@ export function contentOf(key: string, path: string): Buffer {
 
 /** The files of one history, by id. */
 export class SimulatedFiles implements Files {
-  readonly rows = new Map<number, FileRow & { upload: null; parts: string[] }>();
-  private readonly gone: number[] = [];
+  rows = new Map<number, FileRow & { upload: null; parts: string[] }>();
+  private gone: number[] = [];
   private lastId = 0;
 
   constructor(private readonly store: MemoryStore) {}
+
+  dump(): object {
+    return { rows: this.rows, gone: this.gone, lastId: this.lastId };
+  }
+
+  restore(then: object): void {
+    Object.assign(this, then);
+  }
+
+  /** Of these runs, by task and path. */
+  ofRuns(runs: readonly { jobId: number; epoch: number }[]): FileRow[] {
+    return [...this.rows.values()]
+      .filter((row) => runs.some(({ jobId, epoch }) => row.jobId === jobId && row.epoch === epoch))
+      .sort((a, b) => a.task - b.task || (a.path < b.path ? -1 : 1));
+  }
 
   async announce(run: RunOfAgent, task: number, files: readonly NewFile[]): Promise<Announced> {
     const { assignedAt = null } = this.store.runs.get(`${run.jobId}/${run.epoch}`) ?? {};
@@ -126,6 +141,7 @@ export class SimulatedFiles implements Files {
   private isServed({ siteId, agentId, jobId, epoch }: Omit<RunOfAgent, 'token'>, task: number): boolean {
     const run = this.store.runs.get(`${jobId}/${epoch}`);
     if (!run || run.endedAt !== null || run.siteId !== siteId) return false;
+    if (agentId === null) return this.store.federation.peers.has(siteId);
     const place = placeOf(
       run.allocations.map(({ tasks }) => tasks),
       task,
@@ -158,8 +174,8 @@ export class SimulatedBlobs implements Blobs {
     this.whole.set(id, part);
   }
 
-  async read(id: number): Promise<Readable> {
-    return Readable.from(this.contentOf(id) ?? []);
+  async read(id: number, from = 0, to = Number.POSITIVE_INFINITY): Promise<Readable> {
+    return Readable.from([this.contentOf(id)?.subarray(from, to) ?? Buffer.alloc(0)]);
   }
 
   async remove(id: number): Promise<void> {

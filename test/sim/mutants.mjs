@@ -206,6 +206,50 @@ export const mutants = [
     replace:
       'if (opening.at > now) { opening.at += 30; opening.end += 30; } const made = promisedIn(opening,',
   },
+  // Peers
+  {
+    what: 'a claim is granted to whoever asks',
+    file: 'src/core/grid-tree/hybrid.ts',
+    find: 'claim.isOpen || claim.isTheirs;',
+    replace: 'claim.isOpen || claim.isTheirs || true;',
+  },
+  {
+    what: 'an agent is told of a copy that nobody has granted',
+    file: 'test/store/memory.ts',
+    find: 'this.federation.foreign.get(job.id)?.epoch !== null &&',
+    replace: '',
+  },
+  {
+    what: 'owners are not told what became of their runs',
+    file: 'src/federation/guest.ts',
+    find: 'await this.report();',
+    replace: '',
+  },
+  {
+    what: 'an owner counts as told before it has answered',
+    file: 'src/federation/guest.ts',
+    find: 'const ready: Told[] = [];',
+    replace:
+      'const ready: Told[] = []; for (const { offer, over } of due) await copies.told(this.siteId, [offer], over ? 2 : 1);',
+  },
+  {
+    what: 'a copy runs again when it was lost',
+    file: 'src/store/federation/rules.ts',
+    find: 'restartable: false,\n    retry: NOT_HERE,',
+    replace: 'restartable: true,\n    retry: null,',
+  },
+  {
+    what: 'a run at a peer ends before its owner has its files',
+    file: 'src/federation/guest.ts',
+    find: 'if (one.files === null) return one;',
+    replace: 'if (one.files === null || one.files !== null) return one;',
+  },
+  {
+    what: 'what a restored database has forgotten is not given back',
+    file: 'src/federation/guest.ts',
+    find: '...bad, ...(await copies.notHere(this.siteId, offered, claimed))',
+    replace: '...bad',
+  },
   // What the store keeps
   {
     what: '2: an agent is not told of runs that were given up',

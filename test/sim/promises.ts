@@ -31,14 +31,18 @@ export class Promises {
   broken: string | null = null;
   /** Submissions without an answer, by key. */
   readonly unanswered = new Set<string>();
-  private readonly accepted = new Map<string, readonly number[]>();
-  private readonly owner = new Map<number, string>();
-  private readonly told = new Map<number, Told>();
+  private accepted = new Map<string, readonly number[]>();
+  private owner = new Map<number, string>();
+  private told = new Map<number, Told>();
   private cursor = 0;
+  /** How often the database was set back. */
+  restores = 0;
   /** Runs that an agent has said to have ended, and those of which it was told that this is stored. */
   private readonly saidEnds = new Set<string>();
   private readonly starts = new WeakMap<object, Map<string, string>>();
-  private readonly storedEnds = new Set<string>();
+  /** Runs that agents have said to have started, by job. */
+  private startsByJob = new Map<number, Set<string>>();
+  private storedEnds = new Set<string>();
 
   constructor(
     private readonly store: MemoryStore,
@@ -48,6 +52,29 @@ export class Promises {
 
   fail(what: string): void {
     this.broken ??= what;
+  }
+
+  /** The database is as it was: what was accepted since is gone, and nobody was promised otherwise. */
+  restored(): void {
+    const { store } = this;
+    this.restores++;
+    this.accepted = new Map();
+    this.owner = new Map([...this.owner].filter(([id]) => store.jobs.has(id)));
+    this.told = new Map();
+    this.storedEnds = new Set();
+    this.startsByJob = new Map();
+    this.cursor = store.events.at(-1)?.id ?? 0;
+    for (const { id, seq, state } of store.jobs.values())
+      this.told.set(id, { seq, state, ends: isTerminal(state) ? 1 : 0 });
+  }
+
+  isAccepted(key: string | null): boolean {
+    return key !== null && this.accepted.has(key);
+  }
+
+  /** How many runs of it agents have said to have started. */
+  startsOf(jobId: number): number {
+    return this.startsByJob.get(jobId)?.size ?? 0;
   }
 
   asked(key: string): void {
@@ -67,7 +94,8 @@ export class Promises {
       this.accepted.set(key, ids);
     }
     for (const id of ids) {
-      if (this.owner.has(id)) this.fail(`1: job ${id} is of ${this.owner.get(id)} and of ${key}`);
+      if (this.owner.has(id) && (key === null || this.owner.get(id) !== key))
+        this.fail(`1: job ${id} is of ${this.owner.get(id)} and of ${key}`);
       this.owner.set(id, key ?? 'nobody');
     }
   }
@@ -92,8 +120,13 @@ export class Promises {
       if (cause === 'LOST' && lane !== null && !this.storedEnds.has(run))
         this.fail(`1: run ${run} is called lost, and its machine knows how it ended`);
       if (phase === 'ENDED') this.saidEnds.add(whole);
-      else if ((starts.get(run) ?? at) !== at) this.fail(`2: an agent has started run ${run} twice`);
-      else starts.set(run, at);
+      else if ((starts.get(`${run}+${token}`) ?? at) !== at)
+        this.fail(`2: an agent has started run ${run} twice`);
+      else {
+        starts.set(`${run}+${token}`, at);
+        const id = Number(job.slice('job_'.length));
+        this.startsByJob.set(id, (this.startsByJob.get(id) ?? new Set()).add(`${epoch}+${token}`));
+      }
     }
   }
 
@@ -140,9 +173,13 @@ export class Promises {
         for (const [task, { end }] of run.tasks)
           if (end?.cause !== 'EXITED_ZERO')
             this.fail(`1: job ${id} ended well, its task ${task} by ${end?.cause}`);
-      if (state === 'COMPLETED' && (cause !== 'EXITED_ZERO' || !this.saidEnds.has(`${id}/${epoch}`)))
+      const isSaid = run?.placedBy === 'PEER' || this.saidEnds.has(`${id}/${epoch}`);
+      if (state === 'COMPLETED' && (cause !== 'EXITED_ZERO' || !isSaid))
         this.fail(`1: job ${id} is COMPLETED by ${cause}, and no agent has said so`);
       const causes = ['LOST', 'RUN_TIME_LIMIT', ...(job.command === FAILING ? ['EXITED_NONZERO'] : [])];
+      // Peers say what becomes of a run there, and copies are given up.
+      if (run?.placedBy === 'PEER' || store.federation.foreign.has(id))
+        causes.push('REFUSED', 'MACHINE_FAILED', 'OUTPUTS_FAILED');
       if (state === 'FAILED' && !causes.includes(cause as string))
         this.fail(`1: job ${id} FAILED by ${cause}, which happens to no run here`);
       this.ofRetries(job);
@@ -270,7 +307,8 @@ export class Promises {
     };
     const add = (to: Map<number, number>, id: number, n: number) => to.set(id, (to.get(id) ?? 0) + n);
     const holders = new Map<string, number>();
-    for (const { jobId, siteId, allocations, licenseIds, devices, endedAt } of store.runs.values()) {
+    for (const run of store.runs.values()) {
+      const { jobId, siteId, allocations, licenseIds, devices, endedAt, placedBy } = run;
       if (endedAt !== null) continue;
       const job = store.jobs.get(jobId);
       if (job === undefined) continue;
@@ -294,6 +332,8 @@ export class Promises {
           addResource(allocation.machineId, kind, allocation.tasks * amount);
         if (machine?.siteId !== siteId) this.fail(`2: job ${jobId} runs on a machine of another site`);
       }
+      // What others hold for it they know.
+      if (placedBy !== 'SERVICE') continue;
       if (tasks !== job.tasks) this.fail(`2: job ${jobId} has ${job.tasks} tasks and runs ${tasks}`);
       for (const id of licenseIds) add(licenses, id, 1);
       const kinds = licenseIds.map((id) => store.licenses.get(id)?.kind).sort();

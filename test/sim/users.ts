@@ -82,15 +82,22 @@ export class Users {
         const next = one(random, jobs, jobs, [...jobs, ...jobs]);
         if (left > 0) caller.after(random.integer(100, 20_000), () => attempt(left - 1, next));
       };
+      const { restores } = promises;
       ask.then(
         ({ ids, errors }) => {
-          if (asked !== jobs) return promises.fail(`8: ${idempotencyKey} is taken with other jobs`);
+          // Nobody knows what became of it.
+          if (promises.restores !== restores) {
+            if (idempotencyKey !== null) attempt(left, asked);
+            return;
+          }
+          if (asked !== jobs && promises.isAccepted(idempotencyKey))
+            return promises.fail(`8: ${idempotencyKey} is taken with other jobs`);
           const faulty = wrong ?? (unfit && !allowUnfit ? 'tasks' : null);
           const lasting = errors.filter(({ field }) => !PASSING.test(field));
           if (faulty === null ? lasting.length > 0 : errors.length === 0)
             promises.fail(`9: ${faulty} is wrong, and is answered with ${JSON.stringify(errors)}`);
           if (errors.length > 0) promises.refused(idempotencyKey);
-          else promises.submitted(idempotencyKey, jobs.length, ids);
+          else promises.submitted(idempotencyKey, asked.length, ids);
           if (idempotencyKey !== null && errors.length === 0) again();
         },
         (error: ServiceError) => {

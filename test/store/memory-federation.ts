@@ -170,6 +170,15 @@ export class MemoryFederation {
 
   constructor(private readonly store: Base) {}
 
+  dump(): object {
+    const { store: _, offers: __, copies: ___, ...own } = this;
+    return own;
+  }
+
+  restore(own: object): void {
+    Object.assign(this, own);
+  }
+
   // What tests set up ----------------------------------------------------------------------------------------------------
 
   addPeer(name: string, settings: Partial<MemoryPeer> = {}): number {
@@ -804,7 +813,7 @@ export class MemoryFederation {
         const told = (['STDOUT', 'STDERR'] as const)
           .flatMap((of) => firstAndLast(kept, of))
           .map(({ stream, start, body, bytes: written }) => {
-            return { stream, start, base64: body.toString('base64'), bytes: written };
+            return { stream, start, base64: Buffer.from(body).toString('base64'), bytes: written };
           });
         const { usage: measured, ...end }: Partial<RunReport> = run?.report ?? {};
         const usage = { cpuMethod: null, peakMemoryMb: null, peakMemoryMethod: null, readMb: null };

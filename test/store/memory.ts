@@ -263,6 +263,18 @@ export class MemoryStore implements Store {
   /** `now`: the database's clock, epoch seconds. */
   constructor(private readonly options: { liveJobsMax?: number; now?: () => number } = {}) {}
 
+  /** All that it holds, as a backup has it. */
+  dump(): { own: object; federation: object } {
+    const { options: _, now: __, federation, ...own } = this;
+    return { own, federation: federation.dump() };
+  }
+
+  /** It is as it was then. */
+  restore({ own, federation }: ReturnType<MemoryStore['dump']>): void {
+    Object.assign(this, own);
+    this.federation.restore(federation);
+  }
+
   get offers(): Offers {
     return this.federation.offers;
   }
