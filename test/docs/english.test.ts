@@ -20,6 +20,16 @@ const texts: [string, () => string | Promise<string>][] = [
     ),
   ].map((page): [string, () => string] => [page, () => readFileSync(packagePath(page), 'utf8')]),
   ['the help of all commands', async () => help(await buildProgram())],
+  [
+    'the portal',
+    () =>
+      readdirSync(packagePath('web/src'), { recursive: true, encoding: 'utf8' })
+        .filter((name) => name.endsWith('.tsx'))
+        .map((name) =>
+          readFileSync(packagePath('web/src', name), 'utf8').replace(/\/\*.*?\*\/|\/\/ [^\n]*/gs, ''),
+        )
+        .join('\n'),
+  ],
 ];
 
 it.each(texts)('%s', async (_, read) => {

@@ -202,7 +202,7 @@ describeWithChromium('signing in by user name and password', (visits: Visits) =>
     await page.bringToFront();
     await page.goto(`${grid.origin}/users/${bea.id}`);
     await page.getByRole('button', { name: 'Change the password' }).click();
-    await page.getByLabel('Password so far').fill(PASSWORD);
+    await page.getByLabel('Current password').fill(PASSWORD);
     await page.getByLabel('New password').fill('nine loud foundries');
     await page.getByRole('button', { name: 'Change it' }).click();
     await page.getByText('The password is changed.').waitFor();

@@ -68,16 +68,16 @@ export function InviteDialog({
       {made ? (
         <>
           <p>
-            Send this link to {user.name}, and to nobody else. It is good once, until{' '}
+            Send this link to {user.name}, and to nobody else. It works once, until{' '}
             <At at={made.until} seconds={false} />, and is shown this once.
           </p>
           <code className="secret">{made.link}</code>
         </>
       ) : (
         <p>
-          You get a link, good once and for 7 days, at which {user.name} sets a password.{' '}
-          {reset && 'Until then nothing changes; setting it ends all sessions of the user. '}A link that was
-          made before is good no more.
+          You get a link with which {user.name} sets a password. It works once, within 7 days.{' '}
+          {reset && 'Until then nothing changes; setting it ends all sessions of the user. '}Earlier links no
+          longer work.
         </p>
       )}
     </Dialog>

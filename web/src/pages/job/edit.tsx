@@ -208,9 +208,7 @@ export function EditDialog({ job, onClose, onDone }: { job: Job; onClose(): void
         <Check checked={restartable} onChange={setRestartable}>
           Run it again if its run is lost
         </Check>
-        <p className="faint small">
-          Where it runs is decided anew, except where only its name or this is changed.
-        </p>
+        <p className="faint small">It is dispatched again, unless only its name or this option is changed.</p>
       </div>
     </Dialog>
   );

@@ -18,7 +18,7 @@ const CONDITIONS: Record<Term['condition'], string> = {
   NOT_OK: 'has ended other than completed',
   ANY: 'has ended',
 };
-const OTHERWISE = { CANCEL: 'cancelled', HOLD: 'held', RUN: 'run all the same' };
+const OTHERWISE = { CANCEL: 'cancelled', HOLD: 'held', RUN: 'run anyway' };
 
 /** Nothing where it needs nothing and nobody needs it. */
 export function NeedsCard({ job }: { job: Job }) {

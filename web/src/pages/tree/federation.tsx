@@ -182,7 +182,7 @@ function IsolateDialog({ peer, onClose }: { peer: Peer; onClose(): void }) {
       onClose={onClose}
       footer={
         <>
-          <Button onPress={onClose}>Leave it</Button>
+          <Button onPress={onClose}>Keep exchanging</Button>
           <Button
             variant="danger"
             className="solid"

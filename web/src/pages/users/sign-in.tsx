@@ -154,7 +154,7 @@ function ChangePassword({ onClose, onDone }: { onClose(): void; onDone(): void }
       }
     >
       <TextInput
-        label="Password so far"
+        label="Current password"
         type="password"
         value={current}
         onChange={setCurrent}
