@@ -49,12 +49,14 @@ export async function generateDocuments(root) {
 async function statesFiles(root) {
   const file = join('src', 'core', 'states.ts');
   const { code } = await transform(readFileSync(join(root, file), 'utf8'), { loader: 'ts', format: 'esm' });
-  const { jobStates, stateGroups } = await import(`data:text/javascript,${encodeURIComponent(code)}`);
+  const { endCauses, jobStates, stateGroups } = await import(
+    `data:text/javascript,${encodeURIComponent(code)}`
+  );
   const groups = Object.entries({ JOB: jobStates, ...stateGroups }).map(
     ([name, states]) =>
       `export const ${name}_STATES${name === 'JOB' ? '' : ': readonly JobState[]'} = ${JSON.stringify(states)}${name === 'JOB' ? ' as const' : ''};\n`,
   );
-  const text = `// Generated from ${file} by scripts/codegen-documents.mjs. Do not edit.\n${groups.join('\n')}\nexport type JobState = (typeof JOB_STATES)[number];\n`;
+  const text = `// Generated from ${file} by scripts/codegen-documents.mjs. Do not edit.\n${groups.join('\n')}\nexport const END_CAUSES = ${JSON.stringify(endCauses)} as const;\n\nexport type JobState = (typeof JOB_STATES)[number];\n`;
   // No client may import the core.
   return ['web/src/api', 'src/client'].map((folder) => ({ path: join(root, folder, 'states.gql.ts'), text }));
 }

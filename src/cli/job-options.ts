@@ -1,7 +1,7 @@
 /** Options of the command line that describe a job (`JobInput`), and those that select jobs (`JobFilter`). */
 import type { Command } from 'commander';
 import type { Client } from '../client/index.js';
-import { type EndCause, endCauses, jobStates } from '../core/states.js';
+import { endCauses, jobStates } from '../core/states.js';
 import {
   elementsOf,
   given,
@@ -19,12 +19,12 @@ import {
   parseTime,
   parseVariable,
   parseWord,
+  retryRuleOf,
   WARN_SIGNALS,
   withModels,
 } from '../words/index.js';
 import { collect, collectWhole, findDataset, findSite, findUser, note } from './command.js';
 import type {
-  ExitCodesInput,
   InputDataInput,
   JobChangesInput,
   JobFilter,
@@ -35,7 +35,6 @@ import type {
   NeedClauseInput,
   NeedTermInput,
   RetryInput,
-  RetryRuleInput,
   SiteTermsInput,
 } from './documents.gql.js';
 import { ViewerDocument } from './documents.gql.js';
@@ -514,39 +513,14 @@ function retryOf(options: JobOptions): RetryInput | undefined {
     backoffS: delay('--retry-backoff', retryBackoff),
     factor: given(retryFactor, (text) => parseNumber('--retry-factor', text, { min: 1 })),
     maxBackoffS: delay('--retry-max-backoff', retryMaxBackoff),
-    rules: retryRule?.map(retryRuleOf) ?? (retries === undefined ? undefined : [{ action: 'RETRY' }]),
+    rules:
+      retryRule?.map((written) => retryRuleOf('--retry-rule', written, endCauses)) ??
+      (retries === undefined ? undefined : [{ action: 'RETRY' }]),
   };
   const written = Object.entries(retry).filter(([, value]) => value !== undefined);
   return written.length === 0 ? undefined : Object.fromEntries(written);
 }
 
-/** `exit=75,exit=100-110,do=ELSEWHERE,memory=2`. */
-function retryRuleOf(written: string): RetryRuleInput {
-  const field = '--retry-rule';
-  const causes: EndCause[] = [];
-  const exitCodes: ExitCodesInput[] = [];
-  const signals: string[] = [];
-  const rule: { -readonly [K in keyof RetryRuleInput]: RetryRuleInput[K] } = { action: 'RETRY' };
-  const whole = (text: string) => parseNumber(field, text, { min: 0, integer: true });
-  for (const part of written.split(',')) {
-    const [, name = '', value = ''] = /^([^=]*)=(.+)$/.exec(part) ?? [];
-    if (name === 'exit') {
-      const [from = '', to = from] = value.split('-');
-      exitCodes.push({ from: whole(from), to: whole(to) });
-    } else if (name === 'signal') signals.push(value.startsWith('SIG') ? value : `SIG${value}`);
-    else if (name === 'cause') causes.push(parseWord(field, value, endCauses));
-    else if (name === 'do') {
-      const word = parseWord(field, value, ['RETRY', 'ELSEWHERE', 'FAIL', 'HOLD'] as const);
-      rule.action = word === 'ELSEWHERE' ? 'RETRY_ELSEWHERE' : word;
-    } else if (name === 'memory') rule.memoryFactor = parseNumber(field, value, { min: 1 });
-    else if (name === 'memory-max-mb') rule.memoryMaxMb = whole(value);
-    else throw usage(field, part, 'exit=, signal=, cause=, do=, memory= or memory-max-mb= with a value');
-  }
-  if (causes.length > 0) rule.causes = causes;
-  if (exitCodes.length > 0) rule.exitCodes = exitCodes;
-  if (signals.length > 0) rule.signals = signals;
-  return rule;
-}
 function outputsOf({ keep = [], keepDataset = [] }: JobOptions): JobOutputInput[] | undefined {
   if (keep.length + keepDataset.length === 0) return undefined;
   const datasets = keepDataset.map((written) => {

@@ -4,5 +4,6 @@ export * from './batch.js';
 export * from './csv.js';
 export * from './nearest.js';
 export * from './options.js';
+export * from './retry.js';
 export * from './script.js';
 export * from './values.js';

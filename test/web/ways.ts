@@ -403,6 +403,27 @@ export function ways(visits: Visits, grid: Grid): void {
     await page.getByText('scripted by').waitFor();
   });
 
+  test('a job says in the form what is done when it fails, and what mail is about it', async () => {
+    const { page } = await go('/submit');
+    await page.getByLabel('Command', { exact: true }).fill('exit 9');
+    // Simulated sites run what they are told as long as it estimates.
+    await page.getByLabel('Operating system').fill(process.platform);
+    await page.getByText('Name, data, environment and more').click();
+    await page.getByLabel('Mail about it').fill('end,someday');
+    await page.getByLabel('Run again if it fails').fill('2');
+    await page.getByLabel('Wait before that').fill('0');
+    await page.getByLabel('After which ends').fill('exit=9,do=FAIL');
+    await page.getByRole('button', { name: 'Submit the job' }).click();
+    await page.getByText(/Accepted: BEGIN, END, FAIL/).waitFor();
+    await page.getByLabel('Mail about it').fill('none');
+    await page.getByRole('button', { name: 'Submit the job' }).click();
+    await title(page, /Failed$/).waitFor();
+    // And so does the one that is made of it.
+    await page.getByRole('button', { name: 'Submit again' }).click();
+    await page.locator('.cm-content', { hasText: '"maxRetries": 2' }).waitFor();
+    await page.locator('.cm-content', { hasText: '"mail": []' }).waitFor();
+  });
+
   test('a job is submitted again as it was', async () => {
     const [id] = await grid.submit({
       command: 'echo',

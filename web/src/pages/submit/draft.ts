@@ -8,12 +8,15 @@ import {
   elementsOf,
   exported,
   jobOf,
+  mailKinds,
   NotAccepted,
   parseArray,
   parseDuration,
   parseMemory,
+  retryRuleOf,
   wordsOf,
 } from '../../../../src/words/index';
+import { END_CAUSES } from '../../api/states.gql';
 import type { JobAgainQuery, JobInput, TaskFailure, TaskLaunch } from './submit.gql';
 
 export interface Draft {
@@ -50,6 +53,14 @@ export interface Draft {
   restartable: boolean;
   held: boolean;
   boost: string;
+  /** How often it is run again after a failure. */
+  retries: string;
+  /** Before the first time. */
+  backoff: string;
+  /** A rule a line, as `switchyard submit --retry-rule` takes them. */
+  retryRules: string;
+  /** `end,fail`; `none`; empty: as its user has chosen. */
+  mail: string;
 }
 
 export const EMPTY: Draft = {
@@ -81,6 +92,10 @@ export const EMPTY: Draft = {
   restartable: true,
   held: false,
   boost: '0',
+  retries: '0',
+  backoff: '30s',
+  retryRules: '',
+  mail: '',
 };
 
 export class Wrong extends Error {
@@ -118,6 +133,7 @@ export function fieldsOf(script: string): { fields: Partial<Draft>; directives: 
     held: job.held,
     boost: text(job.boost),
     launch: job.launch,
+    mail: job.mail && (job.mail.join(',').toLowerCase() || 'none'),
   };
   return {
     fields: Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)),
@@ -207,7 +223,30 @@ export function inputOf(draft: Draft, mode: 'form' | 'script'): JobInput {
     environment,
     ...(!draft.restartable && { restartable: false }),
     ...(draft.held && { held: true }),
+    ...retryOf(draft, whole, said),
+    ...(draft.mail.trim() && { mail: said('mail', (name, value) => mailKinds(value.trim(), name)) }),
     ...(draft.boost !== '0' && { boost: whole('boost', -1000, 1000) }),
+  };
+}
+
+/** Nothing where it says nothing of retries: then only what is no fault of the job is run again. */
+function retryOf(
+  draft: Draft,
+  whole: (field: keyof Draft, least: number, most: number) => number,
+  said: <T>(field: keyof Draft, parse: (name: string, value: string) => T) => T,
+): Pick<JobInput, 'retry'> {
+  const rules = lines(draft.retryRules);
+  if (draft.retries === '0' && rules.length === 0) return {};
+  return {
+    retry: {
+      maxRetries: whole('retries', 0, 100),
+      backoffS: said('backoff', (name, value) => (value.trim() === '0' ? 0 : parseDuration(name, value))),
+      rules: said('retryRules', (name) =>
+        rules.length === 0
+          ? [{ action: 'RETRY' as const }]
+          : rules.map((rule) => retryRuleOf(name, rule, END_CAUSES)),
+      ),
+    },
   };
 }
 

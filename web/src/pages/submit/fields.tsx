@@ -4,7 +4,7 @@ import { Code } from '../../ui/code';
 import { Check, Choice, Segments, TextInput, Toggle } from '../../ui/controls';
 import { megabytes } from '../../ui/format';
 import { Card } from '../../ui/show';
-import { fieldsOf } from './draft';
+import { type Draft, fieldsOf } from './draft';
 import type { Form } from './form';
 import type { SubmitChoicesQuery } from './submit.gql';
 
@@ -172,6 +172,27 @@ export function More({ form, datasets }: { form: Form; datasets: Datasets }) {
             {...text('boost')}
             help={viewer.may('OPERATOR') ? '−1000 to 1000' : '−1000 to 0'}
           />
+          <TextInput
+            label="Mail about it"
+            {...text('mail')}
+            placeholder="as chosen for all jobs"
+            help="begin, end, fail, limit_80, waited, group_done; or none"
+          />
+          <TextInput
+            label="Run again if it fails"
+            type="number"
+            min={0}
+            max={100}
+            unit="times"
+            {...text('retries')}
+          />
+          {asksForRetries(draft) && (
+            <TextInput
+              label="Wait before that"
+              {...text('backoff')}
+              help="Then twice as long each time, at most 1h"
+            />
+          )}
         </div>
         {datasets.length > 0 && <Inputs form={form} datasets={datasets} />}
         <TextInput
@@ -182,6 +203,16 @@ export function More({ form, datasets }: { form: Form; datasets: Datasets }) {
           help="Paths or patterns in the job’s directory, one per line"
           {...text('outputs')}
         />
+        {asksForRetries(draft) && (
+          <TextInput
+            label="After which ends"
+            rows={2}
+            mono
+            placeholder="any"
+            help="A rule on each line, the first that matches decides: exit=75,do=ELSEWHERE, or cause=MEMORY_LIMIT,memory=2, or signal=KILL,do=HOLD"
+            {...text('retryRules')}
+          />
+        )}
         <TextInput label="Environment" rows={3} mono placeholder="NAME=value" {...text('environment')} />
         <div className="row wrap" style={{ gap: 20 }}>
           <Check checked={draft.restartable} onChange={put('restartable')}>
@@ -195,6 +226,8 @@ export function More({ form, datasets }: { form: Form; datasets: Datasets }) {
     </details>
   );
 }
+
+const asksForRetries = ({ retries, retryRules }: Draft): boolean => retries !== '0' || retryRules !== '';
 
 function Inputs({ form: { draft, put }, datasets }: { form: Form; datasets: Datasets }) {
   return (
