@@ -48,6 +48,8 @@ export const endCauses = [
   'CANCELLED_BY_USER',
   'CANCELLED_BY_OPERATOR',
   'DEADLINE_PASSED',
+  // Nothing of its group has run, and no job of it has changed, for as long as the group allows.
+  'IDLE_TIMEOUT',
   'NEVER_FITS',
   // Of a copy of a peer's job: its owner has it run elsewhere or wants it no more, or one side isolated itself.
   'WITHDRAWN',

@@ -482,6 +482,11 @@ export const FIXED_LIMITS = {
     'JobInput.simulatedRunS',
     'JobInput.simulatedIoS',
   ),
+  leastIdleS: fixed(
+    60,
+    'Shortest idle timeout of a bulk group, seconds.',
+    'SubmitJobGroupInput.idleTimeoutS',
+  ),
   leastSeconds: fixed(
     0.001,
     'Smallest run time estimate or limit, seconds.',

@@ -165,7 +165,7 @@ export interface Submission {
    * Makes a group of the jobs, which people can follow and cancel as one. Without it, jobs submitted together are still one
    * group to the schedulers.
    */
-  group?: { name: string | null; template: unknown } | null;
+  group?: { name: string | null; template: unknown; idleTimeoutS?: number | null } | null;
   /** What the user's jobs that have not ended may come to; left out: no limit. */
   share?: Share;
   /** The entry in the audit log, given the jobs. It is written in the same transaction. */

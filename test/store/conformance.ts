@@ -764,6 +764,38 @@ export function describeStore(
         expect((await store.loadGrid(10)).holds).toEqual([]);
       });
 
+      it('cancels what waits of a group of which nothing has run or changed for as long as it allows', async () => {
+        const groupOf = async (idleTimeoutS: number | null) => {
+          const accepted = await store.submit({
+            ...{ userId: user, idempotencyKey: null, payloadHash: '', now: T0 },
+            ...{
+              group: { name: null, template: {}, idleTimeoutS },
+              jobs: [newJob(), newJob({ held: true })],
+            },
+          });
+          if (accepted.kind !== 'accepted') throw new Error(accepted.kind);
+          return accepted.jobIds as [number, number];
+        };
+        const [idle, busy, patient] = [await groupOf(60), await groupOf(60), await groupOf(null)];
+        const now = Date.now() / 1000;
+        await store.sweep(rules(T0 + 59));
+        expect(await states([...idle, ...busy, ...patient])).toEqual(
+          [0, 1, 2].flatMap(() => ['QUEUED', 'HELD']),
+        );
+        // Any change is a sign of life.
+        await store.reprioritize(byIds([idle[0]]), -1);
+        await store.applyMoves([move(busy[0], site)], context());
+        await store.applyStarts(site, [start(busy[0], site, { [machine]: 1 })], null, context());
+        await store.sweep(rules(now + 50));
+        expect(await states(idle)).toEqual(['QUEUED', 'HELD']);
+        const { touched } = await store.sweep(rules(now + 70));
+        expect(touched).toContain(null);
+        expect(await states([...idle, ...busy, ...patient])).toEqual([
+          ...['CANCELLED', 'CANCELLED', 'ASSIGNED', 'HELD', 'QUEUED', 'HELD'],
+        ]);
+        expect(((await world.events(idle[1])).at(-1) as EventRow).cause).toBe('IDLE_TIMEOUT');
+      });
+
       it('tells the next times of many, and the others when those are over', async () => {
         const times = Array.from({ length: 10 }, (_, i) => ({
           from: T0 + 100 * i + 50,

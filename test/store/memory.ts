@@ -246,7 +246,8 @@ export class MemoryStore implements Store {
     groupId: number | null;
     at: number;
   }[] = [];
-  private readonly groups = new Set<number>();
+  /** Of bulk groups, after how long without a change they are idle; null: never. */
+  private readonly groups = new Map<number, number | null>();
   readonly agents = new Map<number, MemoryAgent>();
   private readonly processes = new Map<string, { kind: string; since: number; seenAt: number }>();
   private readonly followers = new Map<string, { cursor: number; holder: string; leaseUntil: number }>();
@@ -701,7 +702,7 @@ export class MemoryStore implements Store {
     }
     const id = ++this.lastSubmission;
     const groupId = jobs.length > 1 || group !== null || rerunOf !== undefined ? id : null;
-    if (group !== null) this.groups.add(id);
+    if (group !== null) this.groups.set(id, group.idleTimeoutS ?? null);
     const needed = jobs.flatMap(({ wait }) => (wait?.needs ?? []).flatMap(({ of }) => of));
     const isGone = (job: number): boolean =>
       !this.jobs.has(job) && (job <= this.lastId || rerunOf === undefined);
@@ -1845,6 +1846,22 @@ export class MemoryStore implements Store {
     };
   }
 
+  private cancelIdle(now: number, limit: number, touched: Set<number | null>): void {
+    for (const [id, idleTimeoutS] of this.groups) {
+      if (idleTimeoutS === null) continue;
+      const members = [...this.jobs.values()].filter(({ groupId }) => groupId === id);
+      const living = members.filter(({ endedAt }) => endedAt === null);
+      const changes = members
+        .filter(({ cause }) => cause !== 'IDLE_TIMEOUT')
+        .map(({ changedAt, submittedAt }) => changedAt ?? submittedAt);
+      if (living.some(({ state }) => isLive(state)) || Math.max(...changes) + idleTimeoutS > now) continue;
+      for (const job of living.slice(0, limit)) {
+        touched.add(holderOf(job.state, job.siteId));
+        this.stop(job, ms(now), 'IDLE_TIMEOUT');
+      }
+    }
+  }
+
   private selected({ ids, filter = {}, ownedBy }: JobSelection): MemoryJob[] {
     const chooses = jobPredicate(filter);
     const matches = (job: MemoryJob): boolean =>
@@ -1937,6 +1954,7 @@ export class MemoryStore implements Store {
       } else this.change(job, 'missDeadline', { deadlineMissed: true });
     }
     outcome.deadlinesMissed = passed.length;
+    this.cancelIdle(now, limit, touched);
     for (const siteId of this.keepHolds(now, dead)) touched.add(siteId).add(null);
     return { ...outcome, touched: [...touched] };
   }

@@ -414,7 +414,10 @@ export function ways(visits: Visits, grid: Grid): void {
     await page.getByLabel('Wait before that').fill('0');
     await page.getByLabel('After which ends').fill('exit=9,do=FAIL');
     await page.getByRole('button', { name: 'Submit the job' }).click();
-    await page.getByText(/Accepted: BEGIN, END, FAIL/).waitFor();
+    await page
+      .getByText(/Accepted: BEGIN, END, FAIL/)
+      .first()
+      .waitFor();
     await page.getByLabel('Mail about it').fill('none');
     await page.getByRole('button', { name: 'Submit the job' }).click();
     await title(page, /Failed$/).waitFor();

@@ -52,6 +52,9 @@ export function createGroupsService(parts: ServiceParts) {
   ): Promise<SubmitJobGroupPayloadModel> {
     const name =
       input.name === null || input.name === undefined ? null : text('name', input.name, MAX.nameChars, 1);
+    const idleTimeoutS = input.idleTimeoutS ?? null;
+    if (idleTimeoutS !== null && !(idleTimeoutS >= MAX.leastIdleS && idleTimeoutS <= MAX.seconds))
+      throw badInput('idleTimeoutS', idleTimeoutS, `from ${MAX.leastIdleS} to ${MAX.seconds} seconds`);
     const idempotencyKey = checkedKey(input.idempotencyKey);
     const size = sizeOf(input, limits.groupJobsMax);
 
@@ -119,9 +122,9 @@ export function createGroupsService(parts: ServiceParts) {
     const { jobIds, groupId, repeated } = await submitted(parts, viewer, requestId, {
       userId: viewer.userId,
       idempotencyKey,
-      payloadHash: idempotencyKey === null ? '' : hashOf(name, jobs, input.template),
+      payloadHash: idempotencyKey === null ? '' : hashOf(name, jobs, input),
       jobs,
-      group: { name, template: input.template },
+      group: { name, template: input.template, idleTimeoutS },
       now: now(),
     });
     return { groupId, ids: jobIds, repeated, errors: [] };
@@ -291,10 +294,15 @@ function makerOf(job: JobInput): Maker {
   };
 }
 
-function hashOf(name: string | null, jobs: readonly NewJob[], template: JobInput): string {
+function hashOf(
+  name: string | null,
+  jobs: readonly NewJob[],
+  { template, idleTimeoutS }: SubmitJobGroupInput,
+): string {
   const hash = createHash('sha256').update(JSON.stringify(['group', name]));
   for (const { wait: _, ...job } of jobs) hash.update(JSON.stringify(job));
   const asked = askedWait(template);
   if (asked !== null) hash.update(JSON.stringify(asked));
+  if (typeof idleTimeoutS === 'number') hash.update(JSON.stringify({ idleTimeoutS }));
   return hash.digest('hex');
 }

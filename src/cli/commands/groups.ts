@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { Client } from '../../client/index.js';
 import { DEFAULT_LIMITS } from '../../platform/limits.js';
-import { parseId, parseNumber } from '../../words/values.js';
+import { parseDuration, parseId, parseNumber } from '../../words/values.js';
 import { addCommand, note, readJson, show } from '../command.js';
 import { connect } from '../connect.js';
 import {
@@ -26,6 +26,7 @@ interface SubmitOptions extends JobOptions {
   groupName?: string;
   parameters?: string;
   count?: string;
+  idleTimeout?: string;
   template?: string;
   allowUnfit?: boolean;
   idempotencyKey?: string;
@@ -94,6 +95,10 @@ function addSubmit(list: Command): void {
       '--allow-unfit',
       'accept jobs that no registered machines could ever run; they wait for such machines',
     )
+    .option(
+      '--idle-timeout <time>',
+      'cancel what has not ended if nothing of the group runs, or changes, for so long (from 1m)',
+    )
     .option('--idempotency-key <key>', 'a retry with the same key and payload returns the same group')
     .passThroughOptions()
     .addHelpText('after', "\nExample: switchyard groups submit --count 1000 -- sh -c 'echo {index}'");
@@ -141,6 +146,8 @@ async function inputOf(
       options.count === undefined
         ? undefined
         : parseNumber('--count', options.count, { min: 1, max: DEFAULT_LIMITS.groupJobsMax, integer: true }),
+    idleTimeoutS:
+      options.idleTimeout === undefined ? undefined : parseDuration('--idle-timeout', options.idleTimeout),
     allowUnfit: options.allowUnfit === true,
     idempotencyKey: options.idempotencyKey,
   };

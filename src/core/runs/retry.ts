@@ -74,6 +74,7 @@ export const NEVER_RETRIED: ReadonlySet<string> = new Set([
   'CANCELLED_BY_USER',
   'CANCELLED_BY_OPERATOR',
   'DEADLINE_PASSED',
+  'IDLE_TIMEOUT',
   'NEVER_FITS',
   'DEPENDENCY_FAILED',
   'WITHDRAWN',

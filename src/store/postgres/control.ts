@@ -129,7 +129,7 @@ const lockJobs = (tx: Transaction, conditions: readonly Sql[], limit: number): P
 /** Without a live run it has ended; with one it is asked to stop. */
 export function cancelJobs(
   jobs: readonly FoundJob[],
-  cause: 'CANCELLED_BY_USER' | 'CANCELLED_BY_OPERATOR' | 'DEADLINE_PASSED' | 'WITHDRAWN',
+  cause: 'CANCELLED_BY_USER' | 'CANCELLED_BY_OPERATOR' | 'DEADLINE_PASSED' | 'IDLE_TIMEOUT' | 'WITHDRAWN',
   now: number,
 ): Sql[] {
   const why = sql`${cause}::end_cause`;

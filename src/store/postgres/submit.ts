@@ -201,14 +201,14 @@ INSERT INTO submissions (id, user_id, idempotency_key, payload_hash, job_ids, jo
 function insertGroup(
   tx: Transaction,
   { id, userId, jobIds, now }: Accepted,
-  { name, template }: NonNullable<Submission['group']>,
+  { name, template, idleTimeoutS = null }: NonNullable<Submission['group']>,
 ): Promise<number> {
   const document = template === null ? null : JSON.stringify(template);
   return run(
     tx,
     sql`
-INSERT INTO job_groups (id, user_id, name, template, size, first_job_id, last_job_id, created_at)
+INSERT INTO job_groups (id, user_id, name, template, size, first_job_id, last_job_id, created_at, idle_timeout_s, idle_at)
   VALUES (${id}, ${userId}, ${name}, ${document}::jsonb, ${jobIds.length}, ${jobIds[0]}, ${jobIds.at(-1)},
-    to_timestamp(${now}::float8))`,
+    to_timestamp(${now}::float8), ${idleTimeoutS}::float8, to_timestamp(${now}::float8 + ${idleTimeoutS}::float8))`,
   );
 }

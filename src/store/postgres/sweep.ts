@@ -63,6 +63,7 @@ export async function sweep(database: Db, rules: SweepRules): Promise<SweepOutco
     ),
   );
   const deadlinesMissed = await missDeadlines(database, rules, touched);
+  await cancelIdle(database, rules, touched);
   for (const siteId of await keepHolds(database, rules, present)) touched.add(siteId).add(null);
   return { silentMachines, lostRuns, deadlinesMissed, overLimit, touched: [...touched] };
 }
@@ -191,4 +192,53 @@ SELECT id, state, site_id AS "siteId", ${isRequeued} AS requeued FROM jobs
                         ORDER BY deadline LIMIT ${limit}))
    AND ended_at IS NULL AND NOT deadline_missed
  ORDER BY id FOR NO KEY UPDATE`,
+  );
+
+/** Groups that one sweep looks at. */
+const IDLE_GROUPS = 100;
+
+/**
+ * Cancels what waits of groups of which nothing has run, and nothing has changed, for as long as they allow. A group is looked at once in
+ * that time, so a large one that is busy costs a look at its jobs, not one every second.
+ */
+async function cancelIdle(
+  database: Db,
+  { now, limit }: SweepRules,
+  touched: Set<number | null>,
+): Promise<void> {
+  const due = await rows<{ id: number }>(
+    database.pool,
+    sql`SELECT id FROM job_groups WHERE idle_at <= to_timestamp(${now}::float8) ORDER BY idle_at, id LIMIT ${IDLE_GROUPS}`,
+  );
+  for (const { id } of due)
+    await transaction(database, async (tx) => {
+      const waiting = await lockWaitingOf(tx, id, limit);
+      const [next] = await rows<{ at: number | null }>(
+        tx,
+        sql`
+UPDATE job_groups g SET idle_at = CASE
+    WHEN NOT EXISTS (SELECT FROM jobs j WHERE ${ofGroup} AND j.ended_at IS NULL) THEN NULL
+    WHEN EXISTS (SELECT FROM jobs j JOIN runs r ON r.job_id = j.id AND r.ended_at IS NULL WHERE ${ofGroup} AND j.ended_at IS NULL)
+      THEN to_timestamp(${now}::float8 + g.idle_timeout_s)
+    -- What this very sweep has canceled is no sign of life.
+    ELSE (SELECT max(coalesce(j.changed_at, j.submitted_at)) + make_interval(secs => g.idle_timeout_s) FROM jobs j
+           WHERE ${ofGroup} AND j.cause IS DISTINCT FROM 'IDLE_TIMEOUT') END
+ WHERE g.id = ${id}::bigint
+RETURNING date_part('epoch', idle_at) AS at`,
+      );
+      if (next === undefined || next.at === null || next.at > now || waiting.length === 0) return;
+      for (const { state, siteId } of waiting) touched.add(holderOf(state, siteId));
+      await commitWith(tx, cancelJobs(waiting, 'IDLE_TIMEOUT', now));
+    });
+}
+
+const ofGroup = sql`j.group_id = g.id AND j.id BETWEEN g.first_job_id AND g.last_job_id`;
+
+/** In the order of ids. */
+const lockWaitingOf = (tx: Transaction, group: number, limit: number): Promise<FoundJob[]> =>
+  rows(
+    tx,
+    sql`
+SELECT j.id, j.state, j.site_id AS "siteId", ${isRequeued} AS requeued FROM job_groups g JOIN jobs j ON ${ofGroup}
+ WHERE g.id = ${group}::bigint AND j.ended_at IS NULL ORDER BY j.id LIMIT ${limit} FOR NO KEY UPDATE OF j`,
   );

@@ -121,6 +121,7 @@ const CAUSES: Record<string, string> = {
   CANCELLED_BY_USER: 'Cancelled by its user',
   CANCELLED_BY_OPERATOR: 'Cancelled by an operator',
   DEADLINE_PASSED: 'Deadline passed',
+  IDLE_TIMEOUT: 'Its group was idle for too long',
   NEVER_FITS: 'No site could run it',
   WITHDRAWN: 'Its owner runs it elsewhere, or no longer wants it',
   OTHER_TASK_FAILED: 'Another task failed',
