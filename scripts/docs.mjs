@@ -1,8 +1,18 @@
 // `npm run docs`: writes the parts of documents that follow from the code, between marks: tables of the glossary and of docs/operations/,
-// the drawing of the rooms in docs/ARCHITECTURE.md, and the JSON schema of workflow files.
+// the drawing of the rooms in docs/ARCHITECTURE.md, the reference of the API in docs/api/, and the JSON schema of workflow files.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import {
+  buildSchema,
+  getDirectiveValues,
+  getNamedType,
+  isAbstractType,
+  isInputObjectType,
+  isLeafType,
+  isObjectType,
+  isSpecifiedScalarType,
+} from 'graphql';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
 
@@ -84,6 +94,63 @@ const kindTable = (head, kinds) =>
     kinds.map(({ kind, about, fields }) => [code(kind), about, fields.map(fieldText).join('<br>')]),
   );
 
+/** What of the schema is for an audience: its fields of Query, Mutation and Subscription, and the types that no other needs, or that portals have. */
+function audienceReference(schema, audience) {
+  const directive = schema.getDirective('audience');
+  const of = ({ astNode }) => getDirectiveValues(directive, astNode)?.of ?? ['PORTALS'];
+  const roots = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()];
+  const typesOf = (wanted) => {
+    const found = new Set();
+    const add = (type) => {
+      const named = getNamedType(type);
+      if (found.has(named) || roots.includes(named) || isSpecifiedScalarType(named)) return;
+      found.add(named);
+      for (const field of Object.values(named.getFields?.() ?? {})) addField(field);
+      if (isAbstractType(named)) for (const one of schema.getPossibleTypes(named)) add(one);
+    };
+    const addField = ({ type, args = [] }) => [type, ...args.map((one) => one.type)].forEach(add);
+    for (const field of roots.flatMap((root) => Object.values(root.getFields())))
+      if (of(field).includes(wanted)) addField(field);
+    return found;
+  };
+  const portals = typesOf('PORTALS');
+  const types = [...typesOf(audience)].filter((type) => audience === 'PORTALS' || !portals.has(type));
+  const cell = (text) => (text ?? '').replace(/\s+/g, ' ').replaceAll('|', '\\|');
+  const fields = (root) =>
+    Object.values(root.getFields())
+      .filter((field) => of(field).includes(audience))
+      .map(({ name, args, type, description }) => [
+        code(name),
+        args.map((one) => code(`${one.name}: ${one.type}`)).join('<br>'),
+        code(String(type)),
+        cell(description),
+      ]);
+  const kinds = [
+    ['Objects', (type) => isObjectType(type) || isAbstractType(type)],
+    ['Inputs', isInputObjectType],
+    ['Enums and scalars', isLeafType],
+  ];
+  const sections = [
+    ...roots.map((root) => [
+      `${root.name} fields`,
+      ['field', 'arguments', 'answers', 'what it does'],
+      fields(root),
+    ]),
+    ...kinds.map(([title, is]) => [
+      title,
+      ['type', 'what it is'],
+      types
+        .filter(is)
+        .map(({ name, description }) => [code(name), cell(description)])
+        .sort(),
+    ]),
+  ];
+  return sections
+    .filter(([, , rows]) => rows.length > 0)
+    .map(([title, head, rows]) => `### ${title}\n\n${table(head, rows)}`)
+    .join('\n\n');
+}
+
 /** Each part as [document, mark, text]. `load` imports a module of src/ by its path without an ending. */
 export async function parts(load) {
   const { transitions } = await load('core/states');
@@ -92,6 +159,7 @@ export async function parts(load) {
   const { FIXED_LIMITS, LIMIT_VARIABLES, shownLimit } = await load('platform/limits');
   const { FIELD_COST, LIST_SIZE } = await load('api/admission/cost');
   const { TOOLS } = await load('mcp/server');
+  const schema = buildSchema(readFileSync(join(root, 'schema.graphql'), 'utf8'));
   const reference = 'operations/reference.md';
   const policies = 'operations/policies.md';
   return [
@@ -128,6 +196,11 @@ export async function parts(load) {
     ],
     [reference, 'field-costs', costTable(['field', 'cost'], FIELD_COST)],
     [reference, 'list-sizes', costTable(['list', 'objects'], LIST_SIZE)],
+    ...['portals', 'agents', 'peers'].map((name) => [
+      `api/${name}.md`,
+      'reference',
+      audienceReference(schema, name.toUpperCase()),
+    ]),
     [policies, 'dispatch-policies', kindTable(['kind', 'jobs go', 'fields'], dispatch)],
     [policies, 'local-policies', kindTable(['kind', 'a site starts jobs', 'fields'], local)],
   ];

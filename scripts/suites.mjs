@@ -32,6 +32,7 @@ export const SUITES = {
       'test/cli/preemption',
       'test/cli/production',
       'test/cli/python',
+      'test/cli/recipes',
       'test/cli/restart',
       'test/cli/run',
       'test/cli/script',

@@ -3,6 +3,7 @@ import {
   buildSchema,
   execute,
   type GraphQLEnumType,
+  getDirectiveValues,
   isEnumType,
   isInputObjectType,
   isInterfaceType,
@@ -99,6 +100,21 @@ describe('the schema', () => {
     );
     expect(Object.keys(rules).sort()).toEqual(fields.sort());
     expect(new Set(fields).size).toBe(fields.length);
+  });
+
+  test('marks for agents and peers what only they may use, and nothing else', () => {
+    const directive = schema.getDirective('audience')!;
+    const wrong = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()].flatMap(
+      (type) =>
+        Object.values(type?.getFields() ?? {}).flatMap(({ name, astNode }) => {
+          const marked = getDirectiveValues(directive, astNode!)?.of ?? ['PORTALS'];
+          const roles = rules[name as keyof typeof rules];
+          const isOfPeople = roles.some((role) => role === 'USER' || role === 'OPERATOR' || role === 'ADMIN');
+          const meant = isOfPeople ? ['PORTALS'] : roles.map((role) => `${role}S`);
+          return String(marked) === String(meant) ? [] : [`${name}: ${marked}, not ${meant}`];
+        }),
+    );
+    expect(wrong).toEqual([]);
   });
 
   test('takes no resolver for what it does not have', () => {
