@@ -5,6 +5,7 @@ import { firstPage } from './begin.js';
 import { describeWithChromium } from './browser.js';
 import { graphOfJobs } from './graph.js';
 import { pageOfJob } from './job.js';
+import { byKeyboard } from './keyboard.js';
 import { shownLive } from './live.js';
 import { ownPages } from './own.js';
 import { everyPage } from './pages.js';
@@ -20,5 +21,6 @@ describeWithChromium('the portal', (visits) => {
   describe('the page of a job', () => pageOfJob(visits, grid));
   describe('the graph of a group', () => graphOfJobs(visits, grid));
   describe('shows', () => shownLive(visits, grid));
+  describe('by the keyboard', () => byKeyboard(visits, grid));
   describe('every page', () => everyPage(visits, grid));
 });

@@ -794,47 +794,4 @@ export function ways(visits: Visits, grid: Grid): void {
       )
       .toContain('jobUpdated');
   });
-
-  test('by the keyboard alone: signs in, submits, and cancels', async () => {
-    const { page } = await visits.visit(grid.origin);
-    await page.getByLabel('API key').waitFor();
-    // Behind the user name, the password and the button.
-    for (let i = 0; i < 3; i++) await page.keyboard.press('Tab');
-    await page.keyboard.type(grid.adminKey);
-    await page.keyboard.press('Enter');
-    await title(page, 'Overview').waitFor();
-    await page.keyboard.press('Control+k');
-    await page.getByRole('dialog').waitFor();
-    await page.keyboard.type('submit');
-    await page.getByRole('menuitem', { name: /Submit a job/ }).waitFor();
-    await page.keyboard.press('Enter');
-    await title(page, 'Submit').waitFor();
-    await page.getByLabel('Command', { exact: true }).waitFor();
-    await page.getByLabel('Command', { exact: true }).focus();
-    await page.keyboard.type('sleep 300');
-    await page.keyboard.press('Enter');
-    await title(page, /^Job \d+/).waitFor();
-
-    await page.keyboard.press('Control+k');
-    await page.getByRole('dialog').waitFor();
-    await page.keyboard.type('jobs');
-    await page.getByRole('menuitem', { name: /^Jobs/ }).first().waitFor();
-    await page.keyboard.press('Enter');
-    await title(page, 'Jobs').waitFor();
-    await page.getByRole('row', { name: /sleep/ }).first().waitFor();
-    await page.getByRole('grid').focus();
-    await page.keyboard.press('Home');
-    await page.keyboard.press(' ');
-    await page.getByText('1 job selected').waitFor();
-    await page.getByRole('button', { name: 'Cancel…' }).focus();
-    await page.keyboard.press('Enter');
-    await page.getByRole('button', { name: 'Cancel 1 job' }).waitFor();
-    for (let i = 0; i < 4; i++) {
-      const focused = await page.evaluate('document.activeElement.textContent');
-      if (focused === 'Cancel 1 job') break;
-      await page.keyboard.press('Tab');
-    }
-    await page.keyboard.press('Enter');
-    await page.getByText('1 job cancelled.').waitFor();
-  });
 }
