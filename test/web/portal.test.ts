@@ -3,6 +3,7 @@ import { describe } from 'vitest';
 import { attacks } from './attacks.js';
 import { firstPage } from './begin.js';
 import { describeWithChromium } from './browser.js';
+import { calendarPages } from './calendar.js';
 import { graphOfJobs } from './graph.js';
 import { pageOfJob } from './job.js';
 import { byKeyboard } from './keyboard.js';
@@ -17,6 +18,7 @@ describeWithChromium('the portal', (visits) => {
   describe('the first page', () => firstPage(visits, grid));
   ways(visits, grid);
   describe('of users', () => ownPages(visits, grid));
+  describe('of calendars', () => calendarPages(visits, grid));
   describe('under attack', () => attacks(visits, grid));
   describe('the page of a job', () => pageOfJob(visits, grid));
   describe('the graph of a group', () => graphOfJobs(visits, grid));

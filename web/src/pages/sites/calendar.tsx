@@ -2,7 +2,7 @@ import { Plus } from 'lucide-react';
 import { useState } from 'react';
 import { useAction, useData } from '../../api/data';
 import { useViewer } from '../../shell/viewer';
-import { Button, Check, Dialog, TextInput } from '../../ui/controls';
+import { Button, Choice, Dialog, TextInput } from '../../ui/controls';
 import { duration, megabytes, moment, plural } from '../../ui/format';
 import { useNow } from '../../ui/now';
 import { At, Badge, Card, Empty, Loaded, Skeleton, Table } from '../../ui/show';
@@ -25,7 +25,7 @@ const DAYS = 14;
 export function Calendar({ site }: { site: SitePartsFragment }) {
   const viewer = useViewer();
   const operator = viewer.may('OPERATOR');
-  const [closing, setClosing] = useState(false);
+  const [drafted, setDrafted] = useState<{ from: string; hours: string } | null>(null);
   const found = useData(SiteHoldsDocument, { site: site.id }, { everyMs: 10_000 });
   const cancel = useAction(CancelHoldDocument);
   return (
@@ -34,13 +34,12 @@ export function Calendar({ site }: { site: SitePartsFragment }) {
       title="Calendar"
       about={`The next ${DAYS} days. No job starts that could still run, by its time limit, when one of these begins`}
       actions={
-        operator && (
-          <Button icon={<Plus size={14} />} onPress={() => setClosing(true)}>
-            Maintenance
-          </Button>
-        )
+        <Button icon={<Plus size={14} />} onPress={() => setDrafted({ from: '', hours: '4' })}>
+          {operator ? 'Close or reserve' : 'Reserve'}
+        </Button>
       }
     >
+      <Pick onPick={setDrafted} />
       <Loaded
         from={found}
         skeleton={
@@ -61,9 +60,17 @@ export function Calendar({ site }: { site: SitePartsFragment }) {
               {
                 key: 'name',
                 header: 'Name',
-                cell: ({ id, name, reason }) => (
+                cell: ({ id, name, reason, recurrence, lacking }) => (
                   <>
                     <span className="strong">{name ?? id}</span>
+                    {recurrence !== null && (
+                      <div className="tiny muted">
+                        {recurrence.rrule} ({recurrence.timeZone})
+                      </div>
+                    )}
+                    {lacking.length > 0 && (
+                      <div className="tiny">no machine for {lacking.map(({ name }) => name).join(', ')}</div>
+                    )}
                     {reason !== null && <div className="tiny muted">{reason}</div>}
                   </>
                 ),
@@ -124,11 +131,12 @@ export function Calendar({ site }: { site: SitePartsFragment }) {
           />
         )}
       </Loaded>
-      {closing && (
-        <Maintenance
+      {drafted !== null && (
+        <NewHold
           site={site}
+          at={drafted}
           onClose={() => {
-            setClosing(false);
+            setDrafted(null);
             found.refresh();
           }}
         />
@@ -173,42 +181,126 @@ function Days({ kind, times }: { kind: HoldPartsFragment['kind']; times: readonl
   );
 }
 
-/** Closes the site for some hours. */
-function Maintenance({ site, onClose }: { site: SitePartsFragment; onClose(): void }) {
+/** Hours as the field of a local time takes them. */
+const localTime = (at: number): string => {
+  const date = new Date(at);
+  return new Date(at - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+};
+const HOUR_MS = 3_600_000;
+
+/** The next days: dragging over some hours opens the form for them. With the keyboard one enters them in the form itself. */
+function Pick({ onPick }: { onPick(draft: { from: string; hours: string }): void }) {
+  const now = useNow(60_000);
+  const [range, setRange] = useState<{ from: number; to: number } | null>(null);
+  const share = (event: React.PointerEvent<HTMLDivElement>): number => {
+    const { left, width } = event.currentTarget.getBoundingClientRect();
+    return Math.min(1, Math.max(0, (event.clientX - left) / width));
+  };
+  const hourAt = (part: number): number => Math.round((now + part * DAYS * DAY_MS) / HOUR_MS) * HOUR_MS;
+  const [from, to] =
+    range === null ? [0, 0] : [Math.min(range.from, range.to), Math.max(range.from, range.to)];
+  return (
+    <div
+      className="calendar-days calendar-pick"
+      aria-hidden
+      title="Drag over the hours to hold"
+      onPointerDown={(event) => {
+        event.currentTarget.setPointerCapture(event.pointerId);
+        setRange({ from: share(event), to: share(event) });
+      }}
+      onPointerMove={(event) => range !== null && setRange({ ...range, to: share(event) })}
+      onPointerCancel={() => setRange(null)}
+      onPointerUp={() => {
+        setRange(null);
+        const begin = hourAt(from);
+        const hours = Math.max(1, (hourAt(to) - begin) / HOUR_MS);
+        if (range !== null) onPick({ from: localTime(begin), hours: String(hours) });
+      }}
+    >
+      {range !== null && <span style={{ left: `${from * 100}%`, width: `${(to - from) * 100}%` }} />}
+    </div>
+  );
+}
+
+const CONFLICTS = [
+  { value: 'REFUSE', label: 'Say that they are in the way' },
+  { value: 'AFTER_JOBS', label: 'Let them end' },
+  { value: 'PREEMPT', label: 'Stop them in time' },
+] as const;
+
+/** A maintenance window, or a reservation of room for tasks. */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a form, with its fields
+function NewHold({
+  site,
+  at,
+  onClose,
+}: {
+  site: SitePartsFragment;
+  at: { from: string; hours: string };
+  onClose(): void;
+}) {
+  const operator = useViewer().may('OPERATOR');
   const reserve = useAction(ReserveSiteDocument);
-  const [draft, setDraft] = useState({ from: '', hours: '4', name: '', reason: '' });
-  const [afterJobs, setAfterJobs] = useState(false);
+  const [draft, setDraft] = useState({
+    ...at,
+    name: '',
+    reason: '',
+    tasks: '1',
+    cpus: '1',
+    rrule: '',
+    users: '',
+  });
+  const [closes, setCloses] = useState(operator);
+  const [onConflict, setOnConflict] = useState<(typeof CONFLICTS)[number]['value']>('REFUSE');
   const put = (field: keyof typeof draft) => (value: string) =>
     setDraft((before) => ({ ...before, [field]: value }));
   const hours = Number(draft.hours);
-  const close = (): void => {
+  const save = (): void => {
     const from = draft.from === '' ? Date.now() : new Date(draft.from).getTime();
+    const rrule = draft.rrule.trim() || null;
     const input = {
-      ...{ kind: 'MAINTENANCE' as const, site: site.id, resources: [] },
+      ...{ site: site.id, resources: [], onConflict },
+      kind: closes ? ('MAINTENANCE' as const) : rrule === null ? ('USER' as const) : ('STANDING' as const),
       name: draft.name.trim() || null,
       reason: draft.reason.trim() || null,
       from: new Date(from).toISOString(),
-      to: new Date(from + hours * 3_600_000).toISOString(),
-      onConflict: afterJobs ? ('AFTER_JOBS' as const) : ('REFUSE' as const),
+      to: new Date(from + hours * HOUR_MS).toISOString(),
+      ...(rrule !== null && { rrule, timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone }),
+      ...(!closes && {
+        ...{ tasks: Number(draft.tasks), cpus: Number(draft.cpus) },
+        users: draft.users.split(/[\s,]+/).filter((name) => name !== ''),
+      }),
     };
+    const held = closes ? `${site.name} is closed then` : 'It is reserved';
     void told(reserve.run({ input }), ({ reserve: { runsInTheWay } }) =>
       runsInTheWay === 0
-        ? `${site.name} is closed then.`
-        : `${site.name} is closed then; ${plural(runsInTheWay, 'job')} may still run when it begins.`,
+        ? `${held}.`
+        : `${held}; ${plural(runsInTheWay, 'job')} may still run when it begins.`,
     ).then((done) => done && onClose());
   };
   return (
     <Dialog
-      title={`Close ${site.name} for maintenance`}
+      title={closes ? `Close ${site.name} for maintenance` : `Reserve at ${site.name}`}
       open
       onClose={onClose}
       footer={
-        <Button variant="primary" isDisabled={!(hours > 0) || reserve.busy} onPress={close}>
-          Close it
+        <Button variant="primary" isDisabled={!(hours > 0) || reserve.busy} onPress={save}>
+          {closes ? 'Close it' : 'Reserve'}
         </Button>
       }
     >
       <div className="stack">
+        {operator && (
+          <Choice
+            label="What"
+            value={closes ? 'CLOSE' : 'RESERVE'}
+            onChange={(what) => setCloses(what === 'CLOSE')}
+            options={[
+              { value: 'CLOSE', label: 'Maintenance of the whole site' },
+              { value: 'RESERVE', label: 'Reservation of room for tasks' },
+            ]}
+          />
+        )}
         <div className="columns" style={{ '--column': '180px' } as React.CSSProperties}>
           <TextInput
             label="From"
@@ -227,16 +319,44 @@ function Maintenance({ site, onClose }: { site: SitePartsFragment; onClose(): vo
             onChange={put('hours')}
           />
           <TextInput label="Name" value={draft.name} onChange={put('name')} placeholder="none" />
+          {!closes && (
+            <>
+              <TextInput label="Tasks" type="number" min={1} value={draft.tasks} onChange={put('tasks')} />
+              <TextInput
+                label="CPUs of each"
+                type="number"
+                min={1}
+                value={draft.cpus}
+                onChange={put('cpus')}
+              />
+              <TextInput
+                label="Other users"
+                value={draft.users}
+                onChange={put('users')}
+                help="Who may run jobs in it besides"
+              />
+            </>
+          )}
         </div>
+        <TextInput
+          label="Again"
+          value={draft.rrule}
+          onChange={put('rrule')}
+          placeholder="once"
+          help="A rule of RFC 5545, such as FREQ=WEEKLY;BYDAY=TU, in the time zone of this browser"
+        />
         <TextInput
           label="Reason"
           value={draft.reason}
           onChange={put('reason')}
           help="Everybody can read it"
         />
-        <Check checked={afterJobs} onChange={setAfterJobs}>
-          Let jobs end that may still run then; otherwise they are in the way
-        </Check>
+        <Choice
+          label="Jobs that may still run then"
+          value={onConflict}
+          onChange={setOnConflict}
+          options={operator ? CONFLICTS : CONFLICTS.slice(0, 2)}
+        />
       </div>
     </Dialog>
   );

@@ -1,0 +1,43 @@
+/** The calendar of a site: what is held there, and the form that holds it. */
+import { expect, test } from 'vitest';
+import type { Visits } from './browser.js';
+import type { Grid } from './service.js';
+
+export function calendarPages(visits: Visits, grid: Grid): void {
+  test('operators close a site by dragging over its days, or again and again by a rule', async () => {
+    const { key } = await grid.user('olga', 'OPERATOR');
+    const { page } = await visits.visit(`${grid.origin}/sites/${grid.north}?tab=calendar`, { key });
+    const days = page.locator('.calendar-pick');
+    await days.waitFor();
+    const box = (await days.boundingBox()) as { x: number; y: number; width: number; height: number };
+    const hour = box.width / (14 * 24);
+    await page.mouse.move(box.x + 240 * hour, box.y + 5);
+    await page.mouse.down();
+    await page.mouse.move(box.x + 264 * hour, box.y + 5, { steps: 3 });
+    await page.mouse.up();
+    const form = page.getByRole('dialog');
+    await form.waitFor();
+    // A day, as far as the pixels go.
+    const hours = Number(await form.getByLabel('Lasts').inputValue());
+    expect(Math.abs(hours - 24)).toBeLessThanOrEqual(2);
+    await form.getByLabel('Name').fill('dragged');
+    await form.getByRole('button', { name: 'Close it' }).click();
+    await page.getByRole('row', { name: 'dragged' }).waitFor();
+
+    await page.getByRole('button', { name: 'Close or reserve' }).press('Enter');
+    await form.getByLabel('Lasts').fill('1');
+    await form.getByLabel('From').fill('2037-01-01T00:00');
+    await form.getByLabel('Name').fill('weekly');
+    await form.getByLabel('Again').fill('FREQ=WEEKLY;BYDAY=TU');
+    await form.getByRole('button', { name: 'Close it' }).press('Enter');
+    await page.getByText('a rule with a time in the next 400 days').waitFor();
+    const soon = new Date(Date.now() + 20 * 86_400_000).toISOString().slice(0, 10);
+    await form.getByLabel('From').fill(`${soon}T03:00`);
+    await form.getByRole('button', { name: 'Close it' }).press('Enter');
+    await page.getByRole('row', { name: 'FREQ=WEEKLY;BYDAY=TU' }).waitFor();
+    for (const name of ['dragged', 'weekly']) {
+      await page.getByRole('button', { name: `Cancel ${name}` }).click();
+      await page.getByRole('row', { name }).waitFor({ state: 'detached' });
+    }
+  });
+}
