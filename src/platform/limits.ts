@@ -469,7 +469,7 @@ export const FIXED_LIMITS = {
     'JobInput.estimateS',
     'JobInput.benchmark',
   ),
-  boost: fixed(1_000, 'Boost of a job, up or down.', 'JobInput.boost', 'Mutation.reprioritizeJobs.boost'),
+  boost: fixed(1_000, 'Boost of a job, up or down.', 'JobInput.boost', 'ReprioritizeJobsInput.boost'),
   // About thirty years: longer than any run, and exact to the millisecond when added to any time.
   seconds: fixed(
     1e9,

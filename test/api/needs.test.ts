@@ -529,8 +529,8 @@ describe('a rerun', () => {
     );
     const jobGroup = submitJobGroup.jobGroup.id;
     await api.must(`mutation { cancelJobGroup(jobGroup: "${jobGroup}") { cancelled } }`, {}, own.key);
-    expect(await refused({}, own.key)).toMatch(/^BAD_USER_INPUT group: .*exactly one of the two/);
-    expect(await refused({ group: 'x', jobGroup }, own.key)).toMatch(/^BAD_USER_INPUT group: /);
+    expect(await refused({}, own.key)).toMatch(/^BAD_USER_INPUT groupName: .*exactly one of the two/);
+    expect(await refused({ group: 'x', jobGroup }, own.key)).toMatch(/^BAD_USER_INPUT groupName: /);
     expect(await refused({ jobGroup }, other.key)).toMatch(/^NOT_FOUND /);
     const { jobIds, jobs } = await rerun({ jobGroup }, api.adminKey);
     expect(jobs.map((one) => one.rerunOf.id)).toEqual(submitJobGroup.jobIds);
@@ -538,7 +538,7 @@ describe('a rerun', () => {
       '{ audit(first: 1) { nodes { action target after } } }',
     );
     expect(audit.nodes[0]).toMatchObject({
-      action: 'rerun',
+      action: 'rerunJobs',
       target: jobGroup,
       after: { jobs: 2, first: jobIds[0] },
     });

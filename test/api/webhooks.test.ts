@@ -25,7 +25,7 @@ it('belong to their users: others see, change, test and remove none; an ADMIN al
     await api.user('OPERATOR', unique('o')),
   ];
   const filter = {
-    ...{ states: ['COMPLETED'], application: 'x', user: one.id, ids: ['job_7'], group: 'group_1' },
+    ...{ states: ['COMPLETED'], application: 'x', userId: one.id, ids: ['job_7'], jobGroupId: 'group_1' },
     submittedAfter: '2026-11-23T10:00:00.000Z',
   };
   const { secret, webhook } = (await create(one.key, { filter, kinds: ['COMPLETED', 'COMPLETED'] }))
