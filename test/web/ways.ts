@@ -420,7 +420,7 @@ export function ways(visits: Visits, grid: Grid): void {
       .waitFor();
     await page.getByLabel('Mail about it').fill('none');
     await page.getByRole('button', { name: 'Submit the job' }).click();
-    await title(page, /Failed$/).waitFor();
+    await title(page, /Failed/).waitFor();
     // And so does the one that is made of it.
     await page.getByRole('button', { name: 'Submit again' }).click();
     await page.locator('.cm-content', { hasText: '"maxRetries": 2' }).waitFor();
