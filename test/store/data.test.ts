@@ -504,6 +504,8 @@ describe('groups', () => {
       template: { command: 'true', list: [1] },
       size: 3,
       createdAt: T0,
+      idleTimeoutS: null,
+      idleAt: null,
     });
     expect(await queries.group(99)).toBeNull();
     const listed = async (...page: Parameters<Queries['groups']>) =>

@@ -220,6 +220,8 @@ describe('jobs', () => {
         computationShare: null,
         simulatedIoS: null,
         mail: null,
+        needsOthers: false,
+        workflow: null,
         groupId: 1,
         migratedAt: null,
         restartable: true,

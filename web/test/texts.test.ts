@@ -85,7 +85,7 @@ describe('addresses of lists', () => {
       filterOf({ states: 'RUNNING,DANCING', site: 'site_1', endedAfter: 'never', columns: 'x' }),
     ).toEqual({
       states: ['RUNNING'],
-      site: 'site_1',
+      siteId: 'site_1',
     });
   });
 });
