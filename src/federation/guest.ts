@@ -116,8 +116,9 @@ class Guest {
     await this.exchange(peer);
     await copies.reached(this.siteId, null);
     await this.claim();
-    await this.report();
+    const refused = await this.report();
     await this.giveBack(await copies.toReturn(this.siteId));
+    if (refused !== null) await copies.reached(this.siteId, refused);
     return this.busy;
   }
 
@@ -194,21 +195,39 @@ class Guest {
     this.busy ||= granted.length + refused.length > 0;
   }
 
-  private async report(): Promise<void> {
+  /** Answers with why the owner does not accept what it is told of a run; null: it accepts all. */
+  private async report(): Promise<string | null> {
     const { copies } = this.parts;
     const due = await copies.toReport(this.siteId, REPORT_BYTES);
-    if (due.length === 0) return;
+    if (due.length === 0) return null;
     const outputs = new RunOutputs({ blobs: this.parts.blobs, ask: this.ask, put: this.put });
     const ready: Told[] = [];
     for (const one of due) ready.push(await this.withFiles(one, outputs));
-    const reports = ready.flatMap((one) => reportsOf(one, this.known.protocol));
-    if (reports.length === 0) return;
-    checkResults(await this.ask(ReportDocument, { site: this.site, reports }), reports.length);
+    const refused = await this.reportOn(ready);
+    const told = ready.filter((one) => !refused.has(one));
     // What is the owner's no more it has told us, or will; of what has ended there is no more to tell.
     const toldOf = (level: 1 | 2) =>
-      ready.filter(({ over }) => over === (level === 2)).map(({ offer }) => offer);
+      told.filter(({ over }) => over === (level === 2)).map(({ offer }) => offer);
     for (const level of [1, 2] as const) await copies.told(this.siteId, toldOf(level), level);
-    this.busy = true;
+    return refused.values().next().value ?? null;
+  }
+
+  /** Those that the owner refuses, as another release may: they are told once more alone, so that no other run waits behind them. */
+  private async reportOn(runs: readonly Told[]): Promise<Map<Told, string>> {
+    const refused = new Map<Told, string>();
+    const reports = runs.flatMap((one) => reportsOf(one, this.known.protocol));
+    if (reports.length === 0) return refused;
+    try {
+      checkResults(await this.ask(ReportDocument, { site: this.site, reports }), reports.length);
+      this.busy = true;
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code !== 'BAD_USER_INPUT') throw error;
+      if (runs.length === 1) return refused.set(runs[0] as Told, error.message);
+      const half = runs.length >> 1;
+      for (const part of [runs.slice(0, half), runs.slice(half)])
+        for (const [one, why] of await this.reportOn(part)) refused.set(one, why);
+    }
+    return refused;
   }
 
   /** As it is to be told: what has ended is over when its owner has its files, or does not take them. */

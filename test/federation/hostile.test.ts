@@ -76,6 +76,8 @@ const bad = {
   filesRefused: false,
   parts: [] as { url: string; body: Buffer }[],
   part: null as ((response: ServerResponse) => void) | null,
+  /** Jobs of which no report is accepted. */
+  unreportable: new Set<string>(),
   /** In the place of an answer. */
   answer: null as ((response: ServerResponse) => void) | null,
 };
@@ -109,6 +111,8 @@ const server = createServer((request, response) => {
         '{"errors":[{"message":"files: too much","extensions":{"code":"LIMIT_EXCEEDED"}}]}',
       );
     else if (/keepFiles/.test(query)) data = { keepFiles: bad.kept(variables.files) };
+    else if (variables.reports.some(({ job }: Reported) => bad.unreportable.has(job)))
+      return response.end('{"errors":[{"message":"reports[0]: no","extensions":{"code":"BAD_USER_INPUT"}}]}');
     else {
       bad.reports.push(...variables.reports);
       data = { reportRuns: { results: variables.reports.map(() => 'ACCEPTED') } };
@@ -270,6 +274,22 @@ test('grants of what no job may be are given back, and what is not granted loses
     expect(await copyOf(one)).toMatchObject({ state: 'CANCELLED', cause: 'WITHDRAWN', granted: false });
   expect(ledger.filter(({ number }) => number === 1)).toEqual([]);
   await works();
+});
+
+test('a run whose reports are refused keeps no other from being told', async () => {
+  const one = offer();
+  bad.unreportable.add(`job_${one}`);
+  bad.claims.set(one, { ...GRANT, arguments: [String(++numbers)] });
+  await until('it has run, and is not accepted', async () =>
+    /reports\[0\]: no/.test((await failure()) ?? ''),
+  );
+  await works();
+  expect(bad.reports.filter(({ job }) => job === `job_${one}`)).toEqual([]);
+  bad.unreportable.clear();
+  await until('it is told in the end', () =>
+    bad.reports.some(({ job, phase }) => job === `job_${one}` && phase === 'ENDED'),
+  );
+  await until('all is well', async () => (await failure()) === null);
 });
 
 test('an offer that comes again, goes back or names another job changes nothing', async () => {
