@@ -5,7 +5,7 @@ import type { QueueFaults } from './queue.js';
 
 /** What people and faults do, by where. */
 export const DEEDS = {
-  users: ['submit beyond', 'cancel', 'hold', 'release', 'boost', 'change'],
+  users: ['submit beyond', 'submit workflow', 'rerun', 'cancel', 'hold', 'release', 'boost', 'change'],
   grid: ['site', 'machine', 'policy', 'dataset', 'link'],
   service: [
     ...['kill worker', 'pause worker', 'cut worker', 'kill api', 'pause api'],

@@ -8,6 +8,7 @@ import { Mirror } from '../../src/store/mirror.js';
 import type { EventRow } from '../../src/store/rows.js';
 import type { MemoryJob, MemoryRun, MemoryStore } from '../store/memory.js';
 import { FAILING, type Host } from './host.js';
+import { NeedsJudge } from './needs.js';
 
 interface Report {
   job: string;
@@ -43,12 +44,18 @@ export class Promises {
   /** Runs that agents have said to have started, by job. */
   private startsByJob = new Map<number, Set<string>>();
   private storedEnds = new Set<string>();
+  /** Those that agents need not know any more, also before the database was set back. */
+  private readonly forgotten = new Set<string>();
+
+  readonly needs: NeedsJudge;
 
   constructor(
     private readonly store: MemoryStore,
     /** Runs that a job may have. */
     private readonly maxAttempts: number,
-  ) {}
+  ) {
+    this.needs = new NeedsJudge(store);
+  }
 
   fail(what: string): void {
     this.broken ??= what;
@@ -58,6 +65,7 @@ export class Promises {
   restored(): void {
     const { store } = this;
     this.restores++;
+    this.needs.restored();
     this.accepted = new Map();
     this.owner = new Map([...this.owner].filter(([id]) => store.jobs.has(id)));
     this.told = new Map();
@@ -117,7 +125,7 @@ export class Promises {
       const lane = host?.lane(runKey({ jobId: job, epoch, token, task })) ?? null;
       if (phase === 'ENDED' && lane !== null && lane.end === null)
         this.fail(`2: run ${run} is said to have ended, and goes on`);
-      if (cause === 'LOST' && lane !== null && !this.storedEnds.has(run))
+      if (cause === 'LOST' && lane !== null && !this.forgotten.has(`${run}+${token}`))
         this.fail(`1: run ${run} is called lost, and its machine knows how it ended`);
       if (phase === 'ENDED') this.saidEnds.add(whole);
       else if ((starts.get(`${run}+${token}`) ?? at) !== at)
@@ -132,7 +140,7 @@ export class Promises {
 
   /** What it was answered. */
   reported(siteId: number, reports: readonly Report[], results: readonly string[]): void {
-    for (const [i, { job, epoch, task, phase, cause }] of reports.entries()) {
+    for (const [i, { job, epoch, token, task, phase, cause }] of reports.entries()) {
       const id = Number(job.slice('job_'.length));
       const run = this.store.runs.get(`${id}/${epoch}`);
       const key = task === undefined ? `${id}/${epoch}` : `${id}/${epoch}/${task}`;
@@ -142,6 +150,7 @@ export class Promises {
       if (phase === 'STARTED') continue;
       if (this.storedEnds.has(key)) this.fail(`1: the end of run ${key} was accepted twice`);
       this.storedEnds.add(key);
+      this.forgotten.add(`${key}+${token}`);
       if (task !== undefined) {
         const end = run?.tasks.get(task)?.end;
         if (!end || (end.cause !== cause && end.cause !== 'OTHER_TASK_FAILED'))
@@ -187,6 +196,8 @@ export class Promises {
       if (state === 'FAILED' && cause === 'LOST' && !job.retry && job.restartable && epoch < this.maxAttempts)
         this.fail(`1: job ${id} was given up after ${epoch} runs`);
     }
+    const unmet = this.needs.atEnd();
+    if (unmet !== null) this.fail(`1: ${unmet}`);
     this.ofTimes();
     const starts = store.decisions.filter(({ kind }) => kind === 'START').length;
     if (store.runs.size !== starts) this.fail(`7: ${store.runs.size} runs, ${starts} decisions to start`);

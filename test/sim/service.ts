@@ -541,6 +541,12 @@ export class Service {
       case 'submit beyond':
         this.users.submitBeyond(n);
         break;
+      case 'submit workflow':
+        this.users.submitWorkflow(n);
+        break;
+      case 'rerun':
+        this.users.rerun(n);
+        break;
       case 'cancel':
       case 'hold':
       case 'release':

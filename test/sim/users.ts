@@ -1,6 +1,6 @@
 /** Users: what they submit, ordinary and at the bounds of what is accepted and beyond, again and again until they have an answer. */
 
-import type { JobInput, RetryRuleInput } from '../../src/api/generated/types.js';
+import type { JobInput, NeedTermInput, RetryRuleInput } from '../../src/api/generated/types.js';
 import { globalId } from '../../src/api/ids.js';
 import type { ServiceError } from '../../src/client/index.js';
 import { RandomStream } from '../../src/core/index.js';
@@ -15,6 +15,7 @@ import type { Process } from './time.js';
 export const USERS = 2;
 const OPERATOR = viewer({ userId: 1, role: 'OPERATOR' });
 const ACTIONS = ['cancel', 'hold', 'release', 'boost', 'change'] as const;
+const GROUPS = ['g', 'h'];
 export type Action = (typeof ACTIONS)[number];
 
 interface UsersWorld {
@@ -54,16 +55,67 @@ export class Users {
     );
   }
 
+  /** Jobs that need one another, others of their user, and groups. */
+  submitWorkflow(n: number): void {
+    const random = new RandomStream(n, 'workflow');
+    const userId = random.integer(1, USERS);
+    const drawn = Array.from({ length: random.integer(2, 6) }, () => drawInput(random, this.world));
+    const others = [...this.world.store.jobs.values()].filter((job) => job.userId === userId);
+    for (const [i, { input }] of drawn.entries()) {
+      input.ref = `r${i}`;
+      // The first half are in groups, which the second half may need: so nobody needs themselves.
+      const isMember = i < drawn.length / 2;
+      input.groupName = isMember ? one(random, null, ...GROUPS) : null;
+      input.onUnmet = one(random, 'CANCEL', 'CANCEL', 'HOLD', 'RUN');
+      input.notBefore = one(random, null, null, new Date((this.world.databaseNow() + 5) * 1000));
+      const own = drawn.slice(0, i).flatMap((job) => job.input.groupName ?? []);
+      const targets = [
+        ...drawn.slice(0, i).map((_, k) => ({ ref: `r${k}` })),
+        ...others.slice(-3).map(({ id }) => ({ job: globalId('job', id) })),
+        ...(isMember ? [] : own.map((group) => ({ group }))),
+      ];
+      if (targets.length === 0) continue;
+      const term = (): NeedTermInput => ({
+        ...one(random, ...targets),
+        condition: one(random, 'OK', 'OK', 'ANY', 'START', 'NOT_OK'),
+        minDelayS: one(random, 0, 0, 0, 7),
+      });
+      input.needs = Array.from({ length: random.integer(0, 2) }, () => ({
+        expression: one(random, 'ALL', 'ALL', 'ANY'),
+        of: Array.from({ length: random.integer(1, 3) }, term),
+      }));
+    }
+    this.ask(random, drawn, userId);
+  }
+
+  /** What has failed of a group is run again, by its user. */
+  rerun(n: number): void {
+    const { world } = this;
+    const who = viewer({ userId: 1 + (n % USERS), role: 'USER' });
+    const groupName = GROUPS[n % GROUPS.length] as string;
+    const only = n % 3 === 0 ? 'FAILED' : 'FAILED_AND_DOWNSTREAM';
+    const ask = world.call(world.process('user'), ({ reruns }) =>
+      reruns.rerunJobs(who, { groupName, jobGroupId: null, only }, 'request'),
+    );
+    ask.catch(({ code, message }: ServiceError) => {
+      if (!['NETWORK', 'UNAVAILABLE', 'QUOTA_EXCEEDED'].includes(code))
+        world.promises.fail(`9: a rerun was answered with ${code}: ${message}`);
+    });
+  }
+
   /** Jobs that are one step beyond what is accepted. */
   submitBeyond(n: number): void {
     const random = new RandomStream(n, 'beyond');
     for (let i = 0; i < 5; i++) this.ask(random, [drawInput(random, this.world, true)]);
   }
 
-  private ask(random: RandomStream, drawn: readonly Drawn[]): void {
+  private ask(
+    random: RandomStream,
+    drawn: readonly Drawn[],
+    userId: number = random.integer(1, USERS),
+  ): void {
     const { world } = this;
     const { promises } = world;
-    const userId = random.integer(1, USERS);
     const caller = world.process('user');
     const wrong = drawn.find((job) => job.wrong !== null)?.wrong ?? null;
     // Operators may have others stopped for their jobs.
@@ -79,7 +131,9 @@ export class Users {
         service.submitJobs(who, structuredClone({ idempotencyKey, jobs: asked, allowUnfit }), 'request'),
       );
       const again = () => {
-        const next = one(random, jobs, jobs, [...jobs, ...jobs]);
+        // Twice in one submission, names are taken.
+        const others = jobs.some(({ ref }) => ref) ? jobs : [...jobs, ...jobs];
+        const next = one(random, jobs, jobs, others);
         if (left > 0) caller.after(random.integer(100, 20_000), () => attempt(left - 1, next));
       };
       const { restores } = promises;
@@ -97,7 +151,10 @@ export class Users {
           if (faulty === null ? lasting.length > 0 : errors.length === 0)
             promises.fail(`9: ${faulty} is wrong, and is answered with ${JSON.stringify(errors)}`);
           if (errors.length > 0) promises.refused(idempotencyKey);
-          else promises.submitted(idempotencyKey, asked.length, ids);
+          else {
+            promises.submitted(idempotencyKey, asked.length, ids);
+            promises.needs.submitted(asked, ids, userId);
+          }
           if (idempotencyKey !== null && errors.length === 0) again();
         },
         (error: ServiceError) => {
