@@ -29,6 +29,12 @@ export const mutants = [
     replace: "false ? 'BLOCKED'",
   },
   {
+    what: 'a job that needs another to end well is let go whatever its end',
+    file: 'src/core/needs/outcome.ts',
+    find: 'if (this.firstNotOk !== null) return { holds: false, ...this.firstNotOk };',
+    replace: '',
+  },
+  {
     what: 'a site runs more jobs than it may',
     file: 'src/store/rules.ts',
     find: 'if (free.runs !== null && free.runs < 1)',
