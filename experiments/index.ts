@@ -12,7 +12,7 @@ import { queues, queuesReport } from './queues.js';
 import { writeReport } from './report.js';
 import { santoso, santosoReport } from './santoso.js';
 import { agingStudy, twoLevel, twoLevelReport, unitStudy } from './two-level.js';
-import { windows, windowsReport } from './windows.js';
+import { scavengers, windows, windowsReport } from './windows.js';
 
 export default {
   all: {
@@ -53,7 +53,8 @@ export default {
     },
     windows: {
       about: 'maintenance windows: a month of KTH-SP2 closed for 4 h each week, under every local policy',
-      run: async (_seed, onProgress) => windowsReport(await windows(undefined, onProgress)),
+      run: async (_seed, onProgress) =>
+        windowsReport(await windows(undefined, onProgress), await scavengers()),
     },
   },
   write: writeReport,

@@ -1,12 +1,13 @@
 /**
  * Maintenance windows: a month of KTH-SP2 with the machine closed for four hours each week, under every local policy, beside the same month
- * without. The trace is not part of the repository: KTH-SP2.swf.gz of the Parallel Workloads Archive, in the folder where this is run.
+ * without; and the month with windows where some of the jobs are scavengers, which are stopped for others. The trace is not part of the repository: KTH-SP2.swf.gz of the Parallel Workloads Archive, in the folder where this is run.
  */
 import { existsSync } from 'node:fs';
+import type { Run } from '../src/core/index.js';
 import { runSimulation } from '../src/simulator/engine.js';
 import { policyNamed } from '../src/simulator/policies.js';
-import { load } from '../src/simulator/simulate.js';
-import { MemorySink } from '../src/simulator/sink.js';
+import { classify, load } from '../src/simulator/simulate.js';
+import { MemorySink, ResultSink, type RunEnd } from '../src/simulator/sink.js';
 import { type MaintenanceWindow, withWindows } from '../src/simulator/sites.js';
 import type { SimJob } from '../src/simulator/workload.js';
 import { markdownTable, type Report } from './report.js';
@@ -18,9 +19,28 @@ const DAY = 86_400;
 const FROM_DAY = 112;
 const DAYS = 28;
 const CLOSED_S = 4 * 3600;
+const SCAVENGERS = 0.05;
 export const POLICIES = [
   ...['fcfs', 'sjf', 'first-fit', 'easy', 'easy-sjbf', 'conservative', 'flexible', 'hybrid-4'],
 ] as const;
+/** Those that plan ahead stop runs for others. */
+export const STOPPING = ['easy', 'easy-sjbf', 'conservative', 'flexible', 'hybrid-4'] as const;
+
+export interface ScavengersRow {
+  policy: string;
+  /** Runs of all that were there while the machine was closed, those that were stopped later too. */
+  crossed: number;
+  /** Mean waits of scavengers and of others, hours; and where nobody is stopped. A job waits until its last run begins. */
+  waitH: number;
+  othersWaitH: number;
+  calmWaitH: number;
+  calmOthersWaitH: number;
+  stopped: number;
+  lostCpuHours: number;
+  /** Work of scavengers done within the month over all that there was room for outside the windows; and of others. */
+  used: number;
+  othersUsed: number;
+}
 
 export interface WindowsRow {
   policy: string;
@@ -70,6 +90,55 @@ export async function windows(
   });
 }
 
+/** The month with windows where jobs drawn from it may be stopped for the others, under each policy that does. */
+export async function scavengers(
+  trace: string = TRACE,
+  policies: readonly string[] = STOPPING,
+): Promise<ScavengersRow[]> {
+  const { world, workload } = await load(trace, null, {
+    ...{ processors: PROCESSORS, estimate: 'requested', missingEstimate: 'drop', overrun: 'kill' },
+  });
+  const jobs = monthOf(workload.jobs);
+  const closed = weekly(DAYS / 7);
+  const open = DAYS * DAY - closed.length * CLOSED_S;
+  return policies.map((name) => {
+    const calm = policyNamed(name, 1);
+    const policy = classify(jobs, { policy: calm, scavengers: SCAVENGERS });
+    const [stopping, leaving] = [policy, calm].map((one) => {
+      const sink = new CrossingSink(jobs.length, closed);
+      runSimulation(withWindows(world, closed), jobs, { policy: one, eventOrder: 'batch' }, [sink]);
+      return sink;
+    }) as [CrossingSink, CrossingSink];
+    const [some, others] = [0, 1].map((of) => jobs.filter(({ job }) => job.preemptionClass === of)) as [
+      SimJob[],
+      SimJob[],
+    ];
+    return {
+      ...{ policy: name, crossed: stopping.crossed },
+      ...{ waitH: meanWaitH(some, stopping), othersWaitH: meanWaitH(others, stopping) },
+      ...{ calmWaitH: meanWaitH(some, leaving), calmOthersWaitH: meanWaitH(others, leaving) },
+      ...{ stopped: stopping.preempted, lostCpuHours: stopping.lostCpuS / 3600 },
+      ...{ used: workOf(some, stopping) / open, othersUsed: workOf(others, stopping) / open },
+    };
+  });
+}
+
+class CrossingSink extends ResultSink {
+  crossed = 0;
+
+  constructor(
+    jobs: number,
+    private readonly closed: readonly MaintenanceWindow[],
+  ) {
+    super(jobs);
+  }
+
+  override ended(job: SimJob, index: number, run: Run, at: number, how: RunEnd): void {
+    super.ended(job, index, run, at, how);
+    if (this.closed.some(({ fromS, toS }) => run.start < toS && at > fromS)) this.crossed++;
+  }
+}
+
 /** The jobs of the month, from 0 on. */
 function monthOf(jobs: readonly SimJob[]): SimJob[] {
   const first = (jobs[0] as SimJob).job.submittedAt + FROM_DAY * DAY;
@@ -86,18 +155,21 @@ export const crossed = ({ starts, ends }: MemorySink, closed: readonly Maintenan
     .length;
 
 const meanWaitH = (jobs: readonly SimJob[], { starts }: MemorySink): number =>
-  jobs.reduce((sum, { job }, i) => sum + (starts[i] as number) - job.submittedAt, 0) / jobs.length / 3600;
+  jobs.reduce((sum, { job }) => sum + (starts[job.id - 1] as number) - job.submittedAt, 0) /
+  jobs.length /
+  3600;
 
 /** Within the month, in seconds of the whole machine. */
 const workOf = (jobs: readonly SimJob[], { starts, ends }: MemorySink): number =>
-  jobs.reduce((sum, { job }, i) => {
+  jobs.reduce((sum, { job }) => {
+    const i = job.id - 1;
     const seconds = Math.min(DAYS * DAY, ends[i] as number) - Math.min(DAYS * DAY, starts[i] as number);
     return sum + (seconds * job.tasks * job.cpusPerTask) / PROCESSORS;
   }, 0);
 
-export function windowsReport(rows: readonly WindowsRow[]): Report {
+export function windowsReport(rows: readonly WindowsRow[], stopping: readonly ScavengersRow[]): Report {
   const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;
-  const all = rows.reduce((sum, row) => sum + row.crossed, 0);
+  const all = [...rows, ...stopping].reduce((sum, row) => sum + row.crossed, 0);
   const verdict = `${all} runs cross a window, under ${rows.length} policies`;
   const text = `# Maintenance windows
 
@@ -121,7 +193,30 @@ ${markdownTable(
   ]),
 )}
 
+## Scavengers
+
+The month with windows once more. ${SCAVENGERS * 100} % of its jobs, drawn by seed 1, are scavengers: of class 0, and stopped for the others, of class 1, by the defaults of
+[preemption](../operations/preemption.md). A stopped job begins again from nothing, and waits until its last run begins. The columns in brackets have the same jobs where nobody is stopped.
+
+${markdownTable(
+  [
+    ...[
+      'policy',
+      'runs that cross a window',
+      'mean wait of scavengers, h',
+      '(nobody stopped)',
+      'of others, h',
+    ],
+    ...['(nobody stopped)', 'runs stopped', 'CPU-hours lost', 'use by scavengers', 'by others'],
+  ],
+  stopping.map((row) => [
+    ...[row.policy, String(row.crossed), row.waitH.toFixed(2), `(${row.calmWaitH.toFixed(2)})`],
+    ...[row.othersWaitH.toFixed(2), `(${row.calmOthersWaitH.toFixed(2)})`, String(row.stopped)],
+    ...[row.lostCpuHours.toFixed(1), percent(row.used), percent(row.othersUsed)],
+  ]),
+)}
+
 ${verdict}.
 `;
-  return { name: 'windows', text, data: { rows }, verdict };
+  return { name: 'windows', text, data: { rows, stopping }, verdict };
 }

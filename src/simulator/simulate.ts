@@ -230,9 +230,13 @@ export async function simulateAndRecord(
 }
 
 /** Gives the jobs their classes and checkpoints. Returns the policy under which they run. */
-function classify(
+export function classify(
   jobs: readonly SimJob[],
-  { policy, scavengers = null, checkpointS = null }: SimulateOptions,
+  {
+    policy,
+    scavengers = null,
+    checkpointS = null,
+  }: Pick<SimulateOptions, 'policy' | 'scavengers' | 'checkpointS'>,
 ): Policy {
   for (const one of jobs) {
     if (checkpointS !== null) one.checkpointS = checkpointS;

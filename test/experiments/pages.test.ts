@@ -20,7 +20,7 @@ import {
   twoLevelReport,
   type UnitCell,
 } from '../../experiments/two-level.js';
-import { type WindowsRow, windowsReport } from '../../experiments/windows.js';
+import { type ScavengersRow, type WindowsRow, windowsReport } from '../../experiments/windows.js';
 import { packagePath } from '../../src/platform/paths.js';
 import { box, marks } from '../plots/svg.js';
 
@@ -111,7 +111,11 @@ it('diana and job-ratio: as published', async () => {
 });
 
 it('windows: as published', async () => {
-  const { rows } = JSON.parse(published('windows.json')) as { rows: WindowsRow[] };
-  await plotsOf(windowsReport(rows));
-  expect(rows.map(({ crossed }) => crossed)).toEqual(rows.map(() => 0));
+  const { rows, stopping } = JSON.parse(published('windows.json')) as {
+    rows: WindowsRow[];
+    stopping: ScavengersRow[];
+  };
+  await plotsOf(windowsReport(rows, stopping));
+  const all = [...rows, ...stopping];
+  expect(all.map(({ crossed }) => crossed)).toEqual(all.map(() => 0));
 });
