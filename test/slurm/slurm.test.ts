@@ -62,9 +62,8 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
   let site = '';
 
   const slurm = (verb: string): void => {
-    execFileSync(packagePath('test', 'support', 'slurm.sh'), [cluster, verb, String(port)], {
-      stdio: 'ignore',
-    });
+    const words = [cluster, verb, ...(verb === 'start' ? [String(port)] : [])];
+    execFileSync(packagePath('test', 'support', 'slurm.sh'), words, { stdio: 'ignore' });
   };
   const squeue = (): string =>
     execFileSync('squeue', ['-h', '-o', '%j %T'], {

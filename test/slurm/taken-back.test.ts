@@ -34,7 +34,7 @@ describe.skipIf(lacks !== null)('jobs that wait in Slurm', { timeout: 3 * PATIEN
   const cli = (program: string, ...words: string[]): string =>
     execFileSync(program, words, { env, encoding: 'utf8' }).trim();
   const slurm = (verb: string): void => {
-    const words = [cluster, verb, String(port)];
+    const words = [cluster, verb, ...(verb === 'start' ? [String(port)] : [])];
     execFileSync(packagePath('test', 'support', 'slurm.sh'), words, { stdio: 'ignore' });
   };
   const agent = (site: string, words: readonly string[], more: Record<string, string> = {}): void =>
