@@ -366,7 +366,10 @@ export interface AgentBeat {
 }
 
 export interface HeartbeatOutcome {
-  /** Aligned with the beats. `superseded`: another instance has registered as this agent since. */
+  /**
+   * Aligned with the beats. `superseded`: another instance has registered as this agent since. `unknown`: it has to register again; the
+   * database may have been restored to before it did.
+   */
   answers: ('known' | 'unknown' | 'superseded')[];
   /** Sites where machines are served again that were silent. */
   touched: number[];

@@ -84,6 +84,16 @@ const found: Record<string, History> = {
       { afterMs: 14931, kind: 'submit', n: 495868, ms: 9787 },
     ],
   },
+  'an agent has started again since the backup from which the database is restored': {
+    ...QUIET,
+    services: 1,
+    deeds: [
+      { afterMs: 0, kind: 'submit', n: 548_859, ms: 1 },
+      { afterMs: 0, kind: 'restore', n: 0, ms: 134 },
+      { afterMs: 7, kind: 'kill agent', n: 544_508, ms: 4 },
+      { afterMs: 48_024, kind: 'submit', n: 326_371, ms: 1_315 },
+    ],
+  },
   'a job at a peer is to be stopped, and the peer was restored to before it had it': {
     ...QUIET,
     services: 2,

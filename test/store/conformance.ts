@@ -1722,16 +1722,21 @@ export function describeStore(
         });
 
         it('renews the leases of all that beat together, and tells who has been superseded or forgotten', async () => {
+          await registered('a', 'm9', T0, {}, 'a-0');
           const { agentId } = await registered('a', 'm9', T0);
           for (let t = 0; t <= 100; t += 20) await store.processSeen('api', 'api', T0 + t);
           await store.sweep({ ...rules(T0 + 100), silentAfterS: 60, lostAfterS: 300 });
-          const beats = ['a-1', 'a-0'].map((instance) => ({
+          // The last one registered after a backup that the database was restored from.
+          const beats = ['a-1', 'a-0', 'a-2'].map((instance) => ({
             siteId: site,
             agentId: agentId as number,
             instance,
           }));
           const outcome = await store.heartbeat([...beats, { ...beats[0]!, agentId: 77_777 }], T0 + 101);
-          expect(outcome).toEqual({ answers: ['known', 'superseded', 'unknown'], touched: [site] });
+          expect(outcome).toEqual({
+            answers: ['known', 'superseded', 'unknown', 'unknown'],
+            touched: [site],
+          });
           expect((await store.heartbeat(beats, T0 + 102)).touched).toEqual([]);
         });
 

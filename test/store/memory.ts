@@ -1460,7 +1460,8 @@ export class MemoryStore implements Store {
     const answers = beats.map(({ siteId, agentId, instance }) => {
       const agent = this.agents.get(agentId);
       if (agent === undefined) return 'unknown';
-      if (agent.siteId !== siteId || agent.instance !== instance) return 'superseded';
+      if (agent.siteId !== siteId || agent.instance !== instance)
+        return agent.superseded.includes(instance) ? 'superseded' : 'unknown';
       agent.seenAt = Math.max(agent.seenAt, ms(now));
       for (const machine of this.machines.values()) {
         if (machine.agentId !== agentId || !machine.silent || machine.removed) continue;

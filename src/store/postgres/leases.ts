@@ -225,19 +225,20 @@ export function heartbeat(database: Db, beats: readonly AgentBeat[], now: number
       );
     const good = new Set(known);
     const others = beats.filter((_, i) => !good.has(i + 1)).map(({ agentId }) => agentId);
-    const there = new Set(
+    // An instance that is not among those before this one has to register again: the database may have been restored to before it did.
+    const superseded = new Set(
       others.length === 0
         ? []
         : (
-            await rows<{ id: number }>(
+            await rows<{ instance: string }>(
               tx,
-              sql`SELECT id FROM agents WHERE id = ANY (${list('integer', others)})`,
+              sql`SELECT unnest(superseded) AS instance FROM agents WHERE id = ANY (${list('integer', others)})`,
             )
-          ).map(({ id }) => id),
+          ).map(({ instance }) => instance),
     );
     return {
-      answers: beats.map(({ agentId }, i) =>
-        good.has(i + 1) ? 'known' : there.has(agentId) ? 'superseded' : 'unknown',
+      answers: beats.map(({ instance }, i) =>
+        good.has(i + 1) ? 'known' : superseded.has(instance) ? 'superseded' : 'unknown',
       ),
       touched: [...new Set(back.map(([, siteId]) => siteId))],
     };
