@@ -147,7 +147,8 @@ export function newsOf(answer: unknown, after: number): News {
     else bad.push(offer);
   }
   const over = offers.filter(({ state, stop }) => state === 'WITHDRAWN' || stop).map(({ offer }) => offer);
-  const claimed = offers.filter(({ state, stop }) => state === 'CLAIMED' && !stop).map(({ offer }) => offer);
+  // Those to be stopped, too: who was restored to before its copy gives it back.
+  const claimed = offers.filter(({ state }) => state === 'CLAIMED').map(({ offer }) => offer);
   return { ...news, over, open, claimed, bad };
 }
 

@@ -94,6 +94,18 @@ const found: Record<string, History> = {
       { afterMs: 48_024, kind: 'submit', n: 326_371, ms: 1_315 },
     ],
   },
+  'a job at a peer is to be stopped, and the peer was restored to before it had it': {
+    ...QUIET,
+    services: 2,
+    forward: 'ALWAYS',
+    disks: [0, 1, 2, 3],
+    deeds: [
+      { afterMs: 5_745, kind: 'submit', n: 399_381, ms: 7_428 },
+      { afterMs: 33_681, kind: 'restore', n: 232_816, ms: 15_820 },
+      { afterMs: 11_200, kind: 'restore', n: 265_045, ms: 19_280 },
+      { afterMs: 24_601, kind: 'submit', n: 561_712, ms: 70_730 },
+    ],
+  },
   'a run is lost while its job is being cancelled, and its agent comes back': {
     ...QUIET,
     deeds: [
