@@ -6,6 +6,7 @@ import { runKey } from '../../src/agent/runner.js';
 import { canTransition, isLive, isTerminal, type JobState } from '../../src/core/states.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type { EventRow } from '../../src/store/rows.js';
+import { tokenOf } from '../../src/store/rules.js';
 import type { MemoryJob, MemoryRun, MemoryStore } from '../store/memory.js';
 import { FAILING, type Host } from './host.js';
 import { NeedsJudge } from './needs.js';
@@ -61,10 +62,15 @@ export class Promises {
     this.broken ??= what;
   }
 
-  /** The database is as it was: what was accepted since is gone, and nobody was promised otherwise. */
-  restored(): void {
+  /**
+   * The database is as it was: what was accepted since is gone, and nobody was promised otherwise. `over`: runs that had ended before it was set
+   * back, also those that the service gave up. Their agents were told to drop them.
+   */
+  restored(over: readonly MemoryRun[]): void {
     const { store } = this;
     this.restores++;
+    for (const { jobId, epoch, assignedAt } of over)
+      this.forgotten.add(`${jobId}/${epoch}+${tokenOf(assignedAt)}`);
     this.needs.restored();
     this.accepted = new Map();
     this.owner = new Map([...this.owner].filter(([id]) => store.jobs.has(id)));
@@ -125,7 +131,8 @@ export class Promises {
       const lane = host?.lane(runKey({ jobId: job, epoch, token, task })) ?? null;
       if (phase === 'ENDED' && lane !== null && lane.end === null)
         this.fail(`2: run ${run} is said to have ended, and goes on`);
-      if (cause === 'LOST' && lane !== null && !this.forgotten.has(`${run}+${token}`))
+      const isForgotten = [run, whole].some((one) => this.forgotten.has(`${one}+${token}`));
+      if (cause === 'LOST' && lane !== null && !isForgotten)
         this.fail(`1: run ${run} is called lost, and its machine knows how it ended`);
       if (phase === 'ENDED') this.saidEnds.add(whole);
       else if ((starts.get(`${run}+${token}`) ?? at) !== at)

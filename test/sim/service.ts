@@ -426,10 +426,11 @@ export class Service {
     const then = serialize([store.dump(), files.dump()]);
     return () => {
       const [ofStore, ofFiles] = deserialize(then);
+      const over = [...store.runs.values()].filter(({ endedAt }) => endedAt !== null);
       store.restore(ofStore);
       files.restore(ofFiles);
       this.wasRestored = true;
-      this.promises.restored();
+      this.promises.restored(over);
       this.late = this.newLate();
       this.late.changed('restored', this.databaseNow());
       this.queue.empty();
