@@ -64,6 +64,11 @@ export const policySchema = z.strictObject({
       description: 'RECORD notes it, CANCEL ends the job.',
     }),
   }),
+  workflows: z.enum(['ARRIVAL', 'RANK']).optional().meta({
+    title: 'Workflows',
+    description:
+      'ARRIVAL: jobs of a workflow go like others. RANK: in every queue they count from when the workflow was submitted, and among themselves the one with the longest way to the end of the workflow goes first. Where a policy has an order of its own, this is the order of jobs that are equal in it.',
+  }),
   preemption: z
     .strictObject({
       graceS: z.number().min(0).max(86_400).default(30).meta({

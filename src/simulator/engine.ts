@@ -247,7 +247,7 @@ interface SiteState {
 }
 
 class Simulation {
-  private readonly grid = new Grid();
+  private readonly grid: Grid;
   private readonly events = new EventQueue();
   private readonly kinds: Kinds;
   private readonly changes: readonly Change[];
@@ -304,6 +304,7 @@ class Simulation {
     private readonly sinks: readonly Sink[],
   ) {
     this.kinds = KINDS[options.eventOrder];
+    this.grid = new Grid(options.policy.workflows);
     this.waits = jobs.some(({ wait }) => wait !== undefined) ? new Waits(jobs) : null;
     this.jobs = this.waits === null ? jobs : [...jobs];
     this.sharing = new TimeSharing(this.events, this.kinds.section);

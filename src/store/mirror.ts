@@ -141,6 +141,8 @@ export class Mirror {
         this.state = null;
         throw error;
       }
+      const { grid, policy } = this.state;
+      if ((policy.document.workflows ?? 'ARRIVAL') !== grid.workflows) return this.load();
       more = changes.more;
     }
     if (this.options.reservations) setReservations(this.state, await this.store.reservations());
@@ -156,7 +158,7 @@ export class Mirror {
     const image = await this.store.loadGrid(MAX_WINDOW);
     const { policy, cursor } = image;
     const state: Loaded = {
-      grid: new Grid(),
+      grid: new Grid(policy.document.workflows),
       jobs: new Map(),
       runs: new Map(),
       cursor,

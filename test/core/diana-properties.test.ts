@@ -192,7 +192,7 @@ describe('meta-queues', () => {
             for (const job of here) ledger.add(job);
             const standings = meta.ledger.standings(w.grid.index(Shares));
             expect(byKey(standings.groups)).toEqual(byKey(ledger.standings(sharesOf(w.quotas)).groups));
-            const fresh = new MetaQueue();
+            const fresh = new MetaQueue(w.grid.arrival);
             for (const job of here) fresh.add({ job, requirement: w.grid.requirementOf(job) });
             expect([meta.length, queue.length]).toEqual([here.length, here.length]);
             expect(sumsOf(meta)).toEqual(sumsOf(fresh));

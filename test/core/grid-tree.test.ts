@@ -471,7 +471,7 @@ describe('a tree', () => {
     const effects = { send: (to: Address, message: Message) => void sent.push({ to, message }) };
     const scheduler = new Scheduler('g', effects, DEFAULT_TREE_RULES);
     const made = request({ id: 'job', owner: 'o', requirement: LINUX });
-    const entry: Entry = { ...made, key: 1, rank: 0, sequence: 1, moves: 0 };
+    const entry: Entry = { ...made, key: 1, rank: 0, sequence: 1, turn: 0, moves: 0 };
     const give = (parent: Address): void => {
       scheduler.setParent(parent);
       scheduler.receive(parent, { kind: 'DISCOVER', requirements: [LINUX], preferences: [], gone: [] });
@@ -599,7 +599,7 @@ describe('selection', () => {
               requirement: { ...LINUX, key: `${key}` },
               origin,
             });
-            const entry = { ...made, key, rank: key % 2, sequence: key, moves: key % 17 };
+            const entry = { ...made, key, rank: key % 2, sequence: key, turn: 0, moves: key % 17 };
             (takers[at]?.place ?? unassigned).add(entry);
             return entry;
           });
@@ -666,7 +666,7 @@ describe('branches that ask in the same turn', () => {
     scheduler.settle();
     const entries = origins.map((origin, key): Entry => {
       const made = request({ id: `${key}`, owner: 'o', requirement: LINUX, origin });
-      return { ...made, key, rank: 0, sequence: key, moves: 0 };
+      return { ...made, key, rank: 0, sequence: key, turn: 0, moves: 0 };
     });
     scheduler.receive('r', { kind: 'BLOCK', port: 1, entries, answer: true, ahead: null });
     scheduler.settle();

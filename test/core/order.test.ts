@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ResourceKinds } from '../../src/core/grid/amounts.js';
-import { JobQueue } from '../../src/core/grid/queue.js';
+import { Arrival, JobQueue } from '../../src/core/grid/queue.js';
 import { Requirements } from '../../src/core/grid/requirements.js';
 import { OwnPriorityWalk } from '../../src/core/local/flexible/own-priority-walk.js';
 import { SortedWalk, type Walk } from '../../src/core/local/walk.js';
@@ -21,7 +21,7 @@ const anyQueued = fc.record({
   groupId: fc.integer({ min: 1, max: 2 }),
 });
 
-const anyOrder = fc.constantFrom('PRIORITY', 'SHORTEST', 'NARROWEST', 'WIDEST', 'RANK');
+const anyOrder = fc.constantFrom('PRIORITY', 'SHORTEST', 'NARROWEST', 'WIDEST', 'ARRIVAL');
 
 const walked = (walk: Walk): number[] => {
   const slots: number[] = [];
@@ -72,7 +72,10 @@ describe('the order of a queue', () => {
               .find((difference) => difference !== 0) ?? 0
           );
         });
-        expect(ids(walked(new SortedWalk(queue, 'RANK')))).toEqual(ranked.map(({ id }) => id));
+        const byRank = new JobQueue('LOCAL', 1, null, new Arrival(true));
+        for (const each of left) byRank.add(each, requirements.enter(each), 0);
+        const served = walked(new SortedWalk(byRank, 'ARRIVAL')).map((slot) => byRank.ids[slot]);
+        expect(served).toEqual(ranked.map(({ id }) => id));
 
         const sized = (order: 'SHORTEST' | 'NARROWEST' | 'WIDEST', tasks: -1 | 0 | 1): void => {
           const key = (id: number): number => {

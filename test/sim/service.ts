@@ -750,6 +750,7 @@ function policyOf(dispatch: string, local: string, seed: number, maxAttempts: nu
     local: localPolicy,
     seed: seed >>> 0,
     maxAttempts,
+    workflows: seed % 2 === 0 ? 'RANK' : 'ARRIVAL',
     ...(seed % 3 === 0 && {
       preemption: { graceS: 5, exemptS: seed % 2 === 0 ? 0 : 10, cancelBelow: seed % 4 === 0 ? 1 : 0 },
     }),

@@ -1,6 +1,7 @@
 /** Jobs that wait for others in the simulator: by fields of traces, by executions of WfCommons, and at random. */
 import { expect, it } from 'vitest';
-import { type LocalPolicy, plainJob, RandomStream } from '../../src/core/index.js';
+import { DEFAULT_TWO_LEVEL } from '../../src/core/dispatch/two-level/two-level.js';
+import { type Policy, plainJob, RandomStream } from '../../src/core/index.js';
 import { runSimulation, type World } from '../../src/simulator/engine.js';
 import { policyNamed } from '../../src/simulator/policies.js';
 import { prepare } from '../../src/simulator/simulate.js';
@@ -145,23 +146,47 @@ it('where the policy goes by ranks, the longest way to the end of a workflow goe
   // Four short jobs were submitted before the one that a long one waits for.
   const tasks = [task(10), ...[1, 2, 3, 4].map(() => task(10, 0)), task(10, 0), task(100, 5)];
   const world = oneSite(2);
-  const jobs = () => {
-    const made = jobsOf(tasks, { siteId: 1, memory: false, tasksOfCpus: false });
+  const jobs = (siteId: number | null = null) => {
+    const made = jobsOf(tasks, { siteId, memory: false, tasksOfCpus: false });
     placeInWorkflow(made, tasks, world);
     return made;
   };
   expect(jobs().map(({ job }) => job.workflow?.rankS)).toEqual([120, 10, 10, 10, 10, 110, 100]);
   expect(jobs().map(({ job }) => job.workflow?.place)).toEqual([1, 4, 5, 6, 7, 2, 3]);
-  const endOf = (local: LocalPolicy) => {
+  const endOf = (name: string, { workflows, dispatch }: Partial<Policy> = {}) => {
     const sink = new ResultSink(tasks.length);
-    const policy = { ...policyNamed('easy', 1), local };
+    const named = policyNamed(name, 1);
+    const policy = { ...named, dispatch: dispatch ?? named.dispatch, ...(workflows && { workflows }) };
     runSimulation(world, jobs(), { policy, eventOrder: 'batch' }, [sink]);
     return Math.max(...sink.ends);
   };
-  expect(endOf({ kind: 'easy' })).toBe(140);
-  expect(endOf({ kind: 'easy', workflows: 'RANK' })).toBe(120);
-  expect(endOf({ kind: 'fcfs', workflows: 'RANK' })).toBe(120);
-  expect(endOf({ kind: 'first-fit', ageBoundS: null, workflows: 'RANK' })).toBe(120);
+  expect(endOf('easy')).toBe(140);
+  const locals = ['fcfs', 'easy', 'first-fit', 'conservative', 'hybrid-2', 'sjf', 'flexible'];
+  const dispatches = [
+    'two-level',
+    'queues-fcfs-0',
+    'queues-sjf-0',
+    'job-ratio',
+    'diana',
+    'grid-tree',
+    'round-robin',
+  ];
+  for (const dispatch of dispatches)
+    for (const local of locals) {
+      const end = endOf(`${dispatch}+${local}`, { workflows: 'RANK' });
+      // Where the shortest goes first, or a start was promised before the long one was ready, that goes before ranks.
+      const later =
+        local === 'conservative' || local === 'sjf' || local === 'flexible' || dispatch === 'queues-sjf-0';
+      expect([dispatch, local, endOf(`${dispatch}+${local}`)]).toEqual([dispatch, local, 140]);
+      expect([dispatch, local, later ? Math.max(end, 130) : end]).toEqual([
+        dispatch,
+        local,
+        later ? 130 : 120,
+      ]);
+    }
+  // Sites give priorities of their own, in which the shortest goes first.
+  const ownPriorities = { ...DEFAULT_TWO_LEVEL, mode: 'LS' } as const;
+  expect(endOf('flexible', { workflows: 'RANK', dispatch: ownPriorities })).toBe(130);
 });
 
 it('brings what a job reads from where it was written', () => {

@@ -134,7 +134,7 @@ function collected(input: CollectInput): { id: string; from: string | null; how:
     // A class of its own: what fits, and how well, is given for each.
     const origin = { latitude: 0, longitude: 0 };
     const made = request({ id, owner: '', requirement: { ...requirement({}), key: id }, origin });
-    const entry: Entry = { ...made, key: i, rank: 0, sequence: seq, moves: 0 };
+    const entry: Entry = { ...made, key: i, rank: 0, sequence: seq, turn: 0, moves: 0 };
     (takers.find((taker) => taker.id === at)?.place ?? unassigned).add(entry);
   });
   const asked = takers.find(({ id }) => id === input.asked);

@@ -250,7 +250,7 @@ function copyOf(
   job: Job | null,
   whole: boolean,
 ): Grid {
-  const copy = new Grid();
+  const copy = new Grid(grid.workflows);
   copy.setSite(site);
   const jobs = job === null ? [] : [job];
   if (whole)

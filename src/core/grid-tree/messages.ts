@@ -58,9 +58,10 @@ export interface Request {
 export interface Entry extends Readonly<Request> {
   /** Unique in the tree for ever. */
   readonly key: number;
-  /** Order of service: lower rank first, then the lesser sequence number. */
+  /** Order of service: lower rank first, then the lesser sequence number, then the lesser turn; the owner may number several alike. */
   readonly rank: number;
   readonly sequence: number;
+  readonly turn: number;
   /** How often butterfly and load-balance have moved it: they leave it alone at `TreeRules.movesMax`. */
   readonly moves: number;
 }
@@ -197,4 +198,4 @@ export const DEFAULT_TREE_RULES: TreeRules = {
 export const before = (a: Entry, b: Entry): boolean => inOrder(a, b) < 0;
 
 export const inOrder = (a: Entry, b: Entry): number =>
-  a.rank - b.rank || a.sequence - b.sequence || a.key - b.key;
+  a.rank - b.rank || a.sequence - b.sequence || a.turn - b.turn || a.key - b.key;

@@ -223,6 +223,7 @@ export class Root extends Scheduler {
       key: ++this.lastKey,
       rank: way.from === null ? 0 : this.rootRules.foreignRank,
       sequence: sequence ?? this.lastSequence,
+      turn: 0,
       moves: 0,
     };
     const { from, origin, hops, visited = [] } = way;

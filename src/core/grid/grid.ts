@@ -24,7 +24,7 @@ import {
   type SiteLoad,
 } from '../model.js';
 import { fitsIn, NO_AMOUNTS, ResourceKinds, type TaskAmounts } from './amounts.js';
-import { JobQueue } from './queue.js';
+import { Arrival, JobQueue } from './queue.js';
 import { type Requirement, Requirements, type Signature } from './requirements.js';
 import {
   askedOn,
@@ -157,9 +157,9 @@ export class Grid {
   /** In the stable site order: by id. Read only. */
   readonly sites: SiteEntry[] = [];
   /** Jobs held by the root. */
-  readonly root = new JobQueue('ROOT', null, null);
+  readonly root: JobQueue;
   /** Jobs held by the root that go to their reservations: policies do not decide on them. */
-  readonly rootReserved = new JobQueue('ROOT', null, null);
+  readonly rootReserved: JobQueue;
   /** Changes whenever a site, a machine or a license does. */
   topology = 0;
   private readonly siteById = new Map<number, SiteEntry>();
@@ -185,6 +185,16 @@ export class Grid {
   private readonly avoided = new Map<Signature, Places | null>();
   private readonly indices = new Map<IndexKind<object>, object>();
   private readonly listeners: GridListener[] = [];
+
+  /** Who came first, in all its queues. */
+  readonly arrival: Arrival;
+
+  /** `workflows`: how the policy in force orders their jobs (`Policy.workflows`). Under another one a grid is made anew. */
+  constructor(readonly workflows: 'ARRIVAL' | 'RANK' = 'ARRIVAL') {
+    this.arrival = new Arrival(workflows === 'RANK');
+    this.root = new JobQueue('ROOT', null, null, this.arrival);
+    this.rootReserved = new JobQueue('ROOT', null, null, this.arrival);
+  }
 
   // ---- indices ----
 
@@ -230,8 +240,8 @@ export class Grid {
     );
     resources.maxRuns = maxRuns;
     resources.siteName = site.name;
-    const meta = new JobQueue('META', site.id, this.root);
-    const queue = new JobQueue('LOCAL', site.id, meta);
+    const meta = new JobQueue('META', site.id, this.root, this.arrival);
+    const queue = new JobQueue('LOCAL', site.id, meta, this.arrival);
     const handedOver = { jobs: 0, work: 0, cpuWork: 0 };
     const entry = siteEntry(site, resources, queue, meta, handedOver, null);
     this.siteById.set(site.id, entry);
@@ -513,7 +523,7 @@ export class Grid {
         });
     }
     resources.changed();
-    const queue = known ?? new JobQueue('LOCAL', site.id, meta);
+    const queue = known ?? new JobQueue('LOCAL', site.id, meta, this.arrival);
     const part = { reservation: id, times: helds, closed, machines, beneath };
     return siteEntry(site, resources, queue, meta, handedOver, part);
   }

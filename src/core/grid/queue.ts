@@ -9,13 +9,40 @@ import type { Requirement } from './requirements.js';
 /**
  * Of two jobs whose operator's boosts differ, the higher boost goes first, in every order but PRIORITY, where it is part of the
  * priority. Then ARRIVAL: at a site by when they came there (hierarchical-clusters.md), elsewhere and among those by (submit, id). PRIORITY: level-1 priority with boost, highest first. SHORTEST: least work (a task's, on
- * power 1) first; with NARROWEST fewest tasks before that, with WIDEST most. RANK: by submission, where a job of a workflow counts from
- * when that was submitted; those of one workflow by their ranks. Ties by arrival.
+ * power 1) first; with NARROWEST fewest tasks before that, with WIDEST most. Ties by arrival.
  */
-export type QueueOrder = 'ARRIVAL' | 'PRIORITY' | 'SHORTEST' | 'NARROWEST' | 'WIDEST' | 'RANK';
+export type QueueOrder = 'ARRIVAL' | 'PRIORITY' | 'SHORTEST' | 'NARROWEST' | 'WIDEST';
 
 /** Whose queue it is: the root's, that of a site's scheduler before its local one (its jobs can go to another site), or the local one. */
 export type Level = 'ROOT' | 'META' | 'LOCAL';
+
+/** Who came first, in all queues of a grid. By ranks a job of a workflow counts from when that was submitted (jobs.md, "Ranks of a workflow"). */
+export class Arrival {
+  constructor(readonly byRank = false) {}
+
+  /** Below 0 when `a` goes first; never 0 for two jobs: ids differ. */
+  compare(a: Job, b: Job): number {
+    return (this.byRank && this.compareRanks(a, b)) || a.submittedAt - b.submittedAt || a.id - b.id;
+  }
+
+  /** The same by ranks; 0: neither by these. */
+  compareRanks(a: Job, b: Job): number {
+    return this.since(a) - this.since(b) || this.turn(a) - this.turn(b);
+  }
+
+  /** The instant from which the job counts. */
+  since({ workflow, submittedAt }: Job): number {
+    return this.byRank ? (workflow?.since ?? submittedAt) : submittedAt;
+  }
+
+  /** Of jobs that count from one instant the least goes first: who is of no workflow, then one workflow after the other, by their places. */
+  turn({ workflow, groupId }: Job): number {
+    return this.byRank && workflow !== null ? groupId * PLACES + workflow.place : 0;
+  }
+}
+
+/** A workflow has fewer. */
+const PLACES = 2 ** 17;
 
 export class JobQueue {
   readonly jobs: (Job | undefined)[] = [];
@@ -44,6 +71,7 @@ export class JobQueue {
     readonly level: Level,
     readonly siteId: number | null,
     readonly parent: JobQueue | null,
+    readonly arrival = new Arrival(),
   ) {}
 
   /** The queue in an order. The same object for as long as the queue lives. */
@@ -101,21 +129,16 @@ export class JobQueue {
   /** Below 0 when slot `a` came first; never 0 for two jobs: ids differ. */
   compareArrival(a: number, b: number): number {
     return (
+      (this.arrival.byRank && this.arrival.compareRanks(this.jobs[a] as Job, this.jobs[b] as Job)) ||
       (this.arrivals[a] as number) - (this.arrivals[b] as number) ||
       (this.submits[a] as number) - (this.submits[b] as number) ||
       (this.ids[a] as number) - (this.ids[b] as number)
     );
   }
 
-  /** Below 0 when slot `a` goes first by its workflow, or by its own submission where it is of none. */
-  compareRanks(a: number, b: number): number {
-    const [one, other] = [this.jobs[a] as Job, this.jobs[b] as Job];
-    const since = (one.workflow?.since ?? one.submittedAt) - (other.workflow?.since ?? other.submittedAt);
-    if (since !== 0) return since;
-    if (one.workflow === null || other.workflow === null)
-      return Number(one.workflow !== null) - Number(other.workflow !== null);
-    // Of two workflows that came at once, one goes first with all its jobs.
-    return one.groupId - other.groupId || one.workflow.place - other.workflow.place;
+  /** The instant from which a job's waiting counts. */
+  since(slot: number): number {
+    return this.arrival.byRank ? this.arrival.since(this.jobs[slot] as Job) : (this.submits[slot] as number);
   }
 
   /** Below 0 when slot `a` has the higher boost. */
@@ -207,7 +230,6 @@ export class SortedSlots {
     if (order === 'PRIORITY') return (queue.priorities[b] as number) - (queue.priorities[a] as number);
     const boost = queue.compareBoosts(a, b);
     if (boost !== 0 || order === 'ARRIVAL') return boost;
-    if (order === 'RANK') return queue.compareRanks(a, b);
     const wider =
       order === 'SHORTEST'
         ? 0

@@ -20,13 +20,15 @@ export interface Walk {
 
 /** The queue in an order that it keeps itself: nothing to compute. */
 export class SortedWalk implements Walk {
+  readonly order: 'PRIORITY' | 'ARRIVAL' | 'RANK';
   readonly sorted: SortedSlots;
   private position = 0;
 
   constructor(
     private readonly queue: JobQueue,
-    readonly order: 'PRIORITY' | 'ARRIVAL' | 'RANK',
+    order: 'PRIORITY' | 'ARRIVAL',
   ) {
+    this.order = order === 'ARRIVAL' && queue.arrival.byRank ? 'RANK' : order;
     this.sorted = queue.inOrder(order);
   }
 

@@ -10,7 +10,6 @@ import type { Requirement } from '../grid/requirements.js';
 import type { Job } from '../model.js';
 import { type Eligibility, EligibleSites } from '../resources/eligibility.js';
 import { queueOf, quotaKey, RootLedger, type Standings } from './quota.js';
-import { queueOrderOf, type Workflows } from './workflows.js';
 
 export const fairness = z.enum(['NONE', 'QUOTA']).optional().meta({
   title: 'Fairness',
@@ -62,13 +61,13 @@ interface Waits {
 export function forEachAtRoot(
   grid: Grid,
   plan: Waits,
-  { fairness: by, workflows }: { fairness?: Fairness; workflows?: Workflows },
+  { fairness: by }: { fairness?: Fairness },
   visit: (job: Job, eligibility: Eligibility, requirement: Requirement) => void,
   full: () => boolean = () => plan.full,
 ): void {
   const { root } = grid;
   const eligible = grid.index(EligibleSites);
-  const slots = rootOrder(grid, queueOrderOf(workflows), by);
+  const slots = rootOrder(grid, 'ARRIVAL', by);
   for (let i = 0; i < slots.length; i++) {
     if (full()) {
       plan.cut(slots.length - i);

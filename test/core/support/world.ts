@@ -43,7 +43,6 @@ const anyDispatch = fc.oneof<fc.WeightedArbitrary<Policy['dispatch']>[]>(
       queueLimit: fc.integer({ min: 0, max: 3 }),
       ageBoundS: fc.constantFrom(null, 20),
       fairness: fc.constantFrom('NONE' as const, 'QUOTA' as const),
-      workflows: fc.constantFrom('ARRIVAL' as const, 'RANK' as const),
     }),
   },
   {
@@ -52,7 +51,6 @@ const anyDispatch = fc.oneof<fc.WeightedArbitrary<Policy['dispatch']>[]>(
       kind: fc.constant('job-ratio' as const),
       queueLimit: fc.integer({ min: 1, max: 4 }),
       fairness: fc.constantFrom('NONE' as const, 'QUOTA' as const),
-      workflows: fc.constantFrom('ARRIVAL' as const, 'RANK' as const),
     }),
   },
   {
@@ -68,9 +66,7 @@ export const anyPolicy: fc.Arbitrary<Policy> = fc
       DEFAULT_POLICY.local,
       DEFAULT_POLICY.local,
       { kind: 'easy' },
-      { kind: 'easy', workflows: 'RANK' },
       { kind: 'fcfs' },
-      { kind: 'fcfs', workflows: 'RANK' },
       { kind: 'easy', backfill: 'SHORTEST' },
       { kind: 'sjf', ageBoundS: 20 },
       { kind: 'first-fit', ageBoundS: 20 },
@@ -79,6 +75,7 @@ export const anyPolicy: fc.Arbitrary<Policy> = fc
       { kind: 'hybrid', reservations: 2 },
     ),
     seed: fc.nat(1000),
+    workflows: fc.constantFrom('ARRIVAL' as const, 'RANK' as const),
   })
   .map((given) => ({ ...DEFAULT_POLICY, ...given }));
 
@@ -150,7 +147,7 @@ type Event = typeof anyEvents extends fc.Arbitrary<(infer E)[]> ? E : never;
 type SiteShape = typeof anySites extends fc.Arbitrary<(infer S)[]> ? S : never;
 
 export class World {
-  readonly grid = new Grid();
+  readonly grid: Grid;
   readonly sites: Site[] = [];
   readonly machines: Machine[] = [];
   readonly licenses: License[] = [];
@@ -176,6 +173,7 @@ export class World {
     /** Starts enter the grid while the cycle runs, as in a simulation. */
     private readonly atOnce = false,
   ) {
+    this.grid = new Grid(policy.workflows);
     shapes.forEach(({ machines, pools, shared, maxRunningJobs }, i) => {
       const siteId = i + 1;
       this.sites.push({ id: siteId, name: `s${siteId}`, state: 'UP', localPolicy: null, maxRunningJobs });
@@ -352,7 +350,7 @@ export class World {
 
   /** A grid with the same content, put in in the order that `shuffle` gives. */
   rebuilt(shuffle: <T>(items: T[]) => T[]): Grid {
-    const grid = new Grid();
+    const grid = new Grid(this.policy.workflows);
     for (const site of shuffle([...this.sites])) grid.setSite(site);
     for (const machine of shuffle([...this.machines])) grid.setMachine(machine);
     for (const license of shuffle([...this.licenses])) grid.setLicense(license);

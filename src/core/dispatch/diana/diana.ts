@@ -222,7 +222,7 @@ class DianaPass implements DispatchPass {
         else strays.push({ job, requirement, eligibility, from });
       }
     });
-    return strays.sort((a, b) => a.job.submittedAt - b.job.submittedAt || a.job.id - b.job.id);
+    return strays.sort((a, b) => this.look.grid.arrival.compare(a.job, b.job));
   }
 
   /** From each meta-queue the next jobs, as long as the local queue has room. */

@@ -4,7 +4,7 @@
  * number of groups, whatever the number of jobs.
  */
 import type { Grid, GridListener } from '../../grid/grid.js';
-import type { JobQueue } from '../../grid/queue.js';
+import type { Arrival, JobQueue } from '../../grid/queue.js';
 import type { Requirement } from '../../grid/requirements.js';
 import type { Job } from '../../model.js';
 import { ExactSum } from '../../structures/exact-sum.js';
@@ -17,14 +17,17 @@ export interface MetaItem {
   readonly requirement: Requirement;
 }
 
-/** The jobs of one quota group at one site, in order of arrival: (submit, id). */
+/** The jobs of one quota group at one site, in order of arrival. */
 export class MetaPart {
   readonly work = new ExactSum();
   private readonly items: MetaItem[] = [];
   /** Items before it have left: the head goes without moving the others. */
   private first = 0;
 
-  constructor(readonly key: string) {}
+  constructor(
+    readonly key: string,
+    private readonly arrival: Arrival,
+  ) {}
 
   get length(): number {
     return this.items.length - this.first;
@@ -36,12 +39,12 @@ export class MetaPart {
 
   /** How many jobs are ahead of this one, which need not be here. */
   positionOf(job: Job): number {
-    return countFirst(this.length, (i) => byArrival(this.at(i).job, job) < 0);
+    return countFirst(this.length, (i) => this.arrival.compare(this.at(i).job, job) < 0);
   }
 
   add(item: MetaItem): void {
     const last = this.items.at(-1);
-    if (last === undefined || byArrival(last.job, item.job) < 0) this.items.push(item);
+    if (last === undefined || this.arrival.compare(last.job, item.job) < 0) this.items.push(item);
     else this.items.splice(this.first + this.positionOf(item.job), 0, item);
     this.work.add(workOf(item.job));
   }
@@ -70,11 +73,13 @@ export class MetaQueue {
   /** How many jobs have which requirements. */
   readonly classes = new Map<Requirement, number>();
 
+  constructor(private readonly arrival: Arrival) {}
+
   add(item: MetaItem): void {
     const key = quotaKey(item.job);
     let part = this.parts.get(key);
     if (part === undefined) {
-      part = new MetaPart(key);
+      part = new MetaPart(key, this.arrival);
       this.parts.set(key, part);
     }
     part.add(item);
@@ -117,7 +122,10 @@ export class MetaQueue {
         let first: (typeof tied)[number] | null = null;
         for (const each of tied) {
           if (each.next === each.part.length) continue;
-          if (first === null || byArrival(each.part.at(each.next).job, first.part.at(first.next).job) < 0)
+          if (
+            first === null ||
+            this.arrival.compare(each.part.at(each.next).job, first.part.at(first.next).job) < 0
+          )
             first = each;
         }
         if (first === null) break;
@@ -144,7 +152,7 @@ export class MetaQueue {
 export class MetaQueues implements GridListener {
   private readonly byQueue = new Map<JobQueue, MetaQueue>();
 
-  constructor(grid: Grid) {
+  constructor(private readonly grid: Grid) {
     for (const { meta } of grid.sites)
       for (const slot of meta.slots())
         this.placed(meta.jobs[slot] as Job, meta.requirements[slot] as Requirement, meta);
@@ -154,7 +162,7 @@ export class MetaQueues implements GridListener {
   of(meta: JobQueue): MetaQueue {
     let queue = this.byQueue.get(meta);
     if (queue === undefined) {
-      queue = new MetaQueue();
+      queue = new MetaQueue(this.grid.arrival);
       this.byQueue.set(meta, queue);
     }
     return queue;
@@ -168,5 +176,3 @@ export class MetaQueues implements GridListener {
     if (meta.level === 'META') this.of(meta).remove({ job, requirement });
   }
 }
-
-const byArrival = (a: Job, b: Job): number => a.submittedAt - b.submittedAt || a.id - b.id;

@@ -369,7 +369,8 @@ export class LiveTree implements GridListener {
       ...{ id: String(job.id), key: job.id, owner: OWNER, requirement: ofClass, preferences, origin },
       group: groupOf(requirement, preferences, origin === null ? null : originId),
       // Never -0, which makes every comparison one of fractions.
-      ...{ rank: 0 - job.boost, sequence: job.submittedAt, moves: job.treeMoves },
+      rank: 0 - job.boost,
+      ...{ sequence: this.grid.arrival.since(job), turn: this.grid.arrival.turn(job), moves: job.treeMoves },
     };
   }
 

@@ -16,7 +16,6 @@ import { SitePowers } from '../../terms/power.js';
 import { inRankOrder, ranksOf, restsOf, sharesOf } from '../../terms/site-rank.js';
 import { Transfers } from '../../terms/transfers.js';
 import { oursAt, waitingThere } from '../../terms/waiting-there.js';
-import { workflows } from '../../terms/workflows.js';
 import {
   type Choice,
   type DispatchLook,
@@ -32,7 +31,6 @@ const schema = z.strictObject({
   kind: z.literal('job-ratio'),
   queueLimit: z.int().min(1).max(1_000_000).default(100).meta(QUEUE_LIMIT),
   fairness,
-  workflows,
 });
 type Rules = z.infer<typeof schema>;
 

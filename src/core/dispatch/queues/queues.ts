@@ -22,7 +22,6 @@ import { fairness, rootOrder, standingsAtRoot } from '../../terms/order.js';
 import { powerOf } from '../../terms/power.js';
 import { StartsNow } from '../../terms/starts-now.js';
 import { oursAt } from '../../terms/waiting-there.js';
-import { queueOrderOf, workflows } from '../../terms/workflows.js';
 import {
   type Choice,
   type DispatchLook,
@@ -51,7 +50,6 @@ const schema = z.strictObject({
     }),
   ageBoundS,
   fairness,
-  workflows,
 });
 export type QueuesPolicy = z.infer<typeof schema>;
 
@@ -175,12 +173,8 @@ class QueuesPass implements DispatchPass {
   private inOrder(plan: PlanBuilder): number[] {
     const { grid } = this.look;
     const { root } = grid;
-    const { order, fairness, workflows } = this.rules;
-    const slots = rootOrder(
-      grid,
-      ORDERS[order] === 'ARRIVAL' ? queueOrderOf(workflows) : ORDERS[order],
-      fairness,
-    );
+    const { order, fairness } = this.rules;
+    const slots = rootOrder(grid, ORDERS[order], fairness);
     const aged: number[] = [];
     const others: number[] = [];
     for (let i = 0; i < slots.length; i++) {

@@ -1,8 +1,7 @@
 /** EASY: backfilling in the order of arrival. */
 import { z } from 'zod';
-import { workflows } from '../../terms/workflows.js';
 import { backfilling } from '../backfilling.js';
-import { byWorkflows } from '../heads.js';
+import { byArrival } from '../heads.js';
 import { localKind } from '../policy.js';
 
 export const easy = localKind({
@@ -12,13 +11,12 @@ export const easy = localKind({
       title: 'Fill in by',
       description: 'In which order jobs behind the reservation are tried; by arrival if it is left out.',
     }),
-    workflows,
   }),
   label: 'EASY backfilling',
   about:
     'In the order of arrival; the first job that does not fit gets a reservation, and later ones fill in where they do not delay it.',
-  scheduler: ({ backfill, workflows }) => ({
-    walk: byWorkflows(workflows),
+  scheduler: ({ backfill }) => ({
+    walk: byArrival,
     decide: (pass, walk) => backfilling(pass, walk, backfill),
   }),
 });

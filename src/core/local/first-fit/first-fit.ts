@@ -3,17 +3,16 @@
  * reservation, and the rule of EASY holds behind it.
  */
 import { z } from 'zod';
-import { workflows } from '../../terms/workflows.js';
 import { ageBoundS, isAged } from '../age.js';
-import { byWorkflows } from '../heads.js';
+import { byArrival } from '../heads.js';
 import { localKind } from '../policy.js';
 
 export const firstFit = localKind({
-  schema: z.strictObject({ kind: z.literal('first-fit'), ageBoundS, workflows }),
+  schema: z.strictObject({ kind: z.literal('first-fit'), ageBoundS }),
   label: 'First fit',
   about: 'In the order of arrival, passing over jobs that do not fit.',
   scheduler: (rules) => ({
-    walk: byWorkflows(rules.workflows),
+    walk: byArrival,
     decide(pass, walk) {
       const { queue } = pass.entry;
       for (let slot = walk.next(); slot !== -1 && !pass.full; slot = walk.next()) {

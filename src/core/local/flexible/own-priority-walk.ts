@@ -75,7 +75,7 @@ export class OwnPriorityWalk implements Walk {
     const estimate = queue.estimates[slot] as number;
     const work = queue.works[slot] as number;
     return {
-      aging: agingTerm(queue.submits[slot] as number, facts, weights),
+      aging: agingTerm(queue.since(slot), facts, weights),
       deadline: deadlineTerm(work, queue.deadlines[slot] as number, facts, weights),
       licenses: this.licensesOf((queue.requirements[slot] as Requirement).signature),
       waitMinimization: waitMinimizationTerm(estimate, facts, weights),
@@ -85,8 +85,8 @@ export class OwnPriorityWalk implements Walk {
   private computeKeys(slots: Int32Array): Float64Array {
     const { queue, facts } = this;
     const { weights } = this.context;
-    const { submits, estimates, works, deadlines, boosts, requirements } = queue;
-    const keys = new Float64Array(submits.length);
+    const { estimates, works, deadlines, boosts, requirements } = queue;
+    const keys = new Float64Array(queue.ids.length);
     const bySignature = new Map<Signature, number>();
     let last: Signature | null = null;
     let licenses = 0;
@@ -100,7 +100,7 @@ export class OwnPriorityWalk implements Walk {
         if (known === undefined) bySignature.set(signature, licenses);
       }
       keys[slot] =
-        agingTerm(submits[slot] as number, facts, weights) +
+        agingTerm(queue.since(slot), facts, weights) +
         deadlineTerm(works[slot] as number, deadlines[slot] as number, facts, weights) +
         licenses +
         waitMinimizationTerm(estimates[slot] as number, facts, weights) +
