@@ -35,6 +35,7 @@ import {
   type Runner,
   type RunReport,
   runKey,
+  type WarnSignal,
 } from './runner.js';
 import type { StagingReport, StagingSource } from './staging/runner.js';
 
@@ -234,7 +235,7 @@ export class Agent {
     const { complete, part } = batch;
     if (complete || part === 'FIRST') this.listed.clear();
     const tokenless = new Set(runner.runs().flatMap((run) => (run.token === undefined ? runKey(run) : [])));
-    const take = (told: Assignment, action: AssignmentAction): void => {
+    const take = (told: Assignment, action: AssignmentAction, signal?: WarnSignal): void => {
       // Begun by the release before, it is known without a token.
       const { token: _, ...before } = told;
       const run = tokenless.has(runKey(before)) ? before : told;
@@ -242,14 +243,17 @@ export class Agent {
         runner.start(run);
         if (told.recalled) runner.recall?.(run);
       } else if (action === 'CONTINUE') runner.resume(run);
-      else runner.cancel(run, told.stopGraceS === null ? graceMs : told.stopGraceS * 1000);
+      else if (told.stopGraceS === null) runner.cancel(run, graceMs);
+      else runner.cancel(run, told.stopGraceS * 1000, signal);
       if (complete || part) this.listed.add(runKey(run));
     };
-    for (const { action, parts, ...told } of batch.assignments) {
+    for (const { action, parts, checkpoint, ...told } of batch.assignments) {
       // To GraphQL it is any JSON; the schema says that these are variables and their values.
-      const run = { ...told, environment: told.environment as Assignment['environment'] };
+      const run: Assignment = { ...told, environment: told.environment as Assignment['environment'] };
+      if (checkpoint !== null) run.checkpoint = checkpoint.path;
+      if (checkpoint?.from) run.inputs = [...told.inputs, checkpoint.from];
       const here = parts.reduce((sum, { tasks }) => sum + tasks, 0);
-      if (here === 0 || (runner.simulates && here === run.tasks)) take(run, action);
+      if (here === 0 || (runner.simulates && here === run.tasks)) take(run, action, checkpoint?.signal);
       else
         for (const { firstTask, tasks, action } of parts)
           for (let task = firstTask; task < firstTask + tasks; task++) take({ ...run, task }, action);

@@ -51,7 +51,10 @@ type Told = AssignmentsSubscription['assignments']['assignments'][number];
 /** One run as the service describes it: fields as of `Assignment` in schema.graphql, but for those that are here. */
 export interface Assignment
   extends RunName,
-    Omit<Told, keyof RunName | 'action' | 'parts' | 'environment' | 'machines' | 'inputs' | 'outputs'> {
+    Omit<
+      Told,
+      keyof RunName | 'action' | 'parts' | 'environment' | 'machines' | 'inputs' | 'outputs' | 'checkpoint'
+    > {
   /** Added to the agent's clean base environment. */
   environment: Readonly<Record<string, string>>;
   /** In the order of the tasks: the first has the first of them. `host`: where it is. */
@@ -60,6 +63,8 @@ export interface Assignment
   inputs?: readonly Input[];
   /** What is kept of its files before its end is reported; nothing where it is left out. */
   outputs?: readonly WantedOutput[];
+  /** Below its directory: the file that is kept for the next run of the job; none where it is left out. */
+  checkpoint?: string;
   /** Those inputs, once they are within its reach, and how long that took. */
   staged?: readonly StagedInput[];
   stagedS?: number;
@@ -180,7 +185,7 @@ export interface Runner {
   /** The service believes that this run goes on. If the runner knows nothing of it, it is reported as LOST. */
   resume(assignment: Assignment): void;
   /** Stops a run: SIGTERM, and SIGKILL after `graceMs`. A run never started here is reported as ended, and never will be. */
-  cancel(run: RunName, graceMs?: number): void;
+  cancel(run: RunName, graceMs?: number, signal?: WarnSignal): void;
   /** Where the run has not begun it never does, and is reported as ended (REQUEUED); else it goes on. */
   recall?(run: RunName): void;
   /** Stops a run in the same way; the service does not want to hear of it any more. */

@@ -25,6 +25,7 @@ import {
 } from '../words/index.js';
 import { collect, collectWhole, findDataset, findSite, findUser, note } from './command.js';
 import type {
+  CheckpointInput,
   InputDataInput,
   JobChangesInput,
   JobFilter,
@@ -81,6 +82,8 @@ export interface JobOptions {
   inputFrom?: string[];
   keep?: string[];
   keepDataset?: string[];
+  checkpoint?: string;
+  checkpointSignal?: string;
   fromSite?: string;
   prefer?: string[];
   computationShare?: string;
@@ -114,7 +117,9 @@ export interface JobOptions {
 export function addJobOptions(command: Command): Command {
   return addMailOption(
     addRetryOptions(
-      addTimeOptions(addWaitOptions(addRankOptions(addTermsOptions(addMachineOptions(command))))),
+      addTimeOptions(
+        addWaitOptions(addRankOptions(addTermsOptions(addDataOptions(addMachineOptions(command))))),
+      ),
     ),
   )
     .option('--name <text>', 'name of the job')
@@ -137,24 +142,6 @@ export function addJobOptions(command: Command): Command {
       'estimated run time on a machine with this --benchmark, such as 90, 15m, 2h (default: 1h)',
     )
     .option('--benchmark <power>', 'benchmark of the machine that the estimate refers to (default: 100)')
-    .option('--sandbox-mb <mb>', 'size of the input sandbox, transferred from the site of submission, MB')
-    .option('--output-mb <mb>', 'expected size of the output, transferred to the site of submission, MB')
-    .option('--input <data>', 'input data: a dataset, or MB@SITE; may be repeated', collectWhole)
-    .option(
-      '--input-from <job:path>',
-      'a file that another job keeps, such as job_1:out.dat or REF:out.dat, or of a group group:NAME:out.dat; the job waits until that has completed; may be repeated',
-      collectWhole,
-    )
-    .option(
-      '--keep <path>',
-      'keep this file or directory, or files matching this pattern, in the directory of the job or, as /tmp/NAME, in its /tmp, for fetching (job --fetch); may be repeated',
-      collectWhole,
-    )
-    .option(
-      '--keep-dataset <name=path>',
-      'make this file or directory a dataset with this name if the job ends well; may be repeated',
-      collectWhole,
-    )
     .option('--from-site <site>', 'site of submission')
     .option(
       '--prefer <conditions>',
@@ -211,6 +198,37 @@ function addMachineOptions(command: Command): Command {
     .option(
       '--constraint <expression>',
       'what labels its machines must have, such as "gen >= 3 and not slow"',
+    );
+}
+
+/** What it reads, and what stays of it. */
+function addDataOptions(command: Command): Command {
+  return command
+    .option('--sandbox-mb <mb>', 'size of the input sandbox, transferred from the site of submission, MB')
+    .option('--output-mb <mb>', 'expected size of the output, transferred to the site of submission, MB')
+    .option('--input <data>', 'input data: a dataset, or MB@SITE; may be repeated', collectWhole)
+    .option(
+      '--input-from <job:path>',
+      'a file that another job keeps, such as job_1:out.dat or REF:out.dat, or of a group group:NAME:out.dat; the job waits until that has completed; may be repeated',
+      collectWhole,
+    )
+    .option(
+      '--keep <path>',
+      'keep this file or directory, or files matching this pattern, in the directory of the job or, as /tmp/NAME, in its /tmp, for fetching (job --fetch); may be repeated',
+      collectWhole,
+    )
+    .option(
+      '--keep-dataset <name=path>',
+      'make this file or directory a dataset with this name if the job ends well; may be repeated',
+      collectWhole,
+    )
+    .option(
+      '--checkpoint <path>',
+      'a file in the directory of the job by which the next run continues what this one has done, if it is stopped, requeued or fails; it finds the file at $SWITCHYARD_CHECKPOINT',
+    )
+    .option(
+      '--checkpoint-signal <signal>',
+      'what the job gets instead of SIGTERM when it is stopped to make room for another: one of those of --warn-signal',
     );
 }
 
@@ -425,6 +443,7 @@ export function jobFromOptions(
     outputMb: given(options.outputMb, size('--output-mb')),
     environment: options.env?.map((variable) => parseVariable('--env', variable)),
     outputs: outputsOf(options),
+    checkpoint: checkpointOf(options),
     workingDirectory: options.dir,
     boost: given(options.boost, (value) =>
       parseNumber('--boost', value, { min: -1000, max: 1000, integer: true }),
@@ -519,6 +538,16 @@ function retryOf(options: JobOptions): RetryInput | undefined {
   };
   const written = Object.entries(retry).filter(([, value]) => value !== undefined);
   return written.length === 0 ? undefined : Object.fromEntries(written);
+}
+
+function checkpointOf({
+  checkpoint: path,
+  checkpointSignal: signal,
+}: JobOptions): CheckpointInput | undefined {
+  if (path !== undefined)
+    return { path, signal: given(signal, (value) => parseWord('--checkpoint-signal', value, WARN_SIGNALS)) };
+  if (signal !== undefined) throw usage('--checkpoint-signal', signal, 'it together with --checkpoint');
+  return undefined;
 }
 
 function outputsOf({ keep = [], keepDataset = [] }: JobOptions): JobOutputInput[] | undefined {

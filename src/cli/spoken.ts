@@ -33,6 +33,7 @@ const OPTIONS: { readonly [Field in keyof Required<JobInput>]: string | null } =
   outputMb: '--output-mb',
   inputs: '--input',
   outputs: '--keep',
+  checkpoint: '--checkpoint',
   originSite: '--from-site',
   preferences: '--prefer',
   environment: '--env',

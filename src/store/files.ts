@@ -213,13 +213,19 @@ UPDATE files SET received = received + ${more.bytes}::bigint, upload = ${more.up
  WHERE id = ${id}::bigint AND received = ${received}::bigint AND kept_at IS NULL`,
   )) > 0;
 
-/** All of it is there, and stays whatever fails. False: it was given up meanwhile. */
+/** All of it is there, and stays whatever fails; as a checkpoint it replaces those of earlier runs. False: it was given up meanwhile. */
 export const keep = async (database: Db, id: number): Promise<boolean> =>
-  (await run(
+  (await value<number>(
     database.pool,
     sql`
-UPDATE files SET kept_at = coalesce(kept_at, clock_timestamp()), upload = NULL, parts = '{}'
- WHERE id = ${id}::bigint AND received = bytes`,
+WITH kept AS (
+  UPDATE files SET kept_at = coalesce(kept_at, clock_timestamp()), upload = NULL, parts = '{}'
+   WHERE id = ${id}::bigint AND received = bytes RETURNING job_id, epoch, task, path
+), replaced AS (
+  DELETE FROM files f USING kept k, jobs j
+   WHERE f.job_id = k.job_id AND f.epoch < k.epoch AND (f.task, f.path) = (k.task, k.path) AND j.id = k.job_id
+     AND k.task = 0 AND k.path = j.checkpoint->>'path'
+) SELECT count(*) AS v FROM kept`,
   )) > 0;
 
 /** Files of which every part is there and that nobody has made whole: whoever took the last part died over it. */
@@ -303,19 +309,46 @@ SELECT json_agg(json_build_array(t.job, t.path, d.id, j.site_id, f.id, f.bytes /
   );
 }
 
+/** What runs of these jobs before the epochs have left under the paths, by job: the latest of each. */
+export async function keptCheckpoints(
+  connection: Connection,
+  runs: readonly { jobId: number; epoch: number; path: string }[],
+): Promise<Map<number, Extract<KeptFile, { id: number }>>> {
+  const found = await rows<Extract<KeptFile, { id: number }> & { jobId: number }>(
+    connection,
+    sql`
+SELECT DISTINCT ON (f.job_id) f.job_id AS "jobId", r.site_id AS "siteId", f.id, f.bytes / 1e6 AS "sizeMb", f.sha256
+  FROM ${table('t', runs, {
+    job_id: ['bigint', ({ jobId }) => jobId],
+    epoch: ['integer', ({ epoch }) => epoch],
+    path: ['text', ({ path }) => path],
+  })}
+  JOIN files f ON f.job_id = t.job_id AND f.epoch < t.epoch AND f.task = 0 AND f.path = t.path AND f.kept_at IS NOT NULL
+  JOIN runs r ON r.job_id = f.job_id AND r.epoch = f.epoch
+ ORDER BY f.job_id, f.epoch DESC`,
+  );
+  return new Map(found.map(({ jobId, ...file }) => [jobId, file]));
+}
+
+/** The file f is a checkpoint of a job that may run again. */
+const isCheckpoint = sql`EXISTS (
+  SELECT FROM jobs j WHERE j.id = f.job_id AND j.ended_at IS NULL AND f.task = 0 AND f.path = j.checkpoint->>'path')`;
+
 /** Jobs as d read the file f, which another job has kept. */
 const readsFile = sql`d.inputs @> jsonb_build_array(jsonb_build_object('from', jsonb_build_object('job', f.job_id, 'path', f.path)))`;
 
-/** A file that a run going on at the site reads; null: there is none. */
+/** A file that a run going on at the site reads, of another job or of a run before it; null: there is none. */
 export const readAt = async (database: Db, id: number, siteId: number): Promise<FileRow | null> =>
   (
     await readRows(
       database.pool,
       reading,
       sql`
-SELECT f.* FROM files f WHERE f.id = ${id}::bigint AND f.kept_at IS NOT NULL AND EXISTS (
+SELECT f.* FROM files f WHERE f.id = ${id}::bigint AND f.kept_at IS NOT NULL AND (EXISTS (
   SELECT FROM need_edges e JOIN jobs d ON d.id = e.job_id JOIN runs r ON r.job_id = d.id
-   WHERE e.on_job = f.job_id AND r.site_id = ${siteId}::integer AND r.ended_at IS NULL AND ${readsFile})`,
+   WHERE e.on_job = f.job_id AND r.site_id = ${siteId}::integer AND r.ended_at IS NULL AND ${readsFile})
+ OR ${isCheckpoint} AND EXISTS (
+  SELECT FROM runs r WHERE r.job_id = f.job_id AND r.epoch > f.epoch AND r.site_id = ${siteId}::integer AND r.ended_at IS NULL))`,
     )
   )[0] ?? null;
 
@@ -338,7 +371,10 @@ DELETE FROM exports e USING datasets d WHERE d.id = e.dataset_id AND (
      WHERE NOT o.withdrawn AND j.inputs @> jsonb_build_array(jsonb_build_object('datasetId', d.id))))`,
   );
 
-/** Gives up files that are kept since before `keptBefore` and that no unended job is to read, and those that will never come. Answers how many. */
+/**
+ * Gives up files that are kept since before `keptBefore` and that no unended job, or later run of its own job, is to read, and those that will
+ * never come. Answers how many.
+ */
 export const prune = (database: Db, keptBefore: number, limit: number): Promise<number> =>
   run(
     database.pool,
@@ -346,6 +382,7 @@ export const prune = (database: Db, keptBefore: number, limit: number): Promise<
 DELETE FROM files WHERE id IN (
   SELECT id FROM files f WHERE job_id IS NOT NULL AND kept_at < to_timestamp(${keptBefore}::float8) AND NOT EXISTS (
     SELECT FROM need_edges e JOIN jobs d ON d.id = e.job_id WHERE e.on_job = f.job_id AND d.ended_at IS NULL AND ${readsFile})
+    AND NOT ${isCheckpoint}
    ORDER BY kept_at LIMIT ${limit})
  OR id IN (
   SELECT f.id FROM files f JOIN runs r USING (job_id, epoch)

@@ -27,6 +27,13 @@ export interface SiteTerms {
   qos?: string;
 }
 
+/** Where a run writes its state to begin again from it, and the signal that tells it to when it is stopped for another. */
+export interface Checkpoint {
+  /** Below its directory. */
+  path: string;
+  signal: WarnSignal;
+}
+
 type FieldType =
   | 'bigint'
   | 'integer'
@@ -140,6 +147,8 @@ export const givenFields = {
   outputMb: offered(always<number>('float8', ofData)),
   /** At most 100. */
   inputs: always<readonly JobInput[]>('jsonb', { scheduled: 'DATA', sparse: true }),
+  /** What its runs leave to the next. Peers are not told: a run there begins from the start, and leaves nothing. */
+  checkpoint: toAgents(maybe<Checkpoint>('jsonb')),
   /** The site it is submitted from; null: nowhere in the grid. */
   originSiteId: maybe<number>('integer', ofData),
   /** What is kept of its files. At most 100. */

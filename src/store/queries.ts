@@ -6,7 +6,7 @@ import { kindsInBatches } from '../core/index.js';
 import { isTerminal, type JobState, liveStates } from '../core/states.js';
 import { list, table } from './columns.js';
 import { TIMES_SHOWN } from './constants.js';
-import { type FileRow, filesOfRuns, type KeptFile, keptOutputs } from './files.js';
+import { type FileRow, filesOfRuns, type KeptFile, keptCheckpoints, keptOutputs } from './files.js';
 import type { Prisma } from './generated/client.js';
 import * as history from './history.js';
 import { latestCursor } from './images.js';
@@ -183,6 +183,13 @@ WITH RECURSIVE member (id, "group", "arrayIndex") AS (
   /** The files that jobs have kept under these paths, by `outputKey`. */
   async keptOutputs(outputs: readonly { job: number; path: string }[]): Promise<Map<string, KeptFile>> {
     return outputs.length === 0 ? new Map() : keptOutputs(this.pool, outputs);
+  }
+
+  /** What earlier runs of these jobs have left under the paths of their checkpoints, by job. */
+  async keptCheckpoints(
+    runs: readonly { jobId: number; epoch: number; path: string }[],
+  ): ReturnType<typeof keptCheckpoints> {
+    return runs.length === 0 ? new Map() : keptCheckpoints(this.pool, runs);
   }
 
   /** What jobs wait for, or have waited for, by id. */

@@ -70,6 +70,7 @@ export interface Asked {
   limitS?: number;
   warnS?: number;
   warnSignal?: WarnSignal;
+  checkpoint?: { path: string; signal?: WarnSignal };
   deadline?: string;
   begin?: string;
   directory?: string;
@@ -132,6 +133,7 @@ export interface AskedJob {
   runTimeLimitS?: number;
   warnS?: number;
   warnSignal?: WarnSignal;
+  checkpoint?: { path: string; signal?: WarnSignal };
   deadline?: string;
   notBefore?: string;
   workingDirectory?: string;
@@ -196,6 +198,7 @@ export function jobOf(asked: Asked): AskedJob {
     runTimeLimitS: asked.limitS,
     warnS: asked.warnS,
     warnSignal: asked.warnSignal,
+    checkpoint: asked.checkpoint,
     deadline: asked.deadline,
     notBefore: asked.begin,
     workingDirectory: asked.directory,

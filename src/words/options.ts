@@ -397,6 +397,13 @@ export const SWITCHYARD: readonly Option[] = [
     const { name, value: said } = parseVariable(field, value);
     asked.environment[name] = said;
   }),
+  one('--checkpoint', (asked, value) => {
+    asked.checkpoint = { ...asked.checkpoint, path: value };
+  }),
+  one('--checkpoint-signal', (asked, value, field) => {
+    const named = parseWord(field, `SIG${value.replace(/^SIG/i, '').toUpperCase()}`, WARN_SIGNALS);
+    asked.checkpoint = { path: '', ...asked.checkpoint, signal: named };
+  }),
   one(
     '--estimate',
     into('estimateS', (value, field) => parseDuration(field, value)),

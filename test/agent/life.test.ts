@@ -6,7 +6,13 @@ import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { KnownRuns } from '../../src/agent/known.js';
 import { type Effect, type Event, Lives, NEXT, type State } from '../../src/agent/process/life.js';
-import { type EndCause, type RunName, runKey, UNMEASURED } from '../../src/agent/runner.js';
+import {
+  type EndCause,
+  type RunName,
+  runKey,
+  UNMEASURED,
+  type WantedOutput,
+} from '../../src/agent/runner.js';
 import { cases, IN_FULL } from '../support/seed.js';
 import { assignment } from './support.js';
 
@@ -18,7 +24,7 @@ class Killed extends Error {}
 
 interface Run extends RunName {
   privateDirectory: boolean;
-  wanted?: { directory: string; outputs: [] };
+  wanted?: { directory: string; outputs: readonly WantedOutput[]; checkpoint?: string };
 }
 
 /** What is there of a run, whether its agent lives or not. */
@@ -108,6 +114,7 @@ class Machine {
     const job = {
       ...assignment(`job_${run}`, 'true'),
       ...(n % 2 === 0 && { outputs: [{ path: 'x', dataset: null }] }),
+      ...(n % 3 === 0 && { checkpoint: 'state' }),
     };
     const key = runKey(job);
     const there = this.there.get(key);
@@ -252,7 +259,9 @@ class Agent {
       return;
     }
     const run: Run = { ...nameIn(key), privateDirectory: n % 3 === 0 };
-    if (life.assignment.outputs) run.wanted = { directory: '', outputs: [] };
+    const { outputs = [], checkpoint } = life.assignment;
+    if (outputs.length > 0 || checkpoint)
+      run.wanted = { directory: '', outputs, ...(checkpoint && { checkpoint }) };
     if (this.machine.there.has(key)) throw new Error(`${key} is launched twice`);
     this.machine.there.set(key, {
       ...{ run, recorded: true, begun: 0, lane: true, code: null, processes: 0 },
@@ -332,6 +341,13 @@ class Agent {
         break;
       }
       case 'KEEP': {
+        // Whoever stops a run wants nothing of it but where to go on.
+        const wanted = effect.outputs.map(({ path }) => path);
+        if (wanted.length === 0) throw new Error(`${key} keeps nothing`);
+        if (effect.cause === 'CANCELLED_BY_USER' && wanted.includes('x'))
+          throw new Error(`${key} was cancelled, and its outputs are kept`);
+        if (effect.cause === 'EXITED_ZERO' && wanted.includes('state'))
+          throw new Error(`${key} ended well, and its checkpoint is kept`);
         const problem = there.run.privateDirectory ? 'too large' : null;
         this.answers.push({ key, event: { is: 'KEPT', problem, seconds: 1 }, does: () => {} });
         break;

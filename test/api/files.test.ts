@@ -255,6 +255,59 @@ test('what is kept of a run and of a user is bounded, and shown; files go in tim
   expect(existsSync(dir)).toBe(true);
 });
 
+test('a checkpoint is kept while its job lives, for later runs of the job alone', async () => {
+  const submit = async (...jobs: object[]) => {
+    const { submitJobs } = await api.must<{ submitJobs: { jobIds: string[]; errors: { field: string }[] } }>(
+      'mutation ($jobs: [JobInput!]!) { submitJobs(input: { jobs: $jobs }) { jobIds errors { field } } }',
+      { jobs: jobs.map((job) => ({ command: 'true', ...job })) },
+      user.key,
+    );
+    return submitJobs;
+  };
+  const refused = [{ path: '/state' }, { path: '../state' }, { path: 'state*' }].map((checkpoint) => ({
+    checkpoint,
+  }));
+  const { errors } = await submit(...refused, { checkpoint: { path: 'state' }, tasks: 2 });
+  expect(errors.map(({ field }) => field)).toEqual([...refused.map(() => 'checkpoint.path'), 'checkpoint']);
+
+  const retry = { maxRetries: 1, backoffS: 0, rules: [{ action: 'RETRY' }] };
+  const { jobIds } = await submit({ checkpoint: { path: 'state' }, retry });
+  const [job] = jobIds as [string];
+  await schedule(api.parts);
+  const state = Buffer.from('half of it');
+  const id = await send(job, 'state', state);
+  const fetched = (key: string) =>
+    fetch(`${api.origin}/files/${id}`, { headers: { authorization: `Bearer ${key}` } });
+  // Not by the run that left it.
+  expect((await fetched(agentKey)).status).toBe(404);
+  await api.must(
+    `mutation ($reports: [RunReportInput!]!) { reportRuns(site: "${site}", agent: "${agent}", reports: $reports) { results } }`,
+    {
+      reports: [
+        { job, epoch: 1, phase: 'ENDED', cause: 'EXITED_NONZERO', exitCode: 1, at: new Date().toISOString() },
+      ],
+    },
+    agentKey,
+  );
+  await api.parts.fileStore.files.prune(Date.now() / 1000 + 60, 100);
+  await vi.waitFor(async () => {
+    await schedule(api.parts);
+    const { job: now } = await api.must<{ job: Json }>(
+      'query ($job: ID!) { job(id: $job) { epoch } }',
+      { job },
+      user.key,
+    );
+    expect(now.epoch).toBe(2);
+  }, 20_000);
+  const answer = await fetched(agentKey);
+  expect([answer.status, await answer.text()]).toEqual([200, 'half of it']);
+  expect((await fetched((await api.user('AGENT', unique('agent'), site)).key)).status).toBe(200);
+  const { registerSite: other } = await api.must<{ registerSite: { id: string } }>(
+    `mutation { registerSite(input: { name: "${unique('other')}" }) { id } }`,
+  );
+  expect((await fetched((await api.user('AGENT', unique('agent'), other.id)).key)).status).toBe(404);
+});
+
 test('parts that the store has lost are sent again', async () => {
   const job = await running([{ path: 'a' }]);
   const body = randomBytes(PART + 5);

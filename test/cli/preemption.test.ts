@@ -1,5 +1,5 @@
 /** A job of a higher preemption class has a run stopped for it, with real processes; what was stopped runs again to its end. */
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -57,6 +57,46 @@ it('stops a run of a lower class, by SIGKILL if it must, and starts it again whe
     expect((await service.cli('why', low)).stdout).toContain('Stopped to make room');
     expect((await service.cli('why', high)).stdout).toContain('stopped for it');
   }
+});
+
+it('continues from its checkpoint, which is kept over every stop but not after a good end', async () => {
+  const marks = join(home, 'marks');
+  // Counts what it has; each run adds one when it is told that it is stopped, and the third ends well.
+  const script = `n=$(cat "$SWITCHYARD_CHECKPOINT" 2>/dev/null || echo 0); echo "$n" >> ${marks}; test "$n" -ge 2 && exit 0
+    trap 'echo $((n + 1)) > part; mv part state; exit 3' USR1; trap 'exit 4' TERM; while :; do sleep 0.1; done`;
+  const low = await submit(
+    ...['--checkpoint', 'state', '--checkpoint-signal', 'SIGUSR1', '--', 'sh', '-c', script],
+  );
+  const begun = (runs: number) =>
+    until(
+      async () => (existsSync(marks) ? readFileSync(marks, 'utf8').trim().split('\n').length : 0),
+      (lines) => lines === runs,
+    );
+  for (const run of [1, 2]) {
+    await begun(run);
+    await until(
+      () => job(low),
+      ({ state }) => state === 'RUNNING',
+    );
+    const high = await submit('--class', '5', '--', 'true');
+    await until(
+      () => job(high),
+      ({ state }) => state === 'COMPLETED',
+    );
+  }
+  const { runs } = await until(
+    () => job(low),
+    ({ state }) => state === 'COMPLETED' || state === 'FAILED',
+  );
+  expect(readFileSync(marks, 'utf8')).toBe('0\n1\n2\n');
+  expect(runs.map(({ cause }) => cause).sort()).toEqual(['EXITED_ZERO', 'PREEMPTED', 'PREEMPTED']);
+  const key = readFileSync(join(home, 'admin.key'), 'utf8').trim();
+  const files = ['1', '2', '3'].map(async (epoch) => {
+    const url = new URL(`/jobs/${low}/files/state?epoch=${epoch}`, service.url);
+    const answer = await fetch(url, { headers: { authorization: `Bearer ${key}` } });
+    return answer.ok ? await answer.text() : answer.status;
+  });
+  expect(await Promise.all(files)).toEqual([404, '2\n', 404]);
 });
 
 it('goes on after the service and its agent were killed in between', async () => {

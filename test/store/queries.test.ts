@@ -193,6 +193,7 @@ describe('jobs', () => {
         machineConstraint: null,
         image: null,
         siteTerms: null,
+        checkpoint: null,
       },
       ...{
         licenses: [],

@@ -12,6 +12,7 @@ export const PLAIN_JOB: NewJob = {
     machineConstraint: null,
     image: null,
     siteTerms: null,
+    checkpoint: null,
     licenses: [],
     os: null,
     architecture: null,

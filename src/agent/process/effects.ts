@@ -2,7 +2,7 @@
 import { pathInTmp } from '../../platform/file-paths.js';
 import type { EndedRun } from '../files/handover.js';
 import type { KnownRuns } from '../known.js';
-import { type EndCause, nameOf, type RunName, runKey } from '../runner.js';
+import { nameOf, type RunName, runKey } from '../runner.js';
 import { measuredOf } from './ends.js';
 import { lastOutputs } from './follow.js';
 import type { Isolation } from './isolation.js';
@@ -57,7 +57,7 @@ export class Effects {
         this.warn(key, effect.run);
         break;
       case 'TERMINATE':
-        signals.terminate(effect.run);
+        signals.terminate(effect.run, effect.signal);
         break;
       case 'KILL':
         signals.kill(effect.run, effect.round);
@@ -73,7 +73,7 @@ export class Effects {
         this.clear(key, effect.run, effect.quiet);
         break;
       case 'KEEP':
-        this.keep(key, effect.run, effect.cause);
+        this.keep(key, effect.run, effect);
         break;
       case 'STOP_KEEPING':
         this.keeping.get(effect.run)?.abort(new Error('the run was cancelled'));
@@ -138,7 +138,11 @@ export class Effects {
     }
   }
 
-  private keep(key: string, run: ProcessRun, cause: EndCause): void {
+  private keep(
+    key: string,
+    run: ProcessRun,
+    { cause, outputs }: Extract<Effect<ProcessRun>, { do: 'KEEP' }>,
+  ): void {
     const { wanted, task = 0, uid } = run;
     const stop = new AbortController();
     const beganMs = upMs();
@@ -147,7 +151,7 @@ export class Effects {
       this.keeping.delete(run);
       this.options.lives.tell(key, { is: 'KEPT', problem, seconds: (upMs() - beganMs) / 1000 });
     };
-    const ended = { ...nameOf(run), task, uid, ...wanted!, well: cause === 'EXITED_ZERO' };
+    const ended = { ...nameOf(run), task, uid, ...wanted!, outputs, well: cause === 'EXITED_ZERO' };
     this.options.keep(ended, stop.signal).then(over, (error: Error) => over(error.message));
   }
 

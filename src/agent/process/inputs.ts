@@ -7,7 +7,8 @@ const NAME_BYTES = 255;
 
 /**
  * Puts links to a run's inputs into its own directory, under the names of the datasets; into a directory that was given for it, nothing is
- * put. Answers the variables that say where they are: SWITCHYARD_INPUT_1 and so on, by place among the job's inputs.
+ * put. Answers the variables that say where they are: SWITCHYARD_INPUT_1 and so on, by place among the job's inputs; and SWITCHYARD_CHECKPOINT,
+ * which lies where the run does not write its own.
  */
 export function placeInputs(
   { staged = [], workingDirectory }: Assignment,
@@ -16,6 +17,7 @@ export function placeInputs(
   const taken = new Set<string>();
   return Object.fromEntries(
     staged.map(({ place, name, path }) => {
+      if (place === 0) return ['SWITCHYARD_CHECKPOINT', path];
       const variable = `SWITCHYARD_INPUT_${place}`;
       if (workingDirectory !== null) return [variable, path];
       const file = fileName(name, place, taken);

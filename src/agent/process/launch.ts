@@ -122,14 +122,16 @@ export class Launcher {
       cpus: limits.cpus,
     };
     if (image !== null) record.image = { digest: image.digest };
-    const { outputs: wanted, stagedS } = assignment;
+    const { outputs: wanted = [], checkpoint, stagedS } = assignment;
     if (stagedS !== undefined) record.stagedS = stagedS;
-    if (wanted && wanted.length > 0)
+    if (wanted.length > 0 || checkpoint !== undefined) {
       record.wanted = {
         directory: realOf(command.directory),
         tmp: tmpOf(isolation.mode === 'sandbox', image !== null, slot),
         outputs: wanted,
       };
+      if (checkpoint !== undefined) record.wanted.checkpoint = checkpoint;
+    }
     const run = runOf(record, slot, outputs, group, true);
     run.bytesBefore = bytesOf(slot.lanePid);
     const input = startInput(command);

@@ -5,7 +5,14 @@
  * None of it is on disk. The next agent finds a run that is recorded and not reported as RUNNING, and comes by the same events to the same
  * effects, which therefore do no harm when they are carried out twice.
  */
-import { type Assignment, type EndCause, type Measured, runKey } from '../runner.js';
+import {
+  type Assignment,
+  type EndCause,
+  type Measured,
+  runKey,
+  type WantedOutput,
+  type WarnSignal,
+} from '../runner.js';
 import { type Asked, type Ended, endOf, keptEnd, lostEnd, type Reason } from './ends.js';
 import type { End } from './reports.js';
 import type { RunRecord } from './run.js';
@@ -56,7 +63,7 @@ export type Event<R> =
   /** It cannot be started. */
   | { is: 'FAILED'; cause: EndCause; message: string }
   /** The service wants it to end, and hears how it has; or does not want to hear of it. */
-  | { is: 'CANCELLED' | 'FORGOTTEN'; nowMs: number; graceMs: number }
+  | { is: 'CANCELLED' | 'FORGOTTEN'; nowMs: number; graceMs: number; signal?: WarnSignal }
   /** It takes more than it may. */
   | ({ is: 'EXCEEDED'; nowMs: number; graceMs: number } & Reason)
   /** It has little time left up to its limit. */
@@ -82,7 +89,7 @@ export type Effect<R> =
   /** Report the end of a run that was never started. */
   | { do: 'REPORT_UNSTARTED'; assignment: Assignment; end: End }
   | { do: 'WARN'; run: R }
-  | { do: 'TERMINATE'; run: R }
+  | { do: 'TERMINATE'; run: R; signal: WarnSignal }
   | { do: 'KILL'; run: R; round: number }
   /** Kill what its command has left. */
   | { do: 'KILL_LEFT'; run: R }
@@ -91,7 +98,7 @@ export type Effect<R> =
   /** Kill what its command has left, if need be as the account of its user; answered by CLEARED. `quiet`: nobody is told of anything. */
   | { do: 'CLEAR'; run: R; quiet: boolean }
   /** Answered by KEPT. */
-  | { do: 'KEEP'; run: R; cause: EndCause }
+  | { do: 'KEEP'; run: R; cause: EndCause; outputs: readonly WantedOutput[] }
   | { do: 'STOP_KEEPING'; run: R }
   /** Answered by REPORTED if there is room for it. */
   | { do: 'REPORT'; run: R; end: End; atMs: number | null }
@@ -116,13 +123,17 @@ export const NEXT: Readonly<Record<State, readonly State[]>> = {
   GONE: [],
 };
 
-/** Ends after which nothing is kept: there is nothing, nobody knows what it is, or nobody wants it. */
-const NOTHING_KEPT: ReadonlySet<EndCause> = new Set([
-  'LAUNCH_FAILED',
-  'MACHINE_FAILED',
-  'LOST',
-  'CANCELLED_BY_USER',
-]);
+/** Ends after which nothing is kept: there is nothing, or nobody knows what it is. */
+const NOTHING_KEPT: ReadonlySet<EndCause> = new Set(['LAUNCH_FAILED', 'MACHINE_FAILED', 'LOST']);
+
+/** What of its files a run that has ended is to leave. Who stops it wants no outputs; but the job may go on from its checkpoint. */
+function wantedAfter({ wanted }: Launched, cause: EndCause): readonly WantedOutput[] {
+  if (wanted === undefined || NOTHING_KEPT.has(cause)) return [];
+  const { outputs, checkpoint } = wanted;
+  const kept = cause === 'CANCELLED_BY_USER' ? [] : outputs;
+  const isNeeded = checkpoint !== undefined && cause !== 'EXITED_ZERO';
+  return isNeeded ? [...kept, { path: checkpoint, dataset: null }] : kept;
+}
 
 const GONE = { state: 'GONE' } as const;
 const CANCELLED = { cause: 'CANCELLED_BY_USER', message: null } as const;
@@ -209,7 +220,7 @@ function stopped<R>(
   life: In<R, 'RUNNING' | 'STOPPING'>,
   { cause, message }: Reason,
   killAtMs: number,
-  { is, nowMs }: { is: string; nowMs: number },
+  { is, nowMs, signal = 'SIGTERM' }: { is: string; nowMs: number; signal?: WarnSignal },
 ): Step<R> {
   const { run } = life;
   const forgotten = is === 'FORGOTTEN' || (life.state === 'STOPPING' && life.forgotten);
@@ -221,7 +232,7 @@ function stopped<R>(
   const begun = { cause, message, askedAtMs: nowMs, killAtMs, rounds: kills ? 1 : 0 };
   return {
     life: { state: 'STOPPING', run, stop: begun, forgotten },
-    effects: [kills ? { do: 'KILL', run, round: 0 } : { do: 'TERMINATE', run }],
+    effects: [kills ? { do: 'KILL', run, round: 0 } : { do: 'TERMINATE', run, signal }],
   };
 }
 
@@ -262,8 +273,9 @@ function clearing<R extends Launched>(life: In<R, 'CLEARING'>, event: Event<R>):
     case 'CLEARED': {
       const { held } = event;
       if (forgotten) return free(run, held);
-      if (run.wanted && !NOTHING_KEPT.has(end.cause)) {
-        const effects = [{ do: 'KEEP', run, cause: end.cause } as const];
+      const outputs = wantedAfter(run, end.cause);
+      if (outputs.length > 0) {
+        const effects = [{ do: 'KEEP', run, cause: end.cause, outputs } as const];
         return { life: { state: 'KEEPING', ...over, held }, effects };
       }
       return report({ state: 'REPORTING', run, end, atMs, held, leaves: false });

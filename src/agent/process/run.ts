@@ -41,7 +41,7 @@ export interface RunRecord extends RunName {
   /** How long it has waited for its inputs before it began. */
   stagedS?: number;
   /** What is to be kept of the files in this directory, and in what it has as its `/tmp`. */
-  wanted?: { directory: string; tmp?: string; outputs: readonly WantedOutput[] };
+  wanted?: { directory: string; tmp?: string; outputs: readonly WantedOutput[]; checkpoint?: string };
 }
 
 export interface ProcessRun extends RunRecord {

@@ -17,6 +17,7 @@ import {
   type RunName,
   type Runner,
   runKey,
+  type WarnSignal,
 } from '../runner.js';
 import { Disk, isPassing, removeTree } from './disk.js';
 import { Effects } from './effects.js';
@@ -241,10 +242,10 @@ export class ProcessRunner extends ReportingRunner implements Runner {
     });
   }
 
-  cancel(name: RunName, graceMs = DEFAULT_GRACE_MS): void {
+  cancel(name: RunName, graceMs = DEFAULT_GRACE_MS, signal: WarnSignal = 'SIGTERM'): void {
     const key = runKey(name);
     if (this.lives.get(key)) {
-      this.lives.tell(key, { is: 'CANCELLED', nowMs: upMs(), graceMs });
+      this.lives.tell(key, { is: 'CANCELLED', nowMs: upMs(), graceMs, signal });
       return;
     }
     // Nor does one go on whose record was lost with the power: its end would be waited for.

@@ -24,8 +24,8 @@ export class Signals {
   }
 
   /** Asks all processes of a run to end. Once each: to many programs a second SIGTERM means something else. */
-  terminate(run: ProcessRun): void {
-    const processes = this.ask(run, 'SIGTERM');
+  terminate(run: ProcessRun, name: WarnSignal): void {
+    const processes = this.ask(run, name);
     for (const { pid } of processes) signal(pid, 'SIGCONT');
   }
 

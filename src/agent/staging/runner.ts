@@ -12,6 +12,7 @@ import {
   type RunReport,
   runKey,
   type StagedInput,
+  type WarnSignal,
 } from '../runner.js';
 import { type CacheOptions, DataCache, type Moved } from './cache.js';
 import { WrongContent } from './source.js';
@@ -128,9 +129,9 @@ export class StagingRunner implements Runner, StagingSource {
     this.inner.resume(assignment);
   }
 
-  cancel(run: RunName, graceMs?: number): void {
+  cancel(run: RunName, graceMs?: number, signal?: WarnSignal): void {
     this.abandon(run);
-    this.inner.cancel(run, graceMs);
+    this.inner.cancel(run, graceMs, signal);
   }
 
   recall(run: RunName): void {

@@ -10,9 +10,9 @@ import {
   PREEMPTION_CLASS_MAX,
 } from '../../core/model.js';
 import { ConstraintError, parseConstraint } from '../../core/resources/constraint.js';
-import { keptPath, outputPathFault } from '../../platform/file-paths.js';
+import { filePathFault, keptPath, outputPathFault } from '../../platform/file-paths.js';
 import { MAX } from '../../platform/limits.js';
-import type { JobOutput, SiteTerms } from '../../store/job-fields.js';
+import type { Checkpoint, JobOutput, SiteTerms } from '../../store/job-fields.js';
 import type { Queries } from '../../store/queries.js';
 import type { NewJob } from '../../store/store.js';
 import { textFault } from '../check.js';
@@ -252,6 +252,7 @@ export function newJob(
     inputs: inputs.length === 0 ? NO_INPUTS : inputs.map((one, i) => check.data(`inputs[${i}]`, one)),
     originSiteId: given(input.originSite) ? check.place('originSite', 'site', input.originSite) : null,
     outputs: outputs.length === 0 ? NO_OUTPUTS : outputs.map((one, i) => check.kept(`outputs[${i}]`, one)),
+    checkpoint: check.checkpoint(input),
     computationShare: check.amount('computationShare', input.computationShare, 1),
     preferences:
       preferences.length === 0
@@ -359,6 +360,18 @@ class JobChecks {
       this.refuse(`${field}.path`, path, 'the path of one file or directory, to be a dataset');
     this.text(`${field}.dataset`, dataset, MAX.nameChars);
     return { path, dataset };
+  }
+
+  checkpoint({ checkpoint, tasks, launch }: JobInput): Checkpoint | null {
+    if (!given(checkpoint)) return null;
+    const { path, signal } = checkpoint;
+    const fault = filePathFault(path, MAX.outputPathChars);
+    if (fault) this.refuse('checkpoint.path', path, fault);
+    if (/[*?]/.test(path)) this.refuse('checkpoint.path', path, 'the path of one file');
+    // Each task would have a file of its own, at the machine of that task.
+    if (tasks > 1 && launch !== 'ONCE')
+      this.refuse('checkpoint', checkpoint, 'null, or launch ONCE, with several tasks');
+    return { path, signal };
   }
 
   kinds(field: string, names: readonly string[]): string[] {

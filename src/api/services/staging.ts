@@ -11,7 +11,7 @@ import type { Assignment } from '../../store/store.js';
 import type { Viewer } from '../auth.js';
 import { atMost, within } from '../check.js';
 import { badInput } from '../errors.js';
-import type { AssignedInput, StagingReportInput } from '../generated/types.js';
+import type { AssignedCheckpoint, AssignedInput, StagingReportInput } from '../generated/types.js';
 import { globalId, localId } from '../ids.js';
 import { guarded, ownSite } from './access.js';
 import { done, type ServiceParts } from './parts.js';
@@ -133,21 +133,12 @@ export async function assignedInputs(
             const dataset = 'datasetId' in input ? datasets.get(input.datasetId) : undefined;
             if (dataset) return [assignedInput(dataset, i + 1)];
             const kept = input.from && files.get(outputKey(input.from));
-            return kept && 'id' in kept ? [assignedFile(input.from as KeptOutput, kept, i + 1)] : [];
+            if (!kept || !('id' in kept)) return [];
+            return [assignedFile((input.from as KeptOutput).path, kept, i + 1, sites.get(kept.siteId))];
           }),
     ]),
   );
   return (jobId) => byJob.get(jobId) ?? [];
-
-  /** The service has it, wherever the job ran that made it. */
-  function assignedFile(
-    { path }: KeptOutput,
-    { id, siteId, sizeMb, sha256 }: Extract<KeptFile, { id: number }>,
-    place: number,
-  ): AssignedInput {
-    const sources = [{ site: sites.get(siteId) ?? '', location: `switchyard:/files/${id}` }];
-    return { place, dataset: `file_${id}`, name: basename(path), sizeMb, sha256, sources };
-  }
 
   function assignedInput({ id, name, sizeMb, sha256, locations }: DatasetRow, place: number): AssignedInput {
     const costS = (from: number): number =>
@@ -161,6 +152,37 @@ export async function assignedInputs(
       .slice(0, MAX.sources);
     return { place, dataset: globalId('dataset', id), name, sizeMb, sha256, sources };
   }
+}
+
+/** The service has it, wherever the job ran that made it. */
+function assignedFile(
+  path: string,
+  { id, sizeMb, sha256 }: Extract<KeptFile, { id: number }>,
+  place: number,
+  site = '',
+): AssignedInput {
+  const sources = [{ site, location: `switchyard:/files/${id}` }];
+  return { place, dataset: `file_${id}`, name: basename(path), sizeMb, sha256, sources };
+}
+
+/** What these runs are to keep for the next one of their job, and what an earlier one has left. */
+export async function assignedCheckpoints(
+  queries: Queries,
+  runs: readonly Pick<Assignment, 'jobId' | 'epoch' | 'state' | 'checkpoint'>[],
+): Promise<(run: Pick<Assignment, 'jobId' | 'checkpoint'>) => AssignedCheckpoint | null> {
+  const starting = runs.flatMap(({ jobId, epoch, state, checkpoint }) =>
+    checkpoint && state === 'ASSIGNED' && epoch > 1 ? [{ jobId, epoch, path: checkpoint.path }] : [],
+  );
+  const left = await queries.keptCheckpoints(starting);
+  const siteIds = [...new Set([...left.values()].map(({ siteId }) => siteId))];
+  const sites = siteIds.length === 0 ? [] : await queries.sitesByIds(siteIds);
+  const names = new Map(sites.map(({ id, name }) => [id, name]));
+  return ({ jobId, checkpoint }) => {
+    if (checkpoint === null) return null;
+    const kept = left.get(jobId);
+    const from = kept ? assignedFile(checkpoint.path, kept, 0, names.get(kept.siteId)) : null;
+    return { ...checkpoint, from };
+  };
 }
 
 const datasetsOf = ({ inputs }: Pick<Assignment, 'inputs'>): { datasetId: number }[] =>

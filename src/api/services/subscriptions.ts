@@ -29,7 +29,7 @@ import { AssignmentNews } from './assignments.js';
 import { fittingNodes } from './fitting.js';
 import { jobFilter } from './job-filter.js';
 import type { ServiceParts } from './parts.js';
-import { assignedInputs } from './staging.js';
+import { assignedCheckpoints, assignedInputs } from './staging.js';
 
 /** Users whose names are known. */
 const NAMES_KEPT = 10_000;
@@ -152,6 +152,7 @@ export function createSubscriptionsService(parts: ServiceParts) {
       const joined = news.join(siteId, agentId);
       const inFull = async (runs: readonly StoredAssignment[]) => {
         const inputs = await assignedInputs(queries, siteId, runs);
+        const checkpoints = await assignedCheckpoints(queries, runs);
         const names = await namesOf(runs);
         const nodes = await fittingNodes(queries, siteId, runs);
         return (run: StoredAssignment): Assignment[] => {
@@ -161,7 +162,7 @@ export function createSubscriptionsService(parts: ServiceParts) {
           return [
             {
               ...{ ...assignment(run), user: names.get(run.userId) as string, parts },
-              ...{ inputs: inputs(run.jobId), nodes: nodes(run) },
+              ...{ inputs: inputs(run.jobId), checkpoint: checkpoints(run), nodes: nodes(run) },
             },
           ];
         };
@@ -253,8 +254,9 @@ function assignment({
   outputs,
   inputs: _,
   foreignInputs: __,
+  checkpoint: ___,
   ...run
-}: StoredAssignment): Omit<Assignment, 'user' | 'inputs' | 'parts' | 'nodes'> {
+}: StoredAssignment): Omit<Assignment, 'user' | 'inputs' | 'checkpoint' | 'parts' | 'nodes'> {
   return {
     ...run,
     job: globalId('job', jobId),

@@ -406,6 +406,10 @@ function describeJob(job: FullJob): string {
     ['needs', needs(job)],
     ['estimate', `${duration(job.estimateS)} on power ${job.benchmark}`],
     ['limit', limit(job)],
+    [
+      'checkpoint',
+      job.checkpoint && `${job.checkpoint.path}, ${job.checkpoint.signal} when it is stopped for another job`,
+    ],
     ['retries', retriesOf(job)],
     ['deadline', job.deadline && `${time(job.deadline)}${job.deadlineMissed ? ' (missed)' : ''}`],
     [

@@ -29,6 +29,7 @@ export const copiedJob = ({ request, boost }: NewCopy, more: number): NewJob => 
     inputs: [],
     ...NOT_OFFERED,
     siteTerms: null,
+    checkpoint: null,
     outputs: request.outputs.map((path) => ({ path })),
     originSiteId: null,
     ...{ warnS: null, warnSignal: 'SIGTERM', killGraceS: 30, mail: [] },
