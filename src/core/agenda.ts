@@ -160,9 +160,10 @@ export class Agenda {
 
   /** `returnsFrom`, if machines, licenses or sites have changed since it was asked for last. */
   newReturnsFrom(grid: Grid, entry: SiteEntry, limit: number): Return[] {
+    if (entry.queue.length === 0) return NONE;
     this.look(grid);
     const { id } = entry.site;
-    if (this.checked.get(id) === grid.topology || entry.queue.length === 0) return NONE;
+    if (this.checked.get(id) === grid.topology) return NONE;
     const returns = returnsFrom(grid, entry, limit);
     if (returns.length === 0) this.checked.set(id, grid.topology);
     return returns;

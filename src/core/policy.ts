@@ -109,16 +109,22 @@ export const localPolicyOf = ({ localPolicy }: Site, { local }: Pick<Policy, 'lo
 /** The scheduler of a site under a policy document. */
 export function localSchedulerOf(site: Site, policy: Policy): LocalScheduler {
   if (site.localPolicy !== null) return makeScheduler(localPolicyOf(site, policy), policy);
+  if (lastPolicy === policy) return lastScheduler as LocalScheduler;
   let scheduler = schedulers.get(policy);
   if (scheduler === undefined) {
     scheduler = makeScheduler(policy.local, policy);
     schedulers.set(policy, scheduler);
   }
+  lastPolicy = policy;
+  lastScheduler = scheduler;
   return scheduler;
 }
 
 /** Of documents in use: made once, for cycles are many. */
 const schedulers = new WeakMap<Policy, LocalScheduler>();
+/** The one that was asked for last: mostly it is asked for again. */
+let lastPolicy: Policy | null = null;
+let lastScheduler: LocalScheduler | null = null;
 
 const makeScheduler = (local: LocalPolicy, { dispatch }: Policy): LocalScheduler =>
   localKindOf(local).scheduler(local, dispatchKindOf(dispatch).localOrder(dispatch));

@@ -453,8 +453,7 @@ class Simulation {
   /** What the job has still to compute, when its run begins. */
   private leftS(index: number): number {
     const { runS } = this.jobs[index] as SimJob;
-    const kept = this.keeping.get(index);
-    return kept === undefined ? runS : runS - kept.doneS;
+    return this.keeping.size === 0 ? runS : runS - (this.keeping.get(index)?.doneS ?? 0);
   }
 
   /** A job has computed all that it has to, on time-shared machines. */
@@ -476,15 +475,15 @@ class Simulation {
     this.grid.endRun(job.job.id);
     this.runs[index] = null;
     this.ending[index] = -1;
-    this.stopping.delete(index);
-    if (isOver) this.keeping.delete(index);
-    else this.keep(index, run);
+    if (this.stopping.size > 0) this.stopping.delete(index);
+    if (!isOver) this.keep(index, run);
+    else if (this.keeping.size > 0) this.keeping.delete(index);
     const site = this.site(run.siteId);
     this.concern(site);
     if (how === 'LOST') this.sharing.stop(index, this.now);
     if (this.kinds.plannedEnd === this.kinds.end || this.events.kind !== this.kinds.plannedEnd)
       site.released = true;
-    for (const sink of this.sinks) sink.ended?.(job, index, run, this.now, how);
+    for (let i = 0; i < this.sinks.length; i++) this.sinks[i]?.ended?.(job, index, run, this.now, how);
     if (this.waits === null || !isOver) return;
     this.waits.ended(job.job.id, this.now, how === 'COMPLETED' && job.fails !== true);
     this.settleNeeds();
@@ -598,12 +597,13 @@ class Simulation {
 
   /** Jobs go back to the root; whether there were any. */
   private takeBack(returns: readonly Return[]): boolean {
+    if (returns.length === 0) return false;
     for (const { jobIds } of returns) {
       for (const jobId of jobIds)
         this.grid.placeAtRoot({ ...(this.grid.job(jobId) as Job), priority: null, promised: null });
     }
-    if (returns.length > 0) this.rootConcerned = true;
-    return returns.length > 0;
+    this.rootConcerned = true;
+    return true;
   }
 
   private setSite(site: Site): void {
@@ -783,7 +783,7 @@ class Simulation {
       events.push(run.plannedEnd, kinds.outlasted, index);
     }
     this.expectCheckpoint(index);
-    for (const sink of this.sinks) sink.started?.(job, index, run);
+    for (let i = 0; i < this.sinks.length; i++) this.sinks[i]?.started?.(job, index, run);
     if (this.waits === null) return;
     this.waits.started(jobId, run.siteId, this.now);
     this.settleNeeds();

@@ -5,7 +5,14 @@
  */
 import type { Avoids, Job } from '../model.js';
 import { type Constraint, labelsAskedBy, parseAsked } from '../resources/constraint.js';
-import { type Amounts, furtherIn, type ResourceKinds, type TaskAmounts } from './amounts.js';
+import {
+  type Amounts,
+  amountOf,
+  furtherIn,
+  MEMORY,
+  type ResourceKinds,
+  type TaskAmounts,
+} from './amounts.js';
 
 export interface Signature {
   readonly key: string;
@@ -42,6 +49,17 @@ export interface Requirement extends TaskAmounts {
 const UNUSED_KEPT = 4096;
 
 const PLAIN = '';
+const RECENT = 256;
+
+/** It asks for nothing but processors and memory. */
+const isPlain = (job: Job): boolean =>
+  job.licenses.length === 0 &&
+  job.os === null &&
+  job.architecture === null &&
+  job.machineConstraint === null &&
+  job.image === null &&
+  job.avoids === null &&
+  job.resourcesPerTask === null;
 
 /** Such jobs are few: each shape of theirs is a signature. */
 const avoidingKey = ({ avoids, tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask }: Job): string =>
@@ -60,6 +78,8 @@ export class Requirements {
   private used = 0;
   private indices = 0;
   private readonly freeIndices: number[] = [];
+  /** Of plain jobs by their processors, those found last: most jobs are as one of them, and need no look into three maps. */
+  private readonly recent: (Requirement | undefined)[] = new Array(RECENT).fill(undefined);
 
   constructor(private readonly kinds: ResourceKinds) {}
 
@@ -77,6 +97,22 @@ export class Requirements {
   }
 
   private find(job: Job): Requirement {
+    if (!isPlain(job)) return this.lookUp(job);
+    const { tasks, cpusPerTask, memoryMbPerTask } = job;
+    const place = cpusPerTask % RECENT;
+    const last = this.recent[place];
+    if (
+      last?.cpusPerTask === cpusPerTask &&
+      last.tasks === tasks &&
+      amountOf(last.task, MEMORY) === memoryMbPerTask
+    )
+      return last;
+    const requirement = this.lookUp(job);
+    this.recent[place] = requirement;
+    return requirement;
+  }
+
+  private lookUp(job: Job): Requirement {
     const group = this.signatureOf(job);
     // A small number for jobs of one task: maps find those faster.
     const shape = (job.tasks - 1) * 2 ** 24 + job.cpusPerTask;
@@ -148,5 +184,6 @@ export class Requirements {
       if (group.signature.avoids !== null) this.avoiding--;
     }
     this.size = this.used;
+    this.recent.fill(undefined);
   }
 }

@@ -287,7 +287,8 @@ export class SiteResources {
   addRun(run: RunState): void {
     this.changes++;
     this.useAll(run, 1);
-    for (const pool of run.licenses) pool.holders.push(run);
+    const { licenses } = run;
+    for (let i = 0; i < licenses.length; i++) (licenses[i] as LicenseState).holders.push(run);
     this.sortIn(run);
   }
 
@@ -295,7 +296,8 @@ export class SiteResources {
   removeRun(run: RunState): void {
     this.changes++;
     this.useAll(run, -1);
-    for (const pool of run.licenses) pool.holders.splice(pool.holders.indexOf(run), 1);
+    if (run.licenses.length > 0)
+      for (const { holders } of run.licenses) holders.splice(holders.indexOf(run), 1);
     this.sortOut(run);
   }
 

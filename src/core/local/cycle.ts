@@ -78,7 +78,7 @@ export function siteCycle(grid: Grid, siteId: number, context: SiteContext): Sit
     truncated: false,
   };
   let queued = queue.length;
-  for (const part of inside) queued += part.queue.length;
+  for (let i = 0; i < inside.length; i++) queued += (inside[i] as ReservedEntry).queue.length;
   if (queued === 0) return plan;
   if (site.state !== 'UP') {
     const reason = whyNotUp(site.state) as ReasonCode;
@@ -87,8 +87,8 @@ export function siteCycle(grid: Grid, siteId: number, context: SiteContext): Sit
   }
   // What a policy promises inside a reservation it promises for the cycle: nobody else could take it. A site that schedules itself knows
   // of no reservations of ours.
-  const ours = inside.length > 0 && handOverLimit(localPolicyOf(site, context.policy)) === null;
-  for (const part of ours ? inside : []) if (part.queue.length > 0) look(grid, part, context, plan);
+  if (inside.length > 0 && handOverLimit(localPolicyOf(site, context.policy)) === null)
+    for (const part of inside) if (part.queue.length > 0) look(grid, part, context, plan);
   if (queue.length > 0) {
     const { reservation, memory } = look(grid, entry, context, plan);
     plan.reservation = reservation;

@@ -76,8 +76,8 @@ export class LicenseCopies {
 }
 
 /** Whether each kind has a pool with a free copy. */
-export const hasCopies = ({ pools }: EligibleMachines, { copies }: { copies: LicenseCopies }): boolean =>
-  pools.length === 0 || pools.every((kind) => kind.some((pool) => copies.free(pool) > 0));
+export const hasCopies = ({ pools }: EligibleMachines, of: { readonly copies: LicenseCopies }): boolean =>
+  pools.length === 0 || pools.every((kind) => kind.some((pool) => of.copies.free(pool) > 0));
 
 /** A reservation's. */
 export interface Claim {

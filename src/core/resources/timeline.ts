@@ -356,7 +356,7 @@ export class Timeline implements Future, Free {
       if (!present) steps.push({ at: from, hold, sign });
       if (to !== Infinity) steps.push({ at: to, hold, sign: sign < 0 ? 1 : -1 });
     }
-    return steps.sort((a, b) => a.at - b.at);
+    return steps.length === 1 ? steps : steps.sort((a, b) => a.at - b.at);
   }
 
   /** `room`: at that instant. `present`: late runs hold licenses as they hold room. */
