@@ -119,6 +119,11 @@ export interface GrantedJob extends GrantedFields {
 /** PENDING: it is a job of a peer of ours, who has not granted it to us yet, or there is enough in the answer; ask again. */
 export type ClaimResult = { kind: 'REFUSED' | 'PENDING' } | { kind: 'GRANTED'; job: GrantedJob };
 
+export interface Claimed {
+  results: ClaimResult[];
+  touched: (number | null)[];
+}
+
 /** Offers in one answer. */
 export const OFFERS_PAGE = 1_000;
 /** What a peer has told of its queue counts for so long, seconds. */
@@ -178,9 +183,10 @@ export interface Offers {
   exchange(siteId: number, asked: Asked, now: number): Promise<OfferNews[]>;
   /**
    * Decides who runs the jobs of these offers: aligned with them. A claim that was granted is granted again with the same epoch, so an answer
-   * that was lost does no harm; of a job that is not the peer's any more, or never was, it is refused.
+   * that was lost does no harm; of a job that is not the peer's any more, or never was, it is refused. `touched`: the schedulers that held the
+   * jobs, and may have stopped at one of them.
    */
-  claim(siteId: number, offers: readonly number[], now: number): Promise<ClaimResult[]>;
+  claim(siteId: number, offers: readonly number[], now: number): Promise<Claimed>;
   /**
    * The peer has given these up, whether it was granted them or not: a granted run ends as MACHINE_FAILED if the peer has not
    * started it, so that it runs elsewhere, else as LOST. Answers with the schedulers that have

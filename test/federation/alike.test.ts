@@ -179,7 +179,9 @@ class Live {
 
   async claim(by: PeerName, number: number, now: number): Promise<string> {
     const offer = this.offers[by].get(number) as number;
-    const [result] = await api.parts.store.offers.claim(sites.get(by) as number, [offer], now);
+    const {
+      results: [result],
+    } = await api.parts.store.offers.claim(sites.get(by) as number, [offer], now);
     return result?.kind ?? '';
   }
 

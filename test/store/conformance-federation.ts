@@ -79,7 +79,9 @@ export function describeFederation(name: string, makeWorld: () => Promise<World>
     const offerOf = async (id: number, siteId = peer) =>
       (await exchange({ after: 0 }, T0, siteId)).find(({ jobId }) => jobId === id)?.offer as number;
     const claimed = async (id: number) => {
-      const [result] = await store.offers.claim(peer, [await offerOf(id)], T0 + 5);
+      const {
+        results: [result],
+      } = await store.offers.claim(peer, [await offerOf(id)], T0 + 5);
       if (result?.kind !== 'GRANTED') throw new Error(`the claim is ${result?.kind}`);
       return result.job;
     };
@@ -209,7 +211,7 @@ export function describeFederation(name: string, makeWorld: () => Promise<World>
         await world.isolate(peer, true);
         expect((await exchange()).map(({ state }) => state)).toEqual(['WITHDRAWN']);
         expect(await standing(id!)).toMatchObject({ state: null, hindrance: 'ISOLATED' });
-        expect(await store.offers.claim(peer, [offer], T0)).toEqual([{ kind: 'REFUSED' }]);
+        expect((await store.offers.claim(peer, [offer], T0)).results).toEqual([{ kind: 'REFUSED' }]);
         await world.isolate(peer, false);
         expect(await exchange()).toMatchObject([{ jobId: id, state: 'OFFERED' }]);
       });
@@ -245,11 +247,11 @@ export function describeFederation(name: string, makeWorld: () => Promise<World>
         });
         expect(meantRun(granted.epoch).epoch).toBe(1);
         expect(await path(id!)).toEqual(['QUEUED', 'DISPATCHED', 'ASSIGNED']);
-        expect(await store.offers.claim(peer, [offer, 0], T0 + 9)).toEqual([
+        expect((await store.offers.claim(peer, [offer, 0], T0 + 9)).results).toEqual([
           { kind: 'GRANTED', job: granted },
           { kind: 'REFUSED' },
         ]);
-        expect(await store.offers.claim(other, [theirs, offer], T0 + 9)).toEqual([
+        expect((await store.offers.claim(other, [theirs, offer], T0 + 9)).results).toEqual([
           { kind: 'REFUSED' },
           { kind: 'REFUSED' },
         ]);
@@ -266,13 +268,14 @@ export function describeFederation(name: string, makeWorld: () => Promise<World>
         expect(
           (await exchange({ kinds: [KIND, { ...KIND, os: 'linux' }] })).map(({ jobId }) => jobId),
         ).toEqual([waits]);
-        await claimed(waits!);
+        // The next one there may start: the site has to be woken.
+        expect((await store.offers.claim(peer, [await offerOf(waits!)], T0 + 5)).touched).toEqual([home]);
         expect(await path(waits!)).toEqual(['QUEUED', 'DISPATCHED', 'QUEUED', 'DISPATCHED', 'ASSIGNED']);
         expect(await states(runs!)).toEqual(['ASSIGNED']);
         const [gone] = await submit(world, user, [away()]);
         const offer = await offerOf(gone!);
         await store.cancel(byIds([gone!]), T0 + 1, 'CANCELLED_BY_USER');
-        expect(await store.offers.claim(peer, [offer], T0 + 2)).toEqual([{ kind: 'REFUSED' }]);
+        expect((await store.offers.claim(peer, [offer], T0 + 2)).results).toEqual([{ kind: 'REFUSED' }]);
         expect(await world.breaches()).toEqual([]);
       });
 
@@ -290,7 +293,7 @@ export function describeFederation(name: string, makeWorld: () => Promise<World>
         expect((await path(id!)).slice(2)).toEqual(['ASSIGNED', 'RUNNING', 'COMPLETED']);
         expect((await store.reportRuns(peer, [done], 3)).results).toEqual(['repeated']);
         expect((await exchange()).at(-1)).toMatchObject({ jobId: id, state: 'WITHDRAWN' });
-        expect(await store.offers.claim(peer, [1], T0 + 40)).toEqual([{ kind: 'REFUSED' }]);
+        expect((await store.offers.claim(peer, [1], T0 + 40)).results).toEqual([{ kind: 'REFUSED' }]);
         expect(await world.ratioPoints()).toEqual([]);
       });
 
@@ -539,7 +542,7 @@ export function describeFederation(name: string, makeWorld: () => Promise<World>
         });
         expect(await standing(id!)).toMatchObject({ hindrance: 'VISITED' });
         expect(await standing(last!, T0, third)).toMatchObject({ hindrance: 'HOPS' });
-        const claim = () => store.offers.claim(third, [news!.offer], T0 + 1);
+        const claim = async () => (await store.offers.claim(third, [news!.offer], T0 + 1)).results;
         expect(await claim()).toEqual([{ kind: 'PENDING' }]);
         // It has machines, as it were: now it is claimed in turn.
         expect(await store.copies.toClaim(peer)).toMatchObject([{ offer: 1 }]);

@@ -9,6 +9,7 @@ import type { PeerRow } from '../../src/store/directory/peers.js';
 import { boostHere, copiedJob, GRANTED_CHARS, REST_S } from '../../src/store/federation/rules.js';
 import {
   type Asked,
+  type Claimed,
   type ClaimResult,
   type Copies,
   charsOfInputs,
@@ -28,7 +29,7 @@ import {
   type Told,
 } from '../../src/store/federation.js';
 import { grantedFields, offeredFields, only, stayingFields } from '../../src/store/job-fields.js';
-import { toldEpoch } from '../../src/store/rules.js';
+import { holderOf, toldEpoch } from '../../src/store/rules.js';
 import type {
   JobSelection,
   NewJob,
@@ -469,7 +470,7 @@ export class MemoryFederation {
     });
   }
 
-  private claim(siteId: number, offers: readonly number[], now: number): ClaimResult[] {
+  private claim(siteId: number, offers: readonly number[], now: number): Claimed {
     const { store } = this;
     let chars = 0;
     const taken = new Map<number, MemoryOffer>();
@@ -491,9 +492,13 @@ export class MemoryFederation {
       const epoch = toldEpoch(offer.epoch ?? job.epoch + 1, run?.assignedAt ?? store.inOrder(job, now));
       return { kind: 'GRANTED', job: { ...structuredClone(only(job, grantedFields)), epoch, inputs } };
     });
-    for (const [id, offer] of [...taken].sort(([a], [b]) => a - b))
-      this.grant(store.jobs.get(id) as MemoryJob, offer, now);
-    return results;
+    const touched = new Set<number | null>();
+    for (const [id, offer] of [...taken].sort(([a], [b]) => a - b)) {
+      const job = store.jobs.get(id) as MemoryJob;
+      touched.add(holderOf(job.state, job.siteId));
+      this.grant(job, offer, now);
+    }
+    return { results, touched: [...touched] };
   }
 
   private grant(job: MemoryJob, offer: MemoryOffer, now: number): void {

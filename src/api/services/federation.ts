@@ -132,7 +132,8 @@ export function createFederationService(parts: ServiceParts) {
       },
 
       async claimJobs(viewer: Viewer, given: readonly string[]) {
-        const results = await offers.claim(siteOf(viewer), numbers(given, MAX.claims), now());
+        const { results, touched } = await offers.claim(siteOf(viewer), numbers(given, MAX.claims), now());
+        wake(touched);
         return { results: results.map(claimOf) };
       },
 

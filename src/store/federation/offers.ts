@@ -11,6 +11,7 @@ import { MAX } from '../../platform/limits.js';
 import { list, table } from '../columns.js';
 import {
   type Asked,
+  type Claimed,
   type ClaimResult,
   charsOfInputs,
   LOAD_KEPT_S,
@@ -25,7 +26,7 @@ import { commitWith, type Database, type Transaction, transaction } from '../poo
 import { changeJobs, inOrder } from '../postgres/change-jobs.js';
 import { insertDecisions } from '../postgres/decisions.js';
 import { reportRuns } from '../postgres/reports.js';
-import { toldEpoch } from '../rules.js';
+import { holderOf, toldEpoch } from '../rules.js';
 import { labels, raw, type Sql, sql } from '../sql.js';
 import { copy, row, rows, run, value } from '../statement.js';
 import type { GrantedInput } from '../store.js';
@@ -342,16 +343,13 @@ interface ClaimedJob extends GrantedFields {
   inputs: GrantedInput[] | null;
 }
 
-/**
- * Decides who runs the jobs of these offers: aligned with them. A claim that was granted is granted again with the same epoch, so an answer
- * that was lost does no harm; of a job that is not the peer's any more, or never was, it is refused.
- */
+/** As `Offers.claim`: who runs the jobs is decided behind their locks. */
 export function claim(
   database: Db,
   siteId: number,
   offers: readonly number[],
   now: number,
-): Promise<ClaimResult[]> {
+): Promise<Claimed> {
   return transaction(database, async (tx) => {
     const jobs = await lockOffered(tx, database, siteId, offers, now);
     const taken = new Map<number, ClaimedJob>();
@@ -372,8 +370,9 @@ export function claim(
       const epoch = toldEpoch(granted ?? job.epoch + 1, job.assignedAt);
       return { kind: 'GRANTED', job: { ...only(job, grantedFields), epoch, inputs } };
     });
-    if (taken.size > 0) await grant(tx, siteId, [...taken.values()], now);
-    return results;
+    const granted = [...taken.values()];
+    if (granted.length > 0) await grant(tx, siteId, granted, now);
+    return { results, touched: [...new Set(granted.map(({ state, siteId: at }) => holderOf(state, at)))] };
   });
 }
 
