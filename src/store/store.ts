@@ -191,9 +191,9 @@ export type SubmitResult =
 export interface Rerun extends Pick<Submission, 'share' | 'audit' | 'now'> {
   /** Whose jobs they are. */
   userId: number;
-  /** A bulk group, or the user's jobs with a group name. */
-  target: { jobGroup: number } | { group: string };
-  /** What failed itself, or that and what was canceled for it. */
+  /** A bulk group, the user's jobs with a group name, or just these, however they ended. */
+  target: { jobGroup: number } | { group: string } | { jobs: readonly number[] };
+  /** Of a group: what failed itself, or that and what was canceled for it. */
   only: 'FAILED' | 'FAILED_AND_DOWNSTREAM';
   /** More copies than that, or jobs that wait for them: nothing is done. */
   limit: number;

@@ -547,6 +547,53 @@ describe('a rerun', () => {
   });
 });
 
+test('requeueing a job that has ended runs a copy of it, once; who waits for the job waits for the copy', async () => {
+  const worker = await startWorker();
+  const { key } = await api.user('USER', unique('requeuer'));
+  const { jobIds } = await submit(
+    [{ ref: 'a', held: true }, { needs: need([{ ref: 'a' }]), onUnmet: 'HOLD' }, { held: true }],
+    {},
+    key,
+  );
+  const [ended, waiting, held] = jobIds as [string, string, string];
+  await api.must(
+    'mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }',
+    { ids: [ended] },
+    key,
+  );
+  await until('it is held', async () => (await job(waiting, key)).state === 'HELD');
+  const requeue = async (ids: string[], by = key): Promise<Json> =>
+    (
+      await api.must<{ requeueJobs: Json }>(
+        `mutation ($ids: [ID!]) { requeueJobs(input: { selection: { ids: $ids } }) {
+          jobs { id rerunOf { id } } unchanged { id code message } } }`,
+        { ids },
+        by,
+      )
+    ).requeueJobs;
+  const stranger = await api.user('USER', unique('stranger'));
+  expect(await requeue([ended], stranger.key)).toMatchObject({
+    jobs: [],
+    unchanged: [{ code: 'NOT_FOUND' }],
+  });
+  const { jobs, unchanged } = (await requeue([ended, held])) as { jobs: Json[]; unchanged: Json[] };
+  expect(jobs).toEqual([{ id: expect.any(String), rerunOf: { id: ended } }]);
+  expect(unchanged).toMatchObject([{ id: held, code: 'CONFLICT' }]);
+  const copy = jobs[0]?.id as string;
+  expect(await requeue([ended])).toMatchObject({
+    jobs: [],
+    unchanged: [{ id: ended, message: `${ended} has been run again as ${copy}, which can be requeued` }],
+  });
+  await ends([copy, waiting]);
+  expect(await job(waiting, key)).toMatchObject({ state: 'COMPLETED' });
+  expect(await job(ended, key)).toMatchObject({ state: 'CANCELLED' });
+  // One that ended well can be run again, too.
+  const again = await requeue([copy]);
+  expect(again).toMatchObject({ jobs: [{ rerunOf: { id: copy } }], unchanged: [] });
+  await ends((again.jobs as Json[]).map(({ id }) => id as string));
+  await stopWorker(worker);
+});
+
 describe('changes of jobs', () => {
   const CHANGE = `mutation ($input: ChangeJobsInput!) { changeJobs(input: $input) {
     jobIds unchanged { id code field message } } }`;

@@ -2289,6 +2289,14 @@ export function describeStore(
         expect((await store.waitsOf(rest)).get(rest[0]!)?.needs[0]?.of[1]).toEqual(term({ job: next[0] }));
         await store.settleNeeds(rest, soon());
         expect(await all(rest)).toEqual(['QUEUED', 'BLOCKED']);
+        // Named, a job is run again however it ended, and once.
+        const named = { target: { jobs: [...ids, ...rest, 10 ** 9] } };
+        expect((await again({ ...named, userId: await world.addUser('bob') })).jobIds).toEqual([]);
+        const { jobIds: byName } = await again(named);
+        const notes = await Promise.all(byName.map(async (id) => (await world.events(id))[0]?.note));
+        expect(notes).toEqual([good, other].map((id) => `rerun of job_${id}`));
+        expect(await all(byName)).toEqual(['QUEUED', 'BLOCKED']);
+        expect((await again(named)).jobIds).toEqual([]);
         await nothingBroken();
       });
 

@@ -1727,12 +1727,20 @@ export class MemoryStore implements Store {
   async rerun({ userId, target, only: which, limit, share, now }: Rerun): Promise<RerunOutcome> {
     const of = (job: MemoryJob): boolean =>
       job.userId === userId &&
-      ('jobGroup' in target ? job.groupId === target.jobGroup : job.groupName === target.group);
+      ('jobs' in target
+        ? target.jobs.includes(job.id)
+        : 'jobGroup' in target
+          ? job.groupId === target.jobGroup
+          : job.groupName === target.group);
     const members = new Set<number>();
     const wanted = new Set<number>();
     for (let size = -1; size < wanted.size; ) {
       size = wanted.size;
       for (const job of this.jobs.values()) {
+        if ('jobs' in target) {
+          if (of(job) && job.endedAt !== null && !this.federation.foreign.has(job.id)) wanted.add(job.id);
+          continue;
+        }
         if (of(job) || (job.rerunOf !== null && members.has(job.rerunOf))) members.add(job.id);
         if (job.endedAt === null || job.state === 'COMPLETED' || job.userId !== userId) continue;
         const because = this.jobWaits.get(job.id)?.because ?? 0;

@@ -34,6 +34,7 @@ import { jobFilter, visibleFilter } from './job-filter.js';
 import { checkDatasets, type Fault, newJob, placesOf } from './job-input.js';
 import { askedWait, waitsOfSubmission } from './needs.js';
 import type { ServiceParts } from './parts.js';
+import { runAgain } from './rerun.js';
 import { checkedKey, isKnown, submitted } from './submissions.js';
 
 /** Jobs that are checked in a turn of the event loop. */
@@ -138,6 +139,40 @@ export function createJobsService(parts: ServiceParts) {
       );
     }
     if (touched.length > 0) parts.wake(touched.map(schedulerOf));
+  }
+
+  /** Live runs are stopped; of jobs that have ended, which only ids can name, copies are submitted, each once. */
+  async function requeueJobs(
+    viewer: Viewer,
+    selection: JobSelection,
+    requestId: string,
+  ): Promise<JobsPayloadModel> {
+    const payload = await act('requeueJobs', viewer, requestId, selection, (selected) =>
+      store.requeue(selected),
+    );
+    const left = payload.unchanged.map(({ id }) => localId('job', id, 'selection.ids'));
+    const ended = (await queries.jobsByIds(left)).filter(
+      (job) => job.endedAt !== null && maySeeJob(viewer, job),
+    );
+    if (ended.length === 0) return payload;
+    const copies: number[] = [];
+    for (const userId of new Set(ended.map((job) => job.userId))) {
+      const jobs = ended.flatMap((job) => (job.userId === userId ? [job.id] : []));
+      const of = jobs.length === 1 ? globalId('job', jobs[0] as number) : 'jobs';
+      const asked = { userId, target: { jobs }, only: 'FAILED', action: 'requeueJobs', of } as const;
+      copies.push(...(await runAgain(parts, viewer, requestId, asked)).jobIds);
+    }
+    const made = new Set(copies);
+    const copyOf = await queries.copiesOf(ended.map((job) => job.id));
+    return {
+      ids: [...payload.ids, ...copies],
+      unchanged: payload.unchanged.flatMap((one) => {
+        const copy = copyOf.get(localId('job', one.id, 'selection.ids'));
+        if (copy === undefined) return [one];
+        const message = `${one.id} has been run again as ${globalId('job', copy)}, which can be requeued`;
+        return made.has(copy) ? [] : [{ ...one, message }];
+      }),
+    };
   }
 
   /** Runs an action and turns its outcome into the payload. */
@@ -252,8 +287,7 @@ export function createJobsService(parts: ServiceParts) {
         );
       },
       changeJobs,
-      requeueJobs: (viewer: Viewer, selection: JobSelection, requestId: string) =>
-        act('requeueJobs', viewer, requestId, selection, (selected) => store.requeue(selected)),
+      requeueJobs,
       holdJobs: (viewer: Viewer, selection: JobSelection, requestId: string) =>
         act('holdJobs', viewer, requestId, selection, (selected) => store.hold(selected)),
       releaseJobs: (viewer: Viewer, selection: JobSelection, requestId: string) =>

@@ -24,6 +24,7 @@ import {
   ReleaseDocument,
   ReprioritizeDocument,
   RequeueDocument,
+  type RequeueMutation,
   WhyWaitingDocument,
 } from '../documents.gql.js';
 import { ExitCode } from '../errors.js';
@@ -125,7 +126,7 @@ export function addJobs(program: Command): void {
   addAction(
     program,
     'requeue',
-    'stop the runs of jobs, and start the jobs again later',
+    'stop the runs of jobs, and start the jobs again later; run ended ones again, as copies',
     RequeueDocument,
     'requeueJobs',
   );
@@ -167,7 +168,7 @@ function addChange(program: Command): void {
   });
 }
 
-type JobsPayload = CancelMutation['cancelJobs'];
+type JobsPayload = CancelMutation['cancelJobs'] & Partial<Pick<RequeueMutation['requeueJobs'], 'jobs'>>;
 
 function addAction<Field extends string>(
   program: Command,
@@ -184,14 +185,18 @@ function addAction<Field extends string>(
     const client = connect();
     const selection = await selectionFrom(client, ids, options);
     const data = await client.request(document, { selection });
-    report(data[field], 'changed', wantsJson(command));
+    report(data[field], 'changed', wantsJson(command), new Set(selection.ids ?? []));
   });
 }
 
 /** Tells what an action did; a job that was named and stayed as it was makes the command fail. */
-function report(payload: JobsPayload, verb: string, json: boolean): void {
+function report(payload: JobsPayload, verb: string, json: boolean, named = new Set<string>()): void {
   if (json) printJson(payload);
-  else print(`${count(payload.jobIds.length, 'job')} ${verb}`);
+  else {
+    print(`${count(payload.jobIds.length, 'job')} ${verb}`);
+    for (const { id, rerunOf } of payload.jobs ?? [])
+      if (rerunOf && named.has(rerunOf.id)) print(`${rerunOf.id} is run again as ${id}`);
+  }
   for (const { id, code, message } of payload.unchanged)
     note(`error: ${message.includes(id) ? '' : `${id}: `}${saidOfOptions({ message, code })} (${code})`);
   if (payload.unchanged.length === 0) return;

@@ -63,14 +63,21 @@ export function rerun(
   );
 }
 
-/** The members of the group, and copies of them, as the table `member`. */
-const members = ({ userId, target }: Rerun): Sql => sql`
+/** Those that are to be run again themselves, as the table `failed`: of a group with copies of its members. */
+const members = ({ userId, target }: Rerun): Sql =>
+  'jobs' in target
+    ? sql`
+failed (id) AS (
+  SELECT j.id FROM jobs j WHERE j.id = ANY (${list('bigint', target.jobs)}) AND j.user_id = ${userId} AND j.ended_at IS NOT NULL
+     AND NOT EXISTS (SELECT FROM foreign_jobs f WHERE f.job_id = j.id)
+)`
+    : sql`
 base (id) AS (${
-  'jobGroup' in target
-    ? sql`SELECT j.id FROM job_groups g JOIN jobs j ON j.id BETWEEN g.first_job_id AND g.last_job_id AND j.group_id = g.id
+        'jobGroup' in target
+          ? sql`SELECT j.id FROM job_groups g JOIN jobs j ON j.id BETWEEN g.first_job_id AND g.last_job_id AND j.group_id = g.id
      WHERE g.id = ${target.jobGroup} AND j.user_id = ${userId}`
-    : sql`SELECT j.id FROM jobs j WHERE j.group_name = ${target.group} AND j.user_id = ${userId}`
-}), member (id) AS (
+          : sql`SELECT j.id FROM jobs j WHERE j.group_name = ${target.group} AND j.user_id = ${userId}`
+      }), member (id) AS (
   SELECT id FROM base
   UNION
   SELECT k.id FROM member m JOIN jobs k ON k.rerun_of = m.id AND k.user_id = ${userId}

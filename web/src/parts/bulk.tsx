@@ -25,6 +25,8 @@ interface Meaning {
   verb: string;
   done: string;
   states: readonly JobState[];
+  /** The same, where jobs are named one by one. */
+  named?: readonly JobState[];
   danger?: true;
   about: string;
 }
@@ -44,7 +46,9 @@ export const ACTIONS: Record<BulkAction, Meaning> = {
     done: 'requeued',
     states: ['ASSIGNED', 'RUNNING'],
     danger: true,
-    about: 'Their runs are stopped, and the jobs are started again from the beginning.',
+    named: ['COMPLETED', 'FAILED', 'CANCELLED'],
+    about:
+      'Their runs are stopped, and the jobs are started again from the beginning. Of jobs that have ended copies are run; what waits for these jobs then waits for the copies.',
   },
   hold: {
     title: 'Hold jobs',
@@ -83,8 +87,8 @@ async function collect(
   signal: AbortSignal,
   onProgress: (found: number) => void,
 ): Promise<{ id: string; state: JobState }[]> {
-  const { states } = ACTIONS[action];
-  if ('jobs' in target) return target.jobs.filter(({ state }) => states.includes(state));
+  const { states, named = [] } = ACTIONS[action];
+  if ('jobs' in target) return target.jobs.filter(({ state }) => [...states, ...named].includes(state));
   const wanted = target.filter.states
     ? states.filter((state) => target.filter.states?.includes(state))
     : states;

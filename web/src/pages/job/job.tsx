@@ -228,7 +228,7 @@ function Actions({ job, act, edit }: { job: Job; act(action: BulkAction): void; 
           Boost
         </Button>
       )}
-      {ACTIONS.requeue.states.includes(job.state) && (
+      {(ACTIONS.requeue.states.includes(job.state) || TERMINAL.has(job.state)) && (
         <Button icon={<RotateCcw size={14} />} onPress={() => act('requeue')}>
           Requeue
         </Button>
