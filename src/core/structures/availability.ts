@@ -54,23 +54,26 @@ export class Availability {
   /** `amount` more (below 0: less) is free from `from` until `to`. */
   add(from: number, to: number, amount: number): void {
     if (!(from < to) || amount === 0) return;
-    this.beginRow(from);
+    let position = this.beginRow(from);
     if (to !== Infinity) this.beginRow(to);
     const { times, free, firsts, order, counts, chunks } = this;
-    for (let position = this.positionOf(from); position < chunks; position++) {
-      if ((firsts[position] as number) >= to) break;
+    // To make room for the other row the chunk may have been halved.
+    if ((firsts[position + 1] as number) <= from) position++;
+    for (; position < chunks && (firsts[position] as number) < to; position++) {
       const chunk = order[position] as number;
       this.changed(position);
-      if ((firsts[position] as number) >= from && (firsts[position + 1] as number) <= to) {
+      const reachesIn = (firsts[position] as number) < from;
+      if (!reachesIn && (firsts[position + 1] as number) <= to) {
         this.bias[chunk] = (this.bias[chunk] as number) + amount;
         continue;
       }
+      const first = reachesIn ? this.rowOf(chunk, from) : chunk * CHUNK;
       const end = chunk * CHUNK + (counts[chunk] as number);
-      for (let row = chunk * CHUNK; row < end && (times[row] as number) < to; row++)
-        if ((times[row] as number) >= from) free[row] = (free[row] as number) + amount;
+      let row = first;
+      for (; row < end && (times[row] as number) < to; row++) free[row] = (free[row] as number) + amount;
+      if (row < end) this.dropIfSame(chunk, row);
+      if (reachesIn) this.dropIfSame(chunk, first);
     }
-    if (to !== Infinity) this.dropIfSame(to);
-    this.dropIfSame(from);
   }
 
   /** What is free at the instant. */
@@ -190,18 +193,19 @@ export class Availability {
     return low;
   }
 
-  /** Makes a row that begins at the instant, unless there is one. */
-  private beginRow(time: number): void {
+  /** Makes a row that begins at the instant, unless there is one; the position of its chunk. */
+  private beginRow(time: number): number {
     let position = this.positionOf(time);
     let chunk = this.order[position] as number;
-    if (this.times[this.rowOf(chunk, time)] === time) return;
+    let row = this.rowOf(chunk, time);
+    if (this.times[row] === time) return position;
     if (this.counts[chunk] === CHUNK) {
       this.halve(position);
       if ((this.firsts[position + 1] as number) <= time) position++;
       chunk = this.order[position] as number;
+      row = this.rowOf(chunk, time);
     }
     const { times, free } = this;
-    const row = this.rowOf(chunk, time);
     const end = chunk * CHUNK + (this.counts[chunk] as number);
     // By hand: for so few the call would cost more than the moves.
     for (let i = end; i > row + 1; i--) {
@@ -211,14 +215,13 @@ export class Availability {
     times[row + 1] = time;
     free[row + 1] = free[row] as number;
     this.counts[chunk] = (this.counts[chunk] as number) + 1;
+    return position;
   }
 
-  /** Drops the row that begins at the instant if nothing changes there; the first of a chunk stays. */
-  private dropIfSame(time: number): void {
-    const chunk = this.order[this.positionOf(time)] as number;
-    const row = this.rowOf(chunk, time);
+  /** Drops a row, not the first of its chunk, if nothing changes there. */
+  private dropIfSame(chunk: number, row: number): void {
     const { times, free } = this;
-    if (row === chunk * CHUNK || times[row] !== time || free[row] !== free[row - 1]) return;
+    if (free[row] !== free[row - 1]) return;
     const end = chunk * CHUNK + (this.counts[chunk] as number);
     for (let i = row + 1; i < end; i++) {
       times[i - 1] = times[i] as number;
