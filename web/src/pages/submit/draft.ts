@@ -307,9 +307,15 @@ const environmentOf = (text: string): { name: string; value: string }[] =>
     return { name: line.slice(0, at), value: line.slice(at + 1) };
   });
 
-/** A job that was submitted, as the input that would submit it again. */
+/** A job that was submitted, as the input that would submit it again: without times that have passed, and what an operator added to its priority. */
 export function againOf(job: NonNullable<JobAgainQuery['job']>): JobInput {
-  const { id: _, environment, originSite, inputs, outputs, preferences, ...rest } = job;
+  const { id: _, environment, originSite, inputs, outputs, preferences, ...more } = job;
+  const { needs, reservation, boost, deadline, notBefore, ...rest } = more;
+  // Who reads what a job keeps needs the job.
+  const read = new Set(inputs.flatMap(({ from }) => (from ? [from.id] : [])));
+  const isImplied = ([term, ...others]: (typeof needs)[number]['of']): boolean =>
+    others.length === 0 && term?.condition === 'OK' && term.minDelayS === 0 && read.has(term.job?.id ?? '');
+  const isAhead = (at: string | null): at is string => at !== null && Date.parse(at) > Date.now();
   const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== null)) as Omit<
     JobInput,
     'environment' | 'inputs' | 'outputs' | 'preferences' | 'needs'
@@ -318,6 +324,21 @@ export function againOf(job: NonNullable<JobAgainQuery['job']>): JobInput {
     ...given,
     environment: (environment ?? []).map(({ name, value }) => ({ name, value })),
     ...(originSite && { originSite: originSite.id }),
+    ...(reservation && { reservation: reservation.id }),
+    ...(boost < 0 && { boost }),
+    ...(isAhead(deadline) && { deadline }),
+    ...(isAhead(notBefore) && { notBefore }),
+    needs: needs
+      .filter(({ of }) => !isImplied(of))
+      .map(({ expression, of }) => ({
+        expression,
+        of: of.map(({ job: needed, jobGroup, group, ...term }) => ({
+          ...term,
+          ...(group !== null && { group }),
+          ...(needed && { job: needed.id }),
+          ...(jobGroup && { jobGroup: jobGroup.id }),
+        })),
+      })),
     outputs,
     preferences: preferences.map(({ site, ...machine }) => ({ ...machine, site: site?.id ?? null })),
     inputs: inputs.map(({ dataset, site, sizeMb, from, output }) => {
