@@ -10,8 +10,8 @@ import { packagePath } from '../src/platform/paths.js';
 import { isRate, median, type Result } from './measure.js';
 
 const MEASURING_MS = 600_000;
-/** Turns of the run that confirms a loss; their medians are compared. */
-const CONFIRMING = 3;
+/** Turns of the run that confirms a loss; their medians are compared. Even: each of the two commits goes first as often as the other. */
+const CONFIRMING = 4;
 const ROOT = packagePath();
 
 /** Compares; gives an exit code. Where the other commit cannot be built or measured it says so, and that is no loss. */
@@ -64,8 +64,10 @@ function loses(name: string, other: string, limit: number, turns: number): boole
   const they: Result[] = [];
   const we: Result[] = [];
   for (let turn = 0; turn < turns; turn++) {
-    const theirs = measured(other, name);
-    const ours = measured(ROOT, name);
+    const order = turn % 2 === 0 ? [ROOT, other] : [other, ROOT];
+    const results = new Map(order.map((root) => [root, measured(root, name)]));
+    const theirs = results.get(other);
+    const ours = results.get(ROOT);
     if (!ours) throw new Error(`${name} fails`);
     if (!theirs) {
       process.stdout.write(`${name}: not compared, it fails at the other commit\n`);
