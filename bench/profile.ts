@@ -35,7 +35,7 @@ class Promising {
 
   constructor(promises: number) {
     addSite(this.grid, 1, MACHINES, this.random);
-    this.profile = new Profile(this.grid.siteEntry(1).resources, [], 0);
+    this.profile = new Profile(this.grid.siteEntry(1).resources, 0);
     for (let i = 0; i < promises; i++) {
       const wanted = this.next();
       this.take(wanted, this.earliest(wanted));
@@ -113,7 +113,7 @@ async function walkAgainstProfile(): Promise<Measured> {
   };
   const profile = () => {
     for (const { requirement, eligible, work } of asking)
-      Profile.of(resources, [], [], 0).earliestOpening(requirement, eligible, work);
+      Profile.of(resources, 0).earliestOpening(requirement, eligible, work);
   };
   return sideBySide(
     {

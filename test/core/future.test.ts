@@ -165,13 +165,13 @@ describe('the future of a site', () => {
         const { resources } = entry;
         const [pool] = grid.licensePools('cad');
         const pools = pool === undefined ? [] : [pool];
-        const profile = Profile.of(resources, pools, [], 0);
         const seconds = new Seconds(resources.machines, grid.kinds.size, 2);
         for (const { from, to, certain, ...hold } of pools.flatMap(({ holds }) => holds)) {
-          profile.take(hold, from, to, certain);
           seconds.shift(hold, from, to, -1, certain);
         }
         const timeline = new Timeline(grid, entry, 0);
+        const profile = Profile.of(resources, 0);
+        for (const one of pools) profile.addPool(one, timeline.claims.planned(one));
         for (const { from, to, certain, ...hold } of resources.holds)
           seconds.shift(hold, from, to, -1, certain);
         for (const run of resources.runs) seconds.shift(run, 0, run.end, -1, false);

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { pairsOf } from '../../src/core/grid/amounts.js';
 import type { Requirement } from '../../src/core/grid/requirements.js';
+import { columnOf } from '../../src/core/resources/column.js';
 import type { Opening } from '../../src/core/resources/future.js';
 import { holdOf } from '../../src/core/resources/placement.js';
 import { type OwnPlace, Profile } from '../../src/core/resources/profile.js';
@@ -53,7 +54,8 @@ describe('the profile with promises', () => {
           licenses: ['cad'],
           avoids: null,
         }).pools[0];
-        const profile = new Profile(resources, pools ?? [], 0);
+        const profile = new Profile(resources, 0);
+        for (const pool of pools ?? []) profile.addPool(pool, columnOf(pool.license.copies));
         const seconds = 25 * 9 + 10;
         const rows = (amounts: readonly number[]): number[][] =>
           amounts.map((amount) => new Array<number>(seconds).fill(amount));

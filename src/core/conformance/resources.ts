@@ -91,7 +91,7 @@ export const resourceRules: Rules = {
       resources.addMachine(machineState({ ...ANY_MACHINE, id }, offered));
     });
     const profileFrom = (from: number, end: 'to' | 'latest'): Profile => {
-      const profile = new Profile(resources, [], from);
+      const profile = new Profile(resources, from);
       for (const hold of holds) {
         const each = { task: hold.task, sharedTask: hold.task, sharedTake: hold.task };
         const on = {

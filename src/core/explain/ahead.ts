@@ -212,7 +212,7 @@ export function reservedFor(
 export function latestStart(grid: Grid, entry: SiteEntry, job: Job, now: number): number | null {
   const { resources, memory, reservation } = entry;
   if (job.licenses.length > 0 || !resources.foreseeable || entry.site.state !== 'UP') return null;
-  const profile = new Profile(resources, [], now);
+  const profile = new Profile(resources, now);
   const limitOf = (id: number): number => grid.job(id)?.runTimeLimitS ?? Infinity;
   for (const run of resources.runs)
     profile.take(run, now, Math.max(run.run.start + limitOf(run.jobId), run.end, now));

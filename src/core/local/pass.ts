@@ -20,7 +20,7 @@ import { ReasonCode } from '../reasons.js';
 import { whyBusy, whyNeverFits } from '../resources/eligibility.js';
 import type { Opening } from '../resources/future.js';
 import { type Claims, hasCopies } from '../resources/licenses.js';
-import { allocationsOf, holdOf, idsOf, pickPools } from '../resources/placement.js';
+import { allocationsOf, holdOf, idsOf } from '../resources/placement.js';
 import { runInMind, Timeline } from '../resources/timeline.js';
 
 /** What became of the job that was tried first. */
@@ -222,10 +222,7 @@ export class SitePass {
     const placement = { ...NO_MACHINES, benchmark: this.entry.resources.bestBenchmark };
     const duration = this.work(slot) / placement.benchmark;
     const end = this.now + duration;
-    const pools = pickPools(
-      eligible,
-      (pool) => this.free.copies.free(pool) >= 1 && this.claims.allows(pool, this.now, end, end, null),
-    );
+    const pools = this.free.poolsFrom(this.now, end, true, eligible, end, null);
     if (pools === null) return false;
     this.enter(slot, placement, duration, pools, ReasonCode.HANDED_OVER);
     return true;

@@ -5,7 +5,7 @@
 import { fitsIn, NO_AMOUNTS } from '../grid/amounts.js';
 import type { SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
-import type { Hold, LicenseState, MachineState, RunState } from '../grid/site-resources.js';
+import type { Hold, LicenseState, MachineState } from '../grid/site-resources.js';
 import type { Reservation } from '../model.js';
 import type { Opening } from '../resources/future.js';
 import { isOlder } from '../resources/licenses.js';
@@ -69,8 +69,8 @@ export const reservationOf = (
 });
 
 /**
- * The profile of the live runs, here and where they hold copies that this site could use, and of other sites' claims; places
- * are found and taken in it.
+ * The profile of the live runs, and of the copies that they, runs elsewhere and other sites' claims leave; places are found and taken in
+ * it.
  */
 export class Places {
   readonly profile: Profile;
@@ -88,27 +88,21 @@ export class Places {
     }: Pick<Timeline, 'entry' | 'claims' | 'now'> & Partial<Pick<SitePass, 'kept'>>,
     asks?: Requirement,
   ) {
-    const { resources, site } = entry;
+    const { resources } = entry;
     this.reserved = entry.reservation;
     const pools = poolsOf(entry, asks);
-    const elsewhere = new Set<RunState>();
-    for (const { holders } of pools)
-      for (const run of holders) if (run.run.siteId !== site.id) elsewhere.add(run);
-    this.profile = Profile.of(resources, pools, elsewhere, now);
-    for (const pool of pools)
-      for (const { from, to, certain, ...hold } of pool.holds) this.profile.take(hold, from, to, certain);
+    this.profile = Profile.of(resources, now);
+    for (const pool of pools) this.profile.addPool(pool, claims.planned(pool));
     for (const { hold, run } of kept) {
       this.profile.give(hold, hold.from, hold.to, hold.certain);
       this.profile.take(run, now, run.end);
     }
-    if (pools.length === 0) return;
+    if (pools.length === 0 || this.reserved === null) return;
     for (const claim of claims.others) {
-      const licenses = pools.filter((pool) => claim.licenseIds.includes(pool.license.id));
-      if (licenses.length === 0) continue;
-      const { at, end } = claim;
-      const hold = { machines: [], tasks: [], each: NO_AMOUNTS, licenses };
-      this.profile.take(hold, at, end);
-      if (this.reserved !== null && !isOlder(claim, this.reserved)) this.younger.push({ hold, at, end });
+      const { at, end, licenseIds } = claim;
+      const licenses = pools.filter(({ license }) => licenseIds.includes(license.id));
+      if (licenses.length === 0 || isOlder(claim, this.reserved)) continue;
+      this.younger.push({ hold: { machines: [], tasks: [], each: NO_AMOUNTS, licenses }, at, end });
     }
   }
 

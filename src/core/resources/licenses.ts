@@ -9,6 +9,7 @@
 import type { Grid } from '../grid/grid.js';
 import type { EligibleMachines, LicenseState } from '../grid/site-resources.js';
 import type { Reservation } from '../model.js';
+import { type Column, columnOf, nextIn, shift } from './column.js';
 
 /** A copy that is taken in mind. */
 interface InMind {
@@ -25,8 +26,7 @@ const NOTHING: readonly InMind[] = [];
 
 /** What is taken in mind; of a pass over several sites they share one. */
 export class LicenseCopies {
-  /** Counts what was taken and given back. */
-  changes = 0;
+  /** Counts what was given back. */
   returns = 0;
   private inMind: Map<LicenseState, InMind[]> | null = null;
 
@@ -40,27 +40,8 @@ export class LicenseCopies {
     return free;
   }
 
-  /** Copies that are free at a time, by planned ends. */
-  freeAt(pool: LicenseState, time: number): number {
-    let free = pool.license.copies;
-    for (const run of pool.holders) if (run.end > time) free--;
-    for (const { from, to, copies } of this.of(pool)) if (from <= time && time < to) free -= copies;
-    for (const { from, to } of pool.holds) if (from <= time && time < to) free--;
-    return free;
-  }
-
-  /** Copies that are not held for certain at a time. */
-  uncertainAt(pool: LicenseState, time: number): number {
-    let free = pool.license.copies;
-    for (const { from, to, copies, certain } of this.of(pool))
-      if (certain && from <= time && time < to) free -= copies;
-    for (const { from, to, certain } of pool.holds) if (certain && from <= time && time < to) free--;
-    return free;
-  }
-
   /** A copy of each. */
   take(pools: readonly LicenseState[], taken: InMind): void {
-    this.changes++;
     if (taken.copies < 0) this.returns++;
     for (const pool of pools) {
       this.inMind ??= new Map();
@@ -88,20 +69,19 @@ export interface Claim {
   licenseIds: readonly number[];
 }
 
-/** An instant at which copies of a pool are taken, how many are left then, and how many are not held for certain. */
-interface Edge {
-  readonly at: number;
-  readonly left: number;
-  readonly uncertain: number;
+/** The copies of a pool from now on, with so many of those that are taken in mind. */
+interface Known {
+  readonly column: Column;
+  inMind: number;
 }
 
 /** The copies as a site may take them. */
 export class Claims {
   /** Of other sites' reservations, as the grid keeps them. */
   readonly others: readonly Claim[];
-  /** What holds for jobs without a reservation, as long as nobody takes a further copy. */
-  private readonly known = new Map<LicenseState, readonly Edge[]>();
-  private knownAt = -1;
+  private readonly known = new Map<LicenseState, Known>();
+  /** What they are known for. */
+  private holder: Reservation | null = null;
 
   constructor(
     grid: Grid,
@@ -119,71 +99,53 @@ export class Claims {
   }
 
   /**
-   * Whether a copy can be taken at `from` (by planned ends) and kept until `end`, and until `until` beside what is held for certain, by a
-   * job that holds the reservation `holder` (or none).
+   * Whether nothing begins to be held of the pool: what is free of it now stays so. Most are so at most times, which spares the site to
+   * work out a column.
    */
-  allows(pool: LicenseState, from: number, end: number, until: number, holder: Reservation | null): boolean {
-    const { copies } = this;
-    // What is claimed now is an edge.
-    const there = from <= copies.now && copies.free(pool) >= 1;
-    if (!there && copies.freeAt(pool, from) - this.claimedAt(pool, from, holder) < 1) return false;
-    for (const { at, left, uncertain } of this.edges(pool, holder)) {
-      if (at >= from && (at < end ? left < 1 : at < until && uncertain < 1)) return false;
-    }
-    return true;
+  onlyGrows(pool: LicenseState): boolean {
+    if (this.others.length > 0 || pool.holds.length > 0) return false;
+    return this.copies.of(pool).every(({ copies, present }) => copies > 0 && present);
   }
 
-  /** When copies of the pools may come free. */
-  instants(pools: readonly (readonly LicenseState[])[]): number[] {
-    const ends = this.others.map(({ end }) => end);
-    for (const pool of pools.flat()) {
-      for (const { end } of pool.holders) ends.push(end);
-      for (const { to } of pool.holds) ends.push(to);
-      for (const { from, to, copies } of this.copies.of(pool)) ends.push(copies > 0 ? to : from);
-    }
-    return ends.sort((a, b) => a - b);
-  }
-
-  /** The edges that a holder must respect. */
-  private edges(pool: LicenseState, holder: Reservation | null): readonly Edge[] {
-    if (holder !== null) return this.edgesOf(pool, holder);
-    if (this.knownAt !== this.copies.changes) {
-      this.knownAt = this.copies.changes;
+  /** The copies from now on, by planned ends, for a job that holds the reservation `holder` (or none). */
+  column(pool: LicenseState, holder: Reservation | null): Column {
+    // Where nobody else claims any, they are the same for all.
+    const asker = this.others.length === 0 ? null : holder;
+    if (this.holder !== asker) {
+      this.holder = asker;
       this.known.clear();
     }
-    let found = this.known.get(pool);
-    if (found === undefined) {
-      found = this.edgesOf(pool, null);
-      this.known.set(pool, found);
+    let known = this.known.get(pool);
+    if (known === undefined) {
+      known = { column: this.planned(pool, asker), inMind: 0 };
+      this.known.set(pool, known);
     }
-    return found;
+    const inMind = this.copies.of(pool);
+    for (; known.inMind < inMind.length; known.inMind++) {
+      const { from, to, copies, certain } = inMind[known.inMind] as InMind;
+      shift(known.column, from, to, -copies, certain);
+    }
+    return known.column;
   }
 
-  private edgesOf(pool: LicenseState, holder: Reservation | null): readonly Edge[] {
-    const { copies } = this;
-    const instants = this.binding(pool, holder).map(({ at }) => at);
-    for (const { from, to, present, copies: taken } of copies.of(pool))
-      if (taken < 0) instants.push(to);
-      else if (!present) instants.push(from);
-    for (const { from } of pool.holds) instants.push(from);
-    return instants.map((at) => ({
-      at,
-      left: copies.freeAt(pool, at) - this.claimedAt(pool, at, holder),
-      uncertain: copies.uncertainAt(pool, at),
-    }));
+  /** The same without what is taken in mind. */
+  planned(pool: LicenseState, holder: Reservation | null = null): Column {
+    const { license, holders, holds } = pool;
+    const column = columnOf(license.copies);
+    for (const { end } of holders) shift(column, this.copies.now, end, -1, false);
+    for (const { from, to, certain } of holds) shift(column, from, to, -1, certain);
+    for (const claim of this.others)
+      if (claim.licenseIds.includes(license.id) && (holder === null || isOlder(claim, holder)))
+        shift(column, claim.at, claim.end, -1, false);
+    return column;
   }
 
-  private claimedAt(pool: LicenseState, time: number, holder: Reservation | null): number {
-    return this.binding(pool, holder).filter(({ at, end }) => at <= time && time < end).length;
-  }
-
-  private binding(pool: LicenseState, holder: Reservation | null): readonly Claim[] {
-    const { others } = this;
-    if (others.length === 0) return others;
-    const { id } = pool.license;
-    return others.filter(
-      (claim) => claim.licenseIds.includes(id) && (holder === null || isOlder(claim, holder)),
-    );
+  /** The first instant behind `time` at which copies of the pools may come free; Infinity: none. */
+  nextChange(pools: readonly (readonly LicenseState[])[], time: number, holder: Reservation | null): number {
+    let next = Infinity;
+    for (const kind of pools)
+      for (const pool of kind) next = Math.min(next, nextIn(this.column(pool, holder), time));
+    return next;
   }
 }
 

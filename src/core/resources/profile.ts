@@ -1,7 +1,7 @@
 /**
  * The availability profile of a site with promises in it: what is free on each machine and in each pool at every later
- * instant, if runs end when they are planned to and promised jobs run as promised. An `Availability` for each kind of resource of each
- * machine and the copies of each pool, made when something is taken of it, and another of what is held for certain.
+ * instant, if runs end when they are planned to and promised jobs run as promised. A column for each kind of resource of each machine
+ * and the copies of each pool.
  *
  * It notes since when room has been given back on each machine: a promise that was in its earliest opening before still is, unless
  * room came free ahead of it.
@@ -13,11 +13,10 @@ import {
   type Hold,
   type LicenseState,
   type MachineState,
-  type RunState,
   type SiteResources,
   takenOn,
 } from '../grid/site-resources.js';
-import { Availability } from '../structures/availability.js';
+import { type Column, columnOf, earliestIn, leastIn, nextIn, shift } from './column.js';
 import type { Future, Opening } from './future.js';
 import { Filling, NO_POOLS, pickPools } from './placement.js';
 
@@ -26,13 +25,6 @@ export interface OwnPlace {
   hold: Hold;
   at: number;
   end: number;
-}
-
-/** How much there is of something, how much of it is free, and how much is not held for certain; null: all. */
-interface Column {
-  free: number;
-  later: Availability | null;
-  uncertain: Availability | null;
 }
 
 interface MachineColumns {
@@ -54,33 +46,30 @@ export class Profile implements Future {
   /** What is free once all runs are over that `take` is not told of. */
   constructor(
     { machines, kinds }: SiteResources,
-    pools: readonly LicenseState[],
     /** The first instant that anybody may ask for. */
     private now: number,
   ) {
     this.machines = machines.map(({ offered }) => ({
-      columns: Array.from({ length: kinds }, (_, kind) => column(offered[kind] ?? 0)),
+      columns: Array.from({ length: kinds }, (_, kind) => columnOf(offered[kind] ?? 0)),
       // Nobody has looked for an opening yet.
       given: Number.NEGATIVE_INFINITY,
       givenEnd: Infinity,
       givenBefore: Infinity,
       givenEndBefore: Number.NEGATIVE_INFINITY,
     }));
-    for (const pool of pools) this.pools.set(pool, column(pool.license.copies));
   }
 
-  /** With the site's runs and holds. `elsewhere`: runs of other sites that hold copies of the pools. */
-  static of(
-    site: SiteResources,
-    pools: readonly LicenseState[],
-    elsewhere: Iterable<RunState>,
-    now: number,
-  ): Profile {
-    const profile = new Profile(site, pools, now);
+  /** With the site's runs and holds. */
+  static of(site: SiteResources, now: number): Profile {
+    const profile = new Profile(site, now);
     for (const run of site.runs) profile.take(run, now, run.end);
-    for (const run of elsewhere) profile.take({ ...run, machines: [] }, now, run.end);
     for (const hold of site.holds) profile.take(hold, hold.from, hold.to, hold.certain);
     return profile;
+  }
+
+  /** The copies of a pool, with what is taken of them already. */
+  addPool(pool: LicenseState, copies: Column): void {
+    this.pools.set(pool, copies);
   }
 
   /** Time has passed: nobody asks for what was. */
@@ -372,11 +361,11 @@ export class Profile implements Future {
       const { columns } = this.columns(state);
       const times = sign * (tasks[i] as number);
       for (let k = 0; k < taken.length; k += 2)
-        add(columns[taken[k] as number] as Column, from, to, times * (taken[k + 1] as number), certain);
+        shift(columns[taken[k] as number] as Column, from, to, times * (taken[k + 1] as number), certain);
     }
     for (const pool of licenses) {
       const copies = this.pools.get(pool);
-      if (copies !== undefined) add(copies, from, to, sign, certain);
+      if (copies !== undefined) shift(copies, from, to, sign, certain);
     }
   }
 
@@ -398,50 +387,10 @@ export class Profile implements Future {
   }
 }
 
-const column = (free: number): Column => ({ free, later: null, uncertain: null });
-
 const givenSince = ({ given, givenBefore }: MachineColumns): number => Math.min(given, givenBefore);
 
 const givenUntil = ({ givenEnd, givenEndBefore }: MachineColumns): number =>
   Math.max(givenEnd, givenEndBefore);
-
-function add(of: Column, from: number, to: number, amount: number, certain: boolean): void {
-  if (amount === 0) return;
-  of.later ??= new Availability(of.free);
-  of.later.add(from, to, amount);
-  if (!certain) return;
-  of.uncertain ??= new Availability(of.free);
-  of.uncertain.add(from, to, amount);
-}
-
-/** The least that is free from `from` until `to`, and until `until` beside what is held for certain. */
-function leastIn({ free, later, uncertain }: Column, from: number, to: number, until: number): number {
-  const least = later === null ? free : later.least(from, to);
-  return uncertain === null || until <= to ? least : Math.min(least, uncertain.least(from, until));
-}
-
-const nextIn = ({ later, uncertain }: Column, time: number): number =>
-  Math.min(later?.nextChange(time) ?? Infinity, uncertain?.nextChange(time) ?? Infinity);
-
-/** The earliest instant from which so much is free for `length`, and for `limit` beside what is held for certain. */
-function earliestIn(
-  { free, later, uncertain }: Column,
-  amount: number,
-  length: number,
-  limit: number,
-  from: number,
-  before = Infinity,
-  until = Infinity,
-): number {
-  if (later === null) return free >= amount ? from : Infinity;
-  let at = later.earliest(amount, length, from, before, until);
-  while (uncertain !== null && at < before) {
-    const certainly = uncertain.earliest(amount, limit, at, before);
-    if (certainly === at) return at;
-    at = certainly < before ? later.earliest(amount, length, certainly, before, until) : Infinity;
-  }
-  return at;
-}
 
 /**
  * When all are there at once: each in turn is asked for its earliest instant from where the ones before it have come to, until all

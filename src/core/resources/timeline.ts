@@ -21,6 +21,7 @@ import {
   type SiteResources,
 } from '../grid/site-resources.js';
 import type { Reservation, Run } from '../model.js';
+import { leastIn } from './column.js';
 import type { Future, Opening } from './future.js';
 import { Claims, LicenseCopies } from './licenses.js';
 import { NO_POOLS, pickPools, place, placeNow } from './placement.js';
@@ -83,7 +84,6 @@ const leastOf = (room: Room, other: Room | null): Room =>
 
 const NO_RUNS: readonly RunState[] = [];
 const NO_STEPS: readonly Step[] = [];
-const NO_INSTANTS: readonly number[] = [];
 
 export class Timeline implements Future, Free {
   room: Room = [];
@@ -249,10 +249,8 @@ export class Timeline implements Future, Free {
     const room = copyInto(this.walked, this.room);
     const runs = this.ending;
     const steps = this.steps();
-    const instants = pools.length > 0 ? this.claims.instants(pools) : NO_INSTANTS;
     let run = 0;
     let step = 0;
-    let instant = 0;
     // Several tasks may need what many small releases add up to; one task fits only where a machine got room for it.
     let possible = requirement.tasks > 1 || steps.length > 0 || place(requirement, machines, room) !== null;
     for (let at = this.now; at !== Infinity; ) {
@@ -265,7 +263,6 @@ export class Timeline implements Future, Free {
         const { hold, sign } = steps[step] as Step;
         giveTo(room, hold, sign);
       }
-      while (instant < instants.length && (instants[instant] as number) <= at) instant++;
       const opening = possible
         ? this.openingAt(at, room, false, requirement, eligible, work, limit, holder)
         : null;
@@ -273,9 +270,10 @@ export class Timeline implements Future, Free {
         this.foundAt = at;
         return opening;
       }
-      at = run < runs.length ? (runs[run] as RunState).end : Infinity;
-      if (step < steps.length) at = Math.min(at, (steps[step] as Step).at);
-      if (instant < instants.length) at = Math.min(at, instants[instant] as number);
+      let next = run < runs.length ? (runs[run] as RunState).end : Infinity;
+      if (step < steps.length) next = Math.min(next, (steps[step] as Step).at);
+      if (pools.length > 0) next = Math.min(next, this.claims.nextChange(pools, at, holder));
+      at = next;
     }
     return null;
   }
@@ -425,8 +423,12 @@ export class Timeline implements Future, Free {
     return pools && { at, end, placement, pools };
   }
 
-  /** Apart from `opening`, which most jobs come through without licenses: what a closure keeps is made room for at every call. */
-  private poolsFrom(
+  /**
+   * A pool of each kind with a copy from `at` until `end`, and until `until` beside what is held for certain; null: one has none.
+   * `present`: late runs hold theirs. (Not in `opening`, which most jobs come through without licenses: what a closure keeps is made room
+   * for at every call.)
+   */
+  poolsFrom(
     at: number,
     end: number,
     present: boolean,
@@ -436,7 +438,10 @@ export class Timeline implements Future, Free {
   ): LicenseState[] | null {
     return pickPools(
       eligible,
-      (pool) => (!present || this.copies.free(pool) >= 1) && this.claims.allows(pool, at, end, until, holder),
+      (pool) =>
+        (!present || this.copies.free(pool) >= 1) &&
+        ((present && this.claims.onlyGrows(pool)) ||
+          leastIn(this.claims.column(pool, holder), at, end, until) >= 1),
     );
   }
 
