@@ -393,7 +393,7 @@ export function ways(visits: Visits, grid: Grid): void {
     const editor = page.locator('.cm-content');
     await editor.waitFor();
     await editor.fill(
-      '#!/bin/sh\n#SBATCH --time=00:02:00\n#SBATCH -J scripted\n#SBATCH --qos=high\necho from a script\n',
+      '#!/bin/sh\n#SBATCH --time=00:02:00\n#SBATCH -J scripted\n#SBATCH --qos=high\n#SWITCHYARD --checkpoint state\necho from a script\n',
     );
     await page.getByText('Not honored: --qos: a job has the class of its user').waitFor();
     expect(await page.getByLabel('Estimated run time').inputValue()).toBe('120');
@@ -401,6 +401,14 @@ export function ways(visits: Visits, grid: Grid): void {
     await title(page, /Completed$/).waitFor();
     await page.locator('.terminal', { hasText: 'from a script' }).waitFor();
     await page.getByText('scripted by').waitFor();
+    // What has no field in the form is not lost.
+    const { job } = await grid.ask<{ job: object }>(
+      'query ($id: ID!) { job(id: $id) { checkpoint { path } } }',
+      {
+        id: new URL(page.url()).pathname.split('/').at(-1),
+      },
+    );
+    expect(job).toEqual({ checkpoint: { path: 'state' } });
   });
 
   test('a job says in the form what is done when it fails, and what mail is about it', async () => {

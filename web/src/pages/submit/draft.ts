@@ -107,10 +107,17 @@ export class Wrong extends Error {
   }
 }
 
-/** What the lines of a script ask for, as fields; what has no field is in `directives`. */
-export function fieldsOf(script: string): { fields: Partial<Draft>; directives: Directives } {
+/** What the lines of a script ask for: as fields, and what has no field, as the job is to be submitted with it. */
+export function fieldsOf(script: string): {
+  fields: Partial<Draft>;
+  beside: Partial<JobInput>;
+  directives: Directives;
+} {
   const directives = directivesOf(script, { nowMs: Date.now(), note: () => undefined });
   const { name, project, groupName, tasks, cpusPerTask, memoryMbPerTask, ...job } = jobOf(directives.asked);
+  const { estimateS, runTimeLimitS, deadline, resourcesPerTask, machineConstraint, licenses, os, ...more } =
+    job;
+  const { architecture, outputs, workingDirectory, restartable, held, boost, launch, mail, ...beside } = more;
   const text = (value: number | undefined): string | undefined => value?.toString();
   const fields: Partial<Draft> = {
     name,
@@ -119,44 +126,42 @@ export function fieldsOf(script: string): { fields: Partial<Draft>; directives: 
     tasks: text(tasks),
     cpusPerTask: text(cpusPerTask),
     memoryMbPerTask: text(memoryMbPerTask),
-    estimate: text(job.estimateS),
-    runTimeLimit: text(job.runTimeLimitS),
-    deadline: job.deadline,
-    resources: job.resourcesPerTask?.map(({ kind, amount }) => `${kind}=${amount}`).join(','),
-    constraint: job.machineConstraint,
-    licenses: job.licenses?.join(','),
-    os: job.os,
-    architecture: job.architecture,
-    outputs: job.outputs?.map(({ path }) => path).join('\n'),
-    workingDirectory: job.workingDirectory,
-    restartable: job.restartable,
-    held: job.held,
-    boost: text(job.boost),
-    launch: job.launch,
-    mail: job.mail && (job.mail.join(',').toLowerCase() || 'none'),
+    estimate: text(estimateS),
+    runTimeLimit: text(runTimeLimitS),
+    deadline,
+    resources: resourcesPerTask?.map(({ kind, amount }) => `${kind}=${amount}`).join(','),
+    constraint: machineConstraint,
+    licenses: licenses?.join(','),
+    os,
+    architecture,
+    outputs: outputs?.map(({ path }) => path).join('\n'),
+    workingDirectory,
+    restartable,
+    held,
+    boost: text(boost),
+    launch,
+    mail: mail && (mail.join(',').toLowerCase() || 'none'),
   };
   return {
     fields: Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)),
+    beside,
     directives,
   };
 }
 
-/** What a script asks for beside what the fields say: its environment, what it waits for, its warning. */
-function besidesFields({ asked, isSlurms, misread }: Directives, name: string): Partial<JobInput> {
+/** What a script asks for beside what the fields say: its environment too, which the form adds to. */
+function besidesFields(script: string, name: string): Partial<JobInput> {
+  const { beside, directives } = fieldsOf(script);
+  const { asked, isSlurms, misread } = directives;
   const [wrong] = misread;
   if (wrong) throw new Wrong('script', `Line ${wrong.line}: ${wrong.why}.`);
-  const { needs, notBefore, warnS, warnSignal, machineConstraint } = jobOf(asked);
   const environment = {
     ...(asked.exports !== undefined && exported(asked.exports, {})),
     ...(isSlurms && batchEnvironment({ ...asked, name }, { user: '', host: '', directory: '' })),
     ...asked.environment,
   };
   return {
-    ...(needs && { needs }),
-    ...(notBefore && { notBefore }),
-    ...(warnS && { warnS }),
-    ...(warnSignal && { warnSignal }),
-    ...(machineConstraint && { machineConstraint }),
+    ...beside,
     environment: Object.entries(environment).map(([variable, value]) => ({ name: variable, value })),
   };
 }
@@ -179,8 +184,7 @@ export function inputOf(draft: Draft, mode: 'form' | 'script'): JobInput {
   };
   const seconds = (field: 'estimate' | 'runTimeLimit'): number => said(field, parseDuration);
   const run = mode === 'script' ? runOf(draft.script) : commandOf(draft);
-  const written =
-    mode === 'script' ? besidesFields(fieldsOf(draft.script).directives, draft.name.trim() || 'script') : {};
+  const written = mode === 'script' ? besidesFields(draft.script, draft.name.trim() || 'script') : {};
   const application = draft.application.trim() || applicationOf(draft, mode);
   const amount = (text: string): { kind: string; amount: number } => {
     const [, kind, value = '1'] = /^([^=]+)(?:=(\d+))?$/.exec(text) ?? [];
