@@ -317,6 +317,7 @@ function Requirements({ job }: { job: Job }) {
           ],
           ['Estimated run time', `${duration(job.estimateS)} at power ${job.benchmark}`],
           job.runTimeLimitS !== null && ['Stopped after', duration(job.runTimeLimitS)],
+          job.checkpoint !== null && ['Checkpoint', job.checkpoint.path],
           job.deadline !== null && [
             'Deadline',
             <span key="d" className={job.deadlineMissed ? 'late' : ''}>
