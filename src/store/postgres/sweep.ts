@@ -38,21 +38,10 @@ export async function sweep(database: Db, rules: SweepRules): Promise<SweepOutco
         serviceReport(run, rules.now, 'LOST', `machine ${machine} has been silent for ${rules.lostAfterS} s`),
       ),
     );
-    const atSites = await findLostAtSites(database.pool, rules, present);
+    const elsewhere = await findLostElsewhere(database.pool, rules, present);
     lostRuns += await end(
-      atSites.map(({ site, ...run }) =>
-        serviceReport(
-          run,
-          rules.now,
-          'LOST',
-          `the agent of site ${site} has been silent for ${rules.lostAfterS} s`,
-        ),
-      ),
-    );
-    const atPeers = await findLostAtPeers(database.pool, rules, present);
-    lostRuns += await end(
-      atPeers.map(({ peer, lostAfterS, ...run }) =>
-        serviceReport(run, rules.now, 'LOST', `peer ${peer} has been silent for ${lostAfterS} s`),
+      elsewhere.map(({ who, lostAfterS, ...run }) =>
+        serviceReport(run, rules.now, 'LOST', `${who} has been silent for ${lostAfterS} s`),
       ),
     );
   }
@@ -104,36 +93,26 @@ WITH gone AS MATERIALIZED (
   );
 }
 
-/** Live runs that a site's own scheduler has, whose agent has been silent for too long. */
-function findLostAtSites(
+/** Live runs that others place, a site's own scheduler or a peer, of whom nothing has been heard for too long. */
+function findLostElsewhere(
   connection: Connection,
   { now, lostAfterS, limit }: SweepRules,
   present: number,
-): Promise<{ jobId: number; epoch: number; site: string }[]> {
+): Promise<{ jobId: number; epoch: number; who: string; lostAfterS: number }[]> {
   return rows(
     connection,
     sql`
-SELECT r.job_id AS "jobId", r.epoch, s.name AS site
-  FROM sites s CROSS JOIN LATERAL (SELECT ${siteAgent(sql`s.id`)} AS id) h JOIN agents a ON a.id = h.id
-  JOIN runs r ON r.site_id = s.id AND r.ended_at IS NULL AND r.placed_by = 'SITE'
- WHERE s.removed_at IS NULL AND ${unheard(present, now, lostAfterS)}
- ORDER BY r.job_id LIMIT ${limit}`,
-  );
-}
-
-/** Live runs at a peer that has been silent for too long. */
-function findLostAtPeers(
-  connection: Connection,
-  { now, limit }: SweepRules,
-  present: number,
-): Promise<{ jobId: number; epoch: number; peer: string; lostAfterS: number }[]> {
-  return rows(
-    connection,
-    sql`
-SELECT r.job_id AS "jobId", r.epoch, s.name AS peer, p.lost_after_s AS "lostAfterS"
-  FROM peers p JOIN sites s ON s.id = p.site_id JOIN runs r ON r.site_id = p.site_id
- WHERE r.ended_at IS NULL
-   AND greatest(p.seen_at, to_timestamp(${present}::float8)) < to_timestamp(${now}::float8) - make_interval(secs => p.lost_after_s)
+WITH silent AS (
+  SELECT s.id, false AS peer, 'the agent of site ' || s.name AS who, ${lostAfterS}::float8 AS after_s
+    FROM sites s CROSS JOIN LATERAL (SELECT ${siteAgent(sql`s.id`)} AS id) h JOIN agents a ON a.id = h.id
+   WHERE s.removed_at IS NULL AND ${unheard(present, now, lostAfterS)}
+  UNION ALL
+  SELECT s.id, true, 'peer ' || s.name, p.lost_after_s FROM peers p JOIN sites s ON s.id = p.site_id
+   WHERE greatest(p.seen_at, to_timestamp(${present}::float8)) < to_timestamp(${now}::float8) - make_interval(secs => p.lost_after_s)
+)
+SELECT r.job_id AS "jobId", r.epoch, silent.who, silent.after_s AS "lostAfterS"
+  FROM silent JOIN runs r ON r.site_id = silent.id
+ WHERE r.ended_at IS NULL AND (silent.peer OR r.placed_by = 'SITE')
  ORDER BY r.job_id LIMIT ${limit}`,
   );
 }
