@@ -177,13 +177,34 @@ export class PolicyError extends Error {
 export function parsePolicy(document: unknown): Policy {
   return parse(
     policySchema.extend({ dispatch: anyDispatchPolicySchema(), local: anyLocalPolicySchema() }),
-    document,
+    upToDate(document),
   );
 }
 
 /** Checks a local policy on its own, as a site may have. Throws {@link PolicyError}. */
 export function parseLocalPolicy(document: unknown): LocalPolicy {
-  return parse(anyLocalPolicySchema(), document);
+  return parse(anyLocalPolicySchema(), withoutWorkflows(document));
+}
+
+/** `workflows` stood in the dispatch and the local policy for one release: documents with it there are stored, and in files. */
+function upToDate(document: unknown): unknown {
+  if (!isObject(document)) return document;
+  const parts = ['dispatch', 'local'].filter(
+    (part) => isObject(document[part]) && 'workflows' in document[part],
+  );
+  if (parts.length === 0) return document;
+  const said = parts.map((part) => (document[part] as Fields).workflows);
+  const without = Object.fromEntries(parts.map((part) => [part, withoutWorkflows(document[part])]));
+  return { workflows: said.includes('RANK') ? 'RANK' : said[0], ...document, ...without };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null;
+
+function withoutWorkflows(document: unknown): unknown {
+  if (!isObject(document) || !('workflows' in document)) return document;
+  const { workflows: _, ...rest } = document;
+  return rest;
 }
 
 function parse<T>(schema: z.ZodType<T>, document: unknown): T {

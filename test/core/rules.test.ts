@@ -709,6 +709,19 @@ describe('policy document', () => {
     expect(parsePolicy(structuredClone(DEFAULT_POLICY))).toEqual(DEFAULT_POLICY);
   });
 
+  it('takes documents of the release before, where workflows stood in the dispatch and local policies', () => {
+    const { dispatch, local } = DEFAULT_POLICY;
+    const before = { ...DEFAULT_POLICY, dispatch: { ...dispatch, workflows: 'ARRIVAL' } };
+    expect(parsePolicy(before)).toEqual({ ...DEFAULT_POLICY, workflows: 'ARRIVAL' });
+    expect(parsePolicy({ ...before, local: { ...local, workflows: 'RANK' } })).toEqual({
+      ...DEFAULT_POLICY,
+      workflows: 'RANK',
+    });
+    expect(() => parsePolicy({ ...DEFAULT_POLICY, local: { ...local, workflows: 'FIRST' } })).toThrow(
+      /workflows/,
+    );
+  });
+
   it.each([
     [
       'dispatch.maxDelta',
