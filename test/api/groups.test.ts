@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { filled, filledChars, templateOf } from '../../src/api/services/template.js';
+import { DEFAULT_POLICY } from '../../src/core/index.js';
 import { type Json, unique, withApi } from './support/api.js';
 import { follow, settled } from './support/follow.js';
 import { schedule } from './support/schedule.js';
@@ -87,6 +88,27 @@ const group = async (id: string, key = api.adminKey) =>
   ).jobGroup;
 
 describe('submitJobGroup', () => {
+  test('takes for how long it may be idle, and says of jobs that they were canceled for it', async () => {
+    const job = { template: { command: 'true', held: true }, count: 2 };
+    for (const idleTimeoutS of [0, 59, 1e10])
+      expect((await refused(SUBMIT, { input: { ...job, idleTimeoutS } })).message).toBe(
+        `idleTimeoutS: ${idleTimeoutS} is not accepted; accepted: from 60 to 1000000000 seconds`,
+      );
+    const { jobGroup, jobIds } = await submit({ ...job, idleTimeoutS: 60 });
+    const { timers, maxAttempts } = DEFAULT_POLICY;
+    const { agentSilentS: silentAfterS, lostAfterS, onDeadlinePassed } = timers;
+    const rules = { silentAfterS, lostAfterS, onDeadlinePassed, maxAttempts, runTimeGraceS: 60, limit: 100 };
+    await api.parts.store.sweep({ ...rules, now: Date.now() / 1000 + 61 });
+    expect(
+      await api.must(
+        `{ jobGroup(id: "${jobGroup?.id}") { idleTimeoutS state } job(id: "${jobIds[1]}") { state cause } }`,
+      ),
+    ).toEqual({
+      jobGroup: { idleTimeoutS: 60, state: 'DONE' },
+      job: { state: 'CANCELLED', cause: 'IDLE_TIMEOUT' },
+    });
+  });
+
   test('makes a job of each object of parameters, in order, with its place', async () => {
     const template = {
       command: '/bin/sh',
