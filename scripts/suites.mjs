@@ -27,6 +27,7 @@ export const SUITES = {
       'test/cli/demo',
       'test/cli/devices',
       'test/cli/experiment',
+      'test/cli/graph',
       'test/cli/mail',
       'test/cli/processes',
       'test/cli/preemption',
