@@ -181,7 +181,7 @@ const AT_ONCE = 5_000;
 
 /**
  * Decides for the jobs that the news are about. All that follows from it (a canceled job cancels those that need it, and so on) is one
- * transaction: first it looks, without locks, at how far this goes, then it locks these jobs in the order of ids and looks once more.
+ * transaction. It locks its jobs in the order of ids before it looks; if more follow from what it finds, it begins again with these.
  */
 export async function settleNeeds(
   database: Pick<Database, 'pool'>,
@@ -193,7 +193,10 @@ export async function settleNeeds(
     const ids = await concerned(database.pool, about, now, after);
     if (ids.length === 0) return outcome;
     after = ids.at(-1) as number;
-    const changes = await transaction(database, (tx) => settle(tx, ids, now), { timeoutMs: LONG_MS });
+    const locked = new Set(ids);
+    let changes: NeedsDecision[] | null = null;
+    while (changes === null)
+      changes = await transaction(database, (tx) => settle(tx, ids, locked, now), { timeoutMs: LONG_MS });
     for (const { becomes } of changes) {
       if (becomes === 'QUEUED') outcome.queued++;
       else if (becomes === 'CANCELLED') outcome.cancelled++;
@@ -234,20 +237,21 @@ UNION
 SELECT e.job_id FROM (SELECT DISTINCT user_id, group_name FROM jobs WHERE id = ANY (${jobs}) AND group_name IS NOT NULL) g
   JOIN need_edges e ON e.on_user = g.user_id AND e.on_name = g.group_name WHERE EXISTS (SELECT FROM need_edges WHERE on_name IS NOT NULL)`;
 
-async function settle(tx: Transaction, ids: readonly number[], now: number): Promise<NeedsDecision[]> {
-  const locked = new Set<number>();
-  let changes = await follow(tx, ids, now);
-  // Until then people may have canceled or held some of them, and more may have happened to others.
-  for (let news = ids; news.length > 0; ) {
-    const more = [...news, ...changes.map(({ id }) => id)].filter((id) => !locked.has(id));
-    await run(
-      tx,
-      sql`SELECT FROM jobs WHERE id = ANY (${list('bigint', more)}) ORDER BY id FOR NO KEY UPDATE`,
-    );
-    for (const id of more) locked.add(id);
-    changes = await follow(tx, ids, now);
-    news = changes.map(({ id }) => id).filter((id) => !locked.has(id));
-  }
+/** What was done; null: nothing, as jobs besides those to be locked are concerned, which now are among them. */
+async function settle(
+  tx: Transaction,
+  ids: readonly number[],
+  locked: Set<number>,
+  now: number,
+): Promise<NeedsDecision[] | null> {
+  await run(
+    tx,
+    sql`SELECT FROM jobs WHERE id = ANY (${list('bigint', [...locked])}) ORDER BY id FOR NO KEY UPDATE`,
+  );
+  const changes = await follow(tx, ids, now);
+  const known = locked.size;
+  for (const { id } of changes) locked.add(id);
+  if (locked.size > known) return null;
   await run(
     tx,
     sql`
