@@ -15,12 +15,12 @@ import {
   parseId,
   parseMemory,
   parseNumber,
+  parseSignal,
   parseSince,
   parseTime,
   parseVariable,
   parseWord,
   retryRuleOf,
-  WARN_SIGNALS,
   withModels,
 } from '../words/index.js';
 import { collect, collectWhole, findDataset, findSite, findUser, note } from './command.js';
@@ -435,7 +435,7 @@ export function jobFromOptions(
     deadline: given(options.deadline, (value) => parseTime('--deadline', value, Date.now(), say)),
     runTimeLimitS: limitOf(options),
     warnS: given(options.warn, (value) => parseDuration('--warn', value)),
-    warnSignal: given(options.warnSignal, (value) => parseWord('--warn-signal', value, WARN_SIGNALS)),
+    warnSignal: given(options.warnSignal, (value) => parseSignal('--warn-signal', value)),
     killGraceS: given(options.killGrace, (value) =>
       value === '0' ? 0 : parseDuration('--kill-grace', value),
     ),
@@ -545,8 +545,8 @@ function checkpointOf({
   checkpointSignal: signal,
 }: JobOptions): CheckpointInput | undefined {
   if (path !== undefined)
-    return { path, signal: given(signal, (value) => parseWord('--checkpoint-signal', value, WARN_SIGNALS)) };
-  if (signal !== undefined) throw usage('--checkpoint-signal', signal, 'it together with --checkpoint');
+    return { path, signal: given(signal, (value) => parseSignal('--checkpoint-signal', value)) };
+  if (signal !== undefined) throw usage('--checkpoint-signal', signal, 'a signal together with --checkpoint');
   return undefined;
 }
 

@@ -163,12 +163,20 @@ const slurmMail = (value: string, field: string): MailKind[] => [
   ),
 ];
 
+const signalNamed = (name: string): WarnSignal | undefined =>
+  WARN_SIGNALS.find((one) => one === `SIG${name.replace(/^SIG/i, '').toUpperCase()}`);
+
+/** `USR1`, `sigusr1`, `SIGUSR1`. */
+export function parseSignal(field: string, value: string): WarnSignal {
+  const named = signalNamed(value);
+  if (named === undefined) throw new NotAccepted(field, value, WARN_SIGNALS.join(', '));
+  return named;
+}
+
 /** `B:USR2@30`, `TERM@120`, `10`: Slurm sends it 60 s before the limit if it is not said when. */
 const signal: Reader = (asked, value, field) => {
   const [, name = '', seconds = '60'] = /^(?:[RB]+:)?(\w+)(?:@(\d+))?$/.exec(value) ?? [];
-  const named =
-    SIGNAL_NUMBERS[name] ??
-    WARN_SIGNALS.find((one) => one === `SIG${name.replace(/^SIG/i, '').toUpperCase()}`);
+  const named = SIGNAL_NUMBERS[name] ?? signalNamed(name);
   if (!named)
     throw new NotAccepted(field, value, `[B:]SIGNAL[@SECONDS] with one of ${WARN_SIGNALS.join(', ')}`);
   asked.warnSignal = named;
@@ -401,8 +409,7 @@ export const SWITCHYARD: readonly Option[] = [
     asked.checkpoint = { ...asked.checkpoint, path: value };
   }),
   one('--checkpoint-signal', (asked, value, field) => {
-    const named = parseWord(field, `SIG${value.replace(/^SIG/i, '').toUpperCase()}`, WARN_SIGNALS);
-    asked.checkpoint = { path: '', ...asked.checkpoint, signal: named };
+    asked.checkpoint = { path: '', ...asked.checkpoint, signal: parseSignal(field, value) };
   }),
   one(
     '--estimate',

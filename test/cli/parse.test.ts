@@ -233,7 +233,7 @@ describe('job options', () => {
   it('give every field', () => {
     const words =
       '--name n --application a --project p --group g --tasks 2 --cpus 3 --memory-mb 4 --license x --license y,z --os linux --arch arm64 ' +
-      '--estimate 10m --benchmark 200 --deadline 2026-03-01T12:00:00Z --limit 1h --warn 2m --warn-signal sigusr1 --kill-grace 0 --sandbox-mb 5 --output-mb 6 --env A=b,c --env B= ' +
+      '--estimate 10m --benchmark 200 --deadline 2026-03-01T12:00:00Z --limit 1h --warn 2m --warn-signal sigusr1 --checkpoint state --checkpoint-signal USR2 --kill-grace 0 --sandbox-mb 5 --output-mb 6 --env A=b,c --env B= ' +
       '--dir /tmp --boost -7 --simulated-run 30 --no-restart --hold run --hold';
     expect(parse(...words.split(' ')).job).toEqual({
       command: 'run',
@@ -254,6 +254,7 @@ describe('job options', () => {
       runTimeLimitS: 3600,
       warnS: 120,
       warnSignal: 'SIGUSR1',
+      checkpoint: { path: 'state', signal: 'SIGUSR2' },
       killGraceS: 0,
       sandboxMb: 5,
       outputMb: 6,
@@ -268,6 +269,7 @@ describe('job options', () => {
       held: true,
     });
     expect(refusal(() => parse('--warn-signal', 'SIGKILL', 'run'))).toContain('SIGTERM, SIGHUP');
+    expect(refusal(() => parse('--checkpoint-signal', 'USR1', 'run'))).toContain('with --checkpoint');
   });
 
   it('are repeated for each index of an array', () => {
