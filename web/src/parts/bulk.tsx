@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'react';
 import { ask } from '../api/client';
 import type { JobState } from '../api/states.gql';
-import { CANCELLABLE_STATES, PENDING_STATES } from '../api/states.gql';
+import { CANCELLABLE_STATES, ENDED_STATES, PENDING_STATES } from '../api/states.gql';
 import { useViewer } from '../shell/viewer';
 import { Button, Dialog, TextInput } from '../ui/controls';
 import { count, plural } from '../ui/format';
@@ -25,7 +25,7 @@ interface Meaning {
   verb: string;
   done: string;
   states: readonly JobState[];
-  /** The same, where jobs are named one by one. */
+  /** And those, where jobs are named one by one. */
   named?: readonly JobState[];
   danger?: true;
   about: string;
@@ -46,7 +46,7 @@ export const ACTIONS: Record<BulkAction, Meaning> = {
     done: 'requeued',
     states: ['ASSIGNED', 'RUNNING'],
     danger: true,
-    named: ['COMPLETED', 'FAILED', 'CANCELLED'],
+    named: ENDED_STATES,
     about:
       'Their runs are stopped, and the jobs are started again from the beginning. Of jobs that have ended copies are run; what waits for these jobs then waits for the copies.',
   },
@@ -80,6 +80,12 @@ const COLLECT_PAGE = 5_000;
 const COLLECT_MAX = 100_000;
 const ACT_CHUNK = 5_000;
 
+/** Whether it does something to a named job in this state. */
+export const appliesTo = (action: BulkAction, state: JobState): boolean => {
+  const { states, named = [] } = ACTIONS[action];
+  return states.includes(state) || named.includes(state);
+};
+
 /** The jobs of a target on which the action can act. */
 async function collect(
   target: Target,
@@ -87,8 +93,8 @@ async function collect(
   signal: AbortSignal,
   onProgress: (found: number) => void,
 ): Promise<{ id: string; state: JobState }[]> {
-  const { states, named = [] } = ACTIONS[action];
-  if ('jobs' in target) return target.jobs.filter(({ state }) => [...states, ...named].includes(state));
+  if ('jobs' in target) return target.jobs.filter(({ state }) => appliesTo(action, state));
+  const { states } = ACTIONS[action];
   const wanted = target.filter.states
     ? states.filter((state) => target.filter.states?.includes(state))
     : states;

@@ -3,7 +3,7 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { Copy, Pause, Pencil, Play, RotateCcw, SquareX, TrendingUp } from 'lucide-react';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import { useData, useFollow, useThrottled } from '../../api/data';
-import { ACTIONS, type BulkAction, BulkDialog } from '../../parts/bulk';
+import { appliesTo, type BulkAction, BulkDialog } from '../../parts/bulk';
 import { titleOf } from '../../parts/job-column';
 import { JobRowsDocument } from '../../parts/job-rows.gql';
 import { Candidates, TermList } from '../../parts/terms';
@@ -228,7 +228,7 @@ function Actions({ job, act, edit }: { job: Job; act(action: BulkAction): void; 
           Boost
         </Button>
       )}
-      {(ACTIONS.requeue.states.includes(job.state) || TERMINAL.has(job.state)) && (
+      {appliesTo('requeue', job.state) && (
         <Button icon={<RotateCcw size={14} />} onPress={() => act('requeue')}>
           Requeue
         </Button>
