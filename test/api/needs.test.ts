@@ -1,5 +1,6 @@
 /** Jobs that need others, as people submit and see them, with engines that decide on them. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { RandomStream } from '../../src/core/index.js';
 import { createEngine, type Engine } from '../../src/engine/index.js';
 import { createMetrics } from '../../src/platform/metrics.js';
 import { EventBell } from '../../src/store/bell.js';
@@ -8,6 +9,8 @@ import type { Database } from '../../src/store/pool.js';
 import { PostgresStore } from '../../src/store/postgres.js';
 import { quietLog, until } from '../engine/support.js';
 import { openTestDatabase, report } from '../store/world.js';
+import { asSubmitted, couldRunFrom, drawGraph, endsOf } from '../support/graph.js';
+import { SEED } from '../support/seed.js';
 import { type Json, unique, withApi } from './support/api.js';
 
 const api = withApi();
@@ -386,36 +389,11 @@ describe('with engines', () => {
   });
 
   test('random graphs: none starts before what it needs, none waits for what cannot come, though workers are killed', async () => {
-    const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 1e6));
-    console.log(`graph of needs: TEST_SEED=${seed}`);
-    let state = seed + 1;
-    const draw = (n: number): number => {
-      state = (state * 48_271) % 2_147_483_647;
-      return state % n;
-    };
-    const CONDITIONS = ['START', 'OK', 'OK', 'NOT_OK', 'ANY'] as const;
     // More by choice: GRAPH_JOBS=2000.
     const count = Number(process.env.GRAPH_JOBS ?? 300);
-    const shapes = Array.from({ length: count }, (_, i) => ({
-      onUnmet: draw(3) === 0 ? 'RUN' : 'CANCEL',
-      fails: draw(4) === 0,
-      clauses: Array.from({ length: i === 0 ? 0 : draw(3) }, () => ({
-        expression: draw(2) === 0 ? 'ANY' : 'ALL',
-        of: Array.from({ length: 1 + draw(3) }, () => ({
-          on: Math.max(0, i - 1 - draw(20)),
-          condition: CONDITIONS[draw(5)] as (typeof CONDITIONS)[number],
-        })),
-      })),
-    }));
-    const { jobIds, errors } = await submit(
-      shapes.map(({ onUnmet, clauses }, i) => ({
-        ...{ ref: `r${i}`, onUnmet, held: i === 0 },
-        needs: clauses.map(({ expression, of }) => ({
-          expression,
-          of: of.map(({ on, condition }) => ({ ref: `r${on}`, condition })),
-        })),
-      })),
-    );
+    const shapes = drawGraph(new RandomStream(SEED, 'graph of needs'), count);
+    const jobs = asSubmitted(shapes).map((job, i) => ({ ...job, held: i === 0 }));
+    const { jobIds, errors } = await submit(jobs);
     expect(errors).toEqual([]);
     for (const [i, { fails }] of shapes.entries()) if (fails) failing.add(numberOf(jobIds[i] as string));
     await api.must('mutation ($ids: [ID!]!) { releaseJobs(selection: { ids: $ids }) { jobIds } }', {
@@ -436,29 +414,17 @@ describe('with engines', () => {
          FROM jobs j WHERE id = ANY ($1) ORDER BY id`,
       [jobIds.map(numberOf)],
     );
-    const ran = rows.map((row) => row.assigned_at !== null);
-    shapes.forEach(({ onUnmet, clauses, fails }, i) => {
-      const what = `job ${i} of graph ${seed}`;
-      const holds = ({ on, condition }: { on: number; condition: string }): boolean => {
-        const { state } = rows[on];
-        if (condition === 'START') return ran[on] as boolean;
-        return condition === 'ANY' || (state === 'COMPLETED') === (condition === 'OK');
-      };
-      const met = clauses.every(({ expression, of }) =>
-        expression === 'ALL' ? of.every(holds) : of.some(holds),
-      );
-      const end = met || onUnmet === 'RUN' ? (fails ? 'FAILED' : 'COMPLETED') : 'CANCELLED';
-      expect(`${what} ${rows[i].state}`).toBe(`${what} ${end}`);
-      if (!met || !ran[i]) return;
-      for (const { expression, of } of clauses) {
-        const times = of.filter(holds).map(({ on, condition }) => {
-          const { started_at, ended_at } = rows[on];
-          return condition === 'START' ? started_at : ended_at;
-        });
-        const from = expression === 'ALL' ? Math.max(...times) : Math.min(...times);
-        expect(Number(rows[i].assigned_at), what).toBeGreaterThanOrEqual(from);
-      }
-    });
+    const expected = endsOf(shapes);
+    for (const [i, shape] of shapes.entries()) {
+      const what = `job ${i} of graph ${SEED}`;
+      const { state, assigned_at } = rows[i];
+      expect(`${what} ${state}`).toBe(`${what} ${expected[i]?.state}`);
+      expect(assigned_at !== null, what).toBe(state !== 'CANCELLED');
+      if (!expected[i]?.met || assigned_at === null) continue;
+      const at = (on: number, when: 'begins' | 'ends') =>
+        Number(when === 'begins' ? rows[on].started_at : rows[on].ended_at);
+      expect(Number(assigned_at), what).toBeGreaterThanOrEqual(couldRunFrom(shape, expected, at));
+    }
   });
 });
 

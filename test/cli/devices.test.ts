@@ -1,12 +1,11 @@
 /** Devices from the command line to processes, while the service and its agent are killed. */
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { withDatabase } from '../support/database.js';
-import { freePort } from '../support/ports.js';
 import { checkPromises } from '../support/promises.js';
-import { endAll, launch, run, type Service, service, until } from './service.js';
+import { apart, endAll, type Service, service, until } from './service.js';
 
 const home = mkdtempSync(join(tmpdir(), 'switchyard-devices-'));
 const database = withDatabase();
@@ -33,37 +32,12 @@ it('two jobs never have one device, whoever is killed meanwhile', async () => {
         environment: { CUDA_VISIBLE_DEVICES: String(i) },
       }),
     );
-  const env = { SWITCHYARD_HOME: home, DATABASE_URL: database.url, LOG_LEVEL: 'warn' };
-  await run(['migrate', '--site', 'here'], env);
-  const port = String(await freePort());
-  const url = `http://127.0.0.1:${port}/graphql`;
-  const startAgent = () =>
-    launch(['agent', '--site', 'here'], {
-      ...{ SWITCHYARD_HOME: home, SWITCHYARD_URL: url, LOG_LEVEL: 'warn' },
-      ...{ AGENT_DEVICES: declared, AGENT_LABELS: 'rack=7', AGENT_MACHINES: 'box' },
-    });
-  const startAll = () => ({
-    api: launch(['api'], { ...env, PORT: port }),
-    worker: launch(['worker'], env),
-    agent: startAgent(),
+  const { url, start, ask } = await apart(home, database.url, {
+    ...{ AGENT_DEVICES: declared, AGENT_LABELS: 'rack=7', AGENT_MACHINES: 'box' },
   });
+  const startAll = () => ({ api: start.api(), worker: start.worker(), agent: start.agent() });
   let all = startAll();
   const { json }: Service = service(url, { SWITCHYARD_HOME: home }, all.api);
-  /** Undefined while the service is away. */
-  async function ask<T>(query: string, variables: object = {}): Promise<T | undefined> {
-    try {
-      const key = readFileSync(join(home, 'admin.key'), 'utf8').trim();
-      const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-      const answer = await fetch(url, {
-        method: 'POST',
-        headers,
-        body: JSON.stringify({ query, variables }),
-      });
-      return ((await answer.json()) as { data?: T }).data;
-    } catch {
-      return undefined;
-    }
-  }
   interface Machine {
     problem: string | null;
     resources: object[];
@@ -123,7 +97,7 @@ it('two jobs never have one device, whoever is killed meanwhile', async () => {
   // What the agent does not find any more, the machine does not get jobs for.
   await all.agent.end('SIGKILL');
   rmSync(join(declared, 'g1.json'));
-  startAgent();
+  start.agent();
   expect((await until(machine, (one) => one !== undefined && one.problem !== null))?.problem).toMatch(
     /device g1, not found/,
   );

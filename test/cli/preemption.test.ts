@@ -17,6 +17,12 @@ interface Job {
 const job = (id: string) => service.json<Job>('job', id);
 const submit = async (...args: string[]): Promise<string> =>
   (await service.json<{ id: string }[]>('submit', '--cpus', String(cpus().length), ...args))[0]!.id;
+/** Asks until the job is in one of the states. */
+const reaches = (id: string, ...states: string[]): Promise<Job> =>
+  until(
+    () => job(id),
+    ({ state }) => states.includes(state),
+  );
 /** Its first run lasts until it is stopped, with this file as its sign; the next ends at once. */
 const stopped = (file: string, trap = '') =>
   submit('--', 'sh', '-c', `test -e ${file} && exit 0; ${trap} touch ${file}; while :; do sleep 1; done`);
@@ -38,19 +44,10 @@ it('stops a run of a lower class, by SIGKILL if it must, and starts it again whe
     const file = join(home, `began${trap.length}`);
     const low = await stopped(file, trap);
     await until(async () => existsSync(file), Boolean);
-    await until(
-      () => job(low),
-      ({ state }) => state === 'RUNNING',
-    );
+    await reaches(low, 'RUNNING');
     const high = await submit('--class', '5', '--', 'true');
-    const first = await until(
-      () => job(high),
-      ({ state }) => state === 'COMPLETED',
-    );
-    const second = await until(
-      () => job(low),
-      ({ state }) => state === 'COMPLETED',
-    );
+    const first = await reaches(high, 'COMPLETED');
+    const second = await reaches(low, 'COMPLETED');
     expect(second.runs.map(({ cause }) => cause).sort()).toEqual(['EXITED_ZERO', 'PREEMPTED']);
     const preempted = second.runs.find(({ cause }) => cause === 'PREEMPTED');
     expect(Date.parse(first.runs[0]!.startedAt)).toBeGreaterThanOrEqual(Date.parse(preempted!.endedAt));
@@ -74,20 +71,11 @@ it('continues from its checkpoint, which is kept over every stop but not after a
     );
   for (const run of [1, 2]) {
     await begun(run);
-    await until(
-      () => job(low),
-      ({ state }) => state === 'RUNNING',
-    );
+    await reaches(low, 'RUNNING');
     const high = await submit('--class', '5', '--', 'true');
-    await until(
-      () => job(high),
-      ({ state }) => state === 'COMPLETED',
-    );
+    await reaches(high, 'COMPLETED');
   }
-  const { runs } = await until(
-    () => job(low),
-    ({ state }) => state === 'COMPLETED' || state === 'FAILED',
-  );
+  const { runs } = await reaches(low, 'COMPLETED', 'FAILED');
   expect(readFileSync(marks, 'utf8')).toBe('0\n1\n2\n');
   expect(runs.map(({ cause }) => cause).sort()).toEqual(['EXITED_ZERO', 'PREEMPTED', 'PREEMPTED']);
   const key = readFileSync(join(home, 'admin.key'), 'utf8').trim();
@@ -103,22 +91,12 @@ it('goes on after the service and its agent were killed in between', async () =>
   const file = join(home, 'killed');
   const low = await stopped(file, 'trap "" TERM;');
   await until(async () => existsSync(file), Boolean);
-  await until(
-    () => job(low),
-    ({ state }) => state === 'RUNNING',
-  );
+  await reaches(low, 'RUNNING');
   const high = await submit('--class', '5', '--', 'true');
-  await until(
-    () => job(low),
-    ({ state }) => state === 'CANCELLING',
-  );
+  await reaches(low, 'CANCELLING');
   await service.process.end('SIGKILL');
   service = await serve(home);
-  for (const id of [high, low])
-    await until(
-      () => job(id),
-      ({ state }) => state === 'COMPLETED',
-    );
+  for (const id of [high, low]) await reaches(id, 'COMPLETED');
   expect((await job(low)).runs.map(({ cause }) => cause).sort()).toEqual(['EXITED_ZERO', 'PREEMPTED']);
   expect((await job(high)).runs).toHaveLength(1);
 });

@@ -1,7 +1,10 @@
 /** The built `switchyard` as processes: what a user types, and what comes back. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { packagePath } from '../../src/platform/paths.js';
+import { freePort } from '../support/ports.js';
 
 const PROGRAM = packagePath('bin', 'switchyard.js');
 
@@ -134,4 +137,36 @@ export async function until<T>(ask: () => Promise<T>, wanted: (answer: T) => boo
     if (wanted(answer)) return answer;
     await new Promise((resolve) => setTimeout(resolve, 400));
   }
+}
+
+/** The processes of a service with the site `here`, each a process of its own, to be started (again) one by one. */
+export async function apart(home: string, databaseUrl: string, ofAgent: Environment = {}) {
+  const env = { SWITCHYARD_HOME: home, DATABASE_URL: databaseUrl, LOG_LEVEL: 'warn' };
+  await run(['migrate', '--site', 'here'], env);
+  const port = String(await freePort());
+  const url = `http://127.0.0.1:${port}/graphql`;
+  return {
+    url,
+    start: {
+      api: () => launch(['api'], { ...env, PORT: port }),
+      worker: () => launch(['worker'], env),
+      agent: () =>
+        launch(['agent', '--site', 'here'], {
+          ...{ SWITCHYARD_HOME: home, SWITCHYARD_URL: url, LOG_LEVEL: 'warn' },
+          ...ofAgent,
+        }),
+    },
+    /** Undefined while the service is away. */
+    async ask<T>(query: string, variables: object = {}): Promise<T | undefined> {
+      try {
+        const key = readFileSync(join(home, 'admin.key'), 'utf8').trim();
+        const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+        const body = JSON.stringify({ query, variables });
+        const answer = await fetch(url, { method: 'POST', headers, body });
+        return ((await answer.json()) as { data?: T }).data;
+      } catch {
+        return undefined;
+      }
+    },
+  };
 }
