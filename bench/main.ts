@@ -1,17 +1,13 @@
 /**
- * `npm run bench -- [--only NAME] [--json FILE] [--write] [--smallest] [--against COMMIT [--limit SHARE]]`
- *
- * Measures side by side with a baseline in the same run, each benchmark in a process of its own: what has been measured is written at once, and
- * one that fails is named while the others go on. `--only` may be given several times; `--json` writes the figures for programs, `--write` puts
- * the table into docs/performance.md. `--smallest` runs each once at its smallest size, to see that it runs. `--against` measures another commit
- * in turns with this one (against.ts).
+ * `npm run bench -- --help`: measures side by side with a baseline in the same run, each benchmark in a process of its own: what has been
+ * measured is written at once, and one that fails is named while the others go on.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { InvalidArgumentError, Option, program } from 'commander';
 import { against } from './against.js';
 import { agentsBench } from './agents.js';
 import { cyclesBench } from './cycles.js';
@@ -33,16 +29,6 @@ const SELF = fileURLToPath(import.meta.url);
 /** The longest takes half an hour. */
 const MEASURING_MS = 3_600_000;
 
-const { values: options } = parseArgs({
-  options: {
-    only: { type: 'string', multiple: true },
-    json: { type: 'string' },
-    write: { type: 'boolean', default: false },
-    smallest: { type: 'boolean', default: false },
-    against: { type: 'string' },
-    limit: { type: 'string', default: '0.15' },
-  },
-});
 const benches: Bench[] = [
   serviceBench,
   agentsBench,
@@ -61,15 +47,30 @@ const benches: Bench[] = [
 ];
 const names = benches.flatMap((bench) => bench.names);
 
-function refuse(option: string, value: string, accepted: string): never {
-  process.stderr.write(`--${option}: ${value} is not accepted; accepted: ${accepted}\n`);
-  process.exit(2);
+function share(value: string): number {
+  const number = Number(value);
+  if (number > 0 && number < 1) return number;
+  throw new InvalidArgumentError('Accepted: a share between 0 and 1.');
 }
 
-const unknown = (options.only ?? []).filter((name) => !names.includes(name));
-if (unknown.length > 0) refuse('only', unknown.join(', '), names.join(', '));
-const limit = Number(options.limit);
-if (!(limit > 0 && limit < 1)) refuse('limit', options.limit, 'a share between 0 and 1');
+const options = program
+  .name('npm run bench --')
+  .description('Measures side by side with a baseline in the same run.')
+  .addOption(new Option('--only <name...>', 'these benchmarks').choices(names))
+  .option('--json <file>', 'writes the figures for programs')
+  .option('--write', 'puts the table into docs/performance.md', false)
+  .option('--smallest', 'runs each once at its smallest size, to see that it runs', false)
+  .option('--against <commit>', 'measures another commit in turns with this one')
+  .option('--limit <share>', 'loss against that commit at which it fails', share, 0.15)
+  .parse()
+  .opts<{
+    only?: string[];
+    json?: string;
+    write: boolean;
+    smallest: boolean;
+    against?: string;
+    limit: number;
+  }>();
 const wanted = options.only ?? names;
 
 /** Measures one here. */
@@ -141,6 +142,6 @@ async function measureAll(): Promise<number> {
   return failed.length > 0 ? 1 : 0;
 }
 
-const code = options.against ? against(options.against, wanted, limit) : await measureAll();
+const code = options.against ? against(options.against, wanted, options.limit) : await measureAll();
 // Servers that a failed round left behind must not keep this process alive.
 process.exit(code);

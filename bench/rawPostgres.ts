@@ -126,6 +126,13 @@ export class RawPostgres {
     await this.client.query(INSERT_EVENTS, [ids, seq, state]);
   }
 
+  /** Whether everything that has to happen after the events so far (`engine/follower.ts`) has happened. */
+  async isFollowed(): Promise<boolean> {
+    const sql =
+      'SELECT coalesce(bool_and(cursor >= (SELECT max(id) FROM public.events)), false) AS all FROM public.followers';
+    return (await this.client.query(sql)).rows[0].all;
+  }
+
   /** Reads what a scheduler must know of the queued jobs. */
   async queue(): Promise<number> {
     const sql = `SELECT id, user_id, submitted_at, estimate_s, benchmark, deadline, tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture, priority, boost

@@ -248,28 +248,26 @@ async function settle(
     tx,
     sql`SELECT FROM jobs WHERE id = ANY (${list('bigint', [...locked])}) ORDER BY id FOR NO KEY UPDATE`,
   );
-  const changes = await follow(tx, ids, now);
+  const waiting = await waitsOf(tx, ids);
+  const changes = await follow(tx, waiting, now);
   const known = locked.size;
   for (const { id } of changes) locked.add(id);
   if (locked.size > known) return null;
-  await run(
-    tx,
-    sql`
-UPDATE job_needs n SET open = false FROM jobs j
- WHERE j.id = n.job_id AND n.job_id = ANY (${list('bigint', ids)}) AND n.open AND j.state <> 'BLOCKED'`,
-  );
+  const over = [...waiting.values()].filter(({ blocked }) => !blocked).map(({ id }) => id);
+  if (over.length > 0)
+    await run(tx, sql`UPDATE job_needs SET open = false WHERE job_id = ANY (${list('bigint', over)})`);
   const statements = await changesOf(tx, changes);
   if (statements.length > 0) await commitWith(tx, statements);
   return changes;
 }
 
 /** What becomes of these jobs and, where some are canceled, of those that need them, and so on. */
-async function follow(tx: Transaction, ids: readonly number[], now: number): Promise<NeedsDecision[]> {
+async function follow(tx: Transaction, waiting: Waits, now: number): Promise<NeedsDecision[]> {
   const changes = new Map<number, NeedsDecision>();
   /** Facts that this very transaction makes. */
   const made = new Map<number, MemberFacts>();
-  for (let about: readonly number[] = ids; about.length > 0; ) {
-    const jobs = [...(await waitsOf(tx, about)).values()].filter(({ blocked }) => blocked);
+  for (let about = waiting; about.size > 0; ) {
+    const jobs = [...about.values()].filter(({ blocked }) => blocked);
     const outcomes = await outcomesFor(tx, jobs, made);
     const kept = await keptFor(tx, jobs);
     const cancelled: number[] = [];
@@ -283,21 +281,21 @@ async function follow(tx: Transaction, ids: readonly number[], now: number): Pro
       made.set(job.id, [job.id, null, change.at, false]);
       cancelled.push(job.id);
     }
-    about =
-      cancelled.length === 0
-        ? []
-        : (await rows<{ job_id: number }>(tx, dependents(list('bigint', cancelled)))).map(
-            ({ job_id }) => job_id,
-          );
+    if (cancelled.length === 0) break;
+    const needing = await rows<{ job_id: number }>(tx, dependents(list('bigint', cancelled)));
+    about = await waitsOf(
+      tx,
+      needing.map(({ job_id }) => job_id),
+    );
   }
   return [...changes.values()];
 }
 
-/** What jobs wait for, or have waited for, by id. */
-export async function waitsOf(
-  connection: Connection,
-  ids: readonly number[],
-): Promise<Map<number, BlockedJob & { blocked: boolean }>> {
+/** By id. */
+type Waits = Map<number, BlockedJob & { blocked: boolean }>;
+
+/** What jobs wait for, or have waited for. */
+export async function waitsOf(connection: Connection, ids: readonly number[]): Promise<Waits> {
   type Wait = [JobWait['needs'], OnUnmet, number?, number?, number?];
   type Found = [number, number, number, boolean, readonly JobInput[], ...Wait];
   const found = await value<Found[] | null>(
@@ -438,14 +436,15 @@ SELECT json_agg(json_build_array(j.id,
 async function changesOf(tx: Transaction, changes: readonly NeedsDecision[]): Promise<Sql[]> {
   const now = (becomes: NeedsDecision['becomes']) => changes.filter((change) => change.becomes === becomes);
   const unmet = [...now('CANCELLED'), ...now('HELD')] as Extract<NeedsDecision, { because: number }>[];
-  const names = new Map(
-    (
-      await rows<{ id: number; name: string | null }>(
-        tx,
-        sql`SELECT id, name FROM jobs WHERE id = ANY (${list('bigint', [...new Set(unmet.map(({ because }) => because))])})`,
-      )
-    ).map(({ id, name }) => [id, name]),
-  );
+  const needed = [...new Set(unmet.map(({ because }) => because))];
+  const named =
+    needed.length === 0
+      ? []
+      : await rows<{ id: number; name: string | null }>(
+          tx,
+          sql`SELECT id, name FROM jobs WHERE id = ANY (${list('bigint', needed)})`,
+        );
+  const names = new Map(named.map(({ id, name }) => [id, name]));
   const items = (of: readonly NeedsDecision[]): Sql =>
     table('t', of, {
       id: ['bigint', ({ id }) => id],
