@@ -1,7 +1,7 @@
 /** A graph of jobs on its canvas: only what is in sight. */
 import { prepare } from '../../ui/canvas';
 import { colorOf } from '../../ui/colors';
-import { type GraphLayout, type GraphNode, NODE_H, NODE_W } from './layout';
+import { type GraphLayout, type GraphNode, lineName, NODE_H, NODE_W } from './layout';
 
 export const labelOf = ({ id, name, arrayIndex }: Pick<GraphNode, 'id' | 'name' | 'arrayIndex'>): string =>
   `${name ?? id}${arrayIndex === null ? '' : `[${arrayIndex}]`}`;
@@ -15,15 +15,18 @@ export interface View {
   height: number;
 }
 
+/** The jobs that decide when the last one ends, each with the next; the last one with null. */
+export type Way = ReadonlyMap<number, number | null>;
+
 /** In smaller boxes nothing can be read. */
 const READABLE = 0.45;
 
 export function drawGraph(
   canvas: HTMLCanvasElement | null,
   nodes: readonly GraphNode[],
-  { x, y }: GraphLayout,
+  { x, y, turns }: GraphLayout,
   view: View,
-  marks: { critical: ReadonlySet<number>; chosen: number | null },
+  { way, chosen }: { way: Way; chosen: number | null },
 ): void {
   const context = prepare(canvas, view.width, view.height);
   if (!context) return;
@@ -42,18 +45,23 @@ export function drawGraph(
       const [tx, ty] = at(to);
       for (const from of needs) {
         const [fx, fy] = at(from);
+        // A line that turns may leave the rows of its ends.
         const isAside =
-          fx > right || tx < left || Math.max(fy, ty) + NODE_H < top || Math.min(fy, ty) > bottom;
+          fx > right ||
+          tx < left ||
+          (turns.size === 0 && (Math.max(fy, ty) + NODE_H < top || Math.min(fy, ty) > bottom));
         if (isAside || !which(from, to)) continue;
         context.moveTo(fx + NODE_W, fy + NODE_H / 2);
+        const points = turns.get(lineName(from, to)) ?? [];
+        for (let i = 0; i < points.length; i += 2)
+          context.lineTo(points[i] as number, points[i + 1] as number);
         context.lineTo(tx, ty + NODE_H / 2);
       }
     }
     context.stroke();
   };
-  const { critical, chosen } = marks;
-  edges((from, to) => !(critical.has(from) && critical.has(to)), '--line-strong', 1);
-  edges((from, to) => critical.has(from) && critical.has(to), '--accent', 2.5);
+  edges((from, to) => way.get(from) !== to, '--line-strong', 1);
+  edges((from, to) => way.get(from) === to, '--accent', 2.5);
   if (chosen !== null) edges((from, to) => from === chosen || to === chosen, '--text', 2);
   context.font = '12px Inter, sans-serif';
   context.textBaseline = 'middle';
@@ -61,7 +69,7 @@ export function drawGraph(
     const [nx, ny] = at(i);
     if (nx > right || nx + NODE_W < left || ny > bottom || ny + NODE_H < top) continue;
     box(context, node, nx, ny, scale >= READABLE);
-    if (!critical.has(i) && i !== chosen) continue;
+    if (!way.has(i) && i !== chosen) continue;
     context.strokeStyle = colorOf(i === chosen ? '--text' : '--accent');
     context.lineWidth = 2.5;
     context.strokeRect(nx, ny, NODE_W, NODE_H);

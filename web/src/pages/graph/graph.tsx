@@ -14,7 +14,7 @@ import { Button } from '../../ui/controls';
 import { count, numberOf, plural, TERMINAL } from '../../ui/format';
 import { At, Badge, Card, Empty, Loaded, Page, Skeleton, StateBadge, Table } from '../../ui/show';
 import { told } from '../../ui/toast';
-import { beside, drawGraph, labelOf, nodeAt, type View } from './drawn';
+import { beside, drawGraph, labelOf, nodeAt, type View, type Way } from './drawn';
 import {
   JobGraphNewsDocument,
   JobGraphPageDocument,
@@ -94,7 +94,10 @@ function Shown({
     () => graph.nodes.map((node) => ({ ...node, state: states.get(node.id) ?? node.state })),
     [graph.nodes, states],
   );
-  const critical = useMemo(() => new Set(criticalPath), [criticalPath]);
+  const way: Way = useMemo(
+    () => new Map(criticalPath.map((i, at) => [i, criticalPath[at + 1] ?? null])),
+    [criticalPath],
+  );
   const ended = nodes.filter(({ state }) => TERMINAL.has(state)).length;
   if (nodes.length === 0)
     return (
@@ -119,9 +122,9 @@ function Shown({
       }
     >
       <Card flush title="Graph" about="Marked: the jobs that decide when the last one ends">
-        <Drawing nodes={nodes} critical={critical} />
+        <Drawing nodes={nodes} way={way} />
       </Card>
-      <List nodes={nodes} critical={critical} />
+      <List nodes={nodes} way={way} />
     </Page>
   );
 }
@@ -165,10 +168,10 @@ function useLayout(nodes: readonly GraphNode[]): GraphLayout | null {
 
 interface Marked {
   nodes: readonly GraphNode[];
-  critical: ReadonlySet<number>;
+  way: Way;
 }
 
-function Drawing({ nodes, critical }: Marked) {
+function Drawing({ nodes, way }: Marked) {
   const frame = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const width = useWidth(frame);
@@ -179,7 +182,7 @@ function Drawing({ nodes, critical }: Marked) {
   const [chosen, setChosen] = useState<number | null>(null);
   useStore(colorChanges);
   useEffect(() => {
-    if (layout) drawGraph(canvas.current, nodes, layout, view, { critical, chosen });
+    if (layout) drawGraph(canvas.current, nodes, layout, view, { way, chosen });
   });
   const open = (i: number | null): void => {
     const node = i === null ? undefined : nodes[i];
@@ -309,7 +312,7 @@ function whole(layout: GraphLayout | null, width: number): Pick<View, 'left' | '
   };
 }
 
-function List({ nodes, critical }: Marked) {
+function List({ nodes, way }: Marked) {
   const [shown, setShown] = useState(ROWS);
   const order = useMemo(
     () => [...nodes.keys()].sort((a, b) => (nodes[a]?.level ?? 0) - (nodes[b]?.level ?? 0) || a - b),
@@ -342,7 +345,7 @@ function List({ nodes, critical }: Marked) {
           {
             key: 'path',
             header: 'Path',
-            cell: ({ i }) => critical.has(i) && <Badge tone="accent">critical</Badge>,
+            cell: ({ i }) => way.has(i) && <Badge tone="accent">critical</Badge>,
           },
           { key: 'waits', header: 'Waits for', cell: ({ node }) => waitsFor(node) },
           {
