@@ -48,6 +48,68 @@ export function pageOfJob(visits: Visits, grid: Grid): void {
   const rowOf = (page: Page, task: number) =>
     page.getByRole('table', { name: 'Tasks' }).getByRole('row', { name: new RegExp(`^${task} `) });
 
+  test('keeps each run with its output and with what was decided; once ended, the job is run again as a copy', async () => {
+    const [id] = await grid.submit({
+      command: 'sh',
+      arguments: ['-c', 'echo "this is run $SWITCHYARD_EPOCH"; exit $((SWITCHYARD_EPOCH < 2 ? 75 : 3))'],
+      name: 'again',
+      os: process.platform,
+      retry: { maxRetries: 5, backoffS: 0, rules: [{ exitCodes: [{ from: 75, to: 75 }], action: 'RETRY' }] },
+    });
+    const [next] = await grid.submit({
+      command: 'true',
+      name: 'next',
+      os: process.platform,
+      needs: [{ of: [{ job: id }] }],
+      onUnmet: 'HOLD',
+    });
+    const { page } = await go(`/jobs/${id}`);
+    await page.getByRole('heading', { level: 1, name: /Failed/ }).waitFor();
+    await page.locator('.terminal', { hasText: 'this is run 2' }).waitFor();
+    await page
+      .getByText(/^retry 1.* by retry rule 1$/)
+      .first()
+      .waitFor();
+    await page.getByRole('button', { name: /Run 2/ }).click();
+    await page.getByRole('option', { name: 'Run 1' }).click();
+    await page.locator('.terminal', { hasText: 'this is run 1' }).waitFor();
+
+    await page.getByRole('button', { name: 'Requeue', exact: true }).click();
+    await page.getByRole('dialog').getByText('Of jobs that have ended copies are run').waitFor();
+    await page.getByRole('button', { name: 'Requeue 1 job' }).click();
+    const copy = page.locator('p', { hasText: 'Run again as' }).getByRole('link', { name: 'again' });
+    await copy.click();
+    await page.getByText('Run again in place of').waitFor();
+    await page.getByRole('heading', { level: 1, name: /Failed/ }).waitFor();
+    await page.getByRole('link', { name: 'next' }).click();
+    await page.waitForURL(`${grid.origin}/jobs/${next}`);
+    await page.locator('.bullets').getByRole('link', { name: 'again' }).first().waitFor();
+    await page.getByRole('button', { name: 'Cancel', exact: true }).click();
+    await page.getByRole('button', { name: 'Cancel 1 job' }).click();
+  });
+
+  test('says when what it waits for is expected, or why that is not known', async () => {
+    const [first, held] = await grid.submit(
+      { command: 'long', name: 'first', estimateS: 3_600, os: 'nowhere' },
+      { command: 'long', name: 'kept back', estimateS: 60, held: true, os: 'nowhere' },
+    );
+    const [id] = await grid.submit({
+      command: 'last',
+      needs: [{ of: [{ job: first, condition: 'START' }, { job: held }] }],
+    });
+    const { page } = await go(`/jobs/${id}`);
+    const until = page.locator('.card', { hasText: 'It waits until' }).getByRole('listitem');
+    await until
+      .filter({ hasText: 'kept back' })
+      .getByText('expected when is not known: it is held')
+      .waitFor();
+    await until.filter({ hasText: 'first' }).getByText('has started').waitFor();
+    await grid.ask('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
+      ids: [first, held],
+    });
+    await page.getByRole('heading', { level: 1, name: /Cancelled/ }).waitFor();
+  });
+
   test('has its tasks with what became of each, and the output of the one that is looked at', async () => {
     const [id] = await grid.submit({
       command: 'sh',

@@ -46,7 +46,7 @@ import { useAskAfterEnd } from './after-end';
 import { EditDialog } from './edit';
 import { FilesCard } from './files';
 import { JobPageDocument, JobPlacementDocument, JobWaitsDocument, type MeasurementMethod } from './job.gql';
-import { NeedsCard } from './needs';
+import { MissingNeeds, NeedsCard } from './needs';
 import { OutputCard } from './output';
 import { PeersCard } from './peers';
 import { type Job, METHODS, SILENT } from './shown';
@@ -102,6 +102,11 @@ function Shown({ job, refresh }: { job: Job; refresh(): void }) {
   const navigate = useNavigate();
   const [action, setAction] = useState<BulkAction | null>(null);
   const [editing, setEditing] = useState(false);
+  const [acts, setActs] = useState(0);
+  const acted = (): void => {
+    setActs(acts + 1);
+    refresh();
+  };
   const target = useMemo(() => ({ jobs: [{ id: job.id, state: job.state }] }), [job.id, job.state]);
   const ended = TERMINAL.has(job.state);
   const waits = WAITING.has(job.state);
@@ -132,7 +137,7 @@ function Shown({ job, refresh }: { job: Job; refresh(): void }) {
         <Timeline job={job} />
       </Card>
       {waits && <Waits id={job.id} state={job.state} />}
-      <NeedsCard job={job} />
+      <NeedsCard job={job} acts={acts} />
       {!ended && <PeersCard job={job} />}
       <div className="job-columns">
         <div className="stack">
@@ -157,9 +162,9 @@ function Shown({ job, refresh }: { job: Job; refresh(): void }) {
           {run && <Runs job={job} />}
         </div>
       </div>
-      {editing && <EditDialog job={job} onClose={() => setEditing(false)} onDone={refresh} />}
+      {editing && <EditDialog job={job} onClose={() => setEditing(false)} onDone={acted} />}
       {action && (
-        <BulkDialog action={action} target={target} onClose={() => setAction(null)} onDone={refresh} />
+        <BulkDialog action={action} target={target} onClose={() => setAction(null)} onDone={acted} />
       )}
     </Page>
   );
@@ -387,14 +392,15 @@ function Waits({ id, state }: { id: string; state: Job['state'] }) {
     if (PENDING.has(state)) placement.refresh();
   }, [seen]);
   const place = placement.data?.placement;
-  const start = place?.startsAt ?? place?.earliestStart;
+  const earliest = place?.earliestStart ?? waits.data?.job?.whyWaiting?.earliestStart;
+  const start = place?.startsAt ?? earliest;
   return (
     <Card
       title="Why it waits"
       actions={
-        place && (
+        (place ?? start) && (
           <span className="small start">
-            {place.earliestStart ? 'Starts not before' : 'Expected start'}{' '}
+            {earliest ? 'Starts not before' : 'Expected start'}{' '}
             {start ? (
               <strong title={instant(start)} className="num">
                 {moment(start)}
@@ -417,6 +423,7 @@ function Waits({ id, state }: { id: string; state: Job['state'] }) {
           return (
             <div className="stack">
               <p className="lead">{why.message}</p>
+              {why.missing.length > 0 && <MissingNeeds missing={why.missing} />}
               {why.wouldChange.length > 0 && (
                 <div>
                   <h3 className="muted">What would let it start</h3>
@@ -736,7 +743,7 @@ function History({ job }: { job: Job }) {
             header: 'Site',
             cell: ({ site }) => site?.name ?? <span className="faint">root</span>,
           },
-          { key: 'run', header: 'Run', right: true, minor: true, cell: ({ epoch }) => epoch ?? '' },
+          { key: 'run', header: 'Run', right: true, minor: true, cell: ({ epoch }) => epoch || '' },
         ]}
       />
       {pageInfo.hasNextPage && <p className="table-empty">Only the first 200 events are shown.</p>}

@@ -3,8 +3,8 @@ import { Link } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';
 import { useData } from '../../api/data';
 import { duration, WAITING } from '../../ui/format';
-import { Card, StateBadge } from '../../ui/show';
-import { JobNeedsDocument, type JobNeedsQuery } from './job.gql';
+import { At, Card, StateBadge } from '../../ui/show';
+import { JobNeedsDocument, type JobNeedsQuery, type JobWaitsQuery } from './job.gql';
 import type { Job } from './shown';
 
 type Needs = NonNullable<JobNeedsQuery['job']>;
@@ -20,11 +20,11 @@ const CONDITIONS: Record<Term['condition'], string> = {
 };
 const OTHERWISE = { CANCEL: 'cancelled', HOLD: 'held', RUN: 'run anyway' };
 
-/** Nothing where it needs nothing and nobody needs it. */
-export function NeedsCard({ job }: { job: Job }) {
+/** Nothing where it needs nothing and nobody needs it. `acts` counts what was done to the job here: then a copy of it may run. */
+export function NeedsCard({ job, acts }: { job: Job; acts: number }) {
   const asked = useData(JobNeedsDocument, { id: job.id }, WAITING.has(job.state) ? { everyMs: ASK_MS } : {});
   // biome-ignore lint/correctness/useExhaustiveDependencies: asked again when the job has moved on
-  useEffect(() => asked.refresh(), [job.state]);
+  useEffect(() => asked.refresh(), [job.state, acts]);
   const found = asked.data?.job;
   if (!found) return null;
   const { rerunOf, rerunAs, workflow } = found;
@@ -45,8 +45,7 @@ export function NeedsCard({ job }: { job: Job }) {
                     // biome-ignore lint/suspicious/noArrayIndexKey: neither have terms
                     <span key={i}>
                       {i > 0 && (expression === 'ANY' ? ' or ' : ' and ')}
-                      {subject(term)} {CONDITIONS[term.condition]}
-                      {term.minDelayS > 0 && ` for ${term.minDelayS} s`}
+                      {condition(term)}
                     </span>
                   ))}
                 </li>
@@ -75,6 +74,40 @@ export function NeedsCard({ job }: { job: Job }) {
     </Card>
   );
 }
+
+type Missing = NonNullable<NonNullable<JobWaitsQuery['job']>['whyWaiting']>['missing'];
+
+/** What a job waits for, each with when it is expected. */
+export const MissingNeeds = ({ missing }: { missing: Missing }) => (
+  <div>
+    <h3 className="muted">It waits until</h3>
+    <ul className="bullets">
+      {missing.map(({ term, expectedAt, unknown }, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: terms have no name
+        <li key={i}>
+          {condition(term)}
+          <span className="muted small">
+            {' · '}
+            {expectedAt ? (
+              <>
+                expected <At at={expectedAt} />
+              </>
+            ) : (
+              `expected when is not known: ${unknown}`
+            )}
+          </span>
+        </li>
+      ))}
+    </ul>
+  </div>
+);
+
+const condition = (term: Term): ReactNode => (
+  <>
+    {subject(term)} {CONDITIONS[term.condition]}
+    {term.minDelayS > 0 && ` for ${term.minDelayS} s`}
+  </>
+);
 
 function subject({ job, jobGroup, group }: Term): ReactNode {
   if (job) return linked(job);
