@@ -1,20 +1,26 @@
 /** Options of the command line that describe a job (`JobInput`), and those that select jobs (`JobFilter`). */
 import type { Command } from 'commander';
 import type { Client } from '../client/index.js';
+import { RETRY_LIMITS } from '../core/runs/retry.js';
 import { endCauses, jobStates } from '../core/states.js';
 import {
+  countsRetries,
   elementsOf,
   given,
   type Indices,
   MAIL_KINDS,
   mailKinds,
   neededBy,
+  ON_UNMET,
   parseAmount,
+  parseDelay,
   parseDevices,
   parseDuration,
   parseId,
+  parseKeepDataset,
   parseMemory,
   parseNumber,
+  parseReadFrom,
   parseSignal,
   parseSince,
   parseTime,
@@ -22,6 +28,7 @@ import {
   parseWord,
   retryRuleOf,
   withModels,
+  withRule,
 } from '../words/index.js';
 import { collect, collectWhole, findDataset, findSite, findUser, note } from './command.js';
 import type {
@@ -436,9 +443,7 @@ export function jobFromOptions(
     runTimeLimitS: limitOf(options),
     warnS: given(options.warn, (value) => parseDuration('--warn', value)),
     warnSignal: given(options.warnSignal, (value) => parseSignal('--warn-signal', value)),
-    killGraceS: given(options.killGrace, (value) =>
-      value === '0' ? 0 : parseDuration('--kill-grace', value),
-    ),
+    killGraceS: given(options.killGrace, (value) => parseDelay('--kill-grace', value)),
     sandboxMb: given(options.sandboxMb, size('--sandbox-mb')),
     outputMb: given(options.outputMb, size('--output-mb')),
     environment: options.env?.map((variable) => parseVariable('--env', variable)),
@@ -464,7 +469,7 @@ export function jobFromOptions(
     held: options.hold,
     ref: options.ref,
     needs: needsOf(options),
-    onUnmet: given(options.onUnmet, (value) => parseWord('--on-unmet', value, ['CANCEL', 'HOLD', 'RUN'])),
+    onUnmet: given(options.onUnmet, (value) => parseWord('--on-unmet', value, ON_UNMET)),
     notBefore: given(options.begin, (value) => parseTime('--begin', value, Date.now(), say)),
   };
   // Absent is not null: the service's defaults are for what is absent.
@@ -525,19 +530,22 @@ function needsOf(options: JobOptions): NeedClauseInput[] | undefined {
 
 function retryOf(options: JobOptions): RetryInput | undefined {
   const { retries, retryRule, retryBackoff, retryFactor, retryMaxBackoff } = options;
-  const delay = (field: string, value: string | undefined): number | undefined =>
-    given(value, (text) => (text === '0' ? 0 : parseDuration(field, text)));
-  const retry: { [K in keyof RetryInput]: RetryInput[K] | undefined } = {
+  const retry = {
     maxRetries: given(retries, (text) => parseNumber('--retries', text, { min: 0, integer: true })),
-    backoffS: delay('--retry-backoff', retryBackoff),
-    factor: given(retryFactor, (text) => parseNumber('--retry-factor', text, { min: 1 })),
-    maxBackoffS: delay('--retry-max-backoff', retryMaxBackoff),
-    rules:
-      retryRule?.map((written) => retryRuleOf('--retry-rule', written, endCauses)) ??
-      (retries === undefined ? undefined : [{ action: 'RETRY' }]),
+    backoffS: given(retryBackoff, (text) => parseDelay('--retry-backoff', text)),
+    factor: given(retryFactor, (text) =>
+      parseNumber('--retry-factor', text, { min: 1, max: RETRY_LIMITS.factor }),
+    ),
+    maxBackoffS: given(retryMaxBackoff, (text) => parseDelay('--retry-max-backoff', text)),
+    rules: retryRule?.map((written) => {
+      const rule = retryRuleOf('--retry-rule', written, endCauses);
+      if (retries === undefined && countsRetries(rule))
+        throw usage('--retry-rule', written, 'together with --retries: how often it is started again');
+      return rule;
+    }),
   };
   const written = Object.entries(retry).filter(([, value]) => value !== undefined);
-  return written.length === 0 ? undefined : Object.fromEntries(written);
+  return written.length === 0 ? undefined : withRule(Object.fromEntries(written));
 }
 
 function checkpointOf({
@@ -552,12 +560,7 @@ function checkpointOf({
 
 function outputsOf({ keep = [], keepDataset = [] }: JobOptions): JobOutputInput[] | undefined {
   if (keep.length + keepDataset.length === 0) return undefined;
-  const datasets = keepDataset.map((written) => {
-    const [, dataset, path] = /^([^=]+)=(.+)$/.exec(written) ?? [];
-    if (dataset === undefined || path === undefined)
-      throw usage('--keep-dataset', written, 'NAME=PATH, the name of the dataset and a path');
-    return { path, keep: 'DATASET' as const, dataset };
-  });
+  const datasets = keepDataset.map((written) => parseKeepDataset('--keep-dataset', written));
   return [...keep.map((path) => ({ path })), ...datasets];
 }
 
@@ -568,7 +571,7 @@ export async function placesFromOptions(client: Pick<Client, 'all'>, options: Jo
   if (options.input !== undefined || options.inputFrom !== undefined)
     job.inputs = [
       ...(await Promise.all((options.input ?? []).map((written) => inputOf(client, written)))),
-      ...(options.inputFrom ?? []).map(readOf),
+      ...(options.inputFrom ?? []).map((written) => parseReadFrom('--input-from', written)),
     ];
   if (options.prefer !== undefined)
     job.preferences = await Promise.all(options.prefer.map((written) => preferenceOf(client, written)));
@@ -639,17 +642,6 @@ async function inputOf(client: Pick<Client, 'all'>, written: string): Promise<In
   const [, sizeMb, site] = /^([\d.]+)@(.+)$/.exec(written) ?? [];
   if (sizeMb === undefined || site === undefined) return { dataset: (await findDataset(client, written)).id };
   return { sizeMb: parseNumber('--input', sizeMb, { min: 0 }), site: (await findSite(client, site)).id };
-}
-
-/** `job_1:out.dat`; of a group by name, `group:sweep:out.dat`. */
-/** `--input-from`: whose file, and which. */
-export const READ_FROM = /^((?:group:)?[^:]+):(.+)$/;
-
-function readOf(written: string): InputDataInput {
-  const [, from, output] = READ_FROM.exec(written) ?? [];
-  if (from === undefined || output === undefined)
-    throw usage('--input-from', written, 'JOB:PATH, a job or a group and the path of a file that it keeps');
-  return { from, output };
 }
 
 /** The same job once for each index of `--array`. */

@@ -1,6 +1,8 @@
 /** What the service says of requests, in the words of the command line. */
+import { ServiceError } from '../client/index.js';
 import { nearest } from '../words/nearest.js';
 import type { JobInput } from './documents.gql.js';
+import { CliError } from './errors.js';
 
 /** The option that gives each field of a job; null: none does. */
 const OPTIONS: { readonly [Field in keyof Required<JobInput>]: string | null } = {
@@ -55,13 +57,24 @@ const OPTIONS: { readonly [Field in keyof Required<JobInput>]: string | null } =
   notBefore: '--begin',
 };
 
+/** Parts of a field that have options of their own. */
+const PARTS: Readonly<Record<string, string>> = {
+  'retry.maxRetries': '--retries',
+  'retry.backoffS': '--retry-backoff',
+  'retry.factor': '--retry-factor',
+  'retry.maxBackoffS': '--retry-max-backoff',
+  'retry.rules': '--retry-rule',
+  'siteTerms.partition': '--partition',
+  'siteTerms.account': '--account',
+  'siteTerms.qos': '--qos',
+  'checkpoint.signal': '--checkpoint-signal',
+};
+
 /** `cpusPerTask: 500 …`, `jobs.0: needs.0.of.0 names …`: the field is told as the option that gave it. */
 export function inOptions(message: string): string {
   return message.replace(
-    /^(?:jobs\.0: |spec\.|set\.|template\.)?(\w+)(?:\.\w+)*(?=:| names )/,
-    (all, field: string) => {
-      return OPTIONS[field as keyof JobInput] ?? all;
-    },
+    /^(?:jobs\.0: |spec\.|set\.|template\.)?((\w+)(?:\.\w+)?)(?:\.\w+|\[\d+\])*(?=:| names )/,
+    (all, part: string, field: string) => PARTS[part] ?? OPTIONS[field as keyof JobInput] ?? all,
   );
 }
 
@@ -72,6 +85,12 @@ export const saidOfOptions = ({ message, code }: { message: string; code: string
 /** A fault of jobs that a file describes, which has names of its own. */
 export const saidOfFile = ({ message, code }: { message: string; code: string }): string =>
   `${message}${withWayOut(code)}`;
+
+/** What the service says of a request, where that is about fields that options gave. */
+export const spoken = (error: unknown): unknown =>
+  error instanceof ServiceError && /^(BAD_USER_INPUT|NEVER_FITS)$/.test(error.code)
+    ? new CliError(`${saidOfOptions(error)} (${error.code})`, error.exitCode)
+    : error;
 
 const withWayOut = (code: string): string =>
   code === 'NEVER_FITS' ? '; accepted all the same with --allow-unfit, by submit and change' : '';

@@ -18,7 +18,8 @@ import {
   type Indices,
   NotAccepted,
   parseArray,
-  parseDuration,
+  parseDelay,
+  readFrom,
 } from '../words/index.js';
 import { note } from './command.js';
 import type { InputDataInput, JobInput, NeedClauseInput, NeedTermInput } from './documents.gql.js';
@@ -30,7 +31,6 @@ import {
   type JobOptions,
   jobFromOptions,
   placesFromOptions,
-  READ_FROM,
   remembering,
 } from './job-options.js';
 
@@ -377,7 +377,7 @@ async function stepOf(
 
 /** Wrong ones are told with the other options. */
 const readsOf = ({ 'input-from': written }: Fields): string[] =>
-  written === undefined ? [] : listOf(written).flatMap((one) => READ_FROM.exec(one)?.[1] ?? []);
+  written === undefined ? [] : listOf(written).flatMap((one) => readFrom(one)?.from ?? []);
 
 async function fieldsOf(options: JobOptions, places: Pick<Client, 'all'> | null): Promise<GivenJob> {
   const job = jobFromOptions(options, [], say);
@@ -446,9 +446,9 @@ function termOf(term: string | Term, path: Path, faults: Faults): AskedTerm {
   if ([ref, job, group, jobGroup].filter((name) => name !== undefined).length !== 1)
     faults.refuse(path, 'exactly one of ref, job, group and job-group');
   const minDelayS =
-    delay === undefined || String(delay) === '0'
+    delay === undefined
       ? undefined
-      : (tried([...path, 'delay'], faults, () => parseDuration('delay', String(delay))) ?? undefined);
+      : (tried([...path, 'delay'], faults, () => parseDelay('delay', String(delay))) ?? undefined);
   const given = { ref, job, group, jobGroup, condition, minDelayS };
   return { ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)), path };
 }

@@ -1,4 +1,5 @@
 /** What a script, or a command called like Slurm's, asks for: gathered from options (options.ts), and turned into a job. */
+import { type WrittenRetry, withRule } from './retry.js';
 import { type Indices, withModels } from './values.js';
 
 /** As `WarnSignal` of the schema. */
@@ -31,6 +32,17 @@ export interface Need {
   jobGroup?: string;
   condition: 'START' | 'OK' | 'NOT_OK' | 'ANY' | 'CORRESPONDING';
   minDelayS?: number;
+}
+
+/** What becomes of a job when what it needs cannot happen any more. As `OnUnmet` of the schema. */
+export const ON_UNMET = ['CANCEL', 'HOLD', 'RUN'] as const;
+export type OnUnmet = (typeof ON_UNMET)[number];
+
+/** A file to keep, or to make a dataset of. */
+export interface AskedOutput {
+  path: string;
+  keep?: 'DATASET';
+  dataset?: string;
 }
 
 /** What is absent was not asked for. */
@@ -70,7 +82,10 @@ export interface Asked {
   limitS?: number;
   warnS?: number;
   warnSignal?: WarnSignal;
+  killGraceS?: number;
   checkpoint?: { path: string; signal?: WarnSignal };
+  /** What causes there are the service knows. */
+  retry: WrittenRetry<never>;
   deadline?: string;
   begin?: string;
   directory?: string;
@@ -78,17 +93,29 @@ export interface Asked {
   restartable?: boolean;
   mail?: MailKind[];
   boost?: number;
+  preemptionClass?: number;
+  launchOnce?: boolean;
+  continueOnFailure?: boolean;
+  benchmark?: number;
+  computationShare?: number;
+  sandboxMb?: number;
+  outputMb?: number;
+  simulatedRunS?: number;
+  simulatedIoS?: number;
   array?: Indices & { written: string };
   /** All of these, or any of them. */
   needs: Need[];
   needsAny?: boolean;
+  onUnmet?: OnUnmet;
+  /** Files that other jobs keep. */
+  reads: { from: string; output: string }[];
   /** Patterns of file names on the machine that runs it. */
   output?: string;
   error?: string;
   input?: string;
   append?: boolean;
   environment: Record<string, string>;
-  keep: string[];
+  keep: AskedOutput[];
   /** `ALL`, `NONE`, `NIL`, or names and `NAME=value`, as Slurm's --export. */
   exports?: string;
   partition?: string;
@@ -108,6 +135,8 @@ export const nothing = (): Asked => ({
   models: {},
   licenses: [],
   needs: [],
+  reads: [],
+  retry: {},
   environment: {},
   keep: [],
 });
@@ -133,7 +162,9 @@ export interface AskedJob {
   runTimeLimitS?: number;
   warnS?: number;
   warnSignal?: WarnSignal;
+  killGraceS?: number;
   checkpoint?: { path: string; signal?: WarnSignal };
+  retry?: WrittenRetry<never>;
   deadline?: string;
   notBefore?: string;
   workingDirectory?: string;
@@ -141,9 +172,19 @@ export interface AskedJob {
   restartable?: boolean;
   mail?: MailKind[];
   boost?: number;
+  preemptionClass?: number;
   launch?: 'ONCE';
+  onTaskFailure?: 'CONTINUE';
+  benchmark?: number;
+  computationShare?: number;
+  sandboxMb?: number;
+  outputMb?: number;
+  simulatedRunS?: number;
+  simulatedIoS?: number;
   needs?: { expression?: 'ANY'; of: Need[] }[];
-  outputs?: { path: string }[];
+  onUnmet?: OnUnmet;
+  inputs?: { from: string; output: string }[];
+  outputs?: AskedOutput[];
 }
 
 /** Tasks, CPUs and nodes in Slurm's sense. */
@@ -198,7 +239,9 @@ export function jobOf(asked: Asked): AskedJob {
     runTimeLimitS: asked.limitS,
     warnS: asked.warnS,
     warnSignal: asked.warnSignal,
+    killGraceS: asked.killGraceS,
     checkpoint: asked.checkpoint,
+    retry: Object.keys(asked.retry).length > 0 ? withRule(asked.retry) : undefined,
     deadline: asked.deadline,
     notBefore: asked.begin,
     workingDirectory: asked.directory,
@@ -206,12 +249,22 @@ export function jobOf(asked: Asked): AskedJob {
     restartable: asked.restartable,
     mail: asked.mail,
     boost: asked.boost,
-    launch: isSlurms && nodes > 1 ? 'ONCE' : undefined,
+    preemptionClass: asked.preemptionClass,
+    launch: asked.launchOnce || (isSlurms && nodes > 1) ? 'ONCE' : undefined,
+    onTaskFailure: asked.continueOnFailure ? 'CONTINUE' : undefined,
+    benchmark: asked.benchmark,
+    computationShare: asked.computationShare,
+    sandboxMb: asked.sandboxMb,
+    outputMb: asked.outputMb,
+    simulatedRunS: asked.simulatedRunS,
+    simulatedIoS: asked.simulatedIoS,
     needs:
       asked.needs.length > 0
         ? [{ ...(asked.needsAny && { expression: 'ANY' as const }), of: asked.needs }]
         : undefined,
-    outputs: asked.keep.length > 0 ? asked.keep.map((path) => ({ path })) : undefined,
+    onUnmet: asked.onUnmet,
+    inputs: asked.reads.length > 0 ? asked.reads : undefined,
+    outputs: asked.keep.length > 0 ? asked.keep : undefined,
   };
   // Absent is not undefined: the service's defaults are for what is absent.
   return Object.fromEntries(Object.entries(job).filter(([, value]) => value !== undefined));

@@ -7,14 +7,17 @@ import {
   MAIL_KINDS,
   type MailKind,
   type Need,
+  ON_UNMET,
   type SiteTerms,
   WARN_SIGNALS,
   type WarnSignal,
 } from './asked.js';
+import { retryRuleOf, type WrittenRetry } from './retry.js';
 import {
   NotAccepted,
   parseAmount,
   parseArray,
+  parseDelay,
   parseDevices,
   parseDuration,
   parseMemory,
@@ -80,7 +83,17 @@ const text = (
     | 'application',
 ): Reader => into(key, (value) => value);
 const yes = (
-  key: 'hold' | 'parsable' | 'wait' | 'testOnly' | 'quiet' | 'help' | 'version' | 'label',
+  key:
+    | 'launchOnce'
+    | 'continueOnFailure'
+    | 'hold'
+    | 'parsable'
+    | 'wait'
+    | 'testOnly'
+    | 'quiet'
+    | 'help'
+    | 'version'
+    | 'label',
 ): Reader => into(key, () => true);
 const count = (key: 'ntasks' | 'ntasksPerNode' | 'cpusPerTask' | 'tasks'): Reader =>
   into(key, (value, field) => whole(field, value));
@@ -381,7 +394,54 @@ const term =
     asked.siteTerms = { ...asked.siteTerms, [name]: value };
   };
 
-/** Of `switchyard submit`, as far as they may stand in a script. Numbers alone count seconds. */
+/** Whose file (a job, a ref, `group:NAME`), and which. */
+const READ_FROM = /^((?:group:)?[^:]+):(.+)$/;
+
+/** `job_1:out.dat`; of a group by name, `group:sweep:out.dat`. */
+export function parseReadFrom(field: string, value: string): { from: string; output: string } {
+  const read = readFrom(value);
+  if (read === null)
+    throw new NotAccepted(field, value, 'JOB:PATH, a job or a group and the path of a file that it keeps');
+  return read;
+}
+
+/** The same; null: it says something else. */
+export function readFrom(value: string): { from: string; output: string } | null {
+  const [, from, output] = READ_FROM.exec(value) ?? [];
+  return from === undefined || output === undefined ? null : { from, output };
+}
+
+/** `name=path` */
+export function parseKeepDataset(
+  field: string,
+  value: string,
+): { path: string; keep: 'DATASET'; dataset: string } {
+  const [, dataset, path] = /^([^=]+)=(.+)$/.exec(value) ?? [];
+  if (dataset === undefined || path === undefined)
+    throw new NotAccepted(field, value, 'NAME=PATH, the name of the dataset and a path');
+  return { path, keep: 'DATASET', dataset };
+}
+
+/** A number from 0, and at most `max`. */
+const amount = (
+  key: 'benchmark' | 'computationShare' | 'sandboxMb' | 'outputMb',
+  max = Number.POSITIVE_INFINITY,
+): Reader => into(key, (value, field) => parseNumber(field, value, { min: 0, max }));
+const lasting = (key: 'estimateS' | 'warnS' | 'simulatedRunS' | 'simulatedIoS' | 'limitS'): Reader =>
+  into(key, (value, field) => parseDuration(field, value));
+const retry =
+  <K extends keyof WrittenRetry<never>>(
+    key: K,
+    parse: (value: string, field: string, before: WrittenRetry<never>[K]) => WrittenRetry<never>[K],
+  ): Reader =>
+  (asked, value, field) => {
+    asked.retry[key] = parse(value, field, asked.retry[key]);
+  };
+
+/**
+ * Of `switchyard submit`, as far as they may stand in a script: all that describe a job, but those that name sites and datasets, which the
+ * service would have to be asked for, and `--ref`. Numbers alone count seconds. `--output` and `--error` are Slurm's.
+ */
 export const SWITCHYARD: readonly Option[] = [
   one('--account', term('account')),
   one('--after', needs('ANY')),
@@ -393,6 +453,7 @@ export const SWITCHYARD: readonly Option[] = [
   one('--arch', text('architecture')),
   one('--array', array),
   one('--begin', time('begin')),
+  one('--benchmark', amount('benchmark')),
   one(
     '--boost',
     into('boost', (value, field) => parseNumber(field, value, { min: -1000, max: 1000, integer: true })),
@@ -412,22 +473,38 @@ export const SWITCHYARD: readonly Option[] = [
     asked.checkpoint = { path: '', ...asked.checkpoint, signal: parseSignal(field, value) };
   }),
   one(
-    '--estimate',
-    into('estimateS', (value, field) => parseDuration(field, value)),
+    '--class',
+    into('preemptionClass', (value, field) => parseNumber(field, value, { min: 0, max: 9, integer: true })),
   ),
+  one('--computation-share', amount('computationShare', 1)),
+  flag('--continue-on-failure', yes('continueOnFailure')),
+  one('--error', text('error')),
+  one('--estimate', lasting('estimateS')),
+  one('--gpus', (asked, value, field) => {
+    asked.resources.gpu = gpus(asked, field, value);
+  }),
+  one('--gres', gres),
   one('--group', text('group')),
   flag('--hold', yes('hold')),
   one('--image', text('image')),
-  one('--keep', (asked, value) => {
-    asked.keep.push(value);
+  one('--input-from', (asked, value, field) => {
+    asked.reads.push(parseReadFrom(field, value));
   }),
+  one('--keep', (asked, value) => {
+    asked.keep.push({ path: value });
+  }),
+  one('--keep-dataset', (asked, value, field) => {
+    asked.keep.push(parseKeepDataset(field, value));
+  }),
+  one(
+    '--kill-grace',
+    into('killGraceS', (value, field) => parseDelay(field, value)),
+  ),
+  flag('--launch-once', yes('launchOnce')),
   one('--license', (asked, value) => {
     asked.licenses.push(...value.split(',').filter(Boolean));
   }),
-  one(
-    '--limit',
-    into('limitS', (value, field) => parseDuration(field, value)),
-  ),
+  one('--limit', lasting('limitS')),
   one('--mail', into('mail', mailKinds)),
   one('--mem', memory),
   one('--memory-mb', memory),
@@ -436,7 +513,13 @@ export const SWITCHYARD: readonly Option[] = [
     '--no-restart',
     into('restartable', () => false),
   ),
+  one(
+    '--on-unmet',
+    into('onUnmet', (value, field) => parseWord(field, value, ON_UNMET)),
+  ),
   one('--os', text('os')),
+  one('--output', text('output')),
+  one('--output-mb', amount('outputMb')),
   one('--partition', term('partition')),
   one('--project', text('project')),
   one('--qos', term('qos')),
@@ -447,15 +530,32 @@ export const SWITCHYARD: readonly Option[] = [
       asked.resources[kind] = amount;
     }
   }),
+  one(
+    '--retries',
+    retry('maxRetries', (value, field) => whole(field, value, 0)),
+  ),
+  one(
+    '--retry-backoff',
+    retry('backoffS', (value, field) => parseDelay(field, value)),
+  ),
+  one(
+    '--retry-factor',
+    retry('factor', (value, field) => parseNumber(field, value, { min: 1 })),
+  ),
+  one(
+    '--retry-max-backoff',
+    retry('maxBackoffS', (value, field) => parseDelay(field, value)),
+  ),
+  one(
+    '--retry-rule',
+    retry('rules', (value, field, before = []) => [...before, retryRuleOf<never>(field, value, null)]),
+  ),
+  one('--sandbox-mb', amount('sandboxMb')),
+  one('--simulated-io', lasting('simulatedIoS')),
+  one('--simulated-run', lasting('simulatedRunS')),
   one('--tasks', count('tasks')),
-  one(
-    '--time',
-    into('limitS', (value, field) => parseDuration(field, value)),
-  ),
-  one(
-    '--warn',
-    into('warnS', (value, field) => parseDuration(field, value)),
-  ),
+  one('--time', lasting('limitS')),
+  one('--warn', lasting('warnS')),
   one('--warn-signal', (asked, value, field) =>
     signal(asked, `${value}@${asked.warnS ?? 60}`, field, NOBODY),
   ),

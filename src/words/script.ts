@@ -13,7 +13,7 @@ export interface Misread {
 
 export interface Directives {
   asked: Asked;
-  /** Whether it speaks to Slurm, and may expect what Slurm gives to jobs. */
+  /** Whether it speaks to Slurm, or names files for its output as for Slurm, and may expect what Slurm gives to jobs. */
   isSlurms: boolean;
   /** What is not understood: a mistake, unless the user says otherwise. */
   misread: Misread[];
@@ -58,6 +58,7 @@ export function directivesOf(script: string, at: Circumstances): Directives {
       wrong((error as Error).message);
     }
   }
+  isSlurms ||= (asked.output ?? asked.error) !== undefined;
   return { asked, isSlurms, misread, unheeded: [...unheeded] };
 }
 

@@ -48,6 +48,10 @@ export function parseDuration(field: string, value: string, bare: 's' | 'm' = 's
   return total;
 }
 
+/** A duration, or `0`. */
+export const parseDelay = (field: string, value: string): number =>
+  value.trim() === '0' ? 0 : parseDuration(field, value);
+
 function secondsOf(value: string, bare: 's' | 'm'): number | null {
   const text = value.trim();
   if (text === '') return null;

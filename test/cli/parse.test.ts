@@ -163,6 +163,14 @@ describe('values on the command line', () => {
       refusal(() => parseNumber('boost', text, { min: -1000, max: 1000, integer: true }));
   });
 
+  it('a rule that starts a job again says how often', () => {
+    const of = (...rules: string[]) => jobFromOptions({ retryRule: rules, restart: true }, ['x']).retry;
+    expect(refusal(() => of('exit=2,do=HOLD', 'exit=75'))).toBe(
+      '--retry-rule: "exit=75" is not accepted; accepted: together with --retries: how often it is started again',
+    );
+    expect(of('exit=2,do=HOLD', 'cause=PREEMPTED')?.rules).toHaveLength(2);
+  });
+
   it('arrays are ranges with a bound', () => {
     const indices = (text: string) => parseArray('--array', text).indices;
     expect(indices('1-4')).toEqual([1, 2, 3, 4]);

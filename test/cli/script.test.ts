@@ -101,6 +101,21 @@ describe('a script', () => {
     expect(readFileSync(ledger, 'utf8')).toMatch(/^(begin \d\nend\n){5}$/);
   });
 
+  it('of Switchyard may do the same, keep files and be retried', async () => {
+    const log = join(here, 'own');
+    write(
+      'own.sh',
+      '#!/bin/sh',
+      `#SWITCHYARD --name own --output ${log}-%x.txt --retries 1 --retry-backoff 0 --keep a`,
+      'echo "run $SWITCHYARD_EPOCH" | tee a b; exit $((SWITCHYARD_EPOCH < 2))',
+    );
+    const { code, stdout } = await shell(
+      'sy submit --keep b --wait own.sh; sy job --fetch got $(sy jobs --first 1 --json | grep -o "job_[0-9]*" | head -1) >&2; cat got/a got/b',
+    );
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/run 2\nrun 2\n$/) });
+    expect(readFileSync(`${log}-own.txt`, 'utf8')).toBe('run 2\n');
+  });
+
   it('is the site’s where it is asked for, and refused where it is too long', async () => {
     const there = await shell('sy submit --wait --no-ship ./run.sh');
     expect(there.code).not.toBe(0);

@@ -16,6 +16,9 @@ describe('what the service says of a job', () => {
     ],
     ['environment.2.name: "" is not accepted', '--env: "" is not accepted'],
     ['template.runTimeLimitS: 0 is not accepted', '--time: 0 is not accepted'],
+    ['retry.factor: 20 is not accepted', '--retry-factor: 20 is not accepted'],
+    ['set.retry.rules[0].exitCodes[0].to: 2 is not accepted', '--retry-rule: 2 is not accepted'],
+    ['siteTerms.qos: "" is not accepted', '--qos: "" is not accepted'],
     ['command: "" is not accepted', 'command: "" is not accepted'],
     ['there is no such job: job_3', 'there is no such job: job_3'],
   ])('%s', (message, said) => expect(inOptions(message)).toBe(said));
@@ -35,7 +38,11 @@ describe('what the service says of a job', () => {
     const named = [...fields.matchAll(/^ {2}(\w+):/gm)].flatMap(([, field]) =>
       inOptions(`${field}: x`).split(':')[0]!.split(', '),
     );
-    const options = named.filter((name) => name.startsWith('--'));
+    const parts = ['retry.maxRetries', 'retry.backoffS', 'retry.factor', 'retry.maxBackoffS', 'retry.rules']
+      .concat(['siteTerms.partition', 'siteTerms.account', 'siteTerms.qos', 'checkpoint.signal'])
+      .map((part) => inOptions(`${part}: x`).split(':')[0]!);
+    for (const part of parts) expect(part).toMatch(/^--[a-z-]+$/);
+    const options = [...named.filter((name) => name.startsWith('--')), ...parts];
     expect(options.length).toBeGreaterThan(30);
     for (const option of options) expect(long).toContain(option);
   });

@@ -3,8 +3,10 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Command as Parser } from 'commander';
 import fc from 'fast-check';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
+import { addJobOptions, type JobOptions, jobFromOptions } from '../../src/cli/job-options.js';
 import {
   arrayName,
   arrayOf,
@@ -124,6 +126,38 @@ describe('lines of a script', () => {
       outputs: [{ path: 'out/*' }],
     });
     expect(read('#SWITCHYARD --env A="b c"').asked.environment).toEqual({ A: 'b c' });
+  });
+
+  it('of Switchyard take each option of submit that describes a job and names no site or dataset, as it does', () => {
+    const command = addJobOptions(new Parser());
+    const known = command.options.flatMap(({ long }) => long ?? []);
+    const asked = ['--input', '--ref', '--from-site', '--prefer'];
+    expect(known.filter((long) => !SWITCHYARD.some((one) => one.long === long))).toEqual(asked);
+    const line =
+      '--resource tape=1 --gpus a100:2 --gres fpga:1 --license cad --os linux --arch x64 --sandbox-mb 1.5 --output-mb 2 --keep out --keep-dataset d=x --checkpoint c --checkpoint-signal USR1 --partition a,b --account c --qos d --boost -3 --class 0 --after-same group:g --after 1 --after-ok group_2 --after-not-ok job_3 --after-start 4 --on-unmet HOLD --begin +1h --deadline +2h --limit 10m --warn 60 --warn-signal USR2 --kill-grace 0 --retries 3 --retry-rule exit=75,cause=LOST,do=ELSEWHERE --retry-rule signal=KILL,memory=2 --retry-backoff 0 --retry-factor 3 --retry-max-backoff 5m --mail end,fail --name n --application p --project q --group r --tasks 2 --cpus 3 --mem 1G --reservation s --estimate 5m --benchmark 90 --computation-share 0.5 --env A=b --image i --dir /t --simulated-run 4 --simulated-io 1 --no-restart --launch-once --continue-on-failure --hold --constraint fast';
+    vi.useFakeTimers({ now: noon });
+    const options = jobFromOptions(command.parse(line.split(' '), { from: 'user' }).opts<JobOptions>(), []);
+    vi.useRealTimers();
+    const { environment, ...others } = options;
+    expect(environment).toEqual([{ name: 'A', value: 'b' }]);
+    const { asked: said } = read(`#SWITCHYARD ${line}`);
+    expect(said.environment).toEqual({ A: 'b' });
+    const { needs, resourcesPerTask, ...rest } = job(`#SWITCHYARD ${line}`);
+    const { needs: needed, resourcesPerTask: resources, ...same } = others;
+    expect(rest).toEqual(same);
+    const inOrder = (list: unknown) => (list as object[]).map((one) => JSON.stringify(one)).sort();
+    expect(inOrder(resourcesPerTask)).toEqual(inOrder(resources));
+    const terms = (clauses: unknown) => inOrder((clauses as { of: object[] }[])[0]?.of);
+    expect(terms(needs)).toEqual(terms(needed));
+    expect(job('#SWITCHYARD --input-from job_1:x --input-from group:g:y').inputs).toEqual([
+      { from: 'job_1', output: 'x' },
+      { from: 'group:g', output: 'y' },
+    ]);
+  });
+
+  it('of Switchyard may send output to files as those of Slurm do', () => {
+    const { asked, isSlurms } = read('#SWITCHYARD --output o-%j.txt --error e-%x.txt');
+    expect([asked.output, asked.error, isSlurms]).toEqual(['o-%j.txt', 'e-%x.txt', true]);
   });
 
   it('are named by number when they are not understood', () => {

@@ -41,7 +41,7 @@ import {
   selectionFrom,
 } from '../job-options.js';
 import { addListOptions, type Columns, showList, tableOf } from '../lists.js';
-import { saidOfOptions } from '../spoken.js';
+import { saidOfOptions, spoken } from '../spoken.js';
 
 interface ListOptions extends FilterOptions {
   order: string;
@@ -164,7 +164,10 @@ function addChange(program: Command): void {
     const set = changesFromOptions(options);
     const selection = await selectionFrom(client, ids, options);
     const input = { selection, set, allowUnfit: options.allowUnfit ?? false };
-    report((await client.request(ChangeDocument, { input })).changeJobs, 'changed', wantsJson(change));
+    const { changeJobs } = await client.request(ChangeDocument, { input }).catch((error: unknown) => {
+      throw spoken(error);
+    });
+    report(changeJobs, 'changed', wantsJson(change));
   });
 }
 

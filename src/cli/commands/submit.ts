@@ -227,9 +227,20 @@ function together(script: GivenJob, options: GivenJob): GivenJob {
     ...((script.siteTerms ?? options.siteTerms) && {
       siteTerms: { ...script.siteTerms, ...options.siteTerms },
     }),
-    ...((script.needs ?? options.needs) && { needs: [...(script.needs ?? []), ...(options.needs ?? [])] }),
+    ...bothOf('needs', script, options),
+    ...bothOf('inputs', script, options),
+    ...bothOf('outputs', script, options),
   };
 }
+
+const bothOf = <Field extends 'needs' | 'inputs' | 'outputs'>(
+  field: Field,
+  script: GivenJob,
+  options: GivenJob,
+): GivenJob => {
+  const both = [...(script[field] ?? []), ...(options[field] ?? [])];
+  return both.length === 0 ? {} : { [field]: both };
+};
 
 async function jobsFrom(client: Pick<Client, 'all'>, file: string): Promise<GivenJob[]> {
   let content: unknown;

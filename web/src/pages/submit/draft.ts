@@ -11,6 +11,7 @@ import {
   mailKinds,
   NotAccepted,
   parseArray,
+  parseDelay,
   parseDuration,
   parseMemory,
   retryRuleOf,
@@ -117,7 +118,11 @@ export function fieldsOf(script: string): {
   const { name, project, groupName, tasks, cpusPerTask, memoryMbPerTask, ...job } = jobOf(directives.asked);
   const { estimateS, runTimeLimitS, deadline, resourcesPerTask, machineConstraint, licenses, os, ...more } =
     job;
-  const { architecture, outputs, workingDirectory, restartable, held, boost, launch, mail, ...beside } = more;
+  const { architecture, outputs = [], workingDirectory, restartable, held, boost, launch, ...others } = more;
+  const { onTaskFailure, outputMb, mail, ...rest } = others;
+  const datasets = outputs.filter(({ dataset }) => dataset !== undefined);
+  const files = outputs.filter(({ dataset }) => dataset === undefined);
+  const beside = { ...rest, ...(datasets.length > 0 && { outputs: datasets }) };
   const text = (value: number | undefined): string | undefined => value?.toString();
   const fields: Partial<Draft> = {
     name,
@@ -134,7 +139,9 @@ export function fieldsOf(script: string): {
     licenses: licenses?.join(','),
     os,
     architecture,
-    outputs: outputs?.map(({ path }) => path).join('\n'),
+    outputs: files.map(({ path }) => path).join('\n') || undefined,
+    outputMb: text(outputMb),
+    onTaskFailure,
     workingDirectory,
     restartable,
     held,
@@ -221,9 +228,13 @@ export function inputOf(draft: Draft, mode: 'form' | 'script'): JobInput {
     ...(draft.licenses.trim() && { licenses: list(draft.licenses) }),
     ...(draft.os.trim() && { os: draft.os.trim() }),
     ...(draft.architecture.trim() && { architecture: draft.architecture.trim() }),
-    ...(draft.inputs.length > 0 && { inputs: draft.inputs.map((dataset) => ({ dataset })) }),
+    ...(draft.inputs.length > 0 && {
+      inputs: [...(written.inputs ?? []), ...draft.inputs.map((dataset) => ({ dataset }))],
+    }),
     ...(output > 0 && { outputMb: output }),
-    ...(draft.outputs.trim() && { outputs: lines(draft.outputs).map((path) => ({ path })) }),
+    ...(draft.outputs.trim() && {
+      outputs: [...(written.outputs ?? []), ...lines(draft.outputs).map((path) => ({ path }))],
+    }),
     environment,
     ...(!draft.restartable && { restartable: false }),
     ...(draft.held && { held: true }),
@@ -244,7 +255,7 @@ function retryOf(
   return {
     retry: {
       maxRetries: whole('retries', 0, 100),
-      backoffS: said('backoff', (name, value) => (value.trim() === '0' ? 0 : parseDuration(name, value))),
+      backoffS: said('backoff', parseDelay),
       rules: said('retryRules', (name) =>
         rules.length === 0
           ? [{ action: 'RETRY' as const }]
