@@ -6,7 +6,7 @@ import { Command, type Option } from 'commander';
 import { type Document, isMap, isScalar, LineCounter, parseDocument, visit } from 'yaml';
 import { z } from 'zod';
 import type { Client } from '../client/index.js';
-import { accepted } from '../core/accepted.js';
+import { checked, type Fault, placeOf, sayFault } from '../core/accepted.js';
 import { checkNeeds, type NeedsItem, sayNeedsError } from '../core/needs/check.js';
 import { forecast } from '../core/needs/forecast.js';
 import { NEEDS_LIMITS } from '../core/needs/model.js';
@@ -16,6 +16,7 @@ import {
   elementName,
   elementsOf,
   type Indices,
+  meant,
   NotAccepted,
   parseArray,
   parseDelay,
@@ -38,6 +39,13 @@ import {
 
 /** Options that say what `needs` says, and second names of others. */
 const LEFT_OUT = /^--(ref|after(-.*)?|time|memory-mb)$/;
+/** What fields are called here that somebody may know by another name. */
+const SECOND_NAMES: readonly [RegExp, string][] = [
+  [/^time$/, 'limit'],
+  [/^memory(-mb)?$/, 'mem'],
+  [/^(after|depend)/, 'needs'],
+  [/^script$/, 'run'],
+];
 
 const nameOf = ({ long }: Option): string => (long ?? '').replace(/^--(no-)?/, '');
 const OPTIONS: ReadonlyMap<string, Option> = new Map(
@@ -207,33 +215,41 @@ class Faults {
     this.told.set(`${this.file}:${line}:${col}: ${text}`, offset);
   }
 
-  refuse(path: Path, accepted: string, { atKey = false } = {}): void {
-    const value = this.document.getIn(path);
-    const shown =
-      value === undefined ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);
-    const text = shown.length > 100 ? `${shown.slice(0, 99)}…` : shown;
-    this.say(
-      path,
-      atKey ? `is not accepted; accepted: ${accepted}` : `"${text}" is not accepted; accepted: ${accepted}`,
-      { atKey },
-    );
+  refuse(path: Path, accepted: string): void {
+    this.tell({ path, value: this.document.getIn(path), accepted, of: 'VALUE' });
+  }
+
+  tell(fault: Fault): void {
+    const { path, of } = fault as Fault & { path: Path };
+    const name = String(path.at(-1));
+    const meantBy = SECOND_NAMES.find(([other]) => other.test(name))?.[1];
+    const hint =
+      of !== 'UNKNOWN'
+        ? ''
+        : meantBy === undefined
+          ? meant(name, fault.accepted.split(', '))
+          : `; did you mean ${meantBy}?`;
+    this.at(this.offsetOf(path, of !== 'VALUE'), sayFault(fault, 'the file', hint));
   }
 
   say(path: Path, text: string, { atKey = false } = {}): void {
-    this.at(this.offsetOf(path, atKey), path.length === 0 ? text : `${path.join('.')}: ${text}`);
+    this.at(this.offsetOf(path, atKey), path.length === 0 ? text : `${placeOf(path)}: ${text}`);
   }
 
   place(path: Path): string {
     const { line, col } = this.counter.linePos(this.offsetOf(path, true));
-    return `${this.file}:${line}:${col}: ${path.join('.')}`;
+    return `${this.file}:${line}:${col}: ${placeOf(path)}`;
   }
 
   /** Throws when there are any. */
   check(): void {
+    if (this.told.size > 0) throw this.error();
+  }
+
+  error(): CliError {
     const all = [...this.told].sort(([, a], [, b]) => a - b).map(([told]) => told);
-    if (all.length === 0) return;
     const more = all.length > FAULTS_SHOWN ? [`and ${all.length - FAULTS_SHOWN} more`] : [];
-    throw new CliError([...all.slice(0, FAULTS_SHOWN), ...more].join('\n'), ExitCode.USAGE);
+    return new CliError([...all.slice(0, FAULTS_SHOWN), ...more].join('\n'), ExitCode.USAGE);
   }
 
   /** Of what is there: a field that is missing stands where its object does. */
@@ -272,16 +288,16 @@ export async function readWorkflow(
       if (typeof node.value === 'number' && node.source !== undefined) node.value = node.source;
     },
   });
-  const parsed = FILE.safeParse(document.toJS(), { error: accepted });
-  if (!parsed.success) {
-    for (const issue of parsed.error.issues) tellIssue(issue, [], faults);
-    faults.check();
-  }
+  const written = document.toJS() as unknown;
+  const parsed = checked(FILE, written, (all) => {
+    for (const fault of all) faults.tell(fault);
+    return faults.error();
+  });
   const {
     name,
     defaults = {},
     jobs,
-  } = parsed.data as { name?: string; defaults?: Fields; jobs: Record<string, FileJob> };
+  } = parsed as { name?: string; defaults?: Fields; jobs: Record<string, FileJob> };
   const before: GivenJob = { ...given, ...(name !== undefined && { groupName: name }) };
   const places = client === null ? null : remembering(client);
   const steps: Step[] = [];
@@ -292,35 +308,6 @@ export async function readWorkflow(
   checkSteps(steps, faults);
   faults.check();
   return { steps, placeOf: ({ ref }) => faults.place(['jobs', ref]) };
-}
-
-type Issue = z.core.$ZodIssue;
-
-/** The fields of the object that has unknown ones there. */
-function shapeAt(path: Path, keys: readonly string[]): object {
-  if (path.length === 0) return FILE.shape;
-  if (path[0] === 'defaults') return ofOptions;
-  if (path.length === 2) return JOB.shape;
-  return keys.includes('any') ? ANY_OF.shape : TERM.shape;
-}
-
-/** Of several forms that a value may have, what is wrong with the one that it begins to have. */
-function tellIssue(issue: Issue, above: Path, faults: Faults): void {
-  const path = [...above, ...(issue.path as Path)];
-  if (issue.code === 'unrecognized_keys') {
-    const accepted = Object.keys(shapeAt(path, issue.keys)).join(', ');
-    for (const key of issue.keys) faults.refuse([...path, key], accepted, { atKey: true });
-  } else if (issue.code === 'invalid_key') {
-    faults.refuse(path, issue.issues[0]?.message ?? '', { atKey: true });
-  } else if (issue.code === 'invalid_union') {
-    const begun = issue.errors.filter((branch) =>
-      branch.every(({ code, path: at }) => at.length > 0 || code === 'unrecognized_keys'),
-    );
-    const nearest =
-      begun.find((branch) => branch.every(({ code }) => code !== 'unrecognized_keys')) ?? begun[0];
-    if (nearest) for (const one of nearest) tellIssue(one, path, faults);
-    else faults.refuse(path, issue.message);
-  } else faults.refuse(path, issue.message);
 }
 
 interface Circumstances {

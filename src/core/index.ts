@@ -1,6 +1,6 @@
 /** What the other rooms use of the core. */
 
-export { accepted } from './accepted.js';
+export { checked, type Fault, placeOf, sayFault, shownValue } from './accepted.js';
 export {
   Agenda,
   concernedBy,

@@ -5,7 +5,7 @@
  * What a dispatch or local policy has to be told it says itself, in its folder (dispatch/, local/).
  */
 import { z } from 'zod';
-import { accepted } from './accepted.js';
+import { checked } from './accepted.js';
 import {
   anyDispatchPolicySchema,
   DEFAULT_DISPATCH,
@@ -207,25 +207,16 @@ function withoutWorkflows(document: unknown): unknown {
   return rest;
 }
 
-function parse<T>(schema: z.ZodType<T>, document: unknown): T {
-  const result = schema.safeParse(document, { error: accepted });
-  if (result.success) return result.data;
-  throw new PolicyError(
-    result.error.issues.flatMap((issue) => {
-      const fault = (path: readonly PropertyKey[], accepted: string) => ({
-        path: path.join('.') || '(document)',
-        value: valueAt(document, path),
-        accepted,
-      });
-      return issue.code === 'unrecognized_keys'
-        ? issue.keys.map((key) => fault([...issue.path, key], 'nothing, there is no such field'))
-        : [fault(issue.path, issue.message)];
-    }),
+const parse = <S extends z.ZodType>(schema: S, document: unknown): z.output<S> =>
+  checked(
+    schema,
+    document,
+    (faults) =>
+      new PolicyError(
+        faults.map(({ path, value, accepted, of }) => ({
+          path: path.join('.') || '(document)',
+          value,
+          accepted: of === 'UNKNOWN' ? `nothing, there is no such field; there are ${accepted}` : accepted,
+        })),
+      ),
   );
-}
-
-function valueAt(document: unknown, path: readonly PropertyKey[]): unknown {
-  let value = document;
-  for (const key of path) value = (value as Record<PropertyKey, unknown> | null | undefined)?.[key];
-  return value;
-}

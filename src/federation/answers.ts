@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { type Document, ServiceError } from '../client/index.js';
-import { accepted } from '../core/index.js';
+import { checked, sayFault } from '../core/index.js';
 import { outputPathFault } from '../platform/file-paths.js';
 import { MAX } from '../platform/limits.js';
 import {
@@ -241,12 +241,12 @@ export function checkResults(answer: unknown, reports: number): void {
     throw badAnswer('reportRuns', `${results.length} results of ${reports} reports`);
 }
 
-function read<T>(field: string, schema: z.ZodType<T>, answer: unknown): T {
-  const known = z.object({ [field]: schema }).safeParse(answer, { error: accepted });
-  if (known.success) return (known.data as Record<string, T>)[field] as T;
-  const { path, message } = known.error.issues[0] as z.core.$ZodIssue;
-  throw badAnswer(path.join('.') || field, `accepted: ${message}`);
-}
+const read = <T>(field: string, schema: z.ZodType<T>, answer: unknown): T =>
+  checked(z.object({ [field]: schema }), answer, ([fault]) => notByProtocol(sayFault(fault, field)))[
+    field
+  ] as T;
 
-export const badAnswer = (where: string, why: string): ServiceError =>
-  new ServiceError(`the peer's answer does not follow the protocol: ${where}: ${why}`, 'BAD_ANSWER');
+export const badAnswer = (where: string, why: string): ServiceError => notByProtocol(`${where}: ${why}`);
+
+const notByProtocol = (why: string): ServiceError =>
+  new ServiceError(`the peer's answer does not follow the protocol: ${why}`, 'BAD_ANSWER');

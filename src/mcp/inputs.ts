@@ -158,9 +158,10 @@ function acceptedBy(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
     case 'invalid_type':
       return (
-        { int: 'a whole number', number: 'a number', string: 'a text', array: 'a list' }[
-          issue.expected as string
-        ] ?? issue.expected
+        {
+          ...{ int: 'a whole number', number: 'a number', string: 'a text', array: 'a list' },
+          ...{ boolean: 'true or false', object: 'an object', record: 'an object' },
+        }[issue.expected as string] ?? issue.expected
       );
     case 'invalid_value':
       return issue.values.join(', ');

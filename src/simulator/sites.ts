@@ -1,11 +1,12 @@
 /** The machines of a simulation: one of counted processors, or the sites and outages of files. */
 import { z } from 'zod';
 import {
-  accepted,
+  checked,
   type Held,
   type Machine,
   RandomStream,
   type Site,
+  sayFault,
   type TreeScheduler,
 } from '../core/index.js';
 import { MAX } from '../platform/limits.js';
@@ -226,7 +227,7 @@ export async function readSites(path: string): Promise<SiteShape[]> {
 }
 
 function sitesInJson(text: string, name: string): SiteShape[] {
-  const { sites } = checked(sitesSchema, jsonIn(text, name), name);
+  const { sites } = read(sitesSchema, jsonIn(text, name), name);
   return sites.map((site, i) => shapeOf(site, name, `sites[${i}].`));
 }
 
@@ -499,7 +500,7 @@ function rowsOf<S extends z.ZodObject>(
     const absent = needed.find((column) => !filled.some(([one]) => one === column));
     if (absent !== undefined) throw new Error(`${name}, line ${line}: ${absent} is missing`);
     const row = Object.fromEntries(filled);
-    return [{ row: checked(schema, row, `${name}, line ${line}`), line }];
+    return [{ row: read(schema, row, `${name}, line ${line}`), line }];
   });
   if (rows.length === 0) throw new Error(`${name}: nothing below its first line`);
   return rows;
@@ -510,20 +511,5 @@ const numberOrText = (cell: string): string | number =>
   /^[+-]?\d+(\.\d+)?$/.test(cell) ? Number(cell) : cell;
 
 /** Throws naming the place, the value and what is accepted, of the first thing that is wrong. */
-function checked<S extends z.ZodType>(schema: S, value: unknown, where: string): z.infer<S> {
-  const result = schema.safeParse(value, { reportInput: true, error: accepted });
-  if (result.success) return result.data;
-  const { path, message, input, code, ...issue } = result.error.issues[0] as z.core.$ZodIssue & {
-    keys?: string[];
-  };
-  const place = path
-    .map((key, i) => (typeof key === 'number' ? `[${key}]` : `${i > 0 ? '.' : ''}${String(key)}`))
-    .join('');
-  if (code === 'unrecognized_keys')
-    throw new Error(
-      `${where}: ${place}${place && '.'}${issue.keys?.[0]} is not accepted; accepted are the fields of the schema`,
-    );
-  const shown =
-    input === undefined ? 'missing' : typeof input === 'object' ? 'of another kind' : JSON.stringify(input);
-  throw new Error(`${where}: ${place || 'the whole'} is ${shown}; accepted is ${message}`);
-}
+const read = <S extends z.ZodType>(schema: S, value: unknown, where: string): z.output<S> =>
+  checked(schema, value, ([fault]) => new Error(`${where}: ${sayFault(fault, 'the whole')}`));

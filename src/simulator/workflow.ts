@@ -4,8 +4,8 @@
  */
 import { z } from 'zod';
 import {
-  accepted,
   type Clause,
+  checked,
   DataCatalog,
   type DataEdge,
   digraph,
@@ -14,6 +14,7 @@ import {
   type NeedTerm,
   type OnUnmet,
   plainJob,
+  sayFault,
   topologicalOrder,
   workflowPlaces,
 } from '../core/index.js';
@@ -100,23 +101,19 @@ export async function readExecution(path: string): Promise<Workflow> {
 
 /** Throws on what is no execution of WfCommons. */
 export function executionOf(document: unknown): WorkflowTask[] {
-  const { workflow } = checked(z.object({ workflow: z.looseObject({}) }), document, '');
+  const { workflow } = read(z.object({ workflow: z.looseObject({}) }), document, []);
   const tasks =
     'specification' in workflow
-      ? fromSpecification(checked(specified, workflow, 'workflow'))
-      : fromFlat(checked(flat, workflow, 'workflow'));
+      ? fromSpecification(read(specified, workflow, ['workflow']))
+      : fromFlat(read(flat, workflow, ['workflow']));
   return inOrder(tasks);
 }
 
-function checked<T>(schema: z.ZodType<T>, value: unknown, at: string): T {
-  const result = schema.safeParse(value, { error: accepted });
-  if (result.success) return result.data;
-  const issue = result.error.issues[0];
-  const path = [...(at === '' ? [] : [at]), ...(issue?.path ?? [])].join('.') || 'the file';
-  throw new Error(
-    `${path} is not ${issue?.message}; accepted is an execution of WfCommons (WfFormat 1.4 or later)`,
-  );
-}
+const read = <S extends z.ZodType>(schema: S, value: unknown, at: readonly string[]): z.output<S> =>
+  checked(schema, value, ([fault]) => {
+    const said = sayFault({ ...fault, path: [...at, ...fault.path] }, 'the file');
+    return new Error(`${said}, in an execution of WfCommons (WfFormat 1.4 or later)`);
+  });
 
 interface Named {
   id: string;

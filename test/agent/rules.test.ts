@@ -71,11 +71,11 @@ describe('rules for the terms of jobs', () => {
 
   it.each([
     ['{', 'accepted: a JSON list of rules'],
-    ['{}', 'rules: {}; accepted: a list of rules'],
-    [[{ partition: 'a b' }], 'rules[0].partition: "a b"; accepted: letters'],
-    [[{}, { cpusMin: '3' }], 'rules[1].cpusMin: "3"; accepted: a number of at least 0'],
-    [[{ user: 'ann' }], 'rules[0].user: "ann"; accepted: a rule: users, projects, '],
-    [[{ choices: { qos: ['--x'] } }], 'rules[0].choices.qos[0]: "--x"; accepted: letters'],
+    ['{}', 'rules: {} is not accepted; accepted: a list of rules'],
+    [[{ partition: 'a b' }], 'rules[0].partition: "a b" is not accepted; accepted: letters'],
+    [[{}, { cpusMin: '3' }], 'rules[1].cpusMin: "3" is not accepted; accepted: a number of at least 0'],
+    [[{ user: 'ann' }], 'rules[0].user: "ann" is not accepted; accepted: a rule: users, projects, '],
+    [[{ choices: { qos: ['--x'] } }], 'rules[0].choices.qos[0]: "--x" is not accepted; accepted: letters'],
   ])('are refused in words: %j', (rules, message) => {
     expect(() => open(rules)).toThrow(message);
   });
@@ -87,6 +87,8 @@ describe('rules for the terms of jobs', () => {
     warnings.length = 0;
     writeFileSync(file, '[{"partition": 3}]');
     expect([rules.of(run()).partition, rules.of(run()).partition]).toEqual(['another', 'another']);
-    expect(warnings).toEqual([expect.stringContaining('rules[0].partition: 3; accepted: letters')]);
+    expect(warnings).toEqual([
+      expect.stringContaining('rules[0].partition: 3 is not accepted; accepted: letters'),
+    ]);
   });
 });

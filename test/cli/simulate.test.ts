@@ -111,7 +111,7 @@ describe('switchyard simulate', () => {
     expect(first.sort()).toEqual(['site-1', 'site-2', 'site-3', 'site-4']);
     writeFileSync(sites, 'site,capacity,scheduler\n1,1,west//north\n');
     await expect(switchyard('simulate', ...args)).rejects.toThrow(
-      'line 2: scheduler is "west//north"; accepted is 1 to 16 names',
+      'line 2: scheduler: "west//north" is not accepted; accepted: 1 to 16 names',
     );
   });
 

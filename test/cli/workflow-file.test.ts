@@ -93,24 +93,25 @@ it('each mistake is told with its line and column, the value and what is accepte
       'nam: x',
       'defaults: {estimate: soon}',
       'jobs:',
-      '  a: {run: x, cpus: two, gpu: 1}',
+      '  a: {run: x, cpus: two, gpu: 1, time: 5m}',
       '  2b: {run: x}',
       '  c: {run: [x]}',
       '  d: {run: x, hold: maybe, needs: [{ref: a, condition: DONE}]}',
       '  e: {run: x, needs: [{any: []}, true]}',
     ),
   ).toEqual([
-    'flow.yaml:1:1: nam: is not accepted; accepted: name, defaults, jobs',
+    'flow.yaml:1:1: nam: there is no such field; did you mean name?; accepted: name, defaults, jobs',
     expect.stringMatching(
-      /^flow\.yaml:4:26: jobs\.a\.gpu: is not accepted; accepted: run, command, needs, array, .*gpus/,
+      /^flow\.yaml:4:26: jobs\.a\.gpu: there is no such field; did you mean gpus\?; accepted: run, command, needs, array, .*gpus/,
     ),
-    'flow.yaml:5:3: jobs.2b: is not accepted; accepted: a letter, then letters, digits, ".", "_" and "-", at most 100',
-    'flow.yaml:6:12: jobs.c.run: "["x"]" is not accepted; accepted: a script',
+    expect.stringMatching(/^flow\.yaml:4:34: jobs\.a\.time: there is no such field; did you mean limit\?/),
+    'flow.yaml:5:3: jobs.2b: this name is not accepted; accepted: a letter, then letters, digits, ".", "_" and "-", at most 100',
+    'flow.yaml:6:12: jobs.c.run: ["x"] is not accepted; accepted: a script',
     'flow.yaml:7:21: jobs.d.hold: "maybe" is not accepted; accepted: true or false',
-    'flow.yaml:7:56: jobs.d.needs.0.condition: "DONE" is not accepted; accepted: START, OK, NOT_OK, ANY, CORRESPONDING',
-    'flow.yaml:8:29: jobs.e.needs.0.any: "[]" is not accepted; accepted: at least one',
+    'flow.yaml:7:56: jobs.d.needs[0].condition: "DONE" is not accepted; accepted: START, OK, NOT_OK, ANY, CORRESPONDING',
+    'flow.yaml:8:29: jobs.e.needs[0].any: [] is not accepted; accepted: at least one',
     expect.stringMatching(
-      /^flow\.yaml:8:34: jobs\.e\.needs\.1: "true" is not accepted; accepted: names of jobs, or /,
+      /^flow\.yaml:8:34: jobs\.e\.needs\[1\]: true is not accepted; accepted: names of jobs, or /,
     ),
   ]);
   expect(
@@ -137,10 +138,10 @@ it('each mistake is told with its line and column, the value and what is accepte
     ),
     'flow.yaml:5:3: jobs.c: give either run, a script, or command, a list of words',
     expect.stringMatching(
-      /^flow\.yaml:5:15: jobs\.c\.needs\.0: .* is not accepted; accepted: exactly one of ref, job, /,
+      /^flow\.yaml:5:15: jobs\.c\.needs\[0\]: .* is not accepted; accepted: exactly one of ref, job, /,
     ),
     expect.stringMatching(
-      /^flow\.yaml:5:53: jobs\.c\.needs\.1\.delay: "long" is not accepted; accepted: seconds or /,
+      /^flow\.yaml:5:53: jobs\.c\.needs\[1\]\.delay: "long" is not accepted; accepted: seconds or /,
     ),
   ]);
   expect(
@@ -153,10 +154,10 @@ it('each mistake is told with its line and column, the value and what is accepte
     ),
   ).toEqual([
     expect.stringMatching(/^flow\.yaml:2:22: jobs\.a\.needs: a, b need one another in a circle/),
-    expect.stringMatching(/^flow\.yaml:2:26: jobs\.a\.needs\.1: names ref nobody, which no job/),
-    expect.stringMatching(/^flow\.yaml:5:37: jobs\.d\.needs\.0: CORRESPONDING: c has no index 3/),
+    expect.stringMatching(/^flow\.yaml:2:26: jobs\.a\.needs\[1\]: names ref nobody, which no job/),
+    expect.stringMatching(/^flow\.yaml:5:37: jobs\.d\.needs\[0\]: CORRESPONDING: c has no index 3/),
     expect.stringMatching(
-      /^flow\.yaml:5:80: jobs\.d\.needs\.1\.any\.0: c is an array, which any cannot name/,
+      /^flow\.yaml:5:80: jobs\.d\.needs\[1\]\.any\[0\]: c is an array, which any cannot name/,
     ),
   ]);
   expect(await faults('jobs:', '  a: {run: x', '  b: y')).toEqual([
@@ -166,7 +167,7 @@ it('each mistake is told with its line and column, the value and what is accepte
     'flow.yaml:3:3: Map keys must be unique',
   ]);
   expect(await faults('jobs: {}')).toEqual([
-    'flow.yaml:1:7: jobs: "{}" is not accepted; accepted: at least one job',
+    'flow.yaml:1:7: jobs: {} is not accepted; accepted: at least one job',
   ]);
 });
 

@@ -337,7 +337,7 @@ test.each<[string, (response: ServerResponse) => void, RegExp]>([
   [
     'that is a list',
     (response) => response.end('{"data":{"exchangeJobs":[]}}'),
-    /does not follow the protocol: exchangeJobs: accepted: an object$/,
+    /does not follow the protocol: exchangeJobs: \[\] is not accepted; accepted: an object$/,
   ],
   [
     'of another version',

@@ -154,7 +154,9 @@ describe('simulate', () => {
     await expect(simulate(options({ trace: join(folder, 'absent.swf') }))).rejects.toThrow('ENOENT');
     const sites = join(folder, 'bad.csv');
     writeFileSync(sites, 'site,capacity\n1,4\n2,many\n');
-    await expect(readSites(sites)).rejects.toThrow('line 3: capacity is "many"; accepted is a whole number');
+    await expect(readSites(sites)).rejects.toThrow(
+      'line 3: capacity: "many" is not accepted; accepted: a whole number',
+    );
     writeFileSync(sites, 'site,size\n1,4\n');
     await expect(readSites(sites)).rejects.toThrow('column capacity is missing');
     writeFileSync(sites, 'site,capacity\n1,4\n1,5\n');

@@ -91,9 +91,9 @@ describe('a file of sites', () => {
   it.each([
     [
       'site,capacity,scheduler\n1,4,west//1\n',
-      'bad, line 2: scheduler is "west//1"; accepted is 1 to 16 names with / between, each of 1 to 200 characters',
+      'bad, line 2: scheduler: "west//1" is not accepted; accepted: 1 to 16 names with / between, each of 1 to 200 characters',
     ],
-    [`site,capacity,scheduler\n1,4,${'a/'.repeat(16)}a\n`, 'bad, line 2: scheduler is "a/a/'],
+    [`site,capacity,scheduler\n1,4,${'a/'.repeat(16)}a\n`, 'bad, line 2: scheduler: "a/a/'],
     [
       'site,capacity,colour\n1,4,red\n',
       'bad, line 1: column "colour" is not accepted; accepted is each once of site, ',
@@ -104,12 +104,12 @@ describe('a file of sites', () => {
     ['site,capacity\n', 'bad: nothing below its first line'],
     [
       'site,capacity\n1,4\n2,many\n',
-      'bad, line 3: capacity is "many"; accepted is a whole number from 1 to 10000000',
+      'bad, line 3: capacity: "many" is not accepted; accepted: a whole number from 1 to 10000000',
     ],
-    ['site,capacity\n1,4.5\n', 'bad, line 2: capacity is 4.5; accepted is a whole number'],
-    ['site,capacity\n1,0x10\n', 'bad, line 2: capacity is "0x10"'],
-    ['site,capacity\n1,1e3\n', 'bad, line 2: capacity is "1e3"'],
-    ['site,capacity\n1,99999999999999999999\n', 'bad, line 2: capacity is 100000000000000000000'],
+    ['site,capacity\n1,4.5\n', 'bad, line 2: capacity: 4.5 is not accepted; accepted: a whole number'],
+    ['site,capacity\n1,0x10\n', 'bad, line 2: capacity: "0x10"'],
+    ['site,capacity\n1,1e3\n', 'bad, line 2: capacity: "1e3"'],
+    ['site,capacity\n1,99999999999999999999\n', 'bad, line 2: capacity: 100000000000000000000'],
     ['site,capacity\n1,\n', 'bad, line 2: capacity is missing'],
     ['site,capacity\n1,4,5\n', 'bad, line 2: 3 cells; accepted is 2'],
     ['site,capacity\n1,4\n1,5\n', 'bad: site 1 is given twice'],
@@ -117,14 +117,20 @@ describe('a file of sites', () => {
       'site,capacity,machines\n1,4,3\n',
       'bad, line 2: machines is 3; accepted is what divides the capacity, 4',
     ],
-    ['site,capacity,speed\n1,4,0\n', 'bad, line 2: speed is 0; accepted is a number from 0.001 to 1000'],
+    [
+      'site,capacity,speed\n1,4,0\n',
+      'bad, line 2: speed: 0 is not accepted; accepted: a number from 0.001 to 1000',
+    ],
     ['{"sites": [', 'bad: '],
-    ['{"sites": []}', 'bad: sites is of another kind; accepted is at least one site'],
+    ['{"sites": []}', 'bad: sites: [] is not accepted; accepted: at least one site'],
     [
       '{"sites": [{"site": 1, "capacity": "4"}]}',
-      'bad: sites[0].capacity is "4"; accepted is a whole number',
+      'bad: sites[0].capacity: "4" is not accepted; accepted: a whole number',
     ],
-    ['{"sites": [{"site": 1, "cpus": 4}]}', 'bad: sites[0].cpus is not accepted'],
+    [
+      '{"sites": [{"site": 1, "cpus": 4}]}',
+      'bad: sites[0].cpus: there is no such field; accepted: site, name, capacity',
+    ],
     ['{"sites": [{"site": 1}]}', 'bad: sites[0].capacity is missing; accepted is a whole number'],
     [
       '{"sites": [{"site": 1, "capacity": 4, "machines": [{"count": 1, "cpus": 4}]}]}',
@@ -185,7 +191,7 @@ describe('what files say of machines', () => {
   it.each([
     ['site,from\n1,2\n', 'line 1: column to is missing'],
     ['site,from,to\n1,5,5\n', 'line 2: to is 5; accepted is a time later than 5'],
-    ['site,from,to,runs\n1,5,6,stay\n', 'line 2: runs is "stay"; accepted is lost or finish'],
+    ['site,from,to,runs\n1,5,6,stay\n', 'line 2: runs: "stay" is not accepted; accepted: lost or finish'],
     ['site,from,to\n2,5,6\n', 'there is no site 2'],
     ['site,from,to,machine\n1,5,6,2\n', 'machine 2 of site 1; accepted is 1 to 1'],
   ])('refuses outages %j', async (content, message) => {

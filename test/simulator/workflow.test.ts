@@ -125,8 +125,13 @@ it.each([
 it('says what is wrong with an execution, and where', () => {
   const { specification, execution } = recent.workflow;
   const with_ = (workflow: object) => () => executionOf({ workflow });
-  expect(() => executionOf([])).toThrow(/accepted is an execution of WfCommons/);
-  expect(with_({ specification })).toThrow(/^workflow\.execution is not an object; accepted is an execution/);
+  expect(() => executionOf([])).toThrow(
+    'the file: [] is not accepted; accepted: an object, in an execution of WfCommons (WfFormat 1.4 or later)',
+  );
+  expect(with_({ specification })).toThrow('workflow.execution: missing; accepted: an object, in an');
+  expect(with_({ tasks: [{ name: 'a', runtimeInSeconds: 'long' }] })).toThrow(
+    'workflow.tasks[0].runtimeInSeconds: "long" is not accepted; accepted: a number, in an',
+  );
   expect(with_({ specification, execution: { tasks: execution.tasks.slice(1) } })).toThrow(
     /the run of task a is missing/,
   );

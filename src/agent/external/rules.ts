@@ -149,7 +149,7 @@ export function rulesOf(text: string, file: string): readonly Rule[] {
   const steps = path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`));
   const field = `rules${steps.join('')}`;
   throw new Error(
-    `${file}: ${field}: ${(JSON.stringify(value) ?? 'nothing').slice(0, 200)}; accepted: ${issue.message}`,
+    `${file}: ${field}: ${(JSON.stringify(value) ?? 'nothing').slice(0, 200)} is not accepted; accepted: ${issue.message}`,
   );
 }
 

@@ -1,7 +1,7 @@
 /** Task documents as clients of GA4GH TES send them, checked. What the server fills in, and fields of later versions, are left out. */
 import { z } from 'zod';
-import { accepted } from '../../core/index.js';
-import { ApiError, badInput, quote } from '../errors.js';
+import { checked, placeOf, sayFault } from '../../core/index.js';
+import { ApiError, badInput } from '../errors.js';
 
 /** In a path or an argument of a program. */
 const words = z.string().refine((value) => !value.includes('\0'), 'a text without NUL');
@@ -81,18 +81,13 @@ export type TesTask = z.output<typeof task>;
 export type TesExecutor = TesTask['executors'][number];
 
 /** The task that a client sends. Throws BAD_USER_INPUT that names the first faulty field. */
-export function readTask(sent: unknown): TesTask {
-  const { success, data, error } = task.safeParse(sent, { error: accepted });
-  if (success) return data;
-  const { path: at = [], message } = error.issues[0] ?? {};
-  const field = fieldOf(at);
-  const value = at.reduce<unknown>(
-    (of, step) => (of as Record<PropertyKey, unknown> | undefined)?.[step],
+export const readTask = (sent: unknown): TesTask =>
+  checked(
+    task,
     sent,
+    ([fault]) =>
+      new ApiError('BAD_USER_INPUT', sayFault(fault, 'task'), { field: placeOf(fault.path) || 'task' }),
   );
-  const said = value === undefined ? 'missing' : `${quote(value)} is not accepted`;
-  throw new ApiError('BAD_USER_INPUT', `${field}: ${said}; accepted: ${message}`, { field });
-}
 
 /** The same as it was kept; null: it is none of ours. */
 export function keptTask(kept: string): TesTask | null {
@@ -102,13 +97,6 @@ export function keptTask(kept: string): TesTask | null {
     return null;
   }
 }
-
-/** `executors[0].command` */
-const fieldOf = (at: readonly PropertyKey[]): string =>
-  at
-    .map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`))
-    .join('')
-    .replace(/^\./, '') || 'task';
 
 /** The path on machines that a URL of a file names. Throws BAD_USER_INPUT for another URL. */
 export function pathOfUrl(field: string, url: string): string {
