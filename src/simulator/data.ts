@@ -15,6 +15,7 @@ import {
  * one after the other, over the links as they are at its start. Runs do not share bandwidth.
  */
 export function transferS(catalog: DataCatalog, job: Job, siteId: number): number {
+  if (job.data === null) return 0;
   return catalog.sandboxS(job, siteId) + catalog.accessS(job, siteId) + catalog.returnS(job, siteId);
 }
 

@@ -268,11 +268,15 @@ class Simulation {
   private readonly agenda = new Agenda();
   /** Where data lies, and the network. */
   private readonly data: DataCatalog;
+  /** Some job has data to move. */
+  private movesData = false;
   /** When runs end on machines that are shared in time. */
   private readonly sharing: TimeSharing;
   private readonly prediction: Predictor | null;
-  /** By job: what was predicted. */
+  /** By job: how long the schedulers believe that it computes. */
   private readonly estimates: Float64Array;
+  /** The job that is submitted next. */
+  private next: Job | null = null;
   /** null: the policy does not look at history. */
   private readonly learning: Learning | null = null;
   /** By job, where there is learning: the seconds of its live run that are input and output. */
@@ -324,7 +328,7 @@ class Simulation {
     this.ending = new Float64Array(jobs.length);
     this.epochs = new Int32Array(jobs.length);
     this.prediction = options.predictor ?? null;
-    this.estimates = new Float64Array(options.predictor ? jobs.length : 0);
+    this.estimates = new Float64Array(jobs.length);
     this.grid.index(SchedulerTree).set(world.schedulers ?? []);
     for (const site of world.sites) this.setSite(site);
     for (const license of world.licenses) this.grid.setLicense(license);
@@ -366,18 +370,19 @@ class Simulation {
 
   /** Submissions come in order, one at a time. */
   private expectSubmission(index: number): void {
-    const next = this.jobs[index];
-    if (next !== undefined) this.events.pushNext(next.job.submittedAt, this.kinds.submit, index);
+    this.next = this.jobs[index]?.job ?? null;
+    if (this.next !== null) this.events.pushNext(this.next.submittedAt, this.kinds.submit, index);
   }
 
   private take(kind: number, payload: number, sequence: number): void {
     if (kind === this.kinds.submit) {
       if (payload < 0) this.release(-1 - payload);
       else {
+        const job = this.next as Job;
+        const one = this.jobs[payload] as SimJob;
         this.expectSubmission(payload + 1);
-        const job = this.jobs[payload] as SimJob;
         // One that waited, or waits, comes by itself.
-        if (job.wait === undefined) this.submit(job);
+        if (one.wait === undefined) this.submit(one, job);
       }
     } else if (kind === this.kinds.end || kind === this.kinds.plannedEnd) {
       if (payload < 0) {
@@ -403,8 +408,11 @@ class Simulation {
     this.lastNews = this.now;
   }
 
-  private submit({ job: submitted, siteId, limitS }: SimJob): void {
+  /** `submitted`: its job, which is made anew where it is asked for. */
+  private submit({ siteId, limitS }: SimJob, submitted: Job): void {
     const believed = this.believed(submitted);
+    if (believed.data !== null) this.movesData = true;
+    this.estimates[believed.id - 1] = believed.estimateS;
     // Nothing else asks for limits: without windows the jobs stay as they are.
     const job = this.holdsAny ? { ...believed, runTimeLimitS: limitS } : believed;
     if (siteId === null) {
@@ -430,21 +438,20 @@ class Simulation {
     const submitted = this.waits?.submitted(this.jobs[index] as SimJob, this.now) ?? null;
     if (submitted === null) return;
     (this.jobs as SimJob[])[index] = submitted;
-    this.submit(submitted);
+    this.submit(submitted, submitted.job);
   }
 
   /** The job with the estimate that the schedulers are to see. */
   private believed(job: Job): Job {
     if (this.prediction === null) return job;
-    const estimate = this.prediction.estimate(job);
-    this.estimates[job.id - 1] = estimate;
-    return { ...job, estimateS: estimate };
+    return { ...job, estimateS: this.prediction.estimate(job) };
   }
 
   private end(index: number): void {
-    const { job, limitS } = this.jobs[index] as SimJob;
+    const one = this.jobs[index] as SimJob;
+    const { limitS } = one;
     const left = this.leftS(index);
-    this.prediction?.ended(job, Math.min(left, limitS ?? Infinity));
+    this.prediction?.ended(one.job, Math.min(left, limitS ?? Infinity));
     this.finish(index, limitS !== null && left > limitS ? 'KILLED_AT_LIMIT' : 'COMPLETED');
     this.ended++;
     if (this.ended % PROGRESS_EVERY === 0) this.options.onProgress?.(this.ended);
@@ -472,7 +479,7 @@ class Simulation {
     const isOver = isFinal(how);
     if (isOver && this.dispatchKind.congestion !== undefined)
       this.grid.index(Traffic).of(run.siteId).served(this.now);
-    this.grid.endRun(job.job.id);
+    this.grid.endRun(index + 1);
     this.runs[index] = null;
     this.ending[index] = -1;
     if (this.stopping.size > 0) this.stopping.delete(index);
@@ -485,7 +492,7 @@ class Simulation {
       site.released = true;
     for (let i = 0; i < this.sinks.length; i++) this.sinks[i]?.ended?.(job, index, run, this.now, how);
     if (this.waits === null || !isOver) return;
-    this.waits.ended(job.job.id, this.now, how === 'COMPLETED' && job.fails !== true);
+    this.waits.ended(index + 1, this.now, how === 'COMPLETED' && job.fails !== true);
     this.settleNeeds();
   }
 
@@ -533,8 +540,14 @@ class Simulation {
     this.runs.forEach((run, index) => {
       if (!run?.allocations.some((allocation) => allocation.machineId === machineId)) return;
       this.finish(index, 'LOST');
-      this.submit(this.jobs[index] as SimJob);
+      this.again(index);
     });
+  }
+
+  /** A job goes back to the queue it came from and starts over. */
+  private again(index: number): void {
+    const one = this.jobs[index] as SimJob;
+    this.submit(one, one.job);
   }
 
   /** Runs are told to stop for a job, which is promised the room. */
@@ -552,21 +565,19 @@ class Simulation {
   private preempted(index: number): void {
     const requeue = this.stopping.get(index)?.requeue;
     this.finish(index, 'PREEMPTED');
-    const job = this.jobs[index] as SimJob;
     if (requeue) {
-      this.submit(job);
+      this.again(index);
       return;
     }
     this.cancelled++;
-    this.waits?.ended(job.job.id, this.now, false);
+    this.waits?.ended(index + 1, this.now, false);
     this.settleNeeds();
   }
 
   /** A run keeps what it has done, and will again. */
   private checkpoint(index: number): void {
-    const { job } = this.jobs[index] as SimJob;
     this.runs[index] = { ...(this.runs[index] as Run), checkpointAt: this.now };
-    this.grid.checkpointRun(job.id, this.now);
+    this.grid.checkpointRun(index + 1, this.now);
     this.expectCheckpoint(index);
   }
 
@@ -584,15 +595,9 @@ class Simulation {
     kept.sequence = -1;
     const { start, plannedEnd, checkpointAt = start } = run;
     const job = this.jobs[index] as SimJob;
-    const scale = (plannedEnd - start) / this.estimateOf(index);
+    const scale = (plannedEnd - start) / (this.estimates[index] as number);
     const computedS = (checkpointAt - start - this.movingS(job, run)) / scale;
     kept.doneS += Math.min(Math.max(0, computedS), this.leftS(index));
-  }
-
-  private estimateOf(index: number): number {
-    return this.prediction === null
-      ? (this.jobs[index] as SimJob).job.estimateS
-      : (this.estimates[index] as number);
   }
 
   /** Jobs go back to the root; whether there were any. */
@@ -768,7 +773,7 @@ class Simulation {
     const left = this.leftS(index);
     const seconds = limitS !== null && left > limitS ? limitS : left;
     // The machines are faster or slower than the estimate's by the same factor for the whole of the run.
-    const estimate = this.estimateOf(index);
+    const estimate = this.estimates[index] as number;
     const computing = seconds === estimate ? plannedDuration : (seconds * plannedDuration) / estimate;
     const io = this.movingS(job, run);
     if (this.learning !== null) this.ioS[index] = io;
@@ -790,9 +795,9 @@ class Simulation {
   }
 
   /** Seconds of the run that are input and output. */
-  private movingS({ job, ioS }: SimJob, { siteId }: Run): number {
-    const moving = job.data === null ? 0 : transferS(this.data, job, siteId);
-    return ioS === undefined ? moving : moving + ioS;
+  private movingS(one: SimJob, { siteId }: Run): number {
+    const moving = this.movesData ? transferS(this.data, one.job, siteId) : 0;
+    return one.ioS === undefined ? moving : moving + one.ioS;
   }
 
   private share(index: number, seconds: number, run: Run): void {

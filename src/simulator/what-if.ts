@@ -353,7 +353,7 @@ function workloadOfTrace(text: string, machines: SimulationTask['machines']): Wo
     taskPerProcessor: true,
   });
   if (jobs.length === 0) throw new Error('no job of the trace can run on these machines');
-  for (const { job } of jobs) job.benchmark = power / cpus;
+  for (const one of jobs) one.job = { ...one.job, benchmark: power / cpus };
   return { jobs, leftOut: trace.jobCount - jobs.length, waitedS: null, counted: () => true };
 }
 

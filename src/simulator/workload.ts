@@ -17,7 +17,10 @@ export interface SimWait {
 
 /** A job to simulate. */
 export interface SimJob {
-  /** As it is submitted. Its id is its rank by time of submission, from 1: equal times keep the order they came in. */
+  /**
+   * As it is submitted. Its id is its rank by time of submission, from 1: equal times keep the order they came in. It may be another object each
+   * time: to change it, replace it.
+   */
   job: Job;
   /** The id that the workload gave it; results use this one. */
   sourceId: number;
@@ -42,6 +45,79 @@ export interface SimJob {
   fails?: boolean;
   /** The line of the trace, where it is to be written again. */
   recorded?: Readonly<SwfJob>;
+}
+
+/**
+ * A job of a trace: what traces tell their jobs apart by. The job is made of it whenever it is asked for, so that of a million
+ * only those are there in full that wait or run.
+ */
+class TraceJob implements SimJob {
+  declare ioS?: number;
+  declare sectionS?: number;
+  declare checkpointS?: number;
+  declare wait?: SimWait;
+  declare fails?: boolean;
+  declare recorded?: Readonly<SwfJob>;
+  /** What it has been replaced by; null: it is as the trace says. */
+  private replaced: Job | null = null;
+
+  constructor(
+    public id: number,
+    private readonly userId: number,
+    readonly submittedAt: number,
+    private readonly estimateS: number,
+    private readonly tasks: number,
+    private readonly cpusPerTask: number,
+    private readonly memoryMbPerTask: number,
+    readonly sourceId: number,
+    readonly runS: number,
+    readonly limitS: number | null,
+    public siteId: number | null,
+  ) {}
+
+  get job(): Job {
+    if (this.replaced !== null) return this.replaced;
+    return {
+      id: this.id,
+      userId: this.userId,
+      userClass: 'REGULAR',
+      submittedAt: this.submittedAt,
+      estimateS: this.estimateS,
+      benchmark: 1,
+      deadline: null,
+      tasks: this.tasks,
+      cpusPerTask: this.cpusPerTask,
+      memoryMbPerTask: this.memoryMbPerTask,
+      resourcesPerTask: null,
+      licenses: NO_LICENSES,
+      os: null,
+      architecture: null,
+      machineConstraint: null,
+      image: null,
+      boost: 0,
+      priority: null,
+      runTimeLimitS: null,
+      application: '',
+      project: null,
+      groupId: 0,
+      migratedAt: null,
+      dispatchedAt: null,
+      data: null,
+      preferences: NO_PREFERENCES,
+      schedulerId: null,
+      treeMoves: 0,
+      avoids: null,
+      reservationId: null,
+      preemptionClass: 0,
+      restartable: true,
+      promised: null,
+      workflow: null,
+    };
+  }
+
+  set job(job: Job) {
+    this.replaced = job;
+  }
 }
 
 /**
@@ -123,11 +199,11 @@ export const nothingDropped = (): Dropped => ({
  * one submitted before time 0. A processor of the trace is a CPU.
  */
 export class Cleaning {
-  private readonly jobs: SimJob[] = [];
+  private readonly jobs: TraceJob[] = [];
   private readonly dropped = nothingDropped();
   private killed = 0;
   private sorted = true;
-  private readonly before = new Map<SimJob, Pick<SwfJob, 'precedingJob' | 'thinkTime'>>();
+  private readonly before = new Map<TraceJob, Pick<SwfJob, 'precedingJob' | 'thinkTime'>>();
   private lastSubmit = Number.NEGATIVE_INFINITY;
 
   /** Filled in and of one shape, whatever the caller's has: it is looked at for each job. */
@@ -170,70 +246,44 @@ export class Cleaning {
       const kill = options.overrun === 'kill';
       if (kill && run > limit) this.killed++;
       const actual = kill ? Math.min(run, limit) : run;
-      this.jobs.push({
-        job: {
-          id: this.jobs.length + 1,
-          userId: swf.user,
-          userClass: 'REGULAR',
-          submittedAt: submit,
-          estimateS: options.estimate === 'actual' ? actual : limit,
-          benchmark: 1,
-          deadline: null,
-          tasks: options.taskPerProcessor ? cpus : 1,
-          cpusPerTask: options.taskPerProcessor ? 1 : cpus,
-          memoryMbPerTask: options.memory ? memoryMb(swf, options.taskPerProcessor ? 1 : cpus) : 0,
-          resourcesPerTask: null,
-          licenses: NO_LICENSES,
-          os: null,
-          architecture: null,
-          machineConstraint: null,
-          image: null,
-          boost: 0,
-          priority: null,
-          runTimeLimitS: null,
-          application: '',
-          project: null,
-          groupId: 0,
-          migratedAt: null,
-          dispatchedAt: null,
-          data: null,
-          preferences: NO_PREFERENCES,
-          schedulerId: null,
-          treeMoves: 0,
-          avoids: null,
-          reservationId: null,
-          preemptionClass: 0,
-          restartable: true,
-          promised: null,
-          workflow: null,
-        },
-        sourceId: swf.id,
-        runS: run,
-        limitS: kill ? limit : null,
-        siteId: options.atRoot ? null : siteId,
-      });
+      const one = new TraceJob(
+        this.jobs.length + 1,
+        swf.user,
+        submit,
+        options.estimate === 'actual' ? actual : limit,
+        options.taskPerProcessor ? cpus : 1,
+        options.taskPerProcessor ? 1 : cpus,
+        options.memory ? memoryMb(swf, options.taskPerProcessor ? 1 : cpus) : 0,
+        swf.id,
+        run,
+        kill ? limit : null,
+        options.atRoot ? null : siteId,
+      );
+      this.jobs.push(one);
       const { precedingJob, thinkTime } = swf;
-      if (options.dependencies && precedingJob > 0)
-        this.before.set(this.jobs[this.jobs.length - 1] as SimJob, { precedingJob, thinkTime });
-      if (options.sectionS) (this.jobs[this.jobs.length - 1] as SimJob).sectionS = options.sectionS;
-      if (options.keepRecorded) (this.jobs[this.jobs.length - 1] as SimJob).recorded = { ...swf };
+      if (options.dependencies && precedingJob > 0) this.before.set(one, { precedingJob, thinkTime });
+      if (options.sectionS) one.sectionS = options.sectionS;
+      if (options.keepRecorded) one.recorded = { ...swf };
     }
   }
 
   workload(): Workload {
-    const { dropped, killed } = this;
-    const jobs = this.sorted ? this.jobs : inOrder(this.jobs);
+    const { jobs, dropped, killed } = this;
+    if (!this.sorted) {
+      jobs.sort((a, b) => a.submittedAt - b.submittedAt);
+      for (const [i, one] of jobs.entries()) one.id = i + 1;
+    }
     return { jobs, dropped, killed, dependencies: this.options.dependencies ? this.depend(jobs) : null };
   }
 
   /** A job whose user waited for another comes when that has ended and the user has thought, however long it took before. */
-  private depend(jobs: readonly SimJob[]): Dependencies {
-    const ids = new Map(jobs.map(({ sourceId, job }) => [sourceId, job.id]));
+  private depend(jobs: readonly TraceJob[]): Dependencies {
+    const ids = new Map(jobs.map(({ sourceId, id }) => [sourceId, id]));
     const found = { jobs: 0, unknown: 0 };
     for (const [one, { precedingJob, thinkTime }] of this.before) {
       const id = ids.get(precedingJob);
       // Only those before it: so there are no circles.
-      if (id === undefined || id >= one.job.id) {
+      if (id === undefined || id >= one.id) {
         found.unknown++;
         continue;
       }
