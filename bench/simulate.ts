@@ -8,11 +8,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { gzipSync } from 'node:zlib';
 import { RandomStream } from '../src/core/index.js';
 import { packagePath } from '../src/platform/paths.js';
-import { THREAD_LIMITS } from '../src/simulator/compare.js';
+import { simulationThread } from '../src/simulator/compare.js';
 import { runSimulation } from '../src/simulator/engine.js';
 import { BatsimCsv, writeSwf } from '../src/simulator/files.js';
 import { scaleLoad } from '../src/simulator/load.js';
@@ -304,10 +304,7 @@ export const simulateBench: Bench = {
   run: (only) =>
     new Promise((resolve, reject) => {
       const wanted = NAMES.filter(only);
-      const thread = new Worker(new URL(import.meta.url), {
-        workerData: wanted,
-        resourceLimits: THREAD_LIMITS,
-      });
+      const thread = simulationThread(new URL(import.meta.url), wanted);
       thread.on('message', resolve).on('error', reject);
     }),
 };
