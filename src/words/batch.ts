@@ -1,5 +1,6 @@
 /** A batch script as Slurm runs it: with SLURM_* in its environment, and its output in files where it runs. */
 import { type Asked, shapeOf } from './asked.js';
+import { quoted } from './quoted.js';
 import type { Command } from './script.js';
 
 /** Whoever submits, and from where. */
@@ -8,8 +9,6 @@ export interface Submitter {
   host: string;
   directory: string;
 }
-
-export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** What fills in a pattern of file names, in the shell that {@link BEGIN} has prepared. */
 const PATTERNS: Readonly<Record<string, string>> = {

@@ -4,6 +4,7 @@ export * from './batch.js';
 export * from './csv.js';
 export * from './nearest.js';
 export * from './options.js';
+export * from './quoted.js';
 export * from './retry.js';
 export * from './script.js';
 export * from './values.js';

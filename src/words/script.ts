@@ -2,6 +2,7 @@
 import { split } from 'shlex';
 import { type Asked, nothing } from './asked.js';
 import { type Circumstances, readOptions, SLURM, SWITCHYARD, takeOptions } from './options.js';
+import { quoted } from './quoted.js';
 
 /** A line of a script that is not understood. */
 export interface Misread {
@@ -119,6 +120,26 @@ export function commandOfScript(script: string, name?: string, args: readonly st
     };
   const named = name !== undefined && isShell(plain) ? [name] : [];
   return { command: interpreter, arguments: [...more, inline, script, ...named, ...args] };
+}
+
+/**
+ * A command as one line for people. An argument of several lines is a text of its own, and stands there as `…`; the last one is the
+ * script, which those before it run.
+ */
+export function commandLine({
+  command,
+  arguments: args,
+}: Readonly<{ command: string; arguments: readonly string[] }>): {
+  line: string;
+  script: string | null;
+} {
+  const isText = (argument: string): boolean => argument.includes('\n');
+  const word = (argument: string): string =>
+    /^[\w@%+=:,./-]+$/.test(argument) ? argument : quoted(argument);
+  return {
+    line: [command, ...args].map((one) => (isText(one) ? '…' : word(one))).join(' '),
+    script: args.findLast(isText) ?? null,
+  };
 }
 
 /** A command that finds this text on its standard input. */

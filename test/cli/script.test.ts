@@ -54,6 +54,11 @@ describe('a script', () => {
     const id = held.stdout.trim();
     const ended = await shell(`sy release ${id} >&2; sy watch ${id} >&2; sy job --output ${id}`);
     expect(ended.stdout).toBe('run.sh first 1\n');
+    // As it was kept, and not what is in the file by now.
+    expect((await shell(`sy job --script ${id}`)).stdout).toMatch(
+      /^#!\/bin\/bash\n#SWITCHYARD .*\necho "\$0 .*exit 4\n$/,
+    );
+    expect((await shell(`sy job ${id}`)).stdout).toMatch(/^command +\/bin\/bash -c … run\.sh first$/m);
     const job = await service.json<Record<string, unknown>>('job', id);
     expect(job).toMatchObject({
       exitCode: 4,

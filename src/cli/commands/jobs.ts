@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import type { Client, Document } from '../../client/index.js';
 import { isLive, isTerminal } from '../../core/states.js';
+import { commandLine } from '../../words/script.js';
 import { parseId, parseNumber, parseWord } from '../../words/values.js';
 import { addCommand, note, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
@@ -27,7 +28,7 @@ import {
   type RequeueMutation,
   WhyWaitingDocument,
 } from '../documents.gql.js';
-import { ExitCode } from '../errors.js';
+import { CliError, ExitCode } from '../errors.js';
 import { type FetchedFile, fetchFiles } from '../fetch.js';
 import { type JobLine, noSuchJob } from '../follow.js';
 import { count, duration, printable, printableOutput, table, time, workflowPlace } from '../format.js';
@@ -98,7 +99,8 @@ export function addJobs(program: Command): void {
     .option('--fetch [dir]', 'fetch its kept files (default: into a directory named after its id)')
     .option('--epoch <n>', 'number of the run (default: the latest)')
     .option('--task <n>', 'with --output, --stdout, --stderr or --follow: index of the task (default: 0)')
-    .option('--tasks', 'show the tasks of its latest run');
+    .option('--tasks', 'show the tasks of its latest run')
+    .option('--script', 'print its script, as it was when it was submitted');
   job.action(async (id: string, options: JobShown) => {
     const client = connect();
     const jobId = parseId('job', id);
@@ -119,6 +121,7 @@ export function addJobs(program: Command): void {
     if (options.tasks) return showTasks(client, jobId, wantsJson(job));
     const found = (await client.request(JobDocument, { id: jobId })).job;
     if (!found) throw noSuchJob(jobId);
+    if (options.script) return printScript(found, wantsJson(job));
     return wantsJson(job) ? printJson(found) : print(describeJob(found));
   });
 
@@ -226,6 +229,7 @@ interface JobShown extends OutputOptions {
   epoch?: string;
   task?: string;
   tasks?: boolean;
+  script?: boolean;
 }
 
 /** Which streams; both when neither is named. */
@@ -370,6 +374,19 @@ function howEnded({ state, exitCode, cause }: JobLine): number | string | null {
   return cause === 'EXITED_NONZERO' ? exitCode : (cause ?? exitCode);
 }
 
+function printScript(job: FullJob, json: boolean): void {
+  const { line, script } = commandLine(job);
+  if (json) {
+    printJson({ script });
+    return;
+  }
+  if (script === null)
+    throw new CliError(`${job.id} has no script; it runs: ${printable(line)}`, ExitCode.NOT_FOUND);
+  const text = script.endsWith('\n') ? script : `${script}\n`;
+  // Into a file it goes as it is.
+  process.stdout.write(process.stdout.isTTY ? printableOutput(text) : text);
+}
+
 /** A job's name or command line, not longer than fits a line. */
 export function whatRuns(job: Pick<JobLine, 'name' | 'command' | 'arguments'>): string {
   const text = job.name ?? [job.command, ...job.arguments].join(' ');
@@ -404,7 +421,7 @@ function describeJob(job: FullJob): string {
     ['message', job.message],
     ['exit code', job.exitCode],
     ['name', job.name],
-    ['command', [job.command, ...job.arguments].join(' ')],
+    ['command', commandLine(job).line],
     ['user', job.user.name],
     ['site', job.site?.name],
     ['project', job.project],
@@ -424,6 +441,8 @@ function describeJob(job: FullJob): string {
       'priority',
       job.priority === null ? null : `${job.priority}${job.boost ? ` and boost ${job.boost}` : ''}`,
     ],
+    // Where there is no priority yet.
+    ['boost', (job.priority === null && job.boost) || null],
     ['class', job.preemptionClass || null],
     ['submitted', time(job.submittedAt)],
     ['dispatched', job.dispatchedAt && time(job.dispatchedAt)],

@@ -2,6 +2,7 @@ import './job.css';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { Copy, Pause, Pencil, Play, RotateCcw, SquareX, TrendingUp } from 'lucide-react';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
+import { commandLine } from '../../../../src/words/index';
 import { useData, useFollow, useThrottled } from '../../api/data';
 import { appliesTo, type BulkAction, BulkDialog } from '../../parts/bulk';
 import { titleOf } from '../../parts/job-column';
@@ -248,9 +249,7 @@ function Actions({ job, act, edit }: { job: Job; act(action: BulkAction): void; 
 }
 
 function WhatItIs({ job }: { job: Job }) {
-  // An argument of several lines is a script, and stands below.
-  const script = job.arguments.findLast((argument) => argument.includes('\n'));
-  const line = [job.command, ...job.arguments.map((one) => (one === script ? '…' : quoted(one)))].join(' ');
+  const { line, script } = commandLine(job);
   return (
     <Card title="What it is">
       <Facts
@@ -278,7 +277,7 @@ function WhatItIs({ job }: { job: Job }) {
           job.arrayIndex !== null && ['Place in the array', String(job.arrayIndex)],
         ]}
       />
-      {script !== undefined && (
+      {script !== null && (
         <Code
           label="Script"
           language={/python/.test(line) ? 'python' : 'shell'}
@@ -372,9 +371,6 @@ function seenOf(
   const task = /^\d+$/.test(search.task ?? '') ? Number(search.task) : (usual ?? 0);
   return { run, task: hasTasks(job) && task < job.tasks ? task : 0 };
 }
-
-const quoted = (text: string): string =>
-  /^[\w./:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
 /** Why it waits, and what a dry run says of it. */
 function Waits({ id, state }: { id: string; state: Job['state'] }) {
