@@ -356,7 +356,8 @@ BEGIN
       FROM new_rows n JOIN old_rows o USING (id)
       LEFT JOIN LATERAL (
         SELECT site_id AS ran_at, license_ids, date_part('epoch', assigned_at) AS s, date_part('epoch', ended_at) AS e,
-               cpus_per_task * (SELECT coalesce(sum(v), 0) FROM unnest(machine_tasks) v) AS cpus
+               CASE WHEN whole_cpus IS NULL THEN cpus_per_task * (SELECT coalesce(sum(v), 0) FROM unnest(machine_tasks) v)
+                    ELSE (SELECT coalesce(sum(v), 0) FROM unnest(whole_cpus) v) END AS cpus
           FROM runs WHERE job_id = o.id AND epoch = o.epoch AND triggers.live(o.state) OFFSET 0) r ON true
      WHERE triggers.live(o.state) > triggers.live(n.state) OR triggers.ended(n.state) > triggers.ended(o.state)
   ), run AS MATERIALIZED (
@@ -478,11 +479,11 @@ BEGIN
       memory_used_mb = m.memory_used_mb + sign * t.memory_mb,
       -- Who has started something is not broken. Those that fail together count once.
       launch_failures = CASE WHEN t.started THEN 0 ELSE m.launch_failures END + CASE WHEN t.failed THEN 1 ELSE 0 END
-    FROM (SELECT u.machine_id, sum(u.tasks * r.cpus_per_task) AS cpus, sum(u.tasks) AS tasks,
+    FROM (SELECT u.machine_id, sum(coalesce(u.cpus, u.tasks * r.cpus_per_task)) AS cpus, sum(coalesce(u.places, u.tasks)) AS tasks,
                  sum(u.tasks::bigint * r.memory_mb_per_task) AS memory_mb,
                  bool_or(r.started_at IS NOT NULL AND r.cause <> 'MACHINE_FAILED') IS TRUE AS started,
                  bool_or(r.cause = 'MACHINE_FAILED' AND u.machine_id = triggers.machine_of(r.machine_ids, r.machine_tasks, r.failed_task)) IS TRUE AS failed
-            FROM new_rows r, unnest(r.machine_ids, r.machine_tasks) AS u (machine_id, tasks)
+            FROM new_rows r, unnest(r.machine_ids, r.machine_tasks, r.whole_cpus, r.whole_places) AS u (machine_id, tasks, cpus, places)
            WHERE (r.ended_at IS NULL) = beginning GROUP BY 1) t
     WHERE m.id = t.machine_id;
   -- Most runs take nothing but CPUs and memory.

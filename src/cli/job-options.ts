@@ -23,6 +23,7 @@ import {
   parseReadFrom,
   parseSignal,
   parseSince,
+  parseTasksPerMachine,
   parseTime,
   parseVariable,
   parseWord,
@@ -63,6 +64,9 @@ export interface JobOptions {
   cpus?: string;
   memoryMb?: string;
   mem?: string;
+  memPerCpu?: string;
+  tasksPerMachine?: string;
+  exclusive?: boolean;
   license?: string[];
   resource?: string[];
   gpus?: string;
@@ -141,6 +145,10 @@ export function addJobOptions(command: Command): Command {
     .option('--mem <amount>', 'memory per task, such as 512M, 2G or 1.5 GB (default: 0)')
     .option('--memory-mb <mb>', 'the same, MB')
     .option(
+      '--mem-per-cpu <amount>',
+      'memory for each CPU, such as 2G: a task has the larger of this times its CPUs and --mem',
+    )
+    .option(
       '--reservation <name>',
       'run in this reservation (switchyard reserve): on its machines, within its times',
     )
@@ -199,6 +207,11 @@ function addMachineOptions(command: Command): Command {
       'devices or other resources for each task, as Slurm writes them: gpu:2, gpu:a100:2; may be repeated',
       collect,
     )
+    .option(
+      '--tasks-per-machine <range>',
+      'how many tasks are on each machine: 4 (exactly), 2-4, or 2- (at least 2); default: as many as fit',
+    )
+    .option('--exclusive', 'only on machines without any other job, of which it has all')
     .option('--license <kind>', 'a license that the job needs; may be repeated', collect)
     .option('--os <name>', 'required operating system, such as linux')
     .option('--arch <name>', 'required architecture, such as x64')
@@ -352,6 +365,8 @@ const CLEARED = {
   project: { project: null },
   resources: { resourcesPerTask: [] },
   constraint: { machineConstraint: null },
+  exclusive: { exclusive: null },
+  'tasks-per-machine': { tasksPerMachine: null },
   licenses: { licenses: [] },
   os: { os: null },
   arch: { architecture: null },
@@ -429,6 +444,11 @@ export function jobFromOptions(
     tasks: given(options.tasks, whole('--tasks', 1)),
     cpusPerTask: given(options.cpus, whole('--cpus', 1)),
     memoryMbPerTask: memoryOf(options),
+    memoryMbPerCpu: given(options.memPerCpu, (value) => parseMemory('--mem-per-cpu', value)),
+    tasksPerMachine: given(options.tasksPerMachine, (value) =>
+      parseTasksPerMachine('--tasks-per-machine', value),
+    ),
+    exclusive: options.exclusive ? 'MACHINE' : undefined,
     resourcesPerTask: resources,
     licenses: options.license,
     os: options.os,

@@ -152,6 +152,10 @@ export interface Job {
   memoryMbPerTask: number;
   /** What each task takes besides, by kind of resource; null: nothing. */
   resourcesPerTask: Readonly<Record<string, number>> | null;
+  /** On each machine that has any of its tasks; null: any number (resources.md, "A shape"). */
+  tasksPerMachine: TasksPerMachine | null;
+  /** MACHINE: no other job runs on its machines, whatever it asks of them; null: it may have neighbors. */
+  exclusive: Exclusive | null;
   /** Kinds, sorted; the job holds one copy of each while it runs. */
   licenses: readonly string[];
   os: string | null;
@@ -196,6 +200,16 @@ export interface Job {
   /** Where it stands in its workflow, for policies that go by that; null: it is of none. */
   workflow: WorkflowPlace | null;
 }
+
+/** At least `min`, from 1; `max` null: as many as fit. */
+export interface TasksPerMachine {
+  readonly min: number;
+  readonly max: number | null;
+}
+
+/** What a job may have to itself. */
+export const exclusives = ['MACHINE'] as const;
+export type Exclusive = (typeof exclusives)[number];
 
 /** Of a job that was submitted with others that it needs, or that need it (jobs.md, "Ranks of a workflow"). */
 export interface WorkflowPlace {
@@ -246,6 +260,8 @@ export const plainJob = (given: Partial<Job> & Pick<Job, 'id' | 'submittedAt' | 
   cpusPerTask: given.cpusPerTask ?? 1,
   memoryMbPerTask: given.memoryMbPerTask ?? 0,
   resourcesPerTask: given.resourcesPerTask ?? null,
+  tasksPerMachine: given.tasksPerMachine ?? null,
+  exclusive: given.exclusive ?? null,
   licenses: given.licenses ?? NO_LICENSES,
   os: given.os ?? null,
   architecture: given.architecture ?? null,

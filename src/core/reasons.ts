@@ -14,6 +14,8 @@ export const WaitingReason = {
   CPUS_BUSY: 'CPUS_BUSY',
   MEMORY_BUSY: 'MEMORY_BUSY',
   RESOURCES_BUSY: 'RESOURCES_BUSY',
+  MACHINES_BUSY: 'MACHINES_BUSY',
+  TASKS_PER_MACHINE_BUSY: 'TASKS_PER_MACHINE_BUSY',
   LICENSES_BUSY: 'LICENSES_BUSY',
   MAX_TASKS_REACHED: 'MAX_TASKS_REACHED',
   MAX_RUNNING_JOBS_REACHED: 'MAX_RUNNING_JOBS_REACHED',
@@ -31,6 +33,7 @@ export const WaitingReason = {
   NEVER_FITS_LICENSES: 'NEVER_FITS_LICENSES',
   NEVER_FITS_PLATFORM: 'NEVER_FITS_PLATFORM',
   NEVER_FITS_CONSTRAINT: 'NEVER_FITS_CONSTRAINT',
+  NEVER_FITS_TASKS_PER_MACHINE: 'NEVER_FITS_TASKS_PER_MACHINE',
   NEVER_FITS_TOGETHER: 'NEVER_FITS_TOGETHER',
   QUEUES_FULL: 'QUEUES_FULL',
   NO_SITE_HAS_ROOM: 'NO_SITE_HAS_ROOM',
@@ -145,6 +148,8 @@ const sentences: Record<ReasonCode, string> = {
   NEVER_FITS_LICENSES: 'No site has all the licenses that it needs, with machines that can use them.',
   NEVER_FITS_PLATFORM: 'No machine has the required operating system and architecture.',
   NEVER_FITS_CONSTRAINT: 'No machine with the required platform satisfies its constraint.',
+  NEVER_FITS_TASKS_PER_MACHINE:
+    'No site can run its {tasks} tasks with {perMachine} on each machine; on fewer or more it could.',
   NEVER_FITS_TOGETHER: 'Each of its requirements is met at some site, but no site meets all of them.',
   MOVE_LIMIT: 'The scheduling cycle reached its limit of moves; the next one continues with this job.',
   QUEUES_FULL: 'The queue of every site that could run it is full.',
@@ -161,6 +166,10 @@ const sentences: Record<ReasonCode, string> = {
     'Needs {neededCpus} CPUs for {tasks} tasks; at most {mostFreeCpus} are free on one machine ({freeCpus} in total).',
   MEMORY_BUSY: 'Too little memory is free on the machines with free CPUs.',
   RESOURCES_BUSY: 'Each task needs {further}; too little of that is free on machines with room for the rest.',
+  MACHINES_BUSY:
+    'Needs machines for itself alone: of the {machines} that could run it, {idleMachines} are idle, too few for its {tasks} tasks.',
+  TASKS_PER_MACHINE_BUSY:
+    'Enough is free for its {tasks} tasks in total, but not for {perMachine} on each machine.',
   LICENSES_BUSY: 'All licenses of a kind that it needs are in use or reserved.',
   MAX_TASKS_REACHED:
     'Too few time-shared machines accept another task: it needs {neededTasks}, {openMachines} do.',
@@ -188,9 +197,17 @@ const sentences: Record<ReasonCode, string> = {
 const ofOneTask: Partial<Record<ReasonCode, string>> = {
   NEVER_FITS_CPUS: 'No site has a machine with {cpusPerTask} CPUs.',
   NEVER_FITS_MEMORY: 'No site has a machine with {memoryMbPerTask} MB of memory.',
+  MACHINES_BUSY: 'Needs a machine for itself alone; of the {machines} that could run it, none is idle.',
   CPUS_BUSY:
     'Needs {neededCpus} CPUs on one machine; at most {mostFreeCpus} are free on any ({freeCpus} in total).',
 };
+
+/** How many tasks may be on a machine: "exactly 4". */
+export function perMachine({ min, max }: { min: number; max: number | null }): string {
+  if (max === null) return `at least ${min}`;
+  if (max === min) return `exactly ${max}`;
+  return min === 1 ? `at most ${max}` : `${min} to ${max}`;
+}
 
 /** What a task asks for besides CPUs and memory, from its numbers: "2 gpu, 1 tape". */
 const further = (numbers: Readonly<Record<string, number>>): string =>
@@ -204,6 +221,10 @@ const further = (numbers: Readonly<Record<string, number>>): string =>
 export function reasonSentence(code: ReasonCode, numbers: Readonly<Record<string, number>> = {}): string {
   const sentence = (numbers.tasks === 1 ? ofOneTask[code] : undefined) ?? sentences[code];
   return sentence.replace(/\{(\w+)\}/g, (_, name: string) =>
-    name === 'further' ? further(numbers) : String(numbers[name] ?? '?'),
+    name === 'further'
+      ? further(numbers)
+      : name === 'perMachine'
+        ? perMachine({ min: numbers.minPerMachine ?? 1, max: numbers.maxPerMachine ?? null })
+        : String(numbers[name] ?? '?'),
   );
 }

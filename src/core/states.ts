@@ -92,6 +92,8 @@ export const changeableFields = [
   'cpusPerTask',
   'memoryMbPerTask',
   'resourcesPerTask',
+  'tasksPerMachine',
+  'exclusive',
   'licenses',
   'os',
   'architecture',

@@ -455,7 +455,13 @@ export const FIXED_LIMITS = {
     'CreateSchedulerInput.parent',
     'UpdateSchedulerInput.parent',
   ),
-  tasks: fixed(100_000, 'Tasks of a job, and CPUs per task.', 'JobInput.tasks', 'JobInput.cpusPerTask'),
+  tasks: fixed(
+    100_000,
+    'Tasks of a job, on one machine too, and CPUs per task.',
+    'JobInput.tasks',
+    'JobInput.cpusPerTask',
+    'TasksPerMachineInput.max',
+  ),
   jobCpus: fixed(
     1_000_000,
     'CPUs of a job: tasks × CPUs per task.',

@@ -89,6 +89,8 @@ class TraceJob implements SimJob {
       cpusPerTask: this.cpusPerTask,
       memoryMbPerTask: this.memoryMbPerTask,
       resourcesPerTask: null,
+      tasksPerMachine: null,
+      exclusive: null,
       licenses: NO_LICENSES,
       os: null,
       architecture: null,

@@ -28,7 +28,9 @@ const limitOf = ({ runTimeLimitS }: Job): string =>
   runTimeLimitS === null ? 'UNLIMITED' : clock(runTimeLimitS);
 export const cpusOf = ({ tasks, cpusPerTask }: Job): number => tasks * cpusPerTask;
 const memoryOf = ({ memoryMbPerTask }: Job): string => `${memoryMbPerTask}M`;
-export const nodeCount = (job: Job): number => Math.max(nodesOf(job).length, 1);
+/** Before it starts: as many as it needs at least. */
+export const nodeCount = (job: Job): number =>
+  nodesOf(job).length || Math.ceil(job.tasks / (job.tasksPerMachine?.max ?? job.tasks));
 /** What a job asks for, by Slurm's names; memory in MB. */
 export const tresCounts = (job: Job): [name: string, count: number][] => [
   ['cpu', cpusOf(job)],
@@ -90,6 +92,7 @@ export const FIELDS: Readonly<Record<string, Field>> = {
   numcpus: ({ job }) => cpusOf(job),
   numnodes: ({ job }) => nodeCount(job),
   numtasks: ({ job }) => job.tasks,
+  oversubscribe: ({ job }) => (job.exclusive === null ? 'OK' : 'NO'),
   partition: ({ job, step }) => (step ? '' : (job.site?.name ?? 'any')),
   priority: ({ job }) => Math.max(0, (job.priority ?? 0) + job.boost),
   prioritylong: ({ job }) => Math.max(0, (job.priority ?? 0) + job.boost),

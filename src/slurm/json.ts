@@ -89,6 +89,8 @@ export function jobInfo(row: Row): object {
     command: job.command,
     cpus: number(cpusOf(job)),
     cpus_per_task: number(job.cpusPerTask),
+    shared: job.exclusive === null ? [] : ['none'],
+    tasks_per_node: number(job.tasksPerMachine?.max ?? null),
     current_working_directory: job.workingDirectory ?? '',
     deadline: time(job.deadline),
     dependency: reasonOf(job, nowMs) === 'Dependency' ? '(unfulfilled)' : '',

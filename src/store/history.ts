@@ -62,7 +62,8 @@ export interface UsageRow {
 const at = (epochS: number): Sql => sql`to_timestamp(${epochS}::float8)`;
 
 /** Most runs are on one machine, and to sum up an array takes longer than the rest. */
-const CPUS = sql`r.cpus_per_task * CASE cardinality(r.machine_tasks) WHEN 1 THEN r.machine_tasks[1] ELSE (SELECT sum(v) FROM unnest(r.machine_tasks) v) END`;
+const CPUS = sql`CASE WHEN r.whole_cpus IS NOT NULL THEN (SELECT sum(v) FROM unnest(r.whole_cpus) v)
+  ELSE r.cpus_per_task * CASE cardinality(r.machine_tasks) WHEN 1 THEN r.machine_tasks[1] ELSE (SELECT sum(v) FROM unnest(r.machine_tasks) v) END END`;
 
 /** Epoch seconds. `extract` would make a `numeric` of them first, which takes longer than everything else here. */
 const seconds = (time: Sql): Sql => sql`date_part('epoch', ${time})`;

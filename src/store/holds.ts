@@ -68,6 +68,8 @@ export interface LiveRun {
   machineTasks: readonly number[];
   /** Of each task. */
   amounts: Amounts;
+  /** It has its machines to itself. */
+  alone: boolean;
   /** When its limit stops it; null: it has none. */
   until: number | null;
 }
@@ -125,13 +127,13 @@ const times = (amounts: Amounts, count: number): Amounts =>
 /** What live runs that may reach beyond the instant have of the machine, by run. */
 export function reaching(
   runs: readonly LiveRun[],
-  machineId: number,
+  { id, has }: Pick<HoldableMachine, 'id' | 'has'>,
   at: number,
 ): { jobId: number; taken: Amounts }[] {
-  return runs.flatMap(({ jobId, machineIds, machineTasks, amounts, until }) => {
-    const place = machineIds.indexOf(machineId);
+  return runs.flatMap(({ jobId, machineIds, machineTasks, amounts, alone, until }) => {
+    const place = machineIds.indexOf(id);
     if (place === -1 || (until ?? Infinity) <= at) return [];
-    return [{ jobId, taken: times(amounts, machineTasks[place] as number) }];
+    return [{ jobId, taken: alone ? has : times(amounts, machineTasks[place] as number) }];
   });
 }
 
@@ -175,7 +177,7 @@ export function admitHold(
           if (others.length > 0 && exceeded(machine.has, [own, ...others.map(({ taken }) => taken)]) !== null)
             for (const { holdId } of others) holds.add(holdId);
         }
-      const there = reaching(facts.runs, machine.id, from);
+      const there = reaching(facts.runs, machine, from);
       if (there.length > 0 && exceeded(machine.has, [own, ...there.map(({ taken }) => taken)]) !== null)
         for (const { jobId } of there) runs.add(jobId);
     }
@@ -242,7 +244,7 @@ export function leastFree(
   const least: Record<string, number> = { ...machine.has };
   for (const time of when) {
     const here = open.filter((other) => overlap(time, other));
-    const running = reaching(runs, machine.id, time.from);
+    const running = reaching(runs, machine, time.from);
     for (const at of instantsOf(time, here)) {
       const taken = [...othersAt(here, kind, machine, at), ...running].map((one) => one.taken);
       for (const of of Object.keys(least)) {

@@ -5,10 +5,12 @@
  */
 import type {
   Avoids,
+  Exclusive,
   JobInput,
   JobPreference,
   PreemptedFor,
   PromisedRoom,
+  TasksPerMachine,
   WorkflowPlace,
 } from '../core/model.js';
 import type { Retry } from '../core/runs/retry.js';
@@ -122,6 +124,10 @@ export const givenFields = {
   memoryMbPerTask: offered(toAgents(always<number>('integer', ofJob))),
   /** Amounts by kind of resource. */
   resourcesPerTask: staying(toAgents(maybe<Record<string, number>>('jsonb', ofJob))),
+  /** How many tasks are on each of its machines; null: as many as fit. */
+  tasksPerMachine: staying(toAgents(maybe<TasksPerMachine>('jsonb', ofJob))),
+  /** What it has to itself. */
+  exclusive: staying(toAgents(maybe<Exclusive>('text', ofJob))),
   /** Kinds; stored in order. */
   licenses: offered(toAgents(always<string[]>('text[]', ofJob))),
   os: offered(maybe<string>('text', ofJob)),

@@ -18,7 +18,10 @@ export type Plain<T> = {
 type PlainValue<V> = V extends Date | bigint ? number : V;
 
 export type RunRow = Plain<
-  Omit<Prisma.RunModel, 'cpusPerTask' | 'memoryMbPerTask' | 'resourcesPerTask' | 'devices' | 'retry'>
+  Omit<
+    Prisma.RunModel,
+    'cpusPerTask' | 'memoryMbPerTask' | 'resourcesPerTask' | 'wholeCpus' | 'wholePlaces' | 'devices' | 'retry'
+  >
 > & {
   /** By machine. */
   devices: string[][] | null;

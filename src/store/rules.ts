@@ -2,7 +2,16 @@
  * What a plan or a report may do to a job, as pure functions: the same for every implementation of the store.
  */
 import type { ObservedRun } from '../core/data/history.js';
-import type { Job, JobData, PreemptedFor, Preemption, Run, Start } from '../core/model.js';
+import type {
+  Exclusive,
+  Job,
+  JobData,
+  PreemptedFor,
+  Preemption,
+  Run,
+  Start,
+  TasksPerMachine,
+} from '../core/model.js';
 import type { Labels } from '../core/resources/constraint.js';
 import type { OwnedDevice } from '../core/resources/devices.js';
 import { chooseUnits } from '../core/resources/units.js';
@@ -341,6 +350,8 @@ export interface StartedJob {
   cpusPerTask: number;
   memoryMbPerTask: number;
   resourcesPerTask: Amounts | null;
+  tasksPerMachine: TasksPerMachine | null;
+  exclusive: Exclusive | null;
   /** Kinds, sorted. */
   licenses: readonly string[];
   /** Seconds after which its run is stopped; null: never. */
@@ -397,6 +408,8 @@ interface FreeMachine {
   heldUnits: Set<string>;
   /** Of a time-shared machine: how many more tasks it takes, each of another job; its CPUs are not used up. null: it is not one. */
   places: number | null;
+  /** How many it takes when it is idle. */
+  allPlaces: number | null;
 }
 
 /** Why the start can not be carried out; null: it can, and what it needs has been taken from `free`. */
@@ -415,6 +428,10 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
   for (const { machineId, tasks } of start.allocations) {
     const machine = free.machines.get(machineId);
     if (machine === undefined) return `machine ${machineId} is not available`;
+    const { min, max } = job.tasksPerMachine ?? ANY_NUMBER;
+    if (tasks < min || tasks > (max ?? Infinity))
+      return `${tasks} tasks are placed on machine ${machineId}; the job has ${min} to ${max ?? 'any number'} on each`;
+    if (job.exclusive === 'MACHINE' && !isIdle(machine)) return `machine ${machineId} is not idle`;
     if (machine.places !== null && tasks > 1) return `machine ${machineId} takes one task of a job`;
     if (machine.places !== null && machine.places < 1) return `machine ${machineId} takes no further task`;
     if (machine.cpus < tasks * job.cpusPerTask) return `machine ${machineId} has ${machine.cpus} free CPUs`;
@@ -432,17 +449,49 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
   if (unlicensed !== null) return unlicensed;
   for (const { machineId, tasks } of start.allocations) {
     const machine = free.machines.get(machineId) as FreeMachine;
-    if (machine.places === null) machine.cpus -= tasks * job.cpusPerTask;
-    else machine.places--;
+    const alone = job.exclusive === 'MACHINE';
+    if (machine.places === null) machine.cpus -= alone ? machine.cpus : tasks * job.cpusPerTask;
+    else machine.places -= alone ? machine.places : 1;
     machine.memoryMb -= tasks * job.memoryMbPerTask;
     for (const [kind, amount] of Object.entries(job.resourcesPerTask ?? {}))
       machine.resources[kind] = (machine.resources[kind] as number) - tasks * amount;
     const holdId = reservationOf(job, free);
-    if (holdId !== null) free.inside.push({ holdId, machineId, amounts: amountsOf(askedBy(job), tasks) });
+    if (holdId !== null) free.inside.push({ holdId, machineId, amounts: takenBy(job, tasks, machine) });
   }
   takeCopies(start, free);
   if (free.runs !== null) free.runs--;
   return null;
+}
+
+const ANY_NUMBER = { min: 1, max: null };
+
+/** No run is on it: each takes CPUs, or a place. */
+const isIdle = ({ cpus, has, places, allPlaces }: FreeMachine): boolean =>
+  places === null ? cpus === has.cpus : places === allPlaces;
+
+/** What so many tasks of the job take there. */
+const takenBy = (job: StartedJob, tasks: number, { has }: Pick<FreeMachine, 'has'>): Amounts =>
+  job.exclusive === 'MACHINE' ? has : amountsOf(askedBy(job), tasks);
+
+/** All that a run takes of its machines, aligned with them, which has them to itself. */
+export interface WholeMachines {
+  cpus: number[];
+  /** 0: of a machine that is not shared in time. */
+  places: number[];
+}
+
+/** Of a start; null: it takes what its tasks ask for. */
+export function wholeMachines(
+  { allocations }: Start,
+  { exclusive }: StartedJob,
+  { machines }: FreeResources,
+): WholeMachines | null {
+  if (exclusive !== 'MACHINE' || allocations.length === 0) return null;
+  const on = allocations.map(({ machineId }) => machines.get(machineId) as FreeMachine);
+  return {
+    cpus: on.map(({ has }) => has.cpus as number),
+    places: on.map(({ allPlaces }) => allPlaces ?? 0),
+  };
 }
 
 const reservationOf = ({ reservationId }: StartedJob, { reservations }: FreeResources): number | null =>
@@ -458,8 +507,9 @@ const askedBy = ({ cpusPerTask, memoryMbPerTask, resourcesPerTask }: StartedJob)
 /** Why what is held does not let so many tasks of the job begin there; null: it does. */
 function whyHeldFor(id: number, tasks: number, job: StartedJob, all: FreeResources): string | null {
   const { machines, held, inside, now } = all;
-  const { has, cpus, memoryMb, resources, places } = machines.get(id) as FreeMachine;
-  const asked = amountsOf(askedBy(job), tasks);
+  const machine = machines.get(id) as FreeMachine;
+  const { has, cpus, memoryMb, resources, places } = machine;
+  const asked = takenBy(job, tasks, machine);
   const limit = job.runTimeLimitS ?? Infinity;
   // Where tasks share CPUs, those of others are not used up.
   const free = { ...resources, cpus: places === null ? cpus : (has.cpus as number), memoryMb };
@@ -608,6 +658,8 @@ export const schedulersJob = (job: DescribedJob, data: JobData | null): Job => (
   cpusPerTask: job.cpusPerTask,
   memoryMbPerTask: job.memoryMbPerTask,
   resourcesPerTask: job.resourcesPerTask,
+  tasksPerMachine: job.tasksPerMachine,
+  exclusive: job.exclusive,
   licenses: job.licenses,
   os: job.os,
   architecture: job.architecture,

@@ -224,7 +224,7 @@ function runsInTheWay(hold: KeptHold, { machines, runs }: UpkeepFacts, now: numb
   for (const machine of machines) {
     const own = takenOf(hold.machines, machine);
     if (own === null) continue;
-    const there = reaching(runs, machine.id, Math.max(now, next.from)).filter(
+    const there = reaching(runs, machine, Math.max(now, next.from)).filter(
       ({ jobId }) => byJob.get(jobId)?.reservationId !== hold.id,
     );
     const victims = there

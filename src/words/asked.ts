@@ -25,6 +25,12 @@ export interface SiteTerms {
   qos?: string;
 }
 
+/** As `TasksPerMachineInput` of the schema. */
+export interface TasksPerMachine {
+  min: number;
+  max: number | null;
+}
+
 /** A condition on another job, or on own jobs with a group name. */
 export interface Need {
   job?: string;
@@ -55,6 +61,10 @@ export interface Asked {
   ntasks?: number;
   nodes?: number;
   ntasksPerNode?: number;
+  /** On each machine, of Switchyard's tasks. */
+  tasksPerMachine?: TasksPerMachine;
+  /** Its machines for itself. */
+  exclusive?: boolean;
   /** Switchyard's: its command is started for each, maybe on several machines. */
   tasks?: number;
   cpusPerTask?: number;
@@ -150,6 +160,8 @@ export interface AskedJob {
   tasks?: number;
   cpusPerTask?: number;
   memoryMbPerTask?: number;
+  tasksPerMachine?: TasksPerMachine;
+  exclusive?: 'MACHINE';
   resourcesPerTask?: { kind: string; amount: number }[];
   licenses?: string[];
   os?: string;
@@ -196,7 +208,7 @@ export interface Shape {
 
 /**
  * Slurm's tasks are processes that the script starts where it runs. Without `--nodes` they are together on one machine; with it, a task of
- * Switchyard's is a node, with all CPUs that the node's processes need.
+ * Switchyard's is a node, with all CPUs that the node's processes need, on a machine of its own.
  */
 export function shapeOf({ ntasks, nodes, ntasksPerNode, cpusPerTask = 1 }: Asked): Shape {
   const perNode = ntasksPerNode ?? 1;
@@ -205,6 +217,9 @@ export function shapeOf({ ntasks, nodes, ntasksPerNode, cpusPerTask = 1 }: Asked
   const all = ntasks ?? count * perNode;
   return { ntasks: all, nodes: Math.min(count, Math.max(all, 1)), cpusPerTask };
 }
+
+/** A node is a machine. */
+const ONE_EACH: TasksPerMachine = { min: 1, max: 1 };
 
 /** The job that is asked for. */
 export function jobOf(asked: Asked): AskedJob {
@@ -225,8 +240,11 @@ export function jobOf(asked: Asked): AskedJob {
     tasks: isSlurms ? nodes : asked.tasks,
     cpusPerTask: cpus,
     memoryMbPerTask:
-      asked.memoryMb ??
-      (asked.memoryMbPerCpu === undefined ? undefined : Math.ceil(asked.memoryMbPerCpu * (cpus ?? 1))),
+      asked.memoryMbPerCpu === undefined
+        ? asked.memoryMb
+        : Math.max(asked.memoryMb ?? 0, Math.ceil(asked.memoryMbPerCpu * (cpus ?? 1))),
+    tasksPerMachine: isSlurms ? (nodes > 1 ? ONE_EACH : undefined) : asked.tasksPerMachine,
+    exclusive: asked.exclusive ? 'MACHINE' : undefined,
     resourcesPerTask: kinds.length > 0 ? kinds.map(([kind, amount]) => ({ kind, amount })) : undefined,
     licenses: asked.licenses.length > 0 ? asked.licenses : undefined,
     os: asked.os,

@@ -22,6 +22,7 @@ import {
   parseDuration,
   parseMemory,
   parseNumber,
+  parseTasksPerMachine,
   parseTime,
   parseVariable,
   parseWord,
@@ -134,6 +135,14 @@ const memory: Reader = (asked, value, field, { note }) => {
     note(`${field}=0: no memory is reserved; all memory of a machine cannot be asked for`);
 };
 
+const memoryPerCpu: Reader = into('memoryMbPerCpu', (value, field) => parseMemory(field, value));
+
+/** Whole machines; only jobs of other users (`=user`) cannot be kept away. */
+const exclusive: Reader = into('exclusive', (value, field) => {
+  if (value !== '') throw new NotAccepted(field, value, 'no value: the whole machine, without any other job');
+  return true;
+});
+
 const SIGNAL_NUMBERS: Readonly<Record<string, WarnSignal>> = {
   ...{
     '1': 'SIGHUP',
@@ -239,6 +248,7 @@ export const SLURM: readonly Option[] = [
   one('--deadline', time('deadline')),
   one('--dependency -d', dependency),
   one('--error -e', text('error')),
+  may('--exclusive', exclusive),
   one('--export', text('exports')),
   one('--gpus -G', (asked, value, field) => {
     asked.gpus = gpus(asked, field, value);
@@ -262,10 +272,7 @@ export const SLURM: readonly Option[] = [
       .filter(Boolean);
   }),
   one('--mem', memory),
-  one(
-    '--mem-per-cpu',
-    into('memoryMbPerCpu', (value, field) => parseMemory(field, value)),
-  ),
+  one('--mem-per-cpu', memoryPerCpu),
   may('--nice', (asked, value, field) => {
     asked.boost = -Math.min(1000, whole(field, value || '100', 0));
   }),
@@ -317,7 +324,6 @@ export const SLURM: readonly Option[] = [
   one('--delay-boot', 'machines are not booted for jobs'),
   one('--distribution -m', ELSEWHERE),
   one('--exclude -x', 'machines cannot be excluded'),
-  may('--exclusive', 'a job gets the CPUs and memory that it asks for; ask for all of a machine'),
   one('--export-file', 'give --export'),
   one('--extra-node-info -B', ELSEWHERE),
   may('--get-user-env', 'a job begins with the environment that --export names'),
@@ -480,6 +486,10 @@ export const SWITCHYARD: readonly Option[] = [
   flag('--continue-on-failure', yes('continueOnFailure')),
   one('--error', text('error')),
   one('--estimate', lasting('estimateS')),
+  flag(
+    '--exclusive',
+    into('exclusive', () => true),
+  ),
   one('--gpus', (asked, value, field) => {
     asked.resources.gpu = gpus(asked, field, value);
   }),
@@ -507,6 +517,7 @@ export const SWITCHYARD: readonly Option[] = [
   one('--limit', lasting('limitS')),
   one('--mail', into('mail', mailKinds)),
   one('--mem', memory),
+  one('--mem-per-cpu', memoryPerCpu),
   one('--memory-mb', memory),
   one('--name', text('name')),
   flag(
@@ -554,6 +565,10 @@ export const SWITCHYARD: readonly Option[] = [
   one('--simulated-io', lasting('simulatedIoS')),
   one('--simulated-run', lasting('simulatedRunS')),
   one('--tasks', count('tasks')),
+  one(
+    '--tasks-per-machine',
+    into('tasksPerMachine', (value, field) => parseTasksPerMachine(field, value)),
+  ),
   one('--time', lasting('limitS')),
   one('--warn', lasting('warnS')),
   one('--warn-signal', (asked, value, field) =>

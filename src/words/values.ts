@@ -266,6 +266,31 @@ export function parseNumber(
   return number;
 }
 
+/** `4` is exactly so many, `2-4` from and to, `2-` at least; to the most on one machine, null: as many as fit. */
+export function parseTasksPerMachine(field: string, value: string): { min: number; max: number | null } {
+  const [, least, upTo, most] = /^([1-9]\d{0,5})(-)?([1-9]\d{0,5})?$/.exec(value.trim()) ?? [];
+  const min = Number(least);
+  const max = most === undefined ? (upTo === undefined ? min : null) : Number(most);
+  if (least === undefined || (upTo === undefined && most !== undefined) || (max !== null && max < min))
+    throw refused(
+      field,
+      value,
+      'how many tasks are on a machine: exactly 4, from 2 to 4 (2-4), at least 2 (2-)',
+    );
+  return { min, max };
+}
+
+/** As it is written: `4`, `2-4`, `2-`. */
+export const tasksPerMachineWritten = ({ min, max = null }: { min: number; max?: number | null }): string =>
+  max === min ? String(min) : `${min}-${max ?? ''}`;
+
+/** `exactly 4`, `2 to 4`, `at least 2`, `at most 4`. */
+export function tasksPerMachineText({ min, max = null }: { min: number; max?: number | null }): string {
+  if (max === null) return `at least ${min}`;
+  if (min === max) return `exactly ${min}`;
+  return min === 1 ? `at most ${max}` : `${min} to ${max}`;
+}
+
 /** Indices of an array of jobs, and how many of them may run at the same time. */
 export interface Indices {
   /** In order, each once. */

@@ -221,3 +221,53 @@ test('what is no label is refused by name', async () => {
   ] as const)
     expect(messageOf(await label(data.registerMachine.id, [...labels]))).toMatch(message);
 });
+
+test('a job says how its tasks are spread; what no machines could do is refused with what there is', async () => {
+  const site = await newSite();
+  for (const name of ['a', 'b'])
+    await api.must(
+      `mutation ($site: ID!, $name: String!) { registerMachine(input: { site: $site, name: $name, cpus: 4, memoryMb: 100, os: "spread" }) { id } }`,
+      { site, name },
+    );
+  const spread = async (job: object) =>
+    (
+      await api.must<{ submitJobs: { jobs: object[]; errors: { code: string; message: string }[] } }>(
+        `mutation ($job: JobInput!) { submitJobs(input: { jobs: [$job] }) {
+          jobs { tasks memoryMbPerTask exclusive tasksPerMachine { min max } } errors { code message } } }`,
+        { job: { command: 'true', os: 'spread', ...job } },
+      )
+    ).submitJobs;
+  // What there is, is remembered for two seconds.
+  await vi.waitFor(async () => expect((await spread({})).errors).toEqual([]), {
+    timeout: 20_000,
+    interval: 200,
+  });
+  const given = { tasks: 4, tasksPerMachine: { min: 2, max: 2 }, exclusive: 'MACHINE' };
+  expect((await spread({ ...given, memoryMbPerCpu: 7, memoryMbPerTask: 5 })).jobs).toEqual([
+    { ...given, memoryMbPerTask: 7 },
+  ]);
+  expect((await spread({ tasks: 3, cpusPerTask: 2, memoryMbPerCpu: 7, memoryMbPerTask: 15 })).jobs).toEqual([
+    { tasks: 3, memoryMbPerTask: 15, exclusive: null, tasksPerMachine: null },
+  ]);
+  const faults = async (job: object) =>
+    (await spread(job)).errors.map(({ code, message }) => `${code} ${message}`);
+  for (const [job, message] of [
+    [
+      { tasks: 3, tasksPerMachine: { min: 1, max: 1 } },
+      /^NEVER_FITS tasksPerMachine: 3 tasks with exactly 1 on each machine can never run .*nearest: up to 3 on 2 machines/,
+    ],
+    [
+      { tasks: 5, tasksPerMachine: { min: 5 } },
+      /^NEVER_FITS .*5 tasks with at least 5 on each .*up to 4 on 2/,
+    ],
+    [
+      { tasks: 2, tasksPerMachine: { min: 3 } },
+      /^BAD_USER_INPUT tasksPerMachine\.min.*3.*number of tasks, 2/,
+    ],
+    [{ tasks: 2, tasksPerMachine: { min: 0 } }, /^BAD_USER_INPUT tasksPerMachine\.min.*0.*1/],
+    [{ tasks: 4, tasksPerMachine: { min: 2, max: 1 } }, /^BAD_USER_INPUT tasksPerMachine\.max.*1.*2/],
+    [{ cpusPerTask: 3, memoryMbPerCpu: 1e9 }, /^BAD_USER_INPUT memoryMbPerCpu.*1000000000.*2147483647/],
+    [{ memoryMbPerCpu: -1 }, /^BAD_USER_INPUT memoryMbPerCpu.*-1/],
+  ] as const)
+    expect(await faults(job)).toEqual([expect.stringMatching(message)]);
+});

@@ -156,11 +156,55 @@ describe('sbatch', () => {
       expect([line, code, stdout]).toEqual([line, 1, '']);
       expect(stderr).toContain(words);
     }
-    const warned = await shell('sbatch -H --qos=high --qos=low --exclusive --wrap true');
+    const warned = await shell('sbatch -H --qos=high --qos=low --contiguous --wrap true');
     expect(warned).toMatchObject({
       code: 0,
-      stderr: expect.stringMatching(/^sbatch: warning: --qos: .*\nsbatch: warning: --exclusive: .*\n$/),
+      stderr: expect.stringMatching(/^sbatch: warning: --qos: .*\nsbatch: warning: --contiguous: .*\n$/),
     });
+  });
+
+  it('keeps others off the machine of an exclusive job, which starts where nothing runs', async () => {
+    script(
+      'alone.sh',
+      '#SBATCH --exclusive --mem-per-cpu=20M -c 2',
+      'while [ ! -e go ]; do sleep 0.05; done',
+    );
+    const first = await said("sbatch --parsable --wrap 'while [ ! -e first ]; do sleep 0.05; done'");
+    await until(
+      () => said(`squeue -h -o %T -j ${first}`),
+      (state) => state === 'RUNNING',
+    );
+    const alone = await said('sbatch --parsable alone.sh');
+    const states = `squeue -h -o '%T %h' -j ${first},${alone} | sort`;
+    const shown = await said(`scontrol show job ${alone}`);
+    expect(shown).toContain('OverSubscribe=NO ');
+    expect(shown).toContain('MinMemoryNode=40M ');
+    await until(
+      () => said(`scontrol show job ${alone}`),
+      (text) => text.includes('Reason=Resources'),
+    );
+    expect(await said(states)).toBe('PENDING NO\nRUNNING OK');
+    writeFileSync(join(here, 'first'), '');
+    await until(
+      () => said(`squeue -h -o %T -j ${alone}`),
+      (state) => state === 'RUNNING',
+    );
+    const last = await said('sbatch --parsable --wrap true');
+    await until(
+      () => said(`scontrol show job ${last}`),
+      (text) => text.includes('Reason=Resources'),
+    );
+    expect(await said(`squeue -h -o '%T %C' -j ${last},${alone} | sort`)).toBe('PENDING 1\nRUNNING 2');
+    writeFileSync(join(here, 'go'), '');
+    await until(
+      () => said(`sacct -Xn -P -o state -j ${alone},${last}`),
+      (text) => text === 'COMPLETED\nCOMPLETED',
+    );
+    for (const [line, words] of [
+      ['sbatch --exclusive=user --wrap true', '--exclusive: "user" is not accepted; accepted: no value'],
+      ['sbatch -N 2 --wrap true', 'tasksPerMachine: 2 tasks with exactly 1 on each machine can never run'],
+    ] as const)
+      expect((await shell(line)).stderr).toContain(words);
   });
 
   it('tells when and where it would start', async () => {

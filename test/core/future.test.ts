@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { pairsOf } from '../../src/core/grid/amounts.js';
+import { eachTakes, pairsOf } from '../../src/core/grid/amounts.js';
 import type { Requirement } from '../../src/core/grid/requirements.js';
 import type { EligibleMachines, Hold, MachineState, RunState } from '../../src/core/grid/site-resources.js';
 import type { Grid, Job } from '../../src/core/index.js';
@@ -10,6 +10,7 @@ import { Timeline } from '../../src/core/resources/timeline.js';
 import { cases, IN_FULL } from '../support/seed.js';
 import { job } from './support/drive.js';
 import { gridOf } from './support/grids.js';
+import { goOn } from './support/world.js';
 
 /** Beyond this nothing changes any more. */
 const END = 80;
@@ -40,16 +41,17 @@ class Seconds {
       for (let t = from; t < Math.min(to, END); t++) row[t] = (row[t] as number) + sign * amount;
     };
     machines.forEach(({ position }, i) => {
-      for (const [kind, amount] of pairsOf(each.task))
+      const taken = each.whole ? allOf(this.machines[position] as MachineState) : pairsOf(each.task);
+      for (const [kind, amount] of taken)
         for (const rows of certain ? [this.free, this.uncertain] : [this.free])
-          add(rows[position]?.[kind] as number[], (tasks[i] as number) * amount);
+          add(rows[position]?.[kind] as number[], each.whole ? amount : (tasks[i] as number) * amount);
     });
     for (const _ of licenses) for (const row of this.copies.slice(0, certain ? 2 : 1)) add(row, 1);
   }
 
   openingAt(
     at: number,
-    { tasks, task, signature }: Requirement,
+    { tasks, task, signature, whole, spread }: Requirement,
     work: number,
     limit: number,
   ): Pick<Opening, 'at' | 'end'> | null {
@@ -60,6 +62,16 @@ class Seconds {
     };
     const tasksOn = (position: number, end: number): number => {
       let most = Infinity;
+      if (whole) {
+        const { offered } = this.machines[position] as MachineState;
+        for (const [kind, amount] of allOf(this.machines[position] as MachineState)) {
+          const rows = [this.free, this.uncertain].map((of) => of[position]?.[kind]);
+          if (least(rows[0], end) < amount || least(rows[1], at + limit) < amount) return 0;
+        }
+        for (const [kind, amount] of pairsOf(task))
+          most = Math.min(most, Math.floor((offered[kind] ?? 0) / amount));
+        return most;
+      }
       for (let k = 0; k < task.length; k += 2) {
         const kind = task[k] as number;
         const free = Math.min(
@@ -75,14 +87,18 @@ class Seconds {
       (least(this.copies[0], end) >= 1 && least(this.copies[1], at + limit) >= 1);
     for (const power of [2, 1]) {
       const end = at + work / power;
-      let left = tasks;
-      for (const { machine, position } of this.machines)
-        if (machine.benchmark >= power) left -= tasksOn(position, end);
-      if (left <= 0) return licensed(end) ? { at, end } : null;
+      const rooms = this.machines
+        .filter(({ machine }) => machine.benchmark >= power)
+        .map(({ position }) => tasksOn(position, end));
+      if (goOn(rooms, tasks, spread?.tasksPerMachine ?? { min: 1, max: null }))
+        return licensed(end) ? { at, end } : null;
     }
     return null;
   }
 }
+
+const allOf = ({ offered }: MachineState): [kind: number, amount: number][] =>
+  offered.flatMap((amount, kind): [number, number][] => (amount > 0 ? [[kind, amount]] : []));
 
 const anyAsk = fc.record({
   tasks: fc.constantFrom(1, 1, 2, 3),
@@ -92,6 +108,15 @@ const anyAsk = fc.record({
   licensed: fc.constantFrom(false, false, true),
   work: fc.integer({ min: 1, max: 6 }).map((half) => 2 * half),
   limit: fc.constantFrom(null, null, 2, 7, 15),
+  perMachine: fc.constantFrom(
+    ...[null, null, null],
+    ...[
+      { min: 1, max: 1 },
+      { min: 1, max: 2 },
+      { min: 2, max: null },
+    ],
+  ),
+  exclusive: fc.constantFrom(null, null, 'MACHINE' as const),
 });
 const anyHeld = fc.record({
   machine: fc.nat(2),
@@ -189,10 +214,13 @@ describe('the future of a site', () => {
           memoryMb,
           gpus,
           licensed,
+          perMachine,
+          exclusive,
         }: typeof anyAsk extends fc.Arbitrary<infer A> ? A : never) =>
           grid.requirementOf(
             job({
-              ...{ id: 0, tasks, cpusPerTask: cpus, memoryMbPerTask: memoryMb },
+              ...{ id: 0, tasks, cpusPerTask: cpus, memoryMbPerTask: memoryMb, exclusive },
+              tasksPerMachine: perMachine && { ...perMachine, min: Math.min(perMachine.min, tasks) },
               ...{ licenses: licensed ? ['cad'] : [], resourcesPerTask: gpus > 0 ? { gpu: gpus } : null },
             }),
           );
@@ -201,8 +229,12 @@ describe('the future of a site', () => {
             const { from, length, certain, licensed, ...held } = step.held;
             const task = grid.kinds.amounts({ cpus: held.cpus, gpu: held.gpus });
             const state = resources.machines[held.machine % resources.machines.length] as MachineState;
-            const each = { task, sharedTask: task, sharedTake: task };
-            const hold = { machines: [state], tasks: [1], each, licenses: licensed ? pools : [] };
+            const hold = {
+              machines: [state],
+              tasks: [1],
+              each: eachTakes(task),
+              licenses: licensed ? pools : [],
+            };
             take(hold, from, from + length, certain);
           } else if (step.kind === 'give') {
             const [gone] = taken.splice(step.pick % Math.max(1, taken.length), 1);

@@ -11,7 +11,7 @@ import {
   type SitePlan,
 } from '../../src/core/index.js';
 import { cases } from '../support/seed.js';
-import { anyEvents, anyPolicy, anySites, gpusOf, usage, World } from './support/world.js';
+import { anyEvents, anyPolicy, anySites, goOn, gpusOf, usage, World } from './support/world.js';
 
 const RUNS = { numRuns: cases(400) };
 const world = fc.record({ sites: anySites, policy: anyPolicy, events: anyEvents });
@@ -68,12 +68,13 @@ describe('a cycle', () => {
 });
 
 describe('safety', () => {
-  it('never over-commits CPUs, places, memory, licenses or a site, and starts jobs only where they can run', () => {
+  it('never over-commits CPUs, places, memory, licenses or a site, and starts jobs only where they can run, alone if they ask', () => {
     fc.assert(
       fc.property(world, (given) => {
         const check = (w: World): void => {
-          const { cpus, tasks, memoryMb, gpus, licenses } = usage(w.running.values(), -1);
+          const { cpus, tasks, memoryMb, gpus, licenses, sharing, alone } = usage(w.running.values(), -1);
           for (const machine of w.machines) {
+            if (alone.has(machine.id)) expect(sharing.get(machine.id)).toBe(1);
             const { maxTasks } = machine;
             if (maxTasks) expect(tasks.get(machine.id) ?? 0).toBeLessThanOrEqual(maxTasks);
             else expect(cpus.get(machine.id) ?? 0).toBeLessThanOrEqual(machine.cpus);
@@ -107,11 +108,12 @@ describe('safety', () => {
           const job = w.atSite.get(reservation.jobId)?.job as Job;
           checkStart(w, job, reservation);
           expect(reservation.at).toBeGreaterThanOrEqual(w.now);
-          const { cpus, memoryMb, gpus, licenses } = usage(
+          const { cpus, memoryMb, gpus, licenses, sharing, alone } = usage(
             [...w.running.values(), ...started(w, plan)],
             reservation.at,
           );
           for (const { machineId, tasks } of reservation.allocations) {
+            expect((job.exclusive === 'MACHINE' ? sharing : alone).has(machineId)).toBe(false);
             const machine = w.machines.find(({ id }) => id === machineId) as Machine;
             expect((cpus.get(machineId) ?? 0) + tasks * job.cpusPerTask).toBeLessThanOrEqual(machine.cpus);
             expect((memoryMb.get(machineId) ?? 0) + tasks * job.memoryMbPerTask).toBeLessThanOrEqual(
@@ -323,6 +325,8 @@ function checkStart(
     expect(machine.siteId).toBe(start.siteId);
     expect(isAble(w, machine, job)).toBe(true);
   }
+  const { min, max } = job.tasksPerMachine ?? { min: 1, max: null };
+  expect(start.allocations.every(({ tasks }) => tasks >= min && tasks <= (max ?? Infinity))).toBe(true);
   if (isShared(w, start.siteId)) {
     expect(start.allocations.every(({ tasks }) => tasks === 1)).toBe(true);
     expect(new Set(start.allocations.map(({ machineId }) => machineId)).size).toBe(job.tasks);
@@ -358,9 +362,10 @@ function fits(w: World, job: Job, siteId: number, runs: { job: Job; run: Run }[]
     const pools = w.licenses.filter((l) => l.kind === kind && (l.siteId === null || l.siteId === siteId));
     if (!pools.some((l) => (used.licenses.get(l.id) ?? 0) < l.copies)) return false;
   }
-  let tasks = 0;
+  const rooms: number[] = [];
   for (const machine of w.machines) {
     if (machine.siteId !== siteId || !isAble(w, machine, job)) continue;
+    if ((job.exclusive === 'MACHINE' ? used.sharing : used.alone).has(machine.id)) continue;
     const cpus = machine.cpus - (used.cpus.get(machine.id) ?? 0);
     const memoryMb = machine.memoryMb - (used.memoryMb.get(machine.id) ?? 0);
     const free = { cpus };
@@ -376,7 +381,7 @@ function fits(w: World, job: Job, siteId: number, runs: { job: Job; run: Run }[]
       (room + 1) * gpusOf(job.resourcesPerTask) <= gpus
     )
       room++;
-    tasks += isShared(w, siteId) ? Math.min(1, room) : room;
+    rooms.push(isShared(w, siteId) ? Math.min(1, room) : room);
   }
-  return tasks >= job.tasks;
+  return goOn(rooms, job.tasks, job.tasksPerMachine ?? { min: 1, max: null });
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Device, DeviceRequest } from '../../src/core/resources/devices.js';
+import { place } from '../../src/core/resources/placement.js';
 import {
   checkShapePart,
   type PlacedTasks,
@@ -8,6 +9,9 @@ import {
   type ShapeMachine,
   type ShapePart,
 } from '../../src/core/resources/shape.js';
+import { cases } from '../support/seed.js';
+import { job } from './support/drive.js';
+import { gridOf } from './support/grids.js';
 
 const part = (given: Partial<ShapePart>): ShapePart => ({
   ...{ tasks: 1, cpus: 1, memoryMb: 0, memoryMbPerCpu: 0, devices: [], where: null, allAlike: [] },
@@ -140,6 +144,71 @@ describe('placeShape', () => {
         },
       ),
     );
+  });
+});
+
+describe('the placement of a site', () => {
+  it('puts jobs that are to be spread, or to be alone, on the machines that the rule names', () => {
+    const ask = fc.record({
+      tasks: fc.integer({ min: 1, max: 9 }),
+      cpus: fc.integer({ min: 1, max: 3 }),
+      memoryMb: fc.constantFrom(0, 1, 2),
+      exclusive: fc.constantFrom(null, 'MACHINE' as const),
+      min: fc.integer({ min: 1, max: 3 }),
+      more: fc.constantFrom(null, 0, 1),
+    });
+    const there = fc.record({
+      cpus: fc.integer({ min: 1, max: 8 }),
+      memoryMb: fc.integer({ min: 1, max: 8 }),
+      used: fc.constantFrom(0, 0, 1, 3),
+    });
+    const seen = { placed: 0, lacking: 0 };
+    fc.assert(
+      fc.property(ask, fc.array(there, { minLength: 1, maxLength: 6 }), (asked, made) => {
+        const { tasks, cpus, memoryMb, exclusive, more } = asked;
+        const min = Math.min(asked.min, tasks);
+        // Without bounds jobs that may be beside others fill machine after machine (two-level.md).
+        const bound = exclusive === null && min === 1 && (more === null || more + 1 >= tasks);
+        const tasksPerMachine = {
+          min,
+          max: bound ? Math.max(1, tasks - 1) : more === null ? null : min + more,
+        };
+        if (exclusive === null && tasks === 1) return;
+        const grid = gridOf(made.map((one, id) => ({ ...one, id })));
+        const machines = made.map(({ used, ...one }, id): ShapeMachine => {
+          const took = Math.min(used, one.cpus);
+          if (took > 0) {
+            const run = { jobId: 100 + id, siteId: 1, epoch: 1, licenseIds: [], start: 0, plannedEnd: 9 };
+            const of = job({ id: run.jobId, cpusPerTask: took });
+            grid.restoreRun({ ...run, allocations: [{ machineId: id, tasks: 1 }] }, of);
+          }
+          const free = { cpus: one.cpus - took, memoryMb: one.memoryMb, places: null };
+          const users = took > 0 ? ['other'] : [];
+          return { ...machine(`m${id}`, 0), total: { ...one, places: null }, free, users };
+        });
+        const shape = part({ tasks, cpus, memoryMb, exclusive: exclusive ?? 'NONE', tasksPerMachine });
+        const byRule = placeShape([shape], machines, 'u', NONE);
+        const requirement = grid.requirementOf(
+          job({ id: 1, tasks, cpusPerTask: cpus, memoryMbPerTask: memoryMb, exclusive, tasksPerMachine }),
+        );
+        const { resources } = grid.siteEntry(1);
+        const found = place(
+          requirement,
+          resources.eligible(requirement.signature).machines,
+          resources.free.room,
+        );
+        if ('lacks' in byRule) {
+          seen.lacking++;
+          expect(found).toBeNull();
+          return;
+        }
+        seen.placed++;
+        const on = byRule.parts[0]?.map(({ machine: id, tasks: gets }) => [id, gets]);
+        expect(found?.machines.map((state, i) => [`m${state.machine.id}`, found.tasks[i]])).toEqual(on);
+      }),
+      { numRuns: cases(3000) },
+    );
+    for (const count of Object.values(seen)) expect(count).toBeGreaterThan(50);
   });
 });
 

@@ -322,6 +322,8 @@ test('NEVER, WHEN_NEEDED and ALWAYS: what a peer is offered, and what is said of
   const [stopped] = (await a.submit([604], { os: 'c', held: true })) as [string];
   const keeping: Record<keyof StayingFields, object> = {
     resourcesPerTask: { resourcesPerTask: [{ kind: 'gpu', amount: 1 }] },
+    tasksPerMachine: { tasksPerMachine: { min: 1, max: 1 } },
+    exclusive: { exclusive: 'MACHINE' },
     machineConstraint: { machineConstraint: 'fast' },
     image: { image: 'debian' },
     reservationId: { reservation: 'tomorrow', runTimeLimitS: 60 },

@@ -1,7 +1,7 @@
 /**
  * Conservative backfilling promises the earliest start that there is. Asked of each plan by counting plainly, on the machines that it has chosen:
  * beside the runs, the starts and all other promises, a new promise could not begin earlier, and one that moved back did not have to.
- * Only jobs of one task without licenses are looked at; beside runs that are late nobody can tell.
+ * Only jobs of one task, without licenses and with neighbors, are looked at; beside runs that are late nobody can tell.
  */
 import type { Grid, PromisesImage, Start } from '../../src/core/index.js';
 
@@ -36,13 +36,14 @@ export function promisedLate(
     from: number,
     to: number,
   ): void => {
-    const { cpusPerTask, memoryMbPerTask, resourcesPerTask } = grid.job(jobId)!;
+    const { cpusPerTask, memoryMbPerTask, resourcesPerTask, exclusive } = grid.job(jobId)!;
     for (const { machineId, tasks } of allocations) {
+      const cpus = exclusive === null ? tasks * cpusPerTask : machines.get(machineId)!.cpus;
       const resources = Object.fromEntries(
         Object.entries(resourcesPerTask ?? {}).map(([name, amount]) => [name, tasks * amount]),
       );
       taken.push({
-        ...{ machineId, cpus: tasks * cpusPerTask, memoryMb: tasks * memoryMbPerTask, resources },
+        ...{ machineId, cpus, memoryMb: tasks * memoryMbPerTask, resources },
         ...{ from, to },
       });
     }
@@ -64,7 +65,7 @@ export function promisedLate(
     const since = known.get(jobId);
     const from = Math.max(now, since ?? now);
     if (at <= from + SLACK_S || (since !== undefined && someMovedUp)) continue;
-    if (job.tasks > 1 || job.licenses.length > 0) continue;
+    if (job.tasks > 1 || job.licenses.length > 0 || job.exclusive !== null) continue;
     const machine = machines.get(allocations[0]!.machineId)!;
     const others = taken.filter((one) => one.machineId === machine.id && one.to > now);
     const own = others.findIndex((one) => one.from === at && one.cpus === job.cpusPerTask);

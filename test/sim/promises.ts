@@ -313,6 +313,7 @@ export class Promises {
 
   private ofResources(): void {
     const { store } = this;
+    const onMachine = new Map<number, number[]>();
     const cpus = new Map<number, number>();
     const places = new Map<number, number>();
     const memory = new Map<number, number>();
@@ -326,7 +327,7 @@ export class Promises {
     const add = (to: Map<number, number>, id: number, n: number) => to.set(id, (to.get(id) ?? 0) + n);
     const holders = new Map<string, number>();
     for (const run of store.runs.values()) {
-      const { jobId, siteId, allocations, licenseIds, devices, endedAt, placedBy } = run;
+      const { jobId, siteId, allocations, licenseIds, devices, whole, endedAt, placedBy } = run;
       if (endedAt !== null) continue;
       const job = store.jobs.get(jobId);
       if (job === undefined) continue;
@@ -342,9 +343,11 @@ export class Promises {
           holders.set(name, jobId);
         }
         tasks += allocation.tasks;
+        const beside = onMachine.get(allocation.machineId) ?? [];
+        onMachine.set(allocation.machineId, [...beside, jobId]);
         const machine = store.machines.get(allocation.machineId);
-        if (machine?.maxTasks) add(places, machine.id, allocation.tasks);
-        else add(cpus, allocation.machineId, allocation.tasks * job.cpusPerTask);
+        if (machine?.maxTasks) add(places, machine.id, whole?.places[i] ?? allocation.tasks);
+        else add(cpus, allocation.machineId, whole?.cpus[i] ?? allocation.tasks * job.cpusPerTask);
         add(memory, allocation.machineId, allocation.tasks * job.memoryMbPerTask);
         for (const [kind, amount] of Object.entries(job.resourcesPerTask ?? {}))
           addResource(allocation.machineId, kind, allocation.tasks * amount);
@@ -358,6 +361,9 @@ export class Promises {
       if (String(kinds) !== String(job.licenses)) this.fail(`3: job ${jobId} holds licenses ${kinds}`);
     }
     for (const machine of store.machines.values()) {
+      const here = onMachine.get(machine.id) ?? [];
+      if (here.length > 1 && here.some((id) => store.jobs.get(id)?.exclusive === 'MACHINE'))
+        this.fail(`3: jobs ${here} are on machine ${machine.id}, which one of them has to itself`);
       const held = cpus.get(machine.id) ?? 0;
       const heldMb = memory.get(machine.id) ?? 0;
       if (machine.cpusUsed !== held || machine.memoryUsedMb !== heldMb)

@@ -464,6 +464,49 @@ export function describeStore(
         expect(jobs.find(({ job }) => job.id === ids[3])?.job.resourcesPerTask).toEqual({ 'gpu:a100': 1 });
       });
 
+      it('puts nothing beside a job that has its machines to itself, and starts it only where nothing runs', async () => {
+        const shared = await world.addMachine(site, 'm6', 4, 100, [], 3);
+        await vouch(store, site, [shared], T0);
+        const ids = await dispatched(world, user, site, [
+          newJob({ exclusive: 'MACHINE' }),
+          newJob(),
+          newJob({ exclusive: 'MACHINE', tasks: 2 }),
+          newJob(),
+          newJob({ tasks: 2, tasksPerMachine: { min: 2, max: 2 } }),
+        ]);
+        const on = (i: number, machines: Record<number, number>) => start(ids[i]!, site, machines);
+        const plan = [
+          on(0, { [machine]: 1 }),
+          on(1, { [machine]: 1 }),
+          on(2, { [second]: 1, [shared]: 1 }),
+          on(3, { [shared]: 1 }),
+          on(4, { [machine]: 1, [second]: 1 }),
+        ];
+        const outcome = await store.applyStarts(site, plan, null, context());
+        expect(outcome.accepted).toEqual([ids[0], ids[2]]);
+        expect(outcome.refused.map(({ why }) => why)).toEqual([
+          `machine ${machine} has 0 free CPUs`,
+          `machine ${shared} takes no further task`,
+          `1 tasks are placed on machine ${machine}; the job has 2 to 2 on each`,
+        ]);
+        await nothingBroken();
+        const later = (...i: number[]) =>
+          store.applyStarts(
+            site,
+            i.map((one) => plan[one]!),
+            null,
+            context(),
+          );
+        expect((await later(1, 3)).accepted).toEqual([]);
+        await store.reportRuns(site, [ended(ids[0]!, 1), ended(ids[2]!, 1)], MAX_ATTEMPTS);
+        await nothingBroken();
+        expect((await later(1, 3)).accepted).toEqual([ids[1], ids[3]]);
+        const [next] = await dispatched(world, user, site, [newJob({ exclusive: 'MACHINE' })]);
+        const beside = await store.applyStarts(site, [start(next!, site, { [machine]: 1 })], null, context());
+        expect(beside.refused[0]?.why).toBe(`machine ${machine} is not idle`);
+        await nothingBroken();
+      });
+
       it('gives devices by name: no two runs have one, neighbors go to one task, and what is given back is given again', async () => {
         const of = { kind: 'gpu', model: 'a100', memoryMb: 40_000, shares: 1 };
         const gpus = ['g0', 'g1', 'g2', 'g3'].map((id) => ({

@@ -57,11 +57,13 @@ it('are the columns of the table, with their types', async () => {
 
 /** What a new job waits for is kept apart (src/store/needs.ts). */
 const waits = ['needs', 'notBefore', 'onUnmet', 'ref'];
+/** It becomes memory per task. */
+const other = ['memoryMbPerCpu'];
 
 it('have the same names in the schema', () => {
   expect(namesOf('Job')).toEqual(expect.arrayContaining(shown));
   expect(namesOf('JobInput').sort()).toEqual(
-    [...Object.keys(givenFields).map(asObject), 'held', ...waits].sort(),
+    [...Object.keys(givenFields).map(asObject), 'held', ...waits, ...other].sort(),
   );
 });
 

@@ -3,6 +3,7 @@ import type { Machine, UserClass } from '../../src/core/model.js';
 import type { EndCause, JobAction, jobActions } from '../../src/core/states.js';
 import type { StoredJob } from '../../src/store/job-fields.js';
 import type { Retried } from '../../src/store/retries.js';
+import type { WholeMachines } from '../../src/store/rules.js';
 import type { LocalRun, Measurement, RunReport } from '../../src/store/store.js';
 
 export interface MemoryUser {
@@ -39,6 +40,7 @@ export interface MemoryRun {
   allocations: { machineId: number; tasks: number }[];
   licenseIds: number[];
   devices: string[][] | null;
+  whole: WholeMachines | null;
   assignedAt: number;
   plannedS: number;
   startedAt: number | null;

@@ -112,6 +112,7 @@ import {
   takeDevices,
   timesOfReports,
   tokenOf,
+  wholeMachines,
 } from '../../src/store/rules.js';
 import {
   type AgentBeat,
@@ -526,6 +527,7 @@ export class MemoryStore implements Store {
           machineIds: allocations.map(({ machineId }) => machineId),
           machineTasks: allocations.map(({ tasks }) => tasks),
           amounts: { ...resourcesPerTask, cpus, memoryMb },
+          alone: job.exclusive === 'MACHINE',
           until: runTimeLimitS === null ? null : (startedAt ?? assignedAt) + runTimeLimitS,
         };
       }),
@@ -831,6 +833,7 @@ export class MemoryStore implements Store {
             cpus: machine.cpus - machine.cpusUsed,
             memoryMb: machine.memoryMb - machine.memoryUsedMb,
             places: machine.maxTasks ? machine.maxTasks - machine.tasksUsed : null,
+            allPlaces: machine.maxTasks ?? null,
             resources: freeOf(machine.resources ?? {}, machine.resourcesUsed),
             devices: machine.devices ?? [],
             heldUnits: new Set(this.heldOn(machine.id)),
@@ -858,7 +861,15 @@ export class MemoryStore implements Store {
           return allocations.flatMap(({ machineId, tasks }) =>
             reservationId === null
               ? []
-              : [{ holdId: reservationId, machineId, amounts: amountsOf(each, tasks) }],
+              : [
+                  {
+                    ...{ holdId: reservationId, machineId },
+                    amounts:
+                      job.exclusive === 'MACHINE'
+                        ? hasOf(this.machines.get(machineId) as MemoryMachine)
+                        : amountsOf(each, tasks),
+                  },
+                ],
           );
         }),
       now: context.now,
@@ -878,17 +889,19 @@ export class MemoryStore implements Store {
     for (const start of [...accepted].sort((a, b) => a.jobId - b.jobId)) {
       const job = this.jobs.get(start.jobId) as MemoryJob;
       const epoch = job.epoch + 1;
+      const whole = wholeMachines(start, job, free);
       this.begin(job, {
         epoch,
         siteId,
         allocations: start.allocations,
         licenseIds: start.licenseIds,
         devices: devices.get(start.jobId) ?? null,
+        whole,
         assignedAt: Math.max(ms(context.now), job.dispatchedAt ?? 0),
         plannedS: start.plannedDuration,
         placedBy: start.allocations.length === 0 ? 'SITE' : 'SERVICE',
       });
-      this.occupy(job, start, 1);
+      this.occupy(job, { ...start, whole }, 1);
       this.decisions.push({ jobId: job.id, kind: 'START', policyVersion: context.policyVersion });
       this.change(job, 'start', { epoch });
     }
@@ -908,7 +921,15 @@ export class MemoryStore implements Store {
     run: Pick<MemoryRun, 'epoch' | 'siteId' | 'assignedAt' | 'plannedS' | 'placedBy'> & Partial<MemoryRun>,
   ): void {
     this.runs.set(`${job.id}/${run.epoch}`, {
-      ...{ jobId: job.id, allocations: [], licenseIds: [], devices: null, startedAt: null, endedAt: null },
+      ...{
+        jobId: job.id,
+        allocations: [],
+        licenseIds: [],
+        devices: null,
+        whole: null,
+        startedAt: null,
+        endedAt: null,
+      },
       ...{ cause: null, tasks: new Map(), failedTask: null, ending: false, recalled: false, retry: null },
       local: { id: null, state: null, nodes: null, imageDigest: null },
       report: null,
@@ -2166,13 +2187,13 @@ export class MemoryStore implements Store {
 
   private occupy(
     job: MemoryJob,
-    { allocations, licenseIds }: Pick<MemoryRun, 'allocations' | 'licenseIds'>,
+    { allocations, licenseIds, whole }: Pick<MemoryRun, 'allocations' | 'licenseIds' | 'whole'>,
     sign: 1 | -1,
   ): void {
-    for (const { machineId, tasks } of allocations) {
+    for (const [i, { machineId, tasks }] of allocations.entries()) {
       const machine = this.machines.get(machineId) as MemoryMachine;
-      if (machine.maxTasks) machine.tasksUsed += sign * tasks;
-      else machine.cpusUsed += sign * tasks * job.cpusPerTask;
+      if (machine.maxTasks) machine.tasksUsed += sign * (whole?.places[i] ?? tasks);
+      else machine.cpusUsed += sign * (whole?.cpus[i] ?? tasks * job.cpusPerTask);
       machine.memoryUsedMb += sign * tasks * job.memoryMbPerTask;
       for (const [kind, amount] of Object.entries(job.resourcesPerTask ?? {}))
         machine.resourcesUsed[kind] = (machine.resourcesUsed[kind] ?? 0) + sign * tasks * amount;

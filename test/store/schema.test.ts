@@ -175,6 +175,16 @@ describe('the database refuses', () => {
       'machines_cpus_never_over_committed',
     ],
     [
+      'a run beside one that has its machine to itself',
+      `${run(1, 1, { whole_cpus: `'{2}'`, whole_places: `'{0}'` })}; ${run(2, 1)}`,
+      'machines_cpus_never_over_committed',
+    ],
+    [
+      'a whole of other machines',
+      run(1, 1, { whole_cpus: `'{1,1}'`, whole_places: `'{0}'` }),
+      'runs_whole_aligned',
+    ],
+    [
       'more memory than there is',
       run(1, 1, { memory_mb_per_task: '101' }),
       'machines_memory_never_over_committed',

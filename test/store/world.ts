@@ -304,10 +304,13 @@ export function memoryWorld(options: { liveJobsMax?: number } = {}): World {
       const tasksOn = (run: (typeof live)[number], machineId: number): number =>
         run.allocations.find((allocation) => allocation.machineId === machineId)?.tasks ?? 0;
       const machines = [...store.machines.values()].filter(({ id, cpus, cpusUsed, maxTasks, tasksUsed }) => {
-        const tasks = live.reduce((sum, run) => sum + tasksOn(run, id), 0);
+        const wholeOn = (run: (typeof live)[number], of: 'cpus' | 'places'): number | undefined =>
+          run.whole?.[of][run.allocations.findIndex(({ machineId }) => machineId === id)];
+        const tasks = live.reduce((sum, run) => sum + (wholeOn(run, 'places') ?? tasksOn(run, id)), 0);
         if (maxTasks) return cpusUsed !== 0 || tasksUsed !== tasks || tasks > maxTasks;
         const held = live.reduce(
-          (sum, run) => sum + tasksOn(run, id) * store.jobs.get(run.jobId)!.cpusPerTask,
+          (sum, run) =>
+            sum + (wholeOn(run, 'cpus') ?? tasksOn(run, id) * store.jobs.get(run.jobId)!.cpusPerTask),
           0,
         );
         return tasksUsed !== 0 || cpusUsed !== held || held > cpus;

@@ -9,6 +9,8 @@ export const PLAIN_JOB: NewJob = {
     cpusPerTask: 1,
     memoryMbPerTask: 0,
     resourcesPerTask: null,
+    tasksPerMachine: null,
+    exclusive: null,
     machineConstraint: null,
     image: null,
     siteTerms: null,

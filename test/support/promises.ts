@@ -40,13 +40,19 @@ const promises: Record<string, string> = {
   '3: what machines count as used is what live runs hold, and there is as much': `
     SELECT m.id, m.cpus, m.cpus_used, t.cpus AS held, m.memory_used_mb, t.memory_mb AS held_mb, m.max_tasks, m.tasks_used, t.tasks
       FROM machines m
-      LEFT JOIN (SELECT u.id, sum(u.tasks * r.cpus_per_task) AS cpus, sum(u.tasks) AS tasks, sum(u.tasks::bigint * r.memory_mb_per_task) AS memory_mb
-                   FROM runs r, unnest(r.machine_ids, r.machine_tasks) AS u (id, tasks) WHERE r.ended_at IS NULL GROUP BY 1) t USING (id)
+      LEFT JOIN (SELECT u.id, sum(coalesce(u.cpus, u.tasks * r.cpus_per_task)) AS cpus, sum(coalesce(u.places, u.tasks)) AS tasks,
+                        sum(u.tasks::bigint * r.memory_mb_per_task) AS memory_mb
+                   FROM runs r, unnest(r.machine_ids, r.machine_tasks, r.whole_cpus, r.whole_places) AS u (id, tasks, cpus, places)
+                  WHERE r.ended_at IS NULL GROUP BY 1) t USING (id)
      WHERE m.cpus_used <> CASE WHEN m.max_tasks IS NULL THEN coalesce(t.cpus, 0) ELSE 0 END
         OR m.tasks_used <> CASE WHEN m.max_tasks IS NULL THEN 0 ELSE coalesce(t.tasks, 0) END
         OR m.memory_used_mb <> coalesce(t.memory_mb, 0)
         OR m.cpus_used > m.cpus OR m.tasks_used > m.max_tasks OR m.memory_used_mb > m.memory_mb
         OR (m.removed_at IS NOT NULL AND m.cpus_used + m.tasks_used > 0)`,
+  '3: a job that is to have its machines to itself is alone there': `
+    SELECT r.job_id, other.job_id AS beside FROM runs r JOIN jobs j ON j.id = r.job_id
+      JOIN runs other ON other.job_id <> r.job_id AND other.machine_ids && r.machine_ids
+     WHERE j.exclusive = 'MACHINE' AND r.ended_at IS NULL AND other.ended_at IS NULL`,
   '3: resources that machines count as used are what live runs hold, and there are as many': `
     SELECT id, m.resources, m.resources_used, held FROM machines m
       LEFT JOIN (SELECT id, jsonb_object_agg(key, amount) AS held
@@ -119,7 +125,7 @@ const promises: Record<string, string> = {
     WITH held (kind, user_id, key, s, e, cpus) AS (
       SELECT 'JOBS'::used_kind, 0, '', submitted_at, ended_at, 0 FROM jobs
       UNION ALL
-      SELECT k.kind, k.user_id, k.key, r.assigned_at, r.ended_at, r.cpus_per_task * coalesce((SELECT sum(t) FROM unnest(r.machine_tasks) t), 0)
+      SELECT k.kind, k.user_id, k.key, r.assigned_at, r.ended_at, coalesce((SELECT sum(c) FROM unnest(r.whole_cpus) c), r.cpus_per_task * coalesce((SELECT sum(t) FROM unnest(r.machine_tasks) t), 0))
         FROM runs r JOIN jobs j ON j.id = r.job_id,
              LATERAL (SELECT 'SITE'::used_kind, j.user_id, r.site_id::text
                       UNION ALL SELECT 'APPLICATION', j.user_id, j.application

@@ -83,7 +83,29 @@ describe('lines of a script', () => {
   it('tell how many CPUs a node needs', () => {
     expect(job('#SBATCH -n 4')).toMatchObject({ tasks: 1, cpusPerTask: 4 });
     expect(job('#SBATCH -n 5 -N 2 -c 3')).toMatchObject({ tasks: 2, cpusPerTask: 9, launch: 'ONCE' });
-    expect(job('#SBATCH -N 3 --ntasks-per-node=4')).toMatchObject({ tasks: 3, cpusPerTask: 4 });
+    // A node is a machine.
+    const tasksPerMachine = { min: 1, max: 1 };
+    expect(job('#SBATCH -N 3 --ntasks-per-node=4')).toMatchObject({
+      ...{ tasks: 3, cpusPerTask: 4, tasksPerMachine },
+    });
+    expect(job('#SBATCH -n 16 --ntasks-per-node=4')).toMatchObject({
+      ...{ tasks: 4, cpusPerTask: 4, tasksPerMachine },
+    });
+    expect(job('#SBATCH -N 1 -n 4').tasksPerMachine).toBeUndefined();
+    expect(job('#SBATCH --exclusive -c 2 --mem=1G --mem-per-cpu=700M')).toEqual({
+      ...{ exclusive: 'MACHINE', cpusPerTask: 2, memoryMbPerTask: 1400 },
+    });
+    expect(job('#SWITCHYARD --tasks 8 --tasks-per-machine 2-4 --exclusive --mem-per-cpu 1G')).toEqual({
+      ...{ tasks: 8, tasksPerMachine: { min: 2, max: 4 }, exclusive: 'MACHINE', memoryMbPerTask: 1000 },
+    });
+    expect(job('#SWITCHYARD --tasks 8 --tasks-per-machine=4-').tasksPerMachine).toEqual({
+      min: 4,
+      max: null,
+    });
+    for (const wrong of ['0', '4-2', '-4', 'a', '1-2-3'])
+      expect(JSON.stringify(read(`#SWITCHYARD --tasks-per-machine=${wrong}`).misread)).toMatch(
+        /--tasks-per-machine: .*is not accepted; accepted: how many tasks are on a machine: exactly 4/,
+      );
     expect(job('#SBATCH -c 4 --mem-per-cpu=500M')).toEqual({ cpusPerTask: 4, memoryMbPerTask: 2000 });
     expect(job('#SBATCH -n 4 --gpus=2 -N 2').resourcesPerTask).toEqual([{ kind: 'gpu', amount: 1 }]);
     // A model is a label of machines.

@@ -124,7 +124,15 @@ export class Trial {
     return {
       ...{ name, elements: null as number | null, comment: 'switchyard:test', script, directory },
       ...{ tasks: command.tasks, cpusPerTask: 1, memoryMbPerTask: 50, timeLimitS: 60 as number | null },
-      ...{ user: null, resourcesPerTask: [], licenses: [], nodes: null, ...NO_TERMS },
+      ...{
+        user: null,
+        resourcesPerTask: [],
+        licenses: [],
+        nodes: null,
+        tasksPerMachine: null,
+        exclusive: false,
+        ...NO_TERMS,
+      },
     };
   }
 

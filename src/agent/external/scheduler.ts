@@ -41,6 +41,10 @@ export interface Submission extends Terms {
   memoryMbPerTask: number;
   /** Devices and the like for each task. */
   resourcesPerTask: readonly { kind: string; amount: number }[];
+  /** On each node; null: as many as fit. */
+  tasksPerMachine: { readonly min: number; readonly max: number | null } | null;
+  /** Nodes without any other job. */
+  exclusive: boolean;
   /** Those that the scheduler counts too are asked of it; the service counts all. */
   licenses: readonly string[];
   /** Where it may run; null: on any node. */

@@ -15,6 +15,7 @@ import {
   type Submission,
 } from './scheduler.js';
 import {
+  devicesByNode,
   devicesIn,
   finite,
   isRefusal,
@@ -24,7 +25,9 @@ import {
   PROLOGUE,
   partitionsIn,
   problemOf,
+  spreadOf,
   TASKS,
+  tasksOnNode,
 } from './slurm-words.js';
 
 export interface SlurmRestOptions {
@@ -121,6 +124,8 @@ export class SlurmRest implements LocalScheduler {
       ...(isOld ? { no_requeue: true } : { requeue: false }),
       ...(job.elements !== null && { array: `0-${job.elements - 1}` }),
       ...(job.memoryMbPerTask > 0 && { memory_per_cpu: Math.ceil(job.memoryMbPerTask / job.cpusPerTask) }),
+      ...spreadWords(job, isOld),
+      ...(job.exclusive && (isOld ? { exclusive: 'true' } : { shared: ['none'] })),
       ...devicesOf(job, isOld),
       ...(licenses.length > 0 && { licenses: licenses.join(',') }),
       ...(excluded.length > 0 &&
@@ -401,16 +406,26 @@ function elementsIn(written: string): number[] {
   return found;
 }
 
-/** Slurm counts them by node: each of several tasks gets one of its own, but for GPUs, which can be asked for by task. */
-function devicesOf({ tasks, resourcesPerTask }: Submission, isOld: boolean): Json {
-  const all = resourcesPerTask.map(({ kind, amount }) => `${isOld ? '' : 'gres/'}${kind}:${amount}`);
-  if (all.length === 0) return {};
-  const onNodes = isOld ? { gres: all.join(',') } : { tres_per_node: all.join(',') };
-  if (tasks === 1) return onNodes;
+function spreadWords(job: Submission, isOld: boolean): Json {
+  const { nodes, tasksPerNode } = spreadOf(job);
+  return {
+    ...(nodes !== null && {
+      nodes: isOld ? nodes : nodes[0] === nodes[1] ? String(nodes[0]) : nodes.join('-'),
+    }),
+    ...(tasksPerNode !== null && { tasks_per_node: tasksPerNode }),
+  };
+}
+
+function devicesOf(job: Submission, isOld: boolean): Json {
+  const { tasks, resourcesPerTask } = job;
   const [only] = resourcesPerTask;
-  if (all.length === 1 && only?.kind === 'gpu')
-    return isOld ? { gpus_per_task: String(only.amount) } : { tres_per_task: all.join(',') };
-  return { ...onNodes, tasks_per_node: 1, ...(isOld ? { nodes: [tasks, tasks] } : { nodes: String(tasks) }) };
+  if (only === undefined) return {};
+  const words = (times: number): string =>
+    resourcesPerTask.map(({ kind, amount }) => `${isOld ? '' : 'gres/'}${kind}:${amount * times}`).join(',');
+  if (tasks > 1 && !devicesByNode(resourcesPerTask))
+    return isOld ? { gpus_per_task: String(only.amount) } : { tres_per_task: words(1) };
+  const onNode = words(tasksOnNode(job));
+  return isOld ? { gres: onNode } : { tres_per_node: onNode };
 }
 
 const isDefault = (one: Json): boolean =>

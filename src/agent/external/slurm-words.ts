@@ -1,6 +1,6 @@
 /** How Slurm speaks, whoever asks it: by its commands (slurm.ts) or by slurmrestd (slurm-rest.ts). */
 import { userInfo } from 'node:os';
-import type { LocalJob, LocalNode, LocalScheduler } from './scheduler.js';
+import type { LocalJob, LocalNode, LocalScheduler, Submission } from './scheduler.js';
 
 /** Slurm has not looked at the job, or cannot be reached: nothing follows for the job. */
 const UNREACHED =
@@ -26,6 +26,35 @@ export const TASKS: LocalScheduler['tasks'] = {
   launcher: ['srun', '--ntasks={tasks}', '--kill-on-bad-exit=1', '--export=ALL'],
   index: 'SLURM_PROCID',
 };
+
+/** On how many nodes the tasks of a job are, the fewest and the most, and how many at most on each; null: Slurm decides. */
+export interface SlurmSpread {
+  nodes: readonly [number, number] | null;
+  tasksPerNode: number | null;
+}
+
+/**
+ * Slurm has no option for the fewest tasks on a node: on no more nodes than have so many each, every node can have them. Devices but GPUs,
+ * which can be asked for by task, are counted by node: where it is not said how many tasks are on one, each has a node of its own.
+ */
+export function spreadOf({ tasks, tasksPerMachine, resourcesPerTask }: Submission): SlurmSpread {
+  const byNode = tasks > 1 && devicesByNode(resourcesPerTask);
+  const { min, max } = byNode && !isExact(tasksPerMachine) ? ONE : (tasksPerMachine ?? ANY);
+  const [fewest, most] = [max === null ? 1 : Math.ceil(tasks / max), Math.floor(tasks / min)];
+  return { nodes: min === 1 && !byNode ? null : [Math.min(fewest, most), most], tasksPerNode: max };
+}
+
+/** What a node has to have of devices that are counted by node, as amounts of each kind for the tasks there. */
+export const tasksOnNode = ({ tasks, tasksPerMachine }: Submission): number =>
+  tasks > 1 && isExact(tasksPerMachine) ? (tasksPerMachine?.max as number) : 1;
+
+export const devicesByNode = (resources: Submission['resourcesPerTask']): boolean =>
+  resources.length > 1 || (resources.length === 1 && resources[0]?.kind !== 'gpu');
+
+const isExact = (bounds: Submission['tasksPerMachine']): boolean =>
+  bounds !== null && bounds.min === bounds.max;
+const ANY = { min: 1, max: null };
+const ONE = { min: 1, max: 1 };
 
 /** The agent's account. */
 export const OWN = userInfo().username;

@@ -11,6 +11,7 @@ import {
   type Submission,
 } from './scheduler.js';
 import {
+  devicesByNode,
   devicesIn,
   finite,
   isRefusal,
@@ -20,7 +21,9 @@ import {
   PROLOGUE,
   partitionsIn,
   problemOf,
+  spreadOf,
   TASKS,
+  tasksOnNode,
 } from './slurm-words.js';
 
 export interface SlurmOptions {
@@ -78,6 +81,8 @@ export class Slurm implements LocalScheduler {
       ...(job.memoryMbPerTask > 0
         ? [`--mem-per-cpu=${Math.ceil(job.memoryMbPerTask / job.cpusPerTask)}`]
         : []),
+      ...spreadWords(job),
+      ...(job.exclusive ? ['--exclusive'] : []),
       ...devicesOf(job),
       ...this.licensesOf(job),
       ...this.excluded(job),
@@ -335,14 +340,21 @@ function nodesOf(text: string, partitions: ReadonlySet<string>): LocalNode[] {
   return [...nodes.values()];
 }
 
-/** Slurm counts them by node: each of several tasks gets one of its own, but for GPUs, which can be asked for by task. */
-function devicesOf({ tasks, resourcesPerTask }: Submission): string[] {
-  const all = resourcesPerTask.map(({ kind, amount }) => `${kind}:${amount}`);
-  if (all.length === 0) return [];
-  if (tasks === 1) return [`--gres=${all.join(',')}`];
+function spreadWords(job: Submission): string[] {
+  const { nodes, tasksPerNode } = spreadOf(job);
+  return [
+    ...(nodes === null ? [] : [`--nodes=${nodes[0] === nodes[1] ? nodes[0] : nodes.join('-')}`]),
+    ...(tasksPerNode === null ? [] : [`--ntasks-per-node=${tasksPerNode}`]),
+  ];
+}
+
+function devicesOf(job: Submission): string[] {
+  const { tasks, resourcesPerTask } = job;
   const [only] = resourcesPerTask;
-  if (all.length === 1 && only?.kind === 'gpu') return [`--gpus-per-task=${only.amount}`];
-  return [`--nodes=${tasks}`, '--ntasks-per-node=1', `--gres=${all.join(',')}`];
+  if (only === undefined) return [];
+  if (tasks > 1 && !devicesByNode(resourcesPerTask)) return [`--gpus-per-task=${only.amount}`];
+  const onNode = resourcesPerTask.map(({ kind, amount }) => `${kind}:${amount * tasksOnNode(job)}`);
+  return [`--gres=${onNode.join(',')}`];
 }
 
 /** Fields of sinfo -O, each 256 characters wide. */

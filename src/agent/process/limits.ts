@@ -1,4 +1,5 @@
 /** What runs take of their machine, and who takes more than they may. */
+import { availableParallelism } from 'node:os';
 import type { Assignment, EndCause } from '../runner.js';
 import { roomOf } from './disk.js';
 import type { Isolation } from './isolation.js';
@@ -25,11 +26,18 @@ const SAMPLES_PER_LOOK = 64;
 /** Between two looks at how much room on disk runs take. */
 const DISK_LOOK_MS = 1_000;
 
-/** What a run may have of this machine: one task for itself, or all that are here. */
+/**
+ * What a run may have of this machine: one task for itself, or all that are here. A job that has its machines to itself may use all of their
+ * CPUs, but of their memory what it asks for, as under Slurm.
+ */
 export function limitsOf(assignment: Assignment): Pick<RunRecord, 'memoryMb' | 'cpus'> {
-  const { cpusPerTask, memoryMbPerTask, machines } = assignment;
+  const { cpusPerTask, memoryMbPerTask, machines, exclusive } = assignment;
   const tasks = assignment.task === undefined ? (machines[0]?.tasks ?? 1) : 1;
-  return { cpus: tasks * cpusPerTask, memoryMb: memoryMbPerTask > 0 ? tasks * memoryMbPerTask : null };
+  const cpus = tasks * cpusPerTask;
+  return {
+    cpus: exclusive === 'MACHINE' ? Math.max(cpus, availableParallelism()) : cpus,
+    memoryMb: memoryMbPerTask > 0 ? tasks * memoryMbPerTask : null,
+  };
 }
 
 export class Limits {

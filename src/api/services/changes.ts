@@ -21,7 +21,7 @@ import type { ServiceParts } from './parts.js';
 /** Machines are chosen by them. */
 const FITTED: readonly ChangeableField[] = [
   ...(['tasks', 'cpusPerTask', 'memoryMbPerTask', 'resourcesPerTask', 'licenses'] as const),
-  ...(['os', 'architecture', 'machineConstraint'] as const),
+  ...(['tasksPerMachine', 'exclusive', 'os', 'architecture', 'machineConstraint'] as const),
 ];
 
 /** A job that takes the least: what is wrong with changes of it is wrong with them for every job. */
@@ -76,6 +76,8 @@ export async function changesOf(
     ...LEAST,
     ...(set as Partial<JobInput>),
     resourcesPerTask: set.resourcesPerTask ?? [],
+    // As many as the bounds on them need.
+    tasks: set.tasks ?? Math.max(1, Math.min(MAX.tasks, set.tasksPerMachine?.min ?? 1)),
   };
   const places = await placesOf([asked], parts.queries);
   const whole = newJob(asked, { ...submitterOf(viewer), places, now }, refuse);

@@ -170,6 +170,8 @@ export function createFederationService(parts: ServiceParts) {
 
 const STAYS: Readonly<Record<keyof StayingFields, string>> = {
   resourcesPerTask: 'The job asks for kinds of resources, which each service names for itself',
+  tasksPerMachine: 'The job says how many of its tasks are on a machine, which peers are not told',
+  exclusive: 'The job has its machines to itself, which peers are not told',
   machineConstraint: 'The job has a constraint over labels of machines, which each service has of its own',
   image: 'The job runs in an image, and each service has images of its own',
   reservationId: 'The job runs in a reservation of machines of this service',

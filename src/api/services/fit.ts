@@ -1,6 +1,6 @@
 /** Whether anything that is registered could ever run a job: what cannot is told to whoever submits it, with the nearest that can. */
 import { Grid } from '../../core/index.js';
-import { WaitingReason } from '../../core/reasons.js';
+import { perMachine, WaitingReason } from '../../core/reasons.js';
 import { CONTAINERS } from '../../core/resources/constraint.js';
 import { unsatisfied, whyNowhere } from '../../core/resources/eligibility.js';
 import { deviceLabels } from '../../core/resources/units.js';
@@ -72,7 +72,7 @@ export function createFit(known: () => Promise<Resources>): () => Promise<Fit> {
     return (job) => {
       const { os, architecture, machineConstraint, image, licenses, tasks, cpusPerTask, memoryMbPerTask } =
         job;
-      const { resourcesPerTask } = job;
+      const { resourcesPerTask, tasksPerMachine, exclusive } = job;
       const needs = [
         os,
         architecture,
@@ -83,6 +83,8 @@ export function createFit(known: () => Promise<Resources>): () => Promise<Fit> {
         cpusPerTask,
         memoryMbPerTask,
         resourcesPerTask,
+        tasksPerMachine,
+        exclusive,
       ];
       const key = JSON.stringify([...needs, mayLeave(job)]);
       let fault = judged.get(key);
@@ -98,16 +100,18 @@ export function createFit(known: () => Promise<Resources>): () => Promise<Fit> {
   };
 }
 
+const never = (field: string, value: string, nearest: string): Fault => ({
+  field,
+  code: 'NEVER_FITS',
+  message: `${field}: ${value} can never run on the machines that are registered; nearest: ${nearest}`,
+});
+
+const ANYBODYS = { id: 0, userId: 0, userClass: 'REGULAR', submittedAt: 0, groupId: null } as const;
+
 function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | null {
-  const of = { id: 0, userId: 0, userClass: 'REGULAR', submittedAt: 0, groupId: null } as const;
-  const requirement = grid.requirementOf(submittedJob(job, of));
+  const requirement = grid.requirementOf(submittedJob(job, ANYBODYS));
   const why = whyNowhere(requirement, grid.sites);
   if (why === null) return null;
-  const never = (field: string, value: string, nearest: string): Fault => ({
-    field,
-    code: 'NEVER_FITS',
-    message: `${field}: ${value} can never run on the machines that are registered; nearest: ${nearest}`,
-  });
   const able = machines.filter(
     ({ os, architecture }) => (job.os ?? os) === os && (job.architecture ?? architecture) === architecture,
   );
@@ -167,6 +171,12 @@ function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | 
         `${named(asked.map(([kind]) => [kind, most(kind)]))} on one machine`,
       );
     }
+    case WaitingReason.NEVER_FITS_TASKS_PER_MACHINE:
+      return never(
+        'tasksPerMachine',
+        `${tasks} tasks with ${perMachine(job.tasksPerMachine ?? { min: 1, max: null })} on each machine`,
+        tasksOnMachines(able, job).slice(0, SHOWN).join(', '),
+      );
     default:
       return never(
         'tasks',
@@ -186,14 +196,32 @@ const labelsThere = (machines: readonly MachineRow[]): string[] => {
   return [...new Set(shown)].sort();
 };
 
-/** The most tasks of the job that fit the idle machines of a site. */
-function tasksAt(machines: readonly MachineRow[], job: NewJob, by: 'cpus' | 'memoryMb' | 'both'): number {
+type By = 'cpus' | 'memoryMb' | 'both';
+
+/** The most tasks of the job that fit the idle machine. */
+function tasksOn({ cpus, memoryMb, maxTasks }: MachineRow, job: NewJob, by: By): number {
+  const ofCpus = by === 'memoryMb' ? Infinity : Math.floor(cpus / job.cpusPerTask);
+  const ofMemory = by === 'cpus' ? Infinity : Math.floor(memoryMb / job.memoryMbPerTask);
+  const room = Math.min(ofCpus, ofMemory, maxTasks === null ? Infinity : 1);
+  return Number.isFinite(room) ? room : job.tasks;
+}
+
+/** The same of all machines of a site. */
+function tasksAt(machines: readonly MachineRow[], job: NewJob, by: By): number {
   const bySite = new Map<number, number>();
-  for (const { siteId, cpus, memoryMb, maxTasks } of machines) {
-    const ofCpus = by === 'memoryMb' ? Infinity : Math.floor(cpus / job.cpusPerTask);
-    const ofMemory = by === 'cpus' ? Infinity : Math.floor(memoryMb / job.memoryMbPerTask);
-    const room = Math.min(ofCpus, ofMemory, maxTasks === null ? Infinity : 1);
-    bySite.set(siteId, (bySite.get(siteId) ?? 0) + (Number.isFinite(room) ? room : job.tasks));
-  }
+  for (const machine of machines)
+    bySite.set(machine.siteId, (bySite.get(machine.siteId) ?? 0) + tasksOn(machine, job, by));
   return Math.max(0, ...bySite.values());
+}
+
+/** How many machines have room for how many of its tasks, the largest first. */
+function tasksOnMachines(machines: readonly MachineRow[], job: NewJob): string[] {
+  const counts = new Map<number, number>();
+  for (const machine of machines) {
+    const room = Math.min(job.tasks, tasksOn(machine, job, 'both'));
+    if (room > 0) counts.set(room, (counts.get(room) ?? 0) + 1);
+  }
+  return [...counts]
+    .sort(([a], [b]) => b - a)
+    .map(([room, count]) => `up to ${room} on ${count === 1 ? '1 machine' : `${count} machines`}`);
 }

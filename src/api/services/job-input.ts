@@ -8,6 +8,7 @@ import {
   NO_DATASET,
   NO_PREFERENCES,
   PREEMPTION_CLASS_MAX,
+  type TasksPerMachine,
 } from '../../core/model.js';
 import { ConstraintError, parseConstraint } from '../../core/resources/constraint.js';
 import { filePathFault, keptPath, outputPathFault } from '../../platform/file-paths.js';
@@ -232,8 +233,10 @@ export function newJob(
     workingDirectory,
     tasks: check.between('tasks', input.tasks, 1, MAX.tasks),
     cpusPerTask: check.between('cpusPerTask', input.cpusPerTask, 1, MAX.tasks),
-    memoryMbPerTask: check.between('memoryMbPerTask', input.memoryMbPerTask, 0, MAX.integer),
+    memoryMbPerTask: check.memory(input),
     resourcesPerTask,
+    tasksPerMachine: check.tasksPerMachine(input),
+    exclusive: input.exclusive ?? null,
     licenses,
     os: check.text('os', input.os, MAX.nameChars),
     architecture: check.text('architecture', input.architecture, MAX.nameChars),
@@ -471,6 +474,25 @@ class JobChecks {
     if (directory !== null && !/^(\/|[A-Za-z]:[\\/])/.test(directory))
       this.refuse('workingDirectory', directory, 'an absolute path');
     return directory;
+  }
+
+  /** Of a task: what is asked for it or, where that is more, for its CPUs (resources.md, "A shape"). */
+  memory({ cpusPerTask, memoryMbPerTask, memoryMbPerCpu }: JobInput): number {
+    const memoryMb = this.between('memoryMbPerTask', memoryMbPerTask, 0, MAX.integer);
+    if (!given(memoryMbPerCpu)) return memoryMb;
+    const ofCpus = this.between('memoryMbPerCpu', memoryMbPerCpu, 0, MAX.integer) * cpusPerTask;
+    if (ofCpus > MAX.integer)
+      this.refuse('memoryMbPerCpu', memoryMbPerCpu, `memoryMbPerCpu × cpusPerTask up to ${MAX.integer}`);
+    return Math.max(memoryMb, ofCpus);
+  }
+
+  tasksPerMachine({ tasks, tasksPerMachine: bounds }: JobInput): TasksPerMachine | null {
+    if (!given(bounds)) return null;
+    const { min, max = null } = bounds;
+    this.between('tasksPerMachine.min', min, 1, MAX.tasks);
+    if (min > tasks) this.refuse('tasksPerMachine.min', min, `up to the number of tasks, ${tasks}`);
+    if (max !== null) this.between('tasksPerMachine.max', max, min, MAX.tasks);
+    return { min, max };
   }
 
   resources(amounts: JobInput['resourcesPerTask']): NewJob['resourcesPerTask'] {

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { Client, Document } from '../../client/index.js';
 import { isLive, isTerminal } from '../../core/states.js';
 import { commandLine } from '../../words/script.js';
-import { parseId, parseNumber, parseWord } from '../../words/values.js';
+import { parseId, parseNumber, parseWord, tasksPerMachineText } from '../../words/values.js';
 import { addCommand, note, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import {
@@ -542,6 +542,8 @@ function needs(job: FullJob): string {
   const parts = [`${count(job.tasks, 'task')} of ${count(job.cpusPerTask, 'CPU')}`];
   if (job.memoryMbPerTask > 0) parts.push(`${job.memoryMbPerTask} MB`);
   for (const { kind, amount } of job.resourcesPerTask) parts.push(`${amount} ${kind}`);
+  if (job.tasksPerMachine) parts.push(`${tasksPerMachineText(job.tasksPerMachine)} on each machine`);
+  if (job.exclusive) parts.push('machines for itself');
   if (job.licenses.length > 0) parts.push(`licenses ${job.licenses.join(', ')}`);
   if (job.os) parts.push(job.os);
   if (job.architecture) parts.push(job.architecture);

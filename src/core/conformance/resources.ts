@@ -1,5 +1,5 @@
 /** The rules of resources.md. */
-import { CPUS, ResourceKinds } from '../grid/amounts.js';
+import { CPUS, eachTakes, ResourceKinds } from '../grid/amounts.js';
 import {
   type EligibleMachines,
   type MachineState,
@@ -93,11 +93,10 @@ export const resourceRules: Rules = {
     const profileFrom = (from: number, end: 'to' | 'latest'): Profile => {
       const profile = new Profile(resources, from);
       for (const hold of holds) {
-        const each = { task: hold.task, sharedTask: hold.task, sharedTake: hold.task };
         const on = {
           machines: [resources.machines[hold.at] as MachineState],
           tasks: [1],
-          each,
+          each: eachTakes(hold.task),
           licenses: [],
         };
         const certain = hold.by === 'HOLD';
@@ -109,7 +108,7 @@ export const resourceRules: Rules = {
     const limit = request.limitS ?? Infinity;
     const p90 = Math.min(request.p90S, limit);
     const from = Math.max(now, request.notBefore ?? now);
-    const asked = { ...ANY_REQUIREMENT, tasks: request.tasks, task };
+    const asked = { ...ANY_REQUIREMENT, tasks: request.tasks, many: request.tasks > 1, task };
     const eligible: EligibleMachines = { shared: false, machines: resources.machines, pools: [], most: [] };
     const expected = profileFrom(from, 'to');
     const startsAt = expected.earliestOpening(asked, eligible, p90, limit)?.at ?? null;
@@ -148,6 +147,6 @@ const ANY_MACHINE = {
   ...{ licenseIds: [], available: true },
 };
 const ANY_REQUIREMENT = {
-  ...{ index: 0, cpusPerTask: 1, jobs: 0, sharedTask: [], sharedTake: [] },
+  ...{ index: 0, cpusPerTask: 1, jobs: 0, sharedTask: [], sharedTake: [], whole: false, spread: null },
   signature: { key: '', os: null, architecture: null, licenses: [], constraint: null, avoids: null },
 };

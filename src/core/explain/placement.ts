@@ -120,7 +120,17 @@ export const numbersOf = (of: Requirement, grid: Grid): Record<string, number> =
   cpusPerTask: of.cpusPerTask,
   memoryMbPerTask: amountOf(of.task, MEMORY),
   ...furtherOf(of, grid),
+  ...spreadNumbers(of),
 });
+
+/** How many tasks may be on a machine; nothing, if any number. */
+export const spreadNumbers = ({ spread }: Requirement): Record<string, number> =>
+  spread === null
+    ? {}
+    : {
+        minPerMachine: spread.tasksPerMachine.min,
+        ...(spread.tasksPerMachine.max === null ? {} : { maxPerMachine: spread.tasksPerMachine.max }),
+      };
 
 /** What a task takes of kinds that an operator has named. */
 export const furtherOf = ({ task }: Requirement, { kinds }: Grid): Record<string, number> =>

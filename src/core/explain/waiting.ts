@@ -16,6 +16,7 @@ import { localPolicyOf, localSchedulerOf, queueLimitOf } from '../policy.js';
 import { ReasonCode, reasonSentence, type WaitingReason } from '../reasons.js';
 import { CONTAINERS } from '../resources/constraint.js';
 import { EligibleSites, unsatisfied, whyNeverFits, whyNotUp } from '../resources/eligibility.js';
+import { tasksOn } from '../resources/placement.js';
 import { latestStart, reservedFor } from './ahead.js';
 import {
   type ExplainContext,
@@ -24,6 +25,7 @@ import {
   predictStart,
   ranking,
   type SiteRanking,
+  spreadNumbers,
 } from './placement.js';
 
 export interface Waiting {
@@ -142,9 +144,10 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
   const requirement = grid.requirementOf(job);
   const eligible = entry.resources.eligible(requirement.signature);
   const { machines } = eligible;
-  Object.assign(numbers, furtherOf(requirement, grid), { tasks: requirement.tasks });
-  numbers.neededCpus = requirement.cpusPerTask * requirement.tasks;
-  numbers.neededMemoryMb = amountOf(requirement.task, MEMORY) * requirement.tasks;
+  const { tasks } = requirement;
+  Object.assign(numbers, furtherOf(requirement, grid), spreadNumbers(requirement), { tasks });
+  numbers.neededCpus = requirement.cpusPerTask * tasks;
+  numbers.neededMemoryMb = amountOf(requirement.task, MEMORY) * tasks;
   const never = whyNeverFits(requirement, eligible);
   if (never !== null) return waiting(never, numbers);
   const start = predictStart(grid, entry, job, context);
@@ -163,6 +166,10 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
   const freeCpus = machines.map((state) => Math.max(0, pass.free.cpusOn(state)));
   numbers.freeCpus = sumOf(freeCpus);
   numbers.mostFreeCpus = Math.max(0, ...freeCpus);
+  if (requirement.whole) {
+    numbers.machines = machines.length;
+    numbers.idleMachines = machines.filter((state) => tasksOn(requirement, state, pass.free.room) > 0).length;
+  }
   if (eligible.shared) {
     numbers.neededTasks = job.tasks;
     numbers.openMachines = freeCpus.filter((cpus) => cpus > 0).length;
@@ -251,6 +258,8 @@ const changes: Record<WaitingReason, string> = {
   NEVER_FITS_LICENSES: 'Ask for other licenses, or add licenses and the machines that can use them.',
   NEVER_FITS_PLATFORM: 'Ask for another operating system or architecture, or add such a machine.',
   NEVER_FITS_CONSTRAINT: 'Change the constraint, or label machines so that one satisfies it.',
+  NEVER_FITS_TASKS_PER_MACHINE:
+    'Allow more or fewer tasks on a machine, or add machines on which so many of its tasks fit.',
   NEVER_FITS_TOGETHER:
     'Ask for less of one resource, or add a machine or license so that one site has everything.',
   QUEUES_FULL: "Queued jobs at the sites start or are removed, or the policy's queueLimit is raised.",
@@ -268,6 +277,8 @@ const changes: Record<WaitingReason, string> = {
   CPUS_BUSY: 'Running jobs end and free CPUs.',
   MEMORY_BUSY: 'Running jobs end and free memory on one machine.',
   RESOURCES_BUSY: 'Running jobs end and free what it asks for on one machine.',
+  MACHINES_BUSY: 'All jobs on one of the machines that could run it end.',
+  TASKS_PER_MACHINE_BUSY: 'Running jobs end and free room for as many of its tasks on one machine.',
   LICENSES_BUSY: 'A job that uses such a license ends, or licenses are added.',
   MAX_TASKS_REACHED: "Running jobs end, or a machine's maxTasks is raised.",
   MAX_RUNNING_JOBS_REACHED: "A running job ends, or the site's maxRunningJobs is raised.",

@@ -24,6 +24,8 @@ export interface TaskAmounts {
   readonly sharedTask: Amounts;
   /** What it takes of that: no CPUs. */
   readonly sharedTake: Amounts;
+  /** Its tasks together have all that each of their machines offers, beside nobody. */
+  readonly whole: boolean;
 }
 
 /**
@@ -92,7 +94,7 @@ export class ResourceKinds {
   }
 
   /** What a task of the job asks for. Further kinds in order of name, so that it does not matter which of them came first. */
-  askedBy({ cpusPerTask, memoryMbPerTask, resourcesPerTask }: Job): TaskAmounts {
+  askedBy({ cpusPerTask, memoryMbPerTask, resourcesPerTask, exclusive }: Job): TaskAmounts {
     const cpus = [CPUS, cpusPerTask];
     const rest = memoryMbPerTask > 0 ? [MEMORY, memoryMbPerTask] : [];
     for (const [name, amount] of furtherIn(resourcesPerTask)) rest.push(this.index(name), amount);
@@ -100,6 +102,7 @@ export class ResourceKinds {
       task: [...cpus, ...rest],
       sharedTask: [PLACES, 1, ...cpus, ...rest],
       sharedTake: [PLACES, 1, ...rest],
+      whole: exclusive === 'MACHINE',
     };
   }
 }
@@ -112,8 +115,12 @@ export const furtherIn = (asked: Job['resourcesPerTask']): [name: string, amount
         .filter(([, amount]) => amount > 0)
         .sort(([a], [b]) => (a < b ? -1 : 1));
 
-const NONE: Amounts = [];
-export const NO_AMOUNTS: TaskAmounts = { task: NONE, sharedTask: NONE, sharedTake: NONE };
+/** The same of any machine. */
+export const eachTakes = (task: Amounts): TaskAmounts => ({
+  ...{ task, sharedTask: task, sharedTake: task },
+  whole: false,
+});
+export const NO_AMOUNTS: TaskAmounts = eachTakes([]);
 
 /** Kinds and amounts in pairs, for those who are in no hurry. */
 export const pairsOf = (amounts: Amounts): [kind: number, amount: number][] =>

@@ -23,11 +23,12 @@ import {
   type Site,
   type SiteLoad,
 } from '../model.js';
-import { fitsIn, NO_AMOUNTS, ResourceKinds, type TaskAmounts } from './amounts.js';
+import { hasRoom } from '../resources/placement.js';
+import { eachTakes, NO_AMOUNTS, ResourceKinds, type TaskAmounts } from './amounts.js';
 import { Arrival, JobQueue } from './queue.js';
 import { type Requirement, Requirements, type Signature } from './requirements.js';
 import {
-  askedOn,
+  holdsIn,
   type LicenseState,
   type MachineState,
   machineState,
@@ -364,10 +365,10 @@ export class Grid {
     if (avoids === null) return null;
     let places = this.avoided.get(signature);
     if (places === undefined) {
-      const of = { ...signature, avoids };
       const isEnough = (without: Places): boolean =>
         this.sites.some(
-          ({ site, resources }) => site.state === 'UP' && resources.hasRoomWithout(of, without),
+          ({ site, resources }) =>
+            site.state === 'UP' && hasRoom(avoids, resources.findWithout(signature, without)),
         );
       places = [avoids.failed, avoids.last].find(isEnough) ?? null;
       this.avoided.set(signature, places);
@@ -508,7 +509,7 @@ export class Grid {
       const state = this.machineById.get(machineId);
       if (state === undefined || state.machine.siteId !== site.id) continue;
       const own = reservedMachine(state.machine, amounts);
-      const reserved = machineState(own, this.kinds.offeredBy(own));
+      const reserved = machineState(own, this.kinds.offeredBy(own), amounts !== null);
       beneath.set(machineId, state);
       machines.set(machineId, reserved);
       resources.addMachine(reserved);
@@ -597,7 +598,7 @@ export class Grid {
         return;
       }
       const { resources } = this.siteEntry(state.machine.siteId);
-      alike.set(key, { resources, machines: [state], each: { task, sharedTask: task, sharedTake: task } });
+      alike.set(key, { resources, machines: [state], each: eachTakes(task) });
     };
     const whole = siteId == null ? undefined : this.siteById.get(siteId);
     for (const state of whole?.resources.machines ?? []) add(state, state.offered);
@@ -613,8 +614,7 @@ export class Grid {
     for (const { machineId, cpus, memoryMb } of busy) {
       const state = this.machineById.get(machineId);
       if (state === undefined || state.machine.siteId !== resources.siteId) continue;
-      const task = this.kinds.amounts({ cpus, memoryMb });
-      const each = { task, sharedTask: task, sharedTake: task };
+      const each = eachTakes(this.kinds.amounts({ cpus, memoryMb }));
       const hold = { machines: [state], tasks: [1], each, licenses: [] };
       resources.holds.push({ ...hold, from: -Infinity, to: Infinity, certain: false });
       if (state.machine.available) resources.busyCpus += Math.min(cpus, state.machine.cpus);
@@ -696,7 +696,7 @@ export class Grid {
     if (runs.length >= maxRuns) fail(`site ${run.siteId} runs as many jobs as it may`);
     const state = this.runState(run, entry.requirement, site);
     state.machines.forEach((on, i) => {
-      if (!fitsIn(askedOn(state.each, on), state.tasks[i] as number, free.room, on.offset))
+      if (!holdsIn(state.each, on, state.tasks[i] as number, free.room))
         fail(`machine ${on.machine.id} has no room for job ${run.jobId}`);
     });
     for (const pool of state.licenses) {
@@ -1027,8 +1027,8 @@ function closedTimes(
 function avoidedIn(resources: SiteResources, signature: Signature): Places | null {
   const { avoids } = signature;
   if (avoids === null) return null;
-  const of = { ...signature, avoids };
-  return [avoids.failed, avoids.last].find((without) => resources.hasRoomWithout(of, without)) ?? null;
+  const fits = (without: Places): boolean => hasRoom(avoids, resources.findWithout(signature, without));
+  return [avoids.failed, avoids.last].find(fits) ?? null;
 }
 
 function countHandedOver({ handedOver }: SiteEntry, job: Job, sign: 1 | -1): void {
@@ -1055,6 +1055,11 @@ function checkJob(job: Job): void {
   wholeNumber('job.tasks', job.tasks, 1, COUNT_END);
   wholeNumber('job.cpusPerTask', job.cpusPerTask, 1, COUNT_END);
   wholeNumber('job.memoryMbPerTask', job.memoryMbPerTask, 0);
+  if (job.tasksPerMachine !== null) {
+    const { min, max } = job.tasksPerMachine;
+    wholeNumber('job.tasksPerMachine.min', min, 1, job.tasks + 1);
+    if (max !== null) wholeNumber('job.tasksPerMachine.max', max, min, COUNT_END);
+  }
   if (job.resourcesPerTask !== null)
     for (const [name, amount] of Object.entries(job.resourcesPerTask))
       wholeNumber(`job.resourcesPerTask.${name}`, amount, 0);

@@ -4,15 +4,9 @@
  * machines are eligible at all) and a shape (tasks, and the amounts that each takes: which of them have room).
  */
 import type { Avoids, Job } from '../model.js';
+import type { Spread } from '../resources/choice.js';
 import { type Constraint, labelsAskedBy, parseAsked } from '../resources/constraint.js';
-import {
-  type Amounts,
-  amountOf,
-  furtherIn,
-  MEMORY,
-  type ResourceKinds,
-  type TaskAmounts,
-} from './amounts.js';
+import { amountOf, furtherIn, MEMORY, type ResourceKinds, type TaskAmounts } from './amounts.js';
 
 export interface Signature {
   readonly key: string;
@@ -23,7 +17,7 @@ export interface Signature {
   /** Over the labels of machines; null: any will do. */
   readonly constraint: { readonly text: string; readonly parsed: Constraint } | null;
   /** Where earlier runs failed, and what the next one needs elsewhere; null: nowhere. */
-  readonly avoids: (Avoids & { readonly tasks: number; readonly task: Amounts }) | null;
+  readonly avoids: (Avoids & Pick<Requirement, 'tasks' | 'task' | 'spread' | 'whole'>) | null;
 }
 
 /** Tells signatures apart, as long as nothing is avoided; `constraint`: its text. */
@@ -39,6 +33,10 @@ export interface Requirement extends TaskAmounts {
   readonly index: number;
   readonly signature: Signature;
   readonly tasks: number;
+  /** What is asked of the machines on which the tasks are, beside room for each; null: nothing, and they fill machine after machine. */
+  readonly spread: Spread | null;
+  /** All tasks are placed in one look: there are several, or they are to be spread. */
+  readonly many: boolean;
   /** Processors are what the papers' rules count. */
   readonly cpusPerTask: number;
   /** Jobs known to the grid that belong to it. */
@@ -59,11 +57,30 @@ const isPlain = (job: Job): boolean =>
   job.machineConstraint === null &&
   job.image === null &&
   job.avoids === null &&
-  job.resourcesPerTask === null;
+  job.resourcesPerTask === null &&
+  job.tasksPerMachine === null &&
+  job.exclusive === null;
 
 /** Such jobs are few: each shape of theirs is a signature. */
-const avoidingKey = ({ avoids, tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask }: Job): string =>
-  JSON.stringify([avoids, tasks, cpusPerTask, memoryMbPerTask, furtherIn(resourcesPerTask)]);
+const avoidingKey = (job: Job): string =>
+  JSON.stringify([job.avoids, job.tasks, job.cpusPerTask, restKey(job)]);
+
+/** What a task asks for beside CPUs, and how the tasks are spread: a number for most. */
+const restKey = (job: Job): number | string => {
+  const { memoryMbPerTask, resourcesPerTask } = job;
+  const spread = spreadOf(job);
+  if (resourcesPerTask === null && spread === null) return memoryMbPerTask;
+  return JSON.stringify([memoryMbPerTask, furtherIn(resourcesPerTask), spread, job.exclusive]);
+};
+
+const ANY_NUMBER = { min: 1, max: null };
+
+/** Bounds that bind nothing are none. */
+function spreadOf({ tasks, tasksPerMachine, exclusive }: Job): Spread | null {
+  const { min, max } = tasksPerMachine ?? ANY_NUMBER;
+  if (min === 1 && (max === null || max >= tasks) && exclusive === null) return null;
+  return { tasksPerMachine: { min, max }, allAlike: [] };
+}
 
 interface SignatureGroup {
   readonly signature: Signature;
@@ -121,21 +138,22 @@ export class Requirements {
       byRest = new Map();
       group.byShape.set(shape, byRest);
     }
-    const rest =
-      job.resourcesPerTask === null
-        ? job.memoryMbPerTask
-        : JSON.stringify([job.memoryMbPerTask, furtherIn(job.resourcesPerTask)]);
+    const rest = restKey(job);
     let requirement = byRest.get(rest);
     if (requirement === undefined) {
-      const { task, sharedTask, sharedTake } = this.kinds.askedBy(job);
+      const { task, sharedTask, sharedTake, whole } = this.kinds.askedBy(job);
+      const spread = spreadOf(job);
       requirement = {
         index: this.freeIndices.pop() ?? this.indices++,
         signature: group.signature,
         tasks: job.tasks,
+        spread,
+        many: job.tasks > 1 || spread !== null,
         cpusPerTask: job.cpusPerTask,
         task,
         sharedTask,
         sharedTake,
+        whole,
         jobs: 0,
       };
       byRest.set(rest, requirement);
@@ -153,14 +171,14 @@ export class Requirements {
     let group = this.bySignature.get(key);
     if (group === undefined) {
       const constraint = text === null ? null : { text, parsed: parseAsked(text) };
-      const { task } = this.kinds.askedBy(job);
+      const { task, whole } = this.kinds.askedBy(job);
       const signature = {
         key,
         os,
         architecture,
         licenses: [...job.licenses],
         constraint,
-        avoids: avoids && { ...avoids, tasks: job.tasks, task },
+        avoids: avoids && { ...avoids, tasks: job.tasks, task, spread: spreadOf(job), whole },
       };
       group = { signature, byShape: new Map() };
       this.bySignature.set(key, group);

@@ -5,7 +5,7 @@
 import type { Allocation, License, Machine, Places, Run } from '../model.js';
 import { type Labels, satisfies } from '../resources/constraint.js';
 import { deviceLabels } from '../resources/units.js';
-import { type Amounts, addTo, amountOf, CPUS, type Room, type TaskAmounts, timesIn } from './amounts.js';
+import { type Amounts, addTo, amountOf, CPUS, fitsIn, type Room, type TaskAmounts } from './amounts.js';
 import type { Signature } from './requirements.js';
 
 export interface MachineState {
@@ -17,6 +17,10 @@ export interface MachineState {
   offset: number;
   /** What it offers, by kind; kinds behind the last it does not have. */
   offered: readonly number[];
+  /** All of it, as a job takes it that is to be alone there. */
+  whole: Amounts;
+  /** It is what is reserved of a machine of which others have the rest: nobody is alone there. */
+  isPart: boolean;
   /** Tasks share its CPUs in time: each takes a place. */
   shared: boolean;
   /** The CPUs that live runs ask for: on a time-shared machine it may be more than there are. */
@@ -91,13 +95,20 @@ export interface Free {
   tasks: number[];
 }
 
-/** What a task asks for on the machine. */
+/** What a task asks for on the machine, whoever else is there. */
 export const askedOn = (each: TaskAmounts, { shared }: MachineState): Amounts =>
   shared ? each.sharedTask : each.task;
 
-/** What it takes of it. */
-export const takenOn = (each: TaskAmounts, { shared }: MachineState): Amounts =>
-  shared ? each.sharedTake : each.task;
+/** What is taken of it, so many times (`timesTaken`). */
+export const takenOn = (each: TaskAmounts, { shared, whole }: MachineState): Amounts =>
+  each.whole ? whole : shared ? each.sharedTake : each.task;
+
+/** For each task once, or once for all of them. */
+export const timesTaken = (each: TaskAmounts, tasks: number): number => (each.whole ? 1 : tasks);
+
+/** Whether what so many tasks hold of the machine is there. */
+export const holdsIn = (each: TaskAmounts, state: MachineState, tasks: number, room: Room): boolean =>
+  fitsIn(each.whole ? state.whole : askedOn(each, state), timesTaken(each, tasks), room, state.offset);
 
 /** Order of placement: highest power first, ties by machine id. */
 const byPower = (a: MachineState, b: MachineState): number =>
@@ -227,6 +238,7 @@ export class SiteResources {
     state.machine = machine;
     state.offered = offered;
     state.shared = isShared(machine);
+    state.whole = wholeOf(offered, state.shared);
     state.usedCpus = 0;
     state.alone = aloneOn(state);
     this.addMachine(state);
@@ -271,12 +283,8 @@ export class SiteResources {
     return eligible;
   }
 
-  /** Whether jobs of the signature have room here without these. */
-  hasRoomWithout(signature: Signature & { readonly avoids: object }, places: Places): boolean {
-    return hasRoom(signature.avoids, this.findWithout(signature, places));
-  }
-
-  private findWithout(signature: Signature, places: Places | null): EligibleMachines {
+  /** Those that are available now, without these. */
+  findWithout(signature: Signature, places: Places | null): EligibleMachines {
     if (places === null) return this.find(signature, (machine) => machine.available);
     const { machines, sites } = places;
     const avoided = sites.includes(this.siteId);
@@ -351,10 +359,11 @@ export class SiteResources {
   }
 
   private use(state: MachineState, tasks: number, each: TaskAmounts, sign: 1 | -1): void {
-    state.usedCpus += sign * tasks * amountOf(each.task, CPUS);
+    const cpus = each.whole ? (state.offered[CPUS] as number) : tasks * amountOf(each.task, CPUS);
+    state.usedCpus += sign * cpus;
     const { free } = this;
     free.tasks[state.position] = (free.tasks[state.position] as number) + sign;
-    addTo(takenOn(each, state), -sign * tasks, free.room, state.offset);
+    addTo(takenOn(each, state), -sign * timesTaken(each, tasks), free.room, state.offset);
   }
 
   private find(signature: Signature, accept: (machine: Machine) => boolean): EligibleMachines {
@@ -379,21 +388,6 @@ export class SiteResources {
   }
 }
 
-/** Whether the machines, idle, have room for all tasks. */
-export function hasRoom(
-  { task, tasks }: { task: Amounts; tasks: number },
-  eligible: EligibleMachines,
-): boolean {
-  if (timesIn(task, eligible.most, 0) === 0) return false;
-  let room = 0;
-  for (const { offered } of eligible.machines) {
-    const times = timesIn(task, offered, 0);
-    room += eligible.shared ? Math.min(1, times) : times;
-    if (room >= tasks) return true;
-  }
-  return false;
-}
-
 /** All that a constraint may ask of a machine: what is said of it, and what everybody can see. */
 export const labelsOf = (
   { labels, devices, os, architecture }: Pick<Machine, 'labels' | 'devices' | 'os' | 'architecture'>,
@@ -409,11 +403,13 @@ export const runsLicense = ({ licenseIds }: Machine, id: number): boolean =>
   licenseIds.length === 0 || licenseIds.includes(id);
 
 /** A machine that nobody uses. */
-export function machineState(machine: Machine, offered: readonly number[]): MachineState {
+export function machineState(machine: Machine, offered: readonly number[], isPart = false): MachineState {
   const state = {
     machine,
     offered,
     shared: isShared(machine),
+    whole: wholeOf(offered, isShared(machine)),
+    isPart,
     position: -1,
     offset: -1,
     usedCpus: 0,
@@ -423,6 +419,10 @@ export function machineState(machine: Machine, offered: readonly number[]): Mach
 }
 
 const isShared = ({ maxTasks }: Machine): boolean => (maxTasks ?? null) !== null;
+
+/** Of a machine that is shared in time nobody takes CPUs: who has all places is alone. */
+const wholeOf = (offered: readonly number[], shared: boolean): Amounts =>
+  offered.flatMap((amount, kind) => (amount > 0 && !(shared && kind === CPUS) ? [kind, amount] : []));
 
 const aloneOn = (state: MachineState): Placement => ({
   machines: [state],
@@ -436,6 +436,6 @@ const ONE_TASK: readonly number[] = [1];
 export function giveTo(room: Room, { machines, tasks, each }: Hold, sign: 1 | -1): void {
   for (let i = 0; i < machines.length; i++) {
     const state = machines[i] as MachineState;
-    addTo(takenOn(each, state), sign * (tasks[i] as number), room, state.offset);
+    addTo(takenOn(each, state), sign * timesTaken(each, tasks[i] as number), room, state.offset);
   }
 }

@@ -3,10 +3,10 @@
  * Looks at the grid, leaves it as it is; the driver applies the starts that it accepts with `startRun`, and keeps the
  * reservation and the memory with `setReservation` and `keepMemory`.
  */
-import { fitsIn, type Room } from '../grid/amounts.js';
+import type { Room } from '../grid/amounts.js';
 import type { Grid, ReservedEntry, ReservedPart, SiteEntry, SiteMemory } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
-import { askedOn, giveTo, type Hold, type MachineState } from '../grid/site-resources.js';
+import { giveTo, type Hold, holdsIn, type MachineState } from '../grid/site-resources.js';
 import type { Preemption, Reservation, Run, Start, StartExplanation } from '../model.js';
 import { localPolicyOf, localSchedulerOf, type Policy } from '../policy.js';
 import { ReasonCode } from '../reasons.js';
@@ -161,9 +161,7 @@ function takeBeneath(
   room: Room,
 ): boolean {
   const states = run.machines.map(({ machine }) => part.beneath.get(machine.id) as MachineState);
-  const fits = states.every((state, i) =>
-    fitsIn(askedOn(run.each, state), run.tasks[i] as number, room, state.offset),
-  );
+  const fits = states.every((state, i) => holdsIn(run.each, state, run.tasks[i] as number, room));
   if (fits) giveTo(room, { ...run, machines: states, licenses: [] }, -1);
   return fits;
 }

@@ -5,7 +5,8 @@
  *
  * Decisions where the rule leaves it open: the highest class goes first, then the order of arrival. A job for which there is room that the
  * policy's order keeps from it is promised that room, for it may not be worse off than where others had to be stopped. Jobs with licenses
- * are promised nothing, nor is anything at sites where nobody knows when runs end, or inside reservations.
+ * are promised nothing, nor is anything at sites where nobody knows when runs end, or inside reservations. The rule counts what is free
+ * for each task: a job that asks more of its machines (`Requirement.spread`) is promised the room of its victims only if that will do.
  */
 import type { Room } from '../grid/amounts.js';
 import { pairsOf } from '../grid/amounts.js';
@@ -15,6 +16,8 @@ import {
   type Hold,
   type MachineState,
   type RunState,
+  takenOn,
+  timesTaken,
 } from '../grid/site-resources.js';
 import type { Job, Preemption } from '../model.js';
 import type { PreemptionRules } from '../policy.js';
@@ -176,14 +179,15 @@ class Preemptible {
     for (const [id, { jobId, run, machines: on, tasks, each }] of this.runs) {
       if (!on.some((state) => wanted.has(state))) continue;
       const { preemptionClass, restartable, runTimeLimitS } = this.jobOf(jobId);
-      const task = pairsOf(each.task);
+      const amountsOn = (state: MachineState, times: number) =>
+        this.named(pairsOf(takenOn(each, state)).map(([kind, amount]) => [kind, amount * times]));
       found.push({
         ...{ id, class: preemptionClass, restartable, startedAt: run.start },
         checkpointAt: run.checkpointAt ?? null,
         limitEndsAt: runTimeLimitS === null ? null : run.start + runTimeLimitS,
         holds: on.map(({ machine }, i) => ({
           machine: idOf(machine.id),
-          amounts: this.named(task.map(([kind, amount]) => [kind, amount * (tasks[i] as number)])),
+          amounts: amountsOn(on[i] as MachineState, timesTaken(each, tasks[i] as number)),
         })),
       });
     }

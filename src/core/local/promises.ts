@@ -2,10 +2,10 @@
  * A job's place in the availability profile of its site, and how places are found and taken: what policies that promise starts share.
  */
 
-import { fitsIn, NO_AMOUNTS } from '../grid/amounts.js';
+import { NO_AMOUNTS } from '../grid/amounts.js';
 import type { SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
-import type { Hold, LicenseState, MachineState } from '../grid/site-resources.js';
+import { type Hold, holdsIn, type LicenseState, type MachineState } from '../grid/site-resources.js';
 import type { Reservation } from '../model.js';
 import type { Opening } from '../resources/future.js';
 import { isOlder } from '../resources/licenses.js';
@@ -47,10 +47,8 @@ export const promisedIn = (
 
 /** Whether the room is there now: runs that are over by their estimate still hold theirs. */
 export function hasRoomNow(free: Timeline, { machines, tasks, each, licenses }: Hold): boolean {
-  for (let i = 0; i < machines.length; i++) {
-    const { offset } = machines[i] as MachineState;
-    if (!fitsIn(each.task, tasks[i] as number, free.room, offset)) return false;
-  }
+  for (let i = 0; i < machines.length; i++)
+    if (!holdsIn(each, machines[i] as MachineState, tasks[i] as number, free.room)) return false;
   return licenses.every((pool) => free.copies.free(pool) >= 1);
 }
 

@@ -5,17 +5,12 @@
 import { type Amounts, CPUS, MEMORY, PLACES, pairsOf } from '../grid/amounts.js';
 import type { Grid, SiteEntry } from '../grid/grid.js';
 import { type Requirement, type Signature, signatureKey } from '../grid/requirements.js';
-import {
-  askedOn,
-  type EligibleMachines,
-  hasRoom,
-  labelsOf,
-  type MachineState,
-} from '../grid/site-resources.js';
+import { askedOn, type EligibleMachines, labelsOf, type MachineState } from '../grid/site-resources.js';
 import type { SiteState } from '../model.js';
 import { ReasonCode, type WaitingReason } from '../reasons.js';
 import { shownConstraint, unsatisfiedPart } from './constraint.js';
 import { hasCopies } from './licenses.js';
+import { hasRoom, lackingSpread } from './placement.js';
 import type { Timeline } from './timeline.js';
 
 export interface Eligibility {
@@ -100,10 +95,11 @@ export function whyNowhere(
   sites: readonly Pick<SiteEntry, 'resources'>[],
 ): WaitingReason | null {
   const { signature, task } = requirement;
-  const bare = { ...requirement, tasks: 1, task: ONE_CPU };
+  const anyhow = { ...requirement, spread: null, whole: false };
+  const bare = { ...anyhow, tasks: 1, task: ONE_CPU };
   const platform = without(signature, 'licenses', 'constraint');
   const labeled = without(signature, 'licenses');
-  const met = { platform: false, constraint: false, licenses: false };
+  const met = { platform: false, constraint: false, licenses: false, room: false };
   /** For each kind that is asked for, whether some site has enough of it, with a CPU for each task. */
   const asked = pairsOf(task);
   const enough = asked.map(() => false);
@@ -114,16 +110,18 @@ export function whyNowhere(
     met.platform ||= hasRoom(bare, ofPlatform);
     met.constraint ||= hasRoom(bare, resources.everEligible(labeled));
     met.licenses ||= whyNeverFits(bare, ever) === null;
+    met.room ||= whyNeverFits(anyhow, ever) === null;
     asked.forEach(([kind, amount], i) => {
       const alone = kind === CPUS ? [CPUS, amount] : [CPUS, 1, kind, amount];
-      enough[i] ||= hasRoom({ ...requirement, task: alone }, ofPlatform);
+      enough[i] ||= hasRoom({ ...anyhow, task: alone }, ofPlatform);
     });
   }
   if (!met.platform) return ReasonCode.NEVER_FITS_PLATFORM;
   if (!met.constraint) return ReasonCode.NEVER_FITS_CONSTRAINT;
   if (!met.licenses) return ReasonCode.NEVER_FITS_LICENSES;
   const lacking = enough.indexOf(false);
-  if (lacking === -1) return ReasonCode.NEVER_FITS_TOGETHER;
+  if (lacking === -1)
+    return met.room ? ReasonCode.NEVER_FITS_TASKS_PER_MACHINE : ReasonCode.NEVER_FITS_TOGETHER;
   return NEVER_FITS[asked[lacking]?.[0] as number] ?? ReasonCode.NEVER_FITS_RESOURCES;
 }
 
@@ -163,10 +161,13 @@ export function whyBusy(
   eligible: EligibleMachines,
   free: Timeline,
 ): ReasonCode | null {
-  const lacking = lackingKind(requirement, eligible, free);
+  const lacking = requirement.whole ? null : lackingKind(requirement, eligible, free);
   // Where tasks share CPUs, one that could have none lacks a place.
   if (lacking === CPUS && eligible.shared) return ReasonCode.MAX_TASKS_REACHED;
   if (lacking !== null) return BUSY[lacking] ?? ReasonCode.RESOURCES_BUSY;
+  const together = lackingSpread(requirement, eligible, free);
+  if (together === 'exclusive') return ReasonCode.MACHINES_BUSY;
+  if (together !== null) return ReasonCode.TASKS_PER_MACHINE_BUSY;
   return hasCopies(eligible, free) ? null : ReasonCode.LICENSES_BUSY;
 }
 

@@ -1,9 +1,9 @@
 /**
  * Where the tasks of a job go: machines in order of power, ties by id (two-level.md: "a job goes on the first eligible
- * machine of the highest power"). One task goes on the first with room; several fill machine after machine. Time-shared
- * machines are dealt out evenly instead.
+ * machine of the highest power"). One task goes on the first with room; several fill machine after machine. Jobs that ask more of their
+ * machines than room for each task are spread by the rule of choice.ts. Time-shared machines are dealt out evenly instead.
  */
-import { fitsIn, type Room, timesIn } from '../grid/amounts.js';
+import { amountOf, CPUS, fitsIn, PLACES, type Room, timesIn } from '../grid/amounts.js';
 import type { Requirement } from '../grid/requirements.js';
 import {
   askedOn,
@@ -15,12 +15,55 @@ import {
   type Placement,
 } from '../grid/site-resources.js';
 import type { Allocation } from '../model.js';
+import { chooseSpread, narrowToSpread, type Spread, type SpreadCandidate } from './choice.js';
 
-/** How many tasks of the class fit on a machine that is shared in space in `room`, and beside that in `beside`. */
-function tasksOn({ task }: Requirement, { offset }: MachineState, room: Room, beside: Room | null): number {
-  const tasks = timesIn(task, room, offset);
+/** How many tasks of the class fit on the machine in `room`, and beside that in `beside`. */
+export function tasksOn(
+  requirement: Requirement,
+  state: MachineState,
+  room: Room,
+  beside: Room | null = null,
+): number {
+  const { offset, whole } = state;
+  if (requirement.whole) {
+    const alone = fitsIn(whole, 1, room, offset) && (beside === null || fitsIn(whole, 1, beside, offset));
+    return alone ? idleTasksOn(requirement, state) : 0;
+  }
+  const asked = askedOn(requirement, state);
+  const tasks = timesIn(asked, room, offset);
   if (tasks === 0 || beside === null) return tasks;
-  return Math.min(tasks, timesIn(task, beside, offset));
+  return Math.min(tasks, timesIn(asked, beside, offset));
+}
+
+/** The same of a machine that nobody uses. */
+export const idleTasksOn = (
+  { task, whole }: Pick<Requirement, 'task' | 'whole'>,
+  { offered, isPart }: MachineState,
+): number => (whole && isPart ? 0 : timesIn(task, offered, 0));
+
+/** Whether the machines, idle, have room for all tasks, spread as they are to be. */
+export function hasRoom(
+  of: Pick<Requirement, 'tasks' | 'task' | 'spread' | 'whole'>,
+  { machines, most, shared }: EligibleMachines,
+): boolean {
+  const { task, tasks, spread } = of;
+  if (timesIn(task, most, 0) === 0) return false;
+  const idle = (state: MachineState): number =>
+    shared ? Math.min(1, idleTasksOn(of, state)) : idleTasksOn(of, state);
+  if (spread !== null)
+    return (
+      narrowToSpread(
+        candidatesOf(machines, idle, () => []),
+        tasks,
+        spread,
+      ) === null
+    );
+  let room = 0;
+  for (const state of machines) {
+    room += idle(state);
+    if (room >= tasks) return true;
+  }
+  return false;
 }
 
 /** Whether one task of the class does. */
@@ -38,19 +81,102 @@ export function place(
   room: Room,
   beside: Room | null = null,
 ): Placement | null {
-  if (requirement.tasks === 1) {
+  if (!requirement.many) {
     for (let i = 0; i < machines.length; i++) {
       const state = machines[i] as MachineState;
       if (oneFits(requirement, state, room, beside)) return state.alone;
     }
     return null;
   }
+  if (requirement.spread !== null)
+    return placeSpread(
+      requirement,
+      requirement.spread,
+      machines,
+      (state) => tasksOn(requirement, state, room, beside),
+      ({ offset }, kind) => Math.min(room[offset + kind] as number, beside?.[offset + kind] ?? Infinity),
+    );
   const filling = new Filling(requirement.tasks);
   for (let i = 0; i < machines.length && filling.left > 0; i++) {
     const state = machines[i] as MachineState;
     filling.put(state, tasksOn(requirement, state, room, beside));
   }
   return filling.placement;
+}
+
+interface PlaceCandidate extends SpreadCandidate {
+  readonly state: MachineState;
+}
+
+function candidatesOf(
+  machines: readonly MachineState[],
+  most: (state: MachineState) => number,
+  key: (state: MachineState, tasks: number) => number[],
+): PlaceCandidate[] {
+  const candidates: PlaceCandidate[] = [];
+  for (const state of machines) {
+    const tasks = most(state);
+    if (tasks === 0) continue;
+    const { id, labels = {} } = state.machine;
+    candidates.push({
+      ...{ id: String(id).padStart(16, '0'), labels, state, most: tasks },
+      key: (gets) => key(state, gets),
+    });
+  }
+  return candidates;
+}
+
+/**
+ * The placement of a class that is to be spread, in order of placement; null when there is no room for all tasks. Slower machines are used
+ * only where the faster ones do not suffice. `most`: tasks that a machine has room for; `left`: what is free there of a kind: among equals
+ * those with the least left are taken, first of what operators name (devices among it), then of CPUs.
+ */
+export function placeSpread(
+  { tasks, task }: Requirement,
+  spread: Spread,
+  machines: readonly MachineState[],
+  most: (state: MachineState) => number,
+  left: (state: MachineState, kind: number) => number,
+): Placement | null {
+  const candidates = candidatesOf(machines, most, (state, gets) => {
+    let further = 0;
+    for (let kind = PLACES + 1; kind < state.offered.length; kind++)
+      further += left(state, kind) - gets * amountOf(task, kind);
+    return [further, left(state, CPUS) - gets * amountOf(task, CPUS)];
+  });
+  let room = 0;
+  for (let i = 0; i < candidates.length; i++) {
+    const { most: here, state } = candidates[i] as PlaceCandidate;
+    room += here;
+    const alike = candidates[i + 1]?.state.machine.benchmark === state.machine.benchmark;
+    if (alike || room < tasks) continue;
+    const fastest = candidates.slice(0, i + 1);
+    if (narrowToSpread(fastest, tasks, spread) !== null) continue;
+    const chosen = chooseSpread(fastest, tasks, spread);
+    if (chosen === null) continue;
+    chosen.sort((a, b) => a.candidate.state.position - b.candidate.state.position);
+    const filling = new Filling(tasks);
+    for (const { candidate, tasks: gets } of chosen) filling.put(candidate.state, gets);
+    return filling.placement;
+  }
+  return null;
+}
+
+/** What of the conditions on its machines keeps the class from starting in `free`, if it does not lack room for each task; null: nothing. */
+export function lackingSpread(
+  requirement: Requirement,
+  { machines, shared }: EligibleMachines,
+  { room }: Pick<Free, 'room'>,
+): 'exclusive' | 'tasksPerMachine' | 'allAlike' | null {
+  const { spread, whole, tasks } = requirement;
+  if (spread === null) return null;
+  const most = (state: MachineState): number => {
+    const fits = tasksOn(requirement, state, room);
+    return shared ? Math.min(1, fits) : fits;
+  };
+  const candidates = candidatesOf(machines, most, () => []);
+  if (whole && candidates.reduce((sum, one) => sum + one.most, 0) < tasks) return 'exclusive';
+  return narrowToSpread(candidates, tasks, spread);
 }
 
 /** Tasks of a job that go on machine after machine. */
@@ -100,6 +226,8 @@ function placeShared(
   machines: readonly MachineState[],
   free: Free,
 ): Placement | null {
+  // One task is on each.
+  if ((requirement.spread?.tasksPerMachine.min ?? 1) > 1) return null;
   const capacity = machines.map((state) => powerOf(state) / (1 + (free.tasks[state.position] as number)));
   let most = 0;
   for (let i = 1; i < machines.length; i++)
@@ -110,7 +238,7 @@ function placeShared(
   const filling = new Filling(requirement.tasks);
   for (let i = 0; i < machines.length && filling.left > 0; i++) {
     const state = machines[order[i] as number] as MachineState;
-    filling.put(state, Math.min(1, timesIn(askedOn(requirement, state), free.room, state.offset)));
+    filling.put(state, Math.min(1, tasksOn(requirement, state, free.room)));
   }
   return filling.placement;
 }

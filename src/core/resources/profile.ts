@@ -13,12 +13,14 @@ import {
   type Hold,
   type LicenseState,
   type MachineState,
+  type Placement,
   type SiteResources,
   takenOn,
+  timesTaken,
 } from '../grid/site-resources.js';
 import { type Column, columnOf, earliestIn, leastIn, nextIn, shift } from './column.js';
 import type { Future, Opening } from './future.js';
-import { Filling, NO_POOLS, pickPools } from './placement.js';
+import { Filling, idleTasksOn, NO_POOLS, pickPools, placeSpread } from './placement.js';
 
 /** Where a job has its place now, which counts as free for it. */
 export interface OwnPlace {
@@ -155,11 +157,13 @@ export class Profile implements Future {
     for (;;) {
       let next = at;
       for (let i = 0; i < hold.machines.length; i++) {
-        const { columns } = this.columns(hold.machines[i] as MachineState);
-        const { task } = hold.each;
-        for (let k = 0; k < task.length; k += 2) {
-          const amount = (hold.tasks[i] as number) * (task[k + 1] as number);
-          next = earliestIn(columns[task[k] as number] as Column, amount, length, limit, next);
+        const state = hold.machines[i] as MachineState;
+        const { columns } = this.columns(state);
+        const taken = takenOn(hold.each, state);
+        const times = timesTaken(hold.each, hold.tasks[i] as number);
+        for (let k = 0; k < taken.length; k += 2) {
+          const amount = times * (taken[k + 1] as number);
+          next = earliestIn(columns[taken[k] as number] as Column, amount, length, limit, next);
         }
       }
       for (const pool of hold.licenses) next = earliestIn(this.pool(pool), 1, length, limit, next);
@@ -177,7 +181,7 @@ export class Profile implements Future {
   ): Opening | null {
     const { now } = this;
     const until = now + limit;
-    if (requirement.tasks > 1) return this.manyAt(now, requirement, eligible, work, limit);
+    if (requirement.many) return this.manyAt(now, requirement, eligible, work, limit);
     for (const state of eligible.machines) {
       const end = now + work / state.machine.benchmark;
       if (this.tasksOn(state, requirement.task, now, end, until) === 0) continue;
@@ -198,9 +202,9 @@ export class Profile implements Future {
     limit = Infinity,
     before = Infinity,
   ): Opening | null {
-    return requirement.tasks === 1
-      ? this.earliestOne(requirement, eligible, work, limit, before, null)
-      : this.earliestMany(requirement, eligible, work, limit, before);
+    return requirement.many
+      ? this.earliestMany(requirement, eligible, work, limit, before)
+      : this.earliestOne(requirement, eligible, work, limit, before, null);
   }
 
   /** The same for a job that has a place already, ahead of which it is to be. */
@@ -211,7 +215,7 @@ export class Profile implements Future {
     limit: number,
     own: OwnPlace,
   ): Opening | null {
-    if (requirement.tasks === 1 && eligible.pools.length === 0)
+    if (!requirement.many && eligible.pools.length === 0)
       return this.earliestOne(requirement, eligible, work, limit, own.at, own);
     this.shift(own.hold, own.at, own.end, 1);
     const found = this.earliestOpening(requirement, eligible, work, limit, own.at);
@@ -307,12 +311,7 @@ export class Profile implements Future {
     let slowest = machines[0]?.machine.benchmark ?? 1;
     for (;;) {
       const end = at + work / slowest;
-      const filling = new Filling(requirement.tasks);
-      for (let i = 0; i < machines.length && filling.left > 0; i++) {
-        const state = machines[i] as MachineState;
-        filling.put(state, this.tasksOn(state, requirement.task, at, end, until));
-      }
-      const { placement } = filling;
+      const placement = this.placeMany(requirement, machines, at, end, until);
       if (placement === null) return null;
       if (placement.benchmark >= slowest) {
         const pools = this.poolsFrom(eligible, at, end, until);
@@ -320,6 +319,30 @@ export class Profile implements Future {
       }
       slowest = placement.benchmark;
     }
+  }
+
+  private placeMany(
+    requirement: Requirement,
+    machines: readonly MachineState[],
+    at: number,
+    end: number,
+    until: number,
+  ): Placement | null {
+    const { tasks, task, spread, whole } = requirement;
+    const most = (state: MachineState): number => {
+      if (!whole) return this.tasksOn(state, task, at, end, until);
+      return this.tasksOn(state, state.whole, at, end, until) > 0 ? idleTasksOn(requirement, state) : 0;
+    };
+    if (spread !== null)
+      return placeSpread(requirement, spread, machines, most, (state, kind) =>
+        this.least(state, kind, at, end, until),
+      );
+    const filling = new Filling(tasks);
+    for (let i = 0; i < machines.length && filling.left > 0; i++) {
+      const state = machines[i] as MachineState;
+      filling.put(state, most(state));
+    }
+    return filling.placement;
   }
 
   private nextChange(eligible: EligibleMachines, time: number): number {
@@ -359,7 +382,7 @@ export class Profile implements Future {
       const state = machines[i] as MachineState;
       const taken = takenOn(each, state);
       const { columns } = this.columns(state);
-      const times = sign * (tasks[i] as number);
+      const times = sign * timesTaken(each, tasks[i] as number);
       for (let k = 0; k < taken.length; k += 2)
         shift(columns[taken[k] as number] as Column, from, to, times * (taken[k + 1] as number), certain);
     }

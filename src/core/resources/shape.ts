@@ -2,7 +2,7 @@
  * Jobs of several parts, each of tasks with amounts, devices and conditions on their machines, placed all or none at one instant at one
  * site (resources.md, "A shape" and "How much fits, and what lacks").
  */
-import { type Candidate, type Choice, chooseMachines, compareKeys, fewestMachines } from './choice.js';
+import { chooseSpread, narrowToSpread, type Spread, type SpreadCandidate } from './choice.js';
 import { type Constraint, type Labels, satisfies } from './constraint.js';
 import {
   type Device,
@@ -15,7 +15,7 @@ import {
   type Taken,
 } from './devices.js';
 
-export interface ShapePart {
+export interface ShapePart extends Spread {
   readonly tasks: number;
   /** For each task. */
   readonly cpus: number;
@@ -23,12 +23,9 @@ export interface ShapePart {
   /** A task has the larger of `memoryMb` and this times its CPUs. */
   readonly memoryMbPerCpu: number;
   readonly devices: readonly DeviceRequest[];
-  readonly tasksPerMachine: { readonly min: number; readonly max: number | null };
   readonly exclusive: 'NONE' | 'MACHINE' | 'USER';
   /** null: any machine. */
   readonly where: Constraint | null;
-  /** Labels of which all machines of the part have the same values. */
-  readonly allAlike: readonly string[];
 }
 
 export interface ShapeAmounts {
@@ -91,9 +88,8 @@ export function placeShape(
 /** A machine while a job is placed; `hasTask`: one of the job's is on it, of which it may have one only where it is shared in time. */
 type MachineState = { -readonly [K in keyof ShapeMachine]: ShapeMachine[K] } & { hasTask: boolean };
 
-interface Room extends Candidate {
+interface Room extends SpreadCandidate {
   readonly state: MachineState;
-  most: number;
 }
 
 class PartPlacing {
@@ -111,6 +107,7 @@ class PartPlacing {
     this.rooms = states.map((state) => ({
       id: state.id,
       state,
+      labels: state.labels,
       most: part.tasks,
       key: (tasks) => this.keyOf(state, tasks),
     }));
@@ -120,7 +117,7 @@ class PartPlacing {
   place(): PlacedTasks[] | string {
     const lacking = this.narrow();
     if (lacking !== null) return lacking;
-    const chosen = this.choose();
+    const chosen = chooseSpread(this.rooms, this.part.tasks, this.part);
     // A number of tasks between two that can be served cannot always.
     if (chosen === null) return this.requests.at(-1)?.kind ?? 'tasksPerMachine';
     const placed = chosen.map(({ candidate: { state }, tasks }) => {
@@ -137,7 +134,7 @@ class PartPlacing {
 
   /** Step by step to the most tasks that each machine holds; the first step after which all together hold too few. */
   private narrow(): string | null {
-    const { where, exclusive, cpus, tasks, tasksPerMachine, allAlike } = this.part;
+    const { where, exclusive, cpus, tasks } = this.part;
     const { user, memoryMb, requests } = this;
     const steps: [string, (state: MachineState, most: number) => number][] = [
       ['where', ({ labels }, most) => (where === null || satisfies(labels, where) ? most : 0)],
@@ -165,55 +162,13 @@ class PartPlacing {
       }
       if (sum < tasks) return name;
     }
-    for (const room of this.rooms) {
-      room.most = Math.min(room.most, tasksPerMachine.max ?? Infinity);
-      if (room.most < tasksPerMachine.min) room.most = 0;
-    }
-    if (!this.suffices(this.rooms)) return 'tasksPerMachine';
-    return allAlike.length > 0 && !this.classes().some((rooms) => this.suffices(rooms)) ? 'allAlike' : null;
+    return narrowToSpread(this.rooms, tasks, this.part);
   }
 
   private served(devices: readonly Device[], requests: readonly DeviceRequest[], most: number): number {
     let tasks = Math.min(most, mostServed(devices, requests));
     while (tasks > 0 && serveDevices(devices, requests, tasks, this.user) === null) tasks--;
     return tasks;
-  }
-
-  /** Whether they have room for all tasks, with at least so many on each machine that has any. */
-  private suffices(rooms: readonly Room[]): boolean {
-    const { tasks, tasksPerMachine } = this.part;
-    const needed = fewestMachines(rooms, tasks);
-    return needed !== null && needed * tasksPerMachine.min <= tasks;
-  }
-
-  /** Machines whose values of the labels are the same; one that lacks a label is in none. */
-  private classes(): Room[][] {
-    const { allAlike } = this.part;
-    const classes = new Map<string, Room[]>();
-    for (const room of this.rooms) {
-      const { labels } = room.state;
-      if (!allAlike.every((label) => Object.hasOwn(labels, label))) continue;
-      const values = JSON.stringify(allAlike.map((label) => labels[label]));
-      classes.set(values, [...(classes.get(values) ?? []), room]);
-    }
-    return [...classes.values()];
-  }
-
-  /** In each class that can; of these the one with the fewest machines, then the least sums of their keys, then the first ids. */
-  private choose(): Choice<Room>[] | null {
-    const { tasks, tasksPerMachine, allAlike } = this.part;
-    if (allAlike.length === 0) return chooseMachines(this.rooms, tasks, tasksPerMachine.min);
-    let best: { chosen: Choice<Room>[]; key: (number | string)[] } | null = null;
-    for (const rooms of this.classes().filter((one) => this.suffices(one))) {
-      const chosen = chooseMachines(rooms, tasks, tasksPerMachine.min);
-      if (chosen === null) continue;
-      const sums = [0, 0, 0];
-      for (const { candidate, tasks: gets } of chosen)
-        for (const [i, value] of (candidate.key(gets) ?? []).entries()) sums[i] = (sums[i] as number) + value;
-      const key = [chosen.length, ...sums, ...chosen.map(({ candidate }) => candidate.id).sort()];
-      if (best === null || compareKeys(key, best.key) < 0) best = { chosen, key };
-    }
-    return best?.chosen ?? null;
   }
 
   /** Link groups among the devices given, idle devices left of all kinds, free CPUs left; null: its devices cannot serve just so many. */

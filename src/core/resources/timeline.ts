@@ -252,7 +252,7 @@ export class Timeline implements Future, Free {
     let run = 0;
     let step = 0;
     // Several tasks may need what many small releases add up to; one task fits only where a machine got room for it.
-    let possible = requirement.tasks > 1 || steps.length > 0 || place(requirement, machines, room) !== null;
+    let possible = requirement.many || steps.length > 0 || place(requirement, machines, room) !== null;
     for (let at = this.now; at !== Infinity; ) {
       for (; run < runs.length && (runs[run] as RunState).end <= at; run++) {
         const ended = runs[run] as RunState;
@@ -311,7 +311,7 @@ export class Timeline implements Future, Free {
   mostWork(requirement: Requirement, { machines }: EligibleMachines): number {
     const { room, dips, dipCount } = this;
     let most = -1;
-    if (requirement.tasks === 1) {
+    if (!requirement.many) {
       for (let i = 0; i < machines.length; i++) {
         const { offset, machine } = machines[i] as MachineState;
         if (!fitsIn(requirement.task, 1, room, offset)) continue;
@@ -370,7 +370,7 @@ export class Timeline implements Future, Free {
   ): Opening | null {
     const { machines } = eligible;
     const until = at + limit;
-    if (requirement.tasks > 1 || eligible.shared) {
+    if (requirement.many || eligible.shared) {
       const placement = this.placeMany(at, room, requirement, eligible, work, until);
       return placement && this.opening(at, present, eligible, placement, work, until, holder);
     }

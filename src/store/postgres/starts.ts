@@ -21,6 +21,8 @@ import {
   type StartedJob,
   storable,
   takeDevices,
+  type WholeMachines,
+  wholeMachines,
 } from '../rules.js';
 import { raw, type Sql, sql } from '../sql.js';
 import { copy, run, value } from '../statement.js';
@@ -64,7 +66,8 @@ export function applyStarts(
         continue;
       }
       job.state = 'ASSIGNED';
-      accepted.push({ start, job, epoch: job.epoch + 1, devices: takeDevices(start, job, free) });
+      const devices = takeDevices(start, job, free);
+      accepted.push({ start, job, epoch: job.epoch + 1, devices, whole: wholeMachines(start, job, free) });
     }
     if (accepted.length > 0) {
       await insertDecisions(tx, 'START', context, accepted.map(decision));
@@ -86,6 +89,7 @@ interface Admitted {
   job: LockedJob;
   epoch: number;
   devices: string[][] | null;
+  whole: WholeMachines | null;
 }
 /** `dispatchedAt`: epoch seconds. */
 type LockedJob = StartedJob & { epoch: number; dispatchedAt: number | null };
@@ -110,7 +114,7 @@ WITH limited AS MATERIALIZED (
   SELECT state FROM sites
    WHERE id = ${siteId}::integer AND removed_at IS NULL AND (SELECT count(*) FROM limited) >= 0 FOR SHARE
 ), job AS MATERIALIZED (
-  SELECT id, state, site_id AS "siteId", epoch, extract(epoch FROM dispatched_at)::float8 AS "dispatchedAt", tasks, run_time_limit_s AS "runTimeLimitS", cpus_per_task AS "cpusPerTask", memory_mb_per_task AS "memoryMbPerTask", resources_per_task AS "resourcesPerTask", licenses, reservation_id AS "reservationId"
+  SELECT id, state, site_id AS "siteId", epoch, extract(epoch FROM dispatched_at)::float8 AS "dispatchedAt", tasks, run_time_limit_s AS "runTimeLimitS", cpus_per_task AS "cpusPerTask", memory_mb_per_task AS "memoryMbPerTask", resources_per_task AS "resourcesPerTask", tasks_per_machine AS "tasksPerMachine", exclusive, licenses, reservation_id AS "reservationId"
     FROM jobs WHERE id = ANY (${list('bigint', jobIds)}) ORDER BY id FOR NO KEY UPDATE
 )
 SELECT json_build_array(
@@ -147,6 +151,7 @@ async function lockResources(
       allCpus: number,
       allMemoryMb: number,
       places: number | null,
+      allPlaces: number | null,
       has: Amounts,
       used: Amounts,
       devices: readonly OwnedDevice[],
@@ -175,7 +180,7 @@ WITH machine AS MATERIALIZED (
    ORDER BY id FOR NO KEY UPDATE
 )
 SELECT json_build_array(
-  (SELECT coalesce(json_agg(json_build_array(id, cpus - cpus_used, memory_mb - memory_used_mb, cpus, memory_mb, max_tasks - tasks_used, resources, resources_used, devices,
+  (SELECT coalesce(json_agg(json_build_array(id, cpus - cpus_used, memory_mb - memory_used_mb, cpus, memory_mb, max_tasks - tasks_used, max_tasks, resources, resources_used, devices,
             CASE WHEN devices <> '[]' THEN (SELECT json_agg(unit) FROM device_holds h WHERE h.machine_id = machine.id) END)), '[]')
      FROM machine WHERE ${raw(isAvailable)}),
   (SELECT coalesce(json_agg(json_build_array(id, kind, copies - in_use)), '[]') FROM license),
@@ -195,21 +200,23 @@ SELECT json_build_array(
   (SELECT coalesce(json_agg(id), '[]') FROM reservation),
   CASE WHEN EXISTS (SELECT FROM reservation) THEN (
     SELECT coalesce(json_agg(json_build_object('holdId', j.reservation_id, 'machineId', u.machine_id,
-              'amounts', (SELECT jsonb_object_agg(key, value::bigint * u.tasks) FROM jsonb_each_text(
-                 coalesce(r.resources_per_task, '{}') || jsonb_build_object('cpus', r.cpus_per_task, 'memoryMb', r.memory_mb_per_task))))), '[]')
-      FROM jobs j JOIN runs r ON r.job_id = j.id AND r.ended_at IS NULL, unnest(r.machine_ids, r.machine_tasks) AS u (machine_id, tasks)
+              'amounts', CASE WHEN u.cpus IS NOT NULL THEN jsonb_build_object('cpus', u.cpus) ELSE (SELECT jsonb_object_agg(key, value::bigint * u.tasks) FROM jsonb_each_text(
+                 coalesce(r.resources_per_task, '{}') || jsonb_build_object('cpus', r.cpus_per_task, 'memoryMb', r.memory_mb_per_task))) END)), '[]')
+      FROM jobs j JOIN runs r ON r.job_id = j.id AND r.ended_at IS NULL, unnest(r.machine_ids, r.machine_tasks, r.whole_cpus) AS u (machine_id, tasks, cpus)
      WHERE j.reservation_id IN (SELECT id FROM reservation) AND u.machine_id = ANY (${list('integer', [...machineIds])})) ELSE '[]' END) AS v`,
   );
   return {
     free: {
       machines: new Map(
-        machines.map(([id, cpus, memoryMb, allCpus, allMemoryMb, places, has, used, devices, held]) => [
-          id,
-          {
-            ...{ cpus, memoryMb, places, devices, heldUnits: new Set(held) },
-            ...{ resources: freeOf(has, used), has: { ...has, cpus: allCpus, memoryMb: allMemoryMb } },
-          },
-        ]),
+        machines.map(
+          ([id, cpus, memoryMb, allCpus, allMemoryMb, places, allPlaces, has, used, devices, held]) => [
+            id,
+            {
+              ...{ cpus, memoryMb, places, allPlaces, devices, heldUnits: new Set(held) },
+              ...{ resources: freeOf(has, used), has: { ...has, cpus: allCpus, memoryMb: allMemoryMb } },
+            },
+          ],
+        ),
       ),
       licenses: new Map(licenses.map(([id, kind, copies]) => [id, { kind, copies }])),
       runs,
@@ -259,6 +266,8 @@ function insertRuns(
       memory_mb_per_task: ['integer', ({ job }) => job.memoryMbPerTask],
       resources_per_task: ['jsonb', ({ job }) => job.resourcesPerTask],
       devices: ['jsonb', ({ devices }) => devices],
+      whole_cpus: ['integer[]', ({ whole }) => whole?.cpus ?? null],
+      whole_places: ['integer[]', ({ whole }) => whole?.places ?? null],
       license_ids: ['integer[]', ({ start }) => start.licenseIds],
       policy_version: ['integer', () => policyVersion],
       // The clock may have been set back.

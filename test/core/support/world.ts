@@ -118,6 +118,15 @@ export const anyJobShape = fc.record({
   licenses: fc.constantFrom([], [], [], ['a'], ['b'], KINDS),
   os: fc.constantFrom(null, null, null, null, 'linux'),
   resourcesPerTask: fc.constantFrom(null, null, null, { gpu: 1 }, { gpu: 2 }),
+  tasksPerMachine: fc.constantFrom(
+    ...[null, null, null],
+    ...[
+      { min: 1, max: 1 },
+      { min: 2, max: null },
+      { min: 1, max: 2 },
+    ],
+  ),
+  exclusive: fc.constantFrom(null, null, null, 'MACHINE' as const),
   machineConstraint: fc.constantFrom(null, null, null, null, 'gen >= 2', 'gen = 1 or os = bsd'),
   userClass: fc.constantFrom('GOLD' as const, 'SILVER' as const, 'REGULAR' as const),
   boost: fc.constantFrom(0, 0, 0, 5, -5),
@@ -208,7 +217,8 @@ export class World {
   play(event: Event): void {
     switch (event.kind) {
       case 'submit': {
-        const { slack, ...shape } = event.shape;
+        const { slack, tasksPerMachine, ...shape } = event.shape;
+        const min = Math.min(tasksPerMachine?.min ?? 1, shape.tasks);
         const id = ++this.lastJob;
         const deadline = slack === null ? null : this.now + shape.estimateS + slack;
         const job = anyJob({
@@ -217,6 +227,7 @@ export class World {
           submittedAt: this.now,
           deadline,
           licenses: [...shape.licenses].sort(),
+          tasksPerMachine: tasksPerMachine && { ...tasksPerMachine, min },
         });
         this.atRoot.set(id, job);
         this.grid.placeAtRoot(job);
@@ -377,19 +388,40 @@ export function usage(runs: Iterable<{ job: Job; run: Run }>, time: number) {
   const memoryMb = new Map<number, number>();
   const gpus = new Map<number, number>();
   const licenses = new Map<number, number>();
+  /** Runs on the machine, and those of them that are to be alone there. */
+  const sharing = new Map<number, number>();
+  const alone = new Map<number, number>();
   const add = (map: Map<number, number>, key: number, amount: number) =>
     map.set(key, (map.get(key) ?? 0) + amount);
   for (const { job, run } of runs) {
     if (run.plannedEnd <= time) continue;
     for (const allocation of run.allocations) {
       add(tasks, allocation.machineId, allocation.tasks);
+      add(sharing, allocation.machineId, 1);
+      if (job.exclusive === 'MACHINE') add(alone, allocation.machineId, 1);
       add(cpus, allocation.machineId, allocation.tasks * job.cpusPerTask);
       add(memoryMb, allocation.machineId, allocation.tasks * job.memoryMbPerTask);
       add(gpus, allocation.machineId, allocation.tasks * gpusOf(job.resourcesPerTask));
     }
     for (const id of run.licenseIds) add(licenses, id, 1);
   }
-  return { cpus, tasks, memoryMb, gpus, licenses };
+  return { cpus, tasks, memoryMb, gpus, licenses, sharing, alone };
 }
 
 export const gpusOf = (amounts: Job['resourcesPerTask'] | undefined): number => amounts?.gpu ?? 0;
+
+/** By trying: whether so many tasks go on machines with room for `rooms`, with that many on each that has any. */
+export function goOn(
+  rooms: readonly number[],
+  tasks: number,
+  bounds: NonNullable<Job['tasksPerMachine']>,
+  from = 0,
+): boolean {
+  if (tasks === 0) return true;
+  const room = rooms[from];
+  if (room === undefined) return false;
+  const most = Math.min(room, tasks, bounds.max ?? Infinity);
+  for (let here = most; here >= bounds.min; here--)
+    if (goOn(rooms, tasks - here, bounds, from + 1)) return true;
+  return goOn(rooms, tasks, bounds, from + 1);
+}

@@ -1,6 +1,12 @@
 /** A form for what is not yet decided of a job that waits: only what was written differently is changed. */
 import { useState } from 'react';
-import { NotAccepted, parseDuration, parseMemory } from '../../../../src/words/index';
+import {
+  NotAccepted,
+  parseDuration,
+  parseMemory,
+  parseTasksPerMachine,
+  tasksPerMachineWritten,
+} from '../../../../src/words/index';
 import { ask } from '../../api/client';
 import { ChangeJobsDocument, type JobChangesInput } from '../../parts/actions.gql';
 import { useViewer } from '../../shell/viewer';
@@ -104,6 +110,13 @@ const FIELDS: Readonly<Partial<Record<Changed, Field>>> = {
     read: amounts,
     placeholder: 'none',
     help: 'gpu=2, tape-drive=1',
+  },
+  tasksPerMachine: {
+    label: 'Tasks on each machine',
+    of: ({ tasksPerMachine }) => (tasksPerMachine === null ? '' : tasksPerMachineWritten(tasksPerMachine)),
+    read: (written) => (written.trim() === '' ? null : parseTasksPerMachine('', written)),
+    placeholder: 'as many as fit',
+    help: '4, 2-4, or 2- for at least 2',
   },
   machineConstraint: {
     label: 'Labels of machines',

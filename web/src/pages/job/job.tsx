@@ -1,3 +1,4 @@
+import { tasksPerMachineText } from '../../../../src/words/index';
 import './job.css';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { Copy, Pause, Pencil, Play, RotateCcw, SquareX, TrendingUp } from 'lucide-react';
@@ -313,6 +314,8 @@ function Requirements({ job }: { job: Job }) {
             'Resources for each task',
             job.resourcesPerTask.map(({ kind, amount }) => `${amount} ${kind}`).join(', '),
           ],
+          job.tasksPerMachine !== null && ['Tasks on each machine', tasksPerMachineText(job.tasksPerMachine)],
+          job.exclusive !== null && ['Machines', 'for itself: no other job beside it'],
           job.machineConstraint !== null && ['Labels of its machines', job.machineConstraint],
           job.licenses.length > 0 && ['Licenses', job.licenses.join(', ')],
           (job.os ?? job.architecture) !== null && [

@@ -14,7 +14,9 @@ import {
   parseDelay,
   parseDuration,
   parseMemory,
+  parseTasksPerMachine,
   retryRuleOf,
+  tasksPerMachineWritten,
   wordsOf,
 } from '../../../../src/words/index';
 import { END_CAUSES } from '../../api/states.gql';
@@ -34,6 +36,9 @@ export interface Draft {
   onTaskFailure: TaskFailure;
   cpusPerTask: string;
   memoryMbPerTask: string;
+  /** `4`, `2-4`, `2-`; empty: as many as fit. */
+  tasksPerMachine: string;
+  exclusive: boolean;
   /** `90`, `10m`, `2h`, `1-12:00:00`. */
   estimate: string;
   runTimeLimit: string;
@@ -77,6 +82,8 @@ export const EMPTY: Draft = {
   onTaskFailure: 'END_ALL',
   cpusPerTask: '1',
   memoryMbPerTask: '0',
+  tasksPerMachine: '',
+  exclusive: false,
   estimate: '1h',
   runTimeLimit: '',
   deadline: '',
@@ -119,7 +126,7 @@ export function fieldsOf(script: string): {
   const { estimateS, runTimeLimitS, deadline, resourcesPerTask, machineConstraint, licenses, os, ...more } =
     job;
   const { architecture, outputs = [], workingDirectory, restartable, held, boost, launch, ...others } = more;
-  const { onTaskFailure, outputMb, mail, ...rest } = others;
+  const { onTaskFailure, outputMb, mail, tasksPerMachine, exclusive, ...rest } = others;
   const datasets = outputs.filter(({ dataset }) => dataset !== undefined);
   const files = outputs.filter(({ dataset }) => dataset === undefined);
   const beside = { ...rest, ...(datasets.length > 0 && { outputs: datasets }) };
@@ -131,6 +138,8 @@ export function fieldsOf(script: string): {
     tasks: text(tasks),
     cpusPerTask: text(cpusPerTask),
     memoryMbPerTask: text(memoryMbPerTask),
+    tasksPerMachine: tasksPerMachine && tasksPerMachineWritten(tasksPerMachine),
+    exclusive: exclusive && true,
     estimate: text(estimateS),
     runTimeLimit: text(runTimeLimitS),
     deadline,
@@ -220,6 +229,9 @@ export function inputOf(draft: Draft, mode: 'form' | 'script'): JobInput {
     ...(Number(draft.tasks) > 1 && draft.launch === 'EVERY_TASK' && { onTaskFailure: draft.onTaskFailure }),
     cpusPerTask: whole('cpusPerTask', 1, 100_000),
     memoryMbPerTask: said('memoryMbPerTask', parseMemory),
+    ...(Number(draft.tasks) > 1 &&
+      draft.tasksPerMachine.trim() && { tasksPerMachine: said('tasksPerMachine', parseTasksPerMachine) }),
+    ...(draft.exclusive && { exclusive: 'MACHINE' as const }),
     estimateS: seconds('estimate'),
     ...(draft.runTimeLimit.trim() && { runTimeLimitS: seconds('runTimeLimit') }),
     ...(deadline && { deadline: deadline.toISOString() }),

@@ -82,7 +82,7 @@ function Script({ form: { draft, setScript } }: { form: Form }) {
 }
 
 export function Needs({ form, licenses }: { form: Form; licenses: readonly string[] }) {
-  const { draft, text } = form;
+  const { draft, put, text } = form;
   return (
     <Card title="Requirements">
       <div className="fields">
@@ -113,6 +113,9 @@ export function Needs({ form, licenses }: { form: Form; licenses: readonly strin
         <TextInput label="Licenses" {...text('licenses')} placeholder="none" list={[...new Set(licenses)]} />
         <TextInput label="Operating system" {...text('os')} placeholder="any" />
         <TextInput label="Architecture" {...text('architecture')} placeholder="any" />
+        <Toggle on={draft.exclusive} onChange={put('exclusive')}>
+          Whole machines: no other job beside it
+        </Toggle>
         {Number(draft.tasks) > 1 && <Tasks form={form} />}
       </div>
     </Card>
@@ -120,9 +123,15 @@ export function Needs({ form, licenses }: { form: Form; licenses: readonly strin
 }
 
 /** Of a job of several. */
-function Tasks({ form: { draft, put } }: { form: Form }) {
+function Tasks({ form: { draft, put, text } }: { form: Form }) {
   return (
     <>
+      <TextInput
+        label="Tasks on each machine"
+        {...text('tasksPerMachine')}
+        placeholder="as many as fit"
+        help="4, 2-4, or 2- for at least 2"
+      />
       <Choice
         label="Tasks are started"
         value={draft.launch}
