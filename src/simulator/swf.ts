@@ -134,30 +134,53 @@ class FieldReader {
       if (negative) byte = bytes[++at] as number;
       const first = at;
       let value = 0;
-      for (; byte >= ZERO && byte <= NINE; byte = bytes[++at] as number) value = value * 10 + (byte - ZERO);
-      let digits = at - first;
-      if (byte === POINT) {
-        const point = at;
-        byte = bytes[++at] as number;
-        for (; byte >= ZERO && byte <= NINE; byte = bytes[++at] as number) value = value * 10 + (byte - ZERO);
-        const decimals = at - point - 1;
-        digits += decimals;
-        // Exact: both are whole numbers below 2^53, and a division rounds once.
-        value /= POWERS[decimals] ?? Number.NaN;
+      for (; byte >= ZERO && byte <= NINE; byte = bytes[++at] as number)
+        value = (value * 10 + (byte - ZERO)) | 0;
+      if (byte === POINT || at - first > DIGITS) {
+        at = this.readOther(field, bytes, first, negative);
+        if (at === -1) return -1;
+        byte = bytes[at] as number;
+      } else {
+        if (at === first) return -1;
+        if (negative) value = -value | 0;
+        numbers[field] = value;
+        integers[field] = value;
       }
-      // 15 digits are exact in a double.
-      if (digits === 0 || digits > 15) return -1;
       if (byte !== SPACE && byte !== TAB && byte !== NEWLINE && byte !== RETURN) return -1;
-      if (negative) value = -value;
-      numbers[field] = value;
-      integers[field] = value;
-      if (integers[field] !== value) this.whole = false;
     }
     // Mostly nothing else is in the line, and to ask for its end would cost a call.
     while (byte === SPACE || byte === TAB || byte === RETURN) byte = bytes[++at] as number;
     return (byte === NEWLINE ? at : bytes.indexOf(NEWLINE, at)) + 1;
   }
+
+  /** Reads a number of more digits, or with a point, whose digits begin at `first`; where it ends, -1 if it is not so plain. */
+  private readOther(field: number, bytes: Buffer, first: number, negative: boolean): number {
+    let at = first;
+    let value = 0;
+    let byte = bytes[at] as number;
+    for (; byte >= ZERO && byte <= NINE; byte = bytes[++at] as number) value = value * 10 + (byte - ZERO);
+    let digits = at - first;
+    if (byte === POINT) {
+      const point = at;
+      byte = bytes[++at] as number;
+      for (; byte >= ZERO && byte <= NINE; byte = bytes[++at] as number) value = value * 10 + (byte - ZERO);
+      const decimals = at - point - 1;
+      digits += decimals;
+      // Exact: both are whole numbers below 2^53, and a division rounds once.
+      value /= POWERS[decimals] ?? Number.NaN;
+    }
+    // 15 digits are exact in a double.
+    if (digits === 0 || digits > 15) return -1;
+    if (negative) value = -value;
+    this.numbers[field] = value;
+    this.integers[field] = value;
+    if (this.integers[field] !== value) this.whole = false;
+    return at;
+  }
 }
+
+/** As many make a number of 32 bits, which is several times as quick to read. */
+const DIGITS = 9;
 
 const POWERS = Array.from({ length: 16 }, (_, i) => 10 ** i);
 
