@@ -20,6 +20,7 @@ export function backfilling(pass: SitePass, walk: Walk, order: BackfillOrder = '
   if (memory instanceof BackfillMemory && memory.holds(pass, walk.sorted)) {
     pass.resume(memory.reservation, memory.beside);
     walk.skip(memory.jobs);
+    if (memory.jobs === 0) blocked = pass.grid.slotOf(memory.reservation.jobId);
   } else {
     blocked = startHeads(pass, walk);
     if (blocked === -1 || !pass.canReserve) return;
@@ -29,7 +30,7 @@ export function backfilling(pass: SitePass, walk: Walk, order: BackfillOrder = '
   if (!pass.full) pass.memory = BackfillMemory.by(pass, walk.sorted);
 }
 
-/** `blocked`: the job that the walk has come to; -1: it goes on where another pass has looked. */
+/** `blocked`: the job that has the reservation; -1: the walk goes on where another pass has looked. */
 function backfillBehind(pass: SitePass, walk: Walk, order: BackfillOrder, blocked: number): void {
   if (pass.full || pass.exhausted) return;
   if (walk.sorted === null) keepPossible(pass, walk);
@@ -85,7 +86,8 @@ const backfillKeys: Record<Exclude<BackfillOrder, 'ARRIVAL'>, (pass: SitePass, s
 /**
  * What the last cycle of a site has looked at, where it went through the whole queue: the reservation stands, and none of the jobs
  * that it left can start. This holds while no run begins, ends or is due, and the queue changes by jobs that come in behind all others
- * only; the next cycle looks at those and at nothing else.
+ * only; the next cycle looks at those and at nothing else. If runs end that were to be over ahead of the reservation, this stands, and
+ * the next cycle looks at all jobs beside it.
  *
  * It is the answer that looking at everything would give. The first that waits does not fit in the same room, and its earliest start
  * is where it was: what has been started since it was found takes nothing that it needs. Every other job was tried with at least the
@@ -105,6 +107,16 @@ export class BackfillMemory extends SiteMemory {
 
   private constructor(public reservation: Reservation) {
     super();
+  }
+
+  /**
+   * A run was to be over ahead of the reservation. The reserved job does not fit even when all such runs are over, and so fits no sooner;
+   * what is free at its instant is the same. But others may start now.
+   */
+  override ended({ end }: RunState): void {
+    if (end >= this.reservation.at) return;
+    this.resourceChanges++;
+    this.jobs = 0;
   }
 
   /**
