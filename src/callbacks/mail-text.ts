@@ -27,10 +27,22 @@ const plain = (text: string, most = 200): string => {
 };
 const html = (text: string): string => text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`);
 
-function said({ kind, jobId, name, application, state, cause, exitCode, message, group }: Notice): string {
+function said({
+  kind,
+  jobId,
+  name,
+  arrayIndex,
+  application,
+  state,
+  cause,
+  exitCode,
+  message,
+  group,
+}: Notice): string {
   if (kind === 'GROUP_DONE')
     return `all jobs of ${group?.startsWith('group_') ? group : plain(group?.replace(/^\d+ /, '') ?? '')} have ended`;
-  const job = `job_${jobId} (${plain(name ?? application ?? 'removed', 80)})`;
+  const element = arrayIndex === null ? '' : `[${arrayIndex}]`;
+  const job = `job_${jobId} (${plain(name ?? application ?? 'removed', 80)}${element})`;
   if (kind !== 'END' && kind !== 'FAIL') return `${job}: ${SAID[kind]}`;
   const how = [
     cause,

@@ -36,6 +36,8 @@ export interface Notice {
   jobId: number;
   /** null: the job has been removed since. */
   name: string | null;
+  /** Of an element of an array. */
+  arrayIndex: number | null;
   application: string | null;
   state: string | null;
   cause: string | null;
@@ -128,7 +130,7 @@ WITH open AS (
 )
 SELECT u.id AS "userId", u.name AS "userName", s.address, (SELECT max(id) FROM open) AS "upTo",
        (SELECT json_agg(json_build_object('kind', kind, 'notices', n) ORDER BY kind) FROM (SELECT kind, count(*) AS n FROM open GROUP BY 1) c) AS counts,
-       (SELECT json_agg(json_build_object('kind', o.kind, 'at', ${raw(seconds('o.at'))}, 'jobId', o.job_id, 'name', j.name, 'application', j.application,
+       (SELECT json_agg(json_build_object('kind', o.kind, 'at', ${raw(seconds('o.at'))}, 'jobId', o.job_id, 'name', j.name, 'arrayIndex', j.array_index, 'application', j.application,
                  'state', j.state, 'cause', j.cause, 'exitCode', j.exit_code, 'message', j.message,
                  'group', CASE WHEN o.kind = 'GROUP_DONE' THEN substring(o.key FROM 12) END) ORDER BY o.id)
           FROM (SELECT * FROM open ORDER BY id LIMIT ${SHOWN_MAX}) o LEFT JOIN jobs j ON j.id = o.job_id) AS notices

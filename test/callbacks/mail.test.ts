@@ -237,7 +237,7 @@ describe('a mail', () => {
     const ids = await submit(
       world,
       ann,
-      Array.from({ length: 150 }, () => newJob()),
+      Array.from({ length: 150 }, (_, arrayIndex) => newJob({ name: 'tile', arrayIndex })),
     );
     for (let i = 0; i < ids.length; i += 50)
       await world.store.cancel({ ...byIds(ids.slice(i, i + 50)) }, Date.now() / 1000, 'CANCELLED_BY_USER');
@@ -251,6 +251,7 @@ describe('a mail', () => {
     expect(digest.head.subject).toBe('Jobs: 150 ended');
     expect(digest.text).toContain('and 50 more');
     expect(digest.text.match(/CANCELLED_BY_USER/g)?.length).toBe(100);
+    expect(digest.text).toContain(`job_${ids[99]} (tile[99]): CANCELLED`);
   });
 
   it('waits for a mail server that is away, and ends for an address that it refuses', async () => {
