@@ -247,6 +247,19 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
     expect(end.output?.text).toMatch(/^n3\n.*gres[:/]gpu:2\n/s);
   });
 
+  it('is asked for so many tasks on each node, and for nodes without other jobs', async () => {
+    const [alone] = await submit([
+      shell(
+        'echo "$SLURM_TASKS_PER_NODE"; scontrol show job "$SLURM_JOB_ID" | grep -o "OverSubscribe=[A-Z]*"',
+        {
+          ...{ tasks: 4, launch: 'ONCE', tasksPerMachine: { min: 2, max: 2 }, exclusive: 'MACHINE' },
+        },
+      ),
+    ]);
+    const end = await when(alone as string, ended);
+    expect(end.output?.text.trim()).toBe('2(x2)\nOverSubscribe=NO');
+  });
+
   it('brings a job its inputs', async () => {
     const path = join(dir, 'numbers');
     writeFileSync(path, '42\n');
