@@ -62,8 +62,13 @@ export interface Processes {
 export interface Surroundings {
   /** How long agents move a job's data, beside its run time, and report it as input and output; not at all unless said. */
   movingS?: (jobId: number, siteId: number) => number;
-  /** Which jobs end badly, where jobs need others: decided on as soon as anything has happened. No job waits for a time. */
-  fails?: (jobId: number) => boolean;
+  /** Where jobs need others, which is decided on as soon as anything has happened. */
+  needs?: {
+    /** Which jobs end badly. */
+    fails(jobId: number): boolean;
+    /** When the first of those that wait for a time is due; Infinity: none does. */
+    dueAt(): number;
+  };
   /** Told the time before anything happens at it: the clock that a store reads may be set by it. */
   onTime?: (now: number) => void;
 }
@@ -99,6 +104,7 @@ export class VirtualService {
         list[next]?.at ?? Infinity,
         ...this.ends.map(({ at }) => at),
         ...[...this.alarms.values()].map(({ at }) => at),
+        this.around.needs?.dueAt() ?? Infinity,
       );
       if (this.now === Infinity) return;
       this.around.onTime?.(this.now);
@@ -116,13 +122,16 @@ export class VirtualService {
         const { happens } = list[next] as Happening;
         for (const scheduler of await happens(this.store, this.now)) this.woken.add(scheduler);
       }
-      await this.settleNeeds();
       for (const [key, { siteId, at }] of this.alarms) {
         if (at > this.now) continue;
         this.alarms.delete(key);
         this.woken.add(siteId);
       }
-      await this.settle();
+      // A start may be what jobs wait for.
+      do {
+        await this.settleNeeds();
+        await this.settle();
+      } while (await this.settleNeeds());
       await seen?.(this.now);
     }
   }
@@ -232,7 +241,9 @@ export class VirtualService {
     for (const { jobId, epoch, simulatedS } of fresh) {
       const ioWaitS = this.around.movingS?.(jobId, siteId) ?? 0;
       const at = this.now + (simulatedS as number) + ioWaitS;
-      const badly = this.around.fails?.(jobId) ? ({ cause: 'EXITED_NONZERO', exitCode: 1 } as const) : {};
+      const badly = this.around.needs?.fails(jobId)
+        ? ({ cause: 'EXITED_NONZERO', exitCode: 1 } as const)
+        : {};
       this.ends.push({ at, siteId, report: ended(jobId, epoch, { at, ioWaitS, ...badly }) });
     }
     if (fresh.length > 0)
@@ -250,10 +261,12 @@ export class VirtualService {
     end.report = ended(jobId, epoch, { at, cause: 'SIGNALLED', signal: 'SIGKILL', exitCode: null });
   }
 
-  private async settleNeeds(): Promise<void> {
-    if (this.around.fails === undefined) return;
+  /** Whether jobs wait no longer. */
+  private async settleNeeds(): Promise<boolean> {
+    if (this.around.needs === undefined) return false;
     const { queued } = await this.store.settleNeeds('ALL', this.now);
     if (queued > 0) this.woken.add(ROOT);
+    return queued > 0;
   }
 
   private async report(siteId: number, reports: RunReport[]): Promise<void> {

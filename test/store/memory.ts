@@ -1552,6 +1552,14 @@ export class MemoryStore implements Store {
     return new Map(found.map((id) => [id, this.jobWaits.get(id) as JobWait]));
   }
 
+  /** When the first job that waits for a time is due; Infinity: none does. */
+  firstDue(): number {
+    const due = [...this.jobWaits].flatMap(([id, { dueAt }]) =>
+      dueAt !== null && this.jobs.get(id)?.state === 'BLOCKED' ? [dueAt] : [],
+    );
+    return Math.min(Infinity, ...due);
+  }
+
   async settleNeeds(about: NeedsNews, now: number): Promise<NeedsOutcome> {
     const outcome: NeedsOutcome = { queued: 0, cancelled: 0, held: 0 };
     const blocked = [...this.jobWaits].flatMap(([id, wait]) => {
@@ -1633,15 +1641,18 @@ export class MemoryStore implements Store {
     return [...this.jobs.values()].find((job) => job.rerunOf === id && job.id <= asOf);
   }
 
+  private inGroup(target: Exclude<NeedTarget, { job: number }>, userId: number): MemoryJob[] {
+    return [...this.jobs.values()].filter((job) =>
+      'jobGroup' in target
+        ? job.groupId === target.jobGroup
+        : job.groupName === target.group && job.userId === userId && job.id <= target.until,
+    );
+  }
+
   /** What a term names, each with its copies that take its place, the latest one last. */
   private namedBy(target: NeedTarget, userId: number): MemoryJob[][] {
-    const named = [...this.jobs.values()].filter((job) =>
-      'job' in target
-        ? job.id === target.job
-        : 'jobGroup' in target
-          ? job.groupId === target.jobGroup
-          : job.groupName === target.group && job.userId === userId && job.id <= target.until,
-    );
+    const only = 'job' in target ? this.jobs.get(target.job) : undefined;
+    const named = 'job' in target ? (only ? [only] : []) : this.inGroup(target, userId);
     const asOf = 'job' in target ? 0 : (target.again?.asOf ?? 0);
     return named.map((job) => {
       const copies = [job];
