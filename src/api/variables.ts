@@ -19,6 +19,7 @@ import {
 } from 'graphql';
 import { inspect } from 'graphql/jsutils/inspect.js';
 import { printPathArray } from 'graphql/jsutils/printPathArray.js';
+import { coercerOf, LEFT } from './coercer.js';
 
 /** A list of more is a long one. */
 const SHORT_MAX = 32;
@@ -109,13 +110,15 @@ class Coercion {
     for (const { path: at, items, type } of lists) {
       // Nothing where what is around it is at fault.
       const list = at.reduce<unknown>((within, name) => (within as Values | undefined)?.[name], value);
+      const coerce = coercerOf(type);
       for (const [index, item] of items.entries()) {
         if (performance.now() > this.untilMs) {
           await this.pause();
           this.untilMs = performance.now() + TURN_MS;
         }
-        const one = this.value(item, type, [...path, ...at, index]);
-        (list as unknown[] | undefined)?.push(one instanceof Promise ? await one : one);
+        const one = coerce(item);
+        const coerced = one === LEFT ? this.value(item, type, [...path, ...at, index]) : one;
+        (list as unknown[] | undefined)?.push(coerced instanceof Promise ? await coerced : coerced);
       }
     }
     return value;

@@ -51,14 +51,14 @@ export const LIMIT_VARIABLES = {
     'Query.jobs.first',
     'Query.jobs.last',
   ),
-  jobsMax: settable(
-    'LIMIT_JOBS',
-    10_000,
+  jobsMax: settable('LIMIT_JOBS', 10_000, 1, 100_000, 'Jobs changed by one action.', 'JobSelection'),
+  submissionJobsMax: settable(
+    'LIMIT_SUBMISSION_JOBS',
+    100_000,
     1,
     100_000,
-    'Jobs in one submission, or changed by one action.',
+    'Jobs in one submission.',
     'SubmitJobsInput.jobs',
-    'JobSelection',
   ),
   groupJobsMax: settable(
     'LIMIT_GROUP_JOBS',

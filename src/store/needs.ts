@@ -76,8 +76,8 @@ export const stored = (
     expression,
     of: of.map((term): NeedTerm => {
       const { condition, minDelayS } = term;
-      if ('item' in term) return { job: jobIds[term.item] as number, condition, minDelayS };
       if ('job' in term) return term;
+      if ('item' in term) return { job: jobIds[term.item] as number, condition, minDelayS };
       const group = 'group' in term ? { ...term, until: term.until ?? (jobIds.at(-1) as number) } : term;
       const again = group.again ?? againOf(group);
       return again === undefined ? group : { ...group, again };
@@ -114,14 +114,17 @@ export type Kept = { siteId: number; sizeMb: number } | { datasetId: number };
 export type KeptOf = (of: { job: number; path: string }) => Kept | null;
 
 /** Each thing that a job needs, once. */
-export function targetsOf(needs: JobWait['needs']): Map<string, NeedTarget> {
-  const found = new Map<string, NeedTarget>();
+export function targetsOf(needs: JobWait['needs']): Map<TargetKey, NeedTarget> {
+  const found = new Map<TargetKey, NeedTarget>();
   for (const { of } of needs) for (const term of of) found.set(keyOf(term), term);
   return found;
 }
 
-export function keyOf(target: NeedTarget): string {
-  if ('job' in target) return `j${target.job}`;
+/** Of a job its id. */
+export type TargetKey = number | string;
+
+export function keyOf(target: NeedTarget): TargetKey {
+  if ('job' in target) return target.job;
   const { asOf = '' } = target.again ?? {};
   return 'jobGroup' in target ? `g${target.jobGroup} ${asOf}` : `n${target.until} ${asOf} ${target.group}`;
 }
@@ -139,7 +142,7 @@ export function outcomeOf(members: readonly MemberFacts[]): Outcome {
 }
 
 /** What became of a term; null: that is open. */
-export const verdictOf = (outcomes: ReadonlyMap<string, Outcome>, term: NeedTerm): Verdict =>
+export const verdictOf = (outcomes: ReadonlyMap<TargetKey, Outcome>, term: NeedTerm): Verdict =>
   // What nobody knows, because it is gone against all rules, has not happened.
   outcomes.get(keyOf(term))?.verdict(term.condition) ?? null;
 
@@ -154,7 +157,7 @@ export type NeedsDecision =
 /** What becomes of a blocked job at `now`; null: it goes on waiting as it does. */
 export function decided(
   job: BlockedJob,
-  outcomes: ReadonlyMap<string, Outcome>,
+  outcomes: ReadonlyMap<TargetKey, Outcome>,
   kept: KeptOf,
   now: number,
 ): NeedsDecision | null {

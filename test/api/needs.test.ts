@@ -388,6 +388,23 @@ describe('with engines', () => {
     expect(Date.parse(timed.eligibleAt as string)).toBeGreaterThanOrEqual(Date.parse(soon));
   });
 
+  test('a long chain is canceled with its first job, by one transaction', async () => {
+    const jobs = Array.from({ length: 500 }, (_, i) => ({
+      ...{ ref: `r${i}`, held: i === 0 },
+      needs: i === 0 ? [] : [{ of: [{ ref: `r${i - 1}` }] }],
+    }));
+    const { jobIds } = await submit(jobs);
+    await api.must('mutation ($ids: [ID!]!) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
+      ids: [jobIds[0]],
+    });
+    await ends(jobIds);
+    const { rows } = await api.db.pool.query(
+      `SELECT count(DISTINCT xmin::text)::int AS transactions, count(*)::int AS jobs FROM jobs WHERE cause = 'DEPENDENCY_FAILED' AND id = ANY ($1)`,
+      [jobIds.map(numberOf)],
+    );
+    expect(rows).toEqual([{ transactions: 1, jobs: jobs.length - 1 }]);
+  });
+
   test('random graphs: none starts before what it needs, none waits for what cannot come, though workers are killed', async () => {
     // More by choice: GRAPH_JOBS=2000.
     const count = Number(process.env.GRAPH_JOBS ?? 300);

@@ -45,6 +45,9 @@ test('are coerced as short ones are, good or not', async () => {
       }),
       deadline: fc.constantFrom('2030-01-01T00:00:00Z', 'soon'),
       launch: fc.constantFrom('ONCE', 'NEVER'),
+      needs: fc.constantFrom(null, [], { of: { ref: 'a' } }, [
+        { of: [{ condition: 'OK' }, { minDelayS: null }] },
+      ]),
     }),
     fc.constantFrom(null, 1, [], {}, { command: 'x', nothing: 1 }),
   );
@@ -71,11 +74,12 @@ describe('a submission', () => {
   const ask = (jobs: unknown) => api.ask(SUBMIT, { jobs });
 
   test('of many jobs takes many turns, and its defaults are those of the schema', async () => {
-    const jobs = Array.from({ length: 5_000 }, () => ({ command: 'true' }));
+    const needs = [{ of: Array(100).fill({ ref: 'a' }) }];
+    const jobs = Array.from({ length: 2_000 }, () => ({ command: 'true', needs }));
     const { made, theirs, isLong, pauses } = await both({ jobs });
     expect(made).toEqual(theirs);
     expect([isLong, pauses > 5]).toEqual([true, true]);
-    const { data } = await ask(jobs.slice(0, 100));
+    const { data } = await ask(Array(100).fill({ command: 'true' }));
     expect(data).toMatchObject({ submitJobs: { jobIds: { length: 100 } } });
   });
 

@@ -3,7 +3,7 @@ import { type ForecastJob, type ForecastTerm, forecast } from '../../core/needs/
 import type { NeedCondition } from '../../core/needs/model.js';
 import { isTerminal } from '../../core/states.js';
 import { MAX } from '../../platform/limits.js';
-import { type JobWait, keyOf, type NeedTerm } from '../../store/needs.js';
+import { type JobWait, keyOf, type NeedTerm, type TargetKey } from '../../store/needs.js';
 import type { JobRow, RunRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
 import { within } from '../check.js';
@@ -110,7 +110,7 @@ function forecastJob(
 /** What terms name, as positions among the jobs; terms on the same thing share a list. */
 class Targets {
   private readonly positions: ReadonlyMap<number, number>;
-  private readonly lists = new Map<string, readonly number[]>();
+  private readonly lists = new Map<TargetKey, readonly number[]>();
   private readonly copies: ReadonlyMap<number, number>;
 
   constructor(private readonly jobs: readonly Member[]) {

@@ -52,8 +52,8 @@ export function createJobsService(parts: ServiceParts) {
     input: SubmitJobsInput,
     requestId: string,
   ): Promise<SubmitJobsPayloadModel> {
-    if (input.jobs.length === 0) throw badInput('jobs', [], `1 to ${limits.jobsMax} jobs`);
-    atMost('jobs', input.jobs, limits.jobsMax);
+    if (input.jobs.length === 0) throw badInput('jobs', [], `1 to ${limits.submissionJobsMax} jobs`);
+    atMost('jobs', input.jobs, limits.submissionJobsMax);
     const idempotencyKey = checkedKey(input.idempotencyKey);
     const isRetry = await isKnown(parts, viewer.userId, idempotencyKey);
     const context = {
@@ -78,11 +78,16 @@ export function createJobsService(parts: ServiceParts) {
       if (unfit) fault(unfit);
       index++;
     }
+    // Only a submission with a key is ever compared with another.
+    const payloadHash = errors.length > 0 || idempotencyKey === null ? '' : await hashOf(jobs, input.jobs);
     if (errors.length === 0 && !isRetry) {
       const asked = input.jobs.map((job) => ({ input: job, array: arrayOf(job.arrayIndex) }));
       const waitOf = await waitsOfSubmission(parts, viewer, asked, (of, one) => fault(one, of));
       if (errors.length === 0) {
-        for (const [i, job] of jobs.entries()) job.wait = waitOf(i, job.arrayIndex);
+        for (const [i, job] of jobs.entries()) {
+          if (i % JOBS_OF_A_TURN === JOBS_OF_A_TURN - 1) await turns.pause();
+          job.wait = waitOf(i, job.arrayIndex);
+        }
         await parts.ranks(jobs, now());
       }
     }
@@ -92,8 +97,7 @@ export function createJobsService(parts: ServiceParts) {
     const { jobIds, repeated } = await submitted(parts, viewer, requestId, {
       userId: viewer.userId,
       idempotencyKey,
-      // Only a submission with a key is ever compared with another.
-      payloadHash: idempotencyKey === null ? '' : await hashOf(jobs, input.jobs),
+      payloadHash,
       jobs,
       now: now(),
     });
@@ -387,18 +391,18 @@ function withKey(columns: readonly (keyof JobRow)[], key: keyof JobRow): (keyof 
   return [...new Set<keyof JobRow>(['id', 'userId', 'epoch', 'state', key, ...columns])];
 }
 
-/** Jobs as coerced have their fields in the order of the schema: equal payloads give equal text. */
+/**
+ * Jobs as coerced have their fields in the order of the schema: equal payloads give equal text. What they need is compared as it was asked
+ * for, and is not yet among what they have: its ids are found by what there is at the time.
+ */
 async function hashOf(jobs: readonly NewJob[], inputs: SubmitJobsInput['jobs']): Promise<string> {
   const hash = createHash('sha256');
-  for (let i = 0; i < jobs.length; i += JOBS_OF_A_TURN) {
-    // What they need is compared as it was asked for: its ids are found by what there is at the time.
-    const part = jobs.slice(i, i + JOBS_OF_A_TURN).map(({ wait: _, workflow: __, ...job }, k) => {
-      const asked = askedWait(inputs[i + k] as SubmitJobsInput['jobs'][number]);
-      return asked === null ? job : { ...job, asked };
-    });
-    const text = JSON.stringify(part);
-    hash.update(`${i === 0 ? '[' : ','}${text.slice(1, -1)}`);
-    await turns.pause();
+  for (const [i, job] of jobs.entries()) {
+    if (i % JOBS_OF_A_TURN === JOBS_OF_A_TURN - 1) await turns.pause();
+    const asked = askedWait(inputs[i] as SubmitJobsInput['jobs'][number]);
+    const text = JSON.stringify(job);
+    hash.update(i === 0 ? '[' : ',');
+    hash.update(asked === null ? text : `${text.slice(0, -1)},"asked":${JSON.stringify(asked)}}`);
   }
   return hash.update(']').digest('hex');
 }

@@ -4,7 +4,6 @@ import {
   checkNeeds,
   type NeedsError,
   type NeedsItem,
-  type NeedTarget,
   sayNeedsError,
 } from '../../core/needs/check.js';
 import { NEEDS_LIMITS } from '../../core/needs/model.js';
@@ -34,6 +33,8 @@ export type WaitOf = (item: number, index: number | null) => NewWait | null;
 
 /** Jobs in one look-up. */
 const LOOK_UP_MAX = 10_000;
+/** Whose needs are looked at in one turn of the event loop. */
+const ITEMS_OF_A_TURN = 500;
 
 /** Faults are handed to `fault`, with the item. The answer is only good when there were none. */
 export async function waitsOfSubmission(
@@ -43,46 +44,40 @@ export async function waitsOfSubmission(
   fault: (item: number, fault: Fault) => void,
 ): Promise<WaitOf> {
   const refuse: Refuse = (item, field, message) => fault(item, { field, code: 'BAD_USER_INPUT', message });
-  const terms = askedTerms(jobs, refuse);
-  const refs = new Set(jobs.flatMap(({ input }) => input.ref ?? []));
-  const reads = jobs.map((job) => readsOf(job, refs));
-  const readsAny = reads.some((of) => of.length > 0);
-  if (terms.size === 0 && refs.size === 0 && !readsAny) return (item) => onlyTime(jobs[item]);
-  const items = jobs.map(
-    ({ input, array }, item): NeedsItem => ({
-      ref: input.ref ?? null,
-      array,
-      group: input.groupName ?? null,
-      needs: [
-        ...input.needs.map(({ expression, of }) => ({
-          expression,
-          of: of.flatMap((term) => terms.get(term) ?? []),
-        })),
-        ...neededToRead(reads[item] as readonly Read[]),
-      ],
-    }),
-  );
-  const existing = await existingJobs(queries, viewer, [
-    ...terms.values(),
-    ...reads.flatMap((of) => of.map(({ term }) => term)),
-  ]);
+  const refs = new Set<string>();
+  for (const { input } of jobs) if (input.ref) refs.add(input.ref);
+  const items: NeedsItem[] = [];
+  const reads: (readonly Read[])[] = [];
+  const named: AskedTerm[] = [];
+  let isPart = refs.size > 0;
+  for (const [item, job] of jobs.entries()) {
+    if (item % ITEMS_OF_A_TURN === ITEMS_OF_A_TURN - 1) await turns.pause();
+    const { input, array } = job;
+    const read = readsOf(job, refs);
+    const needs = [...askedClauses(input, item, refuse), ...neededToRead(read)];
+    for (const { of } of needs) for (const term of of) if (!('ref' in term)) named.push(term);
+    isPart ||= needs.length > 0;
+    reads.push(read);
+    items.push({ ref: input.ref ?? null, array, group: input.groupName ?? null, needs });
+  }
+  if (!isPart) return (item) => onlyTime(jobs[item]);
+  const existing = await existingJobs(queries, viewer, named);
   await turns.pause();
   const errors = checkNeeds(items, existing, NEEDS_LIMITS);
   for (const error of errors) sayWrong(error, items, jobs, reads, refuse);
   const { resolve, membersOf } = resolver(items, existing);
-  if (readsAny && errors.length === 0) await checkReads(queries, jobs, reads, membersOf, refuse);
+  if (reads.some((of) => of.length > 0) && errors.length === 0)
+    await checkReads(queries, jobs, reads, membersOf, refuse);
   return (item, index) => {
     const { input } = jobs[item] as AskedJob;
     const read = (reads[item] as readonly Read[]).map(
       ({ place, term }) => [place, membersOf(term, index)] as const,
     );
-    const needs: NewWait['needs'][number][] = input.needs.map(({ expression, of }) => ({
-      expression,
-      of: of.flatMap((term) => {
-        const asked = terms.get(term);
-        return asked === undefined ? [] : [resolve(asked, index)];
-      }),
-    }));
+    // The last clause is of what it reads, if it reads anything.
+    const { needs: asked } = items[item] as NeedsItem;
+    const needs: NewWait['needs'][number][] = asked
+      .slice(0, input.needs.length)
+      .map(({ expression, of }) => ({ expression, of: of.map((term) => resolve(term, index)) }));
     if (read.length > 0) needs.push({ expression: 'ALL', of: read.flatMap(([, of]) => of.map(toBeKept)) });
     if (needs.length === 0) return onlyTime(jobs[item]);
     return { ...timeOf(input), needs, ...(read.length > 0 && { reads: new Map(read) }) };
@@ -91,21 +86,19 @@ export async function waitsOfSubmission(
 
 type Refuse = (item: number, field: string, message: string) => void;
 
-function askedTerms(jobs: readonly AskedJob[], refuse: Refuse): Map<NeedTermInput, AskedTerm> {
-  const terms = new Map<NeedTermInput, AskedTerm>();
-  for (const [item, { input }] of jobs.entries()) {
-    const wrong = typeof input.ref === 'string' ? textFault(input.ref, MAX.nameChars, 1) : null;
-    if (wrong) refuse(item, 'ref', notAccepted('ref', input.ref, wrong));
-    for (const [c, { of }] of input.needs.entries())
-      for (const [t, term] of of.entries()) {
-        const target = targetOf(term);
-        const field = `needs[${c}].of[${t}]`;
-        if (target === null)
-          refuse(item, field, notAccepted(field, term, 'exactly one of `ref`, `job`, `group`, `jobGroup`'));
-        else terms.set(term, { ...target, condition: term.condition, minDelayS: term.minDelayS });
-      }
-  }
-  return terms;
+function askedClauses(input: AskedJob['input'], item: number, refuse: Refuse): NeedsItem['needs'][number][] {
+  const wrong = typeof input.ref === 'string' ? textFault(input.ref, MAX.nameChars, 1) : null;
+  if (wrong) refuse(item, 'ref', notAccepted('ref', input.ref, wrong));
+  return input.needs.map(({ expression, of }, c) => ({
+    expression,
+    of: of.flatMap((term, t) => {
+      const asked = askedTerm(term);
+      const field = `needs[${c}].of[${t}]`;
+      if (asked === null)
+        refuse(item, field, notAccepted(field, term, 'exactly one of `ref`, `job`, `group`, `jobGroup`'));
+      return asked ?? [];
+    }),
+  }));
 }
 
 function sayWrong(
@@ -145,12 +138,15 @@ const timeOf = ({ onUnmet, notBefore }: AskedJob['input']): Omit<NewWait, 'needs
 const onlyTime = (job: AskedJob | undefined): NewWait | null =>
   job?.input.notBefore ? { ...timeOf(job.input), needs: [] } : null;
 
-function targetOf({ ref, job, group, jobGroup }: NeedTermInput): NeedTarget | null {
-  const given = [ref, job, group, jobGroup].filter((name) => name !== null && name !== undefined);
-  if (given.length !== 1) return null;
-  if (typeof ref === 'string') return { ref };
-  if (typeof job === 'string') return { job };
-  return { group: typeof group === 'string' ? group : bulk(jobGroup as string) };
+/** null: it does not name one thing. */
+function askedTerm(asked: NeedTermInput): AskedTerm | null {
+  const { ref, job, group, jobGroup, condition, minDelayS } = asked;
+  const isGiven = (name: string | null | undefined): number => (typeof name === 'string' ? 1 : 0);
+  if (isGiven(ref) + isGiven(job) + isGiven(group) + isGiven(jobGroup) !== 1) return null;
+  // There may be a million.
+  if (typeof ref === 'string') return { ref, condition, minDelayS };
+  if (typeof job === 'string') return { job, condition, minDelayS };
+  return { group: typeof group === 'string' ? group : bulk(jobGroup as string), condition, minDelayS };
 }
 
 interface Existing {
@@ -234,13 +230,14 @@ function resolver(items: readonly NeedsItem[], existing: Existing) {
   };
   return {
     resolve(term: AskedTerm, index: number | null): NewNeedTerm {
-      const { condition, minDelayS } = term;
-      const asked = { condition: condition === 'CORRESPONDING' ? ('OK' as const) : condition, minDelayS };
+      const { minDelayS } = term;
+      const condition = term.condition === 'CORRESPONDING' ? 'OK' : term.condition;
       const of = one(term, index);
-      if (of !== null) return { ...of, ...asked };
+      if (of !== null)
+        return 'item' in of ? { item: of.item, condition, minDelayS } : { job: of.job, condition, minDelayS };
       const { group } = term as AskedTerm & { group: string };
       const id = group.endsWith(bulk('')) ? parseGlobalId(group.slice(0, -bulk('').length))?.id : undefined;
-      return id === undefined ? { group, ...asked } : { jobGroup: id, ...asked };
+      return id === undefined ? { group, condition, minDelayS } : { jobGroup: id, condition, minDelayS };
     },
 
     /** Each job that it is about. */

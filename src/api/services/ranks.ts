@@ -1,5 +1,5 @@
 /** Where jobs stand in the workflow that is submitted with them (jobs.md, "Ranks of a workflow"). */
-import { type DataEdge, Grid, UNKNOWN_LINK, workflowPlaces } from '../../core/index.js';
+import { type DataEdge, Grid, type Job, UNKNOWN_LINK, workflowPlaces } from '../../core/index.js';
 import { turns } from '../../platform/turns.js';
 import type { Queries } from '../../store/queries.js';
 import { submittedJob } from '../../store/rules.js';
@@ -20,10 +20,9 @@ export function createRanks(known: () => Promise<Resources>, queries: Pick<Queri
     const links = edges.some(({ mb }) => mb > 0) ? await queries.links({}, null, LINKS_MAX) : [];
     const byEnds = new Map(links.map((link) => [`${link.fromSiteId} ${link.toSiteId}`, link]));
     await turns.pause();
-    const of = { id: 0, userId: 0, userClass: 'REGULAR', submittedAt: 0, groupId: null } as const;
     const places = workflowPlaces(
       isUnknown(resources) ? new Grid() : resources.grid,
-      { jobs: jobs.map((job) => submittedJob(job, of)), edges, groups, since },
+      { jobs: described(jobs), edges, groups, since },
       (from, to) => {
         const { rttS, bandwidthMbPerS } = byEnds.get(`${from} ${to}`) ?? UNKNOWN_LINK;
         return { latencyS: rttS, mbPerS: bandwidthMbPerS };
@@ -31,6 +30,12 @@ export function createRanks(known: () => Promise<Resources>, queries: Pick<Queri
     );
     for (const [i, job] of jobs.entries()) job.workflow = places[i] ?? null;
   };
+}
+
+/** One at a time: of 100 000 none is kept. */
+function* described(jobs: readonly NewJob[]): Generator<Job> {
+  const of = { id: 0, userId: 0, userClass: 'REGULAR', submittedAt: 0, groupId: null } as const;
+  for (const job of jobs) yield submittedJob(job, of);
 }
 
 /**

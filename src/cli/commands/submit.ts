@@ -168,9 +168,9 @@ export async function jobsToSubmit(
 }
 
 function checkNumber(jobs: readonly JobInput[]): void {
-  if (jobs.length <= DEFAULT_LIMITS.jobsMax) return;
+  if (jobs.length <= DEFAULT_LIMITS.submissionJobsMax) return;
   throw new CliError(
-    `${jobs.length} jobs are too many for one submission; accepted: up to ${DEFAULT_LIMITS.jobsMax}`,
+    `${jobs.length} jobs are too many for one submission; accepted: up to ${DEFAULT_LIMITS.submissionJobsMax}`,
     ExitCode.USAGE,
   );
 }

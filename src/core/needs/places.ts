@@ -6,7 +6,7 @@ import { SitePowers } from '../terms/power.js';
 import { type DataEdge, type RankedJob, type RankLink, upwardRanks } from './ranks.js';
 
 export interface RankedWorkflow {
-  jobs: readonly Job[];
+  jobs: Iterable<Job>;
   /** Between jobs by position. Positions beyond the jobs stand for all members of a group, and take no time. */
   edges: readonly DataEdge[];
   groups: number;
@@ -20,16 +20,17 @@ export function workflowPlaces(
   { jobs, edges, groups, since }: RankedWorkflow,
   linkOf: (from: number, to: number) => RankLink,
 ): (WorkflowPlace | null)[] {
-  const runs = runsOn(grid);
-  const nodes = [...jobs.map(runs), ...Array.from({ length: groups }, () => NOWHERE)];
+  const nodes = Array.from(jobs, runsOn(grid));
+  const count = nodes.length;
+  for (let i = 0; i < groups; i++) nodes.push(NOWHERE);
   const link = (from: string, to: string): RankLink => linkOf(Number(from), Number(to));
   const { ranks, order } = upwardRanks(nodes, edges, link);
   const isPart = new Uint8Array(nodes.length);
   for (const { from, to } of edges) isPart[from] = isPart[to] = 1;
-  const places: (WorkflowPlace | null)[] = jobs.map(() => null);
+  const places: (WorkflowPlace | null)[] = new Array(count).fill(null);
   let place = 0;
   for (const item of order)
-    if (item < jobs.length && isPart[item] === 1)
+    if (item < count && isPart[item] === 1)
       places[item] = { since, place: ++place, rankS: Number((ranks[item] as number).toPrecision(12)) };
   return places;
 }

@@ -21,6 +21,7 @@ import {
   outcomeOf,
   type RunAgain,
   stored,
+  type TargetKey,
   targetsOf,
   unmetMessage,
   verdictOf,
@@ -51,21 +52,17 @@ export async function insertNeeds(
     waits(wait, now) ? [{ id: jobIds[i] as number, ...wait, needs: stored(wait.needs, jobIds) }] : [],
   );
   if (asked.length === 0) return [];
+  // A rerun cannot concern what nobody knows yet: the submission's own jobs.
   const own = new Set(jobIds);
-  const named = new Map(asked.flatMap(({ needs }) => [...targetsOf(needs)]));
+  const named = othersAmong(asked, own);
   if (named.size > 0) await run(tx, sql`SELECT pg_advisory_xact_lock_shared(${NEEDS_LOCK}::bigint)`);
   const againOf = await runAgain(tx, [...named.values()], userId);
   const waiting =
     againOf === undefined
       ? asked
       : asked.map((wait) => ({ ...wait, needs: stored(wait.needs, jobIds, againOf) }));
-  const targets =
-    againOf === undefined ? named : new Map(waiting.flatMap(({ needs }) => [...targetsOf(needs)]));
-  const missing = await keepNeeded(
-    tx,
-    [...targets.values()].filter((target) => !('job' in target && own.has(target.job))),
-    userId,
-  );
+  const targets = againOf === undefined ? named : othersAmong(waiting, own);
+  const missing = await keepNeeded(tx, [...targets.values()], userId);
   if (missing.length > 0) return missing;
   await insertWaits(
     tx,
@@ -75,15 +72,24 @@ export async function insertNeeds(
   return [];
 }
 
+/** What they need besides these jobs. */
+function othersAmong(
+  waiting: readonly Pick<JobWait, 'needs'>[],
+  own: ReadonlySet<number>,
+): Map<TargetKey, NeedTarget> {
+  const others = new Map<TargetKey, NeedTarget>();
+  for (const { needs } of waiting)
+    for (const { of } of needs)
+      for (const term of of) if (!('job' in term && own.has(term.job))) others.set(keyOf(term), term);
+  return others;
+}
+
 /** What jobs wait for, and its edges. `userId`: whose group names they mean. */
 export async function insertWaits(
   tx: Transaction,
   waiting: readonly (Omit<JobWait, 'because'> & { id: number })[],
   userId: number,
 ): Promise<void> {
-  const edges = waiting.flatMap(({ id, needs }) =>
-    [...targetsOf(needs).values()].flatMap(namedBy).map((target) => ({ id, target })),
-  );
   await copy(
     tx,
     'job_needs',
@@ -106,8 +112,15 @@ export async function insertWaits(
       on_user: ['integer', ({ target }) => ('group' in target ? userId : null)],
       on_name: ['text', ({ target }) => ('group' in target ? target.group : null)],
     },
-    edges,
+    edgesOf(waiting),
   );
+}
+
+function* edgesOf(
+  waiting: readonly (Pick<JobWait, 'needs'> & { id: number })[],
+): Generator<{ id: number; target: NeedTarget }> {
+  for (const { id, needs } of waiting)
+    for (const one of targetsOf(needs).values()) for (const target of namedBy(one)) yield { id, target };
 }
 
 /** What a target is found by: copies of a bulk group's members are in groups of their own; others have its name. */
@@ -231,6 +244,9 @@ SELECT n.job_id AS id FROM (${which}) w JOIN job_needs n ON n.job_id = w.job_id
 export const dependents = (jobs: Sql): Sql => sql`
 SELECT e.job_id FROM need_edges e WHERE e.on_job = ANY (${jobs})
 UNION
+${dependentsByGroup(jobs)}`;
+
+const dependentsByGroup = (jobs: Sql): Sql => sql`
 SELECT e.job_id FROM (SELECT DISTINCT group_id FROM jobs WHERE id = ANY (${jobs}) AND group_id IS NOT NULL) g
   JOIN need_edges e ON e.on_group = g.group_id WHERE EXISTS (SELECT FROM need_edges WHERE on_group IS NOT NULL)
 UNION
@@ -266,29 +282,95 @@ async function follow(tx: Transaction, waiting: Waits, now: number): Promise<Nee
   const changes = new Map<number, NeedsDecision>();
   /** Facts that this very transaction makes. */
   const made = new Map<number, MemberFacts>();
-  for (let about = waiting; about.size > 0; ) {
-    const jobs = [...about.values()].filter(({ blocked }) => blocked);
-    const outcomes = await outcomesFor(tx, jobs, made);
-    const kept = await keptFor(tx, jobs);
-    const cancelled: number[] = [];
-    for (const job of jobs) {
-      const before = changes.get(job.id);
-      if (before?.becomes === 'CANCELLED') continue;
-      const change = decided(job, outcomes, kept, now);
-      if (change === null) continue;
-      changes.set(job.id, change);
-      if (change.becomes !== 'CANCELLED') continue;
-      made.set(job.id, [job.id, null, change.at, false]);
-      cancelled.push(job.id);
-    }
-    if (cancelled.length === 0) break;
-    const needing = await rows<{ job_id: number }>(tx, dependents(list('bigint', cancelled)));
-    about = await waitsOf(
-      tx,
-      needing.map(({ job_id }) => job_id),
+  const reach = new Reach(tx);
+  const judge = async (about: Waits): Promise<number[]> => {
+    const jobs = [...about.values()].filter(
+      ({ id, blocked }) => blocked && changes.get(id)?.becomes !== 'CANCELLED',
     );
+    const outcomes = await outcomesFor(tx, jobs, made, reach.facts);
+    const kept = await keptFor(tx, jobs);
+    return jobs.flatMap((job) => {
+      const change = decided(job, outcomes, kept, now);
+      if (change !== null) changes.set(job.id, change);
+      if (change?.becomes !== 'CANCELLED') return [];
+      made.set(job.id, [job.id, null, change.at, false]);
+      return [job.id];
+    });
+  };
+  for (let about = waiting; about.size > 0; ) {
+    const all: number[] = [];
+    for (let jobs = about; jobs.size > 0; ) {
+      const cancelled = await judge(jobs);
+      for (const id of cancelled) all.push(id);
+      jobs = await reach.ofJobs(cancelled);
+    }
+    // What is asked of all members of a group is asked once for all of them that are canceled.
+    about = await reach.ofGroups(all);
   }
   return [...changes.values()];
+}
+
+/**
+ * Whom the ends of jobs concern, with what they wait for. All that need a job, and those that need these, and so on, are read at once: a
+ * chain of 100 000 jobs takes as many steps.
+ */
+class Reach {
+  /** Of jobs that somebody reached needs. */
+  readonly facts = new Map<number, MemberFacts>();
+  private readonly waits: Waits = new Map();
+  /** By job, who needs it itself; of all that have been read. */
+  private readonly needing = new Map<number, number[]>();
+
+  constructor(private readonly tx: Transaction) {}
+
+  /** Who needs one of these itself. */
+  async ofJobs(ended: readonly number[]): Promise<Waits> {
+    await this.read(ended.filter((id) => !this.needing.has(id)));
+    const found: Waits = new Map();
+    for (const id of ended)
+      for (const by of this.needing.get(id) ?? []) {
+        const wait = this.waits.get(by);
+        if (wait !== undefined) found.set(by, wait);
+      }
+    return found;
+  }
+
+  /** Who needs a group that one of these is in. */
+  async ofGroups(ended: readonly number[]): Promise<Waits> {
+    if (ended.length === 0) return new Map();
+    const found = await rows<{ job_id: number }>(this.tx, dependentsByGroup(list('bigint', ended)));
+    return waitsOf(
+      this.tx,
+      found.map(({ job_id }) => job_id),
+    );
+  }
+
+  private async read(ended: readonly number[]): Promise<void> {
+    if (ended.length === 0) return;
+    const edges = await rows<{ on_job: number; job_id: number }>(
+      this.tx,
+      sql`
+WITH RECURSIVE reached (job_id) AS (
+  SELECT unnest(${list('bigint', ended)})
+  UNION SELECT e.job_id FROM reached r JOIN need_edges e ON e.on_job = r.job_id
+) SELECT e.on_job, e.job_id FROM reached r JOIN need_edges e ON e.on_job = r.job_id`,
+    );
+    for (const id of ended) this.needing.set(id, []);
+    for (const { on_job: needed, job_id: id } of edges) {
+      const known = this.needing.get(needed);
+      if (known === undefined) this.needing.set(needed, [id]);
+      else known.push(id);
+      if (!this.needing.has(id)) this.needing.set(id, []);
+    }
+    const reached = new Set(edges.map(({ job_id: id }) => id));
+    const needed = new Set<number>();
+    for (const [id, wait] of await waitsOf(this.tx, [...reached])) {
+      this.waits.set(id, wait);
+      for (const target of targetsOf(wait.needs).values()) if ('job' in target) needed.add(target.job);
+    }
+    const facts = await factsOf(this.tx, sql`j.id = ANY (${list('bigint', [...needed])})`);
+    for (const one of facts) this.facts.set(one[0], one);
+  }
 }
 
 /** By id. */
@@ -319,9 +401,13 @@ SELECT json_agg(json_build_array(j.id, j.user_id, date_part('epoch', j.submitted
 async function outcomesFor(
   tx: Connection,
   jobs: readonly BlockedJob[],
-  made: ReadonlyMap<number, MemberFacts>,
-): Promise<Map<string, Outcome>> {
-  const targets = new Map<string, { target: NeedTarget; userId: number; conditions: Set<NeedCondition> }>();
+  made: ReadonlyMap<number, MemberFacts> = new Map(),
+  facts: ReadonlyMap<number, MemberFacts> = new Map(),
+): Promise<Map<TargetKey, Outcome>> {
+  const targets = new Map<
+    TargetKey,
+    { target: NeedTarget; userId: number; conditions: Set<NeedCondition> }
+  >();
   for (const { needs, userId } of jobs)
     for (const { of } of needs)
       for (const term of of) {
@@ -330,15 +416,20 @@ async function outcomesFor(
         if (known) known.conditions.add(term.condition);
         else targets.set(key, { target: term, userId, conditions: new Set([term.condition]) });
       }
-  const outcomes = new Map<string, Outcome>();
-  const put = (key: string, members: readonly MemberFacts[]): void => {
+  const outcomes = new Map<TargetKey, Outcome>();
+  const put = (key: TargetKey, members: readonly MemberFacts[]): void => {
     outcomes.set(key, outcomeOf(members.map((member) => made.get(member[0]) ?? member)));
   };
-  const ids = [...targets.values()].flatMap(({ target }) => ('job' in target ? [target.job] : []));
-  if (ids.length > 0) {
-    const facts = await factsOf(tx, sql`j.id = ANY (${list('bigint', ids)})`);
-    for (const member of facts) put(`j${member[0]}`, [member]);
+  const unknown: number[] = [];
+  for (const { target } of targets.values()) {
+    if (!('job' in target)) continue;
+    const member = facts.get(target.job);
+    if (member === undefined) unknown.push(target.job);
+    else put(target.job, [member]);
   }
+  if (unknown.length > 0)
+    for (const member of await factsOf(tx, sql`j.id = ANY (${list('bigint', unknown)})`))
+      put(member[0], [member]);
   for (const [key, { target, userId, conditions }] of targets) {
     if ('job' in target) continue;
     // Starts of members, and what this very transaction ends, are asked of them all.
@@ -517,7 +608,7 @@ export interface OpenNeeds {
 export async function openNeeds(connection: Connection, jobId: number): Promise<OpenNeeds | null> {
   const wait = (await waitsOf(connection, [jobId])).get(jobId);
   if (wait === undefined || !wait.blocked) return null;
-  const outcomes = await outcomesFor(connection, [wait], new Map());
+  const outcomes = await outcomesFor(connection, [wait]);
   const isOpen = (term: NeedTerm): boolean => verdictOf(outcomes, term) === null;
   const holds = (term: NeedTerm): boolean => verdictOf(outcomes, term)?.holds === true;
   const open = wait.needs.flatMap(({ expression, of }) => {
