@@ -23,8 +23,13 @@ const INSERT_JOBS = `INSERT INTO bench.jobs (user_id, application, command, esti
   SELECT 1, u.name, u.name, 60, 100, 'QUEUED', now() FROM unnest($1::text[]) AS u (name) RETURNING id`;
 const INSERT_EVENTS = `INSERT INTO bench.events (at, kind, entity_id, seq, to_state, user_id)
   SELECT now(), 'JOB_STATE', u.id, $2, $3::job_state, 1 FROM unnest($1::bigint[]) AS u (id)`;
-const INSERT_NEEDS = `INSERT INTO bench.job_needs (job_id, needs, on_unmet) SELECT u.id, u.needs, 'CANCEL' FROM unnest($1::bigint[], $2::jsonb[]) AS u (id, needs)`;
-const INSERT_EDGES = `INSERT INTO bench.need_edges (job_id, on_job) SELECT u.id, u.on_job FROM unnest($1::bigint[], $2::bigint[]) AS u (id, on_job)`;
+/** Of each job ($1) so many before it ($2), found by place: nothing is sent, or parsed, but ids. */
+const INSERT_NEEDS = `INSERT INTO bench.job_needs (job_id, needs, on_unmet)
+  SELECT j.id, jsonb_build_array(jsonb_build_object('expression', 'ALL', 'of',
+      (SELECT jsonb_agg(jsonb_build_object('job', ($1::bigint[])[j.place - k], 'condition', 'OK', 'minDelayS', 0)) FROM generate_series(1, least($2::bigint, j.place - 1)) AS k))),
+    'CANCEL' FROM unnest($1::bigint[]) WITH ORDINALITY AS j (id, place)`;
+const INSERT_EDGES = `INSERT INTO bench.need_edges (job_id, on_job)
+  SELECT j.id, ($1::bigint[])[j.place - k] FROM unnest($1::bigint[]) WITH ORDINALITY AS j (id, place), generate_series(1, least($2::bigint, j.place - 1)) AS k`;
 const UPDATE_NEEDS = `UPDATE bench.job_needs SET open = false, due_at = now() WHERE job_id = ANY ($1::bigint[])`;
 const UPDATE_JOBS = `UPDATE bench.jobs SET state = $2::job_state, seq = seq + 1 WHERE id = ANY ($1::bigint[])`;
 const INSERT_RUNS = `INSERT INTO bench.runs (job_id, epoch, site_id, machine_ids, machine_tasks, cpus_per_task, memory_mb_per_task, policy_version, assigned_at, planned_s)
@@ -76,14 +81,8 @@ export class RawPostgres {
     const names = Array.from({ length: count }, (_, index) => `job-${index}`);
     return this.transaction(async () => {
       const ids = (await this.client.query(INSERT_JOBS, [names])).rows.map((row) => Number(row.id));
-      const on = ids.map((_, i) => ids.slice(Math.max(0, i - needed), i));
-      const needs = on.map((jobs) =>
-        JSON.stringify([
-          { expression: 'ALL', of: jobs.map((job) => ({ job, condition: 'OK', minDelayS: 0 })) },
-        ]),
-      );
-      await this.client.query(INSERT_NEEDS, [ids, needs]);
-      await this.client.query(INSERT_EDGES, [on.flatMap((jobs, i) => jobs.map(() => ids[i])), on.flat()]);
+      await this.client.query(INSERT_NEEDS, [ids, needed]);
+      await this.client.query(INSERT_EDGES, [ids, needed]);
       await this.client.query(INSERT_EVENTS, [ids, 1, 'BLOCKED']);
     });
   }

@@ -645,45 +645,58 @@ export function shareOf(jobs: readonly GivenJob[]): Share {
 /** What the store knows of a job for its schedulers. `groupId`: of its submission; null: it came alone. */
 export type DescribedJob = Omit<Job, 'groupId' | 'data'> & { groupId: number | null };
 
-/** A job as the schedulers see it. In one literal, so that all have one shape. */
-export const schedulersJob = (job: DescribedJob, data: JobData | null): Job => ({
-  id: job.id,
-  userId: job.userId,
-  userClass: job.userClass,
-  submittedAt: job.submittedAt,
-  estimateS: job.estimateS,
-  benchmark: job.benchmark,
-  deadline: job.deadline,
-  tasks: job.tasks,
-  cpusPerTask: job.cpusPerTask,
-  memoryMbPerTask: job.memoryMbPerTask,
-  resourcesPerTask: job.resourcesPerTask,
-  tasksPerMachine: job.tasksPerMachine,
-  exclusive: job.exclusive,
-  licenses: job.licenses,
-  os: job.os,
-  architecture: job.architecture,
-  machineConstraint: job.machineConstraint,
-  image: job.image,
-  boost: job.boost,
-  priority: job.priority,
-  runTimeLimitS: job.runTimeLimitS,
-  application: job.application,
-  project: job.project,
-  groupId: groupOf(job.id, job.groupId),
-  migratedAt: job.migratedAt,
-  dispatchedAt: job.dispatchedAt,
-  data,
-  preferences: job.preferences,
-  schedulerId: job.schedulerId,
-  treeMoves: job.treeMoves,
-  avoids: job.avoids,
-  reservationId: job.reservationId,
-  preemptionClass: job.preemptionClass,
-  restartable: job.restartable,
-  promised: job.promised,
-  workflow: job.workflow,
-});
+type Submitted = Pick<DescribedJob, 'id' | 'userId' | 'userClass' | 'submittedAt' | 'groupId'>;
+type Touched = Pick<DescribedJob, keyof typeof UNTOUCHED>;
+
+/** In one literal, so that all have one shape, from where its fields are: there may be 100 000 jobs. */
+function jobOf(
+  given: Omit<DescribedJob, keyof Submitted | keyof Touched>,
+  of: Submitted,
+  touched: Touched,
+  data: JobData | null,
+): Job {
+  return {
+    id: of.id,
+    userId: of.userId,
+    userClass: of.userClass,
+    submittedAt: of.submittedAt,
+    estimateS: given.estimateS,
+    benchmark: given.benchmark,
+    deadline: given.deadline,
+    tasks: given.tasks,
+    cpusPerTask: given.cpusPerTask,
+    memoryMbPerTask: given.memoryMbPerTask,
+    resourcesPerTask: given.resourcesPerTask,
+    tasksPerMachine: given.tasksPerMachine,
+    exclusive: given.exclusive,
+    licenses: given.licenses,
+    os: given.os,
+    architecture: given.architecture,
+    machineConstraint: given.machineConstraint,
+    image: given.image,
+    boost: given.boost,
+    priority: touched.priority,
+    runTimeLimitS: given.runTimeLimitS,
+    application: given.application,
+    project: given.project,
+    groupId: groupOf(of.id, of.groupId),
+    migratedAt: touched.migratedAt,
+    dispatchedAt: touched.dispatchedAt,
+    data,
+    preferences: given.preferences,
+    schedulerId: touched.schedulerId,
+    treeMoves: touched.treeMoves,
+    avoids: touched.avoids,
+    reservationId: given.reservationId,
+    preemptionClass: given.preemptionClass,
+    restartable: given.restartable,
+    promised: touched.promised,
+    workflow: touched.workflow,
+  };
+}
+
+/** A job as the schedulers see it. */
+export const schedulersJob = (job: DescribedJob, data: JobData | null): Job => jobOf(job, job, job, data);
 
 const UNTOUCHED = {
   priority: null,
@@ -697,10 +710,8 @@ const UNTOUCHED = {
 };
 
 /** A job that nobody has dispatched yet, as the schedulers see it. */
-export const submittedJob = (
-  given: GivenJob,
-  of: Pick<DescribedJob, 'id' | 'userId' | 'userClass' | 'submittedAt' | 'groupId'>,
-): Job => schedulersJob({ ...given, ...of, ...UNTOUCHED }, dataOf(given));
+export const submittedJob = (given: GivenJob, of: Submitted): Job =>
+  jobOf(given, of, UNTOUCHED, dataOf(given));
 
 /** The schedulers' group of a job: a job of its own is a group of its own. */
 export const groupOf = (jobId: number, groupId: number | null): number => groupId ?? -jobId;

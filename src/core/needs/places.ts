@@ -1,5 +1,6 @@
 /** Where jobs stand in their workflow, for policies that go by ranks. */
 import type { Grid } from '../grid/grid.js';
+import type { Requirement } from '../grid/requirements.js';
 import type { Job, WorkflowPlace } from '../model.js';
 import { whyNeverFits } from '../resources/eligibility.js';
 import { SitePowers } from '../terms/power.js';
@@ -40,12 +41,13 @@ const NOWHERE: RankedJob = { runs: [] };
 /** Of a job the sites that could run it, and for how long. Jobs that ask for the same share the answer. */
 function runsOn(grid: Grid): (job: Job) => RankedJob {
   const powers = new SitePowers(grid.sites);
-  const known = new Map<string, RankedJob>();
+  const known = new Map<Requirement, Map<number, RankedJob>>();
   return (job) => {
     const requirement = grid.requirementOf(job);
     const work = job.estimateS * job.benchmark;
-    const key = `${requirement.index} ${work}`;
-    let found = known.get(key);
+    const byWork = known.get(requirement) ?? new Map<number, RankedJob>();
+    known.set(requirement, byWork);
+    let found = byWork.get(work);
     if (found === undefined) {
       const { benchmark } = powers.of(requirement.signature);
       const runs = grid.sites.flatMap(({ site, resources }, i) =>
@@ -54,7 +56,7 @@ function runsOn(grid: Grid): (job: Job) => RankedJob {
           : [],
       );
       found = { runs };
-      known.set(key, found);
+      byWork.set(work, found);
     }
     return found;
   };
