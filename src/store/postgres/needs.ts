@@ -265,10 +265,8 @@ async function settle(
     sql`SELECT FROM jobs WHERE id = ANY (${list('bigint', [...locked])}) ORDER BY id FOR NO KEY UPDATE`,
   );
   const waiting = await waitsOf(tx, ids);
-  const changes = await follow(tx, waiting, now);
-  const known = locked.size;
-  for (const { id } of changes) locked.add(id);
-  if (locked.size > known) return null;
+  const changes = await follow(tx, waiting, locked, now);
+  if (changes === null) return null;
   const over = [...waiting.values()].filter(({ blocked }) => !blocked).map(({ id }) => id);
   if (over.length > 0)
     await run(tx, sql`UPDATE job_needs SET open = false WHERE job_id = ANY (${list('bigint', over)})`);
@@ -277,12 +275,20 @@ async function settle(
   return changes;
 }
 
-/** What becomes of these jobs and, where some are canceled, of those that need them, and so on. */
-async function follow(tx: Transaction, waiting: Waits, now: number): Promise<NeedsDecision[]> {
+/**
+ * What becomes of these jobs and, where some are canceled, of those that need them, and so on; null: not all of those are locked, and
+ * have been added.
+ */
+async function follow(
+  tx: Transaction,
+  waiting: Waits,
+  locked: Set<number>,
+  now: number,
+): Promise<NeedsDecision[] | null> {
   const changes = new Map<number, NeedsDecision>();
   /** Facts that this very transaction makes. */
   const made = new Map<number, MemberFacts>();
-  const reach = new Reach(tx);
+  const reach = new Reach(tx, locked);
   const judge = async (about: Waits): Promise<number[]> => {
     const jobs = [...about.values()].filter(
       ({ id, blocked }) => blocked && changes.get(id)?.becomes !== 'CANCELLED',
@@ -303,9 +309,11 @@ async function follow(tx: Transaction, waiting: Waits, now: number): Promise<Nee
       const cancelled = await judge(jobs);
       for (const id of cancelled) all.push(id);
       jobs = await reach.ofJobs(cancelled);
+      if (reach.isBeyondLocks) return null;
     }
     // What is asked of all members of a group is asked once for all of them that are canceled.
     about = await reach.ofGroups(all);
+    if (reach.isBeyondLocks) return null;
   }
   return [...changes.values()];
 }
@@ -320,61 +328,74 @@ class Reach {
   private readonly waits: Waits = new Map();
   /** By job, who needs it itself; of all that have been read. */
   private readonly needing = new Map<number, number[]>();
+  /** Whether somebody was found who is not locked. */
+  isBeyondLocks = false;
 
-  constructor(private readonly tx: Transaction) {}
+  constructor(
+    private readonly tx: Transaction,
+    private readonly locked: Set<number>,
+  ) {}
 
   /** Who needs one of these itself. */
   async ofJobs(ended: readonly number[]): Promise<Waits> {
     await this.read(ended.filter((id) => !this.needing.has(id)));
     const found: Waits = new Map();
     for (const id of ended)
-      for (const by of this.needing.get(id) ?? []) {
-        const wait = this.waits.get(by);
-        if (wait !== undefined) found.set(by, wait);
-      }
+      for (const by of this.needing.get(id) ?? []) found.set(by, this.waits.get(by) as Waiting);
     return found;
   }
 
   /** Who needs a group that one of these is in. */
   async ofGroups(ended: readonly number[]): Promise<Waits> {
     if (ended.length === 0) return new Map();
-    const found = await rows<{ job_id: number }>(this.tx, dependentsByGroup(list('bigint', ended)));
-    return waitsOf(
-      this.tx,
-      found.map(({ job_id }) => job_id),
-    );
+    return this.waitsOf(await rows(this.tx, dependentsByGroup(list('bigint', ended))));
   }
 
   private async read(ended: readonly number[]): Promise<void> {
     if (ended.length === 0) return;
-    const edges = await rows<{ on_job: number; job_id: number }>(
+    const reached = await rows<{ job_id: number }>(
       this.tx,
       sql`
 WITH RECURSIVE reached (job_id) AS (
-  SELECT unnest(${list('bigint', ended)})
+  SELECT e.job_id FROM need_edges e WHERE e.on_job = ANY (${list('bigint', ended)})
   UNION SELECT e.job_id FROM reached r JOIN need_edges e ON e.on_job = r.job_id
-) SELECT e.on_job, e.job_id FROM reached r JOIN need_edges e ON e.on_job = r.job_id`,
+) SELECT job_id FROM reached`,
     );
-    for (const id of ended) this.needing.set(id, []);
-    for (const { on_job: needed, job_id: id } of edges) {
-      const known = this.needing.get(needed);
-      if (known === undefined) this.needing.set(needed, [id]);
-      else known.push(id);
+    const fresh = reached.filter(({ job_id: id }) => !this.waits.has(id));
+    for (const id of [...ended, ...fresh.map(({ job_id }) => job_id)])
       if (!this.needing.has(id)) this.needing.set(id, []);
-    }
-    const reached = new Set(edges.map(({ job_id: id }) => id));
     const needed = new Set<number>();
-    for (const [id, wait] of await waitsOf(this.tx, [...reached])) {
+    for (const [id, wait] of await this.waitsOf(fresh)) {
       this.waits.set(id, wait);
-      for (const target of targetsOf(wait.needs).values()) if ('job' in target) needed.add(target.job);
+      for (const target of targetsOf(wait.needs).values()) {
+        if (!('job' in target)) continue;
+        needed.add(target.job);
+        // Of others not all who need them are known here.
+        this.needing.get(target.job)?.push(id);
+      }
     }
     const facts = await factsOf(this.tx, sql`j.id = ANY (${list('bigint', [...needed])})`);
     for (const one of facts) this.facts.set(one[0], one);
   }
+
+  /** Of jobs that are locked. */
+  private async waitsOf(jobs: readonly { job_id: number }[]): Promise<Waits> {
+    const before = this.locked.size;
+    for (const { job_id: id } of jobs) this.locked.add(id);
+    if (this.locked.size > before) this.isBeyondLocks = true;
+    const found: Waits = new Map();
+    if (this.isBeyondLocks) return found;
+    for (let i = 0; i < jobs.length; i += AT_ONCE) {
+      const part = jobs.slice(i, i + AT_ONCE).map(({ job_id: id }) => id);
+      for (const [id, wait] of await waitsOf(this.tx, part)) found.set(id, wait);
+    }
+    return found;
+  }
 }
 
+type Waiting = BlockedJob & { blocked: boolean };
 /** By id. */
-type Waits = Map<number, BlockedJob & { blocked: boolean }>;
+type Waits = Map<number, Waiting>;
 
 /** What jobs wait for, or have waited for. */
 export async function waitsOf(connection: Connection, ids: readonly number[]): Promise<Waits> {
