@@ -187,6 +187,8 @@ describe('jobs', () => {
         environment: { A: 'b' },
         workingDirectory: null,
         tasks: 1,
+        tasksPerMachine: null,
+        exclusive: null,
         cpusPerTask: 1,
         memoryMbPerTask: 0,
         resourcesPerTask: null,

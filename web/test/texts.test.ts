@@ -19,6 +19,7 @@ describe('a job that is written', () => {
       '#SBATCH --gres=gpu:a100:2,tape:1',
       '#SBATCH --array=1,3,5-9:2%2',
       '#SBATCH --exclusive',
+      '#SBATCH --overcommit',
       '#SWITCHYARD --project physics --nonsense',
       'echo',
       '#SBATCH --mem=1',
@@ -34,12 +35,13 @@ describe('a job that is written', () => {
       licenses: 'matlab',
       resources: 'gpu=2,tape=1',
       constraint: 'gpu = "a100"',
+      exclusive: true,
     });
     expect(directives.asked.array).toMatchObject({ indices: [1, 3, 5, 7, 9], atOnce: 2 });
     expect(directives.misread).toEqual([
-      { line: 11, text: '#SWITCHYARD --project physics --nonsense', why: 'unknown option --nonsense' },
+      { line: 12, text: '#SWITCHYARD --project physics --nonsense', why: 'unknown option --nonsense' },
     ]);
-    expect(directives.unheeded).toEqual([expect.stringMatching(/^--exclusive: /)]);
+    expect(directives.unheeded).toEqual([expect.stringMatching(/^--overcommit: /)]);
   });
 
   test('an array is a job for each index', () => {
