@@ -107,6 +107,10 @@ describe.skipIf(lacks !== null)('two clusters and a site of our own', { timeout:
     const ran = readFileSync(ledger, 'utf8').trim().split('\n');
     expect(new Set(ran).size).toBe(ran.length);
     expect(new Set(ran.map((line) => line.split(' ')[0])).size).toBe(JOBS);
+    const others = await service.rows(
+      `SELECT r.job_id, r.epoch, r.site_id, r.cause, r.message, j.cause AS of_job FROM runs r JOIN jobs j ON j.id = r.job_id WHERE j.cause <> 'EXITED_ZERO' ORDER BY 1, 2`,
+    );
+    expect(others).toEqual([]);
     const ends = await service.rows<{ site: string; n: number }>(
       `SELECT s.name AS site, count(*)::int AS n FROM runs r JOIN sites s ON s.id = r.site_id
         WHERE r.cause = 'EXITED_ZERO' GROUP BY 1 ORDER BY 1`,
