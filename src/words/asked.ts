@@ -151,11 +151,25 @@ export const nothing = (): Asked => ({
   keep: [],
 });
 
+/** What a job has as it is asked for. */
+const AS_ASKED = [
+  ...(['name', 'application', 'project', 'os', 'architecture', 'image', 'reservation', 'siteTerms'] as const),
+  ...([
+    'warnS',
+    'warnSignal',
+    'killGraceS',
+    'checkpoint',
+    'deadline',
+    'restartable',
+    'mail',
+    'boost',
+  ] as const),
+  ...(['preemptionClass', 'benchmark', 'computationShare', 'sandboxMb', 'outputMb'] as const),
+  ...(['simulatedRunS', 'simulatedIoS', 'onUnmet'] as const),
+] as const;
+
 /** A job as far as `JobInput` of the schema is asked for, without its command. */
-export interface AskedJob {
-  name?: string;
-  application?: string;
-  project?: string;
+export interface AskedJob extends Pick<Asked, (typeof AS_ASKED)[number]> {
   groupName?: string;
   tasks?: number;
   cpusPerTask?: number;
@@ -164,37 +178,16 @@ export interface AskedJob {
   exclusive?: 'MACHINE';
   resourcesPerTask?: { kind: string; amount: number }[];
   licenses?: string[];
-  os?: string;
-  architecture?: string;
   machineConstraint?: string;
-  image?: string;
-  reservation?: string;
-  siteTerms?: SiteTerms;
   estimateS?: number;
   runTimeLimitS?: number;
-  warnS?: number;
-  warnSignal?: WarnSignal;
-  killGraceS?: number;
-  checkpoint?: { path: string; signal?: WarnSignal };
   retry?: WrittenRetry<never>;
-  deadline?: string;
   notBefore?: string;
   workingDirectory?: string;
   held?: boolean;
-  restartable?: boolean;
-  mail?: MailKind[];
-  boost?: number;
-  preemptionClass?: number;
   launch?: 'ONCE';
   onTaskFailure?: 'CONTINUE';
-  benchmark?: number;
-  computationShare?: number;
-  sandboxMb?: number;
-  outputMb?: number;
-  simulatedRunS?: number;
-  simulatedIoS?: number;
   needs?: { expression?: 'ANY'; of: Need[] }[];
-  onUnmet?: OnUnmet;
   inputs?: { from: string; output: string }[];
   outputs?: AskedOutput[];
 }
@@ -233,9 +226,7 @@ export function jobOf(asked: Asked): AskedJob {
   if (asked.gpus !== undefined) resources.gpu = Math.ceil(asked.gpus / nodes);
   const kinds = Object.entries(resources).filter(([, amount]) => amount > 0);
   const job: { [K in keyof AskedJob]: AskedJob[K] | undefined } = {
-    name: asked.name,
-    application: asked.application,
-    project: asked.project,
+    ...Object.fromEntries(AS_ASKED.map((field) => [field, asked[field]])),
     groupName: asked.group,
     tasks: isSlurms ? nodes : asked.tasks,
     cpusPerTask: cpus,
@@ -247,40 +238,19 @@ export function jobOf(asked: Asked): AskedJob {
     exclusive: asked.exclusive ? 'MACHINE' : undefined,
     resourcesPerTask: kinds.length > 0 ? kinds.map(([kind, amount]) => ({ kind, amount })) : undefined,
     licenses: asked.licenses.length > 0 ? asked.licenses : undefined,
-    os: asked.os,
-    architecture: asked.architecture,
     machineConstraint: withModels(asked.constraint, asked.models),
-    image: asked.image,
-    reservation: asked.reservation,
-    siteTerms: asked.siteTerms,
     estimateS: asked.estimateS ?? asked.limitS,
     runTimeLimitS: asked.limitS,
-    warnS: asked.warnS,
-    warnSignal: asked.warnSignal,
-    killGraceS: asked.killGraceS,
-    checkpoint: asked.checkpoint,
     retry: Object.keys(asked.retry).length > 0 ? withRule(asked.retry) : undefined,
-    deadline: asked.deadline,
     notBefore: asked.begin,
     workingDirectory: asked.directory,
     held: asked.hold,
-    restartable: asked.restartable,
-    mail: asked.mail,
-    boost: asked.boost,
-    preemptionClass: asked.preemptionClass,
     launch: asked.launchOnce || (isSlurms && nodes > 1) ? 'ONCE' : undefined,
     onTaskFailure: asked.continueOnFailure ? 'CONTINUE' : undefined,
-    benchmark: asked.benchmark,
-    computationShare: asked.computationShare,
-    sandboxMb: asked.sandboxMb,
-    outputMb: asked.outputMb,
-    simulatedRunS: asked.simulatedRunS,
-    simulatedIoS: asked.simulatedIoS,
     needs:
       asked.needs.length > 0
         ? [{ ...(asked.needsAny && { expression: 'ANY' as const }), of: asked.needs }]
         : undefined,
-    onUnmet: asked.onUnmet,
     inputs: asked.reads.length > 0 ? asked.reads : undefined,
     outputs: asked.keep.length > 0 ? asked.keep : undefined,
   };

@@ -85,6 +85,7 @@ const text = (
 ): Reader => into(key, (value) => value);
 const yes = (
   key:
+    | 'exclusive'
     | 'launchOnce'
     | 'continueOnFailure'
     | 'hold'
@@ -486,10 +487,7 @@ export const SWITCHYARD: readonly Option[] = [
   flag('--continue-on-failure', yes('continueOnFailure')),
   one('--error', text('error')),
   one('--estimate', lasting('estimateS')),
-  flag(
-    '--exclusive',
-    into('exclusive', () => true),
-  ),
+  flag('--exclusive', yes('exclusive')),
   one('--gpus', (asked, value, field) => {
     asked.resources.gpu = gpus(asked, field, value);
   }),
