@@ -207,6 +207,8 @@ export interface TasksPerMachine {
   readonly max: number | null;
 }
 
+export const ANY_TASKS_PER_MACHINE: TasksPerMachine = { min: 1, max: null };
+
 /** What a job may have to itself. */
 export const exclusives = ['MACHINE'] as const;
 export type Exclusive = (typeof exclusives)[number];

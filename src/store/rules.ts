@@ -2,15 +2,16 @@
  * What a plan or a report may do to a job, as pure functions: the same for every implementation of the store.
  */
 import type { ObservedRun } from '../core/data/history.js';
-import type {
-  Exclusive,
-  Job,
-  JobData,
-  PreemptedFor,
-  Preemption,
-  Run,
-  Start,
-  TasksPerMachine,
+import {
+  ANY_TASKS_PER_MACHINE,
+  type Exclusive,
+  type Job,
+  type JobData,
+  type PreemptedFor,
+  type Preemption,
+  type Run,
+  type Start,
+  type TasksPerMachine,
 } from '../core/model.js';
 import type { Labels } from '../core/resources/constraint.js';
 import type { OwnedDevice } from '../core/resources/devices.js';
@@ -428,7 +429,7 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
   for (const { machineId, tasks } of start.allocations) {
     const machine = free.machines.get(machineId);
     if (machine === undefined) return `machine ${machineId} is not available`;
-    const { min, max } = job.tasksPerMachine ?? ANY_NUMBER;
+    const { min, max } = job.tasksPerMachine ?? ANY_TASKS_PER_MACHINE;
     if (tasks < min || tasks > (max ?? Infinity))
       return `${tasks} tasks are placed on machine ${machineId}; the job has ${min} to ${max ?? 'any number'} on each`;
     if (job.exclusive === 'MACHINE' && !isIdle(machine)) return `machine ${machineId} is not idle`;
@@ -462,8 +463,6 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
   if (free.runs !== null) free.runs--;
   return null;
 }
-
-const ANY_NUMBER = { min: 1, max: null };
 
 /** No run is on it: each takes CPUs, or a place. */
 const isIdle = ({ cpus, has, places, allPlaces }: FreeMachine): boolean =>

@@ -1,5 +1,6 @@
 /** Whether anything that is registered could ever run a job: what cannot is told to whoever submits it, with the nearest that can. */
-import { Grid } from '../../core/index.js';
+import { Grid, type Job } from '../../core/index.js';
+import { ANY_TASKS_PER_MACHINE } from '../../core/model.js';
 import { perMachine, WaitingReason } from '../../core/reasons.js';
 import { CONTAINERS } from '../../core/resources/constraint.js';
 import { unsatisfied, whyNowhere } from '../../core/resources/eligibility.js';
@@ -108,8 +109,11 @@ const never = (field: string, value: string, nearest: string): Fault => ({
 
 const ANYBODYS = { id: 0, userId: 0, userClass: 'REGULAR', submittedAt: 0, groupId: null } as const;
 
+/** As schedulers see it, whoever's it is. */
+export const anybodys = (job: NewJob): Job => submittedJob(job, ANYBODYS);
+
 function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | null {
-  const requirement = grid.requirementOf(submittedJob(job, ANYBODYS));
+  const requirement = grid.requirementOf(anybodys(job));
   const why = whyNowhere(requirement, grid.sites);
   if (why === null) return null;
   const able = machines.filter(
@@ -174,7 +178,7 @@ function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | 
     case WaitingReason.NEVER_FITS_TASKS_PER_MACHINE:
       return never(
         'tasksPerMachine',
-        `${tasks} tasks with ${perMachine(job.tasksPerMachine ?? { min: 1, max: null })} on each machine`,
+        `${tasks} tasks with ${perMachine(job.tasksPerMachine ?? ANY_TASKS_PER_MACHINE)} on each machine`,
         tasksOnMachines(able, job).slice(0, SHOWN).join(', '),
       );
     default:

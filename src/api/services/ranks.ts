@@ -2,9 +2,8 @@
 import { type DataEdge, Grid, type Job, UNKNOWN_LINK, workflowPlaces } from '../../core/index.js';
 import { turns } from '../../platform/turns.js';
 import type { Queries } from '../../store/queries.js';
-import { submittedJob } from '../../store/rules.js';
 import type { NewJob } from '../../store/store.js';
-import { isUnknown, type Resources } from './fit.js';
+import { anybodys, isUnknown, type Resources } from './fit.js';
 
 /** More than anybody has. */
 const LINKS_MAX = 10_000;
@@ -34,8 +33,7 @@ export function createRanks(known: () => Promise<Resources>, queries: Pick<Queri
 
 /** One at a time: of 100 000 none is kept. */
 function* described(jobs: readonly NewJob[]): Generator<Job> {
-  const of = { id: 0, userId: 0, userClass: 'REGULAR', submittedAt: 0, groupId: null } as const;
-  for (const job of jobs) yield submittedJob(job, of);
+  for (const job of jobs) yield anybodys(job);
 }
 
 /**

@@ -3,7 +3,7 @@
  * machines are asked once per class and not once per job. A class has a *signature* (platform, labels and licenses: which
  * machines are eligible at all) and a shape (tasks, and the amounts that each takes: which of them have room).
  */
-import type { Avoids, Job } from '../model.js';
+import { ANY_TASKS_PER_MACHINE, type Avoids, type Job } from '../model.js';
 import type { Spread } from '../resources/choice.js';
 import { type Constraint, labelsAskedBy, parseAsked } from '../resources/constraint.js';
 import { amountOf, furtherIn, MEMORY, type ResourceKinds, type TaskAmounts } from './amounts.js';
@@ -73,11 +73,9 @@ const restKey = (job: Job): number | string => {
   return JSON.stringify([memoryMbPerTask, furtherIn(resourcesPerTask), spread, job.exclusive]);
 };
 
-const ANY_NUMBER = { min: 1, max: null };
-
 /** Bounds that bind nothing are none. */
 function spreadOf({ tasks, tasksPerMachine, exclusive }: Job): Spread | null {
-  const { min, max } = tasksPerMachine ?? ANY_NUMBER;
+  const { min, max } = tasksPerMachine ?? ANY_TASKS_PER_MACHINE;
   if (min === 1 && (max === null || max >= tasks) && exclusive === null) return null;
   return { tasksPerMachine: { min, max }, allAlike: [] };
 }
