@@ -76,13 +76,13 @@ describe.runIf(able)('jobs in images', () => {
     const executor = {
       image: 'tools/made:1',
       command: ['sh', '-c', 'cat text /etc/os-release'],
-      workdir: '/work',
+      workdir: '/scratch',
     };
     const id = await tes.create({
-      inputs: [{ path: '/work/text', url: `${files}/in` }],
-      outputs: [{ path: '/work/out', url: `${files}/out` }],
+      inputs: [{ path: '/scratch/text', url: `${files}/in` }],
+      outputs: [{ path: '/scratch/out', url: `${files}/out` }],
       executors: [
-        { ...executor, stdout: '/work/out' },
+        { ...executor, stdout: '/scratch/out' },
         { ...executor, command: ['cat', 'out'] },
       ],
     });

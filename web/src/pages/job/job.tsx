@@ -1,9 +1,8 @@
-import { tasksPerMachineText } from '../../../../src/words/index';
 import './job.css';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { Copy, Pause, Pencil, Play, RotateCcw, SquareX, TrendingUp } from 'lucide-react';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
-import { commandLine } from '../../../../src/words/index';
+import { commandLine, tasksPerMachineText } from '../../../../src/words/index';
 import { useData, useFollow, useThrottled } from '../../api/data';
 import { appliesTo, type BulkAction, BulkDialog } from '../../parts/bulk';
 import { titleOf } from '../../parts/job-column';
