@@ -1,5 +1,5 @@
 /** How fast the agent hands runs over to a real Slurm, whose nodes take none meanwhile: against bare `sbatch`. Nothing without Slurm, or root. */
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,14 +7,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { ExternalRunner, Slurm } from '../src/agent/index.js';
 import { hostEnvironment } from '../src/platform/environment.js';
-import { packagePath } from '../src/platform/paths.js';
-import { slurmLacks } from '../test/support/slurm.js';
+import { slurmCluster, slurmLacks } from '../test/support/slurm.js';
 import { job } from './isolation.js';
 import { type Bench, type Measured, seconds, sideBySide, sized } from './measure.js';
 
 const GROUP = sized(10_000, 100);
 const SINGLE = sized(100, 10);
-const PORT = 32_600;
 const call = promisify(execFile);
 
 export const handOverBench: Bench = {
@@ -27,10 +25,7 @@ export const handOverBench: Bench = {
     }
     const dir = mkdtempSync(join(tmpdir(), 'sy-bench-'));
     const environment = { ...hostEnvironment(), SLURM_CONF: join(dir, 'c', 'slurm.conf') };
-    const slurm = (verb: string): void =>
-      void execFileSync(packagePath('test', 'support', 'slurm.sh'), [join(dir, 'c'), verb, String(PORT)], {
-        stdio: 'ignore',
-      });
+    const slurm = slurmCluster(join(dir, 'c'));
     slurm('start');
     try {
       await call('scontrol', ['update', 'nodename=n[1-3]', 'state=drain', 'reason=bench'], {

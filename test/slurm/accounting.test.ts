@@ -33,13 +33,10 @@ async function broken(scheduler: LocalScheduler, directory: string): Promise<[Ch
 }
 
 describe.skipIf(lacks !== null)('Slurm with accounting', { timeout: 6 * PATIENCE_MS }, () => {
-  const { dir, cluster, environment, cli, slurm, open, run, until, reported, ...site } = slurmSite(
-    36_000 + (process.pid % 300) * 5,
-    {
-      SLURM_WITH: 'rest accounts',
-      SLURM_EXTRA: `MaxJobCount=${MAX_JOBS}\nMinJobAge=5`,
-    },
-  );
+  const { dir, cluster, environment, cli, slurm, open, run, until, reported, ...site } = slurmSite({
+    SLURM_WITH: 'rest accounts',
+    SLURM_EXTRA: `MaxJobCount=${MAX_JOBS}\nMinJobAge=5`,
+  });
   const { end, localId, ran, block } = site;
   const tokenFile = join(dir, 'token');
 
@@ -197,7 +194,8 @@ describe.skipIf(engineLacks !== null)('Grid Engine', { timeout: 6 * PATIENCE_MS 
     });
   beforeAll(() => {
     mkdirSync(join(dir, 'ge'));
-    engine('start', String(37_600 + (process.pid % 300) * 2));
+    // Below those that the system gives to connections.
+    engine('start', String(32_000 + (process.pid % 300) * 2));
   });
   afterAll(() => {
     engine('stop');

@@ -39,7 +39,7 @@ class OtherClock extends Slurm {
 }
 
 describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
-  const site = slurmSite(31_000 + (process.pid % 300) * 5);
+  const site = slurmSite();
   const {
     dir,
     cluster,

@@ -8,11 +8,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { packagePath } from '../../src/platform/paths.js';
 import { Installation } from '../crash/installation.js';
 import { PATIENCE_MS } from '../support/patience.js';
 import { checkPromises } from '../support/promises.js';
-import { slurmLacks } from '../support/slurm.js';
+import { slurmCluster, slurmLacks } from '../support/slurm.js';
 
 const lacks = slurmLacks();
 if (lacks !== null) console.warn(`test/slurm/federation is skipped: ${lacks}`);
@@ -23,15 +22,11 @@ const JOBS = Number(process.env.SLURM_JOBS ?? 90);
 describe.skipIf(lacks !== null)('two clusters and a site of our own', { timeout: 6 * PATIENCE_MS }, () => {
   const dir = mkdtempSync(join(tmpdir(), 'sy-two-'));
   const ledger = join(dir, 'ledger');
-  const port = 41_000 + (process.pid % 150) * 10;
   let service: Installation;
 
-  const slurm = (cluster: string, verb: string): void => {
-    const at = port + 5 * CLUSTERS.indexOf(cluster);
-    const words = [join(dir, cluster), verb, ...(verb === 'start' ? [String(at)] : [])];
-    const env = { ...process.env, SLURM_CLUSTER: cluster };
-    execFileSync(packagePath('test', 'support', 'slurm.sh'), words, { stdio: 'ignore', env });
-  };
+  const slurm = Object.fromEntries(
+    CLUSTERS.map((name) => [name, slurmCluster(join(dir, name), { SLURM_CLUSTER: name })]),
+  );
   const until = async (what: string, isSo: () => Promise<boolean>): Promise<void> => {
     for (const giveUp = Date.now() + 2 * PATIENCE_MS; !(await isSo()); await sleep(300))
       if (Date.now() > giveUp) throw new Error(`waited in vain for ${what}\n${service.logs}`);
@@ -55,7 +50,7 @@ describe.skipIf(lacks !== null)('two clusters and a site of our own', { timeout:
 
   beforeAll(async () => {
     writeFileSync(ledger, '');
-    for (const cluster of CLUSTERS) slurm(cluster, 'start');
+    for (const cluster of CLUSTERS) slurm[cluster]!('start');
     service = await Installation.open(null, {
       launch: (installation) => {
         for (const kind of ['api', 'worker']) installation.start(kind, [kind], installation.settings);
@@ -80,7 +75,7 @@ describe.skipIf(lacks !== null)('two clusters and a site of our own', { timeout:
   }, 4 * PATIENCE_MS);
   afterAll(async () => {
     await service?.close();
-    for (const cluster of CLUSTERS) slurm(cluster, 'stop');
+    for (const cluster of CLUSTERS) slurm[cluster]!('stop');
     rmSync(dir, { recursive: true, force: true });
   });
 
@@ -93,8 +88,8 @@ describe.skipIf(lacks !== null)('two clusters and a site of our own', { timeout:
       });
     await until('some to have run', async () => readFileSync(ledger, 'utf8').split('\n').length > JOBS / 10);
     service.processes.find(({ name }) => name === 'agent-alps')?.kill();
-    slurm('jura', 'kill');
-    slurm('jura', 'start');
+    slurm.jura!('kill');
+    slurm.jura!('start');
     service.processes.find(({ name }) => name === 'worker')?.kill();
     await until('the end of all jobs', async () => {
       // Ids that are given twice drain nodes: the site's administrator has to look.

@@ -9,9 +9,9 @@ import { ExternalRunner, type LocalScheduler, Slurm } from '../../src/agent/inde
 import type { Accounts } from '../../src/agent/process/accounts.js';
 import type { Assignment, EndedReport, RunReport } from '../../src/agent/runner.js';
 import { hostEnvironment } from '../../src/platform/environment.js';
-import { packagePath } from '../../src/platform/paths.js';
 import { assignment } from '../agent/support.js';
 import { PATIENCE_MS } from '../support/patience.js';
+import { slurmCluster } from '../support/slurm.js';
 
 /** Looks of the runner, more often than at a site. */
 const OFTEN = { pollMs: 200, listMs: 1_000 };
@@ -22,7 +22,7 @@ export const options = (environment: Record<string, string>) => ({
 });
 
 /** Starts it before the tests of a file and ends it after them; each test begins with an empty queue. `variables`: of slurm.sh. */
-export function slurmSite(port: number, variables: Record<string, string> = {}) {
+export function slurmSite(variables: Record<string, string> = {}) {
   const dir = mkdtempSync(join(tmpdir(), 'sy-faults-'));
   const cluster = join(dir, 'cluster');
   const conf = join(cluster, 'slurm.conf');
@@ -39,15 +39,7 @@ export function slurmSite(port: number, variables: Record<string, string> = {}) 
   };
   const cli = (program: string, ...words: string[]): string =>
     execFileSync(program, words, { env: { ...process.env, SLURM_CONF: conf }, encoding: 'utf8' });
-  const slurm = (verb: string, ...words: string[]): void => {
-    execFileSync(
-      packagePath('test', 'support', 'slurm.sh'),
-      [cluster, verb, ...(verb === 'start' ? [String(port)] : words)],
-      {
-        ...{ stdio: 'ignore', env: { ...process.env, ...variables } },
-      },
-    );
-  };
+  const slurm = slurmCluster(cluster, variables);
   /** slurmctld's files are gone, and nobody knows its jobs. */
   const forget = (): void => {
     slurm('kill');

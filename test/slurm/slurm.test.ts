@@ -14,7 +14,7 @@ import { Installation } from '../crash/installation.js';
 import { PATIENCE_MS } from '../support/patience.js';
 import { checkPromises } from '../support/promises.js';
 import { SEED } from '../support/seed.js';
-import { slurmLacks } from '../support/slurm.js';
+import { slurmCluster, slurmLacks } from '../support/slurm.js';
 
 const minutes = Number(process.env.SLURM_MINUTES ?? 0.5);
 const seed = Number(process.env.SLURM_SEED ?? SEED);
@@ -57,14 +57,10 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
   const cluster = join(dir, 'cluster');
   const conf = join(cluster, 'slurm.conf');
   const ledger = join(dir, 'ledger');
-  let port = 0;
   let service: Installation;
   let site = '';
 
-  const slurm = (verb: string): void => {
-    const words = [cluster, verb, ...(verb === 'start' ? [String(port)] : [])];
-    execFileSync(packagePath('test', 'support', 'slurm.sh'), words, { stdio: 'ignore' });
-  };
+  const slurm = slurmCluster(cluster);
   const squeue = (): string =>
     execFileSync('squeue', ['-h', '-o', '%j %T'], {
       env: { ...process.env, SLURM_CONF: conf },
@@ -108,8 +104,6 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
   });
 
   beforeAll(async () => {
-    // Below those that the system gives out: it needs four in a row.
-    port = 20_000 + (process.pid % 2_000) * 5;
     writeFileSync(ledger, '');
     slurm('start');
     service = await Installation.open(null, {

@@ -9,12 +9,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RandomStream } from '../../src/core/index.js';
-import { packagePath } from '../../src/platform/paths.js';
 import { Installation } from '../crash/installation.js';
 import { PATIENCE_MS } from '../support/patience.js';
 import { checkPromises } from '../support/promises.js';
 import { SEED } from '../support/seed.js';
-import { slurmLacks } from '../support/slurm.js';
+import { slurmCluster, slurmLacks } from '../support/slurm.js';
 
 const seed = Number(process.env.SLURM_SEED ?? SEED);
 const JOBS = 16;
@@ -27,16 +26,12 @@ describe.skipIf(lacks !== null)('jobs that wait in Slurm', { timeout: 3 * PATIEN
   const cluster = join(dir, 'cluster');
   const ledger = join(dir, 'ledger');
   const env = { ...process.env, SLURM_CONF: join(cluster, 'slurm.conf') };
-  const port = 34_000 + (process.pid % 200) * 5;
   const keys: Record<string, string> = {};
   let service: Installation;
 
   const cli = (program: string, ...words: string[]): string =>
     execFileSync(program, words, { env, encoding: 'utf8' }).trim();
-  const slurm = (verb: string): void => {
-    const words = [cluster, verb, ...(verb === 'start' ? [String(port)] : [])];
-    execFileSync(packagePath('test', 'support', 'slurm.sh'), words, { stdio: 'ignore' });
-  };
+  const slurm = slurmCluster(cluster);
   const agent = (site: string, words: readonly string[], more: Record<string, string> = {}): void =>
     service.start(`agent-${site}`, ['agent', '--site', site, ...words], {
       ...{ SWITCHYARD_URL: service.url, SWITCHYARD_KEY: keys[site] as string, LOG_LEVEL: 'warn' },

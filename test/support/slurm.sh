@@ -1,7 +1,7 @@
 #!/bin/bash
 # A small Slurm cluster on this host, for tests: slurmctld and three slurmd (n1 to n3). Needs root and the packages slurmctld slurmd slurm-client
 # slurm-wlm-basic-plugins munge of Debian 12; no systemd. Everything is below DIR and listens on 127.0.0.1, or on sockets there.
-#   slurm.sh DIR start [PORT]    set it up and start what does not run; five ports from PORT (6917)
+#   slurm.sh DIR start           set it up and start what does not run, on ports that nobody listens on
 #   slurm.sh DIR stop            end it with all its jobs
 #   slurm.sh DIR kill [NAME]     kill -9 of slurmctld, or of another daemon
 # Variables, read when DIR is set up: SLURM_WITH, words of: rest (slurmrestd with tokens, at DIR/rest/socket: slurmrestd slurm-wlm-jwt-plugin),
@@ -10,7 +10,6 @@
 set -eu
 dir=$1
 verb=$2
-port=${3:-6917}
 export SLURM_CONF=$dir/slurm.conf LC_ALL=C
 
 pid() { # NAME PROGRAM: its process, if that is still ours and more than a zombie
@@ -22,7 +21,7 @@ program() { case $1 in n?) echo slurmd ;; *) echo "$1" ;; esac }
 waits() {
   local until=$((SECONDS + 60))
   until "$@" >/dev/null 2>&1; do
-    [ $SECONDS -lt $until ] || { echo "in vain: $*" >&2; exit 1; }
+    [ $SECONDS -lt $until ] || { echo "in vain: $*"; tail -n 5 "$dir"/*.log; exit 1; } >&2
     sleep 0.1
   done
 }
@@ -51,7 +50,22 @@ books() {
   } >"$dir/sacctmgr.log" 2>&1
 }
 
+# Five in a row, below those that the system gives to connections: one of these would keep a daemon from its port for as long as it lasts.
+ports() {
+  local first i
+  while true; do
+    first=$((20000 + RANDOM % 2400 * 5))
+    for i in 0 1 2 3 4; do
+      if (: <"/dev/tcp/127.0.0.1/$((first + i))") 2>/dev/null; then continue 2; fi
+    done
+    echo $first
+    return
+  done
+}
+
 configure() {
+  local port
+  port=$(ports)
   mkdir -p "$dir"
   echo "${SLURM_WITH:-}" >"$dir/with"
   mkdir -p "$dir"/{state,spool/n1,spool/n2,spool/n3,munge}

@@ -1,4 +1,6 @@
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { packagePath } from '../../src/platform/paths.js';
 
 const lacks = (programs: readonly string[], packages: string): string | null => {
   const missing = programs.filter((program) => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0);
@@ -19,3 +21,24 @@ export const accountsLack = (): string | null =>
 /** Why a real Grid Engine (gridengine.sh) cannot be started here; null: it can. */
 export const gridEngineLacks = (): string | null =>
   lacks(['sge_qmaster', 'sge_execd', 'qsub'], 'gridengine-master gridengine-exec gridengine-client');
+
+/** The verbs of a Slurm of slurm.sh below `directory`, whose parent exists; `variables`: of slurm.sh. */
+export function slurmCluster(
+  directory: string,
+  variables: Record<string, string> = {},
+): (verb: 'start' | 'stop' | 'kill', ...words: string[]) => void {
+  return (verb, ...words) => {
+    // Into a file: a pipe would be held open by the daemons.
+    const said = `${directory}.out`;
+    const file = openSync(said, 'w');
+    try {
+      execFileSync(packagePath('test', 'support', 'slurm.sh'), [directory, verb, ...words], {
+        ...{ stdio: ['ignore', file, file], env: { ...process.env, ...variables } },
+      });
+    } catch (error) {
+      throw new Error(`slurm.sh ${verb}: ${readFileSync(said, 'utf8')}`, { cause: error });
+    } finally {
+      closeSync(file);
+    }
+  };
+}
