@@ -7,6 +7,7 @@ import {
   chmodSync,
   closeSync,
   constants,
+  cpSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -110,6 +111,32 @@ describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
     expect(['LOST', 'SIGNALLED']).toContain((await end(runner, long)).cause);
     clearInterval(looks);
     expect([ran(over), ran(long), ran(waits)]).toEqual([1, 1, 1]);
+  });
+
+  it('is restored from before a run began, and kills it when it starts it again: lost, whatever is said of that start', async () => {
+    const runner = await open();
+    const long = await block(runner);
+    const one = run('sleep 600');
+    runner.start(one);
+    await localId(runner, one);
+    const state = join(cluster, 'state');
+    const saved = (): string => readFileSync(join(state, 'job_state'), 'latin1');
+    await until(runner, 'its state to be saved', () => (saved().includes(`${one.jobId}.1`) ? true : null));
+    cpSync(state, join(dir, 'older'), { recursive: true });
+    runner.cancel(long);
+    await reported(runner, 'STARTED', one);
+    // Times of Slurm are to the second.
+    await sleep(3_000);
+    slurm('kill');
+    rmSync(state, { recursive: true });
+    renameSync(join(dir, 'older'), state);
+    // As where an element of an array cannot start on its node, for which Slurm cancels the others.
+    instead('squeue', '"$real" "$@" | sed "s/|FAILED|/|CANCELLED|/"');
+    slurm('start');
+    const looks = setInterval(resume, 1_000);
+    expect((await end(runner, one)).cause).toBe('LOST');
+    clearInterval(looks);
+    expect(ran(one)).toBe(1);
   });
 
   it('prints an error though it accepted: found by name, and submitted once', async () => {

@@ -192,7 +192,8 @@ const isJob = (one: unknown): one is LocalJob =>
   isText(one.words) &&
   typeof one.hopeless === 'boolean' &&
   ENDS.includes(one.ended) &&
-  (one.directory === null || isText(one.directory));
+  (one.directory === null || isText(one.directory)) &&
+  (one.startedAfterS == null || isAmount(one.startedAfterS));
 
 const jobsOf = (answer: Answer): LocalJob[] =>
   answer

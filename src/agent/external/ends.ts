@@ -39,11 +39,23 @@ export function endOfRun({ assignment, beganMs, listed, asked }: Handed, mark: E
 export const isKilled = ({ code }: EndMark): boolean => code > 128;
 
 /** Of a run that began and has left no word. */
-export function endThere({ asked }: Handed, { ended, words }: LocalJob, label: string): End {
-  if (asked !== null) return { cause: 'CANCELLED_BY_USER', message: null };
+export function endThere(run: Handed, job: LocalJob, label: string): End {
+  const { ended, words } = job;
+  if (run.asked !== null) return { cause: 'CANCELLED_BY_USER', message: null };
+  if (startedAgain(run, job)) return { cause: 'LOST', message: `${label} lost it, and started it again` };
   if (ended === 'CANCELLED') return { cause: 'SIGNALLED', message: 'cancelled at the site' };
   return { cause: ended ?? 'LOST', message: `${label} says ${words}` };
 }
+
+/**
+ * A scheduler that has forgotten that it started a run kills it without a word when its node tells of it, and starts it once more: what it then
+ * says of that start, which the guard refuses, is not said of the run. Told by durations, since clocks differ; they are to the second.
+ */
+const startedAgain = ({ beganMs, submittedMs }: Handed, { startedAfterS = null }: LocalJob): boolean =>
+  beganMs !== null && startedAfterS !== null && startedAfterS - (beganMs - submittedMs) / 1000 > START_S;
+
+/** From a start as the scheduler counts it to the first words of the run. */
+const START_S = 1.5;
 
 /** Of a run that has not begun: the service tries again. */
 export const neverBegan = ({ words }: LocalJob, label: string): End => ({

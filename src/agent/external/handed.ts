@@ -29,6 +29,8 @@ export interface Handed extends RunRecord {
   key: string;
   /** The scheduler's name for it; null: not known. */
   localId: string | null;
+  /** When its last submission began, as far as this agent knows. */
+  submittedMs: number;
   /** A submission is under way. */
   busy: boolean;
   /** It may have been submitted: it is looked for first. */
@@ -68,6 +70,7 @@ export function handed(record: RunRecord): Handed {
     ...{
       key: runKey(record.assignment),
       localId: null,
+      submittedMs: record.handedOverMs,
       busy: false,
       unsure: false,
       alone: false,

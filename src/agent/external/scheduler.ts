@@ -64,6 +64,8 @@ export interface LocalJob extends LocalName {
   hopeless: boolean;
   /** Why it ended, where the scheduler ended it; null: it has not, or the run ended by itself. */
   ended: 'RUN_TIME_LIMIT' | 'MEMORY_LIMIT' | 'CANCELLED' | 'LOST' | null;
+  /** Seconds from its submission to its start, to the last one if it was started again, by the scheduler's clock; absent or null: not told. */
+  startedAfterS?: number | null;
   /** Where it begins; null: the scheduler does not tell. */
   directory: string | null;
   /** The account whose it is; null: that of the agent. */

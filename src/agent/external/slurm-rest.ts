@@ -162,6 +162,7 @@ export class SlurmRest implements LocalScheduler {
             ...nameOf(job, number(array), number(task)),
             ...{ state: stateOf(state.current), reason: text(state.reason), user: text(job.user) },
             directory: text(job.working_directory) || null,
+            startedAfterS: startedAfter(object(job.time).submission, object(job.time).start),
           });
         })
         .filter(({ phase }) => phase === 'ENDED');
@@ -374,12 +375,17 @@ const wordsOf = (errors: Answer['errors']): string =>
     .join('; ')
     .slice(0, 500);
 
+/** Seconds since 1970; NaN: it has not started. */
+const startedAfter = (submitted: unknown, started: unknown): number =>
+  (number(started) || Number.NaN) - (number(submitted) || Number.NaN);
+
 /** A job of the queue; of an array, one record stands for all elements that wait. */
 function jobsIn(job: Json): LocalJob[] {
   const array = number(job.array_job_id);
   const common = {
     ...{ state: stateOf(job.job_state), reason: text(job.state_reason), user: text(job.user_name) },
     directory: text(job.current_working_directory) || null,
+    startedAfterS: startedAfter(job.submit_time, job.start_time),
   };
   const some = text(job.array_task_string);
   if (some === '') return [jobOf({ ...nameOf(job, array, number(job.array_task_id)), ...common })];

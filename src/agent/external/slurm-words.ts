@@ -68,11 +68,14 @@ export function jobOf({
   state,
   reason,
   user,
+  startedAfterS,
   ...job
 }: Pick<LocalJob, 'id' | 'name' | 'element' | 'directory'> & {
   state: string;
   reason: string;
   user: string;
+  /** NaN: it is not told. */
+  startedAfterS: number;
 }): LocalJob {
   const phase = WAITS.test(state) ? 'WAITING' : RUNS.test(state) ? 'RUNNING' : 'ENDED';
   const words = reason === '' || reason === 'None' || reason === state ? state : `${state} (${reason})`;
@@ -81,6 +84,7 @@ export function jobOf({
     hopeless: phase === 'WAITING' && HOPELESS.test(reason),
     ended: phase === 'ENDED' ? endOf(state) : null,
     user: user === OWN ? null : user,
+    startedAfterS: Number.isFinite(startedAfterS) ? startedAfterS : null,
   };
 }
 

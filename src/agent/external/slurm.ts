@@ -131,7 +131,7 @@ export class Slurm implements LocalScheduler {
     try {
       const text = await this.call('sacct', [
         ...['-n', '-X', '-P', '-D', `--name=${names.join(',')}`, '-S', start],
-        ...['-o', 'jobid,jobname,state,reason,user,workdir'],
+        ...['-o', 'jobid,jobname,state,reason,user,submit,start,workdir'],
       ]);
       return jobsOf(text).filter(({ phase }) => phase === 'ENDED');
     } catch {
@@ -303,7 +303,7 @@ class CallError extends Error {
 }
 
 /** Each element of an array on a line of its own. */
-const QUEUE = ['-h', '-r', '-t', 'all', '-o', '%i|%j|%T|%r|%u|%Z'];
+const QUEUE = ['-h', '-r', '-t', 'all', '-o', '%i|%j|%T|%r|%u|%V|%S|%Z'];
 /** Of a partition, where the default one is marked. */
 const nameIn = (written: string): string => written.replace(/\*$/, '');
 
@@ -311,12 +311,15 @@ const lines = (text: string): string[] => text.split('\n').filter((line) => line
 
 const jobsOf = (text: string): LocalJob[] =>
   lines(text).map((line) => {
-    const [id = '', name = '', state = '', reason = '', user = '', ...rest] = line.split('|');
+    const [id = '', name = '', state = '', reason = '', user = '', submitted, started, ...rest] =
+      line.split('|');
     const element = /_(\d+)$/.exec(id)?.[1];
     const directory = rest.join('|') || null;
     return jobOf({
       ...{ id, name, element: element === undefined ? null : Number(element), directory, user },
       ...{ state, reason },
+      // Of its own clock and time zone, `N/A` or `Unknown` where there is none.
+      startedAfterS: (Date.parse(`${started}Z`) - Date.parse(`${submitted}Z`)) / 1000,
     });
   });
 

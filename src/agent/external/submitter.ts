@@ -183,6 +183,7 @@ export class Submitter {
       const { runs, submission } = await this.writeDown(batch);
       if (this.closed || runs.length === 0) return;
       batch = runs;
+      for (const run of runs) run.submittedMs = Date.now();
       const ids = await scheduler.submit(submission);
       this.problem = null;
       if (!this.closed) for (const [i, run] of runs.entries()) this.accept(run, ids[i] as string, null);
