@@ -18,6 +18,7 @@ import {
   parseDuration,
   parseId,
   parseKeepDataset,
+  parseLicenses,
   parseMemory,
   parseNumber,
   parseReadFrom,
@@ -212,7 +213,11 @@ function addMachineOptions(command: Command): Command {
       'how many tasks are on each machine: 4 (exactly), 2-4, or 2- (at least 2); default: as many as fit',
     )
     .option('--exclusive', 'only on machines without any other job, of which it has all')
-    .option('--license <kind>', 'a license that the job needs; may be repeated', collect)
+    .option(
+      '--license <kind:n>',
+      'a license that the job needs, and how many copies of it: matlab, matlab:2; may be repeated',
+      collect,
+    )
     .option('--os <name>', 'required operating system, such as linux')
     .option('--arch <name>', 'required architecture, such as x64')
     .option(
@@ -450,7 +455,7 @@ export function jobFromOptions(
     ),
     exclusive: options.exclusive ? 'MACHINE' : undefined,
     resourcesPerTask: resources,
-    licenses: options.license,
+    licenses: options.license?.flatMap((one) => parseLicenses('--license', one)),
     os: options.os,
     architecture: options.arch,
     machineConstraint: constraint,

@@ -13,6 +13,7 @@
 import { dispatchKindOf } from './dispatch/registry.js';
 import type { Grid, SiteEntry } from './grid/grid.js';
 import type { Requirement } from './grid/requirements.js';
+import { copiesIn } from './grid/site-resources.js';
 import type { Move, Reservation, Start } from './model.js';
 import type { Policy } from './policy.js';
 import { ReasonCode } from './reasons.js';
@@ -196,15 +197,16 @@ export class Agenda {
    */
   private sitesToWake(grid: Grid, { entry, before, starts }: SiteLook): number[] {
     const kinds: string[] = [];
-    for (const { license, holders: runs } of grid.sharedLicenses()) {
+    for (const { license, holders: runs, inUse } of grid.sharedLicenses()) {
       const taking = starts.filter(({ licenseIds }) => licenseIds.includes(license.id));
+      const taken = taking.reduce((sum, start) => sum + copiesIn(start, license.id), inUse);
       const held = new Set([...runs, ...taking].map(({ jobId }) => jobId));
       const seen = this.holders.get(license.id);
       this.holders.set(license.id, held);
       const left = seen === undefined || [...seen].some((jobId) => !held.has(jobId));
       const released =
         !sameClaim(before, entry.reservation) && before?.licenseIds.includes(license.id) === true;
-      if (held.size < license.copies && (left || released)) kinds.push(license.kind);
+      if (taken < license.copies && (left || released)) kinds.push(license.kind);
     }
     const requests = grid.index(LicenseRequests);
     return grid.sites

@@ -131,7 +131,7 @@ export interface Held {
   siteId?: number | null;
   /** Jobs that name it run in it (`Job.reservationId`); all its times have the same id. Null or left out: no job runs in it. */
   reservation?: { id: number; siteId: number } | null;
-  /** A copy of each. */
+  /** Each as often as copies of it are held. */
   licenseIds: readonly number[];
 }
 
@@ -156,7 +156,7 @@ export interface Job {
   tasksPerMachine: TasksPerMachine | null;
   /** MACHINE: no other job runs on its machines, whatever it asks of them; null: it may have neighbors. */
   exclusive: Exclusive | null;
-  /** Kinds, sorted; the job holds one copy of each while it runs. */
+  /** Kinds, sorted, each as often as the job holds copies of it. */
   licenses: readonly string[];
   os: string | null;
   architecture: string | null;
@@ -374,6 +374,7 @@ export interface Run {
   siteId: number;
   epoch: number;
   allocations: readonly Allocation[];
+  /** Each as often as the job holds copies of it. */
   licenseIds: readonly number[];
   start: number;
   plannedEnd: number;

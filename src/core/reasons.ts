@@ -160,7 +160,7 @@ const sentences: Record<ReasonCode, string> = {
   SITE_DRAINING: 'The site is draining.',
   SITE_DOWN: 'The site is down.',
   NO_MACHINE_NOW: 'None of the machines that are available now could run it, even when idle.',
-  NO_LICENSE_AT_SITE: 'Neither the site nor the whole grid has a license of a kind that it needs.',
+  NO_LICENSE_AT_SITE: 'The site and the grid together have fewer copies of a license than it needs.',
   SITE_QUEUE_FULL: 'It cannot start there now, and the queue there is full.',
   CPUS_BUSY:
     'Needs {neededCpus} CPUs for {tasks} tasks; at most {mostFreeCpus} are free on one machine ({freeCpus} in total).',
@@ -170,7 +170,7 @@ const sentences: Record<ReasonCode, string> = {
     'Needs machines for itself alone: of the {machines} that could run it, {idleMachines} are idle, too few for its {tasks} tasks.',
   TASKS_PER_MACHINE_BUSY:
     'Enough is free for its {tasks} tasks in total, but not for {perMachine} on each machine.',
-  LICENSES_BUSY: 'All licenses of a kind that it needs are in use or reserved.',
+  LICENSES_BUSY: 'Fewer copies of a license are free than it needs: the others are in use or reserved.',
   MAX_TASKS_REACHED:
     'Too few time-shared machines accept another task: it needs {neededTasks}, {openMachines} do.',
   MAX_RUNNING_JOBS_REACHED: 'The site already runs {maxRunningJobs} jobs, which is its limit.',

@@ -358,7 +358,11 @@ export const FIXED_LIMITS = {
     'JobInput.arguments',
     'JobInput.environment',
   ),
-  jobLicenses: fixed(16, 'Kinds of license that a job asks for.', 'JobInput.licenses'),
+  jobLicenses: fixed(
+    256,
+    'Copies of licenses that a job asks for, of all kinds together.',
+    'JobInput.licenses',
+  ),
   jobResources: fixed(
     16,
     'Kinds of resources that a job asks for besides CPUs and memory.',

@@ -1,4 +1,6 @@
 /** Fields of jobs by Slurm's names, and the tables that its commands print of them. */
+
+import { licensesWritten } from '../words/index.js';
 import {
   clock,
   elapsedS,
@@ -77,7 +79,7 @@ export const FIELDS: Readonly<Record<string, Field>> = {
   jobid: (row) => `${shownId(row.job)}${row.step ? `.${row.step}` : ''}`,
   jobidraw: ({ job, step }) => `${numberOf(job.id)}${step ? `.${step}` : ''}`,
   jobname: name,
-  licenses: ({ job }) => job.licenses.join(',') || '(null)',
+  licenses: ({ job }) => licensesWritten(job.licenses) || '(null)',
   maxrss: ({ job, step }) => {
     const peak = job.runs?.at(-1)?.peakMemoryMb;
     return step && peak != null ? `${Math.round((peak * 1e6) / 1024)}K` : '';

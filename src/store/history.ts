@@ -220,8 +220,9 @@ export async function licenseHistory(
     window,
     1,
     sql`
-SELECT ${ASSIGNED} AS s, ${ENDED} AS e, 1::float8 AS w1
-  FROM runs r WHERE ${runsWithin(window)} AND r.license_ids && (SELECT coalesce(array_agg(id), '{}') FROM licenses WHERE kind = ${kind})`,
+SELECT ${ASSIGNED} AS s, ${ENDED} AS e, (SELECT count(*) FROM unnest(r.license_ids) AS u (id) WHERE id = ANY (k.ids))::float8 AS w1
+  FROM runs r, (SELECT coalesce(array_agg(id), '{}') AS ids FROM licenses WHERE kind = ${kind}) k
+ WHERE ${runsWithin(window)} AND r.license_ids && k.ids`,
     {
       hours: sql`kind = 'LICENSE' AND key IN (SELECT id::text FROM licenses WHERE kind = ${kind})`,
       columns: ['run'],

@@ -2,6 +2,7 @@
  * What a plan or a report may do to a job, as pure functions: the same for every implementation of the store.
  */
 import type { ObservedRun } from '../core/data/history.js';
+import { copiesIn } from '../core/grid/site-resources.js';
 import {
   ANY_TASKS_PER_MACHINE,
   type Exclusive,
@@ -558,13 +559,16 @@ function admitHandOver(start: Start, job: StartedJob, free: FreeResources): stri
   return null;
 }
 
-function whyUnlicensed({ licenseIds }: Start, job: StartedJob, { licenses }: FreeResources): string | null {
+function whyUnlicensed(start: Start, job: StartedJob, { licenses }: FreeResources): string | null {
+  const { licenseIds } = start;
   const kinds = licenseIds.map((id) => licenses.get(id)?.kind ?? '').sort();
   if (kinds.join() !== job.licenses.join()) {
-    return `licenses ${licenseIds.join(', ') || '(none)'} are not one of each kind: ${job.licenses.join(', ') || '(none)'}`;
+    return `licenses ${licenseIds.join(', ') || '(none)'} are not what it asks for: ${job.licenses.join(', ') || '(none)'}`;
   }
-  const none = licenseIds.find((id) => (licenses.get(id) as { copies: number }).copies < 1);
-  return none === undefined ? null : `license ${none} has no free copy`;
+  const short = licenseIds.find(
+    (id) => (licenses.get(id) as { copies: number }).copies < copiesIn(start, id),
+  );
+  return short === undefined ? null : `license ${short} has too few free copies`;
 }
 
 function takeCopies({ licenseIds }: Start, { licenses }: FreeResources): void {

@@ -20,6 +20,7 @@ import {
   parseDelay,
   parseDevices,
   parseDuration,
+  parseLicenses,
   parseMemory,
   parseNumber,
   parseTasksPerMachine,
@@ -266,11 +267,8 @@ export const SLURM: readonly Option[] = [
   one('--input -i', text('input')),
   one('--job-name -J', text('name')),
   flag('--label -l', yes('label')),
-  one('--licenses -L', (asked, value) => {
-    asked.licenses = value
-      .split(',')
-      .map((one) => one.replace(/[:=]\d+$/, ''))
-      .filter(Boolean);
+  one('--licenses -L', (asked, value, field) => {
+    asked.licenses = parseLicenses(field, value);
   }),
   one('--mem', memory),
   one('--mem-per-cpu', memoryPerCpu),
@@ -509,8 +507,8 @@ export const SWITCHYARD: readonly Option[] = [
     into('killGraceS', (value, field) => parseDelay(field, value)),
   ),
   flag('--launch-once', yes('launchOnce')),
-  one('--license', (asked, value) => {
-    asked.licenses.push(...value.split(',').filter(Boolean));
+  one('--license', (asked, value, field) => {
+    asked.licenses.push(...parseLicenses(field, value));
   }),
   one('--limit', lasting('limitS')),
   one('--mail', into('mail', mailKinds)),

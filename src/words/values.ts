@@ -339,3 +339,29 @@ export function parseWord<T extends string>(field: string, value: string, words:
   if (!found) throw refused(field, value, `${words.join(', ')}${meant(value, words)}`);
   return found;
 }
+
+/** `matlab:2,cad`, as Slurm's `--licenses`: each kind as often as copies of it are asked for. */
+export function parseLicenses(field: string, value: string): string[] {
+  const names = value.split(/[\s,]+/).filter(Boolean);
+  return names.flatMap((name) => {
+    const [, kind, written] = /^(.*?)(?:[:=](\d+))?$/.exec(name) ?? [];
+    const copies = Number(written ?? 1);
+    if (!kind || copies < 1 || copies > COPIES_AT_MOST)
+      throw refused(
+        field,
+        value,
+        `kinds of license, such as matlab,cad:2, of each up to ${COPIES_AT_MOST} copies`,
+      );
+    return new Array<string>(copies).fill(kind);
+  });
+}
+
+/** As many as a service takes. */
+const COPIES_AT_MOST = 256;
+
+/** As they are written: `matlab:2,cad`. */
+export function licensesWritten(licenses: readonly string[]): string {
+  const copies = new Map<string, number>();
+  for (const kind of licenses) copies.set(kind, (copies.get(kind) ?? 0) + 1);
+  return [...copies].map(([kind, count]) => (count === 1 ? kind : `${kind}:${count}`)).join(',');
+}

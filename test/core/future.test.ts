@@ -2,7 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { eachTakes, pairsOf } from '../../src/core/grid/amounts.js';
 import type { Requirement } from '../../src/core/grid/requirements.js';
-import type { EligibleMachines, Hold, MachineState, RunState } from '../../src/core/grid/site-resources.js';
+import type {
+  EligibleMachines,
+  Hold,
+  LicenseState,
+  MachineState,
+  RunState,
+} from '../../src/core/grid/site-resources.js';
 import type { Grid, Job } from '../../src/core/index.js';
 import type { Future, Opening } from '../../src/core/resources/future.js';
 import { Profile } from '../../src/core/resources/profile.js';
@@ -20,12 +26,13 @@ class Seconds {
   /** By machine, kind and second: what is free, and what is not held for certain. */
   readonly free: number[][][];
   readonly uncertain: number[][][];
-  readonly copies: [free: number[], uncertain: number[]];
+  /** By license. */
+  readonly copies: Map<number, [free: number[], uncertain: number[]]>;
 
   constructor(
     readonly machines: readonly MachineState[],
     kinds: number,
-    copies: number,
+    pools: readonly LicenseState[],
   ) {
     const rows = () =>
       machines.map(({ offered }) =>
@@ -33,7 +40,12 @@ class Seconds {
       );
     this.free = rows();
     this.uncertain = rows();
-    this.copies = [new Array<number>(END).fill(copies), new Array<number>(END).fill(copies)];
+    this.copies = new Map(
+      pools.map(({ license: { id, copies } }) => [
+        id,
+        [new Array<number>(END).fill(copies), new Array<number>(END).fill(copies)],
+      ]),
+    );
   }
 
   shift({ machines, tasks, each, licenses }: Hold, from: number, to: number, sign: 1 | -1, certain: boolean) {
@@ -46,7 +58,8 @@ class Seconds {
         for (const rows of certain ? [this.free, this.uncertain] : [this.free])
           add(rows[position]?.[kind] as number[], each.whole ? amount : (tasks[i] as number) * amount);
     });
-    for (const _ of licenses) for (const row of this.copies.slice(0, certain ? 2 : 1)) add(row, 1);
+    for (const { pool, copies } of licenses)
+      for (const row of this.copies.get(pool.license.id)?.slice(0, certain ? 2 : 1) ?? []) add(row, copies);
   }
 
   openingAt(
@@ -82,9 +95,14 @@ class Seconds {
       }
       return most;
     };
+    // The copies of a job stay those that they are, of whichever pool.
     const licensed = (end: number): boolean =>
-      signature.licenses.length === 0 ||
-      (least(this.copies[0], end) >= 1 && least(this.copies[1], at + limit) >= 1);
+      signature.licenses.length <=
+      [...this.copies.values()].reduce(
+        (sum, [free, uncertain]) =>
+          sum + Math.max(0, Math.min(least(free, end), least(uncertain, at + limit))),
+        0,
+      );
     for (const power of [2, 1]) {
       const end = at + work / power;
       const rooms = this.machines
@@ -105,7 +123,7 @@ const anyAsk = fc.record({
   cpus: fc.integer({ min: 1, max: 4 }),
   memoryMb: fc.constantFrom(0, 0, 1, 3),
   gpus: fc.constantFrom(0, 0, 0, 1, 2),
-  licensed: fc.constantFrom(false, false, true),
+  copies: fc.constantFrom(0, 0, 0, 1, 2, 3),
   work: fc.integer({ min: 1, max: 6 }).map((half) => 2 * half),
   limit: fc.constantFrom(null, null, 2, 7, 15),
   perMachine: fc.constantFrom(
@@ -122,7 +140,7 @@ const anyHeld = fc.record({
   machine: fc.nat(2),
   cpus: fc.nat(4),
   gpus: fc.constantFrom(0, 0, 1),
-  licensed: fc.constantFrom(false, false, true),
+  copies: fc.constantFrom(0, 0, 1, 2),
   from: fc.nat(30),
   length: fc.constantFrom(3, 8, 20, Infinity),
   certain: fc.boolean(),
@@ -158,7 +176,10 @@ function siteOf({ machines, runs, held }: Given): Grid {
     ...{ ...shape, id: i + 1, memoryMb: 4, licenseIds: [1] },
     ...(i < 2 ? { resources: { gpu: 2 } } : {}),
   }));
-  const grid = gridOf(shapes, [{ id: 1, kind: 'cad', copies: 2, siteId: 1 }]);
+  const grid = gridOf(shapes, [
+    { id: 1, kind: 'cad', copies: 2, siteId: 1 },
+    { id: 2, kind: 'cad', copies: 1, siteId: null },
+  ]);
   const { resources } = grid.siteEntry(1);
   runs.forEach(({ machine, cpus, end }, i) => {
     const state = resources.machines[machine % machines.length] as MachineState;
@@ -168,13 +189,13 @@ function siteOf({ machines, runs, held }: Given): Grid {
     grid.restoreRun({ ...run, allocations }, job({ id: run.jobId, cpusPerTask: cpus }));
   });
   held.forEach((one, id) => {
-    const { from, length, licensed } = one;
+    const { from, length, copies } = one;
     const machineId = (one.machine % machines.length) + 1;
     // Every other holds its machine whole.
     const amounts = id % 2 === 0 ? null : { cpus: one.cpus, gpu: one.gpus };
     grid.setHeld({
       ...{ id, by: 'WINDOW', from, to: from + length, ends: one.certain ? 'LIMIT' : 'EXPECTATION' },
-      ...{ machines: [{ machineId, amounts }], licenseIds: licensed ? [1] : [] },
+      ...{ machines: [{ machineId, amounts }], licenseIds: new Array<number>(copies).fill(1 + (id % 2)) },
     });
   });
   return grid;
@@ -188,9 +209,8 @@ describe('the future of a site', () => {
         const grid = siteOf(world);
         const entry = grid.siteEntry(1);
         const { resources } = entry;
-        const [pool] = grid.licensePools('cad');
-        const pools = pool === undefined ? [] : [pool];
-        const seconds = new Seconds(resources.machines, grid.kinds.size, 2);
+        const pools = grid.licensePools('cad');
+        const seconds = new Seconds(resources.machines, grid.kinds.size, pools);
         for (const { from, to, certain, ...hold } of pools.flatMap(({ holds }) => holds)) {
           seconds.shift(hold, from, to, -1, certain);
         }
@@ -213,7 +233,7 @@ describe('the future of a site', () => {
           cpus,
           memoryMb,
           gpus,
-          licensed,
+          copies,
           perMachine,
           exclusive,
         }: typeof anyAsk extends fc.Arbitrary<infer A> ? A : never) =>
@@ -221,19 +241,22 @@ describe('the future of a site', () => {
             job({
               ...{ id: 0, tasks, cpusPerTask: cpus, memoryMbPerTask: memoryMb, exclusive },
               tasksPerMachine: perMachine && { ...perMachine, min: Math.min(perMachine.min, tasks) },
-              ...{ licenses: licensed ? ['cad'] : [], resourcesPerTask: gpus > 0 ? { gpu: gpus } : null },
+              ...{
+                licenses: new Array(copies).fill('cad'),
+                resourcesPerTask: gpus > 0 ? { gpu: gpus } : null,
+              },
             }),
           );
         for (const step of world.steps) {
           if (step.kind === 'take') {
-            const { from, length, certain, licensed, ...held } = step.held;
+            const { from, length, certain, copies, ...held } = step.held;
             const task = grid.kinds.amounts({ cpus: held.cpus, gpu: held.gpus });
             const state = resources.machines[held.machine % resources.machines.length] as MachineState;
             const hold = {
               machines: [state],
               tasks: [1],
               each: eachTakes(task),
-              licenses: licensed ? pools : [],
+              licenses: copies > 0 ? [{ pool: pools[copies - 1] as LicenseState, copies }] : [],
             };
             take(hold, from, from + length, certain);
           } else if (step.kind === 'give') {
@@ -292,7 +315,7 @@ describe('the future of a site', () => {
   });
 
   it('does not remember the end of a walk that found nothing as the opening of the one before', () => {
-    const idle = { cpus: 0, gpus: 0 as const, licensed: false };
+    const idle = { cpus: 0, gpus: 0 as const, copies: 0 as const };
     const grid = siteOf({
       machines: [4, 4, 4].map((cpus) => ({ cpus, benchmark: 1 })),
       runs: [{ machine: 0, cpus: 1, end: 1 }],

@@ -55,7 +55,7 @@ describe('the profile with promises', () => {
           avoids: null,
         }).pools[0];
         const profile = new Profile(resources, 0);
-        for (const pool of pools ?? []) profile.addPool(pool, columnOf(pool.license.copies));
+        for (const pool of pools?.of ?? []) profile.addPool(pool, columnOf(pool.license.copies));
         const seconds = 25 * 9 + 10;
         const rows = (amounts: readonly number[]): number[][] =>
           amounts.map((amount) => new Array<number>(seconds).fill(amount));

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JobQueue } from '../../src/core/grid/queue.js';
+import { copiesIn } from '../../src/core/grid/site-resources.js';
 import {
   type Grid,
   imageOf,
@@ -37,7 +38,7 @@ function contentOf({ sites, root, topology }: Grid): unknown {
       resources.runs.map(({ run, end, licenses }) => [
         run,
         end,
-        licenses.map(({ holders }) => holders.length),
+        licenses.map(({ pool, copies }) => [pool.inUse, copies]),
       ]),
       queueOf(queue),
       queueOf(meta),
@@ -124,7 +125,7 @@ describe('safety', () => {
             );
           }
           for (const id of reservation.licenseIds) {
-            expect((licenses.get(id) ?? 0) + 1).toBeLessThanOrEqual(copiesOf(w, id));
+            expect((licenses.get(id) ?? 0) + copiesIn(reservation, id)).toBeLessThanOrEqual(copiesOf(w, id));
           }
         });
       }),
@@ -188,7 +189,8 @@ describe('safety', () => {
             const after = usage([...w.running.values(), ...all], at).licenses;
             for (const id of reservation.licenseIds) {
               const free = (used: Map<number, number>) => copiesOf(w, id) - (used.get(id) ?? 0);
-              if (free(before) >= 1) expect(free(after)).toBeGreaterThanOrEqual(1);
+              const claimed = copiesIn(reservation, id);
+              if (free(before) >= claimed) expect(free(after)).toBeGreaterThanOrEqual(claimed);
             }
           }
         });
@@ -358,9 +360,10 @@ const maxRunsOf = (w: World, siteId: number): number =>
 function fits(w: World, job: Job, siteId: number, runs: { job: Job; run: Run }[], at: number): boolean {
   const used = usage(runs, at);
   if (runs.filter(({ run }) => run.siteId === siteId).length >= maxRunsOf(w, siteId)) return false;
-  for (const kind of job.licenses) {
+  for (const kind of new Set(job.licenses)) {
     const pools = w.licenses.filter((l) => l.kind === kind && (l.siteId === null || l.siteId === siteId));
-    if (!pools.some((l) => (used.licenses.get(l.id) ?? 0) < l.copies)) return false;
+    const free = pools.reduce((sum, l) => sum + Math.max(0, l.copies - (used.licenses.get(l.id) ?? 0)), 0);
+    if (free < job.licenses.filter((one) => one === kind).length) return false;
   }
   const rooms: number[] = [];
   for (const machine of w.machines) {

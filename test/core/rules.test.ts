@@ -673,7 +673,7 @@ describe('Grid', () => {
     expect(() => grid.removeMachine(1)).toThrow('machine 1 has live runs');
     expect(() => grid.removeLicense(1)).toThrow('license 1 is held by live runs');
     grid.placeAtSite(job({ id: 2, licenses: ['x'] }), 1);
-    expect(() => grid.startRun({ ...run, jobId: 2 })).toThrow('license 1 has no free copy for job 2');
+    expect(() => grid.startRun({ ...run, jobId: 2 })).toThrow('license 1 has too few free copies for job 2');
     expect(() => grid.removeSite(1)).toThrow('site 1 still has machines');
     grid.endRun(1);
     expect(() => grid.endRun(1)).toThrow('job 1 has no live run');

@@ -25,7 +25,7 @@ const given = fc.record({
       takes: fc.constantFrom(3, 7, 10, 10),
       tasks: fc.integer({ min: 1, max: 3 }),
       cpusPerTask: fc.integer({ min: 1, max: 2 }),
-      licensed: fc.constantFrom(false, false, true),
+      copies: fc.constantFrom(0, 0, 0, 1, 2),
       /** What people do with it, so many seconds after it was submitted. */
       deed: fc.option(fc.record({ afterS: fc.nat(60), what: fc.constantFrom('cancel', 'hold', 'release') }), {
         freq: 2,
@@ -38,15 +38,15 @@ type Given = typeof given extends fc.Arbitrary<infer G> ? G : never;
 
 function happenings({ jobs }: Given, userId: number): Happening[] {
   let at = T0;
-  const list = jobs.flatMap(({ afterS, estimateS, takes, licensed, deed, ...shape }, i): Happening[] => {
+  const list = jobs.flatMap(({ afterS, estimateS, takes, copies, deed, ...shape }, i): Happening[] => {
     at += afterS;
     const job = newJob({
       ...shape,
       // All fit on the machine that has the license.
-      tasks: licensed ? 1 : shape.tasks,
+      tasks: copies > 0 ? 1 : shape.tasks,
       estimateS: estimateS * 10,
       simulatedRunS: estimateS * takes,
-      licenses: licensed ? ['cad'] : [],
+      licenses: new Array<string>(copies).fill('cad'),
     });
     const submitted = { at, happens: submission(userId, job) };
     if (deed === null) return [submitted];
@@ -72,7 +72,7 @@ test('no promise is moved back, whoever made it', async () => {
       const userId = store.addUser();
       const siteIds = ['a', 'b'].map((name) => store.addSite(name));
       for (const siteId of siteIds) {
-        const cad = store.addLicense('cad', 1, siteId);
+        const cad = store.addLicense('cad', 2, siteId);
         const machine = { siteId, memoryMb: 1000, benchmark: 100, os: 'linux', architecture: 'x64' };
         const ids = [
           store.addMachine({ ...machine, name: 'm1', cpus: 4, licenseIds: [cad] }),

@@ -661,6 +661,34 @@ export function describeStore(
         await nothingBroken();
       });
 
+      it('takes as many copies of a license as a job asks for, of several pools, and gives all back', async () => {
+        const pool = await world.addLicense('cad', 2, null);
+        const own = await world.addLicense('cad', 2, site);
+        const jobs = Array.from({ length: 3 }, () => newJob({ licenses: ['cad', 'cad', 'cad'] }));
+        const [first, second, third] = (await dispatched(world, user, site, jobs)) as [
+          number,
+          number,
+          number,
+        ];
+        const tried = async (...starts: ReturnType<typeof start>[]) =>
+          (await store.applyStarts(site, starts, null, context())).accepted;
+        const on = { [machine]: 1 };
+        // Too few, too many, more of a pool than it has.
+        const short = [
+          [own, pool],
+          [own, own, pool, pool],
+          [own, own, own],
+        ];
+        for (const ids of short) expect(await tried(start(first, site, on, ids))).toEqual([]);
+        expect(await tried(start(first, site, on, [own, own, pool]))).toEqual([first]);
+        expect(await tried(start(second, site, on, [own, pool, pool]))).toEqual([]);
+        await nothingBroken();
+        await store.reportRuns(site, [ended(first, 1)], MAX_ATTEMPTS);
+        const both = [start(second, site, on, [own, pool, pool]), start(third, site, on, [own, own, pool])];
+        expect(await tried(...both)).toEqual([second]);
+        await nothingBroken();
+      });
+
       it('refuses jobs that are elsewhere, sites that are not up, machines that are not available', async () => {
         const [a, b, c] = await dispatched(world, user, site, [newJob(), newJob(), newJob()]);
         const silent = await world.addMachine(site, 'm3', 4);

@@ -20,7 +20,8 @@ interface Ran {
   /** null: it still runs. */
   end: number | null;
   tasks: number;
-  licensed: boolean;
+  /** Of the pool of its site. */
+  copies: number;
 }
 interface Lived {
   user: number;
@@ -54,7 +55,7 @@ const lived: fc.Arbitrary<Lived> = fc
         waits: gap,
         lasts: gap,
         tasks: fc.integer({ min: 1, max: 9 }),
-        licensed: fc.boolean(),
+        copies: fc.integer({ min: 0, max: 3 }),
       }),
       { maxLength: 3 },
     ),
@@ -62,11 +63,11 @@ const lived: fc.Arbitrary<Lived> = fc
   })
   .map(({ user, application, submitted, runs, ends }) => {
     let at = submitted;
-    const made = runs.map(({ site, waits, lasts, tasks, licensed }, i): Ran => {
+    const made = runs.map(({ site, waits, lasts, tasks, copies }, i): Ran => {
       const begin = at + waits;
       at = begin + lasts;
       const open = ends === 'never' && i === runs.length - 1;
-      return { site, at: begin, end: open ? null : at, tasks, licensed };
+      return { site, at: begin, end: open ? null : at, tasks, copies };
     });
     return {
       user,
@@ -103,7 +104,7 @@ async function write(jobs: readonly Lived[]): Promise<void> {
       const runs = all.flatMap(({ id, runs }) => {
         const run = runs[epoch - 1];
         if (!run) return [];
-        const licenses = `{${run.licensed ? pools[run.site] : ''}}`;
+        const licenses = `{${new Array(run.copies).fill(pools[run.site]).join()}}`;
         const tasks = `{${run.tasks},1}`;
         return [{ ...run, id, site: sites[run.site], tasks, licenses, isLast: runs.length === epoch }];
       });
@@ -217,10 +218,7 @@ describe('what was used', () => {
           const licensed = await queries.licenseHistory(window, 'solver');
           close(
             licensed.map(({ inUse }) => inUse),
-            mean(
-              runs.filter((run) => run.licensed),
-              () => 1,
-            ),
+            mean(runs, ({ copies }) => copies),
           );
 
           const end = isLong ? Math.ceil(window.to / 3600) * 3600 - T0 : start + length;
@@ -268,7 +266,7 @@ describe('what was used', () => {
   });
 
   test('is added up by user and by site, most CPU time first', async () => {
-    const run = (site: number, tasks: number): Ran => ({ site, at: 0, end: 100, tasks, licensed: false });
+    const run = (site: number, tasks: number): Ran => ({ site, at: 0, end: 100, tasks, copies: 0 });
     const job = (user: number, ran: Ran): Lived => ({
       user,
       application: 'a',

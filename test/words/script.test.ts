@@ -57,7 +57,7 @@ describe('lines of a script', () => {
       tasks: 1,
       cpusPerTask: 8,
       resourcesPerTask: [{ kind: 'gpu', amount: 2 }],
-      licenses: ['matlab@db', 'stata'],
+      licenses: ['matlab@db', 'matlab@db', 'stata'],
       warnSignal: 'SIGUSR2',
       warnS: 90,
       held: true,

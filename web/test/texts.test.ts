@@ -32,7 +32,7 @@ describe('a job that is written', () => {
       estimate: '5400',
       runTimeLimit: '5400',
       name: 'big one',
-      licenses: 'matlab',
+      licenses: 'matlab:2',
       resources: 'gpu=2,tape=1',
       constraint: 'gpu = "a100"',
       exclusive: true,

@@ -21,6 +21,7 @@ import {
   isRefusal,
   jobOf,
   labelsIn,
+  licensesOf,
   OWN,
   PROLOGUE,
   partitionsIn,
@@ -114,7 +115,7 @@ export class SlurmRest implements LocalScheduler {
     const environment = { PATH: '/usr/local/bin:/usr/bin:/bin' };
     const isOld = version < LISTS;
     const excluded = job.nodes === null ? [] : this.nodeNames.filter((name) => !job.nodes?.includes(name));
-    const licenses = job.licenses.filter((kind) => this.licenses.has(kind));
+    const licenses = licensesOf(job.licenses, this.licenses);
     return {
       ...{ name: job.name, comment: job.comment, current_working_directory: job.directory },
       ...{ standard_output: `${job.directory}/scheduler`, standard_error: `${job.directory}/scheduler` },
@@ -127,7 +128,7 @@ export class SlurmRest implements LocalScheduler {
       ...spreadWords(job, isOld),
       ...(job.exclusive && (isOld ? { exclusive: 'true' } : { shared: ['none'] })),
       ...devicesOf(job, isOld),
-      ...(licenses.length > 0 && { licenses: licenses.join(',') }),
+      ...(licenses !== '' && { licenses }),
       ...(excluded.length > 0 &&
         (isOld ? { exclude_nodes: excluded.join(',') } : { excluded_nodes: excluded })),
       ...(minutes !== null && { time_limit: minutes }),

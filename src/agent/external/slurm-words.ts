@@ -127,3 +127,10 @@ export function partitionsIn(used: string | null, there: readonly string[]): Rea
     );
   return new Set(names);
 }
+
+/** Of what is asked for, each kind as often as copies of it, what Slurm counts itself: `matlab:2,cad:1`. */
+export const licensesOf = (asked: readonly string[], counted: ReadonlySet<string> | undefined): string =>
+  [...new Set(asked)]
+    .filter((kind) => counted?.has(kind))
+    .map((kind) => `${kind}:${asked.filter((one) => one === kind).length}`)
+    .join(',');

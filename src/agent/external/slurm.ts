@@ -17,6 +17,7 @@ import {
   isRefusal,
   jobOf,
   labelsIn,
+  licensesOf,
   OWN,
   PROLOGUE,
   partitionsIn,
@@ -250,8 +251,8 @@ export class Slurm implements LocalScheduler {
   }
 
   private licensesOf({ licenses }: Submission): string[] {
-    const counted = licenses.filter((kind) => this.config?.licenses.has(kind));
-    return counted.length === 0 ? [] : [`--licenses=${counted.join(',')}`];
+    const asked = licensesOf(licenses, this.config?.licenses);
+    return asked === '' ? [] : [`--licenses=${asked}`];
   }
 
   /** By name: whatever is asked of machines can be said so. */

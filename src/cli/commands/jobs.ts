@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import type { Client, Document } from '../../client/index.js';
 import { isLive, isTerminal } from '../../core/states.js';
+import { licensesWritten } from '../../words/index.js';
 import { commandLine } from '../../words/script.js';
 import { parseId, parseNumber, parseWord, tasksPerMachineText } from '../../words/values.js';
 import { addCommand, note, print, printJson, wantsJson } from '../command.js';
@@ -544,7 +545,7 @@ function needs(job: FullJob): string {
   for (const { kind, amount } of job.resourcesPerTask) parts.push(`${amount} ${kind}`);
   if (job.tasksPerMachine) parts.push(`${tasksPerMachineText(job.tasksPerMachine)} on each machine`);
   if (job.exclusive) parts.push('machines for itself');
-  if (job.licenses.length > 0) parts.push(`licenses ${job.licenses.join(', ')}`);
+  if (job.licenses.length > 0) parts.push(`licenses ${licensesWritten(job.licenses)}`);
   if (job.os) parts.push(job.os);
   if (job.architecture) parts.push(job.architecture);
   if (job.machineConstraint) parts.push(`machines with ${job.machineConstraint}`);

@@ -256,10 +256,10 @@ function copyOf(
   if (whole)
     for (const slot of queue.slots()) if (queue.ids[slot] !== job?.id) jobs.push(queue.jobs[slot] as Job);
   const pools = new Set([
-    ...resources.runs.flatMap(({ licenses }) => licenses),
+    ...resources.runs.flatMap(({ licenses }) => licenses.map(({ pool }) => pool)),
     ...jobs
       .filter(({ licenses }) => licenses.length > 0)
-      .flatMap((one) => resources.eligible(grid.requirementOf(one).signature).pools.flat()),
+      .flatMap((one) => resources.eligible(grid.requirementOf(one).signature).pools.flatMap(({ of }) => of)),
   ]);
   for (const { license } of pools) copy.setLicense(license);
   for (const { machine } of resources.machines) copy.setMachine(machine);

@@ -185,7 +185,7 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
   if (eligible.pools.length > 0) {
     const { copies } = pass.free;
     numbers.freeLicenses = Math.min(
-      ...eligible.pools.map((pools) => sumOf(pools.map((pool) => copies.free(pool)))),
+      ...eligible.pools.map(({ of }) => sumOf(of.map((pool) => copies.free(pool)))),
     );
   }
   const { reservation } = pass;

@@ -28,6 +28,7 @@ import { eachTakes, NO_AMOUNTS, ResourceKinds, type TaskAmounts } from './amount
 import { Arrival, JobQueue } from './queue.js';
 import { type Requirement, Requirements, type Signature } from './requirements.js';
 import {
+  copiesIn,
   holdsIn,
   type LicenseState,
   type MachineState,
@@ -326,7 +327,7 @@ export class Grid {
       known.license = license;
     } else {
       if (known !== undefined) this.removeLicense(license.id);
-      const state: LicenseState = { license, holders: [], holds: [] };
+      const state: LicenseState = { license, holders: [], inUse: 0, holds: [] };
       this.licenseById.set(license.id, state);
       const pools = this.poolsByKind.get(license.kind) ?? [];
       pools.push(state);
@@ -431,7 +432,9 @@ export class Grid {
         });
       for (const id of licenseIds) {
         const pool = this.licenseById.get(id);
-        pool?.holds.push({ machines: [], tasks: [], each: NO_AMOUNTS, licenses: [pool], from, to, certain });
+        if (pool === undefined) continue;
+        const licenses = [{ pool, copies: 1 }];
+        pool.holds.push({ machines: [], tasks: [], each: NO_AMOUNTS, licenses, from, to, certain });
       }
     }
     for (const { site, resources } of loaded) this.placeLoad(site.load as SiteLoad, resources);
@@ -699,10 +702,10 @@ export class Grid {
       if (!holdsIn(state.each, on, state.tasks[i] as number, free.room))
         fail(`machine ${on.machine.id} has no room for job ${run.jobId}`);
     });
-    for (const pool of state.licenses) {
+    for (const { pool, copies } of state.licenses) {
       check(
-        pool.holders.length < pool.license.copies,
-        `license ${pool.license.id} has no free copy for job ${run.jobId}`,
+        pool.inUse + copies <= pool.license.copies,
+        `license ${pool.license.id} has too few free copies for job ${run.jobId}`,
       );
     }
     this.begin(entry, site, state);
@@ -921,7 +924,7 @@ export class Grid {
     const machines = this.machinesOf(run, site);
     const twice = machines.find((state, i) => machines.indexOf(state) < i);
     if (twice) fail(`machine ${twice.machine.id} is named twice by the run of job ${run.jobId}`);
-    const licenses = run.licenseIds.map((licenseId) => {
+    const licenses = [...new Set(run.licenseIds)].map((licenseId) => {
       const pool = this.licenseById.get(licenseId);
       check(pool !== undefined, `license ${licenseId} is not in the grid`);
       const { siteId } = pool.license;
@@ -929,7 +932,7 @@ export class Grid {
         siteId === null || siteId === run.siteId,
         `license ${licenseId} is not usable at site ${run.siteId}`,
       );
-      return pool;
+      return { pool, copies: copiesIn(run, licenseId) };
     });
     return {
       run,

@@ -12,12 +12,19 @@ export interface Signature {
   readonly key: string;
   readonly os: string | null;
   readonly architecture: string | null;
-  /** Kinds, sorted. */
+  /** Kinds, sorted, each as often as copies of it are asked for. */
   readonly licenses: readonly string[];
   /** Over the labels of machines; null: any will do. */
   readonly constraint: { readonly text: string; readonly parsed: Constraint } | null;
   /** Where earlier runs failed, and what the next one needs elsewhere; null: nowhere. */
   readonly avoids: (Avoids & Pick<Requirement, 'tasks' | 'task' | 'spread' | 'whole'>) | null;
+}
+
+/** What is asked for, by kind. */
+export function copiesByKind(licenses: readonly string[]): [kind: string, copies: number][] {
+  const counts = new Map<string, number>();
+  for (const kind of licenses) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  return [...counts];
 }
 
 /** Tells signatures apart, as long as nothing is avoided; `constraint`: its text. */

@@ -6,7 +6,7 @@ import type { Allocation, License, Machine, Places, Run } from '../model.js';
 import { type Labels, satisfies } from '../resources/constraint.js';
 import { deviceLabels } from '../resources/units.js';
 import { type Amounts, addTo, amountOf, CPUS, fitsIn, type Room, type TaskAmounts } from './amounts.js';
-import type { Signature } from './requirements.js';
+import { copiesByKind, type Signature } from './requirements.js';
 
 export interface MachineState {
   machine: Machine;
@@ -31,10 +31,17 @@ export interface MachineState {
 
 export interface LicenseState {
   license: License;
-  /** Live runs that hold a copy. */
+  /** Live runs that hold copies. */
   holders: RunState[];
-  /** Each a copy. */
+  /** Copies that they hold. */
+  inUse: number;
   holds: TimedHold[];
+}
+
+/** So many copies of a pool. */
+export interface Copies {
+  readonly pool: LicenseState;
+  readonly copies: number;
 }
 
 /** What is held of machines and pools: by a run, a promise, and whatever else a `TimedHold` is of. */
@@ -44,8 +51,7 @@ export interface Hold {
   tasks: readonly number[];
   /** What each task takes. */
   each: TaskAmounts;
-  /** A copy of each. */
-  licenses: readonly LicenseState[];
+  licenses: readonly Copies[];
 }
 
 /** What a live run holds, until it is expected to end. */
@@ -81,10 +87,19 @@ export interface EligibleMachines {
   shared: boolean;
   /** In order of placement: highest power first, then the lowest id. */
   machines: MachineState[];
-  /** For each license kind the pools that serve it, in order of use: the site's own, then the grid's; then by id. */
-  pools: LicenseState[][];
+  /** For each kind of license how many copies a job takes, of the pools that serve it, in order of use: the site's own, then the grid's; then by id. */
+  pools: PoolsOfKind[];
   /** By kind, what the machine with the most of it has. */
   most: readonly number[];
+}
+
+/** How many copies of a pool they are. */
+export const copiesIn = ({ licenseIds }: { readonly licenseIds: readonly number[] }, id: number): number =>
+  licenseIds.reduce((sum, one) => sum + (one === id ? 1 : 0), 0);
+
+export interface PoolsOfKind {
+  readonly of: readonly LicenseState[];
+  readonly copies: number;
 }
 
 /** What is free on the machines of a site. */
@@ -296,7 +311,11 @@ export class SiteResources {
     this.changes++;
     this.useAll(run, 1);
     const { licenses } = run;
-    for (let i = 0; i < licenses.length; i++) (licenses[i] as LicenseState).holders.push(run);
+    for (let i = 0; i < licenses.length; i++) {
+      const { pool, copies } = licenses[i] as Copies;
+      pool.holders.push(run);
+      pool.inUse += copies;
+    }
     this.sortIn(run);
   }
 
@@ -304,8 +323,12 @@ export class SiteResources {
   removeRun(run: RunState): void {
     this.changes++;
     this.useAll(run, -1);
-    if (run.licenses.length > 0)
-      for (const { holders } of run.licenses) holders.splice(holders.indexOf(run), 1);
+    const { licenses } = run;
+    for (let i = 0; i < licenses.length; i++) {
+      const { pool, copies } = licenses[i] as Copies;
+      pool.holders.splice(pool.holders.indexOf(run), 1);
+      pool.inUse -= copies;
+    }
     this.sortOut(run);
   }
 
@@ -367,7 +390,10 @@ export class SiteResources {
   }
 
   private find(signature: Signature, accept: (machine: Machine) => boolean): EligibleMachines {
-    const pools = signature.licenses.map((kind) => this.poolsOf(this.siteId, kind));
+    const pools = copiesByKind(signature.licenses).map(([kind, copies]) => ({
+      of: this.poolsOf(this.siteId, kind),
+      copies,
+    }));
     const { constraint } = signature;
     const machines = this.machines.filter(
       ({ machine }) =>
@@ -375,7 +401,7 @@ export class SiteResources {
         (signature.os === null || signature.os === machine.os) &&
         (signature.architecture === null || signature.architecture === machine.architecture) &&
         (constraint === null || satisfies(labelsOf(machine, this.siteName), constraint.parsed)) &&
-        pools.every((kindPools) => kindPools.some(({ license }) => runsLicense(machine, license.id))),
+        pools.every(({ of }) => of.some(({ license }) => runsLicense(machine, license.id))),
     );
     return {
       shared: this.shared,

@@ -8,8 +8,8 @@ import type { Room } from '../grid/amounts.js';
 import type { Grid, SiteEntry, SiteMemory } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
 import type {
+  Copies,
   EligibleMachines,
-  LicenseState,
   MachineState,
   Placement,
   RunState,
@@ -343,7 +343,7 @@ export class SitePass {
     slot: number,
     placement: Placement,
     duration: number,
-    pools: readonly LicenseState[],
+    pools: readonly Copies[],
     reason: ReasonCode,
   ): void {
     const jobId = this.entry.queue.ids[slot] as number;

@@ -5,7 +5,13 @@
 import { NO_AMOUNTS } from '../grid/amounts.js';
 import type { SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
-import { type Hold, holdsIn, type LicenseState, type MachineState } from '../grid/site-resources.js';
+import {
+  copiesIn,
+  type Hold,
+  holdsIn,
+  type LicenseState,
+  type MachineState,
+} from '../grid/site-resources.js';
 import type { Reservation } from '../model.js';
 import type { Opening } from '../resources/future.js';
 import { isOlder } from '../resources/licenses.js';
@@ -49,7 +55,7 @@ export const promisedIn = (
 export function hasRoomNow(free: Timeline, { machines, tasks, each, licenses }: Hold): boolean {
   for (let i = 0; i < machines.length; i++)
     if (!holdsIn(each, machines[i] as MachineState, tasks[i] as number, free.room)) return false;
-  return licenses.every((pool) => free.copies.free(pool) >= 1);
+  return licenses.every(({ pool, copies }) => free.copies.free(pool) >= copies);
 }
 
 /** The reservation that a plan shows for a promise: other sites respect the grid-wide licenses in it. */
@@ -97,8 +103,10 @@ export class Places {
     }
     if (pools.length === 0 || this.reserved === null) return;
     for (const claim of claims.others) {
-      const { at, end, licenseIds } = claim;
-      const licenses = pools.filter(({ license }) => licenseIds.includes(license.id));
+      const { at, end } = claim;
+      const licenses = pools
+        .map((pool) => ({ pool, copies: copiesIn(claim, pool.license.id) }))
+        .filter(({ copies }) => copies > 0);
       if (licenses.length === 0 || isOlder(claim, this.reserved)) continue;
       this.younger.push({ hold: { machines: [], tasks: [], each: NO_AMOUNTS, licenses }, at, end });
     }
@@ -120,10 +128,10 @@ export function poolsOf({ resources, queue }: SiteEntry, asks?: Requirement): Li
   const pools = new Set<LicenseState>();
   const add = ({ signature }: Requirement): void => {
     if (signature.licenses.length === 0) return;
-    for (const kind of resources.eligible(signature).pools) for (const pool of kind) pools.add(pool);
+    for (const { of } of resources.eligible(signature).pools) for (const pool of of) pools.add(pool);
   };
   if (asks !== undefined) add(asks);
-  for (const run of resources.runs) for (const pool of run.licenses) pools.add(pool);
+  for (const run of resources.runs) for (const { pool } of run.licenses) pools.add(pool);
   if (queue.licensed > 0)
     for (const requirement of queue.requirements) if (requirement !== undefined) add(requirement);
   return [...pools];

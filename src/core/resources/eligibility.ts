@@ -9,7 +9,7 @@ import { askedOn, type EligibleMachines, labelsOf, type MachineState } from '../
 import type { SiteState } from '../model.js';
 import { ReasonCode, type WaitingReason } from '../reasons.js';
 import { shownConstraint, unsatisfiedPart } from './constraint.js';
-import { hasCopies } from './licenses.js';
+import { areThere, hasCopies } from './licenses.js';
 import { hasRoom, lackingSpread } from './placement.js';
 import type { Timeline } from './timeline.js';
 
@@ -81,7 +81,7 @@ function whyIneligible(requirement: Requirement, { site, resources }: SiteEntry)
 /** Why not even the idle machines could run the class, null when they could. */
 export function whyNeverFits(requirement: Requirement, eligible: EligibleMachines): WaitingReason | null {
   for (const pools of eligible.pools) {
-    if (!pools.some((pool) => pool.license.copies > 0)) return ReasonCode.NO_LICENSE_AT_SITE;
+    if (!areThere(pools, ({ license }) => license.copies)) return ReasonCode.NO_LICENSE_AT_SITE;
   }
   return hasRoom(requirement, eligible) ? null : ReasonCode.NO_MACHINE_NOW;
 }

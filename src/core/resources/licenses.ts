@@ -1,23 +1,30 @@
 /**
- * Copies of licenses, now and later. Runs hold them until their planned ends, holds of the grid until theirs. A reservation claims a
- * copy of each of its pools from its instant until its job's planned end; a start may take a copy only if every claim that begins before
- * the start's planned end still finds one.
+ * Copies of licenses, now and later. Runs hold them until their planned ends, holds of the grid until theirs. A reservation claims the
+ * copies of its pools from its instant until its job's planned end; a start may take copies only if every claim that begins before the
+ * start's planned end still finds its own.
  *
  * Grid-wide pools are claimed by reservations of all sites. Between two that want the same copy the older wins, ties by
  * site id; a job without a reservation of its own gives way to all.
  */
 import type { Grid } from '../grid/grid.js';
-import type { EligibleMachines, LicenseState } from '../grid/site-resources.js';
+import {
+  type Copies,
+  copiesIn,
+  type EligibleMachines,
+  type Hold,
+  type LicenseState,
+  type PoolsOfKind,
+} from '../grid/site-resources.js';
 import type { Reservation } from '../model.js';
 import { type Column, columnOf, nextIn, shift } from './column.js';
 
-/** A copy that is taken in mind. */
+/** Copies that are taken in mind. */
 interface InMind {
   readonly from: number;
   readonly to: number;
-  /** Below 0: it is given back. */
-  readonly copies: 1 | -1;
-  /** It is held now, not only planned to be. */
+  /** Below 0: they are given back. */
+  readonly copies: number;
+  /** They are held now, not only planned to be. */
   readonly present: boolean;
   readonly certain: boolean;
 }
@@ -34,20 +41,22 @@ export class LicenseCopies {
 
   /** Copies of a pool that nobody holds now: late runs still hold theirs. */
   free(pool: LicenseState): number {
-    let free = pool.license.copies - pool.holders.length;
+    let free = pool.license.copies - pool.inUse;
     for (const { present, copies } of this.of(pool)) if (present) free -= copies;
-    for (const { from, to } of pool.holds) if (from <= this.now && this.now < to) free--;
+    for (const hold of pool.holds)
+      if (hold.from <= this.now && this.now < hold.to) free -= copiesOf(hold, pool);
     return free;
   }
 
-  /** A copy of each. */
-  take(pools: readonly LicenseState[], taken: InMind): void {
-    if (taken.copies < 0) this.returns++;
-    for (const pool of pools) {
+  /** `sign` below 0: they are given back. */
+  take(licenses: readonly Copies[], sign: 1 | -1, taken: Omit<InMind, 'copies'>): void {
+    if (sign < 0) this.returns++;
+    for (const { pool, copies } of licenses) {
       this.inMind ??= new Map();
+      const one = { ...taken, copies: sign * copies };
       const known = this.inMind.get(pool);
-      if (known === undefined) this.inMind.set(pool, [taken]);
-      else known.push(taken);
+      if (known === undefined) this.inMind.set(pool, [one]);
+      else known.push(one);
     }
   }
 
@@ -56,9 +65,19 @@ export class LicenseCopies {
   }
 }
 
-/** Whether each kind has a pool with a free copy. */
-export const hasCopies = ({ pools }: EligibleMachines, of: { readonly copies: LicenseCopies }): boolean =>
-  pools.length === 0 || pools.every((kind) => kind.some((pool) => of.copies.free(pool) > 0));
+/** The copies of a pool that a hold has. */
+const copiesOf = ({ licenses }: Pick<Hold, 'licenses'>, of: LicenseState): number =>
+  licenses.find(({ pool }) => pool === of)?.copies ?? 0;
+
+/** Whether of each kind so many copies are free as are asked for. */
+export const hasCopies = (
+  { pools }: EligibleMachines,
+  { copies }: { readonly copies: LicenseCopies },
+): boolean => pools.every((kind) => areThere(kind, (pool) => copies.free(pool)));
+
+/** Whether the pools of a kind have so many copies together as are asked for. */
+export const areThere = ({ of, copies }: PoolsOfKind, free: (pool: LicenseState) => number): boolean =>
+  of.reduce((sum, pool) => sum + Math.max(0, free(pool)), 0) >= copies;
 
 /** A reservation's. */
 export interface Claim {
@@ -132,19 +151,19 @@ export class Claims {
   planned(pool: LicenseState, holder: Reservation | null = null): Column {
     const { license, holders, holds } = pool;
     const column = columnOf(license.copies);
-    for (const { end } of holders) shift(column, this.copies.now, end, -1, false);
-    for (const { from, to, certain } of holds) shift(column, from, to, -1, certain);
+    for (const run of holders) shift(column, this.copies.now, run.end, -copiesOf(run, pool), false);
+    for (const hold of holds) shift(column, hold.from, hold.to, -copiesOf(hold, pool), hold.certain);
     for (const claim of this.others)
-      if (claim.licenseIds.includes(license.id) && (holder === null || isOlder(claim, holder)))
-        shift(column, claim.at, claim.end, -1, false);
+      if (holder === null || isOlder(claim, holder))
+        shift(column, claim.at, claim.end, -copiesIn(claim, license.id), false);
     return column;
   }
 
   /** The first instant behind `time` at which copies of the pools may come free; Infinity: none. */
-  nextChange(pools: readonly (readonly LicenseState[])[], time: number, holder: Reservation | null): number {
+  nextChange(pools: readonly PoolsOfKind[], time: number, holder: Reservation | null): number {
     let next = Infinity;
-    for (const kind of pools)
-      for (const pool of kind) next = Math.min(next, nextIn(this.column(pool, holder), time));
+    for (const { of } of pools)
+      for (const pool of of) next = Math.min(next, nextIn(this.column(pool, holder), time));
     return next;
   }
 }

@@ -7,6 +7,7 @@ import { amountOf, CPUS, fitsIn, PLACES, type Room, timesIn } from '../grid/amou
 import type { Requirement } from '../grid/requirements.js';
 import {
   askedOn,
+  type Copies,
   type EligibleMachines,
   type Free,
   type Hold,
@@ -249,26 +250,32 @@ const powerOf = ({ machine }: MachineState): number => machine.cpus * machine.be
 export const holdOf = (
   each: Requirement,
   { machines, tasks }: Placement,
-  licenses: readonly LicenseState[],
+  licenses: readonly Copies[],
 ): Hold => ({ machines, tasks, each, licenses });
 
-/** The first pool that passes the test for each kind, null when there is none for one. */
+/** The copies of each kind, of its pools in turn what is free of them; null when there are too few of one. */
 export function pickPools(
   { pools }: EligibleMachines,
-  test: (pool: LicenseState) => boolean,
-): LicenseState[] | null {
+  free: (pool: LicenseState) => number,
+): Copies[] | null {
   if (pools.length === 0) return NO_POOLS;
-  const picked: LicenseState[] = [];
-  for (const kind of pools) {
-    const pool = kind.find(test);
-    if (pool === undefined) return null;
-    picked.push(pool);
+  const picked: Copies[] = [];
+  for (const { of, copies: asked } of pools) {
+    let left = asked;
+    for (let i = 0; i < of.length && left > 0; i++) {
+      const pool = of[i] as LicenseState;
+      const copies = Math.min(left, free(pool));
+      if (copies < 1) continue;
+      picked.push({ pool, copies });
+      left -= copies;
+    }
+    if (left > 0) return null;
   }
   return picked;
 }
 
 /** Shared by all that need no license: never written to. */
-export const NO_POOLS: LicenseState[] = [];
+export const NO_POOLS: Copies[] = [];
 
 /** As a plan shows it. */
 export function allocationsOf(placement: Placement): Allocation[] {
@@ -281,5 +288,8 @@ const shown = ({ machines, tasks }: Placement): Allocation[] =>
 
 const NO_IDS: number[] = [];
 
-export const idsOf = (pools: readonly LicenseState[]): number[] =>
-  pools.length === 0 ? NO_IDS : pools.map(({ license }) => license.id);
+/** As a plan shows them: each pool as often as copies of it are taken. */
+export const idsOf = (pools: readonly Copies[]): number[] =>
+  pools.length === 0
+    ? NO_IDS
+    : pools.flatMap(({ pool, copies }) => new Array<number>(copies).fill(pool.license.id));

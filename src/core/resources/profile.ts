@@ -9,6 +9,7 @@
 import type { Amounts, Room } from '../grid/amounts.js';
 import type { Requirement } from '../grid/requirements.js';
 import {
+  type Copies,
   type EligibleMachines,
   type Hold,
   type LicenseState,
@@ -166,7 +167,8 @@ export class Profile implements Future {
           next = earliestIn(columns[taken[k] as number] as Column, amount, length, limit, next);
         }
       }
-      for (const pool of hold.licenses) next = earliestIn(this.pool(pool), 1, length, limit, next);
+      for (const { pool, copies } of hold.licenses)
+        next = earliestIn(this.pool(pool), copies, length, limit, next);
       if (next === Infinity) return null;
       if (next === at) return at;
       at = next;
@@ -234,7 +236,7 @@ export class Profile implements Future {
   ): Opening | null {
     let at = before;
     let best: MachineState | null = null;
-    let pools: LicenseState[] = NO_POOLS;
+    let pools: Copies[] = NO_POOLS;
     for (let i = 0; i < eligible.machines.length; i++) {
       const state = eligible.machines[i] as MachineState;
       const columns = this.columns(state);
@@ -261,24 +263,25 @@ export class Profile implements Future {
       : { at, end: at + work / best.machine.benchmark, placement: best.alone, pools };
   }
 
-  /** A pool for each kind with a copy from `from` until `to`, and until `until` beside what is held for certain. */
-  private poolsFrom(
-    eligible: EligibleMachines,
-    from: number,
-    to: number,
-    until: number,
-  ): LicenseState[] | null {
+  /** The copies of each kind from `from` until `to`, and until `until` beside what is held for certain. */
+  private poolsFrom(eligible: EligibleMachines, from: number, to: number, until: number): Copies[] | null {
     if (eligible.pools.length === 0) return NO_POOLS;
-    return pickPools(eligible, (pool) => leastIn(this.pool(pool), from, to, until) >= 1);
+    return pickPools(eligible, (pool) => leastIn(this.pool(pool), from, to, until));
   }
 
-  /** The next instant at which each kind has a pool with a copy for so long, as far as each alone is concerned. */
+  /**
+   * The next instant at which each kind may have its copies for so long, as far as each alone is concerned; where they may come from
+   * several pools, the next at which one of these changes.
+   */
   private nextCopies(eligible: EligibleMachines, from: number, length: number, limit: number): number {
     let next = from;
-    for (const kind of eligible.pools) {
+    for (const { of, copies } of eligible.pools) {
       let earliest = Infinity;
-      for (const pool of kind)
-        earliest = Math.min(earliest, earliestIn(this.pool(pool), 1, length, limit, from));
+      for (const pool of of) {
+        const column = this.pool(pool);
+        earliest = Math.min(earliest, earliestIn(column, copies, length, limit, from));
+        if (copies > 1 && of.length > 1) earliest = Math.min(earliest, nextIn(column, from));
+      }
       next = Math.max(next, earliest);
     }
     return next;
@@ -350,8 +353,8 @@ export class Profile implements Future {
     for (const state of eligible.machines) {
       for (const column of this.columns(state).columns) next = Math.min(next, nextIn(column, time));
     }
-    for (const kind of eligible.pools)
-      for (const pool of kind) next = Math.min(next, nextIn(this.pool(pool), time));
+    for (const { of } of eligible.pools)
+      for (const pool of of) next = Math.min(next, nextIn(this.pool(pool), time));
     return next;
   }
 
@@ -386,9 +389,9 @@ export class Profile implements Future {
       for (let k = 0; k < taken.length; k += 2)
         shift(columns[taken[k] as number] as Column, from, to, times * (taken[k + 1] as number), certain);
     }
-    for (const pool of licenses) {
-      const copies = this.pools.get(pool);
-      if (copies !== undefined) shift(copies, from, to, sign, certain);
+    for (const { pool, copies } of licenses) {
+      const column = this.pools.get(pool);
+      if (column !== undefined) shift(column, from, to, sign * copies, certain);
     }
   }
 

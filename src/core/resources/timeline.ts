@@ -10,11 +10,11 @@ import { CPUS, copyInto, fitsIn, PLACES, type Room } from '../grid/amounts.js';
 import type { Grid, SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
 import {
+  type Copies,
   type EligibleMachines,
   type Free,
   giveTo,
   type Hold,
-  type LicenseState,
   type MachineState,
   type Placement,
   type RunState,
@@ -41,7 +41,7 @@ const UNDECIDED: Run = Object.freeze({
 export const runInMind = (
   each: Requirement,
   { machines, tasks }: Placement,
-  licenses: readonly LicenseState[],
+  licenses: readonly Copies[],
   jobId: number,
   end: number,
 ): RunState =>
@@ -424,7 +424,7 @@ export class Timeline implements Future, Free {
   }
 
   /**
-   * A pool of each kind with a copy from `at` until `end`, and until `until` beside what is held for certain; null: one has none.
+   * Pools of each kind with the copies from `at` until `end`, and until `until` beside what is held for certain; null: one has none.
    * `present`: late runs hold theirs. (Not in `opening`, which most jobs come through without licenses: what a closure keeps is made room
    * for at every call.)
    */
@@ -435,14 +435,12 @@ export class Timeline implements Future, Free {
     eligible: EligibleMachines,
     until: number,
     holder: Reservation | null,
-  ): LicenseState[] | null {
-    return pickPools(
-      eligible,
-      (pool) =>
-        (!present || this.copies.free(pool) >= 1) &&
-        ((present && this.claims.onlyGrows(pool)) ||
-          leastIn(this.claims.column(pool, holder), at, end, until) >= 1),
-    );
+  ): Copies[] | null {
+    return pickPools(eligible, (pool) => {
+      const now = present ? this.copies.free(pool) : Infinity;
+      if (now < 1 || (present && this.claims.onlyGrows(pool))) return now;
+      return Math.min(now, leastIn(this.claims.column(pool, holder), at, end, until));
+    });
   }
 
   /** Whether the machine has room for a task in each dip from `at` until `end`, and until `until` beside what is held for certain. */
@@ -527,11 +525,11 @@ export class Timeline implements Future, Free {
     { licenses }: Hold,
     from: number,
     to: number,
-    copies: 1 | -1,
+    sign: 1 | -1,
     present: boolean,
     certain: boolean,
   ): void {
-    this.copies.take(licenses, { from, to, copies, present, certain });
+    this.copies.take(licenses, sign, { from, to, present, certain });
   }
 
   private dipAt(at: number, certain: boolean): void {

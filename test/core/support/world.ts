@@ -115,7 +115,7 @@ export const anyJobShape = fc.record({
   tasks: fc.constantFrom(1, 1, 1, 2, 3),
   cpusPerTask: fc.integer({ min: 1, max: 4 }),
   memoryMbPerTask: fc.integer({ min: 0, max: 5 }),
-  licenses: fc.constantFrom([], [], [], ['a'], ['b'], KINDS),
+  licenses: fc.constantFrom([], [], [], [], ['a'], ['b'], KINDS, ['b', 'b']),
   os: fc.constantFrom(null, null, null, null, 'linux'),
   resourcesPerTask: fc.constantFrom(null, null, null, { gpu: 1 }, { gpu: 2 }),
   tasksPerMachine: fc.constantFrom(

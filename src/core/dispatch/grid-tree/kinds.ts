@@ -1,7 +1,11 @@
 /** Classes of jobs and kinds of machines as the tree knows them, kept from cycle to cycle: each is worked out once. */
 import { amountOf, MEMORY } from '../../grid/amounts.js';
 import type { Grid, SiteEntry } from '../../grid/grid.js';
-import type { Requirement as GridRequirement, Signature } from '../../grid/requirements.js';
+import {
+  copiesByKind,
+  type Requirement as GridRequirement,
+  type Signature,
+} from '../../grid/requirements.js';
 import { labelsOf, runsLicense } from '../../grid/site-resources.js';
 import {
   kindKey,
@@ -80,26 +84,29 @@ export class TreeKinds {
   }
 
   private canUse(machine: Machine, kind: string): boolean {
-    return this.grid
-      .licensePools(kind)
-      .some(
+    const [name, copies = '1'] = kind.split(COPIES) as [string, string?];
+    const there = this.grid
+      .licensePools(name)
+      .filter(
         ({ license }) =>
-          (license.siteId === null || license.siteId === machine.siteId) &&
-          license.copies > 0 &&
-          runsLicense(machine, license.id),
+          (license.siteId === null || license.siteId === machine.siteId) && runsLicense(machine, license.id),
       );
+    return there.reduce((sum, { license }) => sum + license.copies, 0) >= Number(copies);
   }
 }
 
-/** No kind of license begins like this. */
+/** No kind of license has these in its name. */
 const CONSTRAINT = '\0where ';
+const COPIES = '\0';
 
-/** What the tree asks of a machine by name: licenses, and a constraint as if it were one, which machines that satisfy it have. */
+/** What the tree asks of a machine by name: licenses, with the number of copies, and a constraint as if it were one, which machines that satisfy it have. */
 const conditionsOf = ({
   licenses,
   constraint,
-}: Pick<Signature, 'licenses' | 'constraint'>): readonly string[] =>
-  constraint === null ? licenses : [...licenses, CONSTRAINT + constraint.text];
+}: Pick<Signature, 'licenses' | 'constraint'>): readonly string[] => [
+  ...copiesByKind(licenses).map(([kind, copies]) => (copies === 1 ? kind : kind + COPIES + copies)),
+  ...(constraint === null ? [] : [CONSTRAINT + constraint.text]),
+];
 
 const platformOf = ({ os, architecture, licenses }: Pick<Signature, 'os' | 'architecture' | 'licenses'>) => ({
   os: os === null ? [] : [os],

@@ -220,7 +220,7 @@ class QueuesPass implements DispatchPass {
       site.free.start(start);
       site.version++;
       // A copy of a grid-wide pool is missing at every site.
-      if (start.licenses.some(({ license }) => license.siteId === null))
+      if (start.licenses.some(({ pool }) => pool.license.siteId === null))
         for (const other of this.sites) other.version++;
     }
     return true;

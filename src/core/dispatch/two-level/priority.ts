@@ -44,7 +44,7 @@ export function msPriority(
   const max = policy.maxDelta;
   const margin = marginOf(job);
   const deadline = margin === null ? 0 : deadlineDelta(margin, meanMargin ?? margin, job.estimateS, max);
-  const licenses = licensesDelta(job.licenses.length, licenseKinds, max);
+  const licenses = licensesDelta(new Set(job.licenses).size, licenseKinds, max);
   const user = userDelta(job.userClass, policy);
   const project = job.project === null ? 0 : listed(policy.projectDelta, job.project);
   const terms = { deadline, licenses, user, project, service: listed(policy.serviceDelta, job.application) };

@@ -126,7 +126,7 @@ function nothingNew({ now, free }: SitePass, before: Promises, slots: readonly n
   if (slots.length !== before.count) return false;
   return slots.every((slot) => {
     const promised = before.get(slot);
-    if (promised?.pools.some(({ license }) => license.siteId === null)) return false;
+    if (promised?.pools.some(({ pool }) => pool.license.siteId === null)) return false;
     return promised !== undefined && (promised.at > now || !hasRoomNow(free, promised.hold));
   });
 }
@@ -235,8 +235,8 @@ function roomOf(pass: SitePass, promises: Promises): Room {
   for (const slot of queue.inOrder('ARRIVAL').window()) {
     const promised = promises.get(slot);
     if (promised === undefined || promised.requirement.signature.licenses.length === 0) continue;
-    for (const kind of resources.eligible(promised.requirement.signature).pools)
-      for (const pool of kind) copies.set(pool.license.id, free.copies.free(pool));
+    for (const { of } of resources.eligible(promised.requirement.signature).pools)
+      for (const pool of of) copies.set(pool.license.id, free.copies.free(pool));
   }
   for (const id of pass.claims.others.flatMap(({ licenseIds }) => licenseIds)) {
     const left = copies.get(id);
@@ -259,7 +259,7 @@ function heldIn({ entry }: SitePass): number {
       add(from, to, certain ? 1 : 0, sumOf(each.task));
       for (let i = 0; i < machines.length; i++)
         add((machines[i] as MachineState).machine.id, tasks[i] as number);
-      for (const { license } of licenses) add(license.id);
+      for (const { pool, copies } of licenses) add(pool.license.id, copies);
     }
   }
   return key;

@@ -4,8 +4,8 @@
  */
 import type { ResourceKinds } from '../../grid/amounts.js';
 import type { Grid, SiteEntry } from '../../grid/grid.js';
-import type { LicenseState, MachineState, RunState } from '../../grid/site-resources.js';
-import { allocationsOf, Filling, holdOf, idsOf } from '../../resources/placement.js';
+import { copiesIn, type MachineState, type RunState } from '../../grid/site-resources.js';
+import { allocationsOf, Filling, holdOf, idsOf, pickPools } from '../../resources/placement.js';
 import { IndexedHeap } from '../../structures/heap.js';
 import { type FreeAtPromise, type PromiseImage, type PromisesImage, PromisingMemory } from '../policy.js';
 import type { Places, StartPromise } from '../promises.js';
@@ -266,12 +266,8 @@ function promisedFrom(
     filling.put(state, tasks);
     allocated += tasks;
   }
-  const pools: LicenseState[] = [];
-  for (const kind of eligible.pools) {
-    const pool = kind.find(({ license }) => licenseIds.includes(license.id));
-    if (pool === undefined) return null;
-    pools.push(pool);
-  }
+  const pools = pickPools(eligible, ({ license }) => copiesIn({ licenseIds }, license.id));
+  if (pools === null) return null;
   const { placement } = filling;
   if (placement === null || allocated !== requirement.tasks) return null;
   const hold = holdOf(requirement, placement, pools);

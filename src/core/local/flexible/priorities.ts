@@ -52,7 +52,7 @@ export function licensesTerm(
 ): number {
   let easy = 0;
   let critical = 0;
-  for (const kind of kinds) {
+  for (const kind of new Set(kinds)) {
     const ratio = ratios.get(kind) ?? 0;
     if (ratio > 1) critical += ratio;
     else easy += ratio;

@@ -1,8 +1,10 @@
 /** A form for what is not yet decided of a job that waits: only what was written differently is changed. */
 import { useState } from 'react';
 import {
+  licensesWritten,
   NotAccepted,
   parseDuration,
+  parseLicenses,
   parseMemory,
   parseTasksPerMachine,
   tasksPerMachineWritten,
@@ -125,7 +127,12 @@ const FIELDS: Readonly<Partial<Record<Changed, Field>>> = {
     placeholder: 'any',
     help: 'gen >= 3 and not slow',
   },
-  licenses: { label: 'Licenses', of: ({ licenses }) => licenses.join(', '), read: list, placeholder: 'none' },
+  licenses: {
+    label: 'Licenses',
+    of: ({ licenses }) => licensesWritten(licenses),
+    read: (written) => parseLicenses('Licenses', written),
+    placeholder: 'none',
+  },
   os: { label: 'Operating system', of: ({ os }) => text(os), read: orNull, placeholder: 'any' },
   architecture: {
     label: 'Architecture',

@@ -2,7 +2,7 @@ import './job.css';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { Copy, Pause, Pencil, Play, RotateCcw, SquareX, TrendingUp } from 'lucide-react';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
-import { commandLine, tasksPerMachineText } from '../../../../src/words/index';
+import { commandLine, licensesWritten, tasksPerMachineText } from '../../../../src/words/index';
 import { useData, useFollow, useThrottled } from '../../api/data';
 import { appliesTo, type BulkAction, BulkDialog } from '../../parts/bulk';
 import { titleOf } from '../../parts/job-column';
@@ -316,7 +316,7 @@ function Requirements({ job }: { job: Job }) {
           job.tasksPerMachine !== null && ['Tasks on each machine', tasksPerMachineText(job.tasksPerMachine)],
           job.exclusive !== null && ['Machines', 'for itself: no other job beside it'],
           job.machineConstraint !== null && ['Labels of its machines', job.machineConstraint],
-          job.licenses.length > 0 && ['Licenses', job.licenses.join(', ')],
+          job.licenses.length > 0 && ['Licenses', licensesWritten(job.licenses)],
           (job.os ?? job.architecture) !== null && [
             'Platform',
             [job.os, job.architecture].filter(Boolean).join(', '),
@@ -696,7 +696,10 @@ function Runs({ job }: { job: Job }) {
                         )
                         .join(', '),
                 ],
-                run.licenses.length > 0 && ['Licenses', run.licenses.map(({ kind }) => kind).join(', ')],
+                run.licenses.length > 0 && [
+                  'Licenses',
+                  licensesWritten(run.licenses.map(({ kind }) => kind)),
+                ],
                 ['Assigned', <At key="a" at={run.assignedAt} />],
                 ['Started', <At key="s" at={run.startedAt} />],
                 ['Ran', <Lasted key="r" from={run.startedAt} to={run.endedAt} />],

@@ -1,6 +1,7 @@
 /** The columns that the list of jobs can have. */
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { licensesWritten } from '../../../../src/words/index';
 import { titleOf } from '../../parts/job-column';
 import { causeOf, count, duration, megabytes, numberOf, TERMINAL } from '../../ui/format';
 import { Ago, At, Lasted, StateBadge } from '../../ui/show';
@@ -172,8 +173,8 @@ export const JOB_COLUMNS: readonly JobColumn[] = [
     header: 'Licenses',
     width: 120,
     grow: 1,
-    cell: (row) => <span className="cut">{row.licenses.join(', ')}</span>,
-    plain: (row) => row.licenses.join(' '),
+    cell: (row) => <span className="cut">{licensesWritten(row.licenses)}</span>,
+    plain: (row) => licensesWritten(row.licenses),
   },
   {
     key: 'cause',

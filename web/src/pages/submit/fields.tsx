@@ -110,7 +110,12 @@ export function Needs({ form, licenses }: { form: Form; licenses: readonly strin
           placeholder="any"
           help="gen >= 3 and not slow"
         />
-        <TextInput label="Licenses" {...text('licenses')} placeholder="none" list={[...new Set(licenses)]} />
+        <TextInput
+          label="Licenses"
+          {...text('licenses')}
+          placeholder="none, or matlab:2"
+          list={[...new Set(licenses)]}
+        />
         <TextInput label="Operating system" {...text('os')} placeholder="any" />
         <TextInput label="Architecture" {...text('architecture')} placeholder="any" />
         <Toggle on={draft.exclusive} onChange={put('exclusive')}>
