@@ -64,6 +64,7 @@ const LETTERS = {
   U: ['userid', 'UID'],
   v: ['reservation', 'RESERVATION'],
   V: ['submittime', 'SUBMIT_TIME'],
+  W: ['licenses', 'LICENSES'],
   w: ['wckey', 'WCKEY'],
   x: ['excnodes', 'EXC_NODES'],
   y: ['nice', 'NICE'],

@@ -203,7 +203,12 @@ describe('submitting', () => {
           { name: 'B', value: '' },
         ],
       },
-      { command: 'x', licenses: new Array<string>(257).fill('a'), name: 'n'.repeat(201), arguments: ['\ud800'] },
+      {
+        command: 'x',
+        licenses: new Array<string>(257).fill('a'),
+        name: 'n'.repeat(201),
+        arguments: ['\ud800'],
+      },
     ]);
     expect({ jobIds, jobs }).toEqual({ jobIds: [], jobs: [] });
     const fields = errors.map(({ index, field }) => `${index} ${field}`);

@@ -1,4 +1,5 @@
 /** Whether anything that is registered could ever run a job: what cannot is told to whoever submits it, with the nearest that can. */
+import { copiesByKind } from '../../core/grid/requirements.js';
 import { Grid, type Job } from '../../core/index.js';
 import { ANY_TASKS_PER_MACHINE } from '../../core/model.js';
 import { perMachine, WaitingReason } from '../../core/reasons.js';
@@ -107,10 +108,20 @@ const never = (field: string, value: string, nearest: string): Fault => ({
   message: `${field}: ${value} can never run on the machines that are registered; nearest: ${nearest}`,
 });
 
+/** `matlab:2, cad:1`. */
+const counted = (copies: readonly [kind: string, copies: number][]): string =>
+  copies.map((each) => each.join(':')).join(', ');
+
 const ANYBODYS = { id: 0, userId: 0, userClass: 'REGULAR', submittedAt: 0, groupId: null } as const;
 
 /** As schedulers see it, whoever's it is. */
 export const anybodys = (job: NewJob): Job => submittedJob(job, ANYBODYS);
+
+function copiesThere(licenses: readonly LicenseRow[]): string {
+  const there = new Map<string, number>();
+  for (const { kind, copies } of licenses) there.set(kind, (there.get(kind) ?? 0) + copies);
+  return counted([...there].slice(0, SHOWN)) || 'none';
+}
 
 function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | null {
   const requirement = grid.requirementOf(anybodys(job));
@@ -140,10 +151,8 @@ function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | 
         labelsThere(machines).slice(0, SHOWN).join(', ') || 'no machine has labels',
       );
     }
-    case WaitingReason.NEVER_FITS_LICENSES: {
-      const kinds = [...new Set(licenses.map(({ kind }) => kind))];
-      return never('licenses', job.licenses.join(', '), kinds.slice(0, SHOWN).join(', ') || 'none');
-    }
+    case WaitingReason.NEVER_FITS_LICENSES:
+      return never('licenses', counted(copiesByKind(job.licenses)), copiesThere(licenses));
     case WaitingReason.NEVER_FITS_CPUS:
       return cpusPerTask > most(({ cpus }) => cpus)
         ? never('cpusPerTask', String(cpusPerTask), `${most(({ cpus }) => cpus)} CPUs on one machine`)
