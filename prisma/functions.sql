@@ -477,15 +477,23 @@ BEGIN
       cpus_used = m.cpus_used + CASE WHEN m.max_tasks IS NULL THEN sign * t.cpus ELSE 0 END,
       tasks_used = m.tasks_used + CASE WHEN m.max_tasks IS NULL THEN 0 ELSE sign * t.tasks END,
       memory_used_mb = m.memory_used_mb + sign * t.memory_mb,
+      keeping_runs = m.keeping_runs + sign * t.keeping,
       -- Who has started something is not broken. Those that fail together count once.
       launch_failures = CASE WHEN t.started THEN 0 ELSE m.launch_failures END + CASE WHEN t.failed THEN 1 ELSE 0 END
     FROM (SELECT u.machine_id, sum(coalesce(u.cpus, u.tasks * r.cpus_per_task)) AS cpus, sum(coalesce(u.places, u.tasks)) AS tasks,
-                 sum(u.tasks::bigint * r.memory_mb_per_task) AS memory_mb,
+                 sum(u.tasks::bigint * r.memory_mb_per_task) AS memory_mb, count(*) FILTER (WHERE r.keeps_machines) AS keeping,
                  bool_or(r.started_at IS NOT NULL AND r.cause <> 'MACHINE_FAILED') IS TRUE AS started,
                  bool_or(r.cause = 'MACHINE_FAILED' AND u.machine_id = triggers.machine_of(r.machine_ids, r.machine_tasks, r.failed_task)) IS TRUE AS failed
             FROM new_rows r, unnest(r.machine_ids, r.machine_tasks, r.whole_cpus, r.whole_places) AS u (machine_id, tasks, cpus, places)
            WHERE (r.ended_at IS NULL) = beginning GROUP BY 1) t
     WHERE m.id = t.machine_id;
+  IF beginning AND EXISTS (SELECT FROM machines WHERE id IN (SELECT unnest(machine_ids) FROM new_rows WHERE ended_at IS NULL) AND keeping_runs > 0)
+      AND EXISTS (
+        SELECT FROM runs r JOIN jobs j ON j.id = r.job_id, unnest(r.machine_ids) AS u (machine_id)
+         WHERE r.ended_at IS NULL AND r.site_id IN (SELECT site_id FROM new_rows) AND u.machine_id IN (SELECT unnest(machine_ids) FROM new_rows)
+         GROUP BY u.machine_id HAVING bool_or(r.keeps_machines) AND count(DISTINCT j.user_id) > 1) THEN
+    RAISE EXCEPTION 'a machine is kept from the runs of other users' USING ERRCODE = 'check_violation', CONSTRAINT = 'machines_kept_from_others';
+  END IF;
   -- Most runs take nothing but CPUs and memory.
   IF EXISTS (SELECT FROM new_rows WHERE resources_per_task IS NOT NULL AND (ended_at IS NULL) = beginning) THEN
     UPDATE machines m SET resources_used = (
@@ -555,7 +563,7 @@ CREATE TRIGGER licenses_changed AFTER UPDATE OF kind, copies, site_id, removed_a
 CREATE TRIGGER machines_changed
   AFTER UPDATE OF name, state, reason, agent_id, silent, measured, problem, cpus, memory_mb, benchmark, os, architecture, license_ids,
     max_tasks, resources, labels, devices, removed_at ON machines
-  FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('MACHINE', 'measured_at,launch_failures,cpus_used,memory_used_mb,tasks_used,resources_used');
+  FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('MACHINE', 'measured_at,launch_failures,cpus_used,memory_used_mb,tasks_used,keeping_runs,resources_used');
 CREATE TRIGGER agents_changed AFTER INSERT OR UPDATE OF instance, host, version, protocol, simulated, problem ON agents
   FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('AGENT', 'seen_at');
 

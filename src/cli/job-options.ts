@@ -5,6 +5,7 @@ import { RETRY_LIMITS } from '../core/runs/retry.js';
 import { endCauses, jobStates } from '../core/states.js';
 import {
   countsRetries,
+  type Exclusive,
   elementsOf,
   given,
   type Indices,
@@ -67,7 +68,8 @@ export interface JobOptions {
   mem?: string;
   memPerCpu?: string;
   tasksPerMachine?: string;
-  exclusive?: boolean;
+  exclusive?: boolean | 'user';
+  'exclusive=user'?: boolean;
   license?: string[];
   resource?: string[];
   gpus?: string;
@@ -194,7 +196,7 @@ const addRankOptions = (command: Command): Command =>
       'preemption class, 0 to 9: runs of lower classes may be stopped for it; above 0 only by operators',
     );
 
-/** What its machines must have. */
+/** What its machines must have. `--exclusive` is two options: one with a value that may be left out would take the command for it. */
 function addMachineOptions(command: Command): Command {
   return command
     .option(
@@ -213,6 +215,7 @@ function addMachineOptions(command: Command): Command {
       'how many tasks are on each machine: 4 (exactly), 2-4, or 2- (at least 2); default: as many as fit',
     )
     .option('--exclusive', 'only on machines without any other job, of which it has all')
+    .option('--exclusive=user', "only on machines without other users' jobs, which are kept from them")
     .option(
       '--license <kind:n>',
       'a license that the job needs, and how many copies of it: matlab, matlab:2; may be repeated',
@@ -453,7 +456,7 @@ export function jobFromOptions(
     tasksPerMachine: given(options.tasksPerMachine, (value) =>
       parseTasksPerMachine('--tasks-per-machine', value),
     ),
-    exclusive: options.exclusive ? 'MACHINE' : undefined,
+    exclusive: exclusiveOf(options),
     resourcesPerTask: resources,
     licenses: options.license?.flatMap((one) => parseLicenses('--license', one)),
     os: options.os,
@@ -499,6 +502,11 @@ export function jobFromOptions(
   };
   // Absent is not null: the service's defaults are for what is absent.
   return Object.fromEntries(Object.entries(job).filter(([, value]) => value !== undefined));
+}
+
+function exclusiveOf({ exclusive, 'exclusive=user': forUser }: JobOptions): Exclusive | undefined {
+  if (forUser === true || exclusive === 'user') return 'USER';
+  return exclusive ? 'MACHINE' : undefined;
 }
 
 function memoryOf({ memoryMb, mem }: JobOptions): number | undefined {

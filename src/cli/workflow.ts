@@ -38,7 +38,7 @@ import {
 // What a file may contain ------------------------------------------------------------------------------------------------
 
 /** Options that say what `needs` says, and second names of others. */
-const LEFT_OUT = /^--(ref|after(-.*)?|time|memory-mb)$/;
+const LEFT_OUT = /^--(ref|after(-.*)?|time|memory-mb|exclusive=user)$/;
 /** What fields are called here that somebody may know by another name. */
 const SECOND_NAMES: readonly [RegExp, string][] = [
   [/^time$/, 'limit'],
@@ -60,6 +60,10 @@ const MAP = z.record(z.string(), TEXT, { error: 'names with values' });
 
 function schemaOf({ flags, required, parseArg, negate, description }: Option): z.ZodType {
   const about = description.replace('; may be repeated', '');
+  if (flags === '--exclusive')
+    return z
+      .union([z.boolean(), z.literal('user')], { error: 'true, false or user' })
+      .describe(`${about}; user: without other users' jobs`);
   if (!required)
     return z
       .boolean({ error: 'true or false' })

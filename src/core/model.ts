@@ -154,7 +154,7 @@ export interface Job {
   resourcesPerTask: Readonly<Record<string, number>> | null;
   /** On each machine that has any of its tasks; null: any number (resources.md, "A shape"). */
   tasksPerMachine: TasksPerMachine | null;
-  /** MACHINE: no other job runs on its machines, whatever it asks of them; null: it may have neighbors. */
+  /** MACHINE: no other job runs on its machines, whatever it asks of them; USER: none of another user; null: it may have neighbors. */
   exclusive: Exclusive | null;
   /** Kinds, sorted, each as often as the job holds copies of it. */
   licenses: readonly string[];
@@ -210,7 +210,7 @@ export interface TasksPerMachine {
 export const ANY_TASKS_PER_MACHINE: TasksPerMachine = { min: 1, max: null };
 
 /** What a job may have to itself. */
-export const exclusives = ['MACHINE'] as const;
+export const exclusives = ['MACHINE', 'USER'] as const;
 export type Exclusive = (typeof exclusives)[number];
 
 /** Of a job that was submitted with others that it needs, or that need it (jobs.md, "Ranks of a workflow"). */

@@ -15,6 +15,7 @@ export const WaitingReason = {
   MEMORY_BUSY: 'MEMORY_BUSY',
   RESOURCES_BUSY: 'RESOURCES_BUSY',
   MACHINES_BUSY: 'MACHINES_BUSY',
+  OTHER_USERS_BUSY: 'OTHER_USERS_BUSY',
   TASKS_PER_MACHINE_BUSY: 'TASKS_PER_MACHINE_BUSY',
   LICENSES_BUSY: 'LICENSES_BUSY',
   MAX_TASKS_REACHED: 'MAX_TASKS_REACHED',
@@ -168,6 +169,8 @@ const sentences: Record<ReasonCode, string> = {
   RESOURCES_BUSY: 'Each task needs {further}; too little of that is free on machines with room for the rest.',
   MACHINES_BUSY:
     'Needs machines for itself alone: of the {machines} that could run it, {idleMachines} are idle, too few for its {tasks} tasks.',
+  OTHER_USERS_BUSY:
+    'Needs machines without jobs of other users: of the {machines} that could run it, {idleMachines} are idle, too few for its {tasks} tasks.',
   TASKS_PER_MACHINE_BUSY:
     'Enough is free for its {tasks} tasks in total, but not for {perMachine} on each machine.',
   LICENSES_BUSY: 'Fewer copies of a license are free than it needs: the others are in use or reserved.',
@@ -198,6 +201,8 @@ const ofOneTask: Partial<Record<ReasonCode, string>> = {
   NEVER_FITS_CPUS: 'No site has a machine with {cpusPerTask} CPUs.',
   NEVER_FITS_MEMORY: 'No site has a machine with {memoryMbPerTask} MB of memory.',
   MACHINES_BUSY: 'Needs a machine for itself alone; of the {machines} that could run it, none is idle.',
+  OTHER_USERS_BUSY:
+    'Needs a machine without jobs of other users; of the {machines} that could run it, {idleMachines} are idle.',
   CPUS_BUSY:
     'Needs {neededCpus} CPUs on one machine; at most {mostFreeCpus} are free on any ({freeCpus} in total).',
 };
@@ -217,9 +222,12 @@ const further = (numbers: Readonly<Record<string, number>>): string =>
     .map(([amount, kind]) => `${amount} ${kind}`)
     .join(', ');
 
+const KEPT = ' Of its machines, {keptMachines} are kept for the jobs of one user each.';
+
 /** The sentence of a reason, its `{name}` places filled from `numbers` (those without a number say "?"). */
 export function reasonSentence(code: ReasonCode, numbers: Readonly<Record<string, number>> = {}): string {
-  const sentence = (numbers.tasks === 1 ? ofOneTask[code] : undefined) ?? sentences[code];
+  const kept = (numbers.keptMachines ?? 0) > 0 && code.endsWith('_BUSY') ? KEPT : '';
+  const sentence = ((numbers.tasks === 1 ? ofOneTask[code] : undefined) ?? sentences[code]) + kept;
   return sentence.replace(/\{(\w+)\}/g, (_, name: string) =>
     name === 'further'
       ? further(numbers)

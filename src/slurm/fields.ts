@@ -94,7 +94,7 @@ export const FIELDS: Readonly<Record<string, Field>> = {
   numcpus: ({ job }) => cpusOf(job),
   numnodes: ({ job }) => nodeCount(job),
   numtasks: ({ job }) => job.tasks,
-  oversubscribe: ({ job }) => (job.exclusive === null ? 'OK' : 'NO'),
+  oversubscribe: ({ job }) => (job.exclusive === null ? 'OK' : job.exclusive === 'USER' ? 'USER' : 'NO'),
   partition: ({ job, step }) => (step ? '' : (job.site?.name ?? 'any')),
   priority: ({ job }) => Math.max(0, (job.priority ?? 0) + job.boost),
   prioritylong: ({ job }) => Math.max(0, (job.priority ?? 0) + job.boost),

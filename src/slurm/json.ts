@@ -91,7 +91,7 @@ export function jobInfo(row: Row): object {
     command: job.command,
     cpus: number(cpusOf(job)),
     cpus_per_task: number(job.cpusPerTask),
-    shared: job.exclusive === null ? [] : ['none'],
+    shared: job.exclusive === null ? [] : [job.exclusive === 'USER' ? 'user' : 'none'],
     tasks_per_node: number(job.tasksPerMachine?.max ?? null),
     current_working_directory: job.workingDirectory ?? '',
     deadline: time(job.deadline),

@@ -20,7 +20,14 @@ type PlainValue<V> = V extends Date | bigint ? number : V;
 export type RunRow = Plain<
   Omit<
     Prisma.RunModel,
-    'cpusPerTask' | 'memoryMbPerTask' | 'resourcesPerTask' | 'wholeCpus' | 'wholePlaces' | 'devices' | 'retry'
+    | 'cpusPerTask'
+    | 'memoryMbPerTask'
+    | 'resourcesPerTask'
+    | 'wholeCpus'
+    | 'wholePlaces'
+    | 'keepsMachines'
+    | 'devices'
+    | 'retry'
   >
 > & {
   /** By machine. */

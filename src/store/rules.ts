@@ -348,6 +348,7 @@ function mismatch(
 export interface StartedJob {
   state: JobState;
   siteId: number | null;
+  userId: number;
   tasks: number;
   cpusPerTask: number;
   memoryMbPerTask: number;
@@ -412,6 +413,10 @@ interface FreeMachine {
   places: number | null;
   /** How many it takes when it is idle. */
   allPlaces: number | null;
+  /** Of runs there; left empty where none of these keeps it, and none is to. */
+  users: Set<number>;
+  /** Some run keeps it from other users. */
+  kept: boolean;
 }
 
 /** Why the start can not be carried out; null: it can, and what it needs has been taken from `free`. */
@@ -434,6 +439,8 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
     if (tasks < min || tasks > (max ?? Infinity))
       return `${tasks} tasks are placed on machine ${machineId}; the job has ${min} to ${max ?? 'any number'} on each`;
     if (job.exclusive === 'MACHINE' && !isIdle(machine)) return `machine ${machineId} is not idle`;
+    if ((machine.kept || job.exclusive === 'USER') && [...machine.users].some((id) => id !== job.userId))
+      return `machine ${machineId} has runs of another user`;
     if (machine.places !== null && tasks > 1) return `machine ${machineId} takes one task of a job`;
     if (machine.places !== null && machine.places < 1) return `machine ${machineId} takes no further task`;
     if (machine.cpus < tasks * job.cpusPerTask) return `machine ${machineId} has ${machine.cpus} free CPUs`;
@@ -455,6 +462,8 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
     if (machine.places === null) machine.cpus -= alone ? machine.cpus : tasks * job.cpusPerTask;
     else machine.places -= alone ? machine.places : 1;
     machine.memoryMb -= tasks * job.memoryMbPerTask;
+    machine.users.add(job.userId);
+    machine.kept ||= job.exclusive === 'USER';
     for (const [kind, amount] of Object.entries(job.resourcesPerTask ?? {}))
       machine.resources[kind] = (machine.resources[kind] as number) - tasks * amount;
     const holdId = reservationOf(job, free);
@@ -528,6 +537,8 @@ function whyHeldFor(id: number, tasks: number, job: StartedJob, all: FreeResourc
   // What runs have inside is held for them.
   const open = new Set(held.filter(({ from }) => from <= now).map(({ holdId }) => holdId));
   const back = here.filter(({ holdId }) => open.has(holdId)).map(({ amounts }) => amounts);
+  // What is kept from others has to be there in all, whatever runs of the same user have of it.
+  if (job.exclusive === 'USER') return whyHeld(held, { id, has, free: has }, has, now, limit);
   return whyHeld(held, { id, has, free: addAmounts(free, back) }, asked, now, limit);
 }
 

@@ -1,6 +1,6 @@
 /** What a script, or a command called like Slurm's, asks for: gathered from options (options.ts), and turned into a job. */
 import { type WrittenRetry, withRule } from './retry.js';
-import { type Indices, withModels } from './values.js';
+import { type Exclusive, type Indices, withModels } from './values.js';
 
 /** As `WarnSignal` of the schema. */
 export const WARN_SIGNALS = [
@@ -63,8 +63,8 @@ export interface Asked {
   ntasksPerNode?: number;
   /** On each machine, of Switchyard's tasks. */
   tasksPerMachine?: TasksPerMachine;
-  /** Its machines for itself. */
-  exclusive?: boolean;
+  /** Its machines for itself, or for its user. */
+  exclusive?: Exclusive;
   /** Switchyard's: its command is started for each, maybe on several machines. */
   tasks?: number;
   cpusPerTask?: number;
@@ -163,6 +163,7 @@ const AS_ASKED = [
     'restartable',
     'mail',
     'boost',
+    'exclusive',
   ] as const),
   ...(['preemptionClass', 'benchmark', 'computationShare', 'sandboxMb', 'outputMb'] as const),
   ...(['simulatedRunS', 'simulatedIoS', 'onUnmet'] as const),
@@ -175,7 +176,6 @@ export interface AskedJob extends Pick<Asked, (typeof AS_ASKED)[number]> {
   cpusPerTask?: number;
   memoryMbPerTask?: number;
   tasksPerMachine?: TasksPerMachine;
-  exclusive?: 'MACHINE';
   resourcesPerTask?: { kind: string; amount: number }[];
   licenses?: string[];
   machineConstraint?: string;
@@ -235,7 +235,6 @@ export function jobOf(asked: Asked): AskedJob {
         ? asked.memoryMb
         : Math.max(asked.memoryMb ?? 0, Math.ceil(asked.memoryMbPerCpu * (cpus ?? 1))),
     tasksPerMachine: isSlurms ? (nodes > 1 ? ONE_EACH : undefined) : asked.tasksPerMachine,
-    exclusive: asked.exclusive ? 'MACHINE' : undefined,
     resourcesPerTask: kinds.length > 0 ? kinds.map(([kind, amount]) => ({ kind, amount })) : undefined,
     licenses: asked.licenses.length > 0 ? asked.licenses : undefined,
     machineConstraint: withModels(asked.constraint, asked.models),

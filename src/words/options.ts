@@ -20,6 +20,7 @@ import {
   parseDelay,
   parseDevices,
   parseDuration,
+  parseExclusive,
   parseLicenses,
   parseMemory,
   parseNumber,
@@ -86,7 +87,6 @@ const text = (
 ): Reader => into(key, (value) => value);
 const yes = (
   key:
-    | 'exclusive'
     | 'launchOnce'
     | 'continueOnFailure'
     | 'hold'
@@ -139,11 +139,7 @@ const memory: Reader = (asked, value, field, { note }) => {
 
 const memoryPerCpu: Reader = into('memoryMbPerCpu', (value, field) => parseMemory(field, value));
 
-/** Whole machines; only jobs of other users (`=user`) cannot be kept away. */
-const exclusive: Reader = into('exclusive', (value, field) => {
-  if (value !== '') throw new NotAccepted(field, value, 'no value: the whole machine, without any other job');
-  return true;
-});
+const exclusive: Reader = into('exclusive', (value, field) => parseExclusive(field, value));
 
 const SIGNAL_NUMBERS: Readonly<Record<string, WarnSignal>> = {
   ...{
@@ -485,7 +481,7 @@ export const SWITCHYARD: readonly Option[] = [
   flag('--continue-on-failure', yes('continueOnFailure')),
   one('--error', text('error')),
   one('--estimate', lasting('estimateS')),
-  flag('--exclusive', yes('exclusive')),
+  may('--exclusive', exclusive),
   one('--gpus', (asked, value, field) => {
     asked.resources.gpu = gpus(asked, field, value);
   }),

@@ -17,6 +17,23 @@ export class NotAccepted extends Error {
 const refused = (field: string, value: string, accepted: string): NotAccepted =>
   new NotAccepted(field, value, accepted);
 
+export type Exclusive = 'MACHINE' | 'USER';
+
+/** Of `--exclusive`: nothing, or `user`. */
+export function parseExclusive(field: string, value: string): Exclusive {
+  if (value === '') return 'MACHINE';
+  if (value === 'user') return 'USER';
+  throw refused(
+    field,
+    value,
+    'no value (machines without any other job), or user (without jobs of other users)',
+  );
+}
+
+/** Of a job that has its machines to itself, or to its user. */
+export const exclusiveText = (exclusive: Exclusive): string =>
+  exclusive === 'USER' ? 'without jobs of other users' : 'for itself: no other job beside it';
+
 /** Indices of one array of jobs at most: jobs in a submission. */
 export const ARRAY_MAX = 10_000;
 

@@ -249,6 +249,7 @@ test('a job says how its tasks are spread; what no machines could do is refused 
   expect((await spread({ tasks: 3, cpusPerTask: 2, memoryMbPerCpu: 7, memoryMbPerTask: 15 })).jobs).toEqual([
     { tasks: 3, memoryMbPerTask: 15, exclusive: null, tasksPerMachine: null },
   ]);
+  expect((await spread({ exclusive: 'USER' })).jobs).toMatchObject([{ exclusive: 'USER' }]);
   const faults = async (job: object) =>
     (await spread(job)).errors.map(({ code, message }) => `${code} ${message}`);
   for (const [job, message] of [

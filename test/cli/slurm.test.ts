@@ -200,8 +200,10 @@ describe('sbatch', () => {
       () => said(`sacct -Xn -P -o state -j ${alone},${last}`),
       (text) => text === 'COMPLETED\nCOMPLETED',
     );
+    const own = await said('sbatch --parsable --exclusive=user --wrap true');
+    expect(await said(`scontrol show job ${own}`)).toContain('OverSubscribe=USER ');
     for (const [line, words] of [
-      ['sbatch --exclusive=user --wrap true', '--exclusive: "user" is not accepted; accepted: no value'],
+      ['sbatch --exclusive=mcs --wrap true', '--exclusive: "mcs" is not accepted; accepted: no value'],
       ['sbatch -N 2 --wrap true', 'tasksPerMachine: 2 tasks with exactly 1 on each machine can never run'],
     ] as const)
       expect((await shell(line)).stderr).toContain(words);

@@ -73,8 +73,10 @@ describe('safety', () => {
     fc.assert(
       fc.property(world, (given) => {
         const check = (w: World): void => {
-          const { cpus, tasks, memoryMb, gpus, licenses, sharing, alone } = usage(w.running.values(), -1);
+          const { cpus, tasks, memoryMb, gpus, licenses, ...who } = usage(w.running.values(), -1);
+          const { sharing, alone, users, keeping } = who;
           for (const machine of w.machines) {
+            if (keeping.has(machine.id)) expect(users.get(machine.id)?.size).toBe(1);
             if (alone.has(machine.id)) expect(sharing.get(machine.id)).toBe(1);
             const { maxTasks } = machine;
             if (maxTasks) expect(tasks.get(machine.id) ?? 0).toBeLessThanOrEqual(maxTasks);
@@ -109,12 +111,12 @@ describe('safety', () => {
           const job = w.atSite.get(reservation.jobId)?.job as Job;
           checkStart(w, job, reservation);
           expect(reservation.at).toBeGreaterThanOrEqual(w.now);
-          const { cpus, memoryMb, gpus, licenses, sharing, alone } = usage(
+          const { cpus, memoryMb, gpus, licenses, ...who } = usage(
             [...w.running.values(), ...started(w, plan)],
             reservation.at,
           );
           for (const { machineId, tasks } of reservation.allocations) {
-            expect((job.exclusive === 'MACHINE' ? sharing : alone).has(machineId)).toBe(false);
+            expect(isKeptFrom(job, machineId, who)).toBe(false);
             const machine = w.machines.find(({ id }) => id === machineId) as Machine;
             expect((cpus.get(machineId) ?? 0) + tasks * job.cpusPerTask).toBeLessThanOrEqual(machine.cpus);
             expect((memoryMb.get(machineId) ?? 0) + tasks * job.memoryMbPerTask).toBeLessThanOrEqual(
@@ -353,6 +355,14 @@ const satisfiesByHand = ({ os, labels }: Machine, constraint: string | null): bo
   constraint === null ||
   (constraint === 'gen >= 2' ? labels?.gen === '2' : labels?.gen === '1' || os === 'bsd');
 
+/** In plans: who keeps machines for his user keeps them from all. */
+const isKeptFrom = (
+  job: Job,
+  machineId: number,
+  { sharing, alone, keeping }: Pick<ReturnType<typeof usage>, 'sharing' | 'alone' | 'keeping'>,
+): boolean =>
+  job.exclusive === null ? alone.has(machineId) || keeping.has(machineId) : sharing.has(machineId);
+
 const maxRunsOf = (w: World, siteId: number): number =>
   w.sites.find(({ id }) => id === siteId)?.maxRunningJobs ?? Infinity;
 
@@ -368,7 +378,7 @@ function fits(w: World, job: Job, siteId: number, runs: { job: Job; run: Run }[]
   const rooms: number[] = [];
   for (const machine of w.machines) {
     if (machine.siteId !== siteId || !isAble(w, machine, job)) continue;
-    if ((job.exclusive === 'MACHINE' ? used.sharing : used.alone).has(machine.id)) continue;
+    if (isKeptFrom(job, machine.id, used)) continue;
     const cpus = machine.cpus - (used.cpus.get(machine.id) ?? 0);
     const memoryMb = machine.memoryMb - (used.memoryMb.get(machine.id) ?? 0);
     const free = { cpus };

@@ -364,6 +364,11 @@ export class Promises {
       const here = onMachine.get(machine.id) ?? [];
       if (here.length > 1 && here.some((id) => store.jobs.get(id)?.exclusive === 'MACHINE'))
         this.fail(`3: jobs ${here} are on machine ${machine.id}, which one of them has to itself`);
+      const users = new Set(here.map((id) => store.jobs.get(id)?.userId));
+      if (users.size > 1 && here.some((id) => store.jobs.get(id)?.exclusive === 'USER'))
+        this.fail(
+          `3: jobs ${here} of users ${[...users]} are on machine ${machine.id}, which one keeps for its user`,
+        );
       const held = cpus.get(machine.id) ?? 0;
       const heldMb = memory.get(machine.id) ?? 0;
       if (machine.cpusUsed !== held || machine.memoryUsedMb !== heldMb)

@@ -325,8 +325,8 @@ function drawInput(random: RandomStream, { store, databaseNow }: UsersWorld, goe
     simulatedRunS: Math.min(MAX.seconds, (runS * 100) / benchmark),
     simulatedIoS: pick(null, 0, 1, MAX.seconds),
   };
-  if (new RandomStream(store.events.length * 991 + runS * 37 + tasks, 'exclusive').next() < 0.08)
-    input.exclusive = 'MACHINE';
+  const alone = new RandomStream(store.events.length * 991 + runS * 37 + tasks, 'exclusive').next();
+  if (alone < 0.08) input.exclusive = alone < 0.04 ? 'MACHINE' : 'USER';
   Object.assign(input, drawRetry(new RandomStream(store.events.length * 997 + runS * 31 + tasks, 'retry')));
   const datasets = [...store.datasets.keys()];
   const count = pick(0, 0, 1, 2, random.next() < 0.02 ? MAX.jobInputs : 3);

@@ -507,6 +507,58 @@ export function describeStore(
         await nothingBroken();
       });
 
+      it('keeps machines for the user of a job that asks for it: nobody else is put there, and it goes where nobody else is', async () => {
+        const shared = await world.addMachine(site, 'm7', 4, 100, [], 3);
+        await vouch(store, site, [shared], T0);
+        const other = await world.addUser('zoe');
+        const mine = await dispatched(world, user, site, [
+          newJob({ exclusive: 'USER' }),
+          newJob(),
+          newJob({ exclusive: 'USER', tasks: 2 }),
+          newJob({ exclusive: 'MACHINE' }),
+        ]);
+        const others = await dispatched(world, other, site, [
+          newJob(),
+          newJob(),
+          newJob({ exclusive: 'USER' }),
+        ]);
+        const starts = (...pairs: [number, Record<number, number>][]) =>
+          store.applyStarts(
+            site,
+            pairs.map(([id, on]) => start(id, site, on)),
+            null,
+            context(),
+          );
+        const first = await starts(
+          [mine[0]!, { [machine]: 1 }],
+          [others[0]!, { [machine]: 1 }],
+          [others[1]!, { [second]: 1 }],
+          [mine[2]!, { [second]: 1, [shared]: 1 }],
+        );
+        expect(first.accepted).toEqual([mine[0], others[1]]);
+        expect(first.refused.map(({ why }) => why)).toEqual([
+          `machine ${machine} has runs of another user`,
+          `machine ${second} has runs of another user`,
+        ]);
+        await nothingBroken();
+        const next = await starts(
+          [others[2]!, { [machine]: 1 }],
+          [mine[3]!, { [machine]: 1 }],
+          [mine[1]!, { [machine]: 1 }],
+        );
+        expect(next.accepted).toEqual([mine[1]]);
+        expect(next.refused.map(({ why }) => why)).toEqual([
+          `machine ${machine} has runs of another user`,
+          `machine ${machine} is not idle`,
+        ]);
+        await nothingBroken();
+        // As long as one keeps it.
+        await store.reportRuns(site, [ended(mine[0]!, 1), ended(others[1]!, 1)], MAX_ATTEMPTS);
+        const last = await starts([others[0]!, { [machine]: 1 }], [mine[2]!, { [second]: 1, [shared]: 1 }]);
+        expect(last.accepted).toEqual([others[0], mine[2]]);
+        await nothingBroken();
+      });
+
       it('gives devices by name: no two runs have one, neighbors go to one task, and what is given back is given again', async () => {
         const of = { kind: 'gpu', model: 'a100', memoryMb: 40_000, shares: 1 };
         const gpus = ['g0', 'g1', 'g2', 'g3'].map((id) => ({

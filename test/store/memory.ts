@@ -527,7 +527,7 @@ export class MemoryStore implements Store {
           machineIds: allocations.map(({ machineId }) => machineId),
           machineTasks: allocations.map(({ tasks }) => tasks),
           amounts: { ...resourcesPerTask, cpus, memoryMb },
-          alone: job.exclusive === 'MACHINE',
+          alone: job.exclusive !== null,
           until: runTimeLimitS === null ? null : (startedAt ?? assignedAt) + runTimeLimitS,
         };
       }),
@@ -800,6 +800,20 @@ export class MemoryStore implements Store {
     return { accepted: accepted.map((move) => move.jobId), refused };
   }
 
+  /** Whose runs are on the machine, and whether one of them keeps it from others. */
+  private usersOn(id: number): { users: Set<number>; kept: boolean } {
+    const here = [...this.runs.values()]
+      .filter(
+        ({ endedAt, allocations }) =>
+          endedAt === null && allocations.some(({ machineId }) => machineId === id),
+      )
+      .map(({ jobId }) => this.jobs.get(jobId) as MemoryJob);
+    return {
+      users: new Set(here.map(({ userId }) => userId)),
+      kept: here.some(({ exclusive }) => exclusive === 'USER'),
+    };
+  }
+
   private takes({ queue, to }: Move): boolean {
     if (queue === 'SCHEDULER') return to === null || this.schedulers.has(to);
     const site = this.sites.get(to);
@@ -834,6 +848,7 @@ export class MemoryStore implements Store {
             memoryMb: machine.memoryMb - machine.memoryUsedMb,
             places: machine.maxTasks ? machine.maxTasks - machine.tasksUsed : null,
             allPlaces: machine.maxTasks ?? null,
+            ...this.usersOn(machine.id),
             resources: freeOf(machine.resources ?? {}, machine.resourcesUsed),
             devices: machine.devices ?? [],
             heldUnits: new Set(this.heldOn(machine.id)),

@@ -63,7 +63,7 @@ const job = fc.record({
   cpusPerTask: fc.integer({ min: 1, max: 2 }),
   memoryMbPerTask: fc.constantFrom(0, 300),
   tasksPerMachine: fc.constantFrom(null, null, { min: 1, max: 1 }),
-  exclusive: fc.constantFrom(null, null, null, 'MACHINE' as const),
+  exclusive: fc.constantFrom(null, null, null, 'MACHINE' as const, 'USER' as const),
   licenses: fc.constantFrom<string[]>([], [], ['cad']),
   os: fc.constantFrom(null, null, 'λinux'),
   estimateS: fc.constantFrom(100, 0.1, 1e9),
@@ -368,7 +368,7 @@ const operations = fc.oneof(
           {
             memoryMbPerTask: fc.integer({ min: 0, max: 300 }),
             machineConstraint: fc.constantFrom(null, 'gen >= 3'),
-            exclusive: fc.constantFrom(null, 'MACHINE' as const),
+            exclusive: fc.constantFrom(null, 'MACHINE' as const, 'USER' as const),
             boost: fc.integer({ min: -3, max: 3 }),
           },
           { requiredKeys: [] },

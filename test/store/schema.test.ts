@@ -81,13 +81,13 @@ describe('the database refuses', () => {
   beforeAll(async () => {
     client = test.pool;
     await client.query(`
-      INSERT INTO users (name) VALUES ('ann');
+      INSERT INTO users (name) VALUES ('ann'), ('bea');
       INSERT INTO policies (version, document, reason) VALUES (1, '{}', 'test');
       INSERT INTO sites (name) VALUES ('here');
       INSERT INTO machines (site_id, name, cpus, memory_mb, benchmark, os, architecture) VALUES (1, 'm1', 2, 100, 100, 'linux', 'x64');
       INSERT INTO licenses (kind, copies) VALUES ('cad', 1);
       INSERT INTO jobs (user_id, application, command, estimate_s, benchmark, state, submitted_at)
-        SELECT 1, 'app', 'true', 1, 1, 'QUEUED', now() FROM generate_series(1, 4);
+        SELECT CASE i WHEN 3 THEN 2 ELSE 1 END, 'app', 'true', 1, 1, 'QUEUED', now() FROM generate_series(1, 4) i;
       UPDATE jobs SET state = 'DISPATCHED', site_id = 1, seq = seq + 1 WHERE id < 4;`);
   });
 
@@ -178,6 +178,16 @@ describe('the database refuses', () => {
       'a run beside one that has its machine to itself',
       `${run(1, 1, { whole_cpus: `'{2}'`, whole_places: `'{0}'` })}; ${run(2, 1)}`,
       'machines_cpus_never_over_committed',
+    ],
+    [
+      'a run of another user beside one that keeps its machine for its own',
+      `${run(1, 1, { keeps_machines: 'true' })}; ${run(3, 1)}`,
+      'machines_kept_from_others',
+    ],
+    [
+      'a run that keeps its machine for its user beside one of another',
+      `${run(3, 1)}; ${run(1, 1, { keeps_machines: 'true' })}`,
+      'machines_kept_from_others',
     ],
     [
       'a whole of other machines',

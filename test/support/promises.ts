@@ -53,6 +53,11 @@ const promises: Record<string, string> = {
     SELECT r.job_id, other.job_id AS beside FROM runs r JOIN jobs j ON j.id = r.job_id
       JOIN runs other ON other.job_id <> r.job_id AND other.machine_ids && r.machine_ids
      WHERE j.exclusive = 'MACHINE' AND r.ended_at IS NULL AND other.ended_at IS NULL`,
+  '3: a job that keeps its machines for its user has no job of another there, and machines count such jobs': `
+    SELECT m.id, m.keeping_runs, there.keeping, there.users FROM machines m
+      LEFT JOIN (SELECT u.id, count(*) FILTER (WHERE j.exclusive = 'USER') AS keeping, count(DISTINCT j.user_id) AS users
+                   FROM runs r JOIN jobs j ON j.id = r.job_id, unnest(r.machine_ids) AS u (id) WHERE r.ended_at IS NULL GROUP BY 1) there USING (id)
+     WHERE m.keeping_runs <> coalesce(there.keeping, 0) OR (there.keeping > 0 AND there.users > 1)`,
   '3: resources that machines count as used are what live runs hold, and there are as many': `
     SELECT id, m.resources, m.resources_used, held FROM machines m
       LEFT JOIN (SELECT id, jsonb_object_agg(key, amount) AS held

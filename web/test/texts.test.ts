@@ -35,7 +35,7 @@ describe('a job that is written', () => {
       licenses: 'matlab:2',
       resources: 'gpu=2,tape=1',
       constraint: 'gpu = "a100"',
-      exclusive: true,
+      exclusive: 'MACHINE',
     });
     expect(directives.asked.array).toMatchObject({ indices: [1, 3, 5, 7, 9], atOnce: 2 });
     expect(directives.misread).toEqual([

@@ -130,7 +130,7 @@ export class Trial {
         licenses: [],
         nodes: null,
         tasksPerMachine: null,
-        exclusive: false,
+        exclusive: null,
         ...NO_TERMS,
       },
     };

@@ -43,8 +43,8 @@ export interface Submission extends Terms {
   resourcesPerTask: readonly { kind: string; amount: number }[];
   /** On each node; null: as many as fit. */
   tasksPerMachine: { readonly min: number; readonly max: number | null } | null;
-  /** Nodes without any other job. */
-  exclusive: boolean;
+  /** Nodes without any other job, or without other users' jobs; null: it may have neighbors. */
+  exclusive: 'MACHINE' | 'USER' | null;
   /** Those that the scheduler counts too are asked of it; the service counts all. */
   licenses: readonly string[];
   /** Where it may run; null: on any node. */

@@ -126,7 +126,8 @@ export class SlurmRest implements LocalScheduler {
       ...(job.elements !== null && { array: `0-${job.elements - 1}` }),
       ...(job.memoryMbPerTask > 0 && { memory_per_cpu: Math.ceil(job.memoryMbPerTask / job.cpusPerTask) }),
       ...spreadWords(job, isOld),
-      ...(job.exclusive && (isOld ? { exclusive: 'true' } : { shared: ['none'] })),
+      ...(job.exclusive === 'MACHINE' && (isOld ? { exclusive: 'true' } : { shared: ['none'] })),
+      ...(job.exclusive === 'USER' && (isOld ? { exclusive: 'user' } : { shared: ['user'] })),
       ...devicesOf(job, isOld),
       ...(licenses !== '' && { licenses }),
       ...(excluded.length > 0 &&

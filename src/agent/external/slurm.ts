@@ -83,7 +83,7 @@ export class Slurm implements LocalScheduler {
         ? [`--mem-per-cpu=${Math.ceil(job.memoryMbPerTask / job.cpusPerTask)}`]
         : []),
       ...spreadWords(job),
-      ...(job.exclusive ? ['--exclusive'] : []),
+      ...(job.exclusive === null ? [] : [job.exclusive === 'USER' ? '--exclusive=user' : '--exclusive']),
       ...devicesOf(job),
       ...this.licensesOf(job),
       ...this.excluded(job),

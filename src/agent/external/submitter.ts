@@ -245,7 +245,7 @@ export class Submitter {
       ...{ name, directory, script: join(directory, 'script'), elements: array ? runs.length : null },
       comment: array ? `switchyard:${runs.length} jobs` : `switchyard:${jobId}:${epoch}`,
       ...{ tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, licenses, nodes },
-      ...{ tasksPerMachine, exclusive: exclusive !== null },
+      ...{ tasksPerMachine, exclusive },
       ...{ user: owner?.name ?? null, ...terms },
       timeLimitS: runTimeLimitS === null ? null : runTimeLimitS + killGraceS + LIMIT_MARGIN_S,
     };

@@ -147,6 +147,15 @@ const ANY_MACHINE = {
   ...{ licenseIds: [], available: true },
 };
 const ANY_REQUIREMENT = {
-  ...{ index: 0, cpusPerTask: 1, jobs: 0, sharedTask: [], sharedTake: [], whole: false, spread: null },
+  ...{
+    index: 0,
+    cpusPerTask: 1,
+    jobs: 0,
+    sharedTask: [],
+    sharedTake: [],
+    whole: false,
+    onlyUser: null,
+    spread: null,
+  },
   signature: { key: '', os: null, architecture: null, licenses: [], constraint: null, avoids: null },
 };

@@ -8,6 +8,7 @@ import { dispatchKindOf } from '../dispatch/registry.js';
 import { amountOf, MEMORY, PLACES, pairsOf } from '../grid/amounts.js';
 import type { Grid, SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
+import type { EligibleMachines } from '../grid/site-resources.js';
 import { decideIn } from '../local/cycle.js';
 import { SitePass } from '../local/pass.js';
 import { handOverLimit } from '../local/registry.js';
@@ -170,6 +171,8 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
     numbers.machines = machines.length;
     numbers.idleMachines = machines.filter((state) => tasksOn(requirement, state, pass.free.room) > 0).length;
   }
+  const kept = keptFrom(job.userId, eligible, pass);
+  if (kept > 0) numbers.keptMachines = kept;
   if (eligible.shared) {
     numbers.neededTasks = job.tasks;
     numbers.openMachines = freeCpus.filter((cpus) => cpus > 0).length;
@@ -205,6 +208,17 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
   const first =
     'It is at the head of the queue: it starts at its reservation at the latest, if running jobs end as planned.';
   return waiting(code, numbers, [first]);
+}
+
+/** How many of the machines are kept for users other than this one. */
+function keptFrom(userId: number, { machines }: EligibleMachines, { free }: SitePass): number {
+  if (!free.keeps) return 0;
+  const kept = new Set(
+    [...free.site.runs, ...free.begun]
+      .filter(({ each }) => each.onlyUser !== null && each.onlyUser !== userId)
+      .flatMap((run) => run.machines),
+  );
+  return machines.filter((state) => kept.has(state)).length;
 }
 
 /** What a job can do that waits for something that is held later. */
@@ -278,6 +292,7 @@ const changes: Record<WaitingReason, string> = {
   MEMORY_BUSY: 'Running jobs end and free memory on one machine.',
   RESOURCES_BUSY: 'Running jobs end and free what it asks for on one machine.',
   MACHINES_BUSY: 'All jobs on one of the machines that could run it end.',
+  OTHER_USERS_BUSY: "Other users' jobs on one of the machines that could run it end.",
   TASKS_PER_MACHINE_BUSY: 'Running jobs end and free room for as many of its tasks on one machine.',
   LICENSES_BUSY: 'A job that uses such a license ends, or licenses are added.',
   MAX_TASKS_REACHED: "Running jobs end, or a machine's maxTasks is raised.",

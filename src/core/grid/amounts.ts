@@ -26,6 +26,8 @@ export interface TaskAmounts {
   readonly sharedTake: Amounts;
   /** Its tasks together have all that each of their machines offers, beside nobody. */
   readonly whole: boolean;
+  /** Beside nobody but jobs of this user, which may join it when they start (resources/joining.ts); null: all that is whole is. */
+  readonly onlyUser: number | null;
 }
 
 /**
@@ -94,7 +96,7 @@ export class ResourceKinds {
   }
 
   /** What a task of the job asks for. Further kinds in order of name, so that it does not matter which of them came first. */
-  askedBy({ cpusPerTask, memoryMbPerTask, resourcesPerTask, exclusive }: Job): TaskAmounts {
+  askedBy({ userId, cpusPerTask, memoryMbPerTask, resourcesPerTask, exclusive }: Job): TaskAmounts {
     const cpus = [CPUS, cpusPerTask];
     const rest = memoryMbPerTask > 0 ? [MEMORY, memoryMbPerTask] : [];
     for (const [name, amount] of furtherIn(resourcesPerTask)) rest.push(this.index(name), amount);
@@ -102,7 +104,8 @@ export class ResourceKinds {
       task: [...cpus, ...rest],
       sharedTask: [PLACES, 1, ...cpus, ...rest],
       sharedTake: [PLACES, 1, ...rest],
-      whole: exclusive === 'MACHINE',
+      whole: exclusive !== null,
+      onlyUser: exclusive === 'USER' ? userId : null,
     };
   }
 }
@@ -119,6 +122,7 @@ export const furtherIn = (asked: Job['resourcesPerTask']): [name: string, amount
 export const eachTakes = (task: Amounts): TaskAmounts => ({
   ...{ task, sharedTask: task, sharedTake: task },
   whole: false,
+  onlyUser: null,
 });
 export const NO_AMOUNTS: TaskAmounts = eachTakes([]);
 

@@ -23,6 +23,7 @@ import {
   type Site,
   type SiteLoad,
 } from '../model.js';
+import { OwnRuns, presently, tasksBeside } from '../resources/joining.js';
 import { hasRoom } from '../resources/placement.js';
 import { eachTakes, NO_AMOUNTS, ResourceKinds, type TaskAmounts } from './amounts.js';
 import { Arrival, JobQueue } from './queue.js';
@@ -698,8 +699,13 @@ export class Grid {
     const { free, runs, maxRuns } = site.resources;
     if (runs.length >= maxRuns) fail(`site ${run.siteId} runs as many jobs as it may`);
     const state = this.runState(run, entry.requirement, site);
+    const isOwn = ({ jobId }: RunState): boolean => this.job(jobId)?.userId === entry.job.userId;
     state.machines.forEach((on, i) => {
-      if (!holdsIn(state.each, on, state.tasks[i] as number, free.room))
+      const tasks = state.tasks[i] as number;
+      if (
+        !holdsIn(state.each, on, tasks, free.room) &&
+        tasksBeside(new OwnRuns(runs.filter(isOwn)), entry.requirement, on, presently(free.room)) < tasks
+      )
         fail(`machine ${on.machine.id} has no room for job ${run.jobId}`);
     });
     for (const { pool, copies } of state.licenses) {

@@ -61,6 +61,8 @@ export class JobQueue {
   length = 0;
   /** How many of the jobs ask for licenses. */
   licensed = 0;
+  /** And how many are to keep their machines for their user. */
+  keeping = 0;
   /** Slots of jobs for which others may be stopped. */
   readonly preempting = new Set<number>();
   private readonly orders: SortedSlots[] = [];
@@ -105,6 +107,7 @@ export class JobQueue {
     this.priorities[slot] = priority;
     this.length++;
     if (job.licenses.length > 0) this.licensed++;
+    if (requirement.onlyUser !== null) this.keeping++;
     if (job.preemptionClass > 0) this.preempting.add(slot);
     for (let i = 0; i < this.orders.length; i++) (this.orders[i] as SortedSlots).insert(slot);
     return slot;
@@ -115,6 +118,7 @@ export class JobQueue {
     this.length--;
     const { licenses, preemptionClass } = this.jobs[slot] as Job;
     if (licenses.length > 0) this.licensed--;
+    if (this.requirements[slot]?.onlyUser != null) this.keeping--;
     if (preemptionClass > 0) this.preempting.delete(slot);
     this.jobs[slot] = undefined;
     this.requirements[slot] = undefined;

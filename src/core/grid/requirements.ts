@@ -77,7 +77,9 @@ const restKey = (job: Job): number | string => {
   const { memoryMbPerTask, resourcesPerTask } = job;
   const spread = spreadOf(job);
   if (resourcesPerTask === null && spread === null) return memoryMbPerTask;
-  return JSON.stringify([memoryMbPerTask, furtherIn(resourcesPerTask), spread, job.exclusive]);
+  const { exclusive, userId } = job;
+  const alone = exclusive === 'USER' ? userId : exclusive;
+  return JSON.stringify([memoryMbPerTask, furtherIn(resourcesPerTask), spread, alone]);
 };
 
 /** Bounds that bind nothing are none. */
@@ -146,7 +148,7 @@ export class Requirements {
     const rest = restKey(job);
     let requirement = byRest.get(rest);
     if (requirement === undefined) {
-      const { task, sharedTask, sharedTake, whole } = this.kinds.askedBy(job);
+      const { task, sharedTask, sharedTake, whole, onlyUser } = this.kinds.askedBy(job);
       const spread = spreadOf(job);
       requirement = {
         index: this.freeIndices.pop() ?? this.indices++,
@@ -159,6 +161,7 @@ export class Requirements {
         sharedTask,
         sharedTake,
         whole,
+        onlyUser,
         jobs: 0,
       };
       byRest.set(rest, requirement);

@@ -146,6 +146,8 @@ export class SiteResources {
   maxRuns = Infinity;
   /** Some machine is shared in time. */
   shared = false;
+  /** Live runs that keep their machines for their user. */
+  keeping = 0;
   /** Counts every change of machines, licenses and runs. */
   changes = 0;
   private readonly bySignature = new Map<string, EligibleMachines>();
@@ -377,12 +379,14 @@ export class SiteResources {
   }
 
   private useAll({ machines, tasks, each }: RunState, sign: 1 | -1): void {
+    if (each.onlyUser !== null) this.keeping += sign;
     for (let i = 0; i < machines.length; i++)
       this.use(machines[i] as MachineState, tasks[i] as number, each, sign);
   }
 
   private use(state: MachineState, tasks: number, each: TaskAmounts, sign: 1 | -1): void {
-    const cpus = each.whole ? (state.offered[CPUS] as number) : tasks * amountOf(each.task, CPUS);
+    const alone = each.whole && each.onlyUser === null;
+    const cpus = alone ? (state.offered[CPUS] as number) : tasks * amountOf(each.task, CPUS);
     state.usedCpus += sign * cpus;
     const { free } = this;
     free.tasks[state.position] = (free.tasks[state.position] as number) + sign;

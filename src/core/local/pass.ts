@@ -21,6 +21,7 @@ import { whyBusy, whyNeverFits } from '../resources/eligibility.js';
 import type { Opening } from '../resources/future.js';
 import { type Claims, hasCopies } from '../resources/licenses.js';
 import { allocationsOf, holdOf, idsOf } from '../resources/placement.js';
+import type { Profile } from '../resources/profile.js';
 import { runInMind, Timeline } from '../resources/timeline.js';
 
 /** What became of the job that was tried first. */
@@ -167,7 +168,7 @@ export class SitePass {
       const state = machines[i] as MachineState;
       if (state.machine.available && this.free.cpusOn(state) > 0) return false;
     }
-    return true;
+    return !this.free.keeps;
   }
 
   get claims(): Claims {
@@ -181,9 +182,7 @@ export class SitePass {
   start(slot: number, reason: ReasonCode = ReasonCode.HEAD): HeadOutcome {
     const requirement = this.requirement(slot);
     const eligible = this.eligible(requirement);
-    const opening = this.free.full
-      ? null
-      : this.free.openingNow(requirement, eligible, this.work(slot), this.limit(slot), this.heldBy(slot));
+    const opening = this.free.full ? null : this.openingNow(slot, requirement, eligible, this.heldBy(slot));
     if (opening !== null) {
       this.enterAt(slot, opening, reason);
       return 'STARTED';
@@ -250,6 +249,7 @@ export class SitePass {
   mightStart(slot: number): boolean {
     if (this.promised?.has(slot)) return false;
     const requirement = this.requirement(slot);
+    if (this.free.mayJoin(requirement, this.userOf(slot))) return true;
     if (requirement.cpusPerTask > this.mostFreeCpus) return false;
     const known = this.bounds.get(requirement.index);
     return this.work(slot) <= (Number.isNaN(known) ? this.bound(requirement) : known);
@@ -264,7 +264,7 @@ export class SitePass {
     if (!this.mightStart(slot)) return false;
     const requirement = this.requirement(slot);
     const eligible = this.eligible(requirement);
-    const opening = this.free.openingNow(requirement, eligible, this.work(slot), this.limit(slot));
+    const opening = this.openingNow(slot, requirement, eligible, null);
     if (opening !== null) this.enterAt(slot, opening, this.reasonOutOfTurn(opening));
     // The next job of the class is tested against what is left now.
     this.bound(requirement);
@@ -386,6 +386,29 @@ export class SitePass {
   cpus(slot: number): number {
     const { tasks, cpusPerTask } = this.requirement(slot);
     return tasks * cpusPerTask;
+  }
+
+  private userOf(slot: number): number {
+    return (this.entry.queue.jobs[slot] as Job).userId;
+  }
+
+  /** Where it starts now beside runs of its user (`Timeline.joiningNow`), and beside what is promised in the profile; null: nowhere. */
+  joiningNow(slot: number, profile: Profile | null, holder: Reservation | null = null): Opening | null {
+    const requirement = this.requirement(slot);
+    const eligible = this.eligible(requirement);
+    const [work, limit] = [this.work(slot), this.limit(slot)];
+    return this.free.joiningNow(this.userOf(slot), requirement, eligible, work, limit, holder, profile);
+  }
+
+  private openingNow(
+    slot: number,
+    requirement: Requirement,
+    eligible: EligibleMachines,
+    holder: Reservation | null,
+  ): Opening | null {
+    const [work, limit] = [this.work(slot), this.limit(slot)];
+    const opening = this.free.openingNow(requirement, eligible, work, limit, holder);
+    return opening ?? this.joiningNow(slot, null, holder);
   }
 
   private enterAt(slot: number, { placement, pools }: Opening, reason: ReasonCode): void {

@@ -29,6 +29,10 @@ export function leastIn({ free, later, uncertain }: Column, from: number, to: nu
   return uncertain === null || until <= to ? least : Math.min(least, uncertain.least(from, until));
 }
 
+/** The least that is not held for certain from `from` until `until`; Infinity: nothing is. */
+export const leastCertain = ({ uncertain }: Column, from: number, until: number): number =>
+  uncertain === null ? Infinity : uncertain.least(from, until);
+
 /** The first instant behind `time` at which something may change; Infinity: none. */
 export const nextIn = ({ later, uncertain }: Column, time: number): number =>
   Math.min(later?.nextChange(time) ?? Infinity, uncertain?.nextChange(time) ?? Infinity);

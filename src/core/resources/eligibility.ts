@@ -166,7 +166,8 @@ export function whyBusy(
   if (lacking === CPUS && eligible.shared) return ReasonCode.MAX_TASKS_REACHED;
   if (lacking !== null) return BUSY[lacking] ?? ReasonCode.RESOURCES_BUSY;
   const together = lackingSpread(requirement, eligible, free);
-  if (together === 'exclusive') return ReasonCode.MACHINES_BUSY;
+  if (together === 'exclusive')
+    return requirement.onlyUser === null ? ReasonCode.MACHINES_BUSY : ReasonCode.OTHER_USERS_BUSY;
   if (together !== null) return ReasonCode.TASKS_PER_MACHINE_BUSY;
   return hasCopies(eligible, free) ? null : ReasonCode.LICENSES_BUSY;
 }

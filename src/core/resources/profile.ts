@@ -19,8 +19,9 @@ import {
   takenOn,
   timesTaken,
 } from '../grid/site-resources.js';
-import { type Column, columnOf, earliestIn, leastIn, nextIn, shift } from './column.js';
+import { type Column, columnOf, earliestIn, leastCertain, leastIn, nextIn, shift } from './column.js';
 import type { Future, Opening } from './future.js';
+import type { Besides } from './joining.js';
 import { Filling, idleTasksOn, NO_POOLS, pickPools, placeSpread } from './placement.js';
 
 /** Where a job has its place now, which counts as free for it. */
@@ -219,10 +220,7 @@ export class Profile implements Future {
   ): Opening | null {
     if (!requirement.many && eligible.pools.length === 0)
       return this.earliestOne(requirement, eligible, work, limit, own.at, own);
-    this.shift(own.hold, own.at, own.end, 1);
-    const found = this.earliestOpening(requirement, eligible, work, limit, own.at);
-    this.shift(own.hold, own.at, own.end, -1);
-    return found;
+    return this.without(own, () => this.earliestOpening(requirement, eligible, work, limit, own.at));
   }
 
   /** `own`: only machines are asked on which room has been given back, and where it stands. */
@@ -361,6 +359,35 @@ export class Profile implements Future {
   /** The least that is free of a kind from `from` until `to`, and until `until` beside what is held for certain. */
   least(state: MachineState, kind: number, from: number, to: number, until: number): number {
     return leastIn(this.columns(state).columns[kind] as Column, from, to, until);
+  }
+
+  /** The same, with what counts as free besides until runs end. */
+  leastBeside(
+    state: MachineState,
+    kind: number,
+    { from, to, until }: { from: number; to: number; until: number },
+    besides: readonly Besides[],
+  ): number {
+    const column = this.columns(state).columns[kind] as Column;
+    const ends = [...new Set(besides.map(({ end }) => end).filter((end) => end > from && end < to))];
+    let least = leastCertain(column, from, until);
+    let begin = from;
+    for (const end of [...ends.sort((a, b) => a - b), to]) {
+      let free = leastIn(column, begin, end, end);
+      for (const one of besides) if (one.end > begin) free += one.amount;
+      least = Math.min(least, free);
+      begin = end;
+    }
+    return least;
+  }
+
+  /** What `search` finds as if the place were free. */
+  without<T>(place: OwnPlace | undefined, search: () => T): T {
+    if (place === undefined) return search();
+    this.shift(place.hold, place.at, place.end, 1);
+    const found = search();
+    this.shift(place.hold, place.at, place.end, -1);
+    return found;
   }
 
   /** How many tasks find their room from `from` until `to`, and until `until` beside what is held for certain. */

@@ -23,8 +23,10 @@ import {
 import type { Reservation, Run } from '../model.js';
 import { leastIn } from './column.js';
 import type { Future, Opening } from './future.js';
+import { type Besides, OwnRuns, placeBeside, presently } from './joining.js';
 import { Claims, LicenseCopies } from './licenses.js';
 import { NO_POOLS, pickPools, place, placeNow } from './placement.js';
+import type { Profile } from './profile.js';
 
 /** Of a start that nobody has accepted yet. */
 const UNDECIDED: Run = Object.freeze({
@@ -108,6 +110,9 @@ export class Timeline implements Future, Free {
   private claimsIfAsked: Claims | null = null;
   /** Classes that did not fit, and what `returns` was then; made when there is one. */
   private refused: Map<Requirement, number> | null = null;
+  /** By user, who was asked for; null: none was. */
+  private owns: Map<number, OwnRuns> | null = null;
+  private ownsAt = 0;
   /** When the last walk found its opening, and what is free then; NaN: none, or that is no longer true. */
   private foundAt = Number.NaN;
   private readonly walked: Room = [];
@@ -136,6 +141,7 @@ export class Timeline implements Future, Free {
     this.claimsIfAsked = null;
     this.foundAt = Number.NaN;
     this.refused = null;
+    this.owns = null;
     this.dipCount = 0;
     this.mindCount = 0;
     if (this.begun.length > 0) this.begun = [];
@@ -190,6 +196,7 @@ export class Timeline implements Future, Free {
     if (this.begun.length === 0) this.begun = [run];
     else this.begun.push(run);
     this.foundAt = Number.NaN;
+    this.owns = null;
     if (run.licenses.length > 0) this.takeCopies(run, this.now, run.end, 1, true, false);
     this.count(run, 1);
   }
@@ -331,7 +338,100 @@ export class Timeline implements Future, Free {
     return most * (1 + 1e-9);
   }
 
+  /** Some run keeps its machines for its user. */
+  get keeps(): boolean {
+    return this.site.keeping > 0 || this.begun.some(({ each }) => each.onlyUser !== null);
+  }
+
+  /** Whether a job of the class might start now beside runs of its user where others may not: a quick test, true of all that can. */
+  mayJoin(requirement: Requirement, userId: number): boolean {
+    // What is beneath a reservation is compared by whoever carries starts out.
+    if (this.entry.part !== null || (requirement.onlyUser === null && !this.keeps)) return false;
+    const own = this.ownRuns(userId);
+    return (own.keeping || requirement.onlyUser !== null) && !own.refused.has(requirement);
+  }
+
+  /**
+   * The job's opening now beside runs of its user, on machines that these keep from others, or that it is to keep itself. `profile`: of
+   * what is promised to others, if that is not in mind here; jobs with licenses then have none.
+   */
+  joiningNow(
+    userId: number,
+    requirement: Requirement,
+    eligible: EligibleMachines,
+    work: number,
+    limit = Infinity,
+    holder: Reservation | null = null,
+    profile: Profile | null = null,
+  ): Opening | null {
+    if (this.full || !this.mayJoin(requirement, userId)) return null;
+    if (profile !== null && eligible.pools.length > 0) return null;
+    const { now } = this;
+    const own = this.ownRuns(userId);
+    const until = now + limit;
+    if (placeBeside(own, requirement, eligible, presently(this.room)) === null) {
+      own.refused.add(requirement);
+      return null;
+    }
+    let slowest = eligible.machines[0]?.machine.benchmark ?? 1;
+    for (;;) {
+      const end = eligible.shared ? until : now + work / slowest;
+      const placement = placeBeside(own, requirement, eligible, (state, kind, besides) =>
+        Math.min(
+          this.leastBeside(state, kind, end, until, besides),
+          profile?.leastBeside(state, kind, { from: now, to: end, until }, besides) ?? Infinity,
+        ),
+      );
+      if (placement === null) return null;
+      if (eligible.shared || placement.benchmark >= slowest)
+        return this.opening(now, true, eligible, placement, work, until, holder);
+      slowest = placement.benchmark;
+    }
+  }
+
   // ---- inside ----
+
+  private ownRuns(userId: number): OwnRuns {
+    if (this.owns === null || this.ownsAt !== this.returns) {
+      this.owns = new Map();
+      this.ownsAt = this.returns;
+    }
+    let own = this.owns.get(userId);
+    if (own === undefined) {
+      const isOwn = ({ jobId }: RunState): boolean => this.grid.job(jobId)?.userId === userId;
+      own = new OwnRuns([...this.site.runs.filter(isOwn), ...this.begun.filter(isOwn)]);
+      this.owns.set(userId, own);
+    }
+    return own;
+  }
+
+  /** The least that is free of a kind from now until `end`, and until `until` beside what is held for certain. */
+  private leastBeside(
+    state: MachineState,
+    kind: number,
+    end: number,
+    until: number,
+    besides: readonly Besides[],
+  ): number {
+    const { offset } = state;
+    const { dips, dipCount, room, now } = this;
+    // Who is late is there.
+    let least = presently(room)(state, kind, besides);
+    for (let i = 0; i < dipCount; i++) {
+      const dip = dips[i] as Dip;
+      const then = roomIn(dip, now, end, until);
+      if (then === null) continue;
+      let free = then[offset + kind] as number;
+      if (then === dip.room) for (const one of besides) if (this.isThere(one, dip.at)) free += one.amount;
+      least = Math.min(least, free);
+    }
+    return least;
+  }
+
+  /** Where runs share CPUs nobody knows when they end. */
+  private isThere({ end }: Besides, at: number): boolean {
+    return this.site.shared || end > at;
+  }
 
   /** Where runs share CPUs nobody knows when they end. */
   private endOf({ end }: RunState): number {

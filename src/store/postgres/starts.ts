@@ -47,6 +47,7 @@ export function applyStarts(
     const { isUp, jobs } = await lockJobs(tx, siteId, starts, handsOver);
     const { free, held } = await lockResources(tx, siteId, starts, context.now);
     if (handsOver) free.handOvers = await handOvers(tx, siteId);
+    await noteUsers(tx, siteId, jobs, free);
     if (isUp && !(await keepPromises(tx, siteId, promises, held.promised))) {
       const why = "the site's promises have changed meanwhile";
       const refused = starts.map(({ jobId }) => ({ jobId, why }));
@@ -114,7 +115,7 @@ WITH limited AS MATERIALIZED (
   SELECT state FROM sites
    WHERE id = ${siteId}::integer AND removed_at IS NULL AND (SELECT count(*) FROM limited) >= 0 FOR SHARE
 ), job AS MATERIALIZED (
-  SELECT id, state, site_id AS "siteId", epoch, extract(epoch FROM dispatched_at)::float8 AS "dispatchedAt", tasks, run_time_limit_s AS "runTimeLimitS", cpus_per_task AS "cpusPerTask", memory_mb_per_task AS "memoryMbPerTask", resources_per_task AS "resourcesPerTask", tasks_per_machine AS "tasksPerMachine", exclusive, licenses, reservation_id AS "reservationId"
+  SELECT id, state, site_id AS "siteId", user_id AS "userId", epoch, extract(epoch FROM dispatched_at)::float8 AS "dispatchedAt", tasks, run_time_limit_s AS "runTimeLimitS", cpus_per_task AS "cpusPerTask", memory_mb_per_task AS "memoryMbPerTask", resources_per_task AS "resourcesPerTask", tasks_per_machine AS "tasksPerMachine", exclusive, licenses, reservation_id AS "reservationId"
     FROM jobs WHERE id = ANY (${list('bigint', jobIds)}) ORDER BY id FOR NO KEY UPDATE
 )
 SELECT json_build_array(
@@ -156,6 +157,7 @@ async function lockResources(
       used: Amounts,
       devices: readonly OwnedDevice[],
       held: string[] | null,
+      kept: boolean,
     ][],
     licenses: [id: number, kind: string, copies: number][],
     reservation: ReservationArray | null,
@@ -169,7 +171,7 @@ async function lockResources(
     tx,
     sql`
 WITH machine AS MATERIALIZED (
-  SELECT id, state, silent, problem, cpus, cpus_used, memory_mb, memory_used_mb, max_tasks, tasks_used, resources, resources_used, devices FROM machines
+  SELECT id, state, silent, problem, cpus, cpus_used, memory_mb, memory_used_mb, max_tasks, tasks_used, keeping_runs, resources, resources_used, devices FROM machines
    WHERE id = ANY (${list('integer', [...machineIds])}) AND site_id = ${siteId}::integer AND removed_at IS NULL
    ORDER BY id FOR NO KEY UPDATE
 ), reservation AS MATERIALIZED (
@@ -181,7 +183,7 @@ WITH machine AS MATERIALIZED (
 )
 SELECT json_build_array(
   (SELECT coalesce(json_agg(json_build_array(id, cpus - cpus_used, memory_mb - memory_used_mb, cpus, memory_mb, max_tasks - tasks_used, max_tasks, resources, resources_used, devices,
-            CASE WHEN devices <> '[]' THEN (SELECT json_agg(unit) FROM device_holds h WHERE h.machine_id = machine.id) END)), '[]')
+            CASE WHEN devices <> '[]' THEN (SELECT json_agg(unit) FROM device_holds h WHERE h.machine_id = machine.id) END, keeping_runs > 0)), '[]')
      FROM machine WHERE ${raw(isAvailable)}),
   (SELECT coalesce(json_agg(json_build_array(id, kind, copies - in_use)), '[]') FROM license),
   (SELECT ${raw(reservationArray)} FROM reservations v WHERE site_id = ${siteId}::integer),
@@ -209,11 +211,12 @@ SELECT json_build_array(
     free: {
       machines: new Map(
         machines.map(
-          ([id, cpus, memoryMb, allCpus, allMemoryMb, places, allPlaces, has, used, devices, held]) => [
+          ([id, cpus, memoryMb, allCpus, allMemoryMb, places, allPlaces, has, used, devices, held, kept]) => [
             id,
             {
               ...{ cpus, memoryMb, places, allPlaces, devices, heldUnits: new Set(held) },
               ...{ resources: freeOf(has, used), has: { ...has, cpus: allCpus, memoryMb: allMemoryMb } },
+              ...{ kept, users: new Set<number>() },
             },
           ],
         ),
@@ -226,6 +229,30 @@ SELECT json_build_array(
     },
     held: { reservation: reserved && reservationFromArray(reserved), promised },
   };
+}
+
+/**
+ * Whose runs are on the machines, where some are kept from other users or are to be. Behind the locks of the machines, in a statement of
+ * its own: one that has waited for them does not see the runs that began meanwhile.
+ */
+async function noteUsers(
+  tx: Transaction,
+  siteId: number,
+  jobs: ReadonlyMap<number, LockedJob>,
+  { machines }: FreeResources,
+): Promise<void> {
+  const asked = [...jobs.values()].some(({ exclusive }) => exclusive === 'USER');
+  if (!asked && ![...machines.values()].some(({ kept }) => kept)) return;
+  const found = await value<[machineId: number, userIds: number[]][]>(
+    tx,
+    sql`
+SELECT coalesce(json_agg(json_build_array(machine_id, user_ids)), '[]') AS v FROM (
+  SELECT u.machine_id, array_agg(DISTINCT j.user_id) AS user_ids
+    FROM runs r JOIN jobs j ON j.id = r.job_id, unnest(r.machine_ids) AS u (machine_id)
+   WHERE r.site_id = ${siteId}::integer AND r.ended_at IS NULL AND u.machine_id = ANY (${list('integer', [...machines.keys()])})
+   GROUP BY 1) there`,
+  );
+  for (const [id, userIds] of found) for (const userId of userIds) machines.get(id)?.users.add(userId);
 }
 
 /** How many more jobs may wait with the site's own scheduler; null: it has none. Behind the lock of the site. */
@@ -268,6 +295,10 @@ function insertRuns(
       devices: ['jsonb', ({ devices }) => devices],
       whole_cpus: ['integer[]', ({ whole }) => whole?.cpus ?? null],
       whole_places: ['integer[]', ({ whole }) => whole?.places ?? null],
+      keeps_machines: [
+        'boolean',
+        ({ job, start }) => job.exclusive === 'USER' && start.allocations.length > 0,
+      ],
       license_ids: ['integer[]', ({ start }) => start.licenseIds],
       policy_version: ['integer', () => policyVersion],
       // The clock may have been set back.

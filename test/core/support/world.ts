@@ -126,7 +126,8 @@ export const anyJobShape = fc.record({
       { min: 1, max: 2 },
     ],
   ),
-  exclusive: fc.constantFrom(null, null, null, 'MACHINE' as const),
+  userId: fc.constantFrom(1, 1, 2),
+  exclusive: fc.constantFrom(null, null, null, 'MACHINE' as const, 'USER' as const),
   machineConstraint: fc.constantFrom(null, null, null, null, 'gen >= 2', 'gen = 1 or os = bsd'),
   userClass: fc.constantFrom('GOLD' as const, 'SILVER' as const, 'REGULAR' as const),
   boost: fc.constantFrom(0, 0, 0, 5, -5),
@@ -388,9 +389,13 @@ export function usage(runs: Iterable<{ job: Job; run: Run }>, time: number) {
   const memoryMb = new Map<number, number>();
   const gpus = new Map<number, number>();
   const licenses = new Map<number, number>();
-  /** Runs on the machine, and those of them that are to be alone there. */
+  /** Runs on the machine, those of them that are to be alone there, the users of all, and of those that are to be beside no other user's. */
   const sharing = new Map<number, number>();
   const alone = new Map<number, number>();
+  const users = new Map<number, Set<number>>();
+  const keeping = new Map<number, Set<number>>();
+  const note = (map: Map<number, Set<number>>, key: number, userId: number) =>
+    map.set(key, (map.get(key) ?? new Set()).add(userId));
   const add = (map: Map<number, number>, key: number, amount: number) =>
     map.set(key, (map.get(key) ?? 0) + amount);
   for (const { job, run } of runs) {
@@ -399,13 +404,15 @@ export function usage(runs: Iterable<{ job: Job; run: Run }>, time: number) {
       add(tasks, allocation.machineId, allocation.tasks);
       add(sharing, allocation.machineId, 1);
       if (job.exclusive === 'MACHINE') add(alone, allocation.machineId, 1);
+      note(users, allocation.machineId, job.userId);
+      if (job.exclusive === 'USER') note(keeping, allocation.machineId, job.userId);
       add(cpus, allocation.machineId, allocation.tasks * job.cpusPerTask);
       add(memoryMb, allocation.machineId, allocation.tasks * job.memoryMbPerTask);
       add(gpus, allocation.machineId, allocation.tasks * gpusOf(job.resourcesPerTask));
     }
     for (const id of run.licenseIds) add(licenses, id, 1);
   }
-  return { cpus, tasks, memoryMb, gpus, licenses, sharing, alone };
+  return { cpus, tasks, memoryMb, gpus, licenses, sharing, alone, users, keeping };
 }
 
 export const gpusOf = (amounts: Job['resourcesPerTask'] | undefined): number => amounts?.gpu ?? 0;

@@ -17,6 +17,7 @@ import { hash } from '../../random.js';
 import { ReasonCode } from '../../reasons.js';
 import { whyNeverFits } from '../../resources/eligibility.js';
 import type { Opening } from '../../resources/future.js';
+import { holdOf } from '../../resources/placement.js';
 import type { Timeline } from '../../resources/timeline.js';
 import { byArrival, startHeads } from '../heads.js';
 import type { SitePass } from '../pass.js';
@@ -97,6 +98,10 @@ function promiseAndStart(pass: SitePass, walk: Walk, depth: number): void {
     promises.set(slot, made);
   }
   startDue(pass, promises);
+  if (joinOwn(pass, promises, places)) {
+    moveUp(pass, promises, places);
+    startDue(pass, promises);
+  }
   promises.room = roomOf(pass, promises);
   promises.keep(now, pass.carriesOut ? places : null, pass.starts.length, pass.goesOnBehindStarts);
   conclude(pass, promises);
@@ -156,6 +161,30 @@ function takeInOrder(
     places.profile.take(old.hold, at, at + length);
     promises.set(slot, at === old.at ? old : { ...old, at, end: at + length, cycle: promises.cycle });
   }
+}
+
+/**
+ * Starts jobs now, ahead of what they are promised, beside runs of their users that keep others away (`Timeline.joiningNow`), where nobody
+ * loses the place that he is promised by it. Whether any did: their own places are free then.
+ */
+function joinOwn(pass: SitePass, promises: Promises, { profile }: Places): boolean {
+  const { entry, free, now } = pass;
+  const { queue } = entry;
+  if (queue.keeping === 0 && !free.keeps) return false;
+  const before = pass.starts.length;
+  for (const slot of [...queue.inOrder('ARRIVAL').window()]) {
+    const promised = promises.get(slot);
+    if (promised === undefined || pass.full) continue;
+    const joining = profile.without(promised, () => pass.joiningNow(slot, profile));
+    if (joining === null) continue;
+    const reason = slot === promises.first ? ReasonCode.HEAD : ReasonCode.BACKFILLED_BESIDE_RESERVATION;
+    const { placement, pools, end } = joining;
+    pass.enter(slot, placement, end - now, pools, reason);
+    promises.drop(slot);
+    profile.give(promised.hold, promised.at, promised.end);
+    profile.take(holdOf(promised.requirement, placement, pools), now, end);
+  }
+  return pass.starts.length > before;
 }
 
 /** Each promise in turn gets the earliest opening that those of the others leave. */

@@ -46,11 +46,14 @@ function reserveAndStart(pass: SitePass, walk: Walk, reservations: number): void
         ? profile.earliestOpening(requirement, eligible, work, limit)
         : profile.openingNow(requirement, eligible, work, limit),
     );
-    if (opening === null) continue;
     // What was reserved for it keeps its age.
     const madeAt = entry.reservation?.jobId === jobId ? entry.reservation.madeAt : now;
-    const one = promisedIn(opening, requirement, work, limit, madeAt);
-    if (one.at <= now && hasRoomNow(pass.free, one.hold)) {
+    const promised = opening && promisedIn(opening, requirement, work, limit, madeAt);
+    const isReady = promised !== null && promised.at <= now && hasRoomNow(pass.free, promised.hold);
+    const joining = isReady ? null : pass.joiningNow(slot, places.profile);
+    const one = joining === null ? promised : promisedIn(joining, requirement, work, limit, madeAt);
+    if (one === null) continue;
+    if (isReady || joining !== null) {
       const reason = pass.reservation === null ? ReasonCode.HEAD : ReasonCode.BACKFILLED_BESIDE_RESERVATION;
       pass.enter(slot, one.placement, one.end - one.at, one.pools, reason);
     } else {

@@ -2,7 +2,12 @@ import './job.css';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { Copy, Pause, Pencil, Play, RotateCcw, SquareX, TrendingUp } from 'lucide-react';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
-import { commandLine, licensesWritten, tasksPerMachineText } from '../../../../src/words/index';
+import {
+  commandLine,
+  exclusiveText,
+  licensesWritten,
+  tasksPerMachineText,
+} from '../../../../src/words/index';
 import { useData, useFollow, useThrottled } from '../../api/data';
 import { appliesTo, type BulkAction, BulkDialog } from '../../parts/bulk';
 import { titleOf } from '../../parts/job-column';
@@ -314,7 +319,7 @@ function Requirements({ job }: { job: Job }) {
             job.resourcesPerTask.map(({ kind, amount }) => `${amount} ${kind}`).join(', '),
           ],
           job.tasksPerMachine !== null && ['Tasks on each machine', tasksPerMachineText(job.tasksPerMachine)],
-          job.exclusive !== null && ['Machines', 'for itself: no other job beside it'],
+          job.exclusive !== null && ['Machines', exclusiveText(job.exclusive)],
           job.machineConstraint !== null && ['Labels of its machines', job.machineConstraint],
           job.licenses.length > 0 && ['Licenses', licensesWritten(job.licenses)],
           (job.os ?? job.architecture) !== null && [

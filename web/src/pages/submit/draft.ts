@@ -22,7 +22,7 @@ import {
   wordsOf,
 } from '../../../../src/words/index';
 import { END_CAUSES } from '../../api/states.gql';
-import type { JobAgainQuery, JobInput, TaskFailure, TaskLaunch } from './submit.gql';
+import type { Exclusive, JobAgainQuery, JobInput, TaskFailure, TaskLaunch } from './submit.gql';
 
 export interface Draft {
   command: string;
@@ -40,7 +40,7 @@ export interface Draft {
   memoryMbPerTask: string;
   /** `4`, `2-4`, `2-`; empty: as many as fit. */
   tasksPerMachine: string;
-  exclusive: boolean;
+  exclusive: '' | Exclusive;
   /** `90`, `10m`, `2h`, `1-12:00:00`. */
   estimate: string;
   runTimeLimit: string;
@@ -85,7 +85,7 @@ export const EMPTY: Draft = {
   cpusPerTask: '1',
   memoryMbPerTask: '0',
   tasksPerMachine: '',
-  exclusive: false,
+  exclusive: '',
   estimate: '1h',
   runTimeLimit: '',
   deadline: '',
@@ -141,7 +141,7 @@ export function fieldsOf(script: string): {
     cpusPerTask: text(cpusPerTask),
     memoryMbPerTask: text(memoryMbPerTask),
     tasksPerMachine: tasksPerMachine && tasksPerMachineWritten(tasksPerMachine),
-    exclusive: exclusive && true,
+    exclusive: exclusive ?? undefined,
     estimate: text(estimateS),
     runTimeLimit: text(runTimeLimitS),
     deadline,
@@ -233,7 +233,7 @@ export function inputOf(draft: Draft, mode: 'form' | 'script'): JobInput {
     memoryMbPerTask: said('memoryMbPerTask', parseMemory),
     ...(Number(draft.tasks) > 1 &&
       draft.tasksPerMachine.trim() && { tasksPerMachine: said('tasksPerMachine', parseTasksPerMachine) }),
-    ...(draft.exclusive && { exclusive: 'MACHINE' as const }),
+    ...(draft.exclusive && { exclusive: draft.exclusive }),
     estimateS: seconds('estimate'),
     ...(draft.runTimeLimit.trim() && { runTimeLimitS: seconds('runTimeLimit') }),
     ...(deadline && { deadline: deadline.toISOString() }),

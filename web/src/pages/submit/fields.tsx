@@ -118,9 +118,16 @@ export function Needs({ form, licenses }: { form: Form; licenses: readonly strin
         />
         <TextInput label="Operating system" {...text('os')} placeholder="any" />
         <TextInput label="Architecture" {...text('architecture')} placeholder="any" />
-        <Toggle on={draft.exclusive} onChange={put('exclusive')}>
-          Whole machines: no other job beside it
-        </Toggle>
+        <Choice
+          label="Beside it on its machines"
+          value={draft.exclusive}
+          onChange={put('exclusive')}
+          options={[
+            { value: '', label: 'any jobs' },
+            { value: 'USER', label: 'jobs of the same user' },
+            { value: 'MACHINE', label: 'no other job' },
+          ]}
+        />
         {Number(draft.tasks) > 1 && <Tasks form={form} />}
       </div>
     </Card>
