@@ -49,13 +49,14 @@ export function endThere(run: Handed, job: LocalJob, label: string): End {
 
 /**
  * A scheduler that has forgotten that it started a run kills it without a word when its node tells of it, and starts it once more: what it then
- * says of that start, which the guard refuses, is not said of the run. Told by durations, since clocks differ; they are to the second.
+ * says of that start, which the guard refuses, is not said of the run. Such a start is later than one that was listed before, or than the run's
+ * own beginning: told by durations, since clocks differ, and by more than a second, since schedulers count whole ones.
  */
-const startedAgain = ({ beganMs, submittedMs }: Handed, { startedAfterS = null }: LocalJob): boolean =>
-  beganMs !== null && startedAfterS !== null && startedAfterS - (beganMs - submittedMs) / 1000 > START_S;
-
-/** From a start as the scheduler counts it to the first words of the run. */
-const START_S = 1.5;
+const startedAgain = (
+  { beganMs, submittedMs, startedAfterS: before }: Handed,
+  { startedAfterS: start = null }: LocalJob,
+): boolean =>
+  beganMs !== null && start !== null && (start >= before + 1 || start > (beganMs - submittedMs) / 1000 + 1);
 
 /** Of a run that has not begun: the service tries again. */
 export const neverBegan = ({ words }: LocalJob, label: string): End => ({

@@ -41,6 +41,8 @@ export interface Handed extends RunRecord {
   notBefore: number;
   /** When it was not in the list for the first time; null: it is there. */
   missingSince: number | null;
+  /** The least that was listed of it while it ran (`LocalJob.startedAfterS`). */
+  startedAfterS: number;
   /** As the scheduler listed it last. */
   listed: LocalJob | null;
   /** When it began; null: it has not, as far as is known. */
@@ -78,6 +80,7 @@ export function handed(record: RunRecord): Handed {
     },
     ...{
       missingSince: null,
+      startedAfterS: Infinity,
       listed: null,
       beganMs: null,
       clockMs: 0,

@@ -677,6 +677,8 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
       return;
     }
     run.silentSince = null;
+    if (job.phase === 'RUNNING')
+      run.startedAfterS = Math.min(run.startedAfterS, job.startedAfterS ?? Infinity);
     if (run.beganMs !== null) return;
     const hopeless: End = { cause: 'MACHINE_FAILED', message: `it would wait for ever: ${job.words}` };
     if (job.hopeless && this.neverBegins(run, hopeless)) this.unwanted.add(run);
