@@ -1741,6 +1741,26 @@ export function describeStore(
         await nothingBroken();
       });
 
+      it("ends what a site's own scheduler has as LOST when the site's agent stays silent, and queues it again", async () => {
+        await world.newPolicy({ local: { kind: 'external', queueLimit: 10, takeBackAfterS: 60 } });
+        const [waits, runs] = await dispatched(world, user, site, [newJob(), newJob()]);
+        const starts = [waits!, runs!].map((id) => start(id, site, {}));
+        expect((await store.applyStarts(site, starts, null, context())).accepted).toEqual([waits, runs]);
+        await store.reportRuns(site, [report(runs!, 1)], MAX_ATTEMPTS);
+        for (let t = 0; t <= 400; t += 20) await store.processSeen('api', 'api', T0 + t);
+        expect((await store.sweep(rules(T0 + 200))).lostRuns).toBe(0);
+        const outcome = await store.sweep(rules(T0 + 400));
+        expect(outcome.lostRuns).toBe(2);
+        expect(outcome.touched).toContain(null);
+        expect(await states([waits!, runs!])).toEqual(['QUEUED', 'QUEUED']);
+        expect((await world.events(runs!)).at(-1)).toMatchObject({
+          ...{ fromState: 'RUNNING', toState: 'QUEUED' },
+        });
+        const late = ended(runs!, 1);
+        expect((await store.reportRuns(site, [late], MAX_ATTEMPTS)).results).toEqual(['stale-epoch']);
+        await nothingBroken();
+      });
+
       it('ends runs on machines that stay silent as LOST, and queues them again', async () => {
         const [a] = await assigned(world, user, site, machine, [newJob()]);
         const [b] = await assigned(world, user, site, second, [newJob()]);
