@@ -206,6 +206,8 @@ export interface PlacementModel {
   siteId: number | null;
   startsAt: number | null;
   earliestStart: number | null;
+  startsAtLatest: number | null;
+  fitsIfLimitS: number | null;
   allocations: readonly Allocation[];
   jobTerms: Numbers;
   reason: string;

@@ -45,7 +45,13 @@ export {
   dispatchKinds,
   kindsInBatches,
 } from './dispatch/registry.js';
-export { earliestAnywhere, type MovedStart, movedStarts, type PredictedStart } from './explain/ahead.js';
+export {
+  earliestAnywhere,
+  type MovedStart,
+  movedStarts,
+  type PredictedStart,
+  startBounds,
+} from './explain/ahead.js';
 export { describeDispatch, describeStart } from './explain/describe.js';
 export {
   type ExplainContext,

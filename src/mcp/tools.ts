@@ -147,9 +147,9 @@ function siteShown({
 /** Where a job would go now, as it is shown. */
 export async function estimate({ client, signal }: Caller, spec: ReturnType<typeof jobOf>): Promise<object> {
   const { placement } = await client.request(PlacementDocument, { spec }, signal);
-  const { site, candidates, startsAt, earliestStart, reason, message } = placement;
+  const { site, candidates, ...start } = placement;
   return {
-    ...{ site: nameOf(site), startsAt, earliestStart, reason, message },
+    ...{ site: nameOf(site), ...start },
     sites: candidates.slice(0, 10).map((one) => ({ ...one, site: one.site.name })),
   };
 }

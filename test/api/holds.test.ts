@@ -99,6 +99,20 @@ it('a window keeps out jobs that may reach into it, lets short ones go, and the 
   // Instants are kept to the millisecond.
   expect(Math.abs(Date.parse(job.whyWaiting.startsAtLatest) - Date.parse(begins?.to ?? ''))).toBeLessThan(10);
   expect(job.whyWaiting.fitsIfLimitS).toBeLessThanOrEqual(600);
+  // So does the dry run, of this job and of one that is not submitted yet.
+  const dryRun = 'placement(%) { startsAtLatest fitsIfLimitS }';
+  const spec = '{ command: "true", estimateS: 10, runTimeLimitS: 3600 }';
+  type Bounds = { startsAtLatest: string; fitsIfLimitS: number };
+  const { queued, fresh } = await api.must<{ queued: Bounds; fresh: Bounds }>(
+    `{ queued: ${dryRun.replace('%', `job: "${long}"`)} fresh: ${dryRun.replace('%', `spec: ${spec}`)} }`,
+    {},
+    ann,
+  );
+  for (const { startsAtLatest, fitsIfLimitS } of [queued, fresh]) {
+    expect(Math.abs(Date.parse(startsAtLatest) - Date.parse(begins?.to ?? ''))).toBeLessThan(10);
+    expect(fitsIfLimitS).toBeGreaterThan(0);
+    expect(fitsIfLimitS).toBeLessThanOrEqual(600);
+  }
   expect(await cancel(hold, ann)).toBe('FORBIDDEN');
   expect(await cancel(hold)).toBe('ended');
   expect(await cancel(hold)).toBe('CONFLICT');

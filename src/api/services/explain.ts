@@ -12,6 +12,7 @@ import {
   predictStart,
   promisesFrom,
   type SiteRanking,
+  startBounds,
   type Waiting,
   waitingAtSite,
   waitingOnAgent,
@@ -106,7 +107,12 @@ export function createExplainService(parts: ServiceParts) {
       siteId === null || arrival === null
         ? placing.start
         : await startAt(grid, siteId, arrival, explain, loaders);
-    return { ...described(placing), ...starting(start), policyVersion: version, siteId };
+    return {
+      ...described(placing),
+      ...starting(start),
+      ...(siteId === null ? NO_BOUNDS : startBounds(grid, siteId, arrival ?? job, timeOf(start), explain)),
+      ...{ policyVersion: version, siteId },
+    };
   }
 
   async function ofJob(row: JobRow, loaders: Loaders): Promise<PlacementModel> {
@@ -132,8 +138,8 @@ export function createExplainService(parts: ServiceParts) {
     return {
       ...described(placement(grid, known, explain)),
       ...starting(start),
-      policyVersion: version,
-      siteId,
+      ...startBounds(grid, siteId, known, timeOf(start), explain),
+      ...{ policyVersion: version, siteId },
     };
   }
 
@@ -299,10 +305,13 @@ async function missingTerm(
 }
 
 type Starting = Pick<PlacementModel, 'startsAt' | 'earliestStart'>;
-const NO_START = { startsAt: null, earliestStart: null, startsAtLatest: null, fitsIfLimitS: null };
+const NO_BOUNDS = { startsAtLatest: null, fitsIfLimitS: null };
+const NO_START = { startsAt: null, earliestStart: null, ...NO_BOUNDS };
+
+const timeOf = (start: PredictedStart | null): number | null => (start?.expected ? start.at : null);
 
 const starting = (start: PredictedStart | null): Starting & Pick<PlacementModel, 'allocations'> => ({
-  startsAt: start?.expected ? start.at : null,
+  startsAt: timeOf(start),
   earliestStart: start && !start.expected ? start.at : null,
   allocations: start?.allocations ?? [],
 });

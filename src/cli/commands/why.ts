@@ -13,7 +13,7 @@ import {
 } from '../documents.gql.js';
 import { CliError, ExitCode } from '../errors.js';
 import { noSuchJob } from '../follow.js';
-import { printable, short, table, time, workflowPlace } from '../format.js';
+import { duration, printable, short, table, time, workflowPlace } from '../format.js';
 import { addJobOptions, type JobOptions, jobFromOptions, placesFromOptions } from '../job-options.js';
 
 type Why = NonNullable<WhyQuery['job']>;
@@ -137,10 +137,19 @@ function describePlacement(placement: Placement): string {
   return [
     `${printable(head)} (priority ${placement.priority ?? 'none'}, policy ${placement.policyVersion})`,
     `${placement.message} (${placement.reason})`,
+    ...boundsOf(placement),
     ...jobTerms(placement.jobTerms),
     '',
     candidateTable(placement.candidates),
   ].join('\n');
+}
+
+/** What windows and reservations say of its start. */
+function boundsOf({ startsAtLatest, fitsIfLimitS }: Placement): string[] {
+  return [
+    ...(startsAtLatest ? [`would start at ${time(startsAtLatest)} UTC at the latest`] : []),
+    ...(fitsIfLimitS === null ? [] : [`would start now with a limit of ${duration(fitsIfLimitS)}`]),
+  ];
 }
 
 /** A line of what the policy knew of the job itself; none where it knew nothing. */

@@ -240,6 +240,32 @@ export function latestStart(grid: Grid, entry: SiteEntry, job: Job, now: number)
   return profile.earliestOpening(requirement, eligible, limit * resources.bestBenchmark, limit)?.at ?? null;
 }
 
+/** What windows and reservations say of the start of a job at a site. */
+export interface StartBounds {
+  /** When it starts at the latest (`latestStart`); null: that is not known, or nothing is held. */
+  startsAtLatest: number | null;
+  /** As `Reserved` has it; null also where it starts now. */
+  fitsIfLimitS: number | null;
+}
+
+/** Of a job that waits there or would come there now. `startsAt`: when it starts, as far as that is known. */
+export function startBounds(
+  grid: Grid,
+  siteId: number,
+  job: Job,
+  startsAt: number | null,
+  context: { now: number; policy: Policy },
+): StartBounds {
+  const { now } = context;
+  if (grid.held.size === 0 || job.reservationId !== null) return { startsAtLatest: null, fitsIfLimitS: null };
+  const entry = grid.siteEntry(siteId);
+  const waits = startsAt === null || startsAt > now;
+  return {
+    startsAtLatest: latestStart(grid, entry, job, now),
+    fitsIfLimitS: waits ? (reservedFor(grid, entry, job, context)?.fitsIfLimitS ?? null) : null,
+  };
+}
+
 /**
  * The site, or a reservation there as if it were one, in a grid of its own. `whole`: with its queue and what it has reserved and promised,
  * else with its runs only.

@@ -4,7 +4,7 @@ import { type ReactNode, useEffect, useState } from 'react';
 import { ask } from '../../api/client';
 import { Candidates, TermList } from '../../parts/terms';
 import type { PlacementPartsFragment } from '../../parts/terms.gql';
-import { instant, moment } from '../../ui/format';
+import { duration, instant, moment } from '../../ui/format';
 import { Badge, Card, Empty, Problem, Skeleton } from '../../ui/show';
 import { type JobInput, PreviewDocument } from './submit.gql';
 
@@ -95,6 +95,16 @@ function Placement({ place }: { place: PlacementPartsFragment }) {
         <Badge tone="warn">No site can run it</Badge>
       )}
       <p className="small">{place.message}</p>
+      {place.fitsIfLimitS !== null && (
+        <p className="small">With a run time limit of {duration(place.fitsIfLimitS)} it would start now.</p>
+      )}
+      {place.startsAtLatest && (
+        <p className="small">
+          It starts at the latest at{' '}
+          <time title={instant(place.startsAtLatest)}>{moment(place.startsAtLatest)}</time>, if nothing new
+          goes ahead of it.
+        </p>
+      )}
       {place.allocations.length > 0 && (
         <p className="faint small">
           On{' '}
