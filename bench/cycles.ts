@@ -20,7 +20,9 @@ import { type Bench, type Measured, median, seconds, sideBySide, sized } from '.
 import { createDatabase, RawPostgres } from './rawPostgres.js';
 
 const SIZES = [1_000, 10_000, 100_000] as const;
-const NAMES = ['dispatch-cycle', ...SIZES.map((size) => `backfill-${size}`)];
+const NAMES = ['dispatch-cycle', ...SIZES.map((size) => `backfill-${size}`), 'backfill-kinds'];
+/** Beside CPUs and memory. */
+const FURTHER = ['gpu', 'tape', 'scratch-gb', 'slots', 'fpga', 'burst-gb'];
 const SITES = 50;
 const MOVED = sized(10_000, 100);
 const MACHINES = 20;
@@ -34,7 +36,13 @@ class Grid {
     readonly mirror: Mirror,
   ) {}
 
-  static async open(server: EmbeddedPostgres, name: string, sites: number): Promise<Grid> {
+  /** `further`: kinds of resource of which each machine has 16. */
+  static async open(
+    server: EmbeddedPostgres,
+    name: string,
+    sites: number,
+    further: readonly string[] = [],
+  ): Promise<Grid> {
     const url = server.urlOf(name);
     await createDatabase(server.url, name);
     await migrate(url);
@@ -50,8 +58,9 @@ class Grid {
       `INSERT INTO sites (name) SELECT 'site-' || i FROM generate_series(1, ${sites}) i`,
     );
     await database.pool.query(
-      `INSERT INTO machines (site_id, name, cpus, memory_mb, benchmark, os, architecture, silent)
-       SELECT s.id, 'm' || i, 4 + (i * 7) % 29, 131072, 100 + (i * 37) % 400, 'linux', 'x64', false FROM sites s, generate_series(1, ${MACHINES}) i`,
+      `INSERT INTO machines (site_id, name, cpus, memory_mb, benchmark, os, architecture, silent, resources)
+       SELECT s.id, 'm' || i, 4 + (i * 7) % 29, 131072, 100 + (i * 37) % 400, 'linux', 'x64', false, $1::jsonb FROM sites s, generate_series(1, ${MACHINES}) i`,
+      [JSON.stringify(Object.fromEntries(further.map((kind) => [kind, 16])))],
     );
     const store = new PostgresStore(database);
     const mirror = new Mirror(store);
@@ -59,9 +68,9 @@ class Grid {
     return new Grid(url, database, store, mirror);
   }
 
-  async submit(count: number, random: RandomStream): Promise<void> {
+  async submit(count: number, random: RandomStream, further: readonly string[] = []): Promise<void> {
     for (let done = 0; done < count; done += 10_000) {
-      const jobs = Array.from({ length: Math.min(10_000, count - done) }, () => anyJob(random));
+      const jobs = Array.from({ length: Math.min(10_000, count - done) }, () => anyJob(random, further));
       await this.store.submit({ userId: 1, idempotencyKey: null, payloadHash: '', jobs, now: now() });
     }
   }
@@ -133,13 +142,18 @@ class Grid {
 
 const now = (): number => Date.now() / 1000;
 
-function anyJob(random: RandomStream): NewJob {
+/** Every other one asks for one of the further kinds, if there are any. */
+function anyJob(random: RandomStream, further: readonly string[]): NewJob {
   const estimateS = random.integer(600, 10_000);
   return {
     ...PLAIN_JOB,
     application: 'bench',
     cpusPerTask: random.integer(1, 24),
     memoryMbPerTask: 1024 * random.integer(1, 8),
+    resourcesPerTask:
+      further.length > 0 && random.next() < 0.5
+        ? { [further[random.integer(0, further.length - 1)] as string]: random.integer(1, 4) }
+        : null,
     estimateS,
     benchmark: random.integer(100, 500),
     deadline: random.next() < 0.7 ? now() + estimateS + random.integer(1_500, 5_500) : null,
@@ -214,6 +228,40 @@ async function backfillBench(server: EmbeddedPostgres, size: number): Promise<Me
   }
 }
 
+/** Eight kinds of resource against two. */
+async function kindsBench(server: EmbeddedPostgres): Promise<Measured> {
+  const size = sized(100_000, 1_000);
+  const worlds = await Promise.all(
+    [FURTHER, []].map(async (further, i) => {
+      const random = new RandomStream(2, 'backfill');
+      const grid = await Grid.open(server, `backfill_kinds_${i}`, 1, further);
+      await grid.submit(size, random, further);
+      await grid.dispatch();
+      return { grid, random, runs: await grid.fill(1) };
+    }),
+  );
+  const [eight, two] = worlds.map(({ grid, random, runs }) => async (): Promise<number> => {
+    const [ended] = runs.splice(random.integer(0, runs.length - 1), 1);
+    await grid.end(1, ended as { jobId: number; epoch: number });
+    return seconds(async () => runs.push(...(await grid.fill(1))));
+  }) as [() => Promise<number>, () => Promise<number>];
+  try {
+    return await sideBySide(
+      {
+        name: 'backfill-kinds',
+        unit: 's',
+        aim: { ratio: 1.5 },
+        what: 'as backfill-100000, with eight kinds of resource, of which every other job asks for a third one; against two kinds',
+      },
+      31,
+      eight,
+      two,
+    );
+  } finally {
+    for (const { grid } of worlds) await grid.close();
+  }
+}
+
 export const cyclesBench: Bench = {
   names: NAMES,
   async run(only) {
@@ -226,6 +274,7 @@ export const cyclesBench: Bench = {
       const results: Measured[] = [];
       if (only('dispatch-cycle')) results.push(await dispatchBench(server));
       for (const size of SIZES) if (only(`backfill-${size}`)) results.push(await backfillBench(server, size));
+      if (only('backfill-kinds')) results.push(await kindsBench(server));
       return results;
     } finally {
       await server.stop();
