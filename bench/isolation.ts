@@ -70,7 +70,7 @@ export const job = (i: number) => ({
     cpusPerTask: 1,
     memoryMbPerTask: 0,
     resourcesPerTask: [],
-    ...{ tasksPerMachine: null, exclusive: null },
+    ...{ tasksPerMachine: null, exclusive: null, sameSwitch: null },
     ...{ project: null, siteTerms: null, machineConstraint: null, image: null, licenses: [], nodes: null },
     runTimeLimitS: null,
     warnS: null,

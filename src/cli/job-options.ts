@@ -19,10 +19,12 @@ import {
   parseDuration,
   parseId,
   parseKeepDataset,
+  parseLabelNames,
   parseLicenses,
   parseMemory,
   parseNumber,
   parseReadFrom,
+  parseSameSwitch,
   parseSignal,
   parseSince,
   parseTasksPerMachine,
@@ -70,6 +72,8 @@ export interface JobOptions {
   tasksPerMachine?: string;
   exclusive?: boolean | 'user';
   'exclusive=user'?: boolean;
+  allAlike?: string;
+  sameSwitch?: string;
   license?: string[];
   resource?: string[];
   gpus?: string;
@@ -216,6 +220,14 @@ function addMachineOptions(command: Command): Command {
     )
     .option('--exclusive', 'only on machines without any other job, of which it has all')
     .option('--exclusive=user', "only on machines without other users' jobs, which are kept from them")
+    .option(
+      '--all-alike <labels>',
+      'labels of which all its machines have the same values, such as rack or rack,gen',
+    )
+    .option(
+      '--same-switch <wait>',
+      'machines on one switch: require, or how long to wait for them, such as 10m, before it takes any',
+    )
     .option(
       '--license <kind:n>',
       'a license that the job needs, and how many copies of it: matlab, matlab:2; may be repeated',
@@ -374,6 +386,8 @@ const CLEARED = {
   resources: { resourcesPerTask: [] },
   constraint: { machineConstraint: null },
   exclusive: { exclusive: null },
+  'all-alike': { allAlike: null },
+  'same-switch': { sameSwitch: null },
   'tasks-per-machine': { tasksPerMachine: null },
   licenses: { licenses: [] },
   os: { os: null },
@@ -457,6 +471,8 @@ export function jobFromOptions(
       parseTasksPerMachine('--tasks-per-machine', value),
     ),
     exclusive: exclusiveOf(options),
+    allAlike: given(options.allAlike, parseLabelNames),
+    sameSwitch: given(options.sameSwitch, (value) => parseSameSwitch('--same-switch', value)),
     resourcesPerTask: resources,
     licenses: options.license?.flatMap((one) => parseLicenses('--license', one)),
     os: options.os,

@@ -19,6 +19,8 @@ const OPTIONS: { readonly [Field in keyof Required<JobInput>]: string | null } =
   memoryMbPerCpu: '--mem-per-cpu',
   tasksPerMachine: '--tasks-per-machine',
   exclusive: '--exclusive',
+  allAlike: '--all-alike',
+  sameSwitch: '--same-switch',
   resourcesPerTask: '--resource',
   licenses: '--license',
   os: '--os',

@@ -156,6 +156,10 @@ export interface Job {
   tasksPerMachine: TasksPerMachine | null;
   /** MACHINE: no other job runs on its machines, whatever it asks of them; USER: none of another user; null: it may have neighbors. */
   exclusive: Exclusive | null;
+  /** Labels of which all its machines have the same values (resources.md, "A shape"); null: none. */
+  allAlike: readonly string[] | null;
+  /** Its machines are on one switch: their label `switch` is the same; null: it does not matter. */
+  sameSwitch: SameSwitch | null;
   /** Kinds, sorted, each as often as the job holds copies of it. */
   licenses: readonly string[];
   os: string | null;
@@ -178,6 +182,8 @@ export interface Job {
   groupId: number;
   /** When it last went from one site's meta-queue to another's; null: never (diana.md, "Congestion and migration"). */
   migratedAt: number | null;
+  /** Since when it waits for nothing but machines; null: since it was submitted. */
+  eligibleAt: number | null;
   /** When it came to the local queue that holds it: the order of arrival there; null: it is in none, or came when it was submitted. */
   dispatchedAt: number | null;
   /** What it reads and writes, and where; null: nothing that matters for where it runs. */
@@ -208,6 +214,26 @@ export interface TasksPerMachine {
 }
 
 export const ANY_TASKS_PER_MACHINE: TasksPerMachine = { min: 1, max: null };
+
+/** `maxWaitS`: so long after it is eligible a job waits for such machines, and then takes any; null: it requires them. */
+export interface SameSwitch {
+  readonly maxWaitS: number | null;
+}
+
+/** The label that says on which switch a machine is. */
+export const SWITCH = 'switch';
+
+/** Until when the job takes only machines on one switch; Infinity: it requires them. */
+export const switchUntil = ({
+  sameSwitch,
+  eligibleAt,
+  submittedAt,
+}: Pick<Job, 'sameSwitch' | 'eligibleAt' | 'submittedAt'>): number =>
+  sameSwitch === null
+    ? Number.NEGATIVE_INFINITY
+    : sameSwitch.maxWaitS === null
+      ? Infinity
+      : (eligibleAt ?? submittedAt) + sameSwitch.maxWaitS;
 
 /** What a job may have to itself. */
 export const exclusives = ['MACHINE', 'USER'] as const;
@@ -264,6 +290,8 @@ export const plainJob = (given: Partial<Job> & Pick<Job, 'id' | 'submittedAt' | 
   resourcesPerTask: given.resourcesPerTask ?? null,
   tasksPerMachine: given.tasksPerMachine ?? null,
   exclusive: given.exclusive ?? null,
+  allAlike: given.allAlike ?? null,
+  sameSwitch: given.sameSwitch ?? null,
   licenses: given.licenses ?? NO_LICENSES,
   os: given.os ?? null,
   architecture: given.architecture ?? null,
@@ -276,6 +304,7 @@ export const plainJob = (given: Partial<Job> & Pick<Job, 'id' | 'submittedAt' | 
   project: given.project ?? null,
   groupId: given.groupId ?? 0,
   migratedAt: given.migratedAt ?? null,
+  eligibleAt: given.eligibleAt ?? null,
   dispatchedAt: given.dispatchedAt ?? null,
   data: given.data ?? null,
   preferences: given.preferences ?? NO_PREFERENCES,

@@ -17,6 +17,7 @@ export const WaitingReason = {
   MACHINES_BUSY: 'MACHINES_BUSY',
   OTHER_USERS_BUSY: 'OTHER_USERS_BUSY',
   TASKS_PER_MACHINE_BUSY: 'TASKS_PER_MACHINE_BUSY',
+  ALL_ALIKE_BUSY: 'ALL_ALIKE_BUSY',
   LICENSES_BUSY: 'LICENSES_BUSY',
   MAX_TASKS_REACHED: 'MAX_TASKS_REACHED',
   MAX_RUNNING_JOBS_REACHED: 'MAX_RUNNING_JOBS_REACHED',
@@ -35,6 +36,7 @@ export const WaitingReason = {
   NEVER_FITS_PLATFORM: 'NEVER_FITS_PLATFORM',
   NEVER_FITS_CONSTRAINT: 'NEVER_FITS_CONSTRAINT',
   NEVER_FITS_TASKS_PER_MACHINE: 'NEVER_FITS_TASKS_PER_MACHINE',
+  NEVER_FITS_ALL_ALIKE: 'NEVER_FITS_ALL_ALIKE',
   NEVER_FITS_TOGETHER: 'NEVER_FITS_TOGETHER',
   QUEUES_FULL: 'QUEUES_FULL',
   NO_SITE_HAS_ROOM: 'NO_SITE_HAS_ROOM',
@@ -151,6 +153,8 @@ const sentences: Record<ReasonCode, string> = {
   NEVER_FITS_CONSTRAINT: 'No machine with the required platform satisfies its constraint.',
   NEVER_FITS_TASKS_PER_MACHINE:
     'No site can run its {tasks} tasks with {perMachine} on each machine; on fewer or more it could.',
+  NEVER_FITS_ALL_ALIKE:
+    'No site can run its {tasks} tasks on machines that are alike as it asks; on others it could.',
   NEVER_FITS_TOGETHER: 'Each of its requirements is met at some site, but no site meets all of them.',
   MOVE_LIMIT: 'The scheduling cycle reached its limit of moves; the next one continues with this job.',
   QUEUES_FULL: 'The queue of every site that could run it is full.',
@@ -173,6 +177,8 @@ const sentences: Record<ReasonCode, string> = {
     'Needs machines without jobs of other users: of the {machines} that could run it, {idleMachines} are idle, too few for its {tasks} tasks.',
   TASKS_PER_MACHINE_BUSY:
     'Enough is free for its {tasks} tasks in total, but not for {perMachine} on each machine.',
+  ALL_ALIKE_BUSY:
+    'Enough is free for its {tasks} tasks in total, but not on machines that are alike as it asks.',
   LICENSES_BUSY: 'Fewer copies of a license are free than it needs: the others are in use or reserved.',
   MAX_TASKS_REACHED:
     'Too few time-shared machines accept another task: it needs {neededTasks}, {openMachines} do.',

@@ -94,6 +94,8 @@ export const changeableFields = [
   'resourcesPerTask',
   'tasksPerMachine',
   'exclusive',
+  'allAlike',
+  'sameSwitch',
   'licenses',
   'os',
   'architecture',

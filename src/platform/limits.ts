@@ -363,6 +363,7 @@ export const FIXED_LIMITS = {
     'Copies of licenses that a job asks for, of all kinds together.',
     'JobInput.licenses',
   ),
+  jobAlike: fixed(16, 'Labels in which the machines of a job are to be alike.', 'JobInput.allAlike'),
   jobResources: fixed(
     16,
     'Kinds of resources that a job asks for besides CPUs and memory.',

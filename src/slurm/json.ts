@@ -92,6 +92,7 @@ export function jobInfo(row: Row): object {
     cpus: number(cpusOf(job)),
     cpus_per_task: number(job.cpusPerTask),
     shared: job.exclusive === null ? [] : [job.exclusive === 'USER' ? 'user' : 'none'],
+    required_switches: job.sameSwitch === null ? 0 : 1,
     tasks_per_node: number(job.tasksPerMachine?.max ?? null),
     current_working_directory: job.workingDirectory ?? '',
     deadline: time(job.deadline),

@@ -1,7 +1,7 @@
 /** squeue, sacct, sstat, sprio, seff: jobs as tables. */
 import { ACTIVE_STATES } from '../client/states.gql.js';
 import { programEnvironment } from '../platform/config.js';
-import { parseSince } from '../words/index.js';
+import { parseSince, switchesWritten } from '../words/index.js';
 import { SlurmError } from './ask.js';
 import { complain, type Given, given, print, type Run } from './command.js';
 import { type Column, columnsOf, isDear, line, type Row, textOf } from './fields.js';
@@ -432,6 +432,7 @@ export function described(job: Job, nowMs: number, isOneLine: boolean): string {
     ['Socks/Node=*', `NtasksPerN:B:S:C=${job.tasksPerMachine?.max ?? 0}:0:*:*`, 'CoreSpec=*'],
     [`MinCPUsNode=${job.cpusPerTask}`, `MinMemoryNode=${of('minmemory')}`, 'MinTmpDiskNode=0'],
     [`Features=${of('feature')}`, 'DelayBoot=00:00:00'],
+    ...(job.sameSwitch === null ? [] : [[`Switches=${switchesWritten(job.sameSwitch)}`]]),
     [`OverSubscribe=${of('oversubscribe')}`, 'Contiguous=0', `Licenses=${of('licenses')}`],
     [`Command=${job.command}`],
     [`WorkDir=${job.workingDirectory ?? ''}`],

@@ -10,6 +10,7 @@ import type {
   JobPreference,
   PreemptedFor,
   PromisedRoom,
+  SameSwitch,
   TasksPerMachine,
   WorkflowPlace,
 } from '../core/model.js';
@@ -128,6 +129,10 @@ export const givenFields = {
   tasksPerMachine: staying(toAgents(maybe<TasksPerMachine>('jsonb', ofJob))),
   /** What it has to itself. */
   exclusive: staying(toAgents(maybe<Exclusive>('text', ofJob))),
+  /** Labels of which all its machines have the same values; in order; null: none. */
+  allAlike: staying(maybe<readonly string[]>('jsonb', ofJob)),
+  /** Whether, or how long, it waits for machines on one switch; null: not at all. */
+  sameSwitch: staying(toAgents(maybe<SameSwitch>('jsonb', ofJob))),
   /** Kinds; stored in order. */
   licenses: offered(toAgents(always<string[]>('text[]', ofJob))),
   os: offered(maybe<string>('text', ofJob)),
@@ -212,7 +217,7 @@ const keptFields = {
   endedAt: maybe<number>('timestamptz'),
   cause: maybe<EndCause>('end_cause'),
   /** From when it could be scheduled, where it had to wait for others or for a time (needs.ts); schedulers count its age from then on. */
-  eligibleAt: maybe<number>('timestamptz'),
+  eligibleAt: maybe<number>('timestamptz', ofJob),
   /** The job of which it is a copy, made by a rerun. */
   rerunOf: maybe<number>('bigint'),
   /** Of a job that was submitted with others that it needs, or that need it; a copy has that of its job. */

@@ -1,6 +1,6 @@
 /** What a script, or a command called like Slurm's, asks for: gathered from options (options.ts), and turned into a job. */
 import { type WrittenRetry, withRule } from './retry.js';
-import { type Exclusive, type Indices, withModels } from './values.js';
+import { type Exclusive, type Indices, type SameSwitch, withModels } from './values.js';
 
 /** As `WarnSignal` of the schema. */
 export const WARN_SIGNALS = [
@@ -65,6 +65,10 @@ export interface Asked {
   tasksPerMachine?: TasksPerMachine;
   /** Its machines for itself, or for its user. */
   exclusive?: Exclusive;
+  /** Labels that are the same on all its machines. */
+  allAlike?: string[];
+  /** Machines on one switch. */
+  sameSwitch?: SameSwitch;
   /** Switchyard's: its command is started for each, maybe on several machines. */
   tasks?: number;
   cpusPerTask?: number;
@@ -164,6 +168,8 @@ const AS_ASKED = [
     'mail',
     'boost',
     'exclusive',
+    'allAlike',
+    'sameSwitch',
   ] as const),
   ...(['preemptionClass', 'benchmark', 'computationShare', 'sandboxMb', 'outputMb'] as const),
   ...(['simulatedRunS', 'simulatedIoS', 'onUnmet'] as const),

@@ -21,9 +21,12 @@ import {
   parseDevices,
   parseDuration,
   parseExclusive,
+  parseLabelNames,
   parseLicenses,
   parseMemory,
   parseNumber,
+  parseSameSwitch,
+  parseSwitches,
   parseTasksPerMachine,
   parseTime,
   parseVariable,
@@ -293,6 +296,10 @@ export const SLURM: readonly Option[] = [
   one('--reservation', text('reservation')),
   one('--signal', signal),
   one('--mail-type', into('mail', slurmMail)),
+  one(
+    '--switches',
+    into('sameSwitch', (value, field) => parseSwitches(field, value)),
+  ),
   flag('--test-only', yes('testOnly')),
   one(
     '--time -t',
@@ -356,7 +363,6 @@ export const SLURM: readonly Option[] = [
   flag('--reboot', 'machines are not booted for jobs'),
   one('--sockets-per-node', ELSEWHERE),
   flag('--spread-job', ELSEWHERE),
-  one('--switches', ELSEWHERE),
   one('--thread-spec', ELSEWHERE),
   one('--threads-per-core', ELSEWHERE),
   one('--time-min', 'give --time'),
@@ -445,6 +451,7 @@ const retry =
  */
 export const SWITCHYARD: readonly Option[] = [
   one('--account', term('account')),
+  one('--all-alike', into('allAlike', parseLabelNames)),
   one('--after', needs('ANY')),
   one('--after-not-ok', needs('NOT_OK')),
   one('--after-ok', needs('OK')),
@@ -487,6 +494,10 @@ export const SWITCHYARD: readonly Option[] = [
   }),
   one('--gres', gres),
   one('--group', text('group')),
+  one(
+    '--same-switch',
+    into('sameSwitch', (value, field) => parseSameSwitch(field, value)),
+  ),
   flag('--hold', yes('hold')),
   one('--image', text('image')),
   one('--input-from', (asked, value, field) => {

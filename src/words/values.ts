@@ -34,6 +34,37 @@ export function parseExclusive(field: string, value: string): Exclusive {
 export const exclusiveText = (exclusive: Exclusive): string =>
   exclusive === 'USER' ? 'without jobs of other users' : 'for itself: no other job beside it';
 
+/** As `SameSwitchInput` of the schema; without a wait it is required. */
+export interface SameSwitch {
+  maxWaitS?: number;
+}
+
+/** Of `--same-switch`: `require`, or how long to wait for such machines. */
+export const parseSameSwitch = (field: string, value: string): SameSwitch =>
+  value === 'require' ? {} : { maxWaitS: parseDelay(field, value) };
+
+/** As Slurm writes it: `1`, `1@10:00`; a number alone counts minutes. */
+export function parseSwitches(field: string, value: string): SameSwitch {
+  const [, count, wait] = /^(\d+)(?:@(.+))?$/.exec(value.trim()) ?? [];
+  if (count !== '1')
+    throw refused(field, value, '1 (one switch), or 1@ and how long to wait for it, such as 1@10');
+  return wait === undefined ? {} : { maxWaitS: wait === '0' ? 0 : parseDuration(field, wait, 'm') };
+}
+
+/** As Slurm writes it: `1`, `1@10:00`. */
+export function switchesWritten({ maxWaitS = null }: { maxWaitS?: number | null }): string {
+  if (maxWaitS === null) return '1';
+  const seconds = Math.ceil(maxWaitS);
+  return `1@${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+}
+
+/** `on one switch`, `on one switch, if there is within 600 s`. */
+export const sameSwitchText = ({ maxWaitS = null }: { maxWaitS?: number | null }): string =>
+  maxWaitS === null ? 'on one switch' : `on one switch, if there are within ${maxWaitS} s`;
+
+/** Labels: `rack,gen`. */
+export const parseLabelNames = (value: string): string[] => value.split(',').map((label) => label.trim());
+
 /** Indices of one array of jobs at most: jobs in a submission. */
 export const ARRAY_MAX = 10_000;
 

@@ -39,7 +39,7 @@ export function assignment(jobId: string, command: string, ...args: string[]): A
     cpusPerTask: 1,
     memoryMbPerTask: 0,
     resourcesPerTask: [],
-    ...{ tasksPerMachine: null, exclusive: null },
+    ...{ tasksPerMachine: null, exclusive: null, sameSwitch: null },
     ...{ project: null, siteTerms: null, machineConstraint: null, image: null, licenses: [], nodes: null },
     runTimeLimitS: null,
     ...{ warnS: null, warnSignal: 'SIGTERM', killGraceS: 30 },

@@ -249,6 +249,24 @@ test('a job says how its tasks are spread; what no machines could do is refused 
   expect((await spread({ tasks: 3, cpusPerTask: 2, memoryMbPerCpu: 7, memoryMbPerTask: 15 })).jobs).toEqual([
     { tasks: 3, memoryMbPerTask: 15, exclusive: null, tasksPerMachine: null },
   ]);
+  const alike = async (job: object) =>
+    (
+      await api.must<{ submitJobs: { jobs: object[]; errors: { message: string }[] } }>(
+        `mutation ($job: JobInput!) { submitJobs(input: { jobs: [$job] }) { jobs { allAlike sameSwitch { maxWaitS } } errors { message } } }`,
+        { job: { command: 'true', os: 'spread', tasks: 2, ...job } },
+      )
+    ).submitJobs;
+  expect(await alike({ allAlike: ['os', 'architecture'], sameSwitch: { maxWaitS: 30 } })).toEqual({
+    ...{ jobs: [{ allAlike: ['architecture', 'os'], sameSwitch: { maxWaitS: 30 } }], errors: [] },
+  });
+  for (const [job, message] of [
+    [{ sameSwitch: {} }, /^sameSwitch: 2 tasks on machines with the same switch can never run/],
+    [{ allAlike: ['rack'] }, /^allAlike: 2 tasks on machines with the same rack can never run/],
+    [{ allAlike: ['a b'] }, /^allAlike: .*a b.*names of labels/],
+    [{ allAlike: ['a', 'a'] }, /^allAlike: .*each label once/],
+    [{ sameSwitch: { maxWaitS: -1 } }, /^sameSwitch\.maxWaitS.*-1/],
+  ] as const)
+    expect((await alike(job)).errors).toEqual([{ message: expect.stringMatching(message) }]);
   expect((await spread({ exclusive: 'USER' })).jobs).toMatchObject([{ exclusive: 'USER' }]);
   const faults = async (job: object) =>
     (await spread(job)).errors.map(({ code, message }) => `${code} ${message}`);

@@ -156,26 +156,29 @@ describe('the placement of a site', () => {
       exclusive: fc.constantFrom(null, 'MACHINE' as const),
       min: fc.integer({ min: 1, max: 3 }),
       more: fc.constantFrom(null, 0, 1),
+      alike: fc.constantFrom(false, false, true),
     });
     const there = fc.record({
       cpus: fc.integer({ min: 1, max: 8 }),
       memoryMb: fc.integer({ min: 1, max: 8 }),
       used: fc.constantFrom(0, 0, 1, 3),
+      on: fc.constantFrom('a', 'a', 'b', null),
     });
     const seen = { placed: 0, lacking: 0 };
     fc.assert(
       fc.property(ask, fc.array(there, { minLength: 1, maxLength: 6 }), (asked, made) => {
-        const { tasks, cpus, memoryMb, exclusive, more } = asked;
+        const { tasks, cpus, memoryMb, exclusive, more, alike } = asked;
         const min = Math.min(asked.min, tasks);
         // Without bounds jobs that may be beside others fill machine after machine (two-level.md).
-        const bound = exclusive === null && min === 1 && (more === null || more + 1 >= tasks);
+        const bound = exclusive === null && !alike && min === 1 && (more === null || more + 1 >= tasks);
         const tasksPerMachine = {
           min,
           max: bound ? Math.max(1, tasks - 1) : more === null ? null : min + more,
         };
-        if (exclusive === null && tasks === 1) return;
-        const grid = gridOf(made.map((one, id) => ({ ...one, id })));
-        const machines = made.map(({ used, ...one }, id): ShapeMachine => {
+        if (exclusive === null && !alike && tasks === 1) return;
+        const labelsOf = (on: string | null): Record<string, string> => (on === null ? {} : { switch: on });
+        const grid = gridOf(made.map(({ on, ...one }, id) => ({ ...one, id, labels: labelsOf(on) })));
+        const machines = made.map(({ used, on, ...one }, id): ShapeMachine => {
           const took = Math.min(used, one.cpus);
           if (took > 0) {
             const run = { jobId: 100 + id, siteId: 1, epoch: 1, licenseIds: [], start: 0, plannedEnd: 9 };
@@ -184,12 +187,29 @@ describe('the placement of a site', () => {
           }
           const free = { cpus: one.cpus - took, memoryMb: one.memoryMb, places: null };
           const users = took > 0 ? ['other'] : [];
-          return { ...machine(`m${id}`, 0), total: { ...one, places: null }, free, users };
+          return {
+            ...machine(`m${id}`, 0),
+            labels: labelsOf(on),
+            total: { ...one, places: null },
+            free,
+            users,
+          };
         });
-        const shape = part({ tasks, cpus, memoryMb, exclusive: exclusive ?? 'NONE', tasksPerMachine });
+        const allAlike = alike ? ['switch'] : [];
+        const shape = part({
+          tasks,
+          cpus,
+          memoryMb,
+          exclusive: exclusive ?? 'NONE',
+          tasksPerMachine,
+          allAlike,
+        });
         const byRule = placeShape([shape], machines, 'u', NONE);
         const requirement = grid.requirementOf(
-          job({ id: 1, tasks, cpusPerTask: cpus, memoryMbPerTask: memoryMb, exclusive, tasksPerMachine }),
+          job({
+            ...{ id: 1, tasks, cpusPerTask: cpus, memoryMbPerTask: memoryMb, exclusive, tasksPerMachine },
+            sameSwitch: alike ? { maxWaitS: null } : null,
+          }),
         );
         const { resources } = grid.siteEntry(1);
         const found = place(

@@ -324,6 +324,8 @@ test('NEVER, WHEN_NEEDED and ALWAYS: what a peer is offered, and what is said of
     resourcesPerTask: { resourcesPerTask: [{ kind: 'gpu', amount: 1 }] },
     tasksPerMachine: { tasksPerMachine: { min: 1, max: 1 } },
     exclusive: { exclusive: 'MACHINE' },
+    allAlike: { allAlike: ['rack'] },
+    sameSwitch: { sameSwitch: { maxWaitS: null } },
     machineConstraint: { machineConstraint: 'fast' },
     image: { image: 'debian' },
     reservationId: { reservation: 'tomorrow', runTimeLimitS: 60 },

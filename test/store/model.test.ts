@@ -64,6 +64,8 @@ const job = fc.record({
   memoryMbPerTask: fc.constantFrom(0, 300),
   tasksPerMachine: fc.constantFrom(null, null, { min: 1, max: 1 }),
   exclusive: fc.constantFrom(null, null, null, 'MACHINE' as const, 'USER' as const),
+  allAlike: fc.constantFrom(null, null, ['rack']),
+  sameSwitch: fc.constantFrom(null, null, { maxWaitS: 60 }, { maxWaitS: null }),
   licenses: fc.constantFrom<string[]>([], [], ['cad']),
   os: fc.constantFrom(null, null, 'λinux'),
   estimateS: fc.constantFrom(100, 0.1, 1e9),

@@ -189,6 +189,8 @@ describe('jobs', () => {
         tasks: 1,
         tasksPerMachine: null,
         exclusive: null,
+        allAlike: null,
+        sameSwitch: null,
         cpusPerTask: 1,
         memoryMbPerTask: 0,
         resourcesPerTask: null,

@@ -11,6 +11,8 @@ export const PLAIN_JOB: NewJob = {
     resourcesPerTask: null,
     tasksPerMachine: null,
     exclusive: null,
+    allAlike: null,
+    sameSwitch: null,
     machineConstraint: null,
     image: null,
     siteTerms: null,

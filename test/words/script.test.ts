@@ -102,6 +102,12 @@ describe('lines of a script', () => {
       min: 4,
       max: null,
     });
+    expect(job('#SBATCH --switches=1@10').sameSwitch).toEqual({ maxWaitS: 600 });
+    expect(job('#SBATCH --switches=1').sameSwitch).toEqual({});
+    expect(job('#SWITCHYARD --same-switch require --all-alike rack')).toEqual({
+      ...{ sameSwitch: {}, allAlike: ['rack'] },
+    });
+    expect(JSON.stringify(read('#SBATCH --switches=2').misread)).toMatch(/--switches: .*2.*1 \(one switch\)/);
     for (const line of ['#SBATCH --exclusive=user', '#SWITCHYARD --exclusive=user'])
       expect(job(line)).toEqual({ exclusive: 'USER' });
     expect(JSON.stringify(read('#SBATCH --exclusive=mcs').misread)).toMatch(/--exclusive: .*mcs.* or user/);
@@ -159,7 +165,7 @@ describe('lines of a script', () => {
     const asked = ['--exclusive=user', '--input', '--ref', '--from-site', '--prefer'];
     expect(known.filter((long) => !SWITCHYARD.some((one) => one.long === long))).toEqual(asked);
     const line =
-      '--resource tape=1 --gpus a100:2 --gres fpga:1 --license cad --os linux --arch x64 --sandbox-mb 1.5 --output-mb 2 --keep out --keep-dataset d=x --checkpoint c --checkpoint-signal USR1 --partition a,b --account c --qos d --boost -3 --class 0 --after-same group:g --after 1 --after-ok group_2 --after-not-ok job_3 --after-start 4 --on-unmet HOLD --begin +1h --deadline +2h --limit 10m --warn 60 --warn-signal USR2 --kill-grace 0 --retries 3 --retry-rule exit=75,cause=LOST,do=ELSEWHERE --retry-rule signal=KILL,memory=2 --retry-backoff 0 --retry-factor 3 --retry-max-backoff 5m --mail end,fail --name n --application p --project q --group r --tasks 2 --cpus 3 --mem 1G --reservation s --estimate 5m --benchmark 90 --computation-share 0.5 --env A=b --image i --dir /t --simulated-run 4 --simulated-io 1 --no-restart --launch-once --continue-on-failure --hold --constraint fast';
+      '--resource tape=1 --gpus a100:2 --gres fpga:1 --license cad --os linux --arch x64 --sandbox-mb 1.5 --output-mb 2 --keep out --keep-dataset d=x --checkpoint c --checkpoint-signal USR1 --partition a,b --account c --qos d --boost -3 --class 0 --after-same group:g --after 1 --after-ok group_2 --after-not-ok job_3 --after-start 4 --on-unmet HOLD --begin +1h --deadline +2h --limit 10m --warn 60 --warn-signal USR2 --kill-grace 0 --retries 3 --retry-rule exit=75,cause=LOST,do=ELSEWHERE --retry-rule signal=KILL,memory=2 --retry-backoff 0 --retry-factor 3 --retry-max-backoff 5m --mail end,fail --name n --application p --project q --group r --tasks 2 --cpus 3 --mem 1G --reservation s --estimate 5m --benchmark 90 --computation-share 0.5 --env A=b --image i --dir /t --simulated-run 4 --simulated-io 1 --no-restart --launch-once --continue-on-failure --hold --constraint fast --all-alike rack,gen --same-switch 5m';
     vi.useFakeTimers({ now: noon });
     const options = jobFromOptions(command.parse(line.split(' '), { from: 'user' }).opts<JobOptions>(), []);
     vi.useRealTimers();

@@ -131,6 +131,7 @@ export class Trial {
         nodes: null,
         tasksPerMachine: null,
         exclusive: null,
+        sameSwitch: null,
         ...NO_TERMS,
       },
     };

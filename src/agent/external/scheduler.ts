@@ -45,6 +45,8 @@ export interface Submission extends Terms {
   tasksPerMachine: { readonly min: number; readonly max: number | null } | null;
   /** Nodes without any other job, or without other users' jobs; null: it may have neighbors. */
   exclusive: 'MACHINE' | 'USER' | null;
+  /** Nodes on one switch, waited for so many seconds at most (null: as long as it takes); null: any nodes. */
+  sameSwitch: { readonly maxWaitS: number | null } | null;
   /** Those that the scheduler counts too are asked of it; the service counts all. */
   licenses: readonly string[];
   /** Where it may run; null: on any node. */

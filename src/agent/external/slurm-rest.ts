@@ -128,6 +128,8 @@ export class SlurmRest implements LocalScheduler {
       ...spreadWords(job, isOld),
       ...(job.exclusive === 'MACHINE' && (isOld ? { exclusive: 'true' } : { shared: ['none'] })),
       ...(job.exclusive === 'USER' && (isOld ? { exclusive: 'user' } : { shared: ['user'] })),
+      ...(job.sameSwitch !== null && { required_switches: 1 }),
+      ...(job.sameSwitch?.maxWaitS != null && { wait_for_switch: Math.ceil(job.sameSwitch.maxWaitS) }),
       ...devicesOf(job, isOld),
       ...(licenses !== '' && { licenses }),
       ...(excluded.length > 0 &&

@@ -44,6 +44,13 @@ export function spreadOf({ tasks, tasksPerMachine, resourcesPerTask }: Submissio
   return { nodes: min === 1 && !byNode ? null : [Math.min(fewest, most), most], tasksPerNode: max };
 }
 
+/** One switch and, if it is not to be waited for for ever, how long: minutes and seconds. */
+export function switchesOf({ maxWaitS }: NonNullable<Submission['sameSwitch']>): string {
+  if (maxWaitS === null) return '1';
+  const seconds = Math.ceil(maxWaitS);
+  return `1@${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+}
+
 /** What a node has to have of devices that are counted by node, as amounts of each kind for the tasks there. */
 export const tasksOnNode = ({ tasks, tasksPerMachine }: Submission): number =>
   tasks > 1 && isExact(tasksPerMachine) ? (tasksPerMachine?.max as number) : 1;

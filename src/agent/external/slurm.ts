@@ -23,6 +23,7 @@ import {
   partitionsIn,
   problemOf,
   spreadOf,
+  switchesOf,
   TASKS,
   tasksOnNode,
 } from './slurm-words.js';
@@ -84,6 +85,7 @@ export class Slurm implements LocalScheduler {
         : []),
       ...spreadWords(job),
       ...(job.exclusive === null ? [] : [job.exclusive === 'USER' ? '--exclusive=user' : '--exclusive']),
+      ...(job.sameSwitch === null ? [] : [`--switches=${switchesOf(job.sameSwitch)}`]),
       ...devicesOf(job),
       ...this.licensesOf(job),
       ...this.excluded(job),

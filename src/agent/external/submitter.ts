@@ -215,7 +215,7 @@ export class Submitter {
     const { assignment, terms, owner } = batch[0] as Handed;
     const { jobId, epoch, runTimeLimitS, killGraceS } = assignment;
     const { tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, licenses, nodes } = assignment;
-    const { tasksPerMachine, exclusive } = assignment;
+    const { tasksPerMachine, exclusive, sameSwitch } = assignment;
     const array = batch.length > 1;
     const name = array
       ? `${prefix}a${Date.now().toString(36)}.${++this.arrays}`
@@ -245,7 +245,7 @@ export class Submitter {
       ...{ name, directory, script: join(directory, 'script'), elements: array ? runs.length : null },
       comment: array ? `switchyard:${runs.length} jobs` : `switchyard:${jobId}:${epoch}`,
       ...{ tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, licenses, nodes },
-      ...{ tasksPerMachine, exclusive },
+      ...{ tasksPerMachine, exclusive, sameSwitch },
       ...{ user: owner?.name ?? null, ...terms },
       timeLimitS: runTimeLimitS === null ? null : runTimeLimitS + killGraceS + LIMIT_MARGIN_S,
     };
@@ -291,10 +291,10 @@ export class Submitter {
 /** What has to be equal in an array. */
 const needsOf = ({ assignment, owner, terms }: Handed): string => {
   const { tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, licenses, nodes } = assignment;
-  const { runTimeLimitS, killGraceS, tasksPerMachine, exclusive } = assignment;
+  const { runTimeLimitS, killGraceS, tasksPerMachine, exclusive, sameSwitch } = assignment;
   const times = [runTimeLimitS, killGraceS];
   const shape = [tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, licenses, nodes];
-  return JSON.stringify([shape, tasksPerMachine, exclusive, times, terms, owner?.name]);
+  return JSON.stringify([shape, tasksPerMachine, exclusive, sameSwitch, times, terms, owner?.name]);
 };
 
 /** What runs are known by there. */

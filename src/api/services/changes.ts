@@ -21,12 +21,27 @@ import type { ServiceParts } from './parts.js';
 /** Machines are chosen by them. */
 const FITTED: readonly ChangeableField[] = [
   ...(['tasks', 'cpusPerTask', 'memoryMbPerTask', 'resourcesPerTask', 'licenses'] as const),
-  ...(['tasksPerMachine', 'exclusive', 'os', 'architecture', 'machineConstraint'] as const),
+  ...([
+    'tasksPerMachine',
+    'exclusive',
+    'allAlike',
+    'sameSwitch',
+    'os',
+    'architecture',
+    'machineConstraint',
+  ] as const),
 ];
 
 /** A job that takes the least: what is wrong with changes of it is wrong with them for every job. */
 const LEAST: JobInput = {
-  ...{ command: 'command', arguments: [], environment: [], licenses: [], resourcesPerTask: [], inputs: [] },
+  ...{
+    command: 'command',
+    arguments: [],
+    environment: [],
+    licenses: [],
+    resourcesPerTask: [],
+    inputs: [],
+  },
   ...{
     outputs: [],
     preferences: [],

@@ -172,6 +172,8 @@ const STAYS: Readonly<Record<keyof StayingFields, string>> = {
   resourcesPerTask: 'The job asks for kinds of resources, which each service names for itself',
   tasksPerMachine: 'The job says how many of its tasks are on a machine, which peers are not told',
   exclusive: 'The job has its machines to itself, which peers are not told',
+  allAlike: 'The job is to have machines that are alike in labels, which each service has of its own',
+  sameSwitch: 'The job is to have machines on one switch, which peers are not told',
   machineConstraint: 'The job has a constraint over labels of machines, which each service has of its own',
   image: 'The job runs in an image, and each service has images of its own',
   reservationId: 'The job runs in a reservation of machines of this service',

@@ -1,7 +1,7 @@
 /** Whether anything that is registered could ever run a job: what cannot is told to whoever submits it, with the nearest that can. */
 import { copiesByKind } from '../../core/grid/requirements.js';
 import { Grid, type Job } from '../../core/index.js';
-import { ANY_TASKS_PER_MACHINE } from '../../core/model.js';
+import { ANY_TASKS_PER_MACHINE, type SiteLoad } from '../../core/model.js';
 import { perMachine, WaitingReason } from '../../core/reasons.js';
 import { CONTAINERS } from '../../core/resources/constraint.js';
 import { unsatisfied, whyNowhere } from '../../core/resources/eligibility.js';
@@ -46,7 +46,8 @@ export function createResources(
       directory.peers(),
     ]);
     const grid = new Grid();
-    for (const { id, name, state } of sites) grid.setSite({ id, name, state, localPolicy: null });
+    for (const { id, name, state, load } of sites)
+      grid.setSite({ id, name, state, localPolicy: null, load: load === null ? null : NO_LOAD });
     for (const { id, kind, copies, siteId } of licenses) grid.setLicense({ id, kind, copies, siteId });
     for (const machine of machines)
       grid.setMachine({
@@ -61,6 +62,9 @@ export function createResources(
   return remembered(FRESH_S, now, read);
 }
 
+/** It schedules itself. */
+const NO_LOAD: SiteLoad = { waitingJobs: 0, waitingS: 0, waitingCpuS: 0, busy: [] };
+
 /** Nothing is registered yet, or more than is looked at. */
 export const isUnknown = ({ machines }: Resources): boolean =>
   machines.length === 0 || machines.length === MOST;
@@ -74,7 +78,7 @@ export function createFit(known: () => Promise<Resources>): () => Promise<Fit> {
     return (job) => {
       const { os, architecture, machineConstraint, image, licenses, tasks, cpusPerTask, memoryMbPerTask } =
         job;
-      const { resourcesPerTask, tasksPerMachine, exclusive } = job;
+      const { resourcesPerTask, tasksPerMachine, exclusive, allAlike, sameSwitch } = job;
       const needs = [
         os,
         architecture,
@@ -87,6 +91,8 @@ export function createFit(known: () => Promise<Resources>): () => Promise<Fit> {
         resourcesPerTask,
         tasksPerMachine,
         exclusive,
+        allAlike,
+        sameSwitch,
       ];
       const key = JSON.stringify([...needs, mayLeave(job)]);
       let fault = judged.get(key);
@@ -123,8 +129,12 @@ function copiesThere(licenses: readonly LicenseRow[]): string {
   return counted([...there].slice(0, SHOWN)) || 'none';
 }
 
+/** What it prefers it can do without. */
+const required = (job: NewJob): NewJob =>
+  job.sameSwitch === null || job.sameSwitch.maxWaitS === null ? job : { ...job, sameSwitch: null };
+
 function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | null {
-  const requirement = grid.requirementOf(anybodys(job));
+  const requirement = grid.requirementOf(anybodys(required(job)));
   const why = whyNowhere(requirement, grid.sites);
   if (why === null) return null;
   const able = machines.filter(
@@ -190,13 +200,23 @@ function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | 
         `${tasks} tasks with ${perMachine(job.tasksPerMachine ?? ANY_TASKS_PER_MACHINE)} on each machine`,
         tasksOnMachines(able, job).slice(0, SHOWN).join(', '),
       );
-    default:
-      return never(
-        'tasks',
-        `${tasks} with everything that they need`,
-        `${tasksAt(able, job, 'both')} at one site`,
-      );
+    case WaitingReason.NEVER_FITS_ALL_ALIKE:
+      return neverAlike(job, tasksAt(able, job, 'both'));
+    default: {
+      const most = `${tasksAt(able, job, 'both')} at one site`;
+      return never('tasks', `${tasks} with everything that they need`, most);
+    }
   }
+}
+
+/** `most`: tasks at one site, on machines that differ. */
+function neverAlike({ tasks, allAlike, sameSwitch }: NewJob, most: number): Fault {
+  const asked = [...(allAlike ?? []), ...(sameSwitch?.maxWaitS === null ? ['switch'] : [])].join(', ');
+  return never(
+    allAlike === null ? 'sameSwitch' : 'allAlike',
+    `${tasks} tasks on machines with the same ${asked}`,
+    `${most} at one site, on machines that differ in it or lack it`,
+  );
 }
 
 /** Of all machines, those with a text as `name=text`. */

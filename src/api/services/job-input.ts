@@ -8,6 +8,7 @@ import {
   NO_DATASET,
   NO_PREFERENCES,
   PREEMPTION_CLASS_MAX,
+  type SameSwitch,
   type TasksPerMachine,
 } from '../../core/model.js';
 import { ConstraintError, parseConstraint } from '../../core/resources/constraint.js';
@@ -24,6 +25,7 @@ import type {
   JobInput,
   JobOutputInput,
   JobPreferenceInput,
+  SameSwitchInput,
   SiteTermsInput,
 } from '../generated/types.js';
 import { globalId, type IdType, parseGlobalId } from '../ids.js';
@@ -46,6 +48,8 @@ const PARTITIONS = /^[A-Za-z0-9_][A-Za-z0-9_.-]*(,[A-Za-z0-9_][A-Za-z0-9_.-]*)*$
 const LOCAL_NAMES = `letters, digits and \`_.-\`, at most ${MAX.nameChars}; partitions separated by commas`;
 
 /** As registries name images, without what could lead out of a directory of images. */
+/** As a word of `machineConstraint` is one. */
+const LABEL = /^[A-Za-z_][A-Za-z0-9_.\-/]*$/;
 const IMAGE = /^(?!.*(^|\/)\.)[A-Za-z0-9][\w.:@+-]*(\/[A-Za-z0-9][\w.:@+-]*)*$/;
 const IMAGE_NAMES = `the name of an image, such as debian:12 or ghcr.io/tools/aligner:1.4, at most ${MAX.nameChars} characters`;
 
@@ -237,6 +241,8 @@ export function newJob(
     resourcesPerTask,
     tasksPerMachine: check.tasksPerMachine(input),
     exclusive: input.exclusive ?? null,
+    allAlike: check.allAlike(input.allAlike),
+    sameSwitch: check.sameSwitch(input.sameSwitch),
     licenses,
     os: check.text('os', input.os, MAX.nameChars),
     architecture: check.text('architecture', input.architecture, MAX.nameChars),
@@ -393,6 +399,21 @@ class JobChecks {
       this.refuse(field, value.slice(0, SHOWN_CHARS), `an expression over labels: ${error.message}`);
     }
     return this.text(field, value, MAX.constraintChars);
+  }
+
+  allAlike(labels: readonly string[] | null | undefined): string[] | null {
+    if (!given(labels) || labels.length === 0) return null;
+    if (labels.length > MAX.jobAlike) this.refuse('allAlike', labels.length, `up to ${MAX.jobAlike} labels`);
+    for (const label of labels)
+      if (!LABEL.test(label) || label.length > MAX.nameChars)
+        this.refuse('allAlike', label.slice(0, SHOWN_CHARS), 'names of labels, such as switch or rack');
+    if (new Set(labels).size < labels.length) this.refuse('allAlike', labels, 'each label once');
+    return [...labels].sort();
+  }
+
+  sameSwitch(input: SameSwitchInput | null | undefined): SameSwitch | null {
+    if (!given(input)) return null;
+    return { maxWaitS: this.amount('sameSwitch.maxWaitS', input.maxWaitS, MAX.seconds) };
   }
 
   image(field: string, value: string | null | undefined): string | null {

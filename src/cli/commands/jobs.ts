@@ -4,7 +4,7 @@ import type { Client, Document } from '../../client/index.js';
 import { isLive, isTerminal } from '../../core/states.js';
 import { licensesWritten } from '../../words/index.js';
 import { commandLine } from '../../words/script.js';
-import { parseId, parseNumber, parseWord, tasksPerMachineText } from '../../words/values.js';
+import { parseId, parseNumber, parseWord, sameSwitchText, tasksPerMachineText } from '../../words/values.js';
 import { addCommand, note, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import {
@@ -545,6 +545,8 @@ function needs(job: FullJob): string {
   for (const { kind, amount } of job.resourcesPerTask) parts.push(`${amount} ${kind}`);
   if (job.tasksPerMachine) parts.push(`${tasksPerMachineText(job.tasksPerMachine)} on each machine`);
   if (job.exclusive) parts.push(job.exclusive === 'USER' ? 'machines for its user' : 'machines for itself');
+  if (job.allAlike) parts.push(`machines alike in ${job.allAlike.join(', ')}`);
+  if (job.sameSwitch) parts.push(`machines ${sameSwitchText(job.sameSwitch)}`);
   if (job.licenses.length > 0) parts.push(`licenses ${licensesWritten(job.licenses)}`);
   if (job.os) parts.push(job.os);
   if (job.architecture) parts.push(job.architecture);

@@ -109,7 +109,13 @@ export const resourceRules: Rules = {
     const p90 = Math.min(request.p90S, limit);
     const from = Math.max(now, request.notBefore ?? now);
     const asked = { ...ANY_REQUIREMENT, tasks: request.tasks, many: request.tasks > 1, task };
-    const eligible: EligibleMachines = { shared: false, machines: resources.machines, pools: [], most: [] };
+    const eligible: EligibleMachines = {
+      shared: false,
+      ownScheduler: false,
+      machines: resources.machines,
+      pools: [],
+      most: [],
+    };
     const expected = profileFrom(from, 'to');
     const startsAt = expected.earliestOpening(asked, eligible, p90, limit)?.at ?? null;
     const shorter =

@@ -34,6 +34,7 @@ export const beginDispatch = (grid: Grid, { dispatch, seed }: Policy, now: numbe
   dispatchKindOf(dispatch).begin({ grid, now, seed }, dispatch);
 
 export function dispatchCycle(grid: Grid, context: DispatchContext): DispatchPlan {
+  grid.advance(context.now);
   const plan = new PlanBuilder(context.maxMoves);
   moveReserved(grid, plan);
   beginDispatch(grid, context.policy, context.now).decide(plan);

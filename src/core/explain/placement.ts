@@ -48,6 +48,7 @@ export interface Placing {
 }
 
 export function placement(grid: Grid, job: Job, context: ExplainContext): Placing {
+  grid.advance(context.now);
   const reserved = grid.reservedSite(job);
   if (reserved !== null) return inReservation(grid, reserved, job, context);
   const requirement = grid.requirementOf(job);

@@ -41,6 +41,7 @@ export interface Waiting {
  * `waitingOnHold`).
  */
 export function whyWaiting(grid: Grid, jobId: number, context: ExplainContext): Waiting | null {
+  grid.advance(context.now);
   const place = grid.placeOf(jobId);
   const job = grid.job(jobId);
   if (place === null || job === null) throw new Error(`job ${jobId} is not in the grid`);
@@ -274,6 +275,7 @@ const changes: Record<WaitingReason, string> = {
   NEVER_FITS_CONSTRAINT: 'Change the constraint, or label machines so that one satisfies it.',
   NEVER_FITS_TASKS_PER_MACHINE:
     'Allow more or fewer tasks on a machine, or add machines on which so many of its tasks fit.',
+  NEVER_FITS_ALL_ALIKE: 'Do without, or label machines that are alike.',
   NEVER_FITS_TOGETHER:
     'Ask for less of one resource, or add a machine or license so that one site has everything.',
   QUEUES_FULL: "Queued jobs at the sites start or are removed, or the policy's queueLimit is raised.",
@@ -294,6 +296,7 @@ const changes: Record<WaitingReason, string> = {
   MACHINES_BUSY: 'All jobs on one of the machines that could run it end.',
   OTHER_USERS_BUSY: "Other users' jobs on one of the machines that could run it end.",
   TASKS_PER_MACHINE_BUSY: 'Running jobs end and free room for as many of its tasks on one machine.',
+  ALL_ALIKE_BUSY: 'Running jobs end and free room for all of its tasks on machines that are alike.',
   LICENSES_BUSY: 'A job that uses such a license ends, or licenses are added.',
   MAX_TASKS_REACHED: "Running jobs end, or a machine's maxTasks is raised.",
   MAX_RUNNING_JOBS_REACHED: "A running job ends, or the site's maxRunningJobs is raised.",

@@ -22,6 +22,7 @@ import {
   type Run,
   type Site,
   type SiteLoad,
+  switchUntil,
 } from '../model.js';
 import { OwnRuns, presently, tasksBeside } from '../resources/joining.js';
 import { hasRoom } from '../resources/placement.js';
@@ -181,6 +182,8 @@ export class Grid {
   private readonly naming = new Set<JobEntry>();
   /** Those that wait for room that they were promised. */
   private readonly promised = new Set<JobEntry>();
+  /** Those that wait, and take only machines on one switch until an instant. */
+  private readonly preferring = new Set<JobEntry>();
   private partById = new Map<number, ReservedEntry>();
   readonly kinds = new ResourceKinds();
   private readonly requirements = new Requirements(this.kinds);
@@ -231,6 +234,7 @@ export class Grid {
       known.site = site;
       known.resources.maxRuns = maxRuns;
       known.resources.siteName = site.name;
+      known.resources.ownScheduler = (site.load ?? null) !== null;
       known.resources.changed();
       if (busyElsewhere || known.inside.length > 0) this.placeHolds();
       return;
@@ -243,6 +247,7 @@ export class Grid {
     );
     resources.maxRuns = maxRuns;
     resources.siteName = site.name;
+    resources.ownScheduler = (site.load ?? null) !== null;
     const meta = new JobQueue('META', site.id, this.root, this.arrival);
     const queue = new JobQueue('LOCAL', site.id, meta, this.arrival);
     const handedOver = { jobs: 0, work: 0, cpuWork: 0 };
@@ -681,6 +686,8 @@ export class Grid {
     this.note(entry);
     const { requirement } = entry;
     entry.slot = queue.add(job, requirement, effectivePriority(job));
+    if (job.sameSwitch?.maxWaitS != null && switchUntil(job) > this.requirements.now)
+      this.preferring.add(entry);
     if (job.promised !== null && site?.part === null && queue === site.queue)
       if (job.promised.siteId === site.site.id) this.promise(entry, true);
     if (site !== null && queue === site.queue) site.memory?.placed(entry.slot);
@@ -794,6 +801,27 @@ export class Grid {
     this.forget(entry);
   }
 
+  /**
+   * Time has passed: jobs that have waited for machines on one switch as long as they would take any from now on. Cycles and explanations
+   * begin with it.
+   */
+  advance(now: number): void {
+    if (now <= this.requirements.now) return;
+    this.requirements.now = now;
+    if (this.preferring.size === 0) return;
+    const over = [...this.preferring].filter(({ job }) => switchUntil(job) <= now);
+    for (const { job, queue, site } of over.sort((a, b) => a.job.id - b.job.id))
+      this.hold(job, queue as JobQueue, site);
+  }
+
+  /** When the first job that waits there takes machines on any switches, too; Infinity: none will. */
+  switchesFrom(site: SiteEntry): number {
+    let first = Infinity;
+    for (const entry of this.preferring)
+      if (entry.site === site) first = Math.min(first, switchUntil(entry.job));
+    return first;
+  }
+
   /** Keeps what a cycle of the site reserved; null: nothing. */
   setReservation(siteId: number, reservation: Reservation | null): void {
     if (reservation !== null && reservation.siteId !== siteId)
@@ -889,6 +917,7 @@ export class Grid {
     queue.remove(slot);
     entry.queue = null;
     if (this.promised.has(entry)) this.promise(entry, false);
+    if (job.sameSwitch !== null) this.preferring.delete(entry);
     if (site !== null && queue === site.queue) site.memory?.left(slot);
     if (apart) return;
     for (let i = 0; i < this.listeners.length; i++) this.listeners[i]?.left?.(job, requirement, queue);

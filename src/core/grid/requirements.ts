@@ -3,7 +3,7 @@
  * machines are asked once per class and not once per job. A class has a *signature* (platform, labels and licenses: which
  * machines are eligible at all) and a shape (tasks, and the amounts that each takes: which of them have room).
  */
-import { ANY_TASKS_PER_MACHINE, type Avoids, type Job } from '../model.js';
+import { ANY_TASKS_PER_MACHINE, type Avoids, type Job, SWITCH, switchUntil } from '../model.js';
 import type { Spread } from '../resources/choice.js';
 import { type Constraint, labelsAskedBy, parseAsked } from '../resources/constraint.js';
 import { amountOf, furtherIn, MEMORY, type ResourceKinds, type TaskAmounts } from './amounts.js';
@@ -66,16 +66,18 @@ const isPlain = (job: Job): boolean =>
   job.avoids === null &&
   job.resourcesPerTask === null &&
   job.tasksPerMachine === null &&
-  job.exclusive === null;
+  job.exclusive === null &&
+  job.sameSwitch === null &&
+  job.allAlike === null;
 
 /** Such jobs are few: each shape of theirs is a signature. */
-const avoidingKey = (job: Job): string =>
-  JSON.stringify([job.avoids, job.tasks, job.cpusPerTask, restKey(job)]);
+const avoidingKey = (job: Job, now: number): string =>
+  JSON.stringify([job.avoids, job.tasks, job.cpusPerTask, restKey(job, now)]);
 
 /** What a task asks for beside CPUs, and how the tasks are spread: a number for most. */
-const restKey = (job: Job): number | string => {
+const restKey = (job: Job, now: number): number | string => {
   const { memoryMbPerTask, resourcesPerTask } = job;
-  const spread = spreadOf(job);
+  const spread = spreadOf(job, now);
   if (resourcesPerTask === null && spread === null) return memoryMbPerTask;
   const { exclusive, userId } = job;
   const alone = exclusive === 'USER' ? userId : exclusive;
@@ -83,10 +85,19 @@ const restKey = (job: Job): number | string => {
 };
 
 /** Bounds that bind nothing are none. */
-function spreadOf({ tasks, tasksPerMachine, exclusive }: Job): Spread | null {
+function spreadOf(job: Job, now: number): Spread | null {
+  const { tasks, tasksPerMachine, exclusive } = job;
   const { min, max } = tasksPerMachine ?? ANY_TASKS_PER_MACHINE;
-  if (min === 1 && (max === null || max >= tasks) && exclusive === null) return null;
-  return { tasksPerMachine: { min, max }, allAlike: [] };
+  const allAlike = alikeAt(job, now);
+  const bound = min > 1 || (max !== null && max < tasks) || exclusive !== null || allAlike.length > 0;
+  return bound ? { tasksPerMachine: { min, max }, allAlike } : null;
+}
+
+const NO_LABELS: readonly string[] = [];
+
+function alikeAt(job: Job, now: number): readonly string[] {
+  const allAlike = job.allAlike ?? NO_LABELS;
+  return now >= switchUntil(job) || allAlike.includes(SWITCH) ? allAlike : [...allAlike, SWITCH];
 }
 
 interface SignatureGroup {
@@ -96,6 +107,8 @@ interface SignatureGroup {
 
 export class Requirements {
   private readonly bySignature = new Map<string, SignatureGroup>();
+  /** As `Grid.advance` was told it last: what jobs ask for until an instant they ask for no more. */
+  now = Number.NEGATIVE_INFINITY;
   /** Signatures of jobs that avoid something. */
   avoiding = 0;
   private size = 0;
@@ -145,11 +158,11 @@ export class Requirements {
       byRest = new Map();
       group.byShape.set(shape, byRest);
     }
-    const rest = restKey(job);
+    const rest = restKey(job, this.now);
     let requirement = byRest.get(rest);
     if (requirement === undefined) {
       const { task, sharedTask, sharedTake, whole, onlyUser } = this.kinds.askedBy(job);
-      const spread = spreadOf(job);
+      const spread = spreadOf(job, this.now);
       requirement = {
         index: this.freeIndices.pop() ?? this.indices++,
         signature: group.signature,
@@ -175,7 +188,7 @@ export class Requirements {
     const text = labelsAskedBy(job);
     const plain = job.licenses.length === 0 && os === null && architecture === null && text === null;
     const anywhere = plain ? PLAIN : signatureKey(os, architecture, job.licenses, text);
-    const key = avoids === null ? anywhere : `${anywhere} ${avoidingKey(job)}`;
+    const key = avoids === null ? anywhere : `${anywhere} ${avoidingKey(job, this.now)}`;
     let group = this.bySignature.get(key);
     if (group === undefined) {
       const constraint = text === null ? null : { text, parsed: parseAsked(text) };
@@ -186,7 +199,7 @@ export class Requirements {
         architecture,
         licenses: [...job.licenses],
         constraint,
-        avoids: avoids && { ...avoids, tasks: job.tasks, task, spread: spreadOf(job), whole },
+        avoids: avoids && { ...avoids, tasks: job.tasks, task, spread: spreadOf(job, this.now), whole },
       };
       group = { signature, byShape: new Map() };
       this.bySignature.set(key, group);

@@ -85,6 +85,8 @@ export interface Placement {
 export interface EligibleMachines {
   /** The site shares machines in time: at most one task of a job is on a machine. */
   shared: boolean;
+  /** The site's own scheduler chooses among them. */
+  ownScheduler: boolean;
   /** In order of placement: highest power first, then the lowest id. */
   machines: MachineState[];
   /** For each kind of license how many copies a job takes, of the pools that serve it, in order of use: the site's own, then the grid's; then by id. */
@@ -142,6 +144,8 @@ export class SiteResources {
   busyCpus = 0;
   /** A label of its machines. */
   siteName = '';
+  /** It schedules itself: its scheduler has said what it has. */
+  ownScheduler = false;
   /** Runs at once at most. */
   maxRuns = Infinity;
   /** Some machine is shared in time. */
@@ -409,6 +413,7 @@ export class SiteResources {
     );
     return {
       shared: this.shared,
+      ownScheduler: this.ownScheduler,
       machines,
       pools,
       most: Array.from({ length: this.kinds }, (_, kind) =>

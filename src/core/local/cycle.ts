@@ -1,6 +1,6 @@
 /**
  * A site cycle: which of the jobs in a site's queue start now, where, and what is reserved for the first that cannot.
- * Looks at the grid, leaves it as it is; the driver applies the starts that it accepts with `startRun`, and keeps the
+ * Looks at the grid, leaves it as it is, but for what has come with the time (`Grid.advance`); the driver applies the starts that it accepts with `startRun`, and keeps the
  * reservation and the memory with `setReservation` and `keepMemory`.
  */
 import type { Room } from '../grid/amounts.js';
@@ -63,6 +63,7 @@ export interface SitePlan {
 }
 
 export function siteCycle(grid: Grid, siteId: number, context: SiteContext): SitePlan {
+  grid.advance(context.now);
   const entry = grid.siteEntry(siteId);
   const { site, queue, inside } = entry;
   const { policyVersion } = context;
@@ -94,6 +95,7 @@ export function siteCycle(grid: Grid, siteId: number, context: SiteContext): Sit
     plan.reservation = reservation;
     plan.memory = memory;
   }
+  for (const one of [entry, ...inside]) plan.wakeAt = Math.min(plan.wakeAt, grid.switchesFrom(one));
   return plan;
 }
 

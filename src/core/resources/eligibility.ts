@@ -94,12 +94,13 @@ export function whyNowhere(
   requirement: Requirement,
   sites: readonly Pick<SiteEntry, 'resources'>[],
 ): WaitingReason | null {
-  const { signature, task } = requirement;
+  const { signature, task, spread } = requirement;
   const anyhow = { ...requirement, spread: null, whole: false };
   const bare = { ...anyhow, tasks: 1, task: ONE_CPU };
   const platform = without(signature, 'licenses', 'constraint');
   const labeled = without(signature, 'licenses');
-  const met = { platform: false, constraint: false, licenses: false, room: false };
+  const unlike = spread && { ...requirement, spread: { ...spread, allAlike: [] } };
+  const met = { platform: false, constraint: false, licenses: false, room: false, unlike: false };
   /** For each kind that is asked for, whether some site has enough of it, with a CPU for each task. */
   const asked = pairsOf(task);
   const enough = asked.map(() => false);
@@ -111,6 +112,7 @@ export function whyNowhere(
     met.constraint ||= hasRoom(bare, resources.everEligible(labeled));
     met.licenses ||= whyNeverFits(bare, ever) === null;
     met.room ||= whyNeverFits(anyhow, ever) === null;
+    met.unlike ||= unlike !== null && whyNeverFits(unlike, ever) === null;
     asked.forEach(([kind, amount], i) => {
       const alone = kind === CPUS ? [CPUS, amount] : [CPUS, 1, kind, amount];
       enough[i] ||= hasRoom({ ...anyhow, task: alone }, ofPlatform);
@@ -120,6 +122,7 @@ export function whyNowhere(
   if (!met.constraint) return ReasonCode.NEVER_FITS_CONSTRAINT;
   if (!met.licenses) return ReasonCode.NEVER_FITS_LICENSES;
   const lacking = enough.indexOf(false);
+  if (lacking === -1 && met.unlike) return ReasonCode.NEVER_FITS_ALL_ALIKE;
   if (lacking === -1)
     return met.room ? ReasonCode.NEVER_FITS_TASKS_PER_MACHINE : ReasonCode.NEVER_FITS_TOGETHER;
   return NEVER_FITS[asked[lacking]?.[0] as number] ?? ReasonCode.NEVER_FITS_RESOURCES;
@@ -168,6 +171,7 @@ export function whyBusy(
   const together = lackingSpread(requirement, eligible, free);
   if (together === 'exclusive')
     return requirement.onlyUser === null ? ReasonCode.MACHINES_BUSY : ReasonCode.OTHER_USERS_BUSY;
+  if (together === 'allAlike') return ReasonCode.ALL_ALIKE_BUSY;
   if (together !== null) return ReasonCode.TASKS_PER_MACHINE_BUSY;
   return hasCopies(eligible, free) ? null : ReasonCode.LICENSES_BUSY;
 }

@@ -89,7 +89,7 @@ export function placeBeside(
     const tasks = tasksBeside(own, requirement, state, least);
     return shared ? Math.min(1, tasks) : tasks;
   };
-  if (requirement.spread !== null && !shared)
+  if (requirement.spread !== null && (!shared || requirement.spread.allAlike.length > 0))
     return placeSpread(requirement, requirement.spread, machines, most, (state, kind) =>
       least(state, kind, own.unused(state, kind)),
     );

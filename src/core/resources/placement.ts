@@ -12,11 +12,13 @@ import {
   type Free,
   type Hold,
   type LicenseState,
+  labelsOf,
   type MachineState,
   type Placement,
 } from '../grid/site-resources.js';
-import type { Allocation } from '../model.js';
+import { type Allocation, SWITCH } from '../model.js';
 import { chooseSpread, narrowToSpread, type Spread, type SpreadCandidate } from './choice.js';
+import type { Labels } from './constraint.js';
 
 /** How many tasks of the class fit on the machine in `room`, and beside that in `beside`. */
 export function tasksOn(
@@ -42,23 +44,26 @@ export const idleTasksOn = (
   { offered, isPart }: MachineState,
 ): number => (whole && isPart ? 0 : timesIn(task, offered, 0));
 
+/** A site's own scheduler knows its switches, and is told of them; of other labels it knows nothing (null). */
+function askedOfScheduler(spread: Spread): Spread | null {
+  return spread.allAlike.every((label) => label === SWITCH) ? { ...spread, allAlike: [] } : null;
+}
+
 /** Whether the machines, idle, have room for all tasks, spread as they are to be. */
 export function hasRoom(
   of: Pick<Requirement, 'tasks' | 'task' | 'spread' | 'whole'>,
-  { machines, most, shared }: EligibleMachines,
+  { machines, most, shared, ownScheduler }: EligibleMachines,
 ): boolean {
   const { task, tasks, spread } = of;
   if (timesIn(task, most, 0) === 0) return false;
   const idle = (state: MachineState): number =>
     shared ? Math.min(1, idleTasksOn(of, state)) : idleTasksOn(of, state);
-  if (spread !== null)
-    return (
-      narrowToSpread(
-        candidatesOf(machines, idle, () => []),
-        tasks,
-        spread,
-      ) === null
-    );
+  if (spread !== null) {
+    const asked = ownScheduler ? askedOfScheduler(spread) : spread;
+    if (asked === null) return false;
+    const candidates = candidatesOf(machines, idle, () => [], asked);
+    return narrowToSpread(candidates, tasks, asked) === null;
+  }
   let room = 0;
   for (const state of machines) {
     room += idle(state);
@@ -105,6 +110,8 @@ export function place(
   return filling.placement;
 }
 
+const NO_LABELS: Labels = {};
+
 interface PlaceCandidate extends SpreadCandidate {
   readonly state: MachineState;
 }
@@ -113,12 +120,15 @@ function candidatesOf(
   machines: readonly MachineState[],
   most: (state: MachineState) => number,
   key: (state: MachineState, tasks: number) => number[],
+  { allAlike }: Spread,
 ): PlaceCandidate[] {
+  const alike = allAlike.length > 0;
   const candidates: PlaceCandidate[] = [];
   for (const state of machines) {
     const tasks = most(state);
     if (tasks === 0) continue;
-    const { id, labels = {} } = state.machine;
+    const { id } = state.machine;
+    const labels = alike ? labelsOf(state.machine, '') : NO_LABELS;
     candidates.push({
       ...{ id: String(id).padStart(16, '0'), labels, state, most: tasks },
       key: (gets) => key(state, gets),
@@ -139,12 +149,17 @@ export function placeSpread(
   most: (state: MachineState) => number,
   left: (state: MachineState, kind: number) => number,
 ): Placement | null {
-  const candidates = candidatesOf(machines, most, (state, gets) => {
-    let further = 0;
-    for (let kind = PLACES + 1; kind < state.offered.length; kind++)
-      further += left(state, kind) - gets * amountOf(task, kind);
-    return [further, left(state, CPUS) - gets * amountOf(task, CPUS)];
-  });
+  const candidates = candidatesOf(
+    machines,
+    most,
+    (state, gets) => {
+      let further = 0;
+      for (let kind = PLACES + 1; kind < state.offered.length; kind++)
+        further += left(state, kind) - gets * amountOf(task, kind);
+      return [further, left(state, CPUS) - gets * amountOf(task, CPUS)];
+    },
+    spread,
+  );
   let room = 0;
   for (let i = 0; i < candidates.length; i++) {
     const { most: here, state } = candidates[i] as PlaceCandidate;
@@ -175,7 +190,7 @@ export function lackingSpread(
     const fits = tasksOn(requirement, state, room);
     return shared ? Math.min(1, fits) : fits;
   };
-  const candidates = candidatesOf(machines, most, () => []);
+  const candidates = candidatesOf(machines, most, () => [], spread);
   if (whole && candidates.reduce((sum, one) => sum + one.most, 0) < tasks) return 'exclusive';
   return narrowToSpread(candidates, tasks, spread);
 }
@@ -227,8 +242,17 @@ function placeShared(
   machines: readonly MachineState[],
   free: Free,
 ): Placement | null {
+  const { spread } = requirement;
   // One task is on each.
-  if ((requirement.spread?.tasksPerMachine.min ?? 1) > 1) return null;
+  if ((spread?.tasksPerMachine.min ?? 1) > 1) return null;
+  if (spread !== null && spread.allAlike.length > 0)
+    return placeSpread(
+      requirement,
+      spread,
+      machines,
+      (state) => Math.min(1, tasksOn(requirement, state, free.room)),
+      ({ offset }, kind) => free.room[offset + kind] as number,
+    );
   const capacity = machines.map((state) => powerOf(state) / (1 + (free.tasks[state.position] as number)));
   let most = 0;
   for (let i = 1; i < machines.length; i++)

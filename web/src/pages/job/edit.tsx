@@ -4,6 +4,7 @@ import {
   licensesWritten,
   NotAccepted,
   parseDuration,
+  parseLabelNames,
   parseLicenses,
   parseMemory,
   parseTasksPerMachine,
@@ -119,6 +120,13 @@ const FIELDS: Readonly<Partial<Record<Changed, Field>>> = {
     read: (written) => (written.trim() === '' ? null : parseTasksPerMachine('', written)),
     placeholder: 'as many as fit',
     help: '4, 2-4, or 2- for at least 2',
+  },
+  allAlike: {
+    label: 'The same on all machines',
+    of: ({ allAlike }) => (allAlike ?? []).join(', '),
+    read: (written) => (written.trim() === '' ? null : parseLabelNames(written)),
+    placeholder: 'nothing',
+    help: 'labels, such as rack',
   },
   machineConstraint: {
     label: 'Labels of machines',

@@ -6,6 +6,7 @@ import {
   commandLine,
   exclusiveText,
   licensesWritten,
+  sameSwitchText,
   tasksPerMachineText,
 } from '../../../../src/words/index';
 import { useData, useFollow, useThrottled } from '../../api/data';
@@ -320,6 +321,8 @@ function Requirements({ job }: { job: Job }) {
           ],
           job.tasksPerMachine !== null && ['Tasks on each machine', tasksPerMachineText(job.tasksPerMachine)],
           job.exclusive !== null && ['Machines', exclusiveText(job.exclusive)],
+          job.allAlike !== null && ['The same on all machines', job.allAlike.join(', ')],
+          job.sameSwitch !== null && ['Network', sameSwitchText(job.sameSwitch)],
           job.machineConstraint !== null && ['Labels of its machines', job.machineConstraint],
           job.licenses.length > 0 && ['Licenses', licensesWritten(job.licenses)],
           (job.os ?? job.architecture) !== null && [
