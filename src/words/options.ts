@@ -137,7 +137,7 @@ const nodes: Reader = into('nodes', (value, field) => {
 const memory: Reader = (asked, value, field, { note }) => {
   asked.memoryMb = parseMemory(field, value);
   if (asked.memoryMb === 0)
-    note(`${field}=0: no memory is reserved; all memory of a machine cannot be asked for`);
+    note(`${field}=0: no memory is reserved; requesting all memory of a machine is not supported`);
 };
 
 const memoryPerCpu: Reader = into('memoryMbPerCpu', (value, field) => parseMemory(field, value));
@@ -231,8 +231,8 @@ const dependency: Reader = (asked, value, field) => {
   });
 };
 
-const ELSEWHERE = 'where a job runs on a machine is not chosen';
-const OPERATORS = 'operators decide on it';
+const ELSEWHERE = 'placement within a machine cannot be chosen';
+const OPERATORS = 'set by operators';
 
 /** Of sbatch, srun and salloc. */
 export const SLURM: readonly Option[] = [
@@ -312,69 +312,69 @@ export const SLURM: readonly Option[] = [
   one('--wrap', text('wrap')),
 
   // Known, and not honored.
-  one('--acctg-freq', 'usage is measured as the site’s agent does'),
+  one('--acctg-freq', 'the site’s agent determines how usage is measured'),
   one('--bb', 'there are no burst buffers'),
   one('--bbf', 'there are no burst buffers'),
-  one('--cluster-constraint', 'the service chooses among all its sites'),
-  one('--clusters -M', 'the service chooses among all its sites'),
+  one('--cluster-constraint', 'the service chooses from all its sites'),
+  one('--clusters -M', 'the service chooses from all its sites'),
   flag('--contiguous', ELSEWHERE),
   one('--core-spec -S', ELSEWHERE),
   one('--cores-per-socket', ELSEWHERE),
   one('--cpu-bind', ELSEWHERE),
   one('--cpu-freq', ELSEWHERE),
-  one('--cpus-per-gpu', 'give --cpus-per-task'),
+  one('--cpus-per-gpu', 'use --cpus-per-task'),
   one('--delay-boot', 'machines are not booted for jobs'),
   one('--distribution -m', ELSEWHERE),
   one('--exclude -x', 'machines cannot be excluded'),
-  one('--export-file', 'give --export'),
+  one('--export-file', 'use --export'),
   one('--extra-node-info -B', ELSEWHERE),
-  may('--get-user-env', 'a job begins with the environment that --export names'),
-  one('--gid', 'jobs run with the account of whoever submits them'),
+  may('--get-user-env', 'a job starts with the environment that --export names'),
+  one('--gid', 'jobs run under the account of their submitter'),
   one('--gpu-bind', ELSEWHERE),
   one('--gpu-freq', ELSEWHERE),
   one('--gres-flags', ELSEWHERE),
   one('--hint', ELSEWHERE),
   flag('--ignore-pbs', '#PBS lines are never read'),
-  one('--kill-on-bad-exit', 'the first failure of a task ends a job'),
-  may('--kill-on-invalid-dep', 'a job whose dependency cannot hold any more is cancelled'),
+  one('--kill-on-bad-exit', 'a job ends when one of its tasks fails'),
+  may('--kill-on-invalid-dep', 'a job whose dependency can no longer be satisfied is canceled'),
   one('--mail-user', 'an administrator sets the address'),
   one('--mcs-label', OPERATORS),
   one('--mem-bind', ELSEWHERE),
-  one('--mem-per-gpu', 'give --mem'),
-  one('--mincpus', 'give --cpus-per-task'),
+  one('--mem-per-gpu', 'use --mem'),
+  one('--mincpus', 'use --cpus-per-task'),
   one('--mpi', 'launch with mpirun or mpiexec in the script'),
   one('--network', ELSEWHERE),
   may('--no-kill -k', 'a lost machine ends the run'),
-  one('--nodefile -F', 'machines cannot be named'),
-  one('--nodelist -w', 'machines cannot be named'),
+  one('--nodefile -F', 'machines cannot be chosen by name'),
+  one('--nodelist -w', 'machines cannot be chosen by name'),
   one('--ntasks-per-core', ELSEWHERE),
-  one('--ntasks-per-gpu', 'give --ntasks'),
+  one('--ntasks-per-gpu', 'use --ntasks'),
   one('--ntasks-per-socket', ELSEWHERE),
   flag('--overcommit -O', ELSEWHERE),
   flag('--overlap', ELSEWHERE),
   flag('--exact', ELSEWHERE),
   flag('--oversubscribe -s', ELSEWHERE),
   one('--power', OPERATORS),
-  one('--prefer', 'machines have no features to ask for'),
+  one('--prefer', 'features cannot be preferred; use --constraint'),
   one('--priority', OPERATORS),
-  one('--profile', 'usage is measured as the site’s agent does'),
-  may('--propagate', 'limits are those of the site'),
-  one('--qos -q', 'a job has the class of its user'),
+  one('--profile', 'the site’s agent determines how usage is measured'),
+  may('--propagate', 'the limits of the site apply'),
+  one('--qos -q', 'the class of the user applies'),
   flag('--reboot', 'machines are not booted for jobs'),
   one('--sockets-per-node', ELSEWHERE),
   flag('--spread-job', ELSEWHERE),
   one('--thread-spec', ELSEWHERE),
   one('--threads-per-core', ELSEWHERE),
-  one('--time-min', 'give --time'),
-  one('--tmp', 'disk space is limited as the site does'),
-  one('--tres-per-task', 'give --cpus-per-task and --gpus-per-task'),
-  one('--uid', 'jobs run with the account of whoever submits them'),
+  one('--time-min', 'use --time'),
+  one('--tmp', 'the site limits disk space'),
+  one('--tres-per-task', 'use --cpus-per-task and --gpus-per-task'),
+  one('--uid', 'jobs run under the account of their submitter'),
   flag('--unbuffered -u', 'output is never buffered'),
   flag('--use-min-nodes', ELSEWHERE),
-  flag('--verbose -v', 'there is no more to tell'),
-  one('--wait-all-nodes', 'a job starts when all its machines are there'),
-  one('--wckey', 'jobs have no such keys; give --comment'),
-  one('--x11', 'there is no forwarding of X11'),
+  flag('--verbose -v', 'there is no further output'),
+  one('--wait-all-nodes', 'a job always starts when all its machines are ready'),
+  one('--wckey', 'not supported; use --comment'),
+  one('--x11', 'X11 forwarding is not supported'),
 ];
 
 /** `job_3`, `group_3`, `group:NAME`; several with commas. */
@@ -408,7 +408,7 @@ const READ_FROM = /^((?:group:)?[^:]+):(.+)$/;
 export function parseReadFrom(field: string, value: string): { from: string; output: string } {
   const read = readFrom(value);
   if (read === null)
-    throw new NotAccepted(field, value, 'JOB:PATH, a job or a group and the path of a file that it keeps');
+    throw new NotAccepted(field, value, 'JOB:PATH, a job or group and the path of a file that it keeps');
   return read;
 }
 

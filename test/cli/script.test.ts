@@ -84,7 +84,7 @@ describe('a script', () => {
     const lenient = await shell('sy submit --lenient --mem 2M --output wrong.sh');
     expect(output(lenient)).toBe('done\n');
     expect(lenient.stderr).toContain('left out: wrong.sh, line 3');
-    expect(lenient.stderr).toContain('wrong.sh: not honored: --qos: a job has the class of its user');
+    expect(lenient.stderr).toContain('wrong.sh: not honored: --qos: the class of the user applies');
     const [job] = await service.json<Record<string, unknown>[]>('jobs', '--first', '1');
     expect(job).toMatchObject({ memoryMbPerTask: 2, runTimeLimitS: 300 });
   });

@@ -395,7 +395,7 @@ export function ways(visits: Visits, grid: Grid): void {
     await editor.fill(
       '#!/bin/sh\n#SBATCH --time=00:02:00\n#SBATCH -J scripted\n#SBATCH --qos=high\n#SWITCHYARD --checkpoint state\necho from a script\n',
     );
-    await page.getByText('Not honored: --qos: a job has the class of its user').waitFor();
+    await page.getByText('Not honored: --qos: the class of the user applies').waitFor();
     expect(await page.getByLabel('Estimated run time').inputValue()).toBe('120');
     await page.getByRole('button', { name: 'Submit the job' }).click();
     await title(page, /Completed$/).waitFor();

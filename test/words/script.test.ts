@@ -207,7 +207,7 @@ describe('lines of a script', () => {
       '7 a quote is left open',
       '8 17 is no option',
     ]);
-    expect(unheeded).toEqual(['--qos: a job has the class of its user']);
+    expect(unheeded).toEqual(['--qos: the class of the user applies']);
   });
 
   it('end with the first command, and at a comment', () => {

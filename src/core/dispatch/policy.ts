@@ -121,7 +121,7 @@ export interface DispatchKind<S extends RulesSchema = RulesSchema> extends KindW
 export const QUEUE_LIMIT = {
   title: "Jobs in a site's queue",
   description:
-    'The most jobs that may wait at a site; further jobs are held before it and can still go elsewhere.',
+    'Maximum number of jobs waiting at a site; further jobs are held in front of it and can still go elsewhere.',
   unit: 'jobs',
 };
 /** Words of terms that several kinds have. */

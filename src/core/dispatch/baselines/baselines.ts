@@ -104,7 +104,7 @@ export const random = dispatchKind({
 export const mostFlops = dispatchKind({
   schema: z.strictObject({ kind: z.literal('most-flops') }),
   label: 'Most power',
-  about: 'To the site of the most powerful machine that is free. A baseline.',
+  about: 'To the site with the most powerful free machine. A baseline.',
   terms: {
     free: { label: 'Free', about: '1: one of its machines that can run the job is free', better: 'HIGH' },
     benchmark: { label: 'Benchmark', about: 'Of the best such machine', better: 'HIGH' },

@@ -40,7 +40,7 @@ export const diana = dispatchKind({
   schema,
   label: 'DIANA',
   about:
-    "Jobs go where network, computation and data cost least, are ordered by their users' quotas, and leave congested sites in groups (Anjum et al.).",
+    "Jobs go where network, computation and data cost least, are ordered by their users' quotas, and move from congested sites in groups (Anjum et al.).",
   terms: {
     total: {
       ...{ label: 'Total cost', about: 'Network, computation and data, weighted by the kind of job' },
@@ -50,7 +50,7 @@ export const diana = dispatchKind({
     computation: {
       ...{
         label: 'Computation',
-        about: 'Cost of what is ahead, the run and the load',
+        about: 'Cost of the jobs ahead, the run time and the load',
         unit: 'S',
         better: 'LOW',
       },

@@ -10,7 +10,7 @@ const costWeights = (jobs: string) =>
       `${jobs}: network`,
       'How much the cost of moving the sandbox counts, for jobs of this kind.',
     ),
-    computation: weight(`${jobs}: computation`, 'How much what is ahead, the run and the load count.'),
+    computation: weight(`${jobs}: computation`, 'How much the jobs ahead, the run time and the load count.'),
     data: weight(`${jobs}: data`, 'How much moving inputs and output counts.'),
   });
 
@@ -34,21 +34,21 @@ export const schema = z
       }),
     computationalFrom: z.number().positive().max(1).default(0.75).meta({
       title: 'Computing from',
-      description: 'A job that computes at least this share of its time is a computing job.',
+      description: 'A job that computes for at least this fraction of its run time is computational.',
     }),
     dataIntensiveTo: z.number().min(0).lt(1).default(0.25).meta({
       title: 'Data job up to',
-      description: 'A job that computes at most this share of its time is a data job.',
+      description: 'A job that computes for at most this fraction of its run time is data-intensive.',
     }),
     loadPenaltyS: z.number().min(0).max(86_400).default(60).meta({
       title: 'Cost of a busy site',
-      description: 'A fully busy site costs this much more than an idle one.',
+      description: 'Extra cost of a fully loaded site over an idle one.',
       unit: 's',
     }),
     placement: z.enum(['LEAST_COST', 'ORIGIN_FIRST']).default('LEAST_COST').meta({
       title: 'New jobs',
       description:
-        'LEAST_COST: to the site where they cost least. ORIGIN_FIRST: to the site of submission if they can start there immediately, elsewhere only if not.',
+        'LEAST_COST: to the site with the least cost. ORIGIN_FIRST: to the site of submission if they can start there immediately, otherwise elsewhere.',
     }),
     metaOrder: z.enum(['QUOTA', 'SJF']).default('QUOTA').meta({
       title: 'Order of meta-queues',
@@ -70,7 +70,7 @@ export const schema = z
         rule: z.enum(['BOTH_LOWER', 'NOT_BOTH_HIGHER']).default('BOTH_LOWER').meta({
           title: 'May leave for',
           description:
-            'BOTH_LOWER: sites with fewer jobs ahead and a lower cost. NOT_BOTH_HIGHER: all but those with more jobs ahead and a higher cost. Of these it goes to the one with the shortest queue, then the fewest jobs ahead, then the lowest cost.',
+            'BOTH_LOWER: sites with fewer jobs ahead and a lower cost. NOT_BOTH_HIGHER: all but those with more jobs ahead and a higher cost. Of these, a group goes to the one with the shortest queue, then the fewest jobs ahead, then the lowest cost.',
         }),
       })
       .default({ rule: 'BOTH_LOWER' }),

@@ -25,7 +25,7 @@ export const gridTree = dispatchKind({
   schema,
   label: 'Grid tree',
   about:
-    'Down a tree of schedulers to the sites that ask for work, to each branch by its share of the power; from there to the local queue when they can start (AlZoubi et al.).',
+    'Down a tree of schedulers to the sites that request work, to each branch in proportion to its power; at a site, to the local queue when they can start (AlZoubi et al.).',
   terms: {
     unmet: { label: 'Preferences not met', better: 'LOW' },
     distanceKm: { label: 'Distance, km', better: 'LOW' },
@@ -108,7 +108,7 @@ class GridTreePass implements DispatchPass {
       code: ReasonCode.META_QUEUE,
       numbers,
       changes: [
-        'Another branch of the tree asks for work, and the job is better off there, or this branch has more than its share.',
+        'Another branch of the tree requests work, and the job fits better there, or this branch has more than its portion.',
       ],
     };
   }

@@ -9,7 +9,7 @@ export const schema = z.strictObject({
   kind: z.literal('grid-tree'),
   butterfly: z.boolean().default(butterfly).meta({
     title: 'Butterfly',
-    description: 'A branch that asks for work first gets jobs of other branches that are better off at it.',
+    description: 'A branch that requests work first gets jobs of other branches that fit it better.',
   }),
   fallback: z.boolean().default(fallback).meta({
     title: 'Fallback',
@@ -17,25 +17,25 @@ export const schema = z.strictObject({
   }),
   loadBalance: z.boolean().default(loadBalance).meta({
     title: 'Load balance',
-    description: 'A branch that asks for work gets jobs of the branch that exceeds its share the most.',
+    description: 'A branch that requests work gets jobs of the branch that exceeds its portion the most.',
   }),
   movesMax: z.int().min(0).max(1000).default(movesMax).meta({
     title: 'Moves of a job',
-    description: 'How often butterfly and load balance may move a job.',
+    description: 'How many times butterfly and load balancing may move a job.',
   }),
   shares: z.enum(['UP', 'DOWN_FIRST']).default(shares).meta({
     title: 'Shares of branches',
     description:
-      'How shares of branches that ask at the same time are rounded. DOWN_FIRST: down, and the first branches get the rest. UP: as in the paper.',
+      'How the portions of branches that request work at the same time are rounded. DOWN_FIRST: down, and the first branches get the remainder. UP: as in the paper.',
   }),
   asks: z.enum(['FREEST_FIRST', 'IN_ORDER']).default('FREEST_FIRST').meta({
     title: 'Who asks first',
     description:
-      'Which of several sites that ask at the same time gets work first. FREEST_FIRST: the one with the largest share of free CPUs. IN_ORDER: the first registered.',
+      'Which of several sites that request work at the same time is served first. FREEST_FIRST: the one with the largest fraction of free CPUs. IN_ORDER: the first registered.',
   }),
   power: z.enum(['CPUS', 'BENCHMARK']).default('CPUS').meta({
     title: 'Power of a branch',
-    description: 'How much a CPU counts. CPUS: 1. BENCHMARK: the benchmark of its machine.',
+    description: 'How a CPU counts. CPUS: as 1. BENCHMARK: as the benchmark of its machine.',
   }),
   queueLimit: z
     .int()
@@ -45,7 +45,7 @@ export const schema = z.strictObject({
     .meta({
       ...QUEUE_LIMIT,
       description:
-        'The most jobs that may wait at a site, besides those that can start immediately. Jobs there no longer move to other sites.',
+        'Maximum number of jobs waiting at a site, besides those that can start immediately. Jobs there no longer move to other sites.',
     }),
 });
 export type Rules = z.infer<typeof schema>;

@@ -37,8 +37,7 @@ type Rules = z.infer<typeof schema>;
 export const jobRatio = dispatchKind({
   schema,
   label: 'Job ratio',
-  about:
-    'Batches of jobs go to the sites that rank best for them by power, data and queue (AL-Khateeb et al.).',
+  about: 'Batches of jobs go to the sites that rank best by power, data and queue (AL-Khateeb et al.).',
   terms: {
     rank: {
       ...{

@@ -38,7 +38,7 @@ const schema = z.strictObject({
   order: z.enum(['FCFS', 'SJF', 'FF', 'S-SJF', 'L-SJF']).meta({
     title: 'Order',
     description:
-      'FCFS: by arrival. SJF: shortest first. FF: by arrival, passing over what does not fit. S-SJF and L-SJF: a queue for each number of tasks, shortest first, from the fewest tasks up or from the most down.',
+      'FCFS: by arrival. SJF: shortest first. FF: by arrival, skipping jobs that do not fit. S-SJF and L-SJF: one queue per number of tasks, shortest first, from the fewest tasks up or from the most down.',
   }),
   queueLimit: z
     .int()
@@ -46,7 +46,8 @@ const schema = z.strictObject({
     .max(1_000_000)
     .meta({
       ...QUEUE_LIMIT,
-      description: 'The most jobs that may wait at a site. 0: a job leaves the root only when it can start.',
+      description:
+        'Maximum number of jobs waiting at a site. 0: a job leaves the root only when it can start.',
     }),
   ageBoundS,
   fairness,
@@ -56,7 +57,7 @@ export type QueuesPolicy = z.infer<typeof schema>;
 export const queues = dispatchKind({
   schema,
   label: 'Queues at the root',
-  about: 'Jobs wait at the root until a site has room; then the first of the order leaves (Santoso et al.).',
+  about: 'Jobs wait at the root until a site has room; then the first in order leaves (Santoso et al.).',
   initial: { kind: 'queues', order: 'FCFS', queueLimit: 0, ageBoundS: 86_400 },
   terms: {
     waits: { label: 'Would wait', about: '0: it can start there immediately', better: 'LOW' },

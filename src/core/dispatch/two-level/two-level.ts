@@ -38,12 +38,12 @@ const schema = z
     mode: z.enum(['MS', 'LS', 'NONE']).meta({
       title: 'Who gives priorities',
       description:
-        'MS: the root, at dispatch. LS: each site, again in every cycle. NONE: no priorities; first come, first served at both levels.',
+        'MS: the root sets them at dispatch. LS: each site computes them in every cycle. NONE: no priorities; first come, first served at both levels.',
     }),
     /** `max` in the paper. */
     maxDelta: z.int().min(1).max(64).meta({
       title: 'Highest value of a term',
-      description: 'Each term is between 0 and this. A finer scale tells jobs apart better.',
+      description: 'Each term is between 0 and this value. A larger value distinguishes jobs more finely.',
     }),
     /** `N` in the paper. */
     window: z.int().min(1).max(MAX_WINDOW).meta({
@@ -58,25 +58,25 @@ const schema = z
       ),
       licenses: weight(
         'Weight of many licenses',
-        'Jobs that ask for many licenses go before those that ask for few.',
+        'Jobs that request many licenses go before those that request few.',
       ),
       user: weight("Weight of the user's class", 'Gold before silver before regular.'),
-      project: weight('Weight of the project', 'Counts with the values of projects.').default(1),
-      service: weight('Weight of the application', 'Counts with the values of applications.').default(1),
+      project: weight('Weight of the project', 'Multiplies the values of projects.').default(1),
+      service: weight('Weight of the application', 'Multiplies the values of applications.').default(1),
     }),
     userClassDelta: z.strictObject({ GOLD: delta, SILVER: delta, REGULAR: delta }).nullable().meta({
       title: 'Value of each class',
       description:
-        'What gold, silver and regular count before the weight. Null: the highest value, half of it (rounded down), and 0.',
+        'Values of gold, silver and regular before weighting. Null: the highest value, half of it (rounded down), and 0.',
     }),
     projectDelta: deltas.meta({
       title: 'Values of projects',
       description:
-        'What projects count before the weight, by name; others count 0. The submitter of a job names its project; the service does not check who belongs to a project.',
+        'Values of projects before weighting, by name; others count 0. The submitter of a job names its project; the service does not check who belongs to a project.',
     }),
     serviceDelta: deltas.meta({
       title: 'Values of applications',
-      description: 'What applications count before the weight, by name; others count 0.',
+      description: 'Values of applications before weighting, by name; others count 0.',
     }),
   })
   .superRefine((policy, context) => {

@@ -31,12 +31,12 @@ export const conservative = localKind({
     kind: z.literal('conservative'),
     depth: z.int().min(1).max(100_000).default(1000).meta({
       title: 'Promises',
-      description: 'The most jobs of a queue that have a promised start.',
+      description: 'Maximum number of queued jobs with a promised start.',
       unit: 'jobs',
     }),
   }),
   label: 'Conservative backfilling',
-  about: 'Like EASY, with a promised start for every job, which is kept.',
+  about: 'Like EASY, with a promised start for every job.',
   scheduler: ({ depth }) => ({
     walk: byArrival,
     decide(pass, walk) {

@@ -9,12 +9,12 @@ export const easy = localKind({
     kind: z.literal('easy'),
     backfill: z.enum(['ARRIVAL', 'SHORTEST', 'LONGEST', 'NARROWEST', 'WIDEST']).optional().meta({
       title: 'Fill in by',
-      description: 'In which order jobs behind the reservation are tried; by arrival if it is left out.',
+      description: 'Order in which jobs behind the reservation are tried; by default, by arrival.',
     }),
   }),
   label: 'EASY backfilling',
   about:
-    'In the order of arrival; the first job that does not fit gets a reservation, and later ones fill in where they do not delay it.',
+    'In order of arrival; the first job that does not fit gets a reservation, and later ones are backfilled if they do not delay it.',
   scheduler: ({ backfill }) => ({
     walk: byArrival,
     decide: (pass, walk) => backfilling(pass, walk, backfill),

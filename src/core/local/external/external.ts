@@ -11,21 +11,21 @@ export const external = localKind({
   schema: z.strictObject({
     kind: z.literal('external'),
     queueLimit: z.int().min(1).max(100_000).default(100).meta({
-      title: 'Jobs that wait there',
+      title: 'Jobs waiting there',
       description:
-        "As many of our jobs may wait in the site's own scheduler at once. The others wait here, and can still go to another site.",
+        "Maximum number of Switchyard's jobs waiting in the site's own scheduler. Others wait here and can still go to another site.",
       unit: 'jobs',
     }),
     takeBackAfterS: z.number().min(0).max(31_536_000).nullable().default(60).meta({
       title: 'Take back after',
       description:
-        "A job that has waited in the site's own scheduler for so long is taken back when another site can start it at once; null: it stays.",
+        "A job that has waited in the site's own scheduler for this long is taken back when another site can start it immediately; null: never.",
       unit: 's',
     }),
   }),
   label: "The site's own scheduler",
   about:
-    "The site's scheduler (such as Slurm) decides when and where jobs run; its agent hands them over to it.",
+    "The site's own scheduler (such as Slurm) decides when and where jobs run; the agent submits them to it.",
   handsOver: ({ queueLimit }) => queueLimit,
   recallsAfterS: ({ takeBackAfterS }) => takeBackAfterS,
   scheduler: ({ queueLimit }, order) => ({

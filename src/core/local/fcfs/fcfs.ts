@@ -6,6 +6,6 @@ import { localKind } from '../policy.js';
 export const fcfs = localKind({
   schema: z.strictObject({ kind: z.literal('fcfs') }),
   label: 'First come, first served',
-  about: 'In the order of arrival; no job overtakes another.',
+  about: 'In order of arrival; no job overtakes another.',
   scheduler: () => ({ walk: byArrival, decide: startHeads }),
 });

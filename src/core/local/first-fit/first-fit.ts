@@ -10,7 +10,7 @@ import { localKind } from '../policy.js';
 export const firstFit = localKind({
   schema: z.strictObject({ kind: z.literal('first-fit'), ageBoundS }),
   label: 'First fit',
-  about: 'In the order of arrival, passing over jobs that do not fit.',
+  about: 'In order of arrival, skipping jobs that do not fit.',
   scheduler: (rules) => ({
     walk: byArrival,
     decide(pass, walk) {

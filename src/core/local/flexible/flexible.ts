@@ -17,11 +17,11 @@ const weight = (title: string, description: string) =>
 const weights = z.strictObject({
   aging: weight(
     'Aging',
-    'Added for each second waited, where the site gives priorities (mode LS). So that no job waits forever.',
+    'Added for each second of waiting, if the site computes priorities (mode LS), so that no job waits forever.',
   ),
-  licenses: weight('Scarce licenses', 'For jobs that ask for licenses that many jobs ask for.'),
+  licenses: weight('Scarce licenses', 'For jobs that request licenses in high demand.'),
   waitMinimization: weight('Short jobs', 'For jobs that are short compared with the shortest in the queue.'),
-  deadlineMin: weight('Far deadline', 'For a deadline that is far, or past.'),
+  deadlineMin: weight('Far deadline', 'For a deadline that is far away or has passed.'),
   deadlineMax: weight('Last moment', 'For a deadline that can just be met.'),
   /** By how much a run time is overestimated when the deadline is judged. */
   deadlineK: z.number().min(0).max(1000).meta({
@@ -52,7 +52,7 @@ export const flexible = localKind({
     }),
   label: 'Flexible backfilling',
   about:
-    'In the order of priority; the first job that does not fit gets a reservation, and later ones fill in where they do not delay it (Pasquali et al.).',
+    'In priority order; the first job that does not fit gets a reservation, and later ones are backfilled if they do not delay it (Pasquali et al.).',
   initial: DEFAULT_FLEXIBLE,
   terms: {
     aging: { label: 'Aging' },
