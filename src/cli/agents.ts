@@ -171,8 +171,8 @@ function isolation(
   if (open.mode === 'none') exposed.push('the memory, environment and files of the agent');
   const faults = [
     ...(exposed.length > 0 ? [`can read ${exposed.join(', ')}`] : []),
-    ...(hasDevices && open.mode !== 'sandbox' ? ['can open devices that they were not given'] : []),
-    ...(open.canHide ? ['can leave programs running that the agent does not find'] : []),
+    ...(hasDevices && open.mode !== 'sandbox' ? ['can open devices that are not assigned to them'] : []),
+    ...(open.canHide ? ['can leave processes running that the agent cannot find'] : []),
   ];
   if (faults.length > 0) {
     const why =
@@ -205,11 +205,11 @@ export async function localScheduler(
   if (address !== null) {
     if (tokenFile === null)
       throw new CliError(
-        'AGENT_SLURM_TOKEN_FILE: slurmrestd asks for a token (scontrol token)',
+        'AGENT_SLURM_TOKEN_FILE: slurmrestd requires a token (scontrol token)',
         ExitCode.USAGE,
       );
     if (config.agentSlurmOptions !== null)
-      throw new CliError('AGENT_SLURM_OPTIONS: accepted without AGENT_SLURM_REST only', ExitCode.USAGE);
+      throw new CliError('AGENT_SLURM_OPTIONS: accepted only without AGENT_SLURM_REST', ExitCode.USAGE);
     return new SlurmRest({ ...common, address, tokenFile });
   }
   return new Slurm({
@@ -228,7 +228,7 @@ function localAccounts(config: Config, log: Logger, local: string): Accounts | n
   const accounts = accountsOf(config, log);
   if (accounts !== null && (local !== 'slurm' || !isRoot || accounts.launcher !== null))
     throw new CliError(
-      'AGENT_ACCOUNTS: accepted with --local slurm only where the agent is root, without AGENT_LAUNCHER',
+      'AGENT_ACCOUNTS: accepted with --local slurm only if the agent runs as root, without AGENT_LAUNCHER',
       ExitCode.USAGE,
     );
   if (accounts === null && isRoot)

@@ -48,7 +48,7 @@ function trustedDocuments(files: readonly string[]): Map<string, string> | null 
     for (const [hash, text] of Object.entries(read(file))) {
       if (typeof text !== 'string' || sha256(text) !== hash.replace(/^sha256:/, '')) {
         throw new ConfigError(
-          `SWITCHYARD_TRUSTED_DOCUMENTS: ${file}: ${JSON.stringify(hash)} is not accepted; accepted: the SHA-256 of its text, hexadecimal`,
+          `SWITCHYARD_TRUSTED_DOCUMENTS: ${file}: ${JSON.stringify(hash)} is not accepted; accepted: the SHA-256 of the document's text, hexadecimal`,
         );
       }
       trusted.set(sha256(text), text);

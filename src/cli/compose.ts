@@ -186,7 +186,7 @@ export function serviceParts(
       async start() {
         await readiness.start();
         const { server, harm } = await diagnose(database.pool);
-        log.info({ server }, 'the database answers');
+        log.info({ server }, 'the database is reachable');
         for (const sentence of harm) log.warn(`the database: ${sentence}`);
       },
       async stop() {
@@ -266,12 +266,12 @@ function openLifeline({ log }: ProcessContext, { url, database }: Stores): Lifel
     onAway(why) {
       log.error(
         { why },
-        'the database cannot be reached: requests are refused and no cycles run until it answers',
+        'the database cannot be reached: requests are rejected and no cycles run until it responds',
       );
       database.cut(why);
     },
     onBack(awayS) {
-      log.warn({ awayS: Math.round(awayS) }, 'the database answers again');
+      log.warn({ awayS: Math.round(awayS) }, 'the database is reachable again');
       database.restore();
     },
   });

@@ -43,7 +43,7 @@ export async function fetchFiles(
       if (file.keptAt === null)
         throw new CliError('the service has not received all of it yet', ExitCode.FAILED);
       const fault = filePathFault(file.path, MAX.outputPathChars);
-      if (fault !== null) throw new CliError(`its path is not accepted; accepted: ${fault}`, ExitCode.FAILED);
+      if (fault !== null) throw new CliError(`its path is invalid; accepted: ${fault}`, ExitCode.FAILED);
       const names = inTasks ? [`task-${file.task}`, ...file.path.split('/')] : file.path.split('/');
       const target = await placeFor(dir, names);
       await fetchOne(
@@ -83,7 +83,7 @@ async function fetchOne(
   const there = await lstat(target).catch(() => null);
   if (there !== null) {
     if (there.isFile() && there.size === bytes && (await sumOf(target)) === sha256) return;
-    throw new Error(`${target} exists, with other content`);
+    throw new Error(`${target} exists with different content`);
   }
   // By its content: what has come of it can be continued, and of nothing else.
   const part = join(dirname(target), `.${basename(target).slice(0, 200)}.${sha256.slice(0, 16)}.part`);

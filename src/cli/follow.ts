@@ -68,9 +68,9 @@ export function stateTold(job: JobLine, update: JobUpdate | null): string {
 /** Ends by a limit: the signal that ended the command, as 143 or 137, says less. */
 const LIMITS: Readonly<Partial<Record<EndCause, string>>> = {
   RUN_TIME_LIMIT: 'it ran longer than its limit, --time',
-  MEMORY_LIMIT: 'it used more memory than it asked for, --mem',
+  MEMORY_LIMIT: 'it used more memory than it requested, --mem',
   CPU_LIMIT: 'it used more CPU time than its CPUs provide, --cpus',
-  DISK_LIMIT: 'it took more disk space than the site allows',
+  DISK_LIMIT: 'it used more disk space than the site allows',
   PROCESS_LIMIT: 'it had more processes than the site allows',
 };
 
@@ -146,7 +146,9 @@ async function tellNeverFits(
     for (const { id, whyWaiting } of jobs.nodes) {
       if (!whyWaiting?.code.startsWith('NEVER_FITS')) continue;
       told.add(id);
-      note(`${id} cannot start at any site as configured now: ${whyWaiting.message} (${whyWaiting.code})`);
+      note(
+        `${id} cannot start at any site in its current configuration: ${whyWaiting.message} (${whyWaiting.code})`,
+      );
     }
     await sleep(NEVER_FITS_EVERY_MS, undefined, { signal, ref: false });
   }

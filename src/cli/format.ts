@@ -111,7 +111,7 @@ export function count(number: number, noun: string): string {
 
 /** Where a job stands in its workflow. */
 export const workflowPlace = ({ place, rankS }: { place: number; rankS: number }): string =>
-  `number ${place} by rank, ${duration(rankS)} to the end of the longest way`;
+  `number ${place} by rank, ${duration(rankS)} to the end of the longest path`;
 
 /** A number without a long tail. */
 export function short(value: unknown): string {

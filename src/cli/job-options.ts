@@ -145,7 +145,7 @@ export function addJobOptions(command: Command): Command {
       '--application <name>',
       "the program, for statistics (default: the last component of the command's path)",
     )
-    .option('--project <name>', 'the project that the job runs for')
+    .option('--project <name>', 'project of the job')
     .option('--group <name>', 'a name shared by jobs that belong together')
     .option('--tasks <n>', 'number of tasks; each runs on one machine (default: 1)')
     .option('--cpus <n>', 'CPUs per task (default: 1)')
@@ -153,7 +153,7 @@ export function addJobOptions(command: Command): Command {
     .option('--memory-mb <mb>', 'the same, MB')
     .option(
       '--mem-per-cpu <amount>',
-      'memory for each CPU, such as 2G: a task has the larger of this times its CPUs and --mem',
+      'memory per CPU, such as 2G: a task gets the larger of this × its CPUs and --mem',
     )
     .option(
       '--reservation <name>',
@@ -170,9 +170,9 @@ export function addJobOptions(command: Command): Command {
       'a preference, not a requirement, such as site=cern or os=linux,cpus=8,memory-mb=64000,license=cad; may be repeated',
       collectWhole,
     )
-    .option('--computation-share <share>', 'share of the run time spent on computation, from 0 to 1')
+    .option('--computation-share <share>', 'fraction of the run time spent computing, from 0 to 1')
     .option('--env <name=value>', 'an environment variable; may be repeated', collectWhole)
-    .option('--image <name>', 'the image that it runs in, as the sites name it, such as debian:12')
+    .option('--image <name>', 'image to run in, by its name at the sites, such as debian:12')
     .option('--dir <path>', 'directory to run in, an absolute path at the site (default: a new one)')
     .option(
       '--simulated-run <duration>',
@@ -188,16 +188,16 @@ export function addJobOptions(command: Command): Command {
       'start the command once, on the first machine, instead of once for each task (for example for mpirun)',
     )
     .option('--continue-on-failure', 'let the other tasks continue when one has failed')
-    .option('--hold', 'submit it in the state HELD');
+    .option('--hold', 'submit in state HELD');
 }
 
 /** Whom it goes before. */
 const addRankOptions = (command: Command): Command =>
   command
-    .option('--boost <n>', 'added to the priority; above 0 only by operators')
+    .option('--boost <n>', 'added to the priority; above 0 for operators only')
     .option(
       '--class <n>',
-      'preemption class, 0 to 9: runs of lower classes may be stopped for it; above 0 only by operators',
+      'preemption class, 0 to 9: runs of lower classes may be stopped for it; above 0 for operators only',
     );
 
 /** What its machines must have. `--exclusive` is two options: one with a value that may be left out would take the command for it. */
@@ -205,18 +205,18 @@ function addMachineOptions(command: Command): Command {
   return command
     .option(
       '--resource <kind=amount>',
-      'what each task takes besides, such as gpu=2: kinds that operators have declared; may be repeated',
+      'other resources per task, such as gpu=2, of kinds declared by operators; may be repeated',
       collect,
     )
-    .option('--gpus <n>', 'GPUs for each task: 2, or a100:2 of a model')
+    .option('--gpus <n>', 'GPUs per task: 2, or a100:2 for a model')
     .option(
       '--gres <kind:n>',
-      'devices or other resources for each task, as Slurm writes them: gpu:2, gpu:a100:2; may be repeated',
+      'devices or other resources per task, in Slurm syntax: gpu:2, gpu:a100:2; may be repeated',
       collect,
     )
     .option(
       '--tasks-per-machine <range>',
-      'how many tasks are on each machine: 4 (exactly), 2-4, or 2- (at least 2); default: as many as fit',
+      'tasks per machine: 4 (exactly), 2-4, or 2- (at least 2); default: as many as fit',
     )
     .option('--exclusive', 'only on machines without any other job, of which it has all')
     .option('--exclusive=user', "only on machines without other users' jobs, which are kept from them")
@@ -237,7 +237,7 @@ function addMachineOptions(command: Command): Command {
     .option('--arch <name>', 'required architecture, such as x64')
     .option(
       '--constraint <expression>',
-      'what labels its machines must have, such as "gen >= 3 and not slow"',
+      'constraint on the labels of its machines, such as "gen >= 3 and not slow"',
     );
 }
 
@@ -249,42 +249,42 @@ function addDataOptions(command: Command): Command {
     .option('--input <data>', 'input data: a dataset, or MB@SITE; may be repeated', collectWhole)
     .option(
       '--input-from <job:path>',
-      'a file that another job keeps, such as job_1:out.dat or REF:out.dat, or of a group group:NAME:out.dat; the job waits until that has completed; may be repeated',
+      'a file kept by another job, such as job_1:out.dat or REF:out.dat, or by a group, group:NAME:out.dat; the job waits until that job or group has completed; may be repeated',
       collectWhole,
     )
     .option(
       '--keep <path>',
-      'keep this file or directory, or files matching this pattern, in the directory of the job or, as /tmp/NAME, in its /tmp, for fetching (job --fetch); may be repeated',
+      'keep this file or directory, or files matching this pattern, in the directory of the job or, as /tmp/NAME, in its /tmp, for download (job --fetch); may be repeated',
       collectWhole,
     )
     .option(
       '--keep-dataset <name=path>',
-      'make this file or directory a dataset with this name if the job ends well; may be repeated',
+      'turn this file or directory into a dataset with this name if the job succeeds; may be repeated',
       collectWhole,
     )
     .option(
       '--checkpoint <path>',
-      'a file in the directory of the job by which the next run continues what this one has done, if it is stopped, requeued or fails; it finds the file at $SWITCHYARD_CHECKPOINT',
+      'a file in the directory of the job from which the next run continues if this one is stopped, requeued or fails; the next run finds it at $SWITCHYARD_CHECKPOINT',
     )
     .option(
       '--checkpoint-signal <signal>',
-      'what the job gets instead of SIGTERM when it is stopped to make room for another: one of those of --warn-signal',
+      'signal sent instead of SIGTERM when the job is stopped to make room for another: one of those of --warn-signal',
     );
 }
 
 /** What it asks of a site with a scheduler of its own. */
 function addTermsOptions(command: Command): Command {
   return command
-    .option('--partition <names>', 'at a site with a scheduler of its own: the partition, or several (a,b)')
-    .option('--account <name>', 'there: the account that the job is charged to')
-    .option('--qos <name>', 'there: the quality of service');
+    .option('--partition <names>', 'at a site with its own scheduler: the partition, or several (a,b)')
+    .option('--account <name>', 'at such a site: the account that the job is charged to')
+    .option('--qos <name>', 'at such a site: the quality of service');
 }
 
 /** What is told of it. */
 function addMailOption(command: Command): Command {
   return command.option(
     '--mail <kinds>',
-    `mail about it: ${MAIL_KINDS.join(', ')}, none (default: as set by \`switchyard mail\`)`,
+    `kinds of mail about the job: ${MAIL_KINDS.join(', ')}, none (default: as set by \`switchyard mail\`)`,
     collect,
   );
 }
@@ -317,23 +317,26 @@ function addRetryOptions(command: Command): Command {
   return command
     .option(
       '--retries <n>',
-      'start it again up to so many times after a run has failed: by the first --retry-rule that matches; without any, whatever the cause',
+      'restart the job up to this many times after failed runs, according to the first matching --retry-rule; without rules, whatever the cause',
     )
     .option(
       '--retry-rule <rule>',
-      'the ends that it matches, any of exit=75, exit=100-110, signal=SIGKILL, cause=MEMORY_LIMIT (none: every end), and what is then done: do=RETRY (the default), do=ELSEWHERE, do=FAIL or do=HOLD; memory=2 doubles the memory of the next run, memory-max-mb=64000 at most; separated by commas; may be repeated',
+      'conditions, any of exit=75, exit=100-110, signal=SIGKILL, cause=MEMORY_LIMIT (none: every end), and the action: do=RETRY (the default), do=ELSEWHERE, do=FAIL or do=HOLD; memory=2 doubles the memory of the next run, up to memory-max-mb=64000; separated by commas; may be repeated',
       collectWhole,
     )
-    .option('--retry-backoff <duration>', 'time from a failed run to the next (default: 30s)')
-    .option('--retry-factor <factor>', 'by what that time grows with each retry, from 1 to 10 (default: 2)')
-    .option('--retry-max-backoff <duration>', 'the most that it grows to (default: 1h)');
+    .option('--retry-backoff <duration>', 'delay before the first retry (default: 30s)')
+    .option(
+      '--retry-factor <factor>',
+      'factor by which the delay grows with each retry, from 1 to 10 (default: 2)',
+    )
+    .option('--retry-max-backoff <duration>', 'maximum delay (default: 1h)');
 }
 
 /** What the job waits for. */
 function addWaitOptions(command: Command): Command {
   return addNeedsOptions(
     command
-      .option('--ref <name>', 'a name by which other jobs of the same --file can need it')
+      .option('--ref <name>', 'a name by which other jobs of the same --file can depend on it')
       .option(
         '--after-same <jobs>',
         'wait until the job with the same index in this group is COMPLETED; may be repeated',
@@ -346,7 +349,7 @@ function addNeedsOptions(command: Command): Command {
   return command
     .option(
       '--after <jobs>',
-      'wait until these have ended: a job, a bulk group (group_3), or group:NAME for own jobs with this --group; may be repeated',
+      'wait until these have ended: a job, a bulk group (group_3), or group:NAME for your own jobs with this --group; may be repeated',
       collect,
     )
     .option('--after-ok <jobs>', 'wait until these are COMPLETED; may be repeated', collect)
@@ -358,7 +361,7 @@ function addNeedsOptions(command: Command): Command {
     .option('--after-start <jobs>', 'wait until these have started; may be repeated', collect)
     .option(
       '--on-unmet <action>',
-      'what becomes of it when these cannot happen any more: CANCEL, HOLD or RUN (default: CANCEL)',
+      'what to do if these conditions can no longer be satisfied: CANCEL, HOLD or RUN (default: CANCEL)',
     )
     .option(
       '--begin <time>',
@@ -405,18 +408,22 @@ const CLEARED = {
 export function addChangeOptions(command: Command): Command {
   return addMailOption(addRetryOptions(addTimeOptions(addNeedsOptions(addMachineOptions(command)))))
     .option('--name <text>', 'name of the job')
-    .option('--to-project <name>', 'the project that the job runs for')
+    .option('--to-project <name>', 'project of the job')
     .option('--tasks <n>', 'number of tasks')
     .option('--cpus <n>', 'CPUs per task')
     .option('--mem <amount>', 'memory per task, such as 512M, 2G or 1.5 GB')
     .option('--memory-mb <mb>', 'the same, MB')
     .option('--estimate <duration>', 'estimated run time on a machine with its benchmark')
     .option('--benchmark <power>', 'benchmark of the machine that the estimate refers to')
-    .option('--boost <n>', 'added to the priority; above 0 only by operators')
+    .option('--boost <n>', 'added to the priority; above 0 for operators only')
     .option('--restart', 'start it again if its run is lost')
     .option('--no-restart', 'do not')
-    .option('--clear <field>', `take it away: ${Object.keys(CLEARED).join(', ')}; may be repeated`, collect)
-    .option('--allow-unfit', 'also if no registered machines could ever run it');
+    .option(
+      '--clear <field>',
+      `remove this value: ${Object.keys(CLEARED).join(', ')}; may be repeated`,
+      collect,
+    )
+    .option('--allow-unfit', 'accept jobs that no registered machines could ever run');
 }
 
 /** What is to be different. The options that jobs are selected by say nothing of that. */
@@ -589,7 +596,7 @@ function retryOf(options: JobOptions): RetryInput | undefined {
     rules: retryRule?.map((written) => {
       const rule = retryRuleOf('--retry-rule', written, endCauses);
       if (retries === undefined && countsRetries(rule))
-        throw usage('--retry-rule', written, 'together with --retries: how often it is started again');
+        throw usage('--retry-rule', written, '--retries as well, the number of retries');
       return rule;
     }),
   };
@@ -730,11 +737,11 @@ export function addFilterOptions(command: Command): Command {
     .option('--user <user>', 'jobs of this user')
     .option('--me', 'your own jobs')
     .option('--application <name>', 'jobs of this application')
-    .option('--project <name>', 'jobs that run for this project')
+    .option('--project <name>', 'jobs of this project')
     .option('--group <name>', 'jobs with this group name')
-    .option('--asks-for <license>', 'jobs that ask for a license of this kind')
+    .option('--asks-for <license>', 'jobs that request a license of this kind')
     .option('--job-group <id>', 'jobs of this bulk group (`groups submit`)')
-    .option('--waits-for-others', 'jobs that wait for what they need of other jobs')
+    .option('--waits-for-others', 'jobs that wait for other jobs')
     .option('--since <time>', 'jobs submitted at this time or later: ISO 8601, or how long ago, such as 7d')
     .option('--until <time>', 'jobs submitted before this time')
     .option('--ended-since <time>', 'jobs that ended at this time or later')
@@ -777,10 +784,10 @@ export async function selectionFrom(
 ): Promise<JobSelection> {
   const filter = await filterFromOptions(client, options);
   if (ids.length > 0) {
-    if (filter || options.all) throw new CliError('give either ids or conditions, not both', ExitCode.USAGE);
+    if (filter || options.all) throw new CliError('give either IDs or conditions, not both', ExitCode.USAGE);
     return { ids: ids.map((id) => parseId('job', id)) };
   }
   if (filter) return { filter };
   if (options.all) return { all: true };
-  throw new CliError('no jobs given: give ids, conditions such as --group NAME, or --all', ExitCode.USAGE);
+  throw new CliError('no jobs given: give IDs, conditions such as --group NAME, or --all', ExitCode.USAGE);
 }

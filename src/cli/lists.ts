@@ -32,7 +32,7 @@ export function addListOptions<T>(command: Command, columns: Columns<T>): Comman
     .option('--columns <names>', `which columns, in this order, separated by commas: ${names}`)
     .option('--sort <column>', 'sort by this column; -COLUMN: descending')
     .option('--csv', 'print comma-separated values')
-    .option('-w, --watch [duration]', `print it again every so often, until Ctrl-C (default: ${WATCH_S}s)`);
+    .option('-w, --watch [duration]', `refresh at this interval, until Ctrl-C (default: ${WATCH_S}s)`);
 }
 
 /** Rows as a table with all columns. */

@@ -21,12 +21,12 @@ export function plotOptions(command: Command): Command {
   return command
     .option(
       '--plots <folder>',
-      'draw waiting times, utilization, queue and a Gantt chart into this folder; of several seeds or traces, bands and boxes',
+      'write plots of waiting times, utilization and queue and a Gantt chart to this folder; for several seeds or traces, bands and box plots',
     )
-    .option('--plot-format <format>', `a file per picture, or one page: ${PLOT_FORMATS.join(' or ')}`, 'svg')
+    .option('--plot-format <format>', `one file per plot, or one page: ${PLOT_FORMATS.join(' or ')}`, 'svg')
     .option(
       '--gantt-from <time>',
-      'start of the Gantt chart, in time of the trace, such as 0, 36h or 20d (default: the job in the middle)',
+      'start of the Gantt chart, in trace time, such as 0, 36h or 20d (default: the job in the middle)',
     )
     .option('--gantt-to <time>', 'end of the Gantt chart (default: a day after its start)');
 }

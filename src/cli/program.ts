@@ -64,10 +64,10 @@ const MODULES: readonly { commands: readonly string[]; add: () => Promise<(progr
 ];
 
 const EXIT_CODES = `
-Exit codes: 0 success; 1 failure; 2 wrong usage or value; 3 the service does not answer; 4 key or role not accepted;
-5 no such object. \`submit --wait\` and \`run\` exit with the exit code of their job, \`map\` with the number that failed.
+Exit codes: 0 success; 1 failure; 2 wrong usage or value; 3 the service does not respond; 4 key or role not accepted;
+5 object not found. \`submit --wait\` and \`run\` exit with the exit code of their job, \`map\` with the number of failed jobs.
 
-SWITCHYARD_URL and SWITCHYARD_KEY name the service and the key; by default the service that \`npm start\` runs in this directory.`;
+SWITCHYARD_URL and SWITCHYARD_KEY select the service and the key; by default the service started by \`npm start\` in this directory.`;
 
 /** The command line: the whole, or as much as the command of that name needs. */
 export async function buildProgram(command?: string): Promise<Command> {

@@ -40,7 +40,7 @@ export class Readiness {
   /** What stands in the way of the work; null: nothing. */
   missing(): string | null {
     const { reach } = this.parts.lifeline;
-    if (reach.is === 'unknown') return 'the database has not answered yet';
+    if (reach.is === 'unknown') return 'the database has not responded yet';
     if (reach.is === 'away') return `the database cannot be reached: ${reach.why}`;
     return this.setUp ? null : 'not set up';
   }

@@ -43,10 +43,10 @@ export function shippedScript(words: readonly string[], { lenient = false } = {}
   const name = basename(path);
   const wrong = misread.map((one) => misreadAs(path, one));
   if (wrong.length > 0 && !lenient)
-    throw new CliError(`${wrong.join('\n')}\n(--lenient leaves out such lines)`, ExitCode.USAGE);
-  for (const line of wrong) note(`left out: ${line}`);
-  for (const line of unheeded) note(`${path}: not honored: ${line}`);
-  if (asked.partition !== undefined) note(`${path}: not honored: --partition: policies choose the site`);
+    throw new CliError(`${wrong.join('\n')}\n(--lenient skips such lines)`, ExitCode.USAGE);
+  for (const line of wrong) note(`skipped: ${line}`);
+  for (const line of unheeded) note(`${path}: ignored: ${line}`);
+  if (asked.partition !== undefined) note(`${path}: ignored: --partition: policies choose the site`);
   const env = programEnvironment();
   const submitter = { user: userInfo().username, host: hostname(), directory: process.cwd() };
   const environment = {
@@ -75,7 +75,7 @@ function scriptAt(path: string): string | null {
     return textOf(
       path,
       body,
-      'copy the large part to the site, and let a small script run it; or name it with --no-ship',
+      'copy the large part to the site and run it from a small script, or use --no-ship',
     );
   } catch (error) {
     if (error instanceof CliError) throw error;
@@ -91,7 +91,7 @@ function textOf(what: string, body: Buffer, way: string): string {
     );
   const text = body.toString('utf8');
   if (text.includes('\0') || !Buffer.from(text).equals(body))
-    throw new CliError(`${what} is no text in UTF-8; ${way}`, ExitCode.USAGE);
+    throw new CliError(`${what} is not UTF-8 text; ${way}`, ExitCode.USAGE);
   return text;
 }
 
@@ -116,7 +116,7 @@ function inWords(asked: Asked): string {
  * is reading, such as a shell's loop, is not touched. Null: nothing.
  */
 export function standardInput(wanted: boolean): string | null {
-  const way = 'give it as a dataset (data upload; --input), or put it in a file at the site';
+  const way = 'provide it as a dataset (--input), or put it in a file at the site';
   try {
     const about = statSync('/dev/stdin');
     if (about.isFile()) {

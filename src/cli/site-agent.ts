@@ -11,7 +11,7 @@ export async function agentOf(client: Client, site: Named): Promise<Named> {
   const user = users.find((one) => one.name === name);
   if (user && user.role !== 'AGENT') {
     throw new CliError(
-      `the user ${name} has the role ${user.role}; its agents need a user of this name with the role AGENT`,
+      `the user ${name} has the role ${user.role}, but its agents need a user of this name with the role AGENT`,
     );
   }
   if (user) return user;

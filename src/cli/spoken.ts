@@ -98,7 +98,7 @@ export const spoken = (error: unknown): unknown =>
     : error;
 
 const withWayOut = (code: string): string =>
-  code === 'NEVER_FITS' ? '; accepted all the same with --allow-unfit, by submit and change' : '';
+  code === 'NEVER_FITS' ? '; submit and change accept it with --allow-unfit' : '';
 
 const KINDS: Readonly<Record<string, string>> = {
   Int: 'a whole number',
@@ -113,7 +113,7 @@ const SHAPES: readonly [RegExp, (found: readonly string[], path: string) => stri
   [
     /^Field "(\w+)" is not defined by type "(\w+)"/,
     ([, field = '', type = ''], path) =>
-      `${path}${path && '.'}${field}: there is no such field${fieldMeant(type, field)}`,
+      `${path}${path && '.'}${field}: unknown field${fieldMeant(type, field)}`,
   ],
   [/^Field "(\w+)" of required type/, ([, field], path) => `${path}${path && '.'}${field} is missing`],
   [

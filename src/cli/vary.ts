@@ -27,7 +27,7 @@ export function combinations(vary: readonly string[] = []): Varied[] {
     if (all.some((one) => field in one)) throw usage('--vary', written, 'each field once');
     const each = valuesOf(written, values);
     if (all.length * each.length > VALUES_MAX)
-      throw usage('--vary', written, `at most ${VALUES_MAX} combinations in all`);
+      throw usage('--vary', written, `at most ${VALUES_MAX} combinations in total`);
     all = all.flatMap((one) => each.map((value) => ({ ...one, [field]: value })));
   }
   return all;

@@ -84,7 +84,7 @@ const NEED_CONDITIONS = ['START', 'OK', 'NOT_OK', 'ANY', 'CORRESPONDING'] as con
 const TERM = z
   .strictObject({
     ref: z.string({ error: 'the name of a job of this file' }).optional().describe('a job of this file'),
-    job: z.string({ error: 'an id such as job_6' }).optional().describe('a job that exists, such as job_6'),
+    job: z.string({ error: 'an id such as job_6' }).optional().describe('an existing job, such as job_6'),
     group: z
       .string({ error: 'the name of a group' })
       .optional()
@@ -99,16 +99,18 @@ const TERM = z
       .describe(
         'START: they have started; OK (the default): COMPLETED; NOT_OK: ended, not all COMPLETED; ANY: ended; CORRESPONDING: the element with the same index is COMPLETED',
       ),
-    delay: TEXT.optional().describe('how long it must have been so, such as 10m'),
+    delay: TEXT.optional().describe('how long the condition must have been satisfied, such as 10m'),
   })
   .describe('a job or a group: one of ref, job, group and job-group');
 type Term = z.infer<typeof TERM>;
-const NAMED = z.string().describe('the name of a job of this file, which is to be COMPLETED');
+const NAMED = z.string().describe('the name of a job of this file that must be COMPLETED');
 const TERMS_ACCEPTED = 'names of jobs, or {ref | job | group | job-group, condition, delay}';
 const ANY_OF = z
   .strictObject({
     any: z
-      .array(z.union([NAMED, TERM], { error: TERMS_ACCEPTED }), { error: 'a list of what any is needed of' })
+      .array(z.union([NAMED, TERM], { error: TERMS_ACCEPTED }), {
+        error: 'a list of terms, one of which is enough',
+      })
       .min(1, { error: 'at least one' }),
   })
   .describe('any of these');
@@ -118,7 +120,7 @@ const JOB = z.strictObject(
     run: z
       .string({ error: 'a script' })
       .optional()
-      .describe('a script; run by what its first line (#!) names, or by sh'),
+      .describe('a script, run by the interpreter in its first line (#!), or by sh'),
     command: z
       .array(TEXT, { error: 'a list of words, such as [python3, step.py]' })
       .min(1, { error: 'at least one word' })
@@ -132,7 +134,7 @@ const JOB = z.strictObject(
         },
       )
       .optional()
-      .describe('what must have happened before it starts: all of these'),
+      .describe('dependencies, all of which must be satisfied before it starts'),
     array: TEXT.optional().describe(
       'run it once for each index, such as 1-10, 0-99:5 or 1,3,5-9:2%4 (at most 4 at a time)',
     ),
@@ -145,11 +147,11 @@ const NAME = /^[A-Za-z][\w.-]{0,99}$/;
 const FILE = z
   .strictObject(
     {
-      name: TEXT.optional().describe('the group of its jobs (default of their field group)'),
+      name: TEXT.optional().describe('the group of its jobs (default for their field group)'),
       defaults: z
         .strictObject(ofOptions, { error: 'fields with values' })
         .optional()
-        .describe('fields of all jobs that do not set them'),
+        .describe('defaults for fields that jobs do not set'),
       jobs: z
         .record(
           z.string().regex(NAME, { error: 'a letter, then letters, digits, ".", "_" and "-", at most 100' }),
@@ -158,7 +160,7 @@ const FILE = z
             error: 'names with jobs',
           },
         )
-        .describe('the jobs by the names by which others need them'),
+        .describe('the jobs, by the names that others refer to'),
     },
     { error: 'name, defaults and jobs' },
   )
@@ -496,12 +498,12 @@ function checkSteps(steps: readonly Step[], faults: Faults): void {
           if (lacking !== undefined)
             faults.say(
               path,
-              `CORRESPONDING: ${ref} has no index ${lacking}; accepted: an array with every index of the job's own`,
+              `CORRESPONDING: ${ref} does not have index ${lacking}; accepted: an array with every index of the job's own`,
             );
         } else if (expression === 'ANY' && other.indices.length > 1)
           faults.say(
             path,
-            `${ref} is an array, which any cannot name; accepted: a job, or the group of the array`,
+            `${ref} is an array, which \`any\` does not support; accepted: a job, or the group of the array`,
           );
       }
   faults.check();
@@ -510,7 +512,7 @@ function checkSteps(steps: readonly Step[], faults: Faults): void {
     if (terms > NEEDS_LIMITS.needsPerJob)
       faults.say(
         ['jobs', step.ref, 'needs'],
-        `${terms} jobs are needed, arrays element by element; accepted: up to ${NEEDS_LIMITS.needsPerJob}; of larger arrays need their group`,
+        `${terms} dependencies, counting array elements; accepted: up to ${NEEDS_LIMITS.needsPerJob}; depend on the group of larger arrays`,
       );
   }
 }

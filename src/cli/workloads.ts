@@ -95,13 +95,16 @@ export function workloadOptions(command: Command): Command {
       'instead of a trace: a workflow file (see docs/workflows.md) or an execution in the JSON of WfCommons, submitted at once; may be repeated',
       collectWhole,
     )
-    .option('--dependencies', 'jobs of a trace wait for the one before and for its user (fields 17, 18)')
+    .option(
+      '--dependencies',
+      'jobs of a trace wait for their preceding job and the think time (fields 17, 18)',
+    )
     .option('--generate <model>', `a generated workload instead of a trace: ${models.join(' or ')}`)
     .option(jobsOption[0], `with --generate: ${jobsOption[1]} (default: ${jobsOption[2]})`);
   machineOptions(command)
     .option(
       '--mtbf <duration>',
-      'let each machine fail at random, with this mean time between a repair and the next failure; its runs are lost',
+      'make each machine fail at random, with this mean time between a repair and the next failure; its runs are lost',
     )
     .option('--repair <duration>', 'with --mtbf: mean time of a repair (default: 4h)')
     .option(
@@ -130,16 +133,16 @@ export function workloadOptions(command: Command): Command {
     )
     .option(
       '--policy-module <file>',
-      'TypeScript or JavaScript module with policies of your own, which --policy may then name; may be repeated; see docs/simulator.md',
+      'TypeScript or JavaScript module with your own policies, for use with --policy; may be repeated; see docs/simulator.md',
       collectWhole,
     )
     .option(
       '--scavengers <part>',
-      'this part of the jobs, such as 5%, has preemption class 0, all others class 1, for which it is stopped',
+      'give this part of the jobs, such as 5%, preemption class 0, and all others class 1, for which they are stopped',
     )
     .option(
       '--checkpoint <duration>',
-      'runs keep what they have done this often, for when they are stopped or lost (default: never)',
+      'make runs save their progress at this interval, in case they are stopped or lost (default: never)',
     )
     .option('--load <part>', 'scale the times between submissions to this offered load, such as 0.8')
     .option('--seed <n>', 'random seed, of generated jobs and of the policy', '1')
@@ -158,11 +161,11 @@ export function workloadOptions(command: Command): Command {
     .option('--summary <file>', 'write the summary as JSON, with figures by site, user and width')
     .option(
       '--table <file>',
-      'write one table of all runs, a row for each run and measure: CSV, or Parquet if the name ends in .parquet',
+      'write one table of all runs, one row per run and measure: CSV, or Parquet if the name ends in .parquet',
     )
     .option(
       '--resume <folder>',
-      'keep the result of each run in this folder, and do not run again what is there: an interrupted sweep continues',
+      'store the result of each run in this folder, and skip runs that are already there, so an interrupted sweep continues',
     );
   return plotOptions(command);
 }
@@ -172,7 +175,7 @@ const machineOptions = (command: Command): Command =>
   command
     .option(
       '--processors <n>',
-      'number of processors; wider jobs are left out (default: MaxProcs of the trace)',
+      'number of processors; wider jobs are skipped (default: MaxProcs of the trace)',
     )
     .option('--sites <file>', 'CSV or JSON file of sites and their machines; see docs/simulator.md')
     .option(
@@ -181,7 +184,7 @@ const machineOptions = (command: Command): Command =>
     )
     .option(
       '--windows <file>',
-      'CSV file of maintenance windows, known before: columns site, from and to, and optionally machine',
+      'CSV file of maintenance windows, known in advance: columns site, from and to, and optionally machine',
     );
 
 /** Policies of a user's. */
@@ -230,7 +233,7 @@ export async function simulated(
     throw usage(
       '--trace',
       (flags.trace ?? []).join(' '),
-      'files of different names, when results are written',
+      'files with different names if results are written',
     );
   const format = TIDY_FORMATS.find((ending) => flags.table?.endsWith(ending));
   if (flags.table !== undefined && format === undefined)
@@ -290,7 +293,7 @@ async function plannedRuns(
     const traces = await workloads(given);
     first ??= traces;
     if (traces.length * seeds.length * cells.length > RUNS_MAX)
-      throw usage('--seeds', flags.seeds ?? flags.seed, `at most ${RUNS_MAX} simulations in all`);
+      throw usage('--seeds', flags.seeds ?? flags.seed, `at most ${RUNS_MAX} simulations in total`);
     for (const trace of traces) {
       for (const seed of seeds) {
         const label = [
@@ -319,7 +322,7 @@ function keptIn(
     throw usage(
       '--resume',
       resume,
-      'nothing together with --out, --swf, --events, --summary, --plots or standard input, which only a run that goes on has',
+      'no --out, --swf, --events, --summary, --plots or standard input with it: stored runs do not have what these need',
     );
   try {
     return new KeptRuns(resume, bundles);
@@ -397,7 +400,7 @@ async function workloads({ trace, workflow, generate, jobs }: WorkloadFlags): Pr
   if (workflow !== undefined) {
     const other = trace?.join(' ') ?? generate;
     if (other !== undefined)
-      throw usage('--workflow', workflow.join(' '), 'nothing together with --trace or --generate');
+      throw usage('--workflow', workflow.join(' '), 'not together with --trace or --generate');
     return Promise.all(workflow.map(workflowIn));
   }
   if (generate === undefined) {
@@ -405,10 +408,10 @@ async function workloads({ trace, workflow, generate, jobs }: WorkloadFlags): Pr
     if (trace === undefined)
       throw new CliError('--trace, --workflow or --generate is missing', ExitCode.USAGE);
     if (trace.filter((path) => path === STANDARD_INPUT).length > 1)
-      throw usage('--trace', STANDARD_INPUT, 'standard input once');
+      throw usage('--trace', STANDARD_INPUT, 'standard input only once');
     return trace;
   }
-  if (trace !== undefined) throw usage('--trace', trace.join(' '), 'nothing together with --generate');
+  if (trace !== undefined) throw usage('--trace', trace.join(' '), 'not together with --generate');
   return [{ ...generateOf(generate, jobs), seed: 0 }];
 }
 
@@ -469,7 +472,7 @@ async function optionsOf(
   seed: number,
 ): Promise<RunOptions> {
   if (flags.sites !== undefined && flags.processors !== undefined) {
-    throw usage('--processors', flags.processors, 'nothing together with --sites, which has the processors');
+    throw usage('--processors', flags.processors, 'not together with --sites, which defines the processors');
   }
   if (typeof trace !== 'string' && flags.sites === undefined && flags.processors === undefined)
     throw 'tasks' in trace

@@ -347,7 +347,7 @@ it('nothing is kept of a run that is cancelled, before or meanwhile, or that nev
   await until(() => ['meanwhile', 'before', 'never'].every((id) => endOf(runner, id)), 'the ends');
   expect(endOf(runner, 'meanwhile')).toMatchObject({
     cause: 'CANCELLED_BY_USER',
-    message: 'cancelled while its outputs were kept',
+    message: 'canceled while its outputs were being saved',
   });
   expect(endOf(runner, 'before')).toMatchObject({ cause: 'CANCELLED_BY_USER' });
   expect(endOf(runner, 'never')).toMatchObject({ cause: 'LAUNCH_FAILED' });

@@ -121,7 +121,7 @@ it('writes nowhere else: not by paths, not by links, not over what is there', as
   writeFileSync(join(dir, 'file'), 'mine');
   for (const { file, problem } of await fetch()) {
     expect(file).toBeNull();
-    expect(problem).toMatch(/accepted|is not a directory|with other content/);
+    expect(problem).toMatch(/accepted|is not a directory|with different content/);
   }
   expect(readdirSync(base).sort()).toEqual(['elsewhere', 'fetched']);
   expect(readdirSync(join(base, 'elsewhere'))).toEqual([]);

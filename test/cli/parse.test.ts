@@ -166,7 +166,7 @@ describe('values on the command line', () => {
   it('a rule that starts a job again says how often', () => {
     const of = (...rules: string[]) => jobFromOptions({ retryRule: rules, restart: true }, ['x']).retry;
     expect(refusal(() => of('exit=2,do=HOLD', 'exit=75'))).toBe(
-      '--retry-rule: "exit=75" is not accepted; accepted: together with --retries: how often it is started again',
+      '--retry-rule: "exit=75" is not accepted; accepted: --retries as well, the number of retries',
     );
     expect(of('exit=2,do=HOLD', 'cause=PREEMPTED')?.rules).toHaveLength(2);
   });

@@ -83,8 +83,8 @@ describe('a script', () => {
     expect(refused.stderr).toContain('wrong.sh, line 3: #SBATCH --tiem=5: unknown option --tiem');
     const lenient = await shell('sy submit --lenient --mem 2M --output wrong.sh');
     expect(output(lenient)).toBe('done\n');
-    expect(lenient.stderr).toContain('left out: wrong.sh, line 3');
-    expect(lenient.stderr).toContain('wrong.sh: not honored: --qos: the class of the user applies');
+    expect(lenient.stderr).toContain('skipped: wrong.sh, line 3');
+    expect(lenient.stderr).toContain('wrong.sh: ignored: --qos: the class of the user applies');
     const [job] = await service.json<Record<string, unknown>[]>('jobs', '--first', '1');
     expect(job).toMatchObject({ memoryMbPerTask: 2, runTimeLimitS: 300 });
   });

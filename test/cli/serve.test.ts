@@ -246,7 +246,9 @@ describe('a fresh service', () => {
     const [id] = await waiting.printed(/job_\d+/);
     await expect
       .poll(() => waiting.output.stderr)
-      .toMatch(new RegExp(`${id} cannot start at any site as configured now: .+ \\(NEVER_FITS\\w*\\)`));
+      .toMatch(
+        new RegExp(`${id} cannot start at any site in its current configuration: .+ \\(NEVER_FITS\\w*\\)`),
+      );
     expect(await service.json('cancel', id!)).toBeDefined();
     await expect.poll(() => waiting.output.stderr).toContain('CANCELLED');
     await waiting.end();
@@ -387,7 +389,7 @@ describe('a fresh service', () => {
 
   it('is closed for a time: a job whose limit reaches into it waits, a shorter one runs', async () => {
     const add = ['maintenance', 'add', 'local', '--from', '+10m', '--for', '1h', '--name', 'disks'];
-    expect((await service.cli(...add, '--dry-run')).stdout).toBe('the whole site\nnothing is in its way\n');
+    expect((await service.cli(...add, '--dry-run')).stdout).toBe('the whole site\nno conflicts\n');
     expect((await service.cli('maintenance')).stdout).not.toContain('disks');
     expect((await service.cli(...add, '--reason', 'new ones')).stdout).toMatch(
       /disks +MAINTENANCE +local +the whole site/,
@@ -468,7 +470,7 @@ describe('a fresh service', () => {
       ).json() as Promise<{ secret: string; session: string }>;
     expect(await service.cli('users', 'invite', 'bea', '--role', 'agent')).toMatchObject({ code: 2 });
     const invited = await service.cli('users', 'invite', 'bea', '--role', 'operator', '--expires', '+1h');
-    expect(invited.stderr).toContain('send this link to bea; it is good once');
+    expect(invited.stderr).toContain('send this link to bea; it can be used once');
     const [, invitation] = /^http:\S+\/#invitation=(swi_\S+)\n$/.exec(invited.stdout) ?? [];
     const { secret, session } = await post('invitation', { invitation, password: 'seven quiet harbors' });
     const bea = (...args: string[]) => run(args, { SWITCHYARD_URL: service.url, SWITCHYARD_KEY: secret });

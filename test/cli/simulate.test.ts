@@ -38,7 +38,7 @@ describe('switchyard simulate', () => {
     });
     const text = await switchyard('simulate', '--trace', trace, '--processors', '1', '--policy', 'fcfs');
     expect(text).toContain('1 job of a.swf on 1 processor at 1 site, policy fcfs');
-    expect(text).toContain('left out: 1 tooWide');
+    expect(text).toContain('skipped: 1 tooWide');
   });
 
   it('runs workflows, ours and those of WfCommons, and says how long they take at least', async () => {
@@ -130,8 +130,8 @@ describe('switchyard simulate', () => {
     await wrong('--jobs', '5').toThrow(
       '--jobs: "5" is not accepted; accepted: only together with --generate',
     );
-    await wrong('--generate', 'lublin').toThrow('nothing together with --generate');
-    await wrong('--trace', trace, '--out', 'x').toThrow('accepted: files of different names');
+    await wrong('--generate', 'lublin').toThrow('not together with --generate');
+    await wrong('--trace', trace, '--out', 'x').toThrow('accepted: files with different names');
     await expect(refused('--generate', 'lublin')).rejects.toThrow(
       'only together with --processors or --sites',
     );
@@ -139,7 +139,7 @@ describe('switchyard simulate', () => {
       'accepted: lublin, poisson',
     );
     await expect(refused()).rejects.toThrow('--trace, --workflow or --generate is missing');
-    await wrong('--workflow', 'f').toThrow('nothing together with --trace or --generate');
+    await wrong('--workflow', 'f').toThrow('not together with --trace or --generate');
     await wrong('--enter', 'x').toThrow('--enter: "x" is not accepted; accepted: partition, root');
     await wrong('--processors', '0').toThrow(
       '--processors: "0" is not accepted; accepted: a whole number from 1',

@@ -63,10 +63,10 @@ describe('values of a file that GraphQL refuses', () => {
     }).errors![0]!.message;
 
   test.each([
-    [{ command: 'x', cpus: 2 }, 'jobs.0.cpus: there is no such field; did you mean cpusPerTask?'],
+    [{ command: 'x', cpus: 2 }, 'jobs.0.cpus: unknown field; did you mean cpusPerTask?'],
     [
       { command: 'x', memoryMbPerTaks: 2 },
-      'jobs.0.memoryMbPerTaks: there is no such field; did you mean memoryMbPerTask?',
+      'jobs.0.memoryMbPerTaks: unknown field; did you mean memoryMbPerTask?',
     ],
     [{ command: 'x', cpusPerTask: '2' }, 'jobs.0.cpusPerTask: "2" is not accepted; accepted: a whole number'],
     [
@@ -83,7 +83,7 @@ describe('values of a file that GraphQL refuses', () => {
 
   test('a field that resembles none: all are named', () => {
     expect(withoutGraphql(refusal({ command: 'x', zzzzzzzz: 2 }))).toMatch(
-      /no such field; accepted: command, arguments, .*notBefore$/,
+      /unknown field; accepted: command, arguments, .*notBefore$/,
     );
   });
 
@@ -104,7 +104,7 @@ describe('a policy document', () => {
     [{ ...DEFAULT_POLICY, seed: 1.5 }, 'seed: 1.5 is not accepted; accepted: a whole number'],
     [{ ...DEFAULT_POLICY, seed: -1 }, 'seed: -1 is not accepted; accepted: at least 0'],
     [{ ...DEFAULT_POLICY, referencePower: 0 }, 'referencePower: 0 is not accepted; accepted: more than 0'],
-    [{ ...DEFAULT_POLICY, x: 1 }, 'x: 1 is not accepted; accepted: nothing, there is no such field'],
+    [{ ...DEFAULT_POLICY, x: 1 }, 'x: 1 is not accepted; accepted: nothing, unknown field'],
     [
       { ...DEFAULT_POLICY, timers: { ...DEFAULT_POLICY.timers, onDeadlinePassed: 'x' } },
       'timers.onDeadlinePassed: "x" is not accepted; accepted: RECORD, CANCEL',

@@ -52,7 +52,7 @@ interface Shown {
 it('workers that are killed between a delivery and its record repeat it, lose nothing, and keep the order', async () => {
   const added = await api.cli('webhooks', 'add', 'all', endpoint.url);
   expect(added).toMatchObject({ code: 0, stdout: expect.stringMatching(/^whsec_[\w+/]{43}=\n$/) });
-  expect((await api.cli('webhooks', 'test', 'webhook_1')).stdout).toMatch(/^delivered: the answer was 204/);
+  expect((await api.cli('webhooks', 'test', 'webhook_1')).stdout).toMatch(/^delivered: the response was 204/);
   const [tested] = endpoint.received.splice(0);
   expect(JSON.parse(tested!.body).type).toBe('switchyard.webhook.test');
 

@@ -155,7 +155,7 @@ it('each mistake is told with its line and column, the value and what is accepte
   ).toEqual([
     expect.stringMatching(/^flow\.yaml:2:22: jobs\.a\.needs: a, b need one another in a circle/),
     expect.stringMatching(/^flow\.yaml:2:26: jobs\.a\.needs\[1\]: names ref nobody, which no job/),
-    expect.stringMatching(/^flow\.yaml:5:37: jobs\.d\.needs\[0\]: CORRESPONDING: c has no index 3/),
+    expect.stringMatching(/^flow\.yaml:5:37: jobs\.d\.needs\[0\]: CORRESPONDING: c does not have index 3/),
     expect.stringMatching(
       /^flow\.yaml:5:80: jobs\.d\.needs\[1\]\.any\[0\]: c is an array, which any cannot name/,
     ),
@@ -218,7 +218,7 @@ it('what is read of an array: the element with the same index, or all of them', 
       '  b: {run: x, array: 2-3, input-from: "a:o"}',
     ),
   ).toEqual([
-    "flow.yaml:3:39: jobs.b.input-from: CORRESPONDING: a has no index 3; accepted: an array with every index of the job's own",
+    "flow.yaml:3:39: jobs.b.input-from: CORRESPONDING: a does not have index 3; accepted: an array with every index of the job's own",
   ]);
 });
 

@@ -82,9 +82,9 @@ it.runIf(process.env.FAULT_MINUTES)(
         (answer) => answer === '200 ready\n',
       );
     expect(worker.output.stderr).toContain(
-      'the database cannot be reached: requests are refused and no cycles',
+      'the database cannot be reached: requests are rejected and no cycles',
     );
-    expect(worker.output.stderr).toContain('the database answers again');
+    expect(worker.output.stderr).toContain('the database is reachable again');
   },
   300_000,
 );

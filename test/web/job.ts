@@ -99,10 +99,7 @@ export function pageOfJob(visits: Visits, grid: Grid): void {
     });
     const { page } = await go(`/jobs/${id}`);
     const until = page.locator('.card', { hasText: 'It waits until' }).getByRole('listitem');
-    await until
-      .filter({ hasText: 'kept back' })
-      .getByText('expected when is not known: it is held')
-      .waitFor();
+    await until.filter({ hasText: 'kept back' }).getByText('expected time unknown: it is held').waitFor();
     await until.filter({ hasText: 'first' }).getByText('has started').waitFor();
     await grid.ask('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
       ids: [first, held],

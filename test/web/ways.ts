@@ -162,7 +162,7 @@ export function ways(visits: Visits, grid: Grid): void {
       await inTwoClicks();
 
       await page.getByRole('button', { name: 'Cancel', exact: true }).click();
-      await page.getByRole('dialog').getByText('1 job will be cancelled').waitFor();
+      await page.getByRole('dialog').getByText('1 job will be canceled').waitFor();
       await page.getByRole('button', { name: 'Cancel 1 job' }).click();
       await title(page, /Cancelled$/).waitFor();
       await inTwoClicks();
@@ -202,9 +202,9 @@ export function ways(visits: Visits, grid: Grid): void {
 
     await page.getByRole('button', { name: 'All that match' }).click();
     await page.getByRole('menuitem', { name: 'Cancel all that match…' }).click();
-    await page.getByRole('dialog').getByText('13 jobs will be cancelled').waitFor();
+    await page.getByRole('dialog').getByText('13 jobs will be canceled').waitFor();
     await page.getByRole('button', { name: 'Cancel 13 jobs' }).click();
-    await page.getByText('13 jobs cancelled.').waitFor();
+    await page.getByText('13 jobs canceled.').waitFor();
     const cancelled = page.getByRole('row', { name: /Cancelled/ });
     await cancelled.nth(11).waitFor();
     release?.();

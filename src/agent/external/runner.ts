@@ -249,12 +249,12 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
   cancel(name: RunName): void {
     const run = this.runsByKey.get(runKey(name));
     if (run === undefined) {
-      const message = 'cancelled before it was handed over';
+      const message = 'canceled before it was submitted';
       if (this.isUnheard(name)) this.reportUnstarted(name, { cause: 'CANCELLED_BY_USER', message });
       return;
     }
     run.asked ??= 'CANCEL';
-    run.keeping?.abort(new Error('the run was cancelled'));
+    run.keeping?.abort(new Error('the run was canceled'));
     this.stop(run);
   }
 

@@ -76,7 +76,7 @@ export class Effects {
         this.keep(key, effect.run, effect);
         break;
       case 'STOP_KEEPING':
-        this.keeping.get(effect.run)?.abort(new Error('the run was cancelled'));
+        this.keeping.get(effect.run)?.abort(new Error('the run was canceled'));
         break;
       case 'REPORT':
         if (this.isReported(effect.run, effect.end, effect.atMs)) lives.tell(key, { is: 'REPORTED' });

@@ -83,7 +83,7 @@ export function keptEnd(
   if (problem === null) return waited;
   const well = end.cause === 'EXITED_ZERO';
   if (asked && well)
-    return { ...waited, cause: asked.cause, message: 'cancelled while its outputs were kept' };
+    return { ...waited, cause: asked.cause, message: 'canceled while its outputs were being saved' };
   const where = stays ? '; its directory stays at the site for a while' : '';
   const message = [end.message, `outputs not kept: ${problem}${where}`].filter(Boolean).join('; ');
   return { ...waited, cause: well ? 'OUTPUTS_FAILED' : end.cause, message };

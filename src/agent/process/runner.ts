@@ -252,7 +252,7 @@ export class ProcessRunner extends ReportingRunner implements Runner {
     if (!this.isUnheard(name)) return;
     this.reportUnstarted(name, {
       cause: 'CANCELLED_BY_USER',
-      message: 'cancelled before it was started',
+      message: 'canceled before it was started',
     });
   }
 

@@ -249,7 +249,7 @@ export class StagingRunner implements Runner, StagingSource {
     const key = runKey(run);
     const staging = this.staging.get(key);
     this.staging.delete(key);
-    staging?.stop.abort(new Error('the run was cancelled'));
+    staging?.stop.abort(new Error('the run was canceled'));
   }
 
   private write(hold: Hold): void {

@@ -372,7 +372,7 @@ const missing = (jobId: number): JobsPayloadModel['unchanged'][number] => {
 
 /** Why jobs that were named stayed as they were. */
 const CANNOT = {
-  cancelJobs: 'it has ended or is already being cancelled',
+  cancelJobs: 'it has ended or is already being canceled',
   requeueJobs:
     'only jobs with a live run can be requeued; what waits is queued already, and what has ended can be submitted again',
   holdJobs: 'only pending jobs can be held',

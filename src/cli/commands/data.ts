@@ -237,7 +237,7 @@ async function siteIndex(client: Client): Promise<(nameOrId: string) => string> 
 
 async function entriesOf<T>(file: string): Promise<T[]> {
   const value = await readJson('file', file);
-  if (!Array.isArray(value)) throw new CliError(`file ${file}: a JSON list is needed`, ExitCode.USAGE);
+  if (!Array.isArray(value)) throw new CliError(`file ${file}: expected a JSON list`, ExitCode.USAGE);
   return value as T[];
 }
 

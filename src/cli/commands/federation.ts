@@ -28,7 +28,7 @@ const FORWARDING = ['ALWAYS', 'WHEN_NEEDED', 'WHEN_CHEAPER', 'NEVER'] as const;
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: commands and their options, a line each
 export function addFederation(program: Command): void {
   const list = addListOptions(
-    addCommand(program, 'peers', 'list or change the services that jobs are exchanged with'),
+    addCommand(program, 'peers', 'list or change the peers: services that exchange jobs with this one'),
     COLUMNS,
   );
   list.action(async () => {
@@ -66,14 +66,14 @@ export function addFederation(program: Command): void {
   const { IsolatePeerDocument, RejoinPeerDocument, RemovePeerDocument } = documents;
   addAction(
     'isolate',
-    'exchange nothing new with it; granted runs continue to their end (ADMIN)',
+    'stop exchanging jobs with a peer; granted runs continue to their end (ADMIN)',
     IsolatePeerDocument,
     'isolatePeer',
   );
-  addAction('rejoin', 'end its isolation (ADMIN)', RejoinPeerDocument, 'rejoinPeer');
+  addAction('rejoin', 'end the isolation of a peer (ADMIN)', RejoinPeerDocument, 'rejoinPeer');
   addAction(
     'remove',
-    'remove it, once it is isolated and no jobs are left at either service (ADMIN)',
+    'remove a peer that is isolated and has no jobs left at either service (ADMIN)',
     RemovePeerDocument,
     'removePeer',
   );
@@ -81,10 +81,10 @@ export function addFederation(program: Command): void {
   const users = addCommand(
     list,
     'users <peer> [mappings...]',
-    'show or change the users here to whom the jobs of its users belong (ADMIN)',
+    'show or change which local users own the jobs of its users (ADMIN)',
   ).addHelpText(
     'after',
-    '\nA mapping is a name at the peer and a user here, such as alice=guest-a; alice= removes it.\nExample: switchyard peers users east alice=guest-a bob=',
+    '\nA mapping is a name at the peer and a local user, such as alice=guest-a; alice= removes it.\nExample: switchyard peers users east alice=guest-a bob=',
   );
   users.action(async (name: string, mappings: string[]) => {
     const client = connect();
@@ -105,13 +105,10 @@ export function addFederation(program: Command): void {
     addCommand(
       program,
       'federate <url>',
-      'run jobs of the service at this address here, with the key that it issued (ADMIN)',
+      'run jobs from the service at this address, with the key that it issued (ADMIN)',
     )
-      .requiredOption(
-        '--key-file <file>',
-        'file with the key of role PEER that it issued; - for standard input',
-      )
-      .option('--name <name>', 'its name here (default: the host of the address)'),
+      .requiredOption('--key-file <file>', 'file with the PEER key that it issued; - for standard input')
+      .option('--name <name>', 'its local name (default: the host of the address)'),
   );
   register.action((url: string, options: Settings & { keyFile: string; name?: string }) => {
     const name = options.name ?? (URL.canParse(url) ? new URL(url).hostname : '');
@@ -133,7 +130,7 @@ async function mappingOf(client: Client, given: string): Promise<{ name: string;
   const at = given.lastIndexOf('=');
   if (at < 1)
     throw new CliError(
-      `mapping: ${JSON.stringify(given)} is not accepted; accepted: a name at the peer and a user here, such as alice=guest-a, or alice= for none`,
+      `mapping: ${JSON.stringify(given)} is not accepted; accepted: a name at the peer and a local user, such as alice=guest-a, or alice= to remove the mapping`,
       ExitCode.USAGE,
     );
   const user = given.slice(at + 1);
@@ -152,7 +149,7 @@ const withSettings = (command: Command): Command =>
     )
     .option(
       '--hops <count>',
-      'how many services a job of this service may pass, including this one (default: 4)',
+      'how many services a job of this service may pass through, including this one (default: 4)',
     )
     .option(
       '--lost-after <duration>',
@@ -162,7 +159,7 @@ const withSettings = (command: Command): Command =>
     .option('--boost <boost>', 'added to the boost of its jobs here (default: 0)')
     .option(
       '--user <user>',
-      'user to whom its jobs belong here, except those mapped by `peers users` (default: a user created for it)',
+      'local user to whom its jobs belong, except those mapped by `peers users` (default: a user created for the peer)',
     )
     .option('--key-out <file>', 'write the key created for it to this file instead of the terminal');
 
@@ -188,13 +185,13 @@ async function federate(
   const { peer, secret } = data.federate;
   if (secret !== null && options.keyOut !== undefined) {
     writeFileSync(options.keyOut, `${secret}\n`, { mode: 0o600, flag: 'wx' });
-    note(`its key is in ${options.keyOut}; hand it to the administrators of ${peer.name}`);
+    note(`its key is in ${options.keyOut}; give it to the administrators of ${peer.name}`);
   }
   const shown = options.keyOut === undefined ? secret : null;
   if (wantsJson(command)) return printJson({ ...peer, secret: shown });
   print(peerTable([peer]));
   if (shown !== null)
-    print(`Its key, shown only this once; hand it to the administrators of ${peer.name}:\n${shown}`);
+    print(`Its key, shown only this once; give it to the administrators of ${peer.name}:\n${shown}`);
 }
 
 function keyFrom(file: string): string {

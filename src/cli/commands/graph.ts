@@ -21,11 +21,11 @@ export function addGraph(program: Command): void {
   const command = addCommand(
     program,
     'graph <group>',
-    'show what jobs need of one another: those with this --group, or of a bulk group (group_3)',
+    'show jobs and their dependencies: those with this --group, or of a bulk group (group_3)',
   )
     .option('--user <user>', "another user's group (operators)")
     .option('--dot', 'print it for Graphviz')
-    .option('--most <n>', 'at most so many jobs, the first ones by id', '10000');
+    .option('--most <n>', 'at most this many jobs, the first ones by ID', '10000');
   command.action(async (group: string, options: GraphOptions) => {
     const client = connect();
     const which = /^group_\d+$/.test(group) ? { jobGroup: group } : { group, me: options.user === undefined };
@@ -63,7 +63,7 @@ function textOf({ nodes, isWhole, criticalPath, expectedEnd }: Graph): string {
   return [
     table(['LEVEL', '', 'ID', 'JOB', 'STATE', 'WAITS FOR', 'START (UTC)', 'END (UTC)'], rows),
     `${ended} of ${count(nodes.length, 'job')} ended${isWhole ? '' : '; there are more than are shown'}`,
-    `* decides the end${expectedEnd === null ? '' : ` (at the earliest ${time(expectedEnd)}, in ${duration((Date.parse(expectedEnd) - Date.now()) / 1000)})`}: ${way}`,
+    `* determines the end${expectedEnd === null ? '' : ` (no earlier than ${time(expectedEnd)}, in ${duration((Date.parse(expectedEnd) - Date.now()) / 1000)})`}: ${way}`,
   ].join('\n');
 }
 

@@ -62,11 +62,11 @@ function addSites(program: Command): void {
   const add = addCommand(list, 'add <name>', 'register a site (OPERATOR)')
     .option(
       '--agent',
-      'also make a key for its agents, and print the one line that starts an agent, to be run on each of its hosts (ADMIN)',
+      'also create a key for its agents, and print the command that starts an agent, to be run on each of its hosts (ADMIN)',
     )
     .option(
       '--simulate <machines>',
-      'also register simulated machines, such as 16x8: 16 machines with 8 CPUs; and print the line that simulates them (ADMIN)',
+      'also register simulated machines, such as 16x8: 16 machines with 8 CPUs; and print the command that simulates them (ADMIN)',
     );
   siteOptions(add).action(
     async (name: string, options: SiteOptions & { agent?: boolean; simulate?: string }) => {
@@ -141,10 +141,7 @@ function siteOptions(command: Command): Command {
   return command
     .option('--latitude <degrees>', 'latitude, degrees north')
     .option('--longitude <degrees>', 'longitude, degrees east')
-    .option(
-      '--local-policy <file>',
-      'JSON file with its local policy; none: the local policy of the policy in force',
-    )
+    .option('--local-policy <file>', 'JSON file with its local policy; none: the one in the current policy')
     .option(
       '--max-running-jobs <n>',
       'how many jobs may run there at the same time; none: limited by its resources only',
@@ -207,12 +204,12 @@ function addMachines(program: Command): void {
     show(add, data.registerMachines, (all) => tableOf(MACHINE_COLUMNS, all));
   });
 
-  const set = addCommand(list, 'set <machine>', 'change a machine, given as SITE/NAME or by id (OPERATOR)')
+  const set = addCommand(list, 'set <machine>', 'change a machine, given as SITE/NAME or by ID (OPERATOR)')
     .option('--name <name>', 'new name')
     .option('--state <state>', 'UP, DRAINING or DOWN')
     .option('--cpus <n>', 'CPUs')
     .option('--memory-mb <mb>', 'memory, MB')
-    .option('--measured-devices', 'the devices that its agent has found');
+    .option('--measured-devices', 'use the devices found by its agent');
   machineOptions(set).action(
     async (nameOrId: string, options: MachineOptions & { name?: string; state?: string }) => {
       const client = connect();
@@ -259,20 +256,20 @@ function machineOptions(command: Command): Command {
     .option('--benchmark <power>', 'relative power (default: 100)')
     .option('--os <name>', 'operating system (default: linux)')
     .option('--arch <name>', 'architecture (default: x64)')
-    .option('--license <id>', 'a license pool that it is restricted to, by id; may be repeated', collect)
+    .option('--license <id>', 'a license pool that it is restricted to, by ID; may be repeated', collect)
     .option(
       '--resource <kind=amount>',
-      'what it has besides CPUs and memory, such as gpu=4 or tape-drive=1; may be repeated',
+      'a resource besides CPUs and memory, such as gpu=4 or tape-drive=1; may be repeated',
       collect,
     )
     .option(
       '--label <name=text>',
-      'what constraints of jobs can ask for, such as gen=3 or fast; may be repeated; none: nothing',
+      'a label for use in job constraints, such as gen=3 or fast; may be repeated; none: no labels',
       collect,
     )
     .option(
       '--device <id,…>',
-      'a device by name, such as gpu0,kind=gpu,model=a100,memory-mb=80000,shares=1,link=left; may be repeated; none: it has no devices',
+      'a device by name, such as gpu0,kind=gpu,model=a100,memory-mb=80000,shares=1,link=left; may be repeated; none: no devices',
       collectWhole,
     )
     .option('--max-tasks <n>', 'how many tasks may share it; none: not time-shared');
@@ -366,7 +363,7 @@ function addDrain(program: Command): void {
   const drain = addCommand(
     program,
     'drain <site-or-machine>',
-    'start no more jobs at a site, or on a machine given by its name, or as SITE/NAME (OPERATOR)',
+    'start no more jobs at a site, or on a machine given by name or as SITE/NAME (OPERATOR)',
   );
   drain.action(async (target: string) => {
     const client = connect();

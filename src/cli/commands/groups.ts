@@ -71,7 +71,7 @@ export function addGroups(program: Command): void {
     show(
       cancel,
       data.cancelJobGroup,
-      ({ cancelled }) => `${count(cancelled, 'job')} cancelled, or being stopped`,
+      ({ cancelled }) => `${count(cancelled, 'job')} canceled, or being stopped`,
     );
   });
 }
@@ -85,11 +85,11 @@ function addSubmit(list: Command): void {
     ),
   )
     .option('--group-name <text>', 'name of the bulk group')
-    .option('--parameters <file>', 'a JSON list with one object of texts for each job; - for standard input')
-    .option('--count <n>', 'instead of --parameters: the number of jobs, which differ in {index} only')
+    .option('--parameters <file>', 'a JSON list with one object of strings per job; - for standard input')
+    .option('--count <n>', 'instead of --parameters: the number of jobs, which differ only in {index}')
     .option(
       '--template <file>',
-      'a JSON file with the template (fields of JobInput); options set fields that it does not have',
+      'a JSON file with the template (fields of JobInput); options set fields that it omits',
     )
     .option(
       '--allow-unfit',
@@ -97,7 +97,7 @@ function addSubmit(list: Command): void {
     )
     .option(
       '--idle-timeout <time>',
-      'cancel what has not ended if nothing of the group runs, or changes, for so long (from 1m)',
+      'cancel unfinished jobs if no job of the group runs or changes for this long (at least 1m)',
     )
     .option('--idempotency-key <key>', 'a retry with the same key and payload returns the same group')
     .passThroughOptions()
@@ -116,7 +116,7 @@ function addSubmit(list: Command): void {
         exitCodeOf(first?.code ?? ''),
       );
     }
-    if (repeated) note('the idempotency key has been used before: this group had already been submitted');
+    if (repeated) note('the idempotency key has been used before: this group was already submitted');
     show(submit, jobGroup, ({ id, size }) => `${id} (${count(size, 'job')})`);
   });
 }

@@ -54,13 +54,14 @@ interface HoldOptions {
 export function addHolds(program: Command): void {
   const maintenance = addGroup(program, {
     name: 'maintenance',
-    about: 'list or change maintenance windows: no job starts that could still run when one begins',
+    about:
+      'list or change maintenance windows, before which no job starts that could still be running when they begin',
     kinds: ['MAINTENANCE'],
   });
   holdOptions(
     addCommand(maintenance, 'add <site>', 'close a site, or machines of it, for a time (OPERATOR)').option(
       '--machine <name>',
-      'only this machine; can be given several times',
+      'only this machine; may be repeated',
       collect,
     ),
   ).action(async function (this: Command, site: string, options: HoldOptions) {
@@ -76,24 +77,20 @@ export function addHolds(program: Command): void {
     addCommand(
       reserve,
       'add <site>',
-      'reserve machines, or room for tasks wherever the site has it (OPERATOR, or within what the site lets users reserve)',
+      'reserve machines, or room for tasks anywhere at the site (OPERATOR, or USER within the limit of the site)',
     )
-      .option('--machine <name>', 'this machine; can be given several times', collect)
-      .option('-n, --tasks <number>', 'room for so many tasks')
+      .option('--machine <name>', 'this machine; may be repeated', collect)
+      .option('-n, --tasks <number>', 'room for this many tasks')
       .option('-c, --cpus <number>', 'CPUs of each task or machine; by default whole machines')
       .option('--mem <memory>', 'memory of each task or machine, such as 4G')
-      .option(
-        '--resource <kind=amount>',
-        'what else of each task or machine; can be given several times',
-        collect,
-      )
-      .option('--user <name>', 'who may run jobs in it besides; can be given several times', collect)
-      .option('--for-user <name>', 'whose it is, if not your own (OPERATOR)')
+      .option('--resource <kind=amount>', 'other resources of each task or machine; may be repeated', collect)
+      .option('--user <name>', 'another user who may run jobs in it; may be repeated', collect)
+      .option('--for-user <name>', 'its owner, if not you (OPERATOR)')
       .option(
         '--release-after <duration>',
-        'give the rest of a time back when nothing of it was running for so long (default: 10m)',
+        'release the rest of an occurrence when none of its jobs has run for this long (default: 10m)',
       )
-      .option('--keep', 'never give it back'),
+      .option('--keep', 'never release it'),
   ).action(async function (this: Command, site: string, options: HoldOptions) {
     await add(this, options.rrule === undefined ? 'USER' : 'STANDING', site, options);
   });
@@ -115,7 +112,7 @@ function addGroup(
       return holds.filter(({ kind }) => kinds.includes(kind));
     }),
   );
-  const cancel = addCommand(group, 'cancel <name-or-id>', 'end it now, with all later times');
+  const cancel = addCommand(group, 'cancel <name-or-id>', 'end it now, including all later occurrences');
   cancel.action(async (nameOrId: string) => {
     const client = connect();
     const { id } = await findHold(client, nameOrId);
@@ -133,19 +130,22 @@ const holdOptions = (command: Command): Command =>
     .option('--for <duration>', 'instead of --to: how long it lasts, such as 4h')
     .option(
       '--rrule <rule>',
-      'again and again, by a rule of RFC 5545, such as FREQ=WEEKLY;BYDAY=TU or FREQ=MONTHLY;BYDAY=2TU',
+      'recurrence rule (RFC 5545), such as FREQ=WEEKLY;BYDAY=TU or FREQ=MONTHLY;BYDAY=2TU',
     )
-    .option('--time-zone <name>', 'of --rrule, such as Europe/Stockholm (default: UTC)')
+    .option('--time-zone <name>', 'time zone of --rrule, such as Europe/Stockholm (default: UTC)')
     .option(
       '--except <time>',
-      'leave out the time of --rrule that begins then; can be given several times',
+      'exclude the occurrence of --rrule that begins at this time; may be repeated',
       collect,
     )
-    .option('--also <time>', 'a further time, besides those of --rrule; can be given several times', collect)
-    .option('--after-jobs', 'let jobs end that may still run when it begins; by default it is refused')
-    .option('--preempt', 'stop jobs in time that would still run when it begins (OPERATOR)')
-    .option('--reason <text>', 'why; everybody can read it')
-    .option('--dry-run', 'change nothing: say what is in its way, and which promised starts it would move');
+    .option('--also <time>', 'an additional occurrence besides those of --rrule; may be repeated', collect)
+    .option(
+      '--after-jobs',
+      'let jobs finish that may still be running when it begins; by default it is rejected',
+    )
+    .option('--preempt', 'stop jobs in time that would still be running when it begins (OPERATOR)')
+    .option('--reason <text>', 'reason, visible to everyone')
+    .option('--dry-run', 'change nothing: report conflicts, and the promised starts that it would move');
 
 async function add(command: Command, kind: HoldKind, site: string, options: HoldOptions): Promise<void> {
   const client = connect();
@@ -219,17 +219,17 @@ function timesOf(
 function describeDryRun({ machines, holds, runsInTheWay, jobs, moved }: ReserveMutation['reserve']): string {
   const lines = [
     machines.length === 0 ? 'the whole site' : machines.map(heldOf).join(', '),
-    ...holds.map(({ id, name, kind }) => `in its way: ${kind} ${name ?? id}`),
+    ...holds.map(({ id, name, kind }) => `conflicts with ${kind} ${name ?? id}`),
   ];
   if (runsInTheWay > 0)
     lines.push(
-      `${count(runsInTheWay, 'job')} may still run when it begins${jobs.length > 0 ? `: ${jobs.map(({ id }) => id).join(', ')}` : ''}`,
+      `${count(runsInTheWay, 'job')} may still be running when it begins${jobs.length > 0 ? `: ${jobs.map(({ id }) => id).join(', ')}` : ''}`,
     );
   for (const { job, before, after } of moved)
     lines.push(
-      `${job?.id ?? "another user's job"} was to start at ${time(before)}: ${after === null ? 'nothing is promised to it any more' : `then at ${time(after)}`}`,
+      `${job?.id ?? "another user's job"} was to start at ${time(before)}: ${after === null ? 'now has no promised start' : `now at ${time(after)}`}`,
     );
-  if (holds.length + runsInTheWay === 0) lines.push('nothing is in its way');
+  if (holds.length + runsInTheWay === 0) lines.push('no conflicts');
   return lines.join('\n');
 }
 
@@ -247,7 +247,10 @@ async function findHold(client: Client, nameOrId: string): Promise<HoldFieldsFra
   const holds = await client.all(HoldsDocument, 'holds', { site: null, ended: false });
   const found = holds.find(({ name }) => name === nameOrId) ?? holds.find(({ id }) => id === nameOrId);
   if (found) return found;
-  throw new CliError(`nothing is held as "${nameOrId}", or it has ended (NOT_FOUND)`, ExitCode.NOT_FOUND);
+  throw new CliError(
+    `there is no maintenance window or reservation "${nameOrId}", or it has ended (NOT_FOUND)`,
+    ExitCode.NOT_FOUND,
+  );
 }
 
 const HOLD_COLUMNS: Columns<HoldFieldsFragment> = {

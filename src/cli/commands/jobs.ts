@@ -97,11 +97,11 @@ export function addJobs(program: Command): void {
     .option('--stdout', 'print only its standard output')
     .option('--stderr', 'print only its standard error')
     .option('--follow', 'print its output as it is written, until the job has ended')
-    .option('--fetch [dir]', 'fetch its kept files (default: into a directory named after its id)')
+    .option('--fetch [dir]', 'download its kept files (default: into a directory named after its ID)')
     .option('--epoch <n>', 'number of the run (default: the latest)')
     .option('--task <n>', 'with --output, --stdout, --stderr or --follow: index of the task (default: 0)')
     .option('--tasks', 'show the tasks of its latest run')
-    .option('--script', 'print its script, as it was when it was submitted');
+    .option('--script', 'print its script as submitted');
   job.action(async (id: string, options: JobShown) => {
     const client = connect();
     const jobId = parseId('job', id);
@@ -130,7 +130,7 @@ export function addJobs(program: Command): void {
   addAction(
     program,
     'requeue',
-    'stop the runs of jobs, and start the jobs again later; run ended ones again, as copies',
+    'stop the runs of jobs and queue the jobs again; rerun ended jobs as copies',
     RequeueDocument,
     'requeueJobs',
   );
@@ -159,9 +159,7 @@ export function addJobs(program: Command): void {
 /** The options of `change`: those that select jobs, and those that say what is to be different. */
 function addChange(program: Command): void {
   const change = addChangeOptions(
-    addFilterOptions(
-      addCommand(program, 'change [ids...]', 'change what is not yet decided of waiting jobs'),
-    ),
+    addFilterOptions(addCommand(program, 'change [ids...]', 'change waiting jobs')),
   ).option('--all', 'all jobs that have not ended');
   change.action(async (ids: string[], options: ChangeOptions) => {
     const client = connect();
@@ -215,7 +213,7 @@ function report(payload: JobsPayload, verb: string, json: boolean, named = new S
 /** Says what was fetched, and fails if something was not. */
 function told(id: string, files: readonly FetchedFile[], json: boolean): void {
   if (json) printJson(files);
-  else if (files.length === 0) note(`${id}: no files are kept of this run`);
+  else if (files.length === 0) note(`${id}: no files of this run are kept`);
   else for (const { file, bytes } of files) if (file !== null) print(`${printable(file)}  ${bytes} bytes`);
   if (files.some(({ file }) => file === null)) process.exitCode = ExitCode.FAILED;
 }
@@ -382,7 +380,7 @@ function printScript(job: FullJob, json: boolean): void {
     return;
   }
   if (script === null)
-    throw new CliError(`${job.id} has no script; it runs: ${printable(line)}`, ExitCode.NOT_FOUND);
+    throw new CliError(`${job.id} does not have a script; it runs: ${printable(line)}`, ExitCode.NOT_FOUND);
   const text = script.endsWith('\n') ? script : `${script}\n`;
   // Into a file it goes as it is.
   process.stdout.write(process.stdout.isTTY ? printableOutput(text) : text);

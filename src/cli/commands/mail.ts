@@ -9,7 +9,7 @@ import { CliError, ExitCode } from '../errors.js';
 type User = documents.MailFieldsFragment;
 
 export function addMail(program: Command): void {
-  const mail = addCommand(program, 'mail', 'show or set what you get mail about')
+  const mail = addCommand(program, 'mail', 'show or set the kinds of mail that you get')
     .option('--on <kinds>', `for all jobs that do not say otherwise: ${MAIL_KINDS.join(', ')}, none`, collect)
     .option('--user <user>', 'show the mail of this user, or set its address (ADMIN)')
     .option('--address <address>', 'where mail for --user is sent; none: nowhere (ADMIN)');
@@ -34,7 +34,7 @@ export function addMail(program: Command): void {
 }
 
 function shown({ name, mail }: User): string {
-  if (mail === null || mail === undefined) return `The mail of ${name} is not yours to see.`;
+  if (mail === null || mail === undefined) return `You may not see the mail settings of ${name}.`;
   const { address, kinds, unsubscribed, problem } = mail;
   return [
     `address       ${address ?? 'none; an administrator can set it'}`,

@@ -37,16 +37,16 @@ export function addMap(program: Command): void {
       'run a command for each line of a list, as jobs, and print their output',
     ),
   )
-    .option('-a, --inputs <file>', 'the list of inputs, a line each (default: standard input)')
-    .option('-0, --null', 'inputs end with NUL instead of a new line')
+    .option('-a, --inputs <file>', 'the list of inputs, one per line (default: standard input)')
+    .option('-0, --null', 'inputs are separated by NUL instead of newlines')
     .option(
       '-j, --at-once <n>',
-      'at most so many jobs at the same time (default: as many as there is room for)',
+      'maximum number of jobs at the same time (default: as many as there is room for)',
     )
-    .option('-k, --keep-order', 'print output in the order of the inputs (default: as the jobs end)')
+    .option('-k, --keep-order', 'print output in input order (default: as jobs end)')
     .option(
       '--idempotency-key <key>',
-      'the same command with this key and list continues with the same jobs, and leaves them when it is interrupted',
+      'the same command with this key and list continues with the same jobs, and an interrupt does not cancel them',
     )
     .option('--dry-run', 'print the command lines, and submit nothing')
     .passThroughOptions()
@@ -87,8 +87,8 @@ One word is a line for \`sh\`; several are a program and its arguments. In both,
   {/}   its last component, as a path    {//}  its directory
   {/.}  its last component without extension
   {#}   its number, from 1
-Without any of them the input is the last argument. \\{} stays {}. Inputs are arguments: the shell never runs a part of them.
-Exit code: how many jobs have failed, at most 101; 128 + n if a signal interrupted it.
+Without any of these, the input becomes the last argument. \\{} stays {}. Inputs are passed as arguments: the shell never executes any part of them.
+Exit code: the number of failed jobs, at most 101; 128 + n if interrupted by signal n.
 
 Examples:
   ls *.txt | switchyard map 'gzip -k {}'

@@ -17,10 +17,10 @@ interface McpOptions {
 export function addMcp(program: Command): void {
   program
     .command('mcp')
-    .description('an MCP server, which gives language models tools to ask about jobs and sites')
+    .description('run an MCP server, which gives language models tools to query jobs and sites')
     .option(
       '--allow-writes',
-      'also list the tools that submit and cancel jobs, each after a plan that is confirmed',
+      'also offer the tools that submit and cancel jobs, after confirmation of a plan',
     )
     .option(
       '--http',
@@ -30,7 +30,7 @@ export function addMcp(program: Command): void {
     .option('--host <address>', 'with --http: the address to listen on', '127.0.0.1')
     .option(
       '--allowed-host <names>',
-      'with --http: names by which clients call this server, beside localhost',
+      'with --http: names that clients use for this server, in addition to localhost',
       collect,
     )
     .action(async (options: McpOptions) => {
@@ -44,7 +44,7 @@ export function addMcp(program: Command): void {
         throw usage(
           '--host',
           host,
-          'an address of the loopback, or any with --allowed-host, by which clients call it',
+          'a loopback address, or any address together with --allowed-host, the names that clients use',
         );
       const port = parseNumber('--port', options.port, { min: 0, max: 65_535, integer: true });
       const { server, address } = await serveHttp({

@@ -71,12 +71,12 @@ function addUsers(program: Command): void {
 function addInvitations(list: Command): void {
   const expires = [
     '--expires <time>',
-    'until when the link is good: ISO 8601, or +DURATION from now, up to 90 days (default: 7 days)',
+    'expiry of the link: ISO 8601, or +DURATION from now, up to 90 days (default: 7 days)',
   ] as const;
   const invite = addCommand(
     list,
     'invite <name>',
-    'register a user, and print a link at which they set a password, once (ADMIN)',
+    'register a user, and print a one-time link for setting a password (ADMIN)',
   )
     .option('--class <class>', CLASSES.join(', '), 'REGULAR')
     .option('--role <role>', PEOPLE.join(', '), 'USER')
@@ -94,7 +94,7 @@ function addInvitations(list: Command): void {
   const reset = addCommand(
     list,
     'reset <user>',
-    'print a link at which a user replaces their password, once; using it ends their sessions (ADMIN)',
+    'print a one-time link with which a user replaces their password, which ends their sessions (ADMIN)',
   ).option(...expires);
   reset.action(async (nameOrId: string, options: { expires?: string }) => {
     const expiresAt = expiryOf(options);
@@ -114,7 +114,7 @@ async function showInvitation(
   const { inviteUser } = await client.request(documents.InviteUserDocument, { input });
   const { user, invitation, expiresAt } = inviteUser;
   const link = `${new URL(client.options.url).origin}/#invitation=${invitation}`;
-  const said = `send this link to ${user.name}; it is good once, until ${expiresAt}, and will not be shown again`;
+  const said = `send this link to ${user.name}; it can be used once, until ${expiresAt}, and will not be shown again`;
   showOnce(command, { ...inviteUser, link }, link, said);
 }
 
@@ -140,7 +140,7 @@ function addImport(list: Command): void {
   const load = addCommand(
     list,
     'import <file>',
-    'register the users of a file (- for standard input): a line each, NAME[,CLASS[,ROLE[,SHARE[,SUBJECT]]]]; users that exist are left as they are (ADMIN)',
+    'register users from a file (- for standard input), one per line: NAME[,CLASS[,ROLE[,SHARE[,SUBJECT]]]]; existing users are not changed (ADMIN)',
   );
   load.action(async (path: string) => {
     const lines = (await readText('file', path)).split(/\r?\n/);
@@ -167,7 +167,7 @@ function addImport(list: Command): void {
 }
 
 function addWhoAmI(program: Command): void {
-  const whoami = addCommand(program, 'whoami', 'show the user whose key is used, and its limits');
+  const whoami = addCommand(program, 'whoami', 'show the user of the current key, and its limits');
   whoami.action(async () => {
     const client = connect();
     const { viewer } = await client.request(documents.ViewerDocument, {});
@@ -210,7 +210,7 @@ function addKeys(program: Command): void {
 
   const add = addCommand(list, 'add <name>', 'create an API key; it is shown only this once')
     .option('--user <user>', 'user that the key is for (ADMIN; default: you)')
-    .option('--site <site>', 'site that the key of an AGENT or PEER is for')
+    .option('--site <site>', 'site of the key of an AGENT or PEER')
     .option('--expires <time>', 'when the key expires: ISO 8601, or +DURATION from now (default: never)');
   add.action(async (name: string, options: { user?: string; site?: string; expires?: string }) => {
     const client = connect();
@@ -229,7 +229,7 @@ function addKeys(program: Command): void {
   const rotate = addCommand(
     list,
     'rotate <id>',
-    'replace an API key by a new one with the same rights; the old one is revoked at once',
+    'replace an API key with a new one with the same rights; the old one is revoked at once',
   ).option('--name <name>', 'name of the new key (default: that of the old one)');
   rotate.action(async (id: string, options: { name?: string }) => {
     const client = connect();
@@ -265,9 +265,9 @@ function addSessions(program: Command): void {
     });
   });
 
-  const end = addCommand(list, 'end [ids...]', 'end these sessions, or all of a user').option(
+  const end = addCommand(list, 'end [ids...]', 'end these sessions, or all sessions of a user').option(
     '--user <user>',
-    'whose they are (ADMIN; default: your own)',
+    'sessions of this user (ADMIN; default: your own)',
   );
   end.action(async (ids: string[], options: { user?: string }) => {
     const client = connect();

@@ -59,7 +59,7 @@ function addWeights(program: Command): void {
 function addPolicies(program: Command): void {
   const current = addCommand(program, 'policy', 'show or change the policy').option(
     '--version <n>',
-    'show this version (default: the one in force)',
+    'show this version (default: the current one)',
   );
   current.action(async (options: { version?: string }) => {
     const version =
@@ -89,7 +89,11 @@ function addPolicies(program: Command): void {
   });
 
   const set = changeOptions(
-    addCommand(current, 'set <file>', 'put a new policy in force: a JSON file, - for standard input (ADMIN)'),
+    addCommand(
+      current,
+      'set <file>',
+      'put a new policy into effect: a JSON file, - for standard input (ADMIN)',
+    ),
   );
   set.action(async (file: string, options: ChangeOptions) => {
     const document = await readJson('policy', file);
@@ -103,9 +107,7 @@ function addPolicies(program: Command): void {
     show(set, data.updatePolicy, headline);
   });
 
-  const revert = changeOptions(
-    addCommand(current, 'revert <version>', 'put an earlier version back in force (ADMIN)'),
-  );
+  const revert = changeOptions(addCommand(current, 'revert <version>', 'restore an earlier version (ADMIN)'));
   revert.action(async (version: string, options: ChangeOptions) => {
     const client = connect();
     const variables = {

@@ -22,10 +22,10 @@ export function addRatio(program: Command): void {
   const ratio = addCommand(
     program,
     'ratio <application>',
-    'show the job ratio of an application: the share of its run time spent on computation',
+    'show the job ratio of an application: the fraction of its run time spent computing',
   )
     .option('--last <n>', 'number of latest runs to list', '10')
-    .option('--watch', 'then follow the runs that end, until Ctrl-C')
+    .option('--watch', 'then follow runs as they end, until Ctrl-C')
     .option('--after <cursor>', 'with --watch: continue after this update (the JSON output has cursors)');
   ratio.action(async (application: string, options: { last: string; watch?: boolean; after?: string }) => {
     const client = connect();
@@ -43,14 +43,13 @@ export function addRatio(program: Command): void {
     );
     for await (const update of updates) {
       if (json) printJson(update, { compact: true });
-      else if (update.point === null)
-        note('some runs were left out, because this client fell too far behind');
+      else if (update.point === null) note('some runs were skipped, because this client fell too far behind');
       else print(rowsOf([update.point])[0]!.join('  '));
     }
     if (!signal.aborted) throw new CliError('the service ended the subscription', ExitCode.UNREACHABLE);
   });
 
-  const peers = addCommand(program, 'congestion', 'show the sites as their schedulers see one another');
+  const peers = addCommand(program, 'congestion', 'show the sites as seen by the schedulers of other sites');
   peers.action(async () => {
     const data = await connect().request(PeersDocument, {});
     show(peers, data.peers, (all) =>
@@ -112,7 +111,7 @@ export function addRatio(program: Command): void {
 const SOURCES: Record<string, string> = {
   USER: 'it has not run here; from similar runs of the user',
   EVERYBODY: 'it has not run here; from similar runs of all users',
-  DECLARED: 'as declared; it has not run here',
+  DECLARED: 'as declared; it has not run here yet',
   UNKNOWN: 'nothing is known about it',
 };
 

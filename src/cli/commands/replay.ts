@@ -53,14 +53,14 @@ export function addReplay(program: Command): void {
       'how many times faster: submission times, run times and estimates are divided by it',
       '1',
     )
-    .option('--site <site>', 'run them on machines like those of this site only')
+    .option('--site <site>', 'run them only on machines like those of this site')
     .option(
       '--simulate',
       'create the site if there is none, with --processors CPUs, and run a simulated agent for it here (ADMIN)',
     )
     .option(
       '--processors <n>',
-      'number of processors; wider jobs are left out (default: those of the site, or of the trace)',
+      'number of processors; wider jobs are skipped (default: those of the site, or of the trace)',
     )
     .option('--limit <n>', 'submit only this many jobs, from the start of the trace')
     .option(
@@ -94,7 +94,7 @@ async function traceIn(path: string): Promise<Trace> {
   if (trace.malformedCount > 0) {
     const [first] = trace.malformed;
     note(
-      `${path}: ${count(trace.malformedCount, 'malformed line')} left out, the first is line ${first!.line}: ${first!.why}`,
+      `${path}: ${count(trace.malformedCount, 'malformed line')} skipped, the first is line ${first!.line}: ${first!.why}`,
     );
   }
   return trace;
@@ -193,7 +193,7 @@ function inputOf({ job, sourceId, runS, limitS }: SimJob, trace: string, speed: 
 }
 
 function noProcessors(): never {
-  throw new CliError('the trace does not state its number of processors; give --processors', ExitCode.USAGE);
+  throw new CliError('the trace does not state its number of processors; use --processors', ExitCode.USAGE);
 }
 
 /** One machine with all processors of the trace, of a platform that no other site has. */
@@ -221,12 +221,12 @@ async function placeOf(
     machine.os === first.os && machine.architecture === first.architecture;
   if (!others.every(same))
     throw new CliError(
-      `the machines of site ${site.name} differ in operating system or architecture; leave out --site`,
+      `the machines of site ${site.name} differ in operating system or architecture; omit --site`,
     );
   const elsewhere = machines.find((machine) => machine.site.id !== site.id && same(machine));
   if (elsewhere)
     note(
-      `site ${elsewhere.site.name} also has ${first.os}/${first.architecture} machines, so jobs may run there too`,
+      `site ${elsewhere.site.name} also has ${first.os}/${first.architecture} machines, so jobs may also run there`,
     );
   return {
     cpus: [first, ...others].reduce((sum, machine) => sum + machine.cpus, 0),
@@ -322,13 +322,13 @@ function describe({ group, submitted, dropped, cut, ended, tookS }: ReplayResult
   const lines = [`${count(submitted, 'job')} submitted in group ${group}, in ${duration(tookS)}`];
   if (reasons.length > 0) {
     lines.push(
-      `left out of the trace: ${reasons.map(([reason, number]) => `${number} ${DROPPED[reason as keyof Dropped]}`).join(', ')}`,
+      `skipped jobs of the trace: ${reasons.map(([reason, number]) => `${number} ${DROPPED[reason as keyof Dropped]}`).join(', ')}`,
     );
   }
   if (cut > 0) lines.push(`${cut} cut at their requested time`);
   if (ended) {
     lines.push(
-      `${ended.completed} completed, ${ended.failed} failed, ${ended.cancelled} cancelled, ${ended.unaccounted} unaccounted for`,
+      `${ended.completed} completed, ${ended.failed} failed, ${ended.cancelled} canceled, ${ended.unaccounted} unaccounted for`,
     );
   }
   return lines.join('\n');

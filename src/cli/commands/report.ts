@@ -82,7 +82,7 @@ export function addReport(program: Command): void {
   const report = addCommand(
     program,
     'report <id>',
-    'show what a job used of what it asked for, and what to ask for next time',
+    'compare the resources that a job requested and used, and suggest values for next time',
   );
   report.action(async (id: string) => {
     const jobId = parseId('job', id);

@@ -9,15 +9,15 @@ export function addRerun(program: Command): void {
   const command = addCommand(
     program,
     'rerun <group>',
-    'submit again what failed of your jobs with this --group, or of a bulk group (group_3), and what was canceled for it; each job once',
-  ).option('--failed', 'only what failed itself');
+    'resubmit the failed jobs among your jobs with this --group, or of a bulk group (group_3), and the jobs canceled because of them; each job once',
+  ).option('--failed', 'only the failed jobs themselves');
   command.action(async (group: string, { failed }: { failed?: boolean }) => {
     const which = /^group_\d+$/.test(group) ? { jobGroupId: group } : { groupName: group };
     const only = failed ? ('FAILED' as const) : ('FAILED_AND_DOWNSTREAM' as const);
     const { rerunJobs } = await connect().request(RerunDocument, { input: { ...which, only } });
     show(command, rerunJobs, ({ jobIds, repointedJobIds: repointed }) =>
       jobIds.length === 0
-        ? 'nothing to run again'
+        ? 'nothing to rerun'
         : [
             ...jobIds,
             `${count(jobIds.length, 'job')} submitted again${repointed.length === 0 ? '' : `; ${count(repointed.length, 'job')} now ${repointed.length === 1 ? 'waits' : 'wait'} for them`}`,

@@ -25,14 +25,14 @@ export function addRun(program: Command): void {
       addCommand(
         program,
         'run [command] [arguments...]',
-        'run a command as a job: print its output as it is written, and exit with its exit code',
+        'run a command as a job: stream its output, and exit with its exit code',
       ),
     ),
   )
     .passThroughOptions()
     .addHelpText(
       'after',
-      '\nCtrl-C, TERM or HUP cancels the job, and ends the command when the job has ended; a second Ctrl-C ends it at once.\nExample:\n  switchyard run --cpus 4 -- make -j 4',
+      '\nCtrl-C, TERM or HUP cancels the job, and the command exits when the job has ended; a second Ctrl-C exits at once.\nExample:\n  switchyard run --cpus 4 -- make -j 4',
     );
   command.action(async (name: string | undefined, args: string[], options: CommandOptions) => {
     const interrupted = interruption(INTERRUPTIONS);
@@ -41,13 +41,13 @@ export function addRun(program: Command): void {
     const [job] = jobs;
     if (!job || jobs.length > 1)
       throw new CliError(
-        `run: an array of ${jobs.length} jobs; accepted: one job (submit --wait takes arrays)`,
+        `run: an array of ${jobs.length} jobs; accepted: one job (submit --wait accepts arrays)`,
         ExitCode.USAGE,
       );
     const tasks = job.launch === 'ONCE' ? 1 : (job.tasks ?? 1);
     if (tasks > TASKS_MAX)
       throw new CliError(
-        `run: ${tasks} tasks; accepted: up to ${TASKS_MAX}, whose output can be followed`,
+        `run: ${tasks} tasks; accepted: up to ${TASKS_MAX}, because more outputs cannot be followed`,
         ExitCode.USAGE,
       );
     // With a key, a lost answer does not start it twice.
@@ -80,7 +80,7 @@ export async function cancelled(client: Client, ids: readonly string[]): Promise
   try {
     await asked(() => client.request(CancelDocument, { selection: { ids } }));
   } catch (error) {
-    note(`error: not cancelled: ${(error as Error).message}`);
+    note(`error: not canceled: ${(error as Error).message}`);
   }
 }
 

@@ -15,7 +15,7 @@ const jsonSchema = (name: keyof typeof SCHEMAS): unknown => z.toJSONSchema(SCHEM
 export function addSchema(program: Command): void {
   program
     .command('schema <name>')
-    .description(`print the JSON schema of files that simulations read: ${schemaNames.join(' or ')}`)
+    .description(`print the JSON schema of input files for simulations: ${schemaNames.join(' or ')}`)
     .action((name: string) => {
       const known = schemaNames.find((one) => one === name);
       if (known === undefined) throw usage('schema', name, schemaNames.join(', '));

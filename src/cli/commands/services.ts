@@ -98,20 +98,20 @@ function addAgent(program: Command): void {
     )
     .option(
       '--local <scheduler>',
-      "hand jobs over to the site's own scheduler: slurm, or the path of an adapter for another one. Its nodes are the machines (the site's local policy has to be of kind external)",
+      "submit jobs to the site's own scheduler: slurm, or the path of an adapter for another one. Its nodes are the machines (the site's local policy must be of kind external)",
     )
     .option(
       '--check',
-      'with --local: say what is found there, run a short job in each partition, say what will not work, and end (exit code 1 if something will not)',
+      'with --local: report what is found there, run a short job in each partition, report what will not work, and exit (exit code 1 if anything will not work)',
     )
     .option('--patience <seconds>', 'with --check: how long a short job may wait and run', '120')
-    .option('--simulate', 'do not run commands; simulate their run times')
+    .option('--simulate', 'do not run commands, only simulate their run times')
     .option('--speed <factor>', 'with --simulate: how many times faster than real time', '1')
     .action(async (options: AgentCommandOptions) => {
       const speed = parseNumber('--speed', options.speed, { min: 1e-6, max: 1e9 });
       if (options.local !== undefined) checkLocal('--local', options.local);
       if (options.local !== undefined && (options.simulate || options.machines !== undefined))
-        throw usage('--local', options.local, 'neither --simulate nor --machines beside it');
+        throw usage('--local', options.local, 'not together with --simulate or --machines');
       if (options.check) return checkAgent(options);
       const { processAgent, simulatedAgent, externalAgent } = await import('../agents.js');
       let refusal: ServiceError | null = null;
@@ -121,7 +121,7 @@ function addAgent(program: Command): void {
       });
       const onRefused = (error: ServiceError): void => {
         refusal = error;
-        refused('the key is refused');
+        refused('the key was rejected');
       };
       const parts = ({ config: given, log }: ProcessContext): Part[] => {
         const config = withHealth(given, options);
@@ -147,7 +147,7 @@ function addAgent(program: Command): void {
 }
 
 async function checkAgent({ local, patience }: AgentCommandOptions): Promise<void> {
-  if (local === undefined) throw usage('--check', '', '--local beside it');
+  if (local === undefined) throw usage('--check', '', 'only together with --local');
   const patienceMs = parseNumber('--patience', patience, { min: 1, max: 86_400 }) * 1000;
   const [{ checkSite }, { localScheduler }] = await Promise.all([
     import('../../agent/index.js'),
@@ -172,7 +172,7 @@ function addConformance(agent: Command): void {
   const command = addCommand(
     agent,
     'conformance',
-    'check an adapter for a scheduler: runs small jobs there, and says what does not hold',
+    'check an adapter for a scheduler: run small jobs there, and report what fails',
   )
     .requiredOption('--adapter <scheduler>', 'slurm, or the path of the adapter')
     .requiredOption('--directory <path>', 'a directory on a file system that the nodes share with this host')
@@ -250,7 +250,7 @@ function databaseUrl({ databaseUrl }: Config, command: string): string {
   throw usage(
     'DATABASE_URL',
     '',
-    `the PostgreSQL that \`switchyard ${command}\` is to use (\`switchyard serve\` has one built in)`,
+    `the PostgreSQL for \`switchyard ${command}\` to use (\`switchyard serve\` has one built in)`,
   );
 }
 

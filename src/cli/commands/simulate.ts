@@ -49,19 +49,21 @@ function describe(result: Simulated): string {
     `makespan ${duration(result.makespan)}${result.criticalPath === undefined ? '' : `, critical path ${duration(result.criticalPath)}`}, utilization ${(100 * result.utilization).toFixed(2)} %`,
     table(['', 'mean', 'median', 'p95', 'max'], rows),
     `estimates (${result.estimate}): mean error ${duration(estimateError.meanAbsoluteS)}, accuracy ${estimateError.accuracy.toFixed(2)}, ${(100 * estimateError.underestimated).toFixed(1)} % too short`,
-    ...(result.warmUpJobs > 0 ? [`${count(result.warmUpJobs, 'job')} of the warm-up not counted`] : []),
+    ...(result.warmUpJobs > 0 ? [`${count(result.warmUpJobs, 'job')} in the warm-up, not counted`] : []),
     ...(result.killed > 0 ? [`${count(result.killed, 'job')} killed at the requested time`] : []),
     ...(result.lost > 0 ? [`${count(result.lost, 'run')} lost in outages and started over`] : []),
     ...(result.preempted > 0 ? [`${count(result.preempted, 'run')} stopped for jobs of higher classes`] : []),
-    ...(result.lostCpuHours > 0 ? [`${short(result.lostCpuHours)} CPU-hours had to be computed again`] : []),
+    ...(result.lostCpuHours > 0 ? [`${short(result.lostCpuHours)} CPU-hours had to be repeated`] : []),
     ...(result.dependencies === undefined
       ? []
       : [
           `${count(result.dependencies.jobs, 'job')} submitted after the job before${result.dependencies.unknown > 0 ? `; ${result.dependencies.unknown} whose job before is not in the workload, when the trace says` : ''}`,
         ]),
-    ...(result.cancelled > 0 ? [`${count(result.cancelled, 'job')} cancelled for what they needed`] : []),
+    ...(result.cancelled > 0
+      ? [`${count(result.cancelled, 'job')} canceled because of failed dependencies`]
+      : []),
     ...(result.waiting > 0 ? [`${count(result.waiting, 'job')} that no machines could run`] : []),
-    ...(left.length > 0 ? [`left out: ${left.map(([why, jobs]) => `${jobs} ${why}`).join(', ')}`] : []),
+    ...(left.length > 0 ? [`skipped: ${left.map(([why, jobs]) => `${jobs} ${why}`).join(', ')}`] : []),
     ...(malformed.count > 0
       ? [
           `${count(malformed.count, 'malformed line')} in ${result.trace}, the first is line ${malformed.first[0]?.line}: ${malformed.first[0]?.why}`,

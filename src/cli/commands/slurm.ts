@@ -14,8 +14,8 @@ const NAMES =
 export function addSlurm(program: Command): void {
   const slurm = program
     .command('slurm')
-    .description('commands called like those of Slurm, for its scripts and clients');
-  const install = addCommand(slurm, 'install <dir>', `put them into a directory: ${NAMES.join(', ')}`);
+    .description('commands with Slurm names and options, for Slurm scripts and clients');
+  const install = addCommand(slurm, 'install <dir>', `install them in a directory: ${NAMES.join(', ')}`);
   install.action((dir: string) => {
     const [target, folder] = [packagePath('dist', 'slurm.mjs'), resolve(dir)];
     mkdirSync(folder, { recursive: true });
@@ -30,6 +30,6 @@ function link(target: string, path: string): void {
   const there = lstatSync(path, { throwIfNoEntry: false });
   if (there?.isSymbolicLink() && /[/\\]dist[/\\]slurm\.mjs$/.test(readlinkSync(path))) rmSync(path);
   else if (there)
-    throw new CliError(`${path} is there already, and is none of these commands: give another directory`);
+    throw new CliError(`${path} already exists and is not one of these commands: choose another directory`);
   symlinkSync(target, path);
 }

@@ -66,13 +66,16 @@ export function addSubmit(program: Command): void {
     )
     .option(
       '--file <path>',
-      'a JSON file with a job or a list of jobs (fields of JobInput; sites and datasets by name or id), - for standard input; other options set fields that a job does not have',
+      'a JSON file with a job or a list of jobs (fields of JobInput; sites and datasets by name or ID), - for standard input; other options set fields that a job omits',
     )
     .option(
       '--workflow <path>',
-      'a YAML file with jobs and what they need of one another (docs/workflows.md), - for standard input; other options set fields that neither a job nor the defaults have',
+      'a YAML file with jobs and their dependencies (docs/workflows.md), - for standard input; other options set fields that neither a job nor the defaults set',
     )
-    .option('--dry-run', 'check the --workflow and show its plan; submit nothing, and ask no service')
+    .option(
+      '--dry-run',
+      'check the --workflow and show its plan, without submitting anything or contacting a service',
+    )
     .option(
       '--allow-unfit',
       'accept jobs that no registered machines could ever run; they wait until such machines are registered',
@@ -82,7 +85,7 @@ export function addSubmit(program: Command): void {
       '--wait',
       'wait until the jobs have ended, and exit with the exit code of the job (the largest of several)',
     )
-    .option('--output', 'wait, and print the output of the jobs')
+    .option('--output', 'wait, then print the output of the jobs')
     .passThroughOptions()
     .addHelpText(
       'after',
@@ -105,7 +108,7 @@ export function addSubmit(program: Command): void {
     } else {
       print(payload.jobIds.length === 1 ? payload.jobIds[0]! : idList(payload.jobIds));
       if (payload.repeated)
-        note('the idempotency key has been used before: these jobs had already been submitted');
+        note('the idempotency key has been used before: these jobs were already submitted');
     }
     if (wait) await waitFor(client, payload.jobIds, wantsJson(command), options.output === true);
   });
@@ -114,9 +117,9 @@ export function addSubmit(program: Command): void {
 /** Options for a script, and for standard input, that travel with the job. */
 export function addShipOptions(command: Command): Command {
   return command
-    .option('--no-ship', 'run the file of this name at the site, even if it is a script here')
-    .option('--stdin', 'ship standard input to the job also if it is a pipe (a file always is)')
-    .option('--lenient', 'leave out lines of the script (#SWITCHYARD, #SBATCH) that are not understood');
+    .option('--no-ship', 'run the file of this name at the site, even if a local script has this name')
+    .option('--stdin', 'ship standard input to the job even if it is a pipe (a file is always shipped)')
+    .option('--lenient', 'skip lines of the script (#SWITCHYARD, #SBATCH) that are not understood');
 }
 
 interface Asked {
@@ -147,7 +150,7 @@ export async function jobsToSubmit(
       : (await jobsFrom(remembering(client), options.file)).map((job) => ({ ...given, ...job }));
   const bare = jobs.findIndex((job) => typeof job.command !== 'string');
   if (bare >= 0) {
-    const where = options.file === undefined ? '' : ` (job ${bare} of ${options.file} has none)`;
+    const where = options.file === undefined ? '' : ` (job ${bare} of ${options.file} does not have one)`;
     throw new CliError(
       `no command given; give one after --, such as: switchyard submit -- sleep 10${where}`,
       ExitCode.USAGE,
@@ -182,7 +185,7 @@ async function workflowOf(
   commandLine: readonly string[],
 ): Promise<Workflow> {
   if (commandLine.length > 0 || options.file !== undefined || options.array !== undefined)
-    throw new CliError('with --workflow, give no command, no --file and no --array', ExitCode.USAGE);
+    throw new CliError('with --workflow, do not give a command, --file or --array', ExitCode.USAGE);
   const given = {
     ...jobFromOptions(options, []),
     ...(client && (await placesFromOptions(client, options))),
@@ -207,7 +210,8 @@ async function showPlan(
   options: SubmitOptions,
   commandLine: readonly string[],
 ): Promise<void> {
-  if (options.workflow === undefined) throw new CliError('--dry-run is for --workflow FILE', ExitCode.USAGE);
+  if (options.workflow === undefined)
+    throw new CliError('--dry-run requires --workflow FILE', ExitCode.USAGE);
   const workflow = await workflowOf(null, options, options.workflow, commandLine);
   const { jobs } = jobsOf(workflow);
   checkNumber(jobs);
@@ -252,7 +256,7 @@ async function jobsFrom(client: Pick<Client, 'all'>, file: string): Promise<Give
   const jobs = Array.isArray(content) ? content : [content];
   if (jobs.length === 0 || jobs.some((job) => typeof job !== 'object' || job === null)) {
     throw new CliError(
-      `--file ${file}: a job or a list of jobs is needed (JSON objects with the fields of JobInput)`,
+      `--file ${file}: expected a job or a list of jobs (JSON objects with the fields of JobInput)`,
       ExitCode.USAGE,
     );
   }

@@ -30,7 +30,7 @@ export function addTree(program: Command): void {
   const channels = addCommand(
     tree,
     'channels [scheduler]',
-    'what the machines below a scheduler can run, by channel; without a name: below the root',
+    'show what the machines below a scheduler can run, by channel; without a name: below the root',
   );
   channels.action(async (nameOrId: string | undefined) => {
     const client = connect();
@@ -76,7 +76,7 @@ export function addTree(program: Command): void {
   const remove = addCommand(
     tree,
     'remove <scheduler>',
-    'remove a scheduler: everything below it moves to the one above, jobs that it holds return to the root (ADMIN)',
+    'remove a scheduler: everything below it moves to the one above, and its jobs return to the root (ADMIN)',
   );
   remove.action(async (nameOrId: string) => {
     const client = connect();

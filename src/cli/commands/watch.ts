@@ -20,7 +20,11 @@ interface WatchOptions extends FilterOptions {
 
 export function addWatch(program: Command): void {
   const command = addFilterOptions(
-    addCommand(program, 'watch [ids...]', 'follow jobs: these until they have ended, or all until Ctrl-C'),
+    addCommand(
+      program,
+      'watch [ids...]',
+      'follow these jobs until they have ended, or all jobs until Ctrl-C',
+    ),
   )
     .option('--recent <n>', 'first show this many of the latest jobs', '10')
     .option('--once', 'show the current state and exit')
@@ -77,7 +81,7 @@ async function watchAll(options: WatchOptions, json: boolean): Promise<void> {
 
   for await (const update of jobUpdates(client, filter, { after, signal, full: json })) {
     if (update.resyncRequired) {
-      note('some updates were left out, because this client fell too far behind');
+      note('some updates were skipped, because this client fell too far behind');
       live.clear();
       await look();
     } else if (update.job) {

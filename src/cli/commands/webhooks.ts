@@ -16,7 +16,7 @@ const KINDS = [...JOB_STATES, 'CHANGED'] as const;
 
 export function addWebhooks(program: Command): void {
   const list = addListOptions(
-    addCommand(program, 'webhooks', 'list or change where events of your jobs are sent').option(
+    addCommand(program, 'webhooks', 'list or change webhooks, to which events of your jobs are sent').option(
       '--user <user>',
       'webhooks of this user (ADMIN; default: your own)',
     ),
@@ -38,7 +38,7 @@ export function addWebhooks(program: Command): void {
     list,
     'rotate <id>',
     'give a webhook a new secret; it is shown only this once',
-  ).option('--keep-former <duration>', 'how long messages are signed with the former secret too', '1d');
+  ).option('--keep-former <duration>', 'how long messages are also signed with the previous secret', '1d');
   rotate.action(async (id: string, options: { keepFormer: string }) => {
     const keepFormerS = Math.ceil(parseDuration('--keep-former', options.keepFormer));
     const variables = { webhook: parseId('webhook', id), keepFormerS };
@@ -53,11 +53,13 @@ export function addWebhooks(program: Command): void {
     show(remove, data.deleteWebhook, (webhook) => `${webhook.id} (${webhook.name}) is removed`);
   });
 
-  const test = addCommand(list, 'test <id>', 'send a message to a webhook, and show the answer');
+  const test = addCommand(list, 'test <id>', 'send a test message to a webhook, and show the response');
   test.action(async (id: string) => {
     const variables = { webhook: parseId('webhook', id) };
     const { testWebhook: answer } = await connect().request(documents.TestWebhookDocument, variables);
-    const how = answer.delivered ? `delivered: the answer was ${answer.status}` : `failed: ${answer.reason}`;
+    const how = answer.delivered
+      ? `delivered: the response was ${answer.status}`
+      : `failed: ${answer.reason}`;
     show(test, answer, () => `${how} (${answer.tookMs} ms)`);
     if (!answer.delivered) process.exitCode = ExitCode.FAILED;
   });
@@ -65,7 +67,7 @@ export function addWebhooks(program: Command): void {
 
 function addAdd(list: Command): void {
   const add = addFilterOptions(
-    addCommand(list, 'add <name> <url>', 'have events of your jobs sent to a URL, from now on').option(
+    addCommand(list, 'add <name> <url>', 'send events of your jobs to a URL, from now on').option(
       '--on <kinds>',
       `events: ${KINDS.join(', ')} (default: all)`,
       collect,
@@ -85,8 +87,8 @@ function addSet(list: Command): void {
     .option('--name <name>', 'what it is for')
     .option('--url <url>', 'address of the endpoint')
     .option('--on <kinds>', `events: ${KINDS.join(', ')}; "all"`, collect)
-    .option('--enable', 'send events, from the first one that was not delivered')
-    .option('--disable', 'send nothing until it is enabled again');
+    .option('--enable', 'send events, from the first undelivered one')
+    .option('--disable', 'send nothing until enabled again');
   set.action(async (id: string, options: SetOptions) => {
     const { name, url, on, enable, disable } = options;
     if (enable && disable)

@@ -32,7 +32,7 @@ export function addWhatIf(program: Command): void {
   const command = addCommand(
     program,
     'whatif',
-    'simulate a policy on past jobs and compare it with the one in force (OPERATOR)',
+    'simulate a policy on past jobs and compare it with the current one (OPERATOR)',
   )
     .requiredOption(
       '--candidate <file>',
@@ -42,7 +42,7 @@ export function addWhatIf(program: Command): void {
     .option('--to <time>', 'jobs submitted before this time (default: now)')
     .option(
       '--accept-distance',
-      'compare even if the simulation of the policy in force is far from what happened',
+      'compare even if the simulation of the current policy is far from what actually happened',
     )
     .option('--reason <text>', 'reason for the audit log')
     .addHelpText('after', '\nCtrl-C stops waiting; the simulation continues.');

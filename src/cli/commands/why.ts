@@ -87,11 +87,11 @@ function describeWhy(job: Why): string {
   if (wait) {
     lines.push(`waiting: ${wait.message} (${wait.code})`);
     if (wait.startsAt) lines.push(`  expected start ${time(wait.startsAt)} UTC`);
-    if (wait.earliestStart) lines.push(`  does not start before ${time(wait.earliestStart)} UTC`);
-    if (wait.startsAtLatest) lines.push(`  starts at ${time(wait.startsAtLatest)} UTC at the latest`);
+    if (wait.earliestStart) lines.push(`  will not start before ${time(wait.earliestStart)} UTC`);
+    if (wait.startsAtLatest) lines.push(`  starts no later than ${time(wait.startsAtLatest)} UTC`);
     for (const { term, expectedAt, unknown } of wait.missing) {
       const what = term.job?.id ?? term.jobGroup?.id ?? term.group ?? 'a job of another user';
-      const when = expectedAt ? `expected ${time(expectedAt)} UTC` : `expected when is not known: ${unknown}`;
+      const when = expectedAt ? `expected ${time(expectedAt)} UTC` : `expected time unknown: ${unknown}`;
       lines.push(printable(`  ${what} ${term.condition}: ${when}`));
     }
     for (const { name, value } of wait.numbers) lines.push(`  ${name} = ${short(value)}`);

@@ -35,7 +35,7 @@ export const ACTIONS: Record<BulkAction, Meaning> = {
   cancel: {
     title: 'Cancel jobs',
     verb: 'Cancel',
-    done: 'cancelled',
+    done: 'canceled',
     states: CANCELLABLE_STATES,
     danger: true,
     about: 'Waiting jobs end immediately, running ones are stopped. This cannot be undone.',

@@ -17,7 +17,7 @@ import {
 
 export const KINDS: Record<GanttBar['kind'], { label: string; color: string }> = {
   past: { label: 'Completed', color: '--series-6' },
-  failed: { label: 'Failed or cancelled', color: '--failed' },
+  failed: { label: 'Failed or canceled', color: '--failed' },
   running: { label: 'Running', color: '--running' },
   reserved: { label: 'Reserved', color: '--held' },
   promised: { label: 'Promised', color: '--series-1' },

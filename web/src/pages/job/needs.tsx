@@ -18,7 +18,7 @@ const CONDITIONS: Record<Term['condition'], string> = {
   NOT_OK: 'has ended other than completed',
   ANY: 'has ended',
 };
-const OTHERWISE = { CANCEL: 'cancelled', HOLD: 'held', RUN: 'run anyway' };
+const OTHERWISE = { CANCEL: 'canceled', HOLD: 'held', RUN: 'run anyway' };
 
 /** Nothing where it needs nothing and nobody needs it. `acts` counts what was done to the job here: then a copy of it may run. */
 export function NeedsCard({ job, acts }: { job: Job; acts: number }) {
@@ -93,7 +93,7 @@ export const MissingNeeds = ({ missing }: { missing: Missing }) => (
                 expected <At at={expectedAt} />
               </>
             ) : (
-              `expected when is not known: ${unknown}`
+              `expected time unknown: ${unknown}`
             )}
           </span>
         </li>
