@@ -245,7 +245,7 @@ class Client:
         except urllib.error.HTTPError as error:
             raise _error_of_answer(error) from None
         except OSError as error:
-            raise Error("nothing answers at %s: %s" % (url, error), "NETWORK") from None
+            raise Error("no response from %s: %s" % (url, error), "NETWORK") from None
 
 
 def _key_here():

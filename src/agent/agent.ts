@@ -204,7 +204,7 @@ export class Agent {
     const site = sites.find(({ name }) => name === this.options.site);
     if (site) return site.id;
     throw new ServiceError(
-      `site "${this.options.site}": it does not exist, or the key is not for it`,
+      `site "${this.options.site}": it does not exist, or the key is for another site`,
       'NOT_FOUND',
     );
   }
@@ -303,12 +303,12 @@ export class Agent {
       if (report?.phase === 'ENDED' && report.outputs.length > 0) {
         this.options.log.warn(
           { job: report.jobId, error: error.message },
-          'report refused; trying without its output',
+          'report rejected; trying without its output',
         );
         await this.send(site, [{ ...report, outputs: [] }]);
         return;
       }
-      this.options.log.error({ job: report?.jobId, error: error.message }, 'report refused; dropped');
+      this.options.log.error({ job: report?.jobId, error: error.message }, 'report rejected; dropped');
     }
     this.runner.acknowledge(reports.at(-1)!.seq);
   }
@@ -336,7 +336,7 @@ export class Agent {
       if (!(error instanceof ServiceError) || !REFUSED.has(error.code)) throw error;
       // It is lost to those who look at it; the run and its end are not.
       const [first] = pieces;
-      this.options.log.error({ job: first?.jobId, error: error.message }, 'output refused; dropped');
+      this.options.log.error({ job: first?.jobId, error: error.message }, 'output rejected; dropped');
       this.runner.delivered(pieces);
     }
   }
@@ -405,7 +405,7 @@ export class Agent {
     this.leases = leases;
     for (const { name, refused, problem } of machines) {
       if (refused !== null)
-        log.error({ machine: name, refused }, `agent: refused machine ${name}; nothing is started there`);
+        log.error({ machine: name, refused }, `agent: refused machine ${name}; no jobs are started there`);
       else if (problem !== null) {
         // Of our own the operator of the host knows already; that it is registered otherwise, whoever did so does not.
         const say = this.saidProblem === null ? log.error : log.warn;
@@ -414,7 +414,7 @@ export class Agent {
     }
     if (!changed) return;
     const served = machines.filter(({ refused }) => refused === null).length;
-    log.info({ agent: id, machines: served, refused: machines.length - served }, 'agent has registered');
+    log.info({ agent: id, machines: served, refused: machines.length - served }, 'agent registered');
     if (first) return;
     const { subscription } = this;
     this.subscription = new AbortController();
@@ -500,7 +500,10 @@ export class Agent {
         if (signal.aborted) return;
         // One of the release before wants none.
         if (error instanceof ServiceError && error.code === 'GRAPHQL_VALIDATION_FAILED') return;
-        log.warn({ error: (error as Error).message }, 'agent: cannot query which datasets are wanted');
+        log.warn(
+          { error: (error as Error).message },
+          'agent: cannot query which copies of datasets are needed',
+        );
       }
       await pause(this.env, exportsLookMs, signal);
     }
@@ -563,7 +566,7 @@ export class Agent {
         this.news?.();
         this.options.log.error(
           { error: error.message, code: error.code },
-          `agent: not allowed to ${what}; it ends`,
+          `agent: not allowed to ${what}; exiting`,
         );
         this.options.onRefused?.(error);
         return;

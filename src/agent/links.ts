@@ -79,7 +79,7 @@ async function bandwidth(url: string, stop: AbortSignal): Promise<number> {
   const response = await fetch(url, { signal, headers: { 'accept-encoding': 'identity' } });
   if (!response.ok || response.body === null) {
     ended.abort();
-    throw new Error(`${url}: answered ${response.status}`);
+    throw new Error(`${url}: status ${response.status}`);
   }
   const begun = performance.now();
   let bytes = 0;
@@ -89,6 +89,6 @@ async function bandwidth(url: string, stop: AbortSignal): Promise<number> {
   }
   const seconds = (performance.now() - begun) / 1000;
   if (bytes < FETCHED_BYTES_MIN)
-    throw new Error(`${url}: ${bytes} bytes; a file of at least ${FETCHED_BYTES_MIN} is needed`);
+    throw new Error(`${url}: ${bytes} bytes; the file must have at least ${FETCHED_BYTES_MIN} bytes`);
   return bytes / 1e6 / Math.max(seconds, 1e-6);
 }

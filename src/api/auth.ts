@@ -115,7 +115,7 @@ export function createAuthenticator(findKey: FindKey, strangers: Strangers): Aut
         secret === null
           ? 'no API key: send the header `Authorization: Bearer KEY`'
           : isToken(secret)
-            ? 'the token is not accepted: the identity provider did not issue it, it is not for this service, it has expired, or it belongs to no user here'
+            ? 'the token is invalid: it was not issued by the identity provider, is not for this service, has expired, or does not belong to a user here'
             : isSession(secret)
               ? 'the session has ended'
               : 'the API key is unknown, expired or revoked',

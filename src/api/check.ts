@@ -11,7 +11,7 @@ export function textFault(value: string, charsMax: number, charsMin = 0): string
   if (value.length < charsMin || value.length > charsMax) {
     return charsMin > 0 ? `${charsMin} to ${charsMax} characters` : `up to ${charsMax} characters`;
   }
-  return UNSTORABLE.test(value) ? 'text without NUL and without halves of surrogate pairs' : null;
+  return UNSTORABLE.test(value) ? 'text without NUL and without unpaired surrogates' : null;
 }
 
 /** A text within bounds. */
@@ -43,7 +43,7 @@ export function atMost<T>(field: string, list: readonly T[], max: number): reado
 
 /** Refuses an explicit null where a field may be absent, but not emptied. */
 export function notNull<T>(field: string, value: T | null | undefined): T | undefined {
-  if (value === null) throw badInput(field, null, 'a value; leave the field out to keep the current one');
+  if (value === null) throw badInput(field, null, 'a value; omit the field to keep the current one');
   return value ?? undefined;
 }
 

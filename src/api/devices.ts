@@ -34,7 +34,7 @@ export function devicesGiven(field: string, given: readonly GivenDevice[]): Owne
     ids.add(id);
     // Constraints ask for its model by the name of its kind.
     if (!LABEL_NAME.test(kind) || OWN_KINDS.includes(kind))
-      throw badInput(`${at}.kind`, kind, `a name as of a label, not ${OWN_KINDS.join(', ')}`);
+      throw badInput(`${at}.kind`, kind, `a name like that of a label, not ${OWN_KINDS.join(', ')}`);
     return {
       ...{ id, kind },
       model: clearable(`${at}.model`, model, text, MAX.labelChars, 1) ?? null,
@@ -48,7 +48,7 @@ export function devicesGiven(field: string, given: readonly GivenDevice[]): Owne
     throw badInput(
       field,
       unlike.id,
-      `devices of one kind (${unlike.kind}) with the same model, memory and shares; give others a kind of their own`,
+      `devices of one kind (${unlike.kind}) with the same model, memory and shares; use another kind for different devices`,
     );
   return devices;
 }

@@ -24,7 +24,7 @@ export function documentOf(given: GivenDocument, trusted: ReadonlyMap<string, st
     if (id === null) return given.query;
     throw new ApiError(
       'BAD_USER_INPUT',
-      'documentId: this service has no documents by id; send the text as `query`',
+      'documentId: this service does not store documents by ID; send the text as `query`',
     );
   }
   const hash = typeof given.query === 'string' ? sha256(given.query) : id;
@@ -32,7 +32,7 @@ export function documentOf(given: GivenDocument, trusted: ReadonlyMap<string, st
   if (text === undefined) {
     throw new ApiError(
       'FORBIDDEN',
-      `this service accepts trusted documents only, and ${hash === null ? 'there is none in the request' : `sha256:${hash} is not one of them`}`,
+      `this service accepts only trusted documents, and ${hash === null ? 'the request has no document' : `sha256:${hash} is not one of them`}`,
     );
   }
   return text;

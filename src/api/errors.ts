@@ -129,13 +129,13 @@ export function outward(
     }
   }
   if (isUnavailable(original)) {
-    const message = 'the service cannot answer now; try again later';
+    const message = 'the service is unavailable; try again later';
     return {
       formatted: { message, ...where, extensions: { code: 'UNAVAILABLE', requestId } },
       masked: original,
     };
   }
-  const message = `unexpected error; the log has details under request ${requestId}`;
+  const message = `unexpected error; the log has the details under request ${requestId}`;
   return {
     formatted: { message, ...where, extensions: { code: 'INTERNAL_SERVER_ERROR', requestId } },
     masked: original,

@@ -94,7 +94,7 @@ export function createOidc(config: OidcConfig, onError: (error: unknown) => void
         onError(error);
         throw refusedRequest(
           'UNAVAILABLE',
-          'the identity provider does not answer; try again later, or use an API key',
+          'the identity provider does not respond; try again later, or use an API key',
         );
       }
     },
@@ -105,7 +105,7 @@ export function createOidc(config: OidcConfig, onError: (error: unknown) => void
 async function discover(issuer: string): Promise<JWTVerifyGetKey> {
   const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
   const response = await fetch(url, { signal: AbortSignal.timeout(ASK_MS), redirect: 'error' });
-  if (!response.ok) throw new Error(`${url} answered ${response.status}`);
+  if (!response.ok) throw new Error(`${url} returned ${response.status}`);
   const { issuer: told, jwks_uri: keys } = (await response.json()) as {
     issuer?: unknown;
     jwks_uri?: unknown;
@@ -125,7 +125,7 @@ function askingForKeys(): FetchImplementation {
         const response = await fetch(url, options);
         // To its end: an answer may hang as well.
         const keys = await response.text();
-        if (response.status !== 200) throw new Error(`${url} answered ${response.status}`);
+        if (response.status !== 200) throw new Error(`${url} returned ${response.status}`);
         failure = null;
         last = { keys, untilMs: Date.now() + DISCOVERY_MS };
         return new Response(keys);

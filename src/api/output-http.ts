@@ -52,7 +52,7 @@ function whole(req: Request, field: 'epoch' | 'task', least: number): number | n
   if (written === undefined) return null;
   const number = Number(written);
   if (!(Number.isInteger(number) && number >= least && number < 2 ** 31))
-    throw badInput(field, written, `a whole number from ${least}`);
+    throw badInput(field, written, `a whole number, at least ${least}`);
   return number;
 }
 

@@ -85,9 +85,7 @@ export function checkPassword(field: string, password: string, userName: string)
   const lower = plain.toLowerCase();
   const own = lower.replaceAll(userName.toLowerCase(), '').replaceAll('switchyard', '');
   if (own.length < OWN_CHARS_MIN)
-    refuse(
-      `accepted: one of which ${OWN_CHARS_MIN} characters or more are neither the user’s name nor the service’s`,
-    );
+    refuse(`accepted: at least ${OWN_CHARS_MIN} characters besides the names of the user and the service`);
   if (WORN.has(lower) || new Set(own).size < DIFFERENT_MIN)
-    refuse('it is one that everybody tries first; accepted: several words, or what a password manager makes');
+    refuse('it is a common password; accepted: several words, or a password from a password manager');
 }

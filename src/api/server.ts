@@ -109,7 +109,7 @@ export function createApi(parts: ApiParts): Api {
   const addresses = createAddresses(config.trustedProxies);
   const oidc =
     config.oidc &&
-    createOidc(config.oidc, (error) => log.warn({ err: error }, 'the identity provider cannot be asked'));
+    createOidc(config.oidc, (error) => log.warn({ err: error }, 'the identity provider cannot be reached'));
   const authenticator = createAuthenticator(async (secret) => {
     if (oidc && config.oidc && isToken(secret)) return ofToken(await oidc.identify(secret), config.oidc);
     if (isSession(secret))
@@ -154,7 +154,7 @@ export function createApi(parts: ApiParts): Api {
       log.error(fields, 'a machine gets no jobs: its hardware does not match its registration'),
     wake(schedulers) {
       const failed = (error: unknown) =>
-        log.warn({ err: error, schedulers }, 'wake-up failed; the slow timer makes up for it');
+        log.warn({ err: error, schedulers }, 'wake-up failed; the slow timer compensates for it');
       try {
         void Promise.resolve(parts.wake(schedulers)).catch(failed);
       } catch (error) {
@@ -183,7 +183,7 @@ export function createApi(parts: ApiParts): Api {
   function toClient(error: unknown, { requestId }: { requestId: string }): GraphQLFormattedError {
     const { formatted, masked } = outward(error, requestId, isUnavailable);
     const about = { requestId, err: masked, path: formatted.path };
-    if (formatted.extensions?.code === 'UNAVAILABLE') log.warn(about, 'a request could not be served now');
+    if (formatted.extensions?.code === 'UNAVAILABLE') log.warn(about, 'a request could not be served');
     else if (masked !== null) log.error(about, 'a request failed unexpectedly');
     return formatted;
   }
@@ -237,7 +237,7 @@ export function createApi(parts: ApiParts): Api {
   mountUnsubscribe(app, {
     read: parts.unsubscribeToken,
     unsubscribe: (userId, kinds) => parts.directory.unsubscribeMail(userId, kinds),
-    failed: (error) => log.warn({ err: error }, 'a link to unsubscribe from mail could not be followed'),
+    failed: (error) => log.warn({ err: error }, 'an unsubscribe link could not be processed'),
   });
 
   /** The operator or administrator who asks for metrics, or the status for anybody else. */
@@ -255,7 +255,7 @@ export function createApi(parts: ApiParts): Api {
 
   return {
     async listen() {
-      if (phase.is !== 'new') throw new Error(`the API is ${phase.is}; accepted is one listen`);
+      if (phase.is !== 'new') throw new Error(`the API is ${phase.is}; it can listen only once`);
       const documents = createDocuments(schema, config);
       const shared = {
         server,

@@ -20,7 +20,7 @@ export function mountUnsubscribe(app: Express, { read, unsubscribe, failed }: Un
         page(res, status, text);
       } catch (error) {
         failed(error);
-        page(res, 503, '<p>The service cannot answer now. Try again later.</p>');
+        page(res, 503, '<p>The service is unavailable. Try again later.</p>');
       }
     };
   const unknown: [number, string] = [404, '<p>This link is not valid.</p>'];
@@ -31,7 +31,7 @@ export function mountUnsubscribe(app: Express, { read, unsubscribe, failed }: Un
         ? unknown
         : [
             200,
-            `<p>Get no more mail about: ${said(of.kinds)}?</p><form method="post"><button>Unsubscribe</button></form>`,
+            `<p>Unsubscribe from mail about: ${said(of.kinds)}?</p><form method="post"><button>Unsubscribe</button></form>`,
           ],
     ),
   );
@@ -39,7 +39,7 @@ export function mountUnsubscribe(app: Express, { read, unsubscribe, failed }: Un
     '/unsubscribe',
     answered(async (of) => {
       if (of === null || (await unsubscribe(of.userId, of.kinds)).kind === 'refused') return unknown;
-      return [200, `<p>You get no more mail about: ${said(of.kinds)}.</p>`];
+      return [200, `<p>You are unsubscribed from mail about: ${said(of.kinds)}.</p>`];
     }),
   );
 }

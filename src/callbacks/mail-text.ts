@@ -74,12 +74,12 @@ export async function mailOf(digest: Digest, links: MailLinks, from: string): Pr
   }));
   const more = inTotal(digest) - lines.length;
   const rest = more > 0 ? `and ${more} more: see your jobs` : null;
-  const why = `Mail for ${userName}. \`switchyard mail\` shows and sets what you get mail about.`;
+  const why = `Mail for ${userName}. \`switchyard mail\` shows and sets the kinds of mail that you get.`;
   const text = [
     ...lines.map(({ at, what, link }) => `${at} UTC  ${what}${link ? `\n  ${link}` : ''}`),
     ...(rest ? [rest] : []),
     ...['', why],
-    ...(base ? kinds.map((kind) => `No more mail about "${SAID[kind]}": ${unsubscribe([kind])}`) : []),
+    ...(base ? kinds.map((kind) => `Unsubscribe from "${SAID[kind]}": ${unsubscribe([kind])}`) : []),
   ];
   const row = ({ at, what, link }: (typeof lines)[number]) =>
     `<tr><td>${at} UTC</td><td>${link ? `<a href="${html(link)}">${html(what)}</a>` : html(what)}</td></tr>`;
@@ -89,7 +89,7 @@ export async function mailOf(digest: Digest, links: MailLinks, from: string): Pr
     `<p>${html(why)}</p>`,
     ...(base
       ? kinds.map(
-          (kind) => `<p><a href="${html(unsubscribe([kind]))}">No more mail about “${SAID[kind]}”</a></p>`,
+          (kind) => `<p><a href="${html(unsubscribe([kind]))}">Unsubscribe from “${SAID[kind]}”</a></p>`,
         )
       : []),
   ];

@@ -103,11 +103,8 @@ export function mailFollowing(parts: MailParts): Following {
       // Only what is said of the recipient is about the address.
       if (command !== 'RCPT TO' || !((responseCode ?? 0) >= 500)) throw error;
       metrics.mails.inc({ outcome: 'refused' });
-      log.warn(
-        { user: userId, response },
-        'the mail server refuses an address; nothing is sent there any more',
-      );
-      return mails.refused(userId, digest.address, `the mail server answered: ${response}`.slice(0, 500));
+      log.warn({ user: userId, response }, 'the mail server rejects an address; no more mail is sent there');
+      return mails.refused(userId, digest.address, `the mail server responded: ${response}`.slice(0, 500));
     }
     metrics.mails.inc({ outcome: 'sent' });
     await mails.sent(userId, digest.upTo, now());

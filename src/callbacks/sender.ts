@@ -88,13 +88,15 @@ export class Sender {
         status,
         tookMs: tookMs(),
         reason:
-          status >= 300 && status < 400 ? `${status}: redirects are not followed` : `answered ${status}`,
+          status >= 300 && status < 400
+            ? `${status}: redirects are not followed`
+            : `responded with ${status}`,
         gone: status === 410,
         retryAfterS: asked > 0 ? asked : null,
       };
     } catch (error) {
       const reason = overdue.aborted
-        ? `no answer within ${this.options.timeoutMs / 1000} s`
+        ? `no response within ${this.options.timeoutMs / 1000} s`
         : (error as Error).message || (error as NodeJS.ErrnoException).code || String(error);
       return { ok: false, status: null, tookMs: tookMs(), reason, gone: false, retryAfterS: null };
     }

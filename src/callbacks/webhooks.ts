@@ -215,7 +215,10 @@ class Line {
       } catch (error) {
         this.news = true;
         const { id } = this.known;
-        log.warn({ webhook: id, err: error }, 'delivering to a webhook failed in the service; trying again');
+        log.warn(
+          { webhook: id, err: error },
+          'delivery to a webhook failed within the service; trying again',
+        );
         await pause(env, ERROR_PAUSE_MS, signal);
       }
       this.busy = false;
@@ -318,8 +321,8 @@ class Line {
     const failedForS = at - (webhook.failingSince ?? at);
     if (!gone && failedForS < giveUpS) return;
     const why = gone
-      ? 'the endpoint answered 410: it wants no more'
-      : `nothing could be delivered for ${Math.floor(failedForS / 3600)} hours; the last time: ${reason}`;
+      ? 'the endpoint responded with 410 Gone'
+      : `nothing could be delivered for ${Math.floor(failedForS / 3600)} hours; last error: ${reason}`;
     log.warn({ webhook: webhook.id, why }, 'a webhook was disabled');
     await webhooks.disable(webhook, why);
   }

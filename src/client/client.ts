@@ -60,7 +60,7 @@ export class Client {
     const body = parsed<{ data?: Answer | null }>(text);
     if (body?.errors?.length) throw errorOf(body.errors);
     if (!body?.data)
-      throw new ServiceError(`${url} answered ${status}, without a GraphQL response`, `HTTP_${status}`);
+      throw new ServiceError(`${url} returned ${status} without a GraphQL response`, `HTTP_${status}`);
     return body.data;
   }
 
@@ -84,7 +84,7 @@ export class Client {
     const answer = parsed<T>(text);
     if (answer?.errors?.length) throw errorOf(answer.errors);
     if (answer === null || status >= 400)
-      throw new ServiceError(`${url} answered ${status}`, `HTTP_${status}`);
+      throw new ServiceError(`${url} returned ${status}`, `HTTP_${status}`);
     return answer;
   }
 
@@ -101,14 +101,14 @@ export class Client {
     const url = this.addressOf(path);
     const response = await fetch(url, { headers: { ...headers, ...this.#authorization }, signal }).catch(
       (error: unknown) => {
-        throw new ServiceError(`nothing answers at ${url} (${networkFault(error)})`, 'NETWORK');
+        throw new ServiceError(`no response from ${url} (${networkFault(error)})`, 'NETWORK');
       },
     );
     if (response.ok || response.status === 416) return response;
     const faults = parsed<object>(await response.text())?.errors;
     throw faults?.length
       ? errorOf(faults)
-      : new ServiceError(`${url} answered ${response.status}`, `HTTP_${response.status}`);
+      : new ServiceError(`${url} returned ${response.status}`, `HTTP_${response.status}`);
   }
 
   /** Beside that of GraphQL. */
@@ -125,7 +125,7 @@ export class Client {
     // Not AbortSignal.any: the signal of an agent lives as long as the process, and would keep what is tied to it.
     const abort = new AbortController();
     const onStop = (): void => abort.abort();
-    const late = new Error(`no answer within ${requestTimeoutMs / 1000} s`);
+    const late = new Error(`no response within ${requestTimeoutMs / 1000} s`);
     const timer = setTimeout(() => abort.abort(late), requestTimeoutMs);
     signal?.addEventListener('abort', onStop);
     if (signal?.aborted) onStop();
@@ -139,7 +139,7 @@ export class Client {
       const text = await (answerBytesMax === undefined ? response.text() : textOf(response, answerBytesMax));
       return { status: response.status, text };
     } catch (error) {
-      throw new ServiceError(`nothing answers at ${url} (${networkFault(error)})`, 'NETWORK');
+      throw new ServiceError(`no response from ${url} (${networkFault(error)})`, 'NETWORK');
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener('abort', onStop);
@@ -283,7 +283,7 @@ async function textOf(response: Response, bytesMax: number): Promise<string> {
   let bytes = 0;
   for await (const piece of response.body ?? []) {
     bytes += piece.length;
-    if (bytes > bytesMax) throw new Error(`the answer has more than ${bytesMax} bytes`);
+    if (bytes > bytesMax) throw new Error(`the response has more than ${bytesMax} bytes`);
     pieces.push(piece);
   }
   return Buffer.concat(pieces).toString();

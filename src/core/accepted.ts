@@ -35,9 +35,9 @@ export function checked<S extends z.ZodType>(
 export function sayFault({ path, value, accepted: words, of }: Fault, whole: string, hint = ''): string {
   const what =
     of === 'UNKNOWN'
-      ? 'there is no such field'
+      ? 'unknown field'
       : of === 'NAME'
-        ? 'this name is not accepted'
+        ? 'invalid name'
         : value === undefined
           ? 'missing'
           : `${shownValue(value)} is not accepted`;

@@ -48,16 +48,16 @@ export const policySchema = z.strictObject({
   }),
   timers: z.strictObject({
     cycleS: seconds(
-      'Look again every',
-      'Schedulers with waiting jobs look at least this often, in case a wake-up was lost.',
+      'Run at least every',
+      'Schedulers with waiting jobs run at least this often, in case a wake-up was lost.',
     ),
     agentSilentS: seconds(
       'A machine is silent after',
-      'A machine whose agent was not heard from for this long gets no new jobs.',
+      'A machine whose agent has been silent for this long gets no new jobs.',
     ),
     lostAfterS: seconds(
       'Its runs are lost after',
-      'When the agent of a machine was not heard from for this long, the runs there end as lost.',
+      'When the agent of a machine has been silent for this long, its runs are lost.',
     ),
     onDeadlinePassed: z.enum(['RECORD', 'CANCEL']).meta({
       title: 'A deadline that passes',
@@ -67,31 +67,30 @@ export const policySchema = z.strictObject({
   workflows: z.enum(['ARRIVAL', 'RANK']).optional().meta({
     title: 'Workflows',
     description:
-      'ARRIVAL: jobs of a workflow go like others. RANK: in every queue they count from when the workflow was submitted, and among themselves the one with the longest way to the end of the workflow goes first. Where a policy has an order of its own, this is the order of jobs that are equal in it.',
+      'ARRIVAL: jobs of a workflow are treated like others. RANK: in every queue they are ordered by when the workflow was submitted, and among themselves by the longest path to the end of the workflow. If a policy has its own order, this applies to jobs that are equal in it.',
   }),
   preemption: z
     .strictObject({
       graceS: z.number().min(0).max(86_400).default(30).meta({
         title: 'Grace',
-        description: 'A run that is stopped for another gets SIGTERM, and SIGKILL so much later.',
+        description: 'Time from SIGTERM to SIGKILL when a run is stopped for another job.',
         unit: 's',
       }),
       exemptS: z.number().min(0).max(31_536_000).default(600).meta({
         title: 'Young runs stay',
-        description: 'A run is not stopped for another before it has run for so long.',
+        description: 'A run is not stopped for another job before it has run for this long.',
         unit: 's',
       }),
       cancelBelow: z.int().min(0).max(PREEMPTION_CLASS_MAX).default(0).meta({
         title: 'Cancel below class',
-        description:
-          'Jobs of classes below this one end when they are stopped for another; the others are queued again.',
+        description: 'Jobs of classes below this one end when they are preempted; others are queued again.',
       }),
     })
     .optional()
     .meta({
       title: 'Preemption',
       description:
-        'Jobs of a preemption class above 0 may have runs of lower classes stopped for them; left out: none are stopped.',
+        'Runs of lower classes may be stopped for jobs of a preemption class above 0; if omitted, none are stopped.',
     }),
   maxAttempts: z.int().min(1).max(100).meta({
     title: 'Runs of a job',
@@ -216,7 +215,8 @@ const parse = <S extends z.ZodType>(schema: S, document: unknown): z.output<S> =
         faults.map(({ path, value, accepted, of }) => ({
           path: path.join('.') || '(document)',
           value,
-          accepted: of === 'UNKNOWN' ? `nothing, there is no such field; there are ${accepted}` : accepted,
+          accepted:
+            of === 'UNKNOWN' ? `nothing, because the field is unknown; known are ${accepted}` : accepted,
         })),
       ),
   );

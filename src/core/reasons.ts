@@ -107,9 +107,9 @@ const sentences: Record<ReasonCode, string> = {
   LEAST_ORDERING:
     'Fewest queued jobs among the sites with the least queued work, of equal or higher priority.',
   RANDOM_TIE_BREAK: 'Chosen at random among the sites with the least queued work and the fewest queued jobs.',
-  STARTS_AT_ONCE: 'It can start there now, and of the sites where it can, this one runs the fewest jobs.',
+  STARTS_AT_ONCE: 'It can start there now, and this site runs the fewest jobs of those where it can.',
   SHORTEST_QUEUE:
-    'It can start nowhere now; of the sites with room in their queues, this one has the shortest.',
+    'It cannot start anywhere now; of the sites with room in their queues, this one has the shortest queue.',
   BEST_RANK: 'Highest rank of all sites for this job.',
   BEST_RANK_WITH_ROOM: 'Highest rank for this job among the sites with room in their queues.',
   LEAST_COST: 'Lowest total cost of network, computation and data.',
@@ -117,30 +117,30 @@ const sentences: Record<ReasonCode, string> = {
     'Its previous site can no longer run it; of the other sites, this one has the lowest total cost.',
   NEXT_IN_META_QUEUE: "Next in the site's meta-queue, and the local queue has room.",
   EXPORTED: 'Its previous site was congested; here fewer jobs are ahead of it, and its cost is lower.',
-  BRANCH_SHARE: 'This branch of the tree asked for work, and the job is part of its share.',
+  BRANCH_SHARE: 'This branch of the tree requested work, and the job is part of its portion.',
   BUTTERFLY:
-    'A branch other than the one that held it asked for work, and more of its preferences hold there, or it is closer.',
-  LOAD_BALANCE:
-    'A branch other than the one that held it asked for work, and the one that held it had more than its share.',
-  FALLBACK: 'It can no longer run where it was, so it goes ahead of later jobs that wait elsewhere.',
-  DISPLACED: 'A job that comes before it in the order took its place here.',
-  AHEAD: 'It comes before jobs that wait here in the order, and took the place of the last of them.',
-  CLAIMED: 'Next at its site, which has resources for it, or room in its local queue.',
+    'Another branch requested work, and more of the preferences are satisfied there, or it is closer.',
+  LOAD_BALANCE: 'Another branch requested work, and the branch that held the job had more than its portion.',
+  FALLBACK: 'It can no longer run where it was, so it goes ahead of later jobs elsewhere.',
+  DISPLACED: 'A job with precedence took its place here.',
+  AHEAD: 'It has precedence over jobs that wait here, and took the place of the last of them.',
+  CLAIMED: 'Next at its site, which has resources for it or room in its local queue.',
   ROUND_ROBIN: 'Next site in turn.',
   RANDOM_SITE: 'Chosen at random among the sites that can run it.',
-  MOST_POWER: 'Has the most powerful of the machines that can run it, of the free ones if there are any.',
+  MOST_POWER:
+    'This site has the most powerful machine that can run it, or the most powerful free one if any is free.',
   CLAIMED_BY_PEER: 'The peer has resources for it, and claimed it first.',
   HAS_RESERVATION: 'Its reservation is there.',
   HEAD: 'Head of the queue, resources free.',
   BACKFILLED_BEFORE_RESERVATION:
-    'Backfilled; by its estimate it ends before the start that is reserved for a job ahead of it.',
-  BACKFILLED_BESIDE_RESERVATION: 'Backfilled; it uses nothing that is reserved for a job ahead of it.',
-  FITTED_OUT_OF_TURN: 'Resources free; under this policy, jobs ahead of it in the queue do not hold it back.',
-  HANDED_OVER: "Handed over to the site's own scheduler, which decides when and where it runs.",
-  ROOM_MADE: 'It was promised this room because of its preemption class.',
-  MAKES_ROOM: 'Because of its preemption class it is promised the room of jobs that are stopped for it.',
+    'Backfilled; according to its estimate it ends before the reserved start of a job ahead of it.',
+  BACKFILLED_BESIDE_RESERVATION: 'Backfilled; it uses no resources reserved for a job ahead of it.',
+  FITTED_OUT_OF_TURN: 'Resources free; under this policy, jobs ahead of it in the queue do not block it.',
+  HANDED_OVER: "Submitted to the site's own scheduler, which decides when and where it runs.",
+  ROOM_MADE: 'These resources were promised to it because of its preemption class.',
+  MAKES_ROOM: 'Because of its preemption class, it is promised the resources of jobs being stopped for it.',
   PREEMPTED: 'Stopped to make room for a job of a higher preemption class.',
-  NO_META_QUEUES: 'The policy in force has no meta-queues.',
+  NO_META_QUEUES: 'The current policy has no meta-queues.',
   STARTS_ELSEWHERE: 'Its own scheduler has not started it, and another site can start it now.',
   SCHEDULER_REMOVED: 'The scheduler that held it was removed.',
   NO_SITE_UP: 'No site is up.',
@@ -148,7 +148,7 @@ const sentences: Record<ReasonCode, string> = {
   NEVER_FITS_CPUS: 'No site has machines for {tasks} tasks with {cpusPerTask} CPUs each.',
   NEVER_FITS_MEMORY: 'No site has machines for {tasks} tasks with {memoryMbPerTask} MB of memory each.',
   NEVER_FITS_RESOURCES: 'No site has machines for {tasks} tasks with {further} each.',
-  NEVER_FITS_LICENSES: 'No site has all the licenses that it needs, with machines that can use them.',
+  NEVER_FITS_LICENSES: 'No site has all the licenses that it needs and machines that can use them.',
   NEVER_FITS_PLATFORM: 'No machine has the required operating system and architecture.',
   NEVER_FITS_CONSTRAINT: 'No machine with the required platform satisfies its constraint.',
   NEVER_FITS_TASKS_PER_MACHINE:
@@ -156,11 +156,11 @@ const sentences: Record<ReasonCode, string> = {
   NEVER_FITS_ALL_ALIKE:
     'No site can run its {tasks} tasks on machines that are alike as it asks; on others it could.',
   NEVER_FITS_TOGETHER: 'Each of its requirements is met at some site, but no site meets all of them.',
-  MOVE_LIMIT: 'The scheduling cycle reached its limit of moves; the next one continues with this job.',
+  MOVE_LIMIT: 'The scheduling cycle reached its limit of moves; the next cycle continues with this job.',
   QUEUES_FULL: 'The queue of every site that could run it is full.',
-  NO_SITE_HAS_ROOM: 'It can start nowhere now, and no site has room for it in its queue.',
+  NO_SITE_HAS_ROOM: 'It cannot start anywhere now, and no site has room for it in its queue.',
   BEHIND_HEAD: 'Job {headJob} is ahead of it in the global queue and must be dispatched first.',
-  NO_BRANCH_ASKS: 'No branch of the tree that could run it asks for work: none has free CPUs.',
+  NO_BRANCH_ASKS: 'No branch of the tree that could run it requests work: none has free CPUs.',
   META_QUEUE: "In the site's meta-queue, with {ahead} jobs ahead of it, until the local queue has room.",
   SITE_DRAINING: 'The site is draining.',
   SITE_DOWN: 'The site is down.',
@@ -170,7 +170,7 @@ const sentences: Record<ReasonCode, string> = {
   CPUS_BUSY:
     'Needs {neededCpus} CPUs for {tasks} tasks; at most {mostFreeCpus} are free on one machine ({freeCpus} in total).',
   MEMORY_BUSY: 'Too little memory is free on the machines with free CPUs.',
-  RESOURCES_BUSY: 'Each task needs {further}; too little of that is free on machines with room for the rest.',
+  RESOURCES_BUSY: 'Each task needs {further}; too little of this is free on machines with room for the rest.',
   MACHINES_BUSY:
     'Needs machines for itself alone: of the {machines} that could run it, {idleMachines} are idle, too few for its {tasks} tasks.',
   OTHER_USERS_BUSY:
@@ -182,24 +182,22 @@ const sentences: Record<ReasonCode, string> = {
   LICENSES_BUSY: 'Fewer copies of a license are free than it needs: the others are in use or reserved.',
   MAX_TASKS_REACHED:
     'Too few time-shared machines accept another task: it needs {neededTasks}, {openMachines} do.',
-  MAX_RUNNING_JOBS_REACHED: 'The site already runs {maxRunningJobs} jobs, which is its limit.',
+  MAX_RUNNING_JOBS_REACHED: 'The site already runs {maxRunningJobs} jobs, its limit.',
   JOBS_AHEAD: 'Jobs ahead of it in the queue must start first.',
-  WOULD_DELAY_RESERVATION:
-    'It would fit now, but would delay the start that is reserved for a job ahead of it.',
+  WOULD_DELAY_RESERVATION: 'It would fit now, but would delay the reserved start of a job ahead of it.',
   SITE_SCHEDULER_FULL:
-    "As many jobs wait with the site's own scheduler as its policy allows ({handedOver} of {handOverLimit}).",
+    "The maximum number of jobs already waits in the site's own scheduler ({handedOver} of {handOverLimit}).",
   RESERVED:
-    'A maintenance window or a reservation has the machines that it needs, now or before its time limit is over.',
-  ROOM_PROMISED:
-    'Jobs of lower preemption classes are being stopped for it, and it has their room once they have ended.',
+    'A maintenance window or reservation takes the machines that it needs, now or before its time limit ends.',
+  ROOM_PROMISED: 'Jobs of lower preemption classes are being stopped for it; it starts once they have ended.',
   READY: 'Ready for the next scheduling cycle.',
   STAGING:
-    'Machines are allocated; {movedMb} of {totalMb} MB of its input data were brought to the site in {measuredS} s; {predictedS} s were expected in total.',
+    'Machines are allocated; {movedMb} of {totalMb} MB of its input data were transferred to the site in {measuredS} s; {predictedS} s were expected in total.',
   STARTING: 'Machines are allocated; its agent has not reported its start yet.',
-  WAITS_AT_SITE: "The site's own scheduler has it and has not started it.",
-  HELD: 'Held until it is released.',
-  NEEDS: 'Waits for {open} of the {needs} conditions on other jobs that it needs.',
-  NOT_BEFORE: 'Waits for its time, in {seconds} s.',
+  WAITS_AT_SITE: "It waits in the site's own scheduler.",
+  HELD: 'Held until released.',
+  NEEDS: 'Waits for {open} of its {needs} conditions on other jobs.',
+  NOT_BEFORE: 'Waits for its start time, in {seconds} s.',
 };
 
 /** Of a job of one task. */
@@ -210,7 +208,7 @@ const ofOneTask: Partial<Record<ReasonCode, string>> = {
   OTHER_USERS_BUSY:
     'Needs a machine without jobs of other users; of the {machines} that could run it, {idleMachines} are idle.',
   CPUS_BUSY:
-    'Needs {neededCpus} CPUs on one machine; at most {mostFreeCpus} are free on any ({freeCpus} in total).',
+    'Needs {neededCpus} CPUs on one machine; at most {mostFreeCpus} are free on any one ({freeCpus} in total).',
 };
 
 /** How many tasks may be on a machine: "exactly 4". */

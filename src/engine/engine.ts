@@ -164,7 +164,7 @@ export function createEngine(parts: {
         metrics.queueDepth.set({ queue: 'cycles', state }, count);
       }
     } catch (error) {
-      log.warn({ err: error }, 'the queue of cycles cannot be reached; working without it, more slowly');
+      log.warn({ err: error }, 'the queue of cycles cannot be reached; continuing without it, more slowly');
     }
   }
 

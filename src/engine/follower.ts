@@ -103,7 +103,7 @@ export class Follower {
     await this.note(given.kind !== 'held');
     if (given.kind === 'held') return { after: null, more: false };
     if (given.kind === 'start-over') {
-      parts.log.info({ follower: name, cursor: given.cursor }, 'a follower of the events starts over');
+      parts.log.info({ follower: name, cursor: given.cursor }, 'an event follower starts over');
       await following.startOver();
       return { after: given.cursor, more: true };
     }
@@ -134,6 +134,6 @@ export class Follower {
     const { log, metrics } = this.parts;
     const { name: follower } = this.following;
     metrics.followerFailures.inc({ follower });
-    log.error({ follower, err: error }, 'a follower of the events failed; it tries the same events again');
+    log.error({ follower, err: error }, 'an event follower failed; retrying the same events');
   }
 }

@@ -24,7 +24,7 @@ export function needsFollowing(parts: {
     const outcome = await store.settleNeeds(about, now());
     if (outcome.queued > 0) await wake([ROOT]);
     if (outcome.queued + outcome.cancelled + outcome.held > 0)
-      log.debug({ ...outcome }, 'jobs that waited for others were decided');
+      log.debug({ ...outcome }, 'dependencies of waiting jobs were updated');
   }
 
   return {

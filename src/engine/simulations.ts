@@ -85,7 +85,7 @@ export function createSimulationWorker(parts: {
       );
       await inTime(sender.send(due));
     } catch (error) {
-      log.warn({ err: error }, 'simulations could not be put into the queue; trying again');
+      log.warn({ err: error }, 'simulations could not be queued; trying again');
       // BullMQ remembers a bad beginning for ever.
       await closeSender();
     }
@@ -107,7 +107,7 @@ export function createSimulationWorker(parts: {
       if (claim !== null) await compute(claim);
     } catch (error) {
       // Still this worker's, if it was: the lease runs out, and somebody takes it up.
-      log.error({ err: error, simulation: id }, 'a simulation could not be handled');
+      log.error({ err: error, simulation: id }, 'a simulation could not be processed');
     }
   }
 
@@ -183,7 +183,7 @@ const ANSWER_TIMEOUT_MS = 3_000;
 /** The queue's promises may stay open for as long as it is away. */
 function inTime<T>(work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const late = () => reject(new Error(`no answer from the queue within ${ANSWER_TIMEOUT_MS} ms`));
+    const late = () => reject(new Error(`no response from the queue within ${ANSWER_TIMEOUT_MS} ms`));
     const timer = setTimeout(late, ANSWER_TIMEOUT_MS);
     work.then(resolve, reject).finally(() => clearTimeout(timer));
   });

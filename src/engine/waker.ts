@@ -148,7 +148,8 @@ export function openWaker(options: {
 /** The queue's promises may stay open for as long as it is away. */
 function inTime<T>(env: Env, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const late = () => reject(new Error(`the queue of cycles gave no answer within ${ANSWER_TIMEOUT_MS} ms`));
+    const late = () =>
+      reject(new Error(`no response from the queue of cycles within ${ANSWER_TIMEOUT_MS} ms`));
     const cancel = env.after(ANSWER_TIMEOUT_MS, late);
     work.then(resolve, reject).finally(cancel);
   });

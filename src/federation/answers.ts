@@ -249,4 +249,4 @@ const read = <T>(field: string, schema: z.ZodType<T>, answer: unknown): T =>
 export const badAnswer = (where: string, why: string): ServiceError => notByProtocol(`${where}: ${why}`);
 
 const notByProtocol = (why: string): ServiceError =>
-  new ServiceError(`the peer's answer does not follow the protocol: ${why}`, 'BAD_ANSWER');
+  new ServiceError(`the peer's response does not follow the protocol: ${why}`, 'BAD_ANSWER');

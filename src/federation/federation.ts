@@ -92,7 +92,7 @@ export class Federation {
         const silentS = (env.upMs() - heardAt) / 1000;
         const busy = await visit(this.options, loop.peer, silentS, known, signal);
         heardAt = env.upMs();
-        if (failures > 0) log.info({ peer: name }, 'the peer answers again');
+        if (failures > 0) log.info({ peer: name }, 'the peer responds again');
         failures = 0;
         if (!busy) await pause(env, idleMs, signal);
       } catch (error) {
@@ -101,7 +101,7 @@ export class Federation {
         // It may be of another release when it answers again.
         known.protocol = null;
         const why = error instanceof Error ? error.message : String(error);
-        if (failures === 1) log.warn({ peer: name, why }, 'a round with the peer failed; trying again');
+        if (failures === 1) log.warn({ peer: name, why }, 'an exchange with the peer failed; trying again');
         if (error instanceof ServiceError) await copies.reached(siteId, why).catch(() => {});
         await pause(env, pauseMs(failures, error, env), signal);
       }

@@ -238,7 +238,7 @@ class Guest {
     const run = { site: this.site, job: `job_${one.jobId}`, epoch: one.epoch, files };
     const late = this.parts.now() - one.at > FILES_WITHIN_S;
     const outcome = late
-      ? { refused: `its owner did not accept them within ${FILES_WITHIN_S} s` }
+      ? { refused: `the owner did not accept them within ${FILES_WITHIN_S} s` }
       : await outputs.handOver(run);
     if (outcome === 'done') return one;
     if (outcome === 'more' || outcome === 'later') {

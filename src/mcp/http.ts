@@ -50,7 +50,7 @@ export async function serveHttp({
     const { origin } = request.headers;
     // A browser names the page that asks; programs name none.
     if (origin === undefined || (URL.canParse(origin) && names.includes(new URL(origin).hostname))) next();
-    else refuse(response, 403, 'Origin: pages of other servers are not accepted');
+    else refuse(response, 403, 'Origin: requests from pages of other servers are not accepted');
   });
   app.post('/mcp', async (request: Request, response: Response) => {
     const key = /^Bearer ([\x21-\x7e]+)$/i.exec(request.headers.authorization ?? '')?.[1];

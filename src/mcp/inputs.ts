@@ -26,7 +26,7 @@ export const cursor = z
   .string()
   .max(500)
   .optional()
-  .describe('Where to continue: `after` of the answer before');
+  .describe('Where to continue: `after` of the previous result');
 
 export const states = z
   .array(z.enum(JOB_STATES))
@@ -41,7 +41,7 @@ export const JOB = {
   arguments: z.array(z.string().max(131_072)).max(1_000).optional().describe('Its arguments'),
   name: text('Any name'),
   application: text('The program, for statistics; by default the last component of the command'),
-  project: text('The project that it runs for'),
+  project: text('Its project'),
   groupName: text('A name shared by jobs that belong together'),
   environment: z.record(z.string(), z.string()).optional().describe('Environment variables'),
   workingDirectory: text('An absolute path at the site; by default a new directory'),
@@ -59,7 +59,7 @@ export const JOB = {
   architecture: text('Required architecture'),
   estimateS: z.number().optional().describe('Estimated run time, seconds; by default 3600'),
   runTimeLimitS: z.number().optional().describe('Run time limit, seconds'),
-  deadline: time('When it should have ended'),
+  deadline: time('The time by which it should end'),
   notBefore: time('The earliest time at which it can be scheduled'),
   outputs: z
     .array(z.string())
@@ -143,7 +143,7 @@ function faultOf(issue: z.core.$ZodIssue, schema: z.ZodObject, input: unknown): 
   const fields = Object.keys(schema.shape);
   if (issue.code === 'unrecognized_keys') {
     const [key = ''] = issue.keys;
-    return `${key}: there is no such field${meant(key, fields)}; accepted: ${fields.join(', ') || 'none'}`;
+    return `${key}: unknown field${meant(key, fields)}; accepted: ${fields.join(', ') || 'none'}`;
   }
   const path = issue.path.join('.') || 'arguments';
   const value = issue.path.reduce<unknown>(

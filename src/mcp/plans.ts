@@ -55,7 +55,7 @@ export class Plans {
     if (plan === undefined || plan.key !== key || plan.untilMs < this.nowMs())
       return `confirm: ${JSON.stringify(digest)} is not the digest of a plan of the last ${GOOD_MS / 60_000} minutes; call ${tool} without confirm to get one`;
     if (plan.input !== canonical({ tool, input }))
-      return `confirm: the plan with this digest was made by other arguments; repeat those, or call ${tool} without confirm to get a new plan`;
+      return `confirm: the plan with this digest was made with other arguments; repeat those, or call ${tool} without confirm to get a new plan`;
     return plan.does as Does;
   }
 

@@ -18,7 +18,7 @@ const confirm = z
   .max(64)
   .optional()
   .describe(
-    'The digest of the plan, once the user has agreed to it; without it, the answer is the plan and nothing is done',
+    'The digest of the plan, once the user has agreed to it; without it, the plan is returned and nothing is done',
   );
 
 /** The key of whoever calls: their plans are no other's. */
@@ -50,7 +50,7 @@ interface Submission {
 
 const submitJobs = tool(
   'submit_jobs',
-  'Submits a job, or an array of jobs. The first call answers with the plan and its digest; a second one with the same arguments and the digest as confirm submits. The same digest again gives the same jobs.',
+  'Submits a job, or an array of jobs. The first call returns the plan and its digest; a second call with the same arguments and the digest as confirm submits. Using the same digest again returns the same jobs.',
   {
     ...JOB,
     array: z
@@ -63,7 +63,7 @@ const submitJobs = tool(
       .min(1)
       .max(200)
       .optional()
-      .describe('The same key gives the same jobs, also after the plan has expired'),
+      .describe('The same key returns the same jobs, even after the plan has expired'),
     confirm,
   },
   async ({ confirm: digest, ...input }, caller) => {
@@ -109,13 +109,13 @@ async function submitted(
   const named = jobIds.length <= NAMED_MAX ? { jobIds } : { first: jobIds[0], last: jobIds.at(-1) };
   return answer(
     { submitted: jobIds.length, repeated, ...named },
-    { next: `${repeated ? 'These jobs had already been submitted. ' : ''}To wait for one: wait_for_job.` },
+    { next: `${repeated ? 'These jobs were already submitted. ' : ''}To wait for one: wait_for_job.` },
   );
 }
 
 const cancelJobs = tool(
   'cancel_jobs',
-  'Cancels jobs that have not ended, by id or by a filter. The first call answers with the plan, which names each job, and its digest; a second one with the same arguments and the digest as confirm cancels these jobs and no others.',
+  'Cancels jobs that have not ended, by ID or filter. The first call returns the plan, which names each job, and its digest; a second call with the same arguments and the digest as confirm cancels exactly these jobs.',
   { ids: z.array(jobId).min(1).max(CANCEL_MAX).optional(), ...FILTER, confirm },
   async ({ confirm: digest, ...input }, caller) => {
     if (digest !== undefined) {
@@ -142,13 +142,10 @@ const cancelJobs = tool(
     const nodes = jobs.edges.map(({ node }) => node);
     if (jobs.totalCount > CANCEL_MAX)
       throw new BadCall(
-        `${jobs.totalCount} jobs match; accepted: up to ${CANCEL_MAX} in one call; give ids or more of the filter`,
+        `${jobs.totalCount} jobs match; accepted: up to ${CANCEL_MAX} in one call; give IDs or a narrower filter`,
       );
     if (nodes.length === 0)
-      return answer(
-        { plan: null },
-        { next: 'No job that has not ended matches: there is nothing to cancel.' },
-      );
+      return answer({ plan: null }, { next: 'No unfinished job matches: there is nothing to cancel.' });
     const matching = nodes.map(({ id }) => id);
     const { digest: made } = caller.plans.make(keyOf(caller), 'cancel_jobs', input, () => matching);
     return planned(

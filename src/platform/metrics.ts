@@ -84,8 +84,8 @@ export function createMetrics(): Metrics {
       'scheduler',
       'phase',
     ]),
-    cycles: counter('switchyard_cycles_total', 'Scheduling cycles ended.', ['scheduler', 'outcome']),
-    wakeSeconds: histogram('switchyard_wake_seconds', 'Time from the request for a cycle to its start.', [
+    cycles: counter('switchyard_cycles_total', 'Completed scheduling cycles.', ['scheduler', 'outcome']),
+    wakeSeconds: histogram('switchyard_wake_seconds', 'Time from a wake-up to the start of its cycle.', [
       'scheduler',
     ]),
     wakeFailures: counter('switchyard_wake_failures_total', 'Wake-ups that could not be queued.'),
@@ -96,14 +96,14 @@ export function createMetrics(): Metrics {
     ),
     resources: gauge(
       'switchyard_resources',
-      'Amounts of each kind of resource of a site: of its machines that take jobs (total), and held by runs there (used).',
+      'Amounts of each kind of resource at a site: on machines that accept jobs (total), and in use by runs (used).',
       ['site', 'resource', 'state'],
     ),
     queueDepth: gauge('switchyard_queue_depth', 'Wake-ups in the queue.', ['queue', 'state']),
     decisions: counter('switchyard_decisions_total', 'Decisions carried out, by reason.', ['kind', 'reason']),
     refusals: counter(
       'switchyard_refusals_total',
-      'Items of plans that were refused because the state had changed.',
+      'Items of plans that were rejected because the state had changed.',
       ['kind'],
     ),
     setAside: counter(
@@ -112,43 +112,39 @@ export function createMetrics(): Metrics {
     ),
     eventLagSeconds: histogram(
       'switchyard_event_lag_seconds',
-      'Time from an event to its reading by this process.',
+      'Time from an event until this process reads it.',
     ),
     events: counter('switchyard_events_total', 'Events read by this process.'),
     followerLagSeconds: gauge(
       'switchyard_follower_lag_seconds',
-      'Age of the oldest event that a follower of the events has not dealt with.',
+      'Age of the oldest event that an event follower has not processed.',
       ['follower'],
     ),
-    followerEvents: counter(
-      'switchyard_follower_events_total',
-      'Events that a follower of the events has dealt with.',
-      ['follower'],
-    ),
+    followerEvents: counter('switchyard_follower_events_total', 'Events processed by an event follower.', [
+      'follower',
+    ]),
     followerFailures: counter(
       'switchyard_follower_failures_total',
-      'Batches that a follower of the events could not deal with and tries again.',
+      'Batches that an event follower could not process and retries.',
       ['follower'],
     ),
-    webhooks: gauge(
-      'switchyard_webhooks',
-      'Webhooks whose endpoints are up to date (current), fail (failing), or are not called any more (disabled).',
-      ['state'],
-    ),
+    webhooks: gauge('switchyard_webhooks', 'Webhooks by state: up to date (current), failing, or disabled.', [
+      'state',
+    ]),
     webhookLagSeconds: gauge(
       'switchyard_webhook_lag_seconds',
-      'Age of the oldest event that an endpoint of a webhook has failed to take.',
+      'Age of the oldest event not accepted by a webhook endpoint.',
     ),
     webhookDeliveries: counter(
       'switchyard_webhook_deliveries_total',
-      'Requests to endpoints of webhooks, by outcome.',
+      'Requests to webhook endpoints, by outcome.',
       ['outcome'],
     ),
-    webhookSeconds: histogram('switchyard_webhook_seconds', 'Duration of requests to endpoints of webhooks.'),
+    webhookSeconds: histogram('switchyard_webhook_seconds', 'Duration of requests to webhook endpoints.'),
     mails: counter('switchyard_mails_total', 'Mails about jobs, by outcome.', ['outcome']),
     agentRefusals: counter(
       'switchyard_agent_refusals_total',
-      'Machines refused to agents, because another agent holds the lease.',
+      'Requests for machines that agents were refused because another agent holds the lease.',
     ),
     subscriptions: gauge('switchyard_subscriptions', 'Open subscriptions.', ['field']),
     pool: gauge('switchyard_pool_connections', 'Connections of the database pool.', ['pool', 'state']),

@@ -22,13 +22,13 @@ const PRIVATE = [
 
 /** What an address is that is not to be connected to. */
 export const CLOSED = {
-  host: { addresses: networks(HOST_AND_LINK), are: 'an address of the host itself or link-local' },
+  host: { addresses: networks(HOST_AND_LINK), are: 'a local or link-local address' },
   private: {
     addresses: networks([...HOST_AND_LINK, ...PRIVATE]),
-    are: 'an address of the host itself, link-local or private',
+    are: 'a local, link-local or private address',
   },
   /** Where only what the operator has named is connected to. */
-  all: { addresses: networks(['0.0.0.0/0', '::/0']), are: 'not an address for http:, only for https:' },
+  all: { addresses: networks(['0.0.0.0/0', '::/0']), are: 'allowed only with https:, not with http:' },
 } as const;
 
 export class ClosedAddress extends Error {

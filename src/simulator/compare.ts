@@ -93,7 +93,7 @@ function inThread(
     });
     worker.on('error', (error: NodeJS.ErrnoException) => {
       const outOfMemory = error.code === 'ERR_WORKER_OUT_OF_MEMORY';
-      const most = `${THREAD_LIMITS.maxOldGenerationSizeMb} MB, the most that a simulation may have`;
+      const most = `${THREAD_LIMITS.maxOldGenerationSizeMb} MB, the maximum for a simulation`;
       reject(outOfMemory ? new Error(`the workload needs more memory than ${most}`) : error);
     });
     worker.on('exit', (code) => {

@@ -36,7 +36,7 @@ export async function fetchTrace(name: string, folder: string, archive = ARCHIVE
   if (only === undefined || others.length > 0) {
     const choice = only === undefined ? [...traces.keys()] : [only, ...others];
     throw new Error(
-      `trace: "${name}" is ${only === undefined ? 'not in the archive' : 'not the beginning of one name only'}; accepted is one of ${choice.join(', ')}`,
+      `trace: "${name}" is ${only === undefined ? 'not in the archive' : 'an ambiguous prefix'}; accepted is one of ${choice.join(', ')}`,
     );
   }
   const path = join(folder, `${only}.swf.gz`);
@@ -69,6 +69,6 @@ async function get(url: URL): Promise<Response> {
     const why = cause instanceof Error ? cause.message : (error as Error).message;
     throw new Error(`${url.host} cannot be reached (${why}): fetching a trace needs internet access`);
   }
-  if (!response.ok) throw new Error(`${url.href} answers ${response.status} ${response.statusText}`);
+  if (!response.ok) throw new Error(`${url.href} returned ${response.status} ${response.statusText}`);
   return response;
 }

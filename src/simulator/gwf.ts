@@ -46,7 +46,8 @@ export class GwfLines implements LineReader {
 
   read(content: string): SwfJob | string {
     const words = content.split(/\s+/, FIELDS);
-    if (words.length < FIELDS) return `${words.length} fields, 29 are usual and ${FIELDS} are needed`;
+    if (words.length < FIELDS)
+      return `${words.length} fields; at least ${FIELDS} of the usual 29 are required`;
     const named = NAMES.map((at) => words[at] as string);
     const site = words[SITE] as string;
     // Memory is sometimes written with its unit or not at all: nothing depends on what was used.

@@ -29,7 +29,7 @@ export async function* piecesOf(path: string, maxBytes = MAX_BYTES): AsyncGenera
         : createReadStream(path, { highWaterMark: PIECE_BYTES });
     for await (const piece of unpacked(source)) {
       bytes += piece.length;
-      if (bytes > maxBytes) throw new Error(`more than ${maxBytes} bytes, which is the most that is read`);
+      if (bytes > maxBytes) throw new Error(`more than ${maxBytes} bytes, the maximum`);
       yield piece;
     }
   } catch (error) {

@@ -23,7 +23,7 @@ const BUNDLE = 'bundle.js';
 
 /** Bundles a module. Throws in one line, `FILE:LINE:COLUMN: what is wrong`. */
 export async function bundlePolicyModule(path: string): Promise<PolicyModule> {
-  if (!existsSync(path)) throw new Error(`${path}: there is no such file`);
+  if (!existsSync(path)) throw new Error(`${path}: no such file`);
   // Who has no policy of their own need not wait for it.
   const { build } = await import('esbuild');
   const ours: Record<string, string> = {
@@ -85,7 +85,7 @@ export async function usePolicyModule(module: PolicyModule): Promise<string[]> {
     const name = nameOf(kind);
     if (name === null)
       throw new Error(
-        `${path}: its default export is not accepted; accepted: what localKind or dispatchKind of switchyard/policy gives, or a list of such`,
+        `${path}: its default export is not accepted; accepted: the result of localKind or dispatchKind of switchyard/policy, or a list of these`,
       );
     try {
       if ('scheduler' in (kind as object)) addLocalKind(kind as LocalKind);

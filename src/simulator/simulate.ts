@@ -333,7 +333,7 @@ export async function load(
   if (workload.jobs.length === 0) {
     const why = Object.entries(workload.dropped).filter(([, jobs]) => jobs > 0);
     throw new Error(
-      `${scan.name}: none of its ${scan.jobCount} jobs is left: ${why.map(([reason, jobs]) => `${jobs} ${reason}`).join(', ')}`,
+      `${scan.name}: none of its ${scan.jobCount} jobs remains: ${why.map(([reason, jobs]) => `${jobs} ${reason}`).join(', ')}`,
     );
   }
   return { scan, world, workload };
@@ -358,9 +358,9 @@ function made(
 ): { scan: null; world: World; workload: Workload } {
   const atRoot = enter === ROOT;
   if (sites === null && processors === null)
-    throw new Error('processors: neither a generated workload nor a workflow gives their number');
+    throw new Error('processors: required for a generated workload or a workflow');
   if (sites !== null && sites.length > 1 && !atRoot)
-    throw new Error('sites: these jobs name no site; submit them to the root, or have one site');
+    throw new Error('sites: these jobs do not name a site; submit them to the root, or define only one site');
   const shapes = sites ?? [{ id: 1, name: 'machine', processors: processors as number }];
   const widest = Math.max(...shapes.map(widestAt));
   const tasksOfCpus = !isCounted(shapes);
@@ -396,7 +396,7 @@ class Preparation {
     if (sites === null) {
       const processors = options.processors ?? wholeInHeader(scan, 'MaxProcs', MAX_PROCESSORS);
       if (processors === null)
-        throw new Error(`${scan.name}: the header has no MaxProcs; give the number of processors`);
+        throw new Error(`${scan.name}: the header has no MaxProcs; specify the number of processors`);
       this.world = countedWorld([{ id: 1, name: 'machine', processors }]);
       this.cleaning = new Cleaning({ ...options, atRoot, keepRecorded, processorsOf: () => processors });
       return;

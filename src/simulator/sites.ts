@@ -30,14 +30,14 @@ const number = (min: number, max: number) => {
 };
 
 const speed = number(1e-3, 1e3).describe(
-  'How many seconds of the trace a processor computes in a second; by default 1.',
+  'Speed: how many seconds of the trace a processor computes per second; by default 1.',
 );
 const memoryMb = whole(1e9).describe(
   'Memory of each machine. If it is given, a job needs the memory per processor that it requested in the trace.',
 );
 const maxTasks = whole(MAX_PROCESSORS)
   .nullable()
-  .describe('How many tasks may share the processors of a machine; null or left out: not time-shared.');
+  .describe('How many tasks may share the processors of a machine; null or omitted: not time-shared.');
 
 /** Of schedulers, from the root down. */
 const isPath = (names: readonly string[]): boolean =>
@@ -56,33 +56,35 @@ export type MachineGroup = z.infer<typeof groupSchema>;
 
 const siteSchema = z
   .strictObject({
-    site: whole(2 ** 31 - 1).describe('The number that jobs of the trace have as their partition.'),
+    site: whole(2 ** 31 - 1).describe('The partition number that jobs of the trace have.'),
     name: z
       .string({ error: 'a text' })
       .min(1, { error: 'a text of 1 to 200 characters' })
       .max(200, { error: 'a text of 1 to 200 characters' })
       .optional()
-      .describe('In a trace in the Grid Workload Format, what jobs have as their site of submission.'),
+      .describe('In a trace in the Grid Workload Format, the site of submission that jobs name.'),
     capacity: whole(MAX_PROCESSORS).optional().describe('Processors, spread evenly over the machines.'),
     machines: z
       .union([whole(MAX_MACHINES), z.array(groupSchema).min(1).max(1000)], {
         error: `a whole number from 1 to ${MAX_MACHINES}, or a list of kinds of machine`,
       })
       .optional()
-      .describe('How many there are, with capacity; or the kinds of machine, without it. by default 1.'),
+      .describe(
+        'The number of machines, together with capacity; or the kinds of machines, without it. By default 1.',
+      ),
     speed: speed.optional(),
     memoryMb: memoryMb.optional(),
     maxTasks: maxTasks.optional(),
     maxRunningJobs: whole(MAX_PROCESSORS)
       .nullable()
       .optional()
-      .describe('How many jobs may run at the site at the same time; null or left out: as many as fit.'),
+      .describe('How many jobs may run at the site at the same time; null or omitted: as many as fit.'),
     scheduler: z
       .string({ error: PATH })
       .refine((path) => isPath(path.split('/')), { error: PATH })
       .optional()
       .describe(
-        'The schedulers between the root and the site under grid-tree, from the highest down, by their names with / between: west/north. Left out: the site is directly under the root.',
+        'The schedulers between the root and the site under grid-tree, from the top down, as names separated by /: west/north. If omitted, the site is directly under the root.',
       ),
   })
   .describe('A site.');
@@ -262,7 +264,7 @@ function shapeOf(
   }
   if (capacity === undefined)
     throw wrong('capacity', 'missing', `a whole number from 1 to ${MAX_PROCESSORS}`);
-  if (capacity % machines !== 0) throw wrong('machines', machines, `what divides the capacity, ${capacity}`);
+  if (capacity % machines !== 0) throw wrong('machines', machines, `a divisor of the capacity, ${capacity}`);
   return { id: site, name, processors: capacity, machines, ...rest };
 }
 
@@ -323,7 +325,7 @@ export function failuresOf(
   const expected = (machines.length * (untilS - firstS)) / (betweenS + repairS);
   if (expected > MAX_CHANGES / 2)
     throw new Error(
-      `failures: about ${Math.round(expected)} of machines; accepted: ${MAX_CHANGES / 2}. Let them be rarer`,
+      `failures: about ${Math.round(expected)} of machines; accepted: ${MAX_CHANGES / 2}. Make them rarer`,
     );
   const numbers = new Map<number, number>();
   return machines.flatMap(({ siteId }) => {

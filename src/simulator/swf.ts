@@ -82,9 +82,9 @@ export class SwfLines implements LineReader {
 
 /** The fields of a job as numbers, or what is wrong with them. */
 export function numbersIn(words: readonly string[]): number[] | string {
-  if (words.length < FIELDS) return `${words.length} fields, ${FIELDS} are needed`;
+  if (words.length < FIELDS) return `${words.length} fields; ${FIELDS} are required`;
   const bad = words.findIndex((word) => !/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(word));
-  if (bad >= 0) return `field ${bad + 1} is "${words[bad]?.slice(0, 50)}", a number is needed`;
+  if (bad >= 0) return `field ${bad + 1} is "${words[bad]?.slice(0, 50)}"; a number is required`;
   const numbers = words.map(Number);
   return wrongIn(numbers) ?? numbers;
 }
@@ -93,9 +93,9 @@ function wrongIn(numbers: ArrayLike<number>): string | null {
   for (let i = 0; i < FIELDS; i++) {
     const value = numbers[i] as number;
     const most = MOST[i] as number;
-    if (!(Math.abs(value) <= most)) return `field ${i + 1} is ${value}, a number up to ${most} is needed`;
+    if (!(Math.abs(value) <= most)) return `field ${i + 1} is ${value}; a number up to ${most} is required`;
     if (IS_WHOLE[i] && !Number.isInteger(value))
-      return `field ${i + 1} is ${value}, a whole number is needed`;
+      return `field ${i + 1} is ${value}; a whole number is required`;
   }
   return null;
 }

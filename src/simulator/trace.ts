@@ -111,7 +111,7 @@ class Scanner implements TraceScan {
     this.rest = end > 0 ? piece.subarray(end) : Buffer.concat([this.rest, piece]);
     if (this.rest.length > MAX_LINE_BYTES) {
       throw new Error(
-        `${this.name}, line ${this.line + 1}: longer than ${MAX_LINE_BYTES} bytes, which no line of a trace is`,
+        `${this.name}, line ${this.line + 1}: longer than ${MAX_LINE_BYTES} bytes, the maximum length of a line`,
       );
     }
   }
@@ -126,9 +126,9 @@ class Scanner implements TraceScan {
   private without(): string {
     const { name, line, malformed, malformedCount } = this;
     const [first] = malformed;
-    if (line === 0) return `${name}: no job in it: it is empty`;
-    if (first === undefined) return `${name}: no job in it, only ${line} lines of comment or nothing`;
-    return `${name}: no job in it; ${malformedCount} malformed, the first is line ${first.line}: ${first.why}`;
+    if (line === 0) return `${name}: no jobs: the file is empty`;
+    if (first === undefined) return `${name}: no jobs, only ${line} empty or comment lines`;
+    return `${name}: no jobs; ${malformedCount} malformed lines, the first is line ${first.line}: ${first.why}`;
   }
 
   /** `bytes` end with the end of a line. */
@@ -166,7 +166,7 @@ class Scanner implements TraceScan {
 
   private count(): void {
     if (++this.jobCount > MAX_JOBS)
-      throw new Error(`${this.name}, line ${this.line}: more than ${MAX_JOBS} jobs, the most that are read`);
+      throw new Error(`${this.name}, line ${this.line}: more than ${MAX_JOBS} jobs, the maximum`);
   }
 
   private readHeader(content: string): void {

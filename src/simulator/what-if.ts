@@ -321,8 +321,8 @@ function refuseFar({ waitMeanS, simulatedWaitMeanS, acceptedS }: Distance): void
     (value) => `${Math.round(value)} s`,
   );
   throw new Error(
-    `under the policy in force, jobs wait ${is} on average in the simulation, and actually waited ${was}; accepted: a difference of up to ${bound}. ` +
-      'Factors outside the simulation (outages, machines added or removed, holds, changes of the policy) had too much influence for a ' +
+    `under the current policy, jobs wait ${is} on average in the simulation, but actually waited ${was}; accepted: a difference of up to ${bound}. ` +
+      'Factors outside the simulation (outages, machines added or removed, holds, policy changes) had too much influence for a ' +
       'comparison. Choose another window, or compare anyway (acceptDistance, --accept-distance)',
   );
 }

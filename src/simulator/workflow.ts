@@ -167,7 +167,8 @@ function linked(tasks: readonly Named[], sizes: ReadonlyMap<string, number>): Wo
   const parents = tasks.map(() => new Set<number>());
   const positionOf = (name: string, of: string): number => {
     const found = positions.get(name);
-    if (found === undefined) throw new Error(`workflow: task ${of} names ${name}, which is no task of it`);
+    if (found === undefined)
+      throw new Error(`workflow: task ${of} names ${name}, which is not one of its tasks`);
     return found;
   };
   for (const [i, task] of tasks.entries()) {
@@ -205,7 +206,7 @@ export function inOrder(tasks: readonly WorkflowTask[]): WorkflowTask[] {
           to.push(i);
         }
   const order = [...topologicalOrder(digraph(tasks.length, from, to))];
-  if (order.length < tasks.length) throw new Error('workflow: its tasks need one another in a circle');
+  if (order.length < tasks.length) throw new Error('workflow: its tasks depend on one another in a cycle');
   const places = new Int32Array(tasks.length);
   for (const [place, task] of order.entries()) places[task] = place;
   const lists = new Map<readonly number[], readonly number[]>();

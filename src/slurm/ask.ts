@@ -77,9 +77,9 @@ export async function ask<Answer, Variables extends object>(
   try {
     parsed = JSON.parse(text);
   } catch {
-    throw new SlurmError(`Unexpected answer of the service: ${answer.statusCode}`);
+    throw new SlurmError(`Unexpected response from the service: ${answer.statusCode}`);
   }
   if (parsed.errors?.[0]) throw new SlurmError(parsed.errors[0].message);
-  if (!parsed.data) throw new SlurmError(`Unexpected answer of the service: ${answer.statusCode}`);
+  if (!parsed.data) throw new SlurmError(`Unexpected response from the service: ${answer.statusCode}`);
   return parsed.data;
 }

@@ -66,7 +66,7 @@ export const scancel: Run = async (words, name) => {
   const signal = options.get('--signal')?.toUpperCase().replace(/^SIG/, '');
   if (signal !== undefined && !/^(KILL|TERM|9|15)$/.test(signal))
     throw new SlurmError(
-      `--signal=${signal}: signals other than KILL and TERM are not sent to running jobs; --signal of sbatch sends one before the time limit`,
+      `--signal=${signal}: only KILL and TERM can be sent to running jobs; sbatch --signal sends another one before the time limit`,
     );
   const named = options.operands.length > 0;
   const filters = ['--account', '--jobname', '--me', '--name', '--partition', '--state', '--user'].filter(
@@ -209,7 +209,7 @@ async function update(words: readonly string[], name: string): Promise<number> {
     .flatMap(([field, value]) => (value === '' ? [field] : value.split(',')));
   const { jobs, unknown } = await namedJobs(targets.filter((one) => /\d/.test(one)));
   const asked = fields.filter((one) => !isTarget(one));
-  if (targets.length === 0) throw new SlurmError('update: no job is named; accepted: JobId=12');
+  if (targets.length === 0) throw new SlurmError('update: no job specified; accepted: JobId=12');
   if (asked.length === 0) throw new SlurmError('update: nothing to change');
   for (const text of unknown) complain(name, `Invalid job id specified for job ${text}`);
   return (

@@ -28,7 +28,8 @@ async function main(): Promise<number> {
     return 0;
   }
   if (words.length === 1 && words[0] === '--help') {
-    process.stdout.write(`${name} as Slurm's; what differs is in docs/slurm-users.md of Switchyard.\n`);
+    process.stdout.write(`${name} works like Slurm's; Switchyard's docs/slurm-users.md lists the differences.
+`);
     return 0;
   }
   try {

@@ -141,7 +141,7 @@ async function throughArrays(needs: readonly Need[]): Promise<Need[]> {
   return needs.map(({ job, ...need }) => {
     const found = jobs.find(({ id }) => id === job);
     if (!found)
-      throw new SlurmError(`Batch job submission failed: Job dependency problem: there is no job ${job}`);
+      throw new SlurmError(`Batch job submission failed: Job dependency problem: job ${job} does not exist`);
     const place = placeOf(found);
     return place?.first === numberOf(found.id)
       ? { ...need, group: place.groupName }
@@ -305,7 +305,7 @@ async function step(words: readonly string[], name: string): Promise<number> {
   const machines = (env.SWITCHYARD_MACHINES ?? '').split(',').length;
   if (machines > 1 && (asked.nodes ?? machines) > 1)
     throw new SlurmError(
-      `this job has ${machines} machines, and steps run on the first one only: give -N 1, or launch with mpirun, or submit with \`switchyard submit --tasks ${machines}\``,
+      `this job has ${machines} machines, and steps run only on the first one: use -N 1, launch with mpirun, or submit with \`switchyard submit --tasks ${machines}\``,
     );
   const count = asked.ntasks ?? Number(asked.ntasksPerNode ?? env.SLURM_NTASKS ?? 1);
   const codes = await Promise.all(
@@ -368,7 +368,7 @@ function redirection({ output, error, input, append, directory }: Asked, task: n
 }
 
 const NO_SHELL =
-  'an allocation with a shell is not available here: give a command (`salloc COMMAND`), or submit a script with `sbatch FILE`';
+  'an allocation with a shell is not available here: use `salloc COMMAND`, or submit a script with `sbatch FILE`';
 
 /** The command is run on the first machine of the allocation, where `srun` runs steps. */
 export const salloc: Run = (words, name) => waitingRun(words, name, { isAllocation: true });

@@ -147,7 +147,7 @@ export class BucketBlobs implements Blobs {
   async read(id: number, from: number, to: number): Promise<Readable> {
     if (from === to) return Readable.from([]);
     const { body } = await (await this.bucket()).getObjectRaw(this.key(id), false, from, to);
-    if (body === null) throw new Error(`${this.key(id)}: the bucket answered nothing`);
+    if (body === null) throw new Error(`${this.key(id)}: empty response from the bucket`);
     return Readable.fromWeb(body as Parameters<typeof Readable.fromWeb>[0]);
   }
 

@@ -109,12 +109,12 @@ function stateFault(
     code: 'CONFLICT',
     message: `${field === null ? '' : `${field}: `}job_${id} is ${state}: ${why}`,
   });
-  if (!possible('amend', state)) return refuse(null, 'what has ended cannot be changed; submit it again');
-  if (foreign) return refuse(null, 'it is the job of a peer, where it can be changed');
+  if (!possible('amend', state)) return refuse(null, 'ended jobs cannot be changed; submit it again');
+  if (foreign) return refuse(null, 'it is a job of a peer and can only be changed there');
   if (isWaiting(state)) {
     const asked = wait !== null && (wait.needs !== before?.needs || wait.onUnmet !== before.onUnmet);
     return asked && wait.needs.length > 0 && epoch > 0
-      ? refuse('needs', 'a run of it has started, so its needs are not asked again')
+      ? refuse('needs', 'a run of it has started, so its dependencies no longer count')
       : null;
   }
   const field = changed.find(([name]) => !amendable.has(name))?.[0] ?? (wait === null ? null : 'needs');
@@ -122,7 +122,7 @@ function stateFault(
     ? null
     : refuse(
         field,
-        `its agent has been told; accepted now: ${amendableFields.join(', ')}; or requeue it first`,
+        `its agent already has the job; accepted now: ${amendableFields.join(', ')}; or requeue it first`,
       );
 }
 
@@ -134,11 +134,11 @@ function needsFault(
 ): ChangeFault | null {
   if (wait === null || asked?.needs === undefined) return null;
   const refuse = (message: string): ChangeFault => ({ field: 'needs', code: 'BAD_USER_INPUT', message });
-  if (circular.has(id)) return refuse(`needs: job_${id} would need itself, through what it is to need`);
+  if (circular.has(id)) return refuse(`needs: job_${id} would depend on itself through its new dependencies`);
   const named = [...targetsOf(wait.needs).values()].find((target) => 'group' in target);
   return named !== undefined && userId !== asker
     ? refuse(
-        `needs: the group ${JSON.stringify('group' in named ? named.group : '')} is one of yours, and job_${id} is not; accepted: jobs and bulk groups`,
+        `needs: the group ${JSON.stringify('group' in named ? named.group : '')} is yours, but job_${id} belongs to another user; accepted: jobs and bulk groups`,
       )
     : null;
 }

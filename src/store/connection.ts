@@ -121,8 +121,6 @@ export class Connection extends Client {
     stream.setTimeout(this.silenceMs);
     if (this.heard === stream) return;
     this.heard = stream;
-    stream.on('timeout', () =>
-      this.cut(`the database has said nothing for ${this.silenceMs / 1000} s, though an answer was due`),
-    );
+    stream.on('timeout', () => this.cut(`no response from the database for ${this.silenceMs / 1000} s`));
   }
 }

@@ -19,13 +19,13 @@ const ASKED = [
 
 /** Where it is otherwise: what follows. */
 const WANTED: Readonly<Record<string, [wanted: string, consequence: string]>> = {
-  fsync: ['on', 'a power cut can destroy the database'],
-  full_page_writes: ['on', 'a power cut can destroy the database'],
-  synchronous_commit: ['on', 'jobs that were accepted can be lost in a crash of the server'],
+  fsync: ['on', 'a power failure can destroy the database'],
+  full_page_writes: ['on', 'a power failure can destroy the database'],
+  synchronous_commit: ['on', 'accepted jobs can be lost if the server crashes'],
   autovacuum: ['on', 'tables grow without bound and become slow'],
   track_activities: ['on', 'sessions of frozen processes cannot be found and ended'],
-  in_hot_standby: ['off', 'this server is a replica and takes no writes'],
-  server_encoding: ['UTF8', 'texts other than ASCII are refused or garbled'],
+  in_hot_standby: ['off', 'this server is a replica and does not accept writes'],
+  server_encoding: ['UTF8', 'non-ASCII texts are rejected or garbled'],
 };
 /** What does no less than `on`. */
 const SAFE_COMMITS = ['remote_apply', 'remote_write'];
@@ -62,7 +62,7 @@ function harmOfServer(settings: ReadonlyMap<string, string>, poolSize: number): 
   const connections = Number(settings.get('max_connections'));
   if (connections < 2 * poolSize)
     harm.push(
-      `max_connections is ${connections}, and this process alone may take ${poolSize} (DATABASE_POOL_SIZE): other processes may get none`,
+      `max_connections is ${connections}, and this process alone may use ${poolSize} (DATABASE_POOL_SIZE): none may be left for other processes`,
     );
   return harm;
 }
@@ -75,12 +75,12 @@ function harmOfSession(settings: ReadonlyMap<string, string>, isPooled: boolean)
   return [
     ...(isPooled
       ? [
-          'a pooler stands in between: it must keep each connection with one session (PgBouncer: pool_mode = session)',
+          'a connection pooler is in use: it must keep each connection with one session (PgBouncer: pool_mode = session)',
         ]
       : []),
     ...(dropped.length > 0
       ? [
-          `the settings that sessions ask for are not in force; set them for the database user (ALTER ROLE … SET): ${names}`,
+          `the settings that sessions request are not in effect; set them for the database user (ALTER ROLE … SET): ${names}`,
         ]
       : []),
   ];

@@ -172,7 +172,7 @@ class Server {
     const major = readFileSync(join(this.#data, 'PG_VERSION'), 'utf8').trim();
     if (major !== this.#binaries.major) {
       throw new Error(
-        `${this.#data} was written by PostgreSQL ${major}, this release brings ${this.#binaries.major}: ` +
+        `${this.#data} was written by PostgreSQL ${major}, but this release includes ${this.#binaries.major}: ` +
           'dump it with the old release and load it with this one (docs/operations/upgrade.md)',
       );
     }
@@ -200,7 +200,9 @@ class Server {
         encoding: 'utf8',
       });
       if (result.status !== 0) {
-        throw new Error(`PostgreSQL could not make ${this.#data}: ${result.error?.message ?? result.stderr}`);
+        throw new Error(
+          `PostgreSQL could not create ${this.#data}: ${result.error?.message ?? result.stderr}`,
+        );
       }
       renameSync(fresh, this.#data);
     } finally {
@@ -363,7 +365,7 @@ class Server {
 
   #died(): void {
     if (this.#stopping || this.#restarting || !this.#timer) return;
-    this.options.log?.warn({ pid: this.pid }, 'PostgreSQL ended by itself: starting it again');
+    this.options.log?.warn({ pid: this.pid }, 'PostgreSQL exited unexpectedly: restarting it');
     this.#restarting = this.#restart().finally(() => {
       this.#restarting = undefined;
     });
@@ -373,7 +375,7 @@ class Server {
     for (let pauseMs = 100; !this.#stopping; pauseMs = Math.min(pauseMs * 2, MAX_RESTART_PAUSE_MS)) {
       try {
         await this.start();
-        this.options.log?.info({ pid: this.pid }, 'PostgreSQL runs again');
+        this.options.log?.info({ pid: this.pid }, 'PostgreSQL is running again');
         return;
       } catch (error) {
         this.options.log?.warn({ error: String(error), pauseMs }, 'PostgreSQL did not start');
@@ -407,7 +409,7 @@ async function findBinaries(): Promise<Binaries> {
   } catch {
     throw new Error(
       `there is no embedded PostgreSQL for ${process.platform}-${process.arch} (package ${name}): ` +
-        'set DATABASE_URL to a PostgreSQL of your own',
+        'set DATABASE_URL to your own PostgreSQL',
     );
   }
   const { postgres, initdb } = (await import(pathToFileURL(entry).href)) as {
@@ -489,7 +491,7 @@ function chooseAccount(binaries: Binaries, dir: string): Account {
   if (reach(setpriv(probe), {})) return { spawn: base, command: setpriv, own };
   throw new Error(
     `PostgreSQL may not run as root, and the account with uid ${uid} that it would use cannot reach ${dir} or ` +
-      `${binaries.postgres}: run as an ordinary user, or put both below directories that everybody may enter, or set DATABASE_URL`,
+      `${binaries.postgres}: run as an ordinary user, or put both below directories accessible to everyone, or set DATABASE_URL`,
   );
 }
 
@@ -586,7 +588,7 @@ async function terminate(pid: number): Promise<void> {
       await sleep(20);
     }
   }
-  throw new Error(`PostgreSQL (process ${pid}) does not stop`);
+  throw new Error(`PostgreSQL (process ${pid}) did not stop`);
 }
 
 function tail(file: string): string {

@@ -198,7 +198,7 @@ function machinesOf(
       const lacking = held.amounts && exceeded(machine.has, [held.amounts]);
       if (lacking !== null)
         return {
-          fault: `machine ${machine.name} has ${machine.has[lacking] ?? 0} ${lacking}; ${held.amounts?.[lacking]} are asked for`,
+          fault: `machine ${machine.name} has ${machine.has[lacking] ?? 0} ${lacking}; ${held.amounts?.[lacking]} are requested`,
         };
     }
     return { machines: held.machineIds.map((machineId) => ({ machineId, amounts: held.amounts })) };
@@ -223,7 +223,7 @@ function machinesOf(
   const chosen = chooseMachines(candidates, tasks, 1);
   if (chosen === null) {
     const found = candidates.reduce((sum, { most }) => sum + most, 0);
-    return { fault: `the site has room for ${found} of ${tasks} tasks in all of that time` };
+    return { fault: `the site has room for ${found} of ${tasks} tasks during the whole time` };
   }
   return {
     machines: chosen
@@ -320,7 +320,7 @@ export function whyNotInside(
   if (part === undefined)
     return `machine ${machine.id} is not reserved for as long as the job may run, ${limitS === Infinity ? 'any time' : `${limitS} s`}`;
   const lacking = exceeded(part.amounts ?? machine.has, [asked, ...taken]);
-  return lacking === null ? null : `machine ${machine.id} has no more ${lacking} in the reservation`;
+  return lacking === null ? null : `machine ${machine.id} has no ${lacking} left in the reservation`;
 }
 
 /**

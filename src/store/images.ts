@@ -274,7 +274,7 @@ export function directoryFromArray(
 ): Pick<GridImage, 'policy' | 'sites' | 'machines' | 'licenses' | 'schedulers' | 'holds'> {
   const [policy, sites, machines, licenses, schedulers, held] = a;
   const holds = held.map(heldFromArray);
-  if (policy === null) throw new Error('no policy is in force: the database has not been bootstrapped');
+  if (policy === null) throw new Error('there is no policy: the database has not been initialized');
   const { version, document } = policy;
   return {
     policy: { version, document: parsePolicy(document) },

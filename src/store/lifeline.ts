@@ -95,7 +95,7 @@ export class Lifeline {
   private async ask(): Promise<void> {
     const { url, answerMs = ANSWER_MS } = this.options;
     const connection = this.connection ?? new Connection(configOf(url, answerMs));
-    const late = setTimeout(() => connection.cut(`no answer within ${answerMs / 1000} s`), answerMs);
+    const late = setTimeout(() => connection.cut(`no response within ${answerMs / 1000} s`), answerMs);
     try {
       if (this.connection === null) {
         this.connection = connection;

@@ -114,7 +114,7 @@ async function appliedMigrations(query: Query): Promise<Applied[]> {
   const broken = rows.find((row) => row.finished_at === null);
   if (broken)
     throw new Error(
-      `\`prisma migrate\` has begun ${broken.migration_name} and not finished it; put that right with \`prisma migrate resolve\``,
+      `\`prisma migrate\` has started ${broken.migration_name} but not finished it; repair this with \`prisma migrate resolve\``,
     );
   return rows.map((row) => ({ name: String(row.migration_name), checksum: String(row.checksum) }));
 }
@@ -130,7 +130,7 @@ function refuseUnknown(done: readonly Applied[], migrations: readonly Migration[
   if (unknown.length > 0)
     throw new Error(
       `the database has migrations that this release does not know: ${unknown.map(({ name }) => name).join(', ')}; ` +
-        'it was created by a later release or another branch: use that one, or restore a backup of this release',
+        'it was created by a later release or another branch: use that release, or restore a backup made with this one',
     );
   const short = (checksum: string): string => checksum.slice(0, 12);
   const changed = lackingOf(done, migrations).flatMap(({ name, checksum }) => {

@@ -203,6 +203,6 @@ export const unmetMessage = (
   { because, missing }: { because: number; missing: string | null },
   name: string | null,
 ): string =>
-  `job_${because}${name === null ? '' : ` (${name})`}, which it needed, ${
-    missing === null ? 'did not end or start as needed' : `has not kept ${missing}`
+  `job_${because}${name === null ? '' : ` (${name})`}, on which it depends, ${
+    missing === null ? 'did not end or start as required' : `did not keep ${missing}`
   }`;

@@ -262,7 +262,7 @@ type Pipelined = Transaction & { pipeline: boolean };
 const committed = new WeakSet<Transaction>();
 
 function assertCommitted({ command }: { command: string }): void {
-  if (command !== 'COMMIT') throw new Error('the transaction was undone: a statement in it had failed');
+  if (command !== 'COMMIT') throw new Error('the transaction was rolled back because a statement failed');
 }
 
 /**

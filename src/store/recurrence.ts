@@ -109,7 +109,7 @@ export function timesOf(
     throw new RecurrenceFault(
       'rrule',
       rrule,
-      `a rule whose times do not overlap: at ${new Date(overlapping.from * 1000).toISOString()} the one before, of ${lengthS} s, has not ended`,
+      `a rule whose occurrences do not overlap: at ${new Date(overlapping.from * 1000).toISOString()} the previous one, of ${lengthS} s, has not ended`,
     );
   return times.slice(0, TIMES_AHEAD_MAX);
 }
@@ -120,7 +120,7 @@ function wallOf(at: number, timeZone: string): Temporal.PlainDateTime {
       .toZonedDateTimeISO(timeZone)
       .toPlainDateTime();
   } catch {
-    throw new RecurrenceFault('timeZone', timeZone, 'a time zone of IANA, such as Europe/Stockholm or UTC');
+    throw new RecurrenceFault('timeZone', timeZone, 'an IANA time zone, such as Europe/Stockholm or UTC');
   }
 }
 
@@ -139,11 +139,7 @@ function wallTimes(
     });
     return times.between(date(from), date(until), true).map((at) => at.toPlainDateTime());
   } catch (error) {
-    throw new RecurrenceFault(
-      'rrule',
-      given,
-      `a rule that can be worked out (${(error as Error).message.slice(0, 200)})`,
-    );
+    throw new RecurrenceFault('rrule', given, `a valid rule (${(error as Error).message.slice(0, 200)})`);
   }
 }
 

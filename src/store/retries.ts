@@ -134,7 +134,7 @@ const JOBS_NAMED = 5;
 const sayCoreHours = (coreS: number): string => `${Math.round(coreS / 36) / 100} core-hours`;
 
 /** The note of a job that the site's own scheduler is asked for. */
-export const RECALLED = 'wanted back from its site: another can start it now';
+export const RECALLED = 'recalled from its site: another site can start it now';
 
 /** The site's own scheduler has given it back before it began: that counts for nothing, and the next run is at another site. */
 export const givenBack = (facts: RetryFacts): Retried => ({
@@ -221,7 +221,7 @@ function sayRetry(
   { retry, memoryMbPerTask: memoryMb }: RetryFacts['job'],
 ): string | null {
   const { rule, action, because, retries, delayS } = decision;
-  const by = rule === null ? 'as every job' : `by retry rule ${rule + 1}`;
+  const by = rule === null ? 'as for every job' : `by retry rule ${rule + 1}`;
   if (action === 'HOLD') return `held ${by}`;
   if (action === 'FAIL') {
     if (retry === null && because === 'NO_RULE') return null;
@@ -231,7 +231,7 @@ function sayRetry(
       case 'RETRIES_USED':
         return `not retried: all retries are used (${retries})`;
       case 'MEMORY_AT_MOST':
-        return `not retried: its memory cannot grow beyond ${memoryMb} MB, as retry rule ${(rule as number) + 1} has it`;
+        return `not retried: its memory cannot grow beyond ${memoryMb} MB, as retry rule ${(rule as number) + 1} requires`;
       default:
         return 'not retried: no retry rule matches';
     }
@@ -239,6 +239,6 @@ function sayRetry(
   const which = decision.counted ? `retry ${retries}` : 'retried, not counted,';
   const when = delayS === null || delayS === 0 ? 'at once' : `after ${delayS} s`;
   const where = action === 'RETRY_ELSEWHERE' ? ' elsewhere' : '';
-  const more = decision.memoryMb === memoryMb ? '' : ` with ${decision.memoryMb} MB for each task`;
+  const more = decision.memoryMb === memoryMb ? '' : ` with ${decision.memoryMb} MB per task`;
   return `${which} ${when}${where}${more}, ${by}`;
 }

@@ -281,7 +281,7 @@ export function claim(
   if (machine.agentId !== null && !own && (!machine.silent || machine.busy)) {
     const heard = `last heard from ${Math.max(0, Math.round(now - (holderSeenAt ?? now)))} s ago`;
     const same = holderHost === host ? ' on the same host, with another state directory' : '';
-    const refused = `machine ${name} is served by another agent${same || ` on ${holderHost}`} (${heard}); ${identity} on ${host} starts nothing there`;
+    const refused = `machine ${name} is served by another agent${same || ` on ${holderHost}`} (${heard}); ${identity} on ${host} does not start jobs there`;
     return { ...answer, refused, changed: false };
   }
   const changed =
@@ -551,7 +551,7 @@ export function takeDevices(start: Start, job: StartedJob, free: FreeResources):
   const units = start.allocations.map(({ machineId, tasks }) => {
     const { devices, heldUnits } = free.machines.get(machineId) as FreeMachine;
     const chosen = chooseUnits(devices, heldUnits, job.resourcesPerTask, tasks);
-    if (chosen === null) throw new Error(`machine ${machineId} has fewer devices than it counts`);
+    if (chosen === null) throw new Error(`machine ${machineId} has fewer devices than registered`);
     for (const unit of chosen) heldUnits.add(unit);
     return chosen;
   });
@@ -560,8 +560,9 @@ export function takeDevices(start: Start, job: StartedJob, free: FreeResources):
 
 /** A job for the site's own scheduler, which finds machines by itself. */
 function admitHandOver(start: Start, job: StartedJob, free: FreeResources): string | null {
-  if (start.allocations.length > 0) return 'the site chooses machines itself';
-  if ((free.handOvers as number) < 1) return "as many jobs wait with the site's own scheduler as may";
+  if (start.allocations.length > 0) return "the site's own scheduler chooses the machines";
+  if ((free.handOvers as number) < 1)
+    return "the maximum number of jobs already waits in the site's own scheduler";
   const unlicensed = whyUnlicensed(start, job, free);
   if (unlicensed !== null) return unlicensed;
   takeCopies(start, free);
@@ -774,12 +775,11 @@ export function refusePreemption(
 ): string | null {
   const job = jobs.get(jobId);
   if (!isUp) return `site ${siteId} is not up`;
-  if (job?.state !== 'DISPATCHED' || job.siteId !== siteId) return 'the job does not wait there any more';
+  if (job?.state !== 'DISPATCHED' || job.siteId !== siteId) return 'the job no longer waits there';
   for (const { jobId: id, epoch } of victims) {
     const victim = jobs.get(id);
     const runs = victim?.state === 'RUNNING' || victim?.state === 'ASSIGNED';
-    if (victim === undefined || !runs || victim.epoch !== epoch)
-      return `job ${id} does not run there any more`;
+    if (victim === undefined || !runs || victim.epoch !== epoch) return `job ${id} no longer runs there`;
     if (!victim.restartable || victim.preemptionClass >= job.preemptionClass)
       return `job ${id} may not be stopped for it`;
   }

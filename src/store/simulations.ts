@@ -162,7 +162,7 @@ SELECT p.document AS baseline, m.candidate, extract(epoch FROM m.from_at)::float
       // All of them are in memory at once.
       if (count > MAX.simulatedJobs)
         throw new Error(
-          `more than ${MAX.simulatedJobs} jobs were submitted within the window or waited and ran when it began`,
+          `more than ${MAX.simulatedJobs} jobs were submitted within the window, or were waiting or running when it began`,
         );
       if (page.jobs < PAGE) break;
       after = page.last;

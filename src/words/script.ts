@@ -54,7 +54,7 @@ export function directivesOf(script: string, at: Circumstances): Directives {
     try {
       const { options, rest } = takeOptions(words, dialect === 'SBATCH' ? SLURM : SWITCHYARD);
       for (const name of readOptions(asked, options, at)) unheeded.add(name);
-      if (rest.length > 0) wrong(`${rest[0]} is no option`);
+      if (rest.length > 0) wrong(`${rest[0]} is not an option`);
     } catch (error) {
       wrong((error as Error).message);
     }

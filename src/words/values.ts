@@ -166,7 +166,7 @@ export function parseDevices(
   const [, kind, model = null, amount = '1'] =
     /^([A-Za-z][\w.-]*)(?::([A-Za-z][^",:=]*))?(?:[:=](\d+))?$/.exec(value) ?? [];
   if (kind === undefined)
-    throw refused(field, value, 'kinds with amounts, such as gpu:2 or gpu:a100:2; of --gpus 2 or a100:2');
+    throw refused(field, value, 'kinds with amounts, such as gpu:2 or gpu:a100:2; for --gpus 2 or a100:2');
   return { kind, model, amount: parseNumber(field, amount, { min: 1, integer: true }) };
 }
 
@@ -196,7 +196,7 @@ export function parseDevice(field: string, value: string): Device {
       throw refused(
         field,
         fact,
-        'kind=, model=, memory-mb=, shares= or link= with a value, behind the id of the device',
+        'kind=, model=, memory-mb=, shares= or link= with a value, after the ID of the device',
       );
   }
   return device;
@@ -320,11 +320,7 @@ export function parseTasksPerMachine(field: string, value: string): { min: numbe
   const min = Number(least);
   const max = most === undefined ? (upTo === undefined ? min : null) : Number(most);
   if (least === undefined || (upTo === undefined && most !== undefined) || (max !== null && max < min))
-    throw refused(
-      field,
-      value,
-      'how many tasks are on a machine: exactly 4, from 2 to 4 (2-4), at least 2 (2-)',
-    );
+    throw refused(field, value, 'tasks per machine: exactly (4), from 2 to 4 (2-4), at least 2 (2-)');
   return { min, max };
 }
 

@@ -462,7 +462,7 @@ it.runIf(mayMount)(
     await until(() => agent.end('job_bob') !== undefined, 'patience to end');
     // Not the job's fault: it is tried elsewhere.
     expect(agent.end('job_bob')).toMatchObject({
-      ...{ cause: 'MACHINE_FAILED', message: expect.stringContaining('does not answer: getent passwd bob') },
+      ...{ cause: 'MACHINE_FAILED', message: expect.stringContaining('does not respond: getent passwd bob') },
     });
   },
 );

@@ -18,23 +18,23 @@ if (lacks) console.warn('test/agent/adapter is skipped: no python3');
 /** What of a program was changed, and the check that finds it. */
 const BREAKAGES = [
   ['"busyCpus": 0', '"busyCpus": CPUS + 1', 'capacity tells'],
-  ['return path.name', 'return path.name + "0"', 'who it is and where'],
-  ['nodes={HOST}', 'nodes=elsewhere', 'who it is and where'],
+  ['return path.name', 'return path.name + "0"', 'its script records its ID'],
+  ['nodes={HOST}', 'nodes=elsewhere', 'its script records its ID'],
   [
     '"LOCAL_ID": path.name,',
     '"LOCAL_ID": path.name, "AGENT_STATE_DIR": "/",',
     'environment of the agent does not reach',
   ],
   ['job["name"] in asked["names"]', 'False', 'found by its name'],
-  ['job["name"] in asked["names"]', 'asked["names"].index(job["name"]) >= 0', 'names that nothing has'],
+  ['job["name"] in asked["names"]', 'asked["names"].index(job["name"]) >= 0', 'unknown names are not found'],
   [
     'for job in known() if job["name"].startswith',
     'for job in known()[::2] if job["name"].startswith',
     'all jobs',
   ],
   ['"phase": "RUNNING" if runs else "ENDED"', '"phase": "RUNNING"', 'leaves the list'],
-  ['> CPUS:', '> 10**9:', 'what can never run'],
-  ['else signal.SIGTERM', 'else 0', 'a running job is ended'],
+  ['> CPUS:', '> 10**9:', 'a job that can never run'],
+  ['else signal.SIGTERM', 'else 0', 'canceling a running job ends'],
   ['in wanted and job["phase"] != "ENDED"', 'in wanted and not 1 / 0', 'ending twice'],
   ['if (job["name"], job["element"]) in wanted and', 'if', 'only the named job'],
   ['"" if element is None else str(element)', '"0"', 'each element'],
@@ -76,19 +76,19 @@ describe.skipIf(lacks)('an adapter', () => {
 
   it('whose answers have another form is told what is accepted', async () => {
     const answers = [
-      ['"contract": 1', '"contract": 2', 'describe: contract: 2 was answered; accepted: 1, the version'],
-      ['"tasks": None', '"tasks": "srun"', 'describe: tasks: "srun" was answered; accepted: {"launcher"'],
+      ['"contract": 1', '"contract": 2', 'describe: contract: 2 ; accepted: 1, the version'],
+      ['"tasks": None', '"tasks": "srun"', 'describe: tasks: "srun" ; accepted: {"launcher"'],
       [
         'json.dump(',
         'print("a warning"); json.dump(',
-        'changed.py describe: the answer is not JSON: a warning',
+        'changed.py describe: the output is not JSON: a warning',
       ],
     ] as const;
     for (const [from, to, message] of answers)
       await expect(adapter(changed(from, to))).rejects.toThrow(message);
     const odd = await adapter(changed('"elementsMax": 1000', '"elementsMax": 0'));
     await expect(odd.capacity()).rejects.toThrow(
-      'capacity: elementsMax: 0 was answered; accepted: 1 to 100000; 1: there are no arrays',
+      'capacity: elementsMax: 0 ; accepted: 1 to 100000; 1: there are no arrays',
     );
     const failing = await adapter(
       changed('def capacity(_):', 'def capacity(_):\n    sys.exit("no scheduler")\n'),

@@ -25,7 +25,10 @@ describe.skipIf(!mayMount)('a full disk', () => {
     fill(dir);
     const late = Array.from({ length: 30 }, (_, i) => `job_${i + 10}`);
     for (const id of late) runner.start(assignment(id, 'true'));
-    await until(() => warnings.includes('the disk is almost full: no run is started'), 'a look at the disk');
+    await until(
+      () => warnings.includes('the disk is almost full: no runs are started'),
+      'a look at the disk',
+    );
     // What runs may end: room for that was kept back.
     spawnSync('mv', [join(dir, 'go.new'), join(dir, 'go')]);
     await until(() => ends(runner).length === 4, 'the first to end');

@@ -57,8 +57,8 @@ it.each<[path: string, files: string[], problems: RegExp[]]>([
   // Below what is named: only what is a file of its own, under a name that can be kept.
   ['sub/', ['sub/c.csv', 'sub/deep/d'], [/line\\nfeed.*without control characters/]],
   ['within', ['within'], []],
-  ['missing', [], [/^missing: there is no such file$/]],
-  ['out', [], [/^out: it leads out of the directory of the run$/]],
+  ['missing', [], [/^missing: no such file$/]],
+  ['out', [], [/^out: it points outside the directory of the run$/]],
   ['away/f', [], [/leads out/]],
   ['away', [], [/leads out/]],
   ['sub/pipe', [], [/neither a file nor a directory/]],
@@ -125,7 +125,7 @@ it('finds what a run has left in its /tmp under names of its own, and nothing be
   writeFileSync(join(tmp, 'a.csv'), '1,2');
   const place = { directory, tmp, uid: null };
   expect(await findFiles(place, '/tmp/*.csv', true)).toEqual({ files: ['/tmp/a.csv'], problems: [] });
-  expect((await findFiles(place, '/tmp/b', true)).problems).toEqual(['/tmp/b: there is no such file']);
+  expect((await findFiles(place, '/tmp/b', true)).problems).toEqual(['/tmp/b: no such file']);
   const file = await openInside(place, '/tmp/a.csv');
   expect(await file.readFile('utf8')).toBe('1,2');
   await file.close();
@@ -137,9 +137,7 @@ it('says which names are no UTF-8', async () => {
   const { directory } = hostile();
   writeFileSync(Buffer.concat([Buffer.from(join(directory, 'sub', 'deep', 'x')), Buffer.from([0xff])]), 'x');
   const found = await findFiles({ directory, uid: null }, 'sub/deep', true);
-  expect(found.problems).toEqual([
-    expect.stringMatching(/x\ufffd: its name is not accepted; accepted: UTF-8/),
-  ]);
+  expect(found.problems).toEqual([expect.stringMatching(/x\ufffd: invalid name; accepted: UTF-8/)]);
 });
 
 asRoot('takes no file of another account, even under a name that the run gave it', async () => {
@@ -246,7 +244,7 @@ it('goes on where an earlier agent was, and says what the service refuses for go
   expect(await keeper().keep(ended([{ path: 'a' }], directory), never)).toBeNull();
   expect(sha256(files.get('a')!.body)).toBe(sha256(body));
   broken.push(() => {
-    throw new ServiceError('files: 12 in all; accepted: up to 10 bytes of a run', 'LIMIT_EXCEEDED');
+    throw new ServiceError('files: 12 in total; accepted: up to 10 bytes of a run', 'LIMIT_EXCEEDED');
   });
   expect(await keeper().keep(ended([{ path: 'a' }], directory), never)).toMatch(/^files: 12 in all/);
   // Of a command that failed what there is is kept, and no dataset is made.
@@ -311,12 +309,12 @@ it('a run has ended when its outputs are kept, for this agent or the next', asyn
 
 it('what could not be kept is the cause of the end, and stays for a while', async () => {
   const stateDir = temporaryDirectory();
-  const problem = async (): Promise<string> => 'a: there is no such file';
+  const problem = async (): Promise<string> => 'a: no such file';
   const runner = await openRunner({ stateDir, keep: problem, leftBehindMs: 60_000 });
   const outputs = [{ path: 'a', dataset: null }];
   expect(await complete(runner, { ...script('well', 'echo x > b'), outputs })).toMatchObject({
     ...{ cause: 'OUTPUTS_FAILED', exitCode: 0 },
-    message: 'outputs not kept: a: there is no such file; its directory stays at the site for a while',
+    message: 'outputs not saved: a: no such file; its directory stays at the site for a while',
   });
   expect(readFileSync(join(stateDir, 'left', 'well.1', 'b'), 'utf8')).toBe('x\n');
   expect(statSync(join(stateDir, 'left')).mode & 0o077).toBe(0);
@@ -326,7 +324,7 @@ it('what could not be kept is the cause of the end, and stays for a while', asyn
   // The directory that the job was given is its user's.
   const workingDirectory = temporaryDirectory();
   const given = await complete(runner, { ...script('given', 'echo x > b'), outputs, workingDirectory });
-  expect(given.message).toBe('outputs not kept: a: there is no such file');
+  expect(given.message).toBe('outputs not saved: a: no such file');
   expect(existsSync(join(workingDirectory, 'b'))).toBe(true);
 });
 

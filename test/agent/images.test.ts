@@ -75,7 +75,7 @@ it.runIf(isRoot)(
     expect(runner.runsImages).toBe(false);
     expect(await complete(runner, inImage(script('job_1', 'true')))).toMatchObject({
       cause: 'LAUNCH_FAILED',
-      message: 'image made:1: this machine runs no images (AGENT_IMAGES of its agent)',
+      message: 'image made:1: this machine does not run images (AGENT_IMAGES of its agent)',
     });
   },
 );
@@ -159,7 +159,7 @@ describe.runIf(process.platform === 'linux').each(modes)('in images, isolation %
     for (const [i, image] of ['made:2', '../etc', '/usr', 'made:1/../made:1', '.'].entries())
       expect(await complete(runner, inImage(script(`job_${i}`, 'true'), image))).toMatchObject({
         cause: 'LAUNCH_FAILED',
-        message: `image ${image}: this machine does not have it (AGENT_IMAGES of its agent)`,
+        message: `image ${image}: not available on this machine (AGENT_IMAGES of its agent)`,
       });
     expect(await complete(runner, inImage(assignment('job_9', 'no-such-program')))).toMatchObject({
       cause: 'LAUNCH_FAILED',

@@ -466,7 +466,7 @@ describe.runIf(isRoot && kinds.some(({ mode }) => mode === 'user'))('accounts', 
     const shares = agents.slice(0, 3).map(firstOf);
     expect([...shares].sort()).toEqual([0, 1, 2]);
     expect(agents.slice(0, 3).map(firstOf)).toEqual(shares);
-    expect(() => firstOf(agents[3]!)).toThrow('other agents of this host have all ids');
+    expect(() => firstOf(agents[3]!)).toThrow('are used by other agents on this host');
     rmSync(agents[1]!.stateDir, { recursive: true });
     expect(firstOf(agents[3]!)).toBe(shares[1]);
   });

@@ -65,7 +65,9 @@ test('what cannot be measured is an error that names the url', async () => {
     send(1000);
     end();
   });
-  await expect(measureLink(short, never)).rejects.toThrow(`${short}: 1000 bytes; a file of at least`);
+  await expect(measureLink(short, never)).rejects.toThrow(
+    `${short}: 1000 bytes; the file must have at least`,
+  );
 
   const closed = createTcpServer().listen(0, '127.0.0.1');
   await once(closed, 'listening');

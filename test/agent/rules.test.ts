@@ -59,10 +59,10 @@ describe('rules for the terms of jobs', () => {
     expect(terms({ ...asks({ partition: 'short', account: 'any' }) })).toEqual(['short', 'any', 'normal']);
     expect(terms({ user: 'bob', ...asks({ qos: 'high' }) })).toEqual(['batch,short', null, 'high']);
     expect(() => terms(asks({ qos: 'high' }))).toThrow(
-      'qos: "high" was asked for; accepted at this site: normal',
+      'qos: "high" was requested; accepted at this site: normal',
     );
     expect(() => terms(asks({ partition: 'short,gpu' }))).toThrow(
-      'partition: "gpu" was asked for; accepted at this site: batch, short',
+      'partition: "gpu" was requested; accepted at this site: batch, short',
     );
     const bound = open([], { ...NO_TERMS, account: 'science' });
     expect(bound.of(run()).account).toBe('science');

@@ -138,7 +138,7 @@ it('refuses other content than the catalog says, says why, and tells nobody what
   );
   const dead = await serve((_, response) => response.writeHead(403).end());
   const refused = { ...input, dataset: 'y', sources: [{ site: 'far', location: dead }] };
-  await expect(cache.stage(refused, 'a', never)).rejects.toThrow(/\/data: answered 403$/);
+  await expect(cache.stage(refused, 'a', never)).rejects.toThrow(/\/data: status 403$/);
   expect(visible(dir)).toEqual([]);
 });
 
@@ -171,7 +171,7 @@ it('stays within its bound: what was not used for longest goes, nothing that a r
   const [a, b, c] = [dataset(), dataset(), dataset()];
   const first = await cache.stage(a.input, 'a', never);
   await cache.stage(b.input, 'b', never);
-  await expect(cache.stage(c.input, 'c', never)).rejects.toThrow('full of data that runs use');
+  await expect(cache.stage(c.input, 'c', never)).rejects.toThrow('full of data in use by runs');
   cache.retain(new Set(['a']));
   await cache.stage(c.input, 'c', never);
   expect(sha256(readFileSync(first.path))).toBe(sha256(a.content));
@@ -338,13 +338,13 @@ it('fetches by HTTP from other hosts, however what is the host’s own or its li
     ],
   ];
   for (const host of hosts)
-    await expect(stage(`http://${host}:${port}/x`), host).rejects.toThrow(/the host itself or link-local/);
+    await expect(stage(`http://${host}:${port}/x`), host).rejects.toThrow(/a local or link-local address/);
   expect(asked).toBe(0);
   // Where the first answer comes from an address that the operator allows, and the next would not.
   const redirects = (to: string) => serve((_, response) => response.writeHead(302, { location: to }).end());
   for (const host of ['[::ffff:7f00:2]', '127.0.0.2', '169.254.169.254'])
     await expect(stage(await redirects(`http://${host}:${port}/x`), ['127.0.0.1']), host).rejects.toThrow(
-      /the host itself or link-local/,
+      /a local or link-local address/,
     );
   for (const to of ['file:///etc/passwd', 'ftp://127.0.0.1/x', 'data:,x'])
     await expect(stage(await redirects(to), ['127.0.0.1'])).rejects.toThrow(
@@ -393,7 +393,7 @@ it('copies of a directory dataset what is in it: no link of its owner leads else
   symlinkSync('real', join(data, 'same'));
   expect(readdirSync((await stage('good')).path)).toEqual(['real', 'same']);
   symlinkSync(secret, join(data, 'link'));
-  await expect(stage('bad')).rejects.toThrow(/link leads out of the dataset/);
+  await expect(stage('bad')).rejects.toThrow(/link points outside the dataset/);
   rmSync(join(data, 'link'));
   for (const name of ['a', 'b', 'c']) symlinkSync('.', join(data, name));
   await expect(stage('round')).rejects.toThrow(/is a link to a directory/);

@@ -132,7 +132,7 @@ it.runIf(isRoot)(
     expect(said).toContainEqual(expect.stringMatching(/^isolation of jobs: user, accounts of users/));
     const exposed = said.filter((text) => text.includes('can read'));
     expect(exposed).toEqual([
-      'Jobs run with isolation `user` and can read the server at REDIS_URL, which has no password. Stronger isolation is not available: control groups: they are switched off. See SECURITY.md.',
+      'Jobs run with isolation `user` and can read the server at REDIS_URL, which has no password. Stronger isolation is not available: control groups: switched off. See SECURITY.md.',
     ]);
     // What runs have of their own tells whose a program is; with `none` there is no such thing.
     const hides = (mode: IsolationMode): boolean =>

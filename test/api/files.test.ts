@@ -222,7 +222,7 @@ test('what is kept of a run and of a user is bounded, and shown; files go in tim
   const megabytes = (n: number) => ({ path: `f${n}`, bytes: n * 1e6, sha256: sha256(Buffer.from([n])) });
   const keep = (of: string, files: object[]) => api.ask(KEEP, { site, agent, job: of, files }, agentKey);
   expect((await keep(job, [megabytes(31)])).errors?.[0]).toMatchObject({
-    message: 'files: 31000000 in all; accepted: up to 30000000 bytes of a run (LIMIT_JOB_FILE_BYTES)',
+    message: 'files: 31000000 in total; accepted: up to 30000000 bytes of a run (LIMIT_JOB_FILE_BYTES)',
     extensions: { code: 'LIMIT_EXCEEDED' },
   });
   // Nothing of what was refused counts.
@@ -390,14 +390,18 @@ test('an output becomes the dataset that the job names, and no other', async () 
   };
   const field = 'outputs[1].dataset';
   expect(await refusals(unique('x'), name)).toEqual([
-    { index: 1, field, message: `${field}: "${name}" is not accepted; accepted: a name that no dataset has` },
+    {
+      index: 1,
+      field,
+      message: `${field}: "${name}" is not accepted; accepted: a name not used by a dataset`,
+    },
   ]);
   const twice = unique('x');
   expect(await refusals(twice, unique('x'), twice)).toEqual([
     {
       index: 2,
       field,
-      message: `${field}: "${twice}" is not accepted; accepted: each dataset of one job; jobs[0] names it too`,
+      message: `${field}: "${twice}" is not accepted; accepted: each dataset for one job only; jobs[0] names it too`,
     },
   ]);
   const { submitJobGroup } = await api.must<{ submitJobGroup: { errors: Json[] } }>(
@@ -547,7 +551,7 @@ test('a job that has machines waits for its input data, and says how far that is
   expect(named(await why())).toMatchObject({
     code: 'STAGING',
     message: expect.stringMatching(
-      /12\.3 of 50 MB of its input data were brought to the site in 9\d.*0 s were expected/,
+      /12\.3 of 50 MB of its input data were transferred to the site in 9\d.*0 s were expected/,
     ),
     numbers: { totalMb: 50, movedMb: 12.3, predictedS: 0 },
   });

@@ -222,7 +222,7 @@ describe('submitJobGroup', () => {
       }),
     ).toEqual([
       '1 parameters[1].b: missing; accepted: a text, because the template uses {b}',
-      '2 parameters[2].b: "\\u0000" is not accepted; accepted: text without NUL and without halves of surrogate pairs',
+      '2 parameters[2].b: "\\u0000" is not accepted; accepted: text without NUL and without unpaired surrogates',
       '2 parameters[2].a: 1 is not accepted; accepted: a text, because the template uses {a}',
       '3 parameters[3].c: "unused" is not accepted; accepted: only parameters that the template uses: {b}, {a}',
       '3 parameters[3].index: "4" is not accepted; accepted: no value for `index`, which is the index in the group',
@@ -237,7 +237,7 @@ describe('submitJobGroup', () => {
     expect(
       await faults({ template: { command: 'x', tasks: 0, arrayIndex: 1, estimateS: -1 }, count: 1 }),
     ).toEqual([
-      '0 template.arrayIndex: 1 is not accepted; accepted: no value, because it is set to the index in the group',
+      '0 template.arrayIndex: 1 is not accepted; accepted: no value, because it is always the index in the group',
     ]);
     expect(await faults({ template: { command: 'x', tasks: 0, estimateS: -1 }, count: 5 })).toEqual([
       '0 template.tasks: 0 is not accepted; accepted: 1 to 100000',

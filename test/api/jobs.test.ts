@@ -238,7 +238,7 @@ describe('submitting', () => {
     expect((await submit([{ command: 'x', preemptionClass: 1 }], {}, key)).errors).toMatchObject([
       {
         ...{ field: 'preemptionClass', code: 'FORBIDDEN' },
-        message: 'preemptionClass: 1 is not accepted; accepted: 0; above 0 only by operators',
+        message: 'preemptionClass: 1 is not accepted; accepted: 0; above 0 for operators only',
       },
     ]);
     expect((await submit([{ command: 'x', preemptionClass: 10 }])).errors).toMatchObject([

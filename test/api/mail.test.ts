@@ -110,7 +110,7 @@ it('a link in a mail asks first; its button unsubscribes, once, until the kind i
 
   const asked = await follow(token(number, 'END'));
   expect(asked.status).toBe(200);
-  expect(asked.text).toContain('Get no more mail about: END?');
+  expect(asked.text).toContain('Unsubscribe from mail about: END?');
   expect(asked.text).toContain('<form method="post"><button>');
   expect(asked.headers.get('content-security-policy')).toMatch(/^default-src 'none';/);
   expect(asked.headers.get('cache-control')).toBe('no-store');
@@ -122,7 +122,7 @@ it('a link in a mail asks first; its button unsubscribes, once, until the kind i
   const done = await follow(token(number, 'END'), 'POST', 'List-Unsubscribe=One-Click');
   expect(done).toMatchObject({
     status: 200,
-    text: expect.stringContaining('You get no more mail about: END.'),
+    text: expect.stringContaining('You are unsubscribed from mail about: END.'),
   });
   expect((await follow(token(number, 'END'), 'POST')).status).toBe(200);
   expect(await mailOf(key)).toMatchObject({ kinds: ['FAIL', 'BEGIN'], unsubscribed: ['END'] });

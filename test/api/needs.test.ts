@@ -259,13 +259,13 @@ describe('a submission', () => {
       ...['1 inputs[0].from', '3 inputs[0].from', '4 inputs[0].from', '5 needs'],
     ]);
     expect(errors[0]?.message).toBe(
-      'jobs.1: inputs.0.from names ref b, which no job of the submission has; accepted are refs of the submission',
+      'jobs.1: inputs.0.from names ref b, which is not a ref in the submission; accepted are refs of the submission',
     );
     expect((await submit([reads('a', '../x')])).errors[0]?.field).toBe('inputs[0].output');
     const none = await submit([{ ref: 'a', outputs, held: true }, reads('a', 'in/x'), reads('a', 'set/x')]);
     expect(none.errors.map(({ index, message }) => `${index} ${message}`)).toEqual([
-      '1 inputs[0].output: "in/x" is not accepted; accepted: what jobs[0] keeps: out/, *.csv, set',
-      '2 inputs[0].output: "set/x" is not accepted; accepted: what jobs[0] keeps: out/, *.csv, set',
+      '1 inputs[0].output: "in/x" is not accepted; accepted: an output of jobs[0]: out/, *.csv, set',
+      '2 inputs[0].output: "set/x" is not accepted; accepted: an output of jobs[0]: out/, *.csv, set',
     ]);
     const INPUTS =
       'query ($id: ID!) { job(id: $id) { inputs { sizeMb site { id } dataset { id } from { id } output } } }';
@@ -344,7 +344,7 @@ describe('with engines', () => {
     const cancelled = { state: 'CANCELLED', cause: 'DEPENDENCY_FAILED' };
     expect(await job(jobIds[1] as string)).toMatchObject({
       ...cancelled,
-      message: `${first.jobIds[1]}, which it needed, did not end or start as needed`,
+      message: `${first.jobIds[1]}, which it needed, did not end or start as required`,
       unmetBecause: { id: first.jobIds[1] },
     });
     expect(await job(jobIds[2] as string)).toMatchObject({ ...cancelled, unmetBecause: { id: jobIds[1] } });
@@ -570,7 +570,7 @@ test('requeueing a job that has ended runs a copy of it, once; who waits for the
   const copy = jobs[0]?.id as string;
   expect(await requeue([ended])).toMatchObject({
     jobs: [],
-    unchanged: [{ id: ended, message: `${ended} has been run again as ${copy}, which can be requeued` }],
+    unchanged: [{ id: ended, message: `${ended} was rerun as ${copy}, which can be requeued` }],
   });
   await ends([copy, waiting]);
   expect(await job(waiting, key)).toMatchObject({ state: 'COMPLETED' });
@@ -723,7 +723,7 @@ test('what is missing is told with when it is expected, or why that is not known
     earliestStart: null,
     missing: [
       { term: { job: { id: held } }, expectedAt: null, unknown: 'it is held' },
-      { term: { job: { id: a } }, expectedAt: null, unknown: 'nobody plans for a failure' },
+      { term: { job: { id: a } }, expectedAt: null, unknown: 'failures cannot be predicted' },
       { term: { job: { id: c } }, expectedAt: expect.any(String), unknown: null },
     ],
   });

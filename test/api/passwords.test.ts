@@ -147,7 +147,7 @@ describe('a password', () => {
     ['x'.repeat(129), 'it has 129 characters'],
     ['aaaaaaaaaaaaa', 'everybody tries first'],
     ['Password1234', 'everybody tries first'],
-    ['switchyard-12', 'neither the user’s name nor the service’s'],
+    ['switchyard-12', 'besides the names of the user and the service'],
   ])('is refused where it is weak: %s', async (password, why) => {
     const ada = await api.user('USER', unique('ada'));
     const { invitation } = await invite(ada.id);
@@ -165,7 +165,7 @@ describe('a password', () => {
     const ada = await member();
     const elsewhere = (await post('password', { user: ada.name, password: GOOD })).secret;
     const wrong = await api.ask(CHANGE, { current: OTHER, password: 'a third one of these' }, ada.session);
-    expect(wrong.errors?.[0]).toMatchObject({ message: 'current: it is not the password so far' });
+    expect(wrong.errors?.[0]).toMatchObject({ message: 'current: it is not the current password' });
     expect(await codeOf(ada.session)).toBeUndefined();
     const { invitation } = await invite(ada.id);
     await api.must(CHANGE, { current: GOOD, password: OTHER }, ada.session);

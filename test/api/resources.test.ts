@@ -172,7 +172,9 @@ test('a job in an image runs only where an agent runs images', async () => {
   expect(lacking.jobs).toEqual([{ id: expect.any(String), image: 'debian:12' }]);
   expect(await why(lacking.jobs[0]?.id)).toEqual({
     code: 'NEVER_FITS_CONSTRAINT',
-    message: expect.stringMatching(/runs in an image, and no agent of such a machine runs images/),
+    message: expect.stringMatching(
+      /runs in an image, and no machine of that kind has an agent that runs images/,
+    ),
   });
   // The most that people may write, which the label of images comes before.
   const deep = `${'('.repeat(64)}kept${')'.repeat(64)}`;

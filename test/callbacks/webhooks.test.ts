@@ -259,7 +259,7 @@ describe('an endpoint', () => {
       await until('it has failed', hasFailed(tries));
       process.skipS += 6 * 3_600;
     }
-    expect((await row(hooks[1].id)).disabled_reason).toMatch(/for 7\d hours; the last time: answered 500/);
+    expect((await row(hooks[1].id)).disabled_reason).toMatch(/for 7\d hours; last error: status 500/);
     const { rows } = await test.pool.query(
       "SELECT target, user_id FROM audits WHERE action = 'disableWebhook'",
     );

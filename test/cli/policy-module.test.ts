@@ -128,7 +128,7 @@ it.each([
 
 it('names a file that is not there, and a setting that the policy does not take', async () => {
   const absent = await switchyard('simulate', '--policy-module', join(folder, 'absent.ts'));
-  expect(absent.stderr).toContain('absent.ts: there is no such file');
+  expect(absent.stderr).toContain('absent.ts: no such file');
   const settings = written('bad.json', '{"local": {"kind": "smallest-area", "maxWaitS": -1}}');
   const bad = await switchyard('simulate', '--policy-module', written(name, example), '--policy', settings);
   expect([bad.code, bad.stderr]).toEqual([2, expect.stringContaining('local.maxWaitS: -1 is not accepted')]);

@@ -123,7 +123,7 @@ function separateProcesses(environment: () => Record<string, string>, alone: boo
       '--simulate',
     );
     expect(outcome.stderr).toContain(
-      '1 malformed line skipped, the first is line 62: 3 fields, 18 are needed',
+      '1 malformed line skipped, the first is line 62: 3 fields; 18 are required',
     );
     expect(JSON.parse(outcome.stdout)).toMatchObject({
       submitted: 48,

@@ -397,7 +397,7 @@ describe('a fresh service', () => {
     const [long] = await service.json<Job[]>('submit', '--limit', '1h', '--', 'true');
     expect((await service.cli('submit', '--wait', '--limit', '5m', '--', 'true')).code).toBe(0);
     expect((await service.cli('why', long!.id)).stdout).toMatch(
-      /\(RESERVED\)[\s\S]*would help: It gets a run time limit of \d+ s/,
+      /\(RESERVED\)[\s\S]*would help: With a run time limit of at most \d+ s/,
     );
     const twice = await service.cli(...add.with(-1, 'again'));
     expect(twice).toMatchObject({ code: 1, stderr: expect.stringContaining('(CONFLICT)') });
@@ -574,7 +574,7 @@ describe('errors are one clear line and an exit code', () => {
       SWITCHYARD_URL: `http://127.0.0.1:${await freePort()}/graphql`,
       SWITCHYARD_KEY: 'x',
     });
-    expect(nobody).toMatchObject({ code: 3, stderr: expect.stringContaining('nothing answers at') });
+    expect(nobody).toMatchObject({ code: 3, stderr: expect.stringContaining('no response from') });
     const elsewhere = join(home, 'elsewhere');
     expect(await run(['jobs'], { SWITCHYARD_URL: service.url, SWITCHYARD_HOME: elsewhere })).toMatchObject({
       code: 4,

@@ -213,7 +213,7 @@ describe('switchyard simulate, again and again', () => {
       ['standard input', 2],
     ]);
     const nothing = await run(['simulate', '--trace', '-'], env, '');
-    expect(nothing.stderr).toBe('error: standard input: no job in it: it is empty\n');
+    expect(nothing.stderr).toBe('error: standard input: no jobs: the file is empty\n');
   });
 });
 

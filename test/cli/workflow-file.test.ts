@@ -100,12 +100,12 @@ it('each mistake is told with its line and column, the value and what is accepte
       '  e: {run: x, needs: [{any: []}, true]}',
     ),
   ).toEqual([
-    'flow.yaml:1:1: nam: there is no such field; did you mean name?; accepted: name, defaults, jobs',
+    'flow.yaml:1:1: nam: unknown field; did you mean name?; accepted: name, defaults, jobs',
     expect.stringMatching(
-      /^flow\.yaml:4:26: jobs\.a\.gpu: there is no such field; did you mean gpus\?; accepted: run, command, needs, array, .*gpus/,
+      /^flow\.yaml:4:26: jobs\.a\.gpu: unknown field; did you mean gpus\?; accepted: run, command, needs, array, .*gpus/,
     ),
-    expect.stringMatching(/^flow\.yaml:4:34: jobs\.a\.time: there is no such field; did you mean limit\?/),
-    'flow.yaml:5:3: jobs.2b: this name is not accepted; accepted: a letter, then letters, digits, ".", "_" and "-", at most 100',
+    expect.stringMatching(/^flow\.yaml:4:34: jobs\.a\.time: unknown field; did you mean limit\?/),
+    'flow.yaml:5:3: jobs.2b: invalid name; accepted: a letter, then letters, digits, ".", "_" and "-", at most 100',
     'flow.yaml:6:12: jobs.c.run: ["x"] is not accepted; accepted: a script',
     'flow.yaml:7:21: jobs.d.hold: "maybe" is not accepted; accepted: true or false',
     'flow.yaml:7:56: jobs.d.needs[0].condition: "DONE" is not accepted; accepted: START, OK, NOT_OK, ANY, CORRESPONDING',
@@ -153,11 +153,11 @@ it('each mistake is told with its line and column, the value and what is accepte
       '  d: {run: x, array: "1,3", needs: [{ref: c, condition: CORRESPONDING}, {any: [c, a]}]}',
     ),
   ).toEqual([
-    expect.stringMatching(/^flow\.yaml:2:22: jobs\.a\.needs: a, b need one another in a circle/),
-    expect.stringMatching(/^flow\.yaml:2:26: jobs\.a\.needs\[1\]: names ref nobody, which no job/),
+    expect.stringMatching(/^flow\.yaml:2:22: jobs\.a\.needs: a, b depend on one another in a cycle/),
+    expect.stringMatching(/^flow\.yaml:2:26: jobs\.a\.needs\[1\]: names ref nobody, which is not a ref/),
     expect.stringMatching(/^flow\.yaml:5:37: jobs\.d\.needs\[0\]: CORRESPONDING: c does not have index 3/),
     expect.stringMatching(
-      /^flow\.yaml:5:80: jobs\.d\.needs\[1\]\.any\[0\]: c is an array, which any cannot name/,
+      /^flow\.yaml:5:80: jobs\.d\.needs\[1\]\.any\[0\]: c is an array, which `any` does not support/,
     ),
   ]);
   expect(await faults('jobs:', '  a: {run: x', '  b: y')).toEqual([
@@ -210,7 +210,7 @@ it('what is read of an array: the element with the same index, or all of them', 
       '  a: {run: x, input-from: "b:out", keep: out}',
       '  b: {run: x, needs: a, keep: out}',
     ),
-  ).toEqual([expect.stringMatching(/^flow\.yaml:2:\d+: jobs\.a.*(circle|one another)/)]);
+  ).toEqual([expect.stringMatching(/^flow\.yaml:2:\d+: jobs\.a.*(cycle|one another)/)]);
   expect(
     await faults(
       'jobs:',

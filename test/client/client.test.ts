@@ -83,7 +83,7 @@ it('a request is refused with the code of its first fault, and with NETWORK when
   });
   await service.down();
   await expect(clientOf(service).request(query, {})).rejects.toMatchObject({
-    message: `nothing answers at ${service.url} (ECONNREFUSED)`,
+    message: `no response from ${service.url} (ECONNREFUSED)`,
     code: 'NETWORK',
     exitCode: ExitCode.UNREACHABLE,
     mayPass: true,
@@ -94,7 +94,7 @@ it('a request that is not answered is given up in time, or when it is stopped', 
   const service = await startService();
   service.beforeAnswer = () => sleep(300);
   const client = new Client({ url: service.url, key: 'good-key', requestTimeoutMs: 20 });
-  await expect(client.request('{ viewer { id } }', {})).rejects.toThrow('no answer within 0.02 s');
+  await expect(client.request('{ viewer { id } }', {})).rejects.toThrow('no response within 0.02 s');
   const stop = new AbortController();
   const asked = clientOf(service).request('{ viewer { id } }', {}, stop.signal);
   stop.abort();

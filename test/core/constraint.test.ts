@@ -65,7 +65,7 @@ describe('constraint expressions', () => {
     expect(errorOf(text)).toEqual({ code, at });
   });
 
-  it('accepts 64 nots and parentheses inside one another, and a chain as long as may be', () => {
+  it('accepts 64 nested nots and parentheses, and a chain as long as may be', () => {
     expect(errorOf(`${'!('.repeat(32)}a${')'.repeat(32)}`)).toBeNull();
     expect(errorOf('a&'.repeat(2047).concat('a'))).toBeNull();
     expect(() => parseConstraint('a b')).toThrow('SYNTAX at position 2; accepted is and, or, or the end');

@@ -322,8 +322,8 @@ describe('site cycle', () => {
     expect(made.waitingByReason).toEqual({ CPUS_BUSY: 3 });
     expect(made.starts.map(({ reason }) => describeStart(reason))).toEqual([
       'Head of the queue, resources free.',
-      'Backfilled; by its estimate it ends before the start that is reserved for a job ahead of it.',
-      'Backfilled; it uses nothing that is reserved for a job ahead of it.',
+      'Backfilled; according to its estimate it ends before the reserved start of a job ahead of it.',
+      'Backfilled; it uses no resources reserved for a job ahead of it.',
     ]);
   });
 
@@ -341,12 +341,12 @@ describe('site cycle', () => {
     expect(made.waitingByReason).toEqual({ CPUS_BUSY: 1, WOULD_DELAY_RESERVATION: 1 });
     expect(whyWaiting(grid, 3, { now: 0, policy: EASY })).toMatchObject({
       code: 'WOULD_DELAY_RESERVATION',
-      message: 'It would fit now, but would delay the start that is reserved for a job ahead of it.',
+      message: 'It would fit now, but would delay the reserved start of a job ahead of it.',
       numbers: { ahead: 1, freeCpus: 4, reservedJob: 2, reservedAt: 100, expectedStart: 150 },
     });
     expect(whyWaiting(grid, 2, { now: 0, policy: EASY })).toMatchObject({
       code: 'CPUS_BUSY',
-      message: 'Needs 10 CPUs on one machine; at most 4 are free on any (4 in total).',
+      message: 'Needs 10 CPUs on one machine; at most 4 are free on any one (4 in total).',
       numbers: { ahead: 0, expectedStart: 100 },
     });
     expect(whyWaiting(grid, 1, { now: 0, policy: EASY })).toBeNull();
@@ -790,7 +790,7 @@ describe('reasons', () => {
     for (const code of Object.values(ReasonCode)) expect(reasonSentence(code)).toMatch(/\.$/);
     const numbers = { neededCpus: 8, mostFreeCpus: 4, freeCpus: 13 };
     expect(reasonSentence('CPUS_BUSY', { ...numbers, tasks: 1 })).toBe(
-      'Needs 8 CPUs on one machine; at most 4 are free on any (13 in total).',
+      'Needs 8 CPUs on one machine; at most 4 are free on any one (13 in total).',
     );
     expect(reasonSentence('CPUS_BUSY', { ...numbers, tasks: 2 })).toBe(
       'Needs 8 CPUs for 2 tasks; at most 4 are free on one machine (13 in total).',

@@ -84,7 +84,7 @@ describe('a limit of running jobs', () => {
     expect(started(grid)).toHaveLength(2);
     expect(whyWaiting(grid, 3, { now: 0, policy: FCFS })).toMatchObject({
       code: 'MAX_RUNNING_JOBS_REACHED',
-      message: 'The site already runs 2 jobs, which is its limit.',
+      message: 'The site already runs 2 jobs, its limit.',
     });
     const run = { jobId: 3, siteId: 1, epoch: 1, allocations: [{ machineId: 1, tasks: 1 }], licenseIds: [] };
     expect(() => grid.startRun({ ...run, start: 0, plannedEnd: 1 })).toThrow('as many jobs as it may');

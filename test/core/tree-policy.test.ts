@@ -116,7 +116,7 @@ describe('work is pushed to the sites that ask', () => {
     expect(settle(grid, POLICY, 0).flatMap(({ moves }) => moves)).toEqual([]);
   });
 
-  it('nobody asks while all CPUs are taken, and jobs wait at the root', () => {
+  it('nobody asks while all CPUs are in use, and jobs wait at the root', () => {
     const grid = full();
     expect(new Set(places(grid, ids(21, 30)))).toEqual(new Set(['root']));
     expect(whyWaiting(grid, 25, { policy: POLICY, now: 0 })).toMatchObject({

@@ -68,7 +68,7 @@ it.runIf(process.env.FAULT_MINUTES)(
 
     way.cut('from');
     for (const [one, answer] of [
-      [readyz, '503 the database cannot be reached: no answer within 3 s\n'],
+      [readyz, '503 the database cannot be reached: no response within 3 s\n'],
       [apiReadyz, '503 not ready\n'],
     ] as const)
       await until(

@@ -115,7 +115,7 @@ describe('a file of sites', () => {
     ['site,capacity\n1,4\n1,5\n', 'bad: site 1 is given twice'],
     [
       'site,capacity,machines\n1,4,3\n',
-      'bad, line 2: machines is 3; accepted is what divides the capacity, 4',
+      'bad, line 2: machines is 3; accepted is a divisor of the capacity, 4',
     ],
     [
       'site,capacity,speed\n1,4,0\n',
@@ -129,7 +129,7 @@ describe('a file of sites', () => {
     ],
     [
       '{"sites": [{"site": 1, "cpus": 4}]}',
-      'bad: sites[0].cpus: there is no such field; accepted: site, name, capacity',
+      'bad: sites[0].cpus: unknown field; accepted: site, name, capacity',
     ],
     ['{"sites": [{"site": 1}]}', 'bad: sites[0].capacity is missing; accepted is a whole number'],
     [

@@ -46,8 +46,8 @@ describe('the SWF reader', () => {
     const trace = parseTrace(`; A: b\n${JOB}\n1 2 3\n${JOB.replace('100', 'x')}\n\n${JOB}`);
     expect(trace.jobs).toHaveLength(2);
     expect(trace.malformed).toEqual([
-      { line: 3, why: '3 fields, 18 are needed' },
-      { line: 4, why: 'field 4 is "x", a number is needed' },
+      { line: 3, why: '3 fields; 18 are required' },
+      { line: 4, why: 'field 4 is "x"; a number is required' },
     ]);
   });
 

@@ -33,14 +33,14 @@ describe('values that are none', () => {
     [7, '9007199254740992', 'a number up to 9007199254740991 is needed'],
     [4, '1e308', 'a number up to 1000000000000 is needed'],
     [4, '1e999', 'a number up to 1000000000000 is needed'],
-    [5, '4.5', 'a whole number is needed'],
-    [8, '0.5', 'a whole number is needed'],
-    [12, '1.25', 'a whole number is needed'],
-    [4, '0x10', 'a number is needed'],
-    [4, 'Infinity', 'a number is needed'],
-    [4, 'NaN', 'a number is needed'],
-    [4, '1_000', 'a number is needed'],
-    [4, '--5', 'a number is needed'],
+    [5, '4.5', 'a whole number is required'],
+    [8, '0.5', 'a whole number is required'],
+    [12, '1.25', 'a whole number is required'],
+    [4, '0x10', 'a number is required'],
+    [4, 'Infinity', 'a number is required'],
+    [4, 'NaN', 'a number is required'],
+    [4, '1_000', 'a number is required'],
+    [4, '--5', 'a number is required'],
   ])('field %i, %s: its line is malformed, and the next is read', (field, value, why) => {
     const { jobs, malformed } = parseTrace(`${line()}\n${line(field, value)}\n${line()}\n`);
     expect(jobs).toHaveLength(2);
@@ -75,13 +75,11 @@ describe('values that are none', () => {
 describe('files that are no traces', () => {
   it('are errors that name the file, and the line where there is one', async () => {
     const refused = (name: string, content: string) => expect(readTrace(file(name, content))).rejects;
-    await refused('empty', '').toThrow(`${folder}/empty: no job in it: it is empty`);
-    await refused('blank', '\n \n\n').toThrow('blank: no job in it, only 3 lines of comment or nothing');
-    await refused('comment', '; A: b\n;\n').toThrow(
-      'comment: no job in it, only 2 lines of comment or nothing',
-    );
+    await refused('empty', '').toThrow(`${folder}/empty: no jobs: the file is empty`);
+    await refused('blank', '\n \n\n').toThrow('blank: no jobs, only 3 empty or comment lines');
+    await refused('comment', '; A: b\n;\n').toThrow('comment: no jobs, only 2 empty or comment lines');
     await refused('wrong', '; A: b\n1 2\nx\n').toThrow(
-      'wrong: no job in it; 2 malformed, the first is line 2: 2 fields, 18 are needed',
+      'wrong: no jobs; 2 malformed lines, the first is line 2: 2 fields; 18 are required',
     );
     await expect(readTrace(file('torn.gz', gzipSync(line().repeat(1000)).subarray(0, 40)))).rejects.toThrow(
       /torn\.gz: unexpected end of file/,
@@ -179,7 +177,7 @@ describe('the Grid Workload Format', () => {
       [3, 1_100_000_003, 1, -1],
       [5, 1_100_000_005, 2, 1],
     ]);
-    expect(trace.malformed).toEqual([{ line: 5, why: 'field 4 is "x", a number is needed' }]);
+    expect(trace.malformed).toEqual([{ line: 5, why: 'field 4 is "x"; a number is required' }]);
     expect([...trace.siteNames]).toEqual([
       [1, 'fs1'],
       [2, 'fs0'],

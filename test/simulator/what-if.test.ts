@@ -123,7 +123,7 @@ describe('what happened', () => {
   it('far from what is simulated is compared with nothing, unless that is accepted', () => {
     const jobs: RecordedJob[] = [1, 2, 3, 4].map((id) => [brief(id, 0), run(600, 7)]);
     expect(() => whatIf(task(jobs))).toThrow(
-      'under the policy in force, jobs wait 900 s on average in the simulation, and actually waited 7 s; accepted: a difference of up to 450 s',
+      'under the current policy, jobs wait 900 s on average in the simulation, but actually waited 7 s; accepted: a difference of up to 450 s',
     );
     expect(whatIf(task(jobs, { acceptDistance: true })).happened).toMatchObject({
       waitMeanS: 7,

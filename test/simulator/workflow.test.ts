@@ -136,7 +136,7 @@ it('says what is wrong with an execution, and where', () => {
     /the run of task a is missing/,
   );
   const tasks = [{ id: 'a', name: 'a', parents: ['b'], children: [] }];
-  expect(with_({ specification: { tasks }, execution })).toThrow(/task a names b, which is no task/);
+  expect(with_({ specification: { tasks }, execution })).toThrow(/task a names b, which is not one/);
   const circle = [...tasks, { id: 'b', name: 'b', parents: ['a'], children: [] }];
   expect(with_({ specification: { tasks: circle }, execution })).toThrow(/in a circle/);
 });

@@ -226,7 +226,7 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
       return end.message;
     };
     expect(await refused(forbidden)).toBe(
-      'partition: "gpu" was asked for; accepted at this site: batch, short, nowhere',
+      'partition: "gpu" was requested; accepted at this site: batch, short, nowhere',
     );
     expect(await refused(unknown)).toContain('invalid partition specified: nowhere');
   });
@@ -301,7 +301,7 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
     for (const said of [
       /^ok {7}machines: 3 nodes, 24 CPUs, 2 gpu, 1 tape$/m,
       /^ok {7}partition short: up, 1 nodes, 8 CPUs, limit 1:00$/m,
-      /^ok {7}associations of root: Slurm keeps no accounts$/m,
+      /^ok {7}associations of root: Slurm has no accounting$/m,
       /^ok {7}a job in batch: .* on n[123]$/m,
       /^ok {7}a job in short: .* on n3$/m,
     ])
@@ -309,7 +309,7 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
     const none = check({ AGENT_SLURM_PARTITION: 'batch,nowhere' });
     expect(none.status).toBe(1);
     expect(none.stdout).toContain(
-      'FAILED   Slurm: AGENT_SLURM_PARTITION: nowhere: Slurm has no such partition',
+      'FAILED   Slurm: AGENT_SLURM_PARTITION: nowhere: Slurm does not have this partition',
     );
     execFileSync('scontrol', ['update', 'partitionname=short', 'state=down'], {
       env: { ...process.env, SLURM_CONF: conf },

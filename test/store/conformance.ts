@@ -486,7 +486,7 @@ export function describeStore(
         expect(outcome.accepted).toEqual([ids[0], ids[2]]);
         expect(outcome.refused.map(({ why }) => why)).toEqual([
           `machine ${machine} has 0 free CPUs`,
-          `machine ${shared} takes no further task`,
+          `machine ${shared} accepts no further task`,
           `1 tasks are placed on machine ${machine}; the job has 2 to 2 on each`,
         ]);
         await nothingBroken();
@@ -635,10 +635,10 @@ export function describeStore(
         const outcome = await store.applyStarts(site, plan, null, context());
         expect(outcome.accepted).toEqual([ids[0], ids[3], ids[5]]);
         expect(outcome.refused.map(({ why }) => why)).toEqual([
-          `machine ${shared} takes one task of a job`,
+          `machine ${shared} accepts one task of a job`,
           `machine ${shared} has 2 free CPUs`,
           `machine ${shared} has 100 MB free`,
-          `machine ${shared} takes no further task`,
+          `machine ${shared} accepts no further task`,
         ]);
         await nothingBroken();
         await store.reportRuns(site, [ended(ids[3]!, 1)], 3);
@@ -1827,7 +1827,7 @@ export function describeStore(
           const second = await registered('b', 'm9', T0 + 3);
           expect(second).toMatchObject({ changed: false });
           expect(second.machines[0]?.refused).toMatch(
-            /machine m9 is served by another agent on a \(last heard from 3 s ago\); b on b starts nothing there/,
+            /machine m9 is served by another agent on a \(last heard from 3 s ago\); b on b does not start jobs there/,
           );
           const [job, once] = await assigned(world, user, site, m9, [
             newJob(),

@@ -115,14 +115,14 @@ describe('datasets', () => {
       'NOT_FOUND: there is no site 99 in service',
     );
     expect(await refusal(directory.setReplicas(one.id, { add: [here], remove: [here] }, actor))).toMatch(
-      /^CONFLICT: site \d+ is both in add and in remove/,
+      /^CONFLICT: site \d+ is in both add and remove/,
     );
     expect(await refusal(directory.setReplicas(99, { add: [here] }, actor))).toBe(
       'NOT_FOUND: there is no dataset 99',
     );
     await done(directory.removeDataset(one.id, T0, actor));
     expect(await refusal(directory.updateDataset(one.id, { sizeMb: 1 }, actor))).toMatch(
-      /^NOT_FOUND: dataset \d+ is not in service any more/,
+      /^NOT_FOUND: dataset \d+ is no longer in service/,
     );
     await done(directory.createDataset({ name: 'a', sizeMb: 2, siteIds: [] }, actor));
   });

@@ -103,7 +103,7 @@ describe('sites', () => {
     await done(directory.removeSite(site, T0, actor));
     expect(await refusal(again())).toBe('done');
     expect(await refusal(directory.updateSite(site, { state: 'UP' }, actor))).toBe(
-      `NOT_FOUND: site ${site} is not in service any more`,
+      `NOT_FOUND: site ${site} is no longer in service`,
     );
     expect(await refusal(directory.updateSite(999, { state: 'UP' }, actor))).toBe(
       'NOT_FOUND: there is no site 999',
@@ -233,7 +233,7 @@ describe('machines', () => {
     await world.store.reportRuns(site, [ended(job!, 1)], 3);
     expect(await refusal(directory.removeMachine(machine, T0, actor))).toBe('done');
     expect(await refusal(directory.removeMachine(machine, T0, actor))).toBe(
-      `NOT_FOUND: machine ${machine} is not in service any more`,
+      `NOT_FOUND: machine ${machine} is no longer in service`,
     );
     expect((await world.store.loadGrid(0)).machines).toEqual([]);
   });
@@ -253,7 +253,7 @@ describe('licenses', () => {
       inUse: 1,
     });
     expect(await refusal(directory.removeLicense(pool, T0, actor))).toBe(
-      'CONFLICT: 1 copies of cad are in use: remove the license when they are free',
+      'CONFLICT: 1 copies of cad are in use: remove the license once they are free',
     );
     await world.store.reportRuns(site, [ended(job!, 1)], 3);
     await done(directory.removeLicense(pool, T0, actor));

@@ -541,7 +541,7 @@ export class MemoryFederation {
           phase: 'ENDED',
           at: now,
           cause,
-          message: 'the peer gave it back',
+          message: 'the peer returned it',
         });
       }
       if (offer.withdrawn) continue;

@@ -60,7 +60,7 @@ describe.runIf(able)('jobs in images', () => {
     expect(await service.cli('run', script)).toEqual({ code: 0, stdout: 'ID=made\n', stderr: '' });
     const none = await service.cli('run', '--no-restart', '--image', 'tools/made:2', '--', 'true');
     expect(none.code).not.toBe(0);
-    expect(none.stderr).toContain('image tools/made:2: this machine does not have it');
+    expect(none.stderr).toContain('image tools/made:2: not available on this machine');
     for (const image of ['../made', '/made', 'a//b', 'a b', `${'x'.repeat(201)}`])
       expect(await service.cli('run', '--image', image, '--', 'true')).toMatchObject({
         code: 2,

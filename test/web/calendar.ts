@@ -30,7 +30,7 @@ export function calendarPages(visits: Visits, grid: Grid): void {
     await form.getByLabel('Name').fill('weekly');
     await form.getByLabel('Again').fill('FREQ=WEEKLY;BYDAY=TU');
     await form.getByRole('button', { name: 'Close it' }).press('Enter');
-    await page.getByText('a rule with a time in the next 400 days').waitFor();
+    await page.getByText('a rule with an occurrence in the next 400 days').waitFor();
     const soon = new Date(Date.now() + 20 * 86_400_000).toISOString().slice(0, 10);
     await form.getByLabel('From').fill(`${soon}T03:00`);
     await form.getByRole('button', { name: 'Close it' }).press('Enter');

@@ -326,7 +326,7 @@ export function ways(visits: Visits, grid: Grid): void {
     await dialog.getByLabel('Stop it after').fill('2h');
     await dialog.getByLabel('Memory for each task').fill('999999999');
     await dialog.getByRole('button', { name: 'Change it' }).click();
-    await dialog.getByText(/can never run on the machines/).waitFor();
+    await dialog.getByText(/can never run on the registered machines/).waitFor();
     await dialog.getByLabel('Memory for each task').fill('100');
     await dialog.getByRole('button', { name: 'Change it' }).click();
     await dialog.waitFor({ state: 'detached' });
@@ -728,7 +728,7 @@ export function ways(visits: Visits, grid: Grid): void {
     const row = card.getByRole('row', { name: /pipeline/ });
     await row.getByText('completed, failed').waitFor();
     await row.getByRole('button', { name: 'Test' }).click();
-    await page.getByText(/It failed: 127.0.0.1 is an address of the host itself/).waitFor();
+    await page.getByText(/It failed: 127.0.0.1 is a local/).waitFor();
     await row.getByRole('button', { name: 'Disable' }).click();
     await row.getByText('Disabled').waitFor();
     await row.getByRole('button', { name: 'Enable' }).click();

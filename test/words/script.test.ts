@@ -113,7 +113,7 @@ describe('lines of a script', () => {
     expect(JSON.stringify(read('#SBATCH --exclusive=mcs').misread)).toMatch(/--exclusive: .*mcs.* or user/);
     for (const wrong of ['0', '4-2', '-4', 'a', '1-2-3'])
       expect(JSON.stringify(read(`#SWITCHYARD --tasks-per-machine=${wrong}`).misread)).toMatch(
-        /--tasks-per-machine: .*is not accepted; accepted: how many tasks are on a machine: exactly 4/,
+        /--tasks-per-machine: .*is not accepted; accepted: tasks per machine: exactly/,
       );
     expect(job('#SBATCH -c 4 --mem-per-cpu=500M')).toEqual({ cpusPerTask: 4, memoryMbPerTask: 2000 });
     expect(job('#SBATCH -n 4 --gpus=2 -N 2').resourcesPerTask).toEqual([{ kind: 'gpu', amount: 1 }]);
@@ -205,7 +205,7 @@ describe('lines of a script', () => {
       '2 unknown option --tiem',
       '3 --time: "soon" is not accepted',
       '7 a quote is left open',
-      '8 17 is no option',
+      '8 17 is not an option',
     ]);
     expect(unheeded).toEqual(['--qos: the class of the user applies']);
   });

@@ -43,7 +43,7 @@ export class Adapter implements LocalScheduler {
   /** @throws Error where the program cannot be called, or speaks another contract */
   static async open(options: AdapterOptions): Promise<Adapter> {
     const answer = new Answer('describe', await call(options, 'describe', {}));
-    answer.of('contract', `${CONTRACT}, the version of the contract`, (value) => value === CONTRACT);
+    answer.of('contract', `${CONTRACT}, the contract version`, (value) => value === CONTRACT);
     const tasks = answer.of<{ launcher: string[]; index: string } | null>(
       'tasks',
       '{"launcher": words, "index": the name of a variable}, or null',
@@ -130,11 +130,11 @@ function call(
         try {
           resolve(JSON.parse(out));
         } catch {
-          reject(new Error(`${name}: the answer is not JSON: ${out.slice(0, 200)}`));
+          reject(new Error(`${name}: the output is not JSON: ${out.slice(0, 200)}`));
         }
         return;
       }
-      const said = err.trim() || (error.killed ? `no answer for ${callMs / 1000} s` : error.message);
+      const said = err.trim() || (error.killed ? `no response for ${callMs / 1000} s` : error.message);
       reject(new Error(`${name}: ${said.slice(-500)}`));
     });
     // It need not read what it does not need.
@@ -151,7 +151,7 @@ class Answer {
     private readonly verb: Verb,
     value: unknown,
   ) {
-    if (!isObject(value)) throw new Error(`${verb}: ${shown(value)} was answered; accepted: an object`);
+    if (!isObject(value)) throw new Error(`${verb}: the output is ${shown(value)}; accepted: an object`);
     this.value = value;
   }
 
@@ -159,7 +159,7 @@ class Answer {
   of<T>(field: string, accepted: string, isRight: (value: unknown) => boolean): T {
     const value = this.value[field];
     if (isRight(value)) return value as T;
-    throw new Error(`${this.verb}: ${field}: ${shown(value)} was answered; accepted: ${accepted}`);
+    throw new Error(`${this.verb}: ${field}: the output has ${shown(value)}; accepted: ${accepted}`);
   }
 }
 

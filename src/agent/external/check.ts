@@ -36,10 +36,10 @@ export async function checkSite(
     tell({ name: 'arrays', found: `up to ${elementsMax} elements`, problem: null });
     const unfit = nodes.filter(({ problem }) => problem !== null);
     const fewest =
-      unfit.length === nodes.length ? `none of the nodes takes jobs: ${unfit[0]?.problem}` : null;
+      unfit.length === nodes.length ? `none of the nodes accepts jobs: ${unfit[0]?.problem}` : null;
     if (unfit.length > 0)
       tell({
-        name: 'nodes that take no jobs',
+        name: 'nodes that accept no jobs',
         found: unfit.map(({ name, problem }) => `${name} (${problem})`).join(', '),
         problem: fewest,
       });
@@ -82,7 +82,7 @@ async function trialJob(
     const { code } = await trial.until('its end', async () => {
       const listed = (await trial.scheduler.list(trial.prefix)).find(({ name }) => name === job.name);
       words = listed?.words ?? words;
-      if (listed?.hopeless) throw new Error(`it would wait for ever: ${label} says ${words}`);
+      if (listed?.hopeless) throw new Error(`it would wait forever: ${label} reports ${words}`);
       return trial.marks.ended(job.name);
     });
     const nodes = trial.marks.where(job.name)?.nodes.join(' ') ?? '';
@@ -93,10 +93,10 @@ async function trialJob(
     return { found: took, problem };
   } catch (error) {
     const { message } = error as Error;
-    if (error instanceof RefusedError) return { found: '', problem: `${label} refuses it: ${message}` };
+    if (error instanceof RefusedError) return { found: '', problem: `${label} rejects it: ${message}` };
     const shared = /ENDED|COMPLETED|FAILED/.test(words)
-      ? ` Do the nodes see ${job.directory} under that path?`
+      ? `  Is ${job.directory} visible to the nodes under that path?`
       : '';
-    return { found: '', problem: `${message}; ${label} says ${words}.${shared}` };
+    return { found: '', problem: `${message}; ${label} reports ${words}.${shared}` };
   }
 }

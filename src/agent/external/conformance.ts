@@ -162,7 +162,7 @@ export class Trial {
   }
 
   began(name: string): Promise<string> {
-    return this.until('the begin of a job', () => this.marks.where(name)?.localId ?? null);
+    return this.until('the start of a job', () => this.marks.where(name)?.localId ?? null);
   }
 
   /** What the list says of it, as soon as something is right; `accept` gets null where it is not listed. */
@@ -185,33 +185,33 @@ function must(isSo: boolean, message: string): asserts isSo {
 const nowhere = (job: LocalJob | null): boolean => job === null || job.phase === 'ENDED';
 
 const CHECKS: readonly (readonly [string, (trial: Trial) => Promise<void>])[] = [
-  ['capacity tells the machines, and what of them is taken', capacityIsSound],
-  ['a job runs, its script says who it is and where, and how it ended', runs],
+  ['capacity reports the machines and their use', capacityIsSound],
+  ['a job runs, and its script records its ID, its nodes and how it ended', runs],
   ['the exit code of a command is kept', (trial) => keepsCode(trial, 3)],
-  ['quotes, line breaks and blanks reach the command', keepsWords],
+  ['quotes, line breaks and spaces reach the command', keepsWords],
   ['the environment of the agent does not reach jobs', isClean],
   ['each task of a job is started', startsTasks],
-  ['a time limit, and none, are taken', takesLimits],
-  ['a run that was submitted twice runs once', runsOnce],
+  ['jobs with and without a time limit are accepted', takesLimits],
+  ['a run that is submitted twice runs once', runsOnce],
   ['a job is found by its name, as if its id had been lost', finds],
-  ['names that nothing has are not found, and are no error', findsNothing],
-  ['all jobs are listed by one question, each once, and no others', lists],
-  ['a job that is over leaves the list, or is listed as over', leavesList],
-  ['what can never run is refused, or ends, or is said to wait for ever', refuses],
-  ['a running job is ended, and its command with it', cancelsRunning],
-  ['ending twice, or what is unknown, is no error', cancelsTwice],
-  ['only the named job is ended', cancelsOne],
+  ['unknown names are not found, and are not an error', findsNothing],
+  ['one request lists all jobs, each once, and no others', lists],
+  ['an ended job leaves the list, or is listed as ended', leavesList],
+  ['a job that can never run is refused, or ends, or is reported as hopeless', refuses],
+  ['canceling a running job ends its command too', cancelsRunning],
+  ['canceling twice, or an unknown job, is not an error', cancelsTwice],
+  ['only the named job is canceled', cancelsOne],
   ['each element of an array runs once', runsArray],
-  ['an element of an array is found and ended alone', cancelsElement],
+  ['a single array element can be found and canceled', cancelsElement],
 ];
 
 async function capacityIsSound({ scheduler }: Trial): Promise<void> {
   const { nodes, waiting }: Capacity = await scheduler.capacity();
-  must(nodes.length > 0, 'there is no machine');
+  must(nodes.length > 0, 'there are no machines');
   for (const { name, cpus, memoryMb, busyCpus, busyMemoryMb } of nodes) {
     must(cpus > 0 && memoryMb > 0, `${name}: ${cpus} CPUs and ${memoryMb} MB`);
-    must(busyCpus <= cpus, `${name}: ${busyCpus} of ${cpus} CPUs are taken`);
-    must(busyMemoryMb <= memoryMb, `${name}: ${busyMemoryMb} of ${memoryMb} MB are taken`);
+    must(busyCpus <= cpus, `${name}: ${busyCpus} of ${cpus} CPUs are in use`);
+    must(busyMemoryMb <= memoryMb, `${name}: ${busyMemoryMb} of ${memoryMb} MB are in use`);
   }
   for (const { limitS } of waiting) must(Number.isFinite(limitS), `a waiting job has the limit ${limitS} s`);
 }
@@ -225,13 +225,13 @@ async function runs(trial: Trial): Promise<void> {
   const where = trial.marks.where(job.name)!;
   must(
     where.localId === id,
-    `the script says that it is ${where.localId}, submit said ${id}: the prologue sets local_id`,
+    `the script has ID ${where.localId}, submit returned ${id}: the prologue must set local_id`,
   );
   const known = new Set((await trial.scheduler.capacity()).nodes.map(({ name }) => name));
   const odd = where.nodes.find((node) => !known.has(node));
   must(
     where.nodes.length > 0 && odd === undefined,
-    `it ran on ${where.nodes.join(' ') || 'no node'}: the prologue sets nodes, to names that capacity tells`,
+    `it ran on ${where.nodes.join(' ') || 'no node'}: the prologue must set nodes, to names reported by capacity`,
   );
 }
 
@@ -266,12 +266,15 @@ async function isClean(trial: Trial): Promise<void> {
 }
 
 async function startsTasks(trial: Trial): Promise<void> {
-  if (trial.scheduler.tasks === null) throw new Skipped('describe says that tasks are not started here');
+  if (trial.scheduler.tasks === null) throw new Skipped('describe reports that tasks are not started here');
   const job = trial.prepare('echo "task $SWITCHYARD_TASK_INDEX"', { tasks: 2 });
   await trial.submit(job);
   await trial.ended(job.name);
   const said = trial.output(job.name).trim().split('\n').sort().join(', ');
-  must(said === 'task 0, task 1', `two tasks said ${JSON.stringify(said)}: ${trial.output(job.name, 'err')}`);
+  must(
+    said === 'task 0, task 1',
+    `two tasks printed ${JSON.stringify(said)}: ${trial.output(job.name, 'err')}`,
+  );
 }
 
 async function takesLimits(trial: Trial): Promise<void> {
@@ -301,7 +304,7 @@ async function finds(trial: Trial): Promise<void> {
     found !== undefined && more.length === 0,
     `${more.length + (found ? 1 : 0)} jobs were found for one name`,
   );
-  must(found.id === id, `it is ${found.id}, submit said ${id}`);
+  must(found.id === id, `it is ${found.id}, submit returned ${id}`);
   must(found.phase !== 'ENDED', `it is ${found.phase} (${found.words})`);
 }
 
@@ -335,7 +338,7 @@ async function refuses(trial: Trial): Promise<void> {
     await trial.submit(job);
   } catch (error) {
     if (error instanceof RefusedError) return;
-    throw new Broken(`an error that does not say that it is refused: ${(error as Error).message}`);
+    throw new Broken(`an error instead of a refusal: ${(error as Error).message}`);
   }
   await trial.listed(
     job.name,
@@ -353,7 +356,7 @@ async function cancelsRunning(trial: Trial): Promise<void> {
   await trial.listed(job.name, 'its end', nowhere);
   const written = trial.output(job.name);
   await sleep(1_000);
-  must(trial.output(job.name) === written, 'it is over, and its command goes on');
+  must(trial.output(job.name) === written, 'it has ended, but its command is still running');
   must(trial.marks.ended(job.name)?.code !== 0, 'its command ended with 0');
 }
 
@@ -383,7 +386,7 @@ async function cancelsOne(trial: Trial): Promise<void> {
 /** An array whose elements say which they are. */
 async function array(trial: Trial, text: string) {
   if ((await trial.scheduler.capacity()).elementsMax < ELEMENTS)
-    throw new Skipped('capacity says that there are no arrays');
+    throw new Skipped('capacity reports that there are no arrays');
   const jobs = Array.from({ length: ELEMENTS }, (_, i) => trial.prepare(`echo ${i}; ${text}`));
   const name = trial.name();
   const directory = join(trial.root, 'arrays', name);
@@ -392,7 +395,7 @@ async function array(trial: Trial, text: string) {
   writeFileSync(file, jobs.map((job) => `${job.script}\n`).join(''));
   writeFileSync(script, arrayScript(file, trial.scheduler), { mode: 0o700 });
   const ids = await trial.submit({ ...jobs[0]!, name, directory, script, elements: ELEMENTS });
-  must(ids.length === ELEMENTS, `submit answered ${ids.length} ids for ${ELEMENTS} elements`);
+  must(ids.length === ELEMENTS, `submit returned ${ids.length} IDs for ${ELEMENTS} elements`);
   return { name, jobs, ids };
 }
 
@@ -405,7 +408,7 @@ async function runsArray(trial: Trial): Promise<void> {
       `element ${i}: ${code}, ${trial.output(job.name)}`,
     );
     const said = trial.marks.where(job.name)!.localId;
-    must(said === ids[i], `element ${i} says that it is ${said}, submit said ${ids[i]}`);
+    must(said === ids[i], `element ${i} has ID ${said}, submit returned ${ids[i]}`);
   }
 }
 
@@ -417,12 +420,12 @@ async function cancelsElement(trial: Trial): Promise<void> {
   const wrong = found.find(({ id, element }) => id !== ids[element as number]);
   must(
     wrong === undefined,
-    `element ${wrong?.element} is found as ${wrong?.id}, submit said ${ids[wrong?.element as number]}`,
+    `element ${wrong?.element} is found as ${wrong?.id}, submit returned ${ids[wrong?.element as number]}`,
   );
   await trial.scheduler.cancel([{ name, element: 1 }]);
   for (const [i, job] of jobs.entries()) if (i !== 1) await keepsOn(trial, job.name, i);
   const code = trial.marks.ended(jobs[1]!.name)?.code ?? NOT_BEGUN;
-  must(code !== 0, 'element 1 went on');
+  must(code !== 0, 'element 1 kept running');
 }
 
 async function keepsOn(trial: Trial, name: string, element: number): Promise<void> {

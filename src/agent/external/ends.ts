@@ -31,8 +31,8 @@ export function endOfRun({ assignment, beganMs, listed, asked }: Handed, mark: E
   );
   if (cause !== null || !isKilled(mark) || listed === null) return end;
   // The site took its machines away, or ended it: it is not the job's own doing.
-  if (killed === 'LOST') return { ...end, cause: 'LOST', message: `${label} says ${listed.words}` };
-  return killed === 'CANCELLED' ? { ...end, message: 'cancelled at the site' } : end;
+  if (killed === 'LOST') return { ...end, cause: 'LOST', message: `${label} reports ${listed.words}` };
+  return killed === 'CANCELLED' ? { ...end, message: 'canceled at the site' } : end;
 }
 
 /** As a shell tells it: by a signal. */
@@ -61,5 +61,5 @@ const startedAgain = (
 /** Of a run that has not begun: the service tries again. */
 export const neverBegan = ({ words }: LocalJob, label: string): End => ({
   cause: 'MACHINE_FAILED',
-  message: `it never began: ${label} says ${words}`,
+  message: `it never started: ${label} reports ${words}`,
 });

@@ -92,7 +92,7 @@ export class Marks {
     } catch {
       // Below.
     }
-    return { cause: 'MACHINE_FAILED', message: 'it never began' };
+    return { cause: 'MACHINE_FAILED', message: 'it never started' };
   }
 
   where(key: string): Where | null {

@@ -44,7 +44,7 @@ export class Others {
     const { label } = this.scheduler;
     const alive = left.find(({ directory }) => directory !== null && this.isAlive(stateOf(directory)));
     if (alive?.directory)
-      return `another agent (state directory ${stateOf(alive.directory)}) hands over runs of this site: stop that agent first`;
+      return `another agent (state directory ${stateOf(alive.directory)}) submits runs for this site: stop that agent first`;
     await this.scheduler.cancel(left);
     const some = left.slice(0, 5).map(({ id }) => id);
     return `${left.length} jobs of an earlier agent are being ended by ${label}: ${some.join(', ')}${left.length > 5 ? ', …' : ''}`;

@@ -58,8 +58,7 @@ export class Owners {
     else if (!this.accounts.isKnown(user)) return false;
     else {
       const account = this.accounts.of(user);
-      if (account === null)
-        throw new Error(`:pool: accepted for ${user} only where the agent runs jobs itself`);
+      if (account === null) throw new Error(`:pool: accepted for ${user} only if the agent runs jobs itself`);
       const { name, uid, gid } = account;
       run.owner = { name, uid, gid };
     }

@@ -96,7 +96,7 @@ export class TermsRules {
       const refused = asked?.split(',').find((one) => allowed.size > 0 && !allowed.has(one));
       if (refused !== undefined)
         throw new NotAllowedError(
-          `${name}: ${JSON.stringify(refused)} was asked for; accepted at this site: ${[...allowed].join(', ')}`,
+          `${name}: ${JSON.stringify(refused)} was requested; accepted at this site: ${[...allowed].join(', ')}`,
         );
       terms[name] = asked ?? matching.find((rule) => rule[name] !== undefined)?.[name] ?? null;
     }
@@ -115,10 +115,7 @@ export class TermsRules {
       // What is not accepted is read, and said, once.
       if (versionOf(file) !== this.version) this.rules = this.read();
     } catch (error) {
-      warn(
-        { file, error: (error as Error).message },
-        'the rules are not accepted; the previous ones stay in use',
-      );
+      warn({ file, error: (error as Error).message }, 'the rules are invalid; the previous ones stay in use');
     }
   }
 

@@ -171,7 +171,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
       accounts: null,
       baseEnvironment: plainJobEnvironment(),
       outputLimitBytes: 256 << 10,
-      keep: async () => 'this agent keeps no files',
+      keep: async () => 'this agent does not keep files',
       warn: () => {},
       submissionsPerS: 50,
       pollMs: 1_000,
@@ -187,7 +187,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
   }
 
   get problem(): string | null {
-    const hang = `the file system of ${this.options.stateDir}, which the nodes share, does not answer`;
+    const hang = `the file system of ${this.options.stateDir}, shared with the nodes, does not respond`;
     return (this.hangs ? hang : null) ?? this.trouble ?? this.submitter.problem;
   }
 
@@ -243,7 +243,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
 
   resume(assignment: Assignment): void {
     if (!this.isNew(assignment)) return;
-    this.reportUnstarted(assignment, { cause: 'LOST', message: 'the agent knows nothing of this run' });
+    this.reportUnstarted(assignment, { cause: 'LOST', message: 'the agent has no record of this run' });
   }
 
   cancel(name: RunName): void {
@@ -320,11 +320,12 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     const refused = (message: string): End => ({ cause: 'REFUSED', message });
     if (assignment.machines.length > 0)
       return refused(
-        `machines were chosen for it, but ${label} chooses them here: the local policy of the site has to be of kind external`,
+        `machines were chosen for it, but ${label} chooses them here: the local policy of the site must be of kind external`,
       );
-    if (assignment.image !== null) return refused(`${label} is handed no images over: the job names one`);
+    if (assignment.image !== null)
+      return refused(`jobs with images are not supported with ${label}, and this job names one`);
     if (assignment.tasks > 1 && assignment.launch === 'EVERY_TASK' && tasks === null)
-      return refused(`${label} starts no commands once for each task here`);
+      return refused(`${label} cannot start a command once per task here`);
     try {
       checkStrings(assignment);
     } catch (error) {
@@ -369,7 +370,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
   private stop(run: Handed): void {
     // Else it is done with the next look.
     if (run.end !== null || !this.isReached) return;
-    const end: End = { cause: 'CANCELLED_BY_USER', message: 'cancelled before it began' };
+    const end: End = { cause: 'CANCELLED_BY_USER', message: 'canceled before it started' };
     if (run.beganMs === null) this.neverBegins(run, end);
     this.cancelSoon(run);
   }
@@ -377,7 +378,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
   /** Another site can start it now: it never begins here, unless it has. */
   private giveBack(run: Handed): void {
     if (run.end !== null || run.beganMs !== null || !this.isReached) return;
-    if (!this.neverBegins(run, { cause: 'REQUEUED', message: 'taken back before it began' })) return;
+    if (!this.neverBegins(run, { cause: 'REQUEUED', message: 'taken back before it started' })) return;
     this.cancelSoon(run);
   }
 
@@ -404,7 +405,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
       .catch((error: Error) => {
         const { jobId: job, epoch } = runs[0]!.assignment;
         const fields = { job, epoch, runs: runs.length, error: error.message };
-        warn(fields, `${scheduler.label} did not take a cancellation; trying again`);
+        warn(fields, `${scheduler.label} did not accept a cancellation; trying again`);
       })
       .finally(() => {
         this.cancelling = false;
@@ -477,7 +478,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
   private discard(run: Handed): void {
     const directory = this.dirOf(run);
     this.owners.remove(run, directory).catch((error: Error) => {
-      this.options.warn({ directory, error: error.message }, 'what a run has left cannot be removed');
+      this.options.warn({ directory, error: error.message }, 'leftover files of a run cannot be removed');
     });
   }
 
@@ -514,7 +515,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     try {
       await this.look();
     } catch (error) {
-      this.options.warn({ error: (error as Error).message }, 'the agent cannot look after its runs');
+      this.options.warn({ error: (error as Error).message }, 'the agent cannot check its runs');
     } finally {
       this.polling = false;
     }
@@ -569,7 +570,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     if (this.hangs === answers && !this.closed)
       this.options.warn(
         { directory: this.options.stateDir },
-        `the shared file system ${answers ? 'answers again' : 'does not answer'}`,
+        `the shared file system ${answers ? 'responds again' : 'does not respond'}`,
       );
     this.hangs = !answers;
     return answers;
@@ -680,7 +681,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     if (job.phase === 'RUNNING')
       run.startedAfterS = Math.min(run.startedAfterS, job.startedAfterS ?? Infinity);
     if (run.beganMs !== null) return;
-    const hopeless: End = { cause: 'MACHINE_FAILED', message: `it would wait for ever: ${job.words}` };
+    const hopeless: End = { cause: 'MACHINE_FAILED', message: `it would wait forever: ${job.words}` };
     if (job.hopeless && this.neverBegins(run, hopeless)) this.unwanted.add(run);
     else if (job.words !== run.words && upMs() - run.wordsAt >= WORDS_MS) this.tell(run, job.words);
   }
@@ -709,7 +710,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
         // It was acknowledged and forgotten. Should it come back nevertheless, the guard lets one of the two begin.
         const { jobId, epoch } = run.assignment;
         const fields = { job: jobId, epoch, id: run.localId };
-        this.options.warn(fields, `${label} has forgotten a run; handing it over again`);
+        this.options.warn(fields, `${label} lost a run; submitting it again`);
         run.localId = null;
         run.missingSince = null;
         this.submitter.add(run);
@@ -737,8 +738,8 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
 
   private unanswered({ message }: Error): void {
     const { scheduler, warn } = this.options;
-    if (this.trouble === null) warn({ error: message }, `${scheduler.label} does not answer`);
-    this.trouble = `${scheduler.label} does not answer: ${message}`.slice(0, 500);
+    if (this.trouble === null) warn({ error: message }, `${scheduler.label} does not respond`);
+    this.trouble = `${scheduler.label} does not respond: ${message}`.slice(0, 500);
   }
 
   private dirOf({ key }: Pick<Handed, 'key'>): string {

@@ -274,7 +274,7 @@ export class SlurmRest implements LocalScheduler {
       const there = [...has].filter((one) => one > 0).map((one) => `v0.0.${one}`);
       const accepted = SPOKEN.map((one) => `v0.0.${one}`).join(', ');
       throw new Error(
-        `slurmrestd: it has ${there.join(', ') || `no API (HTTP ${status})`}; spoken here: ${accepted}`,
+        `slurmrestd: it has ${there.join(', ') || `no API (HTTP ${status})`}; supported: ${accepted}`,
       );
     }
     this.version = version;
@@ -324,7 +324,7 @@ export class SlurmRest implements LocalScheduler {
         response.on('data', (piece: Buffer) => {
           bytes += piece.length;
           if (bytes > ANSWER_BYTES)
-            response.destroy(new Error(`an answer of more than ${ANSWER_BYTES} bytes`));
+            response.destroy(new Error(`a response of more than ${ANSWER_BYTES} bytes`));
           else pieces.push(piece);
         });
         response.on('error', fail);
@@ -337,7 +337,7 @@ export class SlurmRest implements LocalScheduler {
         });
       });
       request.on('error', (error) =>
-        fail(signal.aborted ? new Error(`no answer for ${timeout / 1000} s`) : error),
+        fail(signal.aborted ? new Error(`no response for ${timeout / 1000} s`) : error),
       );
       request.end(body);
     });
@@ -354,7 +354,7 @@ function answerOf(status: number, written: string): Answer {
   try {
     body = object(JSON.parse(written));
   } catch {
-    throw new Error(`HTTP ${status}: ${written.trim().slice(0, 200) || 'an empty answer'}`);
+    throw new Error(`HTTP ${status}: ${written.trim().slice(0, 200) || 'an empty response'}`);
   }
   const errors = list(body.errors).map((one) => ({
     code: number(one.error_number) ?? number(one.error_code) ?? -1,

@@ -130,7 +130,7 @@ export function partitionsIn(used: string | null, there: readonly string[]): Rea
   const missing = names.find((name) => !there.includes(name));
   if (missing !== undefined)
     throw new Error(
-      `AGENT_SLURM_PARTITION: ${missing}: Slurm has no such partition; it has ${there.join(', ')}`,
+      `AGENT_SLURM_PARTITION: ${missing}: Slurm does not have this partition; it has ${there.join(', ')}`,
     );
   return new Set(names);
 }

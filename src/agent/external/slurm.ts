@@ -108,7 +108,7 @@ export class Slurm implements LocalScheduler {
       throw error;
     }
     const id = /^(\d+)(;|$)/m.exec(answer)?.[1];
-    if (id === undefined) throw new Error(`sbatch: unexpected answer: ${answer.slice(0, 200)}`);
+    if (id === undefined) throw new Error(`sbatch: unexpected output: ${answer.slice(0, 200)}`);
     return job.elements === null ? [id] : Array.from({ length: job.elements }, (_, i) => `${id}_${i}`);
   }
 
@@ -221,7 +221,7 @@ export class Slurm implements LocalScheduler {
 
   private async associations(storage: string, enforced: string) {
     const name = `associations of ${OWN}`;
-    if (!storage.includes('slurmdbd')) return { name, found: 'Slurm keeps no accounts', problem: null };
+    if (!storage.includes('slurmdbd')) return { name, found: 'Slurm has no accounting', problem: null };
     const fields = 'format=account,partition,qos,maxjobs,maxsubmit';
     try {
       const text = await this.call('sacctmgr', ['-nP', 'show', 'assoc', `user=${OWN}`, fields]);
@@ -237,7 +237,7 @@ export class Slurm implements LocalScheduler {
       });
       const missing = all.length === 0 && enforced.includes('associations');
       const problem = missing
-        ? `none, and Slurm refuses jobs without (AccountingStorageEnforce=${enforced})`
+        ? `none, and Slurm rejects jobs without one (AccountingStorageEnforce=${enforced})`
         : null;
       return { name, found: all.join('; ') || 'none', problem };
     } catch (error) {
@@ -287,7 +287,7 @@ export class Slurm implements LocalScheduler {
       execFile(program, words, options, (error, out, err) => {
         if (error === null) return resolve(out);
         const code = typeof error.code === 'number' ? error.code : null;
-        const said = err.trim() || (error.killed ? `no answer for ${CALL_MS / 1000} s` : error.message);
+        const said = err.trim() || (error.killed ? `no response for ${CALL_MS / 1000} s` : error.message);
         reject(new CallError(`${program}: ${said.slice(0, 500)}`, code));
       });
     });

@@ -195,10 +195,10 @@ export class Submitter {
       if (isRefused && batch.length === 1) return refused(batch[0] as Handed, message);
       const { jobId: job, epoch } = (batch[0] as Handed).assignment;
       const fields = { job, epoch, runs: batch.length, error: message };
-      if (isRefused) warn(fields, `${scheduler.label} refused an array; its runs are submitted one by one`);
+      if (isRefused) warn(fields, `${scheduler.label} rejected an array; its runs are submitted one by one`);
       else {
-        this.problem = `${scheduler.label} does not take jobs: ${message}`.slice(0, 500);
-        warn(fields, `${scheduler.label} did not say that it took a run; looking for it`);
+        this.problem = `${scheduler.label} does not accept jobs: ${message}`.slice(0, 500);
+        warn(fields, `${scheduler.label} did not confirm a run; looking for it`);
       }
       for (const run of batch) {
         run.alone ||= isRefused;

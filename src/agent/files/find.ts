@@ -31,7 +31,7 @@ function from({ directory, tmp }: Place, path: string): { directory: string; bel
   if (below === null) return { directory, below: path, prefix: '' };
   if (tmp !== undefined) return { directory: tmp, below, prefix: path.slice(0, path.length - below.length) };
   throw new Error(
-    `${path}: the /tmp of the machine on which the job ran is out of reach; accepted: a path below the directory of the run`,
+    `${path}: /tmp of the job's machine is not accessible; accepted: a path below the directory of the run`,
   );
 }
 
@@ -70,9 +70,9 @@ export async function findFiles(place: Place, path: string, required: boolean): 
       const found = names.join('/');
       const fault = filePathFault(found, MAX.outputPathChars);
       if (fault === null) files.push(prefix + found);
-      else problems.push(`${JSON.stringify(prefix + found)}: its name is not accepted; accepted: ${fault}`);
+      else problems.push(`${JSON.stringify(prefix + found)}: invalid name; accepted: ${fault}`);
     } else if (what === 'missing' && names.at(-1)?.includes('\ufffd'))
-      problems.push(`${prefix}${names.join('/')}: its name is not accepted; accepted: UTF-8`);
+      problems.push(`${prefix}${names.join('/')}: invalid name; accepted: UTF-8`);
     else if (named && (required || what !== 'missing'))
       problems.push(`${prefix}${names.join('/')}: ${WRONG[what]}`);
   };
@@ -106,7 +106,7 @@ export async function openInside(place: Place, path: string): Promise<FileHandle
     const { blocks, bsize } = await statfs(root);
     if (found.size > blocks * bsize)
       throw new Error(
-        `it is a sparse file: it is ${found.size} bytes long, and its disk has ${blocks * bsize}`,
+        `it is a sparse file of ${found.size} bytes, larger than its disk (${blocks * bsize} bytes)`,
       );
     if (!isLinux) return looked;
     const file = await open(here, constants.O_RDONLY);
@@ -126,8 +126,8 @@ async function rootOf(directory: string): Promise<string> {
 type Kind = 'file' | 'directory' | keyof typeof WRONG;
 
 const WRONG = {
-  missing: 'there is no such file',
-  outside: 'it leads out of the directory of the run',
+  missing: 'no such file',
+  outside: 'it points outside the directory of the run',
   other: 'it is neither a file nor a directory, or a link to a directory',
 } as const;
 

@@ -208,6 +208,6 @@ async function partOf(file: OpenFile, from: number, length: number, orLess = fal
     if (bytesRead === 0) break;
     done += bytesRead;
   }
-  if (done < length && !orLess) throw new NotKept('it became shorter while it was kept');
+  if (done < length && !orLess) throw new NotKept('it became shorter while being saved');
   return buffer.subarray(0, done);
 }

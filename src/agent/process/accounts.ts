@@ -140,7 +140,7 @@ export class Accounts {
    */
   of(user: string): Account | null {
     if (!this.isKnown(user))
-      throw Object.assign(new Error(`the account of ${user} is being looked up`), { code: 'EAGAIN' });
+      throw Object.assign(new Error(`looking up the account of ${user}`), { code: 'EAGAIN' });
     const name = this.nameOf(user);
     if (name === undefined)
       throw new LaunchError(`the user ${user} has no account at this site (AGENT_ACCOUNTS)`);
@@ -174,7 +174,7 @@ export class Accounts {
       this.list = parse(readFileSync(file, 'utf8'), this.options);
       this.found.clear();
     } catch (err) {
-      warn({ err, file }, 'the list of accounts is not accepted; the previous one stays in use');
+      warn({ err, file }, 'the list of accounts is invalid; the previous one stays in use');
     }
   }
 
@@ -217,8 +217,8 @@ export class Accounts {
   }
 
   private async problemOf({ uid, gid, name }: Account, ask: Ask): Promise<string | null> {
-    if (uid < LEAST_UID || gid < LEAST_UID) return `ids below ${LEAST_UID} are the system's`;
-    if (uid === process.getuid?.()) return 'it is the account of the agent';
+    if (uid < LEAST_UID || gid < LEAST_UID) return `IDs below ${LEAST_UID} are reserved for the system`;
+    if (uid === process.getuid?.()) return "it is the agent's own account";
     if (this.launcher === null) return null;
     // Agent and account share the run's directory by the account's group: nobody else may be in it.
     const [, , , members = ''] = (await ask('getent', 'group', String(gid))).out.split(':');
@@ -301,9 +301,7 @@ function answerOf(
       // It may hang in the kernel: nobody waits for it.
       child.unref();
       reject(
-        new Unheard(
-          `the directory of accounts of this host does not answer: ${[program, ...args].join(' ')}`,
-        ),
+        new Unheard(`the account directory of this host does not respond: ${[program, ...args].join(' ')}`),
       );
     };
     patience.addEventListener('abort', giveUp, { once: true });

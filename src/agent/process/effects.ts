@@ -189,10 +189,10 @@ export class Effects {
       const path = leftBehind.take(slot.workDirectory, runKey(run));
       warn(
         { job, epoch, task, path },
-        'outputs of a run could not be kept; its files stay in this directory',
+        'outputs of a run could not be saved; its files stay in this directory',
       );
     } catch (err) {
-      warn({ job, epoch, task, err }, 'outputs of a run could not be kept, and neither could its directory');
+      warn({ job, epoch, task, err }, 'neither the outputs of a run nor its directory could be saved');
     }
   }
 }

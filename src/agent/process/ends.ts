@@ -49,7 +49,7 @@ export function endOf(ended: Ended, asked: Asked | null): End {
   // Never the machine's fault: the words may be the job's, and would take machines from others.
   if (unstarted !== null) return { ...end, cause: 'LAUNCH_FAILED', exitCode: null, message: unstarted };
   if (outOfMemoryMb !== null) {
-    const message = `it needed more than the ${outOfMemoryMb} MB that it asked for`;
+    const message = `it needed more than the ${outOfMemoryMb} MB that it requested`;
     return { ...end, cause: 'MEMORY_LIMIT', message };
   }
   // Whatever the code, because many programs answer SIGTERM with 0; but one that was over before ended by itself.
@@ -85,7 +85,7 @@ export function keptEnd(
   if (asked && well)
     return { ...waited, cause: asked.cause, message: 'canceled while its outputs were being saved' };
   const where = stays ? '; its directory stays at the site for a while' : '';
-  const message = [end.message, `outputs not kept: ${problem}${where}`].filter(Boolean).join('; ');
+  const message = [end.message, `outputs not saved: ${problem}${where}`].filter(Boolean).join('; ');
   return { ...waited, cause: well ? 'OUTPUTS_FAILED' : end.cause, message };
 }
 

@@ -23,7 +23,7 @@ export function shareOf({ first, last }: IdRange, name: string, stateDir: string
     const own = first + SHARE * ((preferred + i) % shares);
     if (isClaimed(join(CLAIMS, `ids-${own}`), name, stateDir)) return { first: own, last: own + SHARE - 1 };
   }
-  throw new Error(`AGENT_UIDS: other agents of this host have all ids from ${first} to ${last}`);
+  throw new Error(`AGENT_UIDS: all IDs from ${first} to ${last} are used by other agents on this host`);
 }
 
 /** Ids that agents of this host have taken, by the names of the agents. */

@@ -51,7 +51,7 @@ export class Images {
   of(name: string): Image {
     const found = this.find(name);
     if (found === null)
-      throw new LaunchError(`image ${name}: this machine does not have it (AGENT_IMAGES of its agent)`);
+      throw new LaunchError(`image ${name}: not available on this machine (AGENT_IMAGES of its agent)`);
     return { root: found.root, digest: this.known.get(found.key) ?? null };
   }
 

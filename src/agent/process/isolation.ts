@@ -157,7 +157,7 @@ export class Isolation {
     });
     if (mode === undefined)
       throw new Error(`the requested isolation is not available on this host: ${lacking.join('; ')}`);
-    const cgroups = options.cgroups === false ? 'they are switched off' : Cgroups.open(name);
+    const cgroups = options.cgroups === false ? 'switched off' : Cgroups.open(name);
     if (typeof cgroups === 'string') lacking.push(`control groups: ${cgroups}`);
     const { images: directories = [] } = options;
     const noImages =
@@ -279,7 +279,7 @@ export class Isolation {
   imageOf(name: string | null): Image | null {
     if (name === null) return null;
     if (this.images !== null) return this.images.of(name);
-    throw new LaunchError(`image ${name}: this machine runs no images (AGENT_IMAGES of its agent)`);
+    throw new LaunchError(`image ${name}: this machine does not run images (AGENT_IMAGES of its agent)`);
   }
 
   /** The account that the user of a run has here; null: they have none of their own. Throws LaunchError where their jobs may not run. */
@@ -322,7 +322,7 @@ export class Isolation {
     const closed = place.uid === null ? undefined : inputs.find((path) => !canEnter(dirname(path)));
     if (closed !== undefined)
       throw new LaunchError(
-        `input ${closed}: jobs have their own accounts at this site, which cannot enter its directory`,
+        `input ${closed}: jobs have their own accounts at this site, which cannot access its directory`,
       );
     return [...become, ...drop];
   }
@@ -339,7 +339,7 @@ export class Isolation {
     const own = this.mode === 'sandbox' || directory === work || SEEN.includes(directory) ? [] : [directory];
     if (this.mode === 'sandbox') this.checkSeen(directory, work, []);
     if (own.some((path) => [...SYSTEM, '/proc', '/dev', '/sys'].some((dir) => isBelow(path, dir))))
-      throw new LaunchError(`${directory}: in an image, this directory is the image's`);
+      throw new LaunchError(`${directory}: in an image, this directory belongs to the image`);
     const seen = [...shown, ...inputs, work, ...own];
     return [
       ...[BWRAP, '--die-with-parent', '--unshare-user', '--cap-drop', 'ALL'],
@@ -484,8 +484,8 @@ function missing(
   if ((root || accounts) && !existsSync(SETPRIV)) return `${SETPRIV} is missing (util-linux)`;
   if (root) {
     if (!(uids.first >= LEAST_UID && uids.last >= uids.first))
-      return `AGENT_UIDS: ${uids.first} to ${uids.last} is not a range of ids from ${LEAST_UID}`;
-    if (!areMapped(uids)) return `the ids ${uids.first} to ${uids.last} do not exist in this container`;
+      return `AGENT_UIDS: ${uids.first} to ${uids.last} is not a range of IDs from ${LEAST_UID}`;
+    if (!areMapped(uids)) return `the IDs ${uids.first} to ${uids.last} do not exist in this container`;
     const problem = fails([...dropTo(uids.first), '/bin/sh', '-c', 'exit 0']);
     if (problem !== null) return `cannot change the account: ${problem}`;
   }
@@ -517,7 +517,7 @@ function missingForImages(
   if (lacks !== null) return lacks;
   if (!existsSync(BWRAP)) return `${BWRAP} is missing (bubblewrap)`;
   for (const directory of directories) {
-    if (!existsSync(directory)) return `${directory} is not there`;
+    if (!existsSync(directory)) return `${directory} does not exist`;
     if ((root || accounts) && !canEnter(directory)) return `other accounts may not enter ${directory}`;
   }
   if ((root || accounts) && !canEnter(dirname(stateDir)))
@@ -592,7 +592,7 @@ function limitOfProcesses(): string | null {
 
 /** Has an account carry out a shell text. Whether that went well is seen by what is left. */
 function doAs(uid: number, timeout: number, text: string, ...words: string[]): Promise<void> {
-  if (!(uid >= LEAST_UID)) throw new RangeError(`account ${uid} is one of the system's`);
+  if (!(uid >= LEAST_UID)) throw new RangeError(`account ${uid} is a system account`);
   const [command, ...args] = [...dropTo(uid), '/bin/sh', '-c', text, 'sh', ...words];
   return new Promise((resolve) => {
     execFile(command!, args, { env: {}, cwd: '/', timeout }, () => resolve());

@@ -36,7 +36,7 @@ export class LeftBehind {
     const old = all.filter(({ sinceMs }) => Date.now() - sinceMs > this.keepMs);
     for (const { path } of isLow && old.length === 0 ? all.slice(0, 1) : old) {
       removeTree(path).then(
-        () => this.warn({ path }, 'files of a run that could not be kept have been removed'),
+        () => this.warn({ path }, 'files of a run that could not be saved have been removed'),
         (err) => this.warn({ path, err }, 'files of a run cannot be removed'),
       );
     }

@@ -396,7 +396,7 @@ export class Lives<R extends Launched> {
   }
 
   private put(key: string, life: Life<R>): void {
-    if (this.all.has(key)) throw new Error(`run ${key} is there already`);
+    if (this.all.has(key)) throw new Error(`run ${key} already exists`);
     this.all.set(key, life);
   }
 

@@ -74,8 +74,8 @@ export class Limits {
     const { isolation, cpuExcessS, exceeded } = this.options;
     const megabytes = bytes / 1e6;
     if (memoryMb !== null && megabytes > memoryMb) {
-      const used = `${Math.ceil(megabytes)} MB, but asked for ${memoryMb} MB`;
-      exceeded(run, 'MEMORY_LIMIT', `its processes had ${used}`);
+      const used = `${Math.ceil(megabytes)} MB, but requested ${memoryMb} MB`;
+      exceeded(run, 'MEMORY_LIMIT', `its processes used ${used}`);
       return;
     }
     const threads = samples.reduce((all, sample) => all + sample.threads, 0);
@@ -88,7 +88,7 @@ export class Limits {
     const cpuS = run.group?.usage().cpuS ?? meter.cpuS;
     const given = (cpus * (now - run.startedUpMs)) / 1000;
     if (cpuS <= given + cpuExcessS) return;
-    const used = `${Math.round(cpuS)} s of CPU time in ${Math.round(given / cpus)} s, but asked for ${cpus} CPUs`;
+    const used = `${Math.round(cpuS)} s of CPU time in ${Math.round(given / cpus)} s, but requested ${cpus} CPUs`;
     exceeded(run, 'CPU_LIMIT', `it used ${used}`);
   }
 

@@ -189,7 +189,7 @@ export class ProcessRunner extends ReportingRunner implements Runner {
       outputLimitBytes: 256 << 10,
       diskLimitMb: null,
       cpuExcessS: null,
-      keep: async () => 'this agent keeps no files',
+      keep: async () => 'this agent does not keep files',
       leftBehindMs: LEFT_BEHIND_MS,
       maxRuns: 1024,
       serves: null,
@@ -328,7 +328,7 @@ export class ProcessRunner extends ReportingRunner implements Runner {
       return false;
     const low = this.disk.isLow(upMs());
     if (low && !this.wasLow)
-      this.options.warn({ dir: this.stateDir }, 'the disk is almost full: no run is started');
+      this.options.warn({ dir: this.stateDir }, 'the disk is almost full: no runs are started');
     this.wasLow = low;
     return !low;
   }
@@ -503,7 +503,7 @@ export class ProcessRunner extends ReportingRunner implements Runner {
 
   private removeTrash(dir: string): void {
     removeTree(dir).catch((err) =>
-      this.options.warn({ dir, err }, 'files that a run left behind cannot be removed'),
+      this.options.warn({ dir, err }, 'leftover files of a run cannot be removed'),
     );
   }
 }

@@ -351,14 +351,14 @@ export class DataCache {
     const { maxBytes, dir } = this.options;
     const needed = Math.round(sizeMb * 1e6);
     if (needed > maxBytes)
-      throw new Error(`${mb(needed)} do not fit into the agent's cache of ${mb(maxBytes)} (AGENT_CACHE_MB)`);
+      throw new Error(`${mb(needed)} do not fit in the agent's cache of ${mb(maxBytes)} (AGENT_CACHE_MB)`);
     const here = entry.bytes;
     entry.bytes = Math.max(here, needed);
     while (this.bytes > maxBytes) {
       if (!(await this.evictOne())) {
         entry.bytes = here;
         throw new Error(
-          `the agent's cache of ${mb(maxBytes)} is full of data that runs use (AGENT_CACHE_MB)`,
+          `the agent's cache of ${mb(maxBytes)} is full of data in use by runs (AGENT_CACHE_MB)`,
         );
       }
     }
@@ -369,7 +369,7 @@ export class DataCache {
       if (!(await this.evictOne())) {
         entry.bytes = here;
         throw new Error(
-          `the disk of the agent's cache is almost full: ${mb(free)} are left, ${mb(needed)} needed`,
+          `the disk of the agent's cache is almost full: ${mb(free)} left, ${mb(needed)} needed`,
         );
       }
     }

@@ -38,7 +38,7 @@ export async function dataPath(path: string, { allowed, closed, open }: DataRoot
   if (free!.some((root) => isBelow(real, root))) return real;
   if (allowed !== null && !ours!.some((root) => isBelow(real, root)))
     throw new UnfitSource(
-      `${path}: data of this site are below ${allowed.join(', ')} (AGENT_DATA_DIRECTORIES)`,
+      `${path}: data at this site must be below ${allowed.join(', ')} (AGENT_DATA_DIRECTORIES)`,
     );
   if (allowed === null && theirs!.some((root) => isBelow(real, root) || isBelow(root, real)))
     throw new UnfitSource(`${path}: it belongs to the host or the agent, and is not data`);

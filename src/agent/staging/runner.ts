@@ -137,7 +137,7 @@ export class StagingRunner implements Runner, StagingSource {
   recall(run: RunName): void {
     if (this.staging.has(runKey(run))) {
       this.abandon(run);
-      this.inner.fail(run, 'REQUEUED', 'taken back before it was handed over');
+      this.inner.fail(run, 'REQUEUED', 'taken back before it was submitted');
     } else this.inner.recall?.(run);
   }
 

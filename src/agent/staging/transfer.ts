@@ -100,7 +100,7 @@ async function copyPath(path: string, move: Move): Promise<void> {
     const filter = async (from: string): Promise<boolean> => {
       const real = await realpath(from);
       if (real !== path && !real.startsWith(`${path}/`))
-        throw new UnfitSource(`${shown(move.location)}: ${from} leads out of the dataset`);
+        throw new UnfitSource(`${shown(move.location)}: ${from} points outside the dataset`);
       if ((await lstat(from)).isSymbolicLink() && (await stat(from)).isDirectory())
         throw new UnfitSource(
           `${shown(move.location)}: ${from} is a link to a directory, which may form a loop`,
@@ -121,7 +121,7 @@ async function copyPath(path: string, move: Move): Promise<void> {
   try {
     await append(move, from, fileChunks(source, from));
     if (versionOf(await source.stat()) !== version)
-      throw new Error(`${shown(move.location)}: changed while it was copied`);
+      throw new Error(`${shown(move.location)}: changed while being copied`);
   } finally {
     await source.close();
   }
@@ -174,9 +174,9 @@ async function download(move: Move, asking: Asking): Promise<void> {
     // A weak tag says that it means the same, not that its bytes are the same.
     const version = tag !== null && !tag.startsWith('W/') ? tag : header('last-modified');
     if (continued && !header('content-range')?.startsWith(`bytes ${from}-`))
-      throw new UnfitSource(`${shown(location)}: answered with another range than requested`);
+      throw new UnfitSource(`${shown(location)}: the response has a different range than requested`);
     if ((header('content-encoding') ?? 'identity') !== 'identity')
-      throw new UnfitSource(`${shown(location)}: answered with another encoding than requested`);
+      throw new UnfitSource(`${shown(location)}: the response has a different encoding than requested`);
     await move.begun({ location, version });
     const length = Number(header('content-length') ?? Number.NaN);
     const before = move.progress.bytes;
@@ -202,7 +202,7 @@ async function refuse({ location, part }: Move, status: number): Promise<never> 
     await rm(part, { force: true });
     throw new Error(`${shown(location)}: shorter than the part already received; starting over`);
   }
-  const why = `${shown(location)}: answered ${status}`;
+  const why = `${shown(location)}: status ${status}`;
   throw status >= 500 || status === 408 || status === 429 ? new Error(why) : new UnfitSource(why);
 }
 
@@ -232,7 +232,7 @@ async function askService(
   headers: Record<string, string>,
   signal: AbortSignal,
 ): Promise<Answer> {
-  if (service === null) throw new UnfitSource(`${location}: the agent does not know the service`);
+  if (service === null) throw new UnfitSource(`${location}: the agent is not connected to a service`);
   try {
     const response = await service.get(pathAtService(location) as string, headers, signal);
     const body = Readable.from(response.body ?? []);
@@ -251,7 +251,7 @@ async function runCommand(command: readonly string[] | null, move: Move): Promis
   const { location, part, signal } = move;
   if (command === null)
     throw new UnfitSource(
-      `${shown(location)}: the agent has no command for such locations (AGENT_TRANSFER_COMMAND)`,
+      `${shown(location)}: the agent has no transfer command for such locations (AGENT_TRANSFER_COMMAND)`,
     );
   await rm(part, { recursive: true, force: true });
   await move.begun({ location, version: null });
@@ -281,7 +281,7 @@ async function runCommand(command: readonly string[] | null, move: Move): Promis
     });
   });
   move.progress.bytes += await sizeOf(part).catch(() => {
-    throw new UnfitSource(`${words[0]}: ended with 0 but wrote nothing to {target}`);
+    throw new UnfitSource(`${words[0]}: exited with 0 but wrote nothing to {target}`);
   });
 }
 

@@ -72,7 +72,7 @@ export class Budget {
       throw this.end(
         refusedRequest(
           'QUERY_TOO_COMPLEX',
-          `the answer would have too many objects: its cost reached ${this.cost.objects}; accepted: up to ${costMax}; ask for smaller pages`,
+          `the response would have too many objects: its cost reached ${this.cost.objects}; accepted: up to ${costMax}; request smaller pages`,
           { cost: this.cost.objects },
         ),
       );
@@ -89,7 +89,7 @@ export class Budget {
       throw this.end(
         refusedRequest(
           'QUERY_TOO_COMPLEX',
-          `the texts of the answer would have ${this.cost.characters} characters or more; accepted: up to ${answerCharsMax}; ask for smaller pages, or for fewer of the long fields`,
+          `the texts of the response would have ${this.cost.characters} characters or more; accepted: up to ${answerCharsMax}; request smaller pages, or fewer of the long fields`,
           { characters: this.cost.characters },
         ),
       );

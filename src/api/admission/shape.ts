@@ -33,7 +33,7 @@ export function faultOfShape({ definitions }: DocumentNode): ApiError | null {
   if (count.levels > LEVELS_MAX) return tooMuch('depth', count.levels, LEVELS_MAX);
   if (count.fields > STEPS_MAX) return tooMuch('number of fields', count.fields, STEPS_MAX);
   return count.pairs > STEPS_MAX
-    ? tooMuch('number of fields to compare with others of their name', count.pairs, STEPS_MAX)
+    ? tooMuch('number of fields compared with others of the same name', count.pairs, STEPS_MAX)
     : null;
 
   /** Selections that become those of one object: of each name, fields of all of them are compared. */

@@ -124,7 +124,7 @@ export function createShares(limits: Limits): Shares {
       const holder = holderOf(viewer);
       const spent = await cost.get(holder);
       if (spent && spent.consumedPoints > limits.costPerMinute) {
-        throw tooMany(spent, `the queries of this user cost more than ${limits.costPerMinute} in a minute`);
+        throw tooMany(spent, `the queries of this user cost more than ${limits.costPerMinute} per minute`);
       }
       await take(requests, holder, 'too many requests');
     },
@@ -160,7 +160,7 @@ export function createShares(limits: Limits): Shares {
         throw new ApiError('LIMIT_EXCEEDED', `this user already has ${max} ${what}, which is the limit`);
       }
       if (what === 'connections' && !connections.take(account, 1))
-        throw busy('its connections are in use by others');
+        throw busy('all connections are in use by other users');
       open[what].change(holder, 1);
       let isOpen = true;
       return () => {
@@ -176,7 +176,7 @@ export function createShares(limits: Limits): Shares {
       async check(address) {
         const counted = await strangers.get(address);
         if (counted && counted.remainingPoints <= 0) {
-          throw tooMany(counted, 'too many API keys or passwords tried from this address were not accepted');
+          throw tooMany(counted, 'too many invalid API keys or passwords from this address');
         }
       },
       count: (address) => void strangers.penalty(address).catch(() => {}),

@@ -175,7 +175,7 @@ export function guarded<T extends { [K in keyof T]: K extends RootField ? Operat
 /** Throws FORBIDDEN for a portal that asks for a user: what it gets is its own key's, and no other secret. */
 export function noPortal(viewer: Viewer, field: string, secrets: string): void {
   if (viewer.onBehalfBy !== null)
-    throw new ApiError('FORBIDDEN', `${field}: a portal cannot get ${secrets} of users for whom it acts`);
+    throw new ApiError('FORBIDDEN', `${field}: a portal cannot get ${secrets} of the users for whom it acts`);
 }
 
 /** ADMIN or OPERATOR: sees and handles everybody's jobs. */

@@ -50,7 +50,7 @@ const RESULTS: Readonly<Record<'accepted' | 'repeated' | 'stale-epoch' | 'unknow
 };
 
 const superseded = (): ApiError =>
-  new ApiError('FORBIDDEN', 'another process has since registered as this agent; this one ends');
+  new ApiError('FORBIDDEN', 'another process has since registered as this agent; this one exits');
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: it returns short functions that share its parts
 export function createAgentsService(parts: ServiceParts) {
@@ -204,7 +204,7 @@ function agentRegistration(input: RegisterAgentInput): AgentRegistration {
     throw badInput(
       'machines',
       null,
-      'the machines that the agent serves; null (all machines of the site) only if it is simulated',
+      'the machines that the agent serves; null (all machines of the site) only for a simulated agent',
     );
   if (machines !== null) {
     atMost('machines', machines, MAX.agentMachines);

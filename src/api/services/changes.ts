@@ -84,7 +84,7 @@ export async function changesOf(
       refuse({
         field,
         code: 'BAD_USER_INPUT',
-        message: notAccepted(field, null, 'a value; leave it out to keep what it is'),
+        message: notAccepted(field, null, 'a value; omit it to keep the current one'),
       });
   const now = parts.now();
   const asked: JobInput = {

@@ -37,29 +37,29 @@ export function expectations(of: Predecessors): {
     const found =
       known.size < LOOKED_AT_MAX
         ? look(id)
-        : Promise.resolve(both({ unknown: 'too many jobs come before it' }));
+        : Promise.resolve(both({ unknown: 'too many jobs are ahead of it' }));
     known.set(id, found);
     return found;
   }
 
   async function look(id: number): Promise<{ start: Expected; end: Expected }> {
     const found = await of.jobOf(id);
-    if (found === null) return both({ unknown: 'it may not be seen' });
+    if (found === null) return both({ unknown: 'this key may not see it' });
     const { state, planned, estimateS } = found;
     if (state === 'HELD') return both({ unknown: 'it is held' });
     if (state === 'BLOCKED') {
       const open = await of.openNeeds(id);
-      const start = open === null ? { unknown: 'it has just moved on' } : await needs(open);
+      const start = open === null ? { unknown: 'its state has just changed' } : await needs(open);
       return 'at' in start ? { start, end: { at: start.at + estimateS } } : both(start);
     }
-    if (planned === null) return both({ unknown: 'its start is not known' });
+    if (planned === null) return both({ unknown: 'its start cannot be predicted' });
     // What is late is expected at any time.
     return { start: { at: Math.max(of.now, planned.start) }, end: { at: Math.max(of.now, planned.end) } };
   }
 
   async function term(asked: NeedTerm): Promise<Expected> {
-    if (asked.condition === 'NOT_OK') return { unknown: 'nobody plans for a failure' };
-    if (!('job' in asked)) return { unknown: 'it is about a group' };
+    if (asked.condition === 'NOT_OK') return { unknown: 'failures cannot be predicted' };
+    if (!('job' in asked)) return { unknown: 'it refers to a group' };
     const { start, end } = await job(asked.job);
     const expected = asked.condition === 'START' ? start : end;
     return 'at' in expected ? { at: expected.at + asked.minDelayS } : expected;
@@ -67,7 +67,7 @@ export function expectations(of: Predecessors): {
 
   async function needs({ wait, open }: OpenNeeds): Promise<Expected> {
     const terms = new Map<NeedTerm, number | null>();
-    let unknown = 'what it needs is not known';
+    let unknown = 'its own dependencies cannot be predicted';
     for (const clause of open)
       for (const one of clause.of) {
         const expected = await term(one);

@@ -181,7 +181,8 @@ export function createExplainService(parts: ServiceParts) {
     const at = 'at' in start ? start.at : (wait.dueAt ?? wait.notBefore);
     return {
       ...why,
-      message: said.length === 0 ? why.message : `${why.message} Missing: ${[...said, ...more].join('; ')}.`,
+      message:
+        said.length === 0 ? why.message : `${why.message} Not satisfied: ${[...said, ...more].join('; ')}.`,
       ...NO_START,
       ...{ earliestStart: at === null ? null : shownTime(at), missing },
     };

@@ -39,13 +39,13 @@ export function createExportsService({ exports, queries, fileStore, limits, now 
         const announced = await exports.announceExport(from, datasetId, file, limits.userFileBytes);
         if (announced.kind === 'done') return { id: String(announced.id), receivedBytes: announced.received };
         if (announced.kind === 'unknown')
-          throw new ApiError('NOT_FOUND', 'no copy of such a dataset is wanted from the agent');
+          throw new ApiError('NOT_FOUND', 'the service does not need a copy of this dataset from the agent');
         const { used, max } = announced;
         const accepted =
           max === 'userBytes'
             ? `up to ${limits.userFileBytes} bytes of the files of the user whose job reads it (LIMIT_USER_FILE_BYTES)`
             : `up to ${MAX.peerFileBytes} bytes of copies of datasets`;
-        const why = `bytes: ${used} in all; accepted: ${accepted}`;
+        const why = `bytes: ${used} in total; accepted: ${accepted}`;
         await failed(why);
         throw new ApiError('LIMIT_EXCEEDED', why);
       },

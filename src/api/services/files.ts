@@ -95,7 +95,7 @@ export function createFilesService(parts: ServiceParts) {
           userBytes: `up to ${bounds.userBytes} bytes of the user's runs (LIMIT_USER_FILE_BYTES)`,
           peerBytes: `up to ${bounds.peerBytes} bytes of live runs at the peer`,
         };
-        throw new ApiError('LIMIT_EXCEEDED', `files: ${used} in all; accepted: ${accepted[max]}`);
+        throw new ApiError('LIMIT_EXCEEDED', `files: ${used} in total; accepted: ${accepted[max]}`);
       },
 
       async removedOutputs(viewer: Viewer, site: string, jobs: readonly string[]): Promise<string[]> {

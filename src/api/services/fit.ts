@@ -111,7 +111,7 @@ export function createFit(known: () => Promise<Resources>): () => Promise<Fit> {
 const never = (field: string, value: string, nearest: string): Fault => ({
   field,
   code: 'NEVER_FITS',
-  message: `${field}: ${value} can never run on the machines that are registered; nearest: ${nearest}`,
+  message: `${field}: ${value} can never run on the registered machines; closest match: ${nearest}`,
 });
 
 /** `matlab:2, cad:1`. */
@@ -154,7 +154,7 @@ function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | 
     case WaitingReason.NEVER_FITS_CONSTRAINT: {
       const part = unsatisfied(requirement, grid.sites) as string;
       if (part === CONTAINERS && job.image !== null)
-        return never('image', job.image, 'no agent of a machine runs images (AGENT_IMAGES)');
+        return never('image', job.image, 'no machine has an agent that runs images (AGENT_IMAGES)');
       return never(
         'machineConstraint',
         part,

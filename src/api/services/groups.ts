@@ -74,7 +74,7 @@ export function createGroupsService(parts: ServiceParts) {
         0,
         'template.arrayIndex',
         input.template.arrayIndex,
-        'no value, because it is set to the index in the group',
+        'no value, because it is always the index in the group',
       );
     const maker = makerOf(input.template);
     if (input.parameters) {

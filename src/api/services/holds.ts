@@ -147,11 +147,11 @@ async function usersNamed(
 function holdOf(viewer: Viewer, input: ReserveInput, now: number): Omit<NewHold, 'userId' | 'userIds'> {
   const { kind, site, name, onConflict, releaseIdleS } = input;
   if (kind === 'MAINTENANCE' && !handlesAll(viewer))
-    throw new ApiError('FORBIDDEN', 'reserve: only an OPERATOR can make a maintenance window');
+    throw new ApiError('FORBIDDEN', 'reserve: only an OPERATOR can create a maintenance window');
   if (onConflict === 'PREEMPT' && !handlesAll(viewer))
     throw new ApiError(
       'FORBIDDEN',
-      'reserve: only an OPERATOR can stop runs for what is held (onConflict PREEMPT)',
+      'reserve: only an OPERATOR can stop runs for a hold (onConflict PREEMPT)',
     );
   return {
     kind,
@@ -178,20 +178,19 @@ function whenOf(
 ): { times: HoldTime[]; recurrence: Recurrence | null } {
   const given = input.from ? input.from.getTime() / 1000 : now;
   const to = input.to ? input.to.getTime() / 1000 : null;
-  if (to === null && !handlesAll(viewer))
-    throw badInput('to', null, 'a time: only an OPERATOR can leave it open');
-  if (kind === 'STANDING' && rrule == null) throw badInput('rrule', null, 'a rule, as kind is STANDING');
-  if (kind === 'USER' && rrule != null) throw badInput('kind', kind, 'STANDING, as there is an rrule');
+  if (to === null && !handlesAll(viewer)) throw badInput('to', null, 'a time: only an OPERATOR can omit it');
+  if (kind === 'STANDING' && rrule == null) throw badInput('rrule', null, 'a rule, because kind is STANDING');
+  if (kind === 'USER' && rrule != null) throw badInput('kind', kind, 'STANDING, because there is an rrule');
   // A rule may have begun in the past.
   const from = rrule == null ? Math.max(now, given) : given;
   if (to !== null && to <= from)
-    throw badInput('to', input.to, `a time behind ${new Date(from * 1000).toISOString()}`);
+    throw badInput('to', input.to, `a time after ${new Date(from * 1000).toISOString()}`);
   if (rrule == null) {
     if (exceptDates.length + alsoDates.length > 0)
-      throw badInput(exceptDates.length > 0 ? 'exceptDates' : 'alsoDates', '[…]', 'none without rrule');
+      throw badInput(exceptDates.length > 0 ? 'exceptDates' : 'alsoDates', '[…]', 'no values without rrule');
     return { times: [{ from, to }], recurrence: null };
   }
-  if (to === null) throw badInput('to', null, 'a time: what comes again ends');
+  if (to === null) throw badInput('to', null, 'a time: recurring holds must have an end');
   const instants = (field: string, dates: readonly Date[]): number[] =>
     atMost(field, dates, MAX.holdDates).map((date) => date.getTime() / 1000);
   const recurrence = {
@@ -200,7 +199,7 @@ function whenOf(
   };
   try {
     const times = timesOf(recurrence, now, now + MADE_AHEAD_S);
-    if (times.length === 0) throw badInput('rrule', rrule, 'a rule with a time in the next 400 days');
+    if (times.length === 0) throw badInput('rrule', rrule, 'a rule with an occurrence in the next 400 days');
     return { times, recurrence };
   } catch (error) {
     if (error instanceof RecurrenceFault) throw badInput(error.field, error.value, error.accepted);
@@ -226,11 +225,11 @@ function heldOf({ kind, machines, tasks, cpus, memoryMb, resources }: ReserveInp
     return { of: 'MACHINES', machineIds: [...new Set(ids)], amounts: some ? amounts : null };
   }
   if (tasks != null) {
-    if (!some) throw badInput('tasks', tasks, 'with cpus, memoryMb or resources of each');
+    if (!some) throw badInput('tasks', tasks, 'a value only with cpus, memoryMb or resources');
     return { of: 'TASKS', tasks: within('tasks', tasks, 1, MAX.tasks), amounts };
   }
   if (kind !== 'MAINTENANCE' || some)
-    throw badInput('machines', null, 'machines, or tasks with what each takes');
+    throw badInput('machines', null, 'machines, or tasks with the resources of each');
   return { of: 'SITE' };
 }
 
@@ -242,9 +241,9 @@ function inTheWay({ holds, runs }: HoldOutcome): ApiError {
       .map((id) => globalId(type, id))
       .join(', ') + (ids.length > NAMED_MAX ? ` and ${ids.length - NAMED_MAX} more` : '');
   const parts = [
-    ...(holds.length > 0 ? [`${named('hold', holds)} would share machines with it`] : []),
+    ...(holds.length > 0 ? [`${named('hold', holds)} would use the same machines`] : []),
     ...(runs.length > 0
-      ? [`${named('job', runs)} may still run when it begins (onConflict AFTER_JOBS lets them end)`]
+      ? [`${named('job', runs)} may still be running when it begins (onConflict AFTER_JOBS lets them finish)`]
       : []),
   ];
   return new ApiError('CONFLICT', `reserve: ${parts.join('; ')}`);

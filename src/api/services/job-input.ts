@@ -171,12 +171,12 @@ export async function checkDatasets(
       const other = first.get(dataset);
       if (other === undefined) first.set(dataset, index);
       else if (other !== index)
-        refuse(index, dataset, `each dataset of one job; jobs[${other}] names it too`);
+        refuse(index, dataset, `each dataset for one job only; jobs[${other}] names it too`);
     }
   const names = [...first.keys()];
   for (let i = 0; i < names.length; i += LOOK_UP_MAX)
     for (const name of await queries.datasetNames(names.slice(i, i + LOOK_UP_MAX)))
-      refuse(first.get(name) as number, name, 'a name that no dataset has');
+      refuse(first.get(name) as number, name, 'a name not used by a dataset');
 }
 
 async function there(
@@ -361,12 +361,12 @@ class JobChecks {
     const fault = outputPathFault(path.replace(/\/$/, ''), MAX.outputPathChars);
     if (fault) this.refuse(`${field}.path`, path, fault);
     if (given(dataset) !== (keep === 'DATASET')) {
-      const accepted = keep === 'DATASET' ? 'a name' : 'nothing, unless it is kept as a dataset';
+      const accepted = keep === 'DATASET' ? 'a name' : 'no value, unless it is kept as a dataset';
       this.refuse(`${field}.dataset`, dataset, accepted);
     }
     if (!given(dataset)) return { path };
     if (/[*?]/.test(path))
-      this.refuse(`${field}.path`, path, 'the path of one file or directory, to be a dataset');
+      this.refuse(`${field}.path`, path, 'the path of one file or directory to become a dataset');
     this.text(`${field}.dataset`, dataset, MAX.nameChars);
     return { path, dataset };
   }
@@ -544,13 +544,13 @@ class JobChecks {
   preemptionClass(value: number, mayRaise: boolean): void {
     this.between('preemptionClass', value, 0, PREEMPTION_CLASS_MAX);
     if (value > 0 && !mayRaise)
-      this.refuse('preemptionClass', value, '0; above 0 only by operators', 'FORBIDDEN');
+      this.refuse('preemptionClass', value, '0; above 0 for operators only', 'FORBIDDEN');
   }
 
   boost(boost: number, mayRaise: boolean): void {
     this.between('boost', boost, -MAX.boost, MAX.boost);
     if (boost > 0 && !mayRaise)
-      this.refuse('boost', boost, `-${MAX.boost} to 0; above 0 only by operators`, 'FORBIDDEN');
+      this.refuse('boost', boost, `-${MAX.boost} to 0; above 0 for operators only`, 'FORBIDDEN');
   }
 
   /** Numbers that are in their ranges each, and together too large. */

@@ -173,7 +173,7 @@ export function createJobsService(parts: ServiceParts) {
       unchanged: payload.unchanged.flatMap((one) => {
         const copy = copyOf.get(localId('job', one.id, 'selection.ids'));
         if (copy === undefined) return [one];
-        const message = `${one.id} has been run again as ${globalId('job', copy)}, which can be requeued`;
+        const message = `${one.id} was rerun as ${globalId('job', copy)}, which can be requeued`;
         return made.has(copy) ? [] : [{ ...one, message }];
       }),
     };
@@ -215,7 +215,7 @@ export function createJobsService(parts: ServiceParts) {
     if (bytes !== null)
       throw new ApiError(
         'LIMIT_EXCEEDED',
-        `set: jobs of this user that have not ended would come to ${bytes} bytes; accepted: up to ${changes.bytesMax} (viewer.limits); no job was changed`,
+        `set: jobs of this user that have not ended would total ${bytes} bytes; accepted: up to ${changes.bytesMax} (viewer.limits); no job was changed`,
       );
     return {
       ids: outcome.changed,
@@ -374,7 +374,7 @@ const missing = (jobId: number): JobsPayloadModel['unchanged'][number] => {
 const CANNOT = {
   cancelJobs: 'it has ended or is already being canceled',
   requeueJobs:
-    'only jobs with a live run can be requeued; what waits is queued already, and what has ended can be submitted again',
+    'only jobs with a live run can be requeued; waiting jobs are already queued, and ended jobs can be submitted again',
   holdJobs: 'only pending jobs can be held',
   releaseJobs: 'only held jobs can be released',
   reprioritizeJobs: 'it has ended',
@@ -424,6 +424,6 @@ function selectionFilter(filter: JobFilter): NonNullable<StoreSelection['filter'
   const conditions = jobFilter('selection.filter', filter) as NonNullable<StoreSelection['filter']>;
   // A variable that was forgotten must not cancel everything.
   if (Object.keys(conditions).length === 0)
-    throw badInput('selection.filter', filter, 'at least one condition; all jobs are meant by `all: true`');
+    throw badInput('selection.filter', filter, 'at least one condition; use `all: true` for all jobs');
   return conditions;
 }

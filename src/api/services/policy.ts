@@ -126,7 +126,7 @@ function withWeights(document: unknown, part: 'dispatch' | 'local', weights: unk
     throw badInput(
       part,
       weights,
-      `no weights, because the ${part} policy in force (${JSON.stringify(whole[part]?.kind)}) has none`,
+      `no weights, because the current ${part} policy (${JSON.stringify(whole[part]?.kind)}) has none`,
     );
   }
   if (!isObject(weights)) throw badInput(part, weights, 'an object with numbers by weight name');

@@ -104,7 +104,7 @@ export async function checkReads(
           .join(', ');
         const who = 'job' in of ? globalId('job', of.job) : `jobs[${of.item}]`;
         const field = `inputs[${place}].output`;
-        refuse(item, field, notAccepted(field, path, `what ${who} keeps: ${kept || 'it has no outputs'}`));
+        refuse(item, field, notAccepted(field, path, `an output of ${who}: ${kept || 'it has none'}`));
       }
   }
 }

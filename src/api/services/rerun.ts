@@ -36,7 +36,7 @@ export async function runAgain(
   if (outcome.kind === 'too-many')
     throw new ApiError(
       'LIMIT_EXCEEDED',
-      `more than ${outcome.limit} jobs would be run again, or wait for these; accepted: up to ${outcome.limit}; nothing was submitted`,
+      `more than ${outcome.limit} jobs would be rerun, or wait for these; accepted: up to ${outcome.limit}; nothing was submitted`,
     );
   const { jobIds, repointed } = acceptedOf(outcome);
   if (jobIds.length > 0) wake([ROOT]);

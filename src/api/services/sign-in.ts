@@ -45,7 +45,7 @@ export function createSignInService(parts: ServiceParts) {
 
   function checkOn(): void {
     if (!parts.passwords)
-      throw refusedRequest('FORBIDDEN', 'this service has no passwords (SWITCHYARD_PASSWORDS)');
+      throw refusedRequest('FORBIDDEN', 'passwords are switched off for this service (SWITCHYARD_PASSWORDS)');
   }
 
   async function user(id: number, shown: string): Promise<UserRow> {
@@ -117,7 +117,7 @@ export function createSignInService(parts: ServiceParts) {
           const { hash: before } = await rightful(own.name, current, from, requestId).catch((error) => {
             // The session stays good: it is not this that is refused.
             if (!(error instanceof ApiError) || error.code !== 'UNAUTHENTICATED') throw error;
-            throw new ApiError('BAD_USER_INPUT', 'current: it is not the password so far', {
+            throw new ApiError('BAD_USER_INPUT', 'current: it is not the current password', {
               field: 'current',
             });
           });

@@ -56,7 +56,7 @@ export function acceptedOf<A extends { kind: 'accepted' }>(result: A | Refused):
     case 'gone':
       throw new ApiError(
         'NOT_FOUND',
-        `${result.jobs.map((id) => globalId('job', id)).join(', ')}, which the submission needs, has just been deleted`,
+        `${result.jobs.map((id) => globalId('job', id)).join(', ')}, on which the submission depends, has just been deleted`,
       );
     case 'share': {
       const { of, limit, used, asked } = result;

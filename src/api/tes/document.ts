@@ -21,7 +21,7 @@ const environment = z.record(z.string(), words).superRefine((env, context) => {
     if (!/^[A-Za-z_]\w*$/.test(name))
       context.addIssue({
         code: 'custom',
-        message: 'a name of letters, digits and _ that begins with no digit',
+        message: 'a name of letters, digits and _ that does not begin with a digit',
         path: [name],
       });
 });
@@ -103,7 +103,7 @@ export function pathOfUrl(field: string, url: string): string {
   const refused = badInput(
     field,
     url,
-    'file:///… or an absolute path, which the machines of the sites share, as jobs move no other files here; or `content` for an input',
+    'file:///… or an absolute path on a file system shared by the machines of the sites; other URLs are not supported; or `content` for an input',
   );
   if (url.startsWith('/')) return url;
   try {

@@ -86,7 +86,7 @@ function imageOf({ executors }: TesTask): string {
       notAccepted(
         `executors[${other}].image`,
         executors[other]?.image,
-        `that of executors[0] ("${image}"): the executors of a task run in one image. ${WITHOUT_IMAGE}`,
+        `that of executors[0] ("${image}"): all executors of a task run in the same image. ${WITHOUT_IMAGE}`,
       ),
     );
   return image;

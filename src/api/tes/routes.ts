@@ -44,7 +44,7 @@ function serviceInfo({ protocol, headers }: Request, { storage }: TesConfig) {
   return {
     ...{ id: 'switchyard', name: 'Switchyard', version: VERSION },
     description:
-      'Tasks are jobs of Switchyard: scheduled on many sites, and run in images where tasks name one.',
+      'Tasks are jobs of Switchyard, scheduled across many sites, and run in an image if the task names one.',
     type: { group: 'org.ga4gh', artifact: 'tes', version: '1.1.0' },
     organization: { name: 'Switchyard', url: `${protocol}://${headers.host ?? 'localhost'}` },
     storage,

@@ -11,9 +11,9 @@ const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** `place`: makes the directory of a path. `fetch` and `store`: from, to. What is the same file is where it should be. */
 const FUNCTIONS = `fail() { printf 'task: %s\\n' "$1" >&2; exit ${SYSTEM_ERROR_CODE}; }
-place() { case $1 in (*/*) mkdir -p -- "\${1%/*}/" || fail "the directory of $1 cannot be made" ;; esac; }
+place() { case $1 in (*/*) mkdir -p -- "\${1%/*}/" || fail "the directory of $1 cannot be created" ;; esac; }
 copy() {
-  [ -e "$1" ] || fail "$1 is not there"
+  [ -e "$1" ] || fail "$1 does not exist"
   [ "$1" = "$2" ] && return
   place "$2"
   if [ -d "$1" ]; then mkdir -p -- "$2" && cp -RL -- "$1/." "$2"; else cp -L -- "$1" "$2"; fi || fail "$1 cannot be copied to $2"
@@ -63,7 +63,7 @@ export function scriptOf(task: TesTask, contentAt: (input: number) => readonly n
     return `copy ${quoted(pathOfUrl(`inputs[${i}].url`, url))} ${quoted(path)}\n`;
   });
   const volumes = (task.volumes ?? []).map(
-    (path) => `mkdir -p -- ${quoted(path)} || fail ${quoted(`${path} cannot be made`)}\n`,
+    (path) => `mkdir -p -- ${quoted(path)} || fail ${quoted(`${path} cannot be created`)}\n`,
   );
   const told = task.executors.length > 1 || (task.outputs ?? []).length > 0;
   const executors = task.executors.map((executor, i) =>
@@ -103,7 +103,7 @@ function outputLines({ url, path, path_prefix }: NonNullable<TesTask['outputs']>
     throw badInput(
       `outputs[${i}].path_prefix`,
       undefined,
-      'what to remove from paths that match the wildcards',
+      'a prefix to remove from paths that match the wildcards',
     );
   // Only what is a wildcard is left to the shell.
   const pattern = path.replace(/[^\w./*?[\]!-]+/gu, quoted);

@@ -85,6 +85,6 @@ export class Connected {
     const good = new Set(users.filter(isAskedFor).map(({ id }) => id));
     for (const { viewer, socket } of askedFor)
       if (!good.has(viewer.userId))
-        socket.close(CloseCode.Forbidden, 'FORBIDDEN: the user is not active any more');
+        socket.close(CloseCode.Forbidden, 'FORBIDDEN: the user is no longer active');
   }
 }

@@ -92,7 +92,7 @@ function weighed(webSocket: WebSocket, connected: Connected, shares: Shares) {
       const connection = connected.of(webSocket);
       if (!connection) {
         first += bytes;
-        if (first > INIT_BYTES_MAX) webSocket.close(TOO_BIG, 'too much before connection_init');
+        if (first > INIT_BYTES_MAX) webSocket.close(TOO_BIG, 'too much data before connection_init');
         // What comes after that is not even read.
         if (first > 2 * INIT_BYTES_MAX) webSocket.terminate();
         return;

@@ -207,7 +207,7 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
   const code = pass.whyWaiting(requirement);
   if (reservation?.jobId !== job.id) return waiting(code, numbers);
   const first =
-    'It is at the head of the queue: it starts at its reservation at the latest, if running jobs end as planned.';
+    'It is at the head of the queue: it starts no later than its reservation, if running jobs end as planned.';
   return waiting(code, numbers, [first]);
 }
 
@@ -224,9 +224,7 @@ function keptFrom(userId: number, { machines }: EligibleMachines, { free }: Site
 
 /** What a job can do that waits for something that is held later. */
 const shorterLimit = (limitS: number | null): string[] =>
-  limitS === null
-    ? []
-    : [`It gets a run time limit of ${Math.floor(limitS)} s or less: then it could start now.`];
+  limitS === null ? [] : [`With a run time limit of at most ${Math.floor(limitS)} s it could start now.`];
 
 /** No site is eligible; where that is because of labels, what of the constraint holds nowhere. */
 function nowhere(
@@ -240,7 +238,7 @@ function nowhere(
   if (part === CONTAINERS)
     return {
       ...why,
-      message: `${message} The job runs in an image, and no agent of such a machine runs images.`,
+      message: `${message} The job runs in an image, and no machine of that kind has an agent that runs images.`,
     };
   return { ...why, message: part === null ? message : `${message} The part that fails: ${part}` };
 }
@@ -267,22 +265,22 @@ export const changeFor = (code: WaitingReason): string => changes[code];
 const changes: Record<WaitingReason, string> = {
   NO_SITE_UP: 'A site comes up.',
   NO_ELIGIBLE_SITE: 'A site that can run it comes up, stops draining, or gets its machines back.',
-  NEVER_FITS_CPUS: 'Ask for fewer CPUs, or add a larger machine.',
-  NEVER_FITS_MEMORY: 'Ask for less memory, or add a machine with more memory.',
-  NEVER_FITS_RESOURCES: 'Ask for less of it, or add a machine with more.',
-  NEVER_FITS_LICENSES: 'Ask for other licenses, or add licenses and the machines that can use them.',
-  NEVER_FITS_PLATFORM: 'Ask for another operating system or architecture, or add such a machine.',
+  NEVER_FITS_CPUS: 'Request fewer CPUs, or add a larger machine.',
+  NEVER_FITS_MEMORY: 'Request less memory, or add a machine with more memory.',
+  NEVER_FITS_RESOURCES: 'Request less of it, or add a machine with more.',
+  NEVER_FITS_LICENSES: 'Request other licenses, or add licenses and machines that can use them.',
+  NEVER_FITS_PLATFORM: 'Request another operating system or architecture, or add such a machine.',
   NEVER_FITS_CONSTRAINT: 'Change the constraint, or label machines so that one satisfies it.',
   NEVER_FITS_TASKS_PER_MACHINE:
     'Allow more or fewer tasks on a machine, or add machines on which so many of its tasks fit.',
   NEVER_FITS_ALL_ALIKE: 'Do without, or label machines that are alike.',
   NEVER_FITS_TOGETHER:
-    'Ask for less of one resource, or add a machine or license so that one site has everything.',
+    'Request less of one resource, or add a machine or license so that one site has everything.',
   QUEUES_FULL: "Queued jobs at the sites start or are removed, or the policy's queueLimit is raised.",
   NO_SITE_HAS_ROOM: 'A running job ends and makes room for it, or a job leaves a full queue.',
   BEHIND_HEAD:
     'The job ahead of it is dispatched or removed, or this one has waited longer than the age bound.',
-  NO_BRANCH_ASKS: 'Machines that could run it become free, or jobs that wait before it start or are removed.',
+  NO_BRANCH_ASKS: 'Machines that could run it become free, or jobs ahead of it start or are removed.',
   META_QUEUE: "Jobs in the site's local queue start or are removed, or the policy's queueLimit is raised.",
   SITE_DOWN: 'The site comes up, or the job is returned to the global queue.',
   SITE_DRAINING: 'The site stops draining, or the job is returned to the global queue.',
@@ -292,7 +290,7 @@ const changes: Record<WaitingReason, string> = {
   SITE_QUEUE_FULL: 'Running jobs end, or queued jobs there start or are removed.',
   CPUS_BUSY: 'Running jobs end and free CPUs.',
   MEMORY_BUSY: 'Running jobs end and free memory on one machine.',
-  RESOURCES_BUSY: 'Running jobs end and free what it asks for on one machine.',
+  RESOURCES_BUSY: 'Running jobs end and free the resources it requests on one machine.',
   MACHINES_BUSY: 'All jobs on one of the machines that could run it end.',
   OTHER_USERS_BUSY: "Other users' jobs on one of the machines that could run it end.",
   TASKS_PER_MACHINE_BUSY: 'Running jobs end and free room for as many of its tasks on one machine.',
@@ -304,15 +302,15 @@ const changes: Record<WaitingReason, string> = {
   WOULD_DELAY_RESERVATION:
     'The job with the reservation starts, or this one gets a shorter estimate or a higher priority.',
   SITE_SCHEDULER_FULL:
-    "The site's own scheduler starts a job of ours, the queueLimit of the site's policy is raised, or another site has room.",
+    "The site's own scheduler starts one of Switchyard's jobs there, the queueLimit of the site's policy is raised, or another site has room.",
   MOVE_LIMIT: 'Nothing is needed: the next scheduling cycle continues with it.',
   READY: 'Nothing is needed: the next scheduling cycle continues with it.',
   STAGING: 'The rest of its input data arrives.',
   STARTING: 'The agent of its machine starts it.',
   WAITS_AT_SITE: "The site's own scheduler starts it.",
   HELD: 'Release the job.',
-  NEEDS: 'The jobs that it needs start or end.',
+  NEEDS: 'The jobs that it depends on start or end.',
   NOT_BEFORE: 'Time passes.',
-  ROOM_PROMISED: 'The jobs that are stopped for it end.',
-  RESERVED: 'The maintenance or reservation is over, or canceled.',
+  ROOM_PROMISED: 'The jobs being stopped for it end.',
+  RESERVED: 'The maintenance window or reservation ends or is canceled.',
 };

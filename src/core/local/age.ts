@@ -9,7 +9,7 @@ export const ageBoundS = z
   .nullable()
   .default(86_400)
   .meta({
-    title: 'Overtaken at most for',
+    title: 'Longest overtaking',
     description:
       'A job that has waited this long is no longer overtaken; other jobs wait for it. Without this bound, wide and long jobs can starve.',
     unit: 's',

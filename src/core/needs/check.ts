@@ -234,18 +234,18 @@ export function sayNeedsError(
     case 'TOO_MANY_JOBS':
       return `${at} are ${error.count} jobs; accepted are ${limits.jobs} in a submission`;
     case 'TOO_MANY_EDGES':
-      return `${at} need others ${error.count} times (terms × the size of their array); accepted are ${limits.edges} in a submission`;
+      return `${at} have ${error.count} dependencies (terms × the size of their array); accepted are ${limits.edges} in a submission`;
     case 'CIRCLE': {
       const shown = error.items.slice(0, SHOWN).map(named).join(', ');
       const more = error.items.length > SHOWN ? ` and ${error.items.length - SHOWN} more` : '';
       return error.items.length === 1
-        ? `${shown} needs itself; accepted are needs without circles`
-        : `${shown}${more} need one another in a circle; accepted are needs without circles`;
+        ? `${shown} depends on itself; accepted are dependencies without cycles`
+        : `${shown}${more}  depend on one another in a cycle; accepted are dependencies without cycles`;
     }
     case 'DUPLICATE_REF':
-      return `${named(error.item)} has the ref of an earlier one; accepted are refs that are unique in the submission`;
+      return `${named(error.item)} has the same ref as an earlier job; accepted are refs that are unique in the submission`;
     case 'TOO_MANY_NEEDS':
-      return `${named(error.item)} has too many terms in its needs; accepted are ${limits.needsPerJob}`;
+      return `${named(error.item)} has too many dependency terms; accepted are ${limits.needsPerJob}`;
     case 'EMPTY_CLAUSE':
       return `${named(error.item)}: needs.${error.clause} has no terms; accepted is at least one`;
   }
@@ -255,15 +255,15 @@ export function sayNeedsError(
     'ref' in term ? `ref ${term.ref}` : 'job' in term ? `job ${term.job}` : `group ${term.group}`;
   switch (error.code) {
     case 'UNKNOWN_REF':
-      return `${named_} names ${target}, which no job of the submission has; accepted are refs of the submission`;
+      return `${named_} names ${target}, which is not a ref in the submission; accepted are refs of the submission`;
     case 'UNKNOWN_JOB':
-      return `${named_} names ${target}, which does not exist; accepted are ids of jobs that exist`;
+      return `${named_} names ${target}, which does not exist; accepted are IDs of existing jobs`;
     case 'UNKNOWN_GROUP':
       return `${named_} names ${target}, which has no members; accepted are groups with members`;
     case 'NOT_AN_ARRAY':
-      return `${named_} is CORRESPONDING on ${target}; accepted is that only from an array to an array, or to a group of which every member has an index`;
+      return `${named_} is CORRESPONDING on ${target}; accepted only from an array to an array, or to a group whose members all have an index`;
     case 'INDEX_MISSING':
-      return `${named_} is CORRESPONDING on ${target}, which lacks index ${error.index} (${error.missing} in all); accepted are arrays that have every index of the job's own`;
+      return `${named_} is CORRESPONDING on ${target}, which does not have index ${error.index} (${error.missing} missing in total); accepted are arrays with every index of the job's own`;
     case 'BAD_DELAY':
       return `${named_}.minDelayS is ${term.minDelayS}; accepted is 0 to ${MAX_NEED_DELAY_S} seconds`;
   }

@@ -184,7 +184,11 @@ function wordsOf(text: string): Word[] {
     const word = match(WORD);
     const found = word ?? match(SIGN);
     if (found === null)
-      throw new ConstraintError('SYNTAX', at, 'a word, a "text", a sign of comparison, & | ! or parentheses');
+      throw new ConstraintError(
+        'SYNTAX',
+        at,
+        'a word, a "text", a comparison operator, & | ! or parentheses',
+      );
     words.push({ kind: word === null ? 'SIGN' : 'WORD', text: found, at });
     at += found.length;
   }
@@ -199,7 +203,7 @@ function quotedAt(text: string, start: number): { value: string; end: number } {
     else if (at + 1 < text.length) {
       const next = text[++at] as string;
       if (next !== '"' && next !== '\\')
-        throw new ConstraintError('SYNTAX', at - 1, '\\" or \\\\ inside a text');
+        throw new ConstraintError('SYNTAX', at - 1, '\\" or \\\\ within a text');
       value += next;
     }
   }
@@ -242,11 +246,7 @@ class Parser {
   /** `depth`: `not`s and parentheses that it is inside of. */
   private unary(depth: number): Constraint {
     if (depth > this.depthMax)
-      throw new ConstraintError(
-        'TOO_DEEP',
-        this.at,
-        `at most ${MAX_DEPTH} nots and parentheses inside one another`,
-      );
+      throw new ConstraintError('TOO_DEEP', this.at, `at most ${MAX_DEPTH} nested nots and parentheses`);
     if (this.take('not') || this.take('!')) return { is: 'NOT', of: this.unary(depth + 1) };
     if (!this.take('(')) return this.test();
     const inside = this.or(depth + 1);

@@ -82,7 +82,7 @@ export function found<T>(kind: string, id: number, row: T | null): T {
 
 export function inService<T extends { removedAt: unknown }>(kind: string, id: number, row: T | null): T {
   const there = found(kind, id, row);
-  if (there.removedAt !== null) throw notFound(`${kind} ${id} is not in service any more`);
+  if (there.removedAt !== null) throw notFound(`${kind} ${id} is no longer in service`);
   return there;
 }
 

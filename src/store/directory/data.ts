@@ -118,7 +118,7 @@ export const dataChanges = (change: Changes) => ({
     return change(actor, 'setReplicas', async (tx, note): Promise<DatasetRow> => {
       const add = sitesOf(named, locations);
       const both = add.find((siteId) => remove.includes(siteId));
-      if (both !== undefined) throw conflict(`site ${both} is both in add and in remove`);
+      if (both !== undefined) throw conflict(`site ${both} is in both add and remove`);
       await shareSites(tx, add);
       const before = await lockDataset(tx, id);
       await removeReplicas(tx, id, remove);
@@ -227,7 +227,7 @@ SELECT count(*)::integer AS count FROM datasets d JOIN jobs j ON j.id = d.job_id
         if (count >= MAX.userDatasets)
           throw new Refusal(
             'LIMIT_EXCEEDED',
-            `the outputs of this user are ${count} datasets; accepted: up to ${MAX.userDatasets}`,
+            `this user already has ${count} output datasets; accepted: up to ${MAX.userDatasets}`,
           );
       }
       const data = { name, sizeMb, sha256, jobId: BigInt(jobId) };

@@ -43,7 +43,7 @@ export const holdChanges = (change: Changes) => ({
         if (reserved + asked > limit)
           throw new Refusal(
             'LIMIT_EXCEEDED',
-            `${hours(asked)} CPU-hours are asked for, and ${hours(reserved)} are reserved; site ${site.name} lets a user reserve ${limit}`,
+            `${hours(asked)} CPU-hours requested and ${hours(reserved)} already reserved; site ${site.name} allows ${limit} per user`,
           );
       }
       const open = await tx.hold.count({ where: { siteId: hold.siteId, endedAt: null } });
@@ -56,13 +56,13 @@ export const holdChanges = (change: Changes) => ({
       if (ahead > MAX.siteHoldTimes)
         throw new Refusal(
           'LIMIT_EXCEEDED',
-          `holds of site ${site.name} would have ${ahead} times; accepted: up to ${MAX.siteHoldTimes}`,
+          `holds of site ${site.name} would have ${ahead} occurrences; accepted: up to ${MAX.siteHoldTimes}`,
         );
       const refused =
         admission.holds.length > 0 || (hold.onConflict === 'REFUSE' && admission.runs.length > 0);
       if (dry || refused) return { ...admission, hold: null };
       const { kind, name, siteId, userId, onConflict, reason, times, recurrence, idleS, userIds } = hold;
-      const made = await unique(`there is already a reservation or maintenance named ${name}`, () =>
+      const made = await unique(`there is already a reservation or maintenance window named ${name}`, () =>
         tx.hold.create({
           data: {
             ...{ kind, name, siteId, userId, onConflict, reason, idleS, userIds: [...userIds] },

@@ -146,7 +146,7 @@ export const machineChanges = (change: Changes) => ({
       const before = await lockLicense(tx, id);
       if (before.inUse > 0)
         throw conflict(
-          `${before.inUse} copies of ${before.kind} are in use: remove the license when they are free`,
+          `${before.inUse} copies of ${before.kind} are in use: remove the license once they are free`,
         );
       await tx.$executeRaw(
         sql`UPDATE machines SET license_ids = array_remove(license_ids, ${id}::integer) WHERE ${id}::integer = ANY (license_ids) AND cardinality(license_ids) > 1`,
@@ -166,7 +166,7 @@ function counted<M extends Pick<NewMachine, 'resources' | 'devices'>>(
   const counts = countsOf(devices);
   const twice = Object.keys(counts).find((kind) => kind in resources);
   if (twice !== undefined)
-    throw conflict(`${twice} is counted by its devices: resources cannot have ${resources[twice]}`);
+    throw conflict(`${twice} is counted through its devices: resources cannot have ${resources[twice]}`);
   return { ...machine, devices, resources: { ...resources, ...counts } };
 }
 

@@ -138,7 +138,7 @@ SELECT json_build_object(
         const { foreign, claimed } = await counts(siteId);
         if (foreign + claimed > 0)
           throw conflict(
-            `${foreign} jobs of peer ${before.name} are here, and it has ${claimed} jobs of this service: wait until they have ended`,
+            `${foreign} jobs of peer ${before.name} are here, and it runs ${claimed} jobs of this service: wait until they have ended`,
           );
         const removedAt = instant(now);
         await tx.site.update({ where: { id: siteId }, data: { removedAt } });

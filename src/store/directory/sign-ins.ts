@@ -46,7 +46,7 @@ export const signInChanges = (change: Changes, { prisma }: Pick<Database, 'prism
       const user = await userOf(tx, userId);
       if (!user.active) throw conflict(`${user.name} is not active`);
       if (user.role === 'AGENT' || user.role === 'PEER')
-        throw conflict(`${user.name} has the role ${user.role}, which signs in by keys only`);
+        throw conflict(`${user.name} has the role ${user.role}, which can sign in only with keys`);
       const { secret, hash } = newSecret(INVITATION_PREFIX);
       const kept = { hash, createdAt: new Date(), expiresAt: instant(expiresAt) };
       await tx.invitation.upsert({ where: { userId }, create: { userId, ...kept }, update: kept });
@@ -72,7 +72,8 @@ export const signInChanges = (change: Changes, { prisma }: Pick<Database, 'prism
       const { count } = await tx.invitation.deleteMany({
         where: { hash: hashed, expiresAt: { gt: instant(now) }, user: { active: true } },
       });
-      if (!found || count === 0) throw new Refusal('NOT_FOUND', 'the invitation is used up or has expired');
+      if (!found || count === 0)
+        throw new Refusal('NOT_FOUND', 'the invitation has been used or has expired');
       const set = await setPassword(tx, found.userId, hash);
       await tx.session.deleteMany({ where: { userId: found.userId } });
       await note(`user_${found.userId}`, null, set);

@@ -505,7 +505,7 @@ UPDATE offers SET withdrawn = withdrawn OR offer = ANY (${list(
     siteId,
     live.map(({ id: jobId, epoch, state }) => {
       const cause = state === 'ASSIGNED' ? 'MACHINE_FAILED' : 'LOST';
-      return { ...none, jobId, epoch, phase: 'ENDED', at: now, cause, message: 'the peer gave it back' };
+      return { ...none, jobId, epoch, phase: 'ENDED', at: now, cause, message: 'the peer returned it' };
     }),
     maxAttempts,
   );

@@ -49,7 +49,7 @@ export function applyStarts(
     if (handsOver) free.handOvers = await handOvers(tx, siteId);
     await noteUsers(tx, siteId, jobs, free);
     if (isUp && !(await keepPromises(tx, siteId, promises, held.promised))) {
-      const why = "the site's promises have changed meanwhile";
+      const why = "the site's promises have changed in the meantime";
       const refused = starts.map(({ jobId }) => ({ jobId, why }));
       return { accepted: [], epochs: [], refused, outdated: true };
     }

@@ -192,12 +192,12 @@ class DianaPass implements DispatchPass {
       changes.push(
         "Other jobs of its user leave the meta-queue, or the user's quota is raised, which raises its priority.",
       );
-    if (heldOff) changes.push('The hold-off after its migration ends: then it may migrate again.');
+    if (heldOff) changes.push('Its hold-off ends; then it may migrate again.');
     else if (congested)
       changes.push(
         rules.migration.rule === 'BOTH_LOWER'
-          ? 'Another site has fewer jobs ahead of it and costs less: then it migrates there.'
-          : 'Another site has no more jobs ahead of it or costs no more: then it migrates there.',
+          ? 'Another site has fewer jobs ahead of it and a lower cost; then it migrates there.'
+          : 'Another site has no more jobs ahead of it, or no higher cost; then it migrates there.',
       );
     return { code: ReasonCode.META_QUEUE, numbers, changes };
   }

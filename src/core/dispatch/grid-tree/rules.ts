@@ -13,7 +13,7 @@ export const schema = z.strictObject({
   }),
   fallback: z.boolean().default(fallback).meta({
     title: 'Fallback',
-    description: 'Jobs that their site cannot run any more go elsewhere, ahead of jobs that came later.',
+    description: 'Jobs that their site can no longer run go elsewhere, ahead of later jobs.',
   }),
   loadBalance: z.boolean().default(loadBalance).meta({
     title: 'Load balance',
@@ -24,12 +24,12 @@ export const schema = z.strictObject({
     description: 'How many times butterfly and load balancing may move a job.',
   }),
   shares: z.enum(['UP', 'DOWN_FIRST']).default(shares).meta({
-    title: 'Shares of branches',
+    title: 'Portions of branches',
     description:
       'How the portions of branches that request work at the same time are rounded. DOWN_FIRST: down, and the first branches get the remainder. UP: as in the paper.',
   }),
   asks: z.enum(['FREEST_FIRST', 'IN_ORDER']).default('FREEST_FIRST').meta({
-    title: 'Who asks first',
+    title: 'Which site is served first',
     description:
       'Which of several sites that request work at the same time is served first. FREEST_FIRST: the one with the largest fraction of free CPUs. IN_ORDER: the first registered.',
   }),

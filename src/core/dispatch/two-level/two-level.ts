@@ -36,7 +36,7 @@ const schema = z
   .strictObject({
     kind: z.literal('two-level'),
     mode: z.enum(['MS', 'LS', 'NONE']).meta({
-      title: 'Who gives priorities',
+      title: 'Who sets priorities',
       description:
         'MS: the root sets them at dispatch. LS: each site computes them in every cycle. NONE: no priorities; first come, first served at both levels.',
     }),
