@@ -218,8 +218,8 @@ function addMachineOptions(command: Command): Command {
       '--tasks-per-machine <range>',
       'tasks per machine: 4 (exactly), 2-4, or 2- (at least 2); default: as many as fit',
     )
-    .option('--exclusive', 'only on machines without any other job, of which it has all')
-    .option('--exclusive=user', "only on machines without other users' jobs, which are kept from them")
+    .option('--exclusive', 'run only on otherwise idle machines, and take all of them')
+    .option('--exclusive=user', "run only on machines without other users' jobs, and keep them out")
     .option(
       '--all-alike <labels>',
       'labels of which all its machines have the same values, such as rack or rack,gen',
@@ -230,7 +230,7 @@ function addMachineOptions(command: Command): Command {
     )
     .option(
       '--license <kind:n>',
-      'a license that the job needs, and how many copies of it: matlab, matlab:2; may be repeated',
+      'a license that the job needs, and the number of copies: matlab, matlab:2; may be repeated',
       collect,
     )
     .option('--os <name>', 'required operating system, such as linux')

@@ -164,7 +164,7 @@ const sentences: Record<ReasonCode, string> = {
   META_QUEUE: "In the site's meta-queue, with {ahead} jobs ahead of it, until the local queue has room.",
   SITE_DRAINING: 'The site is draining.',
   SITE_DOWN: 'The site is down.',
-  NO_MACHINE_NOW: 'None of the machines that are available now could run it, even when idle.',
+  NO_MACHINE_NOW: 'None of the currently available machines could run it, even when idle.',
   NO_LICENSE_AT_SITE: 'The site and the grid together have fewer copies of a license than it needs.',
   SITE_QUEUE_FULL: 'It cannot start there now, and the queue there is full.',
   CPUS_BUSY:
@@ -172,7 +172,7 @@ const sentences: Record<ReasonCode, string> = {
   MEMORY_BUSY: 'Too little memory is free on the machines with free CPUs.',
   RESOURCES_BUSY: 'Each task needs {further}; too little of this is free on machines with room for the rest.',
   MACHINES_BUSY:
-    'Needs machines for itself alone: of the {machines} that could run it, {idleMachines} are idle, too few for its {tasks} tasks.',
+    'Needs exclusive machines: of the {machines} that could run it, {idleMachines} are idle, too few for its {tasks} tasks.',
   OTHER_USERS_BUSY:
     'Needs machines without jobs of other users: of the {machines} that could run it, {idleMachines} are idle, too few for its {tasks} tasks.',
   TASKS_PER_MACHINE_BUSY:
@@ -204,7 +204,7 @@ const sentences: Record<ReasonCode, string> = {
 const ofOneTask: Partial<Record<ReasonCode, string>> = {
   NEVER_FITS_CPUS: 'No site has a machine with {cpusPerTask} CPUs.',
   NEVER_FITS_MEMORY: 'No site has a machine with {memoryMbPerTask} MB of memory.',
-  MACHINES_BUSY: 'Needs a machine for itself alone; of the {machines} that could run it, none is idle.',
+  MACHINES_BUSY: 'Needs an exclusive machine; of the {machines} that could run it, none is idle.',
   OTHER_USERS_BUSY:
     'Needs a machine without jobs of other users; of the {machines} that could run it, {idleMachines} are idle.',
   CPUS_BUSY:

@@ -51,9 +51,9 @@ export const JOB = {
   resourcesPerTask: z
     .record(z.string(), z.number().int().min(1).max(INT_MAX))
     .optional()
-    .describe('What each task takes besides, such as {"gpu": 1}'),
-  licenses: z.array(z.string()).max(256).optional().describe('Kinds of license, one entry for each copy'),
-  machineConstraint: text('What the labels of its machines must be, such as `site = cern and gen >= 3`'),
+    .describe('Other resources of each task, such as {"gpu": 1}'),
+  licenses: z.array(z.string()).max(256).optional().describe('Kinds of licenses, one entry per copy'),
+  machineConstraint: text('A constraint on the labels of its machines, such as `site = cern and gen >= 3`'),
   image: text('The container image that it runs in'),
   os: text('Required operating system'),
   architecture: text('Required architecture'),

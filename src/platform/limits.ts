@@ -360,7 +360,7 @@ export const FIXED_LIMITS = {
   ),
   jobLicenses: fixed(
     256,
-    'Copies of licenses that a job asks for, of all kinds together.',
+    'Copies of licenses that a job requests, of all kinds together.',
     'JobInput.licenses',
   ),
   jobAlike: fixed(16, 'Labels in which the machines of a job are to be alike.', 'JobInput.allAlike'),

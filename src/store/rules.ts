@@ -441,8 +441,8 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
     if (job.exclusive === 'MACHINE' && !isIdle(machine)) return `machine ${machineId} is not idle`;
     if ((machine.kept || job.exclusive === 'USER') && [...machine.users].some((id) => id !== job.userId))
       return `machine ${machineId} has runs of another user`;
-    if (machine.places !== null && tasks > 1) return `machine ${machineId} takes one task of a job`;
-    if (machine.places !== null && machine.places < 1) return `machine ${machineId} takes no further task`;
+    if (machine.places !== null && tasks > 1) return `machine ${machineId} accepts one task of a job`;
+    if (machine.places !== null && machine.places < 1) return `machine ${machineId} accepts no further task`;
     if (machine.cpus < tasks * job.cpusPerTask) return `machine ${machineId} has ${machine.cpus} free CPUs`;
     if (machine.memoryMb < tasks * job.memoryMbPerTask)
       return `machine ${machineId} has ${machine.memoryMb} MB free`;
@@ -575,7 +575,7 @@ function whyUnlicensed(start: Start, job: StartedJob, { licenses }: FreeResource
   const { licenseIds } = start;
   const kinds = licenseIds.map((id) => licenses.get(id)?.kind ?? '').sort();
   if (kinds.join() !== job.licenses.join()) {
-    return `licenses ${licenseIds.join(', ') || '(none)'} are not what it asks for: ${job.licenses.join(', ') || '(none)'}`;
+    return `licenses ${licenseIds.join(', ') || '(none)'} are not those it requests: ${job.licenses.join(', ') || '(none)'}`;
   }
   const short = licenseIds.find(
     (id) => (licenses.get(id) as { copies: number }).copies < copiesIn(start, id),

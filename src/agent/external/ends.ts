@@ -42,9 +42,9 @@ export const isKilled = ({ code }: EndMark): boolean => code > 128;
 export function endThere(run: Handed, job: LocalJob, label: string): End {
   const { ended, words } = job;
   if (run.asked !== null) return { cause: 'CANCELLED_BY_USER', message: null };
-  if (startedAgain(run, job)) return { cause: 'LOST', message: `${label} lost it, and started it again` };
-  if (ended === 'CANCELLED') return { cause: 'SIGNALLED', message: 'cancelled at the site' };
-  return { cause: ended ?? 'LOST', message: `${label} says ${words}` };
+  if (startedAgain(run, job)) return { cause: 'LOST', message: `${label} lost it and started it again` };
+  if (ended === 'CANCELLED') return { cause: 'SIGNALLED', message: 'canceled at the site' };
+  return { cause: ended ?? 'LOST', message: `${label} reports ${words}` };
 }
 
 /**
