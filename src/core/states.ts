@@ -201,7 +201,7 @@ export const transitions: readonly Transition[] = [
     from: 'BLOCKED',
     to: 'QUEUED',
     action: 'unblock',
-    when: 'its dependencies are satisfied, and its time has come',
+    when: 'its dependencies are satisfied, and it is due',
   },
   {
     from: 'BLOCKED',

@@ -146,6 +146,6 @@ describe('standard input', () => {
     expect(loop.stdout.trim().split('\n')).toHaveLength(3);
     const long = await shell('head -c 140000 /dev/zero | tr "\\0" x | sy submit --stdin -- cat');
     expect(long).toMatchObject({ code: 2, stdout: '' });
-    expect(long.stderr).toContain('standard input has more than 131071 bytes; give it as a dataset');
+    expect(long.stderr).toContain('standard input has more than 131071 bytes; provide it as a dataset');
   });
 });

@@ -104,7 +104,7 @@ describe('a policy document', () => {
     [{ ...DEFAULT_POLICY, seed: 1.5 }, 'seed: 1.5 is not accepted; accepted: a whole number'],
     [{ ...DEFAULT_POLICY, seed: -1 }, 'seed: -1 is not accepted; accepted: at least 0'],
     [{ ...DEFAULT_POLICY, referencePower: 0 }, 'referencePower: 0 is not accepted; accepted: more than 0'],
-    [{ ...DEFAULT_POLICY, x: 1 }, 'x: 1 is not accepted; accepted: nothing, unknown field'],
+    [{ ...DEFAULT_POLICY, x: 1 }, 'x: 1 is not accepted; accepted: nothing, because the field is unknown'],
     [
       { ...DEFAULT_POLICY, timers: { ...DEFAULT_POLICY.timers, onDeadlinePassed: 'x' } },
       'timers.onDeadlinePassed: "x" is not accepted; accepted: RECORD, CANCEL',

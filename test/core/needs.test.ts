@@ -114,7 +114,7 @@ describe('NeedsGraph', () => {
   });
 
   it('refuses a circle and a member that is not there', () => {
-    expect(() => new NeedsGraph().add([job(1, all(on([2]))), job(2, all(on([1])))])).toThrow(/circle/);
+    expect(() => new NeedsGraph().add([job(1, all(on([2]))), job(2, all(on([1])))])).toThrow(/cycle/);
     expect(() => new NeedsGraph().add([job(1, all(on([2])))])).toThrow(/job 2 is not in the graph/);
   });
 });
@@ -176,7 +176,7 @@ describe('checkNeeds', () => {
     expect(others).toEqual([]);
     expect(error).toMatchObject({ code: 'CIRCLE', items: { length: 100_000 } });
     expect(sayNeedsError(error as NonNullable<typeof error>, items, NEEDS_LIMITS)).toMatch(
-      /^jobs\.0 \(ref "r0"\), .* and 99980 more {2}depend on one another in a cycle; accepted are dependencies without cycles$/,
+      /^jobs\.0 \(ref "r0"\), .* and 99980 more depend on one another in a cycle; accepted are dependencies without cycles$/,
     );
   });
 
@@ -235,7 +235,7 @@ describe('checkNeeds', () => {
       'jobs.2 (ref "b"): needs.0.of.0.minDelayS is -3; accepted is 0 to 1000000000 seconds',
       'jobs.2 (ref "b"): needs.0.of.1 is CORRESPONDING on group g, which does not have index 4 (6 missing in total); accepted are arrays with every index of the job\'s own',
       'jobs are 13 jobs; accepted are 5 in a submission',
-      'jobs need others 18 dependencies (terms × the size of their array); accepted are 3 in a submission',
+      'jobs have 18 dependencies (terms × the size of their array); accepted are 3 in a submission',
       'jobs.2 (ref "b") depends on itself; accepted are dependencies without cycles',
     ]);
   });
@@ -319,6 +319,6 @@ describe('upwardRanks', () => {
     ];
     expect(() =>
       upwardRanks([{ runs: [] }, { runs: [] }], edges, () => ({ latencyS: 0, mbPerS: 1 })),
-    ).toThrow(/jobs 0, 1 need one another/);
+    ).toThrow(/jobs 0, 1 depend on one another/);
   });
 });

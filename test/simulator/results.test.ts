@@ -273,7 +273,7 @@ describe('generated workloads', () => {
     const result = await simulate({ trace: what, sites, policy, enter: 'root', groups: true });
     expect(result.bySite?.map(({ jobs }) => jobs)).toEqual([50, 50]);
     await expect(simulate({ trace: what, sites })).rejects.toThrow('these jobs do not name a site');
-    await expect(simulate({ trace: what })).rejects.toThrow('gives their number');
+    await expect(simulate({ trace: what })).rejects.toThrow('required for a generated workload');
   });
 });
 

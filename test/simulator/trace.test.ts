@@ -29,10 +29,10 @@ const line = (field = 1, value = '1'): string =>
 
 describe('values that are none', () => {
   it.each([
-    [2, '9007199254740992', 'a number up to 1000000000000 is needed'],
-    [7, '9007199254740992', 'a number up to 9007199254740991 is needed'],
-    [4, '1e308', 'a number up to 1000000000000 is needed'],
-    [4, '1e999', 'a number up to 1000000000000 is needed'],
+    [2, '9007199254740992', 'a number up to 1000000000000 is required'],
+    [7, '9007199254740992', 'a number up to 9007199254740991 is required'],
+    [4, '1e308', 'a number up to 1000000000000 is required'],
+    [4, '1e999', 'a number up to 1000000000000 is required'],
     [5, '4.5', 'a whole number is required'],
     [8, '0.5', 'a whole number is required'],
     [12, '1.25', 'a whole number is required'],

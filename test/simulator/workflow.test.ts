@@ -138,7 +138,7 @@ it('says what is wrong with an execution, and where', () => {
   const tasks = [{ id: 'a', name: 'a', parents: ['b'], children: [] }];
   expect(with_({ specification: { tasks }, execution })).toThrow(/task a names b, which is not one/);
   const circle = [...tasks, { id: 'b', name: 'b', parents: ['a'], children: [] }];
-  expect(with_({ specification: { tasks: circle }, execution })).toThrow(/in a circle/);
+  expect(with_({ specification: { tasks: circle }, execution })).toThrow(/in a cycle/);
 });
 
 it('where the policy goes by ranks, the longest way to the end of a workflow goes first', () => {

@@ -95,7 +95,7 @@ async function trialJob(
     const { message } = error as Error;
     if (error instanceof RefusedError) return { found: '', problem: `${label} rejects it: ${message}` };
     const shared = /ENDED|COMPLETED|FAILED/.test(words)
-      ? `  Is ${job.directory} visible to the nodes under that path?`
+      ? ` Is ${job.directory} visible to the nodes under that path?`
       : '';
     return { found: '', problem: `${message}; ${label} reports ${words}.${shared}` };
   }

@@ -240,7 +240,7 @@ export function sayNeedsError(
       const more = error.items.length > SHOWN ? ` and ${error.items.length - SHOWN} more` : '';
       return error.items.length === 1
         ? `${shown} depends on itself; accepted are dependencies without cycles`
-        : `${shown}${more}  depend on one another in a cycle; accepted are dependencies without cycles`;
+        : `${shown}${more} depend on one another in a cycle; accepted are dependencies without cycles`;
     }
     case 'DUPLICATE_REF':
       return `${named(error.item)} has the same ref as an earlier job; accepted are refs that are unique in the submission`;
