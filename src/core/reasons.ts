@@ -152,9 +152,9 @@ const sentences: Record<ReasonCode, string> = {
   NEVER_FITS_PLATFORM: 'No machine has the required operating system and architecture.',
   NEVER_FITS_CONSTRAINT: 'No machine with the required platform satisfies its constraint.',
   NEVER_FITS_TASKS_PER_MACHINE:
-    'No site can run its {tasks} tasks with {perMachine} on each machine; on fewer or more it could.',
+    'No site can run its {tasks} tasks with {perMachine} on each machine, although one could with fewer or more.',
   NEVER_FITS_ALL_ALIKE:
-    'No site can run its {tasks} tasks on machines that are alike as it asks; on others it could.',
+    'No site can run its {tasks} tasks on machines as alike as it requires, although one could on others.',
   NEVER_FITS_TOGETHER: 'Each of its requirements is met at some site, but no site meets all of them.',
   MOVE_LIMIT: 'The scheduling cycle reached its limit of moves; the next cycle continues with this job.',
   QUEUES_FULL: 'The queue of every site that could run it is full.',
@@ -176,7 +176,7 @@ const sentences: Record<ReasonCode, string> = {
   OTHER_USERS_BUSY:
     'Needs machines without jobs of other users: of the {machines} that could run it, {idleMachines} are idle, too few for its {tasks} tasks.',
   TASKS_PER_MACHINE_BUSY:
-    'Enough is free for its {tasks} tasks in total, but not for {perMachine} on each machine.',
+    'There is room for its {tasks} tasks in total, but not for {perMachine} on each machine.',
   ALL_ALIKE_BUSY:
     'Enough is free for its {tasks} tasks in total, but not on machines that are alike as it asks.',
   LICENSES_BUSY: 'Fewer copies of a license are free than it needs: the others are in use or reserved.',

@@ -368,7 +368,7 @@ function redirection({ output, error, input, append, directory }: Asked, task: n
 }
 
 const NO_SHELL =
-  'an allocation with a shell is not available here: use `salloc COMMAND`, or submit a script with `sbatch FILE`';
+  'an allocation with a shell is not available here: give a command (`salloc COMMAND`), or submit a script with `sbatch FILE`';
 
 /** The command is run on the first machine of the allocation, where `srun` runs steps. */
 export const salloc: Run = (words, name) => waitingRun(words, name, { isAllocation: true });

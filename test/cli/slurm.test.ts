@@ -145,7 +145,7 @@ describe('sbatch', () => {
       ['scancel 999999', 'scancel: error: Kill job error on job id 999999: Invalid job id specified'],
       [
         'salloc -n 4',
-        'salloc: error: an allocation with a shell is not available here: use `salloc COMMAND`',
+        'salloc: error: an allocation with a shell is not available here: give a command (`salloc COMMAND`)',
       ],
       [
         'SWITCHYARD_URL=http://127.0.0.1:1/graphql squeue',

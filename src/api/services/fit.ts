@@ -204,7 +204,7 @@ function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | 
       return neverAlike(job, tasksAt(able, job, 'both'));
     default: {
       const most = `${tasksAt(able, job, 'both')} at one site`;
-      return never('tasks', `${tasks} with everything that they need`, most);
+      return never('tasks', `${tasks} with all their requirements`, most);
     }
   }
 }

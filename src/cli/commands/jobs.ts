@@ -542,7 +542,7 @@ function needs(job: FullJob): string {
   if (job.memoryMbPerTask > 0) parts.push(`${job.memoryMbPerTask} MB`);
   for (const { kind, amount } of job.resourcesPerTask) parts.push(`${amount} ${kind}`);
   if (job.tasksPerMachine) parts.push(`${tasksPerMachineText(job.tasksPerMachine)} on each machine`);
-  if (job.exclusive) parts.push(job.exclusive === 'USER' ? 'machines for its user' : 'machines for itself');
+  if (job.exclusive) parts.push(job.exclusive === 'USER' ? 'machines for its user' : 'exclusive machines');
   if (job.allAlike) parts.push(`machines alike in ${job.allAlike.join(', ')}`);
   if (job.sameSwitch) parts.push(`machines ${sameSwitchText(job.sameSwitch)}`);
   if (job.licenses.length > 0) parts.push(`licenses ${licensesWritten(job.licenses)}`);

@@ -272,7 +272,7 @@ const changes: Record<WaitingReason, string> = {
   NEVER_FITS_PLATFORM: 'Request another operating system or architecture, or add such a machine.',
   NEVER_FITS_CONSTRAINT: 'Change the constraint, or label machines so that one satisfies it.',
   NEVER_FITS_TASKS_PER_MACHINE:
-    'Allow more or fewer tasks on a machine, or add machines on which so many of its tasks fit.',
+    'Allow more or fewer tasks per machine, or add machines that can hold the required number.',
   NEVER_FITS_ALL_ALIKE: 'Do without, or label machines that are alike.',
   NEVER_FITS_TOGETHER:
     'Request less of one resource, or add a machine or license so that one site has everything.',
@@ -293,7 +293,7 @@ const changes: Record<WaitingReason, string> = {
   RESOURCES_BUSY: 'Running jobs end and free the resources it requests on one machine.',
   MACHINES_BUSY: 'All jobs on one of the machines that could run it end.',
   OTHER_USERS_BUSY: "Other users' jobs on one of the machines that could run it end.",
-  TASKS_PER_MACHINE_BUSY: 'Running jobs end and free room for as many of its tasks on one machine.',
+  TASKS_PER_MACHINE_BUSY: 'Running jobs end and free room for the required number of tasks on one machine.',
   ALL_ALIKE_BUSY: 'Running jobs end and free room for all of its tasks on machines that are alike.',
   LICENSES_BUSY: 'A job that uses such a license ends, or licenses are added.',
   MAX_TASKS_REACHED: "Running jobs end, or a machine's maxTasks is raised.",
