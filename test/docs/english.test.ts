@@ -6,7 +6,7 @@ import { buildProgram } from '../../src/cli/program.js';
 import { packagePath } from '../../src/platform/paths.js';
 
 const REFUSED =
-  /\b(to be had|anew|reckon(s|ed)?|(has|have) come|of ours|goes on|whoever|in the mean|at the soonest|all the same)\b/gi;
+  /\b(to be had|anew|reckon(s|ed)?|(has|have) come|of ours|goes on|whoever|in the mean|at the soonest|all the same|what (becomes|became) of|ends? badly|on which terms|of one's own|it lacks|in its way)\b/gi;
 
 const help = (command: Command): string =>
   [command.helpInformation(), ...command.commands.map(help)].join('\n');

@@ -54,7 +54,7 @@ export function graphOfJobs(visits: Visits, grid: Grid): void {
     await page.getByRole('button', { name: 'Run failed jobs again' }).click();
     await page.locator('.page-about', { hasText: '2 of 3 jobs ended' }).waitFor();
     await page.getByRole('button', { name: 'Run failed jobs again' }).click();
-    await page.getByText('All that failed has been run again already.').waitFor();
+    await page.getByText('All failed jobs have already been rerun.').waitFor();
     await page.getByRole('link', { name: 'breaks' }).first().click();
     await page.getByText('Run again as').waitFor();
   });

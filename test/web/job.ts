@@ -75,7 +75,7 @@ export function pageOfJob(visits: Visits, grid: Grid): void {
     await page.locator('.terminal', { hasText: 'this is run 1' }).waitFor();
 
     await page.getByRole('button', { name: 'Requeue', exact: true }).click();
-    await page.getByRole('dialog').getByText('Of jobs that have ended copies are run').waitFor();
+    await page.getByRole('dialog').getByText('Ended jobs are rerun as copies').waitFor();
     await page.getByRole('button', { name: 'Requeue 1 job' }).click();
     const copy = page.locator('p', { hasText: 'Run again as' }).getByRole('link', { name: 'again' });
     await copy.click();

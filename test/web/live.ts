@@ -198,7 +198,7 @@ export function shownLive(visits: Visits, grid: Grid): void {
 
   test('a job ratio that grows with each run', async () => {
     const { page } = await go('/ratios?application=seen');
-    await page.getByRole('img', { name: /Share of computation of seen/ }).waitFor();
+    await page.getByRole('img', { name: /Fraction of run time spent computing by seen/ }).waitFor();
     await live(page);
     const rows = page.getByRole('region', { name: 'Runs' }).locator('tbody tr');
     await expect.poll(() => rows.count()).toBe(2);
@@ -239,7 +239,7 @@ export function shownLive(visits: Visits, grid: Grid): void {
     const waiting = page.getByRole('img', { name: 'Waiting jobs over time' });
     // The time, the policy in force, and each that was tried.
     await expect.poll(() => waiting.locator('.u-series').count()).toBe(4);
-    await page.getByRole('img', { name: 'Share of the CPUs in use over time' }).waitFor();
+    await page.getByRole('img', { name: 'Fraction of CPUs in use over time' }).waitFor();
     await done.first().getByRole('link').click();
     await page.getByRole('heading', { name: 'Result', exact: true }).waitFor();
   });
@@ -261,7 +261,7 @@ export function shownLive(visits: Visits, grid: Grid): void {
     await page.getByRole('link', { name: /small\.swf/ }).click();
     await page.getByRole('heading', { name: 'Result', exact: true }).waitFor();
     await page.getByText('an uploaded trace').waitFor();
-    await page.getByText('Left out: too wide for any site, or never run').waitFor();
+    await page.getByText('Skipped: too wide for any site, or never run').waitFor();
     // The narrow one begins at once, the other waits for it.
     const waiting = page.getByRole('img', { name: 'Waiting jobs over time' });
     await waiting.getByText('Candidate').waitFor();

@@ -134,7 +134,7 @@ describeWithChromium('signing in by user name and password', (visits: Visits) =>
   async function link(user: string, button: string): Promise<string> {
     const { page } = await visits.visit(`${grid.origin}/users/${user}`, { key: grid.adminKey });
     await page.getByRole('button', { name: button, exact: true }).click();
-    await page.getByRole('button', { name: 'Make the link' }).click();
+    await page.getByRole('button', { name: 'Create the link' }).click();
     const made = (await page.getByText('/#invitation=').textContent()) ?? '';
     await page.getByRole('button', { name: 'I have sent it' }).click();
     await page.close();
@@ -205,7 +205,7 @@ describeWithChromium('signing in by user name and password', (visits: Visits) =>
     await page.getByLabel('Current password').fill(PASSWORD);
     await page.getByLabel('New password').fill('nine loud foundries');
     await page.getByRole('button', { name: 'Change it' }).click();
-    await page.getByText('The password is changed.').waitFor();
+    await page.getByText('The password has been changed.').waitFor();
     await other.getByText('Your session has ended').waitFor();
 
     // Opened where somebody is signed in, the link asks first.

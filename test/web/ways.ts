@@ -77,7 +77,7 @@ export function ways(visits: Visits, grid: Grid): void {
       expect(page.url()).toBe(`${grid.origin}/`);
 
       const other = await visits.visit(link);
-      await other.page.getByText('This link has been used already, or has expired.').waitFor();
+      await other.page.getByText('This link has already been used or has expired.').waitFor();
       expect(other.page.url()).toBe(`${grid.origin}/`);
 
       await page.bringToFront();
@@ -324,10 +324,10 @@ export function ways(visits: Visits, grid: Grid): void {
     await dialog.getByRole('button', { name: 'Change it' }).click();
     await dialog.getByText(/Accepted: .*15m/).waitFor();
     await dialog.getByLabel('Stop it after').fill('2h');
-    await dialog.getByLabel('Memory for each task').fill('999999999');
+    await dialog.getByLabel('Memory per task').fill('999999999');
     await dialog.getByRole('button', { name: 'Change it' }).click();
     await dialog.getByText(/can never run on the registered machines/).waitFor();
-    await dialog.getByLabel('Memory for each task').fill('100');
+    await dialog.getByLabel('Memory per task').fill('100');
     await dialog.getByRole('button', { name: 'Change it' }).click();
     await dialog.waitFor({ state: 'detached' });
     await page.getByText('name none → "new name"; ').waitFor();
@@ -395,7 +395,7 @@ export function ways(visits: Visits, grid: Grid): void {
     await editor.fill(
       '#!/bin/sh\n#SBATCH --time=00:02:00\n#SBATCH -J scripted\n#SBATCH --qos=high\n#SWITCHYARD --checkpoint state\necho from a script\n',
     );
-    await page.getByText('Not honored: --qos: the class of the user applies').waitFor();
+    await page.getByText('Ignored: --qos: the class of the user applies').waitFor();
     expect(await page.getByLabel('Estimated run time').inputValue()).toBe('120');
     await page.getByRole('button', { name: 'Submit the job' }).click();
     await title(page, /Completed$/).waitFor();
@@ -420,7 +420,7 @@ export function ways(visits: Visits, grid: Grid): void {
     await page.getByLabel('Mail about it').fill('end,someday');
     await page.getByLabel('Run again if it fails').fill('2');
     await page.getByLabel('Wait before that').fill('0');
-    await page.getByLabel('After which ends').fill('exit=9,do=FAIL');
+    await page.getByLabel('Retry rules').fill('exit=9,do=FAIL');
     await page.getByRole('button', { name: 'Submit the job' }).click();
     await page
       .getByText(/Accepted: BEGIN, END, FAIL/)
@@ -480,7 +480,7 @@ export function ways(visits: Visits, grid: Grid): void {
     await dialog.getByText('32 CPUs').waitFor();
     await page.getByRole('button', { name: 'Drain the site' }).click();
     await title(page, /^north Draining$/).waitFor();
-    await page.getByRole('button', { name: 'Back into service' }).click();
+    await page.getByRole('button', { name: 'Return to service' }).click();
     await title(page, /^north Up$/).waitFor();
     // Who waited there went back to the root, and was sent again.
     await page.goto(`${grid.origin}/jobs/${ids.at(-1)}`);
@@ -503,7 +503,7 @@ export function ways(visits: Visits, grid: Grid): void {
     for (const text of ['No address', 'never', 'always', '0 of 7'])
       await row.getByRole('cell', { name: text, exact: true }).waitFor();
     await row.getByRole('button', { name: 'Isolate…' }).click();
-    await page.getByRole('dialog').getByText('Nothing new is exchanged from now on.').waitFor();
+    await page.getByRole('dialog').getByText('No new jobs are exchanged from now on.').waitFor();
     expect(await isolated()).toEqual([false]);
     await page.getByRole('dialog').getByRole('button', { name: 'Isolate', exact: true }).click();
     await row.getByRole('cell', { name: 'Isolated', exact: true }).waitFor();
@@ -599,7 +599,7 @@ export function ways(visits: Visits, grid: Grid): void {
     expect(await put.isDisabled()).toBe(true);
     await page.getByLabel('Reason').fill('deadlines matter more');
     await put.click();
-    await page.getByText('Policy 2 is in force.').waitFor();
+    await page.getByText('Policy 2 is in effect.').waitFor();
     const weight = async (): Promise<unknown> =>
       (
         await grid.ask<{ policy: { document: { dispatch: { weights: { deadline: number } } } } }>(
@@ -665,7 +665,7 @@ export function ways(visits: Visits, grid: Grid): void {
     await page.getByLabel('Name', { exact: true }).fill('newcomer');
     await page.getByRole('button', { name: 'Add', exact: true }).click();
     await title(page, /^newcomer/).waitFor();
-    await page.getByRole('button', { name: 'Make a key' }).click();
+    await page.getByRole('button', { name: 'Create a key' }).click();
     await page.getByLabel('What it is for').fill('laptop');
     await page.getByRole('button', { name: 'Make it' }).click();
     const secret = (await page.locator('.secret').textContent()) ?? '';
@@ -694,7 +694,7 @@ export function ways(visits: Visits, grid: Grid): void {
       .getByRole('button', { name: /solver/ })
       .getByText('of 7')
       .waitFor();
-    await page.getByText('1 waiting job asks for it').waitFor();
+    await page.getByText('1 waiting job requests it').waitFor();
     await page
       .getByRole('region', { name: 'Waiting jobs' })
       .getByRole('row', { name: /licensed/ })

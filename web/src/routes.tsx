@@ -17,7 +17,7 @@ function Failed({ error: thrown, reset }: ErrorComponentProps) {
   // A chunk of an older build is gone after an upgrade: the new page has it.
   const outdated = /dynamically imported module|Failed to fetch/.test(error.message);
   return (
-    <Page title={outdated ? 'The portal was updated' : 'This page has failed'}>
+    <Page title={outdated ? 'The portal was updated' : 'Something went wrong on this page'}>
       <Problem error={outdated ? 'Reload it to continue.' : error.message} />
       <div>
         <Button onPress={() => (outdated ? location.reload() : reset())}>

@@ -63,7 +63,7 @@ export const codeOf = (error: CombinedError | undefined): string | null =>
 /** An error as a sentence for people. */
 export function messageOf(error: CombinedError): string {
   const [first] = error.graphQLErrors;
-  if (!first) return 'The service does not answer.';
+  if (!first) return 'The service does not respond.';
   return sentence(first.message);
 }
 
@@ -93,7 +93,7 @@ export async function ask<D, V extends AnyVariables>(
       signal: signal ?? null,
     }).catch((error: unknown) => {
       if (signal?.aborted) throw error;
-      throw new Error('The service does not answer.');
+      throw new Error('The service does not respond.');
     });
     const { data, errors } = (await response.json().catch(() => ({}))) as {
       data?: D;
@@ -108,7 +108,7 @@ export async function ask<D, V extends AnyVariables>(
     }
     if (code === 'UNAUTHENTICATED') session.end(KEY_REFUSED);
     if (error) throw new Error(sentence(error.message));
-    if (!data) throw new Error(`The service answered with status ${response.status}.`);
+    if (!data) throw new Error(`The service responded with status ${response.status}.`);
     return data;
   }
 }
@@ -117,9 +117,9 @@ export async function ask<D, V extends AnyVariables>(
 export async function fetchFile(address: string): Promise<Blob> {
   const headers = { authorization: `Bearer ${session.get().key}` };
   const response = await fetch(address, { headers }).catch(() => {
-    throw new Error('The service does not answer.');
+    throw new Error('The service does not respond.');
   });
-  if (!response.ok) throw new Error(`The service answered with status ${response.status}.`);
+  if (!response.ok) throw new Error(`The service responded with status ${response.status}.`);
   return response.blob();
 }
 

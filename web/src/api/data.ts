@@ -124,7 +124,7 @@ export function useAction<D, V extends AnyVariables>(
   latest.current = execute;
   const run = useCallback(async (variables: V): Promise<D> => {
     const { data, error } = await latest.current(variables);
-    if (error || !data) throw new Error(error ? messageOf(error) : 'The service does not answer.');
+    if (error || !data) throw new Error(error ? messageOf(error) : 'The service does not respond.');
     return data;
   }, []);
   return { run, busy: fetching };

@@ -63,7 +63,7 @@ function connect(): Client {
         else connection.set(wasClean && code === 1000 ? 'idle' : 'lost');
       },
       ping: (received) => {
-        if (!received) silence = setTimeout(() => socket?.close(4408, 'no answer'), PONG_WAIT_MS);
+        if (!received) silence = setTimeout(() => socket?.close(4408, 'no response'), PONG_WAIT_MS);
       },
       pong: (received) => {
         if (received) clearTimeout(silence);

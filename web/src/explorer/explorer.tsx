@@ -7,7 +7,7 @@ import { useMemo } from 'react';
 import { theme } from '../ui/theme';
 
 const TABS = [
-  `# The schema is under the book at the left; Ctrl Space completes.
+  `# The book icon on the left shows the schema; Ctrl+Space completes.
 
 query Jobs {
   jobs(
@@ -25,7 +25,7 @@ query Jobs {
   }
 }
 `,
-  `# Runs until it is stopped.
+  `# Runs until stopped.
 
 subscription News {
   jobUpdated {

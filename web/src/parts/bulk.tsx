@@ -48,7 +48,7 @@ export const ACTIONS: Record<BulkAction, Meaning> = {
     danger: true,
     named: ENDED_STATES,
     about:
-      'Their runs are stopped, and the jobs are started again from the beginning. Of jobs that have ended copies are run; what waits for these jobs then waits for the copies.',
+      'Their runs are stopped, and the jobs start again from the beginning. Ended jobs are rerun as copies; jobs that wait for them then wait for the copies.',
   },
   hold: {
     title: 'Hold jobs',
@@ -62,7 +62,7 @@ export const ACTIONS: Record<BulkAction, Meaning> = {
     verb: 'Release',
     done: 'released',
     states: ['HELD'],
-    about: 'They wait for their turn again.',
+    about: 'They wait in the queue again.',
   },
   boost: {
     title: 'Boost jobs',
@@ -191,7 +191,7 @@ export function BulkDialog({
         left += part.left.length;
       }
       toast(
-        `${plural(changed, 'job')} ${done}${left > 0 ? `; ${count(left)} had changed meanwhile and were left as they are` : ''}.`,
+        `${plural(changed, 'job')} ${done}${left > 0 ? `; ${count(left)} had changed in the meantime and were left unchanged` : ''}.`,
       );
       onDone();
       onClose();
@@ -261,8 +261,8 @@ export function BulkDialog({
           error={wrongBoost}
           help={
             viewer.may('OPERATOR')
-              ? 'From −1000 to 1000; 0 takes a boost away.'
-              : 'From −1000 to 0; above 0 needs an operator.'
+              ? 'From −1000 to 1000; 0 removes a boost.'
+              : 'From −1000 to 0; above 0 requires an operator.'
           }
         />
       )}

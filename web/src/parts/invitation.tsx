@@ -60,7 +60,7 @@ export function InviteDialog({
             isDisabled={busy}
             onPress={() => void told(invite(user.id)).then((done) => done && setMade(done))}
           >
-            Make the link
+            Create the link
           </Button>
         )
       }
@@ -68,8 +68,8 @@ export function InviteDialog({
       {made ? (
         <>
           <p>
-            Send this link to {user.name}, and to nobody else. It works once, until{' '}
-            <At at={made.until} seconds={false} />, and is shown this once.
+            Send this link to {user.name}, and to no one else. It works once, until{' '}
+            <At at={made.until} seconds={false} />, and is shown only once.
           </p>
           <code className="secret">{made.link}</code>
         </>

@@ -39,7 +39,7 @@ export function useWindow(): {
           </span>
         </div>
         <Check checked={acceptDistance} onChange={setAcceptDistance}>
-          Compare even if the simulation of the policy in force is far from what happened
+          Compare even if the simulation of the current policy is far from what actually happened
         </Check>
       </>
     ),

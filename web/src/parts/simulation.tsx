@@ -29,7 +29,7 @@ export const METRICS: readonly {
   {
     name: 'slowdownMean',
     label: 'Mean slowdown',
-    about: 'Time in the system over the run time, bounded at 10 s',
+    about: 'Time in the system divided by run time, bounded at 10 s',
     better: 'low',
     text: figure,
   },

@@ -10,9 +10,9 @@ export function ReplaceSession({ onAnswer }: { onAnswer(may: boolean): void }) {
           <Logo />
           <h1>You are signed in already</h1>
           <p className="muted small">
-            The link that you opened starts a new session, possibly as another user. Use it only if you asked
-            for it, for example by <code>npm start</code> or from an administrator. It ends the session of
-            this tab.
+            The link that you opened starts a new session, possibly as another user. Use it only if you
+            requested it, for example by <code>npm start</code> or from an administrator. It ends the session
+            of this tab.
           </p>
         </div>
         <Button variant="primary" autoFocus onPress={() => onAnswer(false)}>

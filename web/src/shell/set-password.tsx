@@ -75,7 +75,7 @@ export function SetPassword({ invitation, onDone }: { invitation: string; onDone
                 setError(null);
               }}
               error={error}
-              help="12 characters or more, of any kind: several words are good."
+              help="12 characters or more, of any kind; several words work well."
               autoComplete="new-password"
               autoFocus
             />

@@ -41,7 +41,7 @@ async function post<T>(path: string, body: object): Promise<T> {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   }).catch(() => {
-    throw new Error('The service does not answer.');
+    throw new Error('The service does not respond.');
   });
   const answer = (await response.json().catch(() => ({}))) as T & { errors?: { message: string }[] };
   if (response.ok) return answer;
@@ -49,7 +49,7 @@ async function post<T>(path: string, body: object): Promise<T> {
   throw new Error(
     message
       ? `${message.charAt(0).toUpperCase()}${message.slice(1)}.`
-      : `The service answered with status ${response.status}.`,
+      : `The service responded with status ${response.status}.`,
   );
 }
 

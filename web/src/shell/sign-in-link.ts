@@ -8,7 +8,7 @@ import { EndSessionDocument, RevokeSessionKeyDocument, RotateKeyDocument } from 
 
 const LINK = /^#sign-in=(apikey_\d+)\.(.+)$/;
 const INVITATION = /^#invitation=(.+)$/;
-const REFUSED = 'This link has been used already, or has expired. Sign in with a key.';
+const REFUSED = 'This link has already been used or has expired. Sign in with a key.';
 
 interface Asking {
   /** Whether the session that there is may end. */

@@ -19,7 +19,7 @@ async function create(): Promise<UserManager> {
     askSignInBy(),
     import('oidc-client-ts'),
   ]);
-  if (!found) throw new Error('The service names no identity provider.');
+  if (!found) throw new Error('The service has no identity provider.');
   const { issuer, clientId, scope, audience } = found;
   // RFC 8707 where the audience is an address; some providers have `audience` instead, and the others leave it aside.
   const resource = /^https?:/.test(audience)
@@ -62,7 +62,7 @@ export async function leaveForProvider(): Promise<string | null> {
     await (await open()).signinRedirect({ state: location.pathname + location.search });
     return null;
   } catch {
-    return 'The identity provider does not answer. Try again later, or use an API key.';
+    return 'The identity provider does not respond. Try again later, or use an API key.';
   }
 }
 

@@ -36,9 +36,8 @@ export function SignIn() {
       .query(ViewerDocument, {})
       .toPromise();
     setBusy(false);
-    if (!data) return setError(error ? messageOf(error) : 'The service does not answer.');
-    if (data.viewer.role === 'AGENT')
-      return setError('This is the key of an agent. The portal is for people.');
+    if (!data) return setError(error ? messageOf(error) : 'The service does not respond.');
+    if (data.viewer.role === 'AGENT') return setError('This is an agent’s key. The portal is for people.');
     session.signIn(trimmed);
   }
 
@@ -79,7 +78,7 @@ export function SignIn() {
                 setError(null);
               }}
               error={error}
-              help="It is kept in this tab only, and forgotten when the tab is closed."
+              help="It is kept only in this tab, and removed when the tab is closed."
               icon={<KeyRound size={15} aria-hidden />}
               autoComplete="off"
               autoFocus={!by.provider && !by.passwords}

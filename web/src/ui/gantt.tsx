@@ -213,7 +213,7 @@ function Bars({ lanes, bars, height = 420, onOpen, width, labelPx, now, shown }:
         ref={canvas}
         tabIndex={0}
         role="img"
-        aria-label={`Schedule of ${count(lanes.length)} machines from ${moment(shown.from)} to ${moment(shown.to)}. Arrow keys move, with Shift from bar to bar, Enter opens one, plus and minus zoom. The list of jobs says the same.`}
+        aria-label={`Schedule of ${count(lanes.length)} machines from ${moment(shown.from)} to ${moment(shown.to)}. Arrow keys move, with Shift from bar to bar, Enter opens one, plus and minus zoom. The list of jobs has the same information.`}
         {...pointer}
         onPointerLeave={() => setOver(null)}
         onBlur={() => setChosen(null)}

@@ -29,7 +29,7 @@ export function Audit() {
   return (
     <Page
       title="Audit log"
-      about="What administrators, operators and users have done, newest first."
+      about="Actions of administrators, operators and users, newest first."
       actions={
         <TextInput
           label="Find"
@@ -165,7 +165,7 @@ function Change({ entry }: { entry: Entry }) {
   if (entry.before === null && !all)
     return (
       <button type="button" className="link small" onClick={() => setAll(true)}>
-        Show what was made
+        Show what was created
       </button>
     );
   return (

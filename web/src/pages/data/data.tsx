@@ -48,7 +48,7 @@ export function DataPage() {
   return (
     <Page
       title="Data"
-      about="Datasets that jobs read, and the sites that have them: schedulers prefer sites near the data."
+      about="Datasets that jobs read, and the sites that have them: schedulers prefer sites close to the data."
     >
       <TabBar
         label="Datasets, links or transfers"
@@ -125,8 +125,8 @@ function Datasets({ sites }: { sites: readonly Site[] }) {
                   icon={<Database size={20} />}
                   title={name ? 'No dataset with this name' : 'No datasets yet'}
                 >
-                  Jobs go to sites near the datasets that they name. An operator registers datasets here, or
-                  with <code>switchyard data</code>.
+                  Jobs go to sites close to their datasets. An operator registers datasets here, or with{' '}
+                  <code>switchyard data</code>.
                 </Empty>
               }
               columns={[
@@ -300,7 +300,7 @@ function Transfers() {
             id={({ key }) => key}
             empty={
               <Empty icon={<ArrowRightLeft size={20} />} title="No transfers">
-                Running jobs have their inputs at their sites, or read none.
+                All inputs of running jobs are already at their sites.
               </Empty>
             }
             columns={[
@@ -352,7 +352,7 @@ function Links({ sites }: { sites: readonly Site[] }) {
       <Card
         flush
         title="Bandwidth"
-        about={`MB/s from the site at the left to the site above. Where no link is known, schedulers assume ${UNKNOWN.bandwidthMbPerS} MB/s.`}
+        about={`MB/s from the site on the left to the site above. Where no link is known, schedulers assume ${UNKNOWN.bandwidthMbPerS} MB/s.`}
       >
         <Loaded
           from={links}
@@ -601,7 +601,7 @@ function SetLink({
                   },
                 ],
               }),
-              'The link is set.',
+              'The link has been set.',
             ).then((done) => {
               if (!done) return;
               onClose();

@@ -102,7 +102,7 @@ function Shown({
   if (nodes.length === 0)
     return (
       <Page title={title}>
-        <Empty title="There are no such jobs, or none that you may see." />
+        <Empty title="There are no such jobs, or you may not see them." />
       </Page>
     );
   return (
@@ -114,14 +114,14 @@ function Shown({
           {count(ended)} of {plural(nodes.length, 'job')} ended
           {expectedEnd && (
             <>
-              , the last one at the earliest <At at={expectedEnd} />
+              , the last one no earlier than <At at={expectedEnd} />
             </>
           )}
-          {!isWhole && '; there is more than is shown'}
+          {!isWhole && '; not all are shown'}
         </>
       }
     >
-      <Card flush title="Graph" about="Marked: the jobs that decide when the last one ends">
+      <Card flush title="Graph" about="Marked: the jobs that determine when the last one ends">
         <Drawing nodes={nodes} way={way} />
       </Card>
       <List nodes={nodes} way={way} />
@@ -136,7 +136,7 @@ function RerunButton({ group, onDone }: { group: Omit<RerunJobsInput, 'only'>; o
     const input = { ...group, only: 'FAILED_AND_DOWNSTREAM' as const };
     await told(ask(RerunGroupDocument, { input }), ({ rerunJobs: { jobIds } }) =>
       jobIds.length === 0
-        ? 'All that failed has been run again already.'
+        ? 'All failed jobs have already been rerun.'
         : `${plural(jobIds.length, 'job')} submitted again.`,
     );
     setBusy(false);
@@ -225,14 +225,14 @@ function Drawing({ nodes, way }: Marked) {
   return (
     <>
       <Tools seen={seen}>
-        {named ? `${labelOf(named)}: ${named.state.toLowerCase()}` : layout ? '' : 'Laying it out'}
+        {named ? `${labelOf(named)}: ${named.state.toLowerCase()}` : layout ? '' : 'Computing the layout'}
       </Tools>
       <div ref={frame} className="graph-frame" style={{ height: HEIGHT_PX }}>
         <canvas
           ref={canvas}
           tabIndex={0}
           role="img"
-          aria-label={`Graph of ${plural(nodes.length, 'job')}. Arrow keys move, with Shift from job to job, Enter opens one, plus and minus zoom. The list below says the same.`}
+          aria-label={`Graph of ${plural(nodes.length, 'job')}. Arrow keys move, with Shift from job to job, Enter opens one, plus and minus zoom. The list below has the same information.`}
           data-laid-out={layout !== null}
           {...pointer}
           onKeyDown={onKeyDown}

@@ -66,13 +66,13 @@ const FIELDS: Readonly<Partial<Record<Changed, Field>>> = {
   project: { label: 'Project', of: ({ project }) => text(project), read: orNull },
   tasks: { label: 'Tasks', of: ({ tasks }) => text(tasks), read: whole, type: 'number' },
   cpusPerTask: {
-    label: 'CPUs for each task',
+    label: 'CPUs per task',
     of: ({ cpusPerTask }) => text(cpusPerTask),
     read: whole,
     type: 'number',
   },
   memoryMbPerTask: {
-    label: 'Memory for each task',
+    label: 'Memory per task',
     of: ({ memoryMbPerTask }) => text(memoryMbPerTask),
     read: (written) => parseMemory('', written),
     unit: 'MB',
@@ -108,14 +108,14 @@ const FIELDS: Readonly<Partial<Record<Changed, Field>>> = {
     type: 'datetime-local',
   },
   resourcesPerTask: {
-    label: 'Resources for each task',
+    label: 'Resources per task',
     of: ({ resourcesPerTask }) => resourcesPerTask.map(({ kind, amount }) => `${kind}=${amount}`).join(', '),
     read: amounts,
     placeholder: 'none',
     help: 'gpu=2, tape-drive=1',
   },
   tasksPerMachine: {
-    label: 'Tasks on each machine',
+    label: 'Tasks per machine',
     of: ({ tasksPerMachine }) => (tasksPerMachine === null ? '' : tasksPerMachineWritten(tasksPerMachine)),
     read: (written) => (written.trim() === '' ? null : parseTasksPerMachine('', written)),
     placeholder: 'as many as fit',
@@ -212,7 +212,7 @@ export function EditDialog({ job, onClose, onDone }: { job: Job; onClose(): void
       onClose={onClose}
       footer={
         <>
-          <Button onPress={onClose}>Keep it as it is</Button>
+          <Button onPress={onClose}>Keep unchanged</Button>
           <Button variant="primary" isDisabled={busy} onPress={() => void save()}>
             {busy ? 'Working…' : 'Change it'}
           </Button>
@@ -234,9 +234,11 @@ export function EditDialog({ job, onClose, onDone }: { job: Job; onClose(): void
           ))}
         </div>
         <Check checked={restartable} onChange={setRestartable}>
-          Run it again if its run is lost
+          Restart it if its run is lost
         </Check>
-        <p className="faint small">It is dispatched again, unless only its name or this option is changed.</p>
+        <p className="faint small">
+          The job is dispatched again, unless only its name or this option is changed.
+        </p>
       </div>
     </Dialog>
   );

@@ -41,7 +41,7 @@ export function FilesCard({ job }: { job: Job }) {
             label="Files"
             rows={shown?.files ?? []}
             id={({ task, path }) => `${task} ${path}`}
-            empty={<Empty title="No files are kept of this run" />}
+            empty={<Empty title="No files of this run are kept" />}
             columns={[
               { key: 'path', header: 'File', cell: ({ path }) => <code>{path}</code> },
               ...(job.tasks > 1

@@ -95,8 +95,8 @@ export function JobPage() {
           <Shown key={job.id} job={job} refresh={page.refresh} />
         ) : (
           <Page title="No such job">
-            <Empty title={`There is no job ${numberOf(id)}, or none that you may see.`}>
-              Jobs that ended long ago are removed.
+            <Empty title={`Job ${numberOf(id)} does not exist, or you may not see it.`}>
+              Jobs that ended long ago have been removed.
             </Empty>
           </Page>
         )
@@ -306,20 +306,20 @@ function Requirements({ job }: { job: Job }) {
               ? count(job.cpusPerTask)
               : `${count(job.tasks)} tasks × ${count(job.cpusPerTask)} = ${count(job.tasks * job.cpusPerTask)}`,
           ],
-          ['Memory for each task', job.memoryMbPerTask ? megabytes(job.memoryMbPerTask) : 'none asked for'],
+          ['Memory per task', job.memoryMbPerTask ? megabytes(job.memoryMbPerTask) : 'none requested'],
           job.tasks > 1 && [
             'Tasks are started',
-            job.launch === 'ONCE' ? 'by the command' : 'one by one, by the agents',
+            job.launch === 'ONCE' ? 'by the command' : 'separately, by the agents',
           ],
           hasTasks(job) && [
             'When a task fails',
-            job.onTaskFailure === 'CONTINUE' ? 'the others go on' : 'the others are ended',
+            job.onTaskFailure === 'CONTINUE' ? 'the others continue' : 'the others are ended',
           ],
           job.resourcesPerTask.length > 0 && [
-            'Resources for each task',
+            'Resources per task',
             job.resourcesPerTask.map(({ kind, amount }) => `${amount} ${kind}`).join(', '),
           ],
-          job.tasksPerMachine !== null && ['Tasks on each machine', tasksPerMachineText(job.tasksPerMachine)],
+          job.tasksPerMachine !== null && ['Tasks per machine', tasksPerMachineText(job.tasksPerMachine)],
           job.exclusive !== null && ['Machines', exclusiveText(job.exclusive)],
           job.allAlike !== null && ['The same on all machines', job.allAlike.join(', ')],
           job.sameSwitch !== null && ['Network', sameSwitchText(job.sameSwitch)],
@@ -406,7 +406,7 @@ function Waits({ id, state }: { id: string; state: Job['state'] }) {
       actions={
         (place ?? start) && (
           <span className="small start">
-            {earliest ? 'Starts not before' : 'Expected start'}{' '}
+            {earliest ? 'Will not start before' : 'Expected start'}{' '}
             {start ? (
               <strong title={instant(start)} className="num">
                 {moment(start)}
@@ -421,7 +421,7 @@ function Waits({ id, state }: { id: string; state: Job['state'] }) {
       <Loaded from={waits} skeleton={<Skeleton lines={3} />}>
         {({ job }) => {
           const why = job?.whyWaiting;
-          if (!why) return <p className="muted">Nothing holds it back any more.</p>;
+          if (!why) return <p className="muted">Nothing is holding it back now.</p>;
           const numbers = why.numbers.filter(
             ({ name, value }) => !SILENT.has(name) && !(value === 0 && name.endsWith('MemoryMb')),
           );
@@ -432,7 +432,7 @@ function Waits({ id, state }: { id: string; state: Job['state'] }) {
               {why.missing.length > 0 && <MissingNeeds missing={why.missing} />}
               {why.wouldChange.length > 0 && (
                 <div>
-                  <h3 className="muted">What would let it start</h3>
+                  <h3 className="muted">Changes that would let it start</h3>
                   <ul className="bullets">
                     {why.wouldChange.map((change) => (
                       <li key={change}>{change}</li>
@@ -460,7 +460,7 @@ function Waits({ id, state }: { id: string; state: Job['state'] }) {
       {place && place.candidates.length > 0 && (
         <details className="fold">
           <summary>
-            Current ranking of the sites for it
+            Current ranking of sites
             {place.site && <span className="faint"> · {place.site.name} first</span>}
           </summary>
           <Candidates candidates={place.candidates} chosen={place.site?.id ?? null} />
@@ -691,8 +691,8 @@ function Runs({ job }: { job: Job }) {
             <Facts
               facts={[
                 ['Site', run.site.name],
-                run.localId !== null && ['There known as', run.localId],
-                run.localState !== null && ['Its scheduler says', run.localState],
+                run.localId !== null && ['ID there', run.localId],
+                run.localState !== null && ['State there', run.localState],
                 [
                   'Machines',
                   run.placedBy === 'SITE'

@@ -15,7 +15,7 @@ const ASK_MS = 4_000;
 const CONDITIONS: Record<Term['condition'], string> = {
   START: 'has started',
   OK: 'has completed',
-  NOT_OK: 'has ended other than completed',
+  NOT_OK: 'has ended without completing',
   ANY: 'has ended',
 };
 const OTHERWISE = { CANCEL: 'canceled', HOLD: 'held', RUN: 'run anyway' };
@@ -30,7 +30,7 @@ export function NeedsCard({ job, acts }: { job: Job; acts: number }) {
   const { rerunOf, rerunAs, workflow } = found;
   if (found.needs.length + found.neededBy.length === 0 && !rerunOf && !rerunAs) return null;
   return (
-    <Card title="Other jobs" about="What it waits for, and what waits for it">
+    <Card title="Other jobs" about="Its dependencies and dependents">
       <div className="stack">
         {rerunOf && <p>Run again in place of {linked(rerunOf)}</p>}
         {rerunAs && <p>Run again as {linked(rerunAs)}</p>}
@@ -57,7 +57,7 @@ export function NeedsCard({ job, acts }: { job: Job; acts: number }) {
         {workflow && (
           <p className="muted small">
             Number {workflow.place} of its workflow by rank: {duration(workflow.rankS)} to the end of the
-            longest way from here.
+            longest path from here.
           </p>
         )}
         {found.neededBy.length > 0 && (

@@ -180,14 +180,12 @@ function Written({
           {live
             ? 'No output yet.'
             : found
-              ? `It wrote nothing to ${stream === 'stdout' ? 'standard output' : 'standard error'}.`
+              ? `Nothing was written to ${stream === 'stdout' ? 'standard output' : 'standard error'}.`
               : 'No output was kept.'}
         </p>
       )}
       {found?.truncated && (
-        <p className="faint tiny terminal-foot">
-          {bytes(found.bytes)} were written; not everything was kept.
-        </p>
+        <p className="faint tiny terminal-foot">{bytes(found.bytes)} were written; not all was kept.</p>
       )}
     </>
   );

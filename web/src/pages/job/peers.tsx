@@ -19,7 +19,7 @@ export function PeersCard({ job }: { job: Job }) {
   const peers = asked.data?.job?.peers ?? [];
   if (peers.length === 0) return null;
   return (
-    <Card title="Peers" about="Other services that run jobs of this one" flush>
+    <Card title="Peers" about="Other services that run jobs for this one" flush>
       <Table
         label="Peers"
         rows={peers}
@@ -37,7 +37,7 @@ export function PeersCard({ job }: { job: Job }) {
           { key: 'state', header: 'The job', cell: stateOf },
           {
             key: 'why',
-            header: 'Reason, or place there',
+            header: 'Reason, or location there',
             cell: ({ reason, path }) => reason ?? path?.join(' › ') ?? '',
           },
         ]}

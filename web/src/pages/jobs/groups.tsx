@@ -57,7 +57,8 @@ export function Groups() {
         {({ jobGroups }) =>
           jobGroups.nodes.length === 0 ? (
             <Empty icon={<Layers size={20} />} title="No bulk groups">
-              A group is many jobs from one template, submitted together. Choose “Many jobs” when submitting.
+              A bulk group consists of many jobs from one template, submitted together. Choose “Many jobs”
+              when submitting.
             </Empty>
           ) : (
             <>
@@ -141,7 +142,7 @@ export function GroupPage() {
         if (!shown)
           return (
             <Page title="No such group">
-              <Empty title="There is no group of this number, or none that you may see." />
+              <Empty title="This group does not exist, or you may not see it." />
             </Page>
           );
         const counts = countsOf(shown);
@@ -210,7 +211,7 @@ export function GroupPage() {
                           setAsking(false);
                           return done;
                         }),
-                        ({ cancelJobGroup }) => `${plural(cancelJobGroup.cancelled, 'job')} cancelled.`,
+                        ({ cancelJobGroup }) => `${plural(cancelJobGroup.cancelled, 'job')} canceled.`,
                       )
                     }
                   >
@@ -220,7 +221,7 @@ export function GroupPage() {
               }
             >
               <p>
-                <strong>{plural(live, 'job')}</strong> of this group have not ended and will be cancelled.
+                <strong>{plural(live, 'job')}</strong> of this group have not ended and will be canceled.
                 Running ones are stopped. This cannot be undone.
               </p>
             </Dialog>

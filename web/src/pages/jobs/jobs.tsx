@@ -180,7 +180,7 @@ function List({ search }: { search: Search }) {
               )
             }
           >
-            {filtered ? 'Remove a filter, or wait: jobs that match later appear by themselves.' : undefined}
+            {filtered ? 'Remove a filter, or wait: new matching jobs appear automatically.' : undefined}
           </Empty>
         ) : (
           <JobGrid
@@ -501,7 +501,7 @@ function Views({ search }: { search: Search }) {
             onPress={() => {
               save([...saved.filter((view) => view.name !== name.trim()), { name: name.trim(), search }]);
               setNaming(false);
-              toast(`The view “${name.trim()}” is kept in this browser.`);
+              toast(`The view “${name.trim()}” is saved in this browser.`);
             }}
           >
             Save
@@ -509,7 +509,7 @@ function Views({ search }: { search: Search }) {
         }
       >
         <p className="muted small">
-          Filters, order and columns, as they are now. The address of this page says the same.
+          Saves the current filters, order and columns. The address of this page contains them too.
         </p>
         <TextInput label="Name" value={name} onChange={setName} autoFocus />
       </Dialog>

@@ -34,7 +34,7 @@ export function Licenses() {
   return (
     <Page
       title="Licenses"
-      about="Copies of software that jobs use while they run, at a site or in the whole grid."
+      about="Software licenses that jobs use while they run, at a site or in the whole grid."
       actions={
         operator && (
           <Button icon={<Plus size={14} />} onPress={() => setEditing('new')}>
@@ -51,7 +51,8 @@ export function Licenses() {
             return (
               <Card>
                 <Empty icon={<KeyRound size={20} />} title="No licenses">
-                  Where software is licensed by copies, a pool says how many jobs may use it at the same time.
+                  For software with a limited number of licenses, a pool sets how many jobs may use it at the
+                  same time.
                 </Empty>
               </Card>
             );
@@ -102,7 +103,7 @@ export function Licenses() {
                     rows={pools.filter(({ kind }) => kind === shown)}
                     id={({ id }) => id}
                     empty={
-                      <Empty title="No pool of this kind">Jobs that ask for it cannot run anywhere.</Empty>
+                      <Empty title="No pool of this kind">Jobs that request it cannot run anywhere.</Empty>
                     }
                     columns={[
                       {
@@ -166,15 +167,15 @@ function Demand({ kind }: { kind: string }) {
   const { data } = useData(LicenseDemandDocument, { kind }, { everyMs: 5_000 });
   if (!data) return '…';
   const jobs = data.jobCount;
-  if (jobs === 0) return 'no waiting job asks for it';
-  return `${counted(jobs)} waiting ${jobs === 1 ? 'job asks' : 'jobs ask'} for it`;
+  if (jobs === 0) return 'no waiting job requests it';
+  return `${counted(jobs)} waiting ${jobs === 1 ? 'job requests' : 'jobs request'} it`;
 }
 
 function Waiting({ kind }: { kind: string }) {
   const jobs = useData(LicenseWaitingDocument, { kind }, { everyMs: 5_000 });
   return (
     <Card
-      title={`Waiting jobs that ask for ${kind}`}
+      title={`Waiting jobs that request ${kind}`}
       flush
       actions={
         jobs.data?.jobs.pageInfo.hasNextPage && (
@@ -230,7 +231,7 @@ function History({ kind, copies }: { kind: string; copies: number }) {
   return (
     <Card
       title={`${kind} in use over time`}
-      about="Means of each interval, with the current number of copies"
+      about="Means per interval, with the current number of copies"
       actions={chooser}
     >
       <Loaded from={history} skeleton={<Skeleton height={186} />}>
@@ -311,7 +312,7 @@ function PoolDialog({ pool, onClose }: { pool: LicensePartsFragment | null; onCl
             value={kind}
             onChange={setKind}
             autoFocus
-            help="What jobs ask for, for example matlab"
+            help="The kind that jobs request, for example matlab"
           />
           <Choice
             label="Of"

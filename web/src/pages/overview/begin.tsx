@@ -33,9 +33,8 @@ export default function Begin() {
       <div className="begin-what">
         <h2>Welcome to Switchyard</h2>
         <p>
-          You submit jobs: commands and scripts that run to an end. Switchyard decides at which site and on
-          which machines each one runs, runs it there, and shows what happens and why. No job has been
-          submitted yet.
+          You submit jobs, which are commands or scripts. Switchyard chooses a site and machines for each job,
+          runs it there, and shows what happens and why. No job has been submitted yet.
         </p>
       </div>
       <div className="begin-steps">
@@ -100,7 +99,7 @@ function SampleRun({ id }: { id: string }) {
             </div>
             {job.output?.text && <pre className="secret">{job.output.text}</pre>}
             {job.whyWaiting && <p className="muted">{job.whyWaiting.message}</p>}
-            {over && <p className="muted">Its page shows where it ran, why there, and what it used.</p>}
+            {over && <p className="muted">Its page shows where and why it ran there, and what it used.</p>}
           </div>
         )
       }
@@ -187,7 +186,7 @@ function NewSite() {
       {made ? (
         <>
           <Once text={made.text} until={made.until}>
-            Run this on each host of {made.name}. It is shown this once.
+            Run this on each host of {made.name}. It is shown only once.
           </Once>
           <Arrival site={made.id} />
         </>
@@ -237,7 +236,7 @@ function InviteSomebody() {
     <Card title="Invite a user" about="Somebody who submits jobs">
       {made ? (
         <Once text={made.link} until={made.until}>
-          Send this link to {made.name}: there they set a password, once. It is shown this once.
+          Send this link to {made.name}, who uses it once to set a password. It is shown only once.
         </Once>
       ) : (
         <Named

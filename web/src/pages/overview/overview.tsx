@@ -112,7 +112,7 @@ export function Overview() {
             </Suspense>
           ) : all ? (
             <Empty icon={<MapPin size={20} />} title="No site has a place on the map">
-              An operator can give each its latitude and longitude on the site’s page.
+              An operator can set latitude and longitude on each site’s page.
             </Empty>
           ) : (
             <Skeleton height={360} />
@@ -139,7 +139,7 @@ function Welcome() {
   return (
     <section className="welcome">
       <div className="grow">
-        <h2>Nothing runs, nothing waits</h2>
+        <h2>No running or waiting jobs</h2>
         <p className="muted">
           Submit a job and watch it here: where it goes, why, and when it ends. From a terminal it is{' '}
           <code>npx switchyard submit -- sh -c 'echo hello'</code>.
@@ -447,7 +447,7 @@ function Today() {
         who: policy.author?.name ?? null,
         what: (
           <>
-            <Link to="/policy">Policy {policy.version}</Link> came into force: {policy.reason}
+            <Link to="/policy">Policy {policy.version}</Link> took effect: {policy.reason}
           </>
         ) as ReactNode,
       })),
@@ -471,9 +471,7 @@ function Today() {
     <Loaded from={policies} skeleton={<Skeleton lines={5} />}>
       {() =>
         entries.length === 0 ? (
-          <Empty title="Nothing today">
-            Policies that come into force, drains and changed machines are listed here.
-          </Empty>
+          <Empty title="Nothing today">New policies, drains and changed machines are listed here.</Empty>
         ) : (
           <ol className="changes">
             {entries.slice(0, limit).map(({ key, at, who, what }) => (

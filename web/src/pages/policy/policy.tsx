@@ -56,7 +56,7 @@ export function PolicyPage() {
             }
             about={
               <>
-                In force since <At at={inForce.createdAt} />
+                In effect since <At at={inForce.createdAt} />
                 {inForce.author && ` by ${inForce.author.name}`}: {inForce.reason}
               </>
             }
@@ -118,7 +118,7 @@ function Settings({
   const [base, setBase] = useState(inForce);
   const [json, setJson] = useState<string | null>(null);
   const changed = differences(base.document, draft);
-  // Another version came into force: an untouched draft follows it.
+  // Another version took effect: an untouched draft follows it.
   useEffect(() => {
     if (inForce.version === base.version || changed.length > 0) return;
     setBase(inForce);
@@ -142,7 +142,7 @@ function Settings({
         <div className="row wrap spread">
           <p className="muted small">
             {may
-              ? 'Changes take effect only when the policy is put in force.'
+              ? 'Changes apply only once the policy is put into effect.'
               : 'Only administrators can change it.'}
           </p>
           <Segments
@@ -206,7 +206,7 @@ function Settings({
           {outdated && (
             <div className="note warn">
               <p>
-                Version {inForce.version} came into force meanwhile: {inForce.reason}
+                Version {inForce.version} has taken effect in the meantime: {inForce.reason}
               </p>
               <Button
                 className="small"
@@ -215,7 +215,7 @@ function Settings({
                   setDraft(inForce.document as Document);
                 }}
               >
-                Start again from it
+                Start over from it
               </Button>
             </div>
           )}
@@ -297,7 +297,7 @@ function Level({
             options={kinds.map((one) => ({ value: one.kind, label: one.label }))}
           />
           <p className="muted small">
-            {kind?.about ?? 'A policy that this portal does not know: see its document.'}
+            {kind?.about ?? 'This portal does not know this kind of policy: see its document.'}
           </p>
         </div>
         {kind && kind.fields.length > 0 && <Fields fields={kind.fields} prefix={`${name}.`} {...parts} />}
@@ -357,7 +357,7 @@ function Preview({ draft, changed }: { draft: Document; changed: boolean }) {
   const key = useMemo(() => JSON.stringify(draft), [draft]);
   const simulation = id === null ? null : page.data?.simulation;
   return (
-    <Card title="What would it do?" about="Simulated on recorded jobs, compared with the policy in force">
+    <Card title="What would it do?" about="Simulated on recorded jobs, compared with the current policy">
       <div className="stack">
         {picker}
         <Button
@@ -422,7 +422,7 @@ function PutInForce({
             });
             setReason('');
             onDone(updatePolicy);
-            void told(Promise.resolve(), `Policy ${updatePolicy.version} is in force.`);
+            void told(Promise.resolve(), `Policy ${updatePolicy.version} is in effect.`);
           } catch (reason) {
             setError((reason as Error).message);
           }
@@ -519,7 +519,7 @@ function History({ inForce, refresh }: { inForce: PolicyPartsFragment; refresh()
               </Button>
             }
           >
-            <p className="muted small">From what is in force now, this changes:</p>
+            <p className="muted small">Changes to the current policy:</p>
             <Differences of={differences(inForce.document, chosen?.document)} />
             <TextInput label="Reason" value={reason} onChange={setReason} autoFocus />
           </Dialog>

@@ -39,7 +39,7 @@ export function Ratios() {
   return (
     <Page
       title="Job ratios"
-      about="The shares of its run time that an application spends on computation and on input and output, learned from each run that ended well."
+      about="The fractions of run time that an application spends computing and on input and output, learned from each successful run."
     >
       <div className="toolbar">
         <TextInput
@@ -73,8 +73,7 @@ export function Ratios() {
       ) : (
         <Card>
           <Empty icon={<Activity size={20} />} title="No application has run yet">
-            The service learns from each run that ends well. You can also enter the name of an application
-            above.
+            The service learns from each successful run. You can also enter the name of an application above.
           </Empty>
         </Card>
       )}
@@ -85,9 +84,9 @@ export function Ratios() {
 function AfterEachRun({ application, points }: { application: string; points: readonly PointFragment[] }) {
   const xs = useMemo(() => points.map(({ runs }) => runs), [points]);
   return (
-    <Card title="The ratio after each run" about="Live: each run that ends well adds a point">
+    <Card title="The ratio after each run" about="Live: each successful run adds a point">
       <Chart
-        label={`Share of computation of ${application} after each of its runs`}
+        label={`Fraction of run time spent computing by ${application} after each of its runs`}
         time={false}
         x={xs}
         range={[0, 1]}
@@ -171,7 +170,7 @@ function One({ application }: { application: string }) {
             </span>
           </div>
           <Parts
-            label="Share of the run time, in percent"
+            label="Fraction of run time, in percent"
             total={100}
             parts={[
               { name: 'computing', value: Math.round(computation * 100), color: 'var(--series-1)' },

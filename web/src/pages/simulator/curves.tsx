@@ -62,7 +62,7 @@ export function Curves({ tried }: { tried: readonly { id: string; label: string 
       <figure>
         <figcaption>CPUs in use</figcaption>
         <Drawn
-          label="Share of the CPUs in use over time"
+          label="Fraction of CPUs in use over time"
           curves={curves}
           fromS={fromS}
           of={(bin) => bin.utilization}

@@ -75,7 +75,7 @@ export function Simulator() {
   return (
     <Page
       title="Simulator"
-      about="Try a policy on jobs that the service has recorded: both it and the one in force are simulated on the same jobs, with the code that schedules live."
+      about="Try a policy on jobs that the service has recorded: both it and the current policy are simulated on the same jobs, with the code that schedules live."
       actions={
         viewer.may('OPERATOR') && (
           <Button variant="primary" icon={<Plus size={14} />} onPress={() => setAsking(true)}>
@@ -202,7 +202,7 @@ function Compared({ simulations }: { simulations: readonly One[] }) {
       about={
         same
           ? 'The same jobs under each policy'
-          : 'They were tried on different jobs, or against different policies: compare with care'
+          : 'They were simulated on different jobs, or against different policies: compare with care'
       }
       flush
     >
@@ -301,7 +301,7 @@ export function SimulationPage() {
                 <Button
                   variant="danger"
                   isDisabled={cancel.busy}
-                  onPress={() => void told(cancel.run({ id: one.id }), 'It is cancelled.')}
+                  onPress={() => void told(cancel.run({ id: one.id }), 'It has been canceled.')}
                 >
                   Cancel
                 </Button>
@@ -312,7 +312,7 @@ export function SimulationPage() {
                     void navigate({ to: '/policy', search: { draft: 'candidate' } });
                   }}
                 >
-                  Take it to the policy page
+                  Open it on the policy page
                 </Button>
               )
             }
@@ -323,7 +323,7 @@ export function SimulationPage() {
               <Card title="What the candidate changes">
                 <Differences
                   of={differences(baseline.data?.policy?.document, one.candidate)}
-                  none="Nothing: it is the policy that was in force."
+                  none="Nothing: it equals the policy in effect."
                 />
               </Card>
             </div>
@@ -348,7 +348,7 @@ export function SimulationPage() {
           </Page>
         ) : (
           <Page title="No such what-if">
-            <Empty title="There is no what-if of this number." />
+            <Empty title="No what-if simulation has this number." />
           </Page>
         )
       }
@@ -367,7 +367,7 @@ function Tried({ one }: { one: NonNullable<SimulationPageQuery['simulation']> })
           one.result !== null && ['Jobs', count(one.result.jobs)],
           one.result !== null &&
             one.result.leftOut > 0 && [
-              'Left out: too wide for any site, or never run',
+              'Skipped: too wide for any site, or never run',
               count(one.result.leftOut),
             ],
           one.result?.happened ? ['Actual mean wait', duration(one.result.happened.waitMeanS)] : null,
@@ -375,7 +375,7 @@ function Tried({ one }: { one: NonNullable<SimulationPageQuery['simulation']> })
             ? ['The same jobs, simulated', duration(one.result.happened.simulatedWaitMeanS)]
             : null,
           ['Compared with', `policy ${one.policyVersion}`],
-          ['Asked by', one.user.name],
+          ['Requested by', one.user.name],
           ['Asked', <Ago key="a" at={one.createdAt} />],
         ]}
       />
@@ -396,7 +396,7 @@ async function textOf(file: File): Promise<string> {
     text += next.value;
     if (text.length > TRACE_CHARS_MAX) {
       await reader.cancel();
-      throw new Error(`${file.name} has more than 16 million characters: give a part of it.`);
+      throw new Error(`${file.name} has more than 16 million characters: use a part of it.`);
     }
   }
   return text;
@@ -559,7 +559,7 @@ function TryDialog({ onClose, onAsked }: { onClose(): void; onAsked(): void }) {
           />
           {inForce && own === '' && (
             <Button className="small" onPress={() => setOwn(JSON.stringify(inForce, null, 2))}>
-              Start from the policy in force
+              Start from the current policy
             </Button>
           )}
         </div>

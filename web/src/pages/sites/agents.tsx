@@ -10,7 +10,7 @@ export function Agents({ site, silentS }: { site: SitePartsFragment; silentS: nu
     <Card
       title="Agents"
       about={`They run the jobs, and hold leases on the machines${
-        silentS === null ? '' : `: for ${duration(silentS)} from when they were last heard`
+        silentS === null ? '' : `: for ${duration(silentS)} after the last contact`
       }`}
       flush
     >

@@ -32,7 +32,7 @@ export function Calendar({ site }: { site: SitePartsFragment }) {
     <Card
       flush
       title="Calendar"
-      about={`The next ${DAYS} days. No job starts that could still run, by its time limit, when one of these begins`}
+      about={`The next ${DAYS} days. No job starts whose time limit ends after one of these begins`}
       actions={
         <Button icon={<Plus size={14} />} onPress={() => setDrafted({ from: '', hours: '4' })}>
           {operator ? 'Close or reserve' : 'Reserve'}
@@ -54,7 +54,9 @@ export function Calendar({ site }: { site: SitePartsFragment }) {
             rows={[...holds.nodes].sort((a, b) => beginOf(a) - beginOf(b))}
             id={({ id }) => id}
             empty={
-              <Empty title="Nothing is held here">Jobs may take all machines, whatever their limits.</Empty>
+              <Empty title="No maintenance or reservations">
+                Jobs may use all machines, whatever their time limits.
+              </Empty>
             }
             columns={[
               {
@@ -203,7 +205,7 @@ function Pick({ onPick }: { onPick(draft: { from: string; hours: string }): void
     <div
       className="calendar-days calendar-pick"
       aria-hidden
-      title="Drag over the hours to hold"
+      title="Drag across the hours to hold"
       onPointerDown={(event) => {
         event.currentTarget.setPointerCapture(event.pointerId);
         setRange({ from: share(event), to: share(event) });
@@ -223,8 +225,8 @@ function Pick({ onPick }: { onPick(draft: { from: string; hours: string }): void
 }
 
 const CONFLICTS = [
-  { value: 'REFUSE', label: 'Say that they are in the way' },
-  { value: 'AFTER_JOBS', label: 'Let them end' },
+  { value: 'REFUSE', label: 'Report the conflict' },
+  { value: 'AFTER_JOBS', label: 'Let them finish' },
   { value: 'PREEMPT', label: 'Stop them in time' },
 ] as const;
 
@@ -271,11 +273,11 @@ function NewHold({
         users: draft.users.split(/[\s,]+/).filter((name) => name !== ''),
       }),
     };
-    const held = closes ? `${site.name} is closed then` : 'It is reserved';
+    const held = closes ? `${site.name} will be closed` : 'Reserved';
     void told(reserve.run({ input }), ({ reserve: { runsInTheWay } }) =>
       runsInTheWay === 0
         ? `${held}.`
-        : `${held}; ${plural(runsInTheWay, 'job')} may still run when it begins.`,
+        : `${held}; ${plural(runsInTheWay, 'job')} may still be running when it begins.`,
     ).then((done) => done && onClose());
   };
   return (
@@ -333,7 +335,7 @@ function NewHold({
                 label="Other users"
                 value={draft.users}
                 onChange={put('users')}
-                help="Who may run jobs in it besides"
+                help="Other users who may run jobs in it"
               />
             </>
           )}
@@ -345,14 +347,9 @@ function NewHold({
           placeholder="once"
           help="A rule of RFC 5545, such as FREQ=WEEKLY;BYDAY=TU, in the time zone of this browser"
         />
-        <TextInput
-          label="Reason"
-          value={draft.reason}
-          onChange={put('reason')}
-          help="Everybody can read it"
-        />
+        <TextInput label="Reason" value={draft.reason} onChange={put('reason')} help="Visible to everyone" />
         <Choice
-          label="Jobs that may still run then"
+          label="Jobs that may still be running then"
           value={onConflict}
           onChange={setOnConflict}
           options={operator ? CONFLICTS : CONFLICTS.slice(0, 2)}

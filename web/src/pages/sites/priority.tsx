@@ -40,7 +40,7 @@ function Terms({ job: { id, priority, boost } }: { job: Prioritized }) {
           return dispatch && dispatch.jobTerms.length > 0 ? (
             <TermList terms={dispatch.jobTerms} />
           ) : (
-            <p className="muted small">The policy that sent it here gave no terms.</p>
+            <p className="muted small">The policy that sent it here provided no terms.</p>
           );
         }}
       </Loaded>

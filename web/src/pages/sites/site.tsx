@@ -91,7 +91,7 @@ export function SitePage() {
         if (!node || !('machines' in node))
           return (
             <Page title="No such site">
-              <Empty title="There is no site of this number in service." />
+              <Empty title="No site with this number is in service." />
             </Page>
           );
         const site = node as SitePartsFragment;
@@ -159,14 +159,14 @@ function OwnQueue({ site, load }: { site: SitePartsFragment; load: NonNullable<S
         <span className="figure-value num">{count(load.waitingJobs)}</span>
         <span className="figure-about">
           {load.waitingJobs > 0 && `wait with ${figure(load.waitingCpuS / 3600)} CPU hours, `}
-          {load.stale ? 'out of date: said ' : 'said '}
+          {load.stale ? 'outdated: reported ' : 'said '}
           <Ago at={load.at} />
         </span>
       </div>
       <Link to="/jobs" search={{ site: site.id, states: 'ASSIGNED' }} className="figure">
         <span className="figure-label">Ours in its scheduler</span>
         <span className="figure-value">Show</span>
-        <span className="figure-about">with what it says of each</span>
+        <span className="figure-about">with their states there</span>
       </Link>
     </>
   );
@@ -252,7 +252,7 @@ function SiteActions({ site }: { site: SitePartsFragment }) {
         <Button onPress={() => setDraining(true)}>Drain…</Button>
       ) : (
         <Button variant="primary" onPress={() => set('UP', `${site.name} accepts jobs again.`)}>
-          Back into service
+          Return to service
         </Button>
       )}
       <MenuButton
@@ -308,7 +308,7 @@ function DrainDialog({ site, onClose }: { site: SitePartsFragment; onClose(): vo
         </>
       }
     >
-      <p>The site will start no more jobs. What this means now:</p>
+      <p>The site will start no more jobs. As of now:</p>
       <ul className="effects">
         <li>
           <strong className="num">{plural(site.runningJobs, 'running job')}</strong> will run to the end
@@ -318,11 +318,11 @@ function DrainDialog({ site, onClose }: { site: SitePartsFragment; onClose(): vo
           <strong className="num">{plural(back, 'queued job')}</strong>{' '}
           {back === 0
             ? 'have to move.'
-            : 'will go back to the root, and from there to other sites that can run them.'}
+            : 'will return to the root, and from there go to other sites that can run them.'}
         </li>
         <li>
           <strong className="num">{plural(site.cpus, 'CPU')}</strong> on{' '}
-          {plural(site.machines.length, 'machine')} will be out of use until it is brought back into service.
+          {plural(site.machines.length, 'machine')} will be unused until the site is returned to service.
         </li>
       </ul>
     </Dialog>
@@ -341,7 +341,7 @@ function Queue({ site }: { site: SitePartsFragment }) {
   return (
     <Card
       title="The local queue"
-      about="In the order of priority given at dispatch, then of arrival; a site that orders by its own priorities may start others first"
+      about="Ordered by priority at dispatch, then by arrival; a site with its own priorities may start others first"
       flush
     >
       <Loaded
@@ -625,7 +625,7 @@ function MachineActions({ machine }: { machine: MachinePartsFragment }) {
             : [
                 {
                   id: 'up',
-                  label: 'Back into service',
+                  label: 'Return to service',
                   onAction: () =>
                     void told(
                       update.run({ input: { machine: machine.id, state: 'UP' } }),
@@ -675,11 +675,11 @@ function MachineActions({ machine }: { machine: MachinePartsFragment }) {
           }
         >
           <p>
-            It takes no more jobs. What runs on it now
+            It accepts no more jobs. What is running on it now
             {held > 0
               ? ` (${machine.maxTasks === null ? plural(held, 'CPU') : plural(held, 'task')})`
               : ', nothing,'}{' '}
-            runs to its end. Jobs that only this machine can run wait until it is back.
+            will finish. Jobs that only this machine can run wait until it returns.
           </p>
         </Dialog>
       )}
@@ -794,7 +794,7 @@ function SettingsShown({ site }: { site: SitePartsFragment }) {
           ['Running at once', site.maxRunningJobs === null ? 'as many as fit' : count(site.maxRunningJobs)],
           [
             'Local policy',
-            (site.localPolicy as { kind?: string } | null)?.kind ?? 'that of the policy in force',
+            (site.localPolicy as { kind?: string } | null)?.kind ?? 'that of the current policy',
           ],
         ]}
       />
@@ -860,7 +860,7 @@ function PlaceAndLimits({ site }: { site: SitePartsFragment }) {
           placeholder="as many as fit"
           value={draft.max}
           onChange={put('max')}
-          help="With a limit nothing can be reserved at this site."
+          help="With a limit, the site makes no reservations."
         />
         <div>
           <Button type="submit" variant="primary" isDisabled={update.busy}>
@@ -898,7 +898,7 @@ function LocalPolicy({ site, policy }: { site: SitePartsFragment; policy: unknow
     >
       <div className="stack">
         <p className="muted small">
-          How the site orders its queue and starts jobs. Empty: as in the policy in force.
+          How the site orders its queue and starts jobs. Empty: as in the current policy.
         </p>
         <Code
           label="The site’s own local policy"
@@ -927,7 +927,7 @@ function LocalPolicy({ site, policy }: { site: SitePartsFragment; policy: unknow
           </Button>
           {own.trim() === '' && local !== undefined && (
             <Button onPress={() => setOwn(JSON.stringify(local, null, 2))}>
-              Start from the policy in force
+              Start from the current policy
             </Button>
           )}
         </div>

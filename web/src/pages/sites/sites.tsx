@@ -24,7 +24,7 @@ export function Sites() {
   return (
     <Page
       title="Sites"
-      about="Places with machines, each with a queue and a scheduler of its own."
+      about="Groups of machines, each with its own queue and scheduler."
       actions={
         viewer.may('OPERATOR') && (
           <Button icon={<Plus size={14} />} onPress={() => setAdding(true)}>
@@ -207,7 +207,7 @@ function AddSite({ onClose }: { onClose(): void }) {
         />
       </div>
       <p className="muted small">
-        It starts jobs when it has machines, and an agent with a key for it is running there.
+        It starts jobs once it has machines and a running agent with a key for it.
       </p>
     </Dialog>
   );

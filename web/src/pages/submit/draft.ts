@@ -301,7 +301,7 @@ export function arrayInputs(job: JobInput, array: string): JobInput[] {
 
 function commandOf(draft: Draft): Pick<JobInput, 'command' | 'arguments'> {
   const line = draft.command.trim();
-  if (line === '') throw new Wrong('command', 'What is to run?');
+  if (line === '') throw new Wrong('command', 'Enter a command or script.');
   if (draft.shell) return { command: 'sh', arguments: ['-c', line] };
   const words = wordsOf(line);
   if (words === null) throw new Wrong('command', 'A quote is left open.');

@@ -76,7 +76,7 @@ function Script({ form: { draft, setScript } }: { form: Form }) {
           Line {line} is not understood: <code>{text}</code>: {why}
         </p>
       ))}
-      {unheeded.length > 0 && <p className="note warn">Not honored: {unheeded.join('; ')}</p>}
+      {unheeded.length > 0 && <p className="note warn">Ignored: {unheeded.join('; ')}</p>}
     </div>
   );
 }
@@ -87,19 +87,13 @@ export function Needs({ form, licenses }: { form: Form; licenses: readonly strin
     <Card title="Requirements">
       <div className="fields">
         <TextInput label="Tasks" type="number" min={1} {...text('tasks')} />
-        <TextInput label="CPUs for each task" type="number" min={1} {...text('cpusPerTask')} />
-        <TextInput
-          label="Memory for each task"
-          type="number"
-          min={0}
-          unit="MB"
-          {...text('memoryMbPerTask')}
-        />
+        <TextInput label="CPUs per task" type="number" min={1} {...text('cpusPerTask')} />
+        <TextInput label="Memory per task" type="number" min={0} unit="MB" {...text('memoryMbPerTask')} />
         <TextInput label="Estimated run time" {...text('estimate')} help="90, 10m, 2h or 00:30:00" />
         <TextInput label="Stop it after" {...text('runTimeLimit')} placeholder="never" />
         <TextInput label="Deadline" type="datetime-local" {...text('deadline')} />
         <TextInput
-          label="Resources for each task"
+          label="Resources per task"
           {...text('resources')}
           placeholder="none"
           help="gpu=2, tape-drive=1: kinds that operators have declared"
@@ -139,7 +133,7 @@ function Tasks({ form: { draft, put, text } }: { form: Form }) {
   return (
     <>
       <TextInput
-        label="Tasks on each machine"
+        label="Tasks per machine"
         {...text('tasksPerMachine')}
         placeholder="as many as fit"
         help="4, 2-4, or 2- for at least 2"
@@ -149,7 +143,7 @@ function Tasks({ form: { draft, put, text } }: { form: Form }) {
         value={draft.launch}
         onChange={put('launch')}
         options={[
-          { value: 'EVERY_TASK', label: 'One by one', hint: 'The command runs for each' },
+          { value: 'EVERY_TASK', label: 'One by one', hint: 'The command runs once per task' },
           { value: 'ONCE', label: 'By the command', hint: 'It runs once, as mpirun does' },
         ]}
       />
@@ -208,11 +202,7 @@ export function More({ form, datasets }: { form: Form; datasets: Datasets }) {
             {...text('retries')}
           />
           {asksForRetries(draft) && (
-            <TextInput
-              label="Wait before that"
-              {...text('backoff')}
-              help="Then twice as long each time, at most 1h"
-            />
+            <TextInput label="Wait before that" {...text('backoff')} help="Doubles each time, up to 1h" />
           )}
         </div>
         {datasets.length > 0 && <Inputs form={form} datasets={datasets} />}
@@ -226,21 +216,21 @@ export function More({ form, datasets }: { form: Form; datasets: Datasets }) {
         />
         {asksForRetries(draft) && (
           <TextInput
-            label="After which ends"
+            label="Retry rules"
             rows={2}
             mono
             placeholder="any"
-            help="A rule on each line, the first that matches decides: exit=75,do=ELSEWHERE, or cause=MEMORY_LIMIT,memory=2, or signal=KILL,do=HOLD"
+            help="One rule per line; the first match decides: exit=75,do=ELSEWHERE, or cause=MEMORY_LIMIT,memory=2, or signal=KILL,do=HOLD"
             {...text('retryRules')}
           />
         )}
         <TextInput label="Environment" rows={3} mono placeholder="NAME=value" {...text('environment')} />
         <div className="row wrap" style={{ gap: 20 }}>
           <Check checked={draft.restartable} onChange={put('restartable')}>
-            Run it again if its run is lost
+            Restart it if its run is lost
           </Check>
           <Check checked={draft.held} onChange={put('held')}>
-            Hold it until it is released
+            Hold it until released
           </Check>
         </div>
       </div>

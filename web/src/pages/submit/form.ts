@@ -34,7 +34,7 @@ export function useForm(again: string | undefined) {
     ask(JobAgainDocument, { id: again }, stop.signal).then(
       ({ job }) => {
         if (job) setJson(JSON.stringify(againOf(job), null, 2));
-        else setError(`There is no job ${numberOf(again)}, or none that you may see.`);
+        else setError(`Job ${numberOf(again)} does not exist, or you may not see it.`);
       },
       (reason: unknown) => !stop.signal.aborted && setError((reason as Error).message),
     );

@@ -43,10 +43,10 @@ function usePlacement(input: JobInput | null): {
 export function Preview({ input }: { input: JobInput | null }): ReactNode {
   const { place, problem } = usePlacement(input);
   return (
-    <Card title="Where it would go" about="A dry run with what is known now">
+    <Card title="Where it would go" about="A dry run with current information">
       {input === null ? (
         <Empty icon={<Compass size={20} />} title="Nothing to place yet">
-          As soon as the job is complete, this says where it would run and when it would start.
+          Once the job is complete, this shows where it would run and when it would start.
         </Empty>
       ) : problem ? (
         <Problem error={problem} />
@@ -100,8 +100,8 @@ function Placement({ place }: { place: PlacementPartsFragment }) {
       )}
       {place.startsAtLatest && (
         <p className="small">
-          It starts at the latest at{' '}
-          <time title={instant(place.startsAtLatest)}>{moment(place.startsAtLatest)}</time>, if nothing new
+          It starts no later than{' '}
+          <time title={instant(place.startsAtLatest)}>{moment(place.startsAtLatest)}</time>, if no new job
           goes ahead of it.
         </p>
       )}

@@ -25,7 +25,7 @@ export function Submit() {
   const jobs = howMany(many);
   const what = many.how === 'one' ? 'the job' : `${Number.isFinite(jobs) ? count(jobs) : ''} jobs`;
   return (
-    <Page title="Submit" about="A job runs a command on machines that the scheduler chooses.">
+    <Page title="Submit" about="A job runs a command on machines chosen by the scheduler.">
       <form
         className="submit-columns"
         onSubmit={(event) => {

@@ -23,14 +23,16 @@ export function Channels({ holders }: { holders: HoldersQuery }) {
   return (
     <Card
       title="Channels"
-      about="Branches whose machines can run the same waiting jobs: sites that ask for work are served through them"
+      about="Branches whose machines can run the same waiting jobs: sites that request work are served through them"
       flush
     >
       <Table
         label="Channels"
         rows={rows}
         id={({ id }) => id}
-        empty={<Empty title="No jobs wait">Channels follow from the requirements of waiting jobs.</Empty>}
+        empty={
+          <Empty title="No jobs wait">Channels are derived from the requirements of waiting jobs.</Empty>
+        }
         columns={[
           {
             key: 'scheduler',

@@ -87,7 +87,7 @@ function ForeignUsers({ peers }: { peers: readonly Peer[] }) {
   return (
     <Card
       title="Users of peers"
-      about="The users here to whom their jobs belong, which decides their quota and share"
+      about="The local users to whom their jobs belong, which determine quota and share"
       flush
     >
       <Table
@@ -103,7 +103,7 @@ function ForeignUsers({ peers }: { peers: readonly Peer[] }) {
           },
           {
             key: 'here',
-            header: 'User here',
+            header: 'Local user',
             cell: ({ here }) => (
               <Link to="/users/$id" params={{ id: here.id }}>
                 {here.name}
@@ -164,7 +164,7 @@ function State({ peer }: { peer: Peer }) {
       </>
     );
   if (peer.url === null) return <Badge>No address</Badge>;
-  return peer.reachedAt === null ? <Badge>Not asked yet</Badge> : <Badge tone="good">Answers</Badge>;
+  return peer.reachedAt === null ? <Badge>Not contacted yet</Badge> : <Badge tone="good">Answers</Badge>;
 }
 
 function offersOf({ forward, neededAfterS }: Peer): string {
@@ -200,7 +200,7 @@ function IsolateDialog({ peer, onClose }: { peer: Peer; onClose(): void }) {
       }
     >
       <p>
-        Nothing new is exchanged from now on. Of its {plural(peer.foreignJobs, 'job')} here, those that wait
+        No new jobs are exchanged from now on. Of its {plural(peer.foreignJobs, 'job')} here, those that wait
         return to it. Of our {plural(peer.offeredJobs, 'offer')} and {plural(peer.claimedJobs, 'job')} there,
         those that wait are taken back and wait here. Granted runs continue to their end.
       </p>

@@ -355,7 +355,7 @@ function Peers({ data }: { data: TreeQuery }) {
   return (
     <Card
       title="Peers"
-      about="How the sites see one another: arrivals, services, and the sites where arrivals exceed services"
+      about="Sites as seen by one another: arrivals, services, and sites where arrivals exceed services"
       flush
     >
       <Table

@@ -34,7 +34,7 @@ export function UsagePage() {
   return (
     <Page
       title="Usage"
-      about={`From the jobs that are kept${everything ? '' : '; the sums are of your own jobs'}.`}
+      about={`From retained jobs${everything ? '' : '; totals include only your own jobs'}.`}
       actions={chooser}
     >
       <Load span={span} everyMs={everyMs} />
@@ -50,7 +50,7 @@ function Load({ span, everyMs }: { span: Span; everyMs: number }) {
   return (
     <Card
       title="Load"
-      about="Means of each interval"
+      about="Means per interval"
       actions={
         <Choice
           label="Site"

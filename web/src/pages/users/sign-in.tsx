@@ -51,7 +51,7 @@ export function SignInOf({ user, own, refresh }: { user: Signing; own: boolean; 
         label="Sessions"
         rows={sessions}
         id={({ id }) => id}
-        empty={<Empty title="No sessions">Who signs in by user name and password has one.</Empty>}
+        empty={<Empty title="No sessions">Signing in by user name and password creates one.</Empty>}
         columns={[
           {
             key: 'from',
@@ -142,7 +142,7 @@ function ChangePassword({ onClose, onDone }: { onClose(): void; onDone(): void }
           onPress={async () => {
             const done = await told(
               change.run({ input: { current, password } }),
-              'The password is changed. All other sessions have ended.',
+              'The password has been changed. All other sessions have ended.',
             );
             if (!done) return;
             onDone();
@@ -166,7 +166,7 @@ function ChangePassword({ onClose, onDone }: { onClose(): void; onDone(): void }
         type="password"
         value={password}
         onChange={setPassword}
-        help="12 characters or more, of any kind: several words are good."
+        help="12 characters or more, of any kind; several words work well."
         autoComplete="new-password"
       />
     </Dialog>

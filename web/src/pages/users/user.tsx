@@ -58,7 +58,7 @@ export function UserPage() {
         if (!node || !('quotaShare' in node))
           return (
             <Page title="No such user">
-              <Empty title="There is no user of this number, or none that you may see." />
+              <Empty title="This user does not exist, or you may not see it." />
             </Page>
           );
         const user = node as User;
@@ -200,7 +200,7 @@ function Actions({ user, own, refresh }: { user: WithKeys; own: boolean; refresh
           Active
         </Check>
         <p className="muted small">
-          Keys of inactive users are refused immediately{own && '; these would be your own'}. Their jobs
+          Keys of inactive users are rejected immediately{own && '; these would be your own'}. Their jobs
           continue.
         </p>
       </Dialog>
@@ -272,7 +272,7 @@ function Keys({ user, own, refresh }: { user: WithKeys; own: boolean; refresh():
       actions={
         may && (
           <Button icon={<Plus size={14} />} onPress={() => setMaking(true)}>
-            Make a key
+            Create a key
           </Button>
         )
       }
@@ -339,7 +339,7 @@ function MakeKey({ user, onClose, onMade }: { user: WithKeys; onClose(): void; o
   const [made, setMade] = useState<{ secret: string; expiresAt: string | null } | null>(null);
   return (
     <Dialog
-      title={made ? 'The new key' : `Make a key for ${user.name}`}
+      title={made ? 'The new key' : `Create a key for ${user.name}`}
       open
       onClose={onClose}
       footer={
@@ -378,7 +378,7 @@ function MakeKey({ user, onClose, onMade }: { user: WithKeys; onClose(): void; o
     >
       {made ? (
         <>
-          <p>It is shown this once, and stored only as a hash.</p>
+          <p>It is shown only once, and stored only as a hash.</p>
           <code className="secret">{made.secret}</code>
           {made.expiresAt && (
             <p className="note warn">
@@ -441,8 +441,8 @@ function RevokeKey({ of, onClose }: { of: KeyPartsFragment; onClose(): void }) {
       }
     >
       <p>
-        <strong>{of.name}</strong> ({of.prefix}…) is refused within a second, and what uses it is
-        disconnected. If it is the key of this session, you are signed out.
+        <strong>{of.name}</strong> ({of.prefix}…) is rejected within a second, and its connections are closed.
+        If it is the key of this session, you are signed out.
       </p>
     </Dialog>
   );

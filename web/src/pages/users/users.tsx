@@ -20,7 +20,7 @@ import {
 
 export const ROLES: readonly { value: UserRole; label: string; hint: string }[] = [
   { value: 'USER', label: 'User', hint: 'Their own jobs' },
-  { value: 'OPERATOR', label: 'Operator', hint: 'Sites and everybody’s jobs' },
+  { value: 'OPERATOR', label: 'Operator', hint: 'Sites and all users’ jobs' },
   { value: 'ADMIN', label: 'Admin', hint: 'Everything' },
   { value: 'AGENT', label: 'Agent', hint: 'Runs jobs at a site' },
 ];
@@ -165,7 +165,7 @@ function Standings() {
   return (
     <Card
       title="Who is ahead of whom"
-      about="Under the policy diana: priority of each user’s waiting jobs, by quota and by what is queued already"
+      about="Under the policy diana: priority of each user’s waiting jobs, by quota and queued jobs"
       flush
     >
       <Loaded
@@ -182,8 +182,8 @@ function Standings() {
             return (
               <Empty icon={<Scale size={20} />} title="No jobs wait in a meta-queue">
                 {kind === 'diana'
-                  ? 'When jobs do, this shows whose come first.'
-                  : `The policy in force, ${kind ?? 'unknown'}, does not order users by their quotas; diana does.`}
+                  ? 'When jobs do, this shows whose go first.'
+                  : `The current policy, ${kind ?? 'unknown'}, does not order users by their quotas; diana does.`}
               </Empty>
             );
           const rows = userStandings
@@ -221,7 +221,7 @@ function Standings() {
                 },
                 {
                   key: 'stands',
-                  header: 'Jobs that the quota covers',
+                  header: 'Jobs covered by the quota',
                   right: true,
                   minor: true,
                   cell: ({ threshold }) => figure(threshold),
@@ -286,7 +286,7 @@ function AddUser() {
               const input = { name: name.trim(), role, class: userClass, quotaShare: Number(share) };
               const done = await told(
                 register.run({ input }),
-                `${name.trim()} is registered. Now invite them, or make a key.`,
+                `${name.trim()} is registered. Now invite them, or create a key.`,
               );
               if (done) void navigate({ to: '/users/$id', params: { id: done.registerUser.id } });
             }}

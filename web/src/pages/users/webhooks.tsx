@@ -30,7 +30,7 @@ export function Webhooks({ user, own }: { user: string; own: boolean }) {
     const done = await told(test.run({ webhook: webhook.id }));
     if (!done) return;
     const { delivered, status, reason, tookMs } = done.testWebhook;
-    toast(delivered ? `It answered ${status} after ${tookMs} ms.` : `It failed: ${reason}`, !delivered);
+    toast(delivered ? `It responded with ${status} after ${tookMs} ms.` : `It failed: ${reason}`, !delivered);
   };
 
   return (
@@ -169,7 +169,7 @@ function Add({ onClose, refresh }: { onClose(): void; refresh(): void }) {
           </>
         }
       >
-        <p>It signs the messages, and is shown this once.</p>
+        <p>It signs the messages, and is shown only once.</p>
         <code className="secret">{secret}</code>
       </Dialog>
     );
