@@ -59,8 +59,8 @@ it.each<[path: string, files: string[], problems: RegExp[]]>([
   ['within', ['within'], []],
   ['missing', [], [/^missing: no such file$/]],
   ['out', [], [/^out: it points outside the directory of the run$/]],
-  ['away/f', [], [/leads out/]],
-  ['away', [], [/leads out/]],
+  ['away/f', [], [/points outside/]],
+  ['away', [], [/points outside/]],
   ['sub/pipe', [], [/neither a file nor a directory/]],
   ['sub/circle', [], [/neither a file nor a directory/]],
   ['dangling', [], [/no such file/]],
@@ -82,7 +82,7 @@ it.runIf(process.platform === 'linux')('opens nothing but files: not even to see
   const writer = spawn('/bin/sh', ['-c', `echo x >'${pipe}'`]);
   onTestFinished(() => void writer.kill('SIGKILL'));
   await new Promise((resolve) => setTimeout(resolve, 100));
-  await expect(openInside({ directory, uid: null }, 'link')).rejects.toThrow(/leads out of the directory/);
+  await expect(openInside({ directory, uid: null }, 'link')).rejects.toThrow(/points outside the directory/);
   await new Promise((resolve) => setTimeout(resolve, 100));
   expect(writer.exitCode).toBe(null);
 });
@@ -130,7 +130,7 @@ it('finds what a run has left in its /tmp under names of its own, and nothing be
   expect(await file.readFile('utf8')).toBe('1,2');
   await file.close();
   await expect(openInside(place, '/tmp/../secret')).rejects.toThrow();
-  await expect(findFiles({ directory, uid: null }, '/tmp/a.csv', true)).rejects.toThrow(/out of reach/);
+  await expect(findFiles({ directory, uid: null }, '/tmp/a.csv', true)).rejects.toThrow(/is not accessible/);
 });
 
 it('says which names are no UTF-8', async () => {
@@ -246,7 +246,7 @@ it('goes on where an earlier agent was, and says what the service refuses for go
   broken.push(() => {
     throw new ServiceError('files: 12 in total; accepted: up to 10 bytes of a run', 'LIMIT_EXCEEDED');
   });
-  expect(await keeper().keep(ended([{ path: 'a' }], directory), never)).toMatch(/^files: 12 in all/);
+  expect(await keeper().keep(ended([{ path: 'a' }], directory), never)).toMatch(/^files: 12 in total/);
   // Of a command that failed what there is is kept, and no dataset is made.
   const failed = ended([{ path: 'missing' }, { path: 'a' }, { path: 'a', dataset: 'd' }], directory, false);
   expect(await keeper().keep(failed, never)).toBeNull();
@@ -319,7 +319,7 @@ it('what could not be kept is the cause of the end, and stays for a while', asyn
   expect(readFileSync(join(stateDir, 'left', 'well.1', 'b'), 'utf8')).toBe('x\n');
   expect(statSync(join(stateDir, 'left')).mode & 0o077).toBe(0);
   expect(await complete(runner, { ...script('badly', 'exit 3'), outputs })).toMatchObject({
-    ...{ cause: 'EXITED_NONZERO', exitCode: 3, message: expect.stringMatching(/^outputs not kept/) },
+    ...{ cause: 'EXITED_NONZERO', exitCode: 3, message: expect.stringMatching(/^outputs not saved/) },
   });
   // The directory that the job was given is its user's.
   const workingDirectory = temporaryDirectory();

@@ -184,7 +184,7 @@ it.each([
   [{ kind: 'MAINTENANCE', to: inS(-10) }, 'BAD_USER_INPUT', 'to'],
   [{ to: inS(1000) }, 'BAD_USER_INPUT', 'machines'],
   [{ tasks: 2, to: inS(1000) }, 'BAD_USER_INPUT', 'tasks'],
-  [{ machines: ['machine_1'], cpus: 9, to: inS(1000) }, 'CONFLICT', '9 are asked for'],
+  [{ machines: ['machine_1'], cpus: 9, to: inS(1000) }, 'CONFLICT', '9 are requested'],
   [{ machines: ['machine_99'], to: inS(1000) }, 'CONFLICT', 'machine 99'],
 ])('refuses %j', async (input, code, message) => {
   expect(await reserve(input)).toEqual({ code, message: expect.stringContaining(message) });

@@ -152,7 +152,7 @@ describe('a submission', () => {
       ...['3 ref', '3 needs[0].of[0]', '4 needs[0].of[0]', '5 needs[0].of', '6 needs[0].of', '0 needs'],
     ]);
     expect(errors.map(({ message }) => message).join('\n')).toMatch(
-      /ref c[\s\S]*job_\d+[\s\S]*nobody[\s\S]*circle/,
+      /ref c[\s\S]*job_\d+[\s\S]*nobody[\s\S]*cycle/,
     );
   });
 
@@ -344,7 +344,7 @@ describe('with engines', () => {
     const cancelled = { state: 'CANCELLED', cause: 'DEPENDENCY_FAILED' };
     expect(await job(jobIds[1] as string)).toMatchObject({
       ...cancelled,
-      message: `${first.jobIds[1]}, which it needed, did not end or start as required`,
+      message: `${first.jobIds[1]}, on which it depends, did not end or start as required`,
       unmetBecause: { id: first.jobIds[1] },
     });
     expect(await job(jobIds[2] as string)).toMatchObject({ ...cancelled, unmetBecause: { id: jobIds[1] } });

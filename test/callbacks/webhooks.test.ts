@@ -259,7 +259,7 @@ describe('an endpoint', () => {
       await until('it has failed', hasFailed(tries));
       process.skipS += 6 * 3_600;
     }
-    expect((await row(hooks[1].id)).disabled_reason).toMatch(/for 7\d hours; last error: status 500/);
+    expect((await row(hooks[1].id)).disabled_reason).toMatch(/for 7\d hours; last error: responded with 500/);
     const { rows } = await test.pool.query(
       "SELECT target, user_id FROM audits WHERE action = 'disableWebhook'",
     );
@@ -309,7 +309,9 @@ describe('an endpoint', () => {
     await until('all failed', async () => (await reasons()).every(({ why }) => why !== null));
     for (const { name, why } of await reasons())
       expect(`${name}: ${why}`).toMatch(
-        name === 'plain' ? /not an address for http:/ : /link-local or private .SWITCHYARD_WEBHOOK_ADDRESSES/,
+        name === 'plain'
+          ? /allowed only with https:/
+          : /link-local or private address .SWITCHYARD_WEBHOOK_ADDRESSES/,
       );
     expect(at.received).toEqual([]);
     expect((await process.metrics.expose()).body).toContain(

@@ -61,7 +61,7 @@ it('the commands of the page do what it says', async () => {
     picky: 'COMPLETED EXITED_ZERO',
   });
   const { stdout } = await service.cli('job', 'job_4');
-  expect(stdout).toMatch(/message +job_3 \(right\), which it needed, did not end or start as required/);
+  expect(stdout).toMatch(/message +job_3 \(right\), on which it depends, did not end or start as required/);
   expect(stdout).toMatch(/after +job_2 OK, job_3 OK \(else CANCEL\)/);
   const flaky = (await service.cli('job', 'job_11')).stdout;
   expect(flaky).toMatch(/retries +2 of 2, 1 rule/);

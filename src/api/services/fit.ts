@@ -111,7 +111,7 @@ export function createFit(known: () => Promise<Resources>): () => Promise<Fit> {
 const never = (field: string, value: string, nearest: string): Fault => ({
   field,
   code: 'NEVER_FITS',
-  message: `${field}: ${value} can never run on the registered machines; closest match: ${nearest}`,
+  message: `${field}: ${value} can never run on the registered machines; nearest: ${nearest}`,
 });
 
 /** `matlab:2, cad:1`. */
