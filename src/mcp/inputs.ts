@@ -52,6 +52,26 @@ export const JOB = {
     .record(z.string(), z.number().int().min(1).max(INT_MAX))
     .optional()
     .describe('Other resources of each task, such as {"gpu": 1}'),
+  memoryMbPerCpu: whole(
+    'Memory for each CPU, MB: a task has the larger of this times its CPUs and memoryMbPerTask',
+  ),
+  tasksPerMachine: z
+    .object({ min: z.number().int().min(1), max: z.number().int().min(1).optional() })
+    .optional()
+    .describe('How many tasks are on each machine; by default as many as fit'),
+  exclusive: z
+    .enum(['MACHINE', 'USER'])
+    .optional()
+    .describe('MACHINE: no other job on its machines; USER: none of another user'),
+  allAlike: z
+    .array(z.string())
+    .max(16)
+    .optional()
+    .describe('Labels of which all its machines have the same values'),
+  sameSwitch: z
+    .object({ maxWaitS: z.number().min(0).optional() })
+    .optional()
+    .describe('Machines on one switch; with maxWaitS, seconds, it then takes any'),
   licenses: z.array(z.string()).max(256).optional().describe('Kinds of licenses, one entry per copy'),
   machineConstraint: text('A constraint on the labels of its machines, such as `site = cern and gen >= 3`'),
   image: text('The container image that it runs in'),

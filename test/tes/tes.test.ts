@@ -210,6 +210,10 @@ describe('a task', () => {
       [parameters({ run_without_image: 'yes' }), /^resources\.backend_parameters\.run_without_image: "yes"/],
       [parameters({ run_without_image: 'true' }, { zones: ['moon'] }), /^resources\.zones: "moon" .* local/],
       [
+        parameters({ run_without_image: 'true', exclusive: 'yes' }),
+        /^resources\.backend_parameters\.exclusive: "yes" .*machine or user/,
+      ],
+      [
         parameters({ run_without_image: 'true', estimate_s: 'long' }),
         /^resources\.backend_parameters\.estimate_s/,
       ],

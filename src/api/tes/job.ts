@@ -31,6 +31,11 @@ const PARAMETERS: Readonly<Record<string, (value: string, field: string) => Part
   machine_constraint: (machineConstraint) => ({ machineConstraint }),
   estimate_s: (value, field) => ({ estimateS: amount(value, field) }),
   run_time_limit_s: (value, field) => ({ runTimeLimitS: amount(value, field) }),
+  memory_mb_per_cpu: (value, field) => ({ memoryMbPerCpu: amount(value, field) }),
+  exclusive: (value, field) => {
+    if (value !== 'machine' && value !== 'user') throw badInput(field, value, 'machine or user');
+    return { exclusive: value === 'machine' ? 'MACHINE' : 'USER' };
+  },
   gpus: (value, field) => ({ resourcesPerTask: [{ kind: 'gpu', amount: amount(value, field) }] }),
 };
 export const PARAMETER_NAMES = Object.keys(PARAMETERS);
