@@ -40,6 +40,10 @@ const anyJob = fc.record({
   tasks: fc.constantFrom(1, 1, 2),
   preemptionClass: fc.constantFrom(0, 0, 0, 3, 7),
   restartable: fc.constantFrom(true, true, true, false),
+  userId: fc.constantFrom(1, 2),
+  exclusive: fc.constantFrom(null, null, null, 'MACHINE' as const, 'USER' as const),
+  /** Its tasks on one machine. */
+  together: fc.constantFrom(false, false, true),
 });
 const given = fc.record({
   jobs: fc.array(anyJob, { minLength: 5, maxLength: 25 }),
@@ -78,12 +82,15 @@ function play({ jobs, exemptS, sooner, window }: Given, local: LocalPolicy): Pla
       machines: [{ machineId: 1, amounts: null }],
     });
   const all = jobs.map(
-    ({ at, estimateS, cpus, tasks, preemptionClass, restartable }, i): Job =>
+    ({ at, estimateS, cpus, tasks, preemptionClass, restartable, userId, exclusive, together }, i): Job =>
       plainJob({
         ...{ id: i + 1, submittedAt: at, dispatchedAt: at, estimateS, cpusPerTask: cpus, tasks },
         ...{
           preemptionClass,
           restartable,
+          userId,
+          exclusive,
+          tasksPerMachine: together && cpus * tasks <= CPUS ? { min: tasks, max: null } : null,
           runTimeLimitS: window === null ? null : estimateS + (jobs[i]?.late ?? 0),
         },
       }),
@@ -165,6 +172,34 @@ describe.each(POLICIES.map((local) => [JSON.stringify(local), local] as const))(
         }),
         { numRuns: cases(60) },
       );
+    });
+
+    it('makes a machine free for a job that is to have it to itself', () => {
+      const grid = new Grid();
+      grid.setSite(site);
+      for (const id of [1, 2]) grid.setMachine(machine(id));
+      for (const [id, machineId] of [
+        [1, 1],
+        [2, 1],
+        [3, 2],
+      ] as const)
+        grid.restoreRun(
+          {
+            ...{ jobId: id, siteId: SITE, epoch: 1, licenseIds: [], start: 0, plannedEnd: 1e6 },
+            allocations: [{ machineId, tasks: 1 }],
+          },
+          plainJob({ id, submittedAt: 0, estimateS: 1e6 }),
+        );
+      grid.placeAtSite(
+        plainJob({ id: 4, submittedAt: 0, estimateS: 10, exclusive: 'MACHINE', preemptionClass: 5 }),
+        SITE,
+      );
+      const preemption = { graceS: 30, exemptS: 0, cancelBelow: 0 };
+      const policy: Policy = { ...DEFAULT_POLICY, local, preemption };
+      const { preemptions } = siteCycle(grid, SITE, { now: 100, policy, policyVersion: 1, maxStarts: 5 });
+      expect(preemptions).toMatchObject([
+        { jobId: 4, victims: [{ jobId: 3 }], room: { at: 130, allocations: [{ machineId: 2, tasks: 1 }] } },
+      ]);
     });
 
     it('stops nothing without a policy of it', () => {

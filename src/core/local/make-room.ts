@@ -5,11 +5,12 @@
  *
  * Decisions where the rule leaves it open: the highest class goes first, then the order of arrival. A job for which there is room that the
  * policy's order keeps from it is promised that room, for it may not be worse off than where others had to be stopped. Jobs with licenses
- * are promised nothing, nor is anything at sites where nobody knows when runs end, or inside reservations. The rule counts what is free
- * for each task: a job that asks more of its machines (`Requirement.spread`) is promised the room of its victims only if that will do.
+ * are promised nothing, nor is anything at sites where nobody knows when runs end, or inside reservations. A job that asks more of its
+ * machines than room for each task (`Requirement.spread`) fits where it could be placed.
  */
 import type { Room } from '../grid/amounts.js';
 import { pairsOf } from '../grid/amounts.js';
+import type { Requirement } from '../grid/requirements.js';
 import {
   type EligibleMachines,
   giveTo,
@@ -124,6 +125,7 @@ class Preemptible {
       })),
       runs,
       { now, ...rules },
+      requirement.spread === null ? null : (gone) => this.fitsWithout(gone, requirement, eligible, room),
     );
     this.lookAgain(found.exempt);
     // Nobody is stopped for little. If it does not start then, runs are late, and nobody knows any more when it would.
@@ -147,6 +149,19 @@ class Preemptible {
       })),
       room: { siteId: entry.site.id, at, allocations: allocationsOf(placement) },
     };
+  }
+
+  /** Whether the job could be placed in the room when these runs are gone; the room is as before. */
+  private fitsWithout(
+    gone: readonly string[],
+    requirement: Requirement,
+    { machines }: EligibleMachines,
+    room: Room,
+  ): boolean {
+    for (const id of gone) giveTo(room, this.runs.get(id) as RunState, 1);
+    const fits = place(requirement, machines, room) !== null;
+    for (const id of gone) giveTo(room, this.runs.get(id) as RunState, -1);
+    return fits;
   }
 
   /** For the jobs that are looked at behind this one. */

@@ -51,12 +51,16 @@ export interface Preemption {
 /** So many candidates are tried in all combinations: exact where that is cheap, as greed alone may stop two where one would do. */
 const EXACT_UP_TO = 12;
 
-/** @param machines those that may run the job, with what is free on them */
+/**
+ * @param machines those that may run the job, with what is free on them
+ * @param fitsWithout of a job that asks for more than room for each task: whether it fits when runs (ids) are gone. More of them make it no worse
+ */
 export function preemptionFor(
   job: PreemptingJob,
   machines: readonly { readonly id: string; readonly free: Amounts }[],
   runs: readonly PreemptibleRun[],
   times: PreemptionTimes,
+  fitsWithout: ((gone: readonly string[]) => boolean) | null = null,
 ): Preemption {
   const { now, graceS } = times;
   const exempt: { id: string; why: Exemption }[] = [];
@@ -67,7 +71,10 @@ export function preemptionFor(
     else exempt.push({ id: run.id, why });
   }
   candidates.sort(inOrder);
-  const room = new Room(job, machines);
+  const room: Fitting =
+    fitsWithout === null
+      ? new Room(job, machines)
+      : { fits: (gone) => fitsWithout(gone.map(({ run }) => run.id)) };
   const nobody = { victims: [], lostWork: 0, startsAt: null, exempt };
   if (room.fits([])) return { ...nobody, startsAt: now, because: 'FITS' };
   if (job.startsAt !== null && job.startsAt - (now + graceS) <= graceS)
@@ -118,7 +125,7 @@ function inOrder(a: Candidate, b: Candidate): number {
 }
 
 /** The candidates of the lowest classes that make room together: classes come before lost work. null: all of them do not. */
-function lowestClasses(candidates: readonly Candidate[], room: Room): Candidate[] | null {
+function lowestClasses(candidates: readonly Candidate[], room: Fitting): Candidate[] | null {
   for (let end = 1; end <= candidates.length; end++) {
     if (candidates[end]?.run.class === candidates[end - 1]?.run.class) continue;
     const admitted = candidates.slice(0, end);
@@ -128,7 +135,7 @@ function lowestClasses(candidates: readonly Candidate[], room: Room): Candidate[
 }
 
 /** Of all sets that make room, the one of least lost work; then of fewest victims; then the first in the order. */
-function leastOf(candidates: readonly Candidate[], room: Room): Candidate[] {
+function leastOf(candidates: readonly Candidate[], room: Fitting): Candidate[] {
   const chosen = (set: number): Candidate[] => candidates.filter((_, i) => (set >> i) & 1);
   const all = 2 ** candidates.length - 1;
   const [lost, size] = [new Float64Array(all + 1), new Uint8Array(all + 1)];
@@ -149,7 +156,7 @@ function leastOf(candidates: readonly Candidate[], room: Room): Candidate[] {
 }
 
 /** In order until there is room; without those that are not needed, the largest first; or the one that suffices alone and loses no more. */
-function greedy(candidates: readonly Candidate[], room: Room): Candidate[] {
+function greedy(candidates: readonly Candidate[], room: Fitting): Candidate[] {
   let taken: Candidate[] = [];
   for (let i = 0; !room.fits(taken); i++) taken.push(candidates[i] as Candidate);
   for (const dropped of [...taken].reverse().sort((a, b) => b.lost - a.lost)) {
@@ -162,8 +169,12 @@ function greedy(candidates: readonly Candidate[], room: Room): Candidate[] {
   return alone !== null && alone.lost <= totalLost(taken) ? [alone] : taken;
 }
 
+interface Fitting {
+  fits(gone: readonly Candidate[]): boolean;
+}
+
 /** Whether the job's tasks fit when some runs are gone. */
-class Room {
+class Room implements Fitting {
   private readonly asked: readonly [kind: string, amount: number][];
   private readonly free: ReadonlyMap<string, Amounts>;
   /** By machine, tasks that fit now, and their sum. */
