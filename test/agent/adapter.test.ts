@@ -76,8 +76,12 @@ describe.skipIf(lacks)('an adapter', () => {
 
   it('whose answers have another form is told what is accepted', async () => {
     const answers = [
-      ['"contract": 1', '"contract": 2', 'describe: contract: 2 ; accepted: 1, the version'],
-      ['"tasks": None', '"tasks": "srun"', 'describe: tasks: "srun" ; accepted: {"launcher"'],
+      [
+        '"contract": 1',
+        '"contract": 2',
+        'describe: contract: the output has 2; accepted: 1, the contract version',
+      ],
+      ['"tasks": None', '"tasks": "srun"', 'describe: tasks: the output has "srun"; accepted: {"launcher"'],
       [
         'json.dump(',
         'print("a warning"); json.dump(',
@@ -88,7 +92,7 @@ describe.skipIf(lacks)('an adapter', () => {
       await expect(adapter(changed(from, to))).rejects.toThrow(message);
     const odd = await adapter(changed('"elementsMax": 1000', '"elementsMax": 0'));
     await expect(odd.capacity()).rejects.toThrow(
-      'capacity: elementsMax: 0 ; accepted: 1 to 100000; 1: there are no arrays',
+      'capacity: elementsMax: the output has 0; accepted: 1 to 100000; 1: there are no arrays',
     );
     const failing = await adapter(
       changed('def capacity(_):', 'def capacity(_):\n    sys.exit("no scheduler")\n'),

@@ -423,7 +423,7 @@ it('a job reads what another has written at another site, and not without it', a
     inputs: [{ sizeMb: 3, site: { name: 'writes' }, from: { id: wrote }, output: 'sub/out.dat' }],
   });
   expect(none).toEqual({
-    message: `${lacking} (empty), on which it depends, has not kept sub/out.dat`,
+    message: `${lacking} (empty), on which it depends, did not keep sub/out.dat`,
   });
   expect(await stagingOf(read!)).toMatchObject({ totalMb: 3, movedMb: 3, predictedS: expect.closeTo(0.3) });
   for (const stop of stops) await stop();
