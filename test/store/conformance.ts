@@ -999,7 +999,7 @@ export function describeStore(
         expect(await refusals(own, machine, T0 + 100)).toEqual([]);
         expect(await refusals(more, machine, T0 + 100)).toEqual([]);
         expect(await refusals(twice, machine, T0 + 100)).toMatchObject([
-          { why: expect.stringContaining('no more cpus in the reservation') },
+          { why: expect.stringContaining('no cpus left in the reservation') },
         ]);
         expect(await refusals(other, second, T0 + 100)).toHaveLength(1);
         expect(await refusals(inWhole, second, T0 + 100)).toEqual([]);
@@ -1021,7 +1021,7 @@ export function describeStore(
         expect(await reserve(4, T0 + 200, T0 + 300)).toMatchObject({ id: 3, holds: [] });
         expect(await reserve(5, T0 + 900, null)).toMatchObject({
           id: null,
-          fault: expect.stringContaining('5 are asked for'),
+          fault: expect.stringContaining('5 are requested'),
         });
         const times = [{ from: T0, to: null }];
         expect(await world.createHold(hold({ times }))).toMatchObject({ id: 4, holds: [] });
@@ -2775,7 +2775,9 @@ export function describeStore(
         const other = await world.addUser('bob');
         const theirs = { ...waitFor([need({ group: 'h' })]), userId: other };
         expect(await store.revise(byIds([d]), asked({}, theirs))).toMatchObject({
-          refused: [{ fault: { field: 'needs', message: expect.stringContaining('is one of yours') } }],
+          refused: [
+            { fault: { field: 'needs', message: expect.stringContaining('belongs to another user') } },
+          ],
         });
         await nothingBroken();
       });
@@ -2881,7 +2883,7 @@ export function describeStore(
         expect(await told(a!)).toEqual([
           'FAILED',
           'MEMORY_LIMIT',
-          `not retried: its memory cannot grow beyond ${most} MB, as retry rule 1 has it`,
+          `not retried: its memory cannot grow beyond ${most} MB, as retry rule 1 requires`,
         ]);
         await nothingBroken();
       });
