@@ -13,6 +13,7 @@ import {
   SlurmHoldDocument,
   SlurmHoldsDocument,
   type SlurmHoldsQuery,
+  SlurmLicensesDocument,
   SlurmReleaseDocument,
   SlurmRequeueDocument,
   SlurmSitesDocument,
@@ -280,6 +281,21 @@ async function show(
     for (const hold of among(holds, 'Reservation')) print(join(holdLines(hold)));
     return 0;
   }
+  if (isA('license')) {
+    const pools = (await ask(SlurmLicensesDocument, {})).licenses.nodes.map((pool) => ({
+      ...pool,
+      name: pool.kind,
+    }));
+    if (pools.length === 0) print('No licenses configured in Slurm.');
+    for (const { name, copies, inUse } of among(pools, 'License'))
+      print(
+        join([
+          `LicenseName=${name}`,
+          `Total=${copies} Used=${inUse} Free=${Math.max(0, copies - inUse)} Reserved=0 Remote=no`,
+        ]),
+      );
+    return 0;
+  }
   const sites = await allSites();
   if (isA('partition')) {
     for (const site of among(sites, 'Partition')) print(join(partitionLines(site, sites[0] === site)));
@@ -294,7 +310,7 @@ async function show(
     return 0;
   }
   throw new SlurmError(
-    `invalid entity: ${what} for keyword: show; accepted: job, node, partition, reservation, config, hostnames`,
+    `invalid entity: ${what} for keyword: show; accepted: job, node, partition, reservation, license, config, hostnames`,
   );
 }
 

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { constants, hostname } from 'node:os';
 import { basename, resolve } from 'node:path';
+import { ACTIVE_STATES } from '../client/states.gql.js';
 import { programEnvironment } from '../platform/config.js';
 import {
   type Asked,
@@ -110,7 +111,11 @@ async function inputsOf(asked: Asked, run: Command, name: string): Promise<JobIn
     ...batchEnvironment(asked, { user: ownName(), host: hostname(), directory }),
     ...asked.environment,
   };
-  const given = jobOf({ ...asked, needs: await throughArrays(asked.needs) });
+  const needs = [
+    ...(await throughArrays(asked.needs)),
+    ...(asked.singleton ? await namesakes(asked.name!) : []),
+  ];
+  const given = jobOf({ ...asked, needs });
   const { ntasks } = shapeOf(asked);
   const groupName = asked.array && arrayName(asked.array.written, randomBytes(4).toString('hex'));
   if (groupName !== undefined && groupName.length > 200)
@@ -149,6 +154,14 @@ async function throughArrays(needs: readonly Need[]): Promise<Need[]> {
   });
 }
 
+/** The user's jobs of that name that have not ended: what `singleton` waits for. */
+async function namesakes(application: string): Promise<Need[]> {
+  const { jobs, user } = await findJobs({ application, states: ACTIVE_STATES });
+  return jobs
+    .filter((job) => job.user.name === user)
+    .map(({ id }) => ({ job: id, condition: 'ANY' as const }));
+}
+
 /** Partitions are sites. Policies choose the site: a partition is a preference. */
 async function preferencesOf(partition: string, name: string): Promise<{ site: string }[]> {
   const { sites } = await ask(SlurmSiteNamesDocument, { first: 5000, after: null });
@@ -163,6 +176,20 @@ async function preferencesOf(partition: string, name: string): Promise<{ site: s
   return found.map(({ id }) => ({ site: id }));
 }
 
+/** The option that says what a field of a job is, where the service may refuse it. */
+const SPOKEN: Readonly<Record<string, string>> = {
+  ...{
+    tasks: '--ntasks',
+    cpusPerTask: '--cpus-per-task',
+    memoryMbPerTask: '--mem',
+    resourcesPerTask: '--gres',
+  },
+  ...{ machineConstraint: '--constraint', licenses: '--licenses', reservation: '--reservation' },
+  ...{ runTimeLimitS: '--time', estimateS: '--time', notBefore: '--begin', deadline: '--deadline' },
+  ...{ name: '--job-name', project: '--account', image: '--container', workingDirectory: '--chdir' },
+};
+const NO_GRES = 'Invalid generic resource (gres) specification';
+
 async function submit(jobs: readonly JobInput[]): Promise<string[]> {
   const { submitJobs } = await ask(SlurmSubmitDocument, { input: { jobs } });
   const [fault] = submitJobs.errors;
@@ -172,7 +199,9 @@ async function submit(jobs: readonly JobInput[]): Promise<string[]> {
     fault.code === 'NEVER_FITS' || /ever run/.test(fault.message)
       ? 'Requested node configuration is not available'
       : 'Invalid job';
-  throw new SlurmError(`${fault.message}\nBatch job submission failed: ${why}`);
+  const option = SPOKEN[fault.field];
+  const what = option === undefined ? fault.message : fault.message.replace(fault.field, option);
+  throw new SlurmError(`${what}\nBatch job submission failed: ${option === '--gres' ? NO_GRES : why}`);
 }
 
 /** Says when and where it would start. */
@@ -239,6 +268,11 @@ async function waitingRun(
   const rest = readAsked(() => takeInto(asked, words, name));
   const [command, ...args] = rest;
   if (command === undefined) throw new SlurmError(isAllocation ? NO_SHELL : 'No command given to execute.');
+  if (asked.jobid !== undefined) throw new SlurmError(NO_JOINING);
+  if (asked.pty) {
+    if (SHELL.test(command) && args.every((word) => word.startsWith('-'))) throw new SlurmError(NO_TERMINAL);
+    warn(name, '--pty: there is no terminal: the command gets no input, and its output is streamed');
+  }
   asked.name ??= basename(command);
   const { ntasks } = shapeOf(asked);
   // Each task of Slurm's runs the command, which sbatch's do not.
@@ -367,6 +401,12 @@ function redirection({ output, error, input, append, directory }: Asked, task: n
     .join('\n');
 }
 
+/** A shell that would wait for input. */
+const SHELL = /(^|\/)(ba|da|z|k|c|tc|fi)?sh$/;
+const NO_TERMINAL =
+  'interactive shells are not available here: give a command (`srun COMMAND`), or submit a script with `sbatch FILE`';
+const NO_JOINING =
+  '--jobid: a running job cannot be joined from outside: run srun in its script, or see its output with `switchyard job JOB --output`';
 const NO_SHELL =
   'an allocation with a shell is not available here: give a command (`salloc COMMAND`), or submit a script with `sbatch FILE`';
 

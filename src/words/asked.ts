@@ -139,6 +139,12 @@ export interface Asked {
   wait?: boolean;
   testOnly?: boolean;
   quiet?: boolean;
+  /** With a terminal. */
+  pty?: boolean;
+  /** The job that srun's step is in. */
+  jobid?: string;
+  /** After all earlier jobs of its user with its name. */
+  singleton?: boolean;
   help?: boolean;
   version?: boolean;
   label?: boolean;

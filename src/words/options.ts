@@ -78,6 +78,7 @@ const text = (
     | 'output'
     | 'error'
     | 'input'
+    | 'jobid'
     | 'exports'
     | 'partition'
     | 'wrap'
@@ -99,7 +100,8 @@ const yes = (
     | 'quiet'
     | 'help'
     | 'version'
-    | 'label',
+    | 'label'
+    | 'pty',
 ): Reader => into(key, () => true);
 const count = (key: 'ntasks' | 'ntasksPerNode' | 'cpusPerTask' | 'tasks'): Reader =>
   into(key, (value, field) => whole(field, value));
@@ -210,13 +212,18 @@ const CONDITIONS: Readonly<Record<string, Need['condition']>> = {
   ...{ after: 'START', afterok: 'OK', afternotok: 'NOT_OK', afterany: 'ANY', aftercorr: 'CORRESPONDING' },
 };
 
-/** `afterok:12:13,afterany:14`, `after:12+5` (minutes), `afterok:12?afterany:13`. */
+/** `afterok:12:13,afterany:14`, `after:12+5` (minutes), `afterok:12?afterany:13`, `singleton`. */
 const dependency: Reader = (asked, value, field) => {
   const accepted =
-    'after, afterok, afternotok, afterany or aftercorr with jobs, such as afterok:12:13,afterany:14';
+    'after, afterok, afternotok, afterany or aftercorr with jobs, such as afterok:12:13,afterany:14, or singleton';
   asked.needsAny = value.includes('?');
+  asked.singleton = false;
   asked.needs = value.split(/[,?]/).flatMap((written): Need[] => {
     const [kind = '', ...ids] = written.split(':');
+    if (/^singleton$/i.test(written) && !asked.needsAny) {
+      asked.singleton = true;
+      return [];
+    }
     const condition = CONDITIONS[kind.toLowerCase()];
     if (condition === undefined || ids.length === 0) throw new NotAccepted(field, written, accepted);
     return ids.map((id) => {
@@ -264,6 +271,7 @@ export const SLURM: readonly Option[] = [
   flag('--help -h', yes('help')),
   flag('--hold -H', yes('hold')),
   one('--input -i', text('input')),
+  one('--jobid', text('jobid')),
   one('--job-name -J', text('name')),
   flag('--label -l', yes('label')),
   one('--licenses -L', (asked, value, field) => {
@@ -277,6 +285,9 @@ export const SLURM: readonly Option[] = [
   one('--nodes -N', nodes),
   one('--ntasks -n', count('ntasks')),
   one('--ntasks-per-node', count('ntasksPerNode')),
+  // Older names of the same.
+  one('--tasks', count('ntasks')),
+  one('--tasks-per-node', count('ntasksPerNode')),
   flag(
     '--no-requeue',
     into('restartable', () => false),
@@ -288,6 +299,7 @@ export const SLURM: readonly Option[] = [
   one('--output -o', text('output')),
   flag('--parsable', yes('parsable')),
   one('--partition -p', text('partition')),
+  flag('--pty', yes('pty')),
   flag('--quiet -Q', yes('quiet')),
   flag(
     '--requeue',
@@ -321,6 +333,7 @@ export const SLURM: readonly Option[] = [
   one('--core-spec -S', ELSEWHERE),
   one('--cores-per-socket', ELSEWHERE),
   one('--cpu-bind', ELSEWHERE),
+  one('--cpu_bind', ELSEWHERE),
   one('--cpu-freq', ELSEWHERE),
   one('--cpus-per-gpu', 'use --cpus-per-task'),
   one('--delay-boot', 'machines are not booted for jobs'),
@@ -335,11 +348,12 @@ export const SLURM: readonly Option[] = [
   one('--gres-flags', ELSEWHERE),
   one('--hint', ELSEWHERE),
   flag('--ignore-pbs', '#PBS lines are never read'),
-  one('--kill-on-bad-exit', 'a job ends when one of its tasks fails'),
-  may('--kill-on-invalid-dep', 'a job whose dependency can no longer be satisfied is canceled'),
+  may('--kill-on-bad-exit', 'a job ends when one of its tasks fails'),
+  one('--kill-on-invalid-dep', 'a job whose dependency can no longer be satisfied is canceled'),
   one('--mail-user', 'an administrator sets the address'),
   one('--mcs-label', OPERATORS),
   one('--mem-bind', ELSEWHERE),
+  one('--mem_bind', ELSEWHERE),
   one('--mem-per-gpu', 'use --mem'),
   one('--mincpus', 'use --cpus-per-task'),
   one('--mpi', 'launch with mpirun or mpiexec in the script'),
@@ -374,7 +388,7 @@ export const SLURM: readonly Option[] = [
   flag('--verbose -v', 'there is no further output'),
   one('--wait-all-nodes', 'a job always starts when all its machines are ready'),
   one('--wckey', 'not supported; use --comment'),
-  one('--x11', 'X11 forwarding is not supported'),
+  may('--x11', 'X11 forwarding is not supported'),
 ];
 
 /** `job_3`, `group_3`, `group:NAME`; several with commas. */

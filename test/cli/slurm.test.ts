@@ -116,6 +116,19 @@ describe('sbatch', () => {
     );
   });
 
+  it('waits for earlier jobs of its name, and runs when they are gone', async () => {
+    const first = await said('sbatch --parsable -H -J alone --wrap true');
+    const other = await said('sbatch --parsable -W -J another -d singleton --wrap true');
+    const second = await said('sbatch --parsable -J alone -d singleton --wrap true');
+    expect(await said(`squeue -h -o %T,%r -j ${second}`)).toBe('PENDING,Dependency');
+    await said(`scancel ${first}`);
+    await until(
+      () => said(`sacct -n -X -o State -j ${second}`),
+      (state) => state.trim() === 'COMPLETED',
+    );
+    expect((await said(`sacct -n -X -o State -j ${other}`)).trim()).toBe('COMPLETED');
+  });
+
   it('waits for all elements of an array by its number, or each for its own', async () => {
     const array = await said("sbatch --parsable -H -a 1-2 --wrap 'test $SLURM_ARRAY_TASK_ID = 1'");
     const all = await said(`sbatch --parsable -d afterok:${array} --wrap true`);
@@ -445,8 +458,15 @@ describe('calls of clients', () => {
 it('lines of tutorials are accepted, or refused with a helpful word', async () => {
   const id = await said('sbatch --parsable -H --wrap true');
   const array = await said('sbatch --parsable -H -a 1-3 --wrap true');
+  const spare = await said('sbatch --parsable -H --wrap true');
   const node = await said('sinfo -h -o %n');
+  const partition = (await said('sinfo -h -o %R')).split('\n')[0]!;
+  // Tutorials are written for clusters that have some.
+  await said(
+    `"${process.execPath}" ${packagePath('bin', 'switchyard.js')} machines set ${node} --resource gpu=4`,
+  );
   script('run.sh', 'true');
+  const noReservation = 'is not accepted; accepted: name or id of a reservation that has not ended';
   const refused: string[] = [];
   let lines = 0;
   for (const written of Object.values(TUTORIALS).flat()) {
@@ -456,6 +476,8 @@ it('lines of tutorials are accepted, or refused with a helpful word', async () =
       .replace('ARRAY_1', `${array}_1`)
       .replace(/\bARRAY\b/, array)
       .replace('NODE', node)
+      .replace('PART', partition)
+      .replace('DONE', spare)
       .replace('FILE', 'run.sh')
       .replace('a.out', 'true');
     // Held: what is submitted is to be understood, not to run.
@@ -464,15 +486,28 @@ it('lines of tutorials are accepted, or refused with a helpful word', async () =
     const { code, stderr } = await shell(asked);
     // A small machine does not have 6 GB: that was understood.
     if (code === 0 || stderr.includes('Requested node configuration is not available')) continue;
-    refused.push(`${written}: ${stderr.split('\n')[0]}`);
+    refused.push(`${written}: ${/error: .*/.exec(stderr)?.[0] ?? stderr}`);
   }
-  expect(lines).toBe(52);
+  expect(lines).toBe(206);
   expect(refused).toEqual([
     expect.stringContaining(
-      'scontrol update ArrayTaskThrottle=20 JobId=ID: scontrol: error: update: arraytaskthrottle cannot be changed here; accepted: account, ',
+      'scontrol update ArrayTaskThrottle=20 JobId=ID: error: update: arraytaskthrottle cannot be changed here; accepted: account, ',
     ),
-    '#SBATCH --partition=intel: sbatch: error: invalid partition specified: intel',
-    '#SBATCH -p normal_q: sbatch: error: invalid partition specified: normal_q',
+    '#SBATCH --partition=intel: error: invalid partition specified: intel',
+    '#SBATCH -p normal_q: error: invalid partition specified: normal_q',
+    '#SBATCH --gres=min-cuda-cc:80: error: --gres: "min-cuda-cc" is not accepted; accepted: a kind that a machine in service has: gpu',
+    `#SBATCH --reservation=bootcamp: error: --reservation: "bootcamp" ${noReservation}`,
+    'scontrol show lic=mdcs: error: License mdcs not found',
+    expect.stringContaining(
+      '--pty true: error: --jobid: a running job cannot be joined from outside: run srun in its script',
+    ),
+    'scancel 3609650: error: Kill job error on job id 3609650: Invalid job id specified',
+    `sbatch --reservation=bootcamp1 FILE: error: --reservation: "bootcamp1" ${noReservation}`,
+    '#SBATCH -p batch: error: invalid partition specified: batch',
+    '#SBATCH -p gpu: error: invalid partition specified: gpu',
+    `#SBATCH --reservation=hpcschool: error: --reservation: "hpcschool" ${noReservation}`,
+    '#SBATCH --Nodes 1: error: line 2: #SBATCH --Nodes 1: unknown option --Nodes',
+    expect.stringContaining(`error: --reservation: "hpcschool-gpu" ${noReservation}`),
   ]);
 });
 
@@ -482,7 +517,7 @@ it('links are put where nothing else is', () => {
     execFileSync(process.execPath, [packagePath('bin', 'switchyard.js'), 'slurm', 'install', dir], {
       stdio: 'pipe',
     });
-  expect(() => install(home)).toThrow('is there already');
+  expect(() => install(home)).toThrow('already exists');
   expect(readFileSync(join(home, 'squeue'), 'utf8')).toBe('mine');
   install(bin);
   expect(existsSync(join(bin, 'squeue'))).toBe(true);

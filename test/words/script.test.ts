@@ -139,7 +139,8 @@ describe('lines of a script', () => {
       },
     ]);
     expect(job('#SBATCH --dependency=afterok:1?afternotok:2').needs).toMatchObject([{ expression: 'ANY' }]);
-    expect(read('#SBATCH -d singleton').misread[0]!.why).toContain('afterok, afternotok');
+    expect(read('#SBATCH -d singleton').asked.singleton).toBe(true);
+    expect(read('#SBATCH -d singleton?afterok:1').misread[0]!.why).toContain('afterok');
   });
 
   it('of Switchyard are those of submit', () => {
