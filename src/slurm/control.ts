@@ -195,7 +195,8 @@ const UPDATED: Readonly<Record<string, string>> = {
   ...{ features: '--constraint', gres: '--gres', jobname: '--job-name', licenses: '--licenses' },
   ...{ mailtype: '--mail-type', mincpusnode: '--cpus-per-task', minmemorycpu: '--mem-per-cpu' },
   ...{ minmemorynode: '--mem', name: '--job-name', nice: '--nice', numcpus: '--ntasks', numnodes: '--nodes' },
-  ...{ numtasks: '--ntasks', starttime: '--begin', timelimit: '--time', trespernode: '--gres' },
+  ...{ numtasks: '--ntasks', starttime: '--begin', switches: '--switches', timelimit: '--time' },
+  trespernode: '--gres',
 };
 
 /** `JobId=12 TimeLimit=2:00:00 Name=x`, `job 12 Nice=100`. */
@@ -218,6 +219,15 @@ async function update(words: readonly string[], name: string): Promise<number> {
   );
 }
 
+/** Whether its nodes are shared with others, as Slurm writes it. */
+function exclusiveOf(value: string): JobChangesInput['exclusive'] {
+  const known = { ok: null, yes: null, no: 'MACHINE', user: 'USER' } as const;
+  const exclusive = known[value.toLowerCase() as keyof typeof known];
+  if (exclusive === undefined)
+    throw new SlurmError(`update: oversubscribe: "${value}" is not accepted; accepted: yes, no, user`);
+  return exclusive;
+}
+
 function changesOf(fields: readonly (readonly [field: string, value: string])[]): JobChangesInput {
   const cleared: { -readonly [K in keyof JobChangesInput]: JobChangesInput[K] } = {};
   const options = fields.flatMap(([field, value]) => {
@@ -225,11 +235,12 @@ function changesOf(fields: readonly (readonly [field: string, value: string])[])
     else if (field === 'timelimit' && /^(0|-1|unlimited|infinite)$/i.test(value))
       cleared.runTimeLimitS = null;
     else if (field === 'requeue') cleared.restartable = value !== '0';
+    else if (field === 'oversubscribe' || field === 'shared') cleared.exclusive = exclusiveOf(value);
     else {
       const option = UPDATED[field];
       if (option === undefined)
         throw new SlurmError(
-          `update: ${field} cannot be changed here; accepted: ${[...Object.keys(UPDATED), 'requeue'].sort().join(', ')}`,
+          `update: ${field} cannot be changed here; accepted: ${[...Object.keys(UPDATED), 'oversubscribe', 'requeue'].sort().join(', ')}`,
         );
       return [`${option}=${value}`];
     }

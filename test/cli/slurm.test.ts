@@ -291,6 +291,10 @@ describe('control', () => {
       /JobName=changed .* Requeue=0 .*TimeLimit=02:00:00/,
     );
     expect(await said(`squeue -h -j ${id} -o '%l %m %j'`)).toBe('02:00:00 64M changed');
+    await said(`scontrol update JobId=${id} OverSubscribe=USER`);
+    expect(await said(`scontrol show job ${id}`)).toContain('OverSubscribe=USER ');
+    await said(`scontrol update JobId=${id} OverSubscribe=YES`);
+    expect(await said(`scontrol show job ${id}`)).toContain('OverSubscribe=OK ');
     await said(`scontrol update job ${id} timelimit=UNLIMITED name=held dependency= requeue=1`);
     expect(await said(`squeue -h -j ${id} -o '%l %j'`)).toBe('UNLIMITED held');
     const refused = await shell(`scontrol update JobId=${id} Partition=x`);
