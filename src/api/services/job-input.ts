@@ -445,6 +445,8 @@ class JobChecks {
     if (given(architecture)) this.text(`${field}.architecture`, architecture, MAX.nameChars);
     if (given(cpusPerTask)) this.between(`${field}.cpusPerTask`, cpusPerTask, 1, MAX.tasks);
     if (given(memoryMbPerTask)) this.between(`${field}.memoryMbPerTask`, memoryMbPerTask, 0, MAX.integer);
+    if (new Set(licenses).size < licenses.length)
+      this.refuse(`${field}.licenses`, licenses, 'each kind once');
     const preference: JobPreference = {
       ...(given(site) && { siteId: this.place(`${field}.site`, 'site', site) }),
       ...(given(os) && { os }),
