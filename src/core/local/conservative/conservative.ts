@@ -5,7 +5,7 @@
  * Promises are kept from cycle to cycle (`Promises`, and outside of the process as `PromisesImage`). When room has come free that they
  * did not count on (a run has ended, a promised job has left), each waiting job in turn is put into its earliest opening, which is
  * never later. Where a run is late, the promises behind it move back by as much as they must and keep their order: in a live service
- * everything is late by milliseconds, and nobody is to lose his place for it. A promise is made anew only where its place is gone: its
+ * everything is late by milliseconds, and nobody is to lose their place for it. A promise is made anew only where its place is gone: its
  * job or one of its machines is not what it was. A cycle that finds nothing new leaves everything as it was, so it does not matter how
  * often one runs.
  */
@@ -165,7 +165,7 @@ function takeInOrder(
 
 /**
  * Starts jobs now, ahead of what they are promised, beside runs of their users that keep others away (`Timeline.joiningNow`), where nobody
- * loses the place that he is promised by it. Whether any did: their own places are free then.
+ * loses a promised place by it. Whether any did: their own places are free then.
  */
 function joinOwn(pass: SitePass, promises: Promises, { profile }: Places): boolean {
   const { entry, free, now } = pass;
