@@ -211,7 +211,31 @@ export class Service {
     const left = [...this.store.jobs.values()].filter((job) => job.endedAt === null);
     const copies = [...this.store.federation.foreign.values()].filter(({ told }) => told < 2);
     if (this.allEnded) return null;
-    const shown = left.slice(0, 3).map(({ id, state, siteId, epoch }) => ({ id, state, siteId, epoch }));
+    const shown = left.slice(0, 3).map((job) => {
+      const {
+        id,
+        state,
+        siteId,
+        epoch,
+        tasks,
+        cpusPerTask,
+        memoryMbPerTask,
+        exclusive,
+        licenses,
+        preferences,
+      } = job;
+      const { resourcesPerTask, tasksPerMachine, machineConstraint, os, avoids } = job;
+      const asked = {
+        tasks,
+        cpusPerTask,
+        memoryMbPerTask,
+        resourcesPerTask,
+        tasksPerMachine,
+        exclusive,
+        licenses,
+      };
+      return { id, state, siteId, epoch, ...asked, machineConstraint, os, avoids, preferences };
+    });
     return `${left.length} jobs have not ended at ${this.name}: ${JSON.stringify(shown)}, and ${copies.length} copies: ${JSON.stringify(copies.slice(0, 3))}`;
   }
 
@@ -668,9 +692,12 @@ export class Service {
         if (peer !== null) store.federation.setPeer(peer.siteId, { forward, neededAfterS: n % 30 });
         break;
       }
-      case 'restore':
-        this.time.after(ms, this.backUp());
+      case 'restore': {
+        const restore = this.backUp();
+        // Later it would bring back sites and machines that were down, when all are to be up.
+        this.time.after(ms, () => this.healed || restore());
         break;
+      }
       case 'database clock':
         this.databaseSkewMs += (n % 2 === 0 ? 1 : -1) * ms;
         break;
