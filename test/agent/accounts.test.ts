@@ -346,7 +346,7 @@ describe.each(runnable.map((kind) => [kind.name, kind] as const))(
       };
       await refused('unknown', 'the user unknown has no account at this site');
       await refused('zoe', 'nobody-here does not exist');
-      await refused('mallory', 'ids below 1000');
+      await refused('mallory', 'IDs below 1000');
       if (as === null) {
         const { out } = await agent.complete(of('guest', script('job_guest', 'id -u')));
         expect(Number(out)).toBeGreaterThan(1_000_000);

@@ -299,7 +299,7 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
       });
       if (!throttles)
         expect(said.get('job_spins')).toMatchObject({
-          ...{ cause: 'CPU_LIMIT', message: expect.stringMatching(/CPU time in .* asked for 0.01 CPUs/) },
+          ...{ cause: 'CPU_LIMIT', message: expect.stringMatching(/CPU time in .* requested 0.01 CPUs/) },
         });
       expect(said.get('job_fills')).toMatchObject({
         ...{ cause: 'DISK_LIMIT', message: expect.stringContaining('allowed: 20') },

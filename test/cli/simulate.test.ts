@@ -145,7 +145,7 @@ describe('switchyard simulate', () => {
       '--processors: "0" is not accepted; accepted: a whole number from 1',
     );
     await wrong('--processors', '2', '--sites', 'f').toThrow(
-      '--processors: "2" is not accepted; accepted: nothing together',
+      '--processors: "2" is not accepted; accepted: not together',
     );
   });
 });

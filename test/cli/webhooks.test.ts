@@ -94,7 +94,7 @@ it('are listed, changed and removed', async () => {
   endpoint.behave = () => 503;
   expect(await api.cli('webhooks', 'test', webhook.id)).toMatchObject({
     code: 1,
-    stdout: expect.stringContaining('failed: status 503'),
+    stdout: expect.stringContaining('failed: responded with 503'),
   });
   endpoint.behave = () => 204;
   expect((await api.cli('webhooks', 'remove', webhook.id)).code).toBe(0);

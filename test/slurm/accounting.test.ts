@@ -158,7 +158,7 @@ describe.skipIf(lacks !== null)('Slurm with accounting', { timeout: 6 * PATIENCE
     // Their needs differ: each is a submission of its own.
     const all = Array.from({ length: 6 }, (_, i) => run('sleep 60', { memoryMbPerTask: 10 + i }));
     for (const one of all) runner.start(one);
-    expect(await until(runner, 'a problem', () => runner.problem)).toContain('Slurm does not take jobs');
+    expect(await until(runner, 'a problem', () => runner.problem)).toContain('Slurm does not accept jobs');
     cli('scancel', '--name=filler');
     for (const one of all) await reported(runner, 'STARTED', one);
     for (const one of all) runner.cancel(one);

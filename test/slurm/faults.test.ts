@@ -162,7 +162,7 @@ describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
     const runner = await open();
     const one = run('true');
     runner.start(one);
-    expect(await until(runner, 'a problem', () => runner.problem)).toContain('Slurm does not take jobs');
+    expect(await until(runner, 'a problem', () => runner.problem)).toContain('Slurm does not accept jobs');
     rmSync(full);
     expect((await end(runner, one)).cause).toBe('EXITED_ZERO');
     await until(runner, 'no problem', () => (runner.problem === null ? true : null));

@@ -134,7 +134,7 @@ export function pageOfJob(visits: Visits, grid: Grid): void {
     await page.getByRole('button', { name: 'Cancel', exact: true }).click();
     await page.getByRole('button', { name: 'Cancel 1 job' }).click();
     await rowOf(page, 0)
-      .getByText(/^Ended· cancelled/)
+      .getByText(/^Ended· canceled/)
       .waitFor();
     // Whoever comes later sees the task first that had failed.
     await page.goto(`${grid.origin}/jobs/${id}`);
