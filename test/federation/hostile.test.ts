@@ -195,7 +195,7 @@ test('offers with values that no job may have are given back, each alone', async
       { name: long },
       { application: 'a\0b' },
       { user: null },
-      { licenses: Array(17).fill('l') },
+      { licenses: Array(257).fill('l') },
       { os: long },
       { hops: 65 },
     ],

@@ -92,7 +92,7 @@ describe.runIf(able)('jobs in images', () => {
     expect(readFileSync(join(home, 'files', 'out'), 'utf8')).toBe('input\nID=made\n');
     expect(await tes.refused({ executors: [executor, { ...executor, image: 'other' }] })).toEqual([
       400,
-      expect.stringMatching(/executors\[1\]\.image: "other".*run in one image/),
+      expect.stringMatching(/executors\[1\]\.image: "other".*run in the same image/),
     ]);
   });
 });
