@@ -382,7 +382,7 @@ describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
     const alive = join(dir, 'agent', 'alive');
     execFileSync('mkfifo', [`${alive}.pipe`]);
     renameSync(`${alive}.pipe`, alive);
-    expect(await until(runner, 'a problem', () => runner.problem)).toContain('does not answer');
+    expect(await until(runner, 'a problem', () => runner.problem)).toContain('does not respond');
     const endedBefore = reports.filter(({ phase }) => phase === 'ENDED');
     runner.start(later);
     runner.cancel(cancelled);

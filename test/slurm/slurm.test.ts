@@ -320,7 +320,7 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
     });
     expect(down.status).toBe(1);
     expect(down.stdout).toMatch(
-      /^FAILED {3}a job in short: its end: not within 5 s; Slurm says PENDING \(PartitionDown\)/m,
+      /^FAILED {3}a job in short: its end: not within 5 s; Slurm reports PENDING \(PartitionDown\)/m,
     );
     expect(down.stderr).toContain('1 of these will not work');
   });
