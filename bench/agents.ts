@@ -36,7 +36,7 @@ export const agentsBench: Bench = {
       let registered = 0;
       const log = {
         ...quiet,
-        info: (_: object, said: string) => void (said.includes('has registered') && registered++),
+        info: (_: object, said: string) => void (said.includes('agent registered') && registered++),
       };
       const begun = performance.now();
       for (let i = 0; i < AGENTS; i++) {
