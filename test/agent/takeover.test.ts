@@ -159,7 +159,7 @@ async function jobsAt(machine: string): Promise<Work> {
 async function expectServed(agent: { said(): string }, { ids, pids }: Work): Promise<void> {
   await until(
     async () => agent.said(),
-    (said) => said.includes('has registered'),
+    (said) => said.includes('agent registered'),
   );
   expect(pids().filter(lives)).toHaveLength(5);
   await api.must('mutation ($ids: [ID!]!) { cancelJobs(selection: { ids: $ids }) { jobIds } }', { ids });
