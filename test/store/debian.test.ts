@@ -39,7 +39,9 @@ describe.runIf(release)(`PostgreSQL ${release} of the system`, () => {
     expect(Object.fromEntries(rows.map(({ name, setting }) => [name, setting]))).toEqual(SESSION_SETTINGS);
     expect(await database.prisma.$queryRaw`SHOW jit`).toEqual([{ jit: 'off' }]);
     await until('the setting is in force', async () =>
-      (await diagnose(database.pool)).harm.some((line) => line.startsWith('synchronous_commit is off: accepted jobs')),
+      (await diagnose(database.pool)).harm.some((line) =>
+        line.startsWith('synchronous_commit is off: accepted jobs'),
+      ),
     );
     await admin.query('ALTER SYSTEM RESET synchronous_commit');
     await admin.query('SELECT pg_reload_conf()');
