@@ -98,15 +98,22 @@ export function createExplainService(parts: ServiceParts) {
     return user.class;
   }
 
-  /** The dry run of a job that is not in a site's queue. */
-  async function atRoot(job: CoreJob, loaders: Loaders): Promise<PlacementModel> {
-    const { grid, version, explain } = await context(loaders);
+  /** Where a job that is not in a site's queue would go, and when it would start. */
+  async function placedFromRoot(job: CoreJob, grid: Grid, explain: ExplainContext, loaders: Loaders) {
     const placing = placement(grid, job, explain);
     const { siteId, arrival } = placing;
     const start =
       siteId === null || arrival === null
         ? placing.start
         : await startAt(grid, siteId, arrival, explain, loaders);
+    return { placing, start };
+  }
+
+  /** The dry run of such a job. */
+  async function atRoot(job: CoreJob, loaders: Loaders): Promise<PlacementModel> {
+    const { grid, version, explain } = await context(loaders);
+    const { placing, start } = await placedFromRoot(job, grid, explain, loaders);
+    const { siteId, arrival } = placing;
     return {
       ...described(placing),
       ...starting(start),
@@ -212,7 +219,7 @@ export function createExplainService(parts: ServiceParts) {
       const job = grid.job(id);
       const place = grid.placeOf(id);
       if (job === null || place === null || place.at === 'RUNNING') return starting(null);
-      if (place.at === 'ROOT') return atRoot(job, loaders);
+      if (place.at === 'ROOT') return starting((await placedFromRoot(job, grid, explain, loaders)).start);
       return starting(await startIn(grid, place, job, explain, loaders));
     };
     return loaders.once(`start ${id}`, () => shares.explain(asker, find));
