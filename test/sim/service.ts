@@ -8,6 +8,7 @@ import { isPassing } from '../../src/agent/process/disk.js';
 import { type Runner, runKey } from '../../src/agent/runner.js';
 import { SimulatedRunner } from '../../src/agent/simulated.js';
 import { localId } from '../../src/api/ids.js';
+import { NEEDS } from '../../src/api/services/fit.js';
 import { ServiceError } from '../../src/client/index.js';
 import { type Policy, parsePolicy, RandomStream, ROOT } from '../../src/core/index.js';
 import { DEFAULT_POLICY } from '../../src/core/policy.js';
@@ -211,31 +212,10 @@ export class Service {
     const left = [...this.store.jobs.values()].filter((job) => job.endedAt === null);
     const copies = [...this.store.federation.foreign.values()].filter(({ told }) => told < 2);
     if (this.allEnded) return null;
-    const shown = left.slice(0, 3).map((job) => {
-      const {
-        id,
-        state,
-        siteId,
-        epoch,
-        tasks,
-        cpusPerTask,
-        memoryMbPerTask,
-        exclusive,
-        licenses,
-        preferences,
-      } = job;
-      const { resourcesPerTask, tasksPerMachine, machineConstraint, os, avoids } = job;
-      const asked = {
-        tasks,
-        cpusPerTask,
-        memoryMbPerTask,
-        resourcesPerTask,
-        tasksPerMachine,
-        exclusive,
-        licenses,
-      };
-      return { id, state, siteId, epoch, ...asked, machineConstraint, os, avoids, preferences };
-    });
+    const named = ['id', 'state', 'siteId', 'epoch', ...NEEDS, 'avoids', 'preferences'] as const;
+    const shown = left
+      .slice(0, 3)
+      .map((job) => Object.fromEntries(named.map((field) => [field, job[field]])));
     return `${left.length} jobs have not ended at ${this.name}: ${JSON.stringify(shown)}, and ${copies.length} copies: ${JSON.stringify(copies.slice(0, 3))}`;
   }
 

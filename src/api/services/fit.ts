@@ -69,6 +69,13 @@ const NO_LOAD: SiteLoad = { waitingJobs: 0, waitingS: 0, waitingCpuS: 0, busy: [
 export const isUnknown = ({ machines }: Resources): boolean =>
   machines.length === 0 || machines.length === MOST;
 
+/** What a job asks of machines and licenses: by this it is judged. */
+export const NEEDS = [
+  ...(['os', 'architecture', 'machineConstraint', 'image', 'licenses', 'tasks', 'cpusPerTask'] as const),
+  ...(['memoryMbPerTask', 'resourcesPerTask', 'tasksPerMachine', 'exclusive', 'allAlike'] as const),
+  'sameSwitch',
+] as const;
+
 export function createFit(known: () => Promise<Resources>): () => Promise<Fit> {
   return async () => {
     const resources = await known();
@@ -76,25 +83,7 @@ export function createFit(known: () => Promise<Resources>): () => Promise<Fit> {
     // Jobs of a submission are mostly alike.
     const judged = new Map<string, Fault | null>();
     return (job) => {
-      const { os, architecture, machineConstraint, image, licenses, tasks, cpusPerTask, memoryMbPerTask } =
-        job;
-      const { resourcesPerTask, tasksPerMachine, exclusive, allAlike, sameSwitch } = job;
-      const needs = [
-        os,
-        architecture,
-        machineConstraint,
-        image,
-        licenses,
-        tasks,
-        cpusPerTask,
-        memoryMbPerTask,
-        resourcesPerTask,
-        tasksPerMachine,
-        exclusive,
-        allAlike,
-        sameSwitch,
-      ];
-      const key = JSON.stringify([...needs, mayLeave(job)]);
+      const key = JSON.stringify([...NEEDS.map((field) => job[field]), mayLeave(job)]);
       let fault = judged.get(key);
       if (fault === undefined) {
         fault =
