@@ -135,6 +135,13 @@ class Grid {
     await this.store.reportRuns(siteId, [report], 3);
   }
 
+  /** One of the runs of the first site ends; how long it takes to start others. */
+  async endOneAndFill(runs: { jobId: number; epoch: number }[], random: RandomStream): Promise<number> {
+    const [ended] = runs.splice(random.integer(0, runs.length - 1), 1);
+    await this.end(1, ended as { jobId: number; epoch: number });
+    return seconds(async () => runs.push(...(await this.fill(1))));
+  }
+
   close(): Promise<void> {
     return this.database.close();
   }
@@ -215,11 +222,7 @@ async function backfillBench(server: EmbeddedPostgres, size: number): Promise<Me
         what: `${size.toLocaleString('en').replaceAll(',', ' ')} queued jobs, one run has ended: take that in, plan by flexible backfilling, start what fits; against a raw SELECT of the queue`,
       },
       15,
-      async () => {
-        const [ended] = runs.splice(random.integer(0, runs.length - 1), 1);
-        await grid.end(1, ended as { jobId: number; epoch: number });
-        return seconds(async () => runs.push(...(await grid.fill(1))));
-      },
+      () => grid.endOneAndFill(runs, random),
       () => seconds(() => raw.queue()),
     );
   } finally {
@@ -240,11 +243,11 @@ async function kindsBench(server: EmbeddedPostgres): Promise<Measured> {
       return { grid, random, runs: await grid.fill(1) };
     }),
   );
-  const [eight, two] = worlds.map(({ grid, random, runs }) => async (): Promise<number> => {
-    const [ended] = runs.splice(random.integer(0, runs.length - 1), 1);
-    await grid.end(1, ended as { jobId: number; epoch: number });
-    return seconds(async () => runs.push(...(await grid.fill(1))));
-  }) as [() => Promise<number>, () => Promise<number>];
+  const [eight, two] = worlds.map(
+    ({ grid, random, runs }) =>
+      () =>
+        grid.endOneAndFill(runs, random),
+  ) as [() => Promise<number>, () => Promise<number>];
   try {
     return await sideBySide(
       {

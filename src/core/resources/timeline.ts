@@ -422,19 +422,14 @@ export class Timeline implements Future, Free {
       const then = roomIn(dip, now, end, until);
       if (then === null) continue;
       let free = then[offset + kind] as number;
-      if (then === dip.room) for (const one of besides) if (this.isThere(one, dip.at)) free += one.amount;
+      if (then === dip.room) for (const one of besides) if (this.endOf(one) > dip.at) free += one.amount;
       least = Math.min(least, free);
     }
     return least;
   }
 
   /** Where runs share CPUs nobody knows when they end. */
-  private isThere({ end }: Besides, at: number): boolean {
-    return this.site.shared || end > at;
-  }
-
-  /** Where runs share CPUs nobody knows when they end. */
-  private endOf({ end }: RunState): number {
+  private endOf({ end }: Pick<RunState, 'end'>): number {
     return this.site.shared ? Infinity : end;
   }
 
