@@ -3,7 +3,7 @@
  * adapters have to do, by REST and by Grid Engine (docs/adapters/gridengine.py). Skipped where they or root are missing.
  */
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -37,7 +37,7 @@ describe.skipIf(lacks !== null)('Slurm with accounting', { timeout: 6 * PATIENCE
     SLURM_WITH: 'rest accounts',
     SLURM_EXTRA: `MaxJobCount=${MAX_JOBS}\nMinJobAge=5`,
   });
-  const { end, localId, ran, block } = site;
+  const { end, localId, ran, block, saved } = site;
   const tokenFile = join(dir, 'token');
 
   const rest = (): SlurmRest => {
@@ -111,20 +111,14 @@ describe.skipIf(lacks !== null)('Slurm with accounting', { timeout: 6 * PATIENCE
   it('has forgotten a run that its books call PENDING for ever: it is handed over again', async () => {
     const runner = await open();
     const long = await block(runner);
-    const state = join(cluster, 'state');
-    const older = join(dir, 'older');
-    const saved = (): string => readFileSync(join(state, 'job_state'), 'latin1');
-    await until(runner, 'its state to be saved', () => (saved().includes(`${long.jobId}.1`) ? true : null));
-    cpSync(state, older, { recursive: true });
+    const restore = await saved(runner, long);
     const waits = run('true');
     runner.start(waits);
     const id = await localId(runner, waits);
     const books = (): string => cli('sacct', '-n', '-X', '-D', '-P', '-j', id, '-o', 'state,jobname');
     const forgotten = `PENDING|${cli('squeue', '-h', '-j', id, '-o', '%j').trim()}`;
     await until(runner, 'the books to have it', () => (books().includes(forgotten) ? true : null));
-    slurm('kill');
-    rmSync(state, { recursive: true });
-    renameSync(older, state);
+    restore();
     slurm('start');
     expect(cli('squeue', '-h', '-t', 'all', '-o', '%i').split('\n')).not.toContain(id);
     expect(books()).toContain(forgotten);

@@ -7,7 +7,6 @@ import {
   chmodSync,
   closeSync,
   constants,
-  cpSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -51,6 +50,7 @@ describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
     cli,
     slurm,
     forget,
+    saved,
     resume,
     instead,
     open,
@@ -119,17 +119,12 @@ describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
     const one = run('sleep 600');
     runner.start(one);
     await localId(runner, one);
-    const state = join(cluster, 'state');
-    const saved = (): string => readFileSync(join(state, 'job_state'), 'latin1');
-    await until(runner, 'its state to be saved', () => (saved().includes(`${one.jobId}.1`) ? true : null));
-    cpSync(state, join(dir, 'older'), { recursive: true });
+    const restore = await saved(runner, one);
     runner.cancel(long);
     await reported(runner, 'STARTED', one);
     // Times of Slurm are to the second.
     await sleep(3_000);
-    slurm('kill');
-    rmSync(state, { recursive: true });
-    renameSync(join(dir, 'older'), state);
+    restore();
     // As where an element of an array cannot start on its node, for which Slurm cancels the others.
     instead('squeue', '"$real" "$@" | sed "s/|FAILED|/|CANCELLED|/"');
     slurm('start');

@@ -1,6 +1,16 @@
 /** A site with a real Slurm (test/support/slurm.sh) and the agent's runner, for tests of what goes wrong there. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -46,6 +56,18 @@ export function slurmSite(variables: Record<string, string> = {}) {
     rmSync(join(cluster, 'state'), { recursive: true, force: true });
     mkdirSync(join(cluster, 'state'), { mode: 0o700 });
     slurm('start');
+  };
+  /** What slurmctld has saved, once that knows the run; what is given puts it back, and slurmctld is down then. */
+  const saved = async (runner: ExternalRunner, { jobId }: Assignment): Promise<() => void> => {
+    const [state, older] = [join(cluster, 'state'), join(dir, 'older')];
+    const knows = (): boolean => readFileSync(join(state, 'job_state'), 'latin1').includes(`${jobId}.1`);
+    await until(runner, 'its state to be saved', () => (knows() ? true : null));
+    cpSync(state, older, { recursive: true });
+    return () => {
+      slurm('kill');
+      rmSync(state, { recursive: true });
+      renameSync(older, state);
+    };
   };
   const resume = (): void => {
     // Ids that are given twice drain nodes of this Slurm: its administrator has to look.
@@ -164,6 +186,7 @@ export function slurmSite(variables: Record<string, string> = {}) {
       cli,
       slurm,
       forget,
+      saved,
       resume,
       instead,
       open,
