@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { Client } from '../client/index.js';
 import { JOB_STATES } from '../client/states.gql.js';
+import { MAX } from '../platform/limits.js';
 import { elementsOf } from '../words/asked.js';
 import { meant } from '../words/nearest.js';
 import { parseArray } from '../words/values.js';
@@ -72,7 +73,11 @@ export const JOB = {
     .object({ maxWaitS: z.number().min(0).optional() })
     .optional()
     .describe('Machines on one switch; with maxWaitS, seconds, it then takes any'),
-  licenses: z.array(z.string()).max(256).optional().describe('Kinds of licenses, one entry per copy'),
+  licenses: z
+    .array(z.string())
+    .max(MAX.jobLicenses)
+    .optional()
+    .describe('Kinds of licenses, one entry per copy'),
   machineConstraint: text('A constraint on the labels of its machines, such as `site = cern and gen >= 3`'),
   image: text('The container image that it runs in'),
   os: text('Required operating system'),

@@ -1,5 +1,4 @@
 /** Fields of jobs by Slurm's names, and the tables that its commands print of them. */
-
 import { licensesWritten } from '../words/index.js';
 import {
   clock,

@@ -2,7 +2,6 @@
  * `--json` of squeue, sacct and sinfo: the fields that exist here, under the names and in the shapes of data_parser v0.0.40 (Slurm 23.11,
  * src/plugins/data_parser/v0.0.40/parsers.c: JOB_INFO, JOB, STEP, SINFO_DATA).
  */
-
 import { licensesWritten } from '../words/index.js';
 import { cpusOf, gresOf, nodeCount, type Row, tresCounts, tresOf } from './fields.js';
 import { elapsedS, exitOf, nodesOf, numberOf, placeOf, reasonOf, slurmState } from './jobs.js';
