@@ -153,9 +153,11 @@ RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/bin/npm && groupadd -g 100
   const healthy = async (name: string, { healthcheck }: ComposeService): Promise<void> => {
     const [, ...command] = healthcheck!.test;
     const args = ['--runtime', 'runc', 'exec', `${name}-${process.pid}`, ...command];
-    await expect
-      .poll(() => spawnSync('podman', args, { env }).status, { timeout: 120_000, interval: 1000 })
-      .toBe(0);
+    const ask = (): string => {
+      const { status, stdout, stderr } = spawnSync('podman', args, { env, encoding: 'utf8' });
+      return status === 0 ? 'healthy' : `${name} answered with ${status}: ${stdout}${stderr}`;
+    };
+    await expect.poll(ask, { timeout: 120_000, interval: 1000 }).toBe('healthy');
   };
 
   beforeAll(async () => {

@@ -321,7 +321,7 @@ describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
     for (const one of [...all, cancelled]) runner.start(one);
     runner.cancel(cancelled);
     for (const [i, one] of all.entries()) {
-      expect((await end(runner, one)).exitCode).toBe(i % 3);
+      expect(await end(runner, one)).toMatchObject({ exitCode: i % 3 });
       expect(ran(one)).toBe(1);
     }
     expect((await end(runner, cancelled)).cause).toBe('CANCELLED_BY_USER');
