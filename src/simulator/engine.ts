@@ -413,8 +413,8 @@ class Simulation {
     const believed = this.believed(submitted);
     if (believed.data !== null) this.movesData = true;
     this.estimates[believed.id - 1] = believed.estimateS;
-    // Nothing else asks for limits: without windows the jobs stay as they are.
-    const job = this.holdsAny ? { ...believed, runTimeLimitS: limitS } : believed;
+    // Nothing else asks for limits: without holds the jobs stay as they are.
+    const job = this.holdsAny && limitS !== null ? { ...believed, runTimeLimitS: limitS } : believed;
     if (siteId === null) {
       this.grid.placeAtRoot(job);
       this.rootConcerned = true;

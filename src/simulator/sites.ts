@@ -11,6 +11,7 @@ import {
 } from '../core/index.js';
 import { MAX } from '../platform/limits.js';
 import type { Change, World } from './engine.js';
+import { holdsInTurn, type KnownHold } from './holds.js';
 import { nameOf, textOf } from './input.js';
 import type { SimJob } from './workload.js';
 
@@ -363,7 +364,7 @@ export async function readWindows(path: string): Promise<MaintenanceWindow[]> {
  * could still run, by its limit, when one begins.
  */
 export function withWindows(world: World, windows: readonly MaintenanceWindow[]): World {
-  const bySite = new Map<number, Held[]>();
+  const bySite = new Map<number, KnownHold[]>();
   windows.forEach(({ siteId, machine, fromS, toS }, i) => {
     const there = world.machines.filter((one) => one.siteId === siteId);
     if (there.length === 0) throw new Error(`windows: there is no site ${siteId}`);
@@ -376,21 +377,10 @@ export function withWindows(world: World, windows: readonly MaintenanceWindow[])
         ? { machines: [], siteId }
         : { machines: [{ machineId: closed.id, amounts: null }] }),
     };
-    bySite.set(siteId, [...(bySite.get(siteId) ?? []), held]);
+    const known = { siteId, held, knownFrom: 0, knownUntil: Infinity };
+    bySite.set(siteId, [...(bySite.get(siteId) ?? []), known]);
   });
-  const changes = [...bySite].flatMap(([siteId, holds]) => {
-    const inTurn = holds.sort((a, b) => a.from - b.from || a.id - b.id);
-    const first = { at: 0, held: { siteId, holds: inTurn.slice(0, WINDOWS_KNOWN), over: [] } };
-    const later = inTurn.slice(WINDOWS_KNOWN).map((held, i) => ({
-      at: (inTurn[i] as Held).from,
-      held: { siteId, holds: [held], over: [] },
-    }));
-    return [
-      first,
-      ...later,
-      ...inTurn.map(({ id, to }) => ({ at: to, held: { siteId, holds: [], over: [id] } })),
-    ];
-  });
+  const changes = [...bySite.values()].flatMap((holds) => holdsInTurn(holds, WINDOWS_KNOWN));
   return { ...world, changes: [...world.changes, ...changes] };
 }
 

@@ -7,10 +7,12 @@
 import { Worker } from 'node:worker_threads';
 import { DataCatalog, type Policy, type UserClass } from '../core/index.js';
 import { MAX } from '../platform/limits.js';
+import { TIMES_KNOWN } from '../store/constants.js';
 import { jobFromArray } from '../store/images.js';
 import type { RecordedJob, SimulationTask } from '../store/simulations.js';
 import { transferS } from './data.js';
-import { refuseExternal, runSimulation, type World } from './engine.js';
+import { type Change, refuseExternal, runSimulation, type World } from './engine.js';
+import { holdsInTurn, type KnownHold } from './holds.js';
 import { spanOf, type Usage, usageOf } from './record.js';
 import { isFinal, type Sink } from './sink.js';
 import { BOUND_S, distribution } from './statistics.js';
@@ -147,7 +149,7 @@ export function whatIf(
   // The users of a trace are others.
   const quotas = task.trace === null ? task.quotas.map(({ userId, share }) => [userId, share] as const) : [];
   const there = { sites, machines, licenses, schedulers, datasets, links };
-  const world: World = { ...there, quotas, totals, changes: [] };
+  const world: World = { ...there, quotas, totals, changes: holdsOf(task) };
   const half = (policy: Policy, done: number): Fates =>
     simulate(world, jobs, policy, (ended) => onProgress((done + ended / jobs.length) / 2));
   const inForce = half(task.baseline, 0);
@@ -184,6 +186,22 @@ export function whatIf(
     })),
     history: historyOf(jobs, sides, cpusOf(), task.trace !== null),
   };
+}
+
+/**
+ * The holds of the window, as schedulers knew of them then. None is known before the window begins: what ran then had begun whatever was
+ * held. Decision: runs are not stopped for holds that preempt, for what ran in the end is what is simulated.
+ */
+function holdsOf({ holds, from }: Pick<SimulationTask, 'holds' | 'from'>): Change[] {
+  const begin = from ?? Number.NEGATIVE_INFINITY;
+  const byHold = new Map<number, KnownHold[]>();
+  for (const { holdId, siteId, held, madeAt, endedAt } of holds) {
+    const known = { siteId, held, knownFrom: Math.max(begin, madeAt), knownUntil: endedAt ?? Infinity };
+    const times = byHold.get(holdId);
+    if (times === undefined) byHold.set(holdId, [known]);
+    else times.push(known);
+  }
+  return [...byHold.values()].flatMap((times) => holdsInTurn(times, TIMES_KNOWN));
 }
 
 function historyOf(
@@ -281,6 +299,8 @@ export function workloadOf({
         const ran = submittedAt < begin ? Math.max(0, begin - submittedAt - waitedS) : 0;
         runS = (Math.max(LEAST_RUN_S, seconds - moving - ran) * job.estimateS) / plannedS;
         if (submittedAt < begin) job.submittedAt = ran > 0 ? begin - LEAST_RUN_S : begin;
+        if (ran > 0 && job.runTimeLimitS !== null)
+          job.runTimeLimitS = Math.max(LEAST_RUN_S, job.runTimeLimitS - ran);
       } else if (submittedAt < begin) job.submittedAt = begin;
       const simulated: SimJob = { job, sourceId: job.id, runS, limitS: null, siteId: null };
       if (submittedAt >= begin) waited.set(simulated, run === null ? Number.NaN : run[3]);
@@ -322,7 +342,7 @@ function refuseFar({ waitMeanS, simulatedWaitMeanS, acceptedS }: Distance): void
   );
   throw new Error(
     `under the current policy, jobs wait ${is} on average in the simulation, but actually waited ${was}; accepted: a difference of up to ${bound}. ` +
-      'Factors outside the simulation (outages, machines added or removed, holds, policy changes) had too much influence for a ' +
+      'Factors outside the simulation (outages, machines added or removed, policy changes) had too much influence for a ' +
       'comparison. Choose another window, or compare anyway (acceptDistance, --accept-distance)',
   );
 }

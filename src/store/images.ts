@@ -36,7 +36,7 @@ import {
 import { type DescribedJob, dataOf, STOP_GRACE_S, schedulersJob, stopping } from './rules.js';
 import type { GridImage, JobImage, TrafficCount } from './store.js';
 
-const epoch = (column: string): string => `date_part('epoch', ${column})`;
+export const epoch = (column: string): string => `date_part('epoch', ${column})`;
 
 // Jobs ------------------------------------------------------------------------------------------------------------------
 
@@ -222,7 +222,7 @@ export type DirectoryArray = [
 ];
 
 /** `machines` null: all of the site. `to` null: until it is ended by hand. */
-type HeldArray = [
+export type HeldArray = [
   id: number,
   siteId: number,
   kind: HoldKind,
@@ -231,6 +231,10 @@ type HeldArray = [
   to: number | null,
   holdId: number,
 ];
+
+/** A HeldArray; needs holds as h and their times as t. */
+export const heldArray = `json_build_array(
+  t.id, h.site_id, h.kind, h.machines, ${epoch('t.from_at')}, ${epoch('t.to_at')}, h.id)`;
 
 export const heldFromArray = ([id, siteId, kind, machines, from, to, holdId]: HeldArray): Held => ({
   id,
@@ -263,7 +267,7 @@ export const directoryArray = (available = isAvailable): string => `json_build_a
      FROM licenses WHERE removed_at IS NULL),
   (SELECT coalesce(json_agg(json_build_object('id', id, 'name', name, 'parentId', parent_id) ORDER BY id), '[]')
      FROM schedulers WHERE removed_at IS NULL),
-  (SELECT coalesce(json_agg(json_build_array(t.id, h.site_id, h.kind, h.machines, ${epoch('t.from_at')}, ${epoch('t.to_at')}, h.id) ORDER BY t.id), '[]')
+  (SELECT coalesce(json_agg(${heldArray} ORDER BY t.id), '[]')
      FROM holds h CROSS JOIN LATERAL (
        SELECT id, from_at, to_at FROM hold_times WHERE hold_id = h.id AND NOT over ORDER BY from_at LIMIT ${TIMES_KNOWN}) t
     WHERE h.ended_at IS NULL))`;

@@ -3,7 +3,7 @@
  * so that it lives, and what a dead one leaves behind is taken up by another. Asking for one, and reading about them, is
  * the directory's and the queries'.
  */
-import type { Dataset, License, Link, Machine, RunTotals, Site, TreeScheduler } from '../core/model.js';
+import type { Dataset, Held, License, Link, Machine, RunTotals, Site, TreeScheduler } from '../core/model.js';
 import { type Policy, parsePolicy } from '../core/policy.js';
 import { MAX } from '../platform/limits.js';
 import {
@@ -11,6 +11,10 @@ import {
   type DirectoryArray,
   dataArray,
   directoryArray,
+  epoch,
+  type HeldArray,
+  heldArray,
+  heldFromArray,
   type JobArray,
   jobArray,
   totalsFromTold,
@@ -36,10 +40,23 @@ export interface SimulatedWorld {
   totals: RunTotals[];
 }
 
+/** One time of a maintenance window or reservation. */
+export interface RecordedHold {
+  holdId: number;
+  siteId: number;
+  held: Held;
+  /** Since when there is the hold, epoch seconds. */
+  madeAt: number;
+  /** When the hold ended or was canceled; null: it has not. */
+  endedAt: number | null;
+}
+
 /** Everything that a simulation is made from. Plain data: it goes to a thread. */
 export interface SimulationTask extends SimulatedWorld {
   baseline: Policy;
   candidate: Policy;
+  /** Times of holds that were not over when the window began, and later ones, by id; of a trace none. */
+  holds: RecordedHold[];
   /**
    * The jobs, by id, as JSON texts of `RecordedJob[]`. Texts, because parsing a hundred thousand jobs is the thread's work, not
    * the live cycles'.
@@ -70,6 +87,7 @@ export interface Claim extends SimulatedWorld {
   id: number;
   baseline: Policy;
   candidate: Policy;
+  holds: RecordedHold[];
   /** Of a window, epoch seconds; null: the jobs are the trace's. */
   from: number | null;
   to: number | null;
@@ -117,6 +135,7 @@ SELECT id, attempts FROM simulations
       acceptDistance: boolean;
       directory: DirectoryArray;
       data: DataArray;
+      holds: RecordedHoldArray[];
     }>(
       this.database.pool,
       sql`
@@ -126,7 +145,8 @@ WITH mine AS (
   RETURNING policy_version, candidate, from_at, to_at, trace, accept_distance
 )
 SELECT p.document AS baseline, m.candidate, extract(epoch FROM m.from_at)::float8 AS from, extract(epoch FROM m.to_at)::float8 AS to, m.trace, m.accept_distance AS "acceptDistance",
-       ${raw(directoryArray("state = 'UP'"))} AS directory, ${raw(dataArray)} AS data
+       ${raw(directoryArray("state = 'UP'"))} AS directory, ${raw(dataArray)} AS data,
+       ${recordedHolds} AS holds
   FROM mine m JOIN policies p ON p.version = m.policy_version`,
     );
     if (claimed === null) return null;
@@ -143,6 +163,7 @@ SELECT p.document AS baseline, m.candidate, extract(epoch FROM m.from_at)::float
       to,
       trace,
       acceptDistance,
+      holds: claimed.holds.map(holdFromArray),
       ...world,
     };
   }
@@ -219,6 +240,20 @@ UPDATE simulations SET state = 'QUEUED', worker = NULL, worker_seen_at = NULL, a
 
 const mine = (id: number, worker: string): Sql =>
   sql`id = ${id} AND worker = ${worker} AND state = 'RUNNING'`;
+
+type RecordedHoldArray = [...HeldArray, madeAt: number, endedAt: number | null];
+
+/** Of a window `m`: those that began and were given back end when they were. */
+const recordedHolds: Sql = sql`
+  (SELECT coalesce(json_agg(${raw(heldArray)}::jsonb || jsonb_build_array(${raw(epoch('h.created_at'))}, ${raw(epoch('h.ended_at'))}) ORDER BY t.id), '[]')
+     FROM holds h JOIN hold_times t ON t.hold_id = h.id JOIN sites s ON s.id = h.site_id AND s.removed_at IS NULL
+    WHERE m.from_at IS NOT NULL AND (h.ended_at IS NULL OR h.ended_at > m.from_at) AND (t.to_at IS NULL OR t.to_at > m.from_at))`;
+
+function holdFromArray(array: RecordedHoldArray): RecordedHold {
+  const [id, siteId, kind, machines, from, to, holdId, madeAt, endedAt] = array;
+  const held = heldFromArray([id, siteId, kind, machines, from, to, holdId]);
+  return { holdId, siteId, held, madeAt, endedAt };
+}
 
 interface PageOfWindow {
   texts: string;

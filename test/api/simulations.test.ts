@@ -199,6 +199,54 @@ describe('a what-if', () => {
     });
   });
 
+  test('respects the holds that there were in the window, and no others', async () => {
+    await record();
+    const { pool } = api.db;
+    const {
+      rows: [{ siteId, userId }],
+    } = await pool.query(`SELECT site_id AS "siteId", (SELECT min(id) FROM users) AS "userId" FROM machines`);
+    const hold = async (from: number, to: number, ended: number | null): Promise<number> => {
+      const { rows } = await pool.query(
+        `WITH made AS (INSERT INTO holds (kind, site_id, user_id, on_conflict, created_at, ended_at)
+           VALUES ('MAINTENANCE', $1, $2, 'AFTER_JOBS', to_timestamp($3), to_timestamp($6)) RETURNING id)
+         INSERT INTO hold_times (hold_id, from_at, to_at, over) SELECT id, to_timestamp($4), to_timestamp($5), $6::float8 IS NOT NULL FROM made
+         RETURNING id`,
+        [siteId, userId, T0 - 100, from, to, ended],
+      );
+      return rows[0].id;
+    };
+    await hold(T0 - 50, T0 - 10, T0 - 10);
+    const kept = await hold(T0 + 500, T0 + 700, null);
+    const canceled = await hold(T0 + 300, T0 + 400, T0 + 200);
+    let seen: SimulationTask | null = null;
+    startWorker(async (task) => {
+      seen = task;
+      return whatIf(task);
+    });
+    const asked = await simulate({ acceptDistance: true });
+    await expect.poll(async () => (await simulation(asked.id)).state).toBe('DONE');
+    expect(seen).toMatchObject({
+      holds: [
+        { siteId, madeAt: T0 - 100, endedAt: null, held: { id: kept, from: T0 + 500, to: T0 + 700, siteId } },
+        { endedAt: T0 + 200, held: { id: canceled, from: T0 + 300, to: T0 + 400 } },
+      ],
+    });
+    // None of the jobs has a limit: they run behind the window.
+    const { baseline } = (await simulation(asked.id)).result?.all ?? {};
+    expect(baseline?.ended).toBe(3);
+    expect(baseline?.waitMeanS).toBeGreaterThan(690);
+
+    const trace = await simulate({
+      from: null,
+      to: null,
+      trace: '1 0 0 10 1 -1 -1 1 20 -1 1 1 1 -1 1 -1 -1 -1',
+    });
+    await expect.poll(async () => (await simulation(trace.id)).state).toBe('DONE');
+    expect(seen).toMatchObject({ holds: [] });
+    await pool.query('DELETE FROM hold_times');
+    await pool.query('DELETE FROM holds');
+  });
+
   test('is told of by subscription, from its beginning to its end, and by node and list', async () => {
     await record();
     const { latestCursor } = await api.must<{ latestCursor: string }>('{ latestCursor }');

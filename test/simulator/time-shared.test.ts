@@ -167,7 +167,7 @@ describe('a what-if', () => {
     const grid = { sites: [...sites], machines: [...machines], ...nothing };
     const past = (id: number) =>
       recorded(plainJob({ id, submittedAt: 0, estimateS: 10, application: 'app' }));
-    const window = { trace: null, from: 0, acceptDistance: false };
+    const window = { trace: null, from: 0, holds: [], acceptDistance: false };
     const pages = [JSON.stringify([1, 2].map((id) => [past(id), [20, 10, 1, 0]]))];
     const policy = queues({ order: 'FF' });
     const { all } = whatIf({ baseline: policy, candidate: policy, ...grid, pages, ...window });

@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_POLICY, jobData, type Policy, parsePolicy, plainJob } from '../../src/core/index.js';
+import {
+  DEFAULT_POLICY,
+  type Held,
+  jobData,
+  type Policy,
+  parsePolicy,
+  plainJob,
+} from '../../src/core/index.js';
 import { whatIf } from '../../src/simulator/what-if.js';
-import type { RecordedJob, RecordedRun, SimulationTask } from '../../src/store/simulations.js';
+import type { RecordedHold, RecordedJob, RecordedRun, SimulationTask } from '../../src/store/simulations.js';
 import { machine } from '../core/support/grids.js';
 import { recorded } from '../support/recorded.js';
 import { totalsOf } from '../support/totals.js';
@@ -33,6 +40,7 @@ const task = (jobs: RecordedJob[], change: Partial<SimulationTask> = {}): Simula
   pages: jobs.map((job) => JSON.stringify([job])),
   trace: null,
   from: 0,
+  holds: [],
   acceptDistance: false,
   ...change,
 });
@@ -129,6 +137,52 @@ describe('what happened', () => {
       waitMeanS: 7,
       simulatedWaitMeanS: 900,
     });
+  });
+});
+
+describe('holds', () => {
+  const limited = (id: number, submittedAt: number, runTimeLimitS: number | null, change = {}) =>
+    recorded(plainJob({ id, submittedAt, estimateS: 50, runTimeLimitS, ...change }));
+  const hold = (change: Partial<Held> = {}, known: Partial<RecordedHold> = {}): RecordedHold => ({
+    ...{ holdId: 7, siteId: 1, madeAt: 0, endedAt: null },
+    held: {
+      ...{ id: 70, by: 'WINDOW', from: 100, to: 200, ends: 'LIMIT', machines: [], siteId: 1, licenseIds: [] },
+      ...change,
+    },
+    ...known,
+  });
+  const waits = (jobs: RecordedJob[], holds: RecordedHold[], change: Partial<SimulationTask> = {}) =>
+    whatIf(task(jobs, { holds, acceptDistance: true, ...change })).all.baseline.waitMeanS;
+
+  it('are not reached into: by limit, whatever the estimate, and never by a job without a limit', () => {
+    expect(waits([[limited(1, 20, 80), null]], [hold()])).toBe(0);
+    expect(waits([[limited(1, 20, 81), null]], [hold()])).toBe(180);
+    expect(waits([[limited(1, 20, null), null]], [hold()])).toBe(180);
+    expect(waits([[limited(1, 20, 81), null]], [])).toBe(0);
+  });
+
+  it('count from when they were made until they were canceled', () => {
+    expect(waits([[limited(1, 20, 81), null]], [hold({}, { madeAt: 21 })])).toBe(0);
+    expect(waits([[limited(1, 20, 81), null]], [hold({}, { endedAt: 60 })])).toBe(40);
+    expect(waits([[limited(1, 110, 81), null]], [hold({ to: Infinity }, { endedAt: 160 })])).toBe(50);
+  });
+
+  it('leave what ran when the window began where it was', () => {
+    const ran: RecordedJob = [limited(1, 0, 500), [80, 50, 1, 0]];
+    // It ends at 80, and what follows has until 100.
+    expect(waits([ran, [limited(2, 50, 20), [20, 50, 1, 0]]], [hold()], { from: 40 })).toBeCloseTo(30, 2);
+    expect(waits([ran, [limited(2, 50, 21), [20, 50, 1, 0]]], [hold()], { from: 40 })).toBeCloseTo(150, 2);
+  });
+
+  it('have the jobs that name them inside, and all others beside them', () => {
+    const reserved = hold({
+      by: 'RESERVATION',
+      siteId: null,
+      machines: [{ machineId: 1, amounts: null }],
+      reservation: { id: 7, siteId: 1 },
+    });
+    expect(waits([[limited(1, 20, 81, { reservationId: 7 }), null]], [reserved])).toBe(80);
+    expect(waits([[limited(1, 20, 81), null]], [reserved])).toBe(180);
   });
 });
 
