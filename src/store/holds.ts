@@ -324,6 +324,21 @@ export function whyNotInside(
 }
 
 /**
+ * Why a job cannot go to the site's own scheduler now, with a run that ends after `limitS` at the latest: a maintenance window of the whole
+ * site is in its way, whatever machines it would get. Null: none is.
+ */
+export function whyClosed(held: readonly HeldPart[], now: number, limitS: number): string | null {
+  const run = { from: now, to: limitS === Infinity ? null : now + limitS };
+  const closed = held.find(
+    (part) => part.kind === 'MAINTENANCE' && part.machineId === null && overlap(part, run),
+  );
+  return closed === undefined ? null : `the site is closed ${reachOf(closed.from, now, limitS)}`;
+}
+
+const reachOf = (from: number, now: number, limitS: number): string =>
+  `${from <= now ? 'now' : `in ${Math.round(from - now)} s`}, and the job may run for ${limitS === Infinity ? 'any time' : `${limitS} s`}`;
+
+/**
  * Why a task cannot be put on the machine now, with a run that ends after `limitS` at the latest; null: nothing that is held is in its way.
  * `free`: of the machine now, holds apart.
  */
@@ -343,8 +358,7 @@ export function whyHeld(
     if (there.length === 0) continue;
     const taken = there.map(({ amounts }) => amounts ?? machine.has);
     if (exceeded(at === now ? machine.free : machine.has, [asked, ...taken]) === null) continue;
-    const when = at === now ? 'now' : `in ${Math.round(at - now)} s`;
-    return `machine ${machine.id} is held ${when}, and the job may run for ${limitS === Infinity ? 'any time' : `${limitS} s`}`;
+    return `machine ${machine.id} is held ${reachOf(at, now, limitS)}`;
   }
   return null;
 }

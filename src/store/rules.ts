@@ -18,7 +18,15 @@ import type { Labels } from '../core/resources/constraint.js';
 import type { OwnedDevice } from '../core/resources/devices.js';
 import { chooseUnits } from '../core/resources/units.js';
 import { type EndCause, isLive, isTerminal, isWaiting, type JobState } from '../core/states.js';
-import { addAmounts, amountsOf, type HeldPart, type TakenInside, whyHeld, whyNotInside } from './holds.js';
+import {
+  addAmounts,
+  amountsOf,
+  type HeldPart,
+  type TakenInside,
+  whyClosed,
+  whyHeld,
+  whyNotInside,
+} from './holds.js';
 import type { GivenJob, StoredJob } from './job-fields.js';
 import type { NewWait } from './needs.js';
 import {
@@ -563,6 +571,8 @@ function admitHandOver(start: Start, job: StartedJob, free: FreeResources): stri
   if (start.allocations.length > 0) return "the site's own scheduler chooses the machines";
   if ((free.handOvers as number) < 1)
     return "the maximum number of jobs already waits in the site's own scheduler";
+  const closed = whyClosed(free.held, free.now, job.runTimeLimitS ?? Infinity);
+  if (closed !== null) return closed;
   const unlicensed = whyUnlicensed(start, job, free);
   if (unlicensed !== null) return unlicensed;
   takeCopies(start, free);

@@ -12,6 +12,8 @@ import {
   type Policy,
   plainJob,
   type SitePlan,
+  siteCycle,
+  whyWaiting,
 } from '../../src/core/index.js';
 import { SitePass } from '../../src/core/local/pass.js';
 import { cases, IN_FULL } from '../support/seed.js';
@@ -231,6 +233,49 @@ describe('what is held for a time', () => {
         { numRuns: cases(60) },
       );
     });
+  });
+});
+
+describe("a site's own scheduler", () => {
+  const local: LocalPolicy = { kind: 'external', queueLimit: 10, takeBackAfterS: 60 };
+  const policy: Policy = { ...DEFAULT_POLICY, local };
+  const closed = (from: number, to: number, change: Partial<Held> = {}): Held => ({
+    ...{ id: 1, by: 'WINDOW', from, to, ends: 'LIMIT', machines: [], siteId: 1, licenseIds: [] },
+    ...change,
+  });
+  const LIMITS = [50, 101, 100, null];
+  function queued(...holds: Held[]) {
+    const grid = gridOf([{ id: 1, cpus: 4 }]);
+    LIMITS.forEach((runTimeLimitS, i) => {
+      grid.placeAtSite(plainJob({ id: i + 1, submittedAt: i, estimateS: 10, runTimeLimitS }), 1);
+    });
+    grid.setHeld(...holds);
+    const at = (now: number) => siteCycle(grid, 1, { now, policy, policyVersion: 1, maxStarts: 100 });
+    return { grid, at, started: (now: number) => at(now).starts.map(({ jobId }) => jobId) };
+  }
+
+  it('is given no run that could reach into a window of the whole site, until that is over', () => {
+    const { grid, at, started } = queued(closed(1_000, 2_000));
+    expect(started(899)).toEqual([1, 2, 3]);
+    const plan = at(900);
+    expect(plan.starts.map(({ jobId }) => jobId)).toEqual([1, 3]);
+    expect(plan).toMatchObject({ waitingByReason: { RESERVED: 2 }, wakeAt: 2_000, truncated: false });
+    expect(whyWaiting(grid, 2, { now: 900, policy })).toMatchObject({
+      ...{ code: 'RESERVED', numbers: { fitsIfLimitS: 100 } },
+    });
+    expect(started(1_500)).toEqual([]);
+    expect(whyWaiting(grid, 1, { now: 1_500, policy })?.code).toBe('RESERVED');
+    expect(started(2_000)).toEqual([1, 2, 3, 4]);
+  });
+
+  it('is left alone by what is held of some machines, by reservations, and by windows of other sites', () => {
+    const reservation = { by: 'RESERVATION', reservation: { id: 9, siteId: 1 } } as const;
+    for (const hold of [
+      closed(0, 10, { siteId: null, machines: [{ machineId: 1, amounts: null }] }),
+      closed(0, 10, reservation),
+      closed(0, 10, { siteId: 2 }),
+    ])
+      expect(queued(hold).started(5)).toEqual([1, 2, 3, 4]);
   });
 });
 

@@ -285,6 +285,31 @@ export function describeStore(
         await nothingBroken();
       });
 
+      it("gives a site's own scheduler nothing that could run into a window of the whole site", async () => {
+        await world.newPolicy({ local: { kind: 'external', queueLimit: 10, takeBackAfterS: 60 } });
+        const limits = [100, 101, null];
+        const ids = await dispatched(
+          ...([world, user, site] as const),
+          limits.map((runTimeLimitS) => newJob({ runTimeLimitS })),
+        );
+        await world.createHold({
+          ...{ kind: 'MAINTENANCE', name: null, siteId: site, userId: user, held: { of: 'SITE' } },
+          ...{ onConflict: 'REFUSE', reason: null, times: [{ from: T0 + 100, to: T0 + 200 }] },
+          ...{ recurrence: null, idleS: null, userIds: [] },
+        });
+        const starts = ids.map((id) => start(id, site, {}));
+        expect(await store.applyStarts(site, starts, null, context())).toMatchObject({
+          accepted: [ids[0]],
+          refused: [
+            { jobId: ids[1], why: 'the site is closed in 100 s, and the job may run for 101 s' },
+            { jobId: ids[2], why: 'the site is closed in 100 s, and the job may run for any time' },
+          ],
+        });
+        const later = await store.applyStarts(site, starts.slice(1), null, context(T0 + 200));
+        expect(later.accepted).toEqual([ids[1], ids[2]]);
+        await nothingBroken();
+      });
+
       it('stops runs for a job of a higher class, all or none; they are queued again or end, with the cause', async () => {
         const [a, b, c, d, winner] = await dispatched(world, user, site, [
           newJob(),

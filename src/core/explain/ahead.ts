@@ -207,10 +207,17 @@ export function reservedFor(
 
 /**
  * When the job starts at the latest if every run, and every job to which a start is promised, takes as long as its limit, and nothing new
- * goes ahead; null: never, or a run without a limit is in the way. Nobody knows it of jobs with licenses, which other sites may take.
+ * goes ahead; null: never, or a run without a limit is in the way. Nobody knows it of jobs with licenses, which other sites may take, nor
+ * of a site with a scheduler of its own.
  */
-export function latestStart(grid: Grid, entry: SiteEntry, job: Job, now: number): number | null {
+export function latestStart(
+  grid: Grid,
+  entry: SiteEntry,
+  job: Job,
+  { now, policy }: { now: number; policy: Policy },
+): number | null {
   const { resources, memory, reservation } = entry;
+  if (handOverLimit(localPolicyOf(entry.site, policy)) !== null) return null;
   if (job.licenses.length > 0 || !resources.foreseeable || entry.site.state !== 'UP') return null;
   const profile = new Profile(resources, now);
   const limitOf = (id: number): number => grid.job(id)?.runTimeLimitS ?? Infinity;
@@ -256,12 +263,11 @@ export function startBounds(
   startsAt: number | null,
   context: { now: number; policy: Policy },
 ): StartBounds {
-  const { now } = context;
   if (grid.held.size === 0 || job.reservationId !== null) return { startsAtLatest: null, fitsIfLimitS: null };
   const entry = grid.siteEntry(siteId);
-  const waits = startsAt === null || startsAt > now;
+  const waits = startsAt === null || startsAt > context.now;
   return {
-    startsAtLatest: latestStart(grid, entry, job, now),
+    startsAtLatest: latestStart(grid, entry, job, context),
     fitsIfLimitS: waits ? (reservedFor(grid, entry, job, context)?.fitsIfLimitS ?? null) : null,
   };
 }

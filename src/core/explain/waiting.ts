@@ -178,7 +178,7 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
     numbers.neededTasks = job.tasks;
     numbers.openMachines = freeCpus.filter((cpus) => cpus > 0).length;
   }
-  if (pass.handsOver) {
+  if (pass.handOvers !== null) {
     numbers.handedOver = entry.handedOver.jobs;
     numbers.handOverLimit = handOverLimit(localPolicyOf(site, context.policy)) as number;
   }
@@ -197,7 +197,7 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
     numbers.reservedJob = reservation.jobId;
     numbers.reservedAt = reservation.at;
   }
-  const latest = grid.held.size === 0 ? null : latestStart(grid, entry, job, context.now);
+  const latest = grid.held.size === 0 ? null : latestStart(grid, entry, job, context);
   if (latest !== null) numbers.startsAtLatest = latest;
   const reserved = reservedFor(grid, entry, job, context);
   if (reserved !== null) {

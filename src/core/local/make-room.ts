@@ -34,7 +34,7 @@ const LOOKED_AT_MOST = 8;
 
 export function makeRoom(pass: SitePass, rules: PreemptionRules): Preemption[] {
   const { entry } = pass;
-  if (!pass.canReserve || pass.handsOver || entry.part !== null || pass.full) return NONE;
+  if (!pass.canReserve || pass.handOvers !== null || entry.part !== null || pass.full) return NONE;
   const slots = candidates(pass);
   if (slots.length === 0) return NONE;
   const site = new Preemptible(pass, rules);

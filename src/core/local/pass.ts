@@ -15,7 +15,7 @@ import type {
   RunState,
   TimedHold,
 } from '../grid/site-resources.js';
-import type { Job, Reservation, Run, Start, StartExplanation } from '../model.js';
+import type { Held, Job, Reservation, Run, Start, StartExplanation } from '../model.js';
 import { ReasonCode } from '../reasons.js';
 import { whyBusy, whyNeverFits } from '../resources/eligibility.js';
 import type { Opening } from '../resources/future.js';
@@ -87,8 +87,10 @@ export class SitePass {
   now = 0;
   /** The driver's world is the grid: what is decided is carried out at once. */
   carriesOut = false;
-  /** The site schedules itself. */
-  handsOver = false;
+  /** How many more jobs the site's own scheduler is given; null: it has none. */
+  handOvers: number | null = null;
+  /** When the whole site is closed, now or later: only that is known of the machines that its own scheduler will choose. */
+  private closed: readonly Held[] | null = null;
   /** Whether promises may move up; by what has come free unless said. */
   compress: boolean | undefined;
   /** In the order in which they were decided; `free.begun` has their runs. */
@@ -122,7 +124,8 @@ export class SitePass {
     this.now = now;
     this.maxStarts = maxStarts;
     this.carriesOut = carriesOut;
-    this.handsOver = false;
+    this.handOvers = null;
+    this.closed = null;
     this.compress = compress;
     this.free.begin(now);
     this.starts = NO_STARTS;
@@ -213,18 +216,33 @@ export class SitePass {
     };
   }
 
-  /** Gives the job to the site's own scheduler, if the site could ever run it and copies of its licenses are free. */
+  /**
+   * Gives the job to the site's own scheduler, if the site could ever run it, copies of its licenses are free, and a run that begins now
+   * reaches into no window by its limit.
+   */
   handOver(slot: number): boolean {
     const requirement = this.requirement(slot);
     const eligible = this.eligible(requirement);
     if (this.free.full || whyNeverFits(requirement, eligible) !== null) return false;
+    const until = this.now + this.entry.queue.limit(slot);
+    if (this.closedTimes.some(({ from }) => from < until)) return false;
     const placement = { ...NO_MACHINES, benchmark: this.entry.resources.bestBenchmark };
     const duration = this.work(slot) / placement.benchmark;
     const end = this.now + duration;
     const pools = this.free.poolsFrom(this.now, end, true, eligible, end, null);
     if (pools === null) return false;
     this.enter(slot, placement, duration, pools, ReasonCode.HANDED_OVER);
+    this.handOvers = (this.handOvers as number) - 1;
     return true;
+  }
+
+  private get closedTimes(): readonly Held[] {
+    const { grid, entry, now } = this;
+    this.closed ??= [...grid.held.values()].filter(
+      ({ by, ends, siteId, to }) =>
+        by === 'WINDOW' && ends === 'LIMIT' && siteId === entry.site.id && to > now,
+    );
+    return this.closed;
   }
 
   /** Takes room for a job of another scheduler's queue, if it fits now. */
@@ -277,8 +295,11 @@ export class SitePass {
     const never = whyNeverFits(requirement, eligible);
     if (never !== null) return never;
     if (this.free.full) return ReasonCode.MAX_RUNNING_JOBS_REACHED;
-    if (this.handsOver)
-      return hasCopies(eligible, this.free) ? ReasonCode.SITE_SCHEDULER_FULL : ReasonCode.LICENSES_BUSY;
+    if (this.handOvers !== null) {
+      if (!hasCopies(eligible, this.free)) return ReasonCode.LICENSES_BUSY;
+      const isHeldBack = this.handOvers > 0 && !this.full && this.closedTimes.length > 0;
+      return isHeldBack ? ReasonCode.RESERVED : ReasonCode.SITE_SCHEDULER_FULL;
+    }
     if (!eligible.shared && requirement.cpusPerTask > this.mostFreeCpus) return ReasonCode.CPUS_BUSY;
     const busy = whyBusy(requirement, eligible, this.free);
     if (busy !== null) return busy;

@@ -1,6 +1,7 @@
 /**
  * The site schedules itself (Slurm, PBS, …): its scheduler decides when and on which machines a job runs. Jobs are handed over in the order
- * of the queue, as long as so many of ours do not wait there: what is not handed over can still go to another site. What
+ * of the queue, as long as so many of ours do not wait there: what is not handed over can still go to another site. A job that could run
+ * into a maintenance window of the whole site waits here until that is over. What
  * waits there for long is asked back where another site can start it (recalls.ts).
  */
 import { z } from 'zod';
@@ -31,11 +32,11 @@ export const external = localKind({
   scheduler: ({ queueLimit }, order) => ({
     walk: order === 'PRIORITY' ? byPriority : byArrival,
     decide: (pass, walk) => {
-      pass.handsOver = true;
-      for (let room = queueLimit - pass.entry.handedOver.jobs; room > 0 && !pass.full; ) {
+      pass.handOvers = queueLimit - pass.entry.handedOver.jobs;
+      while (pass.handOvers > 0 && !pass.full) {
         const slot = walk.next();
         if (slot === -1) return;
-        if (pass.handOver(slot)) room--;
+        pass.handOver(slot);
       }
     },
   }),
