@@ -180,7 +180,7 @@ async function dispatchBench(server: EmbeddedPostgres): Promise<Measured> {
         name: 'dispatch-cycle',
         unit: 's',
         aim: { ratio: 1.5 },
-        what: `taking in, planning and applying (durable, every term recorded) 10 000 moves of waiting jobs to ${SITES} sites; against raw Postgres statements of the same rows`,
+        what: `reading, planning and applying (durable, every term recorded) 10 000 moves of waiting jobs to ${SITES} sites; against raw Postgres statements of the same rows`,
       },
       5,
       async () => {
@@ -219,7 +219,7 @@ async function backfillBench(server: EmbeddedPostgres, size: number): Promise<Me
         name: `backfill-${size}`,
         unit: 's',
         aim: size === 100_000 ? { value: 0.01 } : null,
-        what: `${size.toLocaleString('en').replaceAll(',', ' ')} queued jobs, one run has ended: take that in, plan by flexible backfilling, start what fits; against a raw SELECT of the queue`,
+        what: `${size.toLocaleString('en').replaceAll(',', ' ')} queued jobs, one run has ended: read that change, plan by flexible backfilling, start the jobs that fit; against a raw SELECT of the queue`,
       },
       15,
       () => grid.endOneAndFill(runs, random),

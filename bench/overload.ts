@@ -120,8 +120,8 @@ export async function overload(service: {
     ratio: rate / bestRate,
     aim: { ratio: 0.8 },
     spread: [rate, rate],
-    what: `requests answered in a second (half of them submit a job) when twice as many come as can be answered, for ${MINUTES} min; against the most that were answered before`,
-    note: `${over.refused} refused with a code that says what to do, ${over.unclear.length} otherwise${kinds ? ` (${kinds})` : ''}; answered in ${quantile(over.latenciesMs, 0.5).toFixed(0)} ms (median), ${quantile(over.latenciesMs, 0.99).toFixed(0)} ms (99th percentile); resident memory ${before.toFixed(0)} MiB before, ${most.toFixed(0)} MiB at the most; as quick as before ${backS.toFixed(1)} s after the end.`,
+    what: `requests answered per second (half of them submit a job) at twice the rate that can be answered, for ${MINUTES} min; against the highest rate answered before`,
+    note: `${over.refused} refused with a code that says what to do, ${over.unclear.length} otherwise${kinds ? ` (${kinds})` : ''}; answered in ${quantile(over.latenciesMs, 0.5).toFixed(0)} ms (median), ${quantile(over.latenciesMs, 0.99).toFixed(0)} ms (99th percentile); resident memory ${before.toFixed(0)} MiB before, ${most.toFixed(0)} MiB at most; as quick as before ${backS.toFixed(1)} s after the end.`,
   };
 }
 

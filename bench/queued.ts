@@ -182,7 +182,7 @@ export const queuedBench: Bench = {
         spread: [Math.min(...decisions), Math.max(...decisions)],
         note:
           `PostgreSQL answers after ${median(servers).toFixed(1)} s, the first command runs after ${median(commands).toFixed(1)} s; ` +
-          `the process, everything in one, took ${installation.peakMb().toFixed(0)} MB at the most`,
+          `the process, everything in one, took ${installation.peakMb().toFixed(0)} MB at most`,
       },
       await sideBySide(
         {

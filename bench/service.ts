@@ -268,7 +268,7 @@ export const serviceBench: Bench = {
               name: 'process-lives',
               unit: 'jobs/s',
               aim: { ratio: 0.5 },
-              what: 'the same with a real process each (`true`); against bare fork and exec',
+              what: 'the same with a real process for each job (`true`); against bare fork and exec',
             },
             3,
             () => service.lives(PROCESSES, PROCESS_BATCH, 2_000, job),

@@ -14,7 +14,7 @@ const help = (command: Command): string =>
 const texts: [string, () => string | Promise<string>][] = [
   ...[
     'schema.graphql',
-    ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md'],
+    ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'src/agent/PROTOCOL.md', 'src/federation/PROTOCOL.md'],
     ...['docs', 'docs/operations'].flatMap((folder) =>
       readdirSync(packagePath(folder)).flatMap((name) => (name.endsWith('.md') ? [`${folder}/${name}`] : [])),
     ),

@@ -5,7 +5,8 @@ import { packagePath } from '../../src/platform/paths.js';
 
 const MAX_WORDS = 90;
 const pages = [
-  'docs/ARCHITECTURE.md',
+  ...['docs/ARCHITECTURE.md', 'docs/attacks.md', 'docs/performance.md', 'docs/simulator.md'],
+  ...['CONTRIBUTING.md', 'src/agent/PROTOCOL.md', 'src/federation/PROTOCOL.md'],
   ...readdirSync(packagePath('docs', 'operations')).map((name) => `docs/operations/${name}`),
 ];
 
