@@ -814,6 +814,11 @@ export class Grid {
       this.hold(job, queue as JobQueue, site);
   }
 
+  /** Some job waits for machines on one switch, and at some time no more. */
+  get prefersSwitches(): boolean {
+    return this.preferring.size > 0;
+  }
+
   /** When the first job that waits there takes machines on any switches, too; Infinity: none will. */
   switchesFrom(site: SiteEntry): number {
     let first = Infinity;

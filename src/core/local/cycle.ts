@@ -95,7 +95,8 @@ export function siteCycle(grid: Grid, siteId: number, context: SiteContext): Sit
     plan.reservation = reservation;
     plan.memory = memory;
   }
-  for (const one of [entry, ...inside]) plan.wakeAt = Math.min(plan.wakeAt, grid.switchesFrom(one));
+  if (grid.prefersSwitches)
+    for (const one of [entry, ...inside]) plan.wakeAt = Math.min(plan.wakeAt, grid.switchesFrom(one));
   return plan;
 }
 

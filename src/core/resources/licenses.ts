@@ -73,7 +73,7 @@ const copiesOf = ({ licenses }: Pick<Hold, 'licenses'>, of: LicenseState): numbe
 export const hasCopies = (
   { pools }: EligibleMachines,
   { copies }: { readonly copies: LicenseCopies },
-): boolean => pools.every((kind) => areThere(kind, (pool) => copies.free(pool)));
+): boolean => pools.length === 0 || pools.every((kind) => areThere(kind, (pool) => copies.free(pool)));
 
 /** Whether the pools of a kind have so many copies together as are asked for. */
 export const areThere = ({ of, copies }: PoolsOfKind, free: (pool: LicenseState) => number): boolean =>

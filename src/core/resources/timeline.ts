@@ -103,6 +103,8 @@ export class Timeline implements Future, Free {
   private mindCount = 0;
   /** Starts in mind, in the order in which they came to it. */
   begun: RunState[] = [];
+  /** One of them keeps its machines for its user. */
+  private keepsInMind = false;
   private copied = false;
   /** The copies, made over and over. */
   private readonly own: Free = { room: [], tasks: [] };
@@ -145,6 +147,7 @@ export class Timeline implements Future, Free {
     this.dipCount = 0;
     this.mindCount = 0;
     if (this.begun.length > 0) this.begun = [];
+    this.keepsInMind = false;
     for (let i = 0; i < holds.length; i++) {
       const hold = holds[i] as SiteResources['holds'][number];
       this.take(hold, hold.from, hold.to, hold.certain);
@@ -195,6 +198,7 @@ export class Timeline implements Future, Free {
     // Most have one or none, and an array that grows from nothing takes room for 17.
     if (this.begun.length === 0) this.begun = [run];
     else this.begun.push(run);
+    if (run.each.onlyUser !== null) this.keepsInMind = true;
     this.foundAt = Number.NaN;
     this.owns = null;
     if (run.licenses.length > 0) this.takeCopies(run, this.now, run.end, 1, true, false);
@@ -340,7 +344,7 @@ export class Timeline implements Future, Free {
 
   /** Some run keeps its machines for its user. */
   get keeps(): boolean {
-    return this.site.keeping > 0 || this.begun.some(({ each }) => each.onlyUser !== null);
+    return this.site.keeping > 0 || this.keepsInMind;
   }
 
   /** Whether a job of the class might start now beside runs of its user where others may not: a quick test, true of all that can. */
