@@ -244,7 +244,7 @@ export function claims({ cells }: DianaResult): DianaClaim[] {
         'misjudged',
         [JOBS],
         'turnaroundS',
-        'jobs that take longer or shorter than told, turnaround',
+        'jobs that take longer or shorter than estimated, turnaround',
       ),
     ),
   ];
@@ -281,13 +281,13 @@ export function dianaReport(result: DianaResult, study: readonly StudyRow[]): Re
     '# DIANA: data intensive and network aware scheduling',
     '',
     `${commandOf('diana', seed, runs, RUNS)} made this page: ${runs} runs for each row, every scheduler on the same grids and jobs. Values are means`,
-    'over the runs ± the standard error, in seconds: "queue" from submission to start, in whatever queues; "execution" from there',
-    'to the end, with bringing and returning data; "turnaround" is both. One value counts as shorter than another where the',
+    'over the runs ± the standard error, in seconds: "queue" is the time from submission to start, in all queues; "execution" the time from start',
+    'to end, including data transfers; "turnaround" the sum of both. One value counts as shorter than another if the',
     'mean of their differences, run by run, is more than two standard errors away from 0.',
     '',
-    'The paper shows its results as figures without numbers in the text, so the comparison is with what it says about them. It tells',
-    'neither how strong its nodes are nor what its networks do; the head of `experiments/diana.ts` says what is',
-    "drawn here. Limits, thresholds and penalties are the default policy's. Weights and the rule of export were chosen as told below, on runs of",
+    'The paper shows its results as figures without numbers in the text, so the comparison is with its statements about them. It gives',
+    'neither the power of its nodes nor the properties of its networks; the head of `experiments/diana.ts` says what is',
+    "drawn here. Limits, thresholds and penalties are the default policy's. Weights and the export rule were chosen as described below, on runs of",
     'another seed.',
     '',
     '## Compute jobs, all at once (figures 5 and 6)',
@@ -307,7 +307,7 @@ export function dianaReport(result: DianaResult, study: readonly StudyRow[]): Re
     '',
     plotLink(queues),
     '',
-    'Turnaround by the quota of the user, who have as many jobs each:',
+    'Turnaround by the quota of the user; all users have the same number of jobs:',
     '',
     userTable(table),
     '',
@@ -336,7 +336,7 @@ export function dianaReport(result: DianaResult, study: readonly StudyRow[]): Re
     '',
     plotLink(sites),
     '',
-    'The power with which the makespan grows, and how much it varies between runs of one size:',
+    'The exponent of the growth of the makespan, and its variation between runs of one size:',
     '',
     markdownTable(
       ['scheduler', 'of the jobs', 'of the sites', 'deviation from run to run, %'],
@@ -361,8 +361,8 @@ export function dianaReport(result: DianaResult, study: readonly StudyRow[]): Re
       rows('kinds', 0).map((row, i) => [...row.slice(1), ...exported(kindsCells[i] as Cell)]),
     ),
     '',
-    `${JOBS} computational jobs in such bulks, of which every other says that it takes thirty times as long as it does: sites are done at other`,
-    'times than planned, which is what exports are for.',
+    `${JOBS} computational jobs in such bulks, where every other bulk has estimates thirty times too long: sites finish at other`,
+    'times than planned, which is the purpose of exports.',
     '',
     markdownTable(
       ['scheduler', ...times, 'exported, %'],
@@ -438,9 +438,9 @@ function studyLines(study: readonly StudyRow[]): string[] {
         ]),
     );
   return [
-    `Two workloads: turnaround of ${JOBS} jobs of three kinds (next section), and makespan at the points of figure 9 as a part of round robin's, with the points`,
-    `where it is shorter by more than two standard errors; ${runs} runs each. Weights are of network, computation and data: of computational jobs,`,
-    'data-intensive ones and both, or of all alike. To choose by, runs of a seed that nothing else here uses:',
+    `Two workloads: turnaround of ${JOBS} jobs of three kinds (next section), and makespan at the points of figure 9 as a fraction of round robin's, with the number of points`,
+    `where it is shorter by more than two standard errors; ${runs} runs each. Weights are those of network, computation and data, for computational jobs,`,
+    'data-intensive jobs and both, or the same for all. For the choice, runs of a seed that is not used elsewhere:',
     '',
     table(STUDY.seed),
     '',
@@ -460,15 +460,18 @@ const RULES: Readonly<Record<StudyRow['rule'], string>> = {
 
 /** Why the defaults are what they are. */
 const STUDY_FINDINGS: readonly string[] = [
-  'The default, 1, 1, 4 for all kinds, is the one with the least turnaround of three kinds among those that, with exports, beat round robin at most points of',
-  'figure 9 on the first runs. On the others the points do not tell weights of 2, 4 and 8 apart; there, too, 4 lies between them in both measures. The first',
-  'row is section 5’s order as the specification gives it. It costs turnaround: a job that brings data occupies a processor meanwhile, which those',
-  'who wait behind it pay for as well. With 8 data weighs more than the seconds that figure 9’s jobs run, and sites fill unevenly. Weights by kind gain nothing.',
+  'The default, 1, 1, 4 for all kinds, has the shortest turnaround for jobs of three kinds among the weights that, with exports, beat round robin at most points of',
+  'figure 9 on the first runs. On the other runs the points do not distinguish weights of 2, 4 and 8; 4 again lies between the others in both measures.',
   '',
-  'Exports cost more of figure 9 than weights do. Part of that was a fault: the cost of a group at a peer was the mean of its jobs’, as if each came alone, so',
-  'that groups went to slow sites; now those that go before others of a group are ahead of them. What is left: where all jobs come at once every site',
-  'counts as congested, and where estimates are about right nobody gains by leaving, so that over these two workloads the best is that nobody',
-  'leaves (`congestionThreshold` 1). Exports stay on by default because they help where jobs take longer or shorter than estimated (below).',
+  'The first row is section 5’s order as given in the specification. It increases turnaround: a job that transfers data occupies a processor meanwhile,',
+  'which also delays the jobs behind it. With a weight of 8, data counts more than the short run times of figure 9’s jobs, and sites fill unevenly.',
+  'Weights by kind bring no gain.',
+  '',
+  'Exports worsen figure 9 more than weights do. Part of that was a defect: the cost of a group at a peer was the mean of its jobs’ costs, as if each',
+  'arrived alone, so groups went to slow sites; now earlier jobs of a group count as ahead of later ones.',
+  '',
+  'The rest remains: if all jobs arrive at once, every site counts as congested, and if estimates are about right, no job gains by leaving. So on these two workloads no exports are best',
+  '(`congestionThreshold` 1). Exports stay on by default because they help if jobs take longer or shorter than estimated (see below).',
 ];
 
 /** Exports in percent of the jobs, all and of each kind. */
@@ -512,7 +515,7 @@ function notes(table: Cells, broken: readonly Comparison[]): string[] {
         mean('compute', JOBS, 'most-flops', measure) - mean('compute', JOBS, 'diana', measure),
       ).toFixed(0);
     lines.push(
-      '* Execution against most FLOPS: with all machines taken, most FLOPS sends everything to the site of the fastest nodes.',
+      '* Execution against most FLOPS: with all machines busy, most FLOPS sends all jobs to the site with the fastest nodes.',
       `  ${JOBS} compute jobs execute in ${more('executionS')} s less there, and wait ${more('queueS')} s longer.`,
     );
   }
@@ -523,8 +526,8 @@ function notes(table: Cells, broken: readonly Comparison[]): string[] {
       ).mean.toFixed(0);
     const last = QUOTAS.length - 1;
     lines.push(
-      '* The multilevel queues against SJF: shortest first is the order with the least mean. The multilevel queues serve users by their quotas, and',
-      `  only inside one user the jobs of few processors first: with the quotas ${QUOTAS[0]} and ${QUOTAS[last]} jobs take ${of('diana', 0)} and ${of('diana', last)} s, with local SJF`,
+      '* The multilevel queues against SJF: shortest first is the order with the shortest mean. The multilevel queues serve users by their quotas, and',
+      `  prefer jobs of few processors only within one user: with the quotas ${QUOTAS[0]} and ${QUOTAS[last]} jobs take ${of('diana', 0)} and ${of('diana', last)} s, with local SJF`,
       `  ${of('diana-sjf', 0)} and ${of('diana-sjf', last)} s.`,
     );
   }
@@ -533,15 +536,15 @@ function notes(table: Cells, broken: readonly Comparison[]): string[] {
     isBroken({ experiment: 'jobs', theirs: 'round-robin' })
   ) {
     lines.push(
-      '* Makespan against round robin as jobs and sites grow: all jobs come at once, so that every site counts as congested and groups leave for peers',
-      '  that pass the rule. It is the end of the last job, which one group at a slow site decides, and varies much from run to run.',
+      '* Makespan against round robin as jobs and sites grow: all jobs arrive at once, so every site counts as congested, and groups leave for peers',
+      '  that pass the rule. The makespan is the end of the last job, which depends on one group at a slow site and varies much from run to run.',
     );
   }
   const steepness = (scheduler: Scheduler): number => table.growth('sites', GROWTH.sites, scheduler).mean;
   if (steepness('round-robin') <= steepness('most-flops')) {
     lines.push(
-      '* The steepest is most FLOPS, not round robin: once no machine is free it goes on choosing the most powerful one, so that one site gets',
-      '  what is left. Round robin grows like DIANA because all sites have about as many nodes; it is later, because its makespan is that',
+      '* The steepest is most FLOPS, not round robin: once no machine is free it keeps choosing the most powerful one, so one site gets',
+      '  all remaining jobs. Round robin grows like DIANA because all sites have about the same number of nodes; it is slower, because its makespan is that',
       '  of the slowest site.',
     );
   }
@@ -553,7 +556,7 @@ function notes(table: Cells, broken: readonly Comparison[]): string[] {
     const worst = runs.reduce((i, { makespanS }, j) => (makespanS > (runs[i] as Times).makespanS ? j : i), 0);
     const away = 100 * (1 - (atData[worst] as number));
     lines.push(
-      `* DIANA's makespan is longest at ${at} Mb/s, not at ${BANDWIDTHS[0]}. That comes from few runs; the longest took ${(runs[worst] as Times).makespanS.toFixed(0)} s, with ${away.toFixed(1)} % of its jobs away from`,
+      `* DIANA's makespan is longest at ${at} Mb/s, not at ${BANDWIDTHS[0]}. The reason is a few runs; the longest took ${(runs[worst] as Times).makespanS.toFixed(0)} s, with ${away.toFixed(1)} % of its jobs away from`,
       '  their data. Transfers that are queued on a link count in the cost of data; they do not slow one another in the simulation.',
     );
   }

@@ -141,12 +141,12 @@ function workload(seed: number, run: number, load: number, count: number): Workl
 
 /** What the numbers of the published page show. */
 const ASKING_FINDINGS: readonly string[] = [
-  'No way waits less than another by more than two standard errors: on average it makes no difference. The defaults stay because of what they rule out. With',
-  'shares rounded up the last site that asks may get nothing while another has two jobs for one CPU, until something ends (`test/core/tree-policy.test.ts`',
-  'has the case); and with the sites in order the last of them are always served last.',
+  'No variant waits less than another by more than two standard errors: on average they are equal. The defaults stay because they exclude bad cases. With',
+  'shares rounded up, the last site that asks may get nothing while another has two jobs for one CPU, until a run ends (`test/core/tree-policy.test.ts`',
+  'has the case); and with sites in a fixed order, the last ones are always served last.',
 ];
 const RFJM_FINDINGS: readonly string[] = [
-  'It makes no difference: a root remembers an RFJM that it could not answer, and answers it with the next new class. Some leaf has always asked before.',
+  'There is no difference: a root remembers an RFJM that it could not answer, and answers it with the next new class, and some leaf has always asked before.',
 ];
 
 /** The page. */
@@ -166,13 +166,13 @@ export function gridTreeLiveReport(result: LiveResult): Report {
     '# Where the live grid tree differs from the paper',
     '',
     `${commandOf('grid-tree-live', seed, runs, RUNS)} made this page: ${runs} runs for each row, on the same grids and jobs; the head of`,
-    '`experiments/grid-tree-live.ts` says which. Values are means over the runs ± the standard error, in seconds.',
+    '`experiments/grid-tree-live.ts` describes them. Values are means over the runs ± the standard error, in seconds.',
     '',
     '## Sites that ask at once',
     '',
     'In a cycle of the service many sites ask at once, which the paper leaves open. The policy lets the one with the largest share of its CPUs',
-    'free ask first (`asks`), and gives each branch its share rounded down before the first ones get what is left (`shares`; the paper rounds up).',
-    'The first row of each load is the default, with which the others are compared run by run.',
+    'free ask first (`asks`), and gives each branch its share rounded down before the first ones get the rest (`shares`; the paper rounds up).',
+    'The first row of each load is the default; the others are compared with it run by run.',
     '',
     markdownTable(
       ['load', 'asks', 'shares', 'wait', 'makespan', 'wait, more than by default'],
@@ -191,7 +191,7 @@ export function gridTreeLiveReport(result: LiveResult): Report {
     '## Without RFJM',
     '',
     "A live root announces new classes at once: it does not wait until a leaf asks what there is to match. The paper's model (1 GB of input, drawn rates),",
-    'with roots that wait for so long unless a leaf asks:',
+    'with roots that wait this long unless a leaf asks:',
     '',
     markdownTable(
       ['root waits, s', 'AWT', 'more than at once'],

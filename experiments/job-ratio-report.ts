@@ -174,7 +174,7 @@ export function jobRatioReport(result: JobRatioResult): Report {
     '',
     `${commandOf('job-ratio', seed, runs, RUNS)} made this page: ${runs} runs of ${jobs} jobs for each row, every scheduler on the same`,
     'grids and jobs; values are means over the runs ± the standard error, in seconds. One value counts as shorter than another',
-    'where the mean of their differences, run by run, is more than two standard errors away from 0.',
+    'if the mean of their differences, run by run, is more than two standard errors away from 0.',
     '',
     'The paper gives no measurements, only its two tables and the claim that the job ratio shortens turnaround. The grids and',
     'the jobs are ours; the head of `experiments/job-ratio.ts` says how they are drawn.',
@@ -198,8 +198,8 @@ export function jobRatioReport(result: JobRatioResult): Report {
     '',
     '## Turnaround',
     '',
-    `Queues at sites hold ${QUEUE_LIMIT} jobs under job-ratio, or ${OWN_QUEUE_LIMIT} where it is said: that is the default of the policy. "Warmed" begins with the history of`,
-    'another stream of the same applications, as in the paper; "cold" with none, which is our addition; "1/2 : 1/2" learns nothing: the',
+    `Queues at sites hold ${QUEUE_LIMIT} jobs under job-ratio, or ${OWN_QUEUE_LIMIT} where stated: the default of the policy. "Warmed" starts with the history of`,
+    'another stream of the same applications, as in the paper; "cold" with none, which is our addition; "1/2 : 1/2" does not learn: the',
     'ratio is the same for every job.',
     '',
     markdownTable(
@@ -237,7 +237,7 @@ export function jobRatioReport(result: JobRatioResult): Report {
         ]),
     '## What history changes',
     '',
-    'The mixed jobs over time. At first nothing is known of any application, and each job is taken for half computation. "First" are',
+    'The mixed jobs over time. At first nothing is known of any application, and each job counts as half computation. "First" are',
     `the first ${result.shift.learning[0]?.to} of the ${jobs} jobs, "last" the last quarter of them.`,
     '',
     markdownTable(
@@ -262,7 +262,7 @@ export function jobRatioReport(result: JobRatioResult): Report {
       limits.map(({ queueLimit, turnaroundS }) => [String(queueLimit), plusMinus(meanAndError(turnaroundS))]),
     ),
     '',
-    'A short queue is full whenever a job is to be placed, so that the job goes to the one site that has just got room, wherever its',
+    'A short queue is full whenever a job is placed, so the job goes to the one site that has just got room, wherever its',
     'data is; a long one leaves the choice to the ranks.',
     '',
     '## What the paper claims',
@@ -285,7 +285,7 @@ function unchanged(broken: readonly Comparison[]): string[] {
   if (!same) return [];
   return [
     'A difference of 0 ± 0 means that the ratio decided nothing: when all jobs come at once, every queue is filled before the first',
-    'run has ended and taught something, and from then on a job goes to the one site that has room, whatever the ranks are.',
+    'run has ended and the history has begun, and from then on a job goes to the one site that has room, whatever the ranks.',
     '',
   ];
 }
@@ -298,9 +298,9 @@ function costly(broken: readonly Comparison[]): string[] {
   );
   if (slower.length === 0) return [];
   return [
-    'The rank can cost computing jobs a little: with a ratio near 1 : 0 it is hardly more than PPR + QR. Both lie between 0 and 1 whatever',
-    'the load, so that a powerful site whose queue is somewhat longer still ranks first, and data that has to be fetched counts for nothing',
-    'although it takes time. At 1/2 : 1/2 the queue has more weight beside power, and data some. This is as the paper has it.',
+    'The rank can delay computing jobs a little: with a ratio near 1 : 0 it is little more than PPR + QR. Both lie between 0 and 1 whatever',
+    'the load, so a powerful site with a somewhat longer queue still ranks first, and data transfers do not count',
+    'although they take time. At 1/2 : 1/2 the queue has more weight relative to power, and data has some. This is how the paper defines it.',
     '',
   ];
 }

@@ -173,11 +173,11 @@ export function windowsReport(rows: readonly WindowsRow[], stopping: readonly Sc
   const verdict = `${all} runs cross a window, under ${rows.length} policies`;
   const text = `# Maintenance windows
 
-\`switchyard experiment windows\`, in a folder with \`${TRACE}\` of the Parallel Workloads Archive: its days ${FROM_DAY} to ${FROM_DAY + DAYS}, on ${PROCESSORS}
-processors, with and without a window of ${CLOSED_S / 3600} h each week. Jobs are planned with the time that their users asked for, and stopped at it. So a job that asks for more
-than is left before a window waits until it is over.
+\`switchyard experiment windows\`, in a folder with \`${TRACE}\` of the Parallel Workloads Archive: days ${FROM_DAY} to ${FROM_DAY + DAYS}, on ${PROCESSORS}
+processors, with and without a window of ${CLOSED_S / 3600} h each week. Jobs are planned with the time that their users requested, and stopped at it. So a job that requests more
+time than is left before a window waits until after the window.
 
-Use is work done within the month over what there is room for outside the windows.
+Use is the work done within the month divided by the capacity outside the windows.
 
 ${markdownTable(
   [
@@ -195,19 +195,13 @@ ${markdownTable(
 
 ## Scavengers
 
-The month with windows once more. ${SCAVENGERS * 100} % of its jobs, drawn by seed 1, are scavengers: of class 0, and stopped for the others, of class 1, by the defaults of
-[preemption](../operations/preemption.md). A stopped job begins again from nothing, and waits until its last run begins. The columns in brackets have the same jobs where nobody is stopped.
+The same month with windows; ${SCAVENGERS * 100} % of its jobs, drawn by seed 1, are scavengers (class 0), which are stopped for the others (class 1) by the defaults of
+[preemption](../operations/preemption.md). A stopped job starts over, and its wait lasts until its last run begins. The columns in parentheses have the same jobs without preemption.
 
 ${markdownTable(
   [
-    ...[
-      'policy',
-      'runs that cross a window',
-      'mean wait of scavengers, h',
-      '(nobody stopped)',
-      'of others, h',
-    ],
-    ...['(nobody stopped)', 'runs stopped', 'CPU-hours lost', 'use by scavengers', 'by others'],
+    ...['policy', 'runs that cross a window', 'mean wait of scavengers, h', '(none stopped)', 'of others, h'],
+    ...['(none stopped)', 'runs stopped', 'CPU-hours lost', 'use by scavengers', 'by others'],
   ],
   stopping.map((row) => [
     ...[row.policy, String(row.crossed), row.waitH.toFixed(2), `(${row.calmWaitH.toFixed(2)})`],

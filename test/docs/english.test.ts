@@ -15,7 +15,7 @@ const texts: [string, () => string | Promise<string>][] = [
   ...[
     'schema.graphql',
     ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'src/agent/PROTOCOL.md', 'src/federation/PROTOCOL.md'],
-    ...['docs', 'docs/operations'].flatMap((folder) =>
+    ...['docs', 'docs/operations', 'docs/experiments'].flatMap((folder) =>
       readdirSync(packagePath(folder)).flatMap((name) => (name.endsWith('.md') ? [`${folder}/${name}`] : [])),
     ),
   ].map((page): [string, () => string] => [page, () => readFileSync(packagePath(page), 'utf8')]),

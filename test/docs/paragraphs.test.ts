@@ -7,7 +7,9 @@ const MAX_WORDS = 90;
 const pages = [
   ...['docs/ARCHITECTURE.md', 'docs/attacks.md', 'docs/performance.md', 'docs/simulator.md'],
   ...['CONTRIBUTING.md', 'src/agent/PROTOCOL.md', 'src/federation/PROTOCOL.md'],
-  ...readdirSync(packagePath('docs', 'operations')).map((name) => `docs/operations/${name}`),
+  ...['docs/operations', 'docs/experiments'].flatMap((folder) =>
+    readdirSync(packagePath(folder)).flatMap((name) => (name.endsWith('.md') ? [`${folder}/${name}`] : [])),
+  ),
 ];
 
 it.each(pages)('%s', (page) => {
