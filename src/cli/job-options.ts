@@ -413,6 +413,7 @@ export function addChangeOptions(command: Command): Command {
     .option('--cpus <n>', 'CPUs per task')
     .option('--mem <amount>', 'memory per task, such as 512M, 2G or 1.5 GB')
     .option('--memory-mb <mb>', 'the same, MB')
+    .option('--mem-per-cpu <amount>', 'memory for each CPU of a task; the larger of this and --mem applies')
     .option('--estimate <duration>', 'estimated run time on a machine with its benchmark')
     .option('--benchmark <power>', 'benchmark of the machine that the estimate refers to')
     .option('--boost <n>', 'added to the priority; above 0 for operators only')

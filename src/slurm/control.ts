@@ -248,9 +248,11 @@ function changesOf(fields: readonly (readonly [field: string, value: string])[])
   });
   const asked = nothing();
   readOptions(asked, takeOptions(options, SLURM).options, { nowMs: Date.now(), note: () => undefined });
+  // The service knows how many CPUs each job has.
+  const { memoryMbPerCpu, ...others } = asked;
   // Where its processes are launched was decided when it was submitted.
-  const { launch: _, ...changes } = jobOf(asked);
-  return { ...changes, ...cleared };
+  const { launch: _, ...changes } = jobOf(others);
+  return { ...changes, ...(memoryMbPerCpu !== undefined && { memoryMbPerCpu }), ...cleared };
 }
 
 async function show(

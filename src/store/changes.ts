@@ -18,6 +18,8 @@ export type ChangeDecision =
       kind: 'DONE';
       action: 'amend' | 'change';
       state: JobState;
+      /** New values of this job. */
+      values: Partial<ChangeableValues>;
       note: string;
       bytes: number;
       wait: JobWait | null;
@@ -35,13 +37,14 @@ export function decideChange(
   changes: JobChanges,
   { until, circular, againOf }: AskedOfGroups & { circular: ReadonlySet<number> },
 ): ChangeDecision {
-  const values = Object.entries(changes.values) as [ChangeableField, unknown][];
+  const given = valuesOf(job, changes);
+  const values = Object.entries(given) as [ChangeableField, unknown][];
   const changed = values.filter(([field, value]) => !isDeepStrictEqual(job[field], value));
   const wait = newWait(job, changes, { until, againOf });
   if (changed.length === 0 && wait === null) return { kind: 'SAME' };
   const fault = stateFault(job, changed, wait) ?? needsFault(job, changes, wait, circular);
   if (fault !== null) return { kind: 'REFUSED', fault };
-  const after = { ...job, ...changes.values };
+  const after = { ...job, ...given };
   const wrong = changes.fault(after);
   if (wrong !== null) return { kind: 'REFUSED', fault: wrong };
   const before = job.wait ?? NO_WAIT;
@@ -55,10 +58,17 @@ export function decideChange(
     kind: 'DONE',
     action,
     state: action === 'amend' ? job.state : stateOf(job, wait, changes.now),
+    values: given,
     note,
     bytes,
     wait,
   };
+}
+
+function valuesOf(job: ChangingJob, { values, memoryMbPerCpu }: JobChanges): Partial<ChangeableValues> {
+  if (memoryMbPerCpu === null) return values;
+  const { cpusPerTask = job.cpusPerTask, memoryMbPerTask = 0 } = values;
+  return { ...values, memoryMbPerTask: Math.max(memoryMbPerTask, memoryMbPerCpu * cpusPerTask) };
 }
 
 const NO_WAIT: JobWait = { needs: [], onUnmet: 'CANCEL', notBefore: null, dueAt: null, because: null };

@@ -474,6 +474,8 @@ export interface ChangeFault {
 export interface JobChanges {
   /** New values; what is absent stays. */
   values: Partial<ChangeableValues>;
+  /** Memory for each CPU of a task, of which each job has as many as it has; null: that of `values`, if any. */
+  memoryMbPerCpu: number | null;
   /** What it is to wait for; what is absent stays. null: nothing of that is changed. */
   wait: Partial<NewWait> | null;
   /** Whose groups the needs mean by name. */

@@ -612,6 +612,8 @@ describe('changes of jobs', () => {
       [{}, 'BAD_USER_INPUT set.name: missing'],
       [{ tasks: null }, 'BAD_USER_INPUT set.tasks: null is not accepted'],
       [{ estimateS: -1 }, 'BAD_USER_INPUT set.estimateS: -1 is not accepted; accepted: 0.001 to 1000000000'],
+      [{ memoryMbPerCpu: -1 }, 'BAD_USER_INPUT set.memoryMbPerCpu: -1 is not accepted'],
+      [{ memoryMbPerCpu: null }, 'BAD_USER_INPUT set.memoryMbPerCpu: null is not accepted'],
       [{ boost: 5 }, 'FORBIDDEN set.boost: 5 is not accepted'],
       [{ deadline: '2001-01-01T00:00:00Z' }, 'BAD_USER_INPUT set.deadline: '],
       [{ machineConstraint: 'gen >=' }, 'BAD_USER_INPUT set.machineConstraint: '],
@@ -633,8 +635,15 @@ describe('changes of jobs', () => {
       { id: 'job_999999', code: 'NOT_FOUND', field: null },
       { id: jobIds[1], code: 'BAD_USER_INPUT', field: 'tasks', message: expect.stringContaining('1050000') },
     ]);
-    const unfit = await change({ ids: jobIds.slice(0, 1) }, { memoryMbPerTask: 1e9 }, key);
-    expect(unfit.unchanged).toMatchObject([{ code: 'NEVER_FITS', field: 'memoryMbPerTask' }]);
+    for (const set of [{ memoryMbPerTask: 1e9 }, { memoryMbPerCpu: 1e8 }]) {
+      const unfit = await change({ ids: jobIds.slice(0, 1) }, set, key);
+      expect(unfit.unchanged).toMatchObject([{ code: 'NEVER_FITS', field: 'memoryMbPerTask' }]);
+    }
+    expect(await change({ ids: jobIds }, { memoryMbPerCpu: 5 }, key, { allowUnfit: true })).toMatchObject({
+      jobIds,
+    });
+    const memory = await Promise.all(jobIds.map(async (id) => (await shown(id)).memoryMbPerTask));
+    expect(memory).toEqual([21 * 5, 5, 21 * 5]);
     // What an operator raised stays so when its user changes something else.
     await api.must(
       'mutation ($ids: [ID!]) { reprioritizeJobs(selection: { ids: $ids }, boost: 9) { jobIds } }',

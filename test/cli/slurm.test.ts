@@ -291,6 +291,9 @@ describe('control', () => {
       /JobName=changed .* Requeue=0 .*TimeLimit=02:00:00/,
     );
     expect(await said(`squeue -h -j ${id} -o '%l %m %j'`)).toBe('02:00:00 64M changed');
+    await said(`scontrol update JobId=${id} CPUsPerTask=2`);
+    await said(`scontrol update JobId=${id} MinMemoryCPU=16`);
+    expect(await said(`squeue -h -j ${id} -o %m`)).toBe('32M');
     await said(`scontrol update JobId=${id} OverSubscribe=USER`);
     expect(await said(`scontrol show job ${id}`)).toContain('OverSubscribe=USER ');
     await said(`scontrol update JobId=${id} OverSubscribe=YES`);

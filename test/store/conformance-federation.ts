@@ -521,7 +521,8 @@ export function describeFederation(name: string, makeWorld: () => Promise<World>
         await accept([copy(1)]);
         const [id] = await ids();
         const outcome = await store.revise(byIds([id!]), {
-          ...{ values: { name: 'x' }, wait: null, userId: user, fault: () => null, bytesMax: null, now: T0 },
+          ...{ values: { name: 'x' }, memoryMbPerCpu: null, wait: null, userId: user },
+          ...{ fault: () => null, bytesMax: null, now: T0 },
         });
         expect(outcome).toMatchObject({ changed: [], refused: [{ jobId: id, fault: { code: 'CONFLICT' } }] });
       });

@@ -2565,7 +2565,7 @@ export function describeStore(
           needing([term({ group: 'g' }, 'NOT_OK')]),
         ]);
         await store.revise(byIds([changed!]), {
-          ...{ values: {}, userId: user, fault: () => null, bytesMax: null, now: T0 },
+          ...{ values: {}, memoryMbPerCpu: null, userId: user, fault: () => null, bytesMax: null, now: T0 },
           wait: { needs: [{ expression: 'ALL', of: [term({ jobGroup })] }] },
         });
         for (const [id, wait] of await store.waitsOf([late[0]!, changed!]))
@@ -2594,7 +2594,7 @@ export function describeStore(
         const [odd] = await submit(world, user, [needing([term({ job: waits! })], { groupName: 'g' })]);
         await store.cancel(byIds([first!, second!, odd!]), T0, 'CANCELLED_BY_USER');
         await store.revise(byIds([waits!]), {
-          ...{ values: {}, userId: user, fault: () => null, bytesMax: null, now: T0 },
+          ...{ values: {}, memoryMbPerCpu: null, userId: user, fault: () => null, bytesMax: null, now: T0 },
           wait: { needs: [{ expression: 'ALL', of: [term({ job: odd! }, 'ANY')] }] },
         });
         const request = { userId: user, target: { group: 'g' }, only: 'FAILED', now: T0 } as const;
@@ -2610,7 +2610,8 @@ export function describeStore(
 
     describe('changes of what is not yet decided', () => {
       const asked = (values: JobChanges['values'], more: Partial<JobChanges> = {}): JobChanges => ({
-        ...{ values, wait: null, userId: user, fault: () => null, bytesMax: null, now: T0 },
+        ...{ values, memoryMbPerCpu: null, wait: null, userId: user },
+        ...{ fault: () => null, bytesMax: null, now: T0 },
         ...more,
       });
       const waitFor = (of: NewNeedTerm[], more: Partial<NewWait> = {}): Partial<JobChanges> => ({
@@ -2622,6 +2623,32 @@ export function describeStore(
         const { kind, toState, note, siteId } = (await world.events(id)).at(-1) as EventRow;
         return [kind, toState, siteId, note];
       };
+
+      it('give each job memory for as many CPUs as it has', async () => {
+        const ids = await submit(world, user, [
+          newJob({ cpusPerTask: 1, memoryMbPerTask: 500 }),
+          newJob({ cpusPerTask: 3 }),
+          newJob({ cpusPerTask: 3, memoryMbPerTask: 300 }),
+        ]);
+        const memory = async () =>
+          (await store.loadGrid(0)).jobs.map(({ job }) => [job.cpusPerTask, job.memoryMbPerTask]);
+        await store.revise(byIds(ids), asked({}, { memoryMbPerCpu: 100 }));
+        expect(await memory()).toEqual([
+          [1, 100],
+          [3, 300],
+          [3, 300],
+        ]);
+        expect((await latest(ids[0]!))[3]).toBe('memoryMbPerTask 500 → 100');
+        // It already was so.
+        expect((await world.events(ids[2]!)).map(({ kind }) => kind)).not.toContain('JOB_CHANGED');
+        await store.revise(byIds([ids[0]!]), asked({ memoryMbPerTask: 250 }, { memoryMbPerCpu: 100 }));
+        await store.revise(byIds([ids[1]!]), asked({ cpusPerTask: 2 }, { memoryMbPerCpu: 100 }));
+        expect((await memory()).slice(0, 2)).toEqual([
+          [1, 250],
+          [2, 200],
+        ]);
+        await nothingBroken();
+      });
 
       it('take waiting jobs back to the root, are told, and reach schedulers', async () => {
         const ids = await submit(world, user, [newJob(), newJob(), newJob(), newJob({ held: true })]);

@@ -1738,10 +1738,10 @@ export class MemoryStore implements Store {
     const touched = new Set<number | null>();
     for (const { job: before, decision } of decisions) {
       if (decision.kind !== 'DONE') continue;
-      const { action, state, note, bytes, wait } = decision;
+      const { action, state, values: given, note, bytes, wait } = decision;
       const job = this.jobs.get(before.id) as MemoryJob;
       if (wait !== null) this.jobWaits.set(job.id, wait);
-      const values = { ...only(job, changeableFields), ...changes.values, note, bytes };
+      const values = { ...only(job, changeableFields), ...given, note, bytes };
       if (action === 'amend') this.change(job, 'amend', only(values, [...amendableFields, 'note', 'bytes']));
       else {
         touched.add(null).add(holderOf(job.state, job.siteId));

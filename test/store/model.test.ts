@@ -382,14 +382,15 @@ const operations = fc.oneof(
           { requiredKeys: ['on', 'needs'] },
         ),
       ),
+      memoryMbPerCpu: fc.constantFrom(null, null, 3),
       bytesMax: fc.constantFrom(null, 3000),
     }),
-    async ({ store }, now, { chosen, values, wait, bytesMax }) => {
+    async ({ store }, now, { chosen, values, memoryMbPerCpu, wait, bytesMax }) => {
       const { jobs } = await store.loadGrid(0);
       const on = at(jobs, wait?.on ?? 0)?.job.id ?? 1;
       const of = [{ job: on, condition: 'ANY' as const, minDelayS: 0 }];
       const changes = {
-        ...{ values, userId: 1, bytesMax, now, fault: () => null },
+        ...{ values, memoryMbPerCpu, userId: 1, bytesMax, now, fault: () => null },
         wait: wait && {
           ...(wait.needs && { needs: [{ expression: 'ALL' as const, of }] }),
           ...('notBefore' in wait && { notBefore: wait.notBefore && now + wait.notBefore }),

@@ -101,9 +101,12 @@ export async function changesOf(
   const values = structuredClone(
     Object.fromEntries(fields.map((field) => [field, whole[field]])),
   ) as Partial<ChangeableValues>;
-  const judge = !allowUnfit && fields.some((field) => FITTED.includes(field)) ? await parts.fits() : null;
+  const { memoryMbPerCpu = null } = set;
+  const fitted = memoryMbPerCpu !== null || fields.some((field) => FITTED.includes(field));
+  const judge = !allowUnfit && fitted ? await parts.fits() : null;
   return {
     values,
+    memoryMbPerCpu,
     wait: await askedWait(parts, viewer, set, refuse),
     userId: viewer.userId,
     fault: (job) => faultOf(job, judge),

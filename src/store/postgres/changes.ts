@@ -209,6 +209,7 @@ function statements(done: readonly Done[], { values }: JobChanges): Sql[] {
       state: ['job_state', ({ state }) => state],
       note: ['text', ({ note }) => note],
       bytes: ['integer', ({ bytes }) => bytes],
+      memory: ['integer', ({ values }) => values.memoryMbPerTask ?? null],
       waits: ['boolean', ({ wait }) => wait !== null],
     });
   const settings = Object.fromEntries(changeableFields.map((field) => [field, given(field)])) as Record<
@@ -231,6 +232,8 @@ function statements(done: readonly Done[], { values }: JobChanges): Sql[] {
             {
               ...settings,
               ...told,
+              // By CPUs of each job, it may.
+              memoryMbPerTask: sql`coalesce(t.memory, j.memory_mb_per_task)`,
               // It said why its needs could not hold, and how late it is: neither need be so any more.
               message: sql`CASE WHEN t.waits THEN NULL ELSE j.message END`,
               eligibleAt: sql`CASE WHEN t.waits AND t.state <> 'QUEUED' AND j.epoch = 0 THEN NULL ELSE j.eligible_at END`,
