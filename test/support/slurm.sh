@@ -1,7 +1,7 @@
 #!/bin/bash
 # A small Slurm cluster on this host, for tests: slurmctld and three slurmd (n1 to n3). Needs root and the packages slurmctld slurmd slurm-client
 # slurm-wlm-basic-plugins munge of Debian 12; no systemd. Everything is below DIR and listens on 127.0.0.1, or on sockets there.
-#   slurm.sh DIR start           set it up and start what does not run, on ports that nobody listens on
+#   slurm.sh DIR start [FIRST]   set it up and start what does not run, on ports that nobody listens on; FIRST: jobs get no lower ids from then on
 #   slurm.sh DIR stop            end it with all its jobs
 #   slurm.sh DIR kill [NAME]     kill -9 of slurmctld, or of another daemon
 # Variables, read when DIR is set up: SLURM_WITH, words of: rest (slurmrestd with tokens, at DIR/rest/socket: slurmrestd slurm-wlm-jwt-plugin),
@@ -173,6 +173,7 @@ case $verb in
       --log-file="$dir/munged.log" --seed-file="$dir/munge/seed" --force
     waits test -S "$dir/munge.sock"
     if has accounts; then books; fi
+    if [ -n "${3:-}" ]; then sed -i -e '/^FirstJobId=/d' -e "\$aFirstJobId=$3" "$SLURM_CONF"; fi
     pid slurmctld slurmctld >/dev/null || slurmctld
     for n in n1 n2 n3; do pid $n slurmd >/dev/null || slurmd -N $n; done
     waits idle
