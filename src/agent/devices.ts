@@ -129,12 +129,11 @@ function declared(path: string, id: string): HostDevice {
   try {
     given = JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
-    throw new Error(`${path}: accepted is a JSON object: ${(error as Error).message}`);
+    throw new Error(`${path}: ${(error as Error).message}; accepted: a JSON object`);
   }
   const field = <T>(name: string, otherwise: T, fits: (value: unknown) => boolean, accepted: string): T => {
     const value = given[name] ?? otherwise;
-    if (!fits(value))
-      throw new Error(`${path}: ${name} is ${JSON.stringify(value)}; accepted is ${accepted}`);
+    if (!fits(value)) throw new Error(`${path}: ${name} is ${JSON.stringify(value)}; accepted: ${accepted}`);
     return value as T;
   };
   const text = (value: unknown): boolean => typeof value === 'string' && value !== '' && value.length <= 200;

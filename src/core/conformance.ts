@@ -69,7 +69,7 @@ const rules: Rules = {
 
 function casesOf(parsed: unknown): Case[] {
   const cases = Array.isArray(parsed) ? parsed : (parsed as { cases?: unknown } | null)?.cases;
-  const accepted = 'accepted is {"cases": [{"rule", "input", "expected"}, …]}';
+  const accepted = 'accepted: {"cases": [{"rule", "input", "expected"}, …]}';
   if (!Array.isArray(cases)) throw new Error(`the file has no list of cases; ${accepted}`);
   cases.forEach((entry: Partial<Case> | null, i) => {
     if (typeof entry?.rule !== 'string' || entry.input === undefined || entry.expected === undefined) {

@@ -172,7 +172,7 @@ export function createEngine(parts: {
     wake: waker.wake,
 
     async start() {
-      if (life !== 'made') throw new Error(`the engine has been ${life}`);
+      if (life !== 'made') throw new Error(`the engine was already ${life}; it can be started only once`);
       // Should it fail, it may be tried again.
       await mirror.sync();
       if (stopped()) return;

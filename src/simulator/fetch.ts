@@ -36,7 +36,7 @@ export async function fetchTrace(name: string, folder: string, archive = ARCHIVE
   if (only === undefined || others.length > 0) {
     const choice = only === undefined ? [...traces.keys()] : [only, ...others];
     throw new Error(
-      `trace: "${name}" is ${only === undefined ? 'not in the archive' : 'an ambiguous prefix'}; accepted is one of ${choice.join(', ')}`,
+      `trace: "${name}" is ${only === undefined ? 'not in the archive' : 'an ambiguous prefix'}; accepted: one of ${choice.join(', ')}`,
     );
   }
   const path = join(folder, `${only}.swf.gz`);

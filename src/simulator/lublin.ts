@@ -20,7 +20,7 @@ const DAY = { a: 8.1737, b: 3.9631, buckets: 48, firstBucket: 11, bucketS: 1800 
 
 /** Draws `count` jobs for a machine of `processors`, all for site 1. The same seed gives the same jobs. */
 export function lublinJobs(seed: number, count: number, processors: number): SimJob[] {
-  if (!(processors >= 2)) throw new Error(`processors is ${processors}; accepted is a whole number from 2`);
+  if (!(processors >= 2)) throw new Error(`processors is ${processors}; accepted: a whole number from 2`);
   const sizes = new RandomStream(seed, 'lublin-sizes');
   const runs = new RandomStream(seed, 'lublin-runs');
   const arrivals = new Arrivals(new RandomStream(seed, 'lublin-arrivals'));

@@ -248,7 +248,7 @@ function shapeOf(
   at: string,
 ): SiteShape {
   const wrong = (field: string, value: unknown, accepted: string): Error =>
-    new Error(`${where}: ${at}${field} is ${value}; accepted is ${accepted}`);
+    new Error(`${where}: ${at}${field} is ${value}; accepted: ${accepted}`);
   if (typeof machines !== 'number') {
     if (capacity !== undefined)
       throw wrong('capacity', capacity, 'no value together with a list of machines');
@@ -297,7 +297,7 @@ export async function readOutages(path: string): Promise<Outage[]> {
   const rows = rowsOf(await textOf(path, MAX_FILE_BYTES), name, outageSchema, ['site', 'from', 'to']);
   return rows.map(({ row: { site, machine = null, from, to, runs = 'lost' }, line }) => {
     if (to <= from)
-      throw new Error(`${name}, line ${line}: to is ${to}; accepted is a time later than ${from}`);
+      throw new Error(`${name}, line ${line}: to is ${to}; accepted: a time later than ${from}`);
     return { siteId: site, machine, fromS: from, toS: to, losesRuns: runs === 'lost' };
   });
 }
@@ -354,7 +354,7 @@ export async function readWindows(path: string): Promise<MaintenanceWindow[]> {
   const rows = rowsOf(await textOf(path, MAX_FILE_BYTES), name, windowSchema, ['site', 'from', 'to']);
   return rows.map(({ row: { site, machine = null, from, to }, line }) => {
     if (to <= from)
-      throw new Error(`${name}, line ${line}: to is ${to}; accepted is a time later than ${from}`);
+      throw new Error(`${name}, line ${line}: to is ${to}; accepted: a time later than ${from}`);
     return { siteId: site, machine, fromS: from, toS: to };
   });
 }
@@ -370,7 +370,7 @@ export function withWindows(world: World, windows: readonly MaintenanceWindow[])
     if (there.length === 0) throw new Error(`windows: there is no site ${siteId}`);
     const closed = machine === null ? undefined : there[machine - 1];
     if (machine !== null && closed === undefined)
-      throw new Error(`windows: machine ${machine} of site ${siteId}; accepted is 1 to ${there.length}`);
+      throw new Error(`windows: machine ${machine} of site ${siteId}; accepted: 1 to ${there.length}`);
     const held: Held = {
       ...{ id: i + 1, by: 'WINDOW', from: fromS, to: toS, ends: 'LIMIT', licenseIds: [] },
       ...(closed === undefined
@@ -406,7 +406,7 @@ export function withOutages(world: World, outages: readonly Outage[]): World {
     const concerned = outage.machine === null ? there : there.slice(outage.machine - 1, outage.machine);
     if (concerned.length === 0) {
       const accepted = `1 to ${there.length}`;
-      throw new Error(`outages: machine ${outage.machine} of site ${outage.siteId}; accepted is ${accepted}`);
+      throw new Error(`outages: machine ${outage.machine} of site ${outage.siteId}; accepted: ${accepted}`);
     }
     parts += concerned.length;
     if (parts > MAX_CHANGES) throw new Error(`outages: more than ${MAX_CHANGES} of single machines`);
@@ -474,7 +474,7 @@ function rowsOf<S extends z.ZodObject>(
   const unknown = columns.find((column, i) => !known.includes(column) || columns.indexOf(column) !== i);
   if (unknown !== undefined)
     throw new Error(
-      `${name}, line 1: column "${unknown}" is not accepted; accepted is each once of ${known.join(', ')}`,
+      `${name}, line 1: column "${unknown}" is not accepted; accepted: each once of ${known.join(', ')}`,
     );
   const rows = lines.flatMap((content, i) => {
     if (content.trim() === '') return [];
@@ -482,7 +482,7 @@ function rowsOf<S extends z.ZodObject>(
     const cells = content.split(',').map((cell) => cell.trim());
     if (cells.length > columns.length)
       throw new Error(
-        `${name}, line ${line}: ${cells.length} cells; accepted is ${columns.length}, one for each column`,
+        `${name}, line ${line}: ${cells.length} cells; accepted: ${columns.length}, one for each column`,
       );
     // A name may look like a number.
     const filled = columns.flatMap((column, at) => {

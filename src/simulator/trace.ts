@@ -189,6 +189,6 @@ export function wholeInHeader(scan: TraceScan, key: string, max: number): number
   const value = Number(text);
   if (/^\d+$/.test(text) && value >= 1 && value <= max) return value;
   throw new Error(
-    `${scan.name}, line ${scan.headerLines.get(key)}: ${key} is "${text.slice(0, 50)}"; accepted is a whole number from 1 to ${max}`,
+    `${scan.name}, line ${scan.headerLines.get(key)}: ${key} is "${text.slice(0, 50)}"; accepted: a whole number from 1 to ${max}`,
   );
 }

@@ -89,7 +89,7 @@ export class EventFeed {
 
   /** Begins behind the latest event. Throws when the database cannot be reached. */
   async start(): Promise<void> {
-    if (this.life !== 'new') throw new Error(`the feed is ${this.life}; accepted is one start`);
+    if (this.life !== 'new') throw new Error(`the feed is ${this.life}; it can be started only once`);
     this.head = Number(await this.queries.latestCursor());
     this.life = 'running';
     await this.bell.start();

@@ -125,7 +125,7 @@ export class Mirror {
   }
 
   private loaded(): Loaded {
-    if (this.state === null) throw new Error('the mirror is empty; accepted is a use after sync()');
+    if (this.state === null) throw new Error('the mirror is empty: call sync() first');
     return this.state;
   }
 
@@ -215,7 +215,7 @@ function apply(state: Loaded, changes: GridChanges): void {
       continue;
     }
     const described = told ?? jobs.get(id);
-    if (described === undefined) throw new Error(`job ${id} changed before anything had told of it`);
+    if (described === undefined) throw new Error(`job ${id} has a change, but was never loaded`);
     const { priority, migratedAt, dispatchedAt, schedulerId, treeMoves } = position;
     const same =
       described.priority === priority &&

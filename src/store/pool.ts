@@ -76,8 +76,7 @@ export function openDatabase(options: DatabaseOptions): Database {
  */
 function shareOut(pool: pg.Pool, { poolSize, connectTimeoutMs }: DatabaseOptions): void {
   const places = new Places(poolSize);
-  const late = () =>
-    new Error('timeout exceeded when trying to connect: too many statements at the same time');
+  const late = () => new Error('timeout exceeded when trying to connect: too many concurrent statements');
   const query = pool.query.bind(pool) as (...args: unknown[]) => Promise<unknown>;
   const connect = pool.connect.bind(pool) as (...args: unknown[]) => Promise<pg.PoolClient>;
   pool.query = ((...args: unknown[]) => {

@@ -155,7 +155,7 @@ export function judgeReport(
     return { result: 'accepted', started: true, end: null };
   }
   if (report.cause === null)
-    throw new RangeError('report.cause is null; accepted is a cause of end when phase is ENDED');
+    throw new RangeError('report.cause is null; accepted when phase is ENDED: a cause of end');
   const ended = { ...report, cause: report.cause };
   return { result: 'accepted', started: false, end: endOfJob(job, ended, maxAttempts, facts) };
 }

@@ -107,7 +107,7 @@ export class RunTasks {
       return { ...nothing, result: 'accepted', run: report };
     }
     if (report.cause === null)
-      throw new RangeError('report.cause is null; accepted is a cause of end when phase is ENDED');
+      throw new RangeError('report.cause is null; accepted when phase is ENDED: a cause of end');
     const { exitCode, signal, message } = report;
     const told = of.ending && !cancelling && report.cause === 'CANCELLED_BY_USER';
     const cause = told ? 'OTHER_TASK_FAILED' : report.cause;

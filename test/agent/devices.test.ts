@@ -89,7 +89,7 @@ describe('devices of a host', () => {
       expect(() => declaredDevices(directory)).toThrow(message);
     }
     writeFileSync(join(directory, 'bad.json'), '{');
-    expect(() => declaredDevices(directory)).toThrow(/bad.json: accepted is a JSON object/);
+    expect(() => declaredDevices(directory)).toThrow(/bad.json: .*; accepted: a JSON object/);
   });
 });
 

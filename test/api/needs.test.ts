@@ -259,7 +259,7 @@ describe('a submission', () => {
       ...['1 inputs[0].from', '3 inputs[0].from', '4 inputs[0].from', '5 needs'],
     ]);
     expect(errors[0]?.message).toBe(
-      'jobs.1: inputs.0.from names ref b, which is not a ref in the submission; accepted are refs of the submission',
+      'jobs.1: inputs.0.from names ref b, which is not a ref in the submission; accepted: refs of the submission',
     );
     expect((await submit([reads('a', '../x')])).errors[0]?.field).toBe('inputs[0].output');
     const none = await submit([{ ref: 'a', outputs, held: true }, reads('a', 'in/x'), reads('a', 'set/x')]);

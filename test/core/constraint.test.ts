@@ -68,6 +68,6 @@ describe('constraint expressions', () => {
   it('accepts 64 nested nots and parentheses, and a chain as long as may be', () => {
     expect(errorOf(`${'!('.repeat(32)}a${')'.repeat(32)}`)).toBeNull();
     expect(errorOf('a&'.repeat(2047).concat('a'))).toBeNull();
-    expect(() => parseConstraint('a b')).toThrow('SYNTAX at position 2; accepted is and, or, or the end');
+    expect(() => parseConstraint('a b')).toThrow('SYNTAX at position 2; accepted: and, or, or the end');
   });
 });

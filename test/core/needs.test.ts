@@ -176,7 +176,7 @@ describe('checkNeeds', () => {
     expect(others).toEqual([]);
     expect(error).toMatchObject({ code: 'CIRCLE', items: { length: 100_000 } });
     expect(sayNeedsError(error as NonNullable<typeof error>, items, NEEDS_LIMITS)).toMatch(
-      /^jobs\.0 \(ref "r0"\), .* and 99980 more depend on one another in a cycle; accepted are dependencies without cycles$/,
+      /^jobs\.0 \(ref "r0"\), .* and 99980 more depend on one another in a cycle; accepted: dependencies without cycles$/,
     );
   });
 
@@ -226,17 +226,17 @@ describe('checkNeeds', () => {
       sayNeedsError(error, items, { jobs: 5, edges: 3, needsPerJob: 1 }),
     );
     expect(said).toEqual([
-      'jobs.0 (ref "a") has too many dependency terms; accepted are 1',
-      'jobs.0 (ref "a"): needs.0.of.0 names ref nobody, which is not a ref in the submission; accepted are refs of the submission',
-      'jobs.0 (ref "a"): needs.0.of.1 names job job_9, which does not exist; accepted are IDs of existing jobs',
-      'jobs.1 (ref "a") has the same ref as an earlier job; accepted are refs that are unique in the submission',
-      'jobs.1 (ref "a"): needs.0 has no terms; accepted is at least one',
-      'jobs.2 (ref "b") has too many dependency terms; accepted are 1',
-      'jobs.2 (ref "b"): needs.0.of.0.minDelayS is -3; accepted is 0 to 1000000000 seconds',
-      'jobs.2 (ref "b"): needs.0.of.1 is CORRESPONDING on group g, which does not have index 4 (6 missing in total); accepted are arrays with every index of the job\'s own',
-      'jobs are 13 jobs; accepted are 5 in a submission',
-      'jobs have 18 dependencies (terms × the size of their array); accepted are 3 in a submission',
-      'jobs.2 (ref "b") depends on itself; accepted are dependencies without cycles',
+      'jobs.0 (ref "a") has too many dependency terms; accepted: at most 1',
+      'jobs.0 (ref "a"): needs.0.of.0 names ref nobody, which is not a ref in the submission; accepted: refs of the submission',
+      'jobs.0 (ref "a"): needs.0.of.1 names job job_9, which does not exist; accepted: IDs of existing jobs',
+      'jobs.1 (ref "a") has the same ref as an earlier job; accepted: refs that are unique in the submission',
+      'jobs.1 (ref "a"): needs.0 has no terms; accepted: at least one',
+      'jobs.2 (ref "b") has too many dependency terms; accepted: at most 1',
+      'jobs.2 (ref "b"): needs.0.of.0.minDelayS is -3; accepted: 0 to 1000000000 seconds',
+      'jobs.2 (ref "b"): needs.0.of.1 is CORRESPONDING on group g, which does not have index 4 (6 missing in total); accepted: arrays with every index of the job\'s own',
+      'jobs are 13 jobs; accepted: at most 5 in a submission',
+      'jobs have 18 dependencies (terms × the size of their array); accepted: at most 3 in a submission',
+      'jobs.2 (ref "b") depends on itself; accepted: dependencies without cycles',
     ]);
   });
 });

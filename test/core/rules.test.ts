@@ -679,10 +679,10 @@ describe('Grid', () => {
     expect(() => grid.endRun(1)).toThrow('job 1 has no live run');
     expect(() => grid.placeAtSite(job({ id: 3 }), 7)).toThrow('site 7 is not in the grid');
     expect(() => grid.placeAtRoot(job({ id: 3, estimateS: 0 }))).toThrow(
-      'job.estimateS is 0; accepted is a finite number above 0',
+      'job.estimateS is 0; accepted: a finite number above 0',
     );
     expect(() => grid.setMachine(machine({ id: 1, cpus: 0.5 }))).toThrow(
-      'machine.cpus is 0.5; accepted is a whole number from 1',
+      'machine.cpus is 0.5; accepted: a whole number from 1',
     );
   });
 

@@ -32,7 +32,7 @@ export function parseSvg(svg: string): Element {
   }
   const [svgElement] = root.children;
   if (open.length !== 1 || root.children.length !== 1 || svgElement?.name !== 'svg')
-    throw new Error('accepted is one svg element, closed');
+    throw new Error('accepted: one svg element, closed');
   const written = svg.match(/<(?!\/)/g)?.length;
   const read = all(root).length - 1;
   if (written !== read) throw new Error(`${read} elements could be read of ${written}`);

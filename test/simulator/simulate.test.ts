@@ -162,7 +162,7 @@ describe('simulate', () => {
     writeFileSync(sites, 'site,capacity\n1,4\n1,5\n');
     await expect(readSites(sites)).rejects.toThrow('site 1 is given twice');
     writeFileSync(sites, 'site,capacity,machines\n1,4,3\n');
-    await expect(readSites(sites)).rejects.toThrow('line 2: machines is 3; accepted is a divisor of');
+    await expect(readSites(sites)).rejects.toThrow('line 2: machines is 3; accepted: a divisor of');
     expect(() => policyNamed('best', 1)).toThrow('"best" is not accepted; accepted: fcfs, ');
     expect(() => policyNamed('queues-lifo-3+fcfs', 1)).toThrow('before it, with a +, queues-fcfs-N');
   });
@@ -215,9 +215,9 @@ describe('trace fetch', () => {
   });
 
   it('names what there is when the name does not do, and leaves nothing behind', async () => {
-    await expect(fetchTrace('A-', folder, archive)).rejects.toThrow('accepted is one of A-SP2-1, A-SP3-1');
+    await expect(fetchTrace('A-', folder, archive)).rejects.toThrow('accepted: one of A-SP2-1, A-SP3-1');
     await expect(fetchTrace('C', folder, archive)).rejects.toThrow(
-      '"C" is not in the archive; accepted is one of A-SP2-1',
+      '"C" is not in the archive; accepted: one of A-SP2-1',
     );
     await expect(fetchTrace('A-SP2', folder, archive)).rejects.toThrow('returned 404');
     expect(existsSync(join(folder, 'A-SP2-1.swf.gz'))).toBe(false);

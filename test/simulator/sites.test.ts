@@ -96,7 +96,7 @@ describe('a file of sites', () => {
     [`site,capacity,scheduler\n1,4,${'a/'.repeat(16)}a\n`, 'bad, line 2: scheduler: "a/a/'],
     [
       'site,capacity,colour\n1,4,red\n',
-      'bad, line 1: column "colour" is not accepted; accepted is each once of site, ',
+      'bad, line 1: column "colour" is not accepted; accepted: each once of site, ',
     ],
     ['site,capacity,site\n1,4,2\n', 'bad, line 1: column "site" is not accepted'],
     ['site,size\n1,4\n', 'bad, line 1: column capacity is missing'],
@@ -111,12 +111,9 @@ describe('a file of sites', () => {
     ['site,capacity\n1,1e3\n', 'bad, line 2: capacity: "1e3"'],
     ['site,capacity\n1,99999999999999999999\n', 'bad, line 2: capacity: 100000000000000000000'],
     ['site,capacity\n1,\n', 'bad, line 2: capacity is missing'],
-    ['site,capacity\n1,4,5\n', 'bad, line 2: 3 cells; accepted is 2'],
+    ['site,capacity\n1,4,5\n', 'bad, line 2: 3 cells; accepted: 2'],
     ['site,capacity\n1,4\n1,5\n', 'bad: site 1 is given twice'],
-    [
-      'site,capacity,machines\n1,4,3\n',
-      'bad, line 2: machines is 3; accepted is a divisor of the capacity, 4',
-    ],
+    ['site,capacity,machines\n1,4,3\n', 'bad, line 2: machines is 3; accepted: a divisor of the capacity, 4'],
     [
       'site,capacity,speed\n1,4,0\n',
       'bad, line 2: speed: 0 is not accepted; accepted: a number from 0.001 to 1000',
@@ -131,10 +128,10 @@ describe('a file of sites', () => {
       '{"sites": [{"site": 1, "cpus": 4}]}',
       'bad: sites[0].cpus: unknown field; accepted: site, name, capacity',
     ],
-    ['{"sites": [{"site": 1}]}', 'bad: sites[0].capacity is missing; accepted is a whole number'],
+    ['{"sites": [{"site": 1}]}', 'bad: sites[0].capacity is missing; accepted: a whole number'],
     [
       '{"sites": [{"site": 1, "capacity": 4, "machines": [{"count": 1, "cpus": 4}]}]}',
-      'bad: sites[0].capacity is 4; accepted is no value together with a list of machines',
+      'bad: sites[0].capacity is 4; accepted: no value together with a list of machines',
     ],
   ])('refuses %j', async (content, message) => {
     await expect(readSites(file('bad', content))).rejects.toThrow(message);
@@ -190,10 +187,10 @@ describe('what files say of machines', () => {
 
   it.each([
     ['site,from\n1,2\n', 'line 1: column to is missing'],
-    ['site,from,to\n1,5,5\n', 'line 2: to is 5; accepted is a time later than 5'],
+    ['site,from,to\n1,5,5\n', 'line 2: to is 5; accepted: a time later than 5'],
     ['site,from,to,runs\n1,5,6,stay\n', 'line 2: runs: "stay" is not accepted; accepted: lost or finish'],
     ['site,from,to\n2,5,6\n', 'there is no site 2'],
-    ['site,from,to,machine\n1,5,6,2\n', 'machine 2 of site 1; accepted is 1 to 1'],
+    ['site,from,to,machine\n1,5,6,2\n', 'machine 2 of site 1; accepted: 1 to 1'],
   ])('refuses outages %j', async (content, message) => {
     const world = countedWorld([{ id: 1, name: 'one', processors: 2 }]);
     const read = async () => withOutages(world, await readOutages(file('outages', content)));

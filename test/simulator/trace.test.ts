@@ -113,7 +113,7 @@ describe('files that are no traces', () => {
     const prepared = (header: string) => () =>
       prepare(parseTrace(`; Note: a\n${header}\n${line()}`, 'a.swf'), null, options);
     expect(prepared('; MaxProcs: lots')).toThrow(
-      'a.swf, line 2: MaxProcs is "lots"; accepted is a whole number from 1 to 10000000',
+      'a.swf, line 2: MaxProcs is "lots"; accepted: a whole number from 1 to 10000000',
     );
     expect(prepared('; MaxProcs: 0')).toThrow('line 2: MaxProcs is "0"');
     expect(prepared('; MaxProcs: 1e400')).toThrow('line 2: MaxProcs is "1e400"');

@@ -62,7 +62,7 @@ describe.each(policies)('windows under %s', (name) => {
 it('of a file with a machine that is not there are refused', () => {
   const world = countedWorld([{ id: 1, name: 'a', processors: CPUS }]);
   const window = { siteId: 1, machine: 2, fromS: 1, toS: 2 };
-  expect(() => withWindows(world, [window])).toThrow('accepted is 1 to 1');
+  expect(() => withWindows(world, [window])).toThrow('accepted: 1 to 1');
   expect(() => withWindows(world, [{ ...window, siteId: 7 }])).toThrow('no site 7');
 });
 

@@ -156,7 +156,7 @@ describe('datasets', () => {
     const twice = [list[0]!, list[0]!];
     expect(await refusal(directory.importDatasets(twice, actor))).toBe('CONFLICT: dataset n0 is given twice');
     expect(() => directory.importDatasets(new Array(10_001).fill(list[0]), actor)).toThrow(
-      /datasets has 10001 entries; accepted is up to 10000/,
+      /datasets has 10001 entries; accepted: up to 10000/,
     );
   });
 

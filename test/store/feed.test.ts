@@ -147,5 +147,5 @@ it('lets followers go, by signal and at its end', async () => {
   await feed.stop();
   expect(await other).toBe('over');
   expect(await drain()).toBe('over');
-  await expect(feed.start()).rejects.toThrow('the feed is stopped; accepted is one start');
+  await expect(feed.start()).rejects.toThrow('the feed is stopped; it can be started only once');
 });

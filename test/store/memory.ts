@@ -667,10 +667,10 @@ export class MemoryStore implements Store {
 
   async submit(submission: Submission & { rerunOf?: readonly number[] }): Promise<SubmitResult> {
     const { userId, idempotencyKey, payloadHash, jobs, group = null, share, rerunOf, now } = submission;
-    if (jobs.length === 0) throw new RangeError('submission.jobs is empty; accepted is at least one job');
+    if (jobs.length === 0) throw new RangeError('submission.jobs is empty; accepted: at least one job');
     const user = this.users.get(userId);
     if (user === undefined)
-      throw new RangeError(`submission.userId is ${userId}; accepted is the id of a user`);
+      throw new RangeError(`submission.userId is ${userId}; accepted: the id of a user`);
     const known = this.submissions.find((one) => one.userId === userId && one.key === idempotencyKey);
     if (idempotencyKey !== null && known !== undefined) {
       if (known.hash !== payloadHash) return { kind: 'key-reused' };

@@ -748,6 +748,6 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
 }
 
 const NOWHERE: LocalJob = {
-  ...{ id: '', name: '', element: null, phase: 'ENDED', words: 'nothing of it', hopeless: false },
+  ...{ id: '', name: '', element: null, phase: 'ENDED', words: 'no such job', hopeless: false },
   ...{ ended: 'LOST', directory: null, user: null },
 };

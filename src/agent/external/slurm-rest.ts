@@ -324,7 +324,7 @@ export class SlurmRest implements LocalScheduler {
         response.on('data', (piece: Buffer) => {
           bytes += piece.length;
           if (bytes > ANSWER_BYTES)
-            response.destroy(new Error(`a response of more than ${ANSWER_BYTES} bytes`));
+            response.destroy(new Error(`the response has more than ${ANSWER_BYTES} bytes`));
           else pieces.push(piece);
         });
         response.on('error', fail);

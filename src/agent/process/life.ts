@@ -175,7 +175,7 @@ function waiting<R>(life: In<R, 'WAITING'>, event: Event<R>): Step<R> {
     case 'FAILED':
       return unstarted({ cause: event.cause, message: event.message });
     case 'CANCELLED':
-      return unstarted({ ...CANCELLED, message: 'cancelled before it was started' });
+      return unstarted({ ...CANCELLED, message: 'canceled before it was started' });
     case 'FORGOTTEN':
       return { life: GONE, effects: [] };
     default:

@@ -138,7 +138,7 @@ function collected(input: CollectInput): { id: string; from: string | null; how:
     (takers.find((taker) => taker.id === at)?.place ?? unassigned).add(entry);
   });
   const asked = takers.find(({ id }) => id === input.asked);
-  if (asked === undefined) throw new Error(`asked is ${input.asked}; accepted is the id of a branch`);
+  if (asked === undefined) throw new Error(`asked is ${input.asked}; accepted: the id of a branch`);
   const { butterfly, loadBalance } = input;
   const block = collect(asked, takers, unassigned, input.jobs.length, {
     butterfly,

@@ -26,7 +26,7 @@ export class DataCatalog {
   /** Adds a dataset or replaces what is known of it. Throws on a size below 0. */
   setDataset(dataset: Dataset): void {
     if (!(dataset.sizeMb >= 0 && dataset.sizeMb < Infinity))
-      throw new Error(`dataset.sizeMb is ${dataset.sizeMb}; accepted is a finite number from 0`);
+      throw new Error(`dataset.sizeMb is ${dataset.sizeMb}; accepted: a finite number from 0`);
     this.version++;
     this.datasets.set(dataset.id, dataset);
   }
@@ -41,10 +41,9 @@ export class DataCatalog {
   setLink(link: Link): void {
     const { bandwidthMbPerS, rttS, loss } = link;
     if (!(bandwidthMbPerS > 0))
-      throw new Error(`link.bandwidthMbPerS is ${bandwidthMbPerS}; accepted is a number above 0`);
-    if (!(rttS >= 0)) throw new Error(`link.rttS is ${rttS}; accepted is a number from 0`);
-    if (!(loss >= 0 && loss < 1))
-      throw new Error(`link.loss is ${loss}; accepted is a number from 0, below 1`);
+      throw new Error(`link.bandwidthMbPerS is ${bandwidthMbPerS}; accepted: a number above 0`);
+    if (!(rttS >= 0)) throw new Error(`link.rttS is ${rttS}; accepted: a number from 0`);
+    if (!(loss >= 0 && loss < 1)) throw new Error(`link.loss is ${loss}; accepted: a number from 0, below 1`);
     this.version++;
     let from = this.links.get(link.fromSiteId);
     if (from === undefined) {

@@ -389,7 +389,7 @@ export class Grid {
   setHeld(...holds: readonly Held[]): void {
     for (const held of holds) {
       if (!(held.from < held.to))
-        fail(`held.to is ${held.to}; accepted is a time behind held.from, ${held.from}`);
+        fail(`held.to is ${held.to}; accepted: a time after held.from, ${held.from}`);
       for (const { amounts } of held.machines)
         for (const [name, amount] of Object.entries(amounts ?? {}))
           wholeNumber(`held.machines.amounts.${name}`, amount, 0);
@@ -1107,16 +1107,16 @@ function checkJob(job: Job): void {
     for (const [name, amount] of Object.entries(job.resourcesPerTask))
       wholeNumber(`job.resourcesPerTask.${name}`, amount, 0);
   if (!Number.isFinite(job.submittedAt))
-    throw new Error(`job.submittedAt is ${job.submittedAt}; accepted is a finite number`);
+    throw new Error(`job.submittedAt is ${job.submittedAt}; accepted: a finite number`);
 }
 
 function positive(field: string, value: number): void {
   if (!(value > 0 && value < Infinity))
-    throw new Error(`${field} is ${value}; accepted is a finite number above 0`);
+    throw new Error(`${field} is ${value}; accepted: a finite number above 0`);
 }
 
 function wholeNumber(field: string, value: number, least: number, end = WHOLE_END): void {
   if (!(Number.isInteger(value) && value >= least && value < end)) {
-    throw new Error(`${field} is ${value}; accepted is a whole number from ${least} to ${end - 1}`);
+    throw new Error(`${field} is ${value}; accepted: a whole number from ${least} to ${end - 1}`);
   }
 }

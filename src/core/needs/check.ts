@@ -232,22 +232,22 @@ export function sayNeedsError(
   };
   switch (error.code) {
     case 'TOO_MANY_JOBS':
-      return `${at} are ${error.count} jobs; accepted are ${limits.jobs} in a submission`;
+      return `${at} are ${error.count} jobs; accepted: at most ${limits.jobs} in a submission`;
     case 'TOO_MANY_EDGES':
-      return `${at} have ${error.count} dependencies (terms × the size of their array); accepted are ${limits.edges} in a submission`;
+      return `${at} have ${error.count} dependencies (terms × the size of their array); accepted: at most ${limits.edges} in a submission`;
     case 'CIRCLE': {
       const shown = error.items.slice(0, SHOWN).map(named).join(', ');
       const more = error.items.length > SHOWN ? ` and ${error.items.length - SHOWN} more` : '';
       return error.items.length === 1
-        ? `${shown} depends on itself; accepted are dependencies without cycles`
-        : `${shown}${more} depend on one another in a cycle; accepted are dependencies without cycles`;
+        ? `${shown} depends on itself; accepted: dependencies without cycles`
+        : `${shown}${more} depend on one another in a cycle; accepted: dependencies without cycles`;
     }
     case 'DUPLICATE_REF':
-      return `${named(error.item)} has the same ref as an earlier job; accepted are refs that are unique in the submission`;
+      return `${named(error.item)} has the same ref as an earlier job; accepted: refs that are unique in the submission`;
     case 'TOO_MANY_NEEDS':
-      return `${named(error.item)} has too many dependency terms; accepted are ${limits.needsPerJob}`;
+      return `${named(error.item)} has too many dependency terms; accepted: at most ${limits.needsPerJob}`;
     case 'EMPTY_CLAUSE':
-      return `${named(error.item)}: needs.${error.clause} has no terms; accepted is at least one`;
+      return `${named(error.item)}: needs.${error.clause} has no terms; accepted: at least one`;
   }
   const term = items[error.item]?.needs[error.clause]?.of[error.term] as AskedTerm;
   const named_ = `${named(error.item)}: needs.${error.clause}.of.${error.term}`;
@@ -255,17 +255,17 @@ export function sayNeedsError(
     'ref' in term ? `ref ${term.ref}` : 'job' in term ? `job ${term.job}` : `group ${term.group}`;
   switch (error.code) {
     case 'UNKNOWN_REF':
-      return `${named_} names ${target}, which is not a ref in the submission; accepted are refs of the submission`;
+      return `${named_} names ${target}, which is not a ref in the submission; accepted: refs of the submission`;
     case 'UNKNOWN_JOB':
-      return `${named_} names ${target}, which does not exist; accepted are IDs of existing jobs`;
+      return `${named_} names ${target}, which does not exist; accepted: IDs of existing jobs`;
     case 'UNKNOWN_GROUP':
-      return `${named_} names ${target}, which has no members; accepted are groups with members`;
+      return `${named_} names ${target}, which has no members; accepted: groups with members`;
     case 'NOT_AN_ARRAY':
       return `${named_} is CORRESPONDING on ${target}; accepted only from an array to an array, or to a group whose members all have an index`;
     case 'INDEX_MISSING':
-      return `${named_} is CORRESPONDING on ${target}, which does not have index ${error.index} (${error.missing} missing in total); accepted are arrays with every index of the job's own`;
+      return `${named_} is CORRESPONDING on ${target}, which does not have index ${error.index} (${error.missing} missing in total); accepted: arrays with every index of the job's own`;
     case 'BAD_DELAY':
-      return `${named_}.minDelayS is ${term.minDelayS}; accepted is 0 to ${MAX_NEED_DELAY_S} seconds`;
+      return `${named_}.minDelayS is ${term.minDelayS}; accepted: 0 to ${MAX_NEED_DELAY_S} seconds`;
   }
 }
 /** Members of a circle that its error names. */

@@ -232,7 +232,7 @@ export class NeedsGraph {
     });
     const order = topologicalOrder(digraph(jobs.length + groups.size, from, to));
     if (order.length < jobs.length + groups.size)
-      throw new Error('the jobs depend on one another in a cycle; accepted are dependencies without cycles');
+      throw new Error('the jobs depend on one another in a cycle; accepted: dependencies without cycles');
     return order.filter((node) => node < jobs.length);
   }
 

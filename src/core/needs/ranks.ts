@@ -39,7 +39,7 @@ export function upwardRanks(
   const ordered = topologicalOrder(graph);
   if (ordered.length < jobs.length) {
     const members = circles(graph)[0]?.slice(0, 20).join(', ');
-    throw new Error(`jobs ${members} depend on one another in a cycle; accepted are edges without cycles`);
+    throw new Error(`jobs ${members} depend on one another in a cycle; accepted: edges without cycles`);
   }
   const ways = new Ways(jobs, linkOf);
   const after = new Float64Array(jobs.length);

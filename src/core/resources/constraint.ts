@@ -13,7 +13,7 @@ export class ConstraintError extends Error {
     readonly at: number,
     accepted: string,
   ) {
-    super(`${code} at position ${at}; accepted is ${accepted}`);
+    super(`${code} at position ${at}; accepted: ${accepted}`);
   }
 }
 

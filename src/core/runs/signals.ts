@@ -139,6 +139,6 @@ function checkTimes(times: RunTimes, stops: readonly RunStop[], { runS, onWarn, 
   ];
   for (const [name, value] of all) {
     if (value === null || (Number.isFinite(value) && value >= 0)) continue;
-    throw new RangeError(`${name} is ${value}; accepted are finite seconds, 0 or more`);
+    throw new RangeError(`${name} is ${value}; accepted: finite seconds, 0 or more`);
   }
 }

@@ -136,7 +136,7 @@ export const dataChanges = (change: Changes) => ({
   importDatasets(datasets: readonly NewDataset[], actor: Actor): Promise<Change<Imported>> {
     if (datasets.length > MAX.datasetsImported)
       throw new RangeError(
-        `datasets has ${datasets.length} entries; accepted is up to ${MAX.datasetsImported}`,
+        `datasets has ${datasets.length} entries; accepted: up to ${MAX.datasetsImported}`,
       );
     return change(actor, 'importDatasets', async (tx, note): Promise<Imported> => {
       const twice = firstRepeated(datasets.map(({ name }) => name));

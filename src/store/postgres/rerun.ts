@@ -34,7 +34,7 @@ export function rerun(
     database,
     async (tx): Promise<RerunOutcome> => {
       const user = await lockUser(tx, userId);
-      if (user === null) throw new RangeError(`rerun.userId is ${userId}; accepted is the id of a user`);
+      if (user === null) throw new RangeError(`rerun.userId is ${userId}; accepted: the id of a user`);
       await run(tx, sql`SELECT pg_advisory_xact_lock(${NEEDS_LOCK}::bigint)`);
       await lockJobs(tx, dependentsOfFailed(request));
       const ids = await chosen(tx, request);

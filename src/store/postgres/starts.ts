@@ -60,7 +60,7 @@ export function applyStarts(
       const why = !isUp
         ? `site ${siteId} is not up`
         : start.siteId !== siteId
-          ? `the start is one of site ${start.siteId}`
+          ? `the start is for site ${start.siteId}`
           : admitStart(start, job, free);
       if (why !== null || job === undefined) {
         refused.push({ jobId: start.jobId, why: why ?? 'there is no such job' });

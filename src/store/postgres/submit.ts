@@ -19,12 +19,12 @@ export function submit(
   liveJobsMax: number,
 ): Promise<SubmitResult> {
   const { userId, payloadHash, jobs, group = null } = submission;
-  if (jobs.length === 0) throw new RangeError('submission.jobs is empty; accepted is at least one job');
+  if (jobs.length === 0) throw new RangeError('submission.jobs is empty; accepted: at least one job');
   return transaction(
     database,
     async (tx): Promise<SubmitResult> => {
       const user = await lockUser(tx, userId);
-      if (user === null) throw new RangeError(`submission.userId is ${userId}; accepted is the id of a user`);
+      if (user === null) throw new RangeError(`submission.userId is ${userId}; accepted: the id of a user`);
       const found = await findSubmissions(tx, submission, user.periodS);
       const [known] = found;
       if (known !== null) {
