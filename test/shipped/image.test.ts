@@ -56,6 +56,7 @@ const PACKAGES_MAX = 262;
 
 interface ComposeService {
   command: string[];
+  restart: string;
   environment: Record<string, string | number>;
   volumes: string[];
   healthcheck?: { test: string[] };
@@ -73,8 +74,9 @@ describe('the image', () => {
   // Kept for the next time where a place is given: then only what has changed is built.
   const storage = process.env.IMAGE_STORE ?? join(dir, 'storage');
   const env = { ...process.env, CONTAINERS_STORAGE_CONF: join(dir, 'storage.conf') };
-  const processes: ChildProcess[] = [];
-  const containers: string[] = [];
+  /** By container: the podman that runs it. */
+  const processes = new Map<string, ChildProcess>();
+  let stopping = false;
   let postgres: DebianPostgres;
   let redis: RedisServer;
 
@@ -140,14 +142,20 @@ RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/bin/npm && groupadd -g 100
     ...Object.entries(environment).flatMap(([name, value]) => ['--env', `${name}=${value}`]),
   ];
 
-  /** Starts one that goes on. */
+  /** Starts one that goes on; one that ends is started again, as its `restart` says. */
   function start(name: string, what: ComposeService): void {
+    expect(what.restart).toBe('unless-stopped');
     const container = `${name}-${process.pid}`;
-    containers.push(container);
-    const args = ['--runtime', 'runc', 'run', '--rm', '--name', container];
-    processes.push(
-      spawn('podman', [...args, ...options(what), IMAGE, ...what.command], { env, stdio: 'inherit' }),
-    );
+    const args = ['--runtime', 'runc', 'run', '--rm', '--replace', '--name', container];
+    const podman = spawn('podman', [...args, ...options(what), IMAGE, ...what.command], {
+      ...{ env, stdio: 'inherit' },
+    });
+    processes.set(container, podman);
+    podman.once('exit', (code) => {
+      if (stopping) return;
+      console.warn(`${name} ended with ${code}, and is started again`);
+      setTimeout(() => stopping || start(name, what), 1000);
+    });
   }
 
   const healthy = async (name: string, { healthcheck }: ComposeService): Promise<void> => {
@@ -180,8 +188,10 @@ RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/bin/npm && groupadd -g 100
   }, 1_500_000);
 
   afterAll(async () => {
-    for (const name of containers.reverse()) spawnSync('podman', ['stop', '--time', '20', name], { env });
-    await Promise.all(processes.map((process) => process.exitCode ?? once(process, 'close')));
+    stopping = true;
+    for (const name of [...processes.keys()].reverse())
+      spawnSync('podman', ['stop', '--time', '20', name], { env });
+    await Promise.all([...processes.values()].map((process) => process.exitCode ?? once(process, 'close')));
     await Promise.all([postgres?.stop(), redis?.stop()]);
     if (!process.env.IMAGE_STORE) spawnSync('podman', ['system', 'reset', '--force'], { env });
     rmSync(dir, { recursive: true, force: true });

@@ -71,7 +71,17 @@ export function slurmSite(variables: Record<string, string> = {}) {
     const [state, older] = [join(cluster, 'state'), join(dir, 'older')];
     const knows = (): boolean => readFileSync(join(state, 'job_state'), 'latin1').includes(`${jobId}.1`);
     await until(runner, 'its state to be saved', () => (knows() ? true : null));
-    cpSync(state, older, { recursive: true });
+    // slurmctld exchanges its files: of a copy in which one was missing that moment another is made.
+    await until(runner, 'a copy of its state', () => {
+      rmSync(older, { recursive: true, force: true });
+      try {
+        cpSync(state, older, { recursive: true });
+        return true;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+        throw error;
+      }
+    });
     return () => {
       slurm('kill');
       rmSync(state, { recursive: true });
