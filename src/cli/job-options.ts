@@ -32,7 +32,7 @@ import {
   parseVariable,
   parseWord,
   retryRuleOf,
-  withModels,
+  withDevices,
   withRule,
 } from '../words/index.js';
 import { collect, collectWhole, findDataset, findSite, findUser, note } from './command.js';
@@ -560,12 +560,9 @@ function machinesFrom({ resource = [], gpus, gres = [], constraint }: JobOptions
     ...gres.flatMap((one) => one.split(',')).map((one) => parseDevices('--gres', one)),
   ];
   const resources = [...resource.map((one) => parseAmount('--resource', one)), ...devices];
-  const models = Object.fromEntries(
-    devices.flatMap(({ kind, model }) => (model === null ? [] : [[kind, model]])),
-  );
   return {
     resources: resources.length === 0 ? undefined : resources.map(({ kind, amount }) => ({ kind, amount })),
-    constraint: withModels(constraint, models),
+    constraint: withDevices(constraint, devices),
   };
 }
 

@@ -1,6 +1,6 @@
 /** What a script, or a command called like Slurm's, asks for: gathered from options (options.ts), and turned into a job. */
 import { type WrittenRetry, withRule } from './retry.js';
-import { type Exclusive, type Indices, type SameSwitch, withModels } from './values.js';
+import { type Exclusive, type Indices, type SameSwitch, withDevices } from './values.js';
 
 /** As `WarnSignal` of the schema. */
 export const WARN_SIGNALS = [
@@ -249,7 +249,10 @@ export function jobOf(asked: Asked): AskedJob {
     tasksPerMachine: isSlurms ? (nodes > 1 ? ONE_EACH : undefined) : asked.tasksPerMachine,
     resourcesPerTask: kinds.length > 0 ? kinds.map(([kind, amount]) => ({ kind, amount })) : undefined,
     licenses: asked.licenses.length > 0 ? asked.licenses : undefined,
-    machineConstraint: withModels(asked.constraint, asked.models),
+    machineConstraint: withDevices(
+      asked.constraint,
+      Object.entries(asked.models).map(([kind, model]) => ({ kind, model })),
+    ),
     estimateS: asked.estimateS ?? asked.limitS,
     runTimeLimitS: asked.limitS,
     retry: Object.keys(asked.retry).length > 0 ? withRule(asked.retry) : undefined,

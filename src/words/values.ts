@@ -170,12 +170,23 @@ export function parseDevices(
   return { kind, model, amount: parseNumber(field, amount, { min: 1, integer: true }) };
 }
 
-/** A constraint that asks for the models of devices, too: each is a label of the machine, by its kind. */
-export function withModels(
+/** What the devices of a kind have to be. */
+export interface DeviceTerms {
+  kind: string;
+  model?: string | null;
+  /** Of each device, or of its share, at least. */
+  memoryMb?: number | null;
+}
+
+/** A constraint that asks for the models and the memory of devices, too: both are labels of the machine, by their kind. */
+export function withDevices(
   constraint: string | undefined,
-  models: Readonly<Record<string, string>>,
+  devices: readonly DeviceTerms[],
 ): string | undefined {
-  const asked = Object.entries(models).map(([kind, model]) => `${kind} = "${model}"`);
+  const asked = devices.flatMap(({ kind, model = null, memoryMb = null }) => [
+    ...(model === null ? [] : [`${kind} = "${model}"`]),
+    ...(memoryMb === null ? [] : [`${kind}.memory-mb >= ${memoryMb}`]),
+  ]);
   if (asked.length === 0) return constraint;
   return [...(constraint === undefined ? [] : [`(${constraint})`]), ...asked].join(' and ');
 }

@@ -1,5 +1,5 @@
 /** The main ways through the portal, as a person goes them. */
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Client } from '../../src/client/index.js';
 import { live, type Visits } from './browser.js';
@@ -338,6 +338,56 @@ export function ways(visits: Visits, grid: Grid): void {
     expect(job).toEqual({
       ...{ state: 'HELD', name: 'new name', runTimeLimitS: 7200, memoryMbPerTask: 100, estimateS: 300 },
     });
+  });
+
+  test('the machines of a job are chosen under Advanced placement, and again while it waits', async () => {
+    const { page } = await go('/submit');
+    await page.getByLabel('Command', { exact: true }).fill('placed');
+    await page.getByText('Name, data, environment and more').click();
+    await page.getByRole('checkbox', { name: 'Hold it until released' }).click({ force: true });
+    await page.getByText('Advanced placement').click();
+    const constraint = page.getByLabel('Constraint on labels');
+    await constraint.fill('os != plan9 and');
+    await page.getByText(/^At character 16: accepted is a label/).waitFor();
+    await constraint.fill('os != plan9');
+    await page.getByText(/^At character/).waitFor({ state: 'detached' });
+    const choose = async (within: Page | Locator, label: string, option: string) => {
+      await within.getByRole('button', { name: label }).click();
+      await page.getByRole('option', { name: option }).click();
+    };
+    await choose(page, 'Beside it on its machines', 'no other job');
+    await choose(page, 'Switch of its machines', 'is the same, if possible');
+    await page.getByLabel('Longest wait for one switch').fill('5m');
+    await page.getByRole('button', { name: 'Submit the job' }).click();
+    await title(page, /Held$/).waitFor();
+    const job = async () => {
+      const { job } = await grid.ask<{ job: object }>(
+        'query ($id: ID!) { job(id: $id) { machineConstraint exclusive sameSwitch { maxWaitS } allAlike } }',
+        { id: page.url().split('/').at(-1) },
+      );
+      return job;
+    };
+    expect(await job()).toEqual({
+      ...{ machineConstraint: 'os != plan9', exclusive: 'MACHINE', sameSwitch: { maxWaitS: 300 } },
+      allAlike: null,
+    });
+
+    await page.getByRole('button', { name: 'Edit' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('Advanced placement').click();
+    await dialog.getByLabel('Constraint on labels').fill('os !=');
+    await dialog.getByRole('button', { name: 'Change it' }).click();
+    await dialog.getByText(/^At character 6: accepted is a value/).waitFor();
+    await dialog.getByLabel('Constraint on labels').fill('');
+    await choose(dialog, 'Beside it on its machines', 'jobs of the same user');
+    await choose(dialog, 'Switch of its machines', 'does not matter');
+    await dialog.getByLabel('The same on all machines').fill('os');
+    await dialog.getByRole('button', { name: 'Change it' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(await job()).toEqual({
+      ...{ machineConstraint: null, exclusive: 'USER', sameSwitch: null, allAlike: ['os'] },
+    });
+    await page.close();
   });
 
   test('jobs are written to a CSV file as the list shows them', async () => {

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { filterOf, instantOf } from '../src/pages/jobs/filters';
 import { arrayInputs, EMPTY, fieldsOf, inputOf, Wrong } from '../src/pages/submit/draft';
+import { constraintFault, sameSwitchOf, sameSwitchWritten } from '../src/parts/placement';
 import { csvLine } from '../src/ui/csv';
 import { differences, withValue } from '../src/ui/document';
 import { bytes, count, duration, figure, megabytes, named } from '../src/ui/format';
@@ -70,6 +71,56 @@ describe('a job that is written', () => {
     expect(wrong({ estimate: 'long' })).toBe('estimate');
     expect(wrong({ shell: false, command: "echo 'x" })).toBe('command');
     expect(wrong({ environment: 'NAME' })).toBe('environment');
+    expect(wrong({ deviceModel: 'a100' })).toBe('deviceKind');
+    expect(wrong({ deviceKind: '2x' })).toBe('deviceKind');
+    expect(wrong({ deviceKind: 'gpu', devices: '0' })).toBe('devices');
+    expect(wrong({ deviceKind: 'gpu', deviceModel: 'a"' })).toBe('deviceModel');
+    expect(wrong({ deviceKind: 'gpu', deviceMemory: 'much' })).toBe('deviceMemory');
+    expect(wrong({ deviceKind: 'gpu', resources: 'gpu=1' })).toBe('deviceKind');
+    expect(wrong({ sameSwitch: 'within soon' })).toBe('sameSwitch');
+    expect(wrong({ tasks: '2', tasksPerMachine: '4-2' })).toBe('tasksPerMachine');
+  });
+
+  test('says what its machines have to be', () => {
+    const placed = (change: Partial<typeof EMPTY>) => {
+      const { command: _, arguments: __, ...job } = inputOf({ ...EMPTY, command: 'true', ...change }, 'form');
+      return job;
+    };
+    const plain = placed({});
+    expect(
+      placed({
+        ...{ deviceKind: 'gpu', devices: '2', deviceModel: 'a100', deviceMemory: '40G', resources: 'tape' },
+        ...{ constraint: 'fast or new', exclusive: 'USER', allAlike: 'rack, gen', sameSwitch: 'within 10m' },
+      }),
+    ).toEqual({
+      ...plain,
+      resourcesPerTask: [
+        { kind: 'tape', amount: 1 },
+        { kind: 'gpu', amount: 2 },
+      ],
+      machineConstraint: '(fast or new) and gpu = "a100" and gpu.memory-mb >= 40000',
+      ...{ exclusive: 'USER', allAlike: ['rack', 'gen'], sameSwitch: { maxWaitS: 600 } },
+    });
+    expect(placed({ deviceKind: 'gpu' })).toEqual({
+      ...plain,
+      resourcesPerTask: [{ kind: 'gpu', amount: 1 }],
+    });
+    expect(placed({ sameSwitch: 'require' })).toEqual({ ...plain, sameSwitch: {} });
+    const { fields } = fieldsOf('#!/bin/sh\n#SBATCH --switches=1@20\n#SWITCHYARD --all-alike rack,gen\n');
+    expect(fields).toMatchObject({ sameSwitch: 'within 1200', allAlike: 'rack, gen' });
+    expect([null, {}, { maxWaitS: 5 }].map(sameSwitchWritten).map(sameSwitchOf)).toEqual([
+      null,
+      {},
+      { maxWaitS: 5 },
+    ]);
+  });
+
+  test('where a constraint is wrong is found in what the service says of it', () => {
+    const said = (text: string): string =>
+      `Spec.machineConstraint: "${text}" is not accepted; accepted: an expression over labels: SYNTAX at position 6; accepted is a label, not, or (.`;
+    for (const text of ['gen or', 'a labels: SYNTAX at position 3; accepted is'])
+      expect(constraintFault(said(text))).toEqual({ at: 6, accepted: 'accepted is a label, not, or (' });
+    expect(constraintFault('Gpu = "x": can never run.')).toBeNull();
   });
 });
 

@@ -74,6 +74,16 @@ const sentence = (text: string): string =>
 const ASKS_MAX = 5;
 const RETRY_AFTER_MAX_S = 10;
 
+/** What the service says of a field that it does not accept, as a sentence. */
+export class Refused extends Error {
+  constructor(
+    message: string,
+    readonly field: string,
+  ) {
+    super(message);
+  }
+}
+
 /** An operation past the cache: long lists and what is looked at once. Throws what is wrong as a sentence. */
 export async function ask<D, V extends AnyVariables>(
   query: TypedDocumentNode<D, V>,
@@ -97,16 +107,17 @@ export async function ask<D, V extends AnyVariables>(
     });
     const { data, errors } = (await response.json().catch(() => ({}))) as {
       data?: D;
-      errors?: { message: string; extensions?: { code?: string; retryAfterS?: number } }[];
+      errors?: { message: string; extensions?: { code?: string; field?: string; retryAfterS?: number } }[];
     };
     const [error] = errors ?? [];
-    const { code, retryAfterS } = error?.extensions ?? {};
+    const { code, field, retryAfterS } = error?.extensions ?? {};
     if (retryAfterS !== undefined && asked < asksMax) {
       await sleep(Math.min(retryAfterS, RETRY_AFTER_MAX_S) * 1000);
       signal?.throwIfAborted();
       continue;
     }
     if (code === 'UNAUTHENTICATED') session.end(KEY_REFUSED);
+    if (error && field !== undefined) throw new Refused(sentence(error.message), field);
     if (error) throw new Error(sentence(error.message));
     if (!data) throw new Error(`The service responded with status ${response.status}.`);
     return data;

@@ -2,7 +2,6 @@
 import { useState } from 'react';
 import {
   licensesWritten,
-  NotAccepted,
   parseDuration,
   parseLabelNames,
   parseLicenses,
@@ -10,10 +9,18 @@ import {
   parseTasksPerMachine,
   tasksPerMachineWritten,
 } from '../../../../src/words/index';
-import { ask } from '../../api/client';
+import { ask, Refused } from '../../api/client';
 import { ChangeJobsDocument, type JobChangesInput } from '../../parts/actions.gql';
+import {
+  ConstraintInput,
+  EXCLUSIVE,
+  faultText,
+  SwitchFields,
+  sameSwitchOf,
+  sameSwitchWritten,
+} from '../../parts/placement';
 import { useViewer } from '../../shell/viewer';
-import { Button, Check, Dialog, TextInput } from '../../ui/controls';
+import { Button, Check, Choice, Dialog, TextInput } from '../../ui/controls';
 import { numberOf } from '../../ui/format';
 import { Problem } from '../../ui/show';
 import { toast } from '../../ui/toast';
@@ -21,7 +28,9 @@ import type { Job } from './shown';
 
 type Changed = keyof JobChangesInput;
 
+/** Of texts alone; what an advanced one says of machines is folded. */
 interface Field {
+  advanced?: true;
   label: string;
   of: (job: Job) => string;
   /** Throws on what it does not understand. */
@@ -108,6 +117,7 @@ const FIELDS: Readonly<Partial<Record<Changed, Field>>> = {
     type: 'datetime-local',
   },
   resourcesPerTask: {
+    advanced: true,
     label: 'Resources per task',
     of: ({ resourcesPerTask }) => resourcesPerTask.map(({ kind, amount }) => `${kind}=${amount}`).join(', '),
     read: amounts,
@@ -115,6 +125,7 @@ const FIELDS: Readonly<Partial<Record<Changed, Field>>> = {
     help: 'gpu=2, tape-drive=1',
   },
   tasksPerMachine: {
+    advanced: true,
     label: 'Tasks per machine',
     of: ({ tasksPerMachine }) => (tasksPerMachine === null ? '' : tasksPerMachineWritten(tasksPerMachine)),
     read: (written) => (written.trim() === '' ? null : parseTasksPerMachine('', written)),
@@ -122,18 +133,12 @@ const FIELDS: Readonly<Partial<Record<Changed, Field>>> = {
     help: '4, 2-4, or 2- for at least 2',
   },
   allAlike: {
+    advanced: true,
     label: 'The same on all machines',
     of: ({ allAlike }) => (allAlike ?? []).join(', '),
     read: (written) => (written.trim() === '' ? null : parseLabelNames(written)),
     placeholder: 'nothing',
     help: 'labels, such as rack',
-  },
-  machineConstraint: {
-    label: 'Labels of machines',
-    of: ({ machineConstraint }) => text(machineConstraint),
-    read: orNull,
-    placeholder: 'any',
-    help: 'gen >= 3 and not slow',
   },
   licenses: {
     label: 'Licenses',
@@ -141,8 +146,15 @@ const FIELDS: Readonly<Partial<Record<Changed, Field>>> = {
     read: (written) => parseLicenses('Licenses', written),
     placeholder: 'none',
   },
-  os: { label: 'Operating system', of: ({ os }) => text(os), read: orNull, placeholder: 'any' },
+  os: {
+    advanced: true,
+    label: 'Operating system',
+    of: ({ os }) => text(os),
+    read: orNull,
+    placeholder: 'any',
+  },
   architecture: {
+    advanced: true,
     label: 'Architecture',
     of: ({ architecture }) => text(architecture),
     read: orNull,
@@ -150,7 +162,19 @@ const FIELDS: Readonly<Partial<Record<Changed, Field>>> = {
   },
   boost: { label: 'Boost', of: ({ boost }) => text(boost), read: whole, type: 'number' },
 };
-const fields = Object.entries(FIELDS) as [Changed, Field][];
+/** Fields with inputs of their own. */
+const OTHERS: Readonly<Partial<Record<Changed, Pick<Field, 'of' | 'read'>>>> = {
+  exclusive: { of: ({ exclusive }) => exclusive ?? '', read: (written) => written || null },
+  sameSwitch: { of: ({ sameSwitch }) => sameSwitchWritten(sameSwitch), read: sameSwitchOf },
+  machineConstraint: { of: ({ machineConstraint }) => text(machineConstraint), read: orNull },
+};
+const shown = Object.entries(FIELDS) as [Changed, Field][];
+const fields = [...shown, ...Object.entries(OTHERS)] as [Changed, Pick<Field, 'of' | 'read'>][];
+
+const isField = (name: string): name is Changed => fields.some(([field]) => field === name);
+/** What is wrong with a folded field has to be seen. */
+const isFaulty = (faults: Faults): boolean =>
+  Object.keys(faults).some((name) => name in OTHERS || FIELDS[name as Changed]?.advanced);
 
 type Texts = Readonly<Partial<Record<Changed, string>>>;
 interface Faults {
@@ -166,7 +190,7 @@ function read(before: Texts, written: Texts): { set: Record<string, unknown>; fa
     try {
       set[name] = field.read(written[name] ?? '');
     } catch (error) {
-      faults[name] = error instanceof NotAccepted ? `Accepted: ${error.accepted}.` : (error as Error).message;
+      faults[name] = faultText(error);
     }
   }
   return { set, faults };
@@ -192,17 +216,36 @@ export function EditDialog({ job, onClose, onDone }: { job: Job; onClose(): void
     try {
       const { changeJobs } = await ask(ChangeJobsDocument, { input: { selection: { ids: [job.id] }, set } });
       const [refused] = changeJobs.unchanged;
-      if (refused?.field && refused.field in FIELDS) return setFaults({ [refused.field]: refused.message });
+      if (refused?.field && isField(refused.field)) return setFaults({ [refused.field]: refused.message });
       if (refused) return setError(refused.message);
       toast(`Job ${numberOf(job.id)} is changed.`);
       onDone();
       onClose();
     } catch (reason) {
-      setError((reason as Error).message);
+      const field = reason instanceof Refused ? reason.field.replace(/^set\./, '') : '';
+      if (isField(field)) setFaults({ [field]: (reason as Error).message });
+      else setError((reason as Error).message);
     } finally {
       setBusy(false);
     }
   }
+  /** What an input of the field shows. */
+  const bound = (name: Changed) => ({
+    value: written[name] ?? '',
+    onChange: (value: string) => setWritten((all) => ({ ...all, [name]: value })),
+    error: faults[name] ?? null,
+  });
+  const inputs = (advanced: boolean) =>
+    shown
+      .filter(([, field]) => (field.advanced ?? false) === advanced)
+      .map(([name, { of: _, read: __, advanced: ___, ...field }]) => (
+        <TextInput
+          key={name}
+          {...field}
+          {...(name === 'boost' && { help: viewer.may('OPERATOR') ? '−1000 to 1000' : '−1000 to 0' })}
+          {...bound(name)}
+        />
+      ));
 
   return (
     <Dialog
@@ -221,18 +264,23 @@ export function EditDialog({ job, onClose, onDone }: { job: Job; onClose(): void
     >
       <div className="stack">
         {error && <Problem error={error} />}
-        <div className="fields">
-          {fields.map(([name, { of: _, read: __, ...shown }]) => (
-            <TextInput
-              key={name}
-              {...shown}
-              {...(name === 'boost' && { help: viewer.may('OPERATOR') ? '−1000 to 1000' : '−1000 to 0' })}
-              value={written[name] ?? ''}
-              onChange={(value) => setWritten((all) => ({ ...all, [name]: value }))}
-              error={faults[name] ?? null}
-            />
-          ))}
-        </div>
+        <div className="fields">{inputs(false)}</div>
+        <details className="fold" open={isFaulty(faults)}>
+          <summary>Advanced placement</summary>
+          <div className="stack">
+            <div className="fields">
+              {inputs(true)}
+              <Choice
+                label="Beside it on its machines"
+                {...bound('exclusive')}
+                value={(written.exclusive ?? '') as (typeof EXCLUSIVE)[number]['value']}
+                options={EXCLUSIVE}
+              />
+              <SwitchFields {...bound('sameSwitch')} />
+            </div>
+            <ConstraintInput {...bound('machineConstraint')} />
+          </div>
+        </details>
         <Check checked={restartable} onChange={setRestartable}>
           Restart it if its run is lost
         </Check>

@@ -3,6 +3,7 @@ import {
   batchCommand,
   batchEnvironment,
   commandOfScript,
+  type DeviceTerms,
   type Directives,
   directivesOf,
   elementsOf,
@@ -14,14 +15,17 @@ import {
   parseArray,
   parseDelay,
   parseDuration,
+  parseLabelNames,
   parseLicenses,
   parseMemory,
   parseTasksPerMachine,
   retryRuleOf,
   tasksPerMachineWritten,
+  withDevices,
   wordsOf,
 } from '../../../../src/words/index';
 import { END_CAUSES } from '../../api/states.gql';
+import { sameSwitchOf, sameSwitchWritten } from '../../parts/placement';
 import type { Exclusive, JobAgainQuery, JobInput, TaskFailure, TaskLaunch } from './submit.gql';
 
 export interface Draft {
@@ -41,6 +45,17 @@ export interface Draft {
   /** `4`, `2-4`, `2-`; empty: as many as fit. */
   tasksPerMachine: string;
   exclusive: '' | Exclusive;
+  /** `rack,gen` */
+  allAlike: string;
+  /** Empty, `require`, or `within 10m`. */
+  sameSwitch: string;
+  /** `gpu`; empty: none. */
+  deviceKind: string;
+  /** Per task. */
+  devices: string;
+  deviceModel: string;
+  /** Of each device, or of its share, at least; empty: any. */
+  deviceMemory: string;
   /** `90`, `10m`, `2h`, `1-12:00:00`. */
   estimate: string;
   runTimeLimit: string;
@@ -86,6 +101,12 @@ export const EMPTY: Draft = {
   memoryMbPerTask: '0',
   tasksPerMachine: '',
   exclusive: '',
+  allAlike: '',
+  sameSwitch: '',
+  deviceKind: '',
+  devices: '1',
+  deviceModel: '',
+  deviceMemory: '',
   estimate: '1h',
   runTimeLimit: '',
   deadline: '',
@@ -128,7 +149,7 @@ export function fieldsOf(script: string): {
   const { estimateS, runTimeLimitS, deadline, resourcesPerTask, machineConstraint, licenses, os, ...more } =
     job;
   const { architecture, outputs = [], workingDirectory, restartable, held, boost, launch, ...others } = more;
-  const { onTaskFailure, outputMb, mail, tasksPerMachine, exclusive, ...rest } = others;
+  const { onTaskFailure, outputMb, mail, tasksPerMachine, exclusive, allAlike, sameSwitch, ...rest } = others;
   const datasets = outputs.filter(({ dataset }) => dataset !== undefined);
   const files = outputs.filter(({ dataset }) => dataset === undefined);
   const beside = { ...rest, ...(datasets.length > 0 && { outputs: datasets }) };
@@ -142,6 +163,8 @@ export function fieldsOf(script: string): {
     memoryMbPerTask: text(memoryMbPerTask),
     tasksPerMachine: tasksPerMachine && tasksPerMachineWritten(tasksPerMachine),
     exclusive: exclusive ?? undefined,
+    allAlike: allAlike?.join(', '),
+    sameSwitch: sameSwitch && sameSwitchWritten(sameSwitch),
     estimate: text(estimateS),
     runTimeLimit: text(runTimeLimitS),
     deadline,
@@ -184,32 +207,95 @@ function besidesFields(script: string, name: string): Partial<JobInput> {
   };
 }
 
-/** The input that a draft stands for. Throws {@link Wrong} for a field that says nothing acceptable. */
-export function inputOf(draft: Draft, mode: 'form' | 'script'): JobInput {
-  const whole = (field: keyof Draft, least: number, most: number): number => {
+/** Reads fields of a draft; throws {@link Wrong}. */
+interface Reading {
+  whole(field: keyof Draft, least: number, most: number): number;
+  said<T>(field: keyof Draft, parse: (name: string, value: string) => T): T;
+}
+
+const reading = (draft: Draft): Reading => ({
+  whole(field, least, most) {
     const value = Number(draft[field]);
     if (draft[field] === '' || !Number.isInteger(value) || value < least || value > most)
       throw new Wrong(field, `A whole number from ${least} to ${most.toLocaleString('en-US')}.`);
     return value;
-  };
-  const said = <T>(field: keyof Draft, parse: (name: string, value: string) => T): T => {
+  },
+  said(field, parse) {
     try {
       return parse(field, String(draft[field]));
     } catch (error) {
       if (!(error instanceof NotAccepted)) throw error;
       throw new Wrong(field, `Accepted: ${error.accepted}.`);
     }
+  },
+});
+
+const list = (text: string): string[] => text.split(/[\s,]+/).filter(Boolean);
+
+function amountOf(text: string): { kind: string; amount: number } {
+  const [, kind, value = '1'] = /^([^=]+)(?:=(\d+))?$/.exec(text) ?? [];
+  if (kind === undefined) throw new Wrong('resources', 'Kinds and amounts, such as gpu=2, tape-drive=1.');
+  return { kind, amount: Number(value) };
+}
+
+/** Null: it asks for none. */
+function devicesOf(draft: Draft, { whole, said }: Reading): (DeviceTerms & { amount: number }) | null {
+  const [kind, model, memory] = [draft.deviceKind, draft.deviceModel, draft.deviceMemory].map((text) =>
+    text.trim(),
+  ) as [string, string, string];
+  if (kind === '') {
+    if (model + memory !== '') throw new Wrong('deviceKind', 'The kind of the devices, such as gpu.');
+    return null;
+  }
+  if (!/^[A-Za-z][\w.-]*$/.test(kind))
+    throw new Wrong('deviceKind', 'A kind: letters, digits, “_”, “.” and “-”, such as gpu.');
+  if (/["\\]/.test(model)) throw new Wrong('deviceModel', 'A model without “"” and “\\”, such as a100.');
+  return {
+    kind,
+    amount: whole('devices', 1, 1_000_000),
+    model: model || null,
+    memoryMb: memory === '' ? null : said('deviceMemory', parseMemory),
   };
+}
+
+/** Characters that stand before a draft's own constraint where more is asked of its devices. */
+export const constraintBefore = ({ deviceModel, deviceMemory }: Draft): number =>
+  (deviceModel + deviceMemory).trim() === '' ? 0 : 1;
+
+/** On which machines it may run. */
+function placementOf(draft: Draft, read: Reading): Partial<JobInput> {
+  const devices = devicesOf(draft, read);
+  const resources = [
+    ...list(draft.resources).map(amountOf),
+    ...(devices === null ? [] : [{ kind: devices.kind, amount: devices.amount }]),
+  ];
+  if (new Set(resources.map(({ kind }) => kind)).size < resources.length)
+    throw new Wrong(devices === null ? 'resources' : 'deviceKind', 'Each kind of resource once.');
+  const constraint = withDevices(draft.constraint.trim() || undefined, devices === null ? [] : [devices]);
+  const sameSwitch = read.said('sameSwitch', (_, written) => sameSwitchOf(written));
+  return {
+    ...(Number(draft.tasks) > 1 &&
+      draft.tasksPerMachine.trim() && {
+        tasksPerMachine: read.said('tasksPerMachine', parseTasksPerMachine),
+      }),
+    ...(draft.exclusive && { exclusive: draft.exclusive }),
+    ...(draft.allAlike.trim() && { allAlike: parseLabelNames(draft.allAlike) }),
+    ...(sameSwitch && { sameSwitch }),
+    ...(resources.length > 0 && { resourcesPerTask: resources }),
+    ...(constraint !== undefined && { machineConstraint: constraint }),
+    ...(draft.os.trim() && { os: draft.os.trim() }),
+    ...(draft.architecture.trim() && { architecture: draft.architecture.trim() }),
+  };
+}
+
+/** The input that a draft stands for. Throws {@link Wrong} for a field that says nothing acceptable. */
+export function inputOf(draft: Draft, mode: 'form' | 'script'): JobInput {
+  const read = reading(draft);
+  const { whole, said } = read;
   const seconds = (field: 'estimate' | 'runTimeLimit'): number => said(field, parseDuration);
   const run = mode === 'script' ? runOf(draft.script) : commandOf(draft);
   const written = mode === 'script' ? besidesFields(draft.script, draft.name.trim() || 'script') : {};
   const application = draft.application.trim() || applicationOf(draft, mode);
-  const amount = (text: string): { kind: string; amount: number } => {
-    const [, kind, value = '1'] = /^([^=]+)(?:=(\d+))?$/.exec(text) ?? [];
-    if (kind === undefined) throw new Wrong('resources', 'Kinds and amounts, such as gpu=2, tape-drive=1.');
-    return { kind, amount: Number(value) };
-  };
-  const list = (text: string): string[] => text.split(/[\s,]+/).filter(Boolean);
   const output = Number(draft.outputMb);
   if (!Number.isFinite(output) || output < 0) throw new Wrong('outputMb', 'Megabytes, 0 or more.');
   const deadline = draft.deadline ? new Date(draft.deadline) : null;
@@ -231,17 +317,11 @@ export function inputOf(draft: Draft, mode: 'form' | 'script'): JobInput {
     ...(Number(draft.tasks) > 1 && draft.launch === 'EVERY_TASK' && { onTaskFailure: draft.onTaskFailure }),
     cpusPerTask: whole('cpusPerTask', 1, 100_000),
     memoryMbPerTask: said('memoryMbPerTask', parseMemory),
-    ...(Number(draft.tasks) > 1 &&
-      draft.tasksPerMachine.trim() && { tasksPerMachine: said('tasksPerMachine', parseTasksPerMachine) }),
-    ...(draft.exclusive && { exclusive: draft.exclusive }),
+    ...placementOf(draft, read),
     estimateS: seconds('estimate'),
     ...(draft.runTimeLimit.trim() && { runTimeLimitS: seconds('runTimeLimit') }),
     ...(deadline && { deadline: deadline.toISOString() }),
-    ...(draft.resources.trim() && { resourcesPerTask: list(draft.resources).map(amount) }),
-    ...(draft.constraint.trim() && { machineConstraint: draft.constraint.trim() }),
     ...(draft.licenses.trim() && { licenses: said('licenses', parseLicenses) }),
-    ...(draft.os.trim() && { os: draft.os.trim() }),
-    ...(draft.architecture.trim() && { architecture: draft.architecture.trim() }),
     ...(draft.inputs.length > 0 && {
       inputs: [...(written.inputs ?? []), ...draft.inputs.map((dataset) => ({ dataset }))],
     }),
@@ -252,18 +332,14 @@ export function inputOf(draft: Draft, mode: 'form' | 'script'): JobInput {
     environment,
     ...(!draft.restartable && { restartable: false }),
     ...(draft.held && { held: true }),
-    ...retryOf(draft, whole, said),
+    ...retryOf(draft, read),
     ...(draft.mail.trim() && { mail: said('mail', (name, value) => mailKinds(value.trim(), name)) }),
     ...(draft.boost !== '0' && { boost: whole('boost', -1000, 1000) }),
   };
 }
 
 /** Nothing where it says nothing of retries: then only what is no fault of the job is run again. */
-function retryOf(
-  draft: Draft,
-  whole: (field: keyof Draft, least: number, most: number) => number,
-  said: <T>(field: keyof Draft, parse: (name: string, value: string) => T) => T,
-): Pick<JobInput, 'retry'> {
+function retryOf(draft: Draft, { whole, said }: Reading): Pick<JobInput, 'retry'> {
   const rules = lines(draft.retryRules);
   if (draft.retries === '0' && rules.length === 0) return {};
   return {

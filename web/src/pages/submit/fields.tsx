@@ -1,10 +1,11 @@
 /** The fields of a job, card by card. */
+import { ConstraintInput, EXCLUSIVE, SwitchFields } from '../../parts/placement';
 import { useViewer } from '../../shell/viewer';
 import { Code } from '../../ui/code';
 import { Check, Choice, Segments, TextInput, Toggle } from '../../ui/controls';
 import { megabytes } from '../../ui/format';
 import { Card } from '../../ui/show';
-import { type Draft, fieldsOf } from './draft';
+import { constraintBefore, type Draft, fieldsOf } from './draft';
 import type { Form } from './form';
 import type { SubmitChoicesQuery } from './submit.gql';
 
@@ -82,7 +83,7 @@ function Script({ form: { draft, setScript } }: { form: Form }) {
 }
 
 export function Needs({ form, licenses }: { form: Form; licenses: readonly string[] }) {
-  const { draft, put, text } = form;
+  const { draft, text } = form;
   return (
     <Card title="Requirements">
       <div className="fields">
@@ -93,34 +94,10 @@ export function Needs({ form, licenses }: { form: Form; licenses: readonly strin
         <TextInput label="Stop it after" {...text('runTimeLimit')} placeholder="never" />
         <TextInput label="Deadline" type="datetime-local" {...text('deadline')} />
         <TextInput
-          label="Resources per task"
-          {...text('resources')}
-          placeholder="none"
-          help="gpu=2, tape-drive=1: kinds that operators have declared"
-        />
-        <TextInput
-          label="Labels of machines"
-          {...text('constraint')}
-          placeholder="any"
-          help="gen >= 3 and not slow"
-        />
-        <TextInput
           label="Licenses"
           {...text('licenses')}
           placeholder="none, or matlab:2"
           list={[...new Set(licenses)]}
-        />
-        <TextInput label="Operating system" {...text('os')} placeholder="any" />
-        <TextInput label="Architecture" {...text('architecture')} placeholder="any" />
-        <Choice
-          label="Beside it on its machines"
-          value={draft.exclusive}
-          onChange={put('exclusive')}
-          options={[
-            { value: '', label: 'any jobs' },
-            { value: 'USER', label: 'jobs of the same user' },
-            { value: 'MACHINE', label: 'no other job' },
-          ]}
         />
         {Number(draft.tasks) > 1 && <Tasks form={form} />}
       </div>
@@ -128,16 +105,81 @@ export function Needs({ form, licenses }: { form: Form; licenses: readonly strin
   );
 }
 
+/** Which machines it may have. `refused`: what the service says of the constraint. */
+export function Placement({ form, refused }: { form: Form; refused: string | null }) {
+  const { draft, put, text } = form;
+  const constraint = text('constraint');
+  return (
+    <details className="card fold-card">
+      <summary>Advanced placement</summary>
+      <div className="card-body stack">
+        <div className="fields">
+          <TextInput
+            label="Kind of devices"
+            {...text('deviceKind')}
+            placeholder="none"
+            list={['gpu']}
+            help="gpu, or another kind that machines have"
+          />
+          {asksForDevices(draft) && (
+            <>
+              <TextInput label="Devices per task" type="number" min={1} {...text('devices')} />
+              <TextInput label="Model" {...text('deviceModel')} placeholder="any" help="a100" />
+              <TextInput
+                label="Least memory of a device"
+                {...text('deviceMemory')}
+                placeholder="any"
+                help="40G; of a divided device, memory of a share"
+              />
+            </>
+          )}
+          <TextInput
+            label="Other resources per task"
+            {...text('resources')}
+            placeholder="none"
+            help="tape-drive=1, fpga=2: kinds that operators have declared"
+          />
+          <Choice
+            label="Beside it on its machines"
+            value={draft.exclusive}
+            onChange={put('exclusive')}
+            options={EXCLUSIVE}
+          />
+          {Number(draft.tasks) > 1 && (
+            <TextInput
+              label="Tasks per machine"
+              {...text('tasksPerMachine')}
+              placeholder="as many as fit"
+              help="4, 2-4, or 2- for at least 2"
+            />
+          )}
+          <TextInput
+            label="The same on all machines"
+            {...text('allAlike')}
+            placeholder="nothing"
+            help="labels, such as rack"
+          />
+          <SwitchFields {...text('sameSwitch')} />
+          <TextInput label="Operating system" {...text('os')} placeholder="any" />
+          <TextInput label="Architecture" {...text('architecture')} placeholder="any" />
+        </div>
+        <ConstraintInput
+          {...constraint}
+          error={constraint.error ?? refused}
+          before={constraintBefore(draft)}
+        />
+      </div>
+    </details>
+  );
+}
+
+const asksForDevices = ({ deviceKind, deviceModel, deviceMemory }: Draft): boolean =>
+  (deviceKind + deviceModel + deviceMemory).trim() !== '';
+
 /** Of a job of several. */
-function Tasks({ form: { draft, put, text } }: { form: Form }) {
+function Tasks({ form: { draft, put } }: { form: Form }) {
   return (
     <>
-      <TextInput
-        label="Tasks per machine"
-        {...text('tasksPerMachine')}
-        placeholder="as many as fit"
-        help="4, 2-4, or 2- for at least 2"
-      />
       <Choice
         label="Tasks are started"
         value={draft.launch}

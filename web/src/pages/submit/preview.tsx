@@ -1,7 +1,7 @@
 /** Where a job would go, while it is being written. */
 import { Compass } from 'lucide-react';
 import { type ReactNode, useEffect, useState } from 'react';
-import { ask } from '../../api/client';
+import { ask, Refused } from '../../api/client';
 import { Candidates, TermList } from '../../parts/terms';
 import type { PlacementPartsFragment } from '../../parts/terms.gql';
 import { duration, instant, moment } from '../../ui/format';
@@ -10,13 +10,18 @@ import { type JobInput, PreviewDocument } from './submit.gql';
 
 const PREVIEW_MS = 400;
 
-/** What a dry run answers to the job, or why it has not. */
-function usePlacement(input: JobInput | null): {
+export interface Placed {
   place: PlacementPartsFragment | null;
+  /** Why there is no answer. */
   problem: string | null;
-} {
+  /** Which field of the job as it is now is not accepted. */
+  refused: Refused | null;
+}
+
+/** What a dry run answers to the job, or why it has not. */
+export function usePlacement(input: JobInput | null): Placed {
   const [place, setPlace] = useState<PlacementPartsFragment | null>(null);
-  const [problem, setProblem] = useState<string | null>(null);
+  const [problem, setProblem] = useState<{ error: Error; key: string } | null>(null);
   const key = input && JSON.stringify({ ...input, held: false });
   useEffect(() => {
     if (key === null) return;
@@ -28,7 +33,7 @@ function usePlacement(input: JobInput | null): {
           setProblem(null);
         },
         (error: unknown) => {
-          if (!stop.signal.aborted) setProblem((error as Error).message);
+          if (!stop.signal.aborted) setProblem({ error: error as Error, key });
         },
       );
     }, PREVIEW_MS);
@@ -37,11 +42,21 @@ function usePlacement(input: JobInput | null): {
       stop.abort();
     };
   }, [key]);
-  return { place, problem };
+  const isRefused = problem?.error instanceof Refused && problem.key === key;
+  return {
+    place,
+    problem: problem?.error.message ?? null,
+    refused: isRefused ? (problem.error as Refused) : null,
+  };
 }
 
-export function Preview({ input }: { input: JobInput | null }): ReactNode {
-  const { place, problem } = usePlacement(input);
+export function Preview({
+  input,
+  placed: { place, problem },
+}: {
+  input: JobInput | null;
+  placed: Placed;
+}): ReactNode {
   return (
     <Card title="Where it would go" about="A dry run with current information">
       {input === null ? (

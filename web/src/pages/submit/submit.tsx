@@ -11,9 +11,9 @@ import { count, numberOf, plural } from '../../ui/format';
 import { Page, Problem } from '../../ui/show';
 import { toast } from '../../ui/toast';
 import { arrayInputs } from './draft';
-import { HowMany, More, Needs, What } from './fields';
+import { HowMany, More, Needs, Placement, What } from './fields';
 import { type Form, type Many, parametersOf, rowsOf, useForm, wholeOf } from './form';
-import { Preview } from './preview';
+import { Preview, usePlacement } from './preview';
 import { type JobInput, SubmitChoicesDocument, SubmitGroupDocument, SubmitJobsDocument } from './submit.gql';
 
 export function Submit() {
@@ -22,6 +22,7 @@ export function Submit() {
   const { busy, submit } = useSubmit(form);
   const choices = useData(SubmitChoicesDocument, {});
   const { mode, many, error, made } = form;
+  const placed = usePlacement(made.input);
   const jobs = howMany(many);
   const what = many.how === 'one' ? 'the job' : `${Number.isFinite(jobs) ? count(jobs) : ''} jobs`;
   return (
@@ -38,6 +39,10 @@ export function Submit() {
           {mode !== 'json' && (
             <>
               <Needs form={form} licenses={choices.data?.licenses.nodes.map(({ kind }) => kind) ?? []} />
+              <Placement
+                form={form}
+                refused={placed.refused?.field === 'machineConstraint' ? placed.refused.message : null}
+              />
               <More form={form} datasets={choices.data?.datasets.nodes ?? []} />
             </>
           )}
@@ -55,7 +60,7 @@ export function Submit() {
             >
               {busy ? 'Submitting…' : `Submit ${what}`}
             </Button>
-            <Preview input={made.input} />
+            <Preview input={made.input} placed={placed} />
           </div>
         </div>
       </form>
