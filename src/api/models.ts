@@ -46,6 +46,7 @@ export interface RegisterAgentPayloadModel {
   machines: readonly LeasedMachine[];
 }
 export type LicenseModel = rows.LicenseRow;
+export type ResourceKindModel = rows.ResourceKindRow;
 export type HoldModel = rows.HoldRow;
 export type HeldMachineModel = NonNullable<HeldMachines>[number];
 export type HoldTimeModel = HoldTime;

@@ -37,6 +37,7 @@ import type {
   RatioPointRow,
   RatioRow,
   ReservationRow,
+  ResourceKindRow,
   RunRow,
   SchedulerRow,
   SessionRow,
@@ -601,7 +602,6 @@ SELECT t.id, t.hold_id AS "holdId", ${raw(seconds('t.from_at'))} AS "fromAt", ${
     return all(await this.prisma.license.findMany({ where: among(ids), orderBy: { id: 'asc' } }));
   }
 
-  /** Pools in service that belong to the sites, by kind. */
   /** Devices of these machines, and shares of devices, that live runs have. */
   heldUnits(machineIds: readonly number[]): Promise<{ machineId: number; unit: string }[]> {
     return this.prisma.deviceHold.findMany({
@@ -610,6 +610,7 @@ SELECT t.id, t.hold_id AS "holdId", ${raw(seconds('t.from_at'))} AS "fromAt", ${
     });
   }
 
+  /** Pools in service that belong to the sites, by kind. */
   async licensesOfSites(siteIds: readonly number[]): Promise<LicenseRow[]> {
     const where = { removedAt: null, siteId: { in: [...siteIds] } };
     return all(await this.prisma.license.findMany({ where, orderBy: [{ kind: 'asc' }, { id: 'asc' }] }));
@@ -705,6 +706,40 @@ SELECT s.id AS "siteId", c.*, m.* FROM unnest(${list('integer', siteIds)}) AS s 
     );
   }
 
+  /** Kinds of resources in service, by name. A pool of the grid is at every site. */
+  resourceKinds(limit: number): Promise<ResourceKindRow[]> {
+    return rows(
+      this.pool,
+      sql`
+WITH machine AS (
+  SELECT m.*, m.state = 'UP' AND NOT m.silent AND m.problem IS NULL AND s.state = 'UP' AS accepts
+    FROM machines m JOIN sites s ON s.id = m.site_id WHERE m.removed_at IS NULL),
+amount AS (
+  SELECT m.site_id, m.accepts, a.* FROM machine m, LATERAL (
+    VALUES ('cpus', m.cpus::bigint, m.cpus_used::bigint), ('memoryMb', m.memory_mb::bigint, m.memory_used_mb),
+           ('places', m.max_tasks::bigint, m.tasks_used::bigint)
+    UNION ALL
+    SELECT r.key, r.value::bigint, coalesce((m.resources_used ->> r.key)::bigint, 0) FROM jsonb_each_text(m.resources) r
+  ) AS a (name, total, in_use) WHERE a.total IS NOT NULL),
+model AS (
+  SELECT d ->> 'kind' AS name, array_agg(DISTINCT d ->> 'model' ORDER BY d ->> 'model') AS models
+    FROM machine m, jsonb_array_elements(m.devices) d WHERE d ->> 'model' IS NOT NULL GROUP BY 1),
+pool AS (
+  SELECT kind, site_id, sum(copies)::bigint AS copies, sum(in_use)::bigint AS in_use, sum(greatest(copies - in_use, 0))::bigint AS free
+    FROM licenses WHERE removed_at IS NULL GROUP BY kind, site_id)
+SELECT a.name, 'MACHINES' AS "countedOn", sum(total)::float8 AS total, sum(in_use)::float8 AS "inUse",
+       coalesce(sum(greatest(total - in_use, 0)) FILTER (WHERE accepts), 0)::float8 AS free, max(total)::float8 AS largest,
+       coalesce((SELECT models FROM model WHERE model.name = a.name), '{}') AS models, array_agg(DISTINCT a.site_id) AS "siteIds"
+  FROM amount a GROUP BY a.name
+UNION ALL
+SELECT kind, 'LICENSES', sum(copies)::float8, sum(in_use)::float8, sum(free)::float8,
+       (coalesce(max(copies) FILTER (WHERE site_id IS NOT NULL), 0) + coalesce(sum(copies) FILTER (WHERE site_id IS NULL), 0))::float8, '{}',
+       CASE WHEN bool_or(site_id IS NULL) THEN (SELECT coalesce(array_agg(id), '{}') FROM sites WHERE removed_at IS NULL) ELSE array_agg(site_id) END
+  FROM pool GROUP BY kind
+ ORDER BY 1, 2 DESC LIMIT ${limit}::integer`,
+    );
+  }
+
   /** Reservations in force of the sites. */
   async reservationsOfSites(siteIds: readonly number[]): Promise<ReservationRow[]> {
     return readRows(
@@ -751,7 +786,7 @@ SELECT id FROM datasets WHERE removed_at IS NULL AND name > ${afterName} AND (${
   }
 
   /** Kinds of resources that machines in service have besides CPUs and memory, in order. */
-  async resourceKinds(): Promise<string[]> {
+  async declaredKinds(): Promise<string[]> {
     const found = await rows<{ kind: string }>(
       this.pool,
       sql`SELECT DISTINCT kind FROM machines, jsonb_object_keys(resources) AS kind WHERE removed_at IS NULL ORDER BY 1`,

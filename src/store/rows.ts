@@ -111,6 +111,20 @@ export interface RatioRow {
   updatedAt: number;
 }
 
+/** A kind of resource in service: an amount on machines, or copies of licenses. */
+export interface ResourceKindRow {
+  name: string;
+  countedOn: 'MACHINES' | 'LICENSES';
+  total: number;
+  inUse: number;
+  free: number;
+  /** Of the machine with the most, or that jobs at one site can use. */
+  largest: number;
+  /** Of its devices, in order of name. */
+  models: string[];
+  siteIds: number[];
+}
+
 /** What a site has to do and to do it with. */
 export interface SiteStats {
   siteId: number;

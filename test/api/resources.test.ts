@@ -292,3 +292,62 @@ test('a job says how its tasks are spread; what no machines could do is refused 
   ] as const)
     expect(await faults(job)).toEqual([expect.stringMatching(message)]);
 });
+
+test('kinds of resources are listed with what there is, used, free where jobs are accepted, and where', async () => {
+  const [here, there] = [await newSite(), await newSite()];
+  const disk = unique('disk');
+  const license = unique('license');
+  const ids = await Promise.all(
+    [here, here, there].map(async (site, i) => {
+      const { registerMachine } = await api.must<{ registerMachine: { id: string } }>(
+        `mutation ($site: ID!, $name: String!, $of: [ResourceAmountInput!]!, $devices: [DeviceInput!]!) { registerMachine(input:
+          { site: $site, name: $name, cpus: 4, memoryMb: 100, resources: $of, devices: $devices }) { id } }`,
+        {
+          ...{ site, name: `m${i}`, of: [{ kind: disk, amount: 10 * (i + 1) }] },
+          devices: [{ id: 'd0', kind: `${disk}.gpu`, model: `model${i % 2}`, shares: 2 }],
+        },
+      );
+      return Number(registerMachine.id.split('_')[1]);
+    }),
+  );
+  // The second one has no agent; nobody knows what is free there.
+  await api.db.pool.query(
+    `UPDATE machines SET silent = id = $1, resources_used = $2::jsonb WHERE id = ANY ($3)`,
+    [ids[1], JSON.stringify({ [disk]: 7 }), ids],
+  );
+  for (const [site, copies] of [
+    [here, 3],
+    [there, 2],
+    [null, 4],
+  ])
+    await api.must(
+      `mutation ($site: ID, $kind: String!, $copies: Int!) { registerLicense(input: { site: $site, kind: $kind, copies: $copies }) { id } }`,
+      { site, kind: license, copies },
+    );
+  await api.db.pool.query('UPDATE licenses SET in_use = 1 WHERE kind = $1', [license]);
+  const { resourceKinds, sites } = await api.must<{
+    resourceKinds: { name: string; sites: { id: string }[] }[];
+    sites: { nodes: { id: string }[] };
+  }>(
+    `{ resourceKinds { name countedOn total inUse free largest models sites { id } } sites(first: 1000) { nodes { id } } }`,
+  );
+  const named = (name: string) => resourceKinds.filter((kind) => kind.name === name);
+  const machines = { countedOn: 'MACHINES', sites: [here, there].map((id) => ({ id })) };
+  expect(named(disk)).toEqual([
+    { ...machines, name: disk, total: 60, inUse: 21, free: 3 + 23, largest: 30, models: [] },
+  ]);
+  expect(named(`${disk}.gpu`)).toEqual([
+    {
+      ...{ ...machines, name: `${disk}.gpu`, total: 6, inUse: 0, free: 4, largest: 2 },
+      models: ['model0', 'model1'],
+    },
+  ]);
+  expect(named(license)).toEqual([
+    {
+      ...{ name: license, countedOn: 'LICENSES', total: 9, inUse: 3, free: 6, largest: 7, models: [] },
+      sites: expect.arrayContaining(sites.nodes),
+    },
+  ]);
+  expect(named('cpus')).toHaveLength(1);
+  expect(resourceKinds.map(({ name }) => name)).toEqual(resourceKinds.map(({ name }) => name).sort());
+});

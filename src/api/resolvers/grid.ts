@@ -8,6 +8,7 @@ import type {
   MachineResolvers,
   RegisterAgentPayloadResolvers,
   ReservationResolvers,
+  ResourceKindResolvers,
   SiteResolvers,
   SiteUpdateResolvers,
 } from '../generated/resolvers-types.js';
@@ -66,6 +67,11 @@ export const Machine: MachineResolvers = {
   },
   heartbeatAt: async ({ agentId }, _, { loaders }) =>
     agentId === null ? null : (await loaders.agent(agentId)).seenAt,
+};
+
+export const ResourceKind: ResourceKindResolvers = {
+  sites: async ({ siteIds }, _, { loaders }) =>
+    (await Promise.all(siteIds.map((id) => loaders.site(id)))).sort((a, b) => (a.name < b.name ? -1 : 1)),
 };
 
 export const Agent: AgentResolvers = {

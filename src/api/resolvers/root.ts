@@ -24,6 +24,7 @@ export const Query: Required<QueryResolvers> = {
   machines: (_, { site, ...page }, { services, viewer }) =>
     services.grid.machines(viewer, site ?? null, page),
   licenses: (_, page, { services, viewer }) => services.grid.licenses(viewer, page),
+  resourceKinds: (_, _arguments, { services, viewer }) => services.grid.resourceKinds(viewer),
   holds: (_, page, { services, viewer }) => services.holds.holds(viewer, page),
   users: (_, page, { services, viewer }) => services.people.users(viewer, page),
   jobs: (_, options, context, info) => jobsPage(options, context, info),

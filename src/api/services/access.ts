@@ -28,6 +28,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   tree: people,
   machines: everybody,
   licenses: people,
+  resourceKinds: people,
   holds: people,
   users: operators,
   jobs: people,

@@ -146,6 +146,8 @@ export function createGridService(parts: ServiceParts) {
         });
       },
 
+      resourceKinds: (_viewer: Viewer) => queries.resourceKinds(limits.pageMax),
+
       async registerSite(viewer: Viewer, input: RegisterSiteInput, requestId: string): Promise<SiteRow> {
         const site = {
           name: plainName('name', input.name),

@@ -91,7 +91,7 @@ export async function placesOf(
   jobs: Iterable<
     Pick<JobInput, 'inputs' | 'originSite' | 'preferences' | 'resourcesPerTask' | 'reservation'>
   >,
-  queries: Pick<Queries, 'datasetsByIds' | 'sitesByIds' | 'resourceKinds' | 'holdsNamed' | 'openTimesOf'>,
+  queries: Pick<Queries, 'datasetsByIds' | 'sitesByIds' | 'declaredKinds' | 'holdsNamed' | 'openTimesOf'>,
   removedToo = false,
 ): Promise<Places> {
   const datasets = new Set<number>();
@@ -115,7 +115,7 @@ export async function placesOf(
   return {
     datasets: await there(datasets, removedToo, (ids) => queries.datasetsByIds(ids)),
     sites: await there(sites, removedToo, (ids) => queries.sitesByIds(ids)),
-    kinds: asksForKinds && !removedToo ? new Set(await queries.resourceKinds()) : null,
+    kinds: asksForKinds && !removedToo ? new Set(await queries.declaredKinds()) : null,
     reservations: await reservationsOf([...holds], queries, removedToo),
   };
 }

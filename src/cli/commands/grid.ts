@@ -1,4 +1,4 @@
-/** `switchyard sites`, `machines`, `agents`, `licenses`, `drain`, `undrain`: what there is to run on. */
+/** `switchyard sites`, `machines`, `agents`, `licenses`, `resources`, `drain`, `undrain`: what there is to run on. */
 import type { Command } from 'commander';
 import type { Client } from '../../client/index.js';
 import {
@@ -52,6 +52,7 @@ export function addGrid(program: Command): void {
   addMachines(program);
   addAgents(program);
   addLicenses(program);
+  addResources(program);
   addDrain(program);
 }
 
@@ -359,6 +360,20 @@ function addLicenses(program: Command): void {
   });
 }
 
+function addResources(program: Command): void {
+  const list = addListOptions(
+    addCommand(program, 'resources', 'list what jobs can request, and how much of it is free'),
+    RESOURCE_COLUMNS,
+  );
+  list.action(() =>
+    showList(
+      list,
+      RESOURCE_COLUMNS,
+      async () => (await connect().request(documents.ResourceKindsDocument, {})).resourceKinds,
+    ),
+  );
+}
+
 function addDrain(program: Command): void {
   const drain = addCommand(
     program,
@@ -477,6 +492,17 @@ const shortList = (names: readonly string[]): string | null =>
   names.length <= NAMES_SHOWN
     ? names.join(', ') || null
     : `${names.slice(0, NAMES_SHOWN).join(', ')} and ${names.length - NAMES_SHOWN} more`;
+
+const RESOURCE_COLUMNS: Columns<documents.ResourceKindsQuery['resourceKinds'][number]> = {
+  KIND: (kind) => kind.name,
+  'COUNTED ON': (kind) => kind.countedOn.toLowerCase(),
+  TOTAL: (kind) => kind.total,
+  'IN USE': (kind) => kind.inUse,
+  FREE: (kind) => kind.free,
+  LARGEST: (kind) => kind.largest,
+  MODELS: (kind) => kind.models.join(',') || null,
+  SITES: (kind) => kind.sites.map(({ name }) => name).join(',') || null,
+};
 
 const LICENSE_COLUMNS: Columns<License> = {
   ID: (license) => license.id,
