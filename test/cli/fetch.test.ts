@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -27,6 +28,12 @@ interface Served {
   sha256?: string;
   keptAt?: string | null;
 }
+
+/** Of what has arrived of a file there. */
+const partSize = (dir: string): number => {
+  const part = existsSync(dir) ? readdirSync(dir).find((name) => name.endsWith('.part')) : undefined;
+  return part === undefined ? 0 : statSync(join(dir, part)).size;
+};
 
 /** A service with these files. `answer` may break the answer to a request. */
 async function serving(
@@ -84,7 +91,13 @@ it('fetches what is kept, goes on where it was cut off, and leaves what is there
       if (cuts-- <= 0) return false;
       const from = Number(/bytes=(\d+)-/.exec(range ?? '')?.[1] ?? 0);
       response.writeHead(from > 0 ? 206 : 200, { 'content-length': body.length - from });
-      response.write(body.subarray(from, from + 100_000), () => response.destroy());
+      response.write(body.subarray(from, from + 100_000));
+      // Cut when some has arrived: what a client has not taken up by then is lost with the connection.
+      const cut = setInterval(() => {
+        if (partSize(join(dir, 'sub')) <= from) return;
+        clearInterval(cut);
+        response.destroy();
+      }, 10);
       return true;
     },
   );
