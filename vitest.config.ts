@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { SUITES } from './scripts/suites.mjs';
@@ -28,7 +29,12 @@ const SHARED = inFolders('api', 'client', 'store');
 const left = Object.values(SUITES)
   .flatMap(({ files = [] }) => files)
   .filter((path) => !process.argv.some((argument) => argument.includes(path)))
-  .flatMap((path) => [`${path}.test.ts`, `${path}/**`]);
+  .flatMap((path) => {
+    // Else it would run here, too.
+    if (!existsSync(`${path}.test.ts`) && !existsSync(path))
+      throw new Error(`scripts/suites.mjs names ${path}, which is neither a test file nor a folder`);
+    return [`${path}.test.ts`, `${path}/**`];
+  });
 
 /** What all kinds have in common. */
 const common = {

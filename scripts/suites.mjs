@@ -41,7 +41,7 @@ export const SUITES = {
       'test/cli/simulate',
       'test/cli/start',
       'test/cli/sweep',
-      'test/cli/tutorial.',
+      'test/cli/tutorial',
       'test/cli/upgrade',
       'test/cli/webhooks',
       'test/cli/whatif',
