@@ -72,6 +72,8 @@ export interface LiveRun {
   alone: boolean;
   /** When its limit stops it; null: it has none. */
   until: number | null;
+  /** The reservation that its job names; null: none. */
+  reservationId: number | null;
 }
 
 /** A site as an admission finds it. */
@@ -162,9 +164,19 @@ export function admitHold(
   const chosen = machinesOf(hold, { ...facts, open });
   if ('fault' in chosen) return { machines: null, holds: [], runs: [], fault: chosen.fault };
   const { machines } = chosen;
+  return { machines, ...conflictsOf(hold, machines, { ...facts, open }, now), fault: null };
+}
+
+/** What is in the way of holding this of the machines. */
+export function conflictsOf(
+  hold: Pick<NewHold, 'kind' | 'times'>,
+  machines: HeldMachines,
+  facts: HoldFacts,
+  now: number,
+): Pick<Admission, 'holds' | 'runs'> {
   const holds = new Set<number>();
   const runs = new Set<number>();
-  const beside = hold.times.map((time) => open.filter((other) => overlap(time, other)));
+  const beside = hold.times.map((time) => facts.open.filter((other) => overlap(time, other)));
   for (const machine of facts.machines) {
     const own = takenOf(machines, machine);
     if (own === null) continue;
@@ -183,7 +195,7 @@ export function admitHold(
     }
   }
   const ascending = (ids: Set<number>): number[] => [...ids].sort((a, b) => a - b);
-  return { machines, holds: ascending(holds), runs: ascending(runs), fault: null };
+  return { holds: ascending(holds), runs: ascending(runs) };
 }
 
 function machinesOf(

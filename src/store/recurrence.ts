@@ -31,11 +31,11 @@ export const TIMES_AHEAD_MAX = 1_000;
 /** What the library may try before it gives up: some tenths of a second. */
 const TRIED_MAX = 20_000;
 
-/** What is wrong with a rule, and what is accepted. */
-export class RecurrenceFault extends Error {
+/** What is wrong with times or a rule, and what is accepted. `field`: as in the API. */
+export class TimesFault extends Error {
   constructor(
-    readonly field: 'rrule' | 'timeZone',
-    readonly value: string,
+    readonly field: string,
+    readonly value: unknown,
     readonly accepted: string,
   ) {
     super(`${field}: ${value} is not accepted; accepted: ${accepted}`);
@@ -82,7 +82,7 @@ function utcOf(until: string): number {
 /**
  * The times of the rule that end behind `after`, in order, those that begin before `until` (epoch seconds), and TIMES_AHEAD_MAX at the most.
  *
- * @throws RecurrenceFault
+ * @throws TimesFault
  */
 export function timesOf(
   recurrence: Recurrence,
@@ -106,7 +106,7 @@ export function timesOf(
     .map((at) => ({ from: at, to: at + lengthS }));
   const overlapping = times.find(({ from: at }, i) => i > 0 && at < (times[i - 1]?.to ?? 0));
   if (overlapping !== undefined)
-    throw new RecurrenceFault(
+    throw new TimesFault(
       'rrule',
       rrule,
       `a rule whose occurrences do not overlap: at ${new Date(overlapping.from * 1000).toISOString()} the previous one, of ${lengthS} s, has not ended`,
@@ -120,7 +120,7 @@ function wallOf(at: number, timeZone: string): Temporal.PlainDateTime {
       .toZonedDateTimeISO(timeZone)
       .toPlainDateTime();
   } catch {
-    throw new RecurrenceFault('timeZone', timeZone, 'an IANA time zone, such as Europe/Stockholm or UTC');
+    throw new TimesFault('timeZone', timeZone, 'an IANA time zone, such as Europe/Stockholm or UTC');
   }
 }
 
@@ -139,14 +139,14 @@ function wallTimes(
     });
     return times.between(date(from), date(until), true).map((at) => at.toPlainDateTime());
   } catch (error) {
-    throw new RecurrenceFault('rrule', given, `a valid rule (${(error as Error).message.slice(0, 200)})`);
+    throw new TimesFault('rrule', given, `a valid rule (${(error as Error).message.slice(0, 200)})`);
   }
 }
 
 /** The rule without its end, and that (epoch seconds). */
 function checked(given: string): { rule: string; last: number } {
   const fault = (accepted: string): never => {
-    throw new RecurrenceFault('rrule', given, accepted);
+    throw new TimesFault('rrule', given, accepted);
   };
   if (given.length === 0 || given.length > MAX.rruleChars) fault(`from 1 to ${MAX.rruleChars} characters`);
   const parts = new Map<string, string>();

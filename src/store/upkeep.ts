@@ -60,7 +60,6 @@ export interface KeptRun extends LiveRun {
   since: number;
   restartable: boolean;
   killGraceS: number;
-  reservationId: number | null;
   /** It has been told to stop. */
   stopping: boolean;
 }

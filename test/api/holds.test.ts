@@ -237,6 +237,106 @@ it('holds again and again by a rule in a time zone, and says what else it was to
 
 const nextYear = () => ({ from: inS(390 * 86_400), to: inS(390 * 86_400 + 60) });
 
+it('is changed by its owner and by operators, is audited, and lets go what waited for it', async () => {
+  const change = async (input: object, key?: string): Promise<Json> => {
+    const { data, errors } = await api.ask<{ updateHold: Json }>(
+      `mutation ($input: UpdateHoldInput!) { updateHold(input: $input) {
+        name reason onConflict wholeSite machines { machine { id } cpus } times { from to } users { name } releaseIdleS recurrence { rrule timeZone } } }`,
+      { input },
+      key,
+    );
+    const [error] = errors ?? [];
+    return error ? { code: error.extensions.code as string, message: error.message } : data.updateHold;
+  };
+  const { registerSite: own } = await api.must<{ registerSite: { id: string } }>(
+    'mutation { registerSite(input: { name: "edited", reservableCpuHours: 8 }) { id } }',
+  );
+  const { registerMachine: big } = await api.must<{ registerMachine: { id: string } }>(
+    'mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }',
+    { input: { site: own.id, name: 'big', cpus: 64, memoryMb: 1000 } },
+  );
+  const agent = {
+    siteId: number(own.id),
+    identity: 'e',
+    instance: '1',
+    host: 'h',
+    version: '1',
+    protocol: 3,
+  };
+  const machines = [{ name: 'big', measured: null, problem: null, waits: null }];
+  await api.parts.store.registerAgent({ ...agent, simulated: true, machines }, Date.now() / 1000, 1);
+  const made = await reserve({ site: own.id, kind: 'MAINTENANCE', from: inS(600), to: inS(1200) });
+  const { id: hold } = made.hold as { id: string };
+  const long = await submit({ cpusPerTask: 40, runTimeLimitS: 3600 });
+  await expect.poll(() => stateOf(long), { timeout: PATIENCE_MS }).toBe('DISPATCHED');
+
+  const from = inS(7200);
+  const to = new Date(Date.parse(from) + 3_600_000).toISOString();
+  expect(await change({ hold, from, to, reason: 'disks' }, ann)).toMatchObject({ code: 'FORBIDDEN' });
+  expect(await change({ hold, from, to, reason: 'disks' })).toMatchObject({
+    ...{ reason: 'disks', wholeSite: true, times: [{ from, to }], onConflict: 'REFUSE' },
+  });
+  await assigned(long);
+  expect(await change({ hold, from: inS(600) })).toEqual({
+    ...{ code: 'CONFLICT', message: expect.stringMatching(`^updateHold: ${long} may still be running`) },
+  });
+  expect(await change({ hold, machines: [big.id], from: inS(600), onConflict: 'AFTER_JOBS' })).toMatchObject({
+    ...{ wholeSite: false, machines: [{ machine: { id: big.id }, cpus: null }], onConflict: 'AFTER_JOBS' },
+  });
+  expect(await change({ hold, machines: null, name: 'e', reason: null })).toMatchObject({
+    ...{ wholeSite: true, name: 'e', reason: null },
+  });
+  const { audit } = await api.must<{ audit: { nodes: Json[] } }>(
+    '{ audit(first: 1) { nodes { action target before after } } }',
+  );
+  expect(audit.nodes).toMatchObject([
+    {
+      ...{ action: 'updateHold', target: hold },
+      ...{ before: { name: null, reason: 'disks' }, after: { name: 'e', reason: null } },
+    },
+  ]);
+  for (const [input, code, message] of [
+    [{}, 'BAD_USER_INPUT', 'at least one field'],
+    [{ to: inS(-10) }, 'BAD_USER_INPUT', 'to: '],
+    [{ from: null }, 'BAD_USER_INPUT', 'from: '],
+    [{ onConflict: null }, 'BAD_USER_INPUT', 'onConflict: '],
+    [{ rrule: 'FREQ=DAILY' }, 'BAD_USER_INPUT', 'it does not recur'],
+    [{ releaseIdleS: 60 }, 'BAD_USER_INPUT', 'releaseIdleS'],
+    [{ users: ['ann'] }, 'BAD_USER_INPUT', 'users'],
+    [{ machines: [machine] }, 'CONFLICT', 'is not in service at the site'],
+    [{ hold: 'hold_999' }, 'NOT_FOUND', 'hold_999'],
+  ] as const)
+    expect(await change({ hold, ...input })).toEqual({ code, message: expect.stringContaining(message) });
+  expect(await cancel(hold)).toBe('ended');
+  expect(await change({ hold, name: 'x' })).toMatchObject({ code: 'CONFLICT' });
+
+  // Users within what the site allows.
+  const wanted = { site: own.id, machines: [big.id], cpus: 4, onConflict: 'AFTER_JOBS', from, to };
+  const { id: reserved } = (await reserve(wanted, ann)).hold as { id: string };
+  const bob = (await api.user('USER', 'bert')).key;
+  expect(await change({ hold: reserved, name: 'mine' }, bob)).toMatchObject({ code: 'FORBIDDEN' });
+  expect(await change({ hold: reserved, machines: [big.id], cpus: 9 }, ann)).toMatchObject({
+    code: 'LIMIT_EXCEEDED',
+  });
+  expect(await change({ hold: reserved, onConflict: 'PREEMPT' }, ann)).toMatchObject({ code: 'FORBIDDEN' });
+  expect(await change({ hold: reserved, to: null }, ann)).toMatchObject({ code: 'BAD_USER_INPUT' });
+  const good = { machines: [big.id], cpus: 8, users: ['admin'], releaseIdleS: null };
+  expect(await change({ hold: reserved, ...good }, ann)).toMatchObject({
+    ...{ machines: [{ cpus: 8 }], releaseIdleS: null, times: [{ from, to }] },
+  });
+  expect(await cancel(reserved, ann)).toBe('ended');
+  const daily = await reserve({
+    ...{ site: own.id, kind: 'MAINTENANCE', rrule: 'FREQ=DAILY', onConflict: 'AFTER_JOBS' },
+    ...{ from: `${to.slice(0, 10)}T00:00:00Z`, to: `${to.slice(0, 10)}T01:00:00Z` },
+  });
+  const { id: recurring } = daily.hold as { id: string };
+  const weekly = await change({ hold: recurring, rrule: 'FREQ=WEEKLY', timeZone: 'Europe/Stockholm' });
+  expect(weekly.recurrence).toEqual({ rrule: 'FREQ=WEEKLY', timeZone: 'Europe/Stockholm' });
+  expect((weekly.times as Json[]).length).toBeLessThan((daily.hold as { times: Json[] }).times.length);
+  expect(await change({ hold: recurring, rrule: 'FREQ=MINUTELY' })).toMatchObject({ code: 'BAD_USER_INPUT' });
+  await cancel(recurring);
+});
+
 it('stops what is in the way of a window that preempts', async () => {
   const going = await submit({ name: 'going' });
   await assigned(going);

@@ -401,6 +401,24 @@ describe('a fresh service', () => {
     );
     const twice = await service.cli(...add.with(-1, 'again'));
     expect(twice).toMatchObject({ code: 1, stderr: expect.stringContaining('(CONFLICT)') });
+    const set = ['maintenance', 'set', 'disks'];
+    expect(
+      (await service.cli(...set, '--from', '+30m', '--for', '2h', '--reason', 'more of them')).stdout,
+    ).toMatch(/disks +MAINTENANCE +local +the whole site/);
+    const held = async () =>
+      service.json<{ reason: string; times: { from: string; to: string }[] }[]>('maintenance');
+    const [changed] = await held();
+    expect(changed).toMatchObject({ reason: 'more of them' });
+    const lasts = ({ from, to }: { from: string; to: string }) => Date.parse(to) - Date.parse(from);
+    expect(changed!.times.map(lasts)).toEqual([7_200_000]);
+    expect((await service.cli(...set, '--for', '3h')).code).toBe(0);
+    expect((await held())[0]!.times).toEqual([{ ...changed!.times[0], to: expect.any(String) }]);
+    expect((await held())[0]!.times.map(lasts)).toEqual([10_800_000]);
+    expect(await service.cli(...set)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('nothing to change'),
+    });
+    expect(await service.cli(...set, '--refuse', '--preempt')).toMatchObject({ code: 2 });
     expect((await service.cli('maintenance', 'cancel', 'disks')).stdout).toBe('disks is canceled\n');
     expect((await service.cli('watch', long!.id)).code).toBe(0);
     const reserve = ['reserve', 'add', 'local', '--tasks', '1', '--cpus', '1', '--for', '1h'];

@@ -5,6 +5,7 @@ import { Margins } from '../../src/core/data/margins.js';
 import type { PromisesImage } from '../../src/core/index.js';
 import { type Job, type JobData, NO_DATASET, type RunTotals } from '../../src/core/model.js';
 import { NO_RETRIES, type Retry, type RetryRule } from '../../src/core/runs/retry.js';
+import type { WhenChange } from '../../src/store/hold-changes.js';
 import type { NewHold } from '../../src/store/holds.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type { NewNeedTerm, NewWait, ReadTarget } from '../../src/store/needs.js';
@@ -983,6 +984,98 @@ export function describeStore(
         expect(await refusals(wide, machine, T0 + 150)).toHaveLength(1);
         expect(await refusals(narrow, machine, T0 + 150)).toEqual([]);
         expect(await refusals(wide, second, T0 + 150)).toEqual([]);
+      });
+
+      it('is changed: when it is, of what, and what becomes of runs; other holds and runs may be in the way', async () => {
+        const times = async () =>
+          (await store.loadGrid(10)).holds.map(({ from, to, machines, siteId }) => [
+            from - T0,
+            to - T0,
+            machines.map(({ machineId }) => machineId),
+            siteId,
+          ]);
+        const { cursor } = await store.loadGrid(10);
+        await world.createHold(hold());
+        const [long] = (await dispatched(world, user, site, [newJob({ runTimeLimitS: 300 })])) as [number];
+        expect(await refusals(long, machine, T0)).toHaveLength(1);
+        const good = { holds: [], runs: [], fault: null, refused: false };
+        expect(await world.updateHold(1, { when: { from: T0 + 300, to: T0 + 400 } })).toEqual(good);
+        expect(await times()).toEqual([[300, 400, [], site]]);
+        expect(await refusals(long, machine, T0)).toEqual([]);
+        const told = await store.changesSince(cursor, 100);
+        if (told === 'too-old') throw new Error(told);
+        expect(told.directory?.holds).toMatchObject([{ from: T0 + 300 }]);
+
+        // The run may go on until 300.
+        const inTheWay = { holds: [], runs: [long], fault: null, refused: true };
+        expect(await world.updateHold(1, { when: { from: T0 + 299 } })).toEqual(inTheWay);
+        expect(await times()).toEqual([[300, 400, [], site]]);
+        expect(await world.updateHold(1, { reason: 'disks', name: 'disks' })).toEqual(good);
+        const onSecond = { of: 'MACHINES', machineIds: [second], amounts: null } as const;
+        expect(await world.updateHold(1, { when: { from: T0 + 200 }, held: onSecond })).toEqual(good);
+        expect(await times()).toEqual([[200, 400, [second], null]]);
+        const after = { when: { from: T0 + 100 }, held: { of: 'SITE' }, onConflict: 'AFTER_JOBS' } as const;
+        expect(await world.updateHold(1, after)).toEqual({ ...inTheWay, refused: false });
+        expect(await times()).toEqual([[100, 400, [], site]]);
+        expect(await world.updateHold(1, { onConflict: 'REFUSE' })).toEqual(inTheWay);
+
+        const next = { when: { from: T0 + 400, to: T0 + 500 } };
+        await world.createHold(hold({ onConflict: 'AFTER_JOBS', times: [{ from: T0 + 500, to: null }] }));
+        expect(await world.updateHold(2, next)).toEqual(good);
+        expect(await world.updateHold(2, { when: { from: T0 + 399 } })).toEqual({
+          ...{ holds: [1], runs: [], fault: null, refused: true },
+        });
+        const missing = { of: 'MACHINES', machineIds: [999], amounts: null } as const;
+        expect((await world.updateHold(2, { held: missing })).fault).toContain('machine 999');
+        await nothingBroken();
+      });
+
+      it('goes on where it has begun, with another end; of its rule the later times are made anew', async () => {
+        await world.createHold(hold());
+        const edit = (when: WhenChange, now: number, id = 1) => world.updateHold(id, { when }, now);
+        await expect(edit({ from: T0 + 120 }, T0 + 110)).rejects.toThrow('from: ');
+        await expect(edit({ to: T0 + 110 }, T0 + 110)).rejects.toThrow('to: ');
+        await expect(edit({ rrule: 'FREQ=DAILY' }, T0)).rejects.toThrow('rrule: ');
+        expect(await edit({ to: T0 + 500 }, T0 + 110)).toMatchObject({ refused: false });
+        const known = async () =>
+          (await store.loadGrid(10)).holds.map(({ from, to }) => [from - T0, to - T0]);
+        expect(await known()).toEqual([[100, 500]]);
+        await world.cancelHold(1);
+
+        const recurrence = {
+          ...{ rrule: 'FREQ=DAILY;COUNT=3', timeZone: 'UTC', from: T0, lengthS: 3600 },
+          ...{ except: [], also: [] },
+        };
+        const day = 86_400;
+        const three = [0, 1, 2].map((i) => ({ from: T0 + i * day, to: T0 + i * day + 3600 }));
+        const { id } = await world.createHold(hold({ times: three, recurrence }));
+        expect(await edit({ to: T0 + 60 }, T0 + 10, id as number)).toMatchObject({ refused: false });
+        expect(await known()).toEqual([
+          [0, 3600],
+          [day, day + 60],
+          [2 * day, 2 * day + 60],
+        ]);
+        await edit({ except: [T0 + day], rrule: 'FREQ=DAILY;COUNT=4' }, T0 + 10, id as number);
+        expect(await known()).toEqual([
+          [0, 3600],
+          [2 * day, 2 * day + 60],
+          [3 * day, 3 * day + 60],
+        ]);
+        await nothingBroken();
+      });
+
+      it('keeps its own runs, which are in the way of no change of it', async () => {
+        const { id } = await world.createHold(
+          hold({ kind: 'USER', held: { of: 'MACHINES', machineIds: [machine], amounts: null } }),
+        );
+        const [inside] = (await dispatched(world, user, site, [
+          newJob({ runTimeLimitS: 50, reservationId: id }),
+        ])) as [number];
+        expect(await refusals(inside, machine, T0 + 110)).toEqual([]);
+        expect(await world.updateHold(id as number, { when: { to: T0 + 300 } }, T0 + 120)).toEqual({
+          ...{ holds: [], runs: [], fault: null, refused: false },
+        });
+        await nothingBroken();
       });
 
       it('names the runs that may be in its way, or lets them end', async () => {

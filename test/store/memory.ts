@@ -45,6 +45,7 @@ import { decideChange } from '../../src/store/changes.js';
 import { TIMES_KNOWN } from '../../src/store/constants.js';
 import type { Copies, Offers } from '../../src/store/federation.js';
 import { outputKey } from '../../src/store/files.js';
+import { editHold, type HoldChange, type HoldEdit } from '../../src/store/hold-changes.js';
 import {
   type Admission,
   admitHold,
@@ -420,6 +421,24 @@ export class MemoryStore implements Store {
     return { ...admission, id };
   }
 
+  updateHold(id: number, change: HoldChange, now: number): Pick<HoldEdit, 'admission' | 'refused'> {
+    const hold = this.holds.get(id) as MemoryHold;
+    const times = hold.times.filter(({ over }) => !over).sort((a, b) => a.from - b.from);
+    const edit = editHold({ ...hold, times }, change, this.holdFacts(hold.siteId), now);
+    const { onConflict, machines, recurrence, admission, refused } = edit;
+    if (refused || admission.fault !== null) return edit;
+    Object.assign(hold, { onConflict, machines, recurrence });
+    if (change.name !== undefined) hold.name = change.name;
+    if (change.idleS !== undefined) hold.idleS = change.idleS;
+    if (change.when !== undefined && recurrence !== null) hold.madeAt = now;
+    hold.times = [
+      ...hold.times.filter(({ over }) => over),
+      ...edit.times.map((time) => ({ ...time, id: time.id ?? ++this.lastHoldTime, over: false })),
+    ];
+    this.event('HOLD', id, hold.siteId);
+    return edit;
+  }
+
   cancelHold(id: number): void {
     const hold = this.holds.get(id) as MemoryHold;
     hold.ended = true;
@@ -489,10 +508,10 @@ export class MemoryStore implements Store {
         const { epoch, assignedAt } = [...this.runs.values()].find(
           ({ jobId, endedAt }) => jobId === run.jobId && endedAt === null,
         ) as MemoryRun;
-        const { restartable, killGraceS, reservationId, state } = this.jobs.get(run.jobId) as MemoryJob;
+        const { restartable, killGraceS, state } = this.jobs.get(run.jobId) as MemoryJob;
         return {
           ...run,
-          ...{ epoch, since: assignedAt, restartable, killGraceS, reservationId },
+          ...{ epoch, since: assignedAt, restartable, killGraceS },
           stopping: state === 'CANCELLING',
         };
       }),
@@ -529,6 +548,7 @@ export class MemoryStore implements Store {
           amounts: { ...resourcesPerTask, cpus, memoryMb },
           alone: job.exclusive !== null,
           until: runTimeLimitS === null ? null : (startedAt ?? assignedAt) + runTimeLimitS,
+          reservationId: job.reservationId,
         };
       }),
     };

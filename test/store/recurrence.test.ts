@@ -1,7 +1,7 @@
 /** Times that come again: RFC 5545 in a named time zone. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { MADE_AHEAD_S, RecurrenceFault, TIMES_AHEAD_MAX, timesOf } from '../../src/store/recurrence.js';
+import { MADE_AHEAD_S, TIMES_AHEAD_MAX, TimesFault, timesOf } from '../../src/store/recurrence.js';
 
 const HOUR = 3600;
 const at = (text: string): number => Date.parse(text) / 1000;
@@ -83,7 +83,7 @@ describe('times of a rule', () => {
   ])('refuse a bad %s: %s', (field, text) => {
     const rule =
       field === 'rrule' ? of(text, '2026-11-01T08:00Z') : of('FREQ=DAILY', '2026-11-01T08:00Z', text);
-    expect(() => timesOf(rule, rule.from, rule.from + MADE_AHEAD_S)).toThrow(RecurrenceFault);
+    expect(() => timesOf(rule, rule.from, rule.from + MADE_AHEAD_S)).toThrow(TimesFault);
   });
 
   it('are the same whenever they are worked out', () => {

@@ -6,6 +6,7 @@ import type { OwnedDevice } from '../../src/core/resources/devices.js';
 import { countsOf } from '../../src/core/resources/units.js';
 import type { PeerSettings } from '../../src/store/directory/peers.js';
 import { type Directory, openDirectory } from '../../src/store/directory.js';
+import type { HoldChange } from '../../src/store/hold-changes.js';
 import type { Admission, NewHold } from '../../src/store/holds.js';
 import { type Database, openDatabase } from '../../src/store/pool.js';
 import { PostgresStore } from '../../src/store/postgres.js';
@@ -55,6 +56,12 @@ export interface World {
   publish(datasetId: number, url: string): Promise<void>;
   newPolicy(change?: Partial<Policy>): Promise<void>;
   createHold(hold: NewHold, now?: number): Promise<Admission & { id: number | null }>;
+  /** What was in the way; `refused`: it stays as it was. */
+  updateHold(
+    id: number,
+    change: HoldChange,
+    now?: number,
+  ): Promise<Pick<Admission, 'holds' | 'runs' | 'fault'> & { refused: boolean }>;
   cancelHold(id: number): Promise<void>;
   /** Of a job, in order. */
   events(
@@ -266,6 +273,11 @@ export function memoryWorld(options: { liveJobsMax?: number } = {}): World {
     setMachineState: async (machineId, state) => store.setMachineState(machineId, state),
     addLicense: async (kind, copies, siteId) => store.addLicense(kind, copies, siteId),
     createHold: async (hold, now = T0) => store.createHold(hold, now),
+    updateHold: async (id, change, now = T0) => {
+      const { admission, refused } = store.updateHold(id, change, now);
+      const { holds, runs, fault } = admission;
+      return { holds, runs, fault, refused };
+    },
     cancelHold: async (id) => store.cancelHold(id),
     keep: async (jobId, path, kept) => store.keep(jobId, path, kept),
     federate: async ({ name, users = [], ...settings }) => {
@@ -400,6 +412,12 @@ export async function postgresWorld(
       if (outcome.kind === 'refused') return { ...nothing, fault: outcome.message };
       const { hold: made, ...admission } = outcome.value;
       return { ...admission, fault: null, id: made?.id ?? null };
+    },
+    updateHold: async (id, change, now = T0) => {
+      const outcome = await directory.updateHold(id, change, { now, bounded: false }, actor);
+      if (outcome.kind === 'refused') return { holds: [], runs: [], fault: outcome.message, refused: false };
+      const { hold, holds, runs } = outcome.value;
+      return { holds, runs, fault: null, refused: hold === null };
     },
     cancelHold: (id) => done(directory.cancelHold(id, T0, actor)),
     keep: async (jobId, path, kept) => {

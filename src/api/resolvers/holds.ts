@@ -49,6 +49,7 @@ export const Hold: HoldResolvers = {
 const dates = (instants: readonly number[]): Date[] => instants.map((at) => new Date(at * 1000));
 
 export const Recurrence: RecurrenceResolvers = {
+  from: ({ from }) => new Date(from * 1000),
   exceptDates: ({ except }) => dates(except),
   alsoDates: ({ also }) => dates(also),
 };

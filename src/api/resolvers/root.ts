@@ -97,6 +97,8 @@ export const Mutation: Required<MutationResolvers> = {
     services.grid.removeSite(viewer, site, requestId),
   reserve: (_, { input, dryRun }, { services, viewer, requestId, loaders, budget }) =>
     services.holds.reserve(viewer, input, dryRun, { requestId, loaders, budget }),
+  updateHold: (_, { input }, { services, viewer, requestId }) =>
+    services.holds.updateHold(viewer, input, requestId),
   cancelHold: (_, { hold }, { services, viewer, requestId }) =>
     services.holds.cancelHold(viewer, hold, requestId),
   createScheduler: (_, { input }, { services, viewer, requestId }) =>

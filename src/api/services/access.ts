@@ -77,6 +77,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   drainSite: operators,
   removeSite: operators,
   reserve: people,
+  updateHold: people,
   cancelHold: people,
   createScheduler: admins,
   updateScheduler: admins,

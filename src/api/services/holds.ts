@@ -10,12 +10,13 @@ import {
 import { MAX } from '../../platform/limits.js';
 import { TIMES_KNOWN } from '../../store/constants.js';
 import type { HoldOutcome } from '../../store/directory.js';
+import type { HoldChange, WhenChange } from '../../store/hold-changes.js';
 import type { HeldOf, HoldTime, NewHold } from '../../store/holds.js';
 import { heldFromArray } from '../../store/images.js';
-import { MADE_AHEAD_S, type Recurrence, RecurrenceFault, timesOf } from '../../store/recurrence.js';
+import { MADE_AHEAD_S, type Recurrence, TimesFault, timesOf } from '../../store/recurrence.js';
 import type { HoldRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
-import { atMost, clearable, plainName, reason, textFault, within } from '../check.js';
+import { atMost, clearable, patch, plainName, reason, textFault, within } from '../check.js';
 import {
   type Connection,
   connection,
@@ -25,7 +26,7 @@ import {
   pageSize,
 } from '../connections.js';
 import { ApiError, badInput, notFound } from '../errors.js';
-import type { ReserveInput } from '../generated/types.js';
+import type { HoldConflict, ReserveInput, UpdateHoldInput } from '../generated/types.js';
 import { globalId, localId, parseGlobalId } from '../ids.js';
 import type { ReservePayloadModel } from '../models.js';
 import { amountsGiven } from '../resources.js';
@@ -36,28 +37,7 @@ import { type Asker, actor, done, type ServiceParts, wakeAfter } from './parts.j
 const NAMED_MAX = 10;
 
 export function createHoldsService(parts: ServiceParts) {
-  const { store, directory, queries, mirror, shares, limits, now } = parts;
-
-  /** What the site has promised and would promise otherwise beside the hold, as far as that is worked out. */
-  async function moved(hold: NewHold, { machines }: HoldOutcome): Promise<MovedStart[]> {
-    await mirror.sync();
-    const { grid } = mirror;
-    const policy = mirror.policy.document;
-    const entry = grid.sites.find(({ site }) => site.id === hold.siteId);
-    if (entry === undefined) return [];
-    const local = localPolicyOf(entry.site, policy);
-    if (keepsPromises(local)) {
-      const { promises } = await store.promises(hold.siteId);
-      grid.keepMemory(hold.siteId, promises && promisesFrom(grid, hold.siteId, local, promises));
-    }
-    // Ids of stored ones are above 0.
-    const held = hold.times
-      .slice(0, TIMES_KNOWN)
-      .map(
-        ({ from, to }, i): Held => heldFromArray([-1 - i, hold.siteId, hold.kind, machines, from, to, -1]),
-      );
-    return movedStarts(grid, entry, held, { now: now(), policy }).slice(0, MAX.heldShown);
-  }
+  const { directory, queries, shares, limits, now } = parts;
 
   return guarded({
     async holds(
@@ -80,9 +60,9 @@ export function createHoldsService(parts: ServiceParts) {
       const hold = { ...holdOf(viewer, input, now()), ...(await usersOf(queries, viewer, input)) };
       const bounded = !handlesAll(viewer);
       const known = dryRun ? await admit(true) : null;
-      const starts = known && (await shares.explain({ viewer, ...asker }, () => moved(hold, known)));
+      const starts = known && (await shares.explain({ viewer, ...asker }, () => movedBy(parts, hold, known)));
       const outcome = known ?? (await admit(false));
-      if (!dryRun && outcome.hold === null) throw inTheWay(outcome);
+      if (!dryRun && outcome.hold === null) throw inTheWay('reserve', outcome);
       if (!dryRun) await wakeAfter(parts, { of: 'MACHINE', siteId: hold.siteId });
       return { ...outcome, moved: starts ?? [] };
 
@@ -91,18 +71,70 @@ export function createHoldsService(parts: ServiceParts) {
       }
     },
 
+    async updateHold(viewer: Viewer, input: UpdateHoldInput, requestId: string): Promise<HoldRow> {
+      const hold = await handled(queries, viewer, input.hold, 'updateHold');
+      const change = await changeOf(queries, viewer, hold, input);
+      const bounded = !handlesAll(viewer);
+      const outcome = done(
+        await directory
+          .updateHold(hold.id, change, { now: now(), bounded }, actor(viewer, requestId))
+          .catch((error: unknown) => {
+            throw asInput(error);
+          }),
+      );
+      if (outcome.hold === null) throw inTheWay('updateHold', outcome);
+      await wakeAfter(parts, { of: 'MACHINE', siteId: hold.siteId });
+      return outcome.hold;
+    },
+
     async cancelHold(viewer: Viewer, id: string, requestId: string): Promise<HoldRow> {
-      const holdId = localId('hold', id, 'hold');
-      const [hold] = await queries.holdsByIds([holdId]);
-      if (!hold) throw notFound('hold', id);
-      const own = hold.userId === viewer.userId && hold.kind !== 'MAINTENANCE';
-      if (!own && !handlesAll(viewer))
-        throw new ApiError('FORBIDDEN', `cancelHold: ${id} is another user's; only an OPERATOR can end it`);
-      const ended = done(await directory.cancelHold(holdId, now(), actor(viewer, requestId)));
+      const hold = await handled(queries, viewer, id, 'cancelHold');
+      const ended = done(await directory.cancelHold(hold.id, now(), actor(viewer, requestId)));
       await wakeAfter(parts, { of: 'MACHINE', siteId: ended.siteId });
       return ended;
     },
   });
+}
+
+/** What the site has promised and would promise otherwise beside the hold, as far as that is worked out. */
+async function movedBy(
+  { store, mirror, now }: Pick<ServiceParts, 'store' | 'mirror' | 'now'>,
+  hold: NewHold,
+  { machines }: HoldOutcome,
+): Promise<MovedStart[]> {
+  await mirror.sync();
+  const { grid } = mirror;
+  const policy = mirror.policy.document;
+  const entry = grid.sites.find(({ site }) => site.id === hold.siteId);
+  if (entry === undefined) return [];
+  const local = localPolicyOf(entry.site, policy);
+  if (keepsPromises(local)) {
+    const { promises } = await store.promises(hold.siteId);
+    grid.keepMemory(hold.siteId, promises && promisesFrom(grid, hold.siteId, local, promises));
+  }
+  // Ids of stored ones are above 0.
+  const held = hold.times
+    .slice(0, TIMES_KNOWN)
+    .map(({ from, to }, i): Held => heldFromArray([-1 - i, hold.siteId, hold.kind, machines, from, to, -1]));
+  return movedStarts(grid, entry, held, { now: now(), policy }).slice(0, MAX.heldShown);
+}
+
+/** The hold, if the viewer may change and end it. */
+async function handled(
+  queries: ServiceParts['queries'],
+  viewer: Viewer,
+  id: string,
+  operation: string,
+): Promise<HoldRow> {
+  const [hold] = await queries.holdsByIds([localId('hold', id, 'hold')]);
+  if (!hold) throw notFound('hold', id);
+  const own = hold.userId === viewer.userId && hold.kind !== 'MAINTENANCE';
+  if (!own && !handlesAll(viewer))
+    throw new ApiError(
+      'FORBIDDEN',
+      `${operation}: ${id} is another user's; only an OPERATOR can ${operation === 'cancelHold' ? 'end' : 'change'} it`,
+    );
+  return hold;
 }
 
 /** Whose it is, and who else may run jobs in it. */
@@ -148,11 +180,7 @@ function holdOf(viewer: Viewer, input: ReserveInput, now: number): Omit<NewHold,
   const { kind, site, name, onConflict, releaseIdleS } = input;
   if (kind === 'MAINTENANCE' && !handlesAll(viewer))
     throw new ApiError('FORBIDDEN', 'reserve: only an OPERATOR can create a maintenance window');
-  if (onConflict === 'PREEMPT' && !handlesAll(viewer))
-    throw new ApiError(
-      'FORBIDDEN',
-      'reserve: only an OPERATOR can stop runs for a hold (onConflict PREEMPT)',
-    );
+  mayPreempt('reserve', viewer, onConflict);
   return {
     kind,
     name: clearable('name', name, plainName) ?? null,
@@ -160,16 +188,84 @@ function holdOf(viewer: Viewer, input: ReserveInput, now: number): Omit<NewHold,
     held: heldOf(input),
     onConflict,
     reason: clearable('reason', input.reason, (_, text) => reason(text)) ?? null,
-    idleS:
-      kind === 'MAINTENANCE' || releaseIdleS == null
-        ? null
-        : within('releaseIdleS', releaseIdleS, RELEASE_IDLE_MIN_S, MAX.integer),
+    idleS: kind === 'MAINTENANCE' || releaseIdleS == null ? null : idleOf('releaseIdleS', releaseIdleS),
     ...whenOf(viewer, input, now),
   };
 }
 
+function mayPreempt(operation: string, viewer: Viewer, onConflict: HoldConflict | null | undefined): void {
+  if (onConflict === 'PREEMPT' && !handlesAll(viewer))
+    throw new ApiError(
+      'FORBIDDEN',
+      `${operation}: only an OPERATOR can stop runs for a hold (onConflict PREEMPT)`,
+    );
+}
+
+const idleOf = (field: string, value: number): number =>
+  within(field, value, RELEASE_IDLE_MIN_S, MAX.integer);
+
 /** What a job takes to begin is not idleness. */
 const RELEASE_IDLE_MIN_S = 60;
+
+/** What is to be different; what it would be in the way of, and whether its times are some, only the directory finds. */
+async function changeOf(
+  queries: ServiceParts['queries'],
+  viewer: Viewer,
+  { kind, userId }: Pick<HoldRow, 'kind' | 'userId'>,
+  { hold: _, ...input }: UpdateHoldInput,
+): Promise<HoldChange> {
+  const given = Object.values(input).filter((value) => value !== undefined);
+  if (given.length === 0) throw badInput('input', {}, 'at least one field besides `hold`');
+  const { name, onConflict, releaseIdleS, users, machines, tasks, cpus, memoryMb, resources } = input;
+  for (const [field, value] of Object.entries({ onConflict, users, resources }))
+    if (value === null) throw badInput(field, null, 'a value; omit it to keep the current one');
+  if (kind === 'MAINTENANCE' && releaseIdleS != null)
+    throw badInput('releaseIdleS', releaseIdleS, 'no value: nothing of a maintenance window is released');
+  if (kind === 'MAINTENANCE' && (users ?? []).length > 0)
+    throw badInput('users', users, 'nobody: no jobs run in a maintenance window');
+  mayPreempt('updateHold', viewer, onConflict);
+  const named = users && (await usersNamed(queries, 'users', atMost('users', users, MAX.holdUsers)));
+  const holds = [machines, tasks, cpus, memoryMb, resources].some((value) => value !== undefined);
+  return patch({
+    name: clearable('name', name, plainName),
+    reason: clearable('reason', input.reason, (_, text) => reason(text)),
+    onConflict: onConflict ?? undefined,
+    idleS: clearable('releaseIdleS', releaseIdleS, idleOf),
+    userIds: named ? [...new Set(named.filter((id) => id !== userId))].sort((a, b) => a - b) : undefined,
+    held: holds
+      ? heldOf({ ...{ kind, machines, tasks, cpus, memoryMb }, resources: resources ?? [] })
+      : undefined,
+    when: whenChanged(viewer, input),
+  });
+}
+
+/** Undefined: it is when it was. */
+function whenChanged(
+  viewer: Viewer,
+  { from, to, rrule, timeZone, exceptDates, alsoDates }: Omit<UpdateHoldInput, 'hold'>,
+): WhenChange | undefined {
+  for (const [field, value] of Object.entries({ from, rrule, timeZone, exceptDates, alsoDates }))
+    if (value === null) throw badInput(field, null, 'a value; omit it to keep the current one');
+  if (to === null && !handlesAll(viewer)) throw badInput('to', null, 'a time: only an OPERATOR can omit it');
+  const when = patch({
+    from: from ? secondsOf(from) : undefined,
+    to: to ? secondsOf(to) : to,
+    rrule: rrule ?? undefined,
+    timeZone: timeZone ?? undefined,
+    except: exceptDates ? instantsGiven('exceptDates', exceptDates) : undefined,
+    also: alsoDates ? instantsGiven('alsoDates', alsoDates) : undefined,
+  });
+  return Object.keys(when).length === 0 ? undefined : when;
+}
+
+const secondsOf = (date: Date): number => date.getTime() / 1000;
+
+const instantsGiven = (field: string, dates: readonly Date[]): number[] =>
+  atMost(field, dates, MAX.holdDates).map(secondsOf);
+
+/** What is wrong with times is wrong with the input. */
+const asInput = (error: unknown): unknown =>
+  error instanceof TimesFault ? badInput(error.field, error.value, error.accepted) : error;
 
 function whenOf(
   viewer: Viewer,
@@ -191,23 +287,28 @@ function whenOf(
     return { times: [{ from, to }], recurrence: null };
   }
   if (to === null) throw badInput('to', null, 'a time: recurring holds must have an end');
-  const instants = (field: string, dates: readonly Date[]): number[] =>
-    atMost(field, dates, MAX.holdDates).map((date) => date.getTime() / 1000);
   const recurrence = {
     ...{ rrule, timeZone, from, lengthS: to - from },
-    ...{ except: instants('exceptDates', exceptDates), also: instants('alsoDates', alsoDates) },
+    ...{ except: instantsGiven('exceptDates', exceptDates) },
+    also: instantsGiven('alsoDates', alsoDates),
   };
   try {
     const times = timesOf(recurrence, now, now + MADE_AHEAD_S);
     if (times.length === 0) throw badInput('rrule', rrule, 'a rule with an occurrence in the next 400 days');
     return { times, recurrence };
   } catch (error) {
-    if (error instanceof RecurrenceFault) throw badInput(error.field, error.value, error.accepted);
-    throw error;
+    throw asInput(error);
   }
 }
 
-function heldOf({ kind, machines, tasks, cpus, memoryMb, resources }: ReserveInput): HeldOf {
+function heldOf({
+  kind,
+  machines,
+  tasks,
+  cpus,
+  memoryMb,
+  resources,
+}: Pick<ReserveInput, 'kind' | 'machines' | 'tasks' | 'cpus' | 'memoryMb' | 'resources'>): HeldOf {
   const amounts = {
     ...amountsGiven('resources', resources, MAX.jobResources, (field, value, accepted) => {
       throw badInput(field, value, accepted);
@@ -234,7 +335,7 @@ function heldOf({ kind, machines, tasks, cpus, memoryMb, resources }: ReserveInp
 }
 
 /** The error that names what is in the way. */
-function inTheWay({ holds, runs }: HoldOutcome): ApiError {
+function inTheWay(operation: string, { holds, runs }: HoldOutcome): ApiError {
   const named = (type: 'hold' | 'job', ids: readonly number[]): string =>
     ids
       .slice(0, NAMED_MAX)
@@ -246,5 +347,5 @@ function inTheWay({ holds, runs }: HoldOutcome): ApiError {
       ? [`${named('job', runs)} may still be running when it begins (onConflict AFTER_JOBS lets them finish)`]
       : []),
   ];
-  return new ApiError('CONFLICT', `reserve: ${parts.join('; ')}`);
+  return new ApiError('CONFLICT', `${operation}: ${parts.join('; ')}`);
 }

@@ -20,6 +20,8 @@ import {
   ReserveDocument,
   type ReserveInput,
   type ReserveMutation,
+  UpdateHoldDocument,
+  type UpdateHoldInput,
 } from '../documents.gql.js';
 import { CliError, ExitCode, usage } from '../errors.js';
 import { count, time } from '../format.js';
@@ -43,6 +45,8 @@ interface HoldOptions {
   also?: string[];
   afterJobs?: boolean;
   preempt?: boolean;
+  refuse?: boolean;
+  wholeSite?: boolean;
   releaseAfter?: string;
   keep?: boolean;
   forUser?: string;
@@ -67,6 +71,10 @@ export function addHolds(program: Command): void {
   ).action(async function (this: Command, site: string, options: HoldOptions) {
     await add(this, 'MAINTENANCE', site, options);
   });
+  changeOptions(addCommand(maintenance, 'set <name-or-id>', 'change a maintenance window (OPERATOR)'))
+    .option('--machine <name>', 'these machines, in place of what it closes; may be repeated', collect)
+    .option('--whole-site', 'the whole site')
+    .action(change);
 
   const reserve = addGroup(program, {
     name: 'reserve',
@@ -94,6 +102,19 @@ export function addHolds(program: Command): void {
   ).action(async function (this: Command, site: string, options: HoldOptions) {
     await add(this, options.rrule === undefined ? 'USER' : 'STANDING', site, options);
   });
+  changeOptions(addCommand(reserve, 'set <name-or-id>', 'change a reservation (its owner, OPERATOR)'))
+    .option('--machine <name>', 'these machines, in place of what it holds; may be repeated', collect)
+    .option('-n, --tasks <number>', 'room for this many tasks, in place of what it holds')
+    .option('-c, --cpus <number>', 'CPUs of each of these tasks or machines; without amounts, whole machines')
+    .option('--mem <memory>', 'memory of each task or machine, such as 4G')
+    .option('--resource <kind=amount>', 'other resources of each task or machine; may be repeated', collect)
+    .option('--user <name>', 'all other users who may run jobs in it; may be repeated', collect)
+    .option(
+      '--release-after <duration>',
+      'release the rest of an occurrence when none of its jobs has run for this long',
+    )
+    .option('--keep', 'never release it')
+    .action(change);
 }
 
 /** The list, and the command that ends one. */
@@ -121,6 +142,22 @@ function addGroup(
   });
   return group;
 }
+
+/** What both kinds let change. */
+const changeOptions = (command: Command): Command =>
+  command
+    .option('--name <name>', 'a new name')
+    .option('--from <time>', 'when it begins, unless it has begun; of one that recurs, the first occurrence')
+    .option('--to <time>', 'when it ends')
+    .option('--for <duration>', 'instead of --to: how long it lasts, such as 4h')
+    .option('--rrule <rule>', 'recurrence rule of one that recurs')
+    .option('--time-zone <name>', 'time zone of its rule')
+    .option('--except <time>', 'all occurrences of the rule to exclude; may be repeated', collect)
+    .option('--also <time>', 'all additional occurrences; may be repeated', collect)
+    .option('--after-jobs', 'let jobs finish that may still be running when it begins')
+    .option('--preempt', 'stop jobs in time that would still be running when it begins (OPERATOR)')
+    .option('--refuse', 'reject the change if jobs may still be running when it begins')
+    .option('--reason <text>', 'reason, visible to everyone');
 
 const holdOptions = (command: Command): Command =>
   command
@@ -151,20 +188,11 @@ async function add(command: Command, kind: HoldKind, site: string, options: Hold
   const client = connect();
   const { id } = await findSite(client, site);
   const dryRun = options.dryRun === true;
-  const whole = (field: string) => (value: string) => parseNumber(field, value, { min: 1, integer: true });
-  const machines = options.machine?.map((name) =>
-    /^machine_\d+$/.test(name) || name.includes('/') ? name : `${site}/${name}`,
-  );
   const input: ReserveInput = {
     kind,
     site: id,
     name: options.name,
-    machines:
-      machines && (await Promise.all(machines.map(async (name) => (await findMachine(client, name)).id))),
-    tasks: given(options.tasks, whole('--tasks')),
-    cpus: given(options.cpus, whole('--cpus')),
-    memoryMb: given(options.mem, (value) => parseMemory('--mem', value)),
-    resources: (options.resource ?? []).map((value) => parseAmount('--resource', value)),
+    ...(await amountsOf(client, site, options)),
     ...timesOf(options, Date.now()),
     onConflict: onConflictOf(options),
     reason: options.reason,
@@ -181,9 +209,57 @@ async function add(command: Command, kind: HoldKind, site: string, options: Hold
   );
 }
 
-function onConflictOf({ afterJobs, preempt }: HoldOptions): HoldConflict {
-  if (afterJobs && preempt) throw usage('--preempt', '', 'either --preempt or --after-jobs');
-  return preempt ? 'PREEMPT' : afterJobs ? 'AFTER_JOBS' : 'REFUSE';
+/** What is held. Machines are named within the site. */
+async function amountsOf(
+  client: Client,
+  site: string,
+  { machine, tasks, cpus, mem, resource }: HoldOptions,
+): Promise<
+  Pick<UpdateHoldInput, 'machines' | 'tasks' | 'cpus' | 'memoryMb'> & Pick<ReserveInput, 'resources'>
+> {
+  const whole = (field: string) => (value: string) => parseNumber(field, value, { min: 1, integer: true });
+  const names = machine?.map((name) =>
+    /^machine_\d+$/.test(name) || name.includes('/') ? name : `${site}/${name}`,
+  );
+  return {
+    machines: names && (await Promise.all(names.map(async (name) => (await findMachine(client, name)).id))),
+    tasks: given(tasks, whole('--tasks')),
+    cpus: given(cpus, whole('--cpus')),
+    memoryMb: given(mem, (value) => parseMemory('--mem', value)),
+    resources: resource?.map((value) => parseAmount('--resource', value)),
+  };
+}
+
+async function change(this: Command, nameOrId: string, options: HoldOptions): Promise<void> {
+  const client = connect();
+  const { id, site, times, recurrence } = await findHold(client, nameOrId);
+  const begins = recurrence?.from ?? times[0]?.from;
+  const { name, reason, user, machine, wholeSite } = options;
+  if (wholeSite && machine !== undefined) throw usage('--whole-site', '', 'either --machine or --whole-site');
+  const input: UpdateHoldInput = {
+    hold: id,
+    ...{ name, reason, onConflict: onConflictOf(options) },
+    ...(await amountsOf(client, site.name, options)),
+    ...timesOf(options, begins === undefined ? Date.now() : Date.parse(begins)),
+    ...(wholeSite && { machines: null }),
+    ...(user && { users: user }),
+    ...releaseOf(options),
+  };
+  if (Object.entries(input).every(([field, value]) => field === 'hold' || value === undefined))
+    throw new CliError('nothing to change: give an option such as --to', ExitCode.USAGE);
+  const { updateHold } = await client.request(UpdateHoldDocument, { input });
+  show(this, updateHold, (hold) => tableOf(HOLD_COLUMNS, [hold]));
+}
+
+/** Undefined: nothing is said of it. */
+function onConflictOf({ afterJobs, preempt, refuse }: HoldOptions): HoldConflict | undefined {
+  const asked = [
+    ...(afterJobs ? (['AFTER_JOBS'] as const) : []),
+    ...(preempt ? (['PREEMPT'] as const) : []),
+    ...(refuse ? (['REFUSE'] as const) : []),
+  ];
+  if (asked.length > 1) throw usage('--preempt', '', 'one of --after-jobs, --preempt and --refuse');
+  return asked[0];
 }
 
 function releaseOf({ releaseAfter, keep }: HoldOptions): { releaseIdleS?: number | null } {
@@ -193,17 +269,19 @@ function releaseOf({ releaseAfter, keep }: HoldOptions): { releaseIdleS?: number
   return idle === undefined ? {} : { releaseIdleS: Math.round(idle) };
 }
 
-/** Times as ISO 8601. */
+/** Times as ISO 8601. `beginsMs`: when it begins if nothing is said of that. */
 function timesOf(
-  { from, to, for: length, rrule, timeZone, except = [], also = [] }: HoldOptions,
-  nowMs: number,
+  { from, to, for: length, rrule, timeZone, except, also }: HoldOptions,
+  beginsMs: number,
 ): Partial<Pick<ReserveInput, 'from' | 'to' | 'rrule' | 'timeZone' | 'exceptDates' | 'alsoDates'>> {
   if (to !== undefined && length !== undefined) throw usage('--for', length, 'either --to or --for');
+  const nowMs = Date.now();
   const times = (field: string, values: readonly string[]) =>
     values.map((value) => parseTime(field, value, nowMs, note));
   const begin = given(from, (value) => parseTime('--from', value, nowMs, note));
   // A rule may have begun in the past.
-  const fromMs = begin === undefined ? nowMs : Math.max(rrule === undefined ? nowMs : 0, Date.parse(begin));
+  const fromMs =
+    begin === undefined ? beginsMs : Math.max(rrule === undefined ? nowMs : 0, Date.parse(begin));
   const end =
     length === undefined
       ? given(to, (value) => parseTime('--to', value, nowMs, note))
@@ -212,7 +290,8 @@ function timesOf(
     ...{ ...(begin && { from: begin }), ...(end && { to: end }) },
     ...(rrule !== undefined && { rrule }),
     ...(timeZone !== undefined && { timeZone }),
-    ...{ exceptDates: times('--except', except), alsoDates: times('--also', also) },
+    ...(except && { exceptDates: times('--except', except) }),
+    ...(also && { alsoDates: times('--also', also) }),
   };
 }
 

@@ -1,17 +1,29 @@
 /** Maintenance windows and reservations. */
 import { MAX } from '../../platform/limits.js';
 import { TIMES_SHOWN } from '../constants.js';
+import { Prisma } from '../generated/client.js';
+import {
+  beside,
+  type ChangingHold,
+  type EditedTime,
+  editHold,
+  type HoldChange,
+  type HoldEdit,
+} from '../hold-changes.js';
 import {
   type Admission,
   admitHold,
   cpuHours,
+  type HeldMachines,
   type HoldFacts,
+  type HoldTime,
   type NewHold,
   reservedCpuHours,
 } from '../holds.js';
 import { instant, json, plain } from '../read-rows.js';
-import type { HoldRow } from '../rows.js';
+import type { HoldRow, SiteRow } from '../rows.js';
 import { sql } from '../sql.js';
+import type { KeptTime } from '../upkeep.js';
 import { type Actor, type Changes, conflict, found, Refusal, type Transaction, unique } from './changes.js';
 import { lockSite } from './sites.js';
 
@@ -36,51 +48,47 @@ export const holdChanges = (change: Changes) => ({
       const facts = await factsOf(tx, hold.siteId);
       const { fault, ...admission } = admitHold(hold, facts, now);
       if (fault !== null) throw conflict(fault);
-      if (bounded) {
-        const reserved = reservedCpuHours(facts, hold.userId, now);
-        const asked = cpuHours(admission.machines, hold.times, facts.machines, now);
-        const { reservableCpuHours: limit } = site;
-        if (reserved + asked > limit)
-          throw new Refusal(
-            'LIMIT_EXCEEDED',
-            `${hours(asked)} CPU-hours requested and ${hours(reserved)} already reserved; site ${site.name} allows ${limit} per user`,
-          );
-      }
+      if (bounded) checkReserved(site, facts, { ...hold, machines: admission.machines }, now);
       const open = await tx.hold.count({ where: { siteId: hold.siteId, endedAt: null } });
       if (open >= MAX.siteHolds)
         throw new Refusal(
           'LIMIT_EXCEEDED',
           `site ${site.name} has ${open} holds; accepted: up to ${MAX.siteHolds}`,
         );
-      const ahead = facts.open.length + hold.times.length;
-      if (ahead > MAX.siteHoldTimes)
-        throw new Refusal(
-          'LIMIT_EXCEEDED',
-          `holds of site ${site.name} would have ${ahead} occurrences; accepted: up to ${MAX.siteHoldTimes}`,
-        );
+      checkTimes(site, facts, hold.times);
       const refused =
         admission.holds.length > 0 || (hold.onConflict === 'REFUSE' && admission.runs.length > 0);
       if (dry || refused) return { ...admission, hold: null };
-      const { kind, name, siteId, userId, onConflict, reason, times, recurrence, idleS, userIds } = hold;
-      const made = await unique(`there is already a reservation or maintenance window named ${name}`, () =>
-        tx.hold.create({
-          data: {
-            ...{ kind, name, siteId, userId, onConflict, reason, idleS, userIds: [...userIds] },
-            ...(recurrence !== null && { recurrence: json(recurrence), madeAt: instant(now) }),
-            ...(admission.machines !== null && { machines: json(admission.machines) }),
-            times: {
-              createMany: {
-                data: times.map(({ from, to }) => ({
-                  fromAt: instant(from),
-                  toAt: to === null ? null : instant(to),
-                })),
-              },
-            },
-          },
-        }),
-      );
-      const after = plain(made);
-      await note(`hold_${after.id}`, null, { ...after, times: times.slice(0, TIMES_SHOWN) });
+      const after = await insertHold(tx, hold, admission.machines, now);
+      await note(`hold_${after.id}`, null, { ...after, times: shown(hold.times) });
+      return { ...admission, hold: after };
+    });
+  },
+
+  /** Under the lock of the site, too. `bounded`: as of a new one. Throws TimesFault. */
+  updateHold(
+    id: number,
+    changes: HoldChange,
+    { now, bounded }: { now: number; bounded: boolean },
+    actor: Actor,
+  ) {
+    return change(actor, 'updateHold', async (tx, note): Promise<HoldOutcome> => {
+      const { siteId } = found('hold', id, await tx.hold.findUnique({ where: { id } }));
+      const site = await lockSite(tx, siteId);
+      const { before, kept } = await openHold(tx, id);
+      const facts = await factsOf(tx, siteId);
+      // As the directory has written them.
+      const stored = before as object as Pick<ChangingHold, 'machines' | 'recurrence' | 'onConflict'>;
+      const edit = editHold({ ...before, ...stored, times: kept }, changes, facts, now);
+      const { fault, ...admission } = edit.admission;
+      if (fault !== null) throw conflict(fault);
+      const others = beside(id, facts);
+      if (bounded) checkReserved(site, others, { ...edit, userId: before.userId }, now);
+      checkTimes(site, others, edit.times);
+      if (edit.refused) return { ...admission, hold: null };
+      const after = await applyEdit(tx, before, changes, edit, now);
+      await writeTimes(tx, id, kept, edit.times);
+      await note(`hold_${id}`, { ...before, times: shown(kept) }, { ...after, times: shown(edit.times) });
       return { ...admission, hold: after };
     });
   },
@@ -100,6 +108,115 @@ export const holdChanges = (change: Changes) => ({
   },
 });
 
+const shown = (times: readonly HoldTime[]): HoldTime[] =>
+  times.slice(0, TIMES_SHOWN).map(({ from, to }) => ({ from, to }));
+
+async function insertHold(
+  tx: Transaction,
+  { kind, name, siteId, userId, onConflict, reason, times, recurrence, idleS, userIds }: NewHold,
+  machines: HeldMachines,
+  now: number,
+): Promise<HoldRow> {
+  return unique(`there is already a reservation or maintenance window named ${name}`, async () =>
+    plain(
+      await tx.hold.create({
+        data: {
+          ...{ kind, name, siteId, userId, onConflict, reason, idleS, userIds: [...userIds] },
+          ...(recurrence !== null && { recurrence: json(recurrence), madeAt: instant(now) }),
+          ...(machines !== null && { machines: json(machines) }),
+          times: { createMany: { data: times.map(rowOf) } },
+        },
+      }),
+    ),
+  );
+}
+
+/** One that has not ended, with its times that are not over, in order. */
+async function openHold(tx: Transaction, id: number): Promise<{ before: HoldRow; kept: KeptTime[] }> {
+  const { times, ...row } = await tx.hold.findUniqueOrThrow({
+    where: { id },
+    include: { times: { where: { over: false }, orderBy: [{ fromAt: 'asc' }, { id: 'asc' }] } },
+  });
+  const before = plain(row);
+  if (before.endedAt !== null || (times.length === 0 && before.recurrence === null))
+    throw conflict(`hold_${id} has ended`);
+  const kept = times.map(plain).map(({ id, fromAt, toAt }) => ({ id, from: fromAt, to: toAt }));
+  return { before, kept };
+}
+
+/** A user may have reserved so many CPU-hours of the site. */
+function checkReserved(
+  { name, reservableCpuHours: limit }: Pick<SiteRow, 'name' | 'reservableCpuHours'>,
+  others: HoldFacts,
+  hold: Pick<NewHold, 'userId' | 'times'> & { machines: HeldMachines },
+  now: number,
+): void {
+  const reserved = reservedCpuHours(others, hold.userId, now);
+  const asked = cpuHours(hold.machines, hold.times, others.machines, now);
+  if (reserved + asked > limit)
+    throw new Refusal(
+      'LIMIT_EXCEEDED',
+      `${hours(asked)} CPU-hours requested and ${hours(reserved)} already reserved; site ${name} allows ${limit} per user`,
+    );
+}
+
+function checkTimes({ name }: Pick<SiteRow, 'name'>, others: HoldFacts, times: readonly HoldTime[]): void {
+  const ahead = others.open.length + times.length;
+  if (ahead > MAX.siteHoldTimes)
+    throw new Refusal(
+      'LIMIT_EXCEEDED',
+      `holds of site ${name} would have ${ahead} occurrences; accepted: up to ${MAX.siteHoldTimes}`,
+    );
+}
+
+async function applyEdit(
+  tx: Transaction,
+  { id, name: named }: HoldRow,
+  { name, reason, idleS, userIds, when }: HoldChange,
+  { onConflict, machines, recurrence }: HoldEdit,
+  now: number,
+): Promise<HoldRow> {
+  const isRemade = when !== undefined && recurrence !== null;
+  return unique(`there is already a reservation or maintenance window named ${name ?? named}`, async () =>
+    plain(
+      await tx.hold.update({
+        where: { id },
+        data: {
+          ...{ ...(name !== undefined && { name }), ...(reason !== undefined && { reason }) },
+          ...{ ...(idleS !== undefined && { idleS }), ...(userIds && { userIds: [...userIds] }) },
+          ...{ onConflict, machines: machines === null ? Prisma.DbNull : json(machines) },
+          ...(isRemade && { recurrence: json(recurrence), madeAt: instant(now) }),
+          // Of times alone nobody would be told.
+          revision: { increment: 1 },
+        },
+      }),
+    ),
+  );
+}
+
+const rowOf = ({ from, to }: HoldTime) => ({ fromAt: instant(from), toAt: to === null ? null : instant(to) });
+
+/** Deletes those that are no more: they have not begun. */
+async function writeTimes(
+  tx: Transaction,
+  holdId: number,
+  before: readonly KeptTime[],
+  after: readonly EditedTime[],
+): Promise<void> {
+  const stay = new Set(after.map(({ id }) => id));
+  const gone = before.filter(({ id }) => !stay.has(id)).map(({ id }) => id);
+  if (gone.length > 0) await tx.holdTime.deleteMany({ where: { id: { in: gone } } });
+  for (const time of after)
+    if (
+      time.id !== null &&
+      before.some(({ id, from, to }) => id === time.id && (from !== time.from || to !== time.to))
+    )
+      await tx.holdTime.update({ where: { id: time.id }, data: rowOf(time) });
+  const fresh = after.filter(({ id }) => id === null);
+  if (fresh.length > 0)
+    await tx.holdTime.createMany({ data: fresh.map((time) => ({ holdId, ...rowOf(time) })) });
+}
+
 const hours = (value: number): string => String(Math.round(value * 10) / 10);
 
 /** The site as an admission finds it, behind its lock. */
@@ -114,7 +231,7 @@ SELECT json_build_object(
      FROM holds h JOIN hold_times t ON t.hold_id = h.id AND NOT t.over WHERE h.site_id = ${siteId}::integer AND h.ended_at IS NULL),
   'runs', (SELECT coalesce(json_agg(json_build_object('jobId', r.job_id, 'machineIds', r.machine_ids, 'machineTasks', r.machine_tasks,
         'amounts', coalesce(r.resources_per_task, '{}') || jsonb_build_object('cpus', r.cpus_per_task, 'memoryMb', r.memory_mb_per_task), 'alone', r.whole_cpus IS NOT NULL OR r.keeps_machines,
-        'until', extract(epoch FROM coalesce(r.started_at, r.assigned_at)) + j.run_time_limit_s) ORDER BY r.job_id), '[]')
+        'until', extract(epoch FROM coalesce(r.started_at, r.assigned_at)) + j.run_time_limit_s, 'reservationId', j.reservation_id) ORDER BY r.job_id), '[]')
      FROM runs r JOIN jobs j ON j.id = r.job_id WHERE r.site_id = ${siteId}::integer AND r.ended_at IS NULL)) AS facts`);
   return facts;
 }
