@@ -1,4 +1,4 @@
-/** Every page by its address. Pages come when they are first opened; filters and columns are in the address. */
+/** Every page, by its address and in the order of the menu. A page is loaded when it is first opened; filters and columns are in the address. */
 import {
   createRootRoute,
   createRoute,
@@ -7,6 +7,20 @@ import {
   Link,
   lazyRouteComponent,
 } from '@tanstack/react-router';
+import {
+  Activity,
+  ChartColumn,
+  ClipboardList,
+  Database,
+  FlaskConical,
+  KeyRound,
+  LayoutDashboard,
+  ListChecks,
+  Network,
+  Server,
+  SlidersHorizontal,
+  Users,
+} from 'lucide-react';
 import { Shell } from './shell/shell';
 import type { Search } from './ui/address';
 import { Button } from './ui/controls';
@@ -44,11 +58,13 @@ const routes = [
   createRoute({
     getParentRoute,
     path: '/',
+    staticData: { menu: { section: 'Work', label: 'Overview', icon: LayoutDashboard } },
     component: lazyRouteComponent(() => import('./pages/overview/overview'), 'Overview'),
   }),
   createRoute({
     getParentRoute,
     path: '/jobs',
+    staticData: { menu: { section: 'Work', label: 'Jobs', icon: ListChecks } },
     component: lazyRouteComponent(() => import('./pages/jobs/jobs'), 'Jobs'),
   }),
   createRoute({
@@ -74,6 +90,7 @@ const routes = [
   createRoute({
     getParentRoute,
     path: '/sites',
+    staticData: { menu: { section: 'Grid', label: 'Sites', icon: Server } },
     component: lazyRouteComponent(() => import('./pages/sites/sites'), 'Sites'),
   }),
   createRoute({
@@ -84,36 +101,43 @@ const routes = [
   createRoute({
     getParentRoute,
     path: '/tree',
+    staticData: { menu: { section: 'Grid', label: 'Scheduler tree', icon: Network } },
     component: lazyRouteComponent(() => import('./pages/tree/tree'), 'Tree'),
   }),
   createRoute({
     getParentRoute,
     path: '/data',
+    staticData: { menu: { section: 'Grid', label: 'Data', icon: Database } },
     component: lazyRouteComponent(() => import('./pages/data/data'), 'DataPage'),
   }),
   createRoute({
     getParentRoute,
     path: '/licenses',
+    staticData: { menu: { section: 'Grid', label: 'Licenses', icon: KeyRound } },
     component: lazyRouteComponent(() => import('./pages/licenses/licenses'), 'Licenses'),
   }),
   createRoute({
     getParentRoute,
     path: '/usage',
+    staticData: { menu: { section: 'Grid', label: 'Usage', icon: ChartColumn } },
     component: lazyRouteComponent(() => import('./pages/usage/usage'), 'UsagePage'),
   }),
   createRoute({
     getParentRoute,
     path: '/ratios',
+    staticData: { menu: { section: 'Scheduling', label: 'Job ratios', icon: Activity } },
     component: lazyRouteComponent(() => import('./pages/ratios/ratios'), 'Ratios'),
   }),
   createRoute({
     getParentRoute,
     path: '/policy',
+    staticData: { menu: { section: 'Scheduling', label: 'Policy', icon: SlidersHorizontal } },
     component: lazyRouteComponent(() => import('./pages/policy/policy'), 'PolicyPage'),
   }),
   createRoute({
     getParentRoute,
     path: '/simulator',
+    staticData: { menu: { section: 'Scheduling', label: 'Simulator', icon: FlaskConical, role: 'OPERATOR' } },
     component: lazyRouteComponent(() => import('./pages/simulator/simulator'), 'Simulator'),
   }),
   createRoute({
@@ -124,6 +148,7 @@ const routes = [
   createRoute({
     getParentRoute,
     path: '/users',
+    staticData: { menu: { section: 'Administration', label: 'Users and shares', icon: Users } },
     component: lazyRouteComponent(() => import('./pages/users/users'), 'UsersPage'),
   }),
   createRoute({
@@ -134,6 +159,9 @@ const routes = [
   createRoute({
     getParentRoute,
     path: '/audit',
+    staticData: {
+      menu: { section: 'Administration', label: 'Audit log', icon: ClipboardList, role: 'ADMIN' },
+    },
     component: lazyRouteComponent(() => import('./pages/audit/audit'), 'Audit'),
   }),
 ] as const;

@@ -1,86 +1,58 @@
-/** Where the portal's pages are. */
-import {
-  Activity,
-  ChartColumn,
-  ClipboardList,
-  Database,
-  FlaskConical,
-  KeyRound,
-  LayoutDashboard,
-  ListChecks,
-  Network,
-  Server,
-  SlidersHorizontal,
-  Terminal,
-  Users,
-} from 'lucide-react';
-import type { ReactNode } from 'react';
+/** The portal's menu: each route (routes.tsx) says where it is in it. */
+import { useRouter } from '@tanstack/react-router';
+import { type LucideIcon, Terminal } from 'lucide-react';
 import type { UserRole } from './shell.gql';
-import type { useViewer } from './viewer';
+import { useViewer } from './viewer';
 
-export interface Place {
-  to: string;
+const SECTIONS = ['Work', 'Grid', 'Scheduling', 'Administration'] as const;
+
+interface MenuEntry {
+  section: (typeof SECTIONS)[number];
   label: string;
-  icon: ReactNode;
+  icon: LucideIcon;
   /** Offered from this role on. */
   role?: UserRole;
+}
+
+declare module '@tanstack/react-router' {
+  interface StaticDataRouteOption {
+    /** Where the page is in the menu; left out: not there. */
+    menu?: MenuEntry;
+  }
+}
+
+export interface Place extends MenuEntry {
+  to: string;
   /** Another page, not a route of this one. */
   page?: true;
 }
 
-const icon = { size: 16, 'aria-hidden': true } as const;
-const PLACES: readonly { title: string; places: readonly Place[] }[] = [
-  {
-    title: 'Work',
-    places: [
-      { to: '/', label: 'Overview', icon: <LayoutDashboard {...icon} /> },
-      { to: '/jobs', label: 'Jobs', icon: <ListChecks {...icon} /> },
-    ],
-  },
-  {
-    title: 'Grid',
-    places: [
-      { to: '/sites', label: 'Sites', icon: <Server {...icon} /> },
-      { to: '/tree', label: 'Scheduler tree', icon: <Network {...icon} /> },
-      { to: '/data', label: 'Data', icon: <Database {...icon} /> },
-      { to: '/licenses', label: 'Licenses', icon: <KeyRound {...icon} /> },
-      { to: '/usage', label: 'Usage', icon: <ChartColumn {...icon} /> },
-    ],
-  },
-  {
-    title: 'Scheduling',
-    places: [
-      { to: '/ratios', label: 'Job ratios', icon: <Activity {...icon} /> },
-      { to: '/policy', label: 'Policy', icon: <SlidersHorizontal {...icon} /> },
-      { to: '/simulator', label: 'Simulator', icon: <FlaskConical {...icon} />, role: 'OPERATOR' },
-    ],
-  },
-  {
-    title: 'Administration',
-    places: [
-      { to: '/users', label: 'Users and shares', icon: <Users {...icon} /> },
-      { to: '/audit', label: 'Audit log', icon: <ClipboardList {...icon} />, role: 'ADMIN' },
-      { to: '/graphql', label: 'GraphQL explorer', icon: <Terminal {...icon} />, page: true },
-    ],
-  },
-];
+const EXPLORER: Place = {
+  ...{ to: '/graphql', section: 'Administration', label: 'GraphQL explorer', icon: Terminal, page: true },
+};
 
-type Who = Pick<ReturnType<typeof useViewer>, 'may'>;
-
-/** The pages that somebody may see. To users, who see no others, all jobs are theirs, and come first. */
-export function placesFor(viewer: Who): { title: string; places: readonly Place[] }[] {
-  return PLACES.map(({ title, places }) => {
-    const offered = places.filter(({ role }) => !role || viewer.may(role));
-    if (viewer.may('OPERATOR')) return { title, places: offered };
-    const own = offered.filter(({ to }) => to === '/jobs').map((place) => ({ ...place, label: 'My jobs' }));
-    return { title, places: [...own, ...offered.filter(({ to }) => to !== '/jobs')] };
+/** The pages that the viewer may see, in sections. To users, who see no others, all jobs are theirs, and come first. */
+export function usePlaces(): { title: string; places: readonly Place[] }[] {
+  const { may } = useViewer();
+  const all = [...useMenu(), EXPLORER];
+  return SECTIONS.map((title) => {
+    const places = all.filter(({ section, role }) => section === title && (!role || may(role)));
+    if (may('OPERATOR')) return { title, places };
+    const own = places.filter(({ to }) => to === '/jobs').map((place) => ({ ...place, label: 'My jobs' }));
+    return { title, places: [...own, ...places.filter(({ to }) => to !== '/jobs')] };
   }).filter(({ places }) => places.length > 0);
 }
 
-/** The page at this address, if it is none of theirs. */
-export function refusedAt(viewer: Who, path: string): Place | null {
-  const at = PLACES.flatMap(({ places }) => places).find(
-    ({ to, role }) => role && (path === to || path.startsWith(`${to}/`)),
-  );
-  return at?.role && !viewer.may(at.role) ? at : null;
+/** The page at this address, if the viewer may not see it. */
+export function useRefused(path: string): Place | null {
+  const { may } = useViewer();
+  const at = useMenu().find(({ to, role }) => role && (path === to || path.startsWith(`${to}/`)));
+  return at?.role && !may(at.role) ? at : null;
 }
+
+/** In the order of the routes. */
+const useMenu = (): Place[] =>
+  Object.values(useRouter().routesById).flatMap(({ fullPath: to, options }) => {
+    const menu = options.staticData?.menu;
+    return menu === undefined ? [] : [{ to, ...menu }];
+  });

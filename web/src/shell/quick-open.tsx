@@ -13,9 +13,8 @@ import {
   SearchField,
 } from 'react-aria-components';
 import { useQuery } from 'urql';
-import { placesFor } from './places';
+import { usePlaces } from './places';
 import { QuickOpenDocument } from './shell.gql';
-import { useViewer } from './viewer';
 
 export function QuickOpen({ open, onClose }: { open: boolean; onClose(): void }) {
   return (
@@ -39,7 +38,7 @@ export function QuickOpen({ open, onClose }: { open: boolean; onClose(): void })
 const SHOWN = 12;
 
 function Search({ onClose }: { onClose(): void }) {
-  const viewer = useViewer();
+  const sections = usePlaces();
   const navigate = useNavigate();
   const [text, setText] = useState('');
   const [{ data }] = useQuery({ query: QuickOpenDocument });
@@ -56,8 +55,8 @@ function Search({ onClose }: { onClose(): void }) {
     });
   }
   for (const { places } of [
-    ...placesFor(viewer),
-    { places: [{ to: '/submit', label: 'Submit a job', icon: null, page: undefined }] },
+    ...sections,
+    { places: [{ to: '/submit', label: 'Submit a job', page: undefined }] },
   ]) {
     for (const { to, label, page } of places) {
       if (!label.toLowerCase().includes(wanted)) continue;

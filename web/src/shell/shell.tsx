@@ -13,7 +13,7 @@ import { theme } from '../ui/theme';
 import { Toasts } from '../ui/toast';
 import { gridChanges } from './feed';
 import { Logo } from './logo';
-import { type Place, placesFor, refusedAt } from './places';
+import { type Place, usePlaces, useRefused } from './places';
 import { QuickOpen } from './quick-open';
 import { GridNewsDocument } from './shell.gql';
 import { signOut } from './sign-in-link';
@@ -27,6 +27,7 @@ const THEMES = {
 
 function Navigation({ onQuickOpen, onGo }: { onQuickOpen(): void; onGo?: () => void }) {
   const viewer = useViewer();
+  const sections = usePlaces();
   const chosen = useStore(theme);
   const navigate = useNavigate();
   return (
@@ -45,7 +46,7 @@ function Navigation({ onQuickOpen, onGo }: { onQuickOpen(): void; onGo?: () => v
         <Button icon={<Search size={15} />} hint="Go to… (Ctrl K)" onPress={onQuickOpen} />
       </div>
       <nav aria-label="Pages" className="nav">
-        {placesFor(viewer).map(({ title, places }) => (
+        {sections.map(({ title, places }) => (
           <div key={title}>
             <h2 id={`nav-${title}`}>{title}</h2>
             <ul aria-labelledby={`nav-${title}`}>
@@ -53,7 +54,7 @@ function Navigation({ onQuickOpen, onGo }: { onQuickOpen(): void; onGo?: () => v
                 <li key={place.to}>
                   {place.page ? (
                     <a href={place.to} className="nav-link">
-                      {place.icon}
+                      <place.icon size={16} aria-hidden />
                       {place.label}
                     </a>
                   ) : (
@@ -63,7 +64,7 @@ function Navigation({ onQuickOpen, onGo }: { onQuickOpen(): void; onGo?: () => v
                       activeOptions={{ exact: place.to === '/' }}
                       onClick={onGo}
                     >
-                      {place.icon}
+                      <place.icon size={16} aria-hidden />
                       {place.label}
                     </Link>
                   )}
@@ -172,11 +173,11 @@ function ConnectionBanner() {
 }
 
 /** At the address of a page that is not offered. */
-function NotForYou({ place: { label, icon, role = 'USER' } }: { place: Place }) {
+function NotForYou({ place: { label, icon: Icon, role = 'USER' } }: { place: Place }) {
   return (
     <Page title={label}>
       <Empty
-        icon={icon}
+        icon={<Icon size={16} aria-hidden />}
         title={`This page is for ${role === 'ADMIN' ? 'administrators' : 'operators and administrators'}`}
         action={<Link to="/jobs">To your jobs</Link>}
       >
@@ -192,8 +193,7 @@ export function Shell() {
   const path = useRouterState({ select: (state) => state.location.pathname });
   const shown = useRouterState({ select: (state) => state.resolvedLocation?.href });
   const main = useRef<HTMLElement>(null);
-  const viewer = useViewer();
-  const refused = refusedAt(viewer, path);
+  const refused = useRefused(path);
   const first = useRef(true);
 
   const changed = useThrottled(() => gridChanges.set(gridChanges.get() + 1), 1_000);
