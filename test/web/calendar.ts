@@ -24,6 +24,21 @@ export function calendarPages(visits: Visits, grid: Grid): void {
     await form.getByRole('button', { name: 'Close it' }).click();
     await page.getByRole('row', { name: 'dragged' }).waitFor();
 
+    const edit = page.getByRole('button', { name: 'Edit dragged' });
+    await edit.click();
+    await form.getByLabel('Machines').fill('nowhere');
+    await form.getByText('has no machine nowhere').waitFor();
+    await form.getByLabel('Machines').fill('');
+    await form.getByLabel('Lasts').fill('36');
+    await form.getByLabel('Reason').fill('new disks');
+    await form.getByRole('button', { name: 'Change it' }).click();
+    await form.waitFor({ state: 'detached' });
+    await page.getByRole('row', { name: /dragged new disks .* 1 d 12 h/ }).waitFor();
+    const { holds } = await grid.ask<{
+      holds: { nodes: { id: string; reason: string; wholeSite: boolean }[] };
+    }>('query ($site: ID!) { holds(site: $site) { nodes { reason wholeSite } } }', { site: grid.north });
+    expect(holds.nodes).toEqual([{ reason: 'new disks', wholeSite: true }]);
+
     await page.getByRole('button', { name: 'Close or reserve' }).press('Enter');
     await form.getByLabel('Lasts').fill('1');
     await form.getByLabel('From').fill('2037-01-01T00:00');

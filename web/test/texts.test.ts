@@ -1,6 +1,8 @@
 /** What the portal makes of what people write, and how it writes numbers. */
 import { describe, expect, test } from 'vitest';
 import { filterOf, instantOf } from '../src/pages/jobs/filters';
+import { changesOf, draftOf } from '../src/pages/sites/hold-form';
+import type { HoldPartsFragment, SitePartsFragment } from '../src/pages/sites/sites.gql';
 import { arrayInputs, EMPTY, fieldsOf, inputOf, Wrong } from '../src/pages/submit/draft';
 import { constraintFault, sameSwitchOf, sameSwitchWritten } from '../src/parts/placement';
 import { csvLine } from '../src/ui/csv';
@@ -121,6 +123,40 @@ describe('a job that is written', () => {
     for (const text of ['gen or', 'a labels: SYNTAX at position 3; accepted is'])
       expect(constraintFault(said(text))).toEqual({ at: 6, accepted: 'accepted is a label, not, or (' });
     expect(constraintFault('Gpu = "x": can never run.')).toBeNull();
+  });
+});
+
+test('of a hold only what was written differently is changed', () => {
+  const from = '2030-01-01T10:00:00.000Z';
+  const to = '2030-01-01T12:00:00.000Z';
+  const machine = (id: string, name: string) => ({ id, name }) as SitePartsFragment['machines'][number];
+  const site = { name: 'alps', machines: [machine('machine_1', 'a'), machine('machine_2', 'b')] };
+  const hold: HoldPartsFragment = {
+    ...{ id: 'hold_1', kind: 'MAINTENANCE', name: null, reason: 'disks', onConflict: 'REFUSE' },
+    ...{ recurrence: null, lacking: [], wholeSite: true, createdAt: from, user: null, machines: [] },
+    times: [{ from, to }],
+  };
+  const changed = (change: Partial<ReturnType<typeof draftOf>>, of = hold) =>
+    changesOf(of, { ...draftOf(of), ...change }, site);
+  expect(changed({})).toEqual({});
+  expect(changed({ hours: '3.5' })).toEqual({ to: '2030-01-01T13:30:00.000Z' });
+  expect(changed({ hours: '' })).toEqual({ to: null });
+  const later = draftOf({ ...hold, times: [{ from: to, to: null }] }).from;
+  expect(changed({ from: later })).toEqual({ from: to, to: '2030-01-01T14:00:00.000Z' });
+  expect(changed({ reason: ' ', name: 'x', machines: 'b, a' })).toEqual({
+    ...{ reason: null, name: 'x', machines: ['machine_2', 'machine_1'] },
+  });
+  expect(changed({ machines: 'c' })).toBe('Machines: alps has no machine c.');
+  expect(changed({ hours: '0' })).toBe('Lasts: hours, more than 0.');
+  // Of one that recurs it is the length of each time, from the first.
+  const recurrence = {
+    rrule: 'FREQ=DAILY',
+    timeZone: 'UTC',
+    from: '2029-01-01T10:00:00.000Z',
+    lengthS: 7200,
+  };
+  expect(changed({ hours: '1', rrule: 'FREQ=WEEKLY' }, { ...hold, recurrence })).toEqual({
+    ...{ to: '2029-01-01T11:00:00.000Z', rrule: 'FREQ=WEEKLY' },
   });
 });
 

@@ -7,6 +7,8 @@ import { duration, megabytes, moment, plural } from '../../ui/format';
 import { useNow } from '../../ui/now';
 import { At, Badge, Card, Empty, Loaded, Skeleton, Table } from '../../ui/show';
 import { told } from '../../ui/toast';
+import { EditHold } from './edit-hold';
+import { CONFLICTS, HOUR_MS, localTime } from './hold-form';
 import {
   CancelHoldDocument,
   type HoldPartsFragment,
@@ -26,6 +28,7 @@ export function Calendar({ site }: { site: SitePartsFragment }) {
   const viewer = useViewer();
   const operator = viewer.may('OPERATOR');
   const [drafted, setDrafted] = useState<{ from: string; hours: string } | null>(null);
+  const [edited, setEdited] = useState<HoldPartsFragment | null>(null);
   const found = useData(SiteHoldsDocument, { site: site.id }, { everyMs: 10_000 });
   const cancel = useAction(CancelHoldDocument);
   return (
@@ -114,25 +117,44 @@ export function Calendar({ site }: { site: SitePartsFragment }) {
                 cell: ({ kind, times }) => <Days kind={kind} times={times} />,
               },
               {
-                key: 'cancel',
-                header: <span className="hidden-visually">Cancel</span>,
+                key: 'actions',
+                header: <span className="hidden-visually">Edit or cancel</span>,
                 right: true,
-                cell: ({ id, name, kind, user }) =>
-                  (operator || (kind !== 'MAINTENANCE' && user?.id === viewer.id)) && (
-                    <Button
-                      isDisabled={cancel.busy}
-                      onPress={() =>
-                        void told(cancel.run({ hold: id }), `${name ?? id} is canceled.`).then(found.refresh)
-                      }
-                    >
-                      Cancel<span className="hidden-visually"> {name ?? id}</span>
-                    </Button>
-                  ),
+                cell: (hold) => {
+                  const { id, name, kind, user } = hold;
+                  if (!operator && (kind === 'MAINTENANCE' || user?.id !== viewer.id)) return null;
+                  const hidden = <span className="hidden-visually"> {name ?? id}</span>;
+                  return (
+                    <span className="row">
+                      <Button onPress={() => setEdited(hold)}>Edit{hidden}</Button>
+                      <Button
+                        isDisabled={cancel.busy}
+                        onPress={() =>
+                          void told(cancel.run({ hold: id }), `${name ?? id} is canceled.`).then(
+                            found.refresh,
+                          )
+                        }
+                      >
+                        Cancel{hidden}
+                      </Button>
+                    </span>
+                  );
+                },
               },
             ]}
           />
         )}
       </Loaded>
+      {edited !== null && (
+        <EditHold
+          site={site}
+          hold={edited}
+          onClose={() => {
+            setEdited(null);
+            found.refresh();
+          }}
+        />
+      )}
       {drafted !== null && (
         <NewHold
           site={site}
@@ -183,13 +205,6 @@ function Days({ kind, times }: { kind: HoldPartsFragment['kind']; times: readonl
   );
 }
 
-/** Hours as the field of a local time takes them. */
-const localTime = (at: number): string => {
-  const date = new Date(at);
-  return new Date(at - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
-};
-const HOUR_MS = 3_600_000;
-
 /** The next days: dragging over some hours opens the form for them. With the keyboard one enters them in the form itself. */
 function Pick({ onPick }: { onPick(draft: { from: string; hours: string }): void }) {
   const now = useNow(60_000);
@@ -223,12 +238,6 @@ function Pick({ onPick }: { onPick(draft: { from: string; hours: string }): void
     </div>
   );
 }
-
-const CONFLICTS = [
-  { value: 'REFUSE', label: 'Report the conflict' },
-  { value: 'AFTER_JOBS', label: 'Let them finish' },
-  { value: 'PREEMPT', label: 'Stop them in time' },
-] as const;
 
 /** A maintenance window, or a reservation of room for tasks. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a form, with its fields

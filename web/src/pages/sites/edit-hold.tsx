@@ -1,0 +1,102 @@
+/** A form for a maintenance window or reservation that is there: only what was written differently is changed. */
+import { useState } from 'react';
+import { useAction } from '../../api/data';
+import { useViewer } from '../../shell/viewer';
+import { Button, Choice, Dialog, TextInput } from '../../ui/controls';
+import { told } from '../../ui/toast';
+import { CONFLICTS, type Conflict, changesOf, type Draft, draftOf, timeOf } from './hold-form';
+import { type HoldPartsFragment, type SitePartsFragment, UpdateHoldDocument } from './sites.gql';
+
+export function EditHold({
+  site,
+  hold,
+  onClose,
+}: {
+  site: SitePartsFragment;
+  hold: HoldPartsFragment;
+  onClose(): void;
+}) {
+  const operator = useViewer().may('OPERATOR');
+  const update = useAction(UpdateHoldDocument);
+  const [draft, setDraft] = useState(() => draftOf(hold));
+  const [onConflict, setOnConflict] = useState<Conflict>(hold.onConflict);
+  const put = (field: keyof Draft) => (value: string) =>
+    setDraft((before) => ({ ...before, [field]: value }));
+  const changes = changesOf(hold, draft, site);
+  const save = (): void => {
+    if (typeof changes === 'string') return;
+    const set = { ...changes, ...(onConflict !== hold.onConflict && { onConflict }) };
+    if (Object.keys(set).length === 0) {
+      onClose();
+      return;
+    }
+    void told(update.run({ input: { hold: hold.id, ...set } }), `${hold.name ?? hold.id} is changed.`).then(
+      (done) => done && onClose(),
+    );
+  };
+  const begun = hold.recurrence === null && timeOf(hold).from <= Date.now();
+  return (
+    <Dialog
+      title={`Edit ${hold.name ?? hold.id}`}
+      open
+      onClose={onClose}
+      footer={
+        <Button variant="primary" isDisabled={typeof changes === 'string' || update.busy} onPress={save}>
+          Change it
+        </Button>
+      }
+    >
+      <div className="stack">
+        <div className="columns" style={{ '--column': '180px' } as React.CSSProperties}>
+          <TextInput
+            label={hold.recurrence === null ? 'From' : 'First from'}
+            type="datetime-local"
+            value={draft.from}
+            onChange={put('from')}
+            disabled={begun}
+            help={begun ? 'It has begun' : undefined}
+          />
+          <TextInput
+            label="Lasts"
+            type="number"
+            min={0}
+            step="any"
+            unit="hours"
+            value={draft.hours}
+            onChange={put('hours')}
+            placeholder="until canceled"
+          />
+          <TextInput label="Name" value={draft.name} onChange={put('name')} placeholder="none" />
+          {hold.machines.every(({ whole }) => whole) && (
+            <TextInput
+              label="Machines"
+              value={draft.machines}
+              onChange={put('machines')}
+              placeholder={hold.kind === 'MAINTENANCE' ? 'the whole site' : 'none'}
+            />
+          )}
+        </div>
+        {hold.recurrence !== null && (
+          <TextInput
+            label="Again"
+            value={draft.rrule}
+            onChange={put('rrule')}
+            help={`A rule of RFC 5545, in the time zone ${hold.recurrence.timeZone}. A current occurrence stays as it is.`}
+          />
+        )}
+        <TextInput label="Reason" value={draft.reason} onChange={put('reason')} help="Visible to everyone" />
+        <Choice
+          label="Jobs that may still be running then"
+          value={onConflict}
+          onChange={setOnConflict}
+          options={operator ? CONFLICTS : CONFLICTS.slice(0, 2)}
+        />
+        {typeof changes === 'string' && (
+          <p className="note warn" role="alert">
+            {changes}
+          </p>
+        )}
+      </div>
+    </Dialog>
+  );
+}
