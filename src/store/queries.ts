@@ -52,6 +52,7 @@ import type {
 import { and, labels, raw, type Sql, sql } from './sql.js';
 import { rows, value } from './statement.js';
 import type { Cursor, OutputPiece } from './store.js';
+import { usageColumn } from './usage.js';
 
 /** That a job `j` has no copy: it has not been run again. */
 const notRunAgain = sql`NOT EXISTS (SELECT FROM jobs r WHERE r.rerun_of = j.id)`;
@@ -1065,15 +1066,7 @@ const courseReading = {
   signal: 'signal',
   cause: 'cause',
   message: 'message',
-  cpuS: 'cpu_s',
-  ioWaitS: 'io_wait_s',
-  cpuMethod: 'cpu_method',
-  peakMemoryMb: 'peak_memory_mb',
-  peakMemoryMethod: 'peak_memory_method',
-  readMb: 'read_mb',
-  writtenMb: 'written_mb',
-  bytesMethod: 'bytes_method',
-  ioWaitMethod: 'io_wait_method',
+  ...usageColumn,
 } as const;
 
 const runReading: Reading<RunRow> = {

@@ -1,6 +1,7 @@
 /** What agents and peers tell of runs. */
 import type { EndCause } from '../core/states.js';
 import type { RunRow } from './rows.js';
+import type { Usage } from './usage.js';
 
 export interface RunReport {
   jobId: number;
@@ -39,10 +40,7 @@ export interface LocalRun {
 
 export type Method = NonNullable<RunRow['cpuMethod']>;
 /** What a run used beside CPU time and waiting for input and output, and how it was measured; null: not measured. */
-export type RunUsage = Pick<
-  RunRow,
-  'cpuMethod' | 'peakMemoryMb' | 'peakMemoryMethod' | 'readMb' | 'writtenMb' | 'bytesMethod' | 'ioWaitMethod'
->;
+export type RunUsage = Omit<Usage, 'cpuS' | 'ioWaitS'>;
 
 /** A part of what a run wrote to a stream. */
 export interface OutputPiece {

@@ -6,6 +6,7 @@ import type { EndCause } from '../core/states.js';
 import type { TaskFailure, TaskLaunch } from './job-fields.js';
 import type { RunRow, TaskRow } from './rows.js';
 import type { Assignment, RunReport } from './store.js';
+import { eachUsage, UNMEASURED } from './usage.js';
 
 /** Whether the agents of a job start its tasks one by one. */
 export const hasTasks = ({ tasks, launch }: { tasks: number; launch: TaskLaunch }): boolean =>
@@ -205,19 +206,6 @@ export function agentsOf(
 /** A task as people see it; times are epoch seconds. */
 export type ShownTask = TaskRow & { machineId: number | null };
 
-/** Of a task that nobody has reported by itself. */
-const UNMEASURED = {
-  ...{
-    cpuS: null,
-    cpuMethod: null,
-    peakMemoryMb: null,
-    peakMemoryMethod: null,
-    readMb: null,
-    writtenMb: null,
-  },
-  ...{ bytesMethod: null, ioWaitS: null, ioWaitMethod: null },
-};
-
 /**
  * The tasks of a run from an index on: as they have been reported and, where nothing was, as their run is.
  *
@@ -243,21 +231,6 @@ export function shownTasks(
     const startedAt = task ? task.startedAt : reported ? null : run.startedAt;
     const of = { jobId, epoch, index, machineId, startedAt, endedAt, exitCode, signal, cause, message };
     if (!one) return { ...of, ...UNMEASURED };
-    const { cpuS, cpuMethod, peakMemoryMb, peakMemoryMethod, readMb, writtenMb, bytesMethod } = run;
-    const { ioWaitS, ioWaitMethod } = run;
-    return {
-      ...of,
-      ...{
-        cpuS,
-        cpuMethod,
-        peakMemoryMb,
-        peakMemoryMethod,
-        readMb,
-        writtenMb,
-        bytesMethod,
-        ioWaitS,
-        ioWaitMethod,
-      },
-    };
+    return { ...of, ...eachUsage((field) => run[field]) } as ShownTask;
   });
 }

@@ -202,6 +202,42 @@ test('a cancelled run is told to stop, and ends as cancelled', async () => {
   });
 });
 
+test('what was measured is kept of runs and tasks; of a run with tasks the sum, the most or the mean', async () => {
+  await heartbeat();
+  const [one, two] = (await submit([{ command: 'one' }, { command: 'two', tasks: 2 }])) as [string, string];
+  await schedule(api.parts);
+  const methods = {
+    cpuMethod: 'PROC',
+    peakMemoryMethod: 'SAMPLES',
+    bytesMethod: 'PROC',
+    ioWaitMethod: 'SAMPLES',
+  };
+  const used = (times: number) => ({
+    ...{
+      cpuS: times,
+      peakMemoryMb: 10 * times,
+      readMb: 20 * times,
+      writtenMb: 30 * times,
+      ioWaitS: 4 * times,
+    },
+    ...methods,
+  });
+  const end = (job: string, times: number) => ({
+    ...{ job, epoch: 1, phase: 'ENDED', at: now(), cause: 'EXITED_ZERO', exitCode: 0, ...used(times) },
+  });
+  expect(await report([end(one, 1), { ...end(two, 1), task: 0 }, { ...end(two, 3), task: 1 }])).toEqual([
+    ...['ACCEPTED', 'ACCEPTED', 'ACCEPTED'],
+  ]);
+  const fields = Object.keys(used(1)).join(' ');
+  const kept = await api.must(
+    `{ one: job(id: "${one}") { runs { ${fields} } } two: job(id: "${two}") { runs { ${fields} tasks(first: 2) { cpuS peakMemoryMb } } } }`,
+  );
+  expect(kept).toMatchObject({
+    one: { runs: [used(1)] },
+    two: { runs: [{ ...used(1), cpuS: 4, peakMemoryMb: 30, readMb: 80, writtenMb: 120, ioWaitS: 8 }] },
+  });
+});
+
 test('nothing is missed between two subscriptions, and a cursor that is too old gets the whole list', async () => {
   await heartbeat();
   const first = assignments();

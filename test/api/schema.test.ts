@@ -18,6 +18,7 @@ import { rules } from '../../src/api/services/access.js';
 import { endCauses, jobStates } from '../../src/core/states.js';
 import { DEFAULT_LIMITS, FIXED_LIMITS, LIMIT_VARIABLES, shownLimit } from '../../src/platform/limits.js';
 import { turns } from '../../src/platform/turns.js';
+import { UNMEASURED } from '../../src/store/usage.js';
 
 const schema = buildSchema(readFileSync(SCHEMA_FILE, 'utf8'));
 const types = Object.values(schema.getTypeMap()).filter((type) => !type.name.startsWith('__'));
@@ -92,6 +93,17 @@ describe('the schema', () => {
       (schema.getType(name) as GraphQLEnumType).getValues().map((v) => v.name);
     expect(values('JobState').sort()).toEqual([...jobStates].sort());
     expect(values('EndCause').sort()).toEqual([...endCauses].sort());
+  });
+
+  test('has what is measured of runs in reports, runs and tasks', () => {
+    for (const name of ['RunReportInput', 'Run']) {
+      const type = schema.getType(name);
+      if (!isObjectType(type) && !isInputObjectType(type)) throw new Error(`${name} is no type with fields`);
+      const measured = Object.values(type.getFields()).filter(({ type }) =>
+        ['Float', 'MeasurementMethod'].includes(String(type)),
+      );
+      expect(new Set(measured.map(({ name }) => name))).toEqual(new Set(Object.keys(UNMEASURED)));
+    }
   });
 
   test('has a rule for each field of Query, Mutation and Subscription, and no other', () => {

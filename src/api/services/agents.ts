@@ -12,8 +12,8 @@ import type {
   OutputPiece,
   ReportedLoad,
   RunReport,
-  RunUsage,
 } from '../../store/store.js';
+import { eachUsage, isAmount, type Usage, type UsageAmount, usageAmounts } from '../../store/usage.js';
 import type { Viewer } from '../auth.js';
 import { atMost, plainName, text, within } from '../check.js';
 import { devicesGiven } from '../devices.js';
@@ -297,20 +297,14 @@ export const maxAttemptsOf = ({
 
 function runReport(input: RunReportInput, index: number, isPeer: boolean): RunReport {
   const field = (name: string): string => `reports[${index}].${name}`;
-  const upTo = (most: number, name: 'cpuS' | 'ioWaitS' | 'peakMemoryMb' | 'readMb' | 'writtenMb') => {
-    const value = input[name] ?? null;
+  const amount = (name: UsageAmount): number | null => {
+    const [value, most] = [input[name] ?? null, MAX[usageAmounts[name].max]];
     if (value !== null && !(value >= 0 && value <= most)) throw badInput(field(name), value, `0 to ${most}`);
     return value;
   };
-  const usage: RunUsage = {
-    cpuMethod: input.cpuMethod ?? null,
-    peakMemoryMb: upTo(MAX.reportedMb, 'peakMemoryMb'),
-    peakMemoryMethod: input.peakMemoryMethod ?? null,
-    readMb: upTo(MAX.reportedMb, 'readMb'),
-    writtenMb: upTo(MAX.reportedMb, 'writtenMb'),
-    bytesMethod: input.bytesMethod ?? null,
-    ioWaitMethod: input.ioWaitMethod ?? null,
-  };
+  const { cpuS, ioWaitS, ...usage } = eachUsage((name) =>
+    isAmount(name) ? amount(name) : (input[name] ?? null),
+  ) as Usage;
   if (input.epoch < 1) throw badInput(field('epoch'), input.epoch, '1 or more');
   atMost(field('outputs'), input.outputs ?? [], MAX.reportedPieces);
   const ended = input.phase === 'ENDED';
@@ -329,8 +323,8 @@ function runReport(input: RunReportInput, index: number, isPeer: boolean): RunRe
     cause: ended ? (input.cause ?? null) : null,
     // Cut rather than refused: the end of a run must not be lost over the length of its message.
     message: input.message?.slice(0, MAX.messageChars) ?? null,
-    cpuS: upTo(MAX.reportedSeconds, 'cpuS'),
-    ioWaitS: upTo(MAX.reportedSeconds, 'ioWaitS'),
+    cpuS,
+    ioWaitS,
     usage,
     outputs: (input.outputs ?? []).map((piece, i) => outputPiece(piece, field(`outputs[${i}]`))),
     local: input.local ? localRun(input.local, `reports[${index}].local`) : null,

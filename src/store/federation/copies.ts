@@ -16,6 +16,7 @@ import { changeJobs } from '../postgres/change-jobs.js';
 import * as control from '../postgres/control.js';
 import { reportRuns } from '../postgres/reports.js';
 import { givenColumns } from '../postgres/submit.js';
+import { usageAs, usageList } from '../postgres/usage.js';
 import { labels, type Sql, sql } from '../sql.js';
 import { copy, row, rows, run, value } from '../statement.js';
 import type { GrantedInput, RunReport, Share } from '../store.js';
@@ -510,8 +511,7 @@ export async function toReport(database: Db, siteId: number, bytesMax: number): 
     sql`
 WITH due AS MATERIALIZED (
   SELECT f.offer, f.owner_job_id, f.epoch, f.told, j.id AS job_id, j.epoch AS run_epoch, j.outputs IS NOT NULL AND r.started_at IS NOT NULL AS has_files, j.state, j.cause AS job_cause, j.ended_at AS over_at, j.message AS job_message,
-         r.started_at, r.ended_at, r.exit_code, r.signal, r.cause, r.message, r.cpu_s, r.io_wait_s,
-         r.cpu_method, r.peak_memory_mb, r.peak_memory_method, r.read_mb, r.written_mb, r.bytes_method, r.io_wait_method
+         r.started_at, r.ended_at, r.exit_code, r.signal, r.cause, r.message, ${usageList('r.')}
     FROM foreign_jobs f JOIN jobs j ON j.id = f.job_id LEFT JOIN runs r ON r.job_id = j.id AND r.epoch = j.epoch
    WHERE f.site_id = ${siteId} AND f.told < 2 AND f.epoch IS NOT NULL AND (j.ended_at IS NOT NULL OR f.told = 0 AND r.started_at IS NOT NULL)
    ORDER BY j.id LIMIT ${REPORTS_PAGE}
@@ -528,9 +528,7 @@ SELECT p.offer, p.owner_job_id AS "jobId", p.epoch, p.told, p.over_at IS NOT NUL
        p.exit_code AS "exitCode", p.signal,
        -- Who ends a peer's job here does not decide about it: its owner does. What has not begun may run elsewhere.
        CASE WHEN p.state = 'CANCELLED' AND p.started_at IS NULL THEN 'MACHINE_FAILED' WHEN p.state = 'CANCELLED' THEN 'REFUSED' ELSE coalesce(p.cause, p.job_cause) END AS cause,
-       coalesce(p.message, p.job_message) AS message, p.cpu_s AS "cpuS", p.io_wait_s AS "ioWaitS",
-       p.cpu_method AS "cpuMethod", p.peak_memory_mb AS "peakMemoryMb", p.peak_memory_method AS "peakMemoryMethod",
-       p.read_mb AS "readMb", p.written_mb AS "writtenMb", p.bytes_method AS "bytesMethod", p.io_wait_method AS "ioWaitMethod",
+       coalesce(p.message, p.job_message) AS message, ${usageAs('p')},
        CASE WHEN p.over_at IS NOT NULL THEN (
          SELECT json_agg(json_build_object('stream', stream, 'start', start, 'base64', translate(encode(body, 'base64'), E'\\n', ''),
                                            'bytes', bytes) ORDER BY stream, start)

@@ -27,6 +27,7 @@ import { ofTask, type RunTasks } from '../tasks.js';
 import { siteAgent } from './agents.js';
 import { changeJobs } from './change-jobs.js';
 import { putTasks, tasksOf, usedByTasks } from './tasks.js';
+import { usageFrom, usageItems } from './usage.js';
 
 /** `siteId` null: the service itself reports, for any site. */
 export async function reportRuns(
@@ -162,15 +163,7 @@ function updateRuns(
     retry: ['text', ([, { retry }]) => retry && JSON.stringify(retry)],
     failed_task: ['integer', ([, { failedTask }]) => failedTask],
     ending: ['boolean', ([, { ending }]) => ending],
-    cpu_s: ['float8', ([, { ended }]) => ended?.cpuS ?? null],
-    io_wait_s: ['float8', ([, { ended }]) => ended?.ioWaitS ?? null],
-    cpu_method: ['measurement_method', ([, { ended }]) => ended?.usage?.cpuMethod ?? null],
-    peak_memory_mb: ['float8', ([, { ended }]) => ended?.usage?.peakMemoryMb ?? null],
-    peak_memory_method: ['measurement_method', ([, { ended }]) => ended?.usage?.peakMemoryMethod ?? null],
-    read_mb: ['float8', ([, { ended }]) => ended?.usage?.readMb ?? null],
-    written_mb: ['float8', ([, { ended }]) => ended?.usage?.writtenMb ?? null],
-    bytes_method: ['measurement_method', ([, { ended }]) => ended?.usage?.bytesMethod ?? null],
-    io_wait_method: ['measurement_method', ([, { ended }]) => ended?.usage?.ioWaitMethod ?? null],
+    ...usageItems<readonly [number, RunChange]>(([, { ended }]) => ended),
   });
   const local = changes.some((change) => change[1].local !== null);
   const localTable = table('l', local ? changes : [], {
@@ -190,9 +183,7 @@ function updateRuns(
     tx,
     sql`
 UPDATE runs r SET started_at = coalesce(to_timestamp(t.started_at), r.started_at), ended_at = to_timestamp(t.ended_at),
-    exit_code = t.exit_code, signal = t.signal, cause = t.cause, message = t.message, cpu_s = t.cpu_s, io_wait_s = t.io_wait_s,
-    cpu_method = t.cpu_method, peak_memory_mb = t.peak_memory_mb, peak_memory_method = t.peak_memory_method, read_mb = t.read_mb,
-    written_mb = t.written_mb, bytes_method = t.bytes_method, io_wait_method = t.io_wait_method,
+    exit_code = t.exit_code, signal = t.signal, cause = t.cause, message = t.message, ${usageFrom('t')},
     retry = t.retry::jsonb, failed_task = coalesce(t.failed_task, r.failed_task), ending = r.ending OR t.ending ${localFields}
   FROM ${items} ${local ? sql`JOIN ${localTable} ON l.job_id = t.job_id` : empty} WHERE r.job_id = t.job_id AND r.epoch = t.epoch`,
   );

@@ -5,6 +5,7 @@ import { empty, type Sql, sql } from '../sql.js';
 import { rows, run } from '../statement.js';
 import type { RunReport } from '../store.js';
 import { type KnownTask, RunTasks, type TaskReport, type TasksOfRun } from '../tasks.js';
+import { usageFrom, usageItems, usageList, usageOfTasks } from './usage.js';
 
 type Machines = TasksOfRun['machines'];
 
@@ -79,28 +80,15 @@ export function putTasks(tx: Transaction, reports: readonly TaskReport[]): Promi
     signal: ['text', ({ end }) => end?.signal ?? null],
     cause: ['end_cause', ({ end }) => end?.cause ?? null],
     message: ['text', ({ end }) => end?.message ?? null],
-    cpu_s: ['float8', ({ end }) => end?.cpuS ?? null],
-    cpu_method: ['measurement_method', ({ end }) => end?.usage?.cpuMethod ?? null],
-    peak_memory_mb: ['float8', ({ end }) => end?.usage?.peakMemoryMb ?? null],
-    peak_memory_method: ['measurement_method', ({ end }) => end?.usage?.peakMemoryMethod ?? null],
-    read_mb: ['float8', ({ end }) => end?.usage?.readMb ?? null],
-    written_mb: ['float8', ({ end }) => end?.usage?.writtenMb ?? null],
-    bytes_method: ['measurement_method', ({ end }) => end?.usage?.bytesMethod ?? null],
-    io_wait_s: ['float8', ({ end }) => end?.ioWaitS ?? null],
-    io_wait_method: ['measurement_method', ({ end }) => end?.usage?.ioWaitMethod ?? null],
+    ...usageItems<{ end: TaskReport | null }>(({ end }) => end),
   });
   return run(
     tx,
     sql`
-INSERT INTO tasks AS k (job_id, epoch, index, started_at, ended_at, exit_code, signal, cause, message, cpu_s, cpu_method, peak_memory_mb,
-    peak_memory_method, read_mb, written_mb, bytes_method, io_wait_s, io_wait_method)
-  SELECT job_id, epoch, index, to_timestamp(started_at), to_timestamp(ended_at), exit_code, signal, cause, message, cpu_s, cpu_method, peak_memory_mb,
-         peak_memory_method, read_mb, written_mb, bytes_method, io_wait_s, io_wait_method FROM ${items}
+INSERT INTO tasks AS k (job_id, epoch, index, started_at, ended_at, exit_code, signal, cause, message, ${usageList()})
+  SELECT job_id, epoch, index, to_timestamp(started_at), to_timestamp(ended_at), exit_code, signal, cause, message, ${usageList()} FROM ${items}
   ON CONFLICT (job_id, epoch, index) DO UPDATE SET started_at = coalesce(k.started_at, excluded.started_at), ended_at = excluded.ended_at,
-    exit_code = excluded.exit_code, signal = excluded.signal, cause = excluded.cause, message = excluded.message, cpu_s = excluded.cpu_s,
-    cpu_method = excluded.cpu_method, peak_memory_mb = excluded.peak_memory_mb, peak_memory_method = excluded.peak_memory_method,
-    read_mb = excluded.read_mb, written_mb = excluded.written_mb, bytes_method = excluded.bytes_method, io_wait_s = excluded.io_wait_s,
-    io_wait_method = excluded.io_wait_method`,
+    exit_code = excluded.exit_code, signal = excluded.signal, cause = excluded.cause, message = excluded.message, ${usageFrom('excluded')}`,
   );
 }
 
@@ -121,11 +109,7 @@ export async function usedByTasks(
     tx,
     sql`
 SELECT job_id AS "jobId",
-       CASE WHEN bool_and(cpu_s IS NOT NULL) THEN sum(cpu_s) END AS "cpuS", max(cpu_method) AS "cpuMethod",
-       CASE WHEN bool_and(peak_memory_mb IS NOT NULL) THEN max(peak_memory_mb) END AS "peakMemoryMb", max(peak_memory_method) AS "peakMemoryMethod",
-       CASE WHEN bool_and(read_mb IS NOT NULL) THEN sum(read_mb) END AS "readMb",
-       CASE WHEN bool_and(written_mb IS NOT NULL) THEN sum(written_mb) END AS "writtenMb", max(bytes_method) AS "bytesMethod",
-       CASE WHEN bool_and(io_wait_s IS NOT NULL) THEN avg(io_wait_s) END AS "ioWaitS", max(io_wait_method) AS "ioWaitMethod"
+       ${usageOfTasks}
   FROM ${asked} JOIN tasks USING (job_id, epoch) GROUP BY job_id`,
   );
   return new Map(found.map(({ jobId, cpuS, ioWaitS, ...usage }) => [jobId, { cpuS, ioWaitS, usage }]));
