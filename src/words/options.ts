@@ -12,6 +12,7 @@ import {
   WARN_SIGNALS,
   type WarnSignal,
 } from './asked.js';
+import { termsOf } from './dependency.js';
 import { retryRuleOf, type WrittenRetry } from './retry.js';
 import {
   NotAccepted,
@@ -208,10 +209,6 @@ const signal: Reader = (asked, value, field) => {
   asked.warnS = Number(seconds);
 };
 
-const CONDITIONS: Readonly<Record<string, Need['condition']>> = {
-  ...{ after: 'START', afterok: 'OK', afternotok: 'NOT_OK', afterany: 'ANY', aftercorr: 'CORRESPONDING' },
-};
-
 /** `afterok:12:13,afterany:14`, `after:12+5` (minutes), `afterok:12?afterany:13`, `singleton`. */
 const dependency: Reader = (asked, value, field) => {
   const accepted =
@@ -219,22 +216,11 @@ const dependency: Reader = (asked, value, field) => {
   asked.needsAny = value.includes('?');
   asked.singleton = false;
   asked.needs = value.split(/[,?]/).flatMap((written): Need[] => {
-    const [kind = '', ...ids] = written.split(':');
     if (/^singleton$/i.test(written) && !asked.needsAny) {
       asked.singleton = true;
       return [];
     }
-    const condition = CONDITIONS[kind.toLowerCase()];
-    if (condition === undefined || ids.length === 0) throw new NotAccepted(field, written, accepted);
-    return ids.map((id) => {
-      const [, number, minutes] = /^(?:job_)?(\d+)(?:_\*)?(?:\+(\d+))?$/.exec(id) ?? [];
-      if (number === undefined) throw new NotAccepted(field, written, accepted);
-      return {
-        job: `job_${number}`,
-        condition,
-        ...(minutes !== undefined && { minDelayS: Number(minutes) * 60 }),
-      };
-    });
+    return termsOf(field, written, accepted);
   });
 };
 

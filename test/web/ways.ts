@@ -315,6 +315,7 @@ export function ways(visits: Visits, grid: Grid): void {
   });
 
   test('a job that waits is edited: what is wrong is told at the field, what was changed by its events', async () => {
+    const [first = ''] = await grid.submit({ command: 'first', held: true, ...SIMULATED });
     const [id] = await grid.submit({ command: 'edited', held: true, estimateS: 300, ...SIMULATED });
     const { page } = await go(`/jobs/${id}`);
     await page.getByRole('button', { name: 'Edit' }).click();
@@ -324,6 +325,10 @@ export function ways(visits: Visits, grid: Grid): void {
     await dialog.getByRole('button', { name: 'Change it' }).click();
     await dialog.getByText(/Accepted: .*15m/).waitFor();
     await dialog.getByLabel('Stop it after').fill('2h');
+    await dialog.getByLabel('After other jobs').fill(`whenever:${first.split('_')[1]}`);
+    await dialog.getByRole('button', { name: 'Change it' }).click();
+    await dialog.getByText(/Accepted: .*afterok/).waitFor();
+    await dialog.getByLabel('After other jobs').fill(`afterany:${first.split('_')[1]}+5`);
     await dialog.getByLabel('Memory per task').fill('999999999');
     await dialog.getByRole('button', { name: 'Change it' }).click();
     await dialog.getByText(/can never run on the registered machines/).waitFor();
@@ -332,12 +337,18 @@ export function ways(visits: Visits, grid: Grid): void {
     await dialog.waitFor({ state: 'detached' });
     await page.getByText('name none → "new name"; ').waitFor();
     const { job } = await grid.ask<{ job: object }>(
-      'query ($id: ID!) { job(id: $id) { state name runTimeLimitS memoryMbPerTask estimateS } }',
+      `query ($id: ID!) { job(id: $id) { state name runTimeLimitS memoryMbPerTask estimateS needs {
+        of { job { id } condition minDelayS } } } }`,
       { id },
     );
     expect(job).toEqual({
       ...{ state: 'HELD', name: 'new name', runTimeLimitS: 7200, memoryMbPerTask: 100, estimateS: 300 },
+      needs: [{ of: [{ job: { id: first }, condition: 'ANY', minDelayS: 300 }] }],
     });
+    await page.getByRole('button', { name: 'Edit' }).click();
+    expect(await dialog.getByLabel('After other jobs').inputValue()).toBe(
+      `afterany:${first.split('_')[1]}+5`,
+    );
   });
 
   test('the machines of a job are chosen under Advanced placement, and again while it waits', async () => {

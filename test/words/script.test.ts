@@ -17,7 +17,9 @@ import {
   directivesOf,
   exported,
   jobOf,
+  needsWritten,
   nothing,
+  parseNeeds,
   patternOf,
   SLURM,
   SWITCHYARD,
@@ -141,6 +143,45 @@ describe('lines of a script', () => {
     expect(job('#SBATCH --dependency=afterok:1?afternotok:2').needs).toMatchObject([{ expression: 'ANY' }]);
     expect(read('#SBATCH -d singleton').asked.singleton).toBe(true);
     expect(read('#SBATCH -d singleton?afterok:1').misread[0]!.why).toContain('afterok');
+  });
+
+  it('of a form name it the same way, groups too, and are written as they are read', () => {
+    const read = (written: string) => parseNeeds('needs', written);
+    expect(read('afterok:12:group:prep+2, afterany:group_3?after:job_4')).toEqual([
+      {
+        expression: 'ALL',
+        of: [
+          { job: 'job_12', condition: 'OK' },
+          { group: 'prep', condition: 'OK', minDelayS: 120 },
+        ],
+      },
+      {
+        expression: 'ANY',
+        of: [
+          { jobGroup: 'group_3', condition: 'ANY' },
+          { job: 'job_4', condition: 'START' },
+        ],
+      },
+    ]);
+    for (const wrong of [
+      '',
+      'afterok',
+      'afterok:',
+      'whenever:1',
+      'afterok:x',
+      'afterok:1,',
+      'after:1+x',
+      'afterok:group:',
+    ])
+      expect(() => read(wrong), wrong).toThrow(/afterok:12:13/);
+    for (const written of ['afterok:12', 'afternotok:1+5?afterany:group:a b', 'after:group_3,aftercorr:9'])
+      expect(needsWritten(read(written))).toBe(written);
+    const odd = {
+      expression: 'ALL' as const,
+      of: [{ job: 'job_1', condition: 'OK' as const, minDelayS: 30 }],
+    };
+    expect(needsWritten([odd])).toBeNull();
+    expect(needsWritten([{ ...odd, of: [{ group: 'a,b', condition: 'OK' }] }])).toBeNull();
   });
 
   it('of Switchyard are those of submit', () => {

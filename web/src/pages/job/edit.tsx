@@ -2,10 +2,12 @@
 import { useState } from 'react';
 import {
   licensesWritten,
+  needsWritten,
   parseDuration,
   parseLabelNames,
   parseLicenses,
   parseMemory,
+  parseNeeds,
   parseTasksPerMachine,
   tasksPerMachineWritten,
 } from '../../../../src/words/index';
@@ -70,6 +72,20 @@ const local = (at: string | null): string => {
   return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 };
 
+/** null: they cannot be said in the words of the field. */
+const needsOf = (needs: Job['needs']): string | null =>
+  needsWritten(
+    needs.map(({ expression, of }) => ({
+      expression,
+      of: of.map(({ job, jobGroup, group, condition, minDelayS }) => ({
+        ...{ condition, minDelayS },
+        ...(job && { job: job.id }),
+        ...(jobGroup && { jobGroup: jobGroup.id }),
+        ...(group !== null && { group }),
+      })),
+    })),
+  );
+
 const FIELDS: Readonly<Partial<Record<Changed, Field>>> = {
   name: { label: 'Name', of: ({ name }) => text(name), read: orNull },
   project: { label: 'Project', of: ({ project }) => text(project), read: orNull },
@@ -115,6 +131,13 @@ const FIELDS: Readonly<Partial<Record<Changed, Field>>> = {
     of: ({ notBefore }) => local(notBefore),
     read: time,
     type: 'datetime-local',
+  },
+  needs: {
+    label: 'After other jobs',
+    of: ({ needs }) => needsOf(needs) ?? '',
+    read: (written) => (written.trim() === '' ? [] : parseNeeds('', written)),
+    placeholder: 'at once',
+    help: 'afterok:12:13, afterany:group:prep',
   },
   resourcesPerTask: {
     advanced: true,
@@ -238,6 +261,7 @@ export function EditDialog({ job, onClose, onDone }: { job: Job; onClose(): void
   const inputs = (advanced: boolean) =>
     shown
       .filter(([, field]) => (field.advanced ?? false) === advanced)
+      .filter(([name]) => name !== 'needs' || needsOf(job.needs) !== null)
       .map(([name, { of: _, read: __, advanced: ___, ...field }]) => (
         <TextInput
           key={name}

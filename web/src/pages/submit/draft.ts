@@ -18,6 +18,7 @@ import {
   parseLabelNames,
   parseLicenses,
   parseMemory,
+  parseNeeds,
   parseTasksPerMachine,
   retryRuleOf,
   tasksPerMachineWritten,
@@ -65,6 +66,8 @@ export interface Draft {
   /** `gen >= 3 and not slow` */
   constraint: string;
   licenses: string;
+  /** As sbatch's `--dependency`: `afterok:12`. */
+  needs: string;
   os: string;
   architecture: string;
   inputs: string[];
@@ -113,6 +116,7 @@ export const EMPTY: Draft = {
   resources: '',
   constraint: '',
   licenses: '',
+  needs: '',
   os: '',
   architecture: '',
   inputs: [],
@@ -322,6 +326,7 @@ export function inputOf(draft: Draft, mode: 'form' | 'script'): JobInput {
     ...(draft.runTimeLimit.trim() && { runTimeLimitS: seconds('runTimeLimit') }),
     ...(deadline && { deadline: deadline.toISOString() }),
     ...(draft.licenses.trim() && { licenses: said('licenses', parseLicenses) }),
+    ...(draft.needs.trim() && { needs: [...(written.needs ?? []), ...said('needs', parseNeeds)] }),
     ...(draft.inputs.length > 0 && {
       inputs: [...(written.inputs ?? []), ...draft.inputs.map((dataset) => ({ dataset }))],
     }),

@@ -94,6 +94,12 @@ export function Needs({ form, licenses }: { form: Form; licenses: readonly strin
         <TextInput label="Stop it after" {...text('runTimeLimit')} placeholder="never" />
         <TextInput label="Deadline" type="datetime-local" {...text('deadline')} />
         <TextInput
+          label="After other jobs"
+          {...text('needs')}
+          placeholder="at once"
+          help="afterok:12:13, afterany:group:prep"
+        />
+        <TextInput
           label="Licenses"
           {...text('licenses')}
           placeholder="none, or matlab:2"
