@@ -359,7 +359,7 @@ export function ways(visits: Visits, grid: Grid): void {
     await page.getByText('Advanced placement').click();
     const constraint = page.getByLabel('Constraint on labels');
     await constraint.fill('os != plan9 and');
-    await page.getByText(/^At character 16: accepted is a label/).waitFor();
+    await page.getByText(/^At character 16 accepted: a label/).waitFor();
     await constraint.fill('os != plan9');
     await page.getByText(/^At character/).waitFor({ state: 'detached' });
     const choose = async (within: Page | Locator, label: string, option: string) => {
@@ -388,7 +388,7 @@ export function ways(visits: Visits, grid: Grid): void {
     await dialog.getByText('Advanced placement').click();
     await dialog.getByLabel('Constraint on labels').fill('os !=');
     await dialog.getByRole('button', { name: 'Change it' }).click();
-    await dialog.getByText(/^At character 6: accepted is a value/).waitFor();
+    await dialog.getByText(/^At character 6 accepted: a value/).waitFor();
     await dialog.getByLabel('Constraint on labels').fill('');
     await choose(dialog, 'Beside it on its machines', 'jobs of the same user');
     await choose(dialog, 'Switch of its machines', 'does not matter');

@@ -1,5 +1,7 @@
 /** What the portal makes of what people write, and how it writes numbers. */
+
 import { describe, expect, test } from 'vitest';
+import { ConstraintError } from '../../src/core/resources/constraint';
 import { filterOf, instantOf } from '../src/pages/jobs/filters';
 import { changesOf, draftOf } from '../src/pages/sites/hold-form';
 import type { HoldPartsFragment, SitePartsFragment } from '../src/pages/sites/sites.gql';
@@ -118,10 +120,11 @@ describe('a job that is written', () => {
   });
 
   test('where a constraint is wrong is found in what the service says of it', () => {
+    const { message } = new ConstraintError('SYNTAX', 6, 'a label, not, or (');
     const said = (text: string): string =>
-      `Spec.machineConstraint: "${text}" is not accepted; accepted: an expression over labels: SYNTAX at position 6; accepted is a label, not, or (.`;
-    for (const text of ['gen or', 'a labels: SYNTAX at position 3; accepted is'])
-      expect(constraintFault(said(text))).toEqual({ at: 6, accepted: 'accepted is a label, not, or (' });
+      `Spec.machineConstraint: "${text}" is not accepted; accepted: an expression over labels: ${message}.`;
+    for (const text of ['gen or', 'a labels: SYNTAX at position 3; accepted: x'])
+      expect(constraintFault(said(text))).toEqual({ at: 6, accepted: 'a label, not, or (' });
     expect(constraintFault('Gpu = "x": can never run.')).toBeNull();
   });
 });

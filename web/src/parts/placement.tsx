@@ -60,7 +60,7 @@ export function SwitchFields({
 
 /** What the service says of a constraint that is not one, and where it is wrong. */
 export function constraintFault(message: string): { at: number; accepted: string } | null {
-  const [, at, accepted] = /.*: [A-Z_]+ at position (\d+); (accepted is .+?)\.?$/s.exec(message) ?? [];
+  const [, at, accepted] = /.*: [A-Z_]+ at position (\d+); accepted: (.+?)\.?$/s.exec(message) ?? [];
   return at === undefined || accepted === undefined ? null : { at: Number(at), accepted };
 }
 
@@ -87,7 +87,7 @@ export function ConstraintInput({
         onChange={onChange}
         placeholder="any"
         help="gen >= 3 and not (slow or site = cern)"
-        error={fault === null ? error : `At character ${at + 1}: ${fault.accepted}.`}
+        error={fault === null ? error : `At character ${at + 1} accepted: ${fault.accepted}.`}
       />
       {fault !== null && (
         <p className="mono small constraint-fault" aria-hidden="true">
