@@ -518,19 +518,9 @@ export const FIXED_LIMITS = {
     "Factor by which a job's memory grows at a retry.",
     'RetryRuleInput.memoryFactor',
   ),
-  reportedSeconds: fixed(
-    1e12,
-    'Seconds of CPU time or I/O wait that an agent reports.',
-    'RunReportInput.cpuS',
-    'RunReportInput.ioWaitS',
-  ),
-  reportedMb: fixed(
-    1e12,
-    'Memory and data that an agent reports, MB.',
-    'RunReportInput.peakMemoryMb',
-    'RunReportInput.readMb',
-    'RunReportInput.writtenMb',
-  ),
+  /** Of which values: `usageAmounts` (store/usage.ts). */
+  reportedSeconds: fixed(1e12, 'Seconds of CPU time or I/O wait that an agent reports.'),
+  reportedMb: fixed(1e12, 'Memory and data that an agent reports, MB.'),
   reportedPieces: fixed(16, 'Pieces of output in a report.', 'RunReportInput.outputs'),
   outputTextBytes: fixed(1_048_576, 'Bytes of output as a text.', 'Output.text.maxBytes'),
   sizeMb: fixed(

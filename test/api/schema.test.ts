@@ -16,9 +16,9 @@ import { resolvers } from '../../src/api/resolvers/index.js';
 import { createSchema, SCHEMA_FILE } from '../../src/api/schema.js';
 import { rules } from '../../src/api/services/access.js';
 import { endCauses, jobStates } from '../../src/core/states.js';
-import { DEFAULT_LIMITS, FIXED_LIMITS, LIMIT_VARIABLES, shownLimit } from '../../src/platform/limits.js';
+import { DEFAULT_LIMITS, FIXED_LIMITS, LIMIT_VARIABLES, MAX, shownLimit } from '../../src/platform/limits.js';
 import { turns } from '../../src/platform/turns.js';
-import { UNMEASURED } from '../../src/store/usage.js';
+import { UNMEASURED, usageAmounts } from '../../src/store/usage.js';
 
 const schema = buildSchema(readFileSync(SCHEMA_FILE, 'utf8'));
 const types = Object.values(schema.getTypeMap()).filter((type) => !type.name.startsWith('__'));
@@ -68,7 +68,10 @@ describe('the schema', () => {
 
   test('states the limits where the table says that it does, and the size of pages everywhere', () => {
     const settable = Object.values(LIMIT_VARIABLES).map((one) => ({ ...one, max: Number(one.default) }));
-    const missing = [...settable, ...Object.values(FIXED_LIMITS)].flatMap(({ max, stated }) => {
+    const measured = Object.entries(usageAmounts).map(([field, { max }]) => {
+      return { max: MAX[max], stated: [`RunReportInput.${field}`] };
+    });
+    const missing = [...settable, ...Object.values(FIXED_LIMITS), ...measured].flatMap(({ max, stated }) => {
       const shown = shownLimit(max).replace('^', '\\^');
       const pattern = new RegExp(`(?<![\\d^])${shown}(?!\\d| \\d{3})`);
       return stated.filter((place) => !pattern.test(descriptionOf(place))).map((place) => `${place}: ${max}`);
