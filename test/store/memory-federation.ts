@@ -41,6 +41,7 @@ import type {
   Share,
   TrafficCount,
 } from '../../src/store/store.js';
+import { UNMEASURED } from '../../src/store/usage.js';
 import type { MemoryJob, MemoryMachine, MemoryRun, MemoryUser, ValuesOf } from './memory-rows.js';
 
 /** Pages are those of the store on Postgres. */
@@ -821,7 +822,6 @@ export class MemoryFederation {
             return { stream, start, base64: Buffer.from(body).toString('base64'), bytes: written };
           });
         const { usage: measured, ...end }: Partial<RunReport> = run?.report ?? {};
-        const usage = { cpuMethod: null, peakMemoryMb: null, peakMemoryMethod: null, readMb: null };
         return [
           {
             ...{
@@ -838,8 +838,7 @@ export class MemoryFederation {
               signal: end.signal ?? null,
               message: end.message ?? job.message,
             },
-            ...{ cpuS: end.cpuS ?? null, ioWaitS: end.ioWaitS ?? null },
-            ...{ ...usage, writtenMb: null, bytesMethod: null, ioWaitMethod: null, ...measured },
+            ...{ ...UNMEASURED, ...measured, cpuS: end.cpuS ?? null, ioWaitS: end.ioWaitS ?? null },
             outputs: over && told.length > 0 ? told : null,
           },
         ];
