@@ -6,6 +6,7 @@ import type { Engine } from '../../src/engine/index.js';
 import type { NewJob } from '../../src/store/store.js';
 import { byIds } from '../store/world.js';
 import { withDatabase } from '../support/database.js';
+import { TEST_MS } from '../support/patience.js';
 import { checkPromises } from '../support/promises.js';
 import { accepted, SERVICE } from './directory.js';
 import { until } from './support.js';
@@ -185,7 +186,7 @@ describe('a live grid tree', () => {
   });
 
   test(`${JOBS} jobs come down four levels to ${SITES} sites: each runs once, wherever shares send it`, {
-    timeout: LARGE ? 600_000 : 90_000,
+    timeout: LARGE ? 600_000 : TEST_MS,
   }, async () => {
     const names = Array.from({ length: SITES }, (_, i) => `site-${i}`);
     const { url } = await database.another();
