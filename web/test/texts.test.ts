@@ -5,7 +5,7 @@ import { ConstraintError } from '../../src/core/resources/constraint';
 import { filterOf, instantOf } from '../src/pages/jobs/filters';
 import { changesOf, draftOf } from '../src/pages/sites/hold-form';
 import type { HoldPartsFragment, SitePartsFragment } from '../src/pages/sites/sites.gql';
-import { arrayInputs, EMPTY, fieldsOf, inputOf, Wrong } from '../src/pages/submit/draft';
+import { arrayInputs, declaredOf, EMPTY, fieldsOf, inputOf, Wrong } from '../src/pages/submit/draft';
 import { constraintFault, sameSwitchOf, sameSwitchWritten } from '../src/parts/placement';
 import { csvLine } from '../src/ui/csv';
 import { differences, withValue } from '../src/ui/document';
@@ -117,6 +117,14 @@ describe('a job that is written', () => {
       {},
       { maxWaitS: 5 },
     ]);
+  });
+
+  test('is offered what operators have declared of machines', () => {
+    const kind = (name: string, countedOn: 'MACHINES' | 'LICENSES' = 'MACHINES', models: string[] = []) => ({
+      ...{ name, countedOn, models },
+    });
+    const kinds = ['cpus', 'gpu', 'memoryMb', 'places', 'tape'].map((name) => kind(name));
+    expect(declaredOf([...kinds, kind('gpu', 'LICENSES')]).map(({ name }) => name)).toEqual(['gpu', 'tape']);
   });
 
   test('where a constraint is wrong is found in what the service says of it', () => {

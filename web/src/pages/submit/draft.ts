@@ -27,7 +27,14 @@ import {
 } from '../../../../src/words/index';
 import { END_CAUSES } from '../../api/states.gql';
 import { sameSwitchOf, sameSwitchWritten } from '../../parts/placement';
-import type { Exclusive, JobAgainQuery, JobInput, TaskFailure, TaskLaunch } from './submit.gql';
+import type {
+  Exclusive,
+  JobAgainQuery,
+  JobInput,
+  SubmitChoicesQuery,
+  TaskFailure,
+  TaskLaunch,
+} from './submit.gql';
 
 export interface Draft {
   command: string;
@@ -261,6 +268,14 @@ function devicesOf(draft: Draft, { whole, said }: Reading): (DeviceTerms & { amo
     memoryMb: memory === '' ? null : said('deviceMemory', parseMemory),
   };
 }
+
+export type Kinds = readonly Pick<SubmitChoicesQuery['resourceKinds'][number], 'name' | 'models'>[];
+
+/** Those that operators have declared of machines, devices among them. */
+export const declaredOf = (kinds: SubmitChoicesQuery['resourceKinds']): Kinds =>
+  kinds.filter(
+    ({ name, countedOn }) => countedOn === 'MACHINES' && !['cpus', 'memoryMb', 'places'].includes(name),
+  );
 
 /** Characters that stand before a draft's own constraint where more is asked of its devices. */
 export const constraintBefore = ({ deviceModel, deviceMemory }: Draft): number =>

@@ -5,7 +5,7 @@ import { Code } from '../../ui/code';
 import { Check, Choice, Segments, TextInput, Toggle } from '../../ui/controls';
 import { megabytes } from '../../ui/format';
 import { Card } from '../../ui/show';
-import { constraintBefore, type Draft, fieldsOf } from './draft';
+import { constraintBefore, type Draft, fieldsOf, type Kinds } from './draft';
 import type { Form } from './form';
 import type { SubmitChoicesQuery } from './submit.gql';
 
@@ -112,7 +112,7 @@ export function Needs({ form, licenses }: { form: Form; licenses: readonly strin
 }
 
 /** Which machines it may have. `refused`: what the service says of the constraint. */
-export function Placement({ form, refused }: { form: Form; refused: string | null }) {
+export function Placement({ form, kinds, refused }: { form: Form; kinds: Kinds; refused: string | null }) {
   const { draft, put, text } = form;
   const constraint = text('constraint');
   return (
@@ -124,13 +124,19 @@ export function Placement({ form, refused }: { form: Form; refused: string | nul
             label="Kind of devices"
             {...text('deviceKind')}
             placeholder="none"
-            list={['gpu']}
+            list={kinds.map(({ name }) => name)}
             help="gpu, or another kind that machines have"
           />
           {asksForDevices(draft) && (
             <>
               <TextInput label="Devices per task" type="number" min={1} {...text('devices')} />
-              <TextInput label="Model" {...text('deviceModel')} placeholder="any" help="a100" />
+              <TextInput
+                label="Model"
+                {...text('deviceModel')}
+                placeholder="any"
+                list={kinds.find(({ name }) => name === draft.deviceKind.trim())?.models ?? []}
+                help="a100"
+              />
               <TextInput
                 label="Least memory of a device"
                 {...text('deviceMemory')}

@@ -10,7 +10,7 @@ import { Button } from '../../ui/controls';
 import { count, numberOf, plural } from '../../ui/format';
 import { Page, Problem } from '../../ui/show';
 import { toast } from '../../ui/toast';
-import { arrayInputs } from './draft';
+import { arrayInputs, declaredOf } from './draft';
 import { HowMany, More, Needs, Placement, What } from './fields';
 import { type Form, type Many, parametersOf, rowsOf, useForm, wholeOf } from './form';
 import { Preview, usePlacement } from './preview';
@@ -41,6 +41,7 @@ export function Submit() {
               <Needs form={form} licenses={choices.data?.licenses.nodes.map(({ kind }) => kind) ?? []} />
               <Placement
                 form={form}
+                kinds={declaredOf(choices.data?.resourceKinds ?? [])}
                 refused={placed.refused?.field === 'machineConstraint' ? placed.refused.message : null}
               />
               <More form={form} datasets={choices.data?.datasets.nodes ?? []} />
