@@ -23,7 +23,7 @@ const MODULES: readonly { commands: readonly string[]; add: () => Promise<(progr
   { commands: ['watch'], add: async () => (await import('./commands/watch.js')).addWatch },
   { commands: ['why', 'placement'], add: async () => (await import('./commands/why.js')).addWhy },
   {
-    commands: ['sites', 'machines', 'agents', 'licenses', 'drain', 'undrain'],
+    commands: ['sites', 'machines', 'agents', 'licenses', 'resources', 'drain', 'undrain'],
     add: async () => (await import('./commands/grid.js')).addGrid,
   },
   { commands: ['maintenance', 'reserve'], add: async () => (await import('./commands/holds.js')).addHolds },

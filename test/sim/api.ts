@@ -299,7 +299,7 @@ function queriesOf(store: MemoryStore) {
       })),
     licenses: async () => [...store.licenses.values()],
     sitesByIds: async (ids: readonly number[]) => named(store.sites, ids),
-    resourceKinds: async () => [
+    declaredKinds: async () => [
       ...new Set([...store.machines.values()].flatMap((one) => Object.keys(one.resources ?? {}))),
     ],
     // Those that have been removed are known, too.
