@@ -476,6 +476,7 @@ export function ways(visits: Visits, grid: Grid): void {
     const { page } = await go('/submit');
     await page.getByLabel('Command', { exact: true }).fill('exit 9');
     // Simulated sites run what they are told as long as it estimates.
+    await page.getByText('Advanced placement').click();
     await page.getByLabel('Operating system').fill(process.platform);
     await page.getByText('Name, data, environment and more').click();
     await page.getByLabel('Mail about it').fill('end,someday');
