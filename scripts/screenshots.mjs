@@ -117,7 +117,8 @@ function pagesOf(ids) {
       path: '/submit',
       async before(page) {
         await page.getByLabel('Command', { exact: true }).fill('./climate --members 40 --resolution t255');
-        await page.getByLabel('CPUs for each task').fill('16');
+        await page.getByLabel('CPUs per task').fill('16');
+        await page.getByText('Advanced placement').click();
         await page.getByLabel('Operating system').fill('simulated');
         await page.getByLabel('Architecture').fill('simulated');
         await page.getByText('Start, if no other job is submitted').waitFor();
