@@ -7,6 +7,7 @@ import {
   type HeldOf,
   type HoldFacts,
   type HoldTime,
+  isRefused,
   type OnConflict,
 } from './holds.js';
 import { MADE_AHEAD_S, type Recurrence, TimesFault, timesOf } from './recurrence.js';
@@ -72,7 +73,7 @@ export function editHold(hold: ChangingHold, change: HoldChange, facts: HoldFact
             ? { holds: [], runs: [] }
             : conflictsOf(asked, hold.machines, others, now)),
         };
-  const refused = admission.holds.length > 0 || (onConflict === 'REFUSE' && admission.runs.length > 0);
+  const refused = isRefused(onConflict, admission);
   return { onConflict, machines: admission.machines, recurrence, times, admission, refused };
 }
 

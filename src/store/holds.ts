@@ -154,6 +154,12 @@ const othersAt = (open: readonly OpenTime[], kind: HoldKind, machine: HoldableMa
     return taken === null ? [] : [{ holdId: other.holdId, taken }];
   });
 
+/** Whether what is in its way keeps a hold from being made, or changed. */
+export const isRefused = (
+  onConflict: OnConflict,
+  { holds, runs }: Pick<Admission, 'holds' | 'runs'>,
+): boolean => holds.length > 0 || (onConflict === 'REFUSE' && runs.length > 0);
+
 /** Finds the machines of a hold, and what is in its way. `now`: nothing before it matters. */
 export function admitHold(
   hold: Pick<NewHold, 'kind' | 'held' | 'onConflict' | 'times'>,

@@ -17,6 +17,7 @@ import {
   type HeldMachines,
   type HoldFacts,
   type HoldTime,
+  isRefused,
   type NewHold,
   reservedCpuHours,
 } from '../holds.js';
@@ -56,9 +57,7 @@ export const holdChanges = (change: Changes) => ({
           `site ${site.name} has ${open} holds; accepted: up to ${MAX.siteHolds}`,
         );
       checkTimes(site, facts, hold.times);
-      const refused =
-        admission.holds.length > 0 || (hold.onConflict === 'REFUSE' && admission.runs.length > 0);
-      if (dry || refused) return { ...admission, hold: null };
+      if (dry || isRefused(hold.onConflict, admission)) return { ...admission, hold: null };
       const after = await insertHold(tx, hold, admission.machines, now);
       await note(`hold_${after.id}`, null, { ...after, times: shown(hold.times) });
       return { ...admission, hold: after };
