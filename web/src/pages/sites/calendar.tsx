@@ -8,7 +8,8 @@ import { useNow } from '../../ui/now';
 import { At, Badge, Card, Empty, Loaded, Skeleton, Table } from '../../ui/show';
 import { told } from '../../ui/toast';
 import { EditHold } from './edit-hold';
-import { CONFLICTS, HOUR_MS, localTime } from './hold-form';
+import { LengthAndName, ReasonAndConflict } from './hold-fields';
+import { type Conflict, HOUR_MS, localTime } from './hold-form';
 import {
   CancelHoldDocument,
   type HoldPartsFragment,
@@ -262,7 +263,7 @@ function NewHold({
     users: '',
   });
   const [closes, setCloses] = useState(operator);
-  const [onConflict, setOnConflict] = useState<(typeof CONFLICTS)[number]['value']>('REFUSE');
+  const [onConflict, setOnConflict] = useState<Conflict>('REFUSE');
   const put = (field: keyof typeof draft) => (value: string) =>
     setDraft((before) => ({ ...before, [field]: value }));
   const hours = Number(draft.hours);
@@ -320,16 +321,7 @@ function NewHold({
             onChange={put('from')}
             help="Empty: now"
           />
-          <TextInput
-            label="Lasts"
-            type="number"
-            min={0}
-            step="any"
-            unit="hours"
-            value={draft.hours}
-            onChange={put('hours')}
-          />
-          <TextInput label="Name" value={draft.name} onChange={put('name')} placeholder="none" />
+          <LengthAndName {...{ draft, put }} />
           {!closes && (
             <>
               <TextInput label="Tasks" type="number" min={1} value={draft.tasks} onChange={put('tasks')} />
@@ -356,13 +348,7 @@ function NewHold({
           placeholder="once"
           help="A rule of RFC 5545, such as FREQ=WEEKLY;BYDAY=TU, in the time zone of this browser"
         />
-        <TextInput label="Reason" value={draft.reason} onChange={put('reason')} help="Visible to everyone" />
-        <Choice
-          label="Jobs that may still be running then"
-          value={onConflict}
-          onChange={setOnConflict}
-          options={operator ? CONFLICTS : CONFLICTS.slice(0, 2)}
-        />
+        <ReasonAndConflict {...{ draft, put, onConflict, setOnConflict }} />
       </div>
     </Dialog>
   );

@@ -1,10 +1,10 @@
 /** A form for a maintenance window or reservation that is there: only what was written differently is changed. */
 import { useState } from 'react';
 import { useAction } from '../../api/data';
-import { useViewer } from '../../shell/viewer';
-import { Button, Choice, Dialog, TextInput } from '../../ui/controls';
+import { Button, Dialog, TextInput } from '../../ui/controls';
 import { told } from '../../ui/toast';
-import { CONFLICTS, type Conflict, changesOf, type Draft, draftOf, timeOf } from './hold-form';
+import { LengthAndName, ReasonAndConflict } from './hold-fields';
+import { type Conflict, changesOf, type Draft, draftOf, timeOf } from './hold-form';
 import { type HoldPartsFragment, type SitePartsFragment, UpdateHoldDocument } from './sites.gql';
 
 export function EditHold({
@@ -16,7 +16,6 @@ export function EditHold({
   hold: HoldPartsFragment;
   onClose(): void;
 }) {
-  const operator = useViewer().may('OPERATOR');
   const update = useAction(UpdateHoldDocument);
   const [draft, setDraft] = useState(() => draftOf(hold));
   const [onConflict, setOnConflict] = useState<Conflict>(hold.onConflict);
@@ -56,17 +55,7 @@ export function EditHold({
             disabled={begun}
             help={begun ? 'It has begun' : undefined}
           />
-          <TextInput
-            label="Lasts"
-            type="number"
-            min={0}
-            step="any"
-            unit="hours"
-            value={draft.hours}
-            onChange={put('hours')}
-            placeholder="until canceled"
-          />
-          <TextInput label="Name" value={draft.name} onChange={put('name')} placeholder="none" />
+          <LengthAndName {...{ draft, put }} endless />
           {hold.machines.every(({ whole }) => whole) && (
             <TextInput
               label="Machines"
@@ -84,13 +73,7 @@ export function EditHold({
             help={`A rule of RFC 5545, in the time zone ${hold.recurrence.timeZone}. A current occurrence stays as it is.`}
           />
         )}
-        <TextInput label="Reason" value={draft.reason} onChange={put('reason')} help="Visible to everyone" />
-        <Choice
-          label="Jobs that may still be running then"
-          value={onConflict}
-          onChange={setOnConflict}
-          options={operator ? CONFLICTS : CONFLICTS.slice(0, 2)}
-        />
+        <ReasonAndConflict {...{ draft, put, onConflict, setOnConflict }} />
         {typeof changes === 'string' && (
           <p className="note warn" role="alert">
             {changes}
