@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { findMigCards, type MigCard, type MigCards, slicesOf } from './mig.js';
 
 export interface HostDevice {
   id: string;
@@ -14,34 +15,72 @@ export interface HostDevice {
   files: string[];
   /** By variable, what names it to libraries. */
   environment: Readonly<Record<string, string>>;
+  /** Its shares are made when a run starts. */
+  mig?: MigCard;
 }
 
-/** By all means; of a kind that is declared in the directory, only what is declared. Devices of one kind are alike: others get a kind with a number. */
-export async function findDevices(directory: string | null): Promise<HostDevice[]> {
+/** What cards are that are given in slices. */
+const MIG = 'mig';
+
+/**
+ * By all means; of a kind that is declared in the directory, only what is declared. Devices of one kind are alike: others get a kind with a
+ * number. `stateDir`: of the agent, which knows what it has made of them; null: nothing was made.
+ */
+export async function findDevices(directory: string | null, stateDir: string | null): Promise<HostDevice[]> {
   const declared = directory === null ? [] : declaredDevices(directory);
-  const [nvidia, amd] = await Promise.all([
+  const [nvidia, links, amd, slicing] = await Promise.all([
     output('nvidia-smi', ['--query-gpu=index,name,memory.total,uuid', '--format=csv,noheader,nounits']),
+    output('nvidia-smi', ['topo', '-m']),
     output('rocm-smi', ['--showproductname', '--showmeminfo', 'vram', '--json']),
+    findMigCards(stateDir),
   ]);
-  const told = [...nvidiaDevices(nvidia ?? ''), ...amdDevices(amd ?? '')];
+  const told = [...nvidiaDevices(nvidia ?? '', links ?? '', slicing), ...amdDevices(amd ?? '')];
   const kinds = new Set(declared.map(({ kind }) => kind));
   const found = told.length > 0 ? told : sysDevices('/sys');
   return [...declared, ...apart(found.filter(({ kind }) => !kinds.has(kind)))];
 }
 
-/** Lines of an index, a name, MiB and an id. What is no such line is left out. */
-export function nvidiaDevices(text: string): HostDevice[] {
-  return text.split('\n').flatMap((line) => {
+/** Lines of an index, a name, MiB and an id. What is no such line is left out. `links`: how the cards are joined. */
+export function nvidiaDevices(
+  text: string,
+  links = '',
+  { cards, foreign }: MigCards = { cards: new Map(), foreign: new Set() },
+): HostDevice[] {
+  const groups = linkGroups(links);
+  return text.split('\n').flatMap((line): HostDevice | [] => {
     const [, index, name, mib, uuid] = /^(\d+), (.+), (\d+), (\S+)$/.exec(line.trim()) ?? [];
-    if (index === undefined || name === undefined || uuid === undefined) return [];
+    if (index === undefined || name === undefined || uuid === undefined || foreign.has(index)) return [];
     const device = gpu(index, name, (Number(mib) * (1 << 20)) / 1e6);
-    return {
-      ...device,
-      // The card, and what all cards are opened by.
-      files: [`/dev/nvidia${index}`, '/dev/nvidiactl', '/dev/nvidia-uvm', '/dev/nvidia-uvm-tools'],
-      environment: { CUDA_VISIBLE_DEVICES: uuid },
-    };
+    // The card, and what all cards are opened by.
+    const files = [`/dev/nvidia${index}`, '/dev/nvidiactl', '/dev/nvidia-uvm', '/dev/nvidia-uvm-tools'];
+    const mig = cards.get(index);
+    if (mig) return { ...device, kind: MIG, ...slicesOf(mig), files, environment: {}, mig };
+    const link = groups.get(`GPU${index}`) ?? null;
+    return { ...device, link, files, environment: { CUDA_VISIBLE_DEVICES: uuid } };
   });
+}
+
+/** Sequences for terminals. */
+const UNDERLINE = new RegExp(`${String.fromCharCode(27)}\\[\\d*m`, 'g');
+
+/** By card, the group of those that NVLinks join, also by way of others, as `nvidia-smi topo -m` shows it; none for a card without any. */
+export function linkGroups(text: string): Map<string, string> {
+  // The names of the columns are underlined.
+  const [head = [], ...rows] = text
+    .replaceAll(UNDERLINE, '')
+    .split('\n')
+    .map((line) => line.split('\t').map((cell) => cell.trim()));
+  const groups = new Map<string, string>();
+  for (const [name = '', ...cells] of rows) {
+    if (!/^GPU\d+$/.test(name)) continue;
+    const joined = cells.flatMap((cell, i) => (/^NV\d+$/.test(cell) ? (head[i + 1] as string) : []));
+    if (joined.length === 0) continue;
+    const known = [name, ...joined].flatMap((one) => groups.get(one) ?? []);
+    const group = known[0] ?? `nvlink${name.slice('GPU'.length)}`;
+    for (const [one, of] of groups) if (known.includes(of)) groups.set(one, group);
+    for (const one of [name, ...joined]) groups.set(one, group);
+  }
+  return groups;
 }
 
 /** `{"card0": {"Card Series": …, "VRAM Total Memory (B)": …}, …}`. */
@@ -101,14 +140,17 @@ const gpu = (index: string, model: string, memoryMb: number) => ({
   model: model.trim().slice(0, 200) || null,
 });
 
-/** The kind of the first ones stays; others that are like none before get the next number. */
+/** Of each kind, that of the first ones stays; others that are like none before get the next number. */
 function apart(devices: readonly HostDevice[]): HostDevice[] {
-  const alike = new Map<string, string>();
+  const alike = new Map<string, string[]>();
   return devices.map((device) => {
     const { kind, model, memoryMb, shares } = device;
-    const like = JSON.stringify([kind, model, memoryMb, shares]);
-    if (!alike.has(like)) alike.set(like, alike.size === 0 ? kind : `${kind}${alike.size + 1}`);
-    return { ...device, kind: alike.get(like) as string };
+    const known = alike.get(kind) ?? [];
+    const like = JSON.stringify([model, memoryMb, shares]);
+    if (!known.includes(like)) known.push(like);
+    alike.set(kind, known);
+    const place = known.indexOf(like);
+    return place === 0 ? device : { ...device, kind: `${kind}${place + 1}` };
   });
 }
 
@@ -176,16 +218,19 @@ const output = (program: string, args: string[]): Promise<string | null> =>
     execFile(program, args, { timeout: 10_000 }, (error, stdout) => resolve(error ? null : stdout));
   });
 
+/** What a run is told of where it takes place. */
+interface Placed {
+  machines: readonly { tasks: number; devices?: readonly string[] }[];
+  task?: number;
+  tasks: number;
+}
+
 /** What one run has of the host's devices: the units of its task, in order. */
 export function devicesOf(
-  {
-    machines,
-    task,
-    tasks,
-  }: { machines: readonly { tasks: number; devices?: readonly string[] }[]; task?: number; tasks: number },
+  placed: Placed,
   host: readonly HostDevice[],
 ): { units: readonly string[]; files: string[]; environment: Record<string, string> } {
-  const units = unitsOf(machines, tasks === 1 ? undefined : task);
+  const units = unitsOf(placed);
   const byId = new Map(host.map((device) => [device.id, device]));
   const held = [...new Set(units.map((unit) => unit.replace(/\/\d+$/, '')))].map((id) => {
     const device = byId.get(id);
@@ -201,11 +246,8 @@ export function devicesOf(
 }
 
 /** Each task of a machine has equally many. Of a command that starts all tasks itself: those of the first machine, where it runs. */
-function unitsOf(
-  machines: readonly { tasks: number; devices?: readonly string[] }[],
-  task: number | undefined,
-): readonly string[] {
-  if (task === undefined) return machines[0]?.devices ?? [];
+export function unitsOf({ machines, task, tasks: all }: Placed): readonly string[] {
+  if (task === undefined || all === 1) return machines[0]?.devices ?? [];
   let first = 0;
   for (const { tasks, devices = [] } of machines) {
     if (task < first + tasks) {

@@ -62,7 +62,7 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
       datasetsDir: config.agentDatasetsDir,
       datasetsBytes: config.agentDatasetsMb === 0 ? null : config.agentDatasetsMb * 1e6,
     });
-    const devices = await findDevices(config.agentDevices);
+    const devices = await findDevices(config.agentDevices, config.agentStateDir);
     const runner = await ProcessRunner.open({
       devices,
       stateDir: config.agentStateDir,
@@ -85,7 +85,7 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
       idle: () => runner.runs().length === 0,
     });
     // What the service is told of them.
-    const shown = devices.map(({ files: _, environment: __, ...device }) => device);
+    const shown = devices.map(({ files: _, environment: __, mig: ___, ...device }) => device);
     // A directory that was copied to another host is another agent's there.
     const identity = `${runner.id}@${hostname()}`;
     return {

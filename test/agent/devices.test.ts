@@ -74,7 +74,7 @@ describe('devices of a host', () => {
     const directory = folder();
     writeFileSync(join(directory, 'tape0.json'), JSON.stringify({ kind: 'tape', files: ['/dev/st0'] }));
     writeFileSync(join(directory, 'README'), 'not one');
-    expect(await findDevices(directory)).toContainEqual({
+    expect(await findDevices(directory, null)).toContainEqual({
       ...{ id: 'tape0', kind: 'tape', model: null, memoryMb: 0, shares: 1, link: null },
       ...{ files: ['/dev/st0'], environment: {} },
     });

@@ -1,6 +1,7 @@
 // An agent's process without the service: does what it reads from its input, one JSON assignment or `{"cancel":RUN,"graceMs":N}` a line, and
-// prints reports. `node host.mjs STATE_DIR [ISOLATION]`, as JSON; needs dist/ (npm run build).
+// prints reports. `node host.mjs STATE_DIR [ISOLATION]`, as JSON; with FIND_DEVICES its runs have those of the host. Needs dist/ (npm run build).
 import { createInterface } from 'node:readline';
+import { findDevices } from '../../dist/agent/devices.js';
 import { findFiles, openInside } from '../../dist/agent/files/find.js';
 import { Accounts } from '../../dist/agent/process/accounts.js';
 import { Isolation } from '../../dist/agent/process/isolation.js';
@@ -32,6 +33,7 @@ const keep = async (run) => {
 };
 const runner = await ProcessRunner.open({
   ...{ stateDir, warn, keep },
+  ...(process.env.FIND_DEVICES && { devices: await findDevices(null, stateDir) }),
   ...(isolation && { isolation: openIsolation }),
 });
 let printed = 0;

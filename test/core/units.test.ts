@@ -31,6 +31,11 @@ describe('devices by name', () => {
     expect(chooseUnits(pair, new Set(['a']), { gpu: 1 }, 1)).toEqual(['b']);
     const shared = ['a', 'b'].map((id) => device(id, { shares: 2 }));
     expect(chooseUnits(shared, new Set(['b/1']), { gpu: 1 }, 1)).toEqual(['b/0']);
+    // Of one device, though one share of the other is taken already; of both where it has to be.
+    const cards = ['a', 'b'].map((id) => device(id, { shares: 3 }));
+    expect(chooseUnits(cards, new Set(['a/0', 'a/1']), { gpu: 2 }, 1)).toEqual(['b/0', 'b/1']);
+    expect(chooseUnits(cards, new Set(['a/0']), { gpu: 2 }, 2)).toEqual(['a/1', 'a/2', 'b/0', 'b/1']);
+    expect(chooseUnits(cards, new Set(['a/0', 'a/1', 'b/0', 'b/1']), { gpu: 2 }, 1)).toEqual(['a/2', 'b/2']);
     expect(chooseUnits(shared, new Set(), { disk: 1 }, 1)).toEqual([]);
     expect(chooseUnits(shared, new Set(), null, 1)).toEqual([]);
   });

@@ -31,8 +31,8 @@ export interface LauncherOptions {
   /** The environment that every run begins with. */
   baseEnvironment: Readonly<Record<string, string>>;
   isolation: Isolation;
-  /** Of the host. */
-  devices: readonly HostDevice[];
+  /** Of the host, as the run of this name sees them. */
+  devices: (run: string) => readonly HostDevice[];
   slots: Slots;
   outputs: OutputPool;
   remains: Remains;
@@ -150,7 +150,7 @@ export class Launcher {
     const { isolation } = this.options;
     const directory = assignment.workingDirectory ?? slot.workDirectory;
     const byGroup = account !== null && isolation.launcher !== null;
-    const devices = devicesOf(assignment, this.options.devices);
+    const devices = devicesOf(assignment, this.options.devices(runKey(assignment)));
     const environment = {
       ...this.environment(assignment, who, slot, directory),
       ...devices.environment,

@@ -3,9 +3,10 @@ import { join, resolve } from 'node:path';
 import { REAL_ENV } from '../../platform/env.js';
 import { plainJobEnvironment } from '../../platform/environment.js';
 import { acquireLock, type LockFile } from '../../platform/lockfile.js';
-import type { HostDevice } from '../devices.js';
+import { type HostDevice, unitsOf } from '../devices.js';
 import type { EndedRun } from '../files/handover.js';
 import { KnownRuns } from '../known.js';
+import { type MigFailure, MigInstances } from '../mig.js';
 import { ReportingRunner } from '../reporting.js';
 import {
   type Assignment,
@@ -122,6 +123,8 @@ export class ProcessRunner extends ReportingRunner implements Runner {
   private readonly limits: Limits;
   private readonly launcher: Launcher;
   private readonly effects: Effects;
+  /** null: the host has no cards in MIG mode. */
+  private readonly mig: MigInstances | null;
   private timer: NodeJS.Timeout | undefined;
 
   private constructor(
@@ -156,10 +159,19 @@ export class ProcessRunner extends ReportingRunner implements Runner {
       exceeded: (run, cause, message) =>
         this.lives.tell(runKey(run), { is: 'EXCEEDED', cause, message, nowMs: upMs(), graceMs: 0 }),
     });
+    const cards = new Map(options.devices.flatMap(({ id, mig }) => (mig ? [[id, mig] as const] : [])));
+    this.mig =
+      cards.size === 0
+        ? null
+        : new MigInstances({
+            ...{ cards, stateDir, warn },
+            isLive: (run) => this.lives.get(run) !== undefined,
+            made: (run, failure) => this.sliced(run, failure),
+          });
     const { lives, slots, outputs, remains, leftBehind, reported: reports } = this;
     this.launcher = new Launcher({
       ...{ agent: id, baseEnvironment, isolation, slots, outputs, remains },
-      devices: options.devices,
+      devices: (run) => this.mig?.seenBy(run, options.devices) ?? options.devices,
       ensureLane: (slot) => this.ensureLane(slot),
     });
     this.effects = new Effects({
@@ -300,6 +312,7 @@ export class ProcessRunner extends ReportingRunner implements Runner {
     if (this.isolation.images) this.isolation.images.onKnown = () => {};
     clearInterval(this.timer);
     this.effects.stop();
+    this.mig?.close();
     this.slots.close();
     for (const [, life] of this.lives) if ('run' in life) life.run.outputs.close();
     this.lives.letGo();
@@ -341,8 +354,20 @@ export class ProcessRunner extends ReportingRunner implements Runner {
       const { user, image } = life.assignment;
       if (!this.mayLaunch()) return;
       if (unknown.has(user) || !this.isolation.knowsImage(image)) continue;
-      if (this.isolation.knowsAccountOf(user)) this.launch(key, life.assignment);
-      else unknown.add(user);
+      if (!this.isolation.knowsAccountOf(user)) unknown.add(user);
+      else if (this.mig === null || this.mig.has(key, unitsOf(life.assignment)))
+        this.launch(key, life.assignment);
+    }
+  }
+
+  /** What a waiting run needs of cards in MIG mode has been made, or could not be. */
+  private sliced(key: string, failure: MigFailure | null): void {
+    if (this.closed) return;
+    if (failure === null) this.launchWaiting();
+    else {
+      const { message, noRoom } = failure;
+      const cause = noRoom ? 'MACHINE_FAILED' : this.whoseFault(failure, message);
+      this.lives.tell(key, { is: 'FAILED', cause, message });
     }
   }
 
@@ -421,6 +446,7 @@ export class ProcessRunner extends ReportingRunner implements Runner {
     }
     this.tick(now);
     this.slots.rest(now);
+    this.mig?.look(now);
     this.launchWaiting();
   }
 

@@ -5,7 +5,7 @@
  */
 import { furtherIn } from '../grid/amounts.js';
 import type { Labels } from './constraint.js';
-import { type Device, groupOf, type OwnedDevice, serveDevices } from './devices.js';
+import { type Device, type DeviceRequest, groupOf, type OwnedDevice, serveDevices } from './devices.js';
 
 /** Shares by kind. */
 export function countsOf(devices: readonly OwnedDevice[]): Record<string, number> {
@@ -41,8 +41,8 @@ export function unlikeOthers(devices: readonly OwnedDevice[]): OwnedDevice | nul
 }
 
 /**
- * The units that so many tasks get on a machine, those of the first task first, each task's in order of kind. Empty: no device is asked for. Null: there are not
- * enough.
+ * The units that so many tasks get on a machine, those of the first task first, each task's in order of kind; the shares of a task are of one device if they can
+ * be. Empty: no device is asked for. Null: there are not enough.
  *
  * @param held units that live runs have
  * @param perTask amounts by kind; what are no devices does not matter
@@ -56,17 +56,20 @@ export function chooseUnits(
   const asked = furtherIn(perTask).filter(([kind]) => devices.some((device) => device.kind === kind));
   if (asked.length === 0) return [];
   const free = new Map(devices.map((one) => [one.id, unitsOf(one).filter((unit) => !held.has(unit))]));
-  const requests = asked.map(([kind, count]) => {
-    const { shares } = devices.find((device) => device.kind === kind) as OwnedDevice;
-    const share = shares === 1 ? null : { parts: 1, of: shares };
-    return { kind, count, model: null, minMemoryMb: null, share };
-  });
-  const taken = serveDevices(
-    devices.map((one) => asUsed(one, free.get(one.id)?.length ?? 0)),
-    requests,
-    tasks,
-    '',
-  );
+  /** `parts`: how many shares of a device of a kind are one request. */
+  const serve = (parts: (amount: number, shares: number) => number) =>
+    serveDevices(
+      devices.map((one) => asUsed(one, free.get(one.id)?.length ?? 0)),
+      asked.map(([kind, amount]): DeviceRequest => {
+        const { shares } = devices.find((device) => device.kind === kind) as OwnedDevice;
+        const each = shares === 1 ? 1 : parts(amount, shares);
+        const share = shares === 1 ? null : { parts: each, of: shares };
+        return { kind, count: amount / each, model: null, minMemoryMb: null, share };
+      }),
+      tasks,
+      '',
+    );
+  const taken = serve((amount, shares) => (amount <= shares ? amount : 1)) ?? serve(() => 1);
   if (taken === null) return null;
   // Neighbors go to one task.
   const order = [...taken].sort(
