@@ -330,11 +330,19 @@ END $$;
 CREATE TRIGGER jobs_updated_learned AFTER UPDATE ON jobs REFERENCING NEW TABLE AS new_rows
   FOR EACH STATEMENT EXECUTE FUNCTION triggers.jobs_learned();
 
--- What runs and jobs came to, by hours, once they have ended (used_hours). Few kinds of end are made of the thousands of rows first. The
+-- What runs and jobs came to, by hours, once they have ended (used_hours, used_resources). Few kinds of end are made of the thousands of rows first. The
 -- names put it behind jobs_inserted and jobs_updated, and so behind the event lock.
 CREATE FUNCTION triggers.hour(epoch_s double precision) RETURNS bigint IMMUTABLE LANGUAGE sql RETURN floor(epoch_s / 3600)::bigint * 3600;
 CREATE FUNCTION triggers.rest_of_hour(epoch_s double precision) RETURNS double precision IMMUTABLE LANGUAGE sql
   RETURN triggers.hour(epoch_s) + 3600 - epoch_s;
+
+-- What a run has of the kinds of resources that operators name; those of licenses have `license:` before them.
+CREATE FUNCTION triggers.had(resources_per_task jsonb, machine_tasks integer[], license_ids integer[])
+    RETURNS TABLE (resource text, amount bigint) STABLE LANGUAGE sql AS $$
+  SELECT key, value::bigint * (SELECT coalesce(sum(v), 0)::bigint FROM unnest(machine_tasks) v) FROM jsonb_each_text(resources_per_task)
+  UNION ALL
+  SELECT 'license:' || l.kind, count(*) FROM unnest(license_ids) u (id) JOIN licenses l USING (id) GROUP BY l.kind
+$$;
 
 CREATE FUNCTION triggers.jobs_used() RETURNS trigger LANGUAGE plpgsql SET enable_nestloop = off AS $$
 BEGIN
@@ -391,6 +399,22 @@ BEGIN
       runs = u.runs + excluded.runs, run_s = u.run_s + excluded.run_s, cpus = u.cpus + excluded.cpus, cpu_s = u.cpu_s + excluded.cpu_s,
       begun = u.begun + excluded.begun, ended_jobs = u.ended_jobs + excluded.ended_jobs, failed_jobs = u.failed_jobs + excluded.failed_jobs,
       started_jobs = u.started_jobs + excluded.started_jobs, wait_s = u.wait_s + excluded.wait_s;
+  -- Most jobs ask for nothing but CPUs and memory.
+  IF EXISTS (SELECT FROM new_rows WHERE resources_per_task IS NOT NULL OR licenses <> '{}') THEN
+    INSERT INTO used_resources AS u (kind, hour, user_id, key, resource, held, held_s)
+      SELECT k.kind, triggers.hour(side.at), n.user_id, k.key, r.resource, sum(side.sign * r.amount),
+             sum(side.sign * r.amount * triggers.rest_of_hour(side.at))
+        FROM new_rows n JOIN old_rows o USING (id)
+        JOIN LATERAL (
+          SELECT site_id, date_part('epoch', assigned_at) AS s, date_part('epoch', ended_at) AS e, h.resource, h.amount
+            FROM runs, triggers.had(resources_per_task, machine_tasks, license_ids) h
+           WHERE job_id = o.id AND epoch = o.epoch AND ended_at IS NOT NULL OFFSET 0) r ON true,
+             LATERAL (VALUES ('SITE'::used_kind, r.site_id::text), ('APPLICATION', n.application)) AS k (kind, key),
+             LATERAL (VALUES (1, r.s), (-1, r.e)) AS side (sign, at)
+       WHERE triggers.live(o.state) AND NOT triggers.live(n.state)
+       GROUP BY 1, 2, 3, 4, 5
+      ON CONFLICT (kind, hour, user_id, key, resource) DO UPDATE SET held = u.held + excluded.held, held_s = u.held_s + excluded.held_s;
+  END IF;
   RETURN NULL;
 END $$;
 CREATE TRIGGER jobs_inserted_used AFTER INSERT ON jobs REFERENCING NEW TABLE AS new_rows

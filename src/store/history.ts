@@ -2,7 +2,7 @@
  * What machines and licenses did over time, and who used them: worked out from the jobs and runs that are kept, so that nothing
  * has to be sampled and every point is exact. A run counts from its assignment to its end: as long as it holds what it was given.
  * Up to a day is read from the jobs and runs themselves. Beyond, in whole hours, what has ended is read from the sums that the database
- * keeps of it (`used_hours`), so that no window takes long.
+ * keeps of it (`used_hours`, `used_resources`), so that no window takes long.
  */
 import type { Database } from './pool.js';
 import { empty, join, raw, type Sql, sql } from './sql.js';
@@ -57,6 +57,16 @@ export interface UsageRow {
   endedJobs: number;
   failedJobs: number;
   meanWaitS: number | null;
+  /** In order of kind; none of which nothing was had. */
+  resources: UsedResource[];
+}
+
+/** What was had of a kind of resource. */
+export interface UsedResource {
+  /** Of a license with `license:` before it. */
+  resource: string;
+  /** Amount × time, seconds. */
+  amountS: number;
 }
 
 const at = (epochS: number): Sql => sql`to_timestamp(${epochS}::float8)`;
@@ -251,9 +261,9 @@ export function usage(
   const { from, to } = long ? { from: floorHour(asked.from), to: -floorHour(-asked.to) } : asked;
   const own = owner === null ? sql`true` : sql`j.user_id = ${owner}`;
   const column = (name: UsageKey, type: string): Sql => (by === name ? sql`key` : raw(`NULL::${type}`));
+  const lasted = sql`(least(coalesce(${ENDED}, ${now}::float8), ${to}::float8) - greatest(${ASSIGNED}, ${from}::float8))`;
   const ofRuns = sql`
-  SELECT ${ofRun} AS key, count(*) AS runs,
-         sum(${CPUS} * (least(coalesce(${ENDED}, ${now}::float8), ${to}::float8) - greatest(${ASSIGNED}, ${from}::float8))) AS cpu
+  SELECT ${ofRun} AS key, count(*) AS runs, sum(${CPUS} * ${lasted}) AS cpu
     FROM runs r JOIN jobs j ON j.id = r.job_id WHERE ${runsWithin({ from, to })} AND ${own} GROUP BY 1`;
   const endedJobs = sql`
   SELECT ${ofJob} AS key, count(*) AS jobs, count(*) FILTER (WHERE j.state = 'FAILED') AS failed,
@@ -275,13 +285,26 @@ ended AS (
   SELECT key, sum(ended_jobs) AS jobs, sum(failed_jobs) AS failed, sum(wait_s) / nullif(sum(started_jobs), 0) AS wait
     FROM hours WHERE is_in GROUP BY 1 HAVING sum(ended_jobs) > 0)`
     : sql`used AS (${ofRuns}), ended AS (${endedJobs})`;
+  const resources = sql`
+SELECT ${ofRun} AS key, resource, amount * ${lasted} AS amount_s
+  FROM runs r JOIN jobs j ON j.id = r.job_id, triggers.had(r.resources_per_task, r.machine_tasks, r.license_ids)
+ WHERE ${runsWithin({ from, to })} AND ${own} AND (r.resources_per_task IS NOT NULL OR r.license_ids <> '{}')${
+   long
+     ? sql`
+UNION ALL
+SELECT ${ofHour}, resource, CASE WHEN hour < ${to}::bigint THEN held_s + held * (${to}::bigint - hour - ${HOUR_S}) ELSE 0 END - held * ${to - from}::float8
+  FROM used_resources j WHERE kind = ${kind} AND hour >= ${from}::bigint AND ${own}`
+     : empty
+ }`;
   return rows(
     pool,
     sql`
-WITH ${sums}
+WITH ${sums}, had AS (SELECT key, resource, sum(amount_s) AS amount_s FROM (${resources}) parts GROUP BY 1, 2 HAVING sum(amount_s) > 1e-6)
 SELECT ${column('USER', 'integer')} AS "userId", ${column('SITE', 'integer')} AS "siteId", ${column('APPLICATION', 'text')} AS application,
        coalesce(runs, 0)::float8 AS runs, greatest(coalesce(cpu, 0), 0)::float8 AS "cpuS",
-       coalesce(jobs, 0)::float8 AS "endedJobs", coalesce(failed, 0)::float8 AS "failedJobs", wait::float8 AS "meanWaitS"
+       coalesce(jobs, 0)::float8 AS "endedJobs", coalesce(failed, 0)::float8 AS "failedJobs", wait::float8 AS "meanWaitS",
+       coalesce((SELECT json_agg(json_build_object('resource', resource, 'amountS', amount_s) ORDER BY resource) FROM had h
+                  WHERE h.key = coalesce(used.key, ended.key)), '[]') AS resources
   FROM used FULL JOIN ended USING (key) ORDER BY "cpuS" DESC, key LIMIT ${limit}`,
   );
 }

@@ -420,3 +420,12 @@ export function licensesWritten(licenses: readonly string[]): string {
   for (const kind of licenses) copies.set(kind, (copies.get(kind) ?? 0) + 1);
   return [...copies].map(([kind, count]) => (count === 1 ? kind : `${kind}:${count}`)).join(',');
 }
+
+/** A kind of resource with what it is counted on: a license may have the name of another kind. */
+export const resourceWritten = ({
+  kind,
+  countedOn,
+}: {
+  kind: string;
+  countedOn: 'MACHINES' | 'LICENSES';
+}): string => (countedOn === 'LICENSES' ? `license:${kind}` : kind);

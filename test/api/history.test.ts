@@ -25,7 +25,9 @@ beforeAll(async () => {
   );
   site = registerSite.id;
   await api.must(
-    `mutation { registerMachine(input: { site: "${site}", name: "m", cpus: 4, memoryMb: 1, benchmark: 100 }) { id } }`,
+    `mutation { registerMachine(input: { site: "${site}", name: "m", cpus: 4, memoryMb: 1, benchmark: 100 }) { id }
+      small: registerMachine(input: { site: "${site}", name: "g", cpus: 1, memoryMb: 1, benchmark: 100, resources: [{ kind: "gpu", amount: 4 }] }) { id }
+      registerLicense(input: { kind: "gpu", copies: 2 }) { id } }`,
   );
   const agent = await api.user('AGENT', 'agent', site);
   await api.serve(site, agent.key);
@@ -41,13 +43,20 @@ beforeAll(async () => {
 
 describe('usage', () => {
   const USAGE = `query ($by: UsageBy!, $from: DateTime!, $to: DateTime, $first: Int) { usage(by: $by, from: $from, to: $to, first: $first) {
-    user { id } site { id } application runs cpuS endedJobs failedJobs meanWaitS } }`;
+    user { id } site { id } application runs cpuS endedJobs failedJobs meanWaitS resources { kind countedOn amountS } } }`;
   const anHourAgo = () => new Date(Date.now() - 3_600_000).toISOString();
 
   test('says who used how much, and to users what they used themselves', async () => {
     const of = async (key: string, by: string) =>
       (await api.must<{ usage: object[] }>(USAGE, { by, from: anHourAgo() }, key)).usage;
-    const row = { runs: 1, cpuS: expect.any(Number), endedJobs: 0, failedJobs: 0, meanWaitS: null };
+    const row = {
+      runs: 1,
+      cpuS: expect.any(Number),
+      endedJobs: 0,
+      failedJobs: 0,
+      meanWaitS: null,
+      resources: [],
+    };
     const nothing = { user: null, site: null, application: null };
     expect(await of(api.adminKey, 'USER')).toEqual([{ ...row, ...nothing, user: { id: ann.id } }]);
     expect(await of(ann.key, 'SITE')).toEqual([{ ...row, ...nothing, site: { id: site } }]);
@@ -125,4 +134,31 @@ test('a job that waits says when it will start, and no other does', async () => 
   );
   expect(at.get(jobs[1]!)).toBe(placement.startsAt);
   expect(Date.parse(placement.startsAt)).toBeGreaterThan(Date.now() + 300_000);
+});
+
+test('other resources count as CPU time does, licenses apart from kinds of machines', async () => {
+  const resourcesPerTask = [{ kind: 'gpu', amount: 3 }];
+  await submit(ann.key, {
+    ...{ command: 'x', application: 'learner', estimateS: 600, resourcesPerTask, licenses: ['gpu'] },
+  });
+  await schedule(api.parts);
+  const { usage } = await api.must<{
+    usage: {
+      application: string;
+      cpuS: number;
+      resources: { kind: string; countedOn: string; amountS: number }[];
+    }[];
+  }>(
+    'query ($from: DateTime!) { usage(by: APPLICATION, from: $from) { application cpuS resources { kind countedOn amountS } } }',
+    { from: new Date(Date.now() - 3_600_000).toISOString() },
+    ann.key,
+  );
+  const learner = usage.find(({ application }) => application === 'learner');
+  expect(learner?.resources.map(({ kind, countedOn }) => [kind, countedOn])).toEqual([
+    ['gpu', 'MACHINES'],
+    ['gpu', 'LICENSES'],
+  ]);
+  const [onMachines, ofLicenses] = learner!.resources.map(({ amountS }) => amountS);
+  expect(onMachines).toBeCloseTo(3 * learner!.cpuS, 6);
+  expect(ofLicenses).toBeCloseTo(learner!.cpuS, 6);
 });

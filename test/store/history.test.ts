@@ -22,6 +22,8 @@ interface Ran {
   tasks: number;
   /** Of the pool of its site. */
   copies: number;
+  /** For each task. */
+  gpus: number;
 }
 interface Lived {
   user: number;
@@ -56,6 +58,7 @@ const lived: fc.Arbitrary<Lived> = fc
         lasts: gap,
         tasks: fc.integer({ min: 1, max: 9 }),
         copies: fc.integer({ min: 0, max: 3 }),
+        gpus: fc.integer({ min: 0, max: 2 }),
       }),
       { maxLength: 3 },
     ),
@@ -63,11 +66,11 @@ const lived: fc.Arbitrary<Lived> = fc
   })
   .map(({ user, application, submitted, runs, ends }) => {
     let at = submitted;
-    const made = runs.map(({ site, waits, lasts, tasks, copies }, i): Ran => {
+    const made = runs.map(({ site, waits, lasts, tasks, copies, gpus }, i): Ran => {
       const begin = at + waits;
       at = begin + lasts;
       const open = ends === 'never' && i === runs.length - 1;
-      return { site, at: begin, end: open ? null : at, tasks, copies };
+      return { site, at: begin, end: open ? null : at, tasks, copies, gpus };
     });
     return {
       user,
@@ -84,20 +87,24 @@ const CPUS_PER_TASK = 2;
 /** Of all triggers those that add up the hours are the only ones: nothing else is tested here. */
 const WRITING = `SET LOCAL session_replication_role = replica;
   ALTER TABLE jobs ENABLE ALWAYS TRIGGER jobs_inserted_used, ENABLE ALWAYS TRIGGER jobs_updated_used;
-  TRUNCATE jobs, runs, used_hours, job_counts CASCADE`;
+  TRUNCATE jobs, runs, used_hours, used_resources, job_counts CASCADE`;
 
 /** As they live: submitted, run after run, and ended, in a few statements for all of them. */
 async function write(jobs: readonly Lived[]): Promise<void> {
-  const all = jobs.map((job, i) => ({ ...job, id: i + 1, user: users[job.user], last: job.runs.at(-1) }));
+  const all = jobs.map((job, i) => ({
+    ...{ ...job, id: i + 1, user: users[job.user], last: job.runs.at(-1) },
+    licenses: job.runs.some(({ copies }) => copies > 0) ? '{solver}' : '{}',
+    resources: job.runs.some(({ gpus }) => gpus > 0) ? { gpu: 1 } : undefined,
+  }));
   const client = await db.pool.connect();
   const apply = (statement: string, items: readonly object[]) =>
     client.query(statement, [JSON.stringify(items)]);
   try {
     await client.query(`BEGIN; ${WRITING}`);
     await apply(
-      `INSERT INTO jobs (id, user_id, application, command, estimate_s, benchmark, state, submitted_at)
-       SELECT id, "user", application, 'x', 1, 1, 'QUEUED', to_timestamp(${T0} + submitted)
-         FROM json_to_recordset($1) AS t (id bigint, "user" integer, application text, submitted float8)`,
+      `INSERT INTO jobs (id, user_id, application, command, estimate_s, benchmark, state, submitted_at, licenses, resources_per_task)
+       SELECT id, "user", application, 'x', 1, 1, 'QUEUED', to_timestamp(${T0} + submitted), licenses::text[], resources
+         FROM json_to_recordset($1) AS t (id bigint, "user" integer, application text, submitted float8, licenses text, resources jsonb)`,
       all,
     );
     for (let epoch = 1; epoch <= 3; epoch++) {
@@ -106,13 +113,16 @@ async function write(jobs: readonly Lived[]): Promise<void> {
         if (!run) return [];
         const licenses = `{${new Array(run.copies).fill(pools[run.site]).join()}}`;
         const tasks = `{${run.tasks},1}`;
-        return [{ ...run, id, site: sites[run.site], tasks, licenses, isLast: runs.length === epoch }];
+        const resources = run.gpus > 0 ? { gpu: run.gpus } : undefined;
+        return [
+          { ...run, id, site: sites[run.site], tasks, licenses, resources, isLast: runs.length === epoch },
+        ];
       });
       await apply(
-        `INSERT INTO runs (job_id, epoch, site_id, machine_ids, machine_tasks, cpus_per_task, memory_mb_per_task, license_ids, policy_version, assigned_at, planned_s, ended_at, cause)
+        `INSERT INTO runs (job_id, epoch, site_id, machine_ids, machine_tasks, cpus_per_task, memory_mb_per_task, license_ids, policy_version, assigned_at, planned_s, ended_at, cause, resources_per_task)
          SELECT id, ${epoch}, site, '{1,2}', tasks::integer[], ${CPUS_PER_TASK}, 0, licenses::integer[], 1, to_timestamp(${T0} + at), 1, to_timestamp(${T0} + "end"),
-                CASE WHEN "end" IS NOT NULL THEN 'EXITED_ZERO'::end_cause END
-           FROM json_to_recordset($1) AS t (id bigint, site integer, tasks text, licenses text, at float8, "end" float8)`,
+                CASE WHEN "end" IS NOT NULL THEN 'EXITED_ZERO'::end_cause END, resources
+           FROM json_to_recordset($1) AS t (id bigint, site integer, tasks text, licenses text, at float8, "end" float8, resources jsonb)`,
         runs,
       );
       await apply(
@@ -251,6 +261,17 @@ describe('what was used', () => {
                 sum(active.map((run) => cpusOf(run) * overlap(start, end, run.at, run.end))),
                 2,
               );
+              const had = (of: (run: Ran) => number): number =>
+                sum(active.map((run) => of(run) * overlap(start, end, run.at, run.end)));
+              const wanted = {
+                gpu: had(({ gpus, tasks }) => gpus * (tasks + 1)),
+                'license:solver': had(({ copies }) => copies),
+              };
+              expect(row!.resources.map(({ resource }) => resource)).toEqual(
+                Object.entries(wanted).flatMap(([kind, amount]) => (amount > 0 ? [kind] : [])),
+              );
+              for (const { resource, amountS } of row!.resources)
+                expect(amountS).toBeCloseTo(wanted[resource as keyof typeof wanted], 2);
               if (started.length === 0) expect(row!.meanWaitS).toBeNull();
               else
                 expect(row!.meanWaitS).toBeCloseTo(
@@ -266,7 +287,14 @@ describe('what was used', () => {
   });
 
   test('is added up by user and by site, most CPU time first', async () => {
-    const run = (site: number, tasks: number): Ran => ({ site, at: 0, end: 100, tasks, copies: 0 });
+    const run = (site: number, tasks: number): Ran => ({
+      site,
+      at: 0,
+      end: 100,
+      tasks,
+      copies: 0,
+      gpus: site,
+    });
     const job = (user: number, ran: Ran): Lived => ({
       user,
       application: 'a',
@@ -288,6 +316,7 @@ describe('what was used', () => {
       [sites[0], 2, 10],
       [sites[1], 1, 10],
     ]);
+    expect(byUser.map(({ resources }) => resources)).toEqual([[{ resource: 'gpu', amountS: 500 }], []]);
     expect(await queries.usage(window, { ...options, by: 'SITE', limit: 1 })).toHaveLength(1);
   });
 });

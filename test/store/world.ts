@@ -345,7 +345,7 @@ export async function postgresWorld(
   options: { liveJobsMax?: number } = {},
 ): Promise<World> {
   await pool.query(
-    `TRUNCATE users, policies, sites, schedulers, licenses, machines, agents, api_keys, audits, processes, submissions, jobs, job_counts, used_hours, user_jobs, user_outputs, margins, runs, device_holds, outputs, stagings,
+    `TRUNCATE users, policies, sites, schedulers, licenses, machines, agents, api_keys, audits, processes, submissions, jobs, job_counts, used_hours, used_resources, user_jobs, user_outputs, margins, runs, device_holds, outputs, stagings,
        reservations, promises, decisions, events, simulations, datasets, dataset_replicas, links, link_measurements, job_groups, traffic,
        run_totals, job_ratios, followers, job_needs, need_edges, holds, hold_times, peers, peer_users, offers, foreign_jobs, exports RESTART IDENTITY CASCADE`,
   );

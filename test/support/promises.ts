@@ -157,6 +157,23 @@ const promises: Record<string, string> = {
             OR abs(coalesce(u.run_s, 0) - coalesce(h.run_s, 0)) > 0.1 OR abs(coalesce(u.cpu_s, 0) - coalesce(h.cpu_s, 0)) > 0.1
             OR coalesce(u.ended_jobs, 0) <> coalesce(e.jobs, 0) OR coalesce(u.failed_jobs, 0) <> coalesce(e.failed, 0)
             OR coalesce(u.started_jobs, 0) <> coalesce(e.started, 0) OR abs(coalesce(u.wait_s, 0) - coalesce(e.wait_s, 0)) > 0.1)`,
+  'the hours add up what runs had of other resources': `
+    WITH held (user_id, site, application, s, e, resource, amount) AS (
+      SELECT j.user_id, r.site_id::text, j.application, r.assigned_at, r.ended_at, h.resource, h.amount
+        FROM runs r JOIN jobs j ON j.id = r.job_id,
+             LATERAL (SELECT key, value::bigint * (SELECT sum(t) FROM unnest(r.machine_tasks) t) FROM jsonb_each_text(r.resources_per_task)
+                      UNION ALL SELECT 'license:' || l.kind, 1 FROM unnest(r.license_ids) u (id) JOIN licenses l USING (id)) AS h (resource, amount)
+       WHERE r.ended_at IS NOT NULL
+    ), hour AS (
+      SELECT kind, user_id, key, resource, floor(extract(epoch FROM at) / 3600)::bigint * 3600 AS hour, sum(sign * amount) AS held,
+             sum(sign * amount * (3600 - extract(epoch FROM at) % 3600)) AS held_s
+        FROM held, LATERAL (VALUES ('SITE'::used_kind, site), ('APPLICATION', application)) AS k (kind, key), LATERAL (VALUES (1, s), (-1, e)) AS side (sign, at)
+       GROUP BY 1, 2, 3, 4, 5
+    )
+    SELECT kind, hour, user_id, key, resource, u.held, h.held AS is, u.held_s, h.held_s AS are_s
+      FROM used_resources u FULL JOIN hour h USING (kind, user_id, key, resource, hour)
+     WHERE (SELECT id FROM events_horizon) = 0
+       AND (coalesce(u.held, 0) <> coalesce(h.held, 0) OR abs(coalesce(u.held_s, 0) - coalesce(h.held_s, 0)) > 0.1)`,
   '7: every run that ended well and took time is in the history, once': `
     SELECT r.job_id, r.epoch, count(p.id) FROM runs r JOIN jobs j ON j.id = r.job_id AND j.state = 'COMPLETED' AND j.epoch = r.epoch
       LEFT JOIN job_ratios p ON p.job_id = r.job_id AND p.epoch = r.epoch

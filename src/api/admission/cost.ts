@@ -100,6 +100,7 @@ export const LIST_SIZE: Readonly<Record<string, number>> = {
   'Dataset.locations': 5,
   'Hold.times': 2,
   'Hold.machines': 5,
+  'Usage.resources': 2,
 };
 const LIST_SIZE_DEFAULT = 10;
 

@@ -1,6 +1,6 @@
 /** `switchyard usage`, `audit`: what was used, and who changed what. */
 import type { Command } from 'commander';
-import { given, parseNumber, parseSince, parseWord } from '../../words/values.js';
+import { given, parseNumber, parseSince, parseWord, resourceWritten } from '../../words/values.js';
 import { addCommand, note } from '../command.js';
 import { connect } from '../connect.js';
 import { AuditDocument, type AuditQuery, UsageDocument, type UsageQuery } from '../documents.gql.js';
@@ -17,6 +17,9 @@ const USAGE_COLUMNS: Columns<Used> = {
   ENDED: (one) => one.endedJobs,
   FAILED: (one) => one.failedJobs,
   'MEAN WAIT': (one) => duration(one.meanWaitS),
+  // Of each in hours.
+  'RESOURCE HOURS': (one) =>
+    one.resources.map((of) => `${resourceWritten(of)}=${Number((of.amountS / 3600).toFixed(2))}`).join(' '),
 };
 
 const AUDIT_COLUMNS: Columns<Entry> = {
@@ -34,7 +37,7 @@ export function addRecords(program: Command): void {
     addCommand(
       program,
       'usage',
-      'show CPU time and jobs by user, site or application; users see their own jobs',
+      'show CPU time, other resources and jobs by user, site or application; users see their own jobs',
     )
       .option('--by <what>', 'user, site or application', 'user')
       .option('--since <time>', 'beginning: ISO 8601, or a duration before now such as 7d', '7d')

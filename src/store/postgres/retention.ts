@@ -38,6 +38,10 @@ export async function prune(connection: Connection, retention: Retention): Promi
     connection,
     sql`DELETE FROM used_hours WHERE kind = ANY (enum_range(NULL::used_kind)) AND hour < ${jobsEndedBefore}::float8 - 3600`,
   );
+  await run(
+    connection,
+    sql`DELETE FROM used_resources WHERE kind = ANY (enum_range(NULL::used_kind)) AND hour < ${jobsEndedBefore}::float8 - 3600`,
+  );
   return {
     events,
     jobs,

@@ -2,6 +2,7 @@
 import { Link } from '@tanstack/react-router';
 import { ChartColumn, Download } from 'lucide-react';
 import { useState } from 'react';
+import { resourceWritten } from '../../../../src/words/index';
 import { useData } from '../../api/data';
 import { useViewer } from '../../shell/viewer';
 import { Chart } from '../../ui/chart';
@@ -100,24 +101,14 @@ function Load({ span, everyMs }: { span: Span; everyMs: number }) {
   );
 }
 
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table, with its columns
 function Sums({ span: { from, to }, everyMs }: { span: Span; everyMs: number }) {
   const [by, setBy] = useState<UsageBy>('USER');
   const usage = useData(UsageDocument, { by, from, to }, { everyMs });
   const rows = usage.data?.usage ?? [];
   const total = rows.reduce((sum, { cpuS }) => sum + cpuS, 0);
-  const nameOf = (row: Row): string => row.user?.name ?? row.site?.name ?? row.application ?? '';
   const write = (): void =>
     download(
-      new Blob(
-        [
-          csvLine([BY[by].header, 'CPU hours', 'Runs', 'Ended jobs', 'Failed jobs', 'Mean wait (s)']),
-          ...rows.map((row) =>
-            csvLine([nameOf(row), row.cpuS / HOUR_S, row.runs, row.endedJobs, row.failedJobs, row.meanWaitS]),
-          ),
-        ],
-        { type: 'text/csv;charset=utf-8' },
-      ),
+      new Blob([tableOf(BY[by].header, rows)], { type: 'text/csv;charset=utf-8' }),
       `usage-${BY[by].label.toLowerCase()}.csv`,
     );
   return (
@@ -182,6 +173,7 @@ function Sums({ span: { from, to }, everyMs }: { span: Span; everyMs: number }) 
                   </>
                 ),
               },
+              ...(rows.some(({ resources }) => resources.length > 0) ? [RESOURCES] : []),
               { key: 'runs', header: 'Runs', right: true, minor: true, cell: ({ runs }) => count(runs) },
               { key: 'ended', header: 'Jobs ended', right: true, cell: ({ endedJobs }) => count(endedJobs) },
               {
@@ -211,6 +203,37 @@ function Sums({ span: { from, to }, everyMs }: { span: Span; everyMs: number }) 
       </Loaded>
     </Card>
   );
+}
+
+const nameOf = (row: Row): string => row.user?.name ?? row.site?.name ?? row.application ?? '';
+
+const RESOURCES = {
+  key: 'resources',
+  header: 'Other resources',
+  minor: true,
+  cell: ({ resources }: Row) =>
+    resources.map((of) => (
+      <div key={resourceWritten(of)}>
+        {resourceWritten(of)} {figure(of.amountS / HOUR_S)} <span className="faint">h</span>
+      </div>
+    )),
+};
+
+/** For a spreadsheet: with a column for each kind of resource that one of the rows has. */
+function tableOf(header: string, rows: readonly Row[]): string {
+  const kinds = [...new Set(rows.flatMap(({ resources }) => resources.map(resourceWritten)))].sort();
+  const hours = ({ resources }: Row, kind: string): number =>
+    (resources.find((of) => resourceWritten(of) === kind)?.amountS ?? 0) / HOUR_S;
+  const head = [header, 'CPU hours', 'Runs', 'Ended jobs', 'Failed jobs', 'Mean wait (s)'];
+  return [
+    csvLine([...head, ...kinds.map((kind) => `${kind} hours`)]),
+    ...rows.map((row) =>
+      csvLine([
+        ...[nameOf(row), row.cpuS / HOUR_S, row.runs, row.endedJobs, row.failedJobs, row.meanWaitS],
+        ...kinds.map((kind) => hours(row, kind)),
+      ]),
+    ),
+  ].join('');
 }
 
 function Name({ row: { user, site, application } }: { row: Row }) {
