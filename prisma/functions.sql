@@ -337,9 +337,11 @@ CREATE FUNCTION triggers.rest_of_hour(epoch_s double precision) RETURNS double p
   RETURN triggers.hour(epoch_s) + 3600 - epoch_s;
 
 -- What a run has of the kinds of resources that operators name; those of licenses have `license:` before them.
-CREATE FUNCTION triggers.had(resources_per_task jsonb, machine_tasks integer[], license_ids integer[])
+CREATE FUNCTION triggers.had(resources_per_task jsonb, taken jsonb, machine_tasks integer[], license_ids integer[])
     RETURNS TABLE (resource text, amount bigint) STABLE LANGUAGE sql AS $$
-  SELECT key, value::bigint * (SELECT coalesce(sum(v), 0)::bigint FROM unnest(machine_tasks) v) FROM jsonb_each_text(resources_per_task)
+  SELECT key, value::bigint * (SELECT coalesce(sum(v), 0)::bigint FROM unnest(machine_tasks) v) FROM jsonb_each_text(resources_per_task) WHERE taken IS NULL
+  UNION ALL
+  SELECT e.key, sum(e.value::bigint)::bigint FROM jsonb_array_elements(taken) t (part), jsonb_each_text((t.part -> 'amounts') - '{cpus,memoryMb}'::text[]) e GROUP BY e.key
   UNION ALL
   SELECT 'license:' || l.kind, count(*) FROM unnest(license_ids) u (id) JOIN licenses l USING (id) GROUP BY l.kind
 $$;
@@ -407,7 +409,7 @@ BEGIN
         FROM new_rows n JOIN old_rows o USING (id)
         JOIN LATERAL (
           SELECT site_id, date_part('epoch', assigned_at) AS s, date_part('epoch', ended_at) AS e, h.resource, h.amount
-            FROM runs, triggers.had(resources_per_task, machine_tasks, license_ids) h
+            FROM runs, triggers.had(resources_per_task, taken, machine_tasks, license_ids) h
            WHERE job_id = o.id AND epoch = o.epoch AND ended_at IS NOT NULL OFFSET 0) r ON true,
              LATERAL (VALUES ('SITE'::used_kind, r.site_id::text), ('APPLICATION', n.application)) AS k (kind, key),
              LATERAL (VALUES (1, r.s), (-1, r.e)) AS side (sign, at)
@@ -505,10 +507,11 @@ BEGIN
       -- Who has started something is not broken. Those that fail together count once.
       launch_failures = CASE WHEN t.started THEN 0 ELSE m.launch_failures END + CASE WHEN t.failed THEN 1 ELSE 0 END
     FROM (SELECT u.machine_id, sum(coalesce(u.cpus, u.tasks * r.cpus_per_task)) AS cpus, sum(coalesce(u.places, u.tasks)) AS tasks,
-                 sum(u.tasks::bigint * r.memory_mb_per_task) AS memory_mb, count(*) FILTER (WHERE r.keeps_machines) AS keeping,
+                 sum(CASE WHEN r.taken IS NULL THEN u.tasks::bigint * r.memory_mb_per_task
+                          ELSE (r.taken #>> ARRAY[(u.place - 1)::text, 'amounts', 'memoryMb'])::bigint END) AS memory_mb, count(*) FILTER (WHERE r.keeps_machines) AS keeping,
                  bool_or(r.started_at IS NOT NULL AND r.cause <> 'MACHINE_FAILED') IS TRUE AS started,
                  bool_or(r.cause = 'MACHINE_FAILED' AND u.machine_id = triggers.machine_of(r.machine_ids, r.machine_tasks, r.failed_task)) IS TRUE AS failed
-            FROM new_rows r, unnest(r.machine_ids, r.machine_tasks, r.whole_cpus, r.whole_places) AS u (machine_id, tasks, cpus, places)
+            FROM new_rows r, unnest(r.machine_ids, r.machine_tasks, r.whole_cpus, r.whole_places) WITH ORDINALITY AS u (machine_id, tasks, cpus, places, place)
            WHERE (r.ended_at IS NULL) = beginning GROUP BY 1) t
     WHERE m.id = t.machine_id;
   IF beginning AND EXISTS (SELECT FROM machines WHERE id IN (SELECT unnest(machine_ids) FROM new_rows WHERE ended_at IS NULL) AND keeping_runs > 0)
@@ -525,8 +528,9 @@ BEGIN
           SELECT kind, sum(amount) AS amount FROM (
             SELECT key AS kind, value::bigint AS amount FROM jsonb_each_text(m.resources_used)
             UNION ALL
-            SELECT e.key, sign * u.tasks * e.value::bigint
-              FROM new_rows r, unnest(r.machine_ids, r.machine_tasks) AS u (machine_id, tasks), jsonb_each_text(r.resources_per_task) e
+            SELECT e.key, sign * CASE WHEN r.taken IS NULL THEN u.tasks ELSE 1 END * e.value::bigint
+              FROM new_rows r, unnest(r.machine_ids, r.machine_tasks) WITH ORDINALITY AS u (machine_id, tasks, place),
+                   jsonb_each_text(coalesce((r.taken #> ARRAY[(u.place - 1)::text, 'amounts']) - '{cpus,memoryMb}'::text[], r.resources_per_task)) e
              WHERE u.machine_id = m.id AND (r.ended_at IS NULL) = beginning) taken GROUP BY kind) sums)
       WHERE id IN (SELECT unnest(machine_ids) FROM new_rows WHERE resources_per_task IS NOT NULL AND (ended_at IS NULL) = beginning);
     IF beginning AND EXISTS (

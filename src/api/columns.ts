@@ -18,6 +18,7 @@ const COLUMNS: Readonly<Record<string, readonly (keyof JobRow)[]>> = {
     ...(['state', 'inputs', 'outputs', 'os', 'architecture', 'licenses'] as const),
     ...(['tasks', 'cpusPerTask', 'memoryMbPerTask'] as const),
   ],
+  cpus: ['tasks', 'cpusPerTask', 'parts'],
   batch: ['siteId'],
   needs: [],
   onUnmet: [],

@@ -1,5 +1,6 @@
 /** Amounts by kind of resource, beside CPUs and memory: as they are given, and as they are shown. */
 import { furtherIn } from '../core/grid/amounts.js';
+import type { JobPart } from '../core/model.js';
 import { MAX } from '../platform/limits.js';
 
 const KIND = new RegExp(`^[A-Za-z][A-Za-z0-9._:-]{0,${MAX.plainNameChars - 1}}$`);
@@ -29,6 +30,14 @@ export function amountsGiven(
   }
   return Object.fromEntries([...byKind].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
+
+/** Parts of a job as they are shown. */
+export const partsShown = (parts: readonly JobPart[] | null) =>
+  (parts ?? []).map(({ resourcesPerTask, allAlike, ...part }) => ({
+    ...part,
+    resourcesPerTask: amountsShown(resourcesPerTask),
+    allAlike: allAlike && [...allAlike],
+  }));
 
 /** In order of kind. */
 export const amountsShown = (

@@ -43,6 +43,7 @@ import type {
   JobFilter,
   JobInput,
   JobOutputInput,
+  JobPartInput,
   JobPreferenceInput,
   JobSelection,
   NeedClauseInput,
@@ -74,6 +75,7 @@ export interface JobOptions {
   'exclusive=user'?: boolean;
   allAlike?: string;
   sameSwitch?: string;
+  part?: string[];
   license?: string[];
   resource?: string[];
   gpus?: string;
@@ -168,6 +170,11 @@ export function addJobOptions(command: Command): Command {
     .option(
       '--prefer <conditions>',
       'a preference, not a requirement, such as site=cern or os=linux,cpus=8,memory-mb=64000,license=cad; may be repeated',
+      collectWhole,
+    )
+    .option(
+      '--part <requirements>',
+      'a part of the job, in which tasks have requirements of their own, such as tasks=4,cpus=2,mem=4G,gpus=1,constraint=gen >= 3 (the constraint last); may be repeated; all parts start together',
       collectWhole,
     )
     .option('--computation-share <share>', 'fraction of the run time spent computing, from 0 to 1')
@@ -458,11 +465,8 @@ export function jobFromOptions(
   commandLine: readonly string[],
   say: (text: string) => void = note,
 ): GivenJob {
-  const whole = (field: string, min: number) => (value: string) =>
-    parseNumber(field, value, { min, integer: true });
   const size = (field: string) => (value: string) => parseNumber(field, value, { min: 0 });
   const [command, ...args] = commandLine;
-  const { resources, constraint } = machinesFrom(options);
   // Each field of JobInput, so that none is forgotten.
   const job: { [K in Exclude<keyof JobInput, Placed>]: JobInput[K] | undefined } = {
     command,
@@ -471,21 +475,12 @@ export function jobFromOptions(
     application: options.application,
     project: options.project,
     groupName: options.group,
-    tasks: given(options.tasks, whole('--tasks', 1)),
-    cpusPerTask: given(options.cpus, whole('--cpus', 1)),
-    memoryMbPerTask: memoryOf(options),
-    memoryMbPerCpu: given(options.memPerCpu, (value) => parseMemory('--mem-per-cpu', value)),
-    tasksPerMachine: given(options.tasksPerMachine, (value) =>
-      parseTasksPerMachine('--tasks-per-machine', value),
-    ),
-    exclusive: exclusiveOf(options),
-    allAlike: given(options.allAlike, parseLabelNames),
+    ...tasksFrom(options),
+    parts: options.part?.map(partFrom),
     sameSwitch: given(options.sameSwitch, (value) => parseSameSwitch('--same-switch', value)),
-    resourcesPerTask: resources,
     licenses: options.license?.flatMap((one) => parseLicenses('--license', one)),
     os: options.os,
     architecture: options.arch,
-    machineConstraint: constraint,
     image: options.image,
     reservation: options.reservation,
     siteTerms: termsOf(options),
@@ -528,12 +523,67 @@ export function jobFromOptions(
   return Object.fromEntries(Object.entries(job).filter(([, value]) => value !== undefined));
 }
 
-function exclusiveOf({ exclusive, 'exclusive=user': forUser }: JobOptions): Exclusive | undefined {
+/** What options say of the tasks of a job, or of one of its parts. */
+function tasksFrom(options: Partial<JobOptions>): {
+  [K in keyof Required<JobPartInput>]: JobPartInput[K] | undefined;
+} {
+  const whole = (field: string) => (value: string) => parseNumber(field, value, { min: 1, integer: true });
+  const { resources, constraint } = machinesFrom(options);
+  return {
+    tasks: given(options.tasks, whole('--tasks')),
+    cpusPerTask: given(options.cpus, whole('--cpus')),
+    memoryMbPerTask: memoryOf(options),
+    memoryMbPerCpu: given(options.memPerCpu, (value) => parseMemory('--mem-per-cpu', value)),
+    resourcesPerTask: resources,
+    tasksPerMachine: given(options.tasksPerMachine, (value) =>
+      parseTasksPerMachine('--tasks-per-machine', value),
+    ),
+    exclusive: exclusiveOf(options),
+    allAlike: given(options.allAlike, parseLabelNames),
+    machineConstraint: constraint,
+  };
+}
+
+/** The options of a job that a part may have, as `--part` has them. */
+const PART_OPTIONS = {
+  ...{ tasks: 'tasks', cpus: 'cpus', mem: 'mem', 'memory-mb': 'memoryMb', 'mem-per-cpu': 'memPerCpu' },
+  ...{ 'tasks-per-machine': 'tasksPerMachine', exclusive: 'exclusive', 'all-alike': 'allAlike' },
+  ...{ gpus: 'gpus', gres: 'gres', resource: 'resource', constraint: 'constraint' },
+} as const satisfies Record<string, keyof JobOptions>;
+const PART_NAMES = `${Object.keys(PART_OPTIONS)
+  .map((name) => (name === 'exclusive' ? name : `${name}=`))
+  .join(', ')}, each once but resource= and gres=; constraint= last`;
+
+/** `tasks=4,cpus=2,gpus=1,constraint=gen >= 3`: the options of a job without their hyphens; a constraint has commas of its own. */
+function partFrom(written: string): JobPartInput {
+  const [, said = '', constraint] = /^(.*?)(?:(?:^|,)constraint=(.*))?$/s.exec(written) ?? [];
+  const options: Record<string, string | true | string[]> = constraint === undefined ? {} : { constraint };
+  for (const one of said === '' ? [] : said.split(',')) {
+    const [, name = '', value = ''] = /^([^=]*)=?(.*)$/s.exec(one.trim()) ?? [];
+    const known = Object.hasOwn(PART_OPTIONS, name) ? PART_OPTIONS[name as keyof typeof PART_OPTIONS] : null;
+    const isAlone = name === 'exclusive' && (value === '' || value === 'user');
+    if (
+      known === null ||
+      name === 'constraint' ||
+      (value === '' && !isAlone) ||
+      (name === 'exclusive' && !isAlone)
+    )
+      throw usage('--part', one, PART_NAMES);
+    if (known === 'resource' || known === 'gres')
+      options[known] = [...((options[known] as string[] | undefined) ?? []), value];
+    else if (known in options) throw usage('--part', one, PART_NAMES);
+    else options[known] = isAlone && value === '' ? true : value;
+  }
+  const part = Object.entries(tasksFrom(options)).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(part);
+}
+
+function exclusiveOf({ exclusive, 'exclusive=user': forUser }: Partial<JobOptions>): Exclusive | undefined {
   if (forUser === true || exclusive === 'user') return 'USER';
   return exclusive ? 'MACHINE' : undefined;
 }
 
-function memoryOf({ memoryMb, mem }: JobOptions): number | undefined {
+function memoryOf({ memoryMb, mem }: Partial<JobOptions>): number | undefined {
   if (mem !== undefined && memoryMb !== undefined)
     throw new CliError('give either --mem or --memory-mb, not both', ExitCode.USAGE);
   return mem === undefined
@@ -551,7 +601,7 @@ function limitOf({ limit, time }: JobOptions): number | undefined {
 }
 
 /** Amounts and labels: a device is an amount of its kind, and its model a label of the machine. */
-function machinesFrom({ resource = [], gpus, gres = [], constraint }: JobOptions): {
+function machinesFrom({ resource = [], gpus, gres = [], constraint }: Partial<JobOptions>): {
   resources: { kind: string; amount: number }[] | undefined;
   constraint: string | undefined;
 } {

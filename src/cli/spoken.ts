@@ -21,6 +21,7 @@ const OPTIONS: { readonly [Field in keyof Required<JobInput>]: string | null } =
   exclusive: '--exclusive',
   allAlike: '--all-alike',
   sameSwitch: '--same-switch',
+  parts: '--part',
   resourcesPerTask: '--resource',
   licenses: '--license',
   os: '--os',

@@ -160,6 +160,11 @@ export interface Job {
   allAlike: readonly string[] | null;
   /** Its machines are on one switch: their label `switch` is the same; null: it does not matter. */
   sameSwitch: SameSwitch | null;
+  /**
+   * What its tasks ask for that are not all alike, in the order of the tasks; null: they are. Then `tasks` are those of all parts, and amounts
+   * for each task the most that any part asks for: who does not look at parts sees a job that needs no less (`envelopeOf`).
+   */
+  parts: readonly JobPart[] | null;
   /** Kinds, sorted, each as often as the job holds copies of it. */
   licenses: readonly string[];
   os: string | null;
@@ -205,6 +210,62 @@ export interface Job {
   promised: PromisedRoom | null;
   /** Where it stands in its workflow, for policies that go by that; null: it is of none. */
   workflow: WorkflowPlace | null;
+}
+
+/** A part of a job (resources.md, "A shape"): tasks that ask for the same. All parts are placed at one instant at one site, or none. */
+export interface JobPart
+  extends Pick<
+    Job,
+    | 'tasks'
+    | 'cpusPerTask'
+    | 'memoryMbPerTask'
+    | 'resourcesPerTask'
+    | 'tasksPerMachine'
+    | 'exclusive'
+    | 'allAlike'
+    /** Besides that of the job. */
+    | 'machineConstraint'
+  > {}
+
+/** What a job asks for that has these parts, as one that has none would. */
+export function envelopeOf(
+  parts: readonly JobPart[],
+): Pick<Job, 'tasks' | 'cpusPerTask' | 'memoryMbPerTask' | 'resourcesPerTask'> {
+  const most: Record<string, number> = {};
+  for (const { resourcesPerTask } of parts)
+    for (const [kind, amount] of Object.entries(resourcesPerTask ?? {}))
+      most[kind] = Math.max(most[kind] ?? 0, amount);
+  return {
+    tasks: parts.reduce((sum, { tasks }) => sum + tasks, 0),
+    cpusPerTask: Math.max(...parts.map(({ cpusPerTask }) => cpusPerTask)),
+    memoryMbPerTask: Math.max(...parts.map(({ memoryMbPerTask }) => memoryMbPerTask)),
+    resourcesPerTask: Object.keys(most).length === 0 ? null : most,
+  };
+}
+
+/** Both, of which either may be none. */
+export const bothConstraints = (a: string | null, b: string | null): string | null =>
+  a === null || b === null ? (a ?? b) : `(${a}) and (${b})`;
+
+/** A job that has the part alone. */
+export const ofPart = <J extends Pick<Job, 'machineConstraint'>>(job: J, part: JobPart) => ({
+  ...{ ...job, ...part },
+  machineConstraint: bothConstraints(job.machineConstraint, part.machineConstraint),
+  ...{ parts: null, sameSwitch: null },
+});
+
+type Tasks = Pick<Job, 'tasks' | 'cpusPerTask'>;
+
+/** CPUs of all its tasks: processors, as the papers call them. */
+export function cpusOf({
+  tasks,
+  cpusPerTask,
+  parts,
+}: Tasks & { readonly parts: readonly Tasks[] | null }): number {
+  if (parts === null) return tasks * cpusPerTask;
+  let cpus = 0;
+  for (const part of parts) cpus += part.tasks * part.cpusPerTask;
+  return cpus;
 }
 
 /** At least `min`, from 1; `max` null: as many as fit. */
@@ -292,6 +353,7 @@ export const plainJob = (given: Partial<Job> & Pick<Job, 'id' | 'submittedAt' | 
   exclusive: given.exclusive ?? null,
   allAlike: given.allAlike ?? null,
   sameSwitch: given.sameSwitch ?? null,
+  parts: given.parts ?? null,
   licenses: given.licenses ?? NO_LICENSES,
   os: given.os ?? null,
   architecture: given.architecture ?? null,

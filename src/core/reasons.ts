@@ -10,6 +10,7 @@ export const WaitingReason = {
   SITE_DOWN: 'SITE_DOWN',
   NO_MACHINE_NOW: 'NO_MACHINE_NOW',
   NO_LICENSE_AT_SITE: 'NO_LICENSE_AT_SITE',
+  SITE_TAKES_NO_PARTS: 'SITE_TAKES_NO_PARTS',
   SITE_QUEUE_FULL: 'SITE_QUEUE_FULL',
   CPUS_BUSY: 'CPUS_BUSY',
   MEMORY_BUSY: 'MEMORY_BUSY',
@@ -166,6 +167,7 @@ const sentences: Record<ReasonCode, string> = {
   SITE_DOWN: 'The site is down.',
   NO_MACHINE_NOW: 'None of the currently available machines could run it, even when idle.',
   NO_LICENSE_AT_SITE: 'The site and the grid together have fewer copies of a license than it needs.',
+  SITE_TAKES_NO_PARTS: "The site's own scheduler does not run jobs of several parts.",
   SITE_QUEUE_FULL: 'It cannot start there now, and the queue there is full.',
   CPUS_BUSY:
     'Needs {neededCpus} CPUs for {tasks} tasks; at most {mostFreeCpus} are free on one machine ({freeCpus} in total).',
@@ -226,13 +228,21 @@ const further = (numbers: Readonly<Record<string, number>>): string =>
     .map(([amount, kind]) => `${amount} ${kind}`)
     .join(', ');
 
+/** Which part of a job of several is spoken of. */
+const partOf = ({ part, partsBefore = 0 }: Readonly<Record<string, number>>): string =>
+  part === undefined
+    ? ''
+    : partsBefore > 0
+      ? `Part ${part}, next to the parts before it: `
+      : `Part ${part}: `;
+
 const KEPT = ' Of its machines, {keptMachines} are kept for the jobs of one user each.';
 
 /** The sentence of a reason, its `{name}` places filled from `numbers` (those without a number say "?"). */
 export function reasonSentence(code: ReasonCode, numbers: Readonly<Record<string, number>> = {}): string {
   const kept = (numbers.keptMachines ?? 0) > 0 && code.endsWith('_BUSY') ? KEPT : '';
   const sentence = ((numbers.tasks === 1 ? ofOneTask[code] : undefined) ?? sentences[code]) + kept;
-  return sentence.replace(/\{(\w+)\}/g, (_, name: string) =>
+  return (partOf(numbers) + sentence).replace(/\{(\w+)\}/g, (_, name: string) =>
     name === 'further'
       ? further(numbers)
       : name === 'perMachine'

@@ -363,7 +363,13 @@ export const FIXED_LIMITS = {
     'Copies of licenses that a job requests, of all kinds together.',
     'JobInput.licenses',
   ),
-  jobAlike: fixed(16, 'Labels in which the machines of a job are to be alike.', 'JobInput.allAlike'),
+  jobAlike: fixed(
+    16,
+    'Labels in which the machines of a job are to be alike.',
+    'JobInput.allAlike',
+    'JobPartInput.allAlike',
+  ),
+  jobParts: fixed(16, 'Parts of a job.', 'JobInput.parts'),
   jobResources: fixed(
     16,
     'Kinds of resources that a job requests besides CPUs and memory.',

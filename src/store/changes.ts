@@ -42,7 +42,10 @@ export function decideChange(
   const changed = values.filter(([field, value]) => !isDeepStrictEqual(job[field], value));
   const wait = newWait(job, changes, { until, againOf });
   if (changed.length === 0 && wait === null) return { kind: 'SAME' };
-  const fault = stateFault(job, changed, wait) ?? needsFault(job, changes, wait, circular);
+  const fault =
+    stateFault(job, changed, wait) ??
+    partsFault(job, changed, changes) ??
+    needsFault(job, changes, wait, circular);
   if (fault !== null) return { kind: 'REFUSED', fault };
   const after = { ...job, ...given };
   const wrong = changes.fault(after);
@@ -136,6 +139,24 @@ function stateFault(
       );
 }
 
+/** What a job with parts does not say of all its tasks: it is said by part, and cannot be changed. */
+const byPart: ReadonlySet<ChangeableField> = new Set([
+  ...(['tasks', 'cpusPerTask', 'memoryMbPerTask', 'resourcesPerTask', 'tasksPerMachine'] as const),
+  ...(['exclusive', 'allAlike', 'sameSwitch'] as const),
+]);
+
+function partsFault(
+  { id, parts }: ChangingJob,
+  changed: readonly (readonly [ChangeableField, unknown])[],
+  { values: { retry } }: JobChanges,
+): ChangeFault | null {
+  const grows = (retry?.rules ?? []).some(({ memoryFactor }) => memoryFactor > 1);
+  const field = parts && changed.find(([name]) => byPart.has(name) || (name === 'retry' && grows))?.[0];
+  if (!field) return null;
+  const message = `${field}: job_${id} has parts, whose requirements cannot be changed; cancel it and submit it again`;
+  return { field, code: 'CONFLICT', message };
+}
+
 function needsFault(
   { id, userId }: ChangingJob,
   { userId: asker, wait: asked }: JobChanges,
@@ -158,7 +179,7 @@ const takes = (job: ChangeableValues, { needs }: JobWait): number =>
   bytesOf({ ...job, ...NOTHING, wait: { needs, onUnmet: 'CANCEL', notBefore: null } });
 const NOTHING = {
   ...{ command: '', arguments: [], environment: {}, workingDirectory: null, inputs: [], outputs: [] },
-  ...{ preferences: [], image: null },
+  ...{ preferences: [], image: null, parts: null },
 };
 
 // In words ----------------------------------------------------------------------------------------------------------------

@@ -287,7 +287,7 @@ ended AS (
     : sql`used AS (${ofRuns}), ended AS (${endedJobs})`;
   const resources = sql`
 SELECT ${ofRun} AS key, resource, amount * ${lasted} AS amount_s
-  FROM runs r JOIN jobs j ON j.id = r.job_id, triggers.had(r.resources_per_task, r.machine_tasks, r.license_ids)
+  FROM runs r JOIN jobs j ON j.id = r.job_id, triggers.had(r.resources_per_task, r.taken, r.machine_tasks, r.license_ids)
  WHERE ${runsWithin({ from, to })} AND ${own} AND (r.resources_per_task IS NOT NULL OR r.license_ids <> '{}')${
    long
      ? sql`

@@ -61,6 +61,12 @@ export interface OpenTime extends HoldTime {
   machines: HeldMachines;
 }
 
+/** What tasks of one part take of a machine. `alone`: nobody else is there, whatever they ask for. */
+export interface PartTaken {
+  amounts: Amounts;
+  alone: boolean;
+}
+
 export interface LiveRun {
   jobId: number;
   machineIds: readonly number[];
@@ -70,6 +76,8 @@ export interface LiveRun {
   amounts: Amounts;
   /** It has its machines to itself. */
   alone: boolean;
+  /** What it takes of each machine, where its tasks are not all alike; null: they are. */
+  taken: readonly PartTaken[] | null;
   /** When its limit stops it; null: it has none. */
   until: number | null;
   /** The reservation that its job names; null: none. */
@@ -132,12 +140,30 @@ export function reaching(
   { id, has }: Pick<HoldableMachine, 'id' | 'has'>,
   at: number,
 ): { jobId: number; taken: Amounts }[] {
-  return runs.flatMap(({ jobId, machineIds, machineTasks, amounts, alone, until }) => {
+  return runs.flatMap((run) => {
+    const { jobId, machineIds, machineTasks, amounts, alone, until } = run;
     const place = machineIds.indexOf(id);
     if (place === -1 || (until ?? Infinity) <= at) return [];
-    return [{ jobId, taken: alone ? has : times(amounts, machineTasks[place] as number) }];
+    if (alone) return [{ jobId, taken: has }];
+    const parts = run.taken?.filter((_, i) => machineIds[i] === id) ?? null;
+    if (parts === null) return [{ jobId, taken: times(amounts, machineTasks[place] as number) }];
+    const taken = parts.some((part) => part.alone) ? has : sumOf(parts.map((part) => part.amounts));
+    return [{ jobId, taken }];
   });
 }
+
+function sumOf(all: readonly Amounts[]): Amounts {
+  const sum: Record<string, number> = {};
+  for (const amounts of all)
+    for (const [kind, amount] of Object.entries(amounts)) sum[kind] = (sum[kind] ?? 0) + amount;
+  return sum;
+}
+
+/** CPUs of a run. */
+export const cpusOfRun = ({ amounts, machineTasks, taken }: LiveRun): number =>
+  taken === null
+    ? (amounts.cpus ?? 0) * machineTasks.reduce((sum, tasks) => sum + tasks, 0)
+    : taken.reduce((sum, part) => sum + (part.amounts.cpus ?? 0), 0);
 
 /** Instants at which most is held within the time: its beginning, and those of the others. */
 const instantsOf = (time: HoldTime, others: readonly HoldTime[]): number[] => [

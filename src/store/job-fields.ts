@@ -7,6 +7,7 @@ import type {
   Avoids,
   Exclusive,
   JobInput,
+  JobPart,
   JobPreference,
   PreemptedFor,
   PromisedRoom,
@@ -133,6 +134,8 @@ export const givenFields = {
   allAlike: staying(maybe<readonly string[]>('jsonb', ofJob)),
   /** Whether, or how long, it waits for machines on one switch; null: not at all. */
   sameSwitch: staying(toAgents(maybe<SameSwitch>('jsonb', ofJob))),
+  /** Where its tasks are not all alike: the amounts above are then those of `envelopeOf`. Agents are told it by another name. */
+  parts: staying(maybe<readonly JobPart[]>('jsonb', ofJob)),
   /** Kinds; stored in order. */
   licenses: offered(toAgents(always<string[]>('text[]', ofJob))),
   os: offered(maybe<string>('text', ofJob)),

@@ -23,6 +23,7 @@ export type RunRow = Plain<
     | 'cpusPerTask'
     | 'memoryMbPerTask'
     | 'resourcesPerTask'
+    | 'taken'
     | 'wholeCpus'
     | 'wholePlaces'
     | 'keepsMachines'

@@ -4,10 +4,12 @@
 import type { ObservedRun } from '../core/data/history.js';
 import { copiesIn } from '../core/grid/site-resources.js';
 import {
+  type Allocation,
   ANY_TASKS_PER_MACHINE,
   type Exclusive,
   type Job,
   type JobData,
+  type JobPart,
   type PreemptedFor,
   type Preemption,
   type Run,
@@ -22,6 +24,7 @@ import {
   addAmounts,
   amountsOf,
   type HeldPart,
+  type PartTaken,
   type TakenInside,
   whyClosed,
   whyHeld,
@@ -363,6 +366,7 @@ export interface StartedJob {
   resourcesPerTask: Amounts | null;
   tasksPerMachine: TasksPerMachine | null;
   exclusive: Exclusive | null;
+  parts: readonly JobPart[] | null;
   /** Kinds, sorted. */
   licenses: readonly string[];
   /** Seconds after which its run is stopped; null: never. */
@@ -435,12 +439,59 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
   }
   if (free.runs !== null && free.runs < 1) return 'the site is at its limit of running jobs';
   if (free.handOvers !== null) return admitHandOver(start, job, free);
-  const tasks = start.allocations.reduce((sum, allocation) => sum + allocation.tasks, 0);
-  if (tasks !== job.tasks) return `${tasks} tasks are placed; the job has ${job.tasks}`;
-  if (new Set(start.allocations.map((allocation) => allocation.machineId)).size < start.allocations.length) {
+  const unlicensed = whyUnlicensed(start, job, free);
+  if (unlicensed !== null) return unlicensed;
+  const why = job.parts === null ? takeRoom(start.allocations, job, free) : takeRoomOfParts(start, job, free);
+  if (why !== null) return why;
+  takeCopies(start, free);
+  if (free.runs !== null) free.runs--;
+  return null;
+}
+
+/** The allocations of each part of the job, with what the part asks for; of a job whose tasks are all alike, all. */
+function startedParts(
+  { allocations }: Pick<Start, 'allocations'>,
+  job: StartedJob,
+): { allocations: readonly Allocation[]; job: StartedJob }[] {
+  if (job.parts === null) return [{ allocations, job }];
+  let end = 0;
+  return job.parts.map((part) => {
+    const begin = end;
+    for (let left = part.tasks; left > 0 && end < allocations.length; end++)
+      left -= (allocations[end] as Allocation).tasks;
+    return { allocations: allocations.slice(begin, end), job: { ...job, ...part, parts: null } };
+  });
+}
+
+/** All parts or none, each of what the ones before it leave. */
+function takeRoomOfParts(start: Start, job: StartedJob, free: FreeResources): string | null {
+  const machines = new Map(
+    [...free.machines].map(([id, machine]) => [
+      id,
+      { ...machine, resources: { ...machine.resources }, users: new Set(machine.users) },
+    ]),
+  );
+  const left = { ...free, machines, inside: [...free.inside] };
+  const parts = startedParts(start, job);
+  const placed = parts.reduce((sum, { allocations }) => sum + allocations.length, 0);
+  if (placed < start.allocations.length) return 'more tasks are placed than its parts have';
+  for (const [i, part] of parts.entries()) {
+    const why = takeRoom(part.allocations, part.job, left);
+    if (why !== null) return `part ${i}: ${why}`;
+  }
+  free.machines = machines;
+  free.inside = left.inside;
+  return null;
+}
+
+/** Why tasks that are alike have no room where they are placed; null: they have, and it is taken from `free`. */
+function takeRoom(allocations: readonly Allocation[], job: StartedJob, free: FreeResources): string | null {
+  const placed = allocations.reduce((sum, allocation) => sum + allocation.tasks, 0);
+  if (placed !== job.tasks) return `${placed} tasks are placed; the job has ${job.tasks}`;
+  if (new Set(allocations.map((allocation) => allocation.machineId)).size < allocations.length) {
     return 'a machine is named twice';
   }
-  for (const { machineId, tasks } of start.allocations) {
+  for (const { machineId, tasks } of allocations) {
     const machine = free.machines.get(machineId);
     if (machine === undefined) return `machine ${machineId} is not available`;
     const { min, max } = job.tasksPerMachine ?? ANY_TASKS_PER_MACHINE;
@@ -462,9 +513,7 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
       free.held.length + free.reservations.size === 0 ? null : whyHeldFor(machineId, tasks, job, free);
     if (held !== null) return held;
   }
-  const unlicensed = whyUnlicensed(start, job, free);
-  if (unlicensed !== null) return unlicensed;
-  for (const { machineId, tasks } of start.allocations) {
+  for (const { machineId, tasks } of allocations) {
     const machine = free.machines.get(machineId) as FreeMachine;
     const alone = job.exclusive === 'MACHINE';
     if (machine.places === null) machine.cpus -= alone ? machine.cpus : tasks * job.cpusPerTask;
@@ -477,8 +526,6 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
     const holdId = reservationOf(job, free);
     if (holdId !== null) free.inside.push({ holdId, machineId, amounts: takenBy(job, tasks, machine) });
   }
-  takeCopies(start, free);
-  if (free.runs !== null) free.runs--;
   return null;
 }
 
@@ -490,26 +537,37 @@ const isIdle = ({ cpus, has, places, allPlaces }: FreeMachine): boolean =>
 const takenBy = (job: StartedJob, tasks: number, { has }: Pick<FreeMachine, 'has'>): Amounts =>
   job.exclusive === 'MACHINE' ? has : amountsOf(askedBy(job), tasks);
 
-/** All that a run takes of its machines, aligned with them, which has them to itself. */
+/** What a run takes of its machines, aligned with them, that has them to itself or whose tasks are not all alike. */
 export interface WholeMachines {
   cpus: number[];
   /** 0: of a machine that is not shared in time. */
   places: number[];
+  /** Of a job of several parts; null: besides CPUs it takes what its tasks ask for. */
+  taken: PartTaken[] | null;
 }
 
 /** Of a start; null: it takes what its tasks ask for. */
 export function wholeMachines(
-  { allocations }: Start,
-  { exclusive }: StartedJob,
+  start: Start,
+  job: StartedJob,
   { machines }: FreeResources,
 ): WholeMachines | null {
-  if (exclusive !== 'MACHINE' || allocations.length === 0) return null;
-  const on = allocations.map(({ machineId }) => machines.get(machineId) as FreeMachine);
-  return {
-    cpus: on.map(({ has }) => has.cpus as number),
-    places: on.map(({ allPlaces }) => allPlaces ?? 0),
-  };
+  if ((job.exclusive !== 'MACHINE' && job.parts === null) || start.allocations.length === 0) return null;
+  const whole: WholeMachines = { cpus: [], places: [], taken: job.parts && [] };
+  for (const { allocations, job: part } of startedParts(start, job))
+    for (const { machineId, tasks } of allocations) {
+      const { has, allPlaces } = machines.get(machineId) as FreeMachine;
+      const alone = part.exclusive === 'MACHINE';
+      whole.cpus.push(alone ? (has.cpus as number) : tasks * part.cpusPerTask);
+      whole.places.push(alone ? (allPlaces ?? 0) : tasks);
+      whole.taken?.push({ amounts: amountsOf(askedBy(part), tasks), alone });
+    }
+  return whole;
 }
+
+/** Its machines are kept from other users. */
+export const keepsMachines = (job: Pick<StartedJob, 'exclusive' | 'parts'>): boolean =>
+  job.exclusive === 'USER' || (job.parts ?? []).some(({ exclusive }) => exclusive === 'USER');
 
 const reservationOf = ({ reservationId }: StartedJob, { reservations }: FreeResources): number | null =>
   reservationId !== null && reservations.has(reservationId) ? reservationId : null;
@@ -556,13 +614,16 @@ function whyHeldFor(id: number, tasks: number, job: StartedJob, all: FreeResourc
  */
 export function takeDevices(start: Start, job: StartedJob, free: FreeResources): string[][] | null {
   if (job.resourcesPerTask === null) return null;
-  const units = start.allocations.map(({ machineId, tasks }) => {
-    const { devices, heldUnits } = free.machines.get(machineId) as FreeMachine;
-    const chosen = chooseUnits(devices, heldUnits, job.resourcesPerTask, tasks);
-    if (chosen === null) throw new Error(`machine ${machineId} has fewer devices than registered`);
-    for (const unit of chosen) heldUnits.add(unit);
-    return chosen;
-  });
+  const units = startedParts(start, job).flatMap(({ allocations, job: { resourcesPerTask } }) =>
+    allocations.map(({ machineId, tasks }) => {
+      const { devices, heldUnits } = free.machines.get(machineId) as FreeMachine;
+      const chosen =
+        resourcesPerTask === null ? [] : chooseUnits(devices, heldUnits, resourcesPerTask, tasks);
+      if (chosen === null) throw new Error(`machine ${machineId} has fewer devices than registered`);
+      for (const unit of chosen) heldUnits.add(unit);
+      return chosen;
+    }),
+  );
   return units.some((chosen) => chosen.length > 0) ? units : null;
 }
 
@@ -627,6 +688,7 @@ export const storable = (at: number): number => Math.min(at, LATEST_S);
 const JOB_BYTES = 512;
 const INPUT_BYTES = 128;
 const RULE_BYTES = 128;
+const PART_BYTES = 256;
 
 /** What of a job decides how many bytes it counts. */
 type Weighed = Pick<
@@ -639,6 +701,7 @@ type Weighed = Pick<
   | 'machineConstraint'
   | 'image'
   | 'retry'
+  | 'parts'
   | 'inputs'
   | 'outputs'
   | 'preferences'
@@ -653,6 +716,7 @@ export function bytesOf(job: Weighed): number {
   bytes += (job.machineConstraint?.length ?? 0) + (job.image?.length ?? 0);
   for (const { causes, exitCodes, signals } of job.retry?.rules ?? [])
     bytes += RULE_BYTES + 16 * ((causes?.length ?? 0) + (exitCodes?.length ?? 0) + (signals?.length ?? 0));
+  for (const { machineConstraint } of job.parts ?? []) bytes += PART_BYTES + (machineConstraint?.length ?? 0);
   for (const { path, dataset } of job.outputs) bytes += path.length + (dataset?.length ?? 0);
   for (const { from } of job.inputs) bytes += from?.path.length ?? 0;
   let terms = 0;
@@ -696,6 +760,7 @@ function jobOf(
     exclusive: given.exclusive,
     allAlike: given.allAlike,
     sameSwitch: given.sameSwitch,
+    parts: given.parts,
     licenses: given.licenses,
     os: given.os,
     architecture: given.architecture,

@@ -243,6 +243,8 @@ export interface Assignment extends AssignedJob {
   token: string;
   state: 'ASSIGNED' | 'RUNNING' | 'CANCELLING';
   launch: TaskLaunch;
+  /** Of a job whose tasks are not all alike, in their order; null: they are. */
+  jobParts: StoredJob['parts'];
   /** Of tasks that have been reported: index, and whether it has ended. */
   known: readonly (readonly [task: number, ended: boolean])[];
   /** A task has failed: the others are to end. */
@@ -457,7 +459,10 @@ export type ChangeableField = (typeof changeableFields)[number];
 export type ChangeableValues = Pick<GivenJob, ChangeableField>;
 /** What of a job decides whether it may be changed. */
 export type ChangingJob = ChangeableValues &
-  Pick<StoredJob, 'id' | 'userId' | 'state' | 'siteId' | 'epoch' | 'bytes' | 'inputs' | 'outputs'> & {
+  Pick<
+    StoredJob,
+    'id' | 'userId' | 'state' | 'siteId' | 'epoch' | 'bytes' | 'inputs' | 'outputs' | 'parts'
+  > & {
     /** A peer's. */
     foreign: boolean;
     /** null: it waits for nothing, or nobody has asked. */

@@ -6,6 +6,7 @@ import type { PreemptedFor } from '../core/model.js';
 import {
   type Amounts,
   admitHold,
+  cpusOfRun,
   exceeded,
   type HeldMachines,
   type HoldableMachine,
@@ -247,8 +248,7 @@ function runsInTheWay(hold: KeptHold, { machines, runs }: UpkeepFacts, now: numb
 const isVictim = ({ restartable, reservationId, stopping }: KeptRun, { kind }: KeptHold): boolean =>
   !stopping && (kind === 'MAINTENANCE' || (restartable && reservationId === null));
 
-const lostWork = ({ amounts, machineTasks, since }: KeptRun, now: number): number =>
-  (amounts.cpus ?? 0) * machineTasks.reduce((sum, tasks) => sum + tasks, 0) * Math.max(0, now - since);
+const lostWork = (run: KeptRun, now: number): number => cpusOfRun(run) * Math.max(0, now - run.since);
 
 function once(stopped: readonly StoppedRun[]): StoppedRun[] {
   const seen = new Set<number>();

@@ -351,3 +351,96 @@ test('kinds of resources are listed with what there is, used, free where jobs ar
   expect(named('cpus')).toHaveLength(1);
   expect(resourceKinds.map(({ name }) => name)).toEqual(resourceKinds.map(({ name }) => name).sort());
 });
+
+test('a job may have parts, whose tasks ask for different things; what is wrong with one names it', async () => {
+  const site = await newSite();
+  for (const [name, cpus, gpus] of [
+    ['a', 4, 0],
+    ['b', 8, 2],
+  ] as const)
+    await api.must(`mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }`, {
+      input: {
+        ...{ site, name, cpus, memoryMb: 100, os: 'parted', labels: [{ name: 'gen', value: String(cpus) }] },
+        resources: gpus > 0 ? [{ kind: 'parted-gpu', amount: gpus }] : [],
+      },
+    });
+  const FIELDS = `tasks cpusPerTask cpus memoryMbPerTask resourcesPerTask { kind amount } machineConstraint
+    parts { tasks cpusPerTask memoryMbPerTask resourcesPerTask { kind amount } tasksPerMachine { min max } exclusive allAlike machineConstraint }`;
+  const submitParts = async (job: object) =>
+    (
+      await api.must<{
+        submitJobs: { jobs: { parts: object[] }[]; errors: { code: string; message: string }[] };
+      }>(
+        `mutation ($job: JobInput!) { submitJobs(input: { jobs: [$job] }) { jobs { ${FIELDS} } errors { code message } } }`,
+        { job: { command: 'true', os: 'parted', ...job } },
+      )
+    ).submitJobs;
+  await vi.waitFor(async () => expect((await submitParts({})).errors).toEqual([]), {
+    timeout: 20_000,
+    interval: 200,
+  });
+  const none = { tasksPerMachine: null, exclusive: null, allAlike: null, machineConstraint: null };
+  const gpu = [{ kind: 'parted-gpu', amount: 1 }];
+  const parts = [
+    { tasks: 3, cpusPerTask: 1, memoryMbPerCpu: 10 },
+    { cpusPerTask: 2, memoryMbPerTask: 5, resourcesPerTask: gpu, machineConstraint: 'gen >= 8' },
+  ];
+  expect(await submitParts({ parts, machineConstraint: 'gen > 1' })).toEqual({
+    errors: [],
+    jobs: [
+      {
+        ...{ tasks: 4, cpusPerTask: 2, cpus: 5, memoryMbPerTask: 10, resourcesPerTask: gpu },
+        machineConstraint: 'gen > 1',
+        parts: [
+          { ...none, tasks: 3, cpusPerTask: 1, memoryMbPerTask: 10, resourcesPerTask: [] },
+          {
+            ...{ ...none, tasks: 1, cpusPerTask: 2, memoryMbPerTask: 5, resourcesPerTask: gpu },
+            machineConstraint: 'gen >= 8',
+          },
+        ],
+      },
+    ],
+  });
+  // One part is a job like any other.
+  expect((await submitParts({ parts: [parts[1]], machineConstraint: 'gen > 1' })).jobs).toEqual([
+    {
+      ...{ tasks: 1, cpusPerTask: 2, cpus: 2, memoryMbPerTask: 5, resourcesPerTask: gpu, parts: [] },
+      machineConstraint: '(gen > 1) and (gen >= 8)',
+    },
+  ]);
+  for (const [job, message] of [
+    [{ parts: [] }, /^BAD_USER_INPUT parts.*0.*1 to 16 parts/],
+    [{ parts: new Array(17).fill({}) }, /^BAD_USER_INPUT parts.*17.*1 to 16 parts/],
+    [{ parts: [{}, {}], tasks: 2 }, /^BAD_USER_INPUT tasks.*2.*it has parts/],
+    [{ parts: [{}, {}], exclusive: 'MACHINE' }, /^BAD_USER_INPUT exclusive.*MACHINE.*it has parts/],
+    [{ parts: [{}, {}], sameSwitch: {} }, /^BAD_USER_INPUT sameSwitch.*it has parts/],
+    [{ parts: [{}, { tasks: 0 }] }, /^BAD_USER_INPUT parts\[1\]\.tasks.*0.*1 to/],
+    [{ parts: [{}, { exclusive: 'USER' }] }, /^BAD_USER_INPUT parts.*USER for all parts or for none/],
+    [{ parts: [{}, { machineConstraint: 'gen >' }] }, /^BAD_USER_INPUT parts\[1\]\.machineConstraint.*gen >/],
+    [
+      { parts: [{}, {}], retry: { maxRetries: 1, rules: [{ action: 'RETRY', memoryFactor: 2 }] } },
+      /^BAD_USER_INPUT retry.*memoryFactor/,
+    ],
+    [
+      { parts: [{}, { resourcesPerTask: [{ kind: 'nothing', amount: 1 }] }] },
+      /^BAD_USER_INPUT parts\[1\]\.resourcesPerTask.*nothing/,
+    ],
+    [
+      { parts: [{}, { cpusPerTask: 9 }] },
+      /^NEVER_FITS parts\[1\]\.cpusPerTask: 9 can never run .*nearest: 8 CPUs on one machine/,
+    ],
+    [
+      { parts: [{}, { machineConstraint: 'gen = 3' }] },
+      /^NEVER_FITS parts\[1\]\.machineConstraint: gen = 3 can never run/,
+    ],
+    [
+      { parts: [{ cpusPerTask: 8 }, { resourcesPerTask: gpu }] },
+      /^NEVER_FITS parts\[1\]\.tasks: 1 next to the parts before it can never run .*Part 1, next to the parts before it: .* 1 parted-gpu each\./,
+    ],
+  ] as const) {
+    const { errors } = await submitParts(job);
+    expect(errors.map(({ code, message: said }) => `${code} ${said}`)).toEqual([
+      expect.stringMatching(message),
+    ]);
+  }
+});

@@ -13,6 +13,7 @@ import {
   siteCycle,
   whyWaiting,
 } from '../../src/core/index.js';
+import { withParts } from '../support/plain-job.js';
 import { cases } from '../support/seed.js';
 
 const POLICIES: LocalPolicy[] = [
@@ -44,6 +45,8 @@ const anyJob = fc.record({
   exclusive: fc.constantFrom(null, null, null, 'MACHINE' as const, 'USER' as const),
   /** Its tasks on one machine. */
   together: fc.constantFrom(false, false, true),
+  /** CPUs of the one task of a second part; null: it has none. */
+  second: fc.constantFrom(null, null, null, 1, 2),
 });
 const given = fc.record({
   jobs: fc.array(anyJob, { minLength: 5, maxLength: 25 }),
@@ -66,6 +69,13 @@ const machine = (id: number) => ({
 });
 const site = { id: SITE, name: 's', state: 'UP', localPolicy: null } as const;
 
+/** The job with one more task, which asks for so many CPUs. */
+function withSecond(cpus: number | null, job: Job): Job {
+  if (cpus === null || job.exclusive !== null) return job;
+  const { tasks, cpusPerTask, tasksPerMachine } = job;
+  return { ...job, ...withParts([{ tasks, cpusPerTask, tasksPerMachine }, { cpusPerTask: cpus }]) };
+}
+
 /** Second by second, as a driver would. Checks that there is never more than there is. */
 function play({ jobs, exemptS, sooner, window }: Given, local: LocalPolicy): Played {
   const policy: Policy = {
@@ -82,18 +92,24 @@ function play({ jobs, exemptS, sooner, window }: Given, local: LocalPolicy): Pla
       machines: [{ machineId: 1, amounts: null }],
     });
   const all = jobs.map(
-    ({ at, estimateS, cpus, tasks, preemptionClass, restartable, userId, exclusive, together }, i): Job =>
-      plainJob({
-        ...{ id: i + 1, submittedAt: at, dispatchedAt: at, estimateS, cpusPerTask: cpus, tasks },
-        ...{
-          preemptionClass,
-          restartable,
-          userId,
-          exclusive,
-          tasksPerMachine: together && cpus * tasks <= CPUS ? { min: tasks, max: null } : null,
-          runTimeLimitS: window === null ? null : estimateS + (jobs[i]?.late ?? 0),
-        },
-      }),
+    (
+      { at, estimateS, cpus, tasks, preemptionClass, restartable, userId, exclusive, together, second },
+      i,
+    ): Job =>
+      withSecond(
+        second,
+        plainJob({
+          ...{ id: i + 1, submittedAt: at, dispatchedAt: at, estimateS, cpusPerTask: cpus, tasks },
+          ...{
+            preemptionClass,
+            restartable,
+            userId,
+            exclusive,
+            tasksPerMachine: together && cpus * tasks <= CPUS ? { min: tasks, max: null } : null,
+            runTimeLimitS: window === null ? null : estimateS + (jobs[i]?.late ?? 0),
+          },
+        }),
+      ),
   );
   const played: Played = { starts: [], preemptions: [], waiting: 0 };
   const ends = new Map<number, number>();

@@ -53,6 +53,7 @@ describe('the profile with promises', () => {
           constraint: null,
           licenses: ['cad'],
           avoids: null,
+          parts: null,
         }).pools[0];
         const profile = new Profile(resources, 0);
         for (const pool of pools?.of ?? []) profile.addPool(pool, columnOf(pool.license.copies));

@@ -212,11 +212,7 @@ describe('the placement of a site', () => {
           }),
         );
         const { resources } = grid.siteEntry(1);
-        const found = place(
-          requirement,
-          resources.eligible(requirement.signature).machines,
-          resources.free.room,
-        );
+        const found = place(requirement, resources.eligible(requirement.signature), resources.free.room);
         if ('lacks' in byRule) {
           seen.lacking++;
           expect(found).toBeNull();

@@ -326,6 +326,7 @@ test('NEVER, WHEN_NEEDED and ALWAYS: what a peer is offered, and what is said of
     exclusive: { exclusive: 'MACHINE' },
     allAlike: { allAlike: ['rack'] },
     sameSwitch: { sameSwitch: { maxWaitS: null } },
+    parts: { parts: [{ tasks: 1 }, { tasks: 2 }] },
     machineConstraint: { machineConstraint: 'fast' },
     image: { image: 'debian' },
     reservationId: { reservation: 'tomorrow', runTimeLimitS: 60 },

@@ -3,7 +3,14 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { averagesOf, JobHistory, noRuns, resourceKinds, totalsWith } from '../../src/core/data/history.js';
 import { Margins } from '../../src/core/data/margins.js';
 import type { PromisesImage } from '../../src/core/index.js';
-import { type Job, type JobData, NO_DATASET, type RunTotals } from '../../src/core/model.js';
+import {
+  type Job,
+  type JobData,
+  type JobPart,
+  NO_DATASET,
+  type RunTotals,
+  type Start,
+} from '../../src/core/model.js';
 import { NO_RETRIES, type Retry, type RetryRule } from '../../src/core/runs/retry.js';
 import type { WhenChange } from '../../src/store/hold-changes.js';
 import type { NewHold } from '../../src/store/holds.js';
@@ -26,6 +33,7 @@ import type {
   TrafficCount,
 } from '../../src/store/store.js';
 import { partsOf } from '../../src/store/tasks.js';
+import { withParts } from '../support/plain-job.js';
 import {
   assigned,
   byIds,
@@ -530,6 +538,64 @@ export function describeStore(
         const [next] = await dispatched(world, user, site, [newJob({ exclusive: 'MACHINE' })]);
         const beside = await store.applyStarts(site, [start(next!, site, { [machine]: 1 })], null, context());
         expect(beside.refused[0]?.why).toBe(`machine ${machine} is not idle`);
+        await nothingBroken();
+      });
+
+      it('starts all parts of a job or none, and takes of each machine what the parts there ask for', async () => {
+        const gpus = await world.addMachine(site, 'm8', 4, 100, [], null, { gpu: 2 });
+        await vouch(store, site, [gpus], T0);
+        const all = (...parts: Partial<JobPart>[]) => newJob(withParts(parts));
+        const gpu = { resourcesPerTask: { gpu: 1 } };
+        const ids = await dispatched(world, user, site, [
+          all({ cpusPerTask: 4 }, { tasks: 2, memoryMbPerTask: 30, ...gpu }, { memoryMbPerTask: 40 }),
+          all({ cpusPerTask: 2 }, { cpusPerTask: 2 }),
+          all({ cpusPerTask: 2 }, { exclusive: 'MACHINE' }),
+          newJob({ ...gpu }),
+        ]);
+        const on = (i: number, ...allocations: [number, number][]) => ({
+          ...start(ids[i]!, site, {}),
+          allocations: allocations.map(([machineId, tasks]) => ({ machineId, tasks })),
+        });
+        const apply = (...starts: Start[]) => store.applyStarts(site, starts, null, context());
+        const refused = await apply(
+          on(0, [machine, 1], [gpus, 2], [gpus, 1], [second, 1]),
+          on(1, [second, 1], [second, 2]),
+          on(2, [second, 1], [second, 1]),
+          on(2, [second, 2]),
+        );
+        expect(refused.accepted).toEqual([]);
+        expect(refused.refused.map(({ why }) => why)).toEqual([
+          'more tasks are placed than its parts have',
+          'part 1: 2 tasks are placed; the job has 1',
+          `part 1: machine ${second} is not idle`,
+          'part 0: 2 tasks are placed; the job has 1',
+        ]);
+        await nothingBroken();
+        const first = await apply(on(0, [machine, 1], [gpus, 2], [gpus, 1]), on(3, [gpus, 1]));
+        expect(first.accepted).toEqual([ids[0]]);
+        expect(first.refused[0]?.why).toBe(`machine ${gpus} has 0 gpu free`);
+        await nothingBroken();
+        const more = await apply(on(1, [second, 1], [gpus, 1]), on(2, [second, 1], [second, 1]));
+        expect(more.refused.map(({ why }) => why)).toEqual([
+          `part 1: machine ${gpus} has 1 free CPUs`,
+          `part 1: machine ${second} is not idle`,
+        ]);
+        expect((await apply(on(1, [second, 1], [second, 1]))).accepted).toEqual([ids[1]]);
+        await nothingBroken();
+        const { jobs } = await store.loadGrid(10);
+        const known = jobs.find(({ job }) => job.id === ids[0]);
+        expect(known?.run?.allocations).toEqual(on(0, [machine, 1], [gpus, 2], [gpus, 1]).allocations);
+        expect(known?.job).toMatchObject({
+          tasks: 4,
+          cpusPerTask: 4,
+          parts: [{}, gpu, { memoryMbPerTask: 40 }],
+        });
+        await store.reportRuns(site, [ended(ids[0]!, 1), ended(ids[1]!, 1)], MAX_ATTEMPTS);
+        await nothingBroken();
+        expect((await apply(on(3, [gpus, 1]), on(2, [machine, 1], [second, 1]))).accepted).toEqual([
+          ids[3],
+          ids[2],
+        ]);
         await nothingBroken();
       });
 

@@ -40,6 +40,8 @@ const shown = Object.keys(shownFields)
 const derived = new Set([
   ...['Assignment.simulatedIoS', 'Assignment.inputs', 'Assignment.outputs'],
   ...['OfferedJob.outputs', 'ClaimResult.inputs'],
+  // Of its tasks on machines; what is meant here is `jobParts`.
+  'Assignment.parts',
 ]);
 
 it('are the columns of the table, with their types', async () => {

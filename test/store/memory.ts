@@ -97,6 +97,7 @@ import {
   isMeant,
   isNews,
   judgeReport,
+  keepsMachines,
   keptPiece,
   MACHINE_FAILURES_MAX,
   observedRun,
@@ -538,7 +539,7 @@ export class MemoryStore implements Store {
         return { id, name, available: state === 'UP', has: hasOf(machine) };
       }),
       open: this.openTimes(siteId),
-      runs: runs.map(({ jobId, allocations, startedAt, assignedAt }) => {
+      runs: runs.map(({ jobId, allocations, startedAt, assignedAt, whole }) => {
         const job = this.jobs.get(jobId) as MemoryJob;
         const { cpusPerTask: cpus, memoryMbPerTask: memoryMb, resourcesPerTask, runTimeLimitS } = job;
         return {
@@ -546,7 +547,8 @@ export class MemoryStore implements Store {
           machineIds: allocations.map(({ machineId }) => machineId),
           machineTasks: allocations.map(({ tasks }) => tasks),
           amounts: { ...resourcesPerTask, cpus, memoryMb },
-          alone: job.exclusive !== null,
+          alone: whole === null ? job.exclusive !== null : whole.taken === null || keepsMachines(job),
+          taken: whole?.taken ?? null,
           until: runTimeLimitS === null ? null : (startedAt ?? assignedAt) + runTimeLimitS,
           reservationId: job.reservationId,
         };
@@ -889,11 +891,11 @@ export class MemoryStore implements Store {
       ),
       inside: [...this.runs.values()]
         .filter((run) => run.siteId === siteId && run.endedAt === null)
-        .flatMap(({ jobId, allocations }) => {
+        .flatMap(({ jobId, allocations, whole }) => {
           const job = this.jobs.get(jobId) as MemoryJob;
           const { cpusPerTask: cpus, memoryMbPerTask: memoryMb, resourcesPerTask, reservationId } = job;
           const each = { ...resourcesPerTask, cpus, memoryMb };
-          return allocations.flatMap(({ machineId, tasks }) =>
+          return allocations.flatMap(({ machineId, tasks }, i) =>
             reservationId === null
               ? []
               : [
@@ -902,7 +904,7 @@ export class MemoryStore implements Store {
                     amounts:
                       job.exclusive === 'MACHINE'
                         ? hasOf(this.machines.get(machineId) as MemoryMachine)
-                        : amountsOf(each, tasks),
+                        : (whole?.taken?.[i]?.amounts ?? amountsOf(each, tasks)),
                   },
                 ],
           );
@@ -2240,9 +2242,12 @@ export class MemoryStore implements Store {
       const machine = this.machines.get(machineId) as MemoryMachine;
       if (machine.maxTasks) machine.tasksUsed += sign * (whole?.places[i] ?? tasks);
       else machine.cpusUsed += sign * (whole?.cpus[i] ?? tasks * job.cpusPerTask);
-      machine.memoryUsedMb += sign * tasks * job.memoryMbPerTask;
-      for (const [kind, amount] of Object.entries(job.resourcesPerTask ?? {}))
-        machine.resourcesUsed[kind] = (machine.resourcesUsed[kind] ?? 0) + sign * tasks * amount;
+      const { cpusPerTask: cpus, memoryMbPerTask: memoryMb, resourcesPerTask } = job;
+      const amounts = whole?.taken?.[i]?.amounts ?? amountsOf({ ...resourcesPerTask, cpus, memoryMb }, tasks);
+      machine.memoryUsedMb += sign * (amounts.memoryMb ?? 0);
+      for (const [kind, amount] of Object.entries(amounts))
+        if (kind !== 'cpus' && kind !== 'memoryMb')
+          machine.resourcesUsed[kind] = (machine.resourcesUsed[kind] ?? 0) + sign * amount;
     }
     for (const id of licenseIds) (this.licenses.get(id) as { inUse: number }).inUse += sign;
   }
@@ -2382,6 +2387,7 @@ export class MemoryStore implements Store {
       machines.length === 0 ? job.benchmark : Math.min(...machines.map((machine) => machine.benchmark));
     return {
       ...only(job, assignedFields),
+      jobParts: job.parts,
       jobId: job.id,
       userId: job.userId,
       epoch: job.epoch,

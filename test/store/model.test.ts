@@ -19,6 +19,7 @@ import { Mirror } from '../../src/store/mirror.js';
 import type { Database } from '../../src/store/pool.js';
 import type { JobSelection, NewJob, Store } from '../../src/store/store.js';
 import { withDatabase } from '../support/database.js';
+import { withParts } from '../support/plain-job.js';
 import { cases } from '../support/seed.js';
 import {
   context,
@@ -58,50 +59,63 @@ const cause = fc.constantFrom<EndCause>(
   ...(['MACHINE_FAILED', 'CANCELLED_BY_USER'] as const),
 );
 
-const job = fc.record({
-  tasks: fc.integer({ min: 1, max: 2 }),
-  cpusPerTask: fc.integer({ min: 1, max: 2 }),
-  memoryMbPerTask: fc.constantFrom(0, 300),
-  tasksPerMachine: fc.constantFrom(null, null, { min: 1, max: 1 }),
-  exclusive: fc.constantFrom(null, null, null, 'MACHINE' as const, 'USER' as const),
-  allAlike: fc.constantFrom(null, null, ['rack']),
-  sameSwitch: fc.constantFrom(null, null, { maxWaitS: 60 }, { maxWaitS: null }),
-  licenses: fc.constantFrom<string[]>([], [], ['cad']),
-  os: fc.constantFrom(null, null, 'λinux'),
-  estimateS: fc.constantFrom(100, 0.1, 1e9),
-  preferences: fc.constantFrom<NewJob['preferences']>([], [], [{ siteId: 1 }, { memoryMbPerTask: 300 }]),
-  deadline: fc.constantFrom(null, T0 + 150, T0 + 400.25),
-  runTimeLimitS: fc.constantFrom(null, 50),
-  restartable: fc.boolean(),
-  retry: fc.option(
-    fc.record({
-      maxRetries: fc.nat(3),
-      backoffS: fc.constantFrom(0, 5),
-      factor: fc.constantFrom(1, 2.5),
-      maxBackoffS: fc.constantFrom(6, 1000),
-      rules: fc.array(
-        fc.record({
-          causes: fc.constantFrom(null, ['LOST'], ['EXITED_NONZERO', 'STAGING_FAILED']),
-          exitCodes: fc.constantFrom(null, [{ from: 1, to: 1 }]),
-          signals: fc.constantFrom(null, ['SIGKILL']),
-          action: fc.constantFrom(...retryActions),
-          memoryFactor: fc.constantFrom(1, 1, 1.5),
-          memoryMaxMb: fc.constantFrom(null, 500),
-        }),
-        { maxLength: 2 },
-      ),
-    }),
-    { freq: 2 },
-  ),
-  onTaskFailure: fc.constantFrom<NewJob['onTaskFailure']>('END_ALL', 'CONTINUE'),
-  launch: fc.constantFrom<NewJob['launch']>('EVERY_TASK', 'EVERY_TASK', 'ONCE'),
-  held: fc.constantFrom(false, false, true),
-  application: fc.constantFrom('x', 'y'),
-  inputs: fc.constantFrom<NewJob['inputs']>([], [], [{ datasetId: 1 }, { sizeMb: 0.5, siteId: 2 }]),
-  originSiteId: fc.constantFrom(null, null, 1),
-  computationShare: fc.constantFrom(null, 0.25),
-  outputMb: fc.constantFrom(0, 3),
-});
+const job = fc
+  .record({
+    tasks: fc.integer({ min: 1, max: 2 }),
+    cpusPerTask: fc.integer({ min: 1, max: 2 }),
+    memoryMbPerTask: fc.constantFrom(0, 300),
+    tasksPerMachine: fc.constantFrom(null, null, { min: 1, max: 1 }),
+    exclusive: fc.constantFrom(null, null, null, 'MACHINE' as const, 'USER' as const),
+    allAlike: fc.constantFrom(null, null, ['rack']),
+    sameSwitch: fc.constantFrom(null, null, { maxWaitS: 60 }, { maxWaitS: null }),
+    licenses: fc.constantFrom<string[]>([], [], ['cad']),
+    os: fc.constantFrom(null, null, 'λinux'),
+    estimateS: fc.constantFrom(100, 0.1, 1e9),
+    preferences: fc.constantFrom<NewJob['preferences']>([], [], [{ siteId: 1 }, { memoryMbPerTask: 300 }]),
+    deadline: fc.constantFrom(null, T0 + 150, T0 + 400.25),
+    runTimeLimitS: fc.constantFrom(null, 50),
+    restartable: fc.boolean(),
+    retry: fc.option(
+      fc.record({
+        maxRetries: fc.nat(3),
+        backoffS: fc.constantFrom(0, 5),
+        factor: fc.constantFrom(1, 2.5),
+        maxBackoffS: fc.constantFrom(6, 1000),
+        rules: fc.array(
+          fc.record({
+            causes: fc.constantFrom(null, ['LOST'], ['EXITED_NONZERO', 'STAGING_FAILED']),
+            exitCodes: fc.constantFrom(null, [{ from: 1, to: 1 }]),
+            signals: fc.constantFrom(null, ['SIGKILL']),
+            action: fc.constantFrom(...retryActions),
+            memoryFactor: fc.constantFrom(1, 1, 1.5),
+            memoryMaxMb: fc.constantFrom(null, 500),
+          }),
+          { maxLength: 2 },
+        ),
+      }),
+      { freq: 2 },
+    ),
+    onTaskFailure: fc.constantFrom<NewJob['onTaskFailure']>('END_ALL', 'CONTINUE'),
+    launch: fc.constantFrom<NewJob['launch']>('EVERY_TASK', 'EVERY_TASK', 'ONCE'),
+    held: fc.constantFrom(false, false, true),
+    application: fc.constantFrom('x', 'y'),
+    inputs: fc.constantFrom<NewJob['inputs']>([], [], [{ datasetId: 1 }, { sizeMb: 0.5, siteId: 2 }]),
+    originSiteId: fc.constantFrom(null, null, 1),
+    computationShare: fc.constantFrom(null, 0.25),
+    outputMb: fc.constantFrom(0, 3),
+    second: fc.constantFrom(null, null, null, 1, 2),
+  })
+  .map(({ second, ...one }) => (second === null ? one : withSecond(one, second)));
+
+/** One more task, which asks for so many CPUs. */
+const withSecond = <J extends Partial<NewJob>>(
+  { tasksPerMachine, retry: _, ...job }: J,
+  cpusPerTask: number,
+) => {
+  const { tasks = 1, memoryMbPerTask = 0 } = job;
+  const first = { tasks, cpusPerTask: job.cpusPerTask ?? 1, memoryMbPerTask, tasksPerMachine };
+  return { ...job, retry: null, sameSwitch: null, ...withParts([first, { cpusPerTask }]) };
+};
 
 const selection: fc.Arbitrary<JobSelection> = fc
   .record({

@@ -313,18 +313,25 @@ export function memoryWorld(options: { liveJobsMax?: number } = {}): World {
     events: async (jobId) => store.events.filter((event) => event.seq !== null && event.entityId === jobId),
     breaches: async () => {
       const live = [...store.runs.values()].filter((run) => run.endedAt === null);
-      const tasksOn = (run: (typeof live)[number], machineId: number): number =>
-        run.allocations.find((allocation) => allocation.machineId === machineId)?.tasks ?? 0;
-      const machines = [...store.machines.values()].filter(({ id, cpus, cpusUsed, maxTasks, tasksUsed }) => {
-        const wholeOn = (run: (typeof live)[number], of: 'cpus' | 'places'): number | undefined =>
-          run.whole?.[of][run.allocations.findIndex(({ machineId }) => machineId === id)];
-        const tasks = live.reduce((sum, run) => sum + (wholeOn(run, 'places') ?? tasksOn(run, id)), 0);
-        if (maxTasks) return cpusUsed !== 0 || tasksUsed !== tasks || tasks > maxTasks;
-        const held = live.reduce(
+      /** What runs have of the machine by all entries of it. */
+      const heldOn = (
+        id: number,
+        of: 'cpus' | 'places',
+        each: (run: (typeof live)[number]) => number,
+      ): number =>
+        live.reduce(
           (sum, run) =>
-            sum + (wholeOn(run, 'cpus') ?? tasksOn(run, id) * store.jobs.get(run.jobId)!.cpusPerTask),
+            run.allocations.reduce(
+              (all, { machineId, tasks }, i) =>
+                machineId === id ? all + (run.whole?.[of][i] ?? tasks * each(run)) : all,
+              sum,
+            ),
           0,
         );
+      const machines = [...store.machines.values()].filter(({ id, cpus, cpusUsed, maxTasks, tasksUsed }) => {
+        const tasks = heldOn(id, 'places', () => 1);
+        if (maxTasks) return cpusUsed !== 0 || tasksUsed !== tasks || tasks > maxTasks;
+        const held = heldOn(id, 'cpus', ({ jobId }) => store.jobs.get(jobId)!.cpusPerTask);
         return tasksUsed !== 0 || cpusUsed !== held || held > cpus;
       });
       const sites = [...store.sites.values()].filter(

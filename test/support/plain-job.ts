@@ -1,3 +1,4 @@
+import { envelopeOf, type JobPart } from '../../src/core/model.js';
 import type { NewJob } from '../../src/store/store.js';
 
 /** A job as a client submits it who gives nothing but the command. Every field is named: a new one is missed here by the compiler. */
@@ -13,6 +14,7 @@ export const PLAIN_JOB: NewJob = {
     exclusive: null,
     allAlike: null,
     sameSwitch: null,
+    parts: null,
     machineConstraint: null,
     image: null,
     siteTerms: null,
@@ -35,3 +37,16 @@ export const PLAIN_JOB: NewJob = {
     held: false,
   },
 };
+
+/** A part that asks for one CPU. */
+export const PLAIN_PART: JobPart = {
+  ...{ tasks: 1, cpusPerTask: 1, memoryMbPerTask: 0, resourcesPerTask: null, tasksPerMachine: null },
+  ...{ exclusive: null, allAlike: null, machineConstraint: null },
+};
+
+/** What a job of these parts has. */
+export function withParts(given: readonly Partial<JobPart>[]) {
+  const parts = given.map((part): JobPart => ({ ...PLAIN_PART, ...part }));
+  const none = { tasksPerMachine: null, exclusive: null, allAlike: null, machineConstraint: null };
+  return { ...envelopeOf(parts), ...none, parts };
+}

@@ -10,6 +10,19 @@ export interface Breach {
   rows: unknown[];
 }
 
+/** What runs have of their machines, with what each task there asks for: tasks of several parts follow one another. */
+const HELD = `(
+  SELECT r.job_id, r.epoch, r.ended_at, r.devices, j.user_id, u.id, u.tasks, u.place, u.cpus, u.places, coalesce(p.part ->> 'exclusive', j.exclusive) AS exclusive,
+         coalesce((p.part ->> 'cpusPerTask')::integer, r.cpus_per_task) AS cpus_per_task,
+         coalesce((p.part ->> 'memoryMbPerTask')::integer, r.memory_mb_per_task) AS memory_mb_per_task,
+         CASE WHEN p.part IS NULL THEN r.resources_per_task ELSE nullif(p.part -> 'resourcesPerTask', 'null') END AS resources_per_task
+    FROM runs r JOIN jobs j ON j.id = r.job_id CROSS JOIN LATERAL (
+      SELECT *, sum(tasks) OVER (ORDER BY place) - tasks AS first
+        FROM unnest(r.machine_ids, r.machine_tasks, r.whole_cpus, r.whole_places) WITH ORDINALITY AS e (id, tasks, cpus, places, place)) u
+      LEFT JOIN LATERAL (
+        SELECT part FROM (SELECT part, sum((part ->> 'tasks')::integer) OVER (ORDER BY n) AS behind FROM jsonb_array_elements(j.parts) WITH ORDINALITY AS e (part, n)) q
+         WHERE behind > u.first ORDER BY behind LIMIT 1) p ON j.parts IS NOT NULL)`;
+
 const promises: Record<string, string> = {
   '1: a job is held by one scheduler, or has ended with a cause': `
     SELECT id, state, site_id, cause FROM jobs
@@ -40,30 +53,28 @@ const promises: Record<string, string> = {
   '3: what machines count as used is what live runs hold, and there is as much': `
     SELECT m.id, m.cpus, m.cpus_used, t.cpus AS held, m.memory_used_mb, t.memory_mb AS held_mb, m.max_tasks, m.tasks_used, t.tasks
       FROM machines m
-      LEFT JOIN (SELECT u.id, sum(coalesce(u.cpus, u.tasks * r.cpus_per_task)) AS cpus, sum(coalesce(u.places, u.tasks)) AS tasks,
-                        sum(u.tasks::bigint * r.memory_mb_per_task) AS memory_mb
-                   FROM runs r, unnest(r.machine_ids, r.machine_tasks, r.whole_cpus, r.whole_places) AS u (id, tasks, cpus, places)
-                  WHERE r.ended_at IS NULL GROUP BY 1) t USING (id)
+      LEFT JOIN (SELECT id, sum(CASE exclusive WHEN 'MACHINE' THEN cpus ELSE tasks * cpus_per_task END) AS cpus,
+                        sum(CASE exclusive WHEN 'MACHINE' THEN places ELSE tasks END) AS tasks, sum(tasks::bigint * memory_mb_per_task) AS memory_mb
+                   FROM ${HELD} held WHERE ended_at IS NULL GROUP BY 1) t USING (id)
      WHERE m.cpus_used <> CASE WHEN m.max_tasks IS NULL THEN coalesce(t.cpus, 0) ELSE 0 END
         OR m.tasks_used <> CASE WHEN m.max_tasks IS NULL THEN 0 ELSE coalesce(t.tasks, 0) END
         OR m.memory_used_mb <> coalesce(t.memory_mb, 0)
         OR m.cpus_used > m.cpus OR m.tasks_used > m.max_tasks OR m.memory_used_mb > m.memory_mb
         OR (m.removed_at IS NOT NULL AND m.cpus_used + m.tasks_used > 0)`,
   '3: a job that is to have its machines to itself is alone there': `
-    SELECT r.job_id, other.job_id AS beside FROM runs r JOIN jobs j ON j.id = r.job_id
-      JOIN runs other ON other.job_id <> r.job_id AND other.machine_ids && r.machine_ids
-     WHERE j.exclusive = 'MACHINE' AND r.ended_at IS NULL AND other.ended_at IS NULL`,
+    SELECT r.job_id, other.job_id AS beside FROM ${HELD} r
+      JOIN ${HELD} other ON other.id = r.id AND (other.job_id, other.place) <> (r.job_id, r.place)
+     WHERE r.exclusive = 'MACHINE' AND r.ended_at IS NULL AND other.ended_at IS NULL`,
   '3: a job that keeps its machines for its user has no job of another there, and machines count such jobs': `
     SELECT m.id, m.keeping_runs, there.keeping, there.users FROM machines m
-      LEFT JOIN (SELECT u.id, count(*) FILTER (WHERE j.exclusive = 'USER') AS keeping, count(DISTINCT j.user_id) AS users
-                   FROM runs r JOIN jobs j ON j.id = r.job_id, unnest(r.machine_ids) AS u (id) WHERE r.ended_at IS NULL GROUP BY 1) there USING (id)
+      LEFT JOIN (SELECT id, count(*) FILTER (WHERE exclusive = 'USER') AS keeping, count(DISTINCT user_id) AS users
+                   FROM ${HELD} held WHERE ended_at IS NULL GROUP BY 1) there USING (id)
      WHERE m.keeping_runs <> coalesce(there.keeping, 0) OR (there.keeping > 0 AND there.users > 1)`,
   '3: resources that machines count as used are what live runs hold, and there are as many': `
     SELECT id, m.resources, m.resources_used, held FROM machines m
       LEFT JOIN (SELECT id, jsonb_object_agg(key, amount) AS held
-                   FROM (SELECT u.id, e.key, sum(u.tasks * e.value::bigint) AS amount
-                           FROM runs r, unnest(r.machine_ids, r.machine_tasks) AS u (id, tasks), jsonb_each_text(r.resources_per_task) e
-                          WHERE r.ended_at IS NULL GROUP BY 1, 2) a GROUP BY 1) t USING (id)
+                   FROM (SELECT id, e.key, sum(tasks * e.value::bigint) AS amount FROM ${HELD} held, jsonb_each_text(resources_per_task) e
+                          WHERE ended_at IS NULL GROUP BY 1, 2) a GROUP BY 1) t USING (id)
      WHERE m.resources_used <> coalesce(held, '{}')
         OR EXISTS (SELECT 1 FROM jsonb_each_text(m.resources_used) e WHERE e.value::bigint > coalesce((m.resources ->> e.key)::bigint, 0))`,
   '3: live runs have the devices that they are said to have, all of machines that have them, and as many as they ask for': `
@@ -74,9 +85,9 @@ const promises: Record<string, string> = {
      WHERE t.unit IS NULL OR h.unit IS NULL OR NOT EXISTS (
        SELECT 1 FROM machines m, jsonb_array_elements(m.devices) d WHERE m.id = h.machine_id AND d ->> 'id' = split_part(h.unit, '/', 1))
     UNION ALL
-    SELECT u.id, NULL, r.job_id, NULL FROM runs r, unnest(r.machine_ids, r.machine_tasks) WITH ORDINALITY AS u (id, tasks, place) JOIN machines m USING (id)
-     WHERE r.ended_at IS NULL AND jsonb_array_length(coalesce(r.devices -> (u.place - 1)::integer, '[]')) <>
-       (SELECT coalesce(sum(u.tasks * e.value::integer), 0) FROM jsonb_each_text(r.resources_per_task) e
+    SELECT r.id, NULL, r.job_id, NULL FROM ${HELD} r JOIN machines m USING (id)
+     WHERE r.ended_at IS NULL AND jsonb_array_length(coalesce(r.devices -> (r.place - 1)::integer, '[]')) <>
+       (SELECT coalesce(sum(r.tasks * e.value::integer), 0) FROM jsonb_each_text(r.resources_per_task) e
          WHERE EXISTS (SELECT 1 FROM jsonb_array_elements(m.devices) d WHERE d ->> 'kind' = e.key))`,
   '3: no two tasks of a job share a machine in time': `
     SELECT r.job_id, m.id FROM runs r, unnest(r.machine_ids, r.machine_tasks) AS u (id, tasks) JOIN machines m USING (id)
@@ -161,7 +172,8 @@ const promises: Record<string, string> = {
     WITH held (user_id, site, application, s, e, resource, amount) AS (
       SELECT j.user_id, r.site_id::text, j.application, r.assigned_at, r.ended_at, h.resource, h.amount
         FROM runs r JOIN jobs j ON j.id = r.job_id,
-             LATERAL (SELECT key, value::bigint * (SELECT sum(t) FROM unnest(r.machine_tasks) t) FROM jsonb_each_text(r.resources_per_task)
+             LATERAL (SELECT key, sum(tasks * value::bigint) FROM ${HELD} held, jsonb_each_text(held.resources_per_task)
+                       WHERE held.job_id = r.job_id AND held.epoch = r.epoch GROUP BY key
                       UNION ALL SELECT 'license:' || l.kind, 1 FROM unnest(r.license_ids) u (id) JOIN licenses l USING (id)) AS h (resource, amount)
        WHERE r.ended_at IS NOT NULL
     ), hour AS (

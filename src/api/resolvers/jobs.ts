@@ -8,6 +8,7 @@ import {
   reasonSentence,
   type StartExplanation,
 } from '../../core/index.js';
+import { cpusOf } from '../../core/model.js';
 import { GLOBAL_QUEUE } from '../../core/scheduler.js';
 import type { Retried } from '../../store/retries.js';
 import type {
@@ -35,7 +36,7 @@ import type {
 import { globalId } from '../ids.js';
 import type { Loaders } from '../loaders.js';
 import type { CandidateModel, DecisionModel, Numbers } from '../models.js';
-import { amountsShown } from '../resources.js';
+import { amountsShown, partsShown } from '../resources.js';
 import { maySeeJob, visibleJob } from '../services/access.js';
 import { candidates } from '../services/explain.js';
 import { outputText } from '../services/output.js';
@@ -55,6 +56,8 @@ export const Job: JobResolvers = {
   environment: (job, _, { viewer }) =>
     maySeeJob(viewer, job) ? Object.entries(job.environment).map(([name, value]) => ({ name, value })) : null,
   resourcesPerTask: ({ resourcesPerTask }) => amountsShown(resourcesPerTask),
+  cpus: cpusOf,
+  parts: ({ parts }) => partsShown(parts),
   needs: async (job, _, { loaders }) => [...((await loaders.wait(job.id))?.needs ?? [])],
   onUnmet: async (job, _, { loaders }) => (await loaders.wait(job.id))?.onUnmet ?? null,
   notBefore: async (job, _, { loaders }) => (await loaders.wait(job.id))?.notBefore ?? null,

@@ -153,7 +153,9 @@ function faultOf(job: Parameters<JobChanges['fault']>[0], judge: Fit | null): Ch
     { mayRaise: true, userId: 0, places: ANYWHERE, now: null },
     (fault) => void faults.push(fault),
   );
-  const fault = faults[0] ?? judge?.({ ...whole, inputs: job.inputs, outputs: job.outputs } satisfies NewJob);
+  const fault =
+    faults[0] ??
+    judge?.({ ...whole, inputs: job.inputs, outputs: job.outputs, parts: job.parts } satisfies NewJob);
   return fault ? { ...fault, code: fault.code === 'NEVER_FITS' ? 'NEVER_FITS' : 'BAD_USER_INPUT' } : null;
 }
 

@@ -1,10 +1,12 @@
 /** Whether anything that is registered could ever run a job: what cannot is told to whoever submits it, with the nearest that can. */
+
+import { numbersOf } from '../../core/explain/placement.js';
 import { copiesByKind } from '../../core/grid/requirements.js';
 import { Grid, type Job } from '../../core/index.js';
-import { ANY_TASKS_PER_MACHINE, type SiteLoad } from '../../core/model.js';
-import { perMachine, WaitingReason } from '../../core/reasons.js';
+import { ANY_TASKS_PER_MACHINE, type JobPart, ofPart, type SiteLoad } from '../../core/model.js';
+import { perMachine, reasonSentence, WaitingReason } from '../../core/reasons.js';
 import { CONTAINERS } from '../../core/resources/constraint.js';
-import { unsatisfied, whyNowhere } from '../../core/resources/eligibility.js';
+import { unsatisfied, whyNowhere, whyPartsNowhere } from '../../core/resources/eligibility.js';
 import { deviceLabels } from '../../core/resources/units.js';
 import type { PeerRow } from '../../store/directory/peers.js';
 import { fitsKinds, mayLeave } from '../../store/federation.js';
@@ -73,7 +75,7 @@ export const isUnknown = ({ machines }: Resources): boolean =>
 export const NEEDS = [
   ...(['os', 'architecture', 'machineConstraint', 'image', 'licenses', 'tasks', 'cpusPerTask'] as const),
   ...(['memoryMbPerTask', 'resourcesPerTask', 'tasksPerMachine', 'exclusive', 'allAlike'] as const),
-  'sameSwitch',
+  ...(['sameSwitch', 'parts'] as const),
 ] as const;
 
 export function createFit(known: () => Promise<Resources>): () => Promise<Fit> {
@@ -122,7 +124,40 @@ function copiesThere(licenses: readonly LicenseRow[]): string {
 const required = (job: NewJob): NewJob =>
   job.sameSwitch === null || job.sameSwitch.maxWaitS === null ? job : { ...job, sameSwitch: null };
 
-function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | null {
+function faultOf(job: NewJob, resources: Resources): Fault | null {
+  return job.parts === null ? faultOfTasks(job, resources) : faultOfParts(job, job.parts, resources);
+}
+
+/** What of a job of several parts no site could run: a part by itself, or beside those before it. */
+function faultOfParts(job: NewJob, parts: readonly JobPart[], resources: Resources): Fault | null {
+  const { grid } = resources;
+  const requirement = grid.requirementOf(anybodys(job));
+  if (requirement.parts === null) return null;
+  const nowhere = whyPartsNowhere(requirement, requirement.parts, grid.sites);
+  if (nowhere === null) return null;
+  if (nowhere.part === null)
+    return never(
+      'parts',
+      `a job of ${parts.length} parts`,
+      'a job without parts: all sites schedule themselves',
+    );
+  const { at, of, besideOthers } = nowhere.part;
+  const field = `parts[${at}]`;
+  if (!besideOthers) {
+    const part = parts[at] as JobPart;
+    const alone = faultOfTasks(ofPart(job, part), resources);
+    if (alone === null) return never(field, `${part.tasks} tasks`, 'nothing known');
+    const named = `${field}.${alone.field}`;
+    return { ...alone, field: named, message: alone.message.replace(alone.field, () => named) };
+  }
+  return never(
+    `${field}.tasks`,
+    `${of.tasks} next to the parts before it`,
+    `the parts before it alone. ${reasonSentence(nowhere.why, numbersOf(requirement, grid))}`,
+  );
+}
+
+function faultOfTasks(job: NewJob, { grid, machines, licenses }: Resources): Fault | null {
   const requirement = grid.requirementOf(anybodys(required(job)));
   const why = whyNowhere(requirement, grid.sites);
   if (why === null) return null;
@@ -141,7 +176,8 @@ function faultOf(job: NewJob, { grid, machines, licenses }: Resources): Fault | 
       );
     }
     case WaitingReason.NEVER_FITS_CONSTRAINT: {
-      const part = unsatisfied(requirement, grid.sites) as string;
+      // Each part of it may be satisfied by some machine, if not all by one of the platform.
+      const part = unsatisfied(requirement, grid.sites) ?? (job.machineConstraint as string);
       if (part === CONTAINERS && job.image !== null)
         return never('image', job.image, 'no machine has an agent that runs images (AGENT_IMAGES)');
       return never(

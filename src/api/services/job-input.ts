@@ -3,7 +3,10 @@
  * the value and what is accepted. Written flat: a submission has up to 10 000 of these.
  */
 import {
+  bothConstraints,
   type JobInput as CoreInput,
+  envelopeOf,
+  type JobPart,
   type JobPreference,
   NO_DATASET,
   NO_PREFERENCES,
@@ -24,6 +27,7 @@ import type {
   InputDataInput,
   JobInput,
   JobOutputInput,
+  JobPartInput,
   JobPreferenceInput,
   SameSwitchInput,
   SiteTermsInput,
@@ -89,7 +93,7 @@ interface Reservable {
  */
 export async function placesOf(
   jobs: Iterable<
-    Pick<JobInput, 'inputs' | 'originSite' | 'preferences' | 'resourcesPerTask' | 'reservation'>
+    Pick<JobInput, 'inputs' | 'originSite' | 'preferences' | 'resourcesPerTask' | 'parts' | 'reservation'>
   >,
   queries: Pick<Queries, 'datasetsByIds' | 'sitesByIds' | 'declaredKinds' | 'holdsNamed' | 'openTimesOf'>,
   removedToo = false,
@@ -102,8 +106,9 @@ export async function placesOf(
     if (parsed?.type === type) into.add(parsed.id);
   };
   let asksForKinds = false;
-  for (const { inputs, originSite, preferences, resourcesPerTask, reservation } of jobs) {
+  for (const { inputs, originSite, preferences, resourcesPerTask, parts, reservation } of jobs) {
     asksForKinds ||= resourcesPerTask.length > 0;
+    if (given(parts)) asksForKinds ||= parts.some((part) => part.resourcesPerTask.length > 0);
     note('site', originSite, sites);
     if (given(reservation) && textFault(reservation, MAX.nameChars) === null) holds.add(reservation);
     for (const { site } of preferences) note('site', site, sites);
@@ -219,12 +224,12 @@ export function newJob(
   const environment = check.words(input);
   const workingDirectory = check.directory(input.workingDirectory);
   const licenses = check.kinds('licenses', input.licenses);
-  const resourcesPerTask = check.resources(input.resourcesPerTask);
+  const shape = given(input.parts) ? shapeOf(check.parts(input, input.parts)) : check.tasks(input);
   check.lengths(input);
   check.boost(input.boost, mayRaise);
   check.preemptionClass(input.preemptionClass, mayRaise);
   if (given(input.arrayIndex)) check.between('arrayIndex', input.arrayIndex, 0, MAX.integer);
-  check.products(input);
+  check.products(input, shape);
   return {
     name: check.text('name', input.name, MAX.nameChars),
     application: check.text('application', input.application, MAX.nameChars) ?? programName(command),
@@ -235,18 +240,19 @@ export function newJob(
     arguments: input.arguments,
     environment,
     workingDirectory,
-    tasks: check.between('tasks', input.tasks, 1, MAX.tasks),
-    cpusPerTask: check.between('cpusPerTask', input.cpusPerTask, 1, MAX.tasks),
-    memoryMbPerTask: check.memory(input),
-    resourcesPerTask,
-    tasksPerMachine: check.tasksPerMachine(input),
-    exclusive: input.exclusive ?? null,
-    allAlike: check.allAlike(input.allAlike),
+    tasks: shape.tasks,
+    cpusPerTask: shape.cpusPerTask,
+    memoryMbPerTask: shape.memoryMbPerTask,
+    resourcesPerTask: shape.resourcesPerTask,
+    tasksPerMachine: shape.tasksPerMachine,
+    exclusive: shape.exclusive,
+    allAlike: shape.allAlike,
+    parts: shape.parts,
     sameSwitch: check.sameSwitch(input.sameSwitch),
     licenses,
     os: check.text('os', input.os, MAX.nameChars),
     architecture: check.text('architecture', input.architecture, MAX.nameChars),
-    machineConstraint: check.constraint('machineConstraint', input.machineConstraint),
+    machineConstraint: check.where(input, shape),
     image: check.image('image', input.image),
     siteTerms: check.terms(input.siteTerms),
     estimateS: check.seconds('estimateS', input.estimateS),
@@ -261,7 +267,7 @@ export function newJob(
     inputs: inputs.length === 0 ? NO_INPUTS : inputs.map((one, i) => check.data(`inputs[${i}]`, one)),
     originSiteId: given(input.originSite) ? check.place('originSite', 'site', input.originSite) : null,
     outputs: outputs.length === 0 ? NO_OUTPUTS : outputs.map((one, i) => check.kept(`outputs[${i}]`, one)),
-    checkpoint: check.checkpoint(input),
+    checkpoint: check.checkpoint(input, shape.tasks),
     computationShare: check.amount('computationShare', input.computationShare, 1),
     preferences:
       preferences.length === 0
@@ -283,7 +289,27 @@ export function newJob(
   };
 }
 
+/** What the tasks of a job ask for. `machineConstraint`: besides that of the job. */
+type Shape = Omit<JobPart, 'machineConstraint'> & Pick<NewJob, 'parts' | 'machineConstraint'>;
+
+/** One part is a job without parts. */
+function shapeOf(parts: readonly JobPart[]): Shape {
+  const [only, ...others] = parts;
+  if (only !== undefined && others.length === 0) return { ...only, parts: null };
+  const none = { tasksPerMachine: null, exclusive: null, allAlike: null, machineConstraint: null };
+  return { ...envelopeOf(parts), ...none, parts };
+}
+
+/** What a job with parts says of each part. */
+const BY_PART = {
+  ...{ tasks: 1, cpusPerTask: 1, memoryMbPerTask: 0, memoryMbPerCpu: null, tasksPerMachine: null },
+  ...{ exclusive: null, allAlike: null, sameSwitch: null },
+} as const satisfies Partial<Record<keyof JobInput, number | null>>;
+
 const given = <T>(value: T | null | undefined): value is T => value !== null && value !== undefined;
+
+/** What a job, or a part, says of its tasks. */
+type TasksInput = Omit<JobPartInput, 'machineConstraint'>;
 
 /** Checks of the fields of one job. Each gives what is stored; of a value that was refused, anything. */
 class JobChecks {
@@ -371,7 +397,48 @@ class JobChecks {
     return { path, dataset };
   }
 
-  checkpoint({ checkpoint, tasks, launch }: JobInput): Checkpoint | null {
+  /** What all tasks of a job, or of a part, ask for each. */
+  tasks(input: TasksInput): Shape {
+    return {
+      tasks: this.between('tasks', input.tasks, 1, MAX.tasks),
+      cpusPerTask: this.between('cpusPerTask', input.cpusPerTask, 1, MAX.tasks),
+      memoryMbPerTask: this.memory(input),
+      resourcesPerTask: this.resources(input.resourcesPerTask),
+      tasksPerMachine: this.tasksPerMachine(input),
+      exclusive: input.exclusive ?? null,
+      allAlike: this.allAlike(input.allAlike),
+      machineConstraint: null,
+      parts: null,
+    };
+  }
+
+  parts(input: JobInput, parts: readonly JobPartInput[]): JobPart[] {
+    for (const [field, unsaid] of Object.entries(BY_PART)) {
+      const value = input[field as keyof typeof BY_PART] ?? null;
+      if (value !== unsaid) this.refuse(field, value, 'no value for the job: it has parts, which say it');
+    }
+    if (input.resourcesPerTask.length > 0)
+      this.refuse('resourcesPerTask', input.resourcesPerTask, 'none for the job: it has parts, which say it');
+    if (parts.length === 0 || parts.length > MAX.jobParts)
+      this.refuse('parts', parts.length, `1 to ${MAX.jobParts} parts`);
+    if (new Set(parts.map(({ exclusive }) => exclusive === 'USER')).size > 1)
+      this.refuse('parts', 'exclusive: USER', 'USER for all parts or for none');
+    if ((input.retry?.rules ?? []).some(({ memoryFactor }) => memoryFactor > 1))
+      this.refuse('retry', 'memoryFactor', 'no more memory in a retry of a job with parts');
+    const found = parts.slice(0, MAX.jobParts).map((part, i): JobPart => {
+      const of = `parts[${i}].`;
+      const check = new JobChecks(this.places, ({ field, code, message }) =>
+        this.fault({ field: of + field, code, message: of + message }),
+      );
+      const { parts: _, ...shape } = check.tasks(part);
+      return { ...shape, machineConstraint: check.constraint('machineConstraint', part.machineConstraint) };
+    });
+    const tasks = found.reduce((sum, part) => sum + part.tasks, 0);
+    if (tasks > MAX.tasks) this.refuse('parts', tasks, `up to ${MAX.tasks} tasks in all parts together`);
+    return found;
+  }
+
+  checkpoint({ checkpoint, launch }: JobInput, tasks: number): Checkpoint | null {
     if (!given(checkpoint)) return null;
     const { path, signal } = checkpoint;
     const fault = filePathFault(path, MAX.outputPathChars);
@@ -399,6 +466,10 @@ class JobChecks {
       this.refuse(field, value.slice(0, SHOWN_CHARS), `an expression over labels: ${error.message}`);
     }
     return this.text(field, value, MAX.constraintChars);
+  }
+
+  where({ machineConstraint }: JobInput, of: Shape): string | null {
+    return bothConstraints(this.constraint('machineConstraint', machineConstraint), of.machineConstraint);
   }
 
   allAlike(labels: readonly string[] | null | undefined): string[] | null {
@@ -498,7 +569,7 @@ class JobChecks {
   }
 
   /** Of a task: what is asked for it or, where that is more, for its CPUs (resources.md, "A shape"). */
-  memory({ cpusPerTask, memoryMbPerTask, memoryMbPerCpu }: JobInput): number {
+  memory({ cpusPerTask, memoryMbPerTask, memoryMbPerCpu }: TasksInput): number {
     const memoryMb = this.between('memoryMbPerTask', memoryMbPerTask, 0, MAX.integer);
     if (!given(memoryMbPerCpu)) return memoryMb;
     const ofCpus = this.between('memoryMbPerCpu', memoryMbPerCpu, 0, MAX.integer) * cpusPerTask;
@@ -507,7 +578,7 @@ class JobChecks {
     return Math.max(memoryMb, ofCpus);
   }
 
-  tasksPerMachine({ tasks, tasksPerMachine: bounds }: JobInput): TasksPerMachine | null {
+  tasksPerMachine({ tasks, tasksPerMachine: bounds }: TasksInput): TasksPerMachine | null {
     if (!given(bounds)) return null;
     const { min, max = null } = bounds;
     this.between('tasksPerMachine.min', min, 1, MAX.tasks);
@@ -556,7 +627,10 @@ class JobChecks {
   }
 
   /** Numbers that are in their ranges each, and together too large. */
-  products({ tasks, cpusPerTask, estimateS, benchmark }: JobInput): void {
+  products(
+    { estimateS, benchmark }: JobInput,
+    { tasks, cpusPerTask }: Pick<Shape, 'tasks' | 'cpusPerTask'>,
+  ): void {
     const cpus = tasks * cpusPerTask;
     if (cpus > MAX.jobCpus) this.refuse('tasks', cpus, `tasks × cpusPerTask up to ${MAX.jobCpus}`);
     const work = estimateS * benchmark * cpus;

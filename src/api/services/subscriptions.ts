@@ -21,7 +21,7 @@ import type {
 import { globalId, localId } from '../ids.js';
 import { createLoaders, type Loaders } from '../loaders.js';
 import type { JobUpdateModel, SimulationUpdateModel, SiteUpdateModel } from '../models.js';
-import { amountsShown } from '../resources.js';
+import { amountsShown, partsShown } from '../resources.js';
 import { subscription } from '../subscriptions/loop.js';
 import { guarded, maySeeJob, ownerOnly, ownSite } from './access.js';
 import { agentOf } from './agents.js';
@@ -255,6 +255,7 @@ function assignment({
   inputs: _,
   foreignInputs: __,
   checkpoint: ___,
+  jobParts,
   ...run
 }: StoredAssignment): Omit<Assignment, 'user' | 'inputs' | 'checkpoint' | 'parts' | 'nodes'> {
   return {
@@ -262,6 +263,7 @@ function assignment({
     job: globalId('job', jobId),
     action: ending ? 'STOP' : ACTIONS[state],
     resourcesPerTask: amountsShown(run.resourcesPerTask),
+    jobParts: partsShown(jobParts),
     outputs: outputs.map(({ path, dataset }) => ({
       ...{ path, keep: dataset === undefined ? 'SERVICE' : 'DATASET', dataset: dataset ?? null },
     })),

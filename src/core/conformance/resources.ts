@@ -113,6 +113,7 @@ export const resourceRules: Rules = {
       shared: false,
       ownScheduler: false,
       machines: resources.machines,
+      parts: null,
       pools: [],
       most: [],
     };
@@ -162,6 +163,10 @@ const ANY_REQUIREMENT = {
     whole: false,
     onlyUser: null,
     spread: null,
+    parts: null,
   },
-  signature: { key: '', os: null, architecture: null, licenses: [], constraint: null, avoids: null },
+  signature: {
+    ...{ key: '', os: null, architecture: null, licenses: [], constraint: null, avoids: null },
+    parts: null,
+  },
 };

@@ -11,7 +11,7 @@ import { localKindOf } from '../local/registry.js';
 import type { DispatchExplanation, Job } from '../model.js';
 import { localPolicyOf, type Policy, queueLimitOf } from '../policy.js';
 import { ReasonCode, reasonSentence } from '../reasons.js';
-import { EligibleSites, whyNeverFits } from '../resources/eligibility.js';
+import { EligibleSites, whyNeverFits, whyPartsNowhere } from '../resources/eligibility.js';
 import type { Opening } from '../resources/future.js';
 import { allocationsOf, idsOf } from '../resources/placement.js';
 import { Timeline } from '../resources/timeline.js';
@@ -116,7 +116,20 @@ const outOfTheQuestion = (ineligible: Readonly<Record<number, ReasonCode>>): Sit
   }));
 
 /** The numbers of a class for sentences. */
-export const numbersOf = (of: Requirement, grid: Grid): Record<string, number> => ({
+export const numbersOf = (of: Requirement, grid: Grid): Record<string, number> => {
+  const nowhere = of.parts && whyPartsNowhere(of, of.parts, grid.sites)?.part;
+  return nowhere
+    ? { ...numbersOfTasks(nowhere.of, grid), ...partNumbers(nowhere) }
+    : numbersOfTasks(of, grid);
+};
+
+/** Which part of a job it is, and how many before it count with it. */
+export const partNumbers = ({ at, besideOthers }: { at: number; besideOthers: boolean }) => ({
+  part: at,
+  partsBefore: besideOthers ? at : 0,
+});
+
+const numbersOfTasks = (of: Requirement, grid: Grid): Record<string, number> => ({
   tasks: of.tasks,
   cpusPerTask: of.cpusPerTask,
   memoryMbPerTask: amountOf(of.task, MEMORY),

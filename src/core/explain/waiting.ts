@@ -5,24 +5,25 @@
 import { beginDispatch } from '../dispatch/cycle.js';
 import { type Choice, PlanBuilder, type Why } from '../dispatch/policy.js';
 import { dispatchKindOf } from '../dispatch/registry.js';
-import { amountOf, MEMORY, PLACES, pairsOf } from '../grid/amounts.js';
+import { amountOf, CPUS, MEMORY, PLACES, pairsOf, type Room } from '../grid/amounts.js';
 import type { Grid, SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
-import type { EligibleMachines } from '../grid/site-resources.js';
+import { alikeIn, type EligibleMachines, type MachineState } from '../grid/site-resources.js';
 import { decideIn } from '../local/cycle.js';
 import { SitePass } from '../local/pass.js';
 import { handOverLimit } from '../local/registry.js';
-import type { Job, PromisedRoom } from '../model.js';
+import { cpusOf, type Job, type PromisedRoom } from '../model.js';
 import { localPolicyOf, localSchedulerOf, queueLimitOf } from '../policy.js';
 import { ReasonCode, reasonSentence, type WaitingReason } from '../reasons.js';
 import { CONTAINERS } from '../resources/constraint.js';
 import { EligibleSites, unsatisfied, whyNeverFits, whyNotUp } from '../resources/eligibility.js';
-import { tasksOn } from '../resources/placement.js';
+import { lackingPart, tasksOn } from '../resources/placement.js';
 import { latestStart, reservedFor } from './ahead.js';
 import {
   type ExplainContext,
   furtherOf,
   numbersOf,
+  partNumbers,
   predictStart,
   ranking,
   type SiteRanking,
@@ -145,11 +146,7 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
   if (down !== null) return waiting(down, numbers);
   const requirement = grid.requirementOf(job);
   const eligible = entry.resources.eligible(requirement.signature);
-  const { machines } = eligible;
-  const { tasks } = requirement;
-  Object.assign(numbers, furtherOf(requirement, grid), spreadNumbers(requirement), { tasks });
-  numbers.neededCpus = requirement.cpusPerTask * tasks;
-  numbers.neededMemoryMb = amountOf(requirement.task, MEMORY) * tasks;
+  Object.assign(numbers, neededBy(requirement, grid));
   const never = whyNeverFits(requirement, eligible);
   if (never !== null) return waiting(never, numbers);
   const start = predictStart(grid, entry, job, context);
@@ -163,29 +160,23 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
     return waiting(ReasonCode.ROOM_PROMISED, numbers);
   }
   numbers.ahead = aheadOf(pass, job.id, context);
-  const freeOf = (kind: number): number =>
-    sumOf(machines.map(({ offset }) => Math.max(0, pass.free.room[offset + kind] as number)));
-  const freeCpus = machines.map((state) => Math.max(0, pass.free.cpusOn(state)));
-  numbers.freeCpus = sumOf(freeCpus);
-  numbers.mostFreeCpus = Math.max(0, ...freeCpus);
-  if (requirement.whole) {
-    numbers.machines = machines.length;
-    numbers.idleMachines = machines.filter((state) => tasksOn(requirement, state, pass.free.room) > 0).length;
+  const lacking = requirement.parts && lackingPart(requirement.parts, eligible, pass.free.room);
+  if (lacking === null) Object.assign(numbers, freeFor(requirement, eligible, pass.free.room, grid));
+  else {
+    Object.assign(numbers, neededBy(lacking.part, grid), partNumbers({ at: lacking.at, besideOthers: true }));
+    Object.assign(numbers, freeFor(lacking.part, lacking.eligible, lacking.room, grid));
   }
   const kept = keptFrom(job.userId, eligible, pass);
   if (kept > 0) numbers.keptMachines = kept;
   if (eligible.shared) {
     numbers.neededTasks = job.tasks;
-    numbers.openMachines = freeCpus.filter((cpus) => cpus > 0).length;
+    numbers.openMachines = eligible.machines.filter((state) => pass.free.cpusOn(state) > 0).length;
   }
   if (pass.handOvers !== null) {
     numbers.handedOver = entry.handedOver.jobs;
     numbers.handOverLimit = handOverLimit(localPolicyOf(site, context.policy)) as number;
   }
   if (site.maxRunningJobs) numbers.maxRunningJobs = site.maxRunningJobs;
-  numbers.freeMemoryMb = freeOf(MEMORY);
-  for (const [kind] of pairsOf(requirement.task))
-    if (kind > PLACES) numbers[`${grid.kinds.name(kind)}Free`] = freeOf(kind);
   if (eligible.pools.length > 0) {
     const { copies } = pass.free;
     numbers.freeLicenses = Math.min(
@@ -211,11 +202,52 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
   return waiting(code, numbers, [first]);
 }
 
+/** What the tasks of a class need, all together. */
+function neededBy(requirement: Requirement, grid: Grid): Record<string, number> {
+  const { tasks, task, parts } = requirement;
+  const memory = (of: Requirement): number => amountOf(of.task, MEMORY) * of.tasks;
+  return {
+    ...furtherOf(requirement, grid),
+    ...spreadNumbers(requirement),
+    ...{ tasks, neededCpus: cpusOf(requirement) },
+    neededMemoryMb: parts === null ? amountOf(task, MEMORY) * tasks : sumOf(parts.map(memory)),
+  };
+}
+
+/** What is free in the room of the machines that could run the class. */
+function freeFor(
+  requirement: Requirement,
+  { machines }: EligibleMachines,
+  room: Room,
+  { kinds }: Grid,
+): Record<string, number> {
+  const freeOn = ({ offset }: MachineState, kind: number): number =>
+    Math.max(0, room[offset + kind] as number);
+  const freeOf = (kind: number): number => sumOf(machines.map((state) => freeOn(state, kind)));
+  // Of a time-shared machine all, as long as it has a place.
+  const freeCpus = machines.map((state) =>
+    state.shared && freeOn(state, PLACES) === 0 ? 0 : freeOn(state, CPUS),
+  );
+  const numbers: Record<string, number> = {
+    freeCpus: sumOf(freeCpus),
+    mostFreeCpus: Math.max(0, ...freeCpus),
+    freeMemoryMb: freeOf(MEMORY),
+  };
+  if (requirement.whole) {
+    numbers.machines = machines.length;
+    numbers.idleMachines = machines.filter((state) => tasksOn(requirement, state, room) > 0).length;
+  }
+  for (const [kind] of pairsOf(requirement.task))
+    if (kind > PLACES) numbers[`${kinds.name(kind)}Free`] = freeOf(kind);
+  return numbers;
+}
+
 /** How many of the machines are kept for users other than this one. */
 function keptFrom(userId: number, { machines }: EligibleMachines, { free }: SitePass): number {
   if (!free.keeps) return 0;
   const kept = new Set(
     [...free.site.runs, ...free.begun]
+      .flatMap(alikeIn)
       .filter(({ each }) => each.onlyUser !== null && each.onlyUser !== userId)
       .flatMap((run) => run.machines),
   );
@@ -234,7 +266,8 @@ function nowhere(
   grid: Grid,
 ): Waiting {
   const { message, ...why } = waiting(code, numbers);
-  const part = code === ReasonCode.NEVER_FITS_CONSTRAINT ? unsatisfied(requirement, grid.sites) : null;
+  const of = requirement.parts?.[numbers.part ?? -1] ?? requirement;
+  const part = code === ReasonCode.NEVER_FITS_CONSTRAINT ? unsatisfied(of, grid.sites) : null;
   if (part === CONTAINERS)
     return {
       ...why,
@@ -286,6 +319,7 @@ const changes: Record<WaitingReason, string> = {
   SITE_DRAINING: 'The site stops draining, or the job is returned to the global queue.',
   NO_MACHINE_NOW:
     'A machine that could run it becomes available, or the job is returned to the global queue.',
+  SITE_TAKES_NO_PARTS: 'Another site gets machines for all of its parts.',
   NO_LICENSE_AT_SITE: 'A license of this kind is added for the site or the grid.',
   SITE_QUEUE_FULL: 'Running jobs end, or queued jobs there start or are removed.',
   CPUS_BUSY: 'Running jobs end and free CPUs.',

@@ -28,6 +28,13 @@ export interface TaskAmounts {
   readonly whole: boolean;
   /** Beside nobody but jobs of this user, which may join it when they start (resources/joining.ts); null: all that is whole is. */
   readonly onlyUser: number | null;
+  /** Of a job whose tasks are not all alike: so many of the first kind, then of the next; null: each takes the above. */
+  readonly parts: readonly TasksAlike[] | null;
+}
+
+/** So many tasks that take the same. */
+export interface TasksAlike extends TaskAmounts {
+  readonly tasks: number;
 }
 
 /**
@@ -106,6 +113,7 @@ export class ResourceKinds {
       sharedTake: [PLACES, 1, ...rest],
       whole: exclusive !== null,
       onlyUser: exclusive === 'USER' ? userId : null,
+      parts: null,
     };
   }
 }
@@ -123,6 +131,7 @@ export const eachTakes = (task: Amounts): TaskAmounts => ({
   ...{ task, sharedTask: task, sharedTake: task },
   whole: false,
   onlyUser: null,
+  parts: null,
 });
 export const NO_AMOUNTS: TaskAmounts = eachTakes([]);
 

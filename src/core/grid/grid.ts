@@ -11,9 +11,12 @@
  */
 import {
   type Allocation,
+  cpusOf,
   effectivePriority,
+  envelopeOf,
   type Held,
   type Job,
+  type JobPart,
   type License,
   type Machine,
   type Places,
@@ -30,6 +33,7 @@ import { eachTakes, NO_AMOUNTS, ResourceKinds, type TaskAmounts } from './amount
 import { Arrival, JobQueue } from './queue.js';
 import { type Requirement, Requirements, type Signature } from './requirements.js';
 import {
+  alikeIn,
   copiesIn,
   holdsIn,
   type LicenseState,
@@ -706,15 +710,17 @@ export class Grid {
     const { free, runs, maxRuns } = site.resources;
     if (runs.length >= maxRuns) fail(`site ${run.siteId} runs as many jobs as it may`);
     const state = this.runState(run, entry.requirement, site);
-    const isOwn = ({ jobId }: RunState): boolean => this.job(jobId)?.userId === entry.job.userId;
-    state.machines.forEach((on, i) => {
-      const tasks = state.tasks[i] as number;
-      if (
-        !holdsIn(state.each, on, tasks, free.room) &&
-        tasksBeside(new OwnRuns(runs.filter(isOwn)), entry.requirement, on, presently(free.room)) < tasks
-      )
-        fail(`machine ${on.machine.id} has no room for job ${run.jobId}`);
-    });
+    if (!holdsIn(state, free.room)) {
+      const isOwn = ({ jobId }: RunState): boolean => this.job(jobId)?.userId === entry.job.userId;
+      const own = new OwnRuns(runs.filter(isOwn));
+      state.machines.forEach((on, i) => {
+        // Whoever has several parts joins nobody.
+        const joins = entry.requirement.parts === null;
+        const beside = joins ? tasksBeside(own, entry.requirement, on, presently(free.room)) : 0;
+        if (beside < (state.tasks[i] as number))
+          fail(`machine ${on.machine.id} has no room for job ${run.jobId}`);
+      });
+    }
     for (const { pool, copies } of state.licenses) {
       check(
         pool.inUse + copies <= pool.license.copies,
@@ -962,8 +968,11 @@ export class Grid {
 
   private runState(run: Run, requirement: Requirement, site: SiteEntry): RunState {
     const machines = this.machinesOf(run, site);
-    const twice = machines.find((state, i) => machines.indexOf(state) < i);
-    if (twice) fail(`machine ${twice.machine.id} is named twice by the run of job ${run.jobId}`);
+    const tasks = run.allocations.map((allocation) => allocation.tasks);
+    for (const { machines: alike } of alikeIn({ machines, tasks, each: requirement })) {
+      const twice = alike.find((state, i) => alike.indexOf(state) < i);
+      if (twice) fail(`machine ${twice.machine.id} is named twice by the run of job ${run.jobId}`);
+    }
     const licenses = [...new Set(run.licenseIds)].map((licenseId) => {
       const pool = this.licenseById.get(licenseId);
       check(pool !== undefined, `license ${licenseId} is not in the grid`);
@@ -979,7 +988,7 @@ export class Grid {
       jobId: run.jobId,
       end: run.plannedEnd,
       machines,
-      tasks: run.allocations.map(({ tasks }) => tasks),
+      tasks,
       each: requirement,
       licenses,
     };
@@ -1079,8 +1088,7 @@ function countHandedOver({ handedOver }: SiteEntry, job: Job, sign: 1 | -1): voi
   handedOver.jobs += sign;
   // Sums of what came and went would not come back to 0.
   handedOver.work = handedOver.jobs === 0 ? 0 : handedOver.work + sign * work;
-  handedOver.cpuWork =
-    handedOver.jobs === 0 ? 0 : handedOver.cpuWork + sign * work * job.tasks * job.cpusPerTask;
+  handedOver.cpuWork = handedOver.jobs === 0 ? 0 : handedOver.cpuWork + sign * work * cpusOf(job);
 }
 
 /** In the paths that every job takes: `check` would make its message each time. */
@@ -1095,6 +1103,18 @@ function check(condition: boolean, message: string): asserts condition {
 function checkJob(job: Job): void {
   positive('job.estimateS', job.estimateS);
   positive('job.benchmark', job.benchmark);
+  checkTasks(job);
+  if (job.parts !== null) {
+    job.parts.forEach(checkTasks);
+    const { tasks, cpusPerTask } = envelopeOf(job.parts);
+    wholeNumber('job.tasks', job.tasks, tasks, tasks + 1);
+    wholeNumber('job.cpusPerTask', job.cpusPerTask, cpusPerTask, cpusPerTask + 1);
+  }
+  if (!Number.isFinite(job.submittedAt))
+    throw new Error(`job.submittedAt is ${job.submittedAt}; accepted: a finite number`);
+}
+
+function checkTasks(job: JobPart): void {
   wholeNumber('job.tasks', job.tasks, 1, COUNT_END);
   wholeNumber('job.cpusPerTask', job.cpusPerTask, 1, COUNT_END);
   wholeNumber('job.memoryMbPerTask', job.memoryMbPerTask, 0);
@@ -1106,8 +1126,6 @@ function checkJob(job: Job): void {
   if (job.resourcesPerTask !== null)
     for (const [name, amount] of Object.entries(job.resourcesPerTask))
       wholeNumber(`job.resourcesPerTask.${name}`, amount, 0);
-  if (!Number.isFinite(job.submittedAt))
-    throw new Error(`job.submittedAt is ${job.submittedAt}; accepted: a finite number`);
 }
 
 function positive(field: string, value: number): void {

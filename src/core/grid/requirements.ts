@@ -3,7 +3,15 @@
  * machines are asked once per class and not once per job. A class has a *signature* (platform, labels and licenses: which
  * machines are eligible at all) and a shape (tasks, and the amounts that each takes: which of them have room).
  */
-import { ANY_TASKS_PER_MACHINE, type Avoids, type Job, SWITCH, switchUntil } from '../model.js';
+import {
+  ANY_TASKS_PER_MACHINE,
+  type Avoids,
+  type Job,
+  type JobPart,
+  ofPart,
+  SWITCH,
+  switchUntil,
+} from '../model.js';
 import type { Spread } from '../resources/choice.js';
 import { type Constraint, labelsAskedBy, parseAsked } from '../resources/constraint.js';
 import { amountOf, furtherIn, MEMORY, type ResourceKinds, type TaskAmounts } from './amounts.js';
@@ -17,7 +25,9 @@ export interface Signature {
   /** Over the labels of machines; null: any will do. */
   readonly constraint: { readonly text: string; readonly parsed: Constraint } | null;
   /** Where earlier runs failed, and what the next one needs elsewhere; null: nowhere. */
-  readonly avoids: (Avoids & Pick<Requirement, 'tasks' | 'task' | 'spread' | 'whole'>) | null;
+  readonly avoids: (Avoids & Pick<Requirement, 'tasks' | 'task' | 'spread' | 'whole' | 'parts'>) | null;
+  /** Of the parts of a job, each with what all have in common; null: it has none. */
+  readonly parts: readonly Signature[] | null;
 }
 
 /** What is asked for, by kind. */
@@ -46,6 +56,8 @@ export interface Requirement extends TaskAmounts {
   readonly many: boolean;
   /** Processors are what the papers' rules count. */
   readonly cpusPerTask: number;
+  /** Where tasks are not all alike: classes of which no job is, in the order of the tasks. The amounts of the class are then the most of any. */
+  readonly parts: readonly Requirement[] | null;
   /** Jobs known to the grid that belong to it. */
   jobs: number;
 }
@@ -68,7 +80,8 @@ const isPlain = (job: Job): boolean =>
   job.tasksPerMachine === null &&
   job.exclusive === null &&
   job.sameSwitch === null &&
-  job.allAlike === null;
+  job.allAlike === null &&
+  job.parts === null;
 
 /** Such jobs are few: each shape of theirs is a signature. */
 const avoidingKey = (job: Job, now: number): string =>
@@ -76,7 +89,8 @@ const avoidingKey = (job: Job, now: number): string =>
 
 /** What a task asks for beside CPUs, and how the tasks are spread: a number for most. */
 const restKey = (job: Job, now: number): number | string => {
-  const { memoryMbPerTask, resourcesPerTask } = job;
+  const { memoryMbPerTask, resourcesPerTask, parts } = job;
+  if (parts !== null) return JSON.stringify(parts.map((part) => partKey(jobOfPart(job, part), now)));
   const spread = spreadOf(job, now);
   if (resourcesPerTask === null && spread === null) return memoryMbPerTask;
   const { exclusive, userId } = job;
@@ -84,11 +98,17 @@ const restKey = (job: Job, now: number): number | string => {
   return JSON.stringify([memoryMbPerTask, furtherIn(resourcesPerTask), spread, alone]);
 };
 
+const partKey = (part: Job, now: number): unknown[] => [part.tasks, part.cpusPerTask, restKey(part, now)];
+
+const jobOfPart = (job: Job, part: JobPart): Job => ({ ...ofPart(job, part), avoids: null });
+
 /** Bounds that bind nothing are none. */
 function spreadOf(job: Job, now: number): Spread | null {
   const { tasks, tasksPerMachine, exclusive } = job;
   const { min, max } = tasksPerMachine ?? ANY_TASKS_PER_MACHINE;
   const allAlike = alikeAt(job, now);
+  // Of their parts each has its own.
+  if (job.parts !== null) return null;
   const bound = min > 1 || (max !== null && max < tasks) || exclusive !== null || allAlike.length > 0;
   return bound ? { tasksPerMachine: { min, max }, allAlike } : null;
 }
@@ -163,18 +183,20 @@ export class Requirements {
     if (requirement === undefined) {
       const { task, sharedTask, sharedTake, whole, onlyUser } = this.kinds.askedBy(job);
       const spread = spreadOf(job, this.now);
+      const parts = this.partsOf(job);
       requirement = {
         index: this.freeIndices.pop() ?? this.indices++,
         signature: group.signature,
         tasks: job.tasks,
         spread,
-        many: job.tasks > 1 || spread !== null,
+        many: job.tasks > 1 || spread !== null || parts !== null,
         cpusPerTask: job.cpusPerTask,
         task,
         sharedTask,
         sharedTake,
         whole,
         onlyUser,
+        parts,
         jobs: 0,
       };
       byRest.set(rest, requirement);
@@ -183,11 +205,19 @@ export class Requirements {
     return requirement;
   }
 
+  private partsOf(job: Job): Requirement[] | null {
+    return job.parts?.map((part) => this.lookUp(jobOfPart(job, part))) ?? null;
+  }
+
   private signatureOf(job: Job): SignatureGroup {
     const { os, architecture, avoids } = job;
     const text = labelsAskedBy(job);
     const plain = job.licenses.length === 0 && os === null && architecture === null && text === null;
-    const anywhere = plain ? PLAIN : signatureKey(os, architecture, job.licenses, text);
+    const common = plain ? PLAIN : signatureKey(os, architecture, job.licenses, text);
+    const parts = this.partsOf(job);
+    const signatures = parts?.map(({ signature }) => signature) ?? null;
+    const anywhere =
+      signatures === null ? common : `${common} ${JSON.stringify(signatures.map((one) => one.key))}`;
     const key = avoids === null ? anywhere : `${anywhere} ${avoidingKey(job, this.now)}`;
     let group = this.bySignature.get(key);
     if (group === undefined) {
@@ -199,7 +229,15 @@ export class Requirements {
         architecture,
         licenses: [...job.licenses],
         constraint,
-        avoids: avoids && { ...avoids, tasks: job.tasks, task, spread: spreadOf(job, this.now), whole },
+        avoids: avoids && {
+          ...avoids,
+          tasks: job.tasks,
+          task,
+          spread: spreadOf(job, this.now),
+          whole,
+          parts,
+        },
+        parts: signatures,
       };
       group = { signature, byShape: new Map() };
       this.bySignature.set(key, group);

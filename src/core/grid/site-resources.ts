@@ -5,7 +5,16 @@
 import type { Allocation, License, Machine, Places, Run } from '../model.js';
 import { type Labels, satisfies } from '../resources/constraint.js';
 import { deviceLabels } from '../resources/units.js';
-import { type Amounts, addTo, amountOf, CPUS, fitsIn, type Room, type TaskAmounts } from './amounts.js';
+import {
+  type Amounts,
+  addTo,
+  amountOf,
+  CPUS,
+  fitsIn,
+  type Room,
+  type TaskAmounts,
+  type TasksAlike,
+} from './amounts.js';
 import { copiesByKind, type Signature } from './requirements.js';
 
 export interface MachineState {
@@ -89,6 +98,8 @@ export interface EligibleMachines {
   ownScheduler: boolean;
   /** In order of placement: highest power first, then the lowest id. */
   machines: MachineState[];
+  /** The same for each part of a job of several; `machines` are then those of any. Null: it has none. */
+  parts: readonly (readonly MachineState[])[] | null;
   /** For each kind of license how many copies a job takes, of the pools that serve it, in order of use: the site's own, then the grid's; then by id. */
   pools: PoolsOfKind[];
   /** By kind, what the machine with the most of it has. */
@@ -123,9 +134,50 @@ export const takenOn = (each: TaskAmounts, { shared, whole }: MachineState): Amo
 /** For each task once, or once for all of them. */
 export const timesTaken = (each: TaskAmounts, tasks: number): number => (each.whole ? 1 : tasks);
 
-/** Whether what so many tasks hold of the machine is there. */
-export const holdsIn = (each: TaskAmounts, state: MachineState, tasks: number, room: Room): boolean =>
+/** Whether what so many tasks, which are alike, hold of the machine is there. */
+const holdsOn = (each: TaskAmounts, state: MachineState, tasks: number, room: Room): boolean =>
   fitsIn(each.whole ? state.whole : askedOn(each, state), timesTaken(each, tasks), room, state.offset);
+
+/** Whether what the tasks hold of their machines is there. */
+export function holdsIn(hold: TasksOnMachines, room: Room): boolean {
+  const { machines, tasks, each } = hold;
+  if (each.parts !== null) {
+    // One machine may have tasks of several.
+    const left = room.slice();
+    return byPart(hold, each.parts).every((part) => {
+      const fits = holdsIn(part, left);
+      if (fits) giveTo(left, part, -1);
+      return fits;
+    });
+  }
+  for (let i = 0; i < machines.length; i++)
+    if (!holdsOn(each, machines[i] as MachineState, tasks[i] as number, room)) return false;
+  return true;
+}
+
+/** What is held of machines. */
+export type TasksOnMachines = Pick<Hold, 'machines' | 'tasks' | 'each'>;
+
+/** A hold of tasks that are not all alike, as one of each part: their tasks follow one another, and no two have an entry of `machines` in common. */
+export function byPart(
+  { machines, tasks }: TasksOnMachines,
+  parts: readonly TasksAlike[],
+): TasksOnMachines[] {
+  let end = 0;
+  return parts.map((each) => {
+    const begin = end;
+    for (let left = each.tasks; left > 0 && end < machines.length; end++) left -= tasks[end] as number;
+    return { machines: machines.slice(begin, end), tasks: tasks.slice(begin, end), each };
+  });
+}
+
+/** Whether some of the tasks keep their machines for their user. */
+export const keepsMachines = ({ onlyUser, parts }: TaskAmounts): boolean =>
+  parts === null ? onlyUser !== null : parts.some((part) => part.onlyUser !== null);
+
+/** A hold as holds of tasks that are alike. */
+export const alikeIn = (hold: TasksOnMachines): TasksOnMachines[] =>
+  hold.each.parts === null ? [hold] : byPart(hold, hold.each.parts);
 
 /** Order of placement: highest power first, ties by machine id. */
 const byPower = (a: MachineState, b: MachineState): number =>
@@ -264,10 +316,11 @@ export class SiteResources {
     state.alone = aloneOn(state);
     this.addMachine(state);
     this.number(0);
-    for (const { machines, tasks, each } of this.runs) {
-      const at = machines.indexOf(state);
-      if (at !== -1) this.use(state, tasks[at] as number, each, 1);
-    }
+    for (const run of this.runs)
+      for (const { machines, tasks, each } of alikeIn(run)) {
+        const at = machines.indexOf(state);
+        if (at !== -1) this.use(state, tasks[at] as number, each, 1);
+      }
   }
 
   /** To be called when licenses or the limit of runs have changed. */
@@ -382,7 +435,12 @@ export class SiteResources {
     runs.pop();
   }
 
-  private useAll({ machines, tasks, each }: RunState, sign: 1 | -1): void {
+  private useAll(hold: TasksOnMachines, sign: 1 | -1): void {
+    const { machines, tasks, each } = hold;
+    if (each.parts !== null) {
+      for (const part of byPart(hold, each.parts)) this.useAll(part, sign);
+      return;
+    }
     if (each.onlyUser !== null) this.keeping += sign;
     for (let i = 0; i < machines.length; i++)
       this.use(machines[i] as MachineState, tasks[i] as number, each, sign);
@@ -411,13 +469,18 @@ export class SiteResources {
         (constraint === null || satisfies(labelsOf(machine, this.siteName), constraint.parsed)) &&
         pools.every(({ of }) => of.some(({ license }) => runsLicense(machine, license.id))),
     );
+    // Each with what all have in common, the signature of the job.
+    const parts = signature.parts?.map((part) => this.find(part, accept).machines) ?? null;
+    const all =
+      parts === null ? machines : machines.filter((one) => parts.some((part) => part.includes(one)));
     return {
       shared: this.shared,
       ownScheduler: this.ownScheduler,
-      machines,
+      machines: all,
+      parts,
       pools,
       most: Array.from({ length: this.kinds }, (_, kind) =>
-        machines.reduce((most, { offered }) => Math.max(most, offered[kind] ?? 0), 0),
+        all.reduce((most, { offered }) => Math.max(most, offered[kind] ?? 0), 0),
       ),
     };
   }
@@ -468,7 +531,12 @@ const aloneOn = (state: MachineState): Placement => ({
 const ONE_TASK: readonly number[] = [1];
 
 /** Gives the room what is held; `sign` below 0: takes it. */
-export function giveTo(room: Room, { machines, tasks, each }: Hold, sign: 1 | -1): void {
+export function giveTo(room: Room, hold: TasksOnMachines, sign: 1 | -1): void {
+  const { machines, tasks, each } = hold;
+  if (each.parts !== null) {
+    for (const part of byPart(hold, each.parts)) giveTo(room, part, sign);
+    return;
+  }
   for (let i = 0; i < machines.length; i++) {
     const state = machines[i] as MachineState;
     addTo(takenOn(each, state), sign * timesTaken(each, tasks[i] as number), room, state.offset);

@@ -164,8 +164,9 @@ function takeBeneath(
   room: Room,
 ): boolean {
   const states = run.machines.map(({ machine }) => part.beneath.get(machine.id) as MachineState);
-  const fits = states.every((state, i) => holdsIn(run.each, state, run.tasks[i] as number, room));
-  if (fits) giveTo(room, { ...run, machines: states, licenses: [] }, -1);
+  const beneath = { ...run, machines: states };
+  const fits = holdsIn(beneath, room);
+  if (fits) giveTo(room, beneath, -1);
   return fits;
 }
 

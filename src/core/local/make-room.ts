@@ -6,12 +6,13 @@
  * Decisions where the rule leaves it open: the highest class goes first, then the order of arrival. A job for which there is room that the
  * policy's order keeps from it is promised that room, for it may not be worse off than where others had to be stopped. Jobs with licenses
  * are promised nothing, nor is anything at sites where nobody knows when runs end, or inside reservations. A job that asks more of its
- * machines than room for each task (`Requirement.spread`) fits where it could be placed.
+ * machines than room for each task (`Requirement.spread`), or whose tasks are not all alike, fits where it could be placed.
  */
-import type { Room } from '../grid/amounts.js';
+import type { Room, TaskAmounts } from '../grid/amounts.js';
 import { pairsOf } from '../grid/amounts.js';
 import type { Requirement } from '../grid/requirements.js';
 import {
+  alikeIn,
   type EligibleMachines,
   giveTo,
   type Hold,
@@ -125,7 +126,9 @@ class Preemptible {
       })),
       runs,
       { now, ...rules },
-      requirement.spread === null ? null : (gone) => this.fitsWithout(gone, requirement, eligible, room),
+      requirement.spread === null && requirement.parts === null
+        ? null
+        : (gone) => this.fitsWithout(gone, requirement, eligible, room),
     );
     this.lookAgain(found.exempt);
     // Nobody is stopped for little. If it does not start then, runs are late, and nobody knows any more when it would.
@@ -133,9 +136,9 @@ class Preemptible {
     if (found.startsAt === null) return null;
     const victims = found.victims.map((id) => this.runs.get(id) as RunState);
     for (const victim of victims) giveTo(room, victim, 1);
-    const later = place(requirement, eligible.machines, room);
+    const later = place(requirement, eligible, room);
     for (const run of [...victims, ...this.stopping]) giveTo(room, run, -1);
-    const atOnce = place(requirement, eligible.machines, room);
+    const atOnce = place(requirement, eligible, room);
     const placement = atOnce ?? later;
     if (placement === null) return null;
     const at = atOnce === null ? goneAt : now;
@@ -155,11 +158,11 @@ class Preemptible {
   private fitsWithout(
     gone: readonly string[],
     requirement: Requirement,
-    { machines }: EligibleMachines,
+    eligible: EligibleMachines,
     room: Room,
   ): boolean {
     for (const id of gone) giveTo(room, this.runs.get(id) as RunState, 1);
-    const fits = place(requirement, machines, room) !== null;
+    const fits = place(requirement, eligible, room) !== null;
     for (const id of gone) giveTo(room, this.runs.get(id) as RunState, -1);
     return fits;
   }
@@ -191,19 +194,22 @@ class Preemptible {
   private runsOn({ machines }: EligibleMachines): PreemptibleRun[] {
     const wanted = new Set(machines);
     const found: PreemptibleRun[] = [];
-    for (const [id, { jobId, run, machines: on, tasks, each }] of this.runs) {
-      if (!on.some((state) => wanted.has(state))) continue;
+    for (const [id, held] of this.runs) {
+      const { jobId, run } = held;
+      if (!held.machines.some((state) => wanted.has(state))) continue;
       const { preemptionClass, restartable, runTimeLimitS } = this.jobOf(jobId);
-      const amountsOn = (state: MachineState, times: number) =>
+      const amountsOn = (state: MachineState, each: TaskAmounts, times: number) =>
         this.named(pairsOf(takenOn(each, state)).map(([kind, amount]) => [kind, amount * times]));
       found.push({
         ...{ id, class: preemptionClass, restartable, startedAt: run.start },
         checkpointAt: run.checkpointAt ?? null,
         limitEndsAt: runTimeLimitS === null ? null : run.start + runTimeLimitS,
-        holds: on.map(({ machine }, i) => ({
-          machine: idOf(machine.id),
-          amounts: amountsOn(on[i] as MachineState, timesTaken(each, tasks[i] as number)),
-        })),
+        holds: alikeIn(held).flatMap(({ machines: on, tasks, each }) =>
+          on.map((state, i) => ({
+            machine: idOf(state.machine.id),
+            amounts: amountsOn(state, each, timesTaken(each, tasks[i] as number)),
+          })),
+        ),
       });
     }
     return found;

@@ -15,7 +15,15 @@ import type {
   RunState,
   TimedHold,
 } from '../grid/site-resources.js';
-import type { Held, Job, Reservation, Run, Start, StartExplanation } from '../model.js';
+import {
+  cpusOf,
+  type Held,
+  type Job,
+  type Reservation,
+  type Run,
+  type Start,
+  type StartExplanation,
+} from '../model.js';
 import { ReasonCode } from '../reasons.js';
 import { whyBusy, whyNeverFits } from '../resources/eligibility.js';
 import type { Opening } from '../resources/future.js';
@@ -405,8 +413,7 @@ export class SitePass {
 
   /** CPUs of all its tasks. */
   cpus(slot: number): number {
-    const { tasks, cpusPerTask } = this.requirement(slot);
-    return tasks * cpusPerTask;
+    return cpusOf(this.requirement(slot));
   }
 
   private userOf(slot: number): number {

@@ -5,13 +5,7 @@
 import { NO_AMOUNTS } from '../grid/amounts.js';
 import type { SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
-import {
-  copiesIn,
-  type Hold,
-  holdsIn,
-  type LicenseState,
-  type MachineState,
-} from '../grid/site-resources.js';
+import { copiesIn, type Hold, holdsIn, type LicenseState } from '../grid/site-resources.js';
 import type { Reservation } from '../model.js';
 import type { Opening } from '../resources/future.js';
 import { isOlder } from '../resources/licenses.js';
@@ -52,10 +46,10 @@ export const promisedIn = (
 });
 
 /** Whether the room is there now: runs that are over by their estimate still hold theirs. */
-export function hasRoomNow(free: Timeline, { machines, tasks, each, licenses }: Hold): boolean {
-  for (let i = 0; i < machines.length; i++)
-    if (!holdsIn(each, machines[i] as MachineState, tasks[i] as number, free.room)) return false;
-  return licenses.every(({ pool, copies }) => free.copies.free(pool) >= copies);
+export function hasRoomNow(free: Timeline, hold: Hold): boolean {
+  return (
+    holdsIn(hold, free.room) && hold.licenses.every(({ pool, copies }) => free.copies.free(pool) >= copies)
+  );
 }
 
 /** The reservation that a plan shows for a promise: other sites respect the grid-wide licenses in it. */

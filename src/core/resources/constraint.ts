@@ -54,9 +54,9 @@ export const labelsAskedBy = (job: {
   return own === null ? CONTAINERS : `${CONTAINERS} and (${own})`;
 };
 
-/** Of `labelsAskedBy`, whose part that people wrote has been accepted: with what stands before it, it may be longer and deeper. */
+/** Of `labelsAskedBy`, whose parts that people wrote have been accepted: with what stands before them, it may be longer and deeper. */
 export const parseAsked = (text: string): Constraint =>
-  new Parser(wordsOf(text), text.length, MAX_DEPTH + 1).whole();
+  new Parser(wordsOf(text), text.length, MAX_DEPTH + 2).whole();
 
 /** Whether a machine with these labels satisfies it. */
 export function satisfies(labels: Labels, constraint: Constraint): boolean {

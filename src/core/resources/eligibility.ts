@@ -5,12 +5,18 @@
 import { type Amounts, CPUS, MEMORY, PLACES, pairsOf } from '../grid/amounts.js';
 import type { Grid, SiteEntry } from '../grid/grid.js';
 import { type Requirement, type Signature, signatureKey } from '../grid/requirements.js';
-import { askedOn, type EligibleMachines, labelsOf, type MachineState } from '../grid/site-resources.js';
+import {
+  askedOn,
+  type EligibleMachines,
+  type Free,
+  labelsOf,
+  type MachineState,
+} from '../grid/site-resources.js';
 import type { SiteState } from '../model.js';
 import { ReasonCode, type WaitingReason } from '../reasons.js';
 import { shownConstraint, unsatisfiedPart } from './constraint.js';
 import { areThere, hasCopies } from './licenses.js';
-import { hasRoom, lackingSpread } from './placement.js';
+import { hasRoom, type LackingPart, lackingPart, lackingSpread } from './placement.js';
 import type { Timeline } from './timeline.js';
 
 export interface Eligibility {
@@ -80,6 +86,7 @@ function whyIneligible(requirement: Requirement, { site, resources }: SiteEntry)
 
 /** Why not even the idle machines could run the class, null when they could. */
 export function whyNeverFits(requirement: Requirement, eligible: EligibleMachines): WaitingReason | null {
+  if (requirement.parts !== null && eligible.ownScheduler) return ReasonCode.SITE_TAKES_NO_PARTS;
   for (const pools of eligible.pools) {
     if (!areThere(pools, ({ license }) => license.copies)) return ReasonCode.NO_LICENSE_AT_SITE;
   }
@@ -94,6 +101,7 @@ export function whyNowhere(
   requirement: Requirement,
   sites: readonly Pick<SiteEntry, 'resources'>[],
 ): WaitingReason | null {
+  if (requirement.parts !== null) return whyPartsNowhere(requirement, requirement.parts, sites)?.why ?? null;
   const { signature, task, spread } = requirement;
   const anyhow = { ...requirement, spread: null, whole: false };
   const bare = { ...anyhow, tasks: 1, task: ONE_CPU };
@@ -128,13 +136,46 @@ export function whyNowhere(
   return NEVER_FITS[asked[lacking]?.[0] as number] ?? ReasonCode.NEVER_FITS_RESOURCES;
 }
 
+/** Of a job of several parts the one that fits nowhere. */
+interface PartNowhere {
+  readonly why: WaitingReason;
+  /** null: no site takes jobs of several parts. */
+  readonly part: { readonly at: number; readonly of: Requirement; readonly besideOthers: boolean } | null;
+}
+
+/** Null when some site could run all parts. A part that fits nowhere by itself goes before one that does not beside the others. */
+export function whyPartsNowhere(
+  { signature }: Requirement,
+  parts: readonly Requirement[],
+  sites: readonly Pick<SiteEntry, 'resources'>[],
+): PartNowhere | null {
+  const able = sites.filter(({ resources }) => !resources.ownScheduler);
+  if (able.length === 0 && sites.length > 0) return { why: ReasonCode.SITE_TAKES_NO_PARTS, part: null };
+  for (const [at, of] of parts.entries()) {
+    const why = whyNowhere(of, able);
+    if (why !== null) return { why, part: { at, of, besideOthers: false } };
+  }
+  let furthest: LackingPart | null = null;
+  for (const { resources } of able) {
+    const lacking = lackingPart(parts, resources.everEligible(signature), null);
+    if (lacking === null) return null;
+    if (furthest === null || lacking.at > furthest.at) furthest = lacking;
+  }
+  if (furthest === null) return { why: ReasonCode.NEVER_FITS_TOGETHER, part: null };
+  const { at, part: of, eligible, room } = furthest;
+  const kind = of.whole ? null : lackingKind(of, eligible, { room });
+  const why =
+    kind === null ? ReasonCode.NEVER_FITS_TOGETHER : (NEVER_FITS[kind] ?? ReasonCode.NEVER_FITS_RESOURCES);
+  return { why, part: { at, of, besideOthers: true } };
+}
+
 /** The same machines, and those that lack what is left out. */
 function without(signature: Signature, ...left: ('licenses' | 'constraint')[]): Signature {
   const { os, architecture } = signature;
   const licenses = left.includes('licenses') ? [] : signature.licenses;
   const constraint = left.includes('constraint') ? null : signature.constraint;
   return {
-    ...{ os, architecture, licenses, constraint, avoids: null },
+    ...{ os, architecture, licenses, constraint, avoids: null, parts: null },
     key: signatureKey(os, architecture, licenses, constraint?.text ?? null),
   };
 }
@@ -164,6 +205,23 @@ export function whyBusy(
   eligible: EligibleMachines,
   free: Timeline,
 ): ReasonCode | null {
+  if (requirement.parts === null) {
+    const why = whyNoRoom(requirement, eligible, free);
+    if (why !== null) return why;
+  } else {
+    const lacking = lackingPart(requirement.parts, eligible, free.room);
+    if (lacking !== null)
+      return whyNoRoom(lacking.part, lacking.eligible, lacking) ?? ReasonCode.RESOURCES_BUSY;
+  }
+  return hasCopies(eligible, free) ? null : ReasonCode.LICENSES_BUSY;
+}
+
+/** The same of machines alone. */
+function whyNoRoom(
+  requirement: Requirement,
+  eligible: EligibleMachines,
+  free: Pick<Free, 'room'>,
+): ReasonCode | null {
   const lacking = requirement.whole ? null : lackingKind(requirement, eligible, free);
   // Where tasks share CPUs, one that could have none lacks a place.
   if (lacking === CPUS && eligible.shared) return ReasonCode.MAX_TASKS_REACHED;
@@ -172,8 +230,7 @@ export function whyBusy(
   if (together === 'exclusive')
     return requirement.onlyUser === null ? ReasonCode.MACHINES_BUSY : ReasonCode.OTHER_USERS_BUSY;
   if (together === 'allAlike') return ReasonCode.ALL_ALIKE_BUSY;
-  if (together !== null) return ReasonCode.TASKS_PER_MACHINE_BUSY;
-  return hasCopies(eligible, free) ? null : ReasonCode.LICENSES_BUSY;
+  return together === null ? null : ReasonCode.TASKS_PER_MACHINE_BUSY;
 }
 
 const BUSY: Partial<Record<number, WaitingReason>> = {
@@ -189,7 +246,7 @@ const BUSY: Partial<Record<number, WaitingReason>> = {
 export function lackingKind(
   requirement: Requirement,
   { machines, shared }: EligibleMachines,
-  free: Timeline,
+  free: Pick<Free, 'room'>,
 ): number | null {
   const { tasks, task, sharedTask } = requirement;
   const all = shared ? sharedTask : task;

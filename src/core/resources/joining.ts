@@ -6,11 +6,13 @@
  * is planned waits for that, and nothing that is planned is delayed by it. (Rejected: profiles by user. Each question about later would have
  * a user in it, and jobs that ask for the same would no longer be of one class.)
  */
-import { amountOf, type Room } from '../grid/amounts.js';
+import { amountOf, type Room, type TaskAmounts } from '../grid/amounts.js';
 import type { Requirement } from '../grid/requirements.js';
 import {
+  alikeIn,
   askedOn,
   type EligibleMachines,
+  keepsMachines,
   type MachineState,
   type Placement,
   type RunState,
@@ -29,8 +31,9 @@ export interface Besides {
 export type LeastFree = (state: MachineState, kind: number, besides: readonly Besides[]) => number;
 
 interface OwnRun {
-  readonly run: RunState;
+  readonly each: TaskAmounts;
   readonly tasks: number;
+  readonly end: number;
 }
 
 const NONE: readonly OwnRun[] = [];
@@ -44,20 +47,21 @@ export class OwnRuns {
   private readonly byMachine = new Map<MachineState, OwnRun[]>();
 
   constructor(runs: readonly RunState[]) {
-    this.keeping = runs.some(({ each }) => each.onlyUser !== null);
+    this.keeping = runs.some(({ each }) => keepsMachines(each));
     for (const run of runs)
-      for (let i = 0; i < run.machines.length; i++) {
-        const state = run.machines[i] as MachineState;
-        const here = this.byMachine.get(state);
-        const own = { run, tasks: run.tasks[i] as number };
-        if (here === undefined) this.byMachine.set(state, [own]);
-        else here.push(own);
-      }
+      for (const { machines, tasks, each } of alikeIn(run))
+        for (let i = 0; i < machines.length; i++) {
+          const state = machines[i] as MachineState;
+          const here = this.byMachine.get(state);
+          const own = { each, tasks: tasks[i] as number, end: run.end };
+          if (here === undefined) this.byMachine.set(state, [own]);
+          else here.push(own);
+        }
   }
 
   /** What those that keep the machine take of it and do not use. */
   unused(state: MachineState, kind: number): Besides[] {
-    return this.besides(state, ({ run: { each }, tasks }) => {
+    return this.besides(state, ({ each, tasks }) => {
       if (each.onlyUser === null) return 0;
       return amountOf(state.whole, kind) - tasks * amountOf(takenOn({ ...each, whole: false }, state), kind);
     });
@@ -67,13 +71,13 @@ export class OwnRuns {
   all(state: MachineState, kind: number): Besides[] {
     return this.besides(
       state,
-      ({ run: { each }, tasks }) => timesTaken(each, tasks) * amountOf(takenOn(each, state), kind),
+      ({ each, tasks }) => timesTaken(each, tasks) * amountOf(takenOn(each, state), kind),
     );
   }
 
   private besides(state: MachineState, amountOfRun: (own: OwnRun) => number): Besides[] {
     return (this.byMachine.get(state) ?? NONE)
-      .map((own) => ({ end: own.run.end, amount: amountOfRun(own) }))
+      .map((own) => ({ end: own.end, amount: amountOfRun(own) }))
       .filter(({ amount }) => amount > 0);
   }
 }

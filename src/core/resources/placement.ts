@@ -10,13 +10,14 @@ import {
   type Copies,
   type EligibleMachines,
   type Free,
+  giveTo,
   type Hold,
   type LicenseState,
   labelsOf,
   type MachineState,
   type Placement,
 } from '../grid/site-resources.js';
-import { type Allocation, SWITCH } from '../model.js';
+import { type Allocation, ANY_TASKS_PER_MACHINE, SWITCH } from '../model.js';
 import { chooseSpread, narrowToSpread, type Spread, type SpreadCandidate } from './choice.js';
 import type { Labels } from './constraint.js';
 
@@ -51,11 +52,13 @@ function askedOfScheduler(spread: Spread): Spread | null {
 
 /** Whether the machines, idle, have room for all tasks, spread as they are to be. */
 export function hasRoom(
-  of: Pick<Requirement, 'tasks' | 'task' | 'spread' | 'whole'>,
-  { machines, most, shared, ownScheduler }: EligibleMachines,
+  of: Pick<Requirement, 'tasks' | 'task' | 'spread' | 'whole' | 'parts'>,
+  eligible: EligibleMachines,
 ): boolean {
-  const { task, tasks, spread } = of;
+  const { task, tasks, spread, parts } = of;
+  const { machines, most, shared, ownScheduler } = eligible;
   if (timesIn(task, most, 0) === 0) return false;
+  if (parts !== null) return !ownScheduler && placeParts(parts, eligible, idleRoom(eligible)) !== null;
   const idle = (state: MachineState): number =>
     shared ? Math.min(1, idleTasksOn(of, state)) : idleTasksOn(of, state);
   if (spread !== null) {
@@ -72,6 +75,15 @@ export function hasRoom(
   return false;
 }
 
+/** What is free on the machines when nobody uses them. */
+function idleRoom({ machines, most }: EligibleMachines): Room {
+  const room: Room = [];
+  // As many kinds as there are: some a machine may not have.
+  for (const { offered, offset } of machines)
+    for (let kind = 0; kind < most.length; kind++) room[offset + kind] = offered[kind] ?? 0;
+  return room;
+}
+
 /** Whether one task of the class does. */
 export const oneFits = (
   { task }: Requirement,
@@ -80,13 +92,14 @@ export const oneFits = (
   beside: Room | null,
 ): boolean => fitsIn(task, 1, room, offset) && (beside === null || fitsIn(task, 1, beside, offset));
 
-/** The placement of the class on `machines` (in order of placement), null when there is no room for all tasks. */
+/** The placement of the class on the eligible machines, null when there is no room for all tasks. */
 export function place(
   requirement: Requirement,
-  machines: readonly MachineState[],
+  eligible: EligibleMachines,
   room: Room,
   beside: Room | null = null,
 ): Placement | null {
+  const { machines } = eligible;
   if (!requirement.many) {
     for (let i = 0; i < machines.length; i++) {
       const state = machines[i] as MachineState;
@@ -94,14 +107,9 @@ export function place(
     }
     return null;
   }
+  if (requirement.parts !== null) return placeParts(requirement.parts, eligible, room, beside);
   if (requirement.spread !== null)
-    return placeSpread(
-      requirement,
-      requirement.spread,
-      machines,
-      (state) => tasksOn(requirement, state, room, beside),
-      ({ offset }, kind) => Math.min(room[offset + kind] as number, beside?.[offset + kind] ?? Infinity),
-    );
+    return placeSpreadIn(requirement, requirement.spread, machines, room, beside);
   const filling = new Filling(requirement.tasks);
   for (let i = 0; i < machines.length && filling.left > 0; i++) {
     const state = machines[i] as MachineState;
@@ -109,6 +117,99 @@ export function place(
   }
   return filling.placement;
 }
+
+const placeSpreadIn = (
+  requirement: Requirement,
+  spread: Spread,
+  machines: readonly MachineState[],
+  room: Room,
+  beside: Room | null,
+): Placement | null =>
+  placeSpread(
+    requirement,
+    spread,
+    machines,
+    (state) => tasksOn(requirement, state, room, beside),
+    ({ offset }, kind) => Math.min(room[offset + kind] as number, beside?.[offset + kind] ?? Infinity),
+  );
+
+/** A part says nothing of how its tasks are spread. They are placed by the same rule: fewest machines, so that more are left for the next. */
+const ANY_SPREAD: Spread = { tasksPerMachine: ANY_TASKS_PER_MACHINE, allAlike: [] };
+
+/** The first part for which there is no room on what those before it leave; null: all have a place. */
+export interface LackingPart {
+  readonly at: number;
+  readonly part: Requirement;
+  readonly eligible: EligibleMachines;
+  readonly room: Room;
+}
+
+/**
+ * Where the parts of a job go (resources.md, "Which machines"): in their order, each on what the earlier ones left; null when there is no
+ * room for one. The order is not searched, so that an explanation can name one part that lacks (`lackingPart`).
+ */
+export function placeParts(
+  parts: readonly Requirement[],
+  eligible: EligibleMachines,
+  room: Room,
+  beside: Room | null = null,
+): Placement | null {
+  const found = tryParts(parts, eligible, room, beside);
+  return 'at' in found ? null : found;
+}
+
+export function lackingPart(
+  parts: readonly Requirement[],
+  eligible: EligibleMachines,
+  room: Room | null,
+): LackingPart | null {
+  const found = tryParts(parts, eligible, room ?? idleRoom(eligible), null);
+  return 'at' in found ? found : null;
+}
+
+function tryParts(
+  parts: readonly Requirement[],
+  eligible: EligibleMachines,
+  room: Room,
+  beside: Room | null,
+): Placement | LackingPart {
+  const left = room.slice();
+  const leftBeside = beside === null ? null : beside.slice();
+  const machines: MachineState[] = [];
+  const tasks: number[] = [];
+  let benchmark = Infinity;
+  for (const [at, part] of parts.entries()) {
+    let own = eligible.parts?.[at] ?? [];
+    // At a site that shares machines in time a machine has one task of a job.
+    if (eligible.shared) own = own.filter((state) => !machines.includes(state));
+    const placed = eligible.shared
+      ? placeSharedPart(part, own, left)
+      : placeSpreadIn(part, part.spread ?? ANY_SPREAD, own, left, leftBeside);
+    if (placed === null)
+      return { at, part, eligible: { ...eligible, machines: [...own], parts: null }, room: left };
+    const hold = { ...placed, each: part };
+    giveTo(left, hold, -1);
+    if (leftBeside !== null) giveTo(leftBeside, hold, -1);
+    machines.push(...placed.machines);
+    tasks.push(...placed.tasks);
+    benchmark = Math.min(benchmark, placed.benchmark);
+  }
+  return { machines, tasks, benchmark, allocations: null };
+}
+
+/** One task at most on each machine. */
+const placeSharedPart = (
+  part: Requirement,
+  machines: readonly MachineState[],
+  room: Room,
+): Placement | null =>
+  placeSpread(
+    part,
+    part.spread ?? ANY_SPREAD,
+    machines,
+    (state) => Math.min(1, tasksOn(part, state, room)),
+    ({ offset }, kind) => room[offset + kind] as number,
+  );
 
 const NO_LABELS: Labels = {};
 
@@ -227,9 +328,7 @@ export const placeNow = (
   eligible: EligibleMachines,
   free: Free,
 ): Placement | null =>
-  eligible.shared
-    ? placeShared(requirement, eligible.machines, free)
-    : place(requirement, eligible.machines, free.room);
+  eligible.shared ? placeShared(requirement, eligible, free) : place(requirement, eligible, free.room);
 
 /**
  * On time-shared machines (Santoso et al., section 2: the one with the largest capacity first; exact rules: hierarchical-clusters.md):
@@ -237,12 +336,10 @@ export const placeNow = (
  * equal power are taken from the first of the largest capacity on, in order and round, as Table 2 was found to come out; others by
  * capacity.
  */
-function placeShared(
-  requirement: Requirement,
-  machines: readonly MachineState[],
-  free: Free,
-): Placement | null {
-  const { spread } = requirement;
+function placeShared(requirement: Requirement, eligible: EligibleMachines, free: Free): Placement | null {
+  const { spread, parts } = requirement;
+  const { machines } = eligible;
+  if (parts !== null) return placeParts(parts, eligible, free.room);
   // One task is on each.
   if ((spread?.tasksPerMachine.min ?? 1) > 1) return null;
   if (spread !== null && spread.allAlike.length > 0)

@@ -6,9 +6,11 @@
  * It notes since when room has been given back on each machine: a promise that was in its earliest opening before still is, unless
  * room came free ahead of it.
  */
-import type { Amounts, Room } from '../grid/amounts.js';
+import { type Amounts, eachTakes, pairsOf, type Room } from '../grid/amounts.js';
 import type { Requirement } from '../grid/requirements.js';
 import {
+  alikeIn,
+  byPart,
   type Copies,
   type EligibleMachines,
   type Hold,
@@ -16,13 +18,14 @@ import {
   type MachineState,
   type Placement,
   type SiteResources,
+  type TasksOnMachines,
   takenOn,
   timesTaken,
 } from '../grid/site-resources.js';
 import { type Column, columnOf, earliestIn, leastCertain, leastIn, nextIn, shift } from './column.js';
 import type { Future, Opening } from './future.js';
 import type { Besides } from './joining.js';
-import { Filling, idleTasksOn, NO_POOLS, pickPools, placeSpread } from './placement.js';
+import { Filling, idleTasksOn, NO_POOLS, pickPools, placeParts, placeSpread } from './placement.js';
 
 /** Where a job has its place now, which counts as free for it. */
 export interface OwnPlace {
@@ -156,24 +159,33 @@ export class Profile implements Future {
   /** The earliest instant, from `from` on, from which the room of the hold is there for so long; null: none. */
   earliestFor(hold: Hold, from: number, length: number, limit = Infinity): number | null {
     let at = Math.max(this.now, from);
+    const sums = hold.each.parts === null ? null : inSum(hold);
     for (;;) {
       let next = at;
-      for (let i = 0; i < hold.machines.length; i++) {
-        const state = hold.machines[i] as MachineState;
-        const { columns } = this.columns(state);
-        const taken = takenOn(hold.each, state);
-        const times = timesTaken(hold.each, hold.tasks[i] as number);
-        for (let k = 0; k < taken.length; k += 2) {
-          const amount = times * (taken[k + 1] as number);
-          next = earliestIn(columns[taken[k] as number] as Column, amount, length, limit, next);
-        }
-      }
+      if (sums === null) next = this.laterFor(hold, next, length, limit);
+      else for (const sum of sums) next = this.laterFor(sum, next, length, limit);
       for (const { pool, copies } of hold.licenses)
         next = earliestIn(this.pool(pool), copies, length, limit, next);
       if (next === Infinity) return null;
       if (next === at) return at;
       at = next;
     }
+  }
+
+  /** From where each machine alone may have its room for so long, one asked from where the one before it has come to. */
+  private laterFor({ machines, tasks, each }: TasksOnMachines, from: number, length: number, limit: number) {
+    let next = from;
+    for (let i = 0; i < machines.length; i++) {
+      const state = machines[i] as MachineState;
+      const { columns } = this.columns(state);
+      const taken = takenOn(each, state);
+      const times = timesTaken(each, tasks[i] as number);
+      for (let k = 0; k < taken.length; k += 2) {
+        const amount = times * (taken[k + 1] as number);
+        next = earliestIn(columns[taken[k] as number] as Column, amount, length, limit, next);
+      }
+    }
+    return next;
   }
 
   openingNow(
@@ -312,7 +324,7 @@ export class Profile implements Future {
     let slowest = machines[0]?.machine.benchmark ?? 1;
     for (;;) {
       const end = at + work / slowest;
-      const placement = this.placeMany(requirement, machines, at, end, until);
+      const placement = this.placeMany(requirement, eligible, at, end, until);
       if (placement === null) return null;
       if (placement.benchmark >= slowest) {
         const pools = this.poolsFrom(eligible, at, end, until);
@@ -324,12 +336,14 @@ export class Profile implements Future {
 
   private placeMany(
     requirement: Requirement,
-    machines: readonly MachineState[],
+    eligible: EligibleMachines,
     at: number,
     end: number,
     until: number,
   ): Placement | null {
-    const { tasks, task, spread, whole } = requirement;
+    const { tasks, task, spread, whole, parts } = requirement;
+    const { machines } = eligible;
+    if (parts !== null) return placeParts(parts, eligible, this.leastRoom(machines, at, end, until));
     const most = (state: MachineState): number => {
       if (!whole) return this.tasksOn(state, task, at, end, until);
       return this.tasksOn(state, state.whole, at, end, until) > 0 ? idleTasksOn(requirement, state) : 0;
@@ -354,6 +368,15 @@ export class Profile implements Future {
     for (const { of } of eligible.pools)
       for (const pool of of) next = Math.min(next, nextIn(this.pool(pool), time));
     return next;
+  }
+
+  /** The least that is free on the machines, as `least`. */
+  private leastRoom(machines: readonly MachineState[], from: number, to: number, until: number): Room {
+    const room: Room = [];
+    for (const state of machines)
+      for (const [kind, column] of this.columns(state).columns.entries())
+        room[state.offset + kind] = leastIn(column, from, to, until);
+    return room;
   }
 
   /** The least that is free of a kind from `from` until `to`, and until `until` beside what is held for certain. */
@@ -401,12 +424,22 @@ export class Profile implements Future {
     return tasks;
   }
 
-  private shift(
-    { machines, tasks, each, licenses }: Hold,
+  private shift(hold: Hold, from: number, to: number, sign: 1 | -1, certain = false): void {
+    const { each, licenses } = hold;
+    if (each.parts === null) this.shiftAlike(hold, from, to, sign, certain);
+    else for (const part of byPart(hold, each.parts)) this.shiftAlike(part, from, to, sign, certain);
+    for (const { pool, copies } of licenses) {
+      const column = this.pools.get(pool);
+      if (column !== undefined) shift(column, from, to, sign * copies, certain);
+    }
+  }
+
+  private shiftAlike(
+    { machines, tasks, each }: TasksOnMachines,
     from: number,
     to: number,
     sign: 1 | -1,
-    certain = false,
+    certain: boolean,
   ): void {
     for (let i = 0; i < machines.length; i++) {
       const state = machines[i] as MachineState;
@@ -415,10 +448,6 @@ export class Profile implements Future {
       const times = sign * timesTaken(each, tasks[i] as number);
       for (let k = 0; k < taken.length; k += 2)
         shift(columns[taken[k] as number] as Column, from, to, times * (taken[k + 1] as number), certain);
-    }
-    for (const { pool, copies } of licenses) {
-      const column = this.pools.get(pool);
-      if (column !== undefined) shift(column, from, to, sign * copies, certain);
     }
   }
 
@@ -444,6 +473,24 @@ const givenSince = ({ given, givenBefore }: MachineColumns): number => Math.min(
 
 const givenUntil = ({ givenEnd, givenEndBefore }: MachineColumns): number =>
   Math.max(givenEnd, givenEndBefore);
+
+/** A hold as one of each machine, of all that its parts take there. */
+function inSum(hold: Hold): TasksOnMachines[] {
+  const sums = new Map<MachineState, Map<number, number>>();
+  for (const { machines, tasks, each } of alikeIn(hold))
+    for (const [i, state] of machines.entries()) {
+      const sum = sums.get(state) ?? new Map<number, number>();
+      sums.set(state, sum);
+      const times = timesTaken(each, tasks[i] as number);
+      for (const [kind, amount] of pairsOf(takenOn(each, state)))
+        sum.set(kind, (sum.get(kind) ?? 0) + times * amount);
+    }
+  return [...sums].map(([state, sum]) => ({
+    machines: [state],
+    tasks: [1],
+    each: eachTakes([...sum].flat()),
+  }));
+}
 
 /**
  * When all are there at once: each in turn is asked for its earliest instant from where the ones before it have come to, until all

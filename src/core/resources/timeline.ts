@@ -15,6 +15,7 @@ import {
   type Free,
   giveTo,
   type Hold,
+  keepsMachines,
   type MachineState,
   type Placement,
   type RunState,
@@ -198,7 +199,7 @@ export class Timeline implements Future, Free {
     // Most have one or none, and an array that grows from nothing takes room for 17.
     if (this.begun.length === 0) this.begun = [run];
     else this.begun.push(run);
-    if (run.each.onlyUser !== null) this.keepsInMind = true;
+    if (keepsMachines(run.each)) this.keepsInMind = true;
     this.foundAt = Number.NaN;
     this.owns = null;
     if (run.licenses.length > 0) this.takeCopies(run, this.now, run.end, 1, true, false);
@@ -255,7 +256,7 @@ export class Timeline implements Future, Free {
     limit = Infinity,
     holder: Reservation | null = null,
   ): Opening | null {
-    const { machines, pools } = eligible;
+    const { pools } = eligible;
     this.foundAt = Number.NaN;
     const room = copyInto(this.walked, this.room);
     const runs = this.ending;
@@ -263,7 +264,7 @@ export class Timeline implements Future, Free {
     let run = 0;
     let step = 0;
     // Several tasks may need what many small releases add up to; one task fits only where a machine got room for it.
-    let possible = requirement.many || steps.length > 0 || place(requirement, machines, room) !== null;
+    let possible = requirement.many || steps.length > 0 || place(requirement, eligible, room) !== null;
     for (let at = this.now; at !== Infinity; ) {
       for (; run < runs.length && (runs[run] as RunState).end <= at; run++) {
         const ended = runs[run] as RunState;
@@ -319,7 +320,8 @@ export class Timeline implements Future, Free {
    * The most work that a job of the class may have to start now: what ends before the first dip in which it does not fit, on the best
    * machine with room. Slightly generous, for `openingNow` decides exactly.
    */
-  mostWork(requirement: Requirement, { machines }: EligibleMachines): number {
+  mostWork(requirement: Requirement, eligible: EligibleMachines): number {
+    const { machines } = eligible;
     const { room, dips, dipCount } = this;
     let most = -1;
     if (!requirement.many) {
@@ -332,10 +334,10 @@ export class Timeline implements Future, Free {
         most = Math.max(most, ((dips[first] as Dip).at - this.now) * machine.benchmark);
       }
     } else {
-      const placement = place(requirement, machines, room);
+      const placement = place(requirement, eligible, room);
       if (placement === null) return -1;
       let first = 0;
-      while (first < dipCount && place(requirement, machines, room, this.least(first + 1)) !== null) first++;
+      while (first < dipCount && place(requirement, eligible, room, this.least(first + 1)) !== null) first++;
       if (first === dipCount) return Infinity;
       most = ((dips[first] as Dip).at - this.now) * placement.benchmark;
     }
@@ -350,7 +352,12 @@ export class Timeline implements Future, Free {
   /** Whether a job of the class might start now beside runs of its user where others may not: a quick test, true of all that can. */
   mayJoin(requirement: Requirement, userId: number): boolean {
     // What is beneath a reservation is compared by whoever carries starts out.
-    if (this.entry.part !== null || (requirement.onlyUser === null && !this.keeps)) return false;
+    if (
+      this.entry.part !== null ||
+      requirement.parts !== null ||
+      (requirement.onlyUser === null && !this.keeps)
+    )
+      return false;
     const own = this.ownRuns(userId);
     return (own.keeping || requirement.onlyUser !== null) && !own.refused.has(requirement);
   }
@@ -500,7 +507,7 @@ export class Timeline implements Future, Free {
       const beside = this.leastBetween(at, shared ? until : at + work / slowest, until);
       const placement = shared
         ? placeNow(requirement, eligible, { room: leastOf(room, beside), tasks: this.tasks })
-        : place(requirement, machines, room, beside);
+        : place(requirement, eligible, room, beside);
       if (placement === null || shared || this.dipCount === 0 || placement.benchmark >= slowest)
         return placement;
       slowest = placement.benchmark;

@@ -5,15 +5,10 @@
 
 import type { Signature } from '../grid/requirements.js';
 import type { MachineState, SiteResources } from '../grid/site-resources.js';
-import type { Job } from '../model.js';
+import { cpusOf, type Job } from '../model.js';
 
 /** Work of a job over all its processors, in units of power·seconds: divided by a site's power it is seconds. */
-export const workOf = ({ estimateS: estimate, benchmark, tasks, cpusPerTask }: Job): number =>
-  estimate * benchmark * tasks * cpusPerTask;
-
-/** Processors that a job takes while it runs. */
-export const processorsOf = ({ tasks, cpusPerTask }: Pick<Job, 'tasks' | 'cpusPerTask'>): number =>
-  tasks * cpusPerTask;
+export const workOf = (job: Job): number => job.estimateS * job.benchmark * cpusOf(job);
 
 /** Σ CPUs·benchmark. */
 export const powerOf = (machines: readonly MachineState[]): number =>

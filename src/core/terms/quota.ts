@@ -6,7 +6,7 @@
 import type { Shares } from '../data/shares.js';
 import type { Grid, GridListener } from '../grid/grid.js';
 import type { JobQueue } from '../grid/queue.js';
-import type { Job } from '../model.js';
+import { cpusOf, type Job } from '../model.js';
 
 /** Feedback queues: Q1 is served first. */
 export type FeedbackQueue = 1 | 2 | 3 | 4;
@@ -94,10 +94,9 @@ export function standingOf<G extends Standing['group']>(
   return { group, threshold, priority, order, queue: by.queue(order), userJobs, quota };
 }
 
-type Counted = Pick<Job, 'userId' | 'tasks' | 'cpusPerTask' | 'boost'>;
+type Counted = Pick<Job, 'userId' | 'tasks' | 'cpusPerTask' | 'parts' | 'boost'>;
 
-export const quotaKey = ({ userId, tasks, cpusPerTask, boost }: Counted): string =>
-  `${userId} ${tasks * cpusPerTask} ${boost}`;
+export const quotaKey = (job: Counted): string => `${job.userId} ${cpusOf(job)} ${job.boost}`;
 
 /**
  * How many jobs of which users and sizes are held back. A job that comes or goes changes two counts and a sum;
@@ -134,7 +133,7 @@ export class QuotaLedger {
 
   private count(job: Counted, jobs: 1 | -1): QuotaGroup {
     const { userId, boost } = job;
-    const processors = job.tasks * job.cpusPerTask;
+    const processors = cpusOf(job);
     const key = quotaKey(job);
     let group = this.groups.get(key);
     if (group === undefined) {

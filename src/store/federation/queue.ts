@@ -4,7 +4,9 @@ import { jobColumn, stayingFields } from '../job-fields.js';
 import { labels, raw, type Sql, sql } from '../sql.js';
 
 /** What a job is estimated to take, over all its CPUs, on one of benchmark 1. Needs jobs as j. */
-export const allWork = raw('(j.estimate_s * j.benchmark * j.tasks * j.cpus_per_task)');
+export const allWork =
+  raw(`(j.estimate_s * j.benchmark * CASE WHEN j.parts IS NULL THEN j.tasks * j.cpus_per_task ELSE (
+  SELECT sum((p ->> 'tasks')::integer * (p ->> 'cpusPerTask')::integer) FROM jsonb_array_elements(j.parts) p) END)`);
 
 /** Jobs as c, with the services that they may still go through: whether machines of the table can run them, all at one site. As a function: `fitsKinds`. */
 export const fits = (kinds: string): Sql =>

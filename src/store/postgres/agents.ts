@@ -73,7 +73,7 @@ export const siteAgent = (siteId: Sql): Sql =>
 /** What is read of a live run's job. */
 const jobFields = [
   ...(['id', 'userId', 'epoch', 'state'] as const),
-  ...(['benchmark', 'simulatedRunS', 'simulatedIoS', 'inputs', 'outputs'] as const),
+  ...(['benchmark', 'simulatedRunS', 'simulatedIoS', 'inputs', 'outputs', 'parts'] as const),
   ...assignedFields,
 ];
 type ReadJob = Pick<JobRow, (typeof jobFields)[number]>;
@@ -123,7 +123,7 @@ function assignmentsOf([, runs, machines]: Live): Assignment[] {
 }
 
 function assignment(
-  { id: jobId, state, benchmark, simulatedRunS, simulatedIoS, ...told }: ReadJob,
+  { id: jobId, state, benchmark, simulatedRunS, simulatedIoS, parts: jobParts, ...told }: ReadJob,
   [
     ,
     plannedS,
@@ -151,6 +151,7 @@ function assignment(
   return {
     ...told,
     jobId,
+    jobParts,
     token: tokenOf(assignedAt),
     state: state as Assignment['state'],
     machines,

@@ -18,6 +18,7 @@ import {
   admitStart,
   type FreeResources,
   freeOf,
+  keepsMachines,
   type StartedJob,
   storable,
   takeDevices,
@@ -115,7 +116,7 @@ WITH limited AS MATERIALIZED (
   SELECT state FROM sites
    WHERE id = ${siteId}::integer AND removed_at IS NULL AND (SELECT count(*) FROM limited) >= 0 FOR SHARE
 ), job AS MATERIALIZED (
-  SELECT id, state, site_id AS "siteId", user_id AS "userId", epoch, extract(epoch FROM dispatched_at)::float8 AS "dispatchedAt", tasks, run_time_limit_s AS "runTimeLimitS", cpus_per_task AS "cpusPerTask", memory_mb_per_task AS "memoryMbPerTask", resources_per_task AS "resourcesPerTask", tasks_per_machine AS "tasksPerMachine", exclusive, licenses, reservation_id AS "reservationId"
+  SELECT id, state, site_id AS "siteId", user_id AS "userId", epoch, extract(epoch FROM dispatched_at)::float8 AS "dispatchedAt", tasks, run_time_limit_s AS "runTimeLimitS", cpus_per_task AS "cpusPerTask", memory_mb_per_task AS "memoryMbPerTask", resources_per_task AS "resourcesPerTask", tasks_per_machine AS "tasksPerMachine", exclusive, parts, licenses, reservation_id AS "reservationId"
     FROM jobs WHERE id = ANY (${list('bigint', jobIds)}) ORDER BY id FOR NO KEY UPDATE
 )
 SELECT json_build_array(
@@ -202,9 +203,9 @@ SELECT json_build_array(
   (SELECT coalesce(json_agg(id), '[]') FROM reservation),
   CASE WHEN EXISTS (SELECT FROM reservation) THEN (
     SELECT coalesce(json_agg(json_build_object('holdId', j.reservation_id, 'machineId', u.machine_id,
-              'amounts', CASE WHEN u.cpus IS NOT NULL THEN jsonb_build_object('cpus', u.cpus) ELSE (SELECT jsonb_object_agg(key, value::bigint * u.tasks) FROM jsonb_each_text(
+              'amounts', CASE WHEN r.taken IS NOT NULL THEN r.taken -> (u.place - 1)::integer -> 'amounts' WHEN u.cpus IS NOT NULL THEN jsonb_build_object('cpus', u.cpus) ELSE (SELECT jsonb_object_agg(key, value::bigint * u.tasks) FROM jsonb_each_text(
                  coalesce(r.resources_per_task, '{}') || jsonb_build_object('cpus', r.cpus_per_task, 'memoryMb', r.memory_mb_per_task))) END)), '[]')
-      FROM jobs j JOIN runs r ON r.job_id = j.id AND r.ended_at IS NULL, unnest(r.machine_ids, r.machine_tasks, r.whole_cpus) AS u (machine_id, tasks, cpus)
+      FROM jobs j JOIN runs r ON r.job_id = j.id AND r.ended_at IS NULL, unnest(r.machine_ids, r.machine_tasks, r.whole_cpus) WITH ORDINALITY AS u (machine_id, tasks, cpus, place)
      WHERE j.reservation_id IN (SELECT id FROM reservation) AND u.machine_id = ANY (${list('integer', [...machineIds])})) ELSE '[]' END) AS v`,
   );
   return {
@@ -241,7 +242,7 @@ async function noteUsers(
   jobs: ReadonlyMap<number, LockedJob>,
   { machines }: FreeResources,
 ): Promise<void> {
-  const asked = [...jobs.values()].some(({ exclusive }) => exclusive === 'USER');
+  const asked = [...jobs.values()].some(keepsMachines);
   if (!asked && ![...machines.values()].some(({ kept }) => kept)) return;
   const found = await value<[machineId: number, userIds: number[]][]>(
     tx,
@@ -292,13 +293,11 @@ function insertRuns(
       cpus_per_task: ['integer', ({ job }) => job.cpusPerTask],
       memory_mb_per_task: ['integer', ({ job }) => job.memoryMbPerTask],
       resources_per_task: ['jsonb', ({ job }) => job.resourcesPerTask],
+      taken: ['jsonb', ({ whole }) => whole?.taken ?? null],
       devices: ['jsonb', ({ devices }) => devices],
       whole_cpus: ['integer[]', ({ whole }) => whole?.cpus ?? null],
       whole_places: ['integer[]', ({ whole }) => whole?.places ?? null],
-      keeps_machines: [
-        'boolean',
-        ({ job, start }) => job.exclusive === 'USER' && start.allocations.length > 0,
-      ],
+      keeps_machines: ['boolean', ({ job, start }) => start.allocations.length > 0 && keepsMachines(job)],
       license_ids: ['integer[]', ({ start }) => start.licenseIds],
       policy_version: ['integer', () => policyVersion],
       // The clock may have been set back.

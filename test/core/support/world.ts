@@ -12,6 +12,7 @@ import {
   type Held,
   imageOf,
   type Job,
+  type JobPart,
   type License,
   type LocalPolicy,
   type Machine,
@@ -26,6 +27,7 @@ import {
   type Start,
   siteCycle,
 } from '../../../src/core/index.js';
+import { withParts } from '../../support/plain-job.js';
 import { job as anyJob } from './drive.js';
 
 const anyDispatch = fc.oneof<fc.WeightedArbitrary<Policy['dispatch']>[]>(
@@ -108,7 +110,7 @@ export const anySites = fc.array(
   { minLength: 1, maxLength: 3, size: 'max' },
 );
 
-export const anyJobShape = fc.record({
+const JOB_SHAPE = {
   estimateS: fc.integer({ min: 1, max: 30 }),
   benchmark: fc.constantFrom(1, 2, 3),
   slack: fc.option(fc.integer({ min: -5, max: 60 })),
@@ -134,25 +136,45 @@ export const anyJobShape = fc.record({
   workflow: fc.option(
     fc.record({ since: fc.constantFrom(0, 5), place: fc.integer({ min: 1, max: 50 }), rankS: fc.nat(100) }),
   ),
-});
+};
+export const anyJobShape = fc.record(JOB_SHAPE);
+type JobShape = (typeof anyJobShape extends fc.Arbitrary<infer S> ? S : never) & {
+  parts?: readonly JobPart[] | null;
+};
 
-export const anyEvents = fc.array(
-  fc.oneof(
-    { weight: 16, arbitrary: fc.record({ kind: fc.constant('submit' as const), shape: anyJobShape }) },
-    { weight: 5, arbitrary: fc.record({ kind: fc.constant('dispatch' as const) }) },
-    { weight: 12, arbitrary: fc.record({ kind: fc.constant('cycle' as const), pick: fc.nat(9) }) },
-    { weight: 3, arbitrary: fc.record({ kind: fc.constant('end' as const), pick: fc.nat(9) }) },
-    {
-      weight: 4,
-      arbitrary: fc.record({ kind: fc.constant('wait' as const), seconds: fc.integer({ min: 1, max: 12 }) }),
-    },
-    { weight: 2, arbitrary: fc.record({ kind: fc.constant('machine' as const), pick: fc.nat(9) }) },
-    { weight: 2, arbitrary: fc.record({ kind: fc.constant('site' as const), pick: fc.nat(9) }) },
-    { weight: 1, arbitrary: fc.record({ kind: fc.constant('remove' as const), pick: fc.nat(9) }) },
-    { weight: 1, arbitrary: fc.record({ kind: fc.constant('takeBack' as const), pick: fc.nat(9) }) },
-  ),
-  { minLength: 30, maxLength: 90, size: 'max' },
-);
+const { tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask } = JOB_SHAPE;
+const { tasksPerMachine, exclusive, machineConstraint } = JOB_SHAPE;
+const anyPart = fc.record({
+  ...{ tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, tasksPerMachine, exclusive, machineConstraint },
+  allAlike: fc.constantFrom(null, null, null, ['gen']),
+});
+const anyParts = fc.array(anyPart, { minLength: 2, maxLength: 3, size: 'max' });
+/** Half of the jobs have several parts. */
+export const anyShapeWithParts = fc.record({ ...JOB_SHAPE, parts: fc.option(anyParts, { freq: 2 }) });
+
+const eventsOf = (shapes: fc.Arbitrary<JobShape>) =>
+  fc.array(
+    fc.oneof(
+      { weight: 16, arbitrary: fc.record({ kind: fc.constant('submit' as const), shape: shapes }) },
+      { weight: 5, arbitrary: fc.record({ kind: fc.constant('dispatch' as const) }) },
+      { weight: 12, arbitrary: fc.record({ kind: fc.constant('cycle' as const), pick: fc.nat(9) }) },
+      { weight: 3, arbitrary: fc.record({ kind: fc.constant('end' as const), pick: fc.nat(9) }) },
+      {
+        weight: 4,
+        arbitrary: fc.record({
+          kind: fc.constant('wait' as const),
+          seconds: fc.integer({ min: 1, max: 12 }),
+        }),
+      },
+      { weight: 2, arbitrary: fc.record({ kind: fc.constant('machine' as const), pick: fc.nat(9) }) },
+      { weight: 2, arbitrary: fc.record({ kind: fc.constant('site' as const), pick: fc.nat(9) }) },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant('remove' as const), pick: fc.nat(9) }) },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant('takeBack' as const), pick: fc.nat(9) }) },
+    ),
+    { minLength: 30, maxLength: 90, size: 'max' },
+  );
+export const anyEvents = eventsOf(anyJobShape);
+export const anyEventsWithParts = eventsOf(anyShapeWithParts);
 type Event = typeof anyEvents extends fc.Arbitrary<(infer E)[]> ? E : never;
 type SiteShape = typeof anySites extends fc.Arbitrary<(infer S)[]> ? S : never;
 
@@ -218,7 +240,7 @@ export class World {
   play(event: Event): void {
     switch (event.kind) {
       case 'submit': {
-        const { slack, tasksPerMachine, ...shape } = event.shape;
+        const { slack, tasksPerMachine, parts = null, ...shape } = event.shape;
         const min = Math.min(tasksPerMachine?.min ?? 1, shape.tasks);
         const id = ++this.lastJob;
         const deadline = slack === null ? null : this.now + shape.estimateS + slack;
@@ -230,6 +252,7 @@ export class World {
           licenses: [...shape.licenses].sort(),
           tasksPerMachine: tasksPerMachine && { ...tasksPerMachine, min },
         });
+        if (parts !== null) Object.assign(job, partedJob(parts));
         this.atRoot.set(id, job);
         this.grid.placeAtRoot(job);
         return;
@@ -379,6 +402,27 @@ export class World {
   }
 }
 
+/** What a job has of its parts. */
+const partedJob = (given: readonly JobPart[]): Partial<Job> =>
+  withParts(
+    given.map((part) => {
+      const { tasks, tasksPerMachine: bounds } = part;
+      return { ...part, tasksPerMachine: bounds && { ...bounds, min: Math.min(bounds.min, tasks) } };
+    }),
+  );
+
+/** What a job has on its machines, with what each of its tasks there asks for: a job without parts is one of itself. */
+export function placedParts(job: Job, allocations: Run['allocations']) {
+  const parts = job.parts ?? [job];
+  let at = 0;
+  let left = parts[0]?.tasks ?? 0;
+  return allocations.map((allocation) => {
+    if (left <= 0) left = parts[++at]?.tasks ?? 0;
+    left -= allocation.tasks;
+    return { ...allocation, part: parts[at] as JobPart, at, left };
+  });
+}
+
 const pick = <T>(items: readonly T[], index: number): T | undefined =>
   items[index % Math.max(1, items.length)];
 
@@ -400,15 +444,15 @@ export function usage(runs: Iterable<{ job: Job; run: Run }>, time: number) {
     map.set(key, (map.get(key) ?? 0) + amount);
   for (const { job, run } of runs) {
     if (run.plannedEnd <= time) continue;
-    for (const allocation of run.allocations) {
+    for (const { part, ...allocation } of placedParts(job, run.allocations)) {
       add(tasks, allocation.machineId, allocation.tasks);
       add(sharing, allocation.machineId, 1);
-      if (job.exclusive === 'MACHINE') add(alone, allocation.machineId, 1);
+      if (part.exclusive === 'MACHINE') add(alone, allocation.machineId, 1);
       note(users, allocation.machineId, job.userId);
-      if (job.exclusive === 'USER') note(keeping, allocation.machineId, job.userId);
-      add(cpus, allocation.machineId, allocation.tasks * job.cpusPerTask);
-      add(memoryMb, allocation.machineId, allocation.tasks * job.memoryMbPerTask);
-      add(gpus, allocation.machineId, allocation.tasks * gpusOf(job.resourcesPerTask));
+      if (part.exclusive === 'USER') note(keeping, allocation.machineId, job.userId);
+      add(cpus, allocation.machineId, allocation.tasks * part.cpusPerTask);
+      add(memoryMb, allocation.machineId, allocation.tasks * part.memoryMbPerTask);
+      add(gpus, allocation.machineId, allocation.tasks * gpusOf(part.resourcesPerTask));
     }
     for (const id of run.licenseIds) add(licenses, id, 1);
   }

@@ -8,10 +8,10 @@
 import type { Shares } from '../../data/shares.js';
 import type { SiteEntry } from '../../grid/grid.js';
 import type { Requirement } from '../../grid/requirements.js';
-import { effectivePriority, type Job } from '../../model.js';
+import { cpusOf, effectivePriority, type Job } from '../../model.js';
 import { ExactSum, ExactSums } from '../../structures/exact-sum.js';
 import { countFirst } from '../../structures/search.js';
-import { processorsOf, workOf } from '../../terms/power.js';
+import { workOf } from '../../terms/power.js';
 import {
   boosted,
   levelOf,
@@ -163,14 +163,14 @@ export class SiteQueues {
     let quotas = this.sumOfQuotas();
     for (const job of more) {
       added.set(job.userId, (added.get(job.userId) ?? 0) + 1);
-      processors += processorsOf(job);
+      processors += cpusOf(job);
     }
     for (const userId of added.keys()) if (!this.owners.has(userId)) quotas += this.shares.of(userId);
     const standings = jobs.map((job) => {
       const { userId, boost } = job;
       const userJobs = (this.owners.get(userId)?.jobs ?? 0) + (added.get(userId) ?? 0);
       const all = { userJobs, quota: this.shares.of(userId), processors, quotas };
-      return standingOf({ userId, processors: processorsOf(job), boost }, all, this.by);
+      return standingOf({ userId, processors: cpusOf(job), boost }, all, this.by);
     });
     return { standings, added, processors, quotas };
   }
@@ -198,7 +198,7 @@ export class SiteQueues {
 
   private count(job: Job, sign: 1 | -1): void {
     const key = quotaKey(job);
-    const processors = processorsOf(job);
+    const processors = cpusOf(job);
     const group = { userId: job.userId, processors, boost: job.boost };
     const held = this.groups.get(key) ?? this.hold(key, group, new ExactSum());
     const { owner, work } = held;
@@ -283,8 +283,7 @@ export class SiteQueues {
     const { queue } = this.entry;
     const jobs = [...this.fed];
     for (const slot of queue.slots()) {
-      const { tasks, cpusPerTask } = queue.requirements[slot] as Requirement;
-      const work = (queue.works[slot] as number) * tasks * cpusPerTask;
+      const work = (queue.works[slot] as number) * cpusOf(queue.requirements[slot] as Requirement);
       jobs.push({ level: queue.priorities[slot] as number, work });
     }
     jobs.sort((a, b) => b.level - a.level || a.work - b.work);

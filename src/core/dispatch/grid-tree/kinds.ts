@@ -6,7 +6,7 @@ import {
   type Requirement as GridRequirement,
   type Signature,
 } from '../../grid/requirements.js';
-import { labelsOf, runsLicense } from '../../grid/site-resources.js';
+import { labelsOf, runsLicense, type SiteResources } from '../../grid/site-resources.js';
 import {
   kindKey,
   type MachineKind,
@@ -17,6 +17,7 @@ import {
 } from '../../grid-tree/index.js';
 import type { JobPreference, Machine } from '../../model.js';
 import { parseAsked, satisfies } from '../../resources/constraint.js';
+import { whyNeverFits } from '../../resources/eligibility.js';
 import type { Rules } from './rules.js';
 
 /** Kinds of machines, and how many there are of each. */
@@ -27,24 +28,37 @@ export const siteAddress = (siteId: number): string => `site ${siteId}`;
 export class TreeKinds {
   private readonly classes = new WeakMap<GridRequirement, Requirement>();
   private readonly preferences = new WeakMap<readonly JobPreference[], readonly Preference[]>();
+  /** Classes of several parts, by what the tree asks of machines for them. */
+  private readonly ofParts = new Map<string, GridRequirement>();
+
   constructor(private readonly grid: Grid) {}
 
   classOf(of: GridRequirement): Requirement {
     let found = this.classes.get(of);
     if (found === undefined) {
-      const { signature, tasks, cpusPerTask, task } = of;
-      const memoryMbPerTask = amountOf(task, MEMORY);
-      const resourcesPerTask = this.grid.kinds.further(task);
-      found = requirement({
-        ...platformOf({ ...signature, licenses: conditionsOf(signature) }),
-        tasks,
-        cpusPerTask,
-        memoryMbPerTask,
-        resourcesPerTask,
-      });
+      found = requirement(of.parts === null ? this.askedBy(of) : this.askedByParts(of, of.parts));
       this.classes.set(of, found);
     }
+    if (of.parts !== null) this.ofParts.set(found.licenses[0] as string, of);
     return found;
+  }
+
+  private askedBy({ signature, tasks, cpusPerTask, task }: GridRequirement) {
+    const memoryMbPerTask = amountOf(task, MEMORY);
+    const resourcesPerTask = this.grid.kinds.further(task);
+    return {
+      ...platformOf({ ...signature, licenses: conditionsOf(signature) }),
+      ...{ tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask },
+    };
+  }
+
+  /** Whether all parts fit a site is no question of machines one by one: it is asked as a condition that all machines of a site satisfy, or none. */
+  private askedByParts(of: GridRequirement, parts: readonly GridRequirement[]) {
+    const asked = parts.map((part) => [
+      ...[part.signature.key, part.tasks, part.cpusPerTask, amountOf(part.task, MEMORY)],
+      ...[this.grid.kinds.further(part.task), part.spread, part.whole],
+    ]);
+    return { licenses: [PARTS + JSON.stringify([of.signature.key, asked])] };
   }
 
   preferencesOf(of: readonly JobPreference[]): readonly Preference[] {
@@ -58,7 +72,9 @@ export class TreeKinds {
 
   /** Of the machines of a site that take jobs. `licenses`: kinds that somebody asks for, sorted. */
   machinesOf({ resources }: SiteEntry, licenses: readonly string[], power: Rules['power']): CountedKinds {
-    const tests = licenses.map((name) => this.conditionOf(name, resources.siteName));
+    const tests = licenses.map((name) => this.conditionOf(name, resources));
+    if (this.ofParts.size > PARTS_KEPT)
+      for (const name of this.ofParts.keys()) if (!licenses.includes(name)) this.ofParts.delete(name);
     const counted = new Map<string, { kind: MachineKind; count: number }>();
     for (const { machine } of resources.machines) {
       if (!machine.available) continue;
@@ -77,7 +93,13 @@ export class TreeKinds {
     return [...counted.values()];
   }
 
-  private conditionOf(name: string, site: string): (machine: Machine) => boolean {
+  private conditionOf(name: string, resources: SiteResources): (machine: Machine) => boolean {
+    const of = this.ofParts.get(name);
+    if (of !== undefined) {
+      const fits = whyNeverFits(of, resources.eligible(of.signature)) === null;
+      return () => fits;
+    }
+    const site = resources.siteName;
     if (!name.startsWith(CONSTRAINT)) return (machine) => this.canUse(machine, name);
     const constraint = parseAsked(name.slice(CONSTRAINT.length));
     return (machine) => satisfies(labelsOf(machine, site), constraint);
@@ -98,6 +120,9 @@ export class TreeKinds {
 /** No kind of license has these in its name. */
 const CONSTRAINT = '\0where ';
 const COPIES = '\0';
+const PARTS = '\0parts ';
+/** Classes of several parts; with more, those that no job asks for are forgotten. */
+const PARTS_KEPT = 1_000;
 
 /** What the tree asks of a machine by name: licenses, with the number of copies, and a constraint as if it were one, which machines that satisfy it have. */
 const conditionsOf = ({
