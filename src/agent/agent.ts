@@ -35,6 +35,7 @@ import {
   type Runner,
   type RunReport,
   runKey,
+  taskOf,
   type WarnSignal,
 } from './runner.js';
 import type { StagingReport, StagingSource } from './staging/runner.js';
@@ -247,16 +248,17 @@ export class Agent {
       else runner.cancel(run, told.stopGraceS * 1000, signal);
       if (complete || part) this.listed.add(runKey(run));
     };
-    for (const { action, parts, checkpoint, ...told } of batch.assignments) {
+    for (const { action, parts, jobParts, checkpoint, ...told } of batch.assignments) {
       // To GraphQL it is any JSON; the schema says that these are variables and their values.
       const run: Assignment = { ...told, environment: told.environment as Assignment['environment'] };
+      if (jobParts.length > 0) run.jobParts = jobParts;
       if (checkpoint !== null) run.checkpoint = checkpoint.path;
       if (checkpoint?.from) run.inputs = [...told.inputs, checkpoint.from];
       const here = parts.reduce((sum, { tasks }) => sum + tasks, 0);
       if (here === 0 || (runner.simulates && here === run.tasks)) take(run, action, checkpoint?.signal);
       else
         for (const { firstTask, tasks, action } of parts)
-          for (let task = firstTask; task < firstTask + tasks; task++) take({ ...run, task }, action);
+          for (let task = firstTask; task < firstTask + tasks; task++) take(taskOf(run, task), action);
     }
     if (!complete && part !== 'LAST') return;
     for (const run of runner.runs()) {

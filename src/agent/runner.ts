@@ -53,10 +53,22 @@ export interface Assignment
   extends RunName,
     Omit<
       Told,
-      keyof RunName | 'action' | 'parts' | 'environment' | 'machines' | 'inputs' | 'outputs' | 'checkpoint'
+      | keyof RunName
+      | 'action'
+      | 'parts'
+      | 'jobParts'
+      | 'environment'
+      | 'machines'
+      | 'inputs'
+      | 'outputs'
+      | 'checkpoint'
     > {
   /** Added to the agent's clean base environment. */
   environment: Readonly<Record<string, string>>;
+  /** Of a job whose tasks are not all alike, in their order; none where it is left out. */
+  jobParts?: readonly JobPart[];
+  /** Index of the part that the task is of, whose requirements are those of this assignment. */
+  part?: number;
   /** In the order of the tasks: the first has the first of them. `host`: where it is. */
   machines: readonly { name: string; host?: string; tasks: number; devices?: readonly string[] }[];
   /** Datasets to be brought to it before it starts; nothing where it is left out. */
@@ -68,6 +80,18 @@ export interface Assignment
   /** Those inputs, once they are within its reach, and how long that took. */
   staged?: readonly StagedInput[];
   stagedS?: number;
+}
+
+export type JobPart = Told['jobParts'][number];
+
+/** What one task of a run is to an agent: with what its part asks for, where it is of one. */
+export function taskOf(run: Assignment, task: number): Assignment {
+  let first = 0;
+  for (const [part, { tasks, ...asked }] of (run.jobParts ?? []).entries()) {
+    if (task < first + tasks) return { ...run, ...asked, task, part };
+    first += tasks;
+  }
+  return { ...run, task };
 }
 
 /**

@@ -237,10 +237,36 @@ export class Launcher {
           .join(','),
       }),
       ...(names.length <= VARIABLE_CHARS ? { SWITCHYARD_MACHINES: names } : {}),
+      ...partEnvironment(assignment),
       ...(arrayIndex === null ? {} : { SWITCHYARD_ARRAY_INDEX: String(arrayIndex) }),
       [MARKER]: `${this.options.agent}/${runKey(assignment)}`,
     };
   }
+}
+
+/** What a task of a job of several parts finds of its part and of the others; of one command for all tasks, of all parts. */
+function partEnvironment({ jobParts = [], part, task, machines }: Assignment): Record<string, string> {
+  if (jobParts.length === 0) return {};
+  const environment: Record<string, string> = { SWITCHYARD_PARTS: String(jobParts.length) };
+  let first = 0;
+  let entry = 0;
+  for (const [i, { tasks }] of jobParts.entries()) {
+    if (i === part && task !== undefined) {
+      environment.SWITCHYARD_PART = String(part);
+      environment.SWITCHYARD_PART_TASKS = String(tasks);
+      environment.SWITCHYARD_PART_TASK_INDEX = String(task - first);
+    }
+    first += tasks;
+    const names: string[] = [];
+    for (let left = tasks; left > 0 && entry < machines.length; entry++) {
+      const machine = machines[entry] as (typeof machines)[number];
+      names.push(`${machine.name}:${machine.tasks}`);
+      left -= machine.tasks;
+    }
+    const written = names.join(',');
+    if (written.length <= VARIABLE_CHARS) environment[`SWITCHYARD_PART_MACHINES_${i}`] = written;
+  }
+  return environment;
 }
 
 /** What a run has as its `/tmp`: in an image, a directory in what is new there, which is not made yet. */
