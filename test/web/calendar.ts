@@ -55,4 +55,37 @@ export function calendarPages(visits: Visits, grid: Grid): void {
       await page.getByRole('row', { name }).waitFor({ state: 'detached' });
     }
   });
+
+  test('of a reservation, amounts, users and when it is released can be edited', async () => {
+    const { key } = await grid.user('otto', 'OPERATOR');
+    await grid.user('carl', 'USER');
+    const { page } = await visits.visit(`${grid.origin}/sites/${grid.north}?tab=calendar`, { key });
+    const form = page.getByRole('dialog');
+    await page.getByRole('button', { name: 'Close or reserve' }).press('Enter');
+    await form.getByLabel('What').click();
+    await page.getByRole('option', { name: 'Reservation of room for tasks' }).click();
+    const soon = new Date(Date.now() + 20 * 86_400_000).toISOString().slice(0, 10);
+    await form.getByLabel('From').fill(`${soon}T03:00`);
+    await form.getByLabel('Lasts').fill('1');
+    await form.getByLabel('Name').fill('course');
+    await form.getByRole('button', { name: 'Reserve' }).press('Enter');
+    const edit = page.getByRole('button', { name: 'Edit course' });
+    await edit.click();
+    await form.getByLabel('Tasks').fill('2');
+    await form.getByLabel('CPUs of each').fill('3');
+    await form.getByLabel('Other users').fill('carl');
+    await form.getByLabel('Released after').fill('20');
+    await form.getByRole('button', { name: 'Change it' }).click();
+    await form.waitFor({ state: 'detached' });
+    const { holds } = await grid.ask<{
+      holds: { nodes: { users: object[]; releaseIdleS: number; machines: { cpus: number }[] }[] };
+    }>(
+      'query ($site: ID!) { holds(site: $site) { nodes { users { name } releaseIdleS machines { cpus } } } }',
+      { site: grid.north },
+    );
+    expect(holds.nodes).toMatchObject([{ users: [{ name: 'carl' }], releaseIdleS: 1200 }]);
+    expect(holds.nodes[0]?.machines.reduce((sum, { cpus }) => sum + cpus, 0)).toBe(6);
+    await page.getByRole('button', { name: 'Cancel course' }).click();
+    await page.getByRole('row', { name: 'course' }).waitFor({ state: 'detached' });
+  });
 }

@@ -145,6 +145,7 @@ test('of a hold only what was written differently is changed', () => {
   const hold: HoldPartsFragment = {
     ...{ id: 'hold_1', kind: 'MAINTENANCE', name: null, reason: 'disks', onConflict: 'REFUSE' },
     ...{ recurrence: null, lacking: [], wholeSite: true, createdAt: from, user: null, machines: [] },
+    ...{ users: [], releaseIdleS: null },
     times: [{ from, to }],
   };
   const changed = (change: Partial<ReturnType<typeof draftOf>>, of = hold) =>
@@ -159,6 +160,32 @@ test('of a hold only what was written differently is changed', () => {
   });
   expect(changed({ machines: 'c' })).toBe('Machines: alps has no machine c.');
   expect(changed({ hours: '0' })).toBe('Lasts: hours, more than 0.');
+  // Of a reservation all amounts are given together: what is left out is not held any more.
+  const held = (name: string, cpus: number | null) => ({
+    machine: { id: name === 'a' ? 'machine_1' : 'machine_2', name },
+    ...{ whole: cpus === null, cpus, memoryMb: 0, resources: cpus ? [{ kind: 'gpu', amount: 1 }] : [] },
+  });
+  const reserved: HoldPartsFragment = {
+    ...hold,
+    ...{ kind: 'USER', wholeSite: false, releaseIdleS: 600, users: [{ name: 'ann' }, { name: 'bob' }] },
+    machines: [held('a', 4), held('b', 4)],
+  };
+  expect(draftOf(reserved)).toMatchObject({
+    ...{ machines: 'a, b', tasks: '', cpus: '4', memoryMb: '', resources: 'gpu=1' },
+    ...{ users: 'ann, bob', releaseMin: '10' },
+  });
+  expect(draftOf({ ...reserved, machines: [held('a', 4), held('b', 8)] })).toMatchObject({ cpus: '' });
+  expect(changed({}, reserved)).toEqual({});
+  expect(changed({ cpus: '8', machines: 'a' }, reserved)).toEqual({
+    ...{ machines: ['machine_1'], cpus: 8, memoryMb: undefined, resources: [{ kind: 'gpu', amount: 1 }] },
+  });
+  expect(changed({ tasks: '3', resources: '' }, reserved)).toEqual({
+    ...{ tasks: 3, cpus: 4, memoryMb: undefined },
+  });
+  expect(changed({ users: 'cyd', releaseMin: '' }, reserved)).toEqual({ users: ['cyd'], releaseIdleS: null });
+  expect(changed({ releaseMin: '1.5' }, reserved)).toEqual({ releaseIdleS: 90 });
+  expect(changed({ cpus: 'x' }, reserved)).toMatch(/^CPUs: "x" is not accepted/);
+  expect(changed({ resources: 'gpu' }, reserved)).toMatch(/^Other resources: "gpu" is not accepted/);
   // Of one that recurs it is the length of each time, from the first.
   const recurrence = {
     rrule: 'FREQ=DAILY',

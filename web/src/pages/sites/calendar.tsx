@@ -8,8 +8,8 @@ import { useNow } from '../../ui/now';
 import { At, Badge, Card, Empty, Loaded, Skeleton, Table } from '../../ui/show';
 import { told } from '../../ui/toast';
 import { EditHold } from './edit-hold';
-import { LengthAndName, ReasonAndConflict } from './hold-fields';
-import { type Conflict, HOUR_MS, localTime } from './hold-form';
+import { LengthAndName, OtherUsers, ReasonAndConflict } from './hold-fields';
+import { type Conflict, HOUR_MS, localTime, wordsOf } from './hold-form';
 import {
   CancelHoldDocument,
   type HoldPartsFragment,
@@ -280,7 +280,7 @@ function NewHold({
       ...(rrule !== null && { rrule, timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone }),
       ...(!closes && {
         ...{ tasks: Number(draft.tasks), cpus: Number(draft.cpus) },
-        users: draft.users.split(/[\s,]+/).filter((name) => name !== ''),
+        users: wordsOf(draft.users),
       }),
     };
     const held = closes ? `${site.name} will be closed` : 'Reserved';
@@ -332,12 +332,7 @@ function NewHold({
                 value={draft.cpus}
                 onChange={put('cpus')}
               />
-              <TextInput
-                label="Other users"
-                value={draft.users}
-                onChange={put('users')}
-                help="Other users who may run jobs in it"
-              />
+              <OtherUsers {...{ draft, put }} />
             </>
           )}
         </div>

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { useAction } from '../../api/data';
 import { Button, Dialog, TextInput } from '../../ui/controls';
 import { told } from '../../ui/toast';
-import { LengthAndName, ReasonAndConflict } from './hold-fields';
+import { Amounts, LengthAndName, OtherUsers, ReasonAndConflict } from './hold-fields';
 import { type Conflict, changesOf, type Draft, draftOf, timeOf } from './hold-form';
 import { type HoldPartsFragment, type SitePartsFragment, UpdateHoldDocument } from './sites.gql';
 
@@ -56,13 +56,28 @@ export function EditHold({
             help={begun ? 'It has begun' : undefined}
           />
           <LengthAndName {...{ draft, put }} endless />
-          {hold.machines.every(({ whole }) => whole) && (
-            <TextInput
-              label="Machines"
-              value={draft.machines}
-              onChange={put('machines')}
-              placeholder={hold.kind === 'MAINTENANCE' ? 'the whole site' : 'none'}
-            />
+          <TextInput
+            label="Machines"
+            value={draft.machines}
+            onChange={put('machines')}
+            placeholder={hold.kind === 'MAINTENANCE' ? 'the whole site' : 'where tasks fit'}
+          />
+          {hold.kind !== 'MAINTENANCE' && (
+            <>
+              <Amounts {...{ draft, put }} />
+              <OtherUsers {...{ draft, put }} />
+              <TextInput
+                label="Released after"
+                type="number"
+                min={1}
+                step="any"
+                unit="minutes"
+                value={draft.releaseMin}
+                onChange={put('releaseMin')}
+                placeholder="never"
+                help="Without a running job"
+              />
+            </>
           )}
         </div>
         {hold.recurrence !== null && (

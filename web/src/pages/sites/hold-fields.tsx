@@ -33,6 +33,67 @@ export function LengthAndName({
   );
 }
 
+/** What it holds of machines, or for tasks. */
+export function Amounts({
+  draft,
+  put,
+}: {
+  draft: Draft;
+  put(field: 'tasks' | 'cpus' | 'memoryMb' | 'resources'): (value: string) => void;
+}) {
+  return (
+    <>
+      <TextInput
+        label="Tasks"
+        type="number"
+        min={1}
+        value={draft.tasks}
+        onChange={put('tasks')}
+        help="Instead of machines: on any that have room"
+      />
+      <TextInput
+        label="CPUs of each"
+        type="number"
+        min={1}
+        value={draft.cpus}
+        onChange={put('cpus')}
+        help="Task or machine; empty: whole machines"
+      />
+      <TextInput
+        label="Memory of each"
+        type="number"
+        min={1}
+        unit="MB"
+        value={draft.memoryMb}
+        onChange={put('memoryMb')}
+      />
+      <TextInput
+        label="Other resources of each"
+        value={draft.resources}
+        onChange={put('resources')}
+        placeholder="gpu=2"
+      />
+    </>
+  );
+}
+
+export function OtherUsers({
+  draft,
+  put,
+}: {
+  draft: Pick<Draft, 'users'>;
+  put(field: 'users'): (value: string) => void;
+}) {
+  return (
+    <TextInput
+      label="Other users"
+      value={draft.users}
+      onChange={put('users')}
+      help="All others who may run jobs in it"
+    />
+  );
+}
+
 /** Why it is there, and what becomes of runs in its way. */
 export function ReasonAndConflict({
   draft,

@@ -1,4 +1,5 @@
 /** What the forms are made of that create and change maintenance windows and reservations. */
+import { NotAccepted, parseAmount, parseNumber } from '../../../../src/words/index';
 import type { HoldPartsFragment, SitePartsFragment, UpdateHoldInput } from './sites.gql';
 
 export const CONFLICTS = [
@@ -23,9 +24,23 @@ export interface Draft {
   name: string;
   reason: string;
   rrule: string;
-  /** Names; empty: the whole site. */
+  /** Names; empty: the whole site, or where there is room for the tasks. */
   machines: string;
+  /** Instead of machines. */
+  tasks: string;
+  /** Of each task, or on each machine; all empty: whole machines. Kinds with amounts: `gpu=2, tape=1`. */
+  cpus: string;
+  memoryMb: string;
+  resources: string;
+  /** Names. */
+  users: string;
+  /** Minutes without a run after which it is released; empty: never. */
+  releaseMin: string;
 }
+
+const AMOUNTS = ['machines', 'tasks', 'cpus', 'memoryMb', 'resources'] as const;
+
+export const wordsOf = (text: string): string[] => text.split(/[\s,]+/).filter((word) => word !== '');
 
 /** Of one that recurs, the first time by its rule. */
 export function timeOf({ recurrence, times }: HoldPartsFragment): { from: number; hours: string } {
@@ -42,7 +57,23 @@ export function draftOf(hold: HoldPartsFragment): Draft {
     ...{ from: localTime(from), hours, name: hold.name ?? '', reason: hold.reason ?? '' },
     rrule: hold.recurrence?.rrule ?? '',
     machines: hold.machines.map(({ machine }) => machine.name).join(', '),
+    ...amountsOf(hold.machines),
+    users: hold.users.map(({ name }) => name).join(', '),
+    releaseMin: hold.releaseIdleS === null ? '' : String(hold.releaseIdleS / 60),
   };
+}
+
+/** Empty where machines differ: then it was made for tasks, and says no more how many. */
+function amountsOf(
+  machines: HoldPartsFragment['machines'],
+): Pick<Draft, 'tasks' | 'cpus' | 'memoryMb' | 'resources'> {
+  const [first, ...others] = machines.map(({ cpus, memoryMb, resources }) => ({
+    // Of what it holds nothing of, the amount is 0.
+    ...{ tasks: '', cpus: cpus ? String(cpus) : '', memoryMb: memoryMb ? String(memoryMb) : '' },
+    resources: resources.map(({ kind, amount }) => `${kind}=${amount}`).join(', '),
+  }));
+  const alike = others.every((one) => JSON.stringify(one) === JSON.stringify(first));
+  return first !== undefined && alike ? first : { tasks: '', cpus: '', memoryMb: '', resources: '' };
 }
 
 /** What is to be changed, or (a text) what of it is not understood. */
@@ -57,20 +88,52 @@ export function changesOf(
   if (Number.isNaN(from)) return 'From: a date and time.';
   const hours = Number(draft.hours);
   if (draft.hours !== '' && !(hours > 0)) return 'Lasts: hours, more than 0.';
-  const names = draft.machines.split(/[\s,]+/).filter((name) => name !== '');
-  const machines = names.map((name) => site.machines.find((machine) => machine.name === name));
-  const unknown = names.find((_, i) => machines[i] === undefined);
-  if (unknown !== undefined) return `Machines: ${site.name} has no machine ${unknown}.`;
-  return {
-    ...(differs('from') && { from: new Date(from).toISOString() }),
-    ...((differs('from') || differs('hours')) && {
-      to: draft.hours === '' ? null : new Date(from + hours * HOUR_MS).toISOString(),
-    }),
-    ...(differs('name') && { name: draft.name.trim() || null }),
-    ...(differs('reason') && { reason: draft.reason.trim() || null }),
-    ...(differs('rrule') && { rrule: draft.rrule.trim() }),
-    ...(differs('machines') && {
-      machines: names.length === 0 ? null : machines.flatMap((machine) => machine?.id ?? []),
+  try {
+    return {
+      ...(differs('from') && { from: new Date(from).toISOString() }),
+      ...((differs('from') || differs('hours')) && {
+        to: draft.hours === '' ? null : new Date(from + hours * HOUR_MS).toISOString(),
+      }),
+      ...(differs('name') && { name: draft.name.trim() || null }),
+      ...(differs('reason') && { reason: draft.reason.trim() || null }),
+      ...(differs('rrule') && { rrule: draft.rrule.trim() }),
+      ...(AMOUNTS.some(differs) && heldOf(draft, site)),
+      ...(differs('users') && { users: wordsOf(draft.users) }),
+      ...(differs('releaseMin') && {
+        releaseIdleS:
+          draft.releaseMin === ''
+            ? null
+            : Math.round(60 * parseNumber('Released after', draft.releaseMin, { min: 1 })),
+      }),
+    };
+  } catch (error) {
+    if (error instanceof Misfit) return error.message;
+    if (error instanceof NotAccepted) return `${error.message}.`;
+    throw error;
+  }
+}
+
+/** What is written does not fit the site. */
+class Misfit extends Error {}
+
+/** All of what it is to hold: what is left out is not held any more. */
+function heldOf(
+  { machines, tasks, cpus, memoryMb, resources }: Draft,
+  site: Pick<SitePartsFragment, 'machines' | 'name'>,
+): Pick<UpdateHoldInput, 'machines' | 'tasks' | 'cpus' | 'memoryMb' | 'resources'> {
+  const whole = (field: string, text: string): number | undefined =>
+    text === '' ? undefined : parseNumber(field, text, { min: 1, integer: true });
+  const amounts = {
+    ...{ cpus: whole('CPUs', cpus), memoryMb: whole('Memory', memoryMb) },
+    ...(resources.trim() !== '' && {
+      resources: wordsOf(resources).map((one) => parseAmount('Other resources', one)),
     }),
   };
+  if (tasks !== '') return { tasks: whole('Tasks', tasks), ...amounts };
+  const ids = wordsOf(machines).map((name) => {
+    const found = site.machines.find((machine) => machine.name === name);
+    if (found === undefined) throw new Misfit(`Machines: ${site.name} has no machine ${name}.`);
+    return found.id;
+  });
+  return { machines: ids.length === 0 ? null : ids, ...amounts };
 }
