@@ -18,6 +18,7 @@ const SAID: Readonly<Record<MailKind, string>> = {
   LIMIT_80: 'used 80 % of the run time limit',
   WAITED: 'still waiting',
   GROUP_DONE: 'group ended',
+  RESERVATION: 'changes of reservations',
 };
 
 /** On one line, and not too long. */
@@ -38,7 +39,12 @@ function said({
   exitCode,
   message,
   group,
+  hold,
 }: Notice): string {
+  if (kind === 'RESERVATION')
+    return hold
+      ? `reservation ${hold.name} at ${plain(hold.site, 80)}: ${plain(hold.note)}`
+      : 'a reservation';
   if (kind === 'GROUP_DONE')
     return `all jobs of ${group?.startsWith('group_') ? group : plain(group?.replace(/^\d+ /, '') ?? '')} have ended`;
   const element = arrayIndex === null ? '' : `[${arrayIndex}]`;
@@ -52,12 +58,15 @@ function said({
   return `${job}: ${state}, ${how.filter(Boolean).join(', ')}`;
 }
 
+const pageOf = ({ jobId, hold }: Notice): string =>
+  hold ? `sites/site_${hold.siteId}?tab=calendar` : `jobs/job_${jobId}`;
+
 const inTotal = ({ counts }: Digest): number => counts.reduce((sum, { notices }) => sum + notices, 0);
 
 function subjectOf(digest: Digest): string {
   const [only] = digest.notices;
   if (inTotal(digest) === 1 && only) return said(only);
-  return `Jobs: ${digest.counts.map(({ kind, notices }) => `${notices} ${SAID[kind]}`).join(', ')}`;
+  return `${digest.counts.every(({ kind }) => kind === 'RESERVATION') ? 'Reservations' : 'Jobs'}: ${digest.counts.map(({ kind, notices }) => `${notices} ${SAID[kind]}`).join(', ')}`;
 }
 
 export async function mailOf(digest: Digest, links: MailLinks, from: string): Promise<SendMailOptions> {
@@ -70,7 +79,7 @@ export async function mailOf(digest: Digest, links: MailLinks, from: string): Pr
   const lines = notices.map((notice) => ({
     at: new Date(notice.at * 1000).toISOString().replace('T', ' ').slice(0, 19),
     what: said(notice),
-    link: base && `${base}/jobs/job_${notice.jobId}`,
+    link: base && `${base}/${pageOf(notice)}`,
   }));
   const more = inTotal(digest) - lines.length;
   const rest = more > 0 ? `and ${more} more: see your jobs` : null;

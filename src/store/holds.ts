@@ -199,6 +199,24 @@ export function admitHold(
   return { machines, ...conflictsOf(hold, machines, { ...facts, open }, now), fault: null };
 }
 
+/** Reservations over which the maintenance of these machines lies, with the beginning of what they share first. */
+export function overlaidBy(
+  { kind, machines, times: when }: { kind: HoldKind; machines: HeldMachines; times: readonly HoldTime[] },
+  facts: Pick<HoldFacts, 'machines' | 'open'>,
+): { holdId: number; from: number }[] {
+  if (kind !== 'MAINTENANCE') return [];
+  const closed = facts.machines.filter((machine) => takenOf(machines, machine) !== null);
+  const first = new Map<number, number>();
+  for (const other of facts.open) {
+    if (other.kind === 'MAINTENANCE') continue;
+    const shared = when.filter((time) => overlap(time, other));
+    if (shared.length === 0 || closed.every((machine) => takenOf(other.machines, machine) === null)) continue;
+    const from = Math.min(...shared.map((time) => Math.max(time.from, other.from)));
+    first.set(other.holdId, Math.min(first.get(other.holdId) ?? Infinity, from));
+  }
+  return [...first].map(([holdId, from]) => ({ holdId, from }));
+}
+
 /** What is in the way of holding this of the machines. */
 export function conflictsOf(
   hold: Pick<NewHold, 'kind' | 'times'>,

@@ -73,7 +73,10 @@ export type WarnSignal = (typeof warnSignals)[number];
 export const givenEnums = { task_launch: launches, task_failure: failures } as const;
 
 /** What users get mail about: docs/mail.md. */
-export const mailKinds = ['BEGIN', 'END', 'FAIL', 'LIMIT_80', 'WAITED', 'GROUP_DONE'] as const;
+export const jobMailKinds = ['BEGIN', 'END', 'FAIL', 'LIMIT_80', 'WAITED', 'GROUP_DONE'] as const;
+export const mailKinds = [...jobMailKinds, 'RESERVATION'] as const;
+/** Of who has not chosen any. */
+export const DEFAULT_MAIL_KINDS: readonly MailKind[] = ['RESERVATION'];
 export type MailKind = (typeof mailKinds)[number];
 
 /** The object of the core that it is part of: the job, or the data that the job moves; null: schedulers do not know it. */

@@ -3,13 +3,14 @@
  * however often that is asked; what was sent is marked behind the sending.
  */
 import { endedStates } from '../core/states.js';
-import { list } from './columns.js';
+import { list, table } from './columns.js';
 import { submittedAt } from './images.js';
 import type { MailKind } from './job-fields.js';
 import type { Database } from './pool.js';
 import { seconds } from './read-rows.js';
 import { labels, raw, type Sql, sql } from './sql.js';
 import { row, rows, run, value } from './statement.js';
+import type { HoldNews } from './upkeep.js';
 
 /** Shown of one mail at most; the rest is counted. */
 const SHOWN_MAX = 100;
@@ -33,8 +34,11 @@ export interface Notice {
   kind: MailKind;
   /** Epoch seconds. */
   at: number;
-  jobId: number;
-  /** null: the job has been removed since. */
+  /** null: it is about a reservation. */
+  jobId: number | null;
+  /** The reservation; null: it is about a job. */
+  hold: { siteId: number; site: string; name: string; note: string } | null;
+  /** null: the job has been removed since, or there is none. */
   name: string | null;
   /** Of an element of an array. */
   arrayIndex: number | null;
@@ -50,6 +54,30 @@ export interface Notice {
 const wanted = (kind: Sql): Sql => sql`
   u.active AND s.address IS NOT NULL AND s.problem IS NULL AND ${kind} = ANY (coalesce(j.mail, s.kinds)) AND ${kind} <> ALL (s.off)`;
 const owners = raw('JOIN users u ON u.id = j.user_id JOIN mail_settings s ON s.user_id = u.id');
+
+/** What has happened to a reservation, in words. */
+export function saidOf(news: HoldNews): string {
+  switch (news.what) {
+    case 'RELEASED':
+      return 'nobody used it, and the rest of this time is given back';
+    case 'SHORT':
+      return `machine ${news.machine} is lost, and no other is free to take its place`;
+    case 'BACK':
+      return `machine ${news.machine} is back`;
+    case 'REPLACED':
+      return `machine ${news.machine} is lost; ${news.to} takes its place`;
+  }
+}
+
+/** Tells the owners of reservations, those who want to know. */
+export const holdNotices = (told: readonly { holdId: number; note: string }[], now: number): Sql => sql`
+INSERT INTO mails (user_id, kind, key, hold_id, note, at)
+SELECT u.id, 'RESERVATION', 'RESERVATION ' || gen_random_uuid(), h.id, t.note, to_timestamp(${now}::float8)
+  FROM ${table('t', told, {
+    hold_id: ['integer', ({ holdId }) => holdId],
+    note: ['text', ({ note }) => note],
+  })} JOIN holds h ON h.id = t.hold_id JOIN users u ON u.id = h.user_id JOIN mail_settings s ON s.user_id = u.id
+ WHERE u.active AND s.address IS NOT NULL AND s.problem IS NULL AND 'RESERVATION' = ANY (s.kinds) AND 'RESERVATION' <> ALL (s.off)`;
 
 export class Mails {
   constructor(private readonly database: Pick<Database, 'pool'>) {}
@@ -130,10 +158,12 @@ WITH open AS (
 )
 SELECT u.id AS "userId", u.name AS "userName", s.address, (SELECT max(id) FROM open) AS "upTo",
        (SELECT json_agg(json_build_object('kind', kind, 'notices', n) ORDER BY kind) FROM (SELECT kind, count(*) AS n FROM open GROUP BY 1) c) AS counts,
-       (SELECT json_agg(json_build_object('kind', o.kind, 'at', ${raw(seconds('o.at'))}, 'jobId', o.job_id, 'name', j.name, 'arrayIndex', j.array_index, 'application', j.application,
+       (SELECT json_agg(json_build_object('kind', o.kind, 'at', ${raw(seconds('o.at'))}, 'jobId', o.job_id,
+                 'hold', CASE WHEN h.id IS NOT NULL THEN json_build_object('siteId', s.id, 'site', s.name, 'name', coalesce(h.name, 'hold_' || h.id), 'note', o.note) END, 'name', j.name, 'arrayIndex', j.array_index, 'application', j.application,
                  'state', j.state, 'cause', j.cause, 'exitCode', j.exit_code, 'message', j.message,
                  'group', CASE WHEN o.kind = 'GROUP_DONE' THEN substring(o.key FROM 12) END) ORDER BY o.id)
-          FROM (SELECT * FROM open ORDER BY id LIMIT ${SHOWN_MAX}) o LEFT JOIN jobs j ON j.id = o.job_id) AS notices
+          FROM (SELECT * FROM open ORDER BY id LIMIT ${SHOWN_MAX}) o LEFT JOIN jobs j ON j.id = o.job_id
+          LEFT JOIN (holds h JOIN sites s ON s.id = h.site_id) ON h.id = o.hold_id) AS notices
   FROM users u JOIN mail_settings s ON s.user_id = u.id
  WHERE u.id = ${userId} AND u.active AND s.address IS NOT NULL AND s.problem IS NULL AND EXISTS (SELECT FROM open)`,
     );

@@ -45,6 +45,8 @@ export interface KeptHold {
   inUse: boolean;
   /** When the last run in it ended; null: none has. */
   usedAt: number | null;
+  /** Machines of it that are lost and not replaced, as far as that has been told, ascending. */
+  shortOf: readonly number[];
 }
 
 /** One in service, or one that is not and is held. */
@@ -93,7 +95,18 @@ export interface Upkeep {
   changed: readonly number[];
   /** Those that have no further time. */
   ended: readonly number[];
+  /** Those of which other machines are lost and not replaced than before. */
+  short: readonly { holdId: number; machineIds: readonly number[] }[];
+  /** What owners of reservations are told. */
+  news: readonly HoldNews[];
 }
+
+/** `to`: the machine that takes its place. */
+export type HoldNews = { readonly holdId: number } & (
+  | { readonly what: 'RELEASED' }
+  | { readonly what: 'SHORT' | 'BACK'; readonly machine: string }
+  | { readonly what: 'REPLACED'; readonly machine: string; readonly to: string }
+);
 
 /** What is kept with jobs that are stopped for what is held. */
 export const preemptedFor = ({ holdId, graceS, lostWork, requeue }: StoppedRun): PreemptedFor => ({
@@ -108,6 +121,7 @@ export function upkeepOf(facts: UpkeepFacts, now: number): Upkeep {
   const replaced: Upkeep['replaced'][number][] = [];
   const changed = new Set<number>();
   const ended: number[] = [];
+  const news: HoldNews[] = [];
   /** As they are from now on. */
   const open: KeptHold[] = [];
   for (const hold of facts.holds) {
@@ -116,6 +130,8 @@ export function upkeepOf(facts: UpkeepFacts, now: number): Upkeep {
       over.push(...hold.times.filter((time) => !left.includes(time)).map(({ id }) => id));
       changed.add(hold.id);
     }
+    if (hold.times.some((time) => endOf(time) > now && isUnused(hold, time, now)))
+      news.push({ holdId: hold.id, what: 'RELEASED' });
     open.push({ ...hold, times: left });
   }
   for (const [i, hold] of open.entries()) {
@@ -132,11 +148,18 @@ export function upkeepOf(facts: UpkeepFacts, now: number): Upkeep {
     if (machines === null) continue;
     replaced.push({ holdId: hold.id, machines });
     changed.add(hold.id);
+    news.push(...replacements(hold, machines, facts));
     open[i] = { ...hold, machines };
   }
+  const short = open.flatMap((hold) => {
+    const machineIds = lackingOf(hold, facts);
+    if (String(machineIds) === String(hold.shortOf)) return [];
+    news.push(...shortness(hold, machineIds, facts));
+    return { holdId: hold.id, machineIds };
+  });
   const stopped = open.flatMap((hold) => runsInTheWay(hold, facts, now));
   for (const id of ended) changed.delete(id);
-  return { over, made, replaced, stopped: once(stopped), changed: [...changed], ended };
+  return { over, made, replaced, stopped: once(stopped), changed: [...changed], ended, short, news };
 }
 
 /** Nothing has been running in a reservation for as long as its owner said: the rest of this time is given back. */
@@ -208,6 +231,54 @@ function replacedIn(hold: KeptHold, facts: UpkeepFacts, now: number): NonNullabl
     result = held.map((one) => (one === part ? { ...part, machineId: found.id } : one));
   }
   return result && [...result].sort((a, b) => a.machineId - b.machineId);
+}
+
+const nameOf = (id: number, { machines }: Pick<UpkeepFacts, 'machines'>): string =>
+  machines.find((machine) => machine.id === id)?.name ?? `machine_${id}`;
+
+/** What was replaced by what, in order. */
+function replacements(
+  { id: holdId, machines: before }: KeptHold,
+  after: NonNullable<HeldMachines>,
+  facts: UpkeepFacts,
+): HoldNews[] {
+  const ids = (held: HeldMachines): number[] => (held ?? []).map(({ machineId }) => machineId);
+  const gone = ids(before).filter((id) => !ids(after).includes(id));
+  const come = ids(after).filter((id) => !ids(before).includes(id));
+  return gone.map((id, i) => ({
+    ...{ holdId, what: 'REPLACED', machine: nameOf(id, facts), to: nameOf(come[i] as number, facts) },
+  }));
+}
+
+/** Its machines that are lost, ascending. */
+function lackingOf({ kind, machines, times }: KeptHold, facts: UpkeepFacts): number[] {
+  if (kind === 'MAINTENANCE' || machines === null || times.length === 0) return [];
+  const lost = new Set(facts.machines.filter((machine) => machine.lost).map(({ id }) => id));
+  return machines
+    .map(({ machineId }) => machineId)
+    .filter((id) => lost.has(id))
+    .sort((a, b) => a - b);
+}
+
+/** Of one that was replaced nobody is told that it is back. */
+function shortness(
+  { id: holdId, machines, shortOf }: KeptHold,
+  lacking: readonly number[],
+  facts: UpkeepFacts,
+): HoldNews[] {
+  const held = new Set((machines ?? []).map(({ machineId }) => machineId));
+  const told = (what: 'SHORT' | 'BACK', ids: readonly number[]) =>
+    ids.map((id) => ({ holdId, what, machine: nameOf(id, facts) }));
+  return [
+    ...told(
+      'SHORT',
+      lacking.filter((id) => !shortOf.includes(id)),
+    ),
+    ...told(
+      'BACK',
+      shortOf.filter((id) => held.has(id) && !lacking.includes(id)),
+    ),
+  ];
 }
 
 /**

@@ -15,7 +15,15 @@ export const WARN_SIGNALS = [
 export type WarnSignal = (typeof WARN_SIGNALS)[number];
 
 /** As `MailKind` of the schema. */
-export const MAIL_KINDS = ['BEGIN', 'END', 'FAIL', 'LIMIT_80', 'WAITED', 'GROUP_DONE'] as const;
+export const MAIL_KINDS = [
+  'BEGIN',
+  'END',
+  'FAIL',
+  'LIMIT_80',
+  'WAITED',
+  'GROUP_DONE',
+  'RESERVATION',
+] as const;
 export type MailKind = (typeof MAIL_KINDS)[number];
 
 /** As `SiteTermsInput` of the schema. */

@@ -28,11 +28,13 @@ it('users choose the kinds, an ADMIN the address; nobody else sees either', asyn
     await api.user('USER', unique('u')),
     await api.user('OPERATOR', unique('o')),
   ];
-  expect(await mailOf(one.key)).toEqual({ address: null, kinds: [], unsubscribed: [], problem: null });
+  expect(await mailOf(one.key)).toEqual({
+    ...{ address: null, kinds: ['RESERVATION'], unsubscribed: [], problem: null },
+  });
   const address = { user: one.id, address: 'ann@example.org' };
   for (const { key } of [one, other, operator])
     expect(await codeOf(SET_ADDRESS, key, address)).toBe('FORBIDDEN');
-  const mail = { address: 'ann@example.org', kinds: [] as string[], unsubscribed: [], problem: null };
+  const mail = { address: 'ann@example.org', kinds: ['RESERVATION'], unsubscribed: [], problem: null };
   expect(await api.must(SET_ADDRESS, address)).toEqual({ setMailAddress: { id: one.id, mail } });
   mail.kinds = ['END', 'FAIL'];
   expect(await api.must(setMail('[END, FAIL, END]'), {}, one.key)).toEqual({ setMail: { id: one.id, mail } });

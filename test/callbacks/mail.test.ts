@@ -9,6 +9,7 @@ import { type Env, REAL_ENV } from '../../src/platform/env.js';
 import { createMetrics } from '../../src/platform/metrics.js';
 import { EventBell } from '../../src/store/bell.js';
 import { type Directory, openDirectory } from '../../src/store/directory.js';
+import type { NewHold } from '../../src/store/holds.js';
 import type { MailKind } from '../../src/store/job-fields.js';
 import { Mails } from '../../src/store/mails.js';
 import type { Database } from '../../src/store/pool.js';
@@ -145,6 +146,68 @@ describe('a notice', () => {
     const { rows } = await test.pool.query('SELECT id::integer AS id FROM events WHERE seq IS NOT NULL');
     await new Mails(database).note(rows.map(({ id }) => id));
     expect((await noted()).length).toBe(4);
+  });
+
+  it('of a reservation is made for its owner: short of a machine, whole again, replaced, overlaid, given back', async () => {
+    await choose(['RESERVATION']);
+    await mailer();
+    const bob = await world.addUser('bob');
+    await choose(['END'], bob, 'bob@example.org');
+    const [one, two] = [
+      await world.addMachine(site, 'one', 4, 100),
+      await world.addMachine(site, 'two', 4, 100),
+    ];
+    await vouch(world.store, site, [one, two]);
+    const now = Math.round(Date.now() / 1000);
+    const reserve = async (name: string, machineId: number, change: Partial<NewHold> = {}) => {
+      const { id } = await world.createHold(
+        {
+          ...{ kind: 'USER', name, siteId: site, userId: ann, onConflict: 'REFUSE', reason: null },
+          ...{ held: { of: 'MACHINES', machineIds: [machineId], amounts: null } },
+          ...{ times: [{ from: now + 100, to: now + 2000 }], recurrence: null, idleS: 600, userIds: [] },
+          ...change,
+        },
+        now,
+      );
+      return id as number;
+    };
+    const lab = await reserve('lab', one);
+    const other = await reserve('other', two);
+    await reserve('theirs', machine, { userId: bob });
+    const sweep = (at: number) =>
+      world.store.sweep({
+        ...{ now: at, silentAfterS: 1e9, lostAfterS: 1e9, runTimeGraceS: 30, onDeadlinePassed: 'RECORD' },
+        ...{ maxAttempts: 3, limit: 1000 },
+      });
+    const told = async (): Promise<string[]> =>
+      (await test.pool.query('SELECT hold_id, note FROM mails ORDER BY id')).rows.map(
+        ({ hold_id, note }) => `${hold_id} ${note}`,
+      );
+    await world.setMachineState(one, 'DOWN');
+    for (let i = 0; i < 3; i++) await sweep(now);
+    await world.setMachineState(one, 'UP');
+    for (let i = 0; i < 3; i++) await sweep(now);
+    await world.setMachineState(one, 'DRAINING');
+    await sweep(now);
+    await world.cancelHold(other);
+    for (let i = 0; i < 3; i++) await sweep(now);
+    const from = now + 1000;
+    await reserve('disks', two, { kind: 'MAINTENANCE', idleS: null, times: [{ from, to: from + 60 }] });
+    for (let i = 0; i < 2; i++) await sweep(now + 800);
+    const said = [
+      'machine one is lost, and no other is free to take its place',
+      'machine one is back',
+      'machine one is lost, and no other is free to take its place',
+      'machine one is lost; two takes its place',
+      `maintenance disks closes machines of it from ${new Date(1000 * from).toISOString()} on`,
+      'nobody used it, and the rest of this time is given back',
+    ];
+    expect(await told()).toEqual(said.map((note) => `${lab} ${note}`));
+    await until('it is sent', () => server.mails.length > 0);
+    const { text, head } = server.mails[0] as Mail;
+    for (const note of said) expect(text).toContain(`reservation lab at geneva: ${note}`);
+    expect(text).toContain(`https://switchyard.example.org/sites/site_${site}?tab=calendar`);
+    expect(head.subject).toBe('Reservations: 6 changes of reservations');
   });
 
   it('of a group is made when its last job has ended, once for each use of the name', async () => {

@@ -179,6 +179,7 @@ export interface MemoryHold
   machines: HeldMachines;
   times: (HoldTime & { id: number; over: boolean })[];
   ended: boolean;
+  shortOf: readonly number[];
 }
 
 interface MemoryAgent extends Pick<AgentRegistration, 'siteId' | 'identity' | 'instance' | 'host'> {
@@ -416,7 +417,7 @@ export class MemoryStore implements Store {
     const times = hold.times.map((time) => ({ ...time, id: ++this.lastHoldTime, over: false }));
     this.holds.set(id, {
       ...{ id, kind, name, siteId, userId, onConflict, recurrence, idleS },
-      ...{ machines: admission.machines, times, ended: false, madeAt: now },
+      ...{ machines: admission.machines, times, ended: false, madeAt: now, shortOf: [] },
     });
     this.event('HOLD', id, siteId);
     return { ...admission, id };
@@ -453,7 +454,7 @@ export class MemoryStore implements Store {
     return [...sites]
       .sort((a, b) => a - b)
       .filter((siteId) => {
-        const { over, made, replaced, stopped, changed, ended } = upkeepOf(
+        const { over, made, replaced, stopped, changed, ended, short } = upkeepOf(
           this.upkeepFacts(siteId, dead),
           now,
         );
@@ -466,6 +467,7 @@ export class MemoryStore implements Store {
           holdOf(holdId).madeAt = now;
         }
         for (const { holdId, machines } of replaced) holdOf(holdId).machines = machines;
+        for (const { holdId, machineIds } of short) holdOf(holdId).shortOf = machineIds;
         for (const id of ended) holdOf(id).ended = true;
         for (const id of [...changed, ...ended]) this.event('HOLD', id, siteId);
         for (const one of stopped) {
@@ -473,7 +475,7 @@ export class MemoryStore implements Store {
           const values = { stopCause: 'PREEMPTED', preempted, note: sayPreempted(preempted) } as const;
           this.change(this.jobs.get(one.jobId) as MemoryJob, 'preempt', values);
         }
-        return over.length + made.length + replaced.length + stopped.length + ended.length > 0;
+        return [over, made, replaced, stopped, ended, short].some(({ length }) => length > 0);
       });
   }
 

@@ -17,7 +17,13 @@ import {
 import { ConstraintError, parseConstraint } from '../../core/resources/constraint.js';
 import { filePathFault, keptPath, outputPathFault } from '../../platform/file-paths.js';
 import { MAX } from '../../platform/limits.js';
-import type { Checkpoint, JobOutput, SiteTerms } from '../../store/job-fields.js';
+import {
+  type Checkpoint,
+  type JobOutput,
+  jobMailKinds,
+  type MailKind,
+  type SiteTerms,
+} from '../../store/job-fields.js';
 import type { Queries } from '../../store/queries.js';
 import type { NewJob } from '../../store/store.js';
 import { textFault } from '../check.js';
@@ -279,7 +285,7 @@ export function newJob(
     onTaskFailure: input.onTaskFailure,
     simulatedRunS: check.amount('simulatedRunS', input.simulatedRunS, MAX.seconds),
     simulatedIoS: check.amount('simulatedIoS', input.simulatedIoS, MAX.seconds),
-    mail: input.mail ? [...new Set(input.mail)] : null,
+    mail: input.mail ? check.mail(input.mail) : null,
     reservationId: given(input.reservation)
       ? check.reserved(input.reservation, input.runTimeLimitS ?? null, mayRaise ? null : userId)
       : null,
@@ -448,6 +454,11 @@ class JobChecks {
     if (tasks > 1 && launch !== 'ONCE')
       this.refuse('checkpoint', checkpoint, 'null, or launch ONCE, with several tasks');
     return { path, signal };
+  }
+
+  mail(kinds: readonly MailKind[]): MailKind[] {
+    if (kinds.includes('RESERVATION')) this.refuse('mail', 'RESERVATION', jobMailKinds.join(', '));
+    return [...new Set(kinds)];
   }
 
   kinds(field: string, names: readonly string[]): string[] {

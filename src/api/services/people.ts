@@ -1,5 +1,6 @@
 /** Users, their keys, their quotas, and the audit log. Everybody sees themselves and their own keys. */
 import { MAX } from '../../platform/limits.js';
+import { DEFAULT_MAIL_KINDS } from '../../store/job-fields.js';
 import type { ApiKeyRow, AuditRow, UserRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
 import { given, notNull, patch, plainName, reason, text, within } from '../check.js';
@@ -203,11 +204,11 @@ export function createPeopleService(parts: ServiceParts) {
       if (userId !== viewer.userId && viewer.role !== 'ADMIN') return null;
       const {
         address = null,
-        kinds = [],
+        kinds = DEFAULT_MAIL_KINDS,
         off = [],
         problem = null,
       } = (await directory.mailSettings(userId)) ?? {};
-      return { address, kinds: kinds as MailKind[], unsubscribed: off as MailKind[], problem };
+      return { address, kinds: [...kinds] as MailKind[], unsubscribed: off as MailKind[], problem };
     },
 
     /** What the viewer has and may have; null for another user. */

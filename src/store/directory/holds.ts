@@ -19,8 +19,10 @@ import {
   type HoldTime,
   isRefused,
   type NewHold,
+  overlaidBy,
   reservedCpuHours,
 } from '../holds.js';
+import { holdNotices } from '../mails.js';
 import { instant, json, plain } from '../read-rows.js';
 import type { HoldRow, SiteRow } from '../rows.js';
 import { sql } from '../sql.js';
@@ -59,6 +61,7 @@ export const holdChanges = (change: Changes) => ({
       checkTimes(site, facts, hold.times);
       if (dry || isRefused(hold.onConflict, admission)) return { ...admission, hold: null };
       const after = await insertHold(tx, hold, admission.machines, now);
+      await tellOverlaid(tx, after, overlaidBy({ ...hold, ...admission }, facts), now);
       await note(`hold_${after.id}`, null, { ...after, times: shown(hold.times) });
       return { ...admission, hold: after };
     });
@@ -87,6 +90,10 @@ export const holdChanges = (change: Changes) => ({
       if (edit.refused) return { ...admission, hold: null };
       const after = await applyEdit(tx, before, changes, edit, now);
       await writeTimes(tx, id, kept, edit.times);
+      const known = overlaidBy({ kind: before.kind, ...stored, times: kept }, others);
+      const overlaid = overlaidBy({ kind: before.kind, ...edit }, others);
+      const fresh = overlaid.filter(({ holdId }) => known.every((one) => one.holdId !== holdId));
+      await tellOverlaid(tx, after, fresh, now);
       await note(`hold_${id}`, { ...before, times: shown(kept) }, { ...after, times: shown(edit.times) });
       return { ...admission, hold: after };
     });
@@ -141,6 +148,21 @@ async function openHold(tx: Transaction, id: number): Promise<{ before: HoldRow;
     throw conflict(`hold_${id} has ended`);
   const kept = times.map(plain).map(({ id, fromAt, toAt }) => ({ id, from: fromAt, to: toAt }));
   return { before, kept };
+}
+
+/** Owners of reservations are told of maintenance that lies over them. */
+async function tellOverlaid(
+  tx: Transaction,
+  { id, name }: HoldRow,
+  overlaid: readonly { holdId: number; from: number }[],
+  now: number,
+): Promise<void> {
+  if (overlaid.length === 0) return;
+  const told = overlaid.map(({ holdId, from }) => ({
+    holdId,
+    note: `maintenance ${name ?? `hold_${id}`} closes machines of it from ${new Date(1000 * from).toISOString()} on`,
+  }));
+  await tx.$executeRaw(holdNotices(told, now));
 }
 
 /** A user may have reserved so many CPU-hours of the site. */

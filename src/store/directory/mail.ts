@@ -1,5 +1,5 @@
 /** What users have chosen to get mail about, and where. */
-import type { MailKind } from '../job-fields.js';
+import { DEFAULT_MAIL_KINDS, type MailKind } from '../job-fields.js';
 import type { Database } from '../pool.js';
 import { plain } from '../read-rows.js';
 import type { MailSettingsRow } from '../rows.js';
@@ -32,7 +32,7 @@ export const mailChanges = (change: Changes, { prisma }: Pick<Database, 'prisma'
       if (before && kinds.every((kind) => before.off.includes(kind) && !before.kinds.includes(kind)))
         return before;
       const off = [...new Set([...(before?.off ?? []), ...kinds])].sort();
-      const left = (before?.kinds ?? []).filter((kind) => !kinds.includes(kind as MailKind));
+      const left = (before?.kinds ?? DEFAULT_MAIL_KINDS).filter((kind) => !kinds.includes(kind as MailKind));
       return saved(tx, note, before, { userId, kinds: left, off });
     });
   },

@@ -1,6 +1,7 @@
 /** What time does to maintenance windows and reservations: they are over, come again, are given back, get other machines, stop what is in their way. */
 import { list, table } from '../columns.js';
 import type { HoldTime } from '../holds.js';
+import { holdNotices, saidOf } from '../mails.js';
 import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
 import { sayPreempted } from '../retries.js';
 import { empty, type Sql, sql } from '../sql.js';
@@ -42,8 +43,8 @@ export async function keepHolds(
   return touched;
 }
 
-const isNothing = ({ over, made, replaced, stopped, ended }: Upkeep): boolean =>
-  over.length + made.length + replaced.length + stopped.length + ended.length === 0;
+const isNothing = ({ over, made, replaced, stopped, ended, short }: Upkeep): boolean =>
+  over.length + made.length + replaced.length + stopped.length + ended.length + short.length === 0;
 
 /** Nothing will run on the machine `m` of the agent `a` before somebody does something. */
 const isLost = ({ now, lostAfterS }: Rules, present: number | null): Sql =>
@@ -68,6 +69,7 @@ SELECT DISTINCT h.site_id AS "siteId" FROM holds h
      SELECT FROM hold_times t WHERE t.hold_id = h.id AND NOT t.over AND t.from_at <= ${now} - make_interval(secs => h.idle_s)
         AND NOT EXISTS (SELECT FROM jobs j JOIN runs r ON r.job_id = j.id
                          WHERE j.reservation_id = h.id AND (r.ended_at IS NULL OR r.ended_at > ${now} - make_interval(secs => h.idle_s))))
+   OR h.short_of <> '{}'
    OR h.kind <> 'MAINTENANCE' AND EXISTS (
      SELECT FROM jsonb_array_elements(h.machines) p JOIN machines m ON m.id = (p ->> 'machineId')::integer LEFT JOIN agents a ON a.id = m.agent_id
       WHERE ${isLost(rules, present)}))
@@ -99,7 +101,7 @@ SELECT json_build_object(
         'onConflict', h.on_conflict, 'idleS', h.idle_s, 'recurrence', h.recurrence, 'madeAt', extract(epoch FROM h.made_at),
         'times', (SELECT coalesce(json_agg(json_build_object('id', t.id, 'from', extract(epoch FROM t.from_at), 'to', extract(epoch FROM t.to_at))
                      ORDER BY t.from_at, t.id), '[]') FROM hold_times t WHERE t.hold_id = h.id AND NOT t.over),
-        'inUse', used.now, 'usedAt', used.at) ORDER BY h.id), '[]')
+        'inUse', used.now, 'usedAt', used.at, 'shortOf', h.short_of) ORDER BY h.id), '[]')
      FROM hold h CROSS JOIN LATERAL (
        SELECT coalesce(bool_or(r.ended_at IS NULL), false) AS now, extract(epoch FROM max(r.ended_at)) AS at
          FROM jobs j JOIN runs r ON r.job_id = j.id WHERE j.reservation_id = h.id) used),
@@ -144,7 +146,7 @@ const stop = (stopped: readonly StoppedRun[]): Sql =>
 
 async function applyToHolds(
   tx: Transaction,
-  { over, made, replaced, changed, ended }: Upkeep,
+  { over, made, replaced, changed, ended, short, news }: Upkeep,
   now: number,
 ): Promise<void> {
   const at = sql`to_timestamp(${now}::float8)`;
@@ -171,6 +173,20 @@ UPDATE hold_times SET over = true, to_at = CASE WHEN from_at < ${at} THEN least(
   });
   if (replaced.length > 0)
     await run(tx, sql`UPDATE holds h SET machines = t.machines::jsonb FROM ${machines} WHERE h.id = t.id`);
+  const lacking = table('t', short, {
+    id: ['integer', ({ holdId }) => holdId],
+    machines: ['text', ({ machineIds }) => `{${machineIds.join()}}`],
+  });
+  if (short.length > 0)
+    await run(tx, sql`UPDATE holds h SET short_of = t.machines::integer[] FROM ${lacking} WHERE h.id = t.id`);
+  if (news.length > 0)
+    await run(
+      tx,
+      holdNotices(
+        news.map((one) => ({ holdId: one.holdId, note: saidOf(one) })),
+        now,
+      ),
+    );
   if (changed.length + ended.length > 0)
     await run(
       tx,
