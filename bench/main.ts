@@ -5,7 +5,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { InvalidArgumentError, Option, program } from 'commander';
 import { against } from './against.js';
@@ -60,6 +60,7 @@ const options = program
   .option('--json <file>', 'writes the figures for programs')
   .option('--write', 'puts the table into docs/performance.md', false)
   .option('--smallest', 'runs each once at its smallest size, to see that it runs', false)
+  .option('--profile <dir>', 'writes there where the time of `lives` goes')
   .option('--against <commit>', 'measures another commit in turns with this one')
   .option('--limit <share>', 'loss against that commit at which it fails', share, 0.15)
   .parse()
@@ -68,10 +69,12 @@ const options = program
     json?: string;
     write: boolean;
     smallest: boolean;
+    profile?: string;
     against?: string;
     limit: number;
   }>();
 const wanted = options.only ?? names;
+if (options.profile) process.env.BENCH_PROFILE = resolve(options.profile);
 
 /** Measures one here. */
 async function measureHere(name: string): Promise<Measured[]> {

@@ -14,6 +14,7 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/store/embed
 import { measuredAs } from '../test/support/measured-as.js';
 import { type Bench, type Measured, seconds, sideBySide, sized } from './measure.js';
 import { overload } from './overload.js';
+import { Profiling, profiledArgs, profiledSettings } from './profiling.js';
 import { RawPostgres } from './rawPostgres.js';
 import { bareSockets, subscribers } from './subscribers.js';
 
@@ -51,6 +52,7 @@ export class Service {
     const postgres = await startEmbeddedPostgres({
       home,
       log: createLogger({ level: 'warn', process: 'bench' }),
+      settings: profiledSettings(),
     });
     const port = await freePort();
     const env = {
@@ -80,9 +82,18 @@ export class Service {
     return Number(stdout) / 1024;
   }
 
+  /** Profiles what is done until its end (`--profile`); null: nobody asked. */
+  profile(): Promise<Profiling | null> {
+    const ours = this.children.map(({ pid, spawnargs }) => ({
+      name: spawnargs[spawnargs.indexOf(MAIN) + 1] ?? '',
+      pid: pid ?? 0,
+    }));
+    return Profiling.begin(this.postgres.url, [...ours, { name: 'postgres', pid: this.postgres.pid }]);
+  }
+
   private run(args: string[], env: NodeJS.ProcessEnv): void {
     this.children.push(
-      spawn(process.execPath, [MAIN, ...args], {
+      spawn(process.execPath, [...profiledArgs(`${args[0]}`), MAIN, ...args], {
         env,
         stdio: ['ignore', 'ignore', 'inherit'],
       }),
@@ -231,6 +242,7 @@ export const serviceBench: Bench = {
     const results: Measured[] = [];
     const service = await Service.start();
     const raw = await RawPostgres.open(service.postgres.url);
+    let written: (() => void) | undefined;
     try {
       if (only('lives')) {
         await service.addSite('simulated', 50, 64, ['--simulate', '--speed', '1000000']);
@@ -240,6 +252,11 @@ export const serviceBench: Bench = {
           estimateS: 60,
         };
         await service.lives(WARM_UP, BATCH, WARM_UP, job);
+        const profiling = await service.profile();
+        if (profiling) {
+          await service.lives(LIVES, BATCH, 6_000, job);
+          written = await profiling.end(LIVES);
+        }
         results.push(
           await sideBySide(
             {
@@ -345,6 +362,7 @@ export const serviceBench: Bench = {
     } finally {
       await raw.close();
       await service.stop();
+      written?.();
     }
   },
 };
