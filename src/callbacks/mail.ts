@@ -3,7 +3,7 @@
  * the user's last mail is so old. A process that dies between sending and noting so sends the same mail again, under the same Message-ID.
  */
 import nodemailer from 'nodemailer';
-import { endedStates } from '../core/states.js';
+import { endedStates, type JobState } from '../core/states.js';
 import type { EngineLog, Following } from '../engine/index.js';
 import { type Env, pause } from '../platform/env.js';
 import type { Metrics } from '../platform/metrics.js';
@@ -112,10 +112,9 @@ export function mailFollowing(parts: MailParts): Following {
 
   return {
     name: 'mail',
+    wants: () => ({ states: TOLD }),
     async take(events) {
-      const ids = events
-        .filter(({ kind, toState }) => kind === 'JOB_STATE' && toState !== null && TOLD.has(toState))
-        .map(({ id }) => id);
+      const ids = events.filter(({ kind }) => kind === 'JOB_STATE').map(({ id }) => id);
       if (ids.length > 0) await mails.note(ids);
     },
     // What was missed is not told late.
@@ -134,4 +133,4 @@ export function mailFollowing(parts: MailParts): Following {
   };
 }
 
-const TOLD: ReadonlySet<string> = new Set(['RUNNING', ...endedStates]);
+const TOLD: readonly JobState[] = ['RUNNING', ...endedStates];

@@ -88,6 +88,8 @@ export function webhookFollowing(parts: WebhookParts): Following {
 
   return {
     name: 'webhooks',
+    // Nobody is there to be told of more.
+    wants: () => (lines.size === 0 ? { kinds: ['USER'] } : null),
     async take(events) {
       // Those that are missing are looked for now, so that what follows passes none.
       if (lookedAt === Number.NEGATIVE_INFINITY) await look();

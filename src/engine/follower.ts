@@ -5,13 +5,15 @@
  */
 import { type Env, pause } from '../platform/env.js';
 import type { EventRow } from '../store/rows.js';
-import type { Cursor, Store } from '../store/store.js';
+import type { Cursor, EventFilter, Store } from '../store/store.js';
 import type { EngineLog, EngineMetrics, Reachable } from './ports.js';
 
 /** What is done behind the events. Both may be called again for the same events, also while another process still is at them. */
 export interface Following {
   /** Unique: the cursor is kept under it. */
   readonly name: string;
+  /** The events that it wants now; without it, all. */
+  wants?(): EventFilter | null;
   /** Deals with a batch. When it throws, the same batch comes again. */
   take(events: readonly EventRow[]): Promise<void>;
   /** Looks at everything as it is now: nobody knows which events were missed. */
@@ -99,7 +101,10 @@ export class Follower {
   private async look(after: Cursor | null, limit: number): Promise<{ after: Cursor | null; more: boolean }> {
     const { following, parts } = this;
     const { name } = following;
-    const given = await parts.store.follow({ name, holder: parts.holder, after, limit });
+    const given = await parts.store.follow({
+      ...{ name, holder: parts.holder, after, limit },
+      only: following.wants?.() ?? null,
+    });
     await this.note(given.kind !== 'held');
     if (given.kind === 'held') return { after: null, more: false };
     if (given.kind === 'start-over') {

@@ -1,9 +1,8 @@
 /** Decides for jobs that wait for others behind the events of those, and for jobs that wait for a time when it comes. */
 
 import { ROOT } from '../core/scheduler.js';
-import { isTerminal } from '../core/states.js';
-import type { EventRow } from '../store/rows.js';
-import type { NeedsNews, Store } from '../store/store.js';
+import { endedStates } from '../core/states.js';
+import type { EventFilter, NeedsNews, Store } from '../store/store.js';
 import type { Following } from './follower.js';
 import type { EngineLog, Wake } from './ports.js';
 
@@ -29,10 +28,8 @@ export function needsFollowing(parts: {
 
   return {
     name: 'needs',
-    async take(events) {
-      const jobs = new Set(events.filter(decides).map(({ entityId }) => entityId));
-      if (jobs.size > 0) await settle([...jobs]);
-    },
+    wants: () => DECIDES,
+    take: (events) => settle([...new Set(events.map(({ entityId }) => entityId))]),
     startOver: () => settle('ALL'),
     async tick() {
       // A clock that was set back does not stop it.
@@ -43,7 +40,5 @@ export function needsFollowing(parts: {
   };
 }
 
-/** Whether the event can decide what somebody needs: a start, an end, or that somebody begins to need something, or something else. */
-const decides = ({ kind, toState }: EventRow): boolean =>
-  toState === 'BLOCKED' ||
-  (kind === 'JOB_STATE' && toState !== null && (toState === 'RUNNING' || isTerminal(toState)));
+/** What can decide what somebody needs: a start, an end, or that somebody begins to need something, or something else. */
+const DECIDES: EventFilter = { states: ['BLOCKED', 'RUNNING', ...endedStates] };

@@ -21,6 +21,7 @@ import type {
   UserClass,
 } from '../core/model.js';
 import { parsePolicy } from '../core/policy.js';
+import { recordOf } from '../platform/records.js';
 import { TIMES_KNOWN, TRAFFIC_KEPT_S } from './constants.js';
 import type { CopyType } from './copy.js';
 import type { HeldMachines, HoldKind } from './holds.js';
@@ -90,18 +91,12 @@ export class JobReader {
 /** What stands for null in the columns of `copiedFields`. */
 const absent: readonly unknown[] = copiedFields.map((field) => (jobFields[field].sparse ? [] : null));
 
-export function jobFromArray(values: JobArray): Job {
-  const [userClass, data] = values;
-  const job: Partial<Record<string, unknown>> = { userClass };
-  for (let i = 0; i < ofJob.length; i++) job[ofJob[i] as string] = values[i + 2];
-  // Each field of `ofJob`, as they were written: `jobFields` has their types.
-  return schedulersJob(job as unknown as DescribedJob, data && dataFromArray(data));
-}
+/** Of a JobArray, as it is: `jobFields` has the types of its fields. */
+const describedJob = recordOf<DescribedJob>(['userClass', 'data', ...ofJob]);
+const jobData = recordOf<JobData>(ofData);
 
-function dataFromArray(values: readonly unknown[]): JobData {
-  // Each field of `ofData`, likewise.
-  return Object.fromEntries(ofData.map((field, i) => [field, values[i]])) as unknown as JobData;
-}
+export const jobFromArray = (values: JobArray): Job =>
+  schedulersJob(describedJob(values), values[1] && jobData(values[1]));
 
 // Runs and reservations ---------------------------------------------------------------------------------------------------
 

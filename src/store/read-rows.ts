@@ -1,4 +1,5 @@
 /** Rows for people, by the thousand: as JSON arrays from the server, as objects from here. */
+import { recordOf } from '../platform/records.js';
 import type { Prisma } from './generated/client.js';
 import type { Plain } from './rows.js';
 import { raw, type Sql, sql } from './sql.js';
@@ -20,13 +21,13 @@ export async function readRows<T>(connection: Connection, reading: Reading<T>, q
 }
 
 export function rowsOf<T>(reading: Reading<T>, values: readonly (readonly unknown[])[]): T[] {
-  const names = Object.keys(reading);
-  return values.map((one) => {
-    const row: Record<string, unknown> = {};
-    for (let i = 0; i < names.length; i++) row[names[i] as string] = one[i];
-    return row as T;
-  });
+  const make = (makers.get(reading) as Make<T> | undefined) ?? recordOf<T>(Object.keys(reading));
+  makers.set(reading, make);
+  return values.map(make);
 }
+
+type Make<T> = (values: readonly unknown[]) => T;
+const makers = new WeakMap<object, Make<unknown>>();
 
 /** A record of Prisma's as it is handed out. */
 export function plain<T extends object>(record: T): Plain<T> {

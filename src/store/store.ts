@@ -39,7 +39,7 @@ import type { Copies, GrantedInput, Offers } from './federation.js';
 import type { AssignedJob, GivenJob, JobOutput, StoredJob, TaskLaunch } from './job-fields.js';
 import type { JobFilter } from './job-filter.js';
 import type { JobWait, NewWait } from './needs.js';
-import type { EventRow } from './rows.js';
+import type { EventKind, EventRow } from './rows.js';
 import type { OutputPiece, RunReport } from './run-reports.js';
 
 export type { Share } from './bounds.js';
@@ -574,8 +574,14 @@ export type Followed =
    * it goes on behind this cursor.
    */
   | { kind: 'start-over'; cursor: Cursor }
-  /** In the order of commits, without gap. */
+  /** In the order of commits, without gap; `cursor` is behind all that were looked through. */
   | { kind: 'events'; cursor: Cursor; events: EventRow[]; more: boolean };
+
+/** Events of one of these kinds, or by which a job comes to one of these states. */
+export interface EventFilter {
+  kinds?: readonly EventKind[];
+  states?: readonly JobState[];
+}
 
 /** Who follows the event feed. */
 export interface FollowerTurn {
@@ -585,7 +591,10 @@ export interface FollowerTurn {
   holder: string;
   /** Everything up to here is done; null: at the beginning of a process, and after `held`. */
   after: Cursor | null;
+  /** Events looked through. */
   limit: number;
+  /** Of these, the ones handed out; null: all. */
+  only?: EventFilter | null;
   /** Who has not asked again for so long (s) is replaced by whoever asks next. */
   leaseS?: number;
 }

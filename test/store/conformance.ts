@@ -2258,6 +2258,24 @@ export function describeStore(
         );
       });
 
+      it('get only what they want, and do not come to the rest again', async () => {
+        const at = await begun('x', 'a');
+        await submit(world, user, [newJob(), newJob({ held: true }), newJob()]);
+        const turn = { name: 'x', holder: 'a', after: at, limit: 2 };
+        const wanted = await store.follow({ ...turn, only: { states: ['HELD'] } });
+        expect(wanted).toMatchObject({ kind: 'events', more: true, events: [{ toState: 'HELD' }] });
+        const all = await store.follow({ ...turn, limit: 10 });
+        const { cursor } = wanted as { cursor: Cursor };
+        expect(cursor).toBe(String(ids(all)[1]));
+        expect(await store.follow({ ...turn, only: { kinds: ['JOB_STATE'] }, limit: 10 })).toEqual(all);
+        expect(await store.follow({ ...turn, after: cursor, only: { kinds: ['USER'] } })).toEqual({
+          kind: 'events',
+          cursor: String(ids(all)[2]),
+          events: [],
+          more: false,
+        });
+      });
+
       it('are held by one process; who was replaced moves nothing', async () => {
         const at = await begun('x', 'a');
         await submit(world, user, [newJob(), newJob()]);

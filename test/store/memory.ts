@@ -588,7 +588,14 @@ export class MemoryStore implements Store {
     };
   }
 
-  async follow({ name, holder, after, limit, leaseS = FOLLOWER_LEASE_S }: FollowerTurn): Promise<Followed> {
+  async follow({
+    name,
+    holder,
+    after,
+    limit,
+    only,
+    leaseS = FOLLOWER_LEASE_S,
+  }: FollowerTurn): Promise<Followed> {
     const now = this.now();
     const known = this.followers.get(name);
     if (known !== undefined && known.holder !== holder && (after !== null || known.leaseUntil > now))
@@ -596,9 +603,13 @@ export class MemoryStore implements Store {
     const cursor = Math.max(known?.cursor ?? -1, known === undefined ? -1 : Number(after ?? -1));
     this.followers.set(name, { cursor, holder, leaseUntil: now + leaseS });
     if (cursor < this.horizon) return { kind: 'start-over', cursor: String(this.lastEvent) };
-    const events = this.events.filter(({ id }) => id > cursor).slice(0, limit);
-    const next = String(events.at(-1)?.id ?? cursor);
-    return { kind: 'events', cursor: next, events, more: events.length === limit };
+    const looked = this.events.filter(({ id }) => id > cursor).slice(0, limit);
+    const events = looked.filter(
+      ({ kind, toState }) =>
+        !only || only.kinds?.includes(kind) || (toState !== null && only.states?.includes(toState)),
+    );
+    const next = String(looked.at(-1)?.id ?? cursor);
+    return { kind: 'events', cursor: next, events, more: looked.length === limit };
   }
 
   async changesSince(cursor: Cursor, limit: number): Promise<GridChanges | 'too-old'> {

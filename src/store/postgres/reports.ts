@@ -87,23 +87,26 @@ async function lockJobs(
   agentId: number | null,
 ): Promise<{ jobs: Map<number, LockedJob>; siteOf(report: RunReport): number | undefined; now: number }> {
   const jobIds = [...new Set(reports.map((report) => report.jobId))];
-  const served =
-    agentId === null
-      ? sql`true`
-      : sql`EXISTS (SELECT FROM runs r WHERE r.job_id = jobs.id AND r.epoch = jobs.epoch AND ${servedBy(agentId, sql`jobs`)})`;
-  const found = await rows<LockedJob & { id: number; siteId: number | null; now: number }>(
+  type LatestRun = [since: number, assignedAt: number, served: boolean, atSite: boolean];
+  type Found = Omit<LockedJob, 'since' | 'assignedAt' | 'served' | 'atSite'>;
+  const found = await rows<
+    Found & { id: number; siteId: number | null; latest: LatestRun | null; now: number }
+  >(
     tx,
     sql`
 SELECT id, user_id AS "userId", state, site_id AS "siteId", epoch, cause, stop_cause AS "stopCause", preempted, started_at IS NOT NULL AS started,
-       (SELECT extract(epoch FROM coalesce(started_at, assigned_at))::float8 FROM runs r
-         WHERE r.job_id = jobs.id AND r.epoch = jobs.epoch) AS since,
-       (SELECT extract(epoch FROM assigned_at)::float8 FROM runs r WHERE r.job_id = jobs.id AND r.epoch = jobs.epoch) AS "assignedAt",
-       ${served} AS served,
-       EXISTS (SELECT FROM runs r WHERE r.job_id = jobs.id AND r.epoch = jobs.epoch AND r.placed_by = 'SITE') AS "atSite",
+       (SELECT json_build_array(extract(epoch FROM coalesce(r.started_at, r.assigned_at))::float8, extract(epoch FROM r.assigned_at)::float8,
+           ${agentId === null ? sql`true` : servedBy(agentId, sql`jobs`)}, r.placed_by = 'SITE')
+          FROM runs r WHERE r.job_id = jobs.id AND r.epoch = jobs.epoch) AS latest,
        extract(epoch FROM clock_timestamp())::float8 AS now
   FROM jobs WHERE id = ANY (${list('bigint', jobIds)}) ORDER BY id FOR NO KEY UPDATE`,
   );
-  const jobs = new Map(found.map((job) => [job.id, job]));
+  const jobs = new Map(
+    found.map((job): [number, LockedJob] => {
+      const [since, assignedAt, served, atSite] = job.latest ?? [null, null, agentId === null, false];
+      return [job.id, Object.assign(job, { since, assignedAt, served, atSite })];
+    }),
+  );
   const key = ({ jobId, epoch }: Pick<RunReport, 'jobId' | 'epoch'>) => `${jobId}/${epoch}`;
   const siteOfRun = new Map(
     found
