@@ -8,4 +8,6 @@ export interface Context extends Asker {
   requestId: string;
   log: Logger;
   services: Services;
+  /** Lists are answered whole, not in turns: whoever executes it does not await what lies in them (subscriptions/compiled.ts). */
+  atOnce?: boolean;
 }

@@ -101,7 +101,7 @@ const listed =
     return afterwards(resolve(source, args, context, info), (list) => {
       if (!Array.isArray(list)) return list;
       budget.objects(list.length);
-      return list.length > OBJECTS_OF_A_TURN ? inTurns(list) : list;
+      return list.length > OBJECTS_OF_A_TURN && !context.atOnce ? inTurns(list) : list;
     });
   };
 

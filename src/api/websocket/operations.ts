@@ -24,6 +24,7 @@ import { documentOf, type GivenDocument } from '../documents.js';
 import { ApiError, type outward, refusedRequest } from '../errors.js';
 import type { ApiMetrics, OperationType } from '../metrics.js';
 import type { Prepare } from '../operations.js';
+import { subscribeCompiled } from '../subscriptions/compiled.js';
 import { watched } from '../subscriptions/streams.js';
 import { coerceVariables } from '../variables.js';
 import type { Connected, Connection } from './connected.js';
@@ -216,7 +217,7 @@ async function follow(args: ExecutionArgs, { shares, metrics }: OperationParts) 
   };
   let result: Awaited<ReturnType<typeof subscribe>>;
   try {
-    result = await subscribe(args);
+    result = (field === 'assignments' ? await subscribeCompiled(args) : null) ?? (await subscribe(args));
   } catch (error) {
     ended();
     throw error;
