@@ -13,7 +13,13 @@ const ROWS = 40;
 
 /** Of the server under measurement: every statement is counted, those of functions and triggers too. */
 export const profiledSettings = (): Record<string, string> =>
-  directory() ? { shared_preload_libraries: 'pg_stat_statements', 'pg_stat_statements.track': 'all' } : {};
+  directory()
+    ? {
+        shared_preload_libraries: 'pg_stat_statements',
+        'pg_stat_statements.track': 'all',
+        'pg_stat_statements.track_planning': 'on',
+      }
+    : {};
 
 export const profiledArgs = (process: string): string[] =>
   directory() ? ['--cpu-prof', `--cpu-prof-dir=${directory()}`, `--cpu-prof-name=${process}.cpuprofile`] : [];
@@ -109,14 +115,15 @@ export class Profiling {
       (((cpuSeconds(pid) - (this.before[i] as number)) * 1000) / lives).toFixed(3),
     ]);
     const { rows } = await this.client.query(
-      `SELECT toplevel, calls, total_exec_time AS ms, rows, shared_blks_dirtied AS dirtied, wal_bytes, query
-       FROM pg_stat_statements ORDER BY total_exec_time DESC LIMIT $1`,
+      `SELECT toplevel, calls, total_plan_time AS planned, total_exec_time AS ms, rows, shared_blks_dirtied AS dirtied, wal_bytes, query
+       FROM pg_stat_statements ORDER BY total_plan_time + total_exec_time DESC LIMIT $1`,
       [2 * ROWS],
     );
     await this.client.end();
     const statements = rows.map((row) => [
       row.toplevel ? '' : 'inner',
       row.calls,
+      Number(row.planned).toFixed(0),
       Number(row.ms).toFixed(0),
       row.rows,
       row.dirtied,
@@ -133,7 +140,19 @@ export class Profiling {
         [
           `${lives} lives`,
           table(['process', 'CPU ms a life'], cpu),
-          table(['', 'calls', 'ms', 'rows', 'pages dirtied', 'WAL bytes a life', 'statement'], statements),
+          table(
+            [
+              '',
+              'calls',
+              'planning ms',
+              'executing ms',
+              'rows',
+              'pages dirtied',
+              'WAL bytes a life',
+              'statement',
+            ],
+            statements,
+          ),
           ...functions,
         ].join('\n\n'),
       );
