@@ -27,6 +27,8 @@ const PROCESS_BATCH = sized(250, 10);
 const SUBMITTED = sized(10_000, 100);
 const LISTED = sized(5_000, 50);
 const AUDIENCE = sized(1_000, 5);
+/** As `npm start` and the image start it. */
+const AS_STARTED = ['--max-semi-space-size=32'];
 const MAIN = fileURLToPath(new URL('../src/cli/main.js', import.meta.url));
 
 export const freePort = (): Promise<number> =>
@@ -93,7 +95,7 @@ export class Service {
 
   private run(args: string[], env: NodeJS.ProcessEnv): void {
     this.children.push(
-      spawn(process.execPath, [...profiledArgs(`${args[0]}`), MAIN, ...args], {
+      spawn(process.execPath, [...AS_STARTED, ...profiledArgs(`${args[0]}`), MAIN, ...args], {
         env,
         stdio: ['ignore', 'ignore', 'inherit'],
       }),
