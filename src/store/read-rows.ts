@@ -9,7 +9,7 @@ import { type Connection, value } from './statement.js';
 export type Reading<T> = Readonly<Record<keyof T & string, string>>;
 
 /** A time as epoch seconds. */
-export const seconds = (column: string): string => `extract(epoch FROM ${column})::float8`;
+export const seconds = (column: string): string => `date_part('epoch', ${column})`;
 
 /** The rows of a query, in its order. */
 export async function readRows<T>(connection: Connection, reading: Reading<T>, query: Sql): Promise<T[]> {

@@ -8,7 +8,7 @@ import { type Reading, rowsOf } from '../read-rows.js';
 import type { JobRow } from '../rows.js';
 import { tokenOf } from '../rules.js';
 import { empty, labels, raw, type Sql, sql } from '../sql.js';
-import { type Connection, run, value } from '../statement.js';
+import { type Connection, prepared, run, value } from '../statement.js';
 import {
   type Assignment,
   type AssignmentBatch,
@@ -206,9 +206,9 @@ function newAssignments(connection: Connection, part: Part, after: Cursor): Prom
   const { siteId, limit, bytesMax } = part;
   return value(
     connection,
-    sql`
+    prepared(sql`
 WITH recent AS MATERIALIZED (
-  SELECT id, entity_id, epoch, from_state, to_state, from_site_id, site_id, cause FROM events WHERE id > ${after}::bigint ORDER BY id LIMIT ${WINDOW}
+  SELECT id, entity_id, epoch, from_state, to_state, from_site_id, site_id, cause FROM events WHERE id > (SELECT ${after}::bigint) ORDER BY id LIMIT ${raw(String(WINDOW))}
 ), news AS MATERIALIZED (
   SELECT id, entity_id FROM recent WHERE site_id = ${siteId} AND (to_state IN ('ASSIGNED', 'CANCELLING') OR from_state = to_state AND to_state = 'RUNNING') ORDER BY id LIMIT ${limit}
 ), found AS MATERIALIZED (
@@ -229,7 +229,7 @@ SELECT CASE WHEN ${after}::bigint BETWEEN (SELECT id FROM events_horizon) AND ${
   coalesce(CASE WHEN EXISTS (SELECT 1 FROM found WHERE before >= ${bytesMax}) THEN (SELECT max(place) FROM live)
                 WHEN (SELECT count(*) FROM news) < ${limit} THEN (SELECT max(id) FROM recent) ELSE (SELECT max(id) FROM news) END,
            ${after}::bigint)::text,
-  ${runsAndMachines}) END AS v`,
+  ${runsAndMachines}) END AS v`),
   );
 }
 

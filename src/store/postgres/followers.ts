@@ -4,7 +4,7 @@ import { eventReading } from '../queries.js';
 import { rowsOf } from '../read-rows.js';
 import type { EventRow } from '../rows.js';
 import { labels, raw, type Sql, sql } from '../sql.js';
-import { type Connection, run, value } from '../statement.js';
+import { type Connection, prepared, run, value } from '../statement.js';
 import { type EventFilter, FOLLOWER_LEASE_S, type Followed, type FollowerTurn } from '../store.js';
 
 /**
@@ -27,17 +27,17 @@ export async function follow(connection: Connection, turn: FollowerTurn): Promis
     | null
   >(
     connection,
-    sql`
+    prepared(sql`
 WITH mine AS (
   UPDATE followers SET holder = ${holder}, lease_until = ${until}, cursor = greatest(cursor, ${after}::bigint)
    WHERE name = ${name} AND (holder = ${holder} OR ${after}::bigint IS NULL AND lease_until <= clock_timestamp())
   RETURNING cursor
 ), looked AS MATERIALIZED (
-  SELECT * FROM events WHERE id > (SELECT cursor FROM mine) ORDER BY id LIMIT ${limit}
+  SELECT * FROM events WHERE id > (SELECT cursor FROM mine) ORDER BY id LIMIT ${raw(String(limit))}
 )
 SELECT json_build_array(cursor, ${raw(latestCursor)}, cursor >= (SELECT id FROM events_horizon), (SELECT count(*) FROM looked), (SELECT max(id) FROM looked),
   (SELECT coalesce(json_agg(json_build_array(${raw(Object.values(eventReading).join(', '))}) ORDER BY id), '[]') FROM looked v WHERE ${wanted(only)})) AS v
-  FROM mine, set_config('synchronous_commit', 'off', true)`,
+  FROM mine, set_config('synchronous_commit', 'off', true)`),
   );
   if (found === null) {
     const made = await run(

@@ -5,7 +5,7 @@ import { list, table } from '../columns.js';
 import { commitWith, type Database, LONG_MS, type Transaction, transaction } from '../pool.js';
 import { RECALLED } from '../retries.js';
 import { labels, type Sql, sql } from '../sql.js';
-import { value } from '../statement.js';
+import { prepared, value } from '../statement.js';
 import type { Applied, PlanContext } from '../store.js';
 import { changeJobs, inOrder } from './change-jobs.js';
 import { insertDecisions } from './decisions.js';
@@ -73,7 +73,7 @@ function lockMoves(
   });
   return value(
     tx,
-    sql`
+    prepared(sql`
 WITH site AS MATERIALIZED (
   SELECT id FROM sites WHERE id = ANY (${list('integer', [...sites])}) AND state = 'UP' AND removed_at IS NULL ORDER BY id FOR SHARE
 ), scheduler AS MATERIALIZED (
@@ -87,7 +87,7 @@ SELECT json_build_array(
   (SELECT coalesce(json_agg(json_build_array(m.place - 1, job.state, job.site_id)), '[]')
      FROM ${items} LEFT JOIN job USING (id)
     WHERE job.state IS DISTINCT FROM 'QUEUED' OR job.site_id IS DISTINCT FROM m.from_site
-       OR m.in_tree AND job.site_id IS NULL AND job.scheduler_id IS NOT DISTINCT FROM m.scheduler)) AS v`,
+       OR m.in_tree AND job.site_id IS NULL AND job.scheduler_id IS NOT DISTINCT FROM m.scheduler)) AS v`),
   );
 }
 

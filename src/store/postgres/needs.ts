@@ -29,7 +29,7 @@ import {
 } from '../needs.js';
 import { commitWith, type Database, LONG_MS, type Transaction, transaction } from '../pool.js';
 import { empty, raw, type Sql, sql } from '../sql.js';
-import { type Connection, copy, rows, run, value } from '../statement.js';
+import { type Connection, copy, prepared, rows, run, value } from '../statement.js';
 import type { NeedsNews, NeedsOutcome, NewJob } from '../store.js';
 import { changeJobs } from './change-jobs.js';
 
@@ -233,9 +233,9 @@ async function concerned(
         : sql`SELECT unnest(${list('bigint', about)}) AS job_id UNION ${dependents(list('bigint', about))}`;
   const found = await rows<{ id: number }>(
     connection,
-    sql`
+    prepared(sql`
 SELECT n.job_id AS id FROM (${which}) w JOIN job_needs n ON n.job_id = w.job_id
- WHERE n.open AND n.job_id > ${after}::bigint ORDER BY 1 LIMIT ${AT_ONCE}`,
+ WHERE n.open AND n.job_id > (SELECT ${after}::bigint) ORDER BY 1 LIMIT ${raw(String(AT_ONCE))}`),
   );
   return found.map(({ id }) => id);
 }

@@ -21,7 +21,7 @@ import {
 } from '../retries.js';
 import { type FinalEnd, isMeant, keptPiece, MACHINE_FAILURES_MAX } from '../rules.js';
 import { empty, type Sql, sql } from '../sql.js';
-import { rows, run } from '../statement.js';
+import { prepared, rows, run } from '../statement.js';
 import type { OutputBounds, OutputOutcome, ReportOutcome, RunOutput, RunReport } from '../store.js';
 import { ofTask, type RunTasks } from '../tasks.js';
 import { siteAgent } from './agents.js';
@@ -93,13 +93,13 @@ async function lockJobs(
     Found & { id: number; siteId: number | null; latest: LatestRun | null; now: number }
   >(
     tx,
-    sql`
+    prepared(sql`
 SELECT id, user_id AS "userId", state, site_id AS "siteId", epoch, cause, stop_cause AS "stopCause", preempted, started_at IS NOT NULL AS started,
        (SELECT json_build_array(extract(epoch FROM coalesce(r.started_at, r.assigned_at))::float8, extract(epoch FROM r.assigned_at)::float8,
            ${agentId === null ? sql`true` : servedBy(agentId, sql`jobs`)}, r.placed_by = 'SITE')
           FROM runs r WHERE r.job_id = jobs.id AND r.epoch = jobs.epoch) AS latest,
        extract(epoch FROM clock_timestamp())::float8 AS now
-  FROM jobs WHERE id = ANY (${list('bigint', jobIds)}) ORDER BY id FOR NO KEY UPDATE`,
+  FROM jobs WHERE id = ANY (${list('bigint', jobIds)}) ORDER BY id FOR NO KEY UPDATE`),
   );
   const jobs = new Map(
     found.map((job): [number, LockedJob] => {
@@ -184,11 +184,11 @@ function updateRuns(
     : empty;
   return run(
     tx,
-    sql`
+    prepared(sql`
 UPDATE runs r SET started_at = coalesce(to_timestamp(t.started_at), r.started_at), ended_at = to_timestamp(t.ended_at),
     exit_code = t.exit_code, signal = t.signal, cause = t.cause, message = t.message, ${usageFrom('t')},
     retry = t.retry::jsonb, failed_task = coalesce(t.failed_task, r.failed_task), ending = r.ending OR t.ending ${localFields}
-  FROM ${items} ${local ? sql`JOIN ${localTable} ON l.job_id = t.job_id` : empty} WHERE r.job_id = t.job_id AND r.epoch = t.epoch`,
+  FROM ${items} ${local ? sql`JOIN ${localTable} ON l.job_id = t.job_id` : empty} WHERE r.job_id = t.job_id AND r.epoch = t.epoch`),
   );
 }
 

@@ -35,7 +35,7 @@ import {
 } from '../images.js';
 import { type Database, type Transaction, transaction } from '../pool.js';
 import { labels, raw, sql } from '../sql.js';
-import { type Connection, copyOut, row, run, value } from '../statement.js';
+import { type Connection, copyOut, prepared, row, run, value } from '../statement.js';
 import type {
   Cursor,
   GridChanges,
@@ -200,7 +200,7 @@ function jobChange([
     ...{ state, siteId, priority, migratedAt, dispatchedAt, schedulerId, treeMoves },
     run: run ? runFromArray(id, run) : null,
   };
-  return { id, position, job: job ? { ...jobFromArray(job), priority, dispatchedAt } : null };
+  return { id, position, job: job ? Object.assign(jobFromArray(job), { priority, dispatchedAt }) : null };
 }
 
 /**
@@ -219,10 +219,10 @@ function readChanges(connection: Connection, cursor: Cursor, limit: number): Pro
   const waiting = labels(waitingStates);
   return value(
     connection,
-    sql`
+    prepared(sql`
 WITH news AS MATERIALIZED (
   SELECT id, at, kind, entity_id, seq, from_state, to_state, site_id, from_site_id, epoch, note
-    FROM events WHERE id > ${cursor}::bigint ORDER BY id LIMIT ${limit}
+    FROM events WHERE id > (SELECT ${cursor}::bigint) ORDER BY id LIMIT ${raw(String(limit))}
 ), folded AS MATERIALIZED (
   SELECT DISTINCT ON (entity_id) entity_id, id, to_state, site_id, epoch,
          bool_or(seq = 1 OR kind = 'JOB_CHANGED' OR note IS NOT NULL OR from_state IN ('BLOCKED', 'HELD') OR from_state IN ${live} AND to_state IN ${waiting}) OVER of_job AS told
@@ -260,12 +260,12 @@ SELECT CASE WHEN ${cursor}::bigint >= (SELECT id FROM events_horizon) THEN json_
      FROM directory w JOIN users u ON u.id = w.entity_id WHERE w.kind = 'USER'),
   CASE WHEN EXISTS (SELECT 1 FROM directory WHERE kind IN ('SITE', 'MACHINE', 'LICENSE', 'SCHEDULER', 'HOLD', 'POLICY')) THEN ${raw(directoryArray())} END,
   (SELECT json_agg(DISTINCT jsonb_build_array(entity_id, site_id)) FROM directory WHERE kind = 'DATA'),
-  (SELECT json_agg(${raw(totalsObject)}) FROM run_totals v WHERE event_id > ${cursor}::bigint),
+  (SELECT json_agg(${raw(totalsObject)}) FROM run_totals v WHERE event_id > (SELECT ${cursor}::bigint)),
   (SELECT json_agg(json_build_object('siteId', site_id, 'at', at, 'arrivals', arrivals, 'services', services) ORDER BY at, site_id)
      FROM (SELECT site_id, floor(extract(epoch FROM at) / ${INTERVAL_S}::integer)::bigint * ${INTERVAL_S}::integer AS at,
                   sum(arrivals) AS arrivals, sum(services) AS services
              FROM traffic GROUP BY 1, 2) t)
-) END AS v`,
+) END AS v`),
   );
 }
 

@@ -26,7 +26,7 @@ import {
   wholeMachines,
 } from '../rules.js';
 import { raw, type Sql, sql } from '../sql.js';
-import { copy, run, value } from '../statement.js';
+import { copy, prepared, run, value } from '../statement.js';
 import type { Applied, KeptPromises, PlanContext, StartOutcome } from '../store.js';
 import { changeJobs } from './change-jobs.js';
 import { insertDecisions } from './decisions.js';
@@ -109,7 +109,7 @@ async function lockJobs(
   const jobIds = starts.map((start) => start.jobId);
   const [isUp, found] = await value<[boolean, (LockedJob & { id: number })[]]>(
     tx,
-    sql`
+    prepared(sql`
 WITH limited AS MATERIALIZED (
   SELECT id FROM sites WHERE id = ${siteId}::integer AND (max_running_jobs IS NOT NULL OR ${handsOver}) FOR NO KEY UPDATE
 ), site AS MATERIALIZED (
@@ -121,7 +121,7 @@ WITH limited AS MATERIALIZED (
 )
 SELECT json_build_array(
   coalesce((SELECT state = 'UP' FROM site), false),
-  (SELECT coalesce(json_agg(job), '[]') FROM job)) AS v`,
+  (SELECT coalesce(json_agg(job), '[]') FROM job)) AS v`),
   );
   return { isUp, jobs: new Map(found.map((job) => [job.id, job])) };
 }
@@ -170,7 +170,7 @@ async function lockResources(
   ];
   const [machines, licenses, reserved, promised, runs, parts, reservations, inside] = await value<Answer>(
     tx,
-    sql`
+    prepared(sql`
 WITH machine AS MATERIALIZED (
   SELECT id, state, silent, problem, cpus, cpus_used, memory_mb, memory_used_mb, max_tasks, tasks_used, keeping_runs, resources, resources_used, devices FROM machines
    WHERE id = ANY (${list('integer', [...machineIds])}) AND site_id = ${siteId}::integer AND removed_at IS NULL
@@ -206,7 +206,7 @@ SELECT json_build_array(
               'amounts', CASE WHEN r.taken IS NOT NULL THEN r.taken -> (u.place - 1)::integer -> 'amounts' WHEN u.cpus IS NOT NULL THEN jsonb_build_object('cpus', u.cpus) ELSE (SELECT jsonb_object_agg(key, value::bigint * u.tasks) FROM jsonb_each_text(
                  coalesce(r.resources_per_task, '{}') || jsonb_build_object('cpus', r.cpus_per_task, 'memoryMb', r.memory_mb_per_task))) END)), '[]')
       FROM jobs j JOIN runs r ON r.job_id = j.id AND r.ended_at IS NULL, unnest(r.machine_ids, r.machine_tasks, r.whole_cpus) WITH ORDINALITY AS u (machine_id, tasks, cpus, place)
-     WHERE j.reservation_id IN (SELECT id FROM reservation) AND u.machine_id = ANY (${list('integer', [...machineIds])})) ELSE '[]' END) AS v`,
+     WHERE j.reservation_id IN (SELECT id FROM reservation) AND u.machine_id = ANY (${list('integer', [...machineIds])})) ELSE '[]' END) AS v`),
   );
   return {
     free: {
