@@ -268,6 +268,17 @@ export function cpusOf({
   return cpus;
 }
 
+/** CPUs of the tasks of a job of these parts, by allocation. */
+export function cpusByAllocation(parts: readonly JobPart[], allocations: readonly Allocation[]): number[] {
+  let at = 0;
+  let left = parts[0]?.tasks ?? 0;
+  return allocations.map(({ tasks }) => {
+    if (left <= 0) left = parts[++at]?.tasks ?? 0;
+    left -= tasks;
+    return tasks * (parts[at] as JobPart).cpusPerTask;
+  });
+}
+
 /** At least `min`, from 1; `max` null: as many as fit. */
 export interface TasksPerMachine {
   readonly min: number;

@@ -803,7 +803,7 @@ class Simulation {
   private share(index: number, seconds: number, run: Run): void {
     const { job, sectionS } = this.jobs[index] as SimJob;
     const section = sectionS === undefined ? Infinity : sectionS * job.benchmark;
-    this.sharing.start(index, run, job.cpusPerTask, seconds * job.benchmark, section, this.now);
+    this.sharing.start(index, run, job, seconds * job.benchmark, section, this.now);
   }
 
   /** A run goes on beyond its predicted end: it gets a later one, up to what the job asked for. */

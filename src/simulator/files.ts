@@ -1,7 +1,7 @@
 /** What a simulation writes: files in parts, so that a long run needs no more memory than a short one. */
 
 import { closeSync, openSync, writeSync } from 'node:fs';
-import type { Run } from '../core/index.js';
+import { cpusOf, type Run } from '../core/index.js';
 import { csvCell } from '../words/index.js';
 import type { World } from './engine.js';
 import { joined, Processors, type Taken } from './processors.js';
@@ -206,7 +206,7 @@ export class BatsimCsv implements Sink {
   }
 
   started({ job }: SimJob, index: number, run: Run): void {
-    this.taken[index] = this.processors.take(run, job.cpusPerTask);
+    this.taken[index] = this.processors.take(run, job);
   }
 
   ended({ job, sourceId, limitS }: SimJob, index: number, run: Run, at: number, how: RunEnd): void {
@@ -218,7 +218,7 @@ export class BatsimCsv implements Sink {
     const turnaround = at - submittedAt;
     const { file } = this;
     file.number(sourceId).text(this.workloadName).cell(sourceId).cell(submittedAt);
-    file.cell(job.tasks * job.cpusPerTask).number(limitS ?? job.estimateS);
+    file.cell(cpusOf(job)).number(limitS ?? job.estimateS);
     file
       .text(END_STATES[how])
       .cell(start)
@@ -305,7 +305,7 @@ function writeJob(
   results: ResultSink | null,
   index: number,
 ): void {
-  const cpus = job.tasks * job.cpusPerTask;
+  const cpus = cpusOf(job);
   let [wait, run, got, status, site] = [-1, runS, cpus, -1, siteId ?? -1];
   if (results !== null) {
     const start = results.starts[index] as number;

@@ -1,4 +1,5 @@
 /** How much work a workload brings, and another amount of it. */
+import { cpusOf } from '../core/index.js';
 import type { SimJob } from './workload.js';
 
 /** CPU-seconds of the jobs over what `processors` could do from the first submission to the last. */
@@ -8,7 +9,7 @@ export function offeredLoad(jobs: readonly SimJob[], processors: number): number
   if (first === undefined || last === undefined || last.job.submittedAt <= first.job.submittedAt)
     return Number.NaN;
   const work = jobs.reduce((sum, { job, runS, limitS }) => {
-    return sum + Math.min(runS, limitS ?? Infinity) * job.tasks * job.cpusPerTask;
+    return sum + Math.min(runS, limitS ?? Infinity) * cpusOf(job);
   }, 0);
   return work / (processors * (last.job.submittedAt - first.job.submittedAt));
 }

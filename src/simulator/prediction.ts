@@ -5,7 +5,7 @@
  * ours). Without that it would count as ending now at every look, jobs would be backfilled on processors that do not come
  * free, and the first of the queue would starve.
  */
-import type { Job } from '../core/index.js';
+import { cpusOf, type Job } from '../core/index.js';
 import type { EstimateSource, SimJob } from './workload.js';
 
 export interface Predictor {
@@ -110,10 +110,11 @@ export class Regression implements Predictor {
     }
   }
 
-  private featuresOf({ userId, estimateS, tasks, cpusPerTask }: Job): Float64Array {
+  private featuresOf(job: Job): Float64Array {
+    const { userId, estimateS } = job;
     const known = this.history.of(userId);
     const part = (seconds: number | undefined): number => Math.min(1, (seconds ?? estimateS) / estimateS);
-    const width = Math.log(tasks * cpusPerTask) / 5;
+    const width = Math.log(cpusOf(job)) / 5;
     return Float64Array.of(1, part(known?.last), part(known?.before), part(known?.mean), width);
   }
 

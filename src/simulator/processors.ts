@@ -3,7 +3,7 @@
  * of all machines are numbered through, by site and machine id, and a run gets the lowest free ones of its machines, and
  * all of a time-shared one.
  */
-import type { Run } from '../core/index.js';
+import { cpusByAllocation, type Job, type Run } from '../core/index.js';
 import type { World } from './engine.js';
 
 /**
@@ -34,10 +34,12 @@ export class Processors {
   }
 
   /** The processors of a starting run, for each of its allocations. */
-  take({ jobId, allocations }: Run, cpusPerTask: number): Taken {
+  take({ jobId, allocations }: Run, job: Job): Taken {
+    const cpus = job.parts === null ? null : cpusByAllocation(job.parts, allocations);
     return allocations.map(
-      ({ machineId, tasks }) =>
-        this.shared.get(machineId) ?? this.lowest(machineId, tasks * cpusPerTask, jobId),
+      ({ machineId, tasks }, i) =>
+        this.shared.get(machineId) ??
+        this.lowest(machineId, cpus === null ? tasks * job.cpusPerTask : (cpus[i] as number), jobId),
     );
   }
 

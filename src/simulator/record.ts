@@ -2,7 +2,7 @@
  * What the pictures of a simulation show, small whatever the trace is: the distribution of the waits, means over bins of
  * time, and the rectangles of a window. Plain values, so that a thread can hand it over.
  */
-import type { Run } from '../core/index.js';
+import { cpusOf, type Run } from '../core/index.js';
 import type { World } from './engine.js';
 import { type Intervals, joined, Processors, type Taken } from './processors.js';
 import type { MemorySink, Sink } from './sink.js';
@@ -84,7 +84,7 @@ export function plotRecord(
   timeShared = false,
 ): PlotRecord {
   const cpusInUse: CpusInUse = (simJob, i) => {
-    const cpus = simJob.job.tasks * simJob.job.cpusPerTask;
+    const cpus = cpusOf(simJob.job);
     if (!timeShared) return cpus;
     return (cpus * computingS(simJob)) / ((times.ends[i] as number) - (times.starts[i] as number));
   };
@@ -139,7 +139,7 @@ export function usageOf(
   ];
   jobs.forEach((simJob, i) => {
     const { job } = simJob;
-    const cpus = job.tasks * job.cpusPerTask;
+    const cpus = cpusOf(job);
     const startS = ended(ends, i) ? (starts[i] as number) : toS;
     queuedJobs.add(job.submittedAt, startS, 1);
     queuedCpus.add(job.submittedAt, startS, cpus);
@@ -271,7 +271,7 @@ export class GanttSink implements Sink {
       this.leftOut++;
       return;
     }
-    const taken = this.processors.take(run, job.cpusPerTask);
+    const taken = this.processors.take(run, job);
     const bars = joined(taken);
     const fits = this.bars.length + this.openBars + bars.length / 2 <= MAX_BARS;
     if (fits) this.openBars += bars.length / 2;

@@ -1,7 +1,7 @@
 /** One simulation from its files to its figures: what `switchyard simulate` does. */
 import { writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { draw, type Policy, parsePolicy, ROOT } from '../core/index.js';
+import { cpusOf, draw, type Policy, parsePolicy, ROOT } from '../core/index.js';
 import { type EventOrder, runSimulation, type World } from './engine.js';
 import { BatsimCsv, JsonLines, writeSwf } from './files.js';
 import { type Generate, generatedJobs } from './generate.js';
@@ -277,13 +277,12 @@ function groupsOf(
   processors: number,
   scan: TraceScan | null,
 ): Pick<Simulated, 'bySite' | 'byUser' | 'byWidth' | 'byClass'> {
-  const cpusOf = new Map<number, number>();
-  for (const { siteId, cpus } of world.machines) cpusOf.set(siteId, (cpusOf.get(siteId) ?? 0) + cpus);
+  const cpusAt = new Map<number, number>();
+  for (const { siteId, cpus } of world.machines) cpusAt.set(siteId, (cpusAt.get(siteId) ?? 0) + cpus);
   const names = new Map(world.sites.map(({ id, name }) => [id, name]));
   const all = (): number => processors;
   const classOf = (index: number): number => {
-    const { tasks, cpusPerTask } = (jobs[index] as SimJob).job;
-    return Math.ceil(Math.log2(tasks * cpusPerTask));
+    return Math.ceil(Math.log2(cpusOf((jobs[index] as SimJob).job)));
   };
   const classes = statistics.by((index) => (jobs[index] as SimJob).job.preemptionClass, all);
   const users = statistics.by((index) => (jobs[index] as SimJob).job.userId, all);
@@ -291,7 +290,7 @@ function groupsOf(
     bySite: statistics
       .by(
         (index) => results.siteIds[index] as number,
-        (site) => cpusOf.get(site) as number,
+        (site) => cpusAt.get(site) as number,
         true,
       )
       .map(([site, figures]) => ({ site, name: names.get(site) as string, ...figures })),

@@ -2,7 +2,7 @@
  * Where the results of a simulation go. The engine tells a sink of each start and each end when they happen, in order;
  * a sink writes, counts or keeps.
  */
-import type { Move, Run, SitePlan } from '../core/index.js';
+import { cpusOf, type Move, type Run, type SitePlan } from '../core/index.js';
 import type { SimJob } from './workload.js';
 
 /** How a run ended. Behind LOST its job starts over, behind PREEMPTED too, unless it was to end then (`preemption.cancelBelow`). */
@@ -74,7 +74,6 @@ export class ResultSink extends MemorySink {
     if (how === 'LOST') this.lost++;
     if (how === 'PREEMPTED') this.preempted++;
     if (isFinal(how)) return;
-    const { tasks, cpusPerTask } = job.job;
-    this.lostCpuS += tasks * cpusPerTask * (at - (run.checkpointAt ?? run.start));
+    this.lostCpuS += cpusOf(job.job) * (at - (run.checkpointAt ?? run.start));
   }
 }

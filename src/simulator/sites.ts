@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import {
   checked,
+  cpusOf,
   type Held,
   type Machine,
   RandomStream,
@@ -320,7 +321,7 @@ export function failuresOf(
   seed: number,
 ): Outage[] {
   const cpus = machines.reduce((sum, machine) => sum + machine.cpus, 0);
-  const work = jobs.reduce((sum, { job, runS }) => sum + job.tasks * job.cpusPerTask * runS, 0);
+  const work = jobs.reduce((sum, { job, runS }) => sum + cpusOf(job) * runS, 0);
   const firstS = jobs[0]?.job.submittedAt ?? 0;
   const untilS = (jobs.at(-1)?.job.submittedAt ?? 0) + (TAIL * work) / cpus;
   const expected = (machines.length * (untilS - firstS)) / (betweenS + repairS);

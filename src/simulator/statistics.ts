@@ -1,5 +1,6 @@
 /** The figures that workload studies report. */
 
+import { cpusOf } from '../core/index.js';
 import type { MemorySink } from './sink.js';
 import type { Away } from './sites.js';
 import type { SimJob } from './workload.js';
@@ -137,7 +138,7 @@ export class Statistics {
       const start = times.starts[i] as number;
       const end = times.ends[i] as number;
       const run = this.timeShared ? computingS(simJob) : end - start + this.keptS(i);
-      const cpusOfJob = job.cpusPerTask * job.tasks;
+      const cpusOfJob = cpusOf(job);
       const whole = end - job.submittedAt;
       const long = Math.max(run, tauS);
       wait[count] = start - job.submittedAt;
@@ -190,7 +191,7 @@ export class Statistics {
     const start = this.times.starts[index] as number;
     const end = this.endOf(index);
     const within = Math.max(0, Math.min(end, this.toS) - Math.max(start, this.fromS));
-    const cpus = simJob.job.cpusPerTask * simJob.job.tasks;
+    const cpus = cpusOf(simJob.job);
     if (within === 0) return 0;
     return this.timeShared
       ? (cpus * computingS(simJob) * within) / (end - start)

@@ -5,7 +5,7 @@
  *
  * Who runs where is the schedulers' decision; here is only how fast.
  */
-import type { Machine, Run } from '../core/index.js';
+import { cpusByAllocation, type Job, type Machine, type Run } from '../core/index.js';
 import type { EventQueue } from './event-queue.js';
 
 interface Node {
@@ -72,15 +72,17 @@ export class TimeSharing {
    * The run starts to compute. `index`: of its job. `work`: of each task, and `section`: after which its tasks wait for each
    * other, both in seconds on a machine of power 1.
    */
-  start(index: number, run: Run, cpusPerTask: number, work: number, section: number, now: number): void {
+  start(index: number, run: Run, job: Job, work: number, section: number, now: number): void {
     const tasks = run.allocations.reduce((sum, allocation) => sum + allocation.tasks, 0);
     const first = tasks === 1 ? work : Math.min(section, work);
     const running: Running = { index, tasks: [], section, left: work - first, computing: tasks };
     this.runs.set(index, running);
-    for (const allocation of run.allocations) {
+    const cpus = job.parts === null ? null : cpusByAllocation(job.parts, run.allocations);
+    for (const [k, allocation] of run.allocations.entries()) {
       const node = this.nodeOf.get(allocation.machineId) as Node;
       for (let i = 0; i < allocation.tasks; i++) {
-        const task: Task = { running, node, cpus: cpusPerTask, computes: false, remaining: 0 };
+        const cpusOfTask = cpus === null ? job.cpusPerTask : (cpus[k] as number) / allocation.tasks;
+        const task: Task = { running, node, cpus: cpusOfTask, computes: false, remaining: 0 };
         node.tasks.push(task);
         running.tasks.push(task);
         this.compute(task, first, now);

@@ -5,7 +5,7 @@
  * nothing is compared.
  */
 import { Worker } from 'node:worker_threads';
-import { DataCatalog, type Policy, type UserClass } from '../core/index.js';
+import { cpusOf, DataCatalog, type Policy, type UserClass } from '../core/index.js';
 import { MAX } from '../platform/limits.js';
 import { TIMES_KNOWN } from '../store/constants.js';
 import { jobFromArray } from '../store/images.js';
@@ -220,7 +220,7 @@ function historyOf(
       ({ job }, i) => {
         const aloneS = fates.aloneS[i] as number;
         const heldS = (fates.ends[i] as number) - (fates.starts[i] as number);
-        return (job.tasks * job.cpusPerTask * (Number.isNaN(aloneS) ? heldS : aloneS)) / heldS;
+        return (cpusOf(job) * (Number.isNaN(aloneS) ? heldS : aloneS)) / heldS;
       },
       [fromS, toS],
       BINS_MAX,
@@ -441,7 +441,7 @@ function figures(
     const runS = Number.isNaN(aloneS) ? end - start : aloneS;
     waits.push(start - job.submittedAt);
     slowdowns.push(Math.max(1, (end - job.submittedAt) / Math.max(runS, BOUND_S)));
-    usedS += runS * job.tasks * job.cpusPerTask;
+    usedS += runS * cpusOf(job);
   });
   const spanS = last - (jobs[0]?.job.submittedAt ?? 0);
   const wait = distribution(Float64Array.from(waits));

@@ -26,6 +26,7 @@ import type { Store } from '../../src/store/store.js';
 import { MemoryStore } from '../store/memory.js';
 import { newJob, T0, vouch } from '../store/world.js';
 import { withDatabase } from '../support/database.js';
+import { withParts } from '../support/plain-job.js';
 import { checkPromises } from '../support/promises.js';
 import { IN_FULL, seeds } from '../support/seed.js';
 import { accepted, SERVICE } from './directory.js';
@@ -92,6 +93,13 @@ interface Submitted {
   fails?: boolean;
 }
 
+/** Small enough for one of the sites. */
+function severalParts(random: RandomStream): Partial<ReturnType<typeof newJob>> {
+  const first = { tasks: random.integer(1, 2), cpusPerTask: random.integer(1, 2) };
+  const second = { cpusPerTask: random.integer(2, 4), memoryMbPerTask: 50 * random.integer(0, 3) };
+  return { licenses: [], ...withParts(random.next() < 0.5 ? [first, second] : [second, first, {}]) };
+}
+
 /**
  * More work than the sites can do at once, in bursts. Times are whole seconds and speeds powers of two apart, so that nothing is
  * rounded where it is stored.
@@ -116,6 +124,7 @@ function workload(seed: number, count: number): Submitted[] {
           simulatedRunS: 4 * random.integer(1, estimateS / 3),
           deadline: random.next() < 0.5 ? at + estimateS + random.integer(0, 400) : null,
           boost: random.next() < 0.1 ? random.integer(-3, 3) : 0,
+          ...(random.next() < 0.2 ? severalParts(random) : {}),
         }),
       });
     }

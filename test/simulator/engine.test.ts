@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { imageOf, type Machine, type Run, type SitePlan } from '../../src/core/index.js';
+import { imageOf, type Machine, plainJob, type Run, type SitePlan } from '../../src/core/index.js';
 import { type EventOrder, runSimulation, type World } from '../../src/simulator/engine.js';
 import { EventQueue } from '../../src/simulator/event-queue.js';
 import { BatsimCsv, JsonLines } from '../../src/simulator/files.js';
@@ -275,16 +275,18 @@ describe('the files', () => {
           }
           const run = runOf(i + 1, tasks);
           if (tasks.some((count, m) => count > (free[m] as number[]).length)) return;
-          const taken = processors.take(run, 1);
+          const taken = processors.take(run, ONE_CPU);
           const numbers = tasks.map((count, m) => (free[m] as number[]).splice(0, count));
           expect(joined(taken)).toEqual(intervalsOf(numbers.flat()));
           live.push({ run, taken, numbers });
         });
       }),
     );
-    expect(() => new Processors(world).take(runOf(1, [13]), 1)).toThrow('no processor left for job 1');
+    expect(() => new Processors(world).take(runOf(1, [13]), ONE_CPU)).toThrow('no processor left for job 1');
   });
 });
+
+const ONE_CPU = plainJob({ id: 1, submittedAt: 0, estimateS: 1 });
 
 /** First and last of each interval. */
 const intervalsOf = (numbers: readonly number[]): number[] =>
