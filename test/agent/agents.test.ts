@@ -375,6 +375,32 @@ describe('jobs of several tasks', () => {
     expect(ports.size).toBe(1);
   });
 
+  it('that are of several parts are each on a machine as its part asks, and find their part', async () => {
+    const told = ['PART', 'PARTS', 'PART_TASKS', 'PART_TASK_INDEX', 'TASK_INDEX', 'TASKS', 'CPUS_PER_TASK'];
+    const variables = told.map((name) => `$SWITCHYARD_${name}`).join(' ');
+    const machinesOf = [0, 1, 2].map((part) => `$SWITCHYARD_PART_MACHINES_${part}`).join(' ');
+    const text = `echo ${variables} $RANK $WORLD_SIZE $SWITCHYARD_MEMORY_MB_PER_TASK; echo ${machinesOf}; wc -l < $SWITCHYARD_HOSTFILE`;
+    const parts = [{ tasks: 2, cpusPerTask: 2 }, { memoryMbPerTask: 300 }, { memoryMbPerTask: 200 }];
+    const [id] = await submit([shell(text, { parts })]);
+    expect(await ended(id!)).toMatchObject({ state: 'COMPLETED', cause: 'EXITED_ZERO', epoch: 1 });
+    const tasks = await tasksOf(id!);
+    const names = tasks.map(({ machine }) => machine.name);
+    // The last two, of a CPU each, share the third machine.
+    expect([...new Set(names)].sort()).toEqual(NAMES);
+    expect(names[3]).toBe(names[2]);
+    const shared = names[2];
+    expect(tasks.map(({ output }) => output!.text.trim().split('\n'))).toEqual(
+      ['0 3 2 0 0 4 2 0 4 0', '0 3 2 1 1 4 2 1 4 0', '1 3 1 0 2 4 1 2 4 300', '2 3 1 0 3 4 1 3 4 200'].map(
+        (own) => [own, `${names[0]}:1,${names[1]}:1 ${shared}:1 ${shared}:1`, '4'],
+      ),
+    );
+    const { job } = await api.must<{ job: { runs: { allocations: object[] }[] } }>(
+      'query ($id: ID!) { job(id: $id) { runs { allocations { tasks machine { name } } } } }',
+      { id },
+    );
+    expect(job.runs[0]!.allocations).toEqual([...names].map((name) => ({ tasks: 1, machine: { name } })));
+  });
+
   it('are ended when one of their tasks fails, unless they are to go on', async () => {
     const fails = '[ $SWITCHYARD_TASK_INDEX != 1 ] || exit 7';
     const [id] = await submit([shell(`${fails}; echo begun; sleep 1000`, wide)]);
