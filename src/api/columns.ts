@@ -19,6 +19,7 @@ const COLUMNS: Readonly<Record<string, readonly (keyof JobRow)[]>> = {
     ...(['tasks', 'cpusPerTask', 'memoryMbPerTask'] as const),
   ],
   cpus: ['tasks', 'cpusPerTask', 'parts'],
+  memoryMb: ['tasks', 'memoryMbPerTask', 'parts'],
   batch: ['siteId'],
   needs: [],
   onUnmet: [],

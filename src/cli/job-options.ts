@@ -23,6 +23,7 @@ import {
   parseLicenses,
   parseMemory,
   parseNumber,
+  parsePart,
   parseReadFrom,
   parseSameSwitch,
   parseSignal,
@@ -43,7 +44,6 @@ import type {
   JobFilter,
   JobInput,
   JobOutputInput,
-  JobPartInput,
   JobPreferenceInput,
   JobSelection,
   NeedClauseInput,
@@ -467,6 +467,8 @@ export function jobFromOptions(
 ): GivenJob {
   const size = (field: string) => (value: string) => parseNumber(field, value, { min: 0 });
   const [command, ...args] = commandLine;
+  const whole = (field: string) => (value: string) => parseNumber(field, value, { min: 1, integer: true });
+  const { resources, constraint } = machinesFrom(options);
   // Each field of JobInput, so that none is forgotten.
   const job: { [K in Exclude<keyof JobInput, Placed>]: JobInput[K] | undefined } = {
     command,
@@ -475,8 +477,18 @@ export function jobFromOptions(
     application: options.application,
     project: options.project,
     groupName: options.group,
-    ...tasksFrom(options),
-    parts: options.part?.map(partFrom),
+    tasks: given(options.tasks, whole('--tasks')),
+    cpusPerTask: given(options.cpus, whole('--cpus')),
+    memoryMbPerTask: memoryOf(options),
+    memoryMbPerCpu: given(options.memPerCpu, (value) => parseMemory('--mem-per-cpu', value)),
+    tasksPerMachine: given(options.tasksPerMachine, (value) =>
+      parseTasksPerMachine('--tasks-per-machine', value),
+    ),
+    exclusive: exclusiveOf(options),
+    allAlike: given(options.allAlike, parseLabelNames),
+    resourcesPerTask: resources,
+    machineConstraint: constraint,
+    parts: options.part?.map((written) => parsePart('--part', written)),
     sameSwitch: given(options.sameSwitch, (value) => parseSameSwitch('--same-switch', value)),
     licenses: options.license?.flatMap((one) => parseLicenses('--license', one)),
     os: options.os,
@@ -523,67 +535,12 @@ export function jobFromOptions(
   return Object.fromEntries(Object.entries(job).filter(([, value]) => value !== undefined));
 }
 
-/** What options say of the tasks of a job, or of one of its parts. */
-function tasksFrom(options: Partial<JobOptions>): {
-  [K in keyof Required<JobPartInput>]: JobPartInput[K] | undefined;
-} {
-  const whole = (field: string) => (value: string) => parseNumber(field, value, { min: 1, integer: true });
-  const { resources, constraint } = machinesFrom(options);
-  return {
-    tasks: given(options.tasks, whole('--tasks')),
-    cpusPerTask: given(options.cpus, whole('--cpus')),
-    memoryMbPerTask: memoryOf(options),
-    memoryMbPerCpu: given(options.memPerCpu, (value) => parseMemory('--mem-per-cpu', value)),
-    resourcesPerTask: resources,
-    tasksPerMachine: given(options.tasksPerMachine, (value) =>
-      parseTasksPerMachine('--tasks-per-machine', value),
-    ),
-    exclusive: exclusiveOf(options),
-    allAlike: given(options.allAlike, parseLabelNames),
-    machineConstraint: constraint,
-  };
-}
-
-/** The options of a job that a part may have, as `--part` has them. */
-const PART_OPTIONS = {
-  ...{ tasks: 'tasks', cpus: 'cpus', mem: 'mem', 'memory-mb': 'memoryMb', 'mem-per-cpu': 'memPerCpu' },
-  ...{ 'tasks-per-machine': 'tasksPerMachine', exclusive: 'exclusive', 'all-alike': 'allAlike' },
-  ...{ gpus: 'gpus', gres: 'gres', resource: 'resource', constraint: 'constraint' },
-} as const satisfies Record<string, keyof JobOptions>;
-const PART_NAMES = `${Object.keys(PART_OPTIONS)
-  .map((name) => (name === 'exclusive' ? name : `${name}=`))
-  .join(', ')}, each once but resource= and gres=; constraint= last`;
-
-/** `tasks=4,cpus=2,gpus=1,constraint=gen >= 3`: the options of a job without their hyphens; a constraint has commas of its own. */
-function partFrom(written: string): JobPartInput {
-  const [, said = '', constraint] = /^(.*?)(?:(?:^|,)constraint=(.*))?$/s.exec(written) ?? [];
-  const options: Record<string, string | true | string[]> = constraint === undefined ? {} : { constraint };
-  for (const one of said === '' ? [] : said.split(',')) {
-    const [, name = '', value = ''] = /^([^=]*)=?(.*)$/s.exec(one.trim()) ?? [];
-    const known = Object.hasOwn(PART_OPTIONS, name) ? PART_OPTIONS[name as keyof typeof PART_OPTIONS] : null;
-    const isAlone = name === 'exclusive' && (value === '' || value === 'user');
-    if (
-      known === null ||
-      name === 'constraint' ||
-      (value === '' && !isAlone) ||
-      (name === 'exclusive' && !isAlone)
-    )
-      throw usage('--part', one, PART_NAMES);
-    if (known === 'resource' || known === 'gres')
-      options[known] = [...((options[known] as string[] | undefined) ?? []), value];
-    else if (known in options) throw usage('--part', one, PART_NAMES);
-    else options[known] = isAlone && value === '' ? true : value;
-  }
-  const part = Object.entries(tasksFrom(options)).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(part);
-}
-
-function exclusiveOf({ exclusive, 'exclusive=user': forUser }: Partial<JobOptions>): Exclusive | undefined {
+function exclusiveOf({ exclusive, 'exclusive=user': forUser }: JobOptions): Exclusive | undefined {
   if (forUser === true || exclusive === 'user') return 'USER';
   return exclusive ? 'MACHINE' : undefined;
 }
 
-function memoryOf({ memoryMb, mem }: Partial<JobOptions>): number | undefined {
+function memoryOf({ memoryMb, mem }: JobOptions): number | undefined {
   if (mem !== undefined && memoryMb !== undefined)
     throw new CliError('give either --mem or --memory-mb, not both', ExitCode.USAGE);
   return mem === undefined
@@ -601,7 +558,7 @@ function limitOf({ limit, time }: JobOptions): number | undefined {
 }
 
 /** Amounts and labels: a device is an amount of its kind, and its model a label of the machine. */
-function machinesFrom({ resource = [], gpus, gres = [], constraint }: Partial<JobOptions>): {
+function machinesFrom({ resource = [], gpus, gres = [], constraint }: JobOptions): {
   resources: { kind: string; amount: number }[] | undefined;
   constraint: string | undefined;
 } {

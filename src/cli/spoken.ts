@@ -80,8 +80,17 @@ const PARTS: Readonly<Record<string, string>> = {
 export function inOptions(message: string): string {
   return message.replace(
     /^(?:jobs\.0: |spec\.|set\.|template\.)?((\w+)(?:\.\w+)?)(?:\.\w+|\[\d+\])*(?=:| names )/,
-    (all, part: string, field: string) => PARTS[part] ?? OPTIONS[field as keyof JobInput] ?? all,
+    (all, part: string, field: string) =>
+      PARTS[part] ?? partSpoken(all) ?? OPTIONS[field as keyof JobInput] ?? all,
   );
+}
+
+/** `parts[1].cpusPerTask`: as it is written in the second `--part`; null: it is of none. */
+function partSpoken(path: string): string | null {
+  const [, number, field] = /parts\[(\d+)\](?:\.(\w+))?/.exec(path) ?? [];
+  if (number === undefined) return null;
+  const option = OPTIONS[field as keyof JobInput]?.slice(2);
+  return `--part, part ${number}${option ? `, ${option}` : ''}`;
 }
 
 /** A fault of jobs that options describe. What would be accepted all the same says how. */

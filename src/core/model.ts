@@ -268,6 +268,16 @@ export function cpusOf({
   return cpus;
 }
 
+/** Memory of all its tasks, MB. */
+export const memoryMbOf = ({
+  tasks,
+  memoryMbPerTask,
+  parts,
+}: Pick<Job, 'tasks' | 'memoryMbPerTask' | 'parts'>): number =>
+  parts === null
+    ? tasks * memoryMbPerTask
+    : parts.reduce((sum, part) => sum + part.tasks * part.memoryMbPerTask, 0);
+
 /** CPUs of the tasks of a job of these parts, by allocation. */
 export function cpusByAllocation(parts: readonly JobPart[], allocations: readonly Allocation[]): number[] {
   let at = 0;

@@ -27,7 +27,7 @@ type Field = (row: Row) => string | number;
 const startOf = ({ job }: Row): string => localTime(job.startedAt, 'N/A');
 const limitOf = ({ runTimeLimitS }: Job): string =>
   runTimeLimitS === null ? 'UNLIMITED' : clock(runTimeLimitS);
-export const cpusOf = ({ tasks, cpusPerTask }: Job): number => tasks * cpusPerTask;
+export const cpusOf = ({ cpus }: Job): number => cpus;
 const memoryOf = ({ memoryMbPerTask }: Job): string => `${memoryMbPerTask}M`;
 /** Before it starts: as many as it needs at least. */
 export const nodeCount = (job: Job): number =>
@@ -35,7 +35,7 @@ export const nodeCount = (job: Job): number =>
 /** What a job asks for, by Slurm's names; memory in MB. */
 export const tresCounts = (job: Job): [name: string, count: number][] => [
   ['cpu', cpusOf(job)],
-  ['mem', job.memoryMbPerTask * job.tasks],
+  ['mem', job.memoryMb],
   ['node', nodeCount(job)],
   ['billing', cpusOf(job)],
   ...(job.resourcesPerTask ?? []).map(({ kind, amount }): [string, number] => [

@@ -364,12 +364,12 @@ export const seff: Run = async (words, name) => {
   for (const text of unknown) complain(name, `Job not found: ${text}`);
   for (const job of jobs) {
     const run = job.runs?.at(-1);
-    const [cores, wall] = [job.tasks * job.cpusPerTask, elapsedS(job, nowMs)];
+    const [cores, wall] = [job.cpus, elapsedS(job, nowMs)];
     const share = (part: number, of: number): string =>
       `${of > 0 ? ((100 * part) / of).toFixed(2) : '0.00'}%`;
     const cpuS = run?.cpuS ?? null;
     const peak = run?.peakMemoryMb ?? null;
-    const asked = job.memoryMbPerTask * job.tasks;
+    const asked = job.memoryMb;
     print(
       [
         `Job ID: ${numberOf(job.id)}`,

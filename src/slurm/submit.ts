@@ -21,6 +21,7 @@ import {
   NotAccepted,
   nothing,
   patternOf,
+  readComponent,
   readOptions,
   SCRIPT_BYTES_MAX,
   SLURM,
@@ -46,8 +47,16 @@ const ownName = (): string => programEnvironment().USER ?? programEnvironment().
 function takeInto(asked: Asked, words: readonly string[], name: string): string[] {
   const at = { nowMs: Date.now(), note: () => undefined };
   try {
-    const { options, rest } = takeOptions(words, SLURM);
-    for (const unheeded of readOptions(asked, options, at)) warn(name, unheeded);
+    let { options, rest } = takeOptions(words, SLURM);
+    const ignored = readOptions(asked, options, at);
+    // Behind each colon are the options of a further component.
+    for (let i = 0; rest[0] === ':'; i++) {
+      const component = asked.components[i] ?? nothing();
+      asked.components[i] = component;
+      ({ options, rest } = takeOptions(rest.slice(1), SLURM));
+      ignored.push(...readComponent(asked, component, options, at));
+    }
+    for (const unheeded of ignored) warn(name, unheeded);
     return rest;
   } catch (error) {
     if (error instanceof UnknownOption)
@@ -125,7 +134,7 @@ async function inputsOf(asked: Asked, run: Command, name: string): Promise<JobIn
     application: asked.name!,
     workingDirectory: resolve(directory, asked.directory ?? '.'),
     ...(asked.partition !== undefined && { preferences: await preferencesOf(asked.partition, name) }),
-    ...(ntasks > 1 && { launch: 'ONCE' as const }),
+    ...((ntasks > 1 || asked.components.length > 0) && { launch: 'ONCE' as const }),
     ...(groupName !== undefined && { groupName }),
     environment: Object.entries(environment).map(([variable, value]) => ({ name: variable, value })),
   };

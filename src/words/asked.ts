@@ -141,6 +141,10 @@ export interface Asked {
   /** `ALL`, `NONE`, `NIL`, or names and `NAME=value`, as Slurm's --export. */
   exports?: string;
   partition?: string;
+  /** What each part of the job has, if its tasks are not all alike. */
+  parts: AskedPart[];
+  /** Slurm's components of a job behind the first, which is asked for here. */
+  components: Asked[];
   /** Of the command itself. */
   wrap?: string;
   parsable?: boolean;
@@ -167,6 +171,8 @@ export const nothing = (): Asked => ({
   retry: {},
   environment: {},
   keep: [],
+  parts: [],
+  components: [],
 });
 
 /** What a job has as it is asked for. */
@@ -199,6 +205,7 @@ export interface AskedJob extends Pick<Asked, (typeof AS_ASKED)[number]> {
   resourcesPerTask?: { kind: string; amount: number }[];
   licenses?: string[];
   machineConstraint?: string;
+  parts?: AskedPart[];
   estimateS?: number;
   runTimeLimitS?: number;
   retry?: WrittenRetry<never>;
@@ -234,8 +241,31 @@ export function shapeOf({ ntasks, nodes, ntasksPerNode, cpusPerTask = 1 }: Asked
 /** A node is a machine. */
 const ONE_EACH: TasksPerMachine = { min: 1, max: 1 };
 
+/** What is said of tasks: of all, or by part. */
+const OF_TASKS = [
+  ...(['tasks', 'cpusPerTask', 'memoryMbPerTask', 'tasksPerMachine', 'resourcesPerTask'] as const),
+  ...(['exclusive', 'allAlike', 'machineConstraint'] as const),
+] as const;
+
+/** A part of a job, as `JobPartInput` of the schema. */
+export type AskedPart = Pick<AskedJob, (typeof OF_TASKS)[number]>;
+
+/** What is asked for of tasks, and nothing else. */
+export const partOf = (asked: Asked): AskedPart =>
+  Object.fromEntries(
+    Object.entries(jobOf({ ...asked, parts: [], components: [] })).filter(([field]) =>
+      OF_TASKS.some((one) => one === field),
+    ),
+  );
+
 /** The job that is asked for. */
 export function jobOf(asked: Asked): AskedJob {
+  if (asked.components.length > 0) {
+    const parts = [asked, ...asked.components].map(partOf);
+    const job = Object.entries(jobOf({ ...asked, components: [], parts: [] }));
+    const common = job.filter(([field]) => !OF_TASKS.some((one) => one === field));
+    return { ...Object.fromEntries(common), parts };
+  }
   const { ntasks, nodes, cpusPerTask } = shapeOf(asked);
   const perNode = Math.ceil(ntasks / nodes);
   const isSlurms =
@@ -261,6 +291,7 @@ export function jobOf(asked: Asked): AskedJob {
       asked.constraint,
       Object.entries(asked.models).map(([kind, model]) => ({ kind, model })),
     ),
+    parts: asked.parts.length > 0 ? asked.parts : undefined,
     estimateS: asked.estimateS ?? asked.limitS,
     runTimeLimitS: asked.limitS,
     retry: Object.keys(asked.retry).length > 0 ? withRule(asked.retry) : undefined,

@@ -57,6 +57,20 @@ export SLURM_JOB_ID SLURM_JOBID SLURM_JOB_NODELIST SLURM_NODELIST SLURM_JOB_NUM_
 [ -z "$SWITCHYARD_ARRAY_INDEX" ] || export SLURM_ARRAY_JOB_ID SLURM_ARRAY_TASK_ID
 `;
 
+/** The same of each component of a heterogeneous job. */
+const BEGIN_HETEROGENEOUS = `SLURM_HET_SIZE=$SWITCHYARD_PARTS; export SLURM_HET_SIZE
+part=0
+while [ $part -lt $SWITCHYARD_PARTS ]; do
+  eval "left=\\$SWITCHYARD_PART_MACHINES_$part,"; list=; count=0
+  while [ -n "\${left#,}" ]; do
+    one=\${left%%,*}; left=\${left#*,}; list=\${list:+$list,}\${one%:*}; count=$((count + 1))
+  done
+  eval "export SLURM_JOB_NODELIST_HET_GROUP_$part=\\$list SLURM_JOB_NUM_NODES_HET_GROUP_$part=\\$count"
+  part=$((part + 1))
+done
+unset part list count
+`;
+
 /** Where the output goes: what is written to files is not with the service, which says so in the job's output. */
 function redirections({ output, error, input, append }: Asked): string {
   const to = append ? '>>' : '>';
@@ -75,7 +89,7 @@ export const batchCommand = (asked: Asked, run: Command, place = 0): Command => 
   command: '/bin/sh',
   arguments: [
     '-c',
-    `${BEGIN}${redirections(asked)}unset left one out\nexec "$@"`,
+    `${BEGIN}${asked.components.length > 0 ? BEGIN_HETEROGENEOUS : ''}${redirections(asked)}unset left one out\nexec "$@"`,
     'sh',
     String(place),
     run.command,

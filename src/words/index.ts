@@ -5,6 +5,7 @@ export * from './csv.js';
 export * from './dependency.js';
 export * from './nearest.js';
 export * from './options.js';
+export * from './parts.js';
 export * from './quoted.js';
 export * from './retry.js';
 export * from './script.js';

@@ -4,10 +4,13 @@
  */
 import {
   type Asked,
+  type AskedPart,
   MAIL_KINDS,
   type MailKind,
   type Need,
+  nothing,
   ON_UNMET,
+  partOf,
   type SiteTerms,
   WARN_SIGNALS,
   type WarnSignal,
@@ -535,6 +538,9 @@ export const SWITCHYARD: readonly Option[] = [
   one('--output', text('output')),
   one('--output-mb', amount('outputMb')),
   one('--partition', term('partition')),
+  one('--part', (asked, value, field) => {
+    asked.parts.push(parsePart(field, value));
+  }),
   one('--project', text('project')),
   one('--qos', term('qos')),
   one('--reservation', text('reservation')),
@@ -589,6 +595,29 @@ export class UnknownOption extends Error {
   }
 }
 
+/** Options of a job that `--part` takes, without their hyphens. */
+const OF_PARTS = [
+  ...['tasks', 'cpus', 'mem', 'memory-mb', 'mem-per-cpu', 'tasks-per-machine', 'exclusive', 'all-alike'],
+  ...['gpus', 'gres', 'resource', 'constraint'],
+];
+const PARTS = `${OF_PARTS.map((name) => (name === 'exclusive' ? name : `${name}=`)).join(', ')}, separated by commas; constraint= last`;
+
+/** `tasks=4,cpus=2,gpus=1,constraint=gen >= 3`: a constraint may have commas of its own. */
+export function parsePart(field: string, written: string): AskedPart {
+  const asked = nothing();
+  const [, said = '', constraint] = /^(.*?)(?:(?:^|,)\s*constraint=(.*))?$/s.exec(written) ?? [];
+  if (constraint !== undefined) asked.constraint = constraint;
+  for (const one of said === '' ? [] : said.split(',')) {
+    const [, name = '', value = ''] = /^([^=]*)=?(.*)$/s.exec(one.trim()) ?? [];
+    const known = SWITCHYARD.find(({ long }) => OF_PARTS.includes(name) && long === `--${name}`);
+    if (known === undefined || typeof known.read === 'string' || (value === '' && known.value === 'ONE'))
+      throw new NotAccepted(field, one, PARTS);
+    known.read(asked, value, known.long, TIMELESS);
+  }
+  return partOf(asked);
+}
+const TIMELESS: Circumstances = { nowMs: 0, note: () => undefined };
+
 /** What a list of words contains: options with their values, until the first word that is none. */
 export interface Taken {
   options: { option: Option; value: string }[];
@@ -637,6 +666,30 @@ function longOption(name: string, table: readonly Option[]): Option {
   const [first, ...others] = table.filter(({ long }) => long.startsWith(name));
   if (!first || others.length > 0) throw new UnknownOption(name);
   return first;
+}
+
+/** Options of Slurm that each component of a heterogeneous job has of its own; all others are of the job. */
+const OF_COMPONENTS = [
+  ...['--ntasks', '--nodes', '--ntasks-per-node', '--cpus-per-task', '--mem', '--mem-per-cpu'],
+  ...['--gres', '--gpus', '--gpus-per-node', '--gpus-per-task', '--constraint', '--exclusive'],
+];
+
+/** The same of a component behind the first. */
+export function readComponent(
+  asked: Asked,
+  component: Asked,
+  options: Taken['options'],
+  at: Circumstances,
+): string[] {
+  const isOwn = ({ option }: Taken['options'][number]): boolean => OF_COMPONENTS.includes(option.long);
+  return [
+    ...readOptions(component, options.filter(isOwn), at),
+    ...readOptions(
+      asked,
+      options.filter((one) => !isOwn(one)),
+      at,
+    ),
+  ];
 }
 
 /** Fills in what the options ask for. Gives those that are not honored, each once, as `--name: why`. */

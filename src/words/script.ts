@@ -1,7 +1,7 @@
 /** Batch scripts: what their `#SBATCH` and `#SWITCHYARD` lines ask for, and how they are run. */
 import { split } from 'shlex';
 import { type Asked, nothing } from './asked.js';
-import { type Circumstances, readOptions, SLURM, SWITCHYARD, takeOptions } from './options.js';
+import { type Circumstances, readComponent, readOptions, SLURM, SWITCHYARD, takeOptions } from './options.js';
 import { quoted } from './quoted.js';
 
 /** A line of a script that is not understood. */
@@ -40,6 +40,8 @@ export function directivesOf(script: string, at: Circumstances): Directives {
   const misread: Misread[] = [];
   const unheeded = new Set<string>();
   let isSlurms = false;
+  /** The component of the job that lines are about; null: the first. */
+  let component: Asked | null = null;
   for (const [index, line] of script.split(/\r?\n/).entries()) {
     if (line.trim() !== '' && !line.startsWith('#')) break;
     const [, dialect, text = ''] = /^#(SBATCH|SWITCHYARD)(?:\s+(.*))?$/.exec(line) ?? [];
@@ -52,8 +54,15 @@ export function directivesOf(script: string, at: Circumstances): Directives {
       continue;
     }
     try {
+      if (dialect === 'SBATCH' && words.length === 1 && words[0] === 'hetjob') {
+        component = nothing();
+        asked.components.push(component);
+        continue;
+      }
       const { options, rest } = takeOptions(words, dialect === 'SBATCH' ? SLURM : SWITCHYARD);
-      for (const name of readOptions(asked, options, at)) unheeded.add(name);
+      const of = dialect === 'SBATCH' ? component : null;
+      const ignored = of === null ? readOptions(asked, options, at) : readComponent(asked, of, options, at);
+      for (const name of ignored) unheeded.add(name);
       if (rest.length > 0) wrong(`${rest[0]} is not an option`);
     } catch (error) {
       wrong((error as Error).message);

@@ -171,6 +171,41 @@ describe('values on the command line', () => {
     expect(of('exit=2,do=HOLD', 'cause=PREEMPTED')?.rules).toHaveLength(2);
   });
 
+  it('parts are options without hyphens, the constraint last', () => {
+    const of = (...part: string[]) => jobFromOptions({ part, restart: true }, ['x']).parts;
+    expect(
+      of(
+        'tasks=16,cpus=4,tasks-per-machine=2-4',
+        'mem=64G,gpus=a100:2,resource=tape=1,resource=disk=3,exclusive,constraint=gen >= 3 and rack in (a, b)',
+        'exclusive=user,mem-per-cpu=2G,all-alike=rack',
+        'constraint=fast',
+      ),
+    ).toEqual([
+      { tasks: 16, cpusPerTask: 4, tasksPerMachine: { min: 2, max: 4 } },
+      {
+        memoryMbPerTask: 64_000,
+        resourcesPerTask: [
+          { kind: 'gpu', amount: 2 },
+          { kind: 'tape', amount: 1 },
+          { kind: 'disk', amount: 3 },
+        ],
+        exclusive: 'MACHINE',
+        machineConstraint: jobFromOptions(
+          { gpus: 'a100:2', constraint: 'gen >= 3 and rack in (a, b)', restart: true },
+          ['x'],
+        ).machineConstraint,
+      },
+      { exclusive: 'USER', memoryMbPerTask: 2000, allAlike: ['rack'] },
+      { machineConstraint: 'fast' },
+    ]);
+    for (const wrong of ['cpu=1', 'cpus', 'constraint', 'name=x', ','])
+      expect(refusal(() => of(wrong))).toMatch(
+        /^--part: .* is not accepted; accepted: tasks=, cpus=, mem=, .*; constraint= last$/s,
+      );
+    expect(refusal(() => of('cpus=0'))).toMatch(/^--cpus: .*0/);
+    expect(refusal(() => of('exclusive=yes'))).toMatch(/^--exclusive: .*yes/);
+  });
+
   it('arrays are ranges with a bound', () => {
     const indices = (text: string) => parseArray('--array', text).indices;
     expect(indices('1-4')).toEqual([1, 2, 3, 4]);

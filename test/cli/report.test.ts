@@ -9,7 +9,7 @@ const job = (shape: Partial<Job>, run: Partial<Job['runs'][number]> = {}): Job =
     state: 'COMPLETED',
     cause: 'EXITED_ZERO',
     tasks: 1,
-    cpusPerTask: 4,
+    cpus: 4,
     memoryMbPerTask: 4000,
   },
   ...{ estimateS: 3600, benchmark: 100 },

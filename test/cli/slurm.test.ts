@@ -100,6 +100,17 @@ describe('sbatch', () => {
     expect(await said(`squeue -h -t all -o '%i %A %F %K' -j ${id}_4`)).toBe(`${id}_4 ${first + 1} ${id} 4`);
   });
 
+  it('starts the components of a heterogeneous job together, and the script on the first', async () => {
+    const told =
+      '$SLURM_HET_SIZE $SLURM_JOB_NUM_NODES_HET_GROUP_0 $SLURM_JOB_NODELIST_HET_GROUP_1 $SWITCHYARD_TASKS';
+    script('het.sh', '#SBATCH --mem=10M', '#SBATCH hetjob', '#SBATCH --mem=20M', `echo ${told}`);
+    const host = (await said('sinfo -h -N -o %N')).split('\n')[0]!;
+    await said('sbatch -Q -W -o het.txt het.sh');
+    expect(file('het.txt')).toBe(`2 1 ${host} 2\n`);
+    await said("sbatch -Q -W -o parts.txt --mem=5M : --mem=6M --wrap 'echo $SLURM_HET_SIZE'");
+    expect(file('parts.txt')).toBe('2\n');
+  });
+
   it('waits for other jobs, and is cancelled with what cannot come', async () => {
     const first = await said("sbatch --parsable -H --wrap 'exit 1'");
     const [ok, bad] = [

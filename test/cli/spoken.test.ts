@@ -19,6 +19,8 @@ describe('what the service says of a job', () => {
     ['retry.factor: 20 is not accepted', '--retry-factor: 20 is not accepted'],
     ['set.retry.rules[0].exitCodes[0].to: 2 is not accepted', '--retry-rule: 2 is not accepted'],
     ['siteTerms.qos: "" is not accepted', '--qos: "" is not accepted'],
+    ['parts[1].cpusPerTask: 9 can never run', '--part, part 1, cpus: 9 can never run'],
+    ['parts: 0 is not accepted', '--part: 0 is not accepted'],
     ['command: "" is not accepted', 'command: "" is not accepted'],
     ['there is no such job: job_3', 'there is no such job: job_3'],
   ])('%s', (message, said) => expect(inOptions(message)).toBe(said));

@@ -82,6 +82,35 @@ describe('lines of a script', () => {
     );
   });
 
+  it('of components of a heterogeneous job ask for its parts; those of Switchyard name each', () => {
+    const lines = [
+      '#SBATCH -J het -n 4 -c 2 -t 10',
+      '#SBATCH hetjob',
+      '#SBATCH -N 2 --ntasks-per-node=1 --gres=gpu:2 --mem=2G',
+      '#SBATCH hetjob',
+      '#SBATCH --constraint=fast --exclusive',
+    ];
+    expect(job(...lines)).toEqual({
+      ...{ name: 'het', estimateS: 600, runTimeLimitS: 600 },
+      parts: [
+        { tasks: 1, cpusPerTask: 8 },
+        {
+          ...{ tasks: 2, cpusPerTask: 1, memoryMbPerTask: 2000, tasksPerMachine: { min: 1, max: 1 } },
+          resourcesPerTask: [{ kind: 'gpu', amount: 2 }],
+        },
+        { machineConstraint: 'fast', exclusive: 'MACHINE' },
+      ],
+    });
+    expect(job('#SWITCHYARD --part tasks=4,cpus=2', '#SWITCHYARD --part "gpus=1,constraint=a or b"')).toEqual(
+      {
+        parts: [
+          { tasks: 4, cpusPerTask: 2 },
+          { resourcesPerTask: [{ kind: 'gpu', amount: 1 }], machineConstraint: 'a or b' },
+        ],
+      },
+    );
+  });
+
   it('tell how many CPUs a node needs', () => {
     expect(job('#SBATCH -n 4')).toMatchObject({ tasks: 1, cpusPerTask: 4 });
     expect(job('#SBATCH -n 5 -N 2 -c 3')).toMatchObject({ tasks: 2, cpusPerTask: 9, launch: 'ONCE' });
@@ -207,7 +236,7 @@ describe('lines of a script', () => {
     const asked = ['--exclusive=user', '--input', '--ref', '--from-site', '--prefer'];
     expect(known.filter((long) => !SWITCHYARD.some((one) => one.long === long))).toEqual(asked);
     const line =
-      '--resource tape=1 --gpus a100:2 --gres fpga:1 --license cad --os linux --arch x64 --sandbox-mb 1.5 --output-mb 2 --keep out --keep-dataset d=x --checkpoint c --checkpoint-signal USR1 --partition a,b --account c --qos d --boost -3 --class 0 --after-same group:g --after 1 --after-ok group_2 --after-not-ok job_3 --after-start 4 --on-unmet HOLD --begin +1h --deadline +2h --limit 10m --warn 60 --warn-signal USR2 --kill-grace 0 --retries 3 --retry-rule exit=75,cause=LOST,do=ELSEWHERE --retry-rule signal=KILL,memory=2 --retry-backoff 0 --retry-factor 3 --retry-max-backoff 5m --mail end,fail --name n --application p --project q --group r --tasks 2 --cpus 3 --mem 1G --reservation s --estimate 5m --benchmark 90 --computation-share 0.5 --env A=b --image i --dir /t --simulated-run 4 --simulated-io 1 --no-restart --launch-once --continue-on-failure --hold --constraint fast --all-alike rack,gen --same-switch 5m';
+      '--resource tape=1 --gpus a100:2 --gres fpga:1 --license cad --os linux --arch x64 --sandbox-mb 1.5 --output-mb 2 --keep out --keep-dataset d=x --checkpoint c --checkpoint-signal USR1 --partition a,b --account c --qos d --boost -3 --class 0 --after-same group:g --after 1 --after-ok group_2 --after-not-ok job_3 --after-start 4 --on-unmet HOLD --begin +1h --deadline +2h --limit 10m --warn 60 --warn-signal USR2 --kill-grace 0 --retries 3 --retry-rule exit=75,cause=LOST,do=ELSEWHERE --retry-rule signal=KILL,memory=2 --retry-backoff 0 --retry-factor 3 --retry-max-backoff 5m --mail end,fail --name n --application p --project q --group r --tasks 2 --cpus 3 --mem 1G --reservation s --estimate 5m --benchmark 90 --computation-share 0.5 --env A=b --image i --dir /t --simulated-run 4 --simulated-io 1 --no-restart --launch-once --continue-on-failure --hold --constraint fast --all-alike rack,gen --same-switch 5m --part tasks=2,cpus=3,gpus=a100:1,constraint=x --part mem=2G,exclusive=user';
     vi.useFakeTimers({ now: noon });
     const options = jobFromOptions(command.parse(line.split(' '), { from: 'user' }).opts<JobOptions>(), []);
     vi.useRealTimers();

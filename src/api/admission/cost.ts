@@ -94,6 +94,7 @@ const GIVEN_COST = 0.1;
 /** How long lists without pages mostly are. Longer ones are counted when they come. */
 export const LIST_SIZE: Readonly<Record<string, number>> = {
   'Job.runs': 2,
+  'Job.parts': 1,
   'Run.licenses': 2,
   'Machine.licenses': 5,
   'Agent.machines': 2,
@@ -106,7 +107,7 @@ const LIST_SIZE_DEFAULT = 10;
 
 /** What only holds objects together, and values that come with the row they are in. */
 const HOLDER =
-  /(Connection|Edge|PageInfo|Payload)$|^(Term|Variable|Retry|RetryRule|RetryDecision|ExitCodes|ResourceAmount|JobStateCount|Simulation(Result|OfClass|OfSite|Comparison|Figures))$/;
+  /(Connection|Edge|PageInfo|Payload)$|^(Term|Variable|Retry|RetryRule|RetryDecision|ExitCodes|ResourceAmount|JobPart|JobStateCount|Simulation(Result|OfClass|OfSite|Comparison|Figures))$/;
 
 /** Whether what a field of this type leads to counts as objects. */
 export const isCounted = (type: GraphQLOutputType): boolean => {

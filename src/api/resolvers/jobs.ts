@@ -8,7 +8,7 @@ import {
   reasonSentence,
   type StartExplanation,
 } from '../../core/index.js';
-import { cpusOf } from '../../core/model.js';
+import { cpusOf, memoryMbOf } from '../../core/model.js';
 import { GLOBAL_QUEUE } from '../../core/scheduler.js';
 import type { Retried } from '../../store/retries.js';
 import type {
@@ -57,6 +57,7 @@ export const Job: JobResolvers = {
     maySeeJob(viewer, job) ? Object.entries(job.environment).map(([name, value]) => ({ name, value })) : null,
   resourcesPerTask: ({ resourcesPerTask }) => amountsShown(resourcesPerTask),
   cpus: cpusOf,
+  memoryMb: memoryMbOf,
   parts: ({ parts }) => partsShown(parts),
   needs: async (job, _, { loaders }) => [...((await loaders.wait(job.id))?.needs ?? [])],
   onUnmet: async (job, _, { loaders }) => (await loaders.wait(job.id))?.onUnmet ?? null,

@@ -3,8 +3,9 @@ import type { Command } from 'commander';
 import type { Client, Document } from '../../client/index.js';
 import { isLive, isTerminal } from '../../core/states.js';
 import { licensesWritten } from '../../words/index.js';
+import { partText } from '../../words/parts.js';
 import { commandLine } from '../../words/script.js';
-import { parseId, parseNumber, parseWord, sameSwitchText, tasksPerMachineText } from '../../words/values.js';
+import { parseId, parseNumber, parseWord, sameSwitchText } from '../../words/values.js';
 import { addCommand, note, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import {
@@ -538,12 +539,8 @@ function limit({ runTimeLimitS, warnS, warnSignal, killGraceS }: FullJob): strin
 }
 
 function needs(job: FullJob): string {
-  const parts = [`${count(job.tasks, 'task')} of ${count(job.cpusPerTask, 'CPU')}`];
-  if (job.memoryMbPerTask > 0) parts.push(`${job.memoryMbPerTask} MB`);
-  for (const { kind, amount } of job.resourcesPerTask) parts.push(`${amount} ${kind}`);
-  if (job.tasksPerMachine) parts.push(`${tasksPerMachineText(job.tasksPerMachine)} on each machine`);
-  if (job.exclusive) parts.push(job.exclusive === 'USER' ? 'machines for its user' : 'exclusive machines');
-  if (job.allAlike) parts.push(`machines alike in ${job.allAlike.join(', ')}`);
+  const several = job.parts.map((part, i) => `part ${i}: ${partText(part)}`).join('; ');
+  const parts = [several || partText({ ...job, machineConstraint: null })];
   if (job.sameSwitch) parts.push(`machines ${sameSwitchText(job.sameSwitch)}`);
   if (job.licenses.length > 0) parts.push(`licenses ${licensesWritten(job.licenses)}`);
   if (job.os) parts.push(job.os);

@@ -36,7 +36,7 @@ export function usedBy(job: Job): Used[] {
   const wallS = (Date.parse(run.endedAt) - Date.parse(run.startedAt)) / 1000;
   const powers = run.allocations.map(({ machine }) => machine.benchmark);
   const power = powers.length > 0 ? Math.min(...powers) : job.benchmark;
-  const cpus = job.tasks * job.cpusPerTask;
+  const { cpus } = job;
   const meanCpus = run.cpuS === null || wallS <= 0 ? null : run.cpuS / wallS;
   const peakMb = run.peakMemoryMb === null ? null : run.peakMemoryMb;
   const tooLong = run.cause === 'RUN_TIME_LIMIT';
