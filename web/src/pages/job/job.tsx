@@ -6,6 +6,7 @@ import {
   commandLine,
   exclusiveText,
   licensesWritten,
+  partText,
   sameSwitchText,
   tasksPerMachineText,
 } from '../../../../src/words/index';
@@ -295,18 +296,29 @@ function WhatItIs({ job }: { job: Job }) {
   );
 }
 
+/** What each task asks for, or what those of each part do. */
+function requirementsOfTasks(job: Job): [string, string][] {
+  if (job.parts.length > 0)
+    return [
+      ['CPUs', `${count(job.tasks)} tasks, ${plural(job.cpus, 'CPU')}`],
+      ...job.parts.map((part, i): [string, string] => [`Part ${i}`, partText(part)]),
+    ];
+  const cpus = count(job.cpusPerTask);
+  const { resourcesPerTask } = job;
+  const resources = resourcesPerTask.map(({ kind, amount }) => `${amount} ${kind}`).join(', ');
+  return [
+    ['CPUs', job.tasks === 1 ? cpus : `${count(job.tasks)} tasks × ${cpus} = ${count(job.cpus)}`],
+    ['Memory per task', job.memoryMbPerTask ? megabytes(job.memoryMbPerTask) : 'none requested'],
+    ...(resources ? [['Resources per task', resources] as [string, string]] : []),
+  ];
+}
+
 function Requirements({ job }: { job: Job }) {
   return (
     <Card title="Requirements">
       <Facts
         facts={[
-          [
-            'CPUs',
-            job.tasks === 1
-              ? count(job.cpusPerTask)
-              : `${count(job.tasks)} tasks × ${count(job.cpusPerTask)} = ${count(job.tasks * job.cpusPerTask)}`,
-          ],
-          ['Memory per task', job.memoryMbPerTask ? megabytes(job.memoryMbPerTask) : 'none requested'],
+          ...requirementsOfTasks(job),
           job.tasks > 1 && [
             'Tasks are started',
             job.launch === 'ONCE' ? 'by the command' : 'separately, by the agents',
@@ -314,10 +326,6 @@ function Requirements({ job }: { job: Job }) {
           hasTasks(job) && [
             'When a task fails',
             job.onTaskFailure === 'CONTINUE' ? 'the others continue' : 'the others are ended',
-          ],
-          job.resourcesPerTask.length > 0 && [
-            'Resources per task',
-            job.resourcesPerTask.map(({ kind, amount }) => `${amount} ${kind}`).join(', '),
           ],
           job.tasksPerMachine !== null && ['Tasks per machine', tasksPerMachineText(job.tasksPerMachine)],
           job.exclusive !== null && ['Machines', exclusiveText(job.exclusive)],
@@ -562,7 +570,7 @@ function Outcome({ job }: { job: Job }) {
   const run = job.runs.at(-1);
   const ran =
     run?.startedAt && run.endedAt ? (Date.parse(run.endedAt) - Date.parse(run.startedAt)) / 1000 : null;
-  const cpus = job.tasks * job.cpusPerTask;
+  const { cpus } = job;
   return (
     <Card title="How it ended">
       <div className="stack">
@@ -627,7 +635,7 @@ function Outcome({ job }: { job: Job }) {
                 <MeasuredRow
                   what="Peak memory"
                   method={run.peakMemoryMethod}
-                  predicted={job.memoryMbPerTask > 0 ? megabytes(job.tasks * job.memoryMbPerTask) : null}
+                  predicted={job.memoryMb > 0 ? megabytes(job.memoryMb) : null}
                 >
                   {bytes(run.peakMemoryMb * 1e6)}
                 </MeasuredRow>

@@ -238,7 +238,7 @@ const GridRow = memo(function GridRow({
           </span>
           <span className="row faint tiny">
             <span className="cut">
-              {row.user.name} · {row.site?.name ?? 'root'} · {count(row.tasks * row.cpusPerTask)} CPUs
+              {row.user.name} · {row.site?.name ?? 'root'} · {count(row.cpus)} CPUs
             </span>
             <span className="grow right">
               {row.startedAt ? (

@@ -1,6 +1,7 @@
 /** The schedule of a site: who had, has and will have which machine. */
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useMemo, useRef, useState } from 'react';
+import { cpusOnMachines } from '../../../../src/words/index';
 import { ask } from '../../api/client';
 import { useData, useFollow, useThrottled } from '../../api/data';
 import { LIVE_STATES } from '../../api/states.gql';
@@ -151,15 +152,16 @@ function barsOf(
       const from = Date.parse(run.startedAt ?? run.assignedAt);
       const live = run.endedAt === null;
       const to = live ? Math.max(now, from + run.plannedS * 1000) : Date.parse(run.endedAt!);
-      for (const { machine, tasks } of run.allocations) {
+      const cpus = cpusOnMachines(job, run.allocations);
+      for (const [i, { machine }] of run.allocations.entries()) {
         bars.push({
-          key: `${job.id} ${run.epoch} ${machine.id}`,
+          key: `${job.id} ${run.epoch} ${i}`,
           lane: machine.id,
           label: `${numberOf(job.id)} ${job.name ?? job.application}`,
-          about: `${job.user.name} · ${plural(tasks * job.cpusPerTask, 'CPU')}`,
+          about: `${job.user.name} · ${plural(cpus[i] ?? 0, 'CPU')}`,
           from,
           to,
-          amount: tasks * job.cpusPerTask,
+          amount: cpus[i] ?? 0,
           kind: live ? 'running' : run.cause === 'EXITED_ZERO' ? 'past' : 'failed',
         });
       }
@@ -176,14 +178,13 @@ function barsOf(
     const slowest = Math.min(...machines.map(({ machine }) => benchmarks.get(machine.id) ?? 1));
     const from = Math.max(now, Date.parse(at));
     const lastsMs = job ? ((job.estimateS * job.benchmark) / slowest) * 1000 : UNKNOWN_MS;
-    for (const { machine, tasks } of machines) {
+    const cpus = job ? cpusOnMachines(job, machines) : [];
+    for (const [i, { machine }] of machines.entries()) {
       bars.push({
-        key: `${job?.id ?? ''} ${kind} ${at} ${machine.id}`,
+        key: `${job?.id ?? ''} ${kind} ${at} ${i} ${machine.id}`,
         lane: machine.id,
         label: job ? `${numberOf(job.id)} ${kind}` : kind,
-        about: job
-          ? `${job.name ?? job.application} · ${plural(tasks * job.cpusPerTask, 'CPU')}`
-          : 'Another user’s job',
+        about: job ? `${job.name ?? job.application} · ${plural(cpus[i] ?? 0, 'CPU')}` : 'Another user’s job',
         from,
         to: from + lastsMs,
         amount: 0,

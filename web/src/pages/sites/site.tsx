@@ -383,7 +383,7 @@ function Queue({ site }: { site: SitePartsFragment }) {
                     key: 'cpus',
                     header: 'CPUs',
                     right: true,
-                    cell: ({ tasks, cpusPerTask }) => count(tasks * cpusPerTask),
+                    cell: ({ cpus }) => count(cpus),
                   },
                   {
                     key: 'licenses',

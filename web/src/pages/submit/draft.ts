@@ -432,10 +432,25 @@ const environmentOf = (text: string): { name: string; value: string }[] =>
     return { name: line.slice(0, at), value: line.slice(at + 1) };
   });
 
+/** Of a job with parts, what each of them says is said by none for all. */
+function byPart<J extends Pick<NonNullable<JobAgainQuery['job']>, 'parts' | (typeof OF_PARTS)[number]>>({
+  parts,
+  ...job
+}: J) {
+  if (parts.length === 0) return job;
+  const others = Object.entries(job).filter(([field]) => !OF_PARTS.some((one) => one === field));
+  const said = parts.map((part) =>
+    Object.fromEntries(Object.entries(part).filter(([, value]) => value !== null)),
+  );
+  return { ...Object.fromEntries(others), parts: said };
+}
+const OF_PARTS = ['tasks', 'cpusPerTask', 'memoryMbPerTask', 'resourcesPerTask'] as const;
+
 /** A job that was submitted, as the input that would submit it again: without times that have passed, and what an operator added to its priority. */
 export function againOf(job: NonNullable<JobAgainQuery['job']>): JobInput {
   const { id: _, environment, originSite, inputs, outputs, preferences, ...more } = job;
-  const { needs, reservation, boost, deadline, notBefore, ...rest } = more;
+  const { needs, reservation, boost, deadline, notBefore, ...said } = more;
+  const rest = byPart(said);
   // Who reads what a job keeps needs the job.
   const read = new Set(inputs.flatMap(({ from }) => (from ? [from.id] : [])));
   const isImplied = ([term, ...others]: (typeof needs)[number]['of']): boolean =>
