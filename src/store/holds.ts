@@ -91,6 +91,12 @@ export interface HoldFacts {
   runs: readonly LiveRun[];
 }
 
+/** A machine that maintenance windows hold whole: now, or from when on first. */
+export interface ClosedMachine {
+  machineId: number;
+  from: number;
+}
+
 /** What becomes of a hold that somebody wants. */
 export interface Admission {
   machines: HeldMachines;

@@ -9,6 +9,7 @@ import { TIMES_SHOWN } from './constants.js';
 import { type FileRow, filesOfRuns, type KeptFile, keptCheckpoints, keptOutputs } from './files.js';
 import type { Prisma } from './generated/client.js';
 import * as history from './history.js';
+import type { ClosedMachine } from './holds.js';
 import { latestCursor } from './images.js';
 import { type JobOutput, readField, shownFields } from './job-fields.js';
 import { type JobFilter, jobConditions } from './job-filter.js';
@@ -185,6 +186,17 @@ WITH RECURSIVE member (id, "group", "arrayIndex") AS (
   /** The files that jobs have kept under these paths, by `outputKey`. */
   async keptOutputs(outputs: readonly { job: number; path: string }[]): Promise<Map<string, KeptFile>> {
     return outputs.length === 0 ? new Map() : keptOutputs(this.pool, outputs);
+  }
+
+  /** Those of the site that maintenance windows of some of its machines hold whole. */
+  closedMachines(siteId: number): Promise<ClosedMachine[]> {
+    return rows(
+      this.pool,
+      sql`
+SELECT (m ->> 'machineId')::integer AS "machineId", extract(epoch FROM min(t.from_at))::float8 AS "from"
+  FROM holds h JOIN hold_times t ON t.hold_id = h.id AND NOT t.over, jsonb_array_elements(h.machines) m
+ WHERE h.site_id = ${siteId} AND h.ended_at IS NULL AND h.kind = 'MAINTENANCE' AND m -> 'amounts' = 'null' GROUP BY 1`,
+    );
   }
 
   /** What earlier runs of these jobs have left under the paths of their checkpoints, by job. */

@@ -241,6 +241,32 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
     expect(end.output?.text).toMatch(/^n3\n.*gres[:/]gpu:2\n/s);
   });
 
+  it('is asked for nodes without a window that the job could reach', async () => {
+    const machines = await service.ask<{ machines: { nodes: { id: string; name: string }[] } }>(
+      '{ machines(first: 10) { nodes { id name } } }',
+      {},
+    );
+    const ids = ['n1', 'n2'].map((name) => machines.machines.nodes.find((one) => one.name === name)?.id);
+    const at = (seconds: number) => new Date(Date.now() + 1000 * seconds).toISOString();
+    const { reserve } = await service.ask<{ reserve: { hold: { id: string } } }>(
+      'mutation ($input: ReserveInput!) { reserve(input: $input) { hold { id } } }',
+      {
+        input: {
+          ...{ kind: 'MAINTENANCE', site, machines: ids, onConflict: 'AFTER_JOBS' },
+          ...{ from: at(600), to: at(900) },
+        },
+      },
+    );
+    const where = 'echo "$SLURM_JOB_NODELIST"; scontrol show job "$SLURM_JOB_ID" | grep -o "ExcNodeList=.*"';
+    const [long, short] = await submit([
+      shell(where, { runTimeLimitS: 1200 }),
+      shell(where, { runTimeLimitS: 60 }),
+    ]);
+    expect((await when(long as string, ended)).output?.text).toMatch(/^n3\nExcNodeList=n\[1-2\]\n/);
+    expect((await when(short as string, ended)).output?.text).toMatch(/^n[123]\nExcNodeList=\(null\)\n/);
+    await service.ask('mutation ($hold: ID!) { cancelHold(hold: $hold) { id } }', { hold: reserve.hold.id });
+  });
+
   it('is asked for so many tasks on each node, and for nodes without other jobs', async () => {
     const [alone] = await submit([
       shell(

@@ -154,7 +154,7 @@ export function createSubscriptionsService(parts: ServiceParts) {
         const inputs = await assignedInputs(queries, siteId, runs);
         const checkpoints = await assignedCheckpoints(queries, runs);
         const names = await namesOf(runs);
-        const nodes = await fittingNodes(queries, siteId, runs);
+        const nodes = await fittingNodes(queries, siteId, runs, parts.now());
         return (run: StoredAssignment): Assignment[] => {
           const parts = partsOf(run, agentId);
           // Of a run whose tasks on the agent's machines have all ended, there is nothing to do.
