@@ -258,7 +258,11 @@ export class Agent {
       if (here === 0 || (runner.simulates && here === run.tasks)) take(run, action, checkpoint?.signal);
       else
         for (const { firstTask, tasks, action } of parts)
-          for (let task = firstTask; task < firstTask + tasks; task++) take(taskOf(run, task), action);
+          for (let task = firstTask; task < firstTask + tasks; task++) {
+            const own = checkpoint?.ofTasks.find((left) => left.task === task)?.from;
+            const withOwn = own ? { ...run, inputs: [...told.inputs, own] } : run;
+            take(taskOf(withOwn, task), action, checkpoint?.signal);
+          }
     }
     if (!complete && part !== 'LAST') return;
     for (const run of runner.runs()) {

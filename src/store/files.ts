@@ -213,7 +213,13 @@ UPDATE files SET received = received + ${more.bytes}::bigint, upload = ${more.up
  WHERE id = ${id}::bigint AND received = ${received}::bigint AND kept_at IS NULL`,
   )) > 0;
 
-/** All of it is there, and stays whatever fails; as a checkpoint it replaces those of earlier runs. False: it was given up meanwhile. */
+/** How many files make a checkpoint of the job j: each task that is launched by itself has one, in its own directory. */
+const checkpointFiles = sql`CASE j.launch WHEN 'ONCE' THEN 1 ELSE j.tasks END`;
+
+/**
+ * All of it is there, and stays whatever fails; a checkpoint, once the run has left all of it, replaces those of earlier runs. False: it was
+ * given up meanwhile.
+ */
 export const keep = async (database: Db, id: number): Promise<boolean> =>
   (await value<number>(
     database.pool,
@@ -223,8 +229,10 @@ WITH kept AS (
    WHERE id = ${id}::bigint AND received = bytes RETURNING job_id, epoch, task, path
 ), replaced AS (
   DELETE FROM files f USING kept k, jobs j
-   WHERE f.job_id = k.job_id AND f.epoch < k.epoch AND (f.task, f.path) = (k.task, k.path) AND j.id = k.job_id
-     AND k.task = 0 AND k.path = j.checkpoint->>'path'
+   WHERE f.job_id = k.job_id AND f.epoch < k.epoch AND f.path = k.path AND j.id = k.job_id AND k.path = j.checkpoint->>'path'
+     AND greatest(f.task, k.task) < ${checkpointFiles} AND ${checkpointFiles} - 1 = (
+       SELECT count(*) FROM files o WHERE o.job_id = k.job_id AND o.epoch = k.epoch AND o.path = k.path AND o.task <> k.task
+          AND o.task < ${checkpointFiles} AND o.kept_at IS NOT NULL)
 ) SELECT count(*) AS v FROM kept`,
   )) > 0;
 
@@ -309,30 +317,44 @@ SELECT json_agg(json_build_array(t.job, t.path, d.id, j.site_id, f.id, f.bytes /
   );
 }
 
-/** What runs of these jobs before the epochs have left under the paths, by job: the latest of each. */
+/** One task's part of a checkpoint. */
+export type CheckpointFile = Extract<KeptFile, { id: number }> & { task: number };
+
+/** What runs of these jobs before the epochs have left under the paths, by job: of each the latest that is whole, by task. */
 export async function keptCheckpoints(
   connection: Connection,
   runs: readonly { jobId: number; epoch: number; path: string }[],
-): Promise<Map<number, Extract<KeptFile, { id: number }>>> {
-  const found = await rows<Extract<KeptFile, { id: number }> & { jobId: number }>(
+): Promise<Map<number, CheckpointFile[]>> {
+  const found = await rows<CheckpointFile & { jobId: number }>(
     connection,
     sql`
-SELECT DISTINCT ON (f.job_id) f.job_id AS "jobId", r.site_id AS "siteId", f.id, f.bytes / 1e6 AS "sizeMb", f.sha256
+SELECT f.job_id AS "jobId", f.task, r.site_id AS "siteId", f.id, f.bytes / 1e6 AS "sizeMb", f.sha256
   FROM ${table('t', runs, {
     job_id: ['bigint', ({ jobId }) => jobId],
     epoch: ['integer', ({ epoch }) => epoch],
     path: ['text', ({ path }) => path],
   })}
-  JOIN files f ON f.job_id = t.job_id AND f.epoch < t.epoch AND f.task = 0 AND f.path = t.path AND f.kept_at IS NOT NULL
+  JOIN jobs j ON j.id = t.job_id
+  JOIN LATERAL (
+    SELECT o.epoch FROM files o
+     WHERE o.job_id = t.job_id AND o.epoch < t.epoch AND o.path = t.path AND o.task < ${checkpointFiles} AND o.kept_at IS NOT NULL
+     GROUP BY 1 HAVING count(*) = ${checkpointFiles} ORDER BY 1 DESC LIMIT 1) whole ON true
+  JOIN files f ON f.job_id = t.job_id AND f.epoch = whole.epoch AND f.path = t.path AND f.task < ${checkpointFiles}
   JOIN runs r ON r.job_id = f.job_id AND r.epoch = f.epoch
- ORDER BY f.job_id, f.epoch DESC`,
+ ORDER BY f.job_id, f.task`,
   );
-  return new Map(found.map(({ jobId, ...file }) => [jobId, file]));
+  const byJob = new Map<number, CheckpointFile[]>();
+  for (const { jobId, ...file } of found) {
+    const known = byJob.get(jobId);
+    if (known === undefined) byJob.set(jobId, [file]);
+    else known.push(file);
+  }
+  return byJob;
 }
 
 /** The file f is a checkpoint of a job that may run again. */
 const isCheckpoint = sql`EXISTS (
-  SELECT FROM jobs j WHERE j.id = f.job_id AND j.ended_at IS NULL AND f.task = 0 AND f.path = j.checkpoint->>'path')`;
+  SELECT FROM jobs j WHERE j.id = f.job_id AND j.ended_at IS NULL AND f.task < ${checkpointFiles} AND f.path = j.checkpoint->>'path')`;
 
 /** Jobs as d read the file f, which another job has kept. */
 const readsFile = sql`d.inputs @> jsonb_build_array(jsonb_build_object('from', jsonb_build_object('job', f.job_id, 'path', f.path)))`;

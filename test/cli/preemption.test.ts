@@ -87,6 +87,33 @@ it('continues from its checkpoint, which is kept over every stop but not after a
   expect(await Promise.all(files)).toEqual([404, '2\n', 404]);
 });
 
+it('of several tasks each continues from its own file, all from one run', async () => {
+  const marks = join(home, 'tasks');
+  // In the second run the second task leaves nothing: both go on from the first.
+  const script = `n=$(cat "$SWITCHYARD_CHECKPOINT" 2>/dev/null || echo none)
+    echo "$SWITCHYARD_EPOCH $SWITCHYARD_TASK_INDEX $n" >> ${marks}; test $SWITCHYARD_EPOCH = 3 && exit 0
+    mine=$SWITCHYARD_EPOCH.$SWITCHYARD_TASK_INDEX
+    trap 'test $mine != 2.1 && echo $mine > part && mv part state; exit 3' USR1; while :; do sleep 0.1; done`;
+  const low = (
+    await service.json<{ id: string }[]>(
+      ...['submit', '--tasks', '2', '--cpus', '1', '--checkpoint', 'state', '--checkpoint-signal', 'SIGUSR1'],
+      ...['--', 'sh', '-c', script],
+    )
+  )[0]!.id;
+  for (const run of [1, 2]) {
+    await until(
+      async () => (existsSync(marks) ? readFileSync(marks, 'utf8').trim().split('\n').length : 0),
+      (lines) => lines === 2 * run,
+    );
+    await reaches(low, 'RUNNING');
+    await reaches(await submit('--class', '5', '--', 'true'), 'COMPLETED');
+  }
+  await reaches(low, 'COMPLETED', 'FAILED');
+  expect(readFileSync(marks, 'utf8').trim().split('\n').sort()).toEqual([
+    ...['1 0 none', '1 1 none', '2 0 1.0', '2 1 1.1', '3 0 1.0', '3 1 1.1'],
+  ]);
+});
+
 it('goes on after the service and its agent were killed in between', async () => {
   const file = join(home, 'killed');
   const low = await stopped(file, 'trap "" TERM;');

@@ -450,9 +450,9 @@ class JobChecks {
     const fault = filePathFault(path, MAX.outputPathChars);
     if (fault) this.refuse('checkpoint.path', path, fault);
     if (/[*?]/.test(path)) this.refuse('checkpoint.path', path, 'the path of one file');
-    // Each task would have a file of its own, at the machine of that task.
-    if (tasks > 1 && launch !== 'ONCE')
-      this.refuse('checkpoint', checkpoint, 'null, or launch ONCE, with several tasks');
+    // Each task has a file of its own.
+    if (tasks > MAX.jobFiles && launch !== 'ONCE')
+      this.refuse('checkpoint', checkpoint, `null, or launch ONCE, with more than ${MAX.jobFiles} tasks`);
     return { path, signal };
   }
 

@@ -169,19 +169,30 @@ function assignedFile(
 export async function assignedCheckpoints(
   queries: Queries,
   runs: readonly Pick<Assignment, 'jobId' | 'epoch' | 'state' | 'checkpoint'>[],
-): Promise<(run: Pick<Assignment, 'jobId' | 'checkpoint'>) => AssignedCheckpoint | null> {
+): Promise<
+  (
+    run: Pick<Assignment, 'jobId' | 'checkpoint' | 'tasks' | 'launch'>,
+    /** Of the agent. */
+    parts: readonly { firstTask: number; tasks: number }[],
+  ) => AssignedCheckpoint | null
+> {
   const starting = runs.flatMap(({ jobId, epoch, state, checkpoint }) =>
     checkpoint && state === 'ASSIGNED' && epoch > 1 ? [{ jobId, epoch, path: checkpoint.path }] : [],
   );
   const left = await queries.keptCheckpoints(starting);
-  const siteIds = [...new Set([...left.values()].map(({ siteId }) => siteId))];
+  const siteIds = [...new Set([...left.values()].flat().map(({ siteId }) => siteId))];
   const sites = siteIds.length === 0 ? [] : await queries.sitesByIds(siteIds);
   const names = new Map(sites.map(({ id, name }) => [id, name]));
-  return ({ jobId, checkpoint }) => {
+  return ({ jobId, checkpoint, tasks, launch }, parts) => {
     if (checkpoint === null) return null;
-    const kept = left.get(jobId);
-    const from = kept ? assignedFile(checkpoint.path, kept, 0, names.get(kept.siteId)) : null;
-    return { ...checkpoint, from };
+    const kept = (left.get(jobId) ?? []).map(({ task, ...file }) => ({
+      task,
+      from: assignedFile(checkpoint.path, file, 0, names.get(file.siteId)),
+    }));
+    if (tasks === 1 || launch === 'ONCE') return { ...checkpoint, from: kept[0]?.from ?? null, ofTasks: [] };
+    const isHere = (task: number): boolean =>
+      parts.some(({ firstTask, tasks: here }) => firstTask <= task && task < firstTask + here);
+    return { ...checkpoint, from: null, ofTasks: kept.filter(({ task }) => isHere(task)) };
   };
 }
 

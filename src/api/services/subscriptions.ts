@@ -162,7 +162,7 @@ export function createSubscriptionsService(parts: ServiceParts) {
           return [
             assignment(run, {
               ...{ user: names.get(run.userId) as string, parts },
-              ...{ inputs: inputs(run.jobId), checkpoint: checkpoints(run), nodes: nodes(run) },
+              ...{ inputs: inputs(run.jobId), checkpoint: checkpoints(run, parts), nodes: nodes(run) },
             }),
           ];
         };
