@@ -1,6 +1,14 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Grid, type Job, type JobPart, type Machine, type Run } from '../../src/core/index.js';
+import {
+  DEFAULT_POLICY,
+  Grid,
+  type Job,
+  type JobPart,
+  type Machine,
+  type Run,
+  whyWaiting,
+} from '../../src/core/index.js';
 import { parseConstraint } from '../../src/core/resources/constraint.js';
 import { whyNeverFits, whyPartsNowhere } from '../../src/core/resources/eligibility.js';
 import { allocationsOf, holdOf, place } from '../../src/core/resources/placement.js';
@@ -310,6 +318,29 @@ describe('a job of several parts', () => {
     const ownScheduler = { waitingJobs: 0, waitingS: 0, waitingCpuS: 0, busy: [] };
     grid.setSite({ id: 1, name: 'a', state: 'UP', localPolicy: null, load: ownScheduler });
     expect(whyNot(grid, partsOf({}, {}))).toEqual(['SITE_TAKES_NO_PARTS', null, null]);
+  });
+
+  it('waits for the part that lacks something beside the others, and says which', () => {
+    const grid = gridOf(machine(1, 8), machine(2, 4, { memoryMb: 10 }));
+    const policy = { ...DEFAULT_POLICY, local: { kind: 'fcfs' as const } };
+    const why = (id: number) => whyWaiting(grid, id, { now: 0, policy });
+    const running = anyJob({ id: 1, cpusPerTask: 3 });
+    grid.placeAtSite(running, 1);
+    const run = { jobId: 1, siteId: 1, epoch: 1, licenseIds: [], start: 0, plannedEnd: 50 };
+    grid.startRun({ ...run, allocations: [{ machineId: 1, tasks: 1 }] });
+    grid.placeAtSite(jobOf(2, partsOf({ cpusPerTask: 5 }, { tasks: 2, cpusPerTask: 3 })), 1);
+    expect(why(2)).toMatchObject({
+      code: 'CPUS_BUSY',
+      numbers: { part: 1, partsBefore: 1, tasks: 2, neededCpus: 6, mostFreeCpus: 4, freeCpus: 4 },
+      message:
+        'Part 1, next to the parts before it: Needs 6 CPUs for 2 tasks; at most 4 are free on one machine (4 in total).',
+    });
+    grid.removeJob(2);
+    grid.placeAtSite(jobOf(3, partsOf({ exclusive: 'MACHINE' }, { memoryMbPerTask: 20 })), 1);
+    expect(why(3)?.code).toBe('READY');
+    grid.removeJob(3);
+    grid.placeAtSite(jobOf(4, partsOf({ exclusive: 'MACHINE' }, { exclusive: 'MACHINE' })), 1);
+    expect(why(4)).toMatchObject({ code: 'MACHINES_BUSY', numbers: { part: 1, idleMachines: 0 } });
   });
 
   it('counts the amounts of each of its parts, also on a machine that several share', () => {

@@ -19,6 +19,7 @@ import {
   type TreeScheduler,
   whyWaiting,
 } from '../../src/core/index.js';
+import { withParts } from '../support/plain-job.js';
 import { cases } from '../support/seed.js';
 import { job } from './support/drive.js';
 import { machine } from './support/grids.js';
@@ -624,5 +625,24 @@ describe('whatever the grid and the rules', () => {
       }),
       { numRuns: cases(40) },
     );
+  });
+});
+
+it('sends a job of several parts to a site that has room for all of them together', () => {
+  // Each site of four CPUs; the fifth has a second machine.
+  const grid = fiveSites(4);
+  grid.setMachine(machine({ id: 6, siteId: 5, cpus: 4 }));
+  const parts = withParts([{ tasks: 2, cpusPerTask: 2 }, { cpusPerTask: 3 }]);
+  submit(grid, { id: 1, ...parts }, { id: 2, ...withParts([{ cpusPerTask: 2 }, { tasks: 2 }]) });
+  submit(grid, { id: 3, ...withParts([{ cpusPerTask: 4 }, { tasks: 2, cpusPerTask: 4 }]) });
+  settle(grid, POLICY, 0);
+  start(grid);
+  const [first, second, third] = places(grid, [1, 2, 3]);
+  expect(first).toBe('run5');
+  expect(second).toMatch(/^run[1-5]$/);
+  expect(third).toBe('root');
+  expect(whyWaiting(grid, 3, { now: 0, policy: POLICY })).toMatchObject({
+    ...{ code: 'NEVER_FITS_CPUS', numbers: { part: 1, partsBefore: 1, tasks: 2, cpusPerTask: 4 } },
+    message: 'Part 1, next to the parts before it: No site has machines for 2 tasks with 4 CPUs each.',
   });
 });

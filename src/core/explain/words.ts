@@ -17,6 +17,8 @@ export const numberWords: TermWords = {
   cpusPerTask: { label: 'CPUs for each task', unit: 'CPUS' },
   memoryMbPerTask: { label: 'Memory for each task', unit: 'MB' },
   freeCpus: { label: 'CPUs free', unit: 'CPUS' },
+  part: { label: 'Part of the job' },
+  partsBefore: { label: 'Parts before it' },
   fitsIfLimitS: { label: 'Would start now with a limit of', unit: 'S' },
   ahead: { label: 'Jobs ahead', unit: 'JOBS' },
   position: { label: 'Place in the queue' },
