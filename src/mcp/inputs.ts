@@ -37,15 +37,10 @@ export const states = z
   .describe('Only jobs in these states');
 
 /** A job as it would be submitted: the fields of `JobInput` in schema.graphql that people set most. */
-export const JOB = {
-  command: z.string().min(1).max(4_096).describe('The program: a path or a name, not run through a shell'),
-  arguments: z.array(z.string().max(131_072)).max(1_000).optional().describe('Its arguments'),
-  name: text('Any name'),
-  application: text('The program, for statistics; by default the last component of the command'),
-  project: text('Its project'),
-  groupName: text('A name shared by jobs that belong together'),
-  environment: z.record(z.string(), z.string()).optional().describe('Environment variables'),
-  workingDirectory: text('An absolute path at the site; by default a new directory'),
+const CONSTRAINT = text('A constraint on the labels of its machines, such as `site = cern and gen >= 3`');
+
+/** What the tasks of a job, or of a part, ask for. */
+const TASKS = {
   tasks: whole('Number of tasks; by default 1'),
   cpusPerTask: whole('CPUs per task; by default 1'),
   memoryMbPerTask: whole('Memory per task, MB'),
@@ -69,6 +64,23 @@ export const JOB = {
     .max(16)
     .optional()
     .describe('Labels of which all its machines have the same values'),
+};
+
+export const JOB = {
+  command: z.string().min(1).max(4_096).describe('The program: a path or a name, not run through a shell'),
+  arguments: z.array(z.string().max(131_072)).max(1_000).optional().describe('Its arguments'),
+  name: text('Any name'),
+  application: text('The program, for statistics; by default the last component of the command'),
+  project: text('Its project'),
+  groupName: text('A name shared by jobs that belong together'),
+  environment: z.record(z.string(), z.string()).optional().describe('Environment variables'),
+  workingDirectory: text('An absolute path at the site; by default a new directory'),
+  ...TASKS,
+  parts: z
+    .array(z.object({ ...TASKS, machineConstraint: CONSTRAINT }))
+    .max(16)
+    .optional()
+    .describe('Parts whose tasks ask for different things; these fields are then given for each part only'),
   sameSwitch: z
     .object({ maxWaitS: z.number().min(0).optional() })
     .optional()
@@ -78,7 +90,7 @@ export const JOB = {
     .max(MAX.jobLicenses)
     .optional()
     .describe('Kinds of licenses, one entry per copy'),
-  machineConstraint: text('A constraint on the labels of its machines, such as `site = cern and gen >= 3`'),
+  machineConstraint: CONSTRAINT,
   image: text('The container image that it runs in'),
   os: text('Required operating system'),
   architecture: text('Required architecture'),
@@ -94,15 +106,20 @@ export const JOB = {
 };
 export type Job = z.infer<z.ZodObject<typeof JOB>>;
 
+const tasksOf = <T extends Pick<Job, 'resourcesPerTask'>>({ resourcesPerTask, ...same }: T) => ({
+  ...same,
+  ...(resourcesPerTask && {
+    resourcesPerTask: Object.entries(resourcesPerTask).map(([kind, amount]) => ({ kind, amount })),
+  }),
+});
+
 /** The job in the words of the API. */
-export function jobOf({ environment, resourcesPerTask, outputs, ...same }: Job): JobInput {
+export function jobOf({ environment, outputs, parts, ...job }: Job): JobInput {
   return {
-    ...same,
+    ...tasksOf(job),
+    ...(parts && { parts: parts.map(tasksOf) }),
     ...(environment && {
       environment: Object.entries(environment).map(([name, value]) => ({ name, value })),
-    }),
-    ...(resourcesPerTask && {
-      resourcesPerTask: Object.entries(resourcesPerTask).map(([kind, amount]) => ({ kind, amount })),
     }),
     ...(outputs && { outputs: outputs.map((path) => ({ path })) }),
   };
