@@ -191,6 +191,7 @@ describe('jobs', () => {
         exclusive: null,
         allAlike: null,
         sameSwitch: null,
+        parts: null,
         cpusPerTask: 1,
         memoryMbPerTask: 0,
         resourcesPerTask: null,
