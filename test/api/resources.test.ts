@@ -443,4 +443,34 @@ test('a job may have parts, whose tasks ask for different things; what is wrong 
       expect.stringMatching(message),
     ]);
   }
+  // What is said by part cannot be changed; the rest can, as far as all parts go along.
+  const change = async (id: string, set: object) =>
+    (
+      await api.must<{
+        changeJobs: { jobs: { cpus: number }[]; unchanged: { code: string; message: string }[] };
+      }>(
+        `mutation ($id: ID!, $set: JobChangesInput!) { changeJobs(input: { selection: { ids: [$id] }, set: $set }) {
+          jobs { cpus machineConstraint } unchanged { code message } } }`,
+        { id, set },
+      )
+    ).changeJobs;
+  const heldJob = async (job: object): Promise<string> =>
+    (
+      await api.must<{ submitJobs: { jobIds: string[] } }>(
+        'mutation ($job: JobInput!) { submitJobs(input: { jobs: [$job] }) { jobIds } }',
+        { job: { command: 'true', os: 'parted', held: true, ...job } },
+      )
+    ).submitJobs.jobIds[0] as string;
+  const id = await heldJob({ parts });
+  const answer = expect.stringMatching(
+    /^cpusPerTask: job_\d+ has parts, whose requirements cannot be changed/,
+  );
+  expect((await change(id, { cpusPerTask: 4 })).unchanged).toEqual([{ code: 'CONFLICT', message: answer }]);
+  expect(await change(id, { machineConstraint: 'gen >= 4' })).toEqual({
+    ...{ jobs: [{ cpus: 5, machineConstraint: 'gen >= 4' }], unchanged: [] },
+  });
+  expect((await change(id, { machineConstraint: 'gen < 8' })).unchanged).toMatchObject([
+    { code: 'NEVER_FITS' },
+  ]);
+  expect((await change(await heldJob({}), { cpusPerTask: 2 })).jobs).toMatchObject([{ cpus: 2 }]);
 });

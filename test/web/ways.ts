@@ -401,6 +401,35 @@ export function ways(visits: Visits, grid: Grid): void {
     await page.close();
   });
 
+  test('the parts of a job are shown, and submitted again with it', async () => {
+    const parts = [
+      { tasks: 2, cpusPerTask: 3 },
+      { memoryMbPerTask: 50, machineConstraint: 'os != plan9' },
+    ];
+    const [id] = await grid.submit({ command: 'true', application: 'parted', held: true, parts });
+    const { page } = await go(`/jobs/${id}`);
+    await page.getByText('3 tasks, 7 CPUs').waitFor();
+    await page.getByText('2 tasks of 3 CPUs', { exact: true }).waitFor();
+    await page.getByText('1 task of 1 CPU, 50 MB, machines with os != plan9').waitFor();
+    await page.getByRole('button', { name: 'Submit again' }).click();
+    await page.getByRole('button', { name: 'Submit the job' }).click();
+    await title(page, /^Job \d+/).waitFor();
+    const again = page.url().split('/').at(-1);
+    expect(again).not.toBe(id);
+    const { job } = await grid.ask<{ job: { parts: object[] } }>(
+      'query ($id: ID!) { job(id: $id) { tasks cpus parts { tasks cpusPerTask memoryMbPerTask machineConstraint } } }',
+      { id: again },
+    );
+    expect(job).toEqual({
+      ...{ tasks: 3, cpus: 7 },
+      parts: [
+        { tasks: 2, cpusPerTask: 3, memoryMbPerTask: 0, machineConstraint: null },
+        { tasks: 1, cpusPerTask: 1, memoryMbPerTask: 50, machineConstraint: 'os != plan9' },
+      ],
+    });
+    await page.close();
+  });
+
   test('jobs are written to a CSV file as the list shows them', async () => {
     await grid.submit({
       command: 'true',

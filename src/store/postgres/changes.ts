@@ -116,6 +116,7 @@ async function lockChanging(
     'bytes',
     'inputs',
     'outputs',
+    'parts',
   ] as const;
   const columns = read.map((field) => `${readField(field)} AS "${field}"`).join(', ');
   return rows(
