@@ -79,6 +79,10 @@ SELECT u.id, 'RESERVATION', 'RESERVATION ' || gen_random_uuid(), h.id, t.note, t
   })} JOIN holds h ON h.id = t.hold_id JOIN users u ON u.id = h.user_id JOIN mail_settings s ON s.user_id = u.id
  WHERE u.active AND s.address IS NOT NULL AND s.problem IS NULL AND 'RESERVATION' = ANY (s.kinds) AND 'RESERVATION' <> ALL (s.off)`;
 
+/** Forgets notices that were sent, or could not be, for so long. Also where nobody sends any: some are made all the same. */
+export const oldMails = (now: Sql): Sql =>
+  sql`DELETE FROM mails WHERE coalesce(sent_at, at) < ${now} - make_interval(days => ${KNOWN_DAYS})`;
+
 export class Mails {
   constructor(private readonly database: Pick<Database, 'pool'>) {}
 
@@ -196,9 +200,6 @@ UPDATE mail_settings SET mailed_at = to_timestamp(${now}::float8) WHERE user_id 
   }
 
   async prune(now: number): Promise<void> {
-    await run(
-      this.database.pool,
-      sql`DELETE FROM mails WHERE coalesce(sent_at, at) < to_timestamp(${now}::float8) - make_interval(days => ${KNOWN_DAYS})`,
-    );
+    await run(this.database.pool, oldMails(sql`to_timestamp(${now}::float8)`));
   }
 }

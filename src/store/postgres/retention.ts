@@ -1,5 +1,6 @@
 /** What is old goes, a bounded number of rows at a time. */
 import { MARGINS_KEPT, TOTALS_KEPT, TRAFFIC_KEPT_S } from '../constants.js';
+import { oldMails } from '../mails.js';
 import { raw, type Sql, sql } from '../sql.js';
 import { type Connection, run, value } from '../statement.js';
 import type { Pruned, Retention } from '../store.js';
@@ -38,6 +39,7 @@ export async function prune(connection: Connection, retention: Retention): Promi
     connection,
     sql`DELETE FROM used_hours WHERE kind = ANY (enum_range(NULL::used_kind)) AND hour < ${jobsEndedBefore}::float8 - 3600`,
   );
+  await run(connection, oldMails(sql`clock_timestamp()`));
   await run(
     connection,
     sql`DELETE FROM used_resources WHERE kind = ANY (enum_range(NULL::used_kind)) AND hour < ${jobsEndedBefore}::float8 - 3600`,
