@@ -72,7 +72,7 @@ const MINORS = '/proc/driver/nvidia-caps/mig-minors';
 /** The cards in MIG mode, by index. */
 export interface MigCards {
   cards: ReadonlyMap<string, MigCard>;
-  /** Those that the agent cannot divide: others have made instances there, or there are no profiles of whole slices. */
+  /** Those that the agent cannot divide: it is not root, others have made instances there, or there are no profiles of single slices. */
   foreign: ReadonlySet<string>;
 }
 
@@ -83,6 +83,7 @@ export async function findMigCards(stateDir: string | null): Promise<MigCards> {
   const cards = new Map<string, MigCard>();
   const foreign = new Set<string>();
   if (indexes.length === 0) return { cards, foreign };
+  if (process.getuid?.() !== 0) return { cards, foreign: new Set(indexes) };
   const profiles = migProfiles((await said('mig', '-lgip')) ?? '');
   const entries = stateDir === null ? [] : readEntries(stateDir);
   for (const index of indexes) {

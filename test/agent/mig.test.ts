@@ -1,15 +1,21 @@
-/** Slices of cards in MIG mode, made and removed by the agent: against a stand-in that prints recorded formats of nvidia-smi. */
+/**
+ * Slices of cards in MIG mode, made and removed by the agent: against a stand-in that prints recorded formats of nvidia-smi. Where the tests do
+ * not run as root, the agent divides no card.
+ */
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { beforeEach, expect, it, onTestFinished, vi } from 'vitest';
+import { it as always, beforeEach, expect, onTestFinished, vi } from 'vitest';
 import { findDevices, linkGroups } from '../../src/agent/devices.js';
 import { migProfiles, sizesFor } from '../../src/agent/mig.js';
 import type { Assignment } from '../../src/agent/runner.js';
 import { h100, playNvidia, topology } from '../support/nvidia.js';
 import { complete, endOf, lives, openRunner, script, temporaryDirectory, until } from './support.js';
+
+const isRoot = process.getuid?.() === 0;
+const it = always.runIf(isRoot);
 
 let nvidia: ReturnType<typeof playNvidia>;
 let stateDir: string;
@@ -29,7 +35,7 @@ const slices = (card: string, first: number, count: number): string[] =>
   Array.from({ length: count }, (_, i) => `${card}/${first + i}`);
 const empty = () => until(() => nvidia.instances().length === 0, 'the instances to be removed');
 
-it('finds groups of cards that NVLinks join, also by way of others', () => {
+always('finds groups of cards that NVLinks join, also by way of others', () => {
   expect([
     ...linkGroups(
       topology(6, [
@@ -58,6 +64,10 @@ it('finds groups of cards that NVLinks join, also by way of others', () => {
   expect(linkGroups('No devices were found\n')).toEqual(new Map());
 });
 
+always.skipIf(isRoot)('offers no card that it cannot divide', async () => {
+  expect(await findDevices(null, stateDir)).toEqual([]);
+});
+
 it('knows slices and their memory', async () => {
   const found = await findDevices(null, null);
   expect(found).toMatchObject([
@@ -84,7 +94,7 @@ it('knows slices and their memory', async () => {
 it('gives each run instances of its own, and removes them when it is over', async () => {
   const runner = await open();
   const dir = temporaryDirectory();
-  const says = `echo $CUDA_VISIBLE_DEVICES > ${dir}/$SWITCHYARD_JOB_ID; while [ ! -e ${dir}/go ]; do sleep 0.02; done`;
+  const says = `echo $CUDA_VISIBLE_DEVICES > said; mv said ${dir}/$SWITCHYARD_JOB_ID; while [ ! -e ${dir}/go ]; do sleep 0.02; done`;
   const runs = [
     withUnits('job_1', says, ...slices('gpu0', 0, 3)),
     withUnits('job_2', says, ...slices('gpu0', 3, 1)),
@@ -166,7 +176,7 @@ it('what a killed agent has left is removed, but for what goes on, and for what 
     return { start: (run: Assignment) => child.stdin!.write(`${JSON.stringify(run)}\n`), kill };
   };
   const waits = (id: string) =>
-    `echo $CUDA_VISIBLE_DEVICES $$ > ${dir}/${id}; while [ ! -e ${dir}/go-${id} ]; do sleep 0.02; done`;
+    `echo $CUDA_VISIBLE_DEVICES $$ > said; mv said ${dir}/${id}; while [ ! -e ${dir}/go-${id} ]; do sleep 0.02; done`;
   const first = await start();
   first.start(withUnits('job_1', waits('job_1'), 'gpu0/0'));
   first.start(withUnits('job_2', waits('job_2'), ...slices('gpu1', 0, 2)));

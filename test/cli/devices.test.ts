@@ -124,91 +124,95 @@ it('two jobs never have one device, whoever is killed meanwhile', async () => {
   });
 });
 
-it('cards that NVLinks join go together, and slices are made for runs, also when the agent is killed', async () => {
-  const own = join(home, 'cards');
-  const done = join(own, 'done');
-  for (const dir of [own, done]) mkdirSync(dir);
-  const cards = [h100(true), ...[1, 2, 3, 4].map(() => h100(false))];
-  const links = topology(5, [
-    [1, 3],
-    [2, 4],
-  ]);
-  const nvidia = playNvidia(join(own, 'nvidia'), cards, links);
-  const { url, start, ask } = await apart(own, slicesDatabase.url, {
-    ...{ PATH: nvidia.path, AGENT_MACHINES: 'box' },
-  });
-  const api = start.api();
-  start.worker();
-  const agent = start.agent();
-  const { json }: Service = service(url, { SWITCHYARD_HOME: own }, api);
-  interface Found {
-    resources: { kind: string; amount: number }[];
-    devices: { id: string; link: string | null }[];
-  }
-  const registered = await until(
-    async () =>
-      (
-        await ask<{ machines: { nodes: Found[] } }>(
-          '{ machines { nodes { resources { kind amount } devices { id link } } } }',
-        )
-      )?.machines.nodes[0],
-    (one) => one?.devices.length === 5,
-  );
-  expect(registered?.resources).toEqual([
-    { kind: 'gpu', amount: 4 },
-    { kind: 'mig', amount: 7 },
-  ]);
-  expect(registered?.devices.map(({ link }) => link)).toEqual([
-    null,
-    'nvlink1',
-    'nvlink2',
-    'nvlink1',
-    'nvlink2',
-  ]);
-
-  const submit = async (resource: string, script: string): Promise<string> =>
-    (
-      await json<{ id: string }[]>(
-        ...['submit', '--cpus', '1', '--estimate', '5', '--resource', resource, '--', 'sh', '-c', script],
-      )
-    )[0]!.id;
-  const says = (name: string) =>
-    `echo $SWITCHYARD_DEVICES $CUDA_VISIBLE_DEVICES > ${done}/tmp-${name}; mv ${done}/tmp-${name} ${done}/${name}`;
-  const waits = (name: string, go: string) =>
-    `${says(name)}; while [ ! -e ${done}/${go} ]; do sleep 0.05; done`;
-  const said = (names: string[]) =>
-    until(
-      async () => names.filter((name) => existsSync(join(done, name))).length,
-      (there) => there === names.length,
+// Only root may divide cards.
+it.runIf(process.getuid?.() === 0)(
+  'cards that NVLinks join go together, and slices are made for runs, also when the agent is killed',
+  async () => {
+    const own = join(home, 'cards');
+    const done = join(own, 'done');
+    for (const dir of [own, done]) mkdirSync(dir);
+    const cards = [h100(true), ...[1, 2, 3, 4].map(() => h100(false))];
+    const links = topology(5, [
+      [1, 3],
+      [2, 4],
+    ]);
+    const nvidia = playNvidia(join(own, 'nvidia'), cards, links);
+    const { url, start, ask } = await apart(own, slicesDatabase.url, {
+      ...{ PATH: nvidia.path, AGENT_MACHINES: 'box' },
+    });
+    const api = start.api();
+    start.worker();
+    const agent = start.agent();
+    const { json }: Service = service(url, { SWITCHYARD_HOME: own }, api);
+    interface Found {
+      resources: { kind: string; amount: number }[];
+      devices: { id: string; link: string | null }[];
+    }
+    const registered = await until(
+      async () =>
+        (
+          await ask<{ machines: { nodes: Found[] } }>(
+            '{ machines { nodes { resources { kind amount } devices { id link } } } }',
+          )
+        )?.machines.nodes[0],
+      (one) => one?.devices.length === 5,
     );
-  // One of a pair is taken: two go to the other pair, although the first one left comes before it.
-  await submit('gpu=1', waits('one', 'go'));
-  await said(['one']);
-  await submit('gpu=2', waits('two', 'go'));
-  await said(['two']);
-  writeFileSync(join(done, 'go'), '');
-  await submit('mig=3', waits('three', 'on'));
-  await submit('mig=1', waits('slice', 'on'));
-  await said(['three', 'slice']);
-  const [, two, three, slice] = ['one', 'two', 'three', 'slice'].map((name) =>
-    readFileSync(join(done, name), 'utf8').trim(),
-  );
-  expect(two?.split(' ')[0]).toBe('gpu2,gpu4');
-  expect(nvidia.instances().map(({ profile, uuid }) => [profile, uuid])).toEqual([
-    ['3g.40gb', three?.split(' ')[1]],
-    ['1g.10gb', slice?.split(' ')[1]],
-  ]);
-  await agent.end('SIGKILL');
-  writeFileSync(join(done, 'on'), '');
-  start.agent();
-  await submit('mig=7', says('all'));
-  await said(['all']);
-  expect(
-    await until(
-      async () => nvidia.instances(),
-      (left) => left.length === 0,
-    ),
-  ).toEqual([]);
-  expect(readdirSync(done).sort()).toEqual(['all', 'go', 'on', 'one', 'slice', 'three', 'two']);
-  expect(await checkPromises(slicesDatabase.pool)).toEqual([]);
-});
+    expect(registered?.resources).toEqual([
+      { kind: 'gpu', amount: 4 },
+      { kind: 'mig', amount: 7 },
+    ]);
+    expect(registered?.devices.map(({ link }) => link)).toEqual([
+      null,
+      'nvlink1',
+      'nvlink2',
+      'nvlink1',
+      'nvlink2',
+    ]);
+
+    const submit = async (resource: string, script: string): Promise<string> =>
+      (
+        await json<{ id: string }[]>(
+          ...['submit', '--cpus', '1', '--estimate', '5', '--resource', resource, '--', 'sh', '-c', script],
+        )
+      )[0]!.id;
+    const says = (name: string) =>
+      `echo $SWITCHYARD_DEVICES $CUDA_VISIBLE_DEVICES > ${done}/tmp-${name}; mv ${done}/tmp-${name} ${done}/${name}`;
+    const waits = (name: string, go: string) =>
+      `${says(name)}; while [ ! -e ${done}/${go} ]; do sleep 0.05; done`;
+    const said = (names: string[]) =>
+      until(
+        async () => names.filter((name) => existsSync(join(done, name))).length,
+        (there) => there === names.length,
+      );
+    // One of a pair is taken: two go to the other pair, although the first one left comes before it.
+    await submit('gpu=1', waits('one', 'go'));
+    await said(['one']);
+    await submit('gpu=2', waits('two', 'go'));
+    await said(['two']);
+    writeFileSync(join(done, 'go'), '');
+    await submit('mig=3', waits('three', 'on'));
+    await submit('mig=1', waits('slice', 'on'));
+    await said(['three', 'slice']);
+    const [, two, three, slice] = ['one', 'two', 'three', 'slice'].map((name) =>
+      readFileSync(join(done, name), 'utf8').trim(),
+    );
+    expect(two?.split(' ')[0]).toBe('gpu2,gpu4');
+    expect(nvidia.instances().map(({ profile, uuid }) => [profile, uuid])).toEqual([
+      ['3g.40gb', three?.split(' ')[1]],
+      ['1g.10gb', slice?.split(' ')[1]],
+    ]);
+    await agent.end('SIGKILL');
+    writeFileSync(join(done, 'on'), '');
+    start.agent();
+    await submit('mig=7', says('all'));
+    await said(['all']);
+    expect(
+      await until(
+        async () => nvidia.instances(),
+        (left) => left.length === 0,
+      ),
+    ).toEqual([]);
+    expect(readdirSync(done).sort()).toEqual(['all', 'go', 'on', 'one', 'slice', 'three', 'two']);
+    expect(await checkPromises(slicesDatabase.pool)).toEqual([]);
+  },
+);
