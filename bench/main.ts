@@ -4,7 +4,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { InvalidArgumentError, Option, program } from 'commander';
@@ -16,7 +16,8 @@ import { gridTreeBench } from './gridTree.js';
 import { handOverBench } from './handOver.js';
 import { historyBench } from './history.js';
 import { isolationBench } from './isolation.js';
-import { type Bench, HEAD, type Measured, notesOf, rowOf, table } from './measure.js';
+import { circumstances, keep } from './kept.js';
+import { type Bench, HEAD, type Measured, notesOf, rowOf } from './measure.js';
 import { needsBench } from './needs.js';
 import { policiesBench } from './policies.js';
 import { portalBench } from './portal.js';
@@ -58,7 +59,7 @@ const options = program
   .description('Measures side by side with a baseline in the same run.')
   .addOption(new Option('--only <name...>', 'these benchmarks').choices(names))
   .option('--json <file>', 'writes the figures for programs')
-  .option('--write', 'puts the table into docs/performance.md', false)
+  .option('--write', 'keeps the results in docs/performance.json and docs/performance.md', false)
   .option('--smallest', 'runs each once at its smallest size, to see that it runs', false)
   .option('--profile <dir>', 'writes there where the time of `lives` goes')
   .option('--against <commit>', 'measures another commit in turns with this one')
@@ -105,27 +106,13 @@ function measureApart(name: string): Measured[] | null {
   }
 }
 
-function keep(results: readonly Measured[]): void {
-  if (options.json) writeFileSync(options.json, `${JSON.stringify(results, null, 2)}\n`);
-  if (!options.write) return;
-  const path = new URL('../../docs/performance.md', import.meta.url);
-  const machine = `Measured on ${cpus().length} cores (${cpus()[0]?.model ?? 'unknown'}), Node ${process.versions.node}, everything on one machine.`;
-  const marked = /(<!-- bench -->\n)[\s\S]*?(<!-- \/bench -->)/;
-  writeFileSync(
-    path,
-    readFileSync(path, 'utf8').replace(
-      marked,
-      (_, start, end) => `${start}${machine}\n\n${table(results)}\n${end}`,
-    ),
-  );
-}
-
 async function measureAll(): Promise<number> {
   const alone = wanted.length === 1 && !options.smallest;
   const results: Measured[] = [];
   const failed: string[] = [];
   process.stdout.write(`${HEAD}\n`);
   for (const name of wanted) {
+    const at = circumstances();
     const measured = alone ? await measureHere(name) : measureApart(name);
     if (measured === null) {
       failed.push(name);
@@ -136,7 +123,8 @@ async function measureAll(): Promise<number> {
     if (measured.length === 0) process.stdout.write(`| \`${name}\` | not possible on this machine |\n`);
     for (const result of measured) process.stdout.write(`${rowOf(result)}\n`);
     results.push(...measured);
-    keep(results);
+    if (options.json) writeFileSync(options.json, `${JSON.stringify(results, null, 2)}\n`);
+    if (options.write) keep(measured, at);
   }
   process.stdout.write(
     `${notesOf(results)}\n${wanted.length - failed.length} measured, ${failed.length} failed\n`,

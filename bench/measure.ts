@@ -104,6 +104,3 @@ export const notesOf = (results: readonly Measured[]): string =>
     .filter((result) => result.note)
     .map((result) => `\n* \`${result.name}\`: ${result.note}`)
     .join('');
-
-export const table = (results: readonly Measured[]): string =>
-  `${[HEAD, ...results.map(rowOf)].join('\n')}\n${notesOf(results)}`;
