@@ -23,6 +23,27 @@ export class ExactSums {
 
   constructor(readonly length: number) {}
 
+  /** What the first of these add up to, that of none at 0. */
+  static ofFirst(sums: readonly ExactSum[]): ExactSums {
+    const first = new ExactSums(sums.length + 1);
+    for (const { sums: of } of sums) {
+      // Its lowest and its highest place: those between are made with them.
+      if (of.rows.length === 0) continue;
+      first.rowOf(of.lowest);
+      first.rowOf(of.lowest + of.rows.length - 1);
+    }
+    for (const [i, row] of first.rows.entries()) {
+      const place = first.lowest + i;
+      let digits = 0;
+      for (let n = 0; n < sums.length; n++) {
+        const { rows, lowest } = (sums[n] as ExactSum).sums;
+        digits += rows[place - lowest]?.[0] ?? 0;
+        row[n + 1] = digits;
+      }
+    }
+    return first;
+  }
+
   /** One more number in the sum at `index` (sign −1: takes it back). */
   add(index: number, value: number, sign: 1 | -1): void {
     let rest = value;
@@ -39,11 +60,12 @@ export class ExactSums {
 
   /** Adds `count` sums of another, from `from` on, to those here from `index` on. */
   addSums(index: number, other: ExactSums, from: number, count: number, sign: 1 | -1 = 1): void {
-    other.rows.forEach((theirs, i) => {
+    for (let i = 0; i < other.rows.length; i++) {
+      const theirs = other.rows[i] as Float64Array;
       const row = this.rowOf(other.lowest + i);
       for (let n = 0; n < count; n++)
         row[index + n] = (row[index + n] as number) + sign * (theirs[from + n] as number);
-    });
+    }
   }
 
   clear(): void {

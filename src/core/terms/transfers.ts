@@ -24,6 +24,8 @@ export class Transfers {
   private readonly from = new Map<number, LinkQuality[]>();
   private readonly to = new Map<number, LinkQuality[]>();
   private readonly byDataset = new Map<number, Seconds>();
+  /** By dataset. */
+  private readonly sources = new Map<number, readonly number[]>();
   private readonly catalog: DataCatalog;
   private readonly siteIds: readonly number[];
   /** Made when it is asked for. */
@@ -85,12 +87,15 @@ export class Transfers {
     if (data === null || data.inputs.length === 0) return this.nothing;
     const queues = this.linkQueues();
     if (queues.empty) return this.nothing;
+    const sources = data.inputs.map((input) => this.sourcesOf(input));
     for (let i = 0; i < this.siteIds.length; i++) {
       const to = this.siteIds[i] as number;
-      const sources = new Set<number>();
-      for (const input of data.inputs) sources.add(this.catalog.sourceOf(input, to) ?? to);
       let seconds = 0;
-      for (const from of sources) if (from !== to) seconds += queues.secondsOf(from, to);
+      for (let k = 0; k < sources.length; k++) {
+        const from = sources[k]?.[i] as number;
+        if (from === to || isAmong(sources, k, i, from)) continue;
+        seconds += queues.secondsOf(from, to);
+      }
       this.queued[i] = seconds;
     }
     return this.queued;
@@ -115,11 +120,25 @@ export class Transfers {
     return kept(this.to, siteId, () => this.siteIds.map((id) => this.catalog.link(id, siteId)));
   }
 
+  /** By position of a site, from where it is brought there; the site itself, where it is there or nowhere. */
+  private sourcesOf(input: JobInput): readonly number[] {
+    if ('siteId' in input) return this.siteIds.map((to) => this.catalog.sourceOf(input, to) ?? to);
+    return kept(this.sources, input.datasetId, () =>
+      this.siteIds.map((to) => this.catalog.sourceOf(input, to) ?? to),
+    );
+  }
+
   private datasetS(datasetId: number): Seconds {
     return kept(this.byDataset, datasetId, () =>
       Float64Array.from(this.siteIds, (id) => this.catalog.inputS({ datasetId }, id)),
     );
   }
+}
+
+/** Whether one of the first `count` has the same source for the site at `i`: each link counts once. */
+function isAmong(sources: readonly (readonly number[])[], count: number, i: number, from: number): boolean {
+  for (let k = 0; k < count; k++) if (sources[k]?.[i] === from) return true;
+  return false;
 }
 
 /** What is queued on the links as a pass goes on. */

@@ -114,10 +114,13 @@ export class SiteQueues {
     const { group, order, userJobs, quota } = standing;
     const local = this.localAhead(levelOf(order));
     let jobsAhead = local.jobs;
-    const metaWork = new ExactSums(1);
+    // Most jobs find just the first of the ranking ahead, whose sum is known.
+    let first: { work: ExactSums; before: number } | null = null;
+    let others: ExactSums | null = null;
     const count = ({ work }: Held, sign: 1 | -1): void => {
       jobsAhead += sign * work.count;
-      metaWork.addSums(0, work.sums, 0, 1, sign);
+      others ??= new ExactSums(1);
+      others.addSums(0, work.sums, 0, 1, sign);
     };
     const isAhead = ({ owner, processors: width, boost }: Held): boolean => {
       const n = owner.jobs + (added.get(owner.userId) ?? 0);
@@ -127,10 +130,10 @@ export class SiteQueues {
     for (const held of this.lifted) if (isAhead(held)) count(held, 1);
     if (group.boost === 0) {
       const demand = this.by.demand(userJobs, group.processors, quota);
-      const { demands, jobs: first, work } = this.ranked();
+      const { demands, jobs: inFirst, work } = this.ranked();
       const before = countFirst(demands.length, (i) => (demands[i] as number) <= demand);
-      jobsAhead += first[before] as number;
-      metaWork.addSums(0, work, before, 1);
+      jobsAhead += inFirst[before] as number;
+      first = { work, before };
       // The users of those who come have more jobs than they are ranked by.
       for (const [userId, jobsMore] of added) {
         const owner = this.owners.get(userId);
@@ -145,7 +148,7 @@ export class SiteQueues {
         }
       }
     } else for (const held of this.plain) if (isAhead(held)) count(held, 1);
-    const workAhead = local.work + metaWork.valueOf(0);
+    const workAhead = local.work + workOfBoth(first, others);
     return { standing, processors, quotas, jobsAhead, workAhead };
   }
 
@@ -248,13 +251,9 @@ export class SiteQueues {
     if (this.ranking === null) {
       this.plain.sort((a, b) => a.demand - b.demand);
       const jobs = [0];
-      const works = new ExactSums(this.plain.length + 1);
-      for (const [i, { work }] of this.plain.entries()) {
-        jobs.push((jobs[i] as number) + work.count);
-        works.addSums(i + 1, works, i, 1);
-        works.addSums(i + 1, work.sums, 0, 1);
-      }
-      this.ranking = { demands: this.plain.map(({ demand }) => demand), jobs, work: works };
+      for (const [i, { work }] of this.plain.entries()) jobs.push((jobs[i] as number) + work.count);
+      const work = ExactSums.ofFirst(this.plain.map((held) => held.work));
+      this.ranking = { demands: this.plain.map(({ demand }) => demand), jobs, work };
     }
     return this.ranking;
   }
@@ -294,4 +293,11 @@ export class SiteQueues {
     });
     return { levels: jobs.map(({ level }) => level), works };
   }
+}
+
+/** Of the first so many of a ranking, and of others. */
+function workOfBoth(first: { work: ExactSums; before: number } | null, others: ExactSums | null): number {
+  if (others === null) return first === null ? 0 : first.work.valueOf(first.before);
+  if (first !== null) others.addSums(0, first.work, first.before, 1);
+  return others.valueOf(0);
 }
