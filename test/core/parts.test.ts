@@ -15,18 +15,10 @@ import { allocationsOf, holdOf, place } from '../../src/core/resources/placement
 import { Profile } from '../../src/core/resources/profile.js';
 import { placeShape, type ShapeMachine, type ShapePart } from '../../src/core/resources/shape.js';
 import { Timeline } from '../../src/core/resources/timeline.js';
-import { withParts } from '../support/plain-job.js';
+import { placedParts, withParts } from '../support/plain-job.js';
 import { cases } from '../support/seed.js';
 import { job as anyJob } from './support/drive.js';
-import {
-  anyEventsWithParts,
-  anyPolicy,
-  anySites,
-  gpusOf,
-  placedParts,
-  usage,
-  World,
-} from './support/world.js';
+import { anyEventsWithParts, anyPolicy, anySites, gpusOf, usage, World } from './support/world.js';
 
 const RUNS = { numRuns: cases(400) };
 const world = fc.record({ sites: anySites, policy: anyPolicy, events: anyEventsWithParts });

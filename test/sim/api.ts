@@ -3,6 +3,7 @@ import type { ServiceClient } from '../../src/agent/agent.js';
 import type { Viewer } from '../../src/api/auth.js';
 import type { RegisterAgentInput } from '../../src/api/generated/types.js';
 import { globalId, localId } from '../../src/api/ids.js';
+import { partsShown } from '../../src/api/resources.js';
 import { createAgentsService } from '../../src/api/services/agents.js';
 import { createFederationService } from '../../src/api/services/federation.js';
 import { createFilesService } from '../../src/api/services/files.js';
@@ -272,7 +273,8 @@ async function* assignments(
       const parts = partsOf({ ...run, jobId, state }, agentId);
       if (parts.length === 0 && hasTasks(run)) return [];
       const action = run.ending ? 'STOP' : actions[state];
-      return [{ ...structuredClone(run), jobId: globalId('job', jobId), action, parts }];
+      const jobParts = partsShown(run.jobParts);
+      return [{ ...structuredClone(run), jobId: globalId('job', jobId), action, parts, jobParts }];
     });
     if (list !== null || told.length > 0)
       yield { assignments: { cursor, complete, ...(parts && { part }), assignments: told } };

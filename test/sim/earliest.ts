@@ -4,6 +4,7 @@
  * Only jobs of one task, without licenses and with neighbors, are looked at; beside runs that are late nobody can tell.
  */
 import type { Grid, PromisesImage, Start } from '../../src/core/index.js';
+import { placedParts } from '../support/plain-job.js';
 
 /** What clocks and rounding take, seconds. */
 const SLACK_S = 1;
@@ -36,8 +37,8 @@ export function promisedLate(
     from: number,
     to: number,
   ): void => {
-    const { cpusPerTask, memoryMbPerTask, resourcesPerTask, exclusive } = grid.job(jobId)!;
-    for (const { machineId, tasks } of allocations) {
+    for (const { machineId, tasks, part } of placedParts(grid.job(jobId)!, allocations)) {
+      const { cpusPerTask, memoryMbPerTask, resourcesPerTask, exclusive } = part;
       const cpus = exclusive === null ? tasks * cpusPerTask : machines.get(machineId)!.cpus;
       const resources = Object.fromEntries(
         Object.entries(resourcesPerTask ?? {}).map(([name, amount]) => [name, tasks * amount]),

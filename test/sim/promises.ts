@@ -8,6 +8,7 @@ import { Mirror } from '../../src/store/mirror.js';
 import type { EventRow } from '../../src/store/rows.js';
 import { tokenOf } from '../../src/store/rules.js';
 import type { MemoryJob, MemoryRun, MemoryStore } from '../store/memory.js';
+import { placedParts } from '../support/plain-job.js';
 import { FAILING, type Host } from './host.js';
 import { NeedsJudge } from './needs.js';
 
@@ -333,9 +334,9 @@ export class Promises {
       if (job === undefined) continue;
       add(bySite, siteId, 1);
       let tasks = 0;
-      for (const [i, allocation] of allocations.entries()) {
+      for (const [i, { part, ...allocation }] of placedParts(job, allocations).entries()) {
         const units = devices?.[i] ?? [];
-        if (units.length !== allocation.tasks * (job.resourcesPerTask?.disk ?? 0))
+        if (units.length !== allocation.tasks * (part.resourcesPerTask?.disk ?? 0))
           this.fail(`3: job ${jobId} has ${units.length} devices on machine ${allocation.machineId}`);
         for (const unit of units) {
           const name = `${allocation.machineId}/${unit}`;
@@ -344,12 +345,12 @@ export class Promises {
         }
         tasks += allocation.tasks;
         const beside = onMachine.get(allocation.machineId) ?? [];
-        onMachine.set(allocation.machineId, [...beside, jobId]);
+        if (!beside.includes(jobId)) onMachine.set(allocation.machineId, [...beside, jobId]);
         const machine = store.machines.get(allocation.machineId);
         if (machine?.maxTasks) add(places, machine.id, whole?.places[i] ?? allocation.tasks);
-        else add(cpus, allocation.machineId, whole?.cpus[i] ?? allocation.tasks * job.cpusPerTask);
-        add(memory, allocation.machineId, allocation.tasks * job.memoryMbPerTask);
-        for (const [kind, amount] of Object.entries(job.resourcesPerTask ?? {}))
+        else add(cpus, allocation.machineId, whole?.cpus[i] ?? allocation.tasks * part.cpusPerTask);
+        add(memory, allocation.machineId, allocation.tasks * part.memoryMbPerTask);
+        for (const [kind, amount] of Object.entries(part.resourcesPerTask ?? {}))
           addResource(allocation.machineId, kind, allocation.tasks * amount);
         if (machine?.siteId !== siteId) this.fail(`2: job ${jobId} runs on a machine of another site`);
       }

@@ -1,4 +1,4 @@
-import { envelopeOf, type JobPart } from '../../src/core/model.js';
+import { type Allocation, envelopeOf, type JobPart } from '../../src/core/model.js';
 import type { NewJob } from '../../src/store/store.js';
 
 /** A job as a client submits it who gives nothing but the command. Every field is named: a new one is missed here by the compiler. */
@@ -49,4 +49,19 @@ export function withParts(given: readonly Partial<JobPart>[]) {
   const parts = given.map((part): JobPart => ({ ...PLAIN_PART, ...part }));
   const none = { tasksPerMachine: null, exclusive: null, allAlike: null, machineConstraint: null };
   return { ...envelopeOf(parts), ...none, parts };
+}
+
+/** What a job has on its machines, with what each of its tasks there asks for: a job without parts is one of itself. */
+export function placedParts(
+  job: JobPart & { readonly parts: readonly JobPart[] | null },
+  allocations: readonly Allocation[],
+) {
+  const parts = job.parts ?? [job];
+  let at = 0;
+  let left = parts[0]?.tasks ?? 0;
+  return allocations.map((allocation) => {
+    if (left <= 0) left = parts[++at]?.tasks ?? 0;
+    left -= allocation.tasks;
+    return { ...allocation, part: parts[at] as JobPart, at, left };
+  });
 }

@@ -27,7 +27,7 @@ import {
   type Start,
   siteCycle,
 } from '../../../src/core/index.js';
-import { withParts } from '../../support/plain-job.js';
+import { placedParts, withParts } from '../../support/plain-job.js';
 import { job as anyJob } from './drive.js';
 
 const anyDispatch = fc.oneof<fc.WeightedArbitrary<Policy['dispatch']>[]>(
@@ -410,18 +410,6 @@ const partedJob = (given: readonly JobPart[]): Partial<Job> =>
       return { ...part, tasksPerMachine: bounds && { ...bounds, min: Math.min(bounds.min, tasks) } };
     }),
   );
-
-/** What a job has on its machines, with what each of its tasks there asks for: a job without parts is one of itself. */
-export function placedParts(job: Job, allocations: Run['allocations']) {
-  const parts = job.parts ?? [job];
-  let at = 0;
-  let left = parts[0]?.tasks ?? 0;
-  return allocations.map((allocation) => {
-    if (left <= 0) left = parts[++at]?.tasks ?? 0;
-    left -= allocation.tasks;
-    return { ...allocation, part: parts[at] as JobPart, at, left };
-  });
-}
 
 const pick = <T>(items: readonly T[], index: number): T | undefined =>
   items[index % Math.max(1, items.length)];
