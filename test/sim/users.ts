@@ -267,6 +267,24 @@ function drawRetry(random: RandomStream): Partial<JobInput> {
   return { ...(random.next() < 0.15 && { command: FAILING }), retry: random.next() < 0.4 ? retry() : null };
 }
 
+/** Some jobs of several tasks have them in two parts: where the same of them all has room, these have. */
+function inParts(input: JobInput): JobInput {
+  const { tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, retry, exclusive } = input;
+  const grows = (retry?.rules ?? []).some(({ memoryFactor }) => memoryFactor !== 1);
+  const seed = tasks * 7 + input.estimateS + (input.simulatedRunS ?? 0);
+  if (tasks < 2 || grows || exclusive || new RandomStream(Math.round(seed * 1000), 'parts').next() < 0.5)
+    return input;
+  const each = { memoryMbPerTask, resourcesPerTask };
+  return {
+    ...input,
+    ...{ tasks: 1, cpusPerTask: 1, memoryMbPerTask: 0, resourcesPerTask: [] },
+    parts: [
+      { ...each, tasks: 1, cpusPerTask },
+      { ...each, tasks: tasks - 1, cpusPerTask: 1 },
+    ],
+  };
+}
+
 function drawInput(random: RandomStream, { store, databaseNow }: UsersWorld, goesBeyond = false): Drawn {
   const pick = <T>(...list: T[]): T => one(random, ...list);
   const licenses = pick<string[]>([], [], [], ['cad'], ['grid'], ['cad', 'grid']);
@@ -342,7 +360,7 @@ function drawInput(random: RandomStream, { store, databaseNow }: UsersWorld, goe
       wrong: null,
       unfit: true,
     };
-  if (!goesBeyond) return { input, wrong: null, unfit: false };
+  if (!goesBeyond) return { input: inParts(input), wrong: null, unfit: false };
   // One step beyond.
   const beyond: Partial<JobInput>[] = [
     { estimateS: longestS * (1 + 2 ** -50) },
