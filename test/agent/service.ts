@@ -265,6 +265,7 @@ function batchOf(runs: WireRun[], complete: boolean): object {
       application: 'test',
       machines: [{ machine: 'machine_1', name: 'a', host: 'host-a', tasks: 1, devices: [] }],
       parts: [],
+      jobParts: [],
       inputs: [],
       outputs: [],
       plannedS: 1,
