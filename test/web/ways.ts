@@ -427,6 +427,10 @@ export function ways(visits: Visits, grid: Grid): void {
         { tasks: 1, cpusPerTask: 1, memoryMbPerTask: 50, machineConstraint: 'os != plan9' },
       ],
     });
+    // It would keep its machines from the jobs of other walks.
+    await grid.ask('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
+      ids: [id, again],
+    });
     await page.close();
   });
 
