@@ -50,7 +50,7 @@ afterAll(async () => {
 
 it('shows and sets what mail is about, and where it goes', async () => {
   expect((await api.cli('mail')).stdout).toBe(
-    'address       none; an administrator can set it\nabout         nothing, unless a job says so\n',
+    'address       none; an administrator can set it\nabout         RESERVATION; jobs only if they say so\n',
   );
   const set = await api.cli('mail', '--user', 'admin', '--address', 'ann@example.org');
   expect(set.stdout).toContain('address       ann@example.org\n');

@@ -36,9 +36,10 @@ export function addMail(program: Command): void {
 function shown({ name, mail }: User): string {
   if (mail === null || mail === undefined) return `You may not see the mail settings of ${name}.`;
   const { address, kinds, unsubscribed, problem } = mail;
+  const aboutJobs = kinds.some((kind) => kind !== 'RESERVATION');
   return [
     `address       ${address ?? 'none; an administrator can set it'}`,
-    `about         ${kinds.join(', ') || 'nothing, unless a job says so'}`,
+    `about         ${kinds.join(', ') || 'nothing'}${aboutJobs ? '' : '; jobs only if they say so'}`,
     ...(unsubscribed.length > 0 ? [`unsubscribed  ${unsubscribed.join(', ')}`] : []),
     ...(problem ? [`problem       ${problem}`] : []),
   ].join('\n');
