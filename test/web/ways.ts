@@ -412,8 +412,9 @@ export function ways(visits: Visits, grid: Grid): void {
     await page.getByText('2 tasks of 3 CPUs', { exact: true }).waitFor();
     await page.getByText('1 task of 1 CPU, 50 MB, machines with os != plan9').waitFor();
     await page.getByRole('button', { name: 'Submit again' }).click();
+    await page.locator('.cm-content', { hasText: 'true' }).waitFor();
     await page.getByRole('button', { name: 'Submit the job' }).click();
-    await title(page, /^Job \d+/).waitFor();
+    await page.waitForURL((url) => url.pathname.startsWith('/jobs/') && !url.pathname.endsWith(id as string));
     const again = page.url().split('/').at(-1);
     expect(again).not.toBe(id);
     const { job } = await grid.ask<{ job: { parts: object[] } }>(
