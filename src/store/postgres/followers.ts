@@ -14,7 +14,8 @@ import { type EventFilter, FOLLOWER_LEASE_S, type Followed, type FollowerTurn } 
  */
 export async function follow(connection: Connection, turn: FollowerTurn): Promise<Followed> {
   const { name, holder, after, limit, only = null, leaseS = FOLLOWER_LEASE_S } = turn;
-  const until = sql`clock_timestamp() + make_interval(secs => ${leaseS}::float8)`;
+  // Not rounded up to the millisecond that is stored: a lease of 0 is over for whoever asks next.
+  const until = sql`date_trunc('milliseconds', clock_timestamp() + make_interval(secs => ${leaseS}::float8))`;
   const found = await value<
     | [
         cursor: number,
