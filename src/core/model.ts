@@ -254,6 +254,22 @@ export const ofPart = <J extends Pick<Job, 'machineConstraint'>>(job: J, part: J
   ...{ parts: null, sameSwitch: null },
 });
 
+/**
+ * Of places that hold so many tasks each, which are of one part after the other: those of each part, from `begin` to before `end`. No place
+ * holds tasks of two parts.
+ */
+export function placesByPart(
+  parts: readonly Pick<JobPart, 'tasks'>[],
+  tasks: readonly number[],
+): { begin: number; end: number }[] {
+  let end = 0;
+  return parts.map((part) => {
+    const begin = end;
+    for (let left = part.tasks; left > 0 && end < tasks.length; end++) left -= tasks[end] as number;
+    return { begin, end };
+  });
+}
+
 type Tasks = Pick<Job, 'tasks' | 'cpusPerTask'>;
 
 /** CPUs of all its tasks: processors, as the papers call them. */

@@ -12,6 +12,7 @@ import {
   type JobPart,
   type PreemptedFor,
   type Preemption,
+  placesByPart,
   type Run,
   type Start,
   type TasksPerMachine,
@@ -453,14 +454,12 @@ function startedParts(
   { allocations }: Pick<Start, 'allocations'>,
   job: StartedJob,
 ): { allocations: readonly Allocation[]; job: StartedJob }[] {
-  if (job.parts === null) return [{ allocations, job }];
-  let end = 0;
-  return job.parts.map((part) => {
-    const begin = end;
-    for (let left = part.tasks; left > 0 && end < allocations.length; end++)
-      left -= (allocations[end] as Allocation).tasks;
-    return { allocations: allocations.slice(begin, end), job: { ...job, ...part, parts: null } };
-  });
+  const { parts } = job;
+  if (parts === null) return [{ allocations, job }];
+  const tasks = allocations.map((allocation) => allocation.tasks);
+  return placesByPart(parts, tasks).map(({ begin, end }, i) => ({
+    ...{ allocations: allocations.slice(begin, end), job: { ...job, ...parts[i], parts: null } },
+  }));
 }
 
 /** All parts or none, each of what the ones before it leave. */

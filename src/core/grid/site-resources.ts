@@ -2,7 +2,14 @@
  * The machines and licenses of the grid as the schedulers use them: what is free now, who holds it until when, and for
  * each site and signature which machines and pools come into question.
  */
-import type { Allocation, License, Machine, Places, Run } from '../model.js';
+import {
+  type Allocation,
+  type License,
+  type Machine,
+  type Places,
+  placesByPart,
+  type Run,
+} from '../model.js';
 import { type Labels, satisfies } from '../resources/constraint.js';
 import { deviceLabels } from '../resources/units.js';
 import {
@@ -163,12 +170,10 @@ export function byPart(
   { machines, tasks }: TasksOnMachines,
   parts: readonly TasksAlike[],
 ): TasksOnMachines[] {
-  let end = 0;
-  return parts.map((each) => {
-    const begin = end;
-    for (let left = each.tasks; left > 0 && end < machines.length; end++) left -= tasks[end] as number;
-    return { machines: machines.slice(begin, end), tasks: tasks.slice(begin, end), each };
-  });
+  return placesByPart(parts, tasks).map(({ begin, end }, i) => ({
+    ...{ machines: machines.slice(begin, end), tasks: tasks.slice(begin, end) },
+    each: parts[i] as TasksAlike,
+  }));
 }
 
 /** Whether some of the tasks keep their machines for their user. */
