@@ -122,10 +122,8 @@ export class Transfers {
 
   /** By position of a site, from where it is brought there; the site itself, where it is there or nowhere. */
   private sourcesOf(input: JobInput): readonly number[] {
-    if ('siteId' in input) return this.siteIds.map((to) => this.catalog.sourceOf(input, to) ?? to);
-    return kept(this.sources, input.datasetId, () =>
-      this.siteIds.map((to) => this.catalog.sourceOf(input, to) ?? to),
-    );
+    const found = () => this.siteIds.map((to) => this.catalog.sourceOf(input, to) ?? to);
+    return 'siteId' in input ? found() : kept(this.sources, input.datasetId, found);
   }
 
   private datasetS(datasetId: number): Seconds {
