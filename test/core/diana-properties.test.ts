@@ -14,6 +14,7 @@ import {
   type Standing,
 } from '../../src/core/terms/quota.js';
 import { cases, IN_FULL } from '../support/seed.js';
+import { shuffler } from '../support/shuffle.js';
 import { anyDianaEvents, anyDianaPolicy, anyMachines, DianaWorld, SITES } from './support/diana-world.js';
 import { job as anyJob } from './support/drive.js';
 import { dianaPolicy } from './support/moves.js';
@@ -106,11 +107,7 @@ describe('plans', () => {
     fc.assert(
       fc.property(world, fc.infiniteStream(fc.nat(1000)), (given, numbers) => {
         const w = play(given);
-        const shuffle = <T>(items: T[]): T[] =>
-          items
-            .map((item) => ({ item, key: numbers.next().value as number }))
-            .sort((a, b) => a.key - b.key)
-            .map(({ item }) => item);
+        const shuffle = shuffler(numbers);
         for (const maxMoves of [1000, 3]) {
           const plan = w.plan(w.grid, maxMoves);
           expect(w.plan(w.grid, maxMoves)).toEqual(plan);

@@ -17,6 +17,7 @@ import { placeShape, type ShapeMachine, type ShapePart } from '../../src/core/re
 import { Timeline } from '../../src/core/resources/timeline.js';
 import { placedParts, withParts } from '../support/plain-job.js';
 import { cases } from '../support/seed.js';
+import { shuffler } from '../support/shuffle.js';
 import { job as anyJob } from './support/drive.js';
 import { anyEventsWithParts, anyPolicy, anySites, gpusOf, usage, World } from './support/world.js';
 
@@ -146,11 +147,7 @@ describe('a job of several parts', () => {
         const { w } = play(given);
         const plans = w.plans();
         expect(w.plans()).toEqual(plans);
-        const shuffle = <T>(items: T[]): T[] =>
-          items
-            .map((item) => ({ item, key: numbers.next().value as number }))
-            .sort((a, b) => a.key - b.key)
-            .map(({ item }) => item);
+        const shuffle = shuffler(numbers);
         expect(w.plans(w.rebuilt(shuffle))).toEqual(plans);
       }),
       RUNS,

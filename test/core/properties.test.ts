@@ -12,6 +12,7 @@ import {
   type SitePlan,
 } from '../../src/core/index.js';
 import { cases } from '../support/seed.js';
+import { shuffler } from '../support/shuffle.js';
 import { anyEvents, anyPolicy, anySites, goOn, gpusOf, usage, World } from './support/world.js';
 
 const RUNS = { numRuns: cases(400) };
@@ -266,11 +267,7 @@ describe('determinism', () => {
         const w = play(given);
         const plans = w.plans();
         expect(w.plans()).toEqual(plans);
-        const shuffle = <T>(items: T[]): T[] =>
-          items
-            .map((item) => ({ item, key: numbers.next().value as number }))
-            .sort((a, b) => a.key - b.key)
-            .map(({ item }) => item);
+        const shuffle = shuffler(numbers);
         expect(w.plans(w.rebuilt(shuffle))).toEqual(plans);
       }),
       RUNS,

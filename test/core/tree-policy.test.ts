@@ -21,6 +21,7 @@ import {
 } from '../../src/core/index.js';
 import { withParts } from '../support/plain-job.js';
 import { cases } from '../support/seed.js';
+import { shuffler } from '../support/shuffle.js';
 import { job } from './support/drive.js';
 import { machine } from './support/grids.js';
 import { applyMoves, settle } from './support/moves.js';
@@ -551,11 +552,7 @@ describe('whatever the grid and the rules', () => {
         fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })),
         (given, document, draws) => {
           const policy = treePolicy(document);
-          const shuffle = <T>(list: T[]): T[] =>
-            list
-              .map((item) => [draws.next().value as number, item] as const)
-              .sort((a, b) => a[0] - b[0])
-              .map(([, item]) => item);
+          const shuffle = shuffler(draws);
           const context = { now: 10, policy, policyVersion: 1, maxMoves: 7 };
           const used = gridFrom(given);
           for (let round = 0; round < 4; round++) {
