@@ -458,6 +458,12 @@ CREATE FUNCTION triggers.machine_of(machine_ids integer[], machine_tasks integer
              WHERE behind > task ORDER BY place LIMIT 1) END
 $$;
 
+-- Whether the machine at this place of a run is kept from other users: all are, or those of some parts. Runs that began under an earlier
+-- release do not say it by part.
+CREATE FUNCTION triggers.keeps(keeps_machines boolean, taken jsonb, place bigint) RETURNS boolean IMMUTABLE LANGUAGE sql AS $$
+  SELECT keeps_machines AND coalesce((taken #>> ARRAY[(place - 1)::text, 'keeps'])::boolean, true)
+$$;
+
 -- Runs take machines and licenses when they are inserted and give them back when they end, once; after that nothing of them changes.
 -- Locks are taken in the order of ids. A site with a limit of running jobs is locked first, by whoever starts jobs there: so the
 -- count is right.
@@ -508,7 +514,7 @@ BEGIN
       launch_failures = CASE WHEN t.started THEN 0 ELSE m.launch_failures END + CASE WHEN t.failed THEN 1 ELSE 0 END
     FROM (SELECT u.machine_id, sum(coalesce(u.cpus, u.tasks * r.cpus_per_task)) AS cpus, sum(coalesce(u.places, u.tasks)) AS tasks,
                  sum(CASE WHEN r.taken IS NULL THEN u.tasks::bigint * r.memory_mb_per_task
-                          ELSE (r.taken #>> ARRAY[(u.place - 1)::text, 'amounts', 'memoryMb'])::bigint END) AS memory_mb, count(*) FILTER (WHERE r.keeps_machines) AS keeping,
+                          ELSE (r.taken #>> ARRAY[(u.place - 1)::text, 'amounts', 'memoryMb'])::bigint END) AS memory_mb, count(*) FILTER (WHERE triggers.keeps(r.keeps_machines, r.taken, u.place)) AS keeping,
                  bool_or(r.started_at IS NOT NULL AND r.cause <> 'MACHINE_FAILED') IS TRUE AS started,
                  bool_or(r.cause = 'MACHINE_FAILED' AND u.machine_id = triggers.machine_of(r.machine_ids, r.machine_tasks, r.failed_task)) IS TRUE AS failed
             FROM new_rows r, unnest(r.machine_ids, r.machine_tasks, r.whole_cpus, r.whole_places) WITH ORDINALITY AS u (machine_id, tasks, cpus, places, place)
@@ -516,9 +522,9 @@ BEGIN
     WHERE m.id = t.machine_id;
   IF beginning AND EXISTS (SELECT FROM machines WHERE id IN (SELECT unnest(machine_ids) FROM new_rows WHERE ended_at IS NULL) AND keeping_runs > 0)
       AND EXISTS (
-        SELECT FROM runs r JOIN jobs j ON j.id = r.job_id, unnest(r.machine_ids) AS u (machine_id)
+        SELECT FROM runs r JOIN jobs j ON j.id = r.job_id, unnest(r.machine_ids) WITH ORDINALITY AS u (machine_id, place)
          WHERE r.ended_at IS NULL AND r.site_id IN (SELECT site_id FROM new_rows) AND u.machine_id IN (SELECT unnest(machine_ids) FROM new_rows)
-         GROUP BY u.machine_id HAVING bool_or(r.keeps_machines) AND count(DISTINCT j.user_id) > 1) THEN
+         GROUP BY u.machine_id HAVING bool_or(triggers.keeps(r.keeps_machines, r.taken, u.place)) AND count(DISTINCT j.user_id) > 1) THEN
     RAISE EXCEPTION 'a machine is kept from the runs of other users' USING ERRCODE = 'check_violation', CONSTRAINT = 'machines_kept_from_others';
   END IF;
   -- Most runs take nothing but CPUs and memory.

@@ -225,7 +225,10 @@ export interface JobPart
     | 'allAlike'
     /** Besides that of the job. */
     | 'machineConstraint'
-  > {}
+  > {
+  /** Its machines are on one switch; null or left out, as of jobs stored by earlier releases: it does not matter. */
+  sameSwitch?: SameSwitch | null;
+}
 
 /** What a job asks for that has these parts, as one that has none would. */
 export function envelopeOf(
@@ -251,7 +254,7 @@ export const bothConstraints = (a: string | null, b: string | null): string | nu
 export const ofPart = <J extends Pick<Job, 'machineConstraint'>>(job: J, part: JobPart) => ({
   ...{ ...job, ...part },
   machineConstraint: bothConstraints(job.machineConstraint, part.machineConstraint),
-  ...{ parts: null, sameSwitch: null },
+  ...{ parts: null, sameSwitch: part.sameSwitch ?? null },
 });
 
 /**
@@ -332,6 +335,19 @@ export const switchUntil = ({
     : sameSwitch.maxWaitS === null
       ? Infinity
       : (eligibleAt ?? submittedAt) + sameSwitch.maxWaitS;
+
+/** When first after `now` the job, or a part of it, takes machines on any switches, too; Infinity: never. */
+export function switchesAfter(
+  { sameSwitch, parts, eligibleAt, submittedAt }: Parameters<typeof switchUntil>[0] & Pick<Job, 'parts'>,
+  now: number,
+): number {
+  let first = Infinity;
+  for (const one of parts ?? [{ sameSwitch }]) {
+    const until = switchUntil({ sameSwitch: one.sameSwitch ?? null, eligibleAt, submittedAt });
+    if (until > now && until < first) first = until;
+  }
+  return first;
+}
 
 /** What a job may have to itself. */
 export const exclusives = ['MACHINE', 'USER'] as const;

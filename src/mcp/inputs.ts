@@ -64,6 +64,10 @@ const TASKS = {
     .max(16)
     .optional()
     .describe('Labels of which all its machines have the same values'),
+  sameSwitch: z
+    .object({ maxWaitS: z.number().min(0).optional() })
+    .optional()
+    .describe('Machines on one switch; with maxWaitS, seconds, it then takes any'),
 };
 
 export const JOB = {
@@ -81,10 +85,6 @@ export const JOB = {
     .max(16)
     .optional()
     .describe('Parts whose tasks ask for different things; these fields are then given for each part only'),
-  sameSwitch: z
-    .object({ maxWaitS: z.number().min(0).optional() })
-    .optional()
-    .describe('Machines on one switch; with maxWaitS, seconds, it then takes any'),
   licenses: z
     .array(z.string())
     .max(MAX.jobLicenses)

@@ -61,10 +61,14 @@ export interface OpenTime extends HoldTime {
   machines: HeldMachines;
 }
 
-/** What tasks of one part take of a machine. `alone`: nobody else is there, whatever they ask for. */
+/**
+ * What tasks of one part take of a machine. `alone`: nobody else is there, or nobody of another user, whatever they ask for. `keeps`: the
+ * machine is kept from other users; left out, as of runs started by earlier releases: as all machines of its run are.
+ */
 export interface PartTaken {
   amounts: Amounts;
   alone: boolean;
+  keeps?: boolean;
 }
 
 export interface LiveRun {

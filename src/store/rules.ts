@@ -559,12 +559,16 @@ export function wholeMachines(
       const alone = part.exclusive === 'MACHINE';
       whole.cpus.push(alone ? (has.cpus as number) : tasks * part.cpusPerTask);
       whole.places.push(alone ? (allPlaces ?? 0) : tasks);
-      whole.taken?.push({ amounts: amountsOf(askedBy(part), tasks), alone });
+      whole.taken?.push({
+        amounts: amountsOf(askedBy(part), tasks),
+        alone: part.exclusive !== null,
+        keeps: part.exclusive === 'USER',
+      });
     }
   return whole;
 }
 
-/** Its machines are kept from other users. */
+/** Some of its machines are kept from other users: all, or those of some parts (`PartTaken.keeps`). */
 export const keepsMachines = (job: Pick<StartedJob, 'exclusive' | 'parts'>): boolean =>
   job.exclusive === 'USER' || (job.parts ?? []).some(({ exclusive }) => exclusive === 'USER');
 

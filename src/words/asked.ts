@@ -244,7 +244,7 @@ const ONE_EACH: TasksPerMachine = { min: 1, max: 1 };
 /** What is said of tasks: of all, or by part. */
 const OF_TASKS = [
   ...(['tasks', 'cpusPerTask', 'memoryMbPerTask', 'tasksPerMachine', 'resourcesPerTask'] as const),
-  ...(['exclusive', 'allAlike', 'machineConstraint'] as const),
+  ...(['exclusive', 'allAlike', 'sameSwitch', 'machineConstraint'] as const),
 ] as const;
 
 /** A part of a job, as `JobPartInput` of the schema. */

@@ -598,7 +598,7 @@ export class UnknownOption extends Error {
 /** Options of a job that `--part` takes, without their hyphens. */
 const OF_PARTS = [
   ...['tasks', 'cpus', 'mem', 'memory-mb', 'mem-per-cpu', 'tasks-per-machine', 'exclusive', 'all-alike'],
-  ...['gpus', 'gres', 'resource', 'constraint'],
+  ...['same-switch', 'gpus', 'gres', 'resource', 'constraint'],
 ];
 const PARTS = `${OF_PARTS.map((name) => (name === 'exclusive' ? name : `${name}=`)).join(', ')}, separated by commas; constraint= last`;
 
@@ -672,6 +672,7 @@ function longOption(name: string, table: readonly Option[]): Option {
 const OF_COMPONENTS = [
   ...['--ntasks', '--nodes', '--ntasks-per-node', '--cpus-per-task', '--mem', '--mem-per-cpu'],
   ...['--gres', '--gpus', '--gpus-per-node', '--gpus-per-task', '--constraint', '--exclusive'],
+  '--switches',
 ];
 
 /** The same of a component behind the first. */

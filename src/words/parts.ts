@@ -1,5 +1,5 @@
 /** Parts of a job, whose tasks have different requirements, as people read them. */
-import { tasksPerMachineText } from './values.js';
+import { sameSwitchText, tasksPerMachineText } from './values.js';
 
 interface Part {
   readonly tasks: number;
@@ -9,6 +9,7 @@ interface Part {
   readonly tasksPerMachine: { readonly min: number; readonly max?: number | null } | null;
   readonly exclusive: 'MACHINE' | 'USER' | null;
   readonly allAlike: readonly string[] | null;
+  readonly sameSwitch: { readonly maxWaitS: number | null } | null;
   readonly machineConstraint: string | null;
 }
 
@@ -16,7 +17,7 @@ const plural = (number: number, noun: string): string => `${number} ${noun}${num
 
 /** `2 tasks of 4 CPUs, 300 MB, 1 gpu, machines with gen >= 3`. */
 export function partText(part: Part): string {
-  const { tasksPerMachine, exclusive, allAlike, machineConstraint } = part;
+  const { tasksPerMachine, exclusive, allAlike, sameSwitch, machineConstraint } = part;
   return [
     `${plural(part.tasks, 'task')} of ${plural(part.cpusPerTask, 'CPU')}`,
     ...(part.memoryMbPerTask > 0 ? [`${part.memoryMbPerTask} MB`] : []),
@@ -24,6 +25,7 @@ export function partText(part: Part): string {
     ...(tasksPerMachine ? [`${tasksPerMachineText(tasksPerMachine)} on each machine`] : []),
     ...(exclusive ? [exclusive === 'USER' ? 'machines for its user' : 'exclusive machines'] : []),
     ...(allAlike ? [`machines alike in ${allAlike.join(', ')}`] : []),
+    ...(sameSwitch ? [`machines ${sameSwitchText(sameSwitch)}`] : []),
     ...(machineConstraint ? [`machines with ${machineConstraint}`] : []),
   ].join(', ');
 }

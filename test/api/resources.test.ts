@@ -365,7 +365,7 @@ test('a job may have parts, whose tasks ask for different things; what is wrong 
       },
     });
   const FIELDS = `tasks cpusPerTask cpus memoryMbPerTask resourcesPerTask { kind amount } machineConstraint
-    parts { tasks cpusPerTask memoryMbPerTask resourcesPerTask { kind amount } tasksPerMachine { min max } exclusive allAlike machineConstraint }`;
+    parts { tasks cpusPerTask memoryMbPerTask resourcesPerTask { kind amount } tasksPerMachine { min max } exclusive allAlike sameSwitch { maxWaitS } machineConstraint }`;
   const submitParts = async (job: object) =>
     (
       await api.must<{
@@ -379,7 +379,7 @@ test('a job may have parts, whose tasks ask for different things; what is wrong 
     timeout: 20_000,
     interval: 200,
   });
-  const none = { tasksPerMachine: null, exclusive: null, allAlike: null, machineConstraint: null };
+  const none = { tasksPerMachine: null, exclusive: null, allAlike: null, sameSwitch: null };
   const gpu = [{ kind: 'parted-gpu', amount: 1 }];
   const parts = [
     { tasks: 3, cpusPerTask: 1, memoryMbPerCpu: 10 },
@@ -392,7 +392,14 @@ test('a job may have parts, whose tasks ask for different things; what is wrong 
         ...{ tasks: 4, cpusPerTask: 2, cpus: 5, memoryMbPerTask: 10, resourcesPerTask: gpu },
         machineConstraint: 'gen > 1',
         parts: [
-          { ...none, tasks: 3, cpusPerTask: 1, memoryMbPerTask: 10, resourcesPerTask: [] },
+          {
+            ...none,
+            tasks: 3,
+            cpusPerTask: 1,
+            memoryMbPerTask: 10,
+            resourcesPerTask: [],
+            machineConstraint: null,
+          },
           {
             ...{ ...none, tasks: 1, cpusPerTask: 2, memoryMbPerTask: 5, resourcesPerTask: gpu },
             machineConstraint: 'gen >= 8',
@@ -401,6 +408,12 @@ test('a job may have parts, whose tasks ask for different things; what is wrong 
       },
     ],
   });
+  // Each part may have its machines to its user, and wait for one switch for a time of its own.
+  const apart = [{ exclusive: 'USER', sameSwitch: { maxWaitS: 60 } }, { sameSwitch: { maxWaitS: 0 } }];
+  expect((await submitParts({ parts: apart })).jobs[0]?.parts).toMatchObject([
+    apart[0],
+    { ...apart[1], exclusive: null },
+  ]);
   // One part is a job like any other.
   expect((await submitParts({ parts: [parts[1]], machineConstraint: 'gen > 1' })).jobs).toEqual([
     {
@@ -415,7 +428,14 @@ test('a job may have parts, whose tasks ask for different things; what is wrong 
     [{ parts: [{}, {}], exclusive: 'MACHINE' }, /^BAD_USER_INPUT exclusive.*MACHINE.*it has parts/],
     [{ parts: [{}, {}], sameSwitch: {} }, /^BAD_USER_INPUT sameSwitch.*it has parts/],
     [{ parts: [{}, { tasks: 0 }] }, /^BAD_USER_INPUT parts\[1\]\.tasks.*0.*1 to/],
-    [{ parts: [{}, { exclusive: 'USER' }] }, /^BAD_USER_INPUT parts.*USER for all parts or for none/],
+    [
+      { parts: [{}, { sameSwitch: { maxWaitS: -1 } }] },
+      /^BAD_USER_INPUT parts\[1\]\.sameSwitch\.maxWaitS.*-1/,
+    ],
+    [
+      { parts: [{}, { tasks: 2, sameSwitch: {} }] },
+      /^NEVER_FITS parts\[1\]\.sameSwitch: 2 tasks on machines with the same switch can never run/,
+    ],
     [{ parts: [{}, { machineConstraint: 'gen >' }] }, /^BAD_USER_INPUT parts\[1\]\.machineConstraint.*gen >/],
     [
       { parts: [{}, {}], retry: { maxRetries: 1, rules: [{ action: 'RETRY', memoryFactor: 2 }] } },

@@ -1,6 +1,14 @@
 /** Jobs whose machines are to be alike, and those that wait for one switch only so long, under every local policy. */
 import { describe, expect, it } from 'vitest';
-import { type Grid, type Job, type LocalPolicy, siteCycle, whyWaiting } from '../../src/core/index.js';
+import {
+  type Grid,
+  type Job,
+  type JobPart,
+  type LocalPolicy,
+  siteCycle,
+  whyWaiting,
+} from '../../src/core/index.js';
+import { withParts } from '../support/plain-job.js';
 import { job } from './support/drive.js';
 import { dispatch, gridOf, policyWith } from './support/grids.js';
 
@@ -70,6 +78,57 @@ describe.each(LOCALS)('under $kind', (local) => {
     expect(startsOf(grid, local, 69.9).on).toEqual([]);
     expect(startsOf(grid, local, 70)).toMatchObject({ on: [[2, 4]] });
     expect(grid.switchesFrom(grid.siteEntry(1))).toBe(Infinity);
+  });
+});
+
+describe('of a job of several parts', () => {
+  const parts = (...given: Partial<JobPart>[]): Partial<Job> => withParts(given);
+  const two = { tasks: 2, cpusPerTask: 4 };
+
+  it('each part has one switch of its own, and may wait for it for a time of its own', () => {
+    const local = { kind: 'easy' } as const;
+    const grid = site();
+    busy(grid, 1, 3);
+    // Nothing is free but 2 and 4, on different switches.
+    const waits = { submittedAt: 5, eligibleAt: 10 };
+    grid.placeAtSite(wide({ ...waits, ...parts({ ...two, sameSwitch: { maxWaitS: 60 } }, {}) }), 1);
+    expect(startsOf(grid, local, 20)).toMatchObject({ on: [], wakeAt: 70 });
+    expect(whyWaiting(grid, 1, { now: 20, policy: policyWith('NONE', local) })).toMatchObject({
+      code: 'ALL_ALIKE_BUSY',
+      numbers: { part: 0 },
+    });
+    expect(startsOf(grid, local, 69.9).on).toEqual([]);
+    expect(startsOf(grid, local, 70).on).toEqual([[2, 4, 5]]);
+    const free = site();
+    const each = parts({ ...two, sameSwitch: { maxWaitS: null } }, { ...two, sameSwitch: { maxWaitS: 60 } });
+    free.placeAtSite(wide({ ...waits, ...each }), 1);
+    const [on] = startsOf(free, local, 20).on as [number[]];
+    expect([on.slice(0, 2), on.slice(2)].map((of) => [...of].sort()).sort()).toEqual([
+      [1, 2],
+      [3, 4],
+    ]);
+  });
+
+  it('the instants at which parts take machines on any switches are those at which the site looks', () => {
+    const grid = site();
+    busy(grid, 1, 2, 3, 4);
+    const given = parts(
+      { sameSwitch: { maxWaitS: 30 } },
+      { sameSwitch: { maxWaitS: null } },
+      { sameSwitch: { maxWaitS: 60 } },
+    );
+    grid.placeAtSite(wide({ submittedAt: 0, ...given }), 1);
+    const entry = grid.siteEntry(1);
+    for (const [now, next] of [
+      [10, 30],
+      [30, 60],
+      [59, 60],
+      [60, Infinity],
+    ] as const) {
+      grid.advance(now);
+      expect(grid.switchesFrom(entry)).toBe(next);
+      expect(grid.prefersSwitches).toBe(next < Infinity);
+    }
   });
 });
 

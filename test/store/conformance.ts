@@ -599,6 +599,29 @@ export function describeStore(
         await nothingBroken();
       });
 
+      it('keeps the machines of those parts for the user that ask for it, and no others', async () => {
+        const other = await world.addUser('zoe');
+        const both = newJob(withParts([{ exclusive: 'USER' }, {}]));
+        const mine = await dispatched(world, user, site, [both, newJob(), both]);
+        const others = await dispatched(world, other, site, [newJob(), newJob()]);
+        const on = (id: number, ...machines: number[]): Start => ({
+          ...start(id, site, {}),
+          allocations: machines.map((machineId) => ({ machineId, tasks: 1 })),
+        });
+        const apply = (...starts: Start[]) => store.applyStarts(site, starts, null, context());
+        expect((await apply(on(mine[0]!, machine, second))).accepted).toEqual([mine[0]]);
+        await nothingBroken();
+        const beside = await apply(on(others[0]!, machine), on(others[1]!, second), on(mine[1]!, machine));
+        expect(beside.accepted).toEqual([others[1], mine[1]]);
+        expect(beside.refused[0]?.why).toBe(`machine ${machine} has runs of another user`);
+        const next = await apply(on(mine[2]!, second, machine));
+        expect(next.refused[0]?.why).toBe(`part 0: machine ${second} has runs of another user`);
+        await nothingBroken();
+        await store.reportRuns(site, [ended(mine[0]!, 1), ended(mine[1]!, 1)], MAX_ATTEMPTS);
+        expect((await apply(on(others[0]!, machine))).accepted).toEqual([others[0]]);
+        await nothingBroken();
+      });
+
       it('keeps machines for the user of a job that asks for it: nobody else is put there, and it goes where nobody else is', async () => {
         const shared = await world.addMachine(site, 'm7', 4, 100, [], 3);
         await vouch(store, site, [shared], T0);

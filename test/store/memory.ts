@@ -97,7 +97,6 @@ import {
   isMeant,
   isNews,
   judgeReport,
-  keepsMachines,
   keptPiece,
   MACHINE_FAILURES_MAX,
   observedRun,
@@ -549,7 +548,7 @@ export class MemoryStore implements Store {
           machineIds: allocations.map(({ machineId }) => machineId),
           machineTasks: allocations.map(({ tasks }) => tasks),
           amounts: { ...resourcesPerTask, cpus, memoryMb },
-          alone: whole === null ? job.exclusive !== null : whole.taken === null || keepsMachines(job),
+          alone: whole === null ? job.exclusive !== null : whole.taken === null,
           taken: whole?.taken ?? null,
           until: runTimeLimitS === null ? null : (startedAt ?? assignedAt) + runTimeLimitS,
           reservationId: job.reservationId,
@@ -837,16 +836,18 @@ export class MemoryStore implements Store {
 
   /** Whose runs are on the machine, and whether one of them keeps it from others. */
   private usersOn(id: number): { users: Set<number>; kept: boolean } {
-    const here = [...this.runs.values()]
-      .filter(
-        ({ endedAt, allocations }) =>
-          endedAt === null && allocations.some(({ machineId }) => machineId === id),
-      )
-      .map(({ jobId }) => this.jobs.get(jobId) as MemoryJob);
-    return {
-      users: new Set(here.map(({ userId }) => userId)),
-      kept: here.some(({ exclusive }) => exclusive === 'USER'),
-    };
+    const users = new Set<number>();
+    let kept = false;
+    for (const { jobId, endedAt, allocations, whole } of this.runs.values()) {
+      if (endedAt !== null) continue;
+      const job = this.jobs.get(jobId) as MemoryJob;
+      for (const [place, { machineId }] of allocations.entries()) {
+        if (machineId !== id) continue;
+        users.add(job.userId);
+        kept ||= whole?.taken?.[place]?.keeps ?? job.exclusive === 'USER';
+      }
+    }
+    return { users, kept };
   }
 
   private takes({ queue, to }: Move): boolean {

@@ -114,7 +114,12 @@ const withSecond = <J extends Partial<NewJob>>(
 ) => {
   const { tasks = 1, memoryMbPerTask = 0 } = job;
   const first = { tasks, cpusPerTask: job.cpusPerTask ?? 1, memoryMbPerTask, tasksPerMachine };
-  return { ...job, retry: null, sameSwitch: null, ...withParts([first, { cpusPerTask }]) };
+  const { exclusive = null, sameSwitch = null } = job;
+  const parts = withParts([
+    { ...first, sameSwitch },
+    { cpusPerTask, exclusive },
+  ]);
+  return { ...job, retry: null, sameSwitch: null, ...parts };
 };
 
 const selection: fc.Arbitrary<JobSelection> = fc

@@ -84,31 +84,34 @@ describe('lines of a script', () => {
 
   it('of components of a heterogeneous job ask for its parts; those of Switchyard name each', () => {
     const lines = [
-      '#SBATCH -J het -n 4 -c 2 -t 10',
+      '#SBATCH -J het -n 4 -c 2 -t 10 --switches=1@5',
       '#SBATCH hetjob',
       '#SBATCH -N 2 --ntasks-per-node=1 --gres=gpu:2 --mem=2G',
       '#SBATCH hetjob',
-      '#SBATCH --constraint=fast --exclusive',
+      '#SBATCH --constraint=fast --exclusive=user --switches=1',
     ];
     expect(job(...lines)).toEqual({
       ...{ name: 'het', estimateS: 600, runTimeLimitS: 600 },
       parts: [
-        { tasks: 1, cpusPerTask: 8 },
+        { tasks: 1, cpusPerTask: 8, sameSwitch: { maxWaitS: 300 } },
         {
           ...{ tasks: 2, cpusPerTask: 1, memoryMbPerTask: 2000, tasksPerMachine: { min: 1, max: 1 } },
           resourcesPerTask: [{ kind: 'gpu', amount: 2 }],
         },
-        { machineConstraint: 'fast', exclusive: 'MACHINE' },
+        { machineConstraint: 'fast', exclusive: 'USER', sameSwitch: {} },
       ],
     });
-    expect(job('#SWITCHYARD --part tasks=4,cpus=2', '#SWITCHYARD --part "gpus=1,constraint=a or b"')).toEqual(
-      {
-        parts: [
-          { tasks: 4, cpusPerTask: 2 },
-          { resourcesPerTask: [{ kind: 'gpu', amount: 1 }], machineConstraint: 'a or b' },
-        ],
-      },
-    );
+    expect(
+      job(
+        '#SWITCHYARD --part tasks=4,cpus=2,same-switch=10m,exclusive=user',
+        '#SWITCHYARD --part "gpus=1,constraint=a or b"',
+      ),
+    ).toEqual({
+      parts: [
+        { tasks: 4, cpusPerTask: 2, sameSwitch: { maxWaitS: 600 }, exclusive: 'USER' },
+        { resourcesPerTask: [{ kind: 'gpu', amount: 1 }], machineConstraint: 'a or b' },
+      ],
+    });
   });
 
   it('tell how many CPUs a node needs', () => {

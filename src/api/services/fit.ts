@@ -121,8 +121,12 @@ function copiesThere(licenses: readonly LicenseRow[]): string {
 }
 
 /** What it prefers it can do without. */
-const required = (job: NewJob): NewJob =>
-  job.sameSwitch === null || job.sameSwitch.maxWaitS === null ? job : { ...job, sameSwitch: null };
+const required = (job: NewJob): NewJob => ({
+  ...withoutPreference(job),
+  parts: job.parts?.map(withoutPreference) ?? null,
+});
+const withoutPreference = <T extends Pick<JobPart, 'sameSwitch'>>(of: T): T =>
+  of.sameSwitch?.maxWaitS == null ? of : { ...of, sameSwitch: null };
 
 function faultOf(job: NewJob, resources: Resources): Fault | null {
   return job.parts === null ? faultOfTasks(job, resources) : faultOfParts(job, job.parts, resources);
@@ -131,7 +135,7 @@ function faultOf(job: NewJob, resources: Resources): Fault | null {
 /** What of a job of several parts no site could run: a part by itself, or beside those before it. */
 function faultOfParts(job: NewJob, parts: readonly JobPart[], resources: Resources): Fault | null {
   const { grid } = resources;
-  const requirement = grid.requirementOf(anybodys(job));
+  const requirement = grid.requirementOf(anybodys(required(job)));
   if (requirement.parts === null) return null;
   const nowhere = whyPartsNowhere(requirement, requirement.parts, grid.sites);
   if (nowhere === null) return null;

@@ -254,7 +254,7 @@ export function newJob(
     exclusive: shape.exclusive,
     allAlike: shape.allAlike,
     parts: shape.parts,
-    sameSwitch: check.sameSwitch(input.sameSwitch),
+    sameSwitch: shape.sameSwitch ?? null,
     licenses,
     os: check.text('os', input.os, MAX.nameChars),
     architecture: check.text('architecture', input.architecture, MAX.nameChars),
@@ -302,8 +302,8 @@ type Shape = Omit<JobPart, 'machineConstraint'> & Pick<NewJob, 'parts' | 'machin
 function shapeOf(parts: readonly JobPart[]): Shape {
   const [only, ...others] = parts;
   if (only !== undefined && others.length === 0) return { ...only, parts: null };
-  const none = { tasksPerMachine: null, exclusive: null, allAlike: null, machineConstraint: null };
-  return { ...envelopeOf(parts), ...none, parts };
+  const none = { tasksPerMachine: null, exclusive: null, allAlike: null, sameSwitch: null };
+  return { ...envelopeOf(parts), ...none, machineConstraint: null, parts };
 }
 
 /** What a job with parts says of each part. */
@@ -413,6 +413,7 @@ class JobChecks {
       tasksPerMachine: this.tasksPerMachine(input),
       exclusive: input.exclusive ?? null,
       allAlike: this.allAlike(input.allAlike),
+      sameSwitch: this.sameSwitch(input.sameSwitch),
       machineConstraint: null,
       parts: null,
     };
@@ -427,8 +428,6 @@ class JobChecks {
       this.refuse('resourcesPerTask', input.resourcesPerTask, 'none for the job: it has parts, which say it');
     if (parts.length === 0 || parts.length > MAX.jobParts)
       this.refuse('parts', parts.length, `1 to ${MAX.jobParts} parts`);
-    if (new Set(parts.map(({ exclusive }) => exclusive === 'USER')).size > 1)
-      this.refuse('parts', 'exclusive: USER', 'USER for all parts or for none');
     if ((input.retry?.rules ?? []).some(({ memoryFactor }) => memoryFactor > 1))
       this.refuse('retry', 'memoryFactor', 'no more memory in a retry of a job with parts');
     const found = parts.slice(0, MAX.jobParts).map((part, i): JobPart => {

@@ -5,7 +5,7 @@ import { isLive, isTerminal } from '../../core/states.js';
 import { licensesWritten } from '../../words/index.js';
 import { partText } from '../../words/parts.js';
 import { commandLine } from '../../words/script.js';
-import { parseId, parseNumber, parseWord, sameSwitchText } from '../../words/values.js';
+import { parseId, parseNumber, parseWord } from '../../words/values.js';
 import { addCommand, note, print, printJson, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import {
@@ -541,7 +541,6 @@ function limit({ runTimeLimitS, warnS, warnSignal, killGraceS }: FullJob): strin
 function needs(job: FullJob): string {
   const several = job.parts.map((part, i) => `part ${i}: ${partText(part)}`).join('; ');
   const parts = [several || partText({ ...job, machineConstraint: null })];
-  if (job.sameSwitch) parts.push(`machines ${sameSwitchText(job.sameSwitch)}`);
   if (job.licenses.length > 0) parts.push(`licenses ${licensesWritten(job.licenses)}`);
   if (job.os) parts.push(job.os);
   if (job.architecture) parts.push(job.architecture);

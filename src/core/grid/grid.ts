@@ -25,7 +25,7 @@ import {
   type Run,
   type Site,
   type SiteLoad,
-  switchUntil,
+  switchesAfter,
 } from '../model.js';
 import { OwnRuns, presently, tasksBeside } from '../resources/joining.js';
 import { hasRoom } from '../resources/placement.js';
@@ -690,8 +690,7 @@ export class Grid {
     this.note(entry);
     const { requirement } = entry;
     entry.slot = queue.add(job, requirement, effectivePriority(job));
-    if (job.sameSwitch?.maxWaitS != null && switchUntil(job) > this.requirements.now)
-      this.preferring.add(entry);
+    if (mayPrefer(job) && switchesAfter(job, this.requirements.now) < Infinity) this.preferring.add(entry);
     if (job.promised !== null && site?.part === null && queue === site.queue)
       if (job.promised.siteId === site.site.id) this.promise(entry, true);
     if (site !== null && queue === site.queue) site.memory?.placed(entry.slot);
@@ -812,10 +811,11 @@ export class Grid {
    * begin with it.
    */
   advance(now: number): void {
-    if (now <= this.requirements.now) return;
+    const before = this.requirements.now;
+    if (now <= before) return;
     this.requirements.now = now;
     if (this.preferring.size === 0) return;
-    const over = [...this.preferring].filter(({ job }) => switchUntil(job) <= now);
+    const over = [...this.preferring].filter(({ job }) => switchesAfter(job, before) <= now);
     for (const { job, queue, site } of over.sort((a, b) => a.job.id - b.job.id))
       this.hold(job, queue as JobQueue, site);
   }
@@ -829,7 +829,7 @@ export class Grid {
   switchesFrom(site: SiteEntry): number {
     let first = Infinity;
     for (const entry of this.preferring)
-      if (entry.site === site) first = Math.min(first, switchUntil(entry.job));
+      if (entry.site === site) first = Math.min(first, switchesAfter(entry.job, this.requirements.now));
     return first;
   }
 
@@ -928,7 +928,7 @@ export class Grid {
     queue.remove(slot);
     entry.queue = null;
     if (this.promised.has(entry)) this.promise(entry, false);
-    if (job.sameSwitch !== null) this.preferring.delete(entry);
+    if (mayPrefer(job)) this.preferring.delete(entry);
     if (site !== null && queue === site.queue) site.memory?.left(slot);
     if (apart) return;
     for (let i = 0; i < this.listeners.length; i++) this.listeners[i]?.left?.(job, requirement, queue);
@@ -1099,6 +1099,9 @@ function fail(message: string): never {
 function check(condition: boolean, message: string): asserts condition {
   if (!condition) throw new Error(message);
 }
+
+/** It may take machines on one switch only for a time. */
+const mayPrefer = ({ sameSwitch, parts }: Job): boolean => sameSwitch !== null || parts !== null;
 
 function checkJob(job: Job): void {
   positive('job.estimateS', job.estimateS);
