@@ -520,6 +520,8 @@ export interface Run {
   allocations: readonly Allocation[];
   /** Each as often as the job holds copies of it. */
   licenseIds: readonly number[];
+  /** For each of its allocations, the devices and shares of devices that it has there, by name. Left out: none, or whoever keeps the run says nothing of them. */
+  devices?: readonly (readonly string[])[];
   start: number;
   plannedEnd: number;
   /** The site's own scheduler has it, and has not started it. Left out: it has machines, or has started. */

@@ -718,8 +718,13 @@ export function describeStore(
         await nothingBroken();
         expect((await begin(2)).refused).toEqual([]);
         expect((await begin(4)).refused).toEqual([]);
-        expect(await devicesOf()).toEqual({ 0: ['g0'], 2: ['g2', 'g3'], 3: ['g1', 's0/2'], 4: ['s0/0'] });
+        const had = { 0: ['g0'], 2: ['g2', 'g3'], 3: ['g1', 's0/2'], 4: ['s0/0'] };
+        expect(await devicesOf()).toEqual(had);
         await nothingBroken();
+        // Schedulers know which are taken.
+        const { jobs } = await store.loadGrid(10);
+        const known = jobs.flatMap(({ job, run }) => (run ? [[ids.indexOf(job.id), run.devices?.[0]]] : []));
+        expect(Object.fromEntries(known)).toEqual(had);
         const machine = (await store.loadGrid(10)).machines.find(({ id }) => id === boxes);
         expect(machine?.resources).toEqual({ tape: 1, gpu: 4, shard: 3 });
         expect(machine?.devices).toEqual([...gpus, shard]);

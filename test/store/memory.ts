@@ -2382,7 +2382,8 @@ export class MemoryStore implements Store {
     const run = this.runs.get(`${jobId}/${epoch}`) as MemoryRun;
     const start = run.startedAt ?? run.assignedAt;
     const { siteId, allocations, licenseIds, plannedS } = run;
-    const core = { jobId, siteId, epoch, allocations, licenseIds, start, plannedEnd: start + plannedS };
+    const core: Run = { jobId, siteId, epoch, allocations, licenseIds, start, plannedEnd: start + plannedS };
+    if (run.devices) core.devices = run.devices;
     const { state, changedAt, preempted } = this.jobs.get(jobId) as MemoryJob;
     if (state === 'CANCELLING')
       return stopping(core, (changedAt as number) + (preempted?.graceS ?? STOP_GRACE_S));

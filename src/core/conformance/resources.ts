@@ -160,6 +160,7 @@ const ANY_REQUIREMENT = {
     jobs: 0,
     sharedTask: [],
     sharedTake: [],
+    further: null,
     whole: false,
     onlyUser: null,
     spread: null,

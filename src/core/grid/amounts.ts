@@ -24,6 +24,8 @@ export interface TaskAmounts {
   readonly sharedTask: Amounts;
   /** What it takes of that: no CPUs. */
   readonly sharedTake: Amounts;
+  /** Of it, all that may be devices, by name; null: CPUs and memory are all. */
+  readonly further: Readonly<Record<string, number>> | null;
   /** Its tasks together have all that each of their machines offers, beside nobody. */
   readonly whole: boolean;
   /** Beside nobody but jobs of this user, which may join it when they start (resources/joining.ts); null: all that is whole is. */
@@ -97,6 +99,13 @@ export class ResourceKinds {
     return found;
   }
 
+  /** Of what a machine offers, what it has by name. */
+  devicesOf({ devices }: Machine): ReadonlySet<number> {
+    return devices === undefined || devices.length === 0
+      ? NO_KINDS
+      : new Set(devices.map(({ kind }) => this.index(kind)));
+  }
+
   /** What a machine offers. */
   offeredBy({ cpus, memoryMb, maxTasks, resources }: Machine): number[] {
     return this.vector({ ...resources, cpus, memoryMb, places: maxTasks ?? 0 });
@@ -106,17 +115,21 @@ export class ResourceKinds {
   askedBy({ userId, cpusPerTask, memoryMbPerTask, resourcesPerTask, exclusive }: Job): TaskAmounts {
     const cpus = [CPUS, cpusPerTask];
     const rest = memoryMbPerTask > 0 ? [MEMORY, memoryMbPerTask] : [];
-    for (const [name, amount] of furtherIn(resourcesPerTask)) rest.push(this.index(name), amount);
+    const further = furtherIn(resourcesPerTask);
+    for (const [name, amount] of further) rest.push(this.index(name), amount);
     return {
       task: [...cpus, ...rest],
       sharedTask: [PLACES, 1, ...cpus, ...rest],
       sharedTake: [PLACES, 1, ...rest],
+      further: further.length === 0 ? null : resourcesPerTask,
       whole: exclusive !== null,
       onlyUser: exclusive === 'USER' ? userId : null,
       parts: null,
     };
   }
 }
+
+export const NO_KINDS: ReadonlySet<number> = new Set();
 
 /** Amounts besides CPUs and memory, in order of name; kinds of which there is nothing are left out. */
 export const furtherIn = (asked: Job['resourcesPerTask']): [name: string, amount: number][] =>
@@ -129,6 +142,7 @@ export const furtherIn = (asked: Job['resourcesPerTask']): [name: string, amount
 /** The same of any machine. */
 export const eachTakes = (task: Amounts): TaskAmounts => ({
   ...{ task, sharedTask: task, sharedTake: task },
+  further: null,
   whole: false,
   onlyUser: null,
   parts: null,

@@ -297,11 +297,11 @@ export class Grid {
     const known = this.machineById.get(machine.id);
     if (known !== undefined && known.machine.siteId === machine.siteId) {
       this.topologyChanged();
-      resources.replaceMachine(known, machine, offered);
+      resources.replaceMachine(known, machine, offered, this.kinds.devicesOf(machine));
     } else {
       if (known !== undefined) this.removeMachine(machine.id);
       this.topologyChanged();
-      const state = machineState(machine, offered);
+      const state = machineState(machine, offered, false, this.kinds.devicesOf(machine));
       this.machineById.set(machine.id, state);
       resources.addMachine(state);
     }
@@ -504,7 +504,7 @@ export class Grid {
 
   private reservedEntry(
     id: number,
-    { site, meta, handedOver }: SiteEntry,
+    { site, meta, handedOver, resources: { deviceHolds } }: SiteEntry,
     helds: readonly Held[],
     windows: readonly Held[],
     known: JobQueue | null,
@@ -518,11 +518,13 @@ export class Grid {
       (signature) => avoidedIn(resources, signature),
     );
     resources.siteName = site.name;
+    resources.deviceHolds = deviceHolds;
     for (const { machineId, amounts } of (helds[0] as Held).machines) {
       const state = this.machineById.get(machineId);
       if (state === undefined || state.machine.siteId !== site.id) continue;
       const own = reservedMachine(state.machine, amounts);
-      const reserved = machineState(own, this.kinds.offeredBy(own), amounts !== null);
+      const devices = this.kinds.devicesOf(own);
+      const reserved = machineState(own, this.kinds.offeredBy(own), amounts !== null, devices);
       beneath.set(machineId, state);
       machines.set(machineId, reserved);
       resources.addMachine(reserved);

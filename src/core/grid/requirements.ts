@@ -181,7 +181,7 @@ export class Requirements {
     const rest = restKey(job, this.now);
     let requirement = byRest.get(rest);
     if (requirement === undefined) {
-      const { task, sharedTask, sharedTake, whole, onlyUser } = this.kinds.askedBy(job);
+      const { task, sharedTask, sharedTake, further, whole, onlyUser } = this.kinds.askedBy(job);
       const spread = spreadOf(job, this.now);
       const parts = this.partsOf(job);
       requirement = {
@@ -194,6 +194,7 @@ export class Requirements {
         task,
         sharedTask,
         sharedTake,
+        further,
         whole,
         onlyUser,
         parts,

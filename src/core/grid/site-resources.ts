@@ -11,6 +11,7 @@ import {
   type Run,
 } from '../model.js';
 import { type Labels, satisfies } from '../resources/constraint.js';
+import { DeviceHolds } from '../resources/device-holds.js';
 import { deviceLabels } from '../resources/units.js';
 import {
   type Amounts,
@@ -18,11 +19,12 @@ import {
   amountOf,
   CPUS,
   fitsIn,
+  NO_KINDS,
   type Room,
   type TaskAmounts,
   type TasksAlike,
 } from './amounts.js';
-import { copiesByKind, type Signature } from './requirements.js';
+import { copiesByKind, type Requirement, type Signature } from './requirements.js';
 
 export interface MachineState {
   machine: Machine;
@@ -33,6 +35,8 @@ export interface MachineState {
   offset: number;
   /** What it offers, by kind; kinds behind the last it does not have. */
   offered: readonly number[];
+  /** Of these kinds, what it has by name. */
+  devices: ReadonlySet<number>;
   /** All of it, as a job takes it that is to be alone there. */
   whole: Amounts;
   /** It is what is reserved of a machine of which others have the rest: nobody is alone there. */
@@ -209,6 +213,10 @@ export class SiteResources {
   shared = false;
   /** Live runs that keep their machines for their user. */
   keeping = 0;
+  /** Which devices runs have; what is reserved of the site shares it. */
+  deviceHolds = new DeviceHolds();
+  /** Kinds of devices that some machine has by name. */
+  private deviceKinds: ReadonlySet<number> = NO_KINDS;
   /** Counts every change of machines, licenses and runs. */
   changes = 0;
   private readonly bySignature = new Map<string, EligibleMachines>();
@@ -306,15 +314,22 @@ export class SiteResources {
   /** One without live runs leaves it. */
   removeMachine(state: MachineState): void {
     this.takeOut(state);
+    this.deviceHolds.forget(state.machine.id);
     this.number(state.position);
     this.changed();
   }
 
   /** Something is different about one; what live runs hold of it they go on holding. */
-  replaceMachine(state: MachineState, machine: Machine, offered: readonly number[]): void {
+  replaceMachine(
+    state: MachineState,
+    machine: Machine,
+    offered: readonly number[],
+    devices: ReadonlySet<number>,
+  ): void {
     this.takeOut(state);
     state.machine = machine;
     state.offered = offered;
+    state.devices = devices;
     state.shared = isShared(machine);
     state.whole = wholeOf(offered, state.shared);
     state.usedCpus = 0;
@@ -334,6 +349,8 @@ export class SiteResources {
     this.shared = this.machines.some(({ shared }) => shared);
     const best = this.machines.find(({ machine }) => machine.available) ?? this.machines[0];
     this.best = best?.machine.benchmark ?? 1;
+    const named = this.machines.filter(({ devices }) => devices.size > 0);
+    this.deviceKinds = named.length === 0 ? NO_KINDS : new Set(named.flatMap(({ devices }) => [...devices]));
     this.bySignature.clear();
     this.lastSignature = null;
     this.everBySignature.clear();
@@ -370,10 +387,26 @@ export class SiteResources {
     return this.find(signature, ({ id, available }) => available && !avoided && !machines.includes(id));
   }
 
+  /** Which of its devices runs have; null: its machines have none. */
+  get devices(): DeviceHolds | null {
+    return this.deviceKinds.size === 0 ? null : this.deviceHolds;
+  }
+
+  /** Whether it matters which devices are free for where a job of the class starts: it asks for some, or is placed by the rule that looks at them. */
+  looksAtDevices({ further, spread, parts, task }: Requirement): boolean {
+    const { deviceKinds } = this;
+    if (deviceKinds.size === 0) return false;
+    if (spread !== null || parts !== null) return true;
+    if (further === null) return false;
+    for (let i = 0; i < task.length; i += 2) if (deviceKinds.has(task[i] as number)) return true;
+    return false;
+  }
+
   /** A run begins: it takes its machines and licenses. */
   addRun(run: RunState): void {
     this.changes++;
     this.useAll(run, 1);
+    if (run.each.further !== null) this.deviceHolds.take(run, alikeIn(run), run.run.devices);
     const { licenses } = run;
     for (let i = 0; i < licenses.length; i++) {
       const { pool, copies } = licenses[i] as Copies;
@@ -387,6 +420,7 @@ export class SiteResources {
   removeRun(run: RunState): void {
     this.changes++;
     this.useAll(run, -1);
+    if (run.each.further !== null) this.deviceHolds.give(run);
     const { licenses } = run;
     for (let i = 0; i < licenses.length; i++) {
       const { pool, copies } = licenses[i] as Copies;
@@ -506,10 +540,16 @@ export const runsLicense = ({ licenseIds }: Machine, id: number): boolean =>
   licenseIds.length === 0 || licenseIds.includes(id);
 
 /** A machine that nobody uses. */
-export function machineState(machine: Machine, offered: readonly number[], isPart = false): MachineState {
+export function machineState(
+  machine: Machine,
+  offered: readonly number[],
+  isPart = false,
+  devices: ReadonlySet<number> = NO_KINDS,
+): MachineState {
   const state = {
     machine,
     offered,
+    devices,
     shared: isShared(machine),
     whole: wholeOf(offered, isShared(machine)),
     isPart,

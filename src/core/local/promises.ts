@@ -5,7 +5,7 @@
 import { NO_AMOUNTS } from '../grid/amounts.js';
 import type { SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
-import { copiesIn, type Hold, holdsIn, type LicenseState } from '../grid/site-resources.js';
+import { copiesIn, type Hold, holdsIn, type LicenseState, type Placement } from '../grid/site-resources.js';
 import type { Reservation } from '../model.js';
 import type { Opening } from '../resources/future.js';
 import { isOlder } from '../resources/licenses.js';
@@ -44,6 +44,27 @@ export const promisedIn = (
   madeAt,
   cycle,
 });
+
+/**
+ * The promise as it is kept now: on the machines where the job gets its devices (`Timeline.placedNow`). The profile is without it. Copies of
+ * licenses are as promised, for the machines are no slower.
+ */
+export function keptNow(
+  { free, entry, now }: Pick<SitePass, 'free' | 'entry' | 'now'>,
+  promised: StartPromise,
+  profile: Profile,
+): StartPromise {
+  const { requirement, work, limit, pools, madeAt, cycle } = promised;
+  const eligible = entry.resources.eligible(requirement.signature);
+  const placement = free.placedNow(requirement, eligible, work, limit, profile);
+  if (placement === null || isSame(placement, promised.placement)) return promised;
+  const opening = { at: now, end: now + work / placement.benchmark, placement, pools };
+  return promisedIn(opening, requirement, work, limit, madeAt, cycle);
+}
+
+const isSame = (a: Placement, b: Placement): boolean =>
+  a.machines.length === b.machines.length &&
+  a.machines.every((state, i) => state === b.machines[i] && a.tasks[i] === b.tasks[i]);
 
 /** Whether the room is there now: runs that are over by their estimate still hold theirs. */
 export function hasRoomNow(free: Timeline, hold: Hold): boolean {

@@ -80,9 +80,9 @@ export function chooseSpread<C extends SpreadCandidate>(
   for (const one of classesOf(candidates, allAlike)) {
     const chosen = suffice(one, tasks, min) ? chooseMachines(one, tasks, min) : null;
     if (chosen === null) continue;
-    const sums = [0, 0, 0];
+    const sums: number[] = [];
     for (const { candidate, tasks: gets } of chosen)
-      for (const [i, value] of (candidate.key(gets) ?? []).entries()) sums[i] = (sums[i] as number) + value;
+      for (const [i, value] of (candidate.key(gets) ?? []).entries()) sums[i] = (sums[i] ?? 0) + value;
     const key = [chosen.length, ...sums, ...chosen.map(({ candidate }) => candidate.id).sort()];
     if (best === null || compareKeys(key, best.key) < 0) best = { chosen, key };
   }

@@ -73,6 +73,18 @@ export function serveDevices(
   return serving.taken();
 }
 
+/** Link groups among the devices given, and idle devices of all kinds that are left beside them. */
+export function keyOfTaken(
+  devices: readonly Device[],
+  taken: readonly Taken[],
+): [groups: number, idle: number] {
+  const given = new Set(taken.map(({ device }) => device));
+  return [
+    new Set(taken.map(({ device }) => groupOf(device))).size,
+    devices.filter((device) => isIdle(device) && !given.has(device)).length,
+  ];
+}
+
 /** At most so many tasks can be served, whatever goes to whom: a bound that costs little. */
 export function mostServed(devices: readonly Device[], requests: readonly DeviceRequest[]): number {
   let most = Infinity;

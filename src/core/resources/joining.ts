@@ -19,7 +19,8 @@ import {
   takenOn,
   timesTaken,
 } from '../grid/site-resources.js';
-import { Filling, placeSpread } from './placement.js';
+import type { DeviceHolds } from './device-holds.js';
+import { ANY_SPREAD, Filling, placeSpread } from './placement.js';
 
 /** So much of a kind counts as free besides what is, until a run ends. */
 export interface Besides {
@@ -88,14 +89,22 @@ export function placeBeside(
   requirement: Requirement,
   { machines, shared }: EligibleMachines,
   least: LeastFree,
+  devices: DeviceHolds | null = null,
 ): Placement | null {
   const most = (state: MachineState): number => {
     const tasks = tasksBeside(own, requirement, state, least);
     return shared ? Math.min(1, tasks) : tasks;
   };
-  if (requirement.spread !== null && (!shared || requirement.spread.allAlike.length > 0))
-    return placeSpread(requirement, requirement.spread, machines, most, (state, kind) =>
-      least(state, kind, own.unused(state, kind)),
+  const { spread, further } = requirement;
+  const isSpread = spread !== null && (!shared || spread.allAlike.length > 0);
+  if (isSpread || (devices !== null && further !== null))
+    return placeSpread(
+      requirement,
+      spread ?? ANY_SPREAD,
+      machines,
+      most,
+      (state, kind) => least(state, kind, own.unused(state, kind)),
+      devices,
     );
   const filling = new Filling(requirement.tasks);
   for (let i = 0; i < machines.length && filling.left > 0; i++) {

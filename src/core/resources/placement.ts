@@ -1,7 +1,10 @@
 /**
  * Where the tasks of a job go: machines in order of power, ties by id (two-level.md: "a job goes on the first eligible
  * machine of the highest power"). One task goes on the first with room; several fill machine after machine. Jobs that ask more of their
- * machines than room for each task are spread by the rule of choice.ts. Time-shared machines are dealt out evenly instead.
+ * machines than room for each task, or for devices, are spread by the rule of choice.ts. Time-shared machines are dealt out evenly instead.
+ *
+ * Which devices are free is known of what starts now (`DeviceHolds`), and not of later: there `devices` is null, and they are amounts as
+ * all else.
  */
 import { amountOf, CPUS, fitsIn, PLACES, type Room, timesIn } from '../grid/amounts.js';
 import type { Requirement } from '../grid/requirements.js';
@@ -20,6 +23,7 @@ import {
 import { type Allocation, ANY_TASKS_PER_MACHINE, SWITCH } from '../model.js';
 import { chooseSpread, narrowToSpread, type Spread, type SpreadCandidate } from './choice.js';
 import type { Labels } from './constraint.js';
+import { DeviceHolds } from './device-holds.js';
 
 /** How many tasks of the class fit on the machine in `room`, and beside that in `beside`. */
 export function tasksOn(
@@ -64,7 +68,7 @@ export function hasRoom(
   if (spread !== null) {
     const asked = ownScheduler ? askedOfScheduler(spread) : spread;
     if (asked === null) return false;
-    const candidates = candidatesOf(machines, idle, () => [], asked);
+    const candidates = candidatesOf(machines, idle, NO_KEY, asked);
     return narrowToSpread(candidates, tasks, asked) === null;
   }
   let room = 0;
@@ -92,14 +96,21 @@ export const oneFits = (
   beside: Room | null,
 ): boolean => fitsIn(task, 1, room, offset) && (beside === null || fitsIn(task, 1, beside, offset));
 
-/** The placement of the class on the eligible machines, null when there is no room for all tasks. */
+/**
+ * The placement of the class on the eligible machines, null when there is no room for all tasks. `devices`: of a class for which it matters
+ * which are free (`SiteResources.looksAtDevices`).
+ */
 export function place(
   requirement: Requirement,
   eligible: EligibleMachines,
   room: Room,
   beside: Room | null = null,
+  devices: DeviceHolds | null = null,
 ): Placement | null {
   const { machines } = eligible;
+  if (requirement.parts !== null) return placeParts(requirement.parts, eligible, room, beside, devices);
+  if (devices !== null)
+    return placeSpreadIn(requirement, requirement.spread ?? ANY_SPREAD, machines, room, beside, devices);
   if (!requirement.many) {
     for (let i = 0; i < machines.length; i++) {
       const state = machines[i] as MachineState;
@@ -107,9 +118,8 @@ export function place(
     }
     return null;
   }
-  if (requirement.parts !== null) return placeParts(requirement.parts, eligible, room, beside);
   if (requirement.spread !== null)
-    return placeSpreadIn(requirement, requirement.spread, machines, room, beside);
+    return placeSpreadIn(requirement, requirement.spread, machines, room, beside, null);
   const filling = new Filling(requirement.tasks);
   for (let i = 0; i < machines.length && filling.left > 0; i++) {
     const state = machines[i] as MachineState;
@@ -124,6 +134,7 @@ const placeSpreadIn = (
   machines: readonly MachineState[],
   room: Room,
   beside: Room | null,
+  devices: DeviceHolds | null,
 ): Placement | null =>
   placeSpread(
     requirement,
@@ -131,10 +142,11 @@ const placeSpreadIn = (
     machines,
     (state) => tasksOn(requirement, state, room, beside),
     ({ offset }, kind) => Math.min(room[offset + kind] as number, beside?.[offset + kind] ?? Infinity),
+    devices,
   );
 
 /** A part says nothing of how its tasks are spread. They are placed by the same rule: fewest machines, so that more are left for the next. */
-const ANY_SPREAD: Spread = { tasksPerMachine: ANY_TASKS_PER_MACHINE, allAlike: [] };
+export const ANY_SPREAD: Spread = { tasksPerMachine: ANY_TASKS_PER_MACHINE, allAlike: [] };
 
 /** The first part for which there is no room on what those before it leave; null: all have a place. */
 export interface LackingPart {
@@ -147,15 +159,20 @@ export interface LackingPart {
 /**
  * Where the parts of a job go (resources.md, "Which machines"): in their order, each on what the earlier ones left; null when there is no
  * room for one. The order is not searched, so that an explanation can name one part that lacks (`lackingPart`).
+ *
+ * What an earlier part takes depends on which devices are free, and so may whether a later one has room. Decision: who has none then goes
+ * where amounts alone put it, for those are what plans and explanations are about.
  */
 export function placeParts(
   parts: readonly Requirement[],
   eligible: EligibleMachines,
   room: Room,
   beside: Room | null = null,
+  devices: DeviceHolds | null = null,
 ): Placement | null {
-  const found = tryParts(parts, eligible, room, beside);
-  return 'at' in found ? null : found;
+  const found = tryParts(parts, eligible, room, beside, devices);
+  if (!('at' in found)) return found;
+  return devices === null ? null : placeParts(parts, eligible, room, beside);
 }
 
 export function lackingPart(
@@ -163,7 +180,7 @@ export function lackingPart(
   eligible: EligibleMachines,
   room: Room | null,
 ): LackingPart | null {
-  const found = tryParts(parts, eligible, room ?? idleRoom(eligible), null);
+  const found = tryParts(parts, eligible, room ?? idleRoom(eligible), null, null);
   return 'at' in found ? found : null;
 }
 
@@ -172,9 +189,11 @@ function tryParts(
   eligible: EligibleMachines,
   room: Room,
   beside: Room | null,
+  devices: DeviceHolds | null,
 ): Placement | LackingPart {
   const left = room.slice();
   const leftBeside = beside === null ? null : beside.slice();
+  const devicesLeft = devices && new DeviceHolds(devices);
   const machines: MachineState[] = [];
   const tasks: number[] = [];
   let benchmark = Infinity;
@@ -183,13 +202,14 @@ function tryParts(
     // At a site that shares machines in time a machine has one task of a job.
     if (eligible.shared) own = own.filter((state) => !machines.includes(state));
     const placed = eligible.shared
-      ? placeSharedPart(part, own, left)
-      : placeSpreadIn(part, part.spread ?? ANY_SPREAD, own, left, leftBeside);
+      ? placeSharedPart(part, own, left, devicesLeft)
+      : placeSpreadIn(part, part.spread ?? ANY_SPREAD, own, left, leftBeside, devicesLeft);
     if (placed === null)
       return { at, part, eligible: { ...eligible, machines: [...own], parts: null }, room: left };
     const hold = { ...placed, each: part };
     giveTo(left, hold, -1);
     if (leftBeside !== null) giveTo(leftBeside, hold, -1);
+    if (part.further !== null) devicesLeft?.take(hold, [hold]);
     machines.push(...placed.machines);
     tasks.push(...placed.tasks);
     benchmark = Math.min(benchmark, placed.benchmark);
@@ -202,6 +222,7 @@ const placeSharedPart = (
   part: Requirement,
   machines: readonly MachineState[],
   room: Room,
+  devices: DeviceHolds | null,
 ): Placement | null =>
   placeSpread(
     part,
@@ -209,6 +230,7 @@ const placeSharedPart = (
     machines,
     (state) => Math.min(1, tasksOn(part, state, room)),
     ({ offset }, kind) => room[offset + kind] as number,
+    devices,
   );
 
 const NO_LABELS: Labels = {};
@@ -217,10 +239,12 @@ interface PlaceCandidate extends SpreadCandidate {
   readonly state: MachineState;
 }
 
+const NO_KEY = (): number[] => [];
+
 function candidatesOf(
   machines: readonly MachineState[],
   most: (state: MachineState) => number,
-  key: (state: MachineState, tasks: number) => number[],
+  key: (state: MachineState, tasks: number) => readonly number[] | null,
   { allAlike }: Spread,
 ): PlaceCandidate[] {
   const alike = allAlike.length > 0;
@@ -241,23 +265,30 @@ function candidatesOf(
 /**
  * The placement of a class that is to be spread, in order of placement; null when there is no room for all tasks. Slower machines are used
  * only where the faster ones do not suffice. `most`: tasks that a machine has room for; `left`: what is free there of a kind: among equals
- * those with the least left are taken, first of what operators name (devices among it), then of CPUs.
+ * those with the least left are taken, first of devices (in few link groups, where it is known which are free), then of what else operators
+ * name, then of CPUs.
  */
 export function placeSpread(
-  { tasks, task }: Requirement,
+  requirement: Requirement,
   spread: Spread,
   machines: readonly MachineState[],
   most: (state: MachineState) => number,
   left: (state: MachineState, kind: number) => number,
+  devices: DeviceHolds | null,
 ): Placement | null {
+  const { tasks, task } = requirement;
   const candidates = candidatesOf(
     machines,
     most,
     (state, gets) => {
       let further = 0;
       for (let kind = PLACES + 1; kind < state.offered.length; kind++)
-        further += left(state, kind) - gets * amountOf(task, kind);
-      return [further, left(state, CPUS) - gets * amountOf(task, CPUS)];
+        if (devices === null || !state.devices.has(kind))
+          further += left(state, kind) - gets * amountOf(task, kind);
+      const cpus = left(state, CPUS) - (state.shared ? 0 : gets * amountOf(task, CPUS));
+      if (devices === null) return [further, cpus];
+      const key = devices.key(state, requirement, gets);
+      return key && [...key, further, cpus];
     },
     spread,
   );
@@ -291,7 +322,7 @@ export function lackingSpread(
     const fits = tasksOn(requirement, state, room);
     return shared ? Math.min(1, fits) : fits;
   };
-  const candidates = candidatesOf(machines, most, () => [], spread);
+  const candidates = candidatesOf(machines, most, NO_KEY, spread);
   if (whole && candidates.reduce((sum, one) => sum + one.most, 0) < tasks) return 'exclusive';
   return narrowToSpread(candidates, tasks, spread);
 }
@@ -327,29 +358,31 @@ export const placeNow = (
   requirement: Requirement,
   eligible: EligibleMachines,
   free: Free,
+  devices: DeviceHolds | null = null,
 ): Placement | null =>
-  eligible.shared ? placeShared(requirement, eligible, free) : place(requirement, eligible, free.room);
+  eligible.shared
+    ? placeShared(requirement, eligible, free, devices)
+    : place(requirement, eligible, free.room, null, devices);
 
 /**
  * On time-shared machines (Santoso et al., section 2: the one with the largest capacity first; exact rules: hierarchical-clusters.md):
  * tasks on different machines, those without room left out. A machine's capacity is what one more task would get of it. Machines of
  * equal power are taken from the first of the largest capacity on, in order and round, as Table 2 was found to come out; others by
- * capacity.
+ * capacity. Jobs that ask for devices, or for machines that are alike, go by the rule of choice.ts here, too.
  */
-function placeShared(requirement: Requirement, eligible: EligibleMachines, free: Free): Placement | null {
+function placeShared(
+  requirement: Requirement,
+  eligible: EligibleMachines,
+  free: Free,
+  devices: DeviceHolds | null,
+): Placement | null {
   const { spread, parts } = requirement;
   const { machines } = eligible;
-  if (parts !== null) return placeParts(parts, eligible, free.room);
+  if (parts !== null) return placeParts(parts, eligible, free.room, null, devices);
   // One task is on each.
   if ((spread?.tasksPerMachine.min ?? 1) > 1) return null;
-  if (spread !== null && spread.allAlike.length > 0)
-    return placeSpread(
-      requirement,
-      spread,
-      machines,
-      (state) => Math.min(1, tasksOn(requirement, state, free.room)),
-      ({ offset }, kind) => free.room[offset + kind] as number,
-    );
+  if ((devices !== null && requirement.further !== null) || (spread !== null && spread.allAlike.length > 0))
+    return placeSharedPart(requirement, machines, free.room, devices);
   const capacity = machines.map((state) => powerOf(state) / (1 + (free.tasks[state.position] as number)));
   let most = 0;
   for (let i = 1; i < machines.length; i++)

@@ -1,7 +1,8 @@
 /**
  * The availability profile of a site with promises in it: what is free on each machine and in each pool at every later
  * instant, if runs end when they are planned to and promised jobs run as promised. A column for each kind of resource of each machine
- * and the copies of each pool.
+ * and the copies of each pool. Devices are amounts in it (device-holds.ts): on which machine a job gets those it asks for is decided when
+ * it starts (`Timeline.placedNow`).
  *
  * It notes since when room has been given back on each machine: a promise that was in its earliest opening before still is, unless
  * room came free ahead of it.
@@ -349,8 +350,13 @@ export class Profile implements Future {
       return this.tasksOn(state, state.whole, at, end, until) > 0 ? idleTasksOn(requirement, state) : 0;
     };
     if (spread !== null)
-      return placeSpread(requirement, spread, machines, most, (state, kind) =>
-        this.least(state, kind, at, end, until),
+      return placeSpread(
+        requirement,
+        spread,
+        machines,
+        most,
+        (state, kind) => this.least(state, kind, at, end, until),
+        null,
       );
     const filling = new Filling(tasks);
     for (let i = 0; i < machines.length && filling.left > 0; i++) {
@@ -371,7 +377,7 @@ export class Profile implements Future {
   }
 
   /** The least that is free on the machines, as `least`. */
-  private leastRoom(machines: readonly MachineState[], from: number, to: number, until: number): Room {
+  leastRoom(machines: readonly MachineState[], from: number, to: number, until: number): Room {
     const room: Room = [];
     for (const state of machines)
       for (const [kind, column] of this.columns(state).columns.entries())

@@ -7,9 +7,8 @@ import { type Constraint, type Labels, satisfies } from './constraint.js';
 import {
   type Device,
   type DeviceRequest,
-  groupOf,
   inServingOrder,
-  isIdle,
+  keyOfTaken,
   mostServed,
   serveDevices,
   type Taken,
@@ -175,10 +174,8 @@ class PartPlacing {
   private keyOf({ devices, free }: MachineState, tasks: number): number[] | null {
     const taken = serveDevices(devices, this.requests, tasks, this.user);
     if (taken === null) return null;
-    const given = new Set(taken.map(({ device }) => device));
-    const idle = devices.filter((device) => isIdle(device) && !given.has(device)).length;
     const cpus = free.places === null ? free.cpus - tasks * this.part.cpus : free.cpus;
-    return [new Set(taken.map(({ device }) => groupOf(device))).size, idle, cpus];
+    return [...keyOfTaken(devices, taken), cpus];
   }
 
   /** Takes it for the parts that follow. */

@@ -10,6 +10,7 @@ import { CPUS, copyInto, fitsIn, PLACES, type Room } from '../grid/amounts.js';
 import type { Grid, SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
 import {
+  alikeIn,
   type Copies,
   type EligibleMachines,
   type Free,
@@ -23,8 +24,9 @@ import {
 } from '../grid/site-resources.js';
 import type { Reservation, Run } from '../model.js';
 import { leastIn } from './column.js';
+import { DeviceHolds } from './device-holds.js';
 import type { Future, Opening } from './future.js';
-import { type Besides, OwnRuns, placeBeside, presently } from './joining.js';
+import { type Besides, type LeastFree, OwnRuns, placeBeside, presently } from './joining.js';
 import { Claims, LicenseCopies } from './licenses.js';
 import { NO_POOLS, pickPools, place, placeNow } from './placement.js';
 import type { Profile } from './profile.js';
@@ -106,6 +108,10 @@ export class Timeline implements Future, Free {
   begun: RunState[] = [];
   /** One of them keeps its machines for its user. */
   private keepsInMind = false;
+  /** Which devices are taken, in mind or not; null: there are none to be had by name. */
+  private devices: DeviceHolds | null = null;
+  /** `devices` are not those of the site. */
+  private devicesCopied = false;
   private copied = false;
   /** The copies, made over and over. */
   private readonly own: Free = { room: [], tasks: [] };
@@ -140,6 +146,8 @@ export class Timeline implements Future, Free {
     this.running = runs.length;
     this.returns = 0;
     this.copied = false;
+    this.devices = this.site.devices;
+    this.devicesCopied = false;
     this.copiesIfAsked = this.shared;
     this.claimsIfAsked = null;
     this.foundAt = Number.NaN;
@@ -200,6 +208,7 @@ export class Timeline implements Future, Free {
     if (this.begun.length === 0) this.begun = [run];
     else this.begun.push(run);
     if (keepsMachines(run.each)) this.keepsInMind = true;
+    if (run.each.further !== null) this.ownDevices()?.take(run, alikeIn(run));
     this.foundAt = Number.NaN;
     this.owns = null;
     if (run.licenses.length > 0) this.takeCopies(run, this.now, run.end, 1, true, false);
@@ -210,6 +219,7 @@ export class Timeline implements Future, Free {
   stop(run: RunState): void {
     // A late one holds its room now, though by plan it does no more.
     this.shift(run, this.now, Math.max(this.now, this.endOf(run)), 1, true, false);
+    if (run.each.further !== null) this.ownDevices()?.give(run);
     this.count(run, -1);
   }
 
@@ -380,19 +390,20 @@ export class Timeline implements Future, Free {
     const { now } = this;
     const own = this.ownRuns(userId);
     const until = now + limit;
-    if (placeBeside(own, requirement, eligible, presently(this.room)) === null) {
+    const devices = this.devicesFor(requirement);
+    if (placeBeside(own, requirement, eligible, presently(this.room), null) === null) {
       own.refused.add(requirement);
       return null;
     }
     let slowest = eligible.machines[0]?.machine.benchmark ?? 1;
     for (;;) {
       const end = eligible.shared ? until : now + work / slowest;
-      const placement = placeBeside(own, requirement, eligible, (state, kind, besides) =>
+      const least: LeastFree = (state, kind, besides) =>
         Math.min(
           this.leastBeside(state, kind, end, until, besides),
           profile?.leastBeside(state, kind, { from: now, to: end, until }, besides) ?? Infinity,
-        ),
-      );
+        );
+      const placement = placeBeside(own, requirement, eligible, least, devices);
       if (placement === null) return null;
       if (eligible.shared || placement.benchmark >= slowest)
         return this.opening(now, true, eligible, placement, work, until, holder);
@@ -400,7 +411,43 @@ export class Timeline implements Future, Free {
     }
   }
 
+  /**
+   * Where a job that starts now gets its devices, beside what is promised in the profile, which knows amounts only. Null: any place that the
+   * profile has found is as good.
+   */
+  placedNow(
+    requirement: Requirement,
+    eligible: EligibleMachines,
+    work: number,
+    limit: number,
+    profile: Profile,
+  ): Placement | null {
+    const devices = this.devicesFor(requirement);
+    if (devices === null) return null;
+    const { now, room } = this;
+    const { machines } = eligible;
+    let slowest = machines[0]?.machine.benchmark ?? 1;
+    for (;;) {
+      const beside = profile.leastRoom(machines, now, now + work / slowest, now + limit);
+      const placement = place(requirement, eligible, room, beside, devices);
+      if (placement === null || placement.benchmark >= slowest) return placement;
+      slowest = placement.benchmark;
+    }
+  }
+
   // ---- inside ----
+
+  private ownDevices(): DeviceHolds | null {
+    if (this.devices === null || this.devicesCopied) return this.devices;
+    this.devicesCopied = true;
+    this.devices = new DeviceHolds(this.devices);
+    return this.devices;
+  }
+
+  /** null: it does not matter to jobs of the class which devices are free. */
+  private devicesFor(requirement: Requirement): DeviceHolds | null {
+    return this.devices !== null && this.site.looksAtDevices(requirement) ? this.devices : null;
+  }
 
   private ownRuns(userId: number): OwnRuns {
     if (this.owns === null || this.ownsAt !== this.returns) {
@@ -463,7 +510,7 @@ export class Timeline implements Future, Free {
     return steps.length === 1 ? steps : steps.sort((a, b) => a.at - b.at);
   }
 
-  /** `room`: at that instant. `present`: late runs hold licenses as they hold room. */
+  /** `room`: at that instant. `present`: now; late runs hold licenses and devices as they hold room. */
   private openingAt(
     at: number,
     room: Room,
@@ -476,8 +523,9 @@ export class Timeline implements Future, Free {
   ): Opening | null {
     const { machines } = eligible;
     const until = at + limit;
-    if (requirement.many || eligible.shared) {
-      const placement = this.placeMany(at, room, requirement, eligible, work, until);
+    const devices = present ? this.devicesFor(requirement) : null;
+    if (requirement.many || eligible.shared || devices !== null) {
+      const placement = this.placeMany(at, room, requirement, eligible, work, until, devices);
       return placement && this.opening(at, present, eligible, placement, work, until, holder);
     }
     const { task } = requirement;
@@ -499,6 +547,7 @@ export class Timeline implements Future, Free {
     eligible: EligibleMachines,
     work: number,
     until: number,
+    devices: DeviceHolds | null,
   ): Placement | null {
     const { machines, shared } = eligible;
     let slowest = machines[0]?.machine.benchmark ?? 1;
@@ -506,8 +555,8 @@ export class Timeline implements Future, Free {
       // Tasks that share CPUs take nobody knows how long, but no longer than their limit.
       const beside = this.leastBetween(at, shared ? until : at + work / slowest, until);
       const placement = shared
-        ? placeNow(requirement, eligible, { room: leastOf(room, beside), tasks: this.tasks })
-        : place(requirement, eligible, room, beside);
+        ? placeNow(requirement, eligible, { room: leastOf(room, beside), tasks: this.tasks }, devices)
+        : place(requirement, eligible, room, beside, devices);
       if (placement === null || shared || this.dipCount === 0 || placement.benchmark >= slowest)
         return placement;
       slowest = placement.benchmark;

@@ -5,7 +5,15 @@
  */
 import { furtherIn } from '../grid/amounts.js';
 import type { Labels } from './constraint.js';
-import { type Device, type DeviceRequest, groupOf, type OwnedDevice, serveDevices } from './devices.js';
+import {
+  type Device,
+  type DeviceRequest,
+  groupOf,
+  keyOfTaken,
+  type OwnedDevice,
+  serveDevices,
+  type Taken,
+} from './devices.js';
 
 /** Shares by kind. */
 export function countsOf(devices: readonly OwnedDevice[]): Record<string, number> {
@@ -42,7 +50,7 @@ export function unlikeOthers(devices: readonly OwnedDevice[]): OwnedDevice | nul
 
 /**
  * The units that so many tasks get on a machine, those of the first task first, each task's in order of kind; the shares of a task are of one device if they can
- * be. Empty: no device is asked for. Null: there are not enough.
+ * be, and as many as a device has are whole devices. Empty: no device is asked for. Null: there are not enough.
  *
  * @param held units that live runs have
  * @param perTask amounts by kind; what are no devices does not matter
@@ -53,24 +61,11 @@ export function chooseUnits(
   perTask: Readonly<Record<string, number>> | null,
   tasks: number,
 ): string[] | null {
-  const asked = furtherIn(perTask).filter(([kind]) => devices.some((device) => device.kind === kind));
+  const asked = askedOf(devices, perTask);
   if (asked.length === 0) return [];
-  const free = new Map(devices.map((one) => [one.id, unitsOf(one).filter((unit) => !held.has(unit))]));
-  /** `parts`: how many shares of a device of a kind are one request. */
-  const serve = (parts: (amount: number, shares: number) => number) =>
-    serveDevices(
-      devices.map((one) => asUsed(one, free.get(one.id)?.length ?? 0)),
-      asked.map(([kind, amount]): DeviceRequest => {
-        const { shares } = devices.find((device) => device.kind === kind) as OwnedDevice;
-        const each = shares === 1 ? 1 : parts(amount, shares);
-        const share = shares === 1 ? null : { parts: each, of: shares };
-        return { kind, count: amount / each, model: null, minMemoryMb: null, share };
-      }),
-      tasks,
-      '',
-    );
-  const taken = serve((amount, shares) => (amount <= shares ? amount : 1)) ?? serve(() => 1);
-  if (taken === null) return null;
+  const free = freeUnits(devices, held);
+  const taken = serve(devices, free, asked, tasks)?.taken;
+  if (taken === undefined) return null;
   // Neighbors go to one task.
   const order = [...taken].sort(
     (a, b) => compare(groupOf(a.device), groupOf(b.device)) || compare(a.device.id, b.device.id),
@@ -90,7 +85,62 @@ export function chooseUnits(
   ).flat();
 }
 
-function asUsed(device: OwnedDevice, free: number): Device {
+/**
+ * What is compared among machines on which so many tasks get their devices, least first (resources.md, "Which machines"): link groups of
+ * the devices given, and idle devices left of all kinds. Before them, what the rule does not allow and counts do: 1 where a task would get
+ * its shares of several devices though one has as many. Null: there are not enough.
+ */
+export function deviceKey(
+  devices: readonly OwnedDevice[],
+  held: ReadonlySet<string>,
+  perTask: Readonly<Record<string, number>> | null,
+  tasks: number,
+): readonly number[] | null {
+  const free = freeUnits(devices, held);
+  const asked = askedOf(devices, perTask);
+  const served = serve(devices, free, asked, tasks);
+  return served && [served.split ? 1 : 0, ...keyOfTaken(served.devices, served.taken)];
+}
+
+type Asked = [kind: string, amount: number][];
+/** By device, its units that nobody has. */
+type FreeUnits = ReadonlyMap<string, string[]>;
+
+const askedOf = (devices: readonly OwnedDevice[], perTask: Parameters<typeof furtherIn>[0]): Asked =>
+  furtherIn(perTask).filter(([kind]) => devices.some((device) => device.kind === kind));
+
+const freeUnits = (devices: readonly OwnedDevice[], held: ReadonlySet<string>): FreeUnits =>
+  new Map(devices.map((one) => [one.id, unitsOf(one).filter((unit) => !held.has(unit))]));
+
+/** `devices`: as they were before. `split`: shares of a task are of several devices. */
+function serve(
+  devices: readonly OwnedDevice[],
+  free: FreeUnits,
+  asked: Asked,
+  tasks: number,
+): { devices: Device[]; taken: Taken[]; split: boolean } | null {
+  const used = asUsed(devices, free);
+  const requests = (split: boolean): DeviceRequest[] =>
+    asked.map(([kind, amount]) => {
+      const { shares } = devices.find((device) => device.kind === kind) as OwnedDevice;
+      const any = { kind, model: null, minMemoryMb: null };
+      if (shares === 1 || (!split && amount % shares === 0))
+        return { ...any, count: amount / shares, share: null };
+      const parts = !split && amount < shares ? amount : 1;
+      return { ...any, count: amount / parts, share: { parts, of: shares } };
+    });
+  for (const split of [false, true]) {
+    const taken = serveDevices(used, requests(split), tasks, '');
+    if (taken !== null) return { devices: used, taken, split };
+  }
+  return null;
+}
+
+/** As the rules see them: a run has its shares with their part of the memory. */
+const asUsed = (devices: readonly OwnedDevice[], free: FreeUnits): Device[] =>
+  devices.map((device) => usedBut(device, free.get(device.id)?.length ?? 0));
+
+function usedBut(device: OwnedDevice, free: number): Device {
   const { shares, memoryMb } = device;
   const used = shares - free;
   return {

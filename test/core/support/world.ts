@@ -27,6 +27,8 @@ import {
   type Start,
   siteCycle,
 } from '../../../src/core/index.js';
+import type { OwnedDevice } from '../../../src/core/resources/devices.js';
+import { chooseUnits } from '../../../src/core/resources/units.js';
 import { placedParts, withParts } from '../../support/plain-job.js';
 import { job as anyJob } from './drive.js';
 
@@ -222,6 +224,7 @@ export class World {
           ...here,
           resources: { gpu: gpus },
           labels: { gen },
+          ...(gen === '2' && { devices: devicesOf(gpus) }),
           id,
         });
       }
@@ -342,8 +345,10 @@ export class World {
   cycle(siteId: number): void {
     const accept = ({ jobId, allocations, licenseIds, plannedDuration }: Start): Run => {
       const plannedEnd = this.now + plannedDuration;
-      const run = { jobId, siteId, epoch: 1, allocations, licenseIds, start: this.now, plannedEnd };
-      this.running.set(jobId, { job: this.atSite.get(jobId)?.job as Job, run });
+      const job = this.atSite.get(jobId)?.job as Job;
+      const devices = this.chosenFor(job, allocations);
+      const run = { jobId, siteId, epoch: 1, allocations, licenseIds, devices, start: this.now, plannedEnd };
+      this.running.set(jobId, { job, run });
       this.atSite.delete(jobId);
       return run;
     };
@@ -352,6 +357,22 @@ export class World {
     if (!this.atOnce) for (const start of plan.starts) this.grid.startRun(accept(start));
     this.reserve(siteId, plan.reservation);
     if (!this.forgetful) this.keep(siteId, plan);
+  }
+
+  /** As the store chooses them. */
+  private chosenFor(job: Job, allocations: Start['allocations']): string[][] {
+    const held = new Map<number, Set<string>>(this.machines.map(({ id }) => [id, new Set()]));
+    for (const { run } of this.running.values())
+      run.allocations.forEach(({ machineId }, i) => {
+        for (const unit of run.devices?.[i] ?? []) held.get(machineId)?.add(unit);
+      });
+    return placedParts(job, allocations).map(({ machineId, tasks, part: { resourcesPerTask } }) => {
+      const { devices = [] } = this.machines.find(({ id }) => id === machineId) as Machine;
+      const here = held.get(machineId) as Set<string>;
+      const units = chooseUnits(devices, here, resourcesPerTask, tasks) as string[];
+      for (const unit of units) here.add(unit);
+      return units;
+    });
   }
 
   private keep(siteId: number, { memory, wakeAt }: SitePlan): void {
@@ -401,6 +422,13 @@ export class World {
     return grid;
   }
 }
+
+/** Two are shares of one. */
+const devicesOf = (gpus: number): OwnedDevice[] =>
+  Array.from({ length: gpus === 2 ? 1 : gpus }, (_, i) => ({
+    ...{ id: `g${i}`, kind: 'gpu', model: null, memoryMb: 8, shares: gpus === 2 ? 2 : 1 },
+    link: i < 2 ? 'a' : null,
+  }));
 
 /** What a job has of its parts. */
 const partedJob = (given: readonly JobPart[]): Partial<Job> =>

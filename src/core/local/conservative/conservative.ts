@@ -22,7 +22,15 @@ import type { Timeline } from '../../resources/timeline.js';
 import { byArrival, startHeads } from '../heads.js';
 import type { SitePass } from '../pass.js';
 import { localKind } from '../policy.js';
-import { hasRoomNow, Places, poolsOf, promisedIn, reservationOf, type StartPromise } from '../promises.js';
+import {
+  hasRoomNow,
+  keptNow,
+  Places,
+  poolsOf,
+  promisedIn,
+  reservationOf,
+  type StartPromise,
+} from '../promises.js';
 import type { Walk } from '../walk.js';
 import { Promises, type Room } from './memory.js';
 
@@ -97,10 +105,10 @@ function promiseAndStart(pass: SitePass, walk: Walk, depth: number): void {
     places.profile.take(made.hold, made.at, made.end);
     promises.set(slot, made);
   }
-  startDue(pass, promises);
+  startDue(pass, promises, places);
   if (joinOwn(pass, promises, places)) {
     moveUp(pass, promises, places);
-    startDue(pass, promises);
+    startDue(pass, promises, places);
   }
   promises.room = roomOf(pass, promises);
   promises.keep(now, pass.carriesOut ? places : null, pass.starts.length, pass.goesOnBehindStarts);
@@ -220,8 +228,8 @@ function moveUp(pass: SitePass, promises: Promises, places: Places): void {
  * their times: what has long been due now comes before what has just moved up, and its run ends before the other's where both
  * end at one instant.
  */
-function startDue(pass: SitePass, promises: Promises): void {
-  const { now, free } = pass;
+function startDue(pass: SitePass, promises: Promises, { profile }: Places): void {
+  const { now, free, entry } = pass;
   if (promises.next > now) return;
   const due = promises.dueAt(now);
   if (pass.compress !== undefined) {
@@ -230,8 +238,15 @@ function startDue(pass: SitePass, promises: Promises): void {
   }
   for (const slot of due) {
     if (pass.full) return;
-    const { placement, work, pools, hold } = promises.get(slot) as StartPromise;
-    if (!hasRoomNow(free, hold)) continue;
+    const promised = promises.get(slot) as StartPromise;
+    const { requirement, work } = promised;
+    if (!hasRoomNow(free, promised.hold)) continue;
+    let kept = promised;
+    if (entry.resources.looksAtDevices(requirement)) {
+      kept = profile.without(promised, () => keptNow(pass, promised, profile));
+      if (kept !== promised) profile.move(promised, kept);
+    }
+    const { placement, pools } = kept;
     const reason = slot === promises.first ? ReasonCode.HEAD : ReasonCode.BACKFILLED_BESIDE_RESERVATION;
     pass.enter(slot, placement, work / placement.benchmark, pools, reason);
     promises.drop(slot);

@@ -6,7 +6,7 @@ import { ReasonCode } from '../../reasons.js';
 import { byArrival, startHeads } from '../heads.js';
 import type { SitePass } from '../pass.js';
 import { localKind } from '../policy.js';
-import { hasRoomNow, Places, promisedIn, reservationOf } from '../promises.js';
+import { hasRoomNow, keptNow, Places, promisedIn, reservationOf } from '../promises.js';
 import type { Walk } from '../walk.js';
 
 export const hybrid = localKind({
@@ -51,7 +51,8 @@ function reserveAndStart(pass: SitePass, walk: Walk, reservations: number): void
     const promised = opening && promisedIn(opening, requirement, work, limit, madeAt);
     const isReady = promised !== null && promised.at <= now && hasRoomNow(pass.free, promised.hold);
     const joining = isReady ? null : pass.joiningNow(slot, places.profile);
-    const one = joining === null ? promised : promisedIn(joining, requirement, work, limit, madeAt);
+    const kept = isReady ? keptNow(pass, promised, places.profile) : promised;
+    const one = joining === null ? kept : promisedIn(joining, requirement, work, limit, madeAt);
     if (one === null) continue;
     if (isReady || joining !== null) {
       const reason = pass.reservation === null ? ReasonCode.HEAD : ReasonCode.BACKFILLED_BESIDE_RESERVATION;
