@@ -61,7 +61,7 @@ const options = program
   .option('--json <file>', 'writes the figures for programs')
   .option('--write', 'keeps the results in docs/performance.json and docs/performance.md', false)
   .option('--smallest', 'runs each once at its smallest size, to see that it runs', false)
-  .option('--profile <dir>', 'writes there where the time of `lives` goes')
+  .option('--profile <dir>', 'writes there where the time of `lives` or `process-lives` goes (with --only)')
   .option('--against <commit>', 'measures another commit in turns with this one')
   .option('--limit <share>', 'loss against that commit at which it fails', share, 0.15)
   .parse()

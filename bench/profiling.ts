@@ -24,7 +24,7 @@ export const profiledSettings = (): Record<string, string> =>
 export const profiledArgs = (process: string): string[] =>
   directory() ? ['--cpu-prof', `--cpu-prof-dir=${directory()}`, `--cpu-prof-name=${process}.cpuprofile`] : [];
 
-/** CPU seconds of a process, and of all below it. */
+/** CPU seconds of a process, of its children, and of those that these have waited for. */
 function cpuSeconds(pid: number): number {
   let ticks = 0;
   for (const name of readdirSync('/proc')) {
@@ -39,8 +39,8 @@ function cpuSeconds(pid: number): number {
       .slice(stat.lastIndexOf(')') + 2)
       .split(' ')
       .map(Number);
-    if (Number(name) === pid) ticks += [11, 12, 13, 14].reduce((sum, at) => sum + (fields[at] as number), 0);
-    else if (fields[1] === pid) ticks += [11, 12].reduce((sum, at) => sum + (fields[at] as number), 0);
+    if (Number(name) === pid || fields[1] === pid)
+      ticks += [11, 12, 13, 14].reduce((sum, at) => sum + (fields[at] as number), 0);
   }
   return ticks / TICKS;
 }

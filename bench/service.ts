@@ -84,13 +84,17 @@ export class Service {
     return Number(stdout) / 1024;
   }
 
-  /** Profiles what is done until its end (`--profile`); null: nobody asked. */
-  profile(): Promise<Profiling | null> {
+  /** Profiles so many lives (`--profile`); the answer writes the page when the processes have ended. Null: nobody asked. */
+  async profile(lives: number, run: () => Promise<unknown>): Promise<(() => void) | null> {
     const ours = this.children.map(({ pid, spawnargs }) => ({
       name: spawnargs[spawnargs.indexOf(MAIN) + 1] ?? '',
       pid: pid ?? 0,
     }));
-    return Profiling.begin(this.postgres.url, [...ours, { name: 'postgres', pid: this.postgres.pid }]);
+    const postgres = { name: 'postgres', pid: this.postgres.pid };
+    const profiling = await Profiling.begin(this.postgres.url, [...ours, postgres]);
+    if (profiling === null) return null;
+    await run();
+    return profiling.end(lives);
   }
 
   private run(args: string[], env: NodeJS.ProcessEnv): void {
@@ -244,7 +248,7 @@ export const serviceBench: Bench = {
     const results: Measured[] = [];
     const service = await Service.start();
     const raw = await RawPostgres.open(service.postgres.url);
-    let written: (() => void) | undefined;
+    let written: (() => void) | null = null;
     try {
       if (only('lives')) {
         await service.addSite('simulated', 50, 64, ['--simulate', '--speed', '1000000']);
@@ -254,11 +258,8 @@ export const serviceBench: Bench = {
           estimateS: 60,
         };
         await service.lives(WARM_UP, BATCH, WARM_UP, job);
-        const profiling = await service.profile();
-        if (profiling) {
-          await service.lives(LIVES, BATCH, 6_000, job);
-          written = await profiling.end(LIVES);
-        }
+        const lives = () => service.lives(LIVES, BATCH, 6_000, job);
+        written = await service.profile(LIVES, lives);
         results.push(
           await sideBySide(
             {
@@ -268,7 +269,7 @@ export const serviceBench: Bench = {
               what: 'lives of jobs, submitted to ended, simulated machines; against raw Postgres statements of the same rows',
             },
             3,
-            () => service.lives(LIVES, BATCH, 6_000, job),
+            lives,
             async () =>
               LIVES /
               (await seconds(async () => {
@@ -281,6 +282,8 @@ export const serviceBench: Bench = {
         await service.addSite('processes', 1, 256, []);
         const job = { command: 'true', os: 'processes', estimateS: 1 };
         await service.lives(2 * PROCESS_BATCH, PROCESS_BATCH, 2 * PROCESS_BATCH, job);
+        const lives = () => service.lives(PROCESSES, PROCESS_BATCH, 2_000, job);
+        written ??= await service.profile(PROCESSES, lives);
         results.push(
           await sideBySide(
             {
@@ -290,7 +293,7 @@ export const serviceBench: Bench = {
               what: 'the same with a real process for each job (`true`); against bare fork and exec',
             },
             3,
-            () => service.lives(PROCESSES, PROCESS_BATCH, 2_000, job),
+            lives,
             () => forkAndExec(PROCESSES),
           ),
         );

@@ -53,7 +53,13 @@ it.runIf(modes.length > 0)('a job has no descriptor that the agent inherited fro
   onTestFinished(() => closeSync(inherited));
   execFileSync('mkfifo', [join(dir, 'alive')]);
   const run = {
-    ...{ program: '/bin/ls', arguments: ['/proc/self/fd'], environment: {}, directory: '/', umask: null },
+    ...{
+      program: '/bin/ls',
+      arguments: ['/proc/self/fd'],
+      environment: new Map(),
+      directory: '/',
+      umask: null,
+    },
     ...{ launchers: [], prologue: [], inside: ['/usr/bin/bwrap', '--ro-bind', '/', '/', '--proc', '/proc'] },
   };
   writeFileSync(join(dir, 'start'), startInput(run) as string);

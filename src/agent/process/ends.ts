@@ -114,6 +114,7 @@ export function measuredOf(
   cpuS: number | null,
 ): Measured {
   const now = bytesBefore && bytesOf(slot.lanePid);
+  slot.bytes = now;
   const bytes = now && { read: now.read - bytesBefore.read, written: now.written - bytesBefore.written };
   const measured = meter.result(group?.usage() ?? null, { cpuS, bytes });
   const { ioWaitS } = measured;

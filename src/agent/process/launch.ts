@@ -55,8 +55,11 @@ interface Given {
 
 export class Launcher {
   private readonly programs = new ProgramFinder();
+  private readonly baseEnvironment: readonly (readonly [string, string])[];
 
-  constructor(private readonly options: LauncherOptions) {}
+  constructor(private readonly options: LauncherOptions) {
+    this.baseEnvironment = Object.entries(options.baseEnvironment);
+  }
 
   /**
    * Records a run. Its lane is not told.
@@ -133,7 +136,7 @@ export class Launcher {
       if (checkpoint !== undefined) record.wanted.checkpoint = checkpoint;
     }
     const run = runOf(record, slot, outputs, group, true);
-    run.bytesBefore = bytesOf(slot.lanePid);
+    run.bytesBefore = slot.bytes ?? bytesOf(slot.lanePid);
     const input = startInput(command);
     const start = input === null ? null : slot.writeStart(input);
     slot.record(runScript(JSON.stringify(record), key, slot.dir, outputs.dir, start, command));
@@ -151,10 +154,8 @@ export class Launcher {
     const directory = assignment.workingDirectory ?? slot.workDirectory;
     const byGroup = account !== null && isolation.launcher !== null;
     const devices = devicesOf(assignment, this.options.devices(runKey(assignment)));
-    const environment = {
-      ...this.environment(assignment, who, slot, directory),
-      ...devices.environment,
-    };
+    const environment = this.environment(assignment, who, slot, directory);
+    add(environment, devices.environment);
     // Not before what the agent puts there is there: from then on its owner may make links of it.
     const owner = uid === null ? null : { uid, gid: account?.gid ?? uid, byGroup };
     slot.give(owner, isolation.mode === 'sandbox' || image !== null);
@@ -179,9 +180,9 @@ export class Launcher {
   }
 
   /** @throws LaunchError where the agent cannot start this for a job that has its rights */
-  private find(command: string, { PATH = '' }: Record<string, string>, directory: string): string {
+  private find(command: string, environment: ReadonlyMap<string, string>, directory: string): string {
     if (!isDirectory(directory)) throw new LaunchError(`${directory}: no such directory`);
-    return this.programs.find(command, PATH, directory);
+    return this.programs.find(command, environment.get('PATH') ?? '', directory);
   }
 
   /** All that a run finds in its environment; puts into its directory what that speaks of. */
@@ -190,16 +191,15 @@ export class Launcher {
     who: Pick<Required<Place>, 'account' | 'uid' | 'image'>,
     slot: Slot,
     directory: string,
-  ): Record<string, string> {
-    return {
-      ...this.options.baseEnvironment,
-      PWD: directory,
-      ...this.placeEnvironment(who, slot),
-      ...placeTask(assignment, slot.workDirectory),
-      ...assignment.environment,
-      ...this.runEnvironment(assignment),
-      ...placeInputs(assignment, slot.workDirectory),
-    };
+  ): Map<string, string> {
+    const environment = new Map(this.baseEnvironment);
+    environment.set('PWD', directory);
+    add(environment, this.placeEnvironment(who, slot));
+    add(environment, placeTask(assignment, slot.workDirectory));
+    add(environment, assignment.environment);
+    this.addRunEnvironment(environment, assignment);
+    add(environment, placeInputs(assignment, slot.workDirectory));
+    return environment;
   }
 
   /** What an account that is nobody's finds as its home. */
@@ -220,28 +220,30 @@ export class Launcher {
   }
 
   /** What every run finds in its environment. */
-  private runEnvironment(assignment: Assignment): Record<string, string> {
+  private addRunEnvironment(environment: Map<string, string>, assignment: Assignment): void {
     const { jobId, epoch, tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, arrayIndex, machines } =
       assignment;
     const names = machines.map((machine) => `${machine.name}:${machine.tasks}`).join(',');
-    return {
-      SWITCHYARD_JOB_ID: jobId,
-      SWITCHYARD_EPOCH: String(epoch),
-      SWITCHYARD_TASKS: String(tasks),
-      SWITCHYARD_TASK_INDEX: String(assignment.task ?? 0),
-      SWITCHYARD_CPUS_PER_TASK: String(cpusPerTask),
-      SWITCHYARD_MEMORY_MB_PER_TASK: String(memoryMbPerTask),
-      ...(resourcesPerTask.length > 0 && {
-        SWITCHYARD_RESOURCES_PER_TASK: resourcesPerTask
-          .map(({ kind, amount }) => `${kind}=${amount}`)
-          .join(','),
-      }),
-      ...(names.length <= VARIABLE_CHARS ? { SWITCHYARD_MACHINES: names } : {}),
-      ...partEnvironment(assignment),
-      ...(arrayIndex === null ? {} : { SWITCHYARD_ARRAY_INDEX: String(arrayIndex) }),
-      [MARKER]: `${this.options.agent}/${runKey(assignment)}`,
-    };
+    environment.set('SWITCHYARD_JOB_ID', jobId);
+    environment.set('SWITCHYARD_EPOCH', String(epoch));
+    environment.set('SWITCHYARD_TASKS', String(tasks));
+    environment.set('SWITCHYARD_TASK_INDEX', String(assignment.task ?? 0));
+    environment.set('SWITCHYARD_CPUS_PER_TASK', String(cpusPerTask));
+    environment.set('SWITCHYARD_MEMORY_MB_PER_TASK', String(memoryMbPerTask));
+    if (resourcesPerTask.length > 0) {
+      const amounts = resourcesPerTask.map(({ kind, amount }) => `${kind}=${amount}`);
+      environment.set('SWITCHYARD_RESOURCES_PER_TASK', amounts.join(','));
+    }
+    if (names.length <= VARIABLE_CHARS) environment.set('SWITCHYARD_MACHINES', names);
+    add(environment, partEnvironment(assignment));
+    if (arrayIndex !== null) environment.set('SWITCHYARD_ARRAY_INDEX', String(arrayIndex));
+    environment.set(MARKER, `${this.options.agent}/${runKey(assignment)}`);
   }
+}
+
+/** A map, because objects put together of others cost a run more than all of its variables. */
+function add(environment: Map<string, string>, variables: Readonly<Record<string, string>>): void {
+  for (const name in variables) environment.set(name, variables[name] as string);
 }
 
 /** What a task of a job of several parts finds of its part and of the others; of one command for all tasks, of all parts. */

@@ -7,9 +7,11 @@ import type { Journal, NewReport } from './journal.js';
 export type End = Pick<EndedReport, 'cause'> &
   Partial<Omit<EndedReport, 'seq' | 'phase' | 'atMs' | keyof RunName>>;
 
+const NOTHING = { exitCode: null, signal: null, message: null, ...UNMEASURED };
+
 export function endReport(run: RunName, end: End, atMs: number): NewReport {
-  const nothing = { exitCode: null, signal: null, message: null, ...UNMEASURED, outputs: [] };
-  return { phase: 'ENDED', ...nameOf(run), atMs, ...nothing, ...end };
+  const report = { phase: 'ENDED' as const, ...nameOf(run), atMs, ...NOTHING, cause: end.cause, outputs: [] };
+  return Object.assign(report, end);
 }
 
 /** What a runner has to tell: in its journal, or in memory as long as the disk has no room for it. */

@@ -105,7 +105,7 @@ export interface RunCommand {
   /** An absolute path, or, with `launchers`, what the job's account finds in the job's PATH and directory. */
   program: string;
   arguments: readonly string[];
-  environment: Readonly<Record<string, string>>;
+  environment: ReadonlyMap<string, string>;
   directory: string;
   /** Words of the programs that change account and surroundings; they start in the agent's environment. */
   launchers: readonly string[];
@@ -149,14 +149,15 @@ export function runScript(
 const words = (list: readonly string[]): string => list.map(quote).join(' ');
 
 /** Nothing is between the lane and the program: the shell sets its variables for it alone. */
-function directly({ program, environment, directory, ...run }: RunCommand): string {
-  const assignments = Object.entries(environment).map(([name, value]) => `${name}=${quote(value)}`);
-  return `cd ${quote(directory)} && unset OLDPWD && ${[...assignments, words([program, ...run.arguments])].join(' ')}`;
+function directly(run: RunCommand): string {
+  let text = `cd ${quote(run.directory)} && unset OLDPWD && `;
+  for (const [name, value] of run.environment) text += `${name}=${quote(value)} `;
+  return text + words([run.program, ...run.arguments]);
 }
 
-const insideImage = ({ umask, program, ...run }: RunCommand, inside: readonly string[]): string[] => [
-  ...[...INTO_IMAGE, umask ?? '', ...inside, '--'],
-  ...[program, ...run.arguments],
+const insideImage = (run: RunCommand, inside: readonly string[]): string[] => [
+  ...[...INTO_IMAGE, run.umask ?? '', ...inside, '--'],
+  ...[run.program, ...run.arguments],
 ];
 
 /**
@@ -169,17 +170,17 @@ export function startInput(run: RunCommand): string | null {
   if (inside !== null)
     return [
       '--clearenv',
-      ...Object.entries(environment).flatMap((variable) => ['--setenv', ...variable]),
+      ...[...environment].flatMap((variable) => ['--setenv', ...variable]),
       ...['--chdir', directory, ''],
     ].join('\0');
-  const odd = Object.keys(environment).find(
-    (name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || SHELL_VARIABLES.test(name),
-  );
+  let odd: string | undefined;
+  for (const name of environment.keys())
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || SHELL_VARIABLES.test(name)) odd ??= name;
   if (launchers.length === 0 && odd === undefined) return null;
   const lacks = lastStepLacks();
   if (lacks !== null)
     throw new LaunchError(`environment: the variable ${odd} cannot be set on this host: ${lacks}`);
-  const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
+  const variables = [...environment].map(([name, value]) => `${name}=${value}`);
   const command = [program, ...run.arguments];
   return [umask ?? '', directory, command.length, ...command, ...variables, ''].join('\0');
 }

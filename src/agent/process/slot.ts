@@ -76,6 +76,8 @@ const NAME_BYTES = 512;
 export class Slot {
   /** Time used by the children of the lane that has just been started or read from. */
   childrenCpuS = 0;
+  /** Bytes that the lane and its children had read and written at the end of its last run; null: it has had none. */
+  bytes: { read: number; written: number } | null = null;
   idleSinceMs = 0;
   private readonly runFd: number;
   private readonly endFd: number;
@@ -228,6 +230,7 @@ export class Slot {
     });
     this.child = child;
     this.childrenCpuS = 0;
+    this.bytes = null;
     child.on('error', () => {}); // No pid, or it cannot be killed any more.
     child.stdin!.on('error', () => {}); // The lane has died: `close` follows.
     child.stdout!.on('data', ended);
@@ -290,7 +293,8 @@ export class Slot {
   clean(trash: () => string): string[] {
     const asides: string[] = [];
     for (const dir of [this.workDirectory, this.tmpDirectory]) {
-      const names = firstNames(dir, 1);
+      // Most runs have none for temporary files: an error for each of them would cost more than the look.
+      const names = existsSync(dir) ? firstNames(dir, 1) : null;
       // An empty one that was somebody else's is theirs as long as a process of theirs is in it.
       if ((names?.length === 0 && this.uid === null) || (!names && dir === this.tmpDirectory)) continue;
       if (names) {
