@@ -57,6 +57,7 @@ export interface Assignment
       | 'action'
       | 'parts'
       | 'jobParts'
+      | 'partNodes'
       | 'environment'
       | 'machines'
       | 'inputs'
@@ -67,6 +68,8 @@ export interface Assignment
   environment: Readonly<Record<string, string>>;
   /** Of a job whose tasks are not all alike, in their order; none where it is left out. */
   jobParts?: readonly JobPart[];
+  /** Where the site's own scheduler may run the tasks of each; null: anywhere. */
+  partNodes?: readonly (readonly string[] | null)[];
   /** Index of the part that the task is of, whose requirements are those of this assignment. */
   part?: number;
   /** In the order of the tasks: the first has the first of them. `host`: where it is. */

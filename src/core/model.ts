@@ -42,6 +42,8 @@ export interface SiteLoad {
   /** The time limits of these jobs, seconds; and each times its CPUs. */
   waitingS: number;
   waitingCpuS: number;
+  /** It takes jobs of several parts, each on machines of its own; left out: it takes none. */
+  takesParts?: boolean;
   busy: readonly { machineId: number; cpus: number; memoryMb: number }[];
 }
 

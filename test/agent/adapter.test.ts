@@ -65,6 +65,8 @@ describe.skipIf(lacks)('an adapter', () => {
     expect(found.filter(({ problem }) => problem !== null)).toEqual([]);
     expect(found.filter(({ skipped }) => skipped !== null).map(({ name }) => name)).toEqual([
       'each task of a job is started',
+      'a job of several parts runs once, and each task knows its part',
+      'a job of several parts is listed as one job, and canceled as a whole',
     ]);
   });
 
@@ -80,6 +82,11 @@ describe.skipIf(lacks)('an adapter', () => {
         '"contract": 1',
         '"contract": 2',
         'describe: contract: the output has 2; accepted: 1, the contract version',
+      ],
+      [
+        '"tasks": None',
+        '"tasks": None, "parts": {"launcher": ["srun"], "prologue": ""}',
+        'describe: parts: the output has {"launcher":["srun"],"prologue":""}; accepted: {"launcher"',
       ],
       ['"tasks": None', '"tasks": "srun"', 'describe: tasks: the output has "srun"; accepted: {"launcher"'],
       [

@@ -309,6 +309,25 @@ describe('a job of several parts', () => {
     expect(whyNot(grid, partsOf({}, {}))).toEqual(['SITE_TAKES_NO_PARTS', null, null]);
   });
 
+  it('goes to a site with its own scheduler that takes parts, if each has machines of its own there', () => {
+    const grid = gridOf(machine(1, 8), machine(2, 4, { labels: { gen: '2' } }));
+    const load = { waitingJobs: 0, waitingS: 0, waitingCpuS: 0, busy: [] };
+    const site = { id: 1, name: 'a', state: 'UP' as const, localPolicy: null };
+    grid.setSite({ ...site, load: { ...load, takesParts: true } });
+    // Beside one another they have room on machine 1 alone; there they are on 1 and 2.
+    expect(whyNot(grid, partsOf({ cpusPerTask: 4 }, { cpusPerTask: 2 }))).toBeNull();
+    expect(whyNot(grid, partsOf({ cpusPerTask: 4 }, { cpusPerTask: 5 }))).toBeNull();
+    expect(whyNot(grid, partsOf({ cpusPerTask: 2 }, {}, {}))).toEqual(['NEVER_FITS_CPUS', 2, true]);
+    expect(whyNot(grid, partsOf({ machineConstraint: 'gen = 2' }, { cpusPerTask: 9 }))).toEqual([
+      ...['NEVER_FITS_CPUS', 1, false],
+    ]);
+    // It knows its switches, and no other labels.
+    expect(whyNot(grid, partsOf({ sameSwitch: { maxWaitS: null } }, {}))).toBeNull();
+    expect(whyNot(grid, partsOf({ allAlike: ['gen'] }, {}))?.[0]).toMatch(/^NEVER_FITS/);
+    grid.setSite({ ...site, load });
+    expect(whyNot(grid, partsOf({}, {}))).toEqual(['SITE_TAKES_NO_PARTS', null, null]);
+  });
+
   it('waits for the part that lacks something beside the others, and says which', () => {
     const grid = gridOf(machine(1, 8), machine(2, 4, { memoryMb: 10 }));
     const policy = { ...DEFAULT_POLICY, local: { kind: 'fcfs' as const } };

@@ -203,6 +203,13 @@ describe.skipIf(engineLacks !== null)('Grid Engine', { timeout: 6 * PATIENCE_MS 
       mode: 0o700,
     });
     const opened = await Adapter.open({ program, environment: hostEnvironment() });
-    expect(await broken(opened, dir)).toEqual([[], ['each task of a job is started']]);
+    expect(await broken(opened, dir)).toEqual([
+      [],
+      [
+        'each task of a job is started',
+        'a job of several parts runs once, and each task knows its part',
+        'a job of several parts is listed as one job, and canceled as a whole',
+      ],
+    ]);
   });
 });

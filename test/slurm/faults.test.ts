@@ -329,6 +329,79 @@ describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
     expect(readFileSync(join(dir, 'arrays'), 'utf8')).toBe('x\n');
   });
 
+  describe('of a job of several parts', () => {
+    const any = { resourcesPerTask: [], tasksPerMachine: null, exclusive: null, sameSwitch: null };
+    const parts = (second: number) => ({
+      ...{ tasks: 3, cpusPerTask: Math.max(2, second), launch: 'EVERY_TASK' as const },
+      jobParts: [
+        { ...any, tasks: 1, cpusPerTask: 2, memoryMbPerTask: 10 },
+        { ...any, tasks: 2, cpusPerTask: second, memoryMbPerTask: 10 },
+      ].map((part) => ({ ...part, allAlike: null, machineConstraint: null })),
+      partNodes: [null, ['n2', 'n3']],
+    });
+    const file = join(dir, 'said');
+    const said = `echo "$SWITCHYARD_PART.$SWITCHYARD_TASK_INDEX" >>${file}`;
+
+    it('loses the answer, and the agent dies: found by its name as one job, each task runs once, where its part may', async () => {
+      instead('sbatch', `"$real" "$@" >/dev/null; sleep 600`);
+      const first = await open();
+      const one = run(said, parts(1));
+      first.start(one);
+      await until(first, 'its components', () =>
+        cli('squeue', '-h').trim().split('\n').length === 2 ? true : null,
+      );
+      first.close();
+      instead('sbatch', 'exec "$real" "$@"');
+      const second = await open();
+      const { cause } = await end(second, one);
+      expect(cause).toBe('EXITED_ZERO');
+      expect(ran(one)).toBe(3);
+      const started = reports.find(({ phase }) => phase === 'STARTED') as {
+        local?: { id: string; nodes: string[] };
+      };
+      expect(started.local?.id).toMatch(/^\d+$/);
+      // Each part has nodes of its own.
+      expect(started.local?.nodes[1]).toMatch(/^n[23]$/);
+      expect(new Set(started.local?.nodes).size).toBe(2);
+      expect(readFileSync(file, 'utf8').trim().split('\n').sort()).toEqual(['0.0', '1.1', '1.2']);
+    });
+
+    it('is told to cancel it as a whole while it waits, by the service and by others', async () => {
+      const runner = await open();
+      await block(runner);
+      const [mine, theirs] = [run(said, parts(1)), run(said, parts(1))];
+      for (const one of [mine, theirs]) runner.start(one);
+      for (const one of [mine, theirs]) await localId(runner, one);
+      runner.cancel(mine);
+      expect((await end(runner, mine)).cause).toBe('CANCELLED_BY_USER');
+      cli('scancel', await localId(runner, theirs));
+      expect(await end(runner, theirs)).toMatchObject({
+        cause: 'MACHINE_FAILED',
+        message: expect.stringContaining('CANCELLED'),
+      });
+      await until(runner, 'an empty queue', () => (cli('squeue', '-h', '-t', 'pd') === '' ? true : null));
+      expect([ran(mine), ran(theirs)]).toEqual([0, 0]);
+    });
+
+    it('says of a part that is too large what Slurm says, and it never begins', async () => {
+      const runner = await open();
+      const large = run(said, parts(999));
+      runner.start(large);
+      const { cause, message } = await end(runner, large);
+      expect(['MACHINE_FAILED', 'LAUNCH_FAILED']).toContain(cause);
+      expect(message).toMatch(/PartitionConfig|BadConstraints|node configuration is not available/);
+      await until(runner, 'an empty queue', () => (cli('squeue', '-h') === '' ? true : null));
+      expect(ran(large)).toBe(0);
+    });
+
+    it('ends all of it when one task fails', async () => {
+      const runner = await open();
+      const one = run('[ "$SWITCHYARD_PART" = 0 ] || exit 3; sleep 600', parts(1));
+      runner.start(one);
+      expect(['EXITED_NONZERO', 'SIGNALLED']).toContain((await end(runner, one)).cause);
+    });
+  });
+
   it('has jobs of an agent with another state directory: ended before the leases, unless it lives', async () => {
     const former = await open();
     const long = await block(former);

@@ -207,6 +207,29 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
     expect(readFileSync(ledger, 'utf8')).toBe('');
   });
 
+  it('runs a job of several parts as one job of Slurm, each part on nodes of its own', async () => {
+    const said =
+      'echo "$SWITCHYARD_PART.$SWITCHYARD_PART_TASK_INDEX $SWITCHYARD_TASK_INDEX $SWITCHYARD_CPUS_PER_TASK $SLURM_HET_SIZE"';
+    const [one, large] = await submit([
+      shell(said, { parts: [{ cpusPerTask: 2 }, { tasks: 2 }] }),
+      shell(`echo "$SWITCHYARD_JOB_ID" >>${ledger}`, { parts: [{}, {}, { cpusPerTask: 8 }] }),
+    ]);
+    const end = await when(one as string, ended);
+    expect(end.cause).toBe('EXITED_ZERO');
+    expect(end.output?.text.trim().split('\n').sort()).toEqual(['0.0 0 2 2', '1.0 1 1 2', '1.1 2 1 2']);
+    expect(new Set(end.runs[0]?.nodes).size).toBe(2);
+    expect((await when(large as string, ended)).cause).toBe('EXITED_ZERO');
+    // A fourth part would have no node.
+    type Refused = { submitJobs: { errors: { code: string; message: string }[] } };
+    const { submitJobs } = await service.ask<Refused>(
+      'mutation ($job: JobInput!) { submitJobs(input: { jobs: [$job] }) { errors { code message } } }',
+      { job: { command: 'true', os: 'linux', parts: [{}, {}, {}, {}] } },
+    );
+    expect(submitJobs.errors).toMatchObject([
+      { code: 'NEVER_FITS', message: expect.stringMatching(/parts\[3\]/) },
+    ]);
+  });
+
   it('hands jobs over on the terms of the operator, or of the job within these, and refuses others in words', async () => {
     const where = 'echo "$SLURM_JOB_PARTITION $SLURM_JOB_ACCOUNT"';
     const [plain, short, asked, forbidden, unknown] = await submit([

@@ -38,6 +38,7 @@ export class Adapter implements LocalScheduler {
     readonly label: string,
     readonly prologue: string,
     readonly tasks: LocalScheduler['tasks'],
+    readonly parts: LocalScheduler['parts'],
   ) {}
 
   /** @throws Error where the program cannot be called, or speaks another contract */
@@ -59,7 +60,20 @@ export class Adapter implements LocalScheduler {
       'a text of 1 to 60 characters',
       (v) => isText(v) && /^.{1,60}$/.test(v),
     );
-    return new Adapter(options, label, answer.of<string>('prologue', 'a text', isText), tasks);
+    const parts = answer.of<LocalScheduler['parts'] | undefined>(
+      'parts',
+      '{"launcher": words, "prologue": a text}, null, or nothing; with tasks null, null or nothing',
+      (value) =>
+        value === null ||
+        value === undefined ||
+        (tasks !== null &&
+          isObject(value) &&
+          isList(value.launcher, isText) &&
+          value.launcher.length > 0 &&
+          isText(value.prologue)),
+    );
+    const prologue = answer.of<string>('prologue', 'a text', isText);
+    return new Adapter(options, label, prologue, tasks, parts ?? null);
   }
 
   async submit(submission: Submission): Promise<string[]> {
@@ -112,7 +126,7 @@ export class Adapter implements LocalScheduler {
     );
     // Of later contracts.
     const plain = nodes.map((node) => ({ ...node, devices: [], labels: [] }));
-    return { nodes: plain, waiting, elementsMax };
+    return { nodes: plain, waiting, elementsMax, takesParts: this.parts !== null };
   }
 }
 

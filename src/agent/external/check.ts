@@ -26,7 +26,7 @@ export async function checkSite(
   const { label } = scheduler;
   let partitions: readonly (string | null)[] = [null];
   try {
-    const { nodes, elementsMax } = await scheduler.capacity();
+    const { nodes, elementsMax, takesParts } = await scheduler.capacity();
     const cpus = nodes.reduce((sum, node) => sum + node.cpus, 0);
     const devices = new Map<string, number>();
     for (const { kind, amount } of nodes.flatMap((node) => node.devices))
@@ -34,6 +34,7 @@ export async function checkSite(
     const counted = [...devices].map(([kind, amount]) => `, ${amount} ${kind}`).join('');
     tell({ name: 'machines', found: `${nodes.length} nodes, ${cpus} CPUs${counted}`, problem: null });
     tell({ name: 'arrays', found: `up to ${elementsMax} elements`, problem: null });
+    tell({ name: 'jobs of several parts', found: takesParts ? 'accepted' : 'not accepted', problem: null });
     const unfit = nodes.filter(({ problem }) => problem !== null);
     const fewest =
       unfit.length === nodes.length ? `none of the nodes accepts jobs: ${unfit[0]?.problem}` : null;

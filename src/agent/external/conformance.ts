@@ -20,6 +20,7 @@ import {
   type LocalScheduler,
   NO_TERMS,
   RefusedError,
+  type Submission,
 } from './scheduler.js';
 import { arrayScript, batchScript, type Command, type EndMark, NOT_BEGUN } from './script.js';
 
@@ -132,6 +133,7 @@ export class Trial {
         tasksPerMachine: null,
         exclusive: null,
         sameSwitch: null,
+        parts: null as Submission['parts'],
         ...NO_TERMS,
       },
     };
@@ -203,6 +205,8 @@ const CHECKS: readonly (readonly [string, (trial: Trial) => Promise<void>])[] = 
   ['only the named job is canceled', cancelsOne],
   ['each element of an array runs once', runsArray],
   ['a single array element can be found and canceled', cancelsElement],
+  ['a job of several parts runs once, and each task knows its part', runsParts],
+  ['a job of several parts is listed as one job, and canceled as a whole', cancelsParts],
 ];
 
 async function capacityIsSound({ scheduler }: Trial): Promise<void> {
@@ -431,4 +435,75 @@ async function cancelsElement(trial: Trial): Promise<void> {
 async function keepsOn(trial: Trial, name: string, element: number): Promise<void> {
   const { code } = await trial.ended(name);
   must(code === 0, `element ${element} ended with ${code}`);
+}
+
+/** A job of two parts: one task of two CPUs, and two tasks of one. */
+async function inParts(trial: Trial, text: string) {
+  if (!(await trial.scheduler.capacity()).takesParts)
+    throw new Skipped('capacity or describe reports that there are no jobs of several parts');
+  const any = { resourcesPerTask: [], tasksPerMachine: null, exclusive: null, sameSwitch: null };
+  const parts = [
+    { ...any, tasks: 1, cpusPerTask: 2, memoryMbPerTask: 50 },
+    { ...any, tasks: 2, cpusPerTask: 1, memoryMbPerTask: 40 },
+  ];
+  const job = trial.prepare(text, { tasks: 3, jobParts: parts });
+  return { ...job, cpusPerTask: 2, parts: parts.map((part) => ({ ...part, nodes: null })) };
+}
+
+const PART_SAID = [
+  'TASK_INDEX',
+  'PART',
+  'PART_TASKS',
+  'PART_TASK_INDEX',
+  'CPUS_PER_TASK',
+  'MEMORY_MB_PER_TASK',
+];
+
+async function runsParts(trial: Trial): Promise<void> {
+  const variables = PART_SAID.map((name) => `$SWITCHYARD_${name}`).join(' ');
+  const machines = 'a=$SWITCHYARD_PART_MACHINES_0 b=$SWITCHYARD_PART_MACHINES_1';
+  const job = await inParts(trial, `echo "${variables} ${machines}"`);
+  const ids = [...(await trial.submit(job)), ...(await trial.submit(job))];
+  const { code } = await trial.ended(job.name);
+  must(code === 0, `exit code ${code}: ${trial.output(job.name, 'err')}`);
+  await trial.listed(job.name, 'the end of the second', nowhere);
+  const where = trial.marks.where(job.name)!;
+  must(
+    ids.includes(where.localId),
+    `the script has ID ${where.localId}, submit returned ${ids.join(' and ')}`,
+  );
+  const lines = trial.output(job.name).trim().split('\n').sort();
+  const said = lines.map((line) => line.replace(/ a=.*/, ''));
+  const wanted = ['0 0 1 0 2 50', '1 1 2 0 1 40', '2 1 2 1 1 40'];
+  must(
+    said.join() === wanted.join(),
+    `the tasks have ${JSON.stringify(said)} of ${PART_SAID.join(', ')}; expected: ${JSON.stringify(wanted)}: ${trial.output(job.name, 'err')}`,
+  );
+  // Where each part is, task by task, and all of it together.
+  const places = lines.map((line) => / a=(.*) b=(.*)$/.exec(line)?.slice(1) ?? []);
+  const [first = '', second = ''] = places[0] ?? [];
+  const counted = (list: string): number =>
+    list.split(',').reduce((sum, one) => sum + Number(one.split(':')[1]), 0);
+  const named = [first, second].flatMap((list) => list.split(',').map((one) => one.split(':')[0]));
+  must(
+    counted(first) === 1 && counted(second) === 2 && named.join() === where.nodes.join(),
+    `the parts are at ${JSON.stringify(places[0])}, the job on ${where.nodes.join(' ')}: the prologue of parts must set nodes, and SWITCHYARD_PART_MACHINES_0 and _1 to node:tasks,…`,
+  );
+}
+
+async function cancelsParts(trial: Trial): Promise<void> {
+  const job = await inParts(trial, 'sleep 300');
+  const [id] = await trial.submit(job);
+  const found = await trial.scheduler.find([job.name], Date.now() - 60_000);
+  must(
+    found.length === 1 && found[0]?.id === id,
+    `found: ${found.map((one) => one.id).join() || 'nothing'}, submit returned ${id}`,
+  );
+  await trial.began(job.name);
+  const listed = (await trial.scheduler.list(trial.prefix)).filter(({ name }) => name === job.name);
+  must(listed.length === 1, `it is listed ${listed.length} times`);
+  must(listed[0]?.phase === 'RUNNING', `it has begun, and is ${listed[0]?.phase} (${listed[0]?.words})`);
+  await trial.scheduler.cancel([{ name: job.name, element: null }]);
+  await trial.listed(job.name, 'its end', nowhere);
+  must(trial.marks.ended(job.name)?.code !== 0, 'its command ended with 0');
 }

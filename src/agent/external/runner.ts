@@ -198,12 +198,13 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
 
   /** For the schedulers of the service: our runs are known there, and count in what is taken only. */
   get load(): SiteLoadInput {
-    const { nodes, waiting } = this.capacityNow;
+    const { nodes, waiting, takesParts } = this.capacityNow;
     const others = waiting.filter(({ name }) => !name.startsWith(this.prefix));
     return {
       waitingJobs: others.length,
       waitingS: others.reduce((sum, { limitS }) => sum + limitS, 0),
       waitingCpuS: others.reduce((sum, { limitS, cpus }) => sum + limitS * cpus, 0),
+      takesParts,
       busy: nodes
         .filter(({ busyCpus, busyMemoryMb }) => busyCpus + busyMemoryMb > 0)
         .map(({ name, busyCpus, busyMemoryMb }) => ({
@@ -316,7 +317,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
   // --- Handing over
 
   private problemOf(assignment: Assignment): End | null {
-    const { label, tasks } = this.options.scheduler;
+    const { label, tasks, parts } = this.options.scheduler;
     const refused = (message: string): End => ({ cause: 'REFUSED', message });
     if (assignment.machines.length > 0)
       return refused(
@@ -326,6 +327,8 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
       return refused(`jobs with images are not supported with ${label}, and this job names one`);
     if (assignment.tasks > 1 && assignment.launch === 'EVERY_TASK' && tasks === null)
       return refused(`${label} cannot start a command once per task here`);
+    if ((assignment.jobParts?.length ?? 0) > 0 && parts === null)
+      return refused(`${label} takes no jobs of several parts here`);
     try {
       checkStrings(assignment);
     } catch (error) {

@@ -22,8 +22,25 @@ export interface Terms {
 
 export const NO_TERMS: Terms = { partition: null, account: null, qos: null };
 
+/** What tasks that are alike ask for: of a whole submission, or of a part of it. */
+export interface AskedTasks {
+  tasks: number;
+  cpusPerTask: number;
+  memoryMbPerTask: number;
+  /** Devices and the like for each task. */
+  resourcesPerTask: readonly { kind: string; amount: number }[];
+  /** On each node; null: as many as fit. */
+  tasksPerMachine: { readonly min: number; readonly max: number | null } | null;
+  /** Nodes without any other job, or without other users' jobs; null: it may have neighbors. */
+  exclusive: 'MACHINE' | 'USER' | null;
+  /** Nodes on one switch, waited for so many seconds at most (null: as long as it takes); null: any nodes. */
+  sameSwitch: { readonly maxWaitS: number | null } | null;
+  /** Where it may run; null: on any node. */
+  nodes: readonly string[] | null;
+}
+
 /** A run, or an array of runs that need the same. */
-export interface Submission extends Terms {
+export interface Submission extends Terms, AskedTasks {
   /** Its own: no other job of ours has it, unless this one is submitted again. */
   name: string;
   /** How many jobs it is, each of which runs the script; null: one, and no array. */
@@ -36,21 +53,13 @@ export interface Submission extends Terms {
   user: string | null;
   /** Where the script begins; also for what the scheduler itself writes. */
   directory: string;
-  tasks: number;
-  cpusPerTask: number;
-  memoryMbPerTask: number;
-  /** Devices and the like for each task. */
-  resourcesPerTask: readonly { kind: string; amount: number }[];
-  /** On each node; null: as many as fit. */
-  tasksPerMachine: { readonly min: number; readonly max: number | null } | null;
-  /** Nodes without any other job, or without other users' jobs; null: it may have neighbors. */
-  exclusive: 'MACHINE' | 'USER' | null;
-  /** Nodes on one switch, waited for so many seconds at most (null: as long as it takes); null: any nodes. */
-  sameSwitch: { readonly maxWaitS: number | null } | null;
+  /**
+   * Its parts, where its tasks are not all alike, in their order: all start at the same time, or none does. `tasks` is then the sum, and the
+   * amounts are the largest of any part; other requirements of tasks are of the parts alone. Null: it has none, as every array.
+   */
+  parts: readonly AskedTasks[] | null;
   /** Those that the scheduler counts too are asked of it; the service counts all. */
   licenses: readonly string[];
-  /** Where it may run; null: on any node. */
-  nodes: readonly string[] | null;
   /** Seconds, rounded up by the scheduler to what it counts in; null: as long as it allows. */
   timeLimitS: number | null;
 }
@@ -96,6 +105,8 @@ export interface Capacity {
   waiting: { name: string; cpus: number; limitS: number }[];
   /** Elements that an array may have; 1: it has no arrays. */
   elementsMax: number;
+  /** It takes a job of several parts as one job (`LocalScheduler.parts`). */
+  takesParts: boolean;
 }
 
 /** What a scheduler answered that refused a submission for what was asked. */
@@ -117,6 +128,19 @@ export interface LocalScheduler {
     launcher: readonly string[];
     /** The variable that has the index of a task. */
     index: string;
+  } | null;
+  /**
+   * How it runs a job of several parts, which is one job to all verbs here: it runs when all parts do, and is canceled as a whole. Null: it
+   * takes none.
+   */
+  readonly parts: {
+    /** As that of `tasks`, but starts the tasks of all parts, counted through them; `{parts}`: the numbers of the parts, separated by commas. */
+    launcher: readonly string[];
+    /**
+     * Shell text behind `prologue`, which finds the number of tasks of each part in `tasks_by_part`, separated by blanks: sets `nodes` to those of
+     * all parts in their order, and exports `SWITCHYARD_PART_MACHINES_0`, …: `node:tasks,…` of each.
+     */
+    prologue: string;
   } | null;
   /**
    * Answers the scheduler's name for each job of it. Throws RefusedError where it will never take it, else another error: then it may have

@@ -34,6 +34,7 @@ export type Command = Pick<
   | 'arguments'
   | 'environment'
   | 'tasks'
+  | 'jobParts'
   | 'launch'
   | 'runTimeLimitS'
   | 'warnS'
@@ -45,10 +46,13 @@ export function batchScript(
   given: Command,
   variables: Readonly<Record<string, string>>,
   { directory, desk, work, began, ended }: ScriptPlaces,
-  scheduler: Pick<LocalScheduler, 'prologue' | 'tasks'>,
+  scheduler: Pick<LocalScheduler, 'prologue' | 'tasks' | 'parts'>,
 ): string {
   const { command, arguments: words, environment, tasks, launch, runTimeLimitS, killGraceS } = given;
+  const { jobParts: parts = [] } = given;
   const each = tasks > 1 && launch === 'EVERY_TASK' ? scheduler.tasks : null;
+  const launcher = (parts.length > 0 ? scheduler.parts?.launcher : each?.launcher) ?? [];
+  const numbers = [...parts.keys()].join(',');
   // Each task is told its own index below.
   const all = Object.entries({
     ...variables,
@@ -59,8 +63,15 @@ export function batchScript(
   const program = ['env', ...assignments, quote(command), ...words.map(quote)];
   const started = each
     ? [
-        ...each.launcher.map((word) => quote(word.replaceAll('{tasks}', String(tasks)))),
-        ...['sh', '-c', quote(`SWITCHYARD_TASK_INDEX=$${each.index} exec "$@"`), 'sh'],
+        ...launcher.map((word) =>
+          quote(word.replaceAll('{tasks}', String(tasks)).replaceAll('{parts}', numbers)),
+        ),
+        ...[
+          'sh',
+          '-c',
+          quote(`${partText(parts, each.index)}SWITCHYARD_TASK_INDEX=$${each.index} exec "$@"`),
+          'sh',
+        ],
         ...program,
       ]
     : program;
@@ -79,7 +90,7 @@ export function batchScript(
 trap : HUP INT TERM
 cd ${quote(desk)} || exit ${NOT_BEGUN}
 ${scheduler.prologue}
-me="$local_id $(date +%s%3N) $nodes"
+${prologueOf(parts, scheduler)}me="$local_id $(date +%s%3N) $nodes"
 turn=turn.$local_id.$$
 mkdir "$turn" && echo "$me" >"$turn/where" && mv -T "$turn" ${mark} 2>/dev/null
 # Asked of the file system, since the answer to the move may be wrong where it is a network's.
@@ -92,6 +103,30 @@ ${warning.end}cd ${quote(desk)}
 { echo "$code $(date +%s%3N)"; times; } >end.tmp
 until mv end.tmp ${quote(ended)} || [ ! -d ${quote(desk)} ]; do sleep 1; done
 exit $code
+`;
+}
+
+const prologueOf = (
+  parts: NonNullable<Command['jobParts']>,
+  scheduler: Pick<LocalScheduler, 'parts'>,
+): string =>
+  parts.length === 0
+    ? ''
+    : `tasks_by_part='${parts.map(({ tasks }) => tasks).join(' ')}'\n${scheduler.parts?.prologue}\n`;
+
+/** Finds the part of a task, by its index in the job: what it is told of it. */
+function partText(parts: NonNullable<Command['jobParts']>, index: string): string {
+  if (parts.length === 0) return '';
+  const each = parts.map((part) => [part.tasks, part.cpusPerTask, part.memoryMbPerTask].join(':'));
+  return `at=$${index} part=0
+for one in ${each.join(' ')}; do
+  tasks=\${one%%:*}
+  [ "$at" -ge "$tasks" ] || break
+  at=$((at - tasks)) part=$((part + 1))
+done
+asked=\${one#*:}
+export SWITCHYARD_PART="$part" SWITCHYARD_PART_TASKS="$tasks" SWITCHYARD_PART_TASK_INDEX="$at"
+export SWITCHYARD_CPUS_PER_TASK="\${asked%:*}" SWITCHYARD_MEMORY_MB_PER_TASK="\${asked#*:}"
 `;
 }
 

@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import {
+  type AskedTasks,
   type Capacity,
   type LocalJob,
   type LocalName,
@@ -23,12 +24,14 @@ import {
   labelsIn,
   licensesOf,
   OWN,
+  PARTS,
   PROLOGUE,
   partitionsIn,
   problemOf,
   spreadOf,
   TASKS,
   tasksOnNode,
+  wholeJobs,
 } from './slurm-words.js';
 
 export interface SlurmRestOptions {
@@ -76,9 +79,12 @@ export class SlurmRest implements LocalScheduler {
   readonly label = 'Slurm';
   readonly prologue = PROLOGUE;
   readonly tasks = TASKS;
+  readonly parts = PARTS;
   readonly hasAccounts: boolean;
   private readonly agent: HttpAgent;
   private version: number | null = null;
+  /** Of this version: it takes several jobs as one. */
+  private takesParts = false;
   /** By partition, minutes; Infinity: none. */
   private longest = new Map<string, number>();
   private byDefault: string | null = null;
@@ -94,7 +100,11 @@ export class SlurmRest implements LocalScheduler {
 
   async submit(job: Submission): Promise<string[]> {
     const version = await this.speak();
-    const body = { script: `#!/bin/sh\nexec ${quoted(job.script)}\n`, job: this.described(job, version) };
+    const script = `#!/bin/sh\nexec ${quoted(job.script)}\n`;
+    const body =
+      job.parts === null
+        ? { script, job: this.described(job, job, version) }
+        : { script, jobs: job.parts.map((part, i) => this.described(job, part, version, i)) };
     const { status, body: answer, errors } = await this.ask('POST', 'slurm', 'job/submit', body, job.user);
     const id = number(answer.job_id);
     // One that was accepted may have errors beside its id, such as that it is held.
@@ -108,29 +118,33 @@ export class SlurmRest implements LocalScheduler {
       : Array.from({ length: job.elements }, (_, i) => `${id}_${i}`);
   }
 
-  private described(job: Submission, version: number): Json {
+  /** `tasks`: of the job, or of a component, which leads if `at` is 0. */
+  private described(job: Submission, tasks: AskedTasks, version: number, at = 0): Json {
     const partition = job.partition ?? this.options.partition;
     const account = job.account ?? this.options.account;
     const minutes = job.timeLimitS === null ? this.longestIn(partition) : Math.ceil(job.timeLimitS / 60);
     const environment = { PATH: '/usr/local/bin:/usr/bin:/bin' };
     const isOld = version < LISTS;
-    const excluded = job.nodes === null ? [] : this.nodeNames.filter((name) => !job.nodes?.includes(name));
-    const licenses = licensesOf(job.licenses, this.licenses);
+    const { nodes } = tasks;
+    const excluded = nodes === null ? [] : this.nodeNames.filter((name) => !nodes.includes(name));
+    const licenses = at === 0 ? licensesOf(job.licenses, this.licenses) : '';
     return {
       ...{ name: job.name, comment: job.comment, current_working_directory: job.directory },
       ...{ standard_output: `${job.directory}/scheduler`, standard_error: `${job.directory}/scheduler` },
-      ...{ open_mode: 'append', tasks: job.tasks, cpus_per_task: job.cpusPerTask },
+      ...{ open_mode: 'append', tasks: tasks.tasks, cpus_per_task: tasks.cpusPerTask },
       environment: isOld ? environment : Object.entries(environment).map((pair) => pair.join('=')),
       // A second start under the same id would be another run. Slurm 22.05 takes `requeue`, and does nothing.
       ...(isOld ? { no_requeue: true } : { requeue: false }),
       ...(job.elements !== null && { array: `0-${job.elements - 1}` }),
-      ...(job.memoryMbPerTask > 0 && { memory_per_cpu: Math.ceil(job.memoryMbPerTask / job.cpusPerTask) }),
-      ...spreadWords(job, isOld),
-      ...(job.exclusive === 'MACHINE' && (isOld ? { exclusive: 'true' } : { shared: ['none'] })),
-      ...(job.exclusive === 'USER' && (isOld ? { exclusive: 'user' } : { shared: ['user'] })),
-      ...(job.sameSwitch !== null && { required_switches: 1 }),
-      ...(job.sameSwitch?.maxWaitS != null && { wait_for_switch: Math.ceil(job.sameSwitch.maxWaitS) }),
-      ...devicesOf(job, isOld),
+      ...(tasks.memoryMbPerTask > 0 && {
+        memory_per_cpu: Math.ceil(tasks.memoryMbPerTask / tasks.cpusPerTask),
+      }),
+      ...spreadWords(tasks, isOld),
+      ...(tasks.exclusive === 'MACHINE' && (isOld ? { exclusive: 'true' } : { shared: ['none'] })),
+      ...(tasks.exclusive === 'USER' && (isOld ? { exclusive: 'user' } : { shared: ['user'] })),
+      ...(tasks.sameSwitch !== null && { required_switches: 1 }),
+      ...(tasks.sameSwitch?.maxWaitS != null && { wait_for_switch: Math.ceil(tasks.sameSwitch.maxWaitS) }),
+      ...devicesOf(tasks, isOld),
       ...(licenses !== '' && { licenses }),
       ...(excluded.length > 0 &&
         (isOld ? { exclude_nodes: excluded.join(',') } : { excluded_nodes: excluded })),
@@ -158,18 +172,18 @@ export class SlurmRest implements LocalScheduler {
     const query = `jobs?job_name=${names.map(encodeURIComponent).join(',')}&start_time=uts${since}`;
     try {
       const { body } = must(await this.ask('GET', 'slurmdb', query));
-      return list(body.jobs)
-        .map((job) => {
-          const state = object(job.state);
-          const { job_id: array, task_id: task } = object(job.array);
-          return jobOf({
-            ...nameOf(job, number(array), number(task)),
-            ...{ state: stateOf(state.current), reason: text(state.reason), user: text(job.user) },
-            directory: text(job.working_directory) || null,
-            startedAfterS: startedAfter(object(job.time).submission, object(job.time).start),
-          });
-        })
-        .filter(({ phase }) => phase === 'ENDED');
+      const found = list(body.jobs).map((job) => {
+        const state = object(job.state);
+        const { job_id: array, task_id: task } = object(job.array);
+        const { job_id: leader, job_offset: offset } = object(job.het);
+        return jobOf({
+          ...nameOf(job, number(array), number(task), number(leader), number(offset)),
+          ...{ state: stateOf(state.current), reason: text(state.reason), user: text(job.user) },
+          directory: text(job.working_directory) || null,
+          startedAfterS: startedAfter(object(job.time).submission, object(job.time).start),
+        });
+      });
+      return wholeJobs(found).filter(({ phase }) => phase === 'ENDED');
     } catch {
       return [];
     }
@@ -217,7 +231,11 @@ export class SlurmRest implements LocalScheduler {
     this.nodeNames = nodes.map(({ name }) => name);
     const counted = list((await this.ask('GET', 'slurm', 'licenses')).body.licenses);
     this.licenses = new Set(counted.map((one) => text(one.LicenseName)));
-    return { elementsMax: ELEMENTS_MAX, nodes, waiting: (await this.queued(CAPACITY_AGE_MS)).waiting };
+    const { takesParts } = this;
+    return {
+      ...{ elementsMax: ELEMENTS_MAX, takesParts, nodes },
+      waiting: (await this.queued(CAPACITY_AGE_MS)).waiting,
+    };
   }
 
   async survey() {
@@ -259,7 +277,7 @@ export class SlurmRest implements LocalScheduler {
       const limitS = finite(limit === null ? Infinity : limit * 60);
       for (const { name } of told) waiting.push({ name, cpus, limitS });
     }
-    this.queue = { jobs, waiting, atMs };
+    this.queue = { jobs: wholeJobs(jobs), waiting, atMs };
     return this.queue;
   }
 
@@ -277,6 +295,7 @@ export class SlurmRest implements LocalScheduler {
         `slurmrestd: it has ${there.join(', ') || `no API (HTTP ${status})`}; supported: ${accepted}`,
       );
     }
+    this.takesParts = submitsSeveral(body, version);
     this.version = version;
     return version;
   }
@@ -383,6 +402,15 @@ const wordsOf = (errors: Answer['errors']): string =>
 const startedAfter = (submitted: unknown, started: unknown): number =>
   (number(started) || Number.NaN) - (number(submitted) || Number.NaN);
 
+/** Whether a submission may have several jobs, which are one heterogeneous job: versions of the API differ in where they say it. */
+function submitsSeveral(api: Json, version: number): boolean {
+  const { post } = object(object(api.paths)[`/slurm/v0.0.${version}/job/submit`]);
+  const { schema } = object(object(object(object(post).requestBody).content)['application/json']);
+  const name = text(object(schema).$ref).split('/').at(-1) ?? '';
+  const known = object(object(object(api.components).schemas)[name]);
+  return 'jobs' in object((name === '' ? object(schema) : known).properties);
+}
+
 /** A job of the queue; of an array, one record stands for all elements that wait. */
 function jobsIn(job: Json): LocalJob[] {
   const array = number(job.array_job_id);
@@ -392,14 +420,25 @@ function jobsIn(job: Json): LocalJob[] {
     startedAfterS: startedAfter(job.submit_time, job.start_time),
   };
   const some = text(job.array_task_string);
-  if (some === '') return [jobOf({ ...nameOf(job, array, number(job.array_task_id)), ...common })];
+  if (some === '') {
+    const [leader, offset] = [number(job.het_job_id), number(job.het_job_offset)];
+    return [jobOf({ ...nameOf(job, array, number(job.array_task_id), leader, offset), ...common })];
+  }
   return elementsIn(some).map((element) => jobOf({ ...nameOf(job, array, element), ...common }));
 }
 
-function nameOf(job: Json, array: number | null, element: number | null) {
-  const id = array === null || array === 0 || element === null ? job.job_id : `${array}_${element}`;
-  const isElement = array !== null && array !== 0 && element !== null;
-  return { id: String(id), name: text(job.name), element: isElement ? element : null };
+function nameOf(
+  job: Json,
+  array: number | null,
+  element: number | null,
+  leader: number | null = null,
+  offset: number | null = null,
+) {
+  const name = text(job.name);
+  if (array !== null && array !== 0 && element !== null) return { id: `${array}_${element}`, name, element };
+  // As squeue has it of a component.
+  const id = leader === null || leader === 0 ? String(job.job_id) : `${leader}+${offset ?? 0}`;
+  return { id, name, element: null };
 }
 
 /** `0-3,7%2`, cut off with `…` where it is long: whatever may be behind it counts as waiting, since the guard says what has begun. */
@@ -416,7 +455,7 @@ function elementsIn(written: string): number[] {
   return found;
 }
 
-function spreadWords(job: Submission, isOld: boolean): Json {
+function spreadWords(job: AskedTasks, isOld: boolean): Json {
   const { nodes, tasksPerNode } = spreadOf(job);
   return {
     ...(nodes !== null && {
@@ -426,7 +465,7 @@ function spreadWords(job: Submission, isOld: boolean): Json {
   };
 }
 
-function devicesOf(job: Submission, isOld: boolean): Json {
+function devicesOf(job: AskedTasks, isOld: boolean): Json {
   const { tasks, resourcesPerTask } = job;
   const [only] = resourcesPerTask;
   if (only === undefined) return {};

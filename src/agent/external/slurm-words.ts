@@ -1,6 +1,6 @@
 /** How Slurm speaks, whoever asks it: by its commands (slurm.ts) or by slurmrestd (slurm-rest.ts). */
 import { userInfo } from 'node:os';
-import type { LocalJob, LocalNode, LocalScheduler, Submission } from './scheduler.js';
+import type { AskedTasks, LocalJob, LocalNode, LocalScheduler, Submission } from './scheduler.js';
 
 /** Slurm has not looked at the job, or cannot be reached: nothing follows for the job. */
 const UNREACHED =
@@ -27,6 +27,64 @@ export const TASKS: LocalScheduler['tasks'] = {
   index: 'SLURM_PROCID',
 };
 
+/** A job of several parts is a heterogeneous job of Slurm, whose components have nodes of their own each. */
+export const PARTS: LocalScheduler['parts'] = {
+  launcher: ['srun', '--het-group={parts}', '--kill-on-bad-exit=1', '--export=ALL'],
+  // Counts are as `2(x3),1`: two tasks on each of three nodes, one on the next. slurmrestd sets no numbers of tasks for srun.
+  prologue: `nodes= part=0
+for left in $tasks_by_part; do
+  export "SLURM_NTASKS_HET_GROUP_$part=$left"
+  eval "list=\\$SLURM_JOB_NODELIST_HET_GROUP_$part counts=\\$SLURM_TASKS_PER_NODE_HET_GROUP_$part"
+  set -- $(scontrol show hostnames "$list" 2>/dev/null)
+  nodes="$nodes$* " machines=
+  for count in $(echo "$counts" | tr ',()' '   '); do
+    case $count in
+      x*) times=$((\${count#x} - 1)) ;;
+      *) tasks=$count times=1 ;;
+    esac
+    while [ "$times" -gt 0 ] && [ "$left" -gt 0 ] && [ $# -gt 0 ]; do
+      [ "$tasks" -le "$left" ] || tasks=$left
+      machines="$machines,$1:$tasks" times=$((times - 1)) left=$((left - tasks))
+      shift
+    done
+  done
+  export "SWITCHYARD_PART_MACHINES_$part=\${machines#,}"
+  part=$((part + 1))
+done`,
+};
+
+/**
+ * Components of a heterogeneous job (`12+0`, `12+1`) as the one job that they are: it runs when all of them do, and until then stands as
+ * the one that is furthest from it.
+ */
+export function wholeJobs(listed: readonly LocalJob[]): LocalJob[] {
+  const jobs: LocalJob[] = [];
+  const places = new Map<string, number>();
+  for (const job of listed) {
+    const id = /^(\d+)\+\d+$/.exec(job.id)?.[1];
+    if (id === undefined) {
+      jobs.push(job);
+      continue;
+    }
+    const key = `${id} ${job.name}`;
+    const place = places.get(key);
+    const component = { ...job, id };
+    if (place === undefined) places.set(key, jobs.push(component) - 1);
+    else jobs[place] = further(jobs[place] as LocalJob, component);
+  }
+  return jobs;
+}
+
+function further(one: LocalJob, other: LocalJob): LocalJob {
+  const starts = [one, other].flatMap(({ startedAfterS }) => startedAfterS ?? []);
+  const startedAfterS = starts.length < 2 ? null : Math.max(...starts);
+  return { ...(distanceOf(other) > distanceOf(one) ? other : one), startedAfterS };
+}
+
+const PHASES: readonly LocalJob['phase'][] = ['ENDED', 'RUNNING', 'WAITING'];
+const distanceOf = ({ phase, hopeless, ended }: LocalJob): number =>
+  4 * PHASES.indexOf(phase) + (hopeless ? 2 : 0) + (ended === null ? 0 : 1);
+
 /** On how many nodes the tasks of a job are, the fewest and the most, and how many at most on each; null: Slurm decides. */
 export interface SlurmSpread {
   nodes: readonly [number, number] | null;
@@ -37,7 +95,7 @@ export interface SlurmSpread {
  * Slurm has no option for the fewest tasks on a node: on no more nodes than have so many each, every node can have them. Devices but GPUs,
  * which can be asked for by task, are counted by node: where it is not said how many tasks are on one, each has a node of its own.
  */
-export function spreadOf({ tasks, tasksPerMachine, resourcesPerTask }: Submission): SlurmSpread {
+export function spreadOf({ tasks, tasksPerMachine, resourcesPerTask }: AskedTasks): SlurmSpread {
   const byNode = tasks > 1 && devicesByNode(resourcesPerTask);
   const { min, max } = byNode && !isExact(tasksPerMachine) ? ONE : (tasksPerMachine ?? ANY);
   const [fewest, most] = [max === null ? 1 : Math.ceil(tasks / max), Math.floor(tasks / min)];
@@ -52,7 +110,7 @@ export function switchesOf({ maxWaitS }: NonNullable<Submission['sameSwitch']>):
 }
 
 /** What a node has to have of devices that are counted by node, as amounts of each kind for the tasks there. */
-export const tasksOnNode = ({ tasks, tasksPerMachine }: Submission): number =>
+export const tasksOnNode = ({ tasks, tasksPerMachine }: AskedTasks): number =>
   tasks > 1 && isExact(tasksPerMachine) ? (tasksPerMachine?.max as number) : 1;
 
 export const devicesByNode = (resources: Submission['resourcesPerTask']): boolean =>

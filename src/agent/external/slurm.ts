@@ -1,6 +1,7 @@
 /** Slurm (20.11 and later) by its commands. */
 import { execFile } from 'node:child_process';
 import {
+  type AskedTasks,
   type Capacity,
   type LocalJob,
   type LocalName,
@@ -19,6 +20,7 @@ import {
   labelsIn,
   licensesOf,
   OWN,
+  PARTS,
   PROLOGUE,
   partitionsIn,
   problemOf,
@@ -26,6 +28,7 @@ import {
   switchesOf,
   TASKS,
   tasksOnNode,
+  wholeJobs,
 } from './slurm-words.js';
 
 export interface SlurmOptions {
@@ -52,10 +55,16 @@ export class Slurm implements LocalScheduler {
   readonly label = 'Slurm';
   readonly prologue = PROLOGUE;
   readonly tasks = TASKS;
+  readonly parts = PARTS;
   /** By partition: the longest time limit, minutes; Infinity: none. */
   private longest = new Map<string, number>();
   private byDefault: string | null = null;
-  private config: { elementsMax: number; licenses: ReadonlySet<string>; untilMs: number } | null = null;
+  private config: {
+    elementsMax: number;
+    takesParts: boolean;
+    licenses: ReadonlySet<string>;
+    untilMs: number;
+  } | null = null;
   /** Of the site, by name. */
   private nodeNames: readonly string[] = [];
 
@@ -66,36 +75,12 @@ export class Slurm implements LocalScheduler {
   }
 
   async submit(job: Submission): Promise<string[]> {
-    const { options } = this.options;
-    const partition = job.partition ?? this.options.partition;
-    const account = job.account ?? this.options.account;
-    const minutes = job.timeLimitS === null ? this.longestIn(partition) : Math.ceil(job.timeLimitS / 60);
-    const words = [
-      '--parsable',
-      `--job-name=${job.name}`,
-      `--comment=${job.comment}`,
-      ...(job.elements === null ? [] : [`--array=0-${job.elements - 1}`]),
-      // A second start under the same id would be another run.
-      ...['--no-requeue', '--open-mode=append', '--export=NONE'],
-      `--chdir=${job.directory}`,
-      ...[`--output=${job.directory}/scheduler`, `--error=${job.directory}/scheduler`],
-      ...[`--ntasks=${job.tasks}`, `--cpus-per-task=${job.cpusPerTask}`],
-      ...(job.memoryMbPerTask > 0
-        ? [`--mem-per-cpu=${Math.ceil(job.memoryMbPerTask / job.cpusPerTask)}`]
-        : []),
-      ...spreadWords(job),
-      ...(job.exclusive === null ? [] : [job.exclusive === 'USER' ? '--exclusive=user' : '--exclusive']),
-      ...(job.sameSwitch === null ? [] : [`--switches=${switchesOf(job.sameSwitch)}`]),
-      ...devicesOf(job),
-      ...this.licensesOf(job),
-      ...this.excluded(job),
-      ...(minutes === null ? [] : [`--time=${minutes}`]),
-      ...(partition === null ? [] : [`--partition=${partition}`]),
-      ...(account === null ? [] : [`--account=${account}`]),
-      ...(job.qos === null ? [] : [`--qos=${job.qos}`]),
-      ...options,
-      job.script,
-    ];
+    const components = job.parts ?? [job];
+    const words = components.flatMap((tasks, at) =>
+      (at === 0 ? [] : [':']).concat(this.words(job, tasks, at)),
+    );
+    words.unshift('--parsable');
+    words.push(job.script);
     let answer: string;
     try {
       answer = await (job.user === null
@@ -110,6 +95,38 @@ export class Slurm implements LocalScheduler {
     const id = /^(\d+)(;|$)/m.exec(answer)?.[1];
     if (id === undefined) throw new Error(`sbatch: unexpected output: ${answer.slice(0, 200)}`);
     return job.elements === null ? [id] : Array.from({ length: job.elements }, (_, i) => `${id}_${i}`);
+  }
+
+  /** Of one component, the leader if `at` is 0: Slurm passes none of them on to the others. */
+  private words(job: Submission, tasks: AskedTasks, at: number): string[] {
+    const { options } = this.options;
+    const partition = job.partition ?? this.options.partition;
+    const account = job.account ?? this.options.account;
+    const minutes = job.timeLimitS === null ? this.longestIn(partition) : Math.ceil(job.timeLimitS / 60);
+    return [
+      `--job-name=${job.name}`,
+      `--comment=${job.comment}`,
+      ...(job.elements === null ? [] : [`--array=0-${job.elements - 1}`]),
+      // A second start under the same id would be another run.
+      ...['--no-requeue', '--open-mode=append', '--export=NONE'],
+      `--chdir=${job.directory}`,
+      ...[`--output=${job.directory}/scheduler`, `--error=${job.directory}/scheduler`],
+      ...[`--ntasks=${tasks.tasks}`, `--cpus-per-task=${tasks.cpusPerTask}`],
+      ...(tasks.memoryMbPerTask > 0
+        ? [`--mem-per-cpu=${Math.ceil(tasks.memoryMbPerTask / tasks.cpusPerTask)}`]
+        : []),
+      ...spreadWords(tasks),
+      ...(tasks.exclusive === null ? [] : [tasks.exclusive === 'USER' ? '--exclusive=user' : '--exclusive']),
+      ...(tasks.sameSwitch === null ? [] : [`--switches=${switchesOf(tasks.sameSwitch)}`]),
+      ...devicesOf(tasks),
+      ...(at === 0 ? this.licensesOf(job) : []),
+      ...this.excluded(tasks),
+      ...(minutes === null ? [] : [`--time=${minutes}`]),
+      ...(partition === null ? [] : [`--partition=${partition}`]),
+      ...(account === null ? [] : [`--account=${account}`]),
+      ...(job.qos === null ? [] : [`--qos=${job.qos}`]),
+      ...options,
+    ];
   }
 
   async find(names: readonly string[], sinceMs: number): Promise<LocalJob[]> {
@@ -182,9 +199,11 @@ export class Slurm implements LocalScheduler {
     const text = fields.map((field) => field + width).join(',');
     const nodes = nodesOf(await this.call('sinfo', ['-h', '-N', '-O', text]), names);
     this.nodeNames = nodes.map(({ name }) => name);
+    const { elementsMax, takesParts } = await this.configuration();
     const queue = await this.call('squeue', ['-h', '-t', 'pd', '-r', '-o', '%j|%C|%l']);
     return {
-      elementsMax: (await this.configuration()).elementsMax,
+      elementsMax,
+      takesParts,
       nodes,
       waiting: lines(queue).map((line) => {
         const [limit = '', cpus = '', ...name] = line.split('|').reverse();
@@ -258,7 +277,7 @@ export class Slurm implements LocalScheduler {
   }
 
   /** By name: whatever is asked of machines can be said so. */
-  private excluded({ nodes }: Submission): string[] {
+  private excluded({ nodes }: AskedTasks): string[] {
     if (nodes === null) return [];
     const fit = new Set(nodes);
     const excluded = this.nodeNames.filter((name) => !fit.has(name));
@@ -271,11 +290,16 @@ export class Slurm implements LocalScheduler {
       const text = await this.call('scontrol', ['show', 'config']);
       // MaxArraySize is one more than the largest index.
       const elementsMax = Number(/^MaxArraySize\s*=\s*(\d+)/m.exec(text)?.[1] ?? 1);
+      // No other plugin starts heterogeneous jobs.
+      const takesParts = /^SchedulerType\s*=\s*sched\/backfill\s*$/m.test(text);
       const counted = await this.call('scontrol', ['show', 'lic', '-o']);
       const licenses = new Set(
         [...counted.matchAll(/^LicenseName=(\S+)/gm)].map(([, name]) => name as string),
       );
-      this.config = { elementsMax: Math.max(1, elementsMax), licenses, untilMs: now + CONFIG_MS };
+      this.config = {
+        ...{ elementsMax: Math.max(1, elementsMax), takesParts, licenses },
+        untilMs: now + CONFIG_MS,
+      };
     }
     return this.config;
   }
@@ -313,18 +337,20 @@ const nameIn = (written: string): string => written.replace(/\*$/, '');
 const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '');
 
 const jobsOf = (text: string): LocalJob[] =>
-  lines(text).map((line) => {
-    const [id = '', name = '', state = '', reason = '', user = '', submitted, started, ...rest] =
-      line.split('|');
-    const element = /_(\d+)$/.exec(id)?.[1];
-    const directory = rest.join('|') || null;
-    return jobOf({
-      ...{ id, name, element: element === undefined ? null : Number(element), directory, user },
-      ...{ state, reason },
-      // Of its own clock and time zone, `N/A` or `Unknown` where there is none.
-      startedAfterS: (Date.parse(`${started}Z`) - Date.parse(`${submitted}Z`)) / 1000,
-    });
-  });
+  wholeJobs(
+    lines(text).map((line) => {
+      const [id = '', name = '', state = '', reason = '', user = '', submitted, started, ...rest] =
+        line.split('|');
+      const element = /_(\d+)$/.exec(id)?.[1];
+      const directory = rest.join('|') || null;
+      return jobOf({
+        ...{ id, name, element: element === undefined ? null : Number(element), directory, user },
+        ...{ state, reason },
+        // Of its own clock and time zone, `N/A` or `Unknown` where there is none.
+        startedAfterS: (Date.parse(`${started}Z`) - Date.parse(`${submitted}Z`)) / 1000,
+      });
+    }),
+  );
 
 function nodesOf(text: string, partitions: ReadonlySet<string>): LocalNode[] {
   const nodes = new Map<string, LocalNode>();
@@ -346,7 +372,7 @@ function nodesOf(text: string, partitions: ReadonlySet<string>): LocalNode[] {
   return [...nodes.values()];
 }
 
-function spreadWords(job: Submission): string[] {
+function spreadWords(job: AskedTasks): string[] {
   const { nodes, tasksPerNode } = spreadOf(job);
   return [
     ...(nodes === null ? [] : [`--nodes=${nodes[0] === nodes[1] ? nodes[0] : nodes.join('-')}`]),
@@ -354,7 +380,7 @@ function spreadWords(job: Submission): string[] {
   ];
 }
 
-function devicesOf(job: Submission): string[] {
+function devicesOf(job: AskedTasks): string[] {
   const { tasks, resourcesPerTask } = job;
   const [only] = resourcesPerTask;
   if (only === undefined) return [];

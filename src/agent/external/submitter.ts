@@ -158,8 +158,9 @@ export class Submitter {
     const now = upMs();
     for (const run of this.waiting) {
       if (run.unsure || run.notBefore > now || !this.isOwned(run)) continue;
-      if (run.alone && batch.length === 0) return [run];
-      if (run.alone) continue;
+      const alone = run.alone || partsOf(run.assignment) !== null;
+      if (alone && batch.length === 0) return [run];
+      if (alone) continue;
       needs ??= needsOf(run);
       if (needsOf(run) === needs) batch.push(run);
       if (batch.length === this.elementsMax) break;
@@ -245,7 +246,7 @@ export class Submitter {
       ...{ name, directory, script: join(directory, 'script'), elements: array ? runs.length : null },
       comment: array ? `switchyard:${runs.length} jobs` : `switchyard:${jobId}:${epoch}`,
       ...{ tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, licenses, nodes },
-      ...{ tasksPerMachine, exclusive, sameSwitch },
+      ...{ tasksPerMachine, exclusive, sameSwitch, parts: partsOf(assignment) },
       ...{ user: owner?.name ?? null, ...terms },
       timeLimitS: runTimeLimitS === null ? null : runTimeLimitS + killGraceS + LIMIT_MARGIN_S,
     };
@@ -288,6 +289,10 @@ export class Submitter {
   }
 }
 
+/** Of a job whose tasks are not all alike; null: they are. */
+const partsOf = ({ jobParts = [], partNodes = [] }: Assignment): Submission['parts'] =>
+  jobParts.length === 0 ? null : jobParts.map((part, i) => ({ ...part, nodes: partNodes[i] ?? null }));
+
 /** What has to be equal in an array. */
 const needsOf = ({ assignment, owner, terms }: Handed): string => {
   const { tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, licenses, nodes } = assignment;
@@ -319,14 +324,20 @@ function weight({ beganMs, localId }: Handed, { id, phase }: LocalJob): number {
 }
 
 /** What runs are told. */
-function variablesOf({ jobId, epoch, tasks, cpusPerTask, memoryMbPerTask, arrayIndex }: Assignment) {
+function variablesOf(assignment: Assignment) {
+  const { jobId, epoch, tasks, cpusPerTask, memoryMbPerTask, jobParts = [], launch, arrayIndex } = assignment;
+  // Each task is told those of its part.
+  const differs = jobParts.length > 0 && launch === 'EVERY_TASK';
   return {
     SWITCHYARD_JOB_ID: jobId,
     SWITCHYARD_EPOCH: String(epoch),
     SWITCHYARD_RUN: `${jobId}.${epoch}`,
     SWITCHYARD_TASKS: String(tasks),
-    SWITCHYARD_CPUS_PER_TASK: String(cpusPerTask),
-    SWITCHYARD_MEMORY_MB_PER_TASK: String(memoryMbPerTask),
+    ...(!differs && {
+      SWITCHYARD_CPUS_PER_TASK: String(cpusPerTask),
+      SWITCHYARD_MEMORY_MB_PER_TASK: String(memoryMbPerTask),
+    }),
+    ...(jobParts.length > 0 && { SWITCHYARD_PARTS: String(jobParts.length) }),
     ...(arrayIndex === null ? {} : { SWITCHYARD_ARRAY_INDEX: String(arrayIndex) }),
   };
 }

@@ -341,12 +341,13 @@ function localRun(local: LocalRunInput, at: string): LocalRun {
   };
 }
 
-function reportedLoad({ waitingJobs, waitingS, waitingCpuS, busy }: SiteLoadInput): ReportedLoad {
+function reportedLoad({ waitingJobs, waitingS, waitingCpuS, takesParts, busy }: SiteLoadInput): ReportedLoad {
   atMost('load.busy', busy, MAX.agentMachines);
   return {
     waitingJobs: within('load.waitingJobs', waitingJobs, 0, MAX.integer),
     waitingS: within('load.waitingS', waitingS, 0, MAX.reportedSeconds),
     waitingCpuS: within('load.waitingCpuS', waitingCpuS, 0, MAX.reportedSeconds),
+    takesParts,
     busy: busy.map(({ machine, cpus, memoryMb }, i) => ({
       machine: plainName(`load.busy[${i}].machine`, machine),
       cpus: within(`load.busy[${i}].cpus`, cpus, 0, MAX.machineCpus),

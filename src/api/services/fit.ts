@@ -49,7 +49,7 @@ export function createResources(
     ]);
     const grid = new Grid();
     for (const { id, name, state, load } of sites)
-      grid.setSite({ id, name, state, localPolicy: null, load: load === null ? null : NO_LOAD });
+      grid.setSite({ id, name, state, localPolicy: null, load: load === null ? null : ownLoad(load) });
     for (const { id, kind, copies, siteId } of licenses) grid.setLicense({ id, kind, copies, siteId });
     for (const machine of machines)
       grid.setMachine({
@@ -64,8 +64,11 @@ export function createResources(
   return remembered(FRESH_S, now, read);
 }
 
-/** It schedules itself. */
-const NO_LOAD: SiteLoad = { waitingJobs: 0, waitingS: 0, waitingCpuS: 0, busy: [] };
+/** Of a site that schedules itself: all that decides what it could ever run. As `reportLoad` has stored it. */
+const ownLoad = (load: unknown): SiteLoad => ({
+  ...{ waitingJobs: 0, waitingS: 0, waitingCpuS: 0, busy: [] },
+  takesParts: (load as SiteLoad).takesParts ?? false,
+});
 
 /** Nothing is registered yet, or more than is looked at. */
 export const isUnknown = ({ machines }: Resources): boolean =>
@@ -143,7 +146,7 @@ function faultOfParts(job: NewJob, parts: readonly JobPart[], resources: Resourc
     return never(
       'parts',
       `a job of ${parts.length} parts`,
-      'a job without parts: all sites schedule themselves',
+      'a job without parts: all sites schedule themselves, and none of them takes parts',
     );
   const { at, of, besideOthers } = nowhere.part;
   const field = `parts[${at}]`;

@@ -1,4 +1,5 @@
 import { labelsOf } from '../../core/grid/site-resources.js';
+import { type JobPart, ofPart } from '../../core/model.js';
 import { narrowToSpread } from '../../core/resources/choice.js';
 import { labelsAskedBy, parseAsked, satisfies } from '../../core/resources/constraint.js';
 import type { ClosedMachine } from '../../store/holds.js';
@@ -21,6 +22,13 @@ interface Asking extends Tasks {
   machineConstraint: string | null;
   image: string | null;
   machines: readonly unknown[];
+  jobParts: readonly JobPart[] | null;
+}
+
+/** Names of machines; null: any. Where a job has parts, by part. */
+interface Fitting {
+  nodes: string[] | null;
+  partNodes: (string[] | null)[];
 }
 
 interface Node {
@@ -40,11 +48,12 @@ export async function fittingNodes(
   siteId: number,
   runs: readonly Asking[],
   now: number,
-): Promise<(run: Asking) => string[] | null> {
+): Promise<(run: Asking) => Fitting> {
   const isHandedOver = (run: Asking): boolean => run.machines.length === 0 && run.state === 'ASSIGNED';
   const asks = (run: Asking): boolean => labelsAskedBy(run) !== null && run.machines.length === 0;
   const closed = runs.some(isHandedOver) ? await queries.closedMachines(siteId) : [];
-  if (closed.length === 0 && !runs.some(asks)) return () => null;
+  if (closed.length === 0 && !runs.some((run) => [run, ...ofParts(run)].some(asks)))
+    return (run) => ({ nodes: null, partNodes: ofParts(run).map(() => null) });
   const [machines, [site]] = await Promise.all([
     queries.machinesOfSites([siteId]),
     queries.sitesByIds([siteId]),
@@ -66,13 +75,20 @@ export async function fittingNodes(
     }
     return nodes;
   };
-  return (run) => {
+  const nodesOf = (run: Asking): string[] | null => {
     const text = run.machines.length === 0 ? labelsAskedBy(run) : null;
     const nodes = text === null ? null : fitting(text);
     const open = isHandedOver(run) ? openNodes(nodes ?? labelled, closed, now, run) : null;
     return (open ?? nodes)?.map(({ name }) => name) ?? null;
   };
+  return (run) => {
+    const parts = ofParts(run);
+    return { nodes: parts.length === 0 ? nodesOf(run) : null, partNodes: parts.map(nodesOf) };
+  };
 }
+
+/** Each part as a run of its own. */
+const ofParts = (run: Asking): Asking[] => (run.jobParts ?? []).map((part) => ofPart(run, part));
 
 /**
  * The nodes without a window that a run could reach into, by its limit, if it began now. Null: no window matters, or the others have not room

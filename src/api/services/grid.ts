@@ -260,6 +260,7 @@ export function createGridService(parts: ServiceParts) {
       const { busy, ...waiting } = load as object as CoreSiteLoad;
       return {
         ...waiting,
+        takesParts: waiting.takesParts ?? false,
         at: new Date(loadAt * 1000),
         stale: now() - (agentSeenAt ?? 0) > (await silentS()),
         busyCpus: busy.reduce((sum, { cpus }) => sum + cpus, 0),

@@ -162,7 +162,7 @@ export function createSubscriptionsService(parts: ServiceParts) {
           return [
             assignment(run, {
               ...{ user: names.get(run.userId) as string, parts },
-              ...{ inputs: inputs(run.jobId), checkpoint: checkpoints(run, parts), nodes: nodes(run) },
+              ...{ inputs: inputs(run.jobId), checkpoint: checkpoints(run, parts), ...nodes(run) },
             }),
           ];
         };
@@ -251,7 +251,7 @@ const ACTIONS: Readonly<Record<StoredAssignment['state'], AssignmentAction>> = {
  */
 const assignment = (
   run: StoredAssignment,
-  looked: Pick<Assignment, 'user' | 'inputs' | 'checkpoint' | 'parts' | 'nodes'>,
+  looked: Pick<Assignment, 'user' | 'inputs' | 'checkpoint' | 'parts' | 'nodes' | 'partNodes'>,
 ): Assignment =>
   Object.assign({}, run, {
     job: globalId('job', run.jobId),

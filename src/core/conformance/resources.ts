@@ -112,6 +112,7 @@ export const resourceRules: Rules = {
     const eligible: EligibleMachines = {
       shared: false,
       ownScheduler: false,
+      takesParts: true,
       machines: resources.machines,
       parts: null,
       pools: [],

@@ -238,7 +238,7 @@ export class Grid {
       known.site = site;
       known.resources.maxRuns = maxRuns;
       known.resources.siteName = site.name;
-      known.resources.ownScheduler = (site.load ?? null) !== null;
+      known.resources.setLoad(site.load ?? null);
       known.resources.changed();
       if (busyElsewhere || known.inside.length > 0) this.placeHolds();
       return;
@@ -251,7 +251,7 @@ export class Grid {
     );
     resources.maxRuns = maxRuns;
     resources.siteName = site.name;
-    resources.ownScheduler = (site.load ?? null) !== null;
+    resources.setLoad(site.load ?? null);
     const meta = new JobQueue('META', site.id, this.root, this.arrival);
     const queue = new JobQueue('LOCAL', site.id, meta, this.arrival);
     const handedOver = { jobs: 0, work: 0, cpuWork: 0 };

@@ -9,6 +9,7 @@ import {
   type Places,
   placesByPart,
   type Run,
+  type SiteLoad,
 } from '../model.js';
 import { type Labels, satisfies } from '../resources/constraint.js';
 import { DeviceHolds } from '../resources/device-holds.js';
@@ -107,6 +108,8 @@ export interface EligibleMachines {
   shared: boolean;
   /** The site's own scheduler chooses among them. */
   ownScheduler: boolean;
+  /** It runs jobs of several parts: the service does everywhere, and the site's own scheduler if it says so. */
+  takesParts: boolean;
   /** In order of placement: highest power first, then the lowest id. */
   machines: MachineState[];
   /** The same for each part of a job of several; `machines` are then those of any. Null: it has none. */
@@ -207,6 +210,8 @@ export class SiteResources {
   siteName = '';
   /** It schedules itself: its scheduler has said what it has. */
   ownScheduler = false;
+  /** It runs jobs of several parts. */
+  takesParts = true;
   /** Runs at once at most. */
   maxRuns = Infinity;
   /** Some machine is shared in time. */
@@ -341,6 +346,12 @@ export class SiteResources {
         const at = machines.indexOf(state);
         if (at !== -1) this.use(state, tasks[at] as number, each, 1);
       }
+  }
+
+  /** What the site's own scheduler says; null: the service schedules it. To be followed by `changed`. */
+  setLoad(load: SiteLoad | null): void {
+    this.ownScheduler = load !== null;
+    this.takesParts = load === null || load.takesParts === true;
   }
 
   /** To be called when licenses or the limit of runs have changed. */
@@ -514,7 +525,7 @@ export class SiteResources {
       parts === null ? machines : machines.filter((one) => parts.some((part) => part.includes(one)));
     return {
       shared: this.shared,
-      ownScheduler: this.ownScheduler,
+      ...{ ownScheduler: this.ownScheduler, takesParts: this.takesParts },
       machines: all,
       parts,
       pools,

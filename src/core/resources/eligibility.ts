@@ -86,7 +86,7 @@ function whyIneligible(requirement: Requirement, { site, resources }: SiteEntry)
 
 /** Why not even the idle machines could run the class, null when they could. */
 export function whyNeverFits(requirement: Requirement, eligible: EligibleMachines): WaitingReason | null {
-  if (requirement.parts !== null && eligible.ownScheduler) return ReasonCode.SITE_TAKES_NO_PARTS;
+  if (requirement.parts !== null && !eligible.takesParts) return ReasonCode.SITE_TAKES_NO_PARTS;
   for (const pools of eligible.pools) {
     if (!areThere(pools, ({ license }) => license.copies)) return ReasonCode.NO_LICENSE_AT_SITE;
   }
@@ -149,7 +149,7 @@ export function whyPartsNowhere(
   parts: readonly Requirement[],
   sites: readonly Pick<SiteEntry, 'resources'>[],
 ): PartNowhere | null {
-  const able = sites.filter(({ resources }) => !resources.ownScheduler);
+  const able = sites.filter(({ resources }) => resources.takesParts);
   if (able.length === 0 && sites.length > 0) return { why: ReasonCode.SITE_TAKES_NO_PARTS, part: null };
   for (const [at, of] of parts.entries()) {
     const why = whyNowhere(of, able);

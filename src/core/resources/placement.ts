@@ -62,7 +62,7 @@ export function hasRoom(
   const { task, tasks, spread, parts } = of;
   const { machines, most, shared, ownScheduler } = eligible;
   if (timesIn(task, most, 0) === 0) return false;
-  if (parts !== null) return !ownScheduler && placeParts(parts, eligible, idleRoom(eligible)) !== null;
+  if (parts !== null) return placeParts(parts, eligible, idleRoom(eligible)) !== null;
   const idle = (state: MachineState): number =>
     shared ? Math.min(1, idleTasksOn(of, state)) : idleTasksOn(of, state);
   if (spread !== null) {
@@ -199,11 +199,16 @@ function tryParts(
   let benchmark = Infinity;
   for (const [at, part] of parts.entries()) {
     let own = eligible.parts?.[at] ?? [];
-    // At a site that shares machines in time a machine has one task of a job.
-    if (eligible.shared) own = own.filter((state) => !machines.includes(state));
-    const placed = eligible.shared
-      ? placeSharedPart(part, own, left, devicesLeft)
-      : placeSpreadIn(part, part.spread ?? ANY_SPREAD, own, left, leftBeside, devicesLeft);
+    // Where machines are shared in time one has one task of a job; a scheduler of the site's own gives each part machines of its own.
+    if (eligible.shared || eligible.ownScheduler) own = own.filter((state) => !machines.includes(state));
+    const spread = part.spread ?? ANY_SPREAD;
+    const asked = eligible.ownScheduler ? askedOfScheduler(spread) : spread;
+    const placed =
+      asked === null
+        ? null
+        : eligible.shared
+          ? placeSharedPart(part, asked, own, left, devicesLeft)
+          : placeSpreadIn(part, asked, own, left, leftBeside, devicesLeft);
     if (placed === null)
       return { at, part, eligible: { ...eligible, machines: [...own], parts: null }, room: left };
     const hold = { ...placed, each: part };
@@ -220,13 +225,14 @@ function tryParts(
 /** One task at most on each machine. */
 const placeSharedPart = (
   part: Requirement,
+  spread: Spread,
   machines: readonly MachineState[],
   room: Room,
   devices: DeviceHolds | null,
 ): Placement | null =>
   placeSpread(
     part,
-    part.spread ?? ANY_SPREAD,
+    spread,
     machines,
     (state) => Math.min(1, tasksOn(part, state, room)),
     ({ offset }, kind) => room[offset + kind] as number,
@@ -382,7 +388,7 @@ function placeShared(
   // One task is on each.
   if ((spread?.tasksPerMachine.min ?? 1) > 1) return null;
   if ((devices !== null && requirement.further !== null) || (spread !== null && spread.allAlike.length > 0))
-    return placeSharedPart(requirement, machines, free.room, devices);
+    return placeSharedPart(requirement, spread ?? ANY_SPREAD, machines, free.room, devices);
   const capacity = machines.map((state) => powerOf(state) / (1 + (free.tasks[state.position] as number)));
   let most = 0;
   for (let i = 1; i < machines.length; i++)
