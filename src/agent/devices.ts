@@ -17,6 +17,15 @@ export interface HostDevice {
   environment: Readonly<Record<string, string>>;
   /** Its shares are made when a run starts. */
   mig?: MigCard;
+  /** A tool, or its driver, tells what is used of it ({@link devicesInUse}). */
+  told?: boolean;
+}
+
+/** What is used of a device at an instant. */
+export interface DeviceUse {
+  /** The part of the last moments in which it computed, 0 to 1. */
+  busy: number;
+  memoryMb: number;
 }
 
 /** What cards are that are given in slices. */
@@ -56,7 +65,7 @@ export function nvidiaDevices(
     const mig = cards.get(index);
     if (mig) return { ...device, kind: MIG, ...slicesOf(mig), files, environment: {}, mig };
     const link = groups.get(`GPU${index}`) ?? null;
-    return { ...device, link, files, environment: { CUDA_VISIBLE_DEVICES: uuid } };
+    return { ...device, link, files, environment: { CUDA_VISIBLE_DEVICES: uuid }, told: true };
   });
 }
 
@@ -85,27 +94,44 @@ export function linkGroups(text: string): Map<string, string> {
 
 /** `{"card0": {"Card Series": …, "VRAM Total Memory (B)": …}, …}`. */
 export function amdDevices(text: string): HostDevice[] {
+  return amdCards(text).flatMap(([index, facts]) => {
+    const bytes = Number(facts['VRAM Total Memory (B)']);
+    if (!(bytes > 0)) return [];
+    const model = facts['Card Series'] ?? facts['Card series'] ?? facts['Card Model'] ?? '';
+    return {
+      ...gpu(index, model, bytes / 1e6),
+      files: ['/dev/kfd', `/dev/dri/renderD${128 + Number(index)}`],
+      environment: { ROCR_VISIBLE_DEVICES: index },
+      told: true,
+    };
+  });
+}
+
+/** By index, what rocm-smi tells of each card; what is no such answer is left out. */
+function amdCards(text: string): [index: string, facts: Record<string, string>][] {
   let cards: Record<string, Record<string, string>>;
   try {
     cards = JSON.parse(text);
   } catch {
     return [];
   }
-  return Object.entries(cards).flatMap(([card, facts]) => {
+  return Object.entries(cards).flatMap(([card, facts]): [string, Record<string, string>][] => {
     const index = /^card(\d+)$/.exec(card)?.[1];
-    const bytes = Number(facts['VRAM Total Memory (B)']);
-    if (index === undefined || !(bytes > 0)) return [];
-    const model = facts['Card Series'] ?? facts['Card series'] ?? facts['Card Model'] ?? '';
-    return {
-      ...gpu(index, model, bytes / 1e6),
-      files: ['/dev/kfd', `/dev/dri/renderD${128 + Number(index)}`],
-      environment: { ROCR_VISIBLE_DEVICES: index },
-    };
+    return index === undefined ? [] : [[index, facts]];
   });
 }
 
 /** Cards whose driver tells their memory, where no tool of their maker is installed. `root`: of the file system that tells. */
-export function sysDevices(root: string): HostDevice[] {
+export const sysDevices = (root: string): HostDevice[] =>
+  sysCards(root).map(({ bytes, read }, place) => ({
+    ...gpu(String(place), `${read('vendor') ?? ''}:${read('device') ?? ''}`, bytes / 1e6),
+    files: ['/dev/kfd', `/dev/dri/renderD${128 + place}`],
+    environment: { ROCR_VISIBLE_DEVICES: String(place) },
+    told: read('gpu_busy_percent') !== null,
+  }));
+
+/** Cards with memory of their own, in order. */
+function sysCards(root: string): { bytes: number; read: (file: string) => string | null }[] {
   const cards = join(root, 'class', 'drm');
   let names: string[];
   try {
@@ -113,27 +139,55 @@ export function sysDevices(root: string): HostDevice[] {
   } catch {
     return [];
   }
-  const read = (name: string, file: string): string | null => {
-    try {
-      return readFileSync(join(cards, name, 'device', file), 'utf8').trim();
-    } catch {
-      return null;
-    }
-  };
   return names
-    .map((name) => ({
-      name,
-      index: name.slice('card'.length),
-      bytes: Number(read(name, 'mem_info_vram_total')),
-    }))
-    .filter(({ bytes }) => bytes > 0)
-    .sort((a, b) => Number(a.index) - Number(b.index))
-    .map(({ name, bytes }, place) => ({
-      ...gpu(String(place), `${read(name, 'vendor') ?? ''}:${read(name, 'device') ?? ''}`, bytes / 1e6),
-      files: ['/dev/kfd', `/dev/dri/renderD${128 + place}`],
-      environment: { ROCR_VISIBLE_DEVICES: String(place) },
-    }));
+    .sort((a, b) => Number(a.slice('card'.length)) - Number(b.slice('card'.length)))
+    .map((name) => {
+      const read = (file: string): string | null => {
+        try {
+          return readFileSync(join(cards, name, 'device', file), 'utf8').trim();
+        } catch {
+          return null;
+        }
+      };
+      return { bytes: Number(read('mem_info_vram_total')), read };
+    })
+    .filter(({ bytes }) => bytes > 0);
 }
+
+/** What is used of the host's devices, by id, by the tools that found them ({@link findDevices}). */
+export async function devicesInUse(): Promise<Map<string, DeviceUse>> {
+  const [nvidia, amd] = await Promise.all([
+    output('nvidia-smi', ['--query-gpu=index,utilization.gpu,memory.used', '--format=csv,noheader,nounits']),
+    output('rocm-smi', ['--showuse', '--showmeminfo', 'vram', '--json']),
+  ]);
+  const told = [...nvidiaUse(nvidia ?? ''), ...amdUse(amd ?? '')];
+  return new Map(told.length > 0 ? told : sysUse('/sys'));
+}
+
+/** Lines of an index, a percentage and MiB. What is no such line, as where a card tells neither, is left out. */
+export const nvidiaUse = (text: string): [id: string, use: DeviceUse][] =>
+  text.split('\n').flatMap((line): [string, DeviceUse][] => {
+    const [, index, percent, mib] = /^(\d+), (\d+), (\d+)$/.exec(line.trim()) ?? [];
+    if (index === undefined) return [];
+    return used(index, Number(percent), Number(mib) * (1 << 20));
+  });
+
+/** `{"card0": {"GPU use (%)": …, "VRAM Total Used Memory (B)": …}, …}`. */
+export const amdUse = (text: string): [id: string, use: DeviceUse][] =>
+  amdCards(text).flatMap(([index, facts]) =>
+    used(index, Number(facts['GPU use (%)']), Number(facts['VRAM Total Used Memory (B)'])),
+  );
+
+export const sysUse = (root: string): [id: string, use: DeviceUse][] =>
+  sysCards(root).flatMap(({ read }, place) =>
+    used(String(place), Number(read('gpu_busy_percent') ?? NaN), Number(read('mem_info_vram_used') ?? NaN)),
+  );
+
+/** None where one of them is no number. */
+const used = (index: string, percent: number, bytes: number): [id: string, use: DeviceUse][] =>
+  percent >= 0 && bytes >= 0
+    ? [[`gpu${index}`, { busy: Math.min(1, percent / 100), memoryMb: bytes / 1e6 }]]
+    : [];
 
 const gpu = (index: string, model: string, memoryMb: number) => ({
   ...{ id: `gpu${index}`, kind: 'gpu', memoryMb: Math.round(memoryMb), shares: 1, link: null },

@@ -119,6 +119,9 @@ export interface Measured {
   /** Time that they were blocked on devices, pipes and sockets. Sleeping is no input or output. */
   ioWaitS: number | null;
   ioWaitMethod: Method | null;
+  /** How long the devices that it had for itself were busy, device-seconds, and the most memory in use on them together. */
+  deviceS: number | null;
+  deviceMemoryMb: number | null;
 }
 
 export const UNMEASURED: Measured = {
@@ -131,6 +134,8 @@ export const UNMEASURED: Measured = {
   bytesMethod: null,
   ioWaitS: null,
   ioWaitMethod: null,
+  deviceS: null,
+  deviceMemoryMb: null,
 };
 
 export type Stream = OutputStream;

@@ -278,8 +278,10 @@ function reportsOf(
   protocol: number | null,
 ): RunReportInput[] {
   const of = { job: `job_${jobId}`, epoch };
-  const cause = (protocol === PROTOCOL_BEFORE && known !== null && CAUSE_BEFORE[known]) || known;
-  const end = { ...rest, cause };
+  const { deviceS, deviceMemoryMb, ...before } = rest;
+  const isBefore = protocol === PROTOCOL_BEFORE;
+  const cause = (isBefore && known !== null && CAUSE_BEFORE[known]) || known;
+  const end = { ...before, ...(!isBefore && { deviceS, deviceMemoryMb }), cause };
   const time = (seconds: number): string => new Date(seconds * 1000).toISOString();
   return [
     ...(told === 0 && startedAt !== null ? [{ ...of, phase: 'STARTED' as const, at: time(startedAt) }] : []),

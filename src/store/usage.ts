@@ -11,6 +11,8 @@ export const usageAmounts = {
   readMb: { ofTasks: 'sum', max: 'reportedMb' },
   writtenMb: { ofTasks: 'sum', max: 'reportedMb' },
   ioWaitS: { ofTasks: 'avg', max: 'reportedSeconds' },
+  deviceS: { ofTasks: 'sum', max: 'reportedSeconds' },
+  deviceMemoryMb: { ofTasks: 'max', max: 'reportedMb' },
 } as const;
 /** How they were measured. */
 export const usageMethods = ['cpuMethod', 'peakMemoryMethod', 'bytesMethod', 'ioWaitMethod'] as const;

@@ -2,16 +2,22 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   amdDevices,
+  amdUse,
   declaredDevices,
   devicesOf,
   findDevices,
   type HostDevice,
   nvidiaDevices,
+  nvidiaUse,
   sysDevices,
+  sysUse,
 } from '../../src/agent/devices.js';
+import { measuredDevices } from '../../src/agent/process/device-use.js';
+import { h100, playNvidia, topology } from '../support/nvidia.js';
+import { complete, openRunner, script } from './support.js';
 
 const folder = (): string => mkdtempSync(join(tmpdir(), 'switchyard-devices-'));
 
@@ -68,6 +74,60 @@ describe('devices of a host', () => {
       ['gpu1', '0x1002:0x738c', 34_343],
     ]);
     expect(sysDevices(join(root, 'nowhere'))).toEqual([]);
+    const second = join(root, 'class', 'drm', 'card10', 'device');
+    writeFileSync(join(second, 'gpu_busy_percent'), '40\n');
+    writeFileSync(join(second, 'mem_info_vram_used'), '2000000\n');
+    expect(sysDevices(root).map(({ told }) => told)).toEqual([false, true]);
+    expect(sysUse(root)).toEqual([['gpu1', { busy: 0.4, memoryMb: 2 }]]);
+  });
+
+  it('tell what is used of them, or nothing', () => {
+    const lines = '0, 37, 1024\n1, [N/A], 3\n2, 0, [Not Supported]\n3, 101, 0\nNo devices\n';
+    expect(nvidiaUse(lines)).toEqual([
+      ['gpu0', { busy: 0.37, memoryMb: 1_073.741824 }],
+      ['gpu3', { busy: 1, memoryMb: 0 }],
+    ]);
+    const cards = {
+      card0: { 'GPU use (%)': '25', 'VRAM Total Used Memory (B)': '3000000' },
+      card1: { 'VRAM Total Used Memory (B)': '3000000' },
+      system: {},
+    };
+    expect(amdUse(JSON.stringify(cards))).toEqual([['gpu0', { busy: 0.25, memoryMb: 3 }]]);
+    expect(amdUse('ROCm is not there')).toEqual([]);
+  });
+
+  it('are measured for the run that has all of one', () => {
+    const device = (id: string, shares: number, told: boolean): HostDevice => ({
+      ...{ id, kind: 'gpu', model: null, memoryMb: 0, shares, link: null, files: [], environment: {}, told },
+    });
+    const host = [
+      device('gpu0', 1, true),
+      device('gpu1', 2, true),
+      device('gpu10', 2, true),
+      device('tape', 1, false),
+    ];
+    const measured = (...devices: string[]) =>
+      measuredDevices({ ...script('job_1', ''), machines: [{ name: 'here', tasks: 1, devices }] }, host);
+    expect(measured('gpu0', 'tape')).toEqual(['gpu0']);
+    expect(measured('gpu1/0', 'gpu10/0', 'gpu10/1')).toEqual(['gpu10']);
+    expect(measured()).toEqual([]);
+  });
+
+  it('are looked at while a run has one, and its end tells what it used', async () => {
+    const nvidia = playNvidia(join(folder(), 'nvidia'), [h100(false)], topology(1, []));
+    vi.stubEnv('PATH', nvidia.path);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const runner = await openRunner({ devices: await findDevices(null, null) });
+    // Its card has been looked at, and what was told has come to the agent.
+    const text = `until [ -e '${join(nvidia.directory, 'used')}' ]; do sleep 0.1; done; sleep 2`;
+    const run = { ...script('job_1', text), machines: [{ name: 'here', tasks: 1, devices: ['gpu0'] }] };
+    const { deviceS, deviceMemoryMb } = await complete(runner, run);
+    expect(deviceS).toBeGreaterThan(1);
+    expect(deviceMemoryMb).toBeCloseTo(1_048.576);
+    expect(await complete(runner, script('job_2', 'sleep 0.3'))).toMatchObject({
+      deviceS: null,
+      deviceMemoryMb: null,
+    });
   });
 
   it('are declared in a directory, and a mistake there is said', async () => {

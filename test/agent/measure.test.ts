@@ -123,7 +123,7 @@ it('delay accounting is believed as long as it can be true, and threads that wai
   const measure = (...looks: Sample[][]) => {
     const meter = new Meter(0, true, true);
     for (const [i, samples] of looks.entries()) meter.take(samples, 100 * (i + 1));
-    const { ioWaitS, ioWaitMethod } = meter.result(null, { cpuS: null, bytes: null });
+    const { ioWaitS, ioWaitMethod } = meter.result(null, { cpuS: null, bytes: null }, 0);
     return [ioWaitMethod, Math.round(ioWaitS! * 1000)];
   };
   // A wait of 0.3 s is told when it is over.
@@ -136,4 +136,34 @@ it('delay accounting is believed as long as it can be true, and threads that wai
     'SAMPLES',
     200,
   ]);
+});
+
+it('devices are busy as they were last seen, until the next look or the end; one that tells nothing ends nothing', () => {
+  const used = (meter: Meter) => {
+    const { deviceS, deviceMemoryMb } = meter.result(null, { cpuS: null, bytes: null }, 30_000);
+    return [deviceS, deviceMemoryMb];
+  };
+  const looked = (meter: Meter): Meter => {
+    meter.takeDevices(
+      [
+        { busy: 0.5, memoryMb: 100 },
+        { busy: 1, memoryMb: 200 },
+      ],
+      10_000,
+    );
+    meter.takeDevices([{ busy: 1, memoryMb: 500 }, null], 15_000);
+    meter.takeDevices(
+      [
+        { busy: 0, memoryMb: 50 },
+        { busy: 0.5, memoryMb: 50 },
+      ],
+      20_000,
+    );
+    return meter;
+  };
+  // 10 s with 1.5, 10 s with 0.5 and the last 10 s the same.
+  expect(used(looked(new Meter(0, true, false)))).toEqual([25, 300]);
+  expect(used(new Meter(0, true, false))).toEqual([null, null]);
+  // An earlier agent has not told what it saw.
+  expect(used(looked(new Meter(0, false, false)))).toEqual([null, null]);
 });

@@ -219,6 +219,8 @@ test('what was measured is kept of runs and tasks; of a run with tasks the sum, 
       readMb: 20 * times,
       writtenMb: 30 * times,
       ioWaitS: 4 * times,
+      deviceS: 5 * times,
+      deviceMemoryMb: 50 * times,
     },
     ...methods,
   });
@@ -234,7 +236,14 @@ test('what was measured is kept of runs and tasks; of a run with tasks the sum, 
   );
   expect(kept).toMatchObject({
     one: { runs: [used(1)] },
-    two: { runs: [{ ...used(1), cpuS: 4, peakMemoryMb: 30, readMb: 80, writtenMb: 120, ioWaitS: 8 }] },
+    two: {
+      runs: [
+        {
+          ...{ ...used(1), cpuS: 4, peakMemoryMb: 30, readMb: 80, writtenMb: 120, ioWaitS: 8 },
+          ...{ deviceS: 20, deviceMemoryMb: 150 },
+        },
+      ],
+    },
   });
 });
 

@@ -1,7 +1,7 @@
 // In place of nvidia-smi: cards whose instances are kept in a directory, in the formats that the real one prints (drivers 535 to 580).
 // `node nvidia-smi.mjs DIRECTORY WORDS…`. In the directory: `cards.json` (`[{name, mib, mig}]`), `topology` (what `topo -m` prints),
 // `instances.json`, and files by which a test changes what it does: `slow` (seconds before an instance is made), `busy` (nothing can be
-// removed), `broken` (nothing can be made); it says there that it is `making` one.
+// removed), `broken` (nothing can be made); it says there that it is `making` one, and that it was asked what is `used`.
 import { existsSync, mkdirSync, readFileSync, renameSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -68,9 +68,12 @@ function query(fields) {
       'memory.total': words.includes('--format=csv,noheader,nounits') ? mib : `${mib} MiB`,
       uuid: `GPU-${index}1111111-2222-3333-4444-555555555555`,
       'mig.mode.current': mig ? 'Enabled' : '[N/A]',
+      'utilization.gpu': mig ? '[N/A]' : 50,
+      'memory.used': 1_000,
     };
     print(fields.map((field) => values[field]).join(', '));
   });
+  if (fields.includes('utilization.gpu')) writeFileSync(at('used'), '');
 }
 
 function listProfiles() {

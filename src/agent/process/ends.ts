@@ -116,7 +116,7 @@ export function measuredOf(
   const now = bytesBefore && bytesOf(slot.lanePid);
   slot.bytes = now;
   const bytes = now && { read: now.read - bytesBefore.read, written: now.written - bytesBefore.written };
-  const measured = meter.result(group?.usage() ?? null, { cpuS, bytes });
+  const measured = meter.result(group?.usage() ?? null, { cpuS, bytes }, upMs());
   const { ioWaitS } = measured;
   // Its machines have waited for its inputs.
   return { ...measured, ioWaitS: ioWaitS === null ? null : ioWaitS + stagedS };

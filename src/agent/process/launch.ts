@@ -5,6 +5,7 @@ import { devicesOf, type HostDevice } from '../devices.js';
 import { type Assignment, nameOf, runKey } from '../runner.js';
 import type { Account } from './accounts.js';
 import type { Cgroup } from './cgroup.js';
+import { measuredDevices } from './device-use.js';
 import { placeInputs } from './inputs.js';
 import type { Isolation, Place } from './isolation.js';
 import { limitsOf } from './limits.js';
@@ -127,6 +128,8 @@ export class Launcher {
     if (image !== null) record.image = { digest: image.digest };
     const { outputs: wanted = [], checkpoint, stagedS } = assignment;
     if (stagedS !== undefined) record.stagedS = stagedS;
+    const devices = measuredDevices(assignment, this.options.devices(key));
+    if (devices.length > 0) record.devices = devices;
     if (wanted.length > 0 || checkpoint !== undefined) {
       record.wanted = {
         directory: realOf(command.directory),

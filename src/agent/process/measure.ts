@@ -1,5 +1,6 @@
 /** What a run uses, measured while it runs: samples of its processes, and what its control group has counted. */
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from 'node:fs';
+import type { DeviceUse } from '../devices.js';
 import type { Measured } from '../runner.js';
 import type { CgroupUsage } from './cgroup.js';
 
@@ -95,6 +96,10 @@ export class Meter {
   private readonly accounts = new Map<number, Account>();
   private accountedS = 0;
   private readonly cpuTicks = new Map<number, number>();
+  private devicesAtMs: number | null = null;
+  private devicesBusy = 0;
+  private devicesBusyS = 0;
+  private devicesPeakMb = 0;
 
   /**
    * @param startedUpMs when the run began, on the clock of durations
@@ -142,6 +147,21 @@ export class Meter {
     return bytes;
   }
 
+  /** Takes what is used of its devices now; null: one tells nothing, and so nothing is known of all. */
+  takeDevices(used: readonly (DeviceUse | null)[], nowMs: number): void {
+    const told = used.filter((one) => one !== null);
+    if (told.length < used.length) return;
+    this.devicesBusy = sum(told.map(({ busy }) => busy));
+    this.devicesBusyS = this.devicesS(nowMs);
+    this.devicesAtMs = nowMs;
+    this.devicesPeakMb = Math.max(this.devicesPeakMb, sum(told.map(({ memoryMb }) => memoryMb)));
+  }
+
+  /** How long its devices were busy until now, if they have gone on as last seen since then. */
+  private devicesS(nowMs: number): number {
+    return this.devicesBusyS + (this.devicesBusy * (nowMs - (this.devicesAtMs ?? this.startedUpMs))) / 1000;
+  }
+
   /** Adds what the kernel says that a thread has waited since the last look. */
   private account(thread: number, ticks: number, isWaiting: boolean, spanS: number): void {
     const { ticks: before, heldS } = this.accounts.get(thread) ?? { ticks: 0, heldS: 0 };
@@ -171,6 +191,7 @@ export class Meter {
   result(
     group: CgroupUsage | null,
     waited: { cpuS: number | null; bytes: { read: number; written: number } | null },
+    nowMs: number,
   ): Measured {
     const sampled = this.sampledAtMs !== null;
     const grouped = <T>(value: T | null | undefined): value is T => value !== null && value !== undefined;
@@ -195,6 +216,7 @@ export class Meter {
       if (this.delayAccounting) return [this.delayedS + this.streamS, 'DELAY_ACCOUNTING'];
       return [this.deviceS + this.streamS, 'SAMPLES'];
     })();
+    const hasDevices = this.complete && this.devicesAtMs !== null;
     return {
       cpuS: cpu[0],
       cpuMethod: cpu[1],
@@ -205,6 +227,8 @@ export class Meter {
       bytesMethod: bytes[1],
       ioWaitS: ioWait[0],
       ioWaitMethod: ioWait[1],
+      deviceS: hasDevices ? this.devicesS(nowMs) : null,
+      deviceMemoryMb: hasDevices ? this.devicesPeakMb : null,
     };
   }
 }

@@ -40,6 +40,8 @@ export interface RunRecord extends RunName {
   cpus: number;
   /** How long it has waited for its inputs before it began. */
   stagedS?: number;
+  /** Ids of the devices whose use is measured for it. */
+  devices?: readonly string[];
   /** What is to be kept of the files in this directory, and in what it has as its `/tmp`. */
   wanted?: { directory: string; tmp?: string; outputs: readonly WantedOutput[]; checkpoint?: string };
 }

@@ -20,6 +20,7 @@ import {
   runKey,
   type WarnSignal,
 } from '../runner.js';
+import { DeviceLooks } from './device-use.js';
 import { Disk, isPassing, removeTree } from './disk.js';
 import { Effects } from './effects.js';
 import { lookAtEnd } from './ends.js';
@@ -121,6 +122,7 @@ export class ProcessRunner extends ReportingRunner implements Runner {
   private readonly leftBehind: LeftBehind;
   private readonly remains: Remains;
   private readonly limits: Limits;
+  private readonly deviceLooks = new DeviceLooks();
   private readonly launcher: Launcher;
   private readonly effects: Effects;
   /** null: the host has no cards in MIG mode. */
@@ -438,6 +440,7 @@ export class ProcessRunner extends ReportingRunner implements Runner {
     void this.isolation.sweep(now);
     const going = [...this.lives].flatMap(([, life]) => ('run' in life && !('end' in life) ? life.run : []));
     this.limits.look(going, now);
+    this.deviceLooks.look(going, now);
     for (const run of going) {
       run.outputs.trim();
       // Asked in this order: a lane that ends in between has written its record.

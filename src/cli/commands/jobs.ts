@@ -461,6 +461,7 @@ function describeJob(job: FullJob): string {
     .filter(([, value]) => value !== null && value !== undefined)
     .map(([name, value]) => `${name.padEnd(12)}${printable(String(value))}`);
   if (job.runs.length > 0) {
+    const hasDevices = job.runs.some(({ deviceS }) => deviceS !== null);
     const rows = job.runs.map((run) => [
       run.epoch,
       run.site.name,
@@ -479,6 +480,9 @@ function describeJob(job: FullJob): string {
       duration(run.ioWaitS) && `${duration(run.ioWaitS)} (${run.ioWaitMethod ?? 'method unknown'})`,
       run.peakMemoryMb === null ? null : `${Math.ceil(run.peakMemoryMb)} MB`,
       run.readMb === null ? null : `${run.readMb.toFixed(1)}/${(run.writtenMb ?? 0).toFixed(1)} MB`,
+      ...(hasDevices
+        ? [duration(run.deviceS), run.deviceMemoryMb === null ? null : `${Math.ceil(run.deviceMemoryMb)} MB`]
+        : []),
     ]);
     text.push(
       '',
@@ -496,6 +500,7 @@ function describeJob(job: FullJob): string {
           'I/O WAIT',
           'MEMORY',
           'READ/WRITTEN',
+          ...(hasDevices ? ['DEVICES BUSY', 'DEVICE MEMORY'] : []),
         ],
         rows,
       ),

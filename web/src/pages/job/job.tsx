@@ -650,6 +650,16 @@ function Outcome({ job }: { job: Job }) {
                   {bytes(run.writtenMb * 1e6)}
                 </MeasuredRow>
               )}
+              {run.deviceS !== null && (
+                <MeasuredRow what="Devices busy" method="SAMPLES">
+                  {duration(run.deviceS)}
+                </MeasuredRow>
+              )}
+              {run.deviceMemoryMb !== null && (
+                <MeasuredRow what="Peak memory on devices" method="SAMPLES">
+                  {bytes(run.deviceMemoryMb * 1e6)}
+                </MeasuredRow>
+              )}
             </tbody>
           </table>
         )}
