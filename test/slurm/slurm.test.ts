@@ -207,6 +207,22 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
     expect(readFileSync(ledger, 'utf8')).toBe('');
   });
 
+  it('tells what the command of a run has used, without what its script reads', async () => {
+    const [id] = await submit([shell('head -c 20000000 /dev/zero | md5sum >/dev/null')]);
+    await when(id as string, ended);
+    const { job: used } = await service.ask<{
+      job: { runs: { cpuS: number; readMb: number; writtenMb: number; bytesMethod: string }[] };
+    }>('query ($id: ID!) { job(id: $id) { runs { cpuS readMb writtenMb bytesMethod } } }', { id });
+    const [run] = used.runs;
+    // Read from the device and again from the pipe, and written to the pipe.
+    expect(run?.readMb).toBeGreaterThan(40);
+    expect(run?.readMb).toBeLessThan(40.5);
+    expect(run?.writtenMb).toBeGreaterThan(20);
+    expect(run?.writtenMb).toBeLessThan(20.5);
+    expect(run?.bytesMethod).toBe('PROC');
+    expect(run?.cpuS).toBeGreaterThan(0);
+  });
+
   it('runs a job of several parts as one job of Slurm, each part on nodes of its own', async () => {
     const said =
       'echo "$SWITCHYARD_PART.$SWITCHYARD_PART_TASK_INDEX $SWITCHYARD_TASK_INDEX $SWITCHYARD_CPUS_PER_TASK $SLURM_HET_SIZE"';

@@ -8,7 +8,7 @@ import { type EndMark, KILLED, TIMED_OUT } from './script.js';
 
 /** The run's own word; what the scheduler says explains it. */
 export function endOfRun({ assignment, beganMs, listed, asked }: Handed, mark: EndMark, label: string): End {
-  const { code, cpuS, atMs } = mark;
+  const { code, cpuS, readMb, writtenMb, atMs } = mark;
   const { runTimeLimitS, tasks, memoryMbPerTask } = assignment;
   const timedOut =
     (code === TIMED_OUT || code === KILLED) &&
@@ -20,6 +20,7 @@ export function endOfRun({ assignment, beganMs, listed, asked }: Handed, mark: E
   const measured = {
     ...UNMEASURED,
     ...(tasks === 1 && cpuS !== null && { cpuS, cpuMethod: 'PROC' as const }),
+    ...(tasks === 1 && readMb !== null && { readMb, writtenMb, bytesMethod: 'PROC' as const }),
   };
   const end = endOf(
     {

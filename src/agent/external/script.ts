@@ -95,12 +95,13 @@ turn=turn.$local_id.$$
 mkdir "$turn" && echo "$me" >"$turn/where" && mv -T "$turn" ${mark} 2>/dev/null
 # Asked of the file system, since the answer to the move may be wrong where it is a network's.
 [ "$(cat ${mark}/where 2>/dev/null)" = "$me" ] || exit ${NOT_BEGUN}
+before=$(cat "/proc/$$/io" 2>/dev/null)
 ${warning.begin}${makesWork}cd ${quote(work)} && {
   ${[...limit, ...warning.words, ...started].join(' ')} </dev/null >>${quote(`${directory}/out`)} 2>>${quote(`${directory}/err`)}
 }
 code=$?
 ${warning.end}cd ${quote(desk)}
-{ echo "$code $(date +%s%3N)"; times; } >end.tmp
+{ echo "$code $(date +%s%3N)"; times; echo "$before"; cat "/proc/$$/io" 2>/dev/null; } >end.tmp
 until mv end.tmp ${quote(ended)} || [ ! -d ${quote(desk)} ]; do sleep 1; done
 exit $code
 `;
@@ -192,6 +193,9 @@ export interface EndMark {
   atMs: number;
   /** Of the processes that the script has waited for; null: not told. */
   cpuS: number | null;
+  /** What they read and wrote, caches and pipes included; null: not told. */
+  readMb: number | null;
+  writtenMb: number | null;
 }
 
 export function endOf(text: string): EndMark | null {
@@ -201,5 +205,18 @@ export function endOf(text: string): EndMark | null {
   const parts = [...children.matchAll(/(\d{1,9})m(\d{1,2}(?:\.\d{1,9})?)s/g)];
   const cpuS =
     parts.length === 2 ? parts.reduce((sum, [, m, s]) => sum + Number(m) * 60 + Number(s), 0) : null;
-  return { code: Number(code), atMs: Number(at), cpuS };
+  return {
+    ...{ code: Number(code), atMs: Number(at), cpuS },
+    readMb: moreOf(text, 'rchar'),
+    writtenMb: moreOf(text, 'wchar'),
+  };
+}
+
+/** MB: a count of bytes is in the text before the command, and behind it. */
+function moreOf(text: string, count: 'rchar' | 'wchar'): number | null {
+  const [before, after, ...more] = [...text.matchAll(new RegExp(`^${count}: (\\d{1,15})$`, 'gm'))].map(
+    ([, bytes]) => Number(bytes),
+  );
+  if (before === undefined || after === undefined || more.length > 0) return null;
+  return Math.max(0, after - before) / 1e6;
 }
