@@ -13,6 +13,7 @@ import {
   type NewCopy,
   OFFERS_PAGE,
   type OfferedJob,
+  type OfferedPart,
   type OfferedPreference,
 } from '../store/federation.js';
 import { givenEnums, givenFields, type OfferedFields, offeredFields } from '../store/job-fields.js';
@@ -62,7 +63,7 @@ const typed = {
 const travelling = z.object(
   Object.fromEntries(
     offeredFields.flatMap((field) => {
-      if (field === 'preferences') return [];
+      if (field === 'preferences' || field === 'parts') return [];
       const { type, nullable } = givenFields[field];
       const checked: z.ZodType = typed[type as keyof typeof typed];
       return [[field, nullable ? checked.nullable().default(null) : checked]];
@@ -70,26 +71,52 @@ const travelling = z.object(
   ),
   // The compiler does not follow this far; the types above are those of the fields.
 ) as unknown as z.ZodObject<{
-  [K in Exclude<keyof OfferedFields, 'preferences'>]: z.ZodType<OfferedFields[K]>;
+  [K in Exclude<keyof OfferedFields, 'preferences' | 'parts'>]: z.ZodType<OfferedFields[K]>;
 }>;
 
-const request = travelling.extend({
-  request: text(2 * MAX.nameChars).min(1),
-  hops: whole(MAX.hops),
-  visited: z.array(name).min(1).max(MAX.hops),
-  user: name,
-  bytes: whole(MAX.integer),
-  preferences: z.array(preference.transform(given)).max(MAX.jobPreferences),
-  // None of version 1.
-  outputs: z
-    .array(
-      z
-        .string()
-        .refine((path) => !path.includes('\0') && outputPathFault(path, MAX.outputPathChars) === null),
-    )
-    .max(MAX.jobOutputs)
-    .default([]),
-}) satisfies z.ZodType<OfferedJob>;
+const part = z.object({
+  tasks: z.int().min(1).max(MAX.tasks),
+  cpusPerTask: z.int().min(1).max(MAX.tasks),
+  memoryMbPerTask: whole(MAX.integer),
+});
+
+const request = travelling
+  .extend({
+    request: text(2 * MAX.nameChars).min(1),
+    hops: whole(MAX.hops),
+    visited: z.array(name).min(1).max(MAX.hops),
+    user: name,
+    bytes: whole(MAX.integer),
+    preferences: z.array(preference.transform(given)).max(MAX.jobPreferences),
+    // Nor of version 1.
+    parts: z.array(part).min(2).max(MAX.jobParts).nullable().default(null),
+    // None of version 1.
+    outputs: z
+      .array(
+        z
+          .string()
+          .refine((path) => !path.includes('\0') && outputPathFault(path, MAX.outputPathChars) === null),
+      )
+      .max(MAX.jobOutputs)
+      .default([]),
+  })
+  .refine(hasEnvelope) satisfies z.ZodType<OfferedJob>;
+
+/** The amounts of a job of several parts follow from these: others would be planned with, or charged. */
+function hasEnvelope({
+  parts,
+  tasks,
+  cpusPerTask,
+  memoryMbPerTask,
+}: Pick<OfferedJob, 'parts' | keyof OfferedPart>) {
+  if (parts === null) return true;
+  const most = (of: (part: OfferedPart) => number): number => Math.max(...parts.map(of));
+  return (
+    tasks === parts.reduce((sum, one) => sum + one.tasks, 0) &&
+    cpusPerTask === most((one) => one.cpusPerTask) &&
+    memoryMbPerTask === most((one) => one.memoryMbPerTask)
+  );
+}
 
 /** Without what it leaves open. */
 function given(one: z.infer<typeof preference>): OfferedPreference {

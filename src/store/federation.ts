@@ -3,7 +3,7 @@
  * `federation` the guest's. Like the rest of the store it has two implementations, which pass one conformance suite.
  */
 import type { QueueLoad } from '../core/grid-tree/index.js';
-import type { JobPreference } from '../core/model.js';
+import type { JobPart, JobPreference } from '../core/model.js';
 import type { Share } from './bounds.js';
 import { type GrantedFields, type OfferedFields, type StoredJob, stayingFields } from './job-fields.js';
 import type { RunReport, RunUsage } from './run-reports.js';
@@ -79,14 +79,29 @@ export interface OfferNews {
 /** Sites are their owner's. */
 export type OfferedPreference = Omit<JobPreference, 'siteId' | 'licenses'> & { licenses?: string[] };
 
+/** What travels of a part: a job of which a part asks for more stays here (`partsStay`). */
+export type OfferedPart = Pick<JobPart, 'tasks' | 'cpusPerTask' | 'memoryMbPerTask'>;
+
+/** What a part may ask for that means something at our sites only, as of a job without parts. */
+export const stayingOfParts = [
+  ...(['resourcesPerTask', 'tasksPerMachine', 'exclusive', 'allAlike', 'sameSwitch'] as const),
+  'machineConstraint',
+] as const satisfies readonly Exclude<keyof JobPart, keyof OfferedPart>[];
+
+/** Some part asks for what peers are not told. */
+export const partsStay = (parts: readonly JobPart[] | null): boolean =>
+  (parts ?? []).some((part) => stayingOfParts.some((field) => part[field] != null));
+
 /** What travels of a job until it is granted. */
-export interface OfferedJob extends Omit<OfferedFields, 'preferences'> {
+export interface OfferedJob extends Omit<OfferedFields, 'preferences' | 'parts'> {
   request: string;
   hops: number;
   visited: string[];
   user: string;
   bytes: number;
   preferences: OfferedPreference[];
+  /** The amounts of the job are those of `envelopeOf` then; null: its tasks are all alike. */
+  parts: readonly OfferedPart[] | null;
   /** Paths of the files that it hands over before its end is told. */
   outputs: string[];
 }
@@ -138,6 +153,8 @@ export const hindrances = [
   // The job has what means something at the sites of this service only, or outputs that become datasets there.
   'STAYS',
   'DATASETS',
+  // The peer speaks version 1 of the protocol, which has neither outputs nor parts.
+  'OLDER',
   // It does not wait for a scheduler.
   'HELD',
   // It is a peer's: granted to us, or one that has seen it already, or has passed as many services as it may.
@@ -308,22 +325,26 @@ export interface Copies {
  * have, or get, a URL from which others can fetch them.
  */
 export const mayLeave = (
-  job: Pick<StoredJob, (typeof stayingFields)[number] | 'inputs' | 'outputs'>,
+  job: Pick<StoredJob, (typeof stayingFields)[number] | 'parts' | 'inputs' | 'outputs'>,
 ): boolean =>
   stayingFields.every((field) => job[field] === null) &&
+  !partsStay(job.parts) &&
   job.outputs.every(({ dataset }) => dataset == null) &&
   job.inputs.every((input) => 'datasetId' in input && input.from === undefined);
 
 /** What a job asks of machines of which peers have told. */
 export type AskedOfPeers = Pick<
   StoredJob,
-  'os' | 'architecture' | 'licenses' | 'tasks' | 'cpusPerTask' | 'memoryMbPerTask'
+  'os' | 'architecture' | 'licenses' | 'tasks' | 'cpusPerTask' | 'memoryMbPerTask' | 'parts'
 >;
 
-/** Whether the machines of one site can run the job, fewer than `hops` services away. As a statement: `fits` in store/federation/queue.ts. */
+/**
+ * Whether the machines of one site can run the job, fewer than `hops` services away; of several parts each, and all of them by their sums. As a
+ * statement: `fits` in store/federation/queue.ts.
+ */
 export function fitsKinds(job: AskedOfPeers, kinds: readonly MachineKind[], hops: number): boolean {
-  const { os, architecture, licenses, tasks, cpusPerTask, memoryMbPerTask } = job;
-  const bySite = new Map<number, number>();
+  const { os, architecture, licenses, parts } = job;
+  const bySite = new Map<number, MachineKind[]>();
   for (const kind of kinds) {
     const isAble =
       (os ?? kind.os) === kind.os &&
@@ -331,10 +352,37 @@ export function fitsKinds(job: AskedOfPeers, kinds: readonly MachineKind[], hops
       licenses.every((one) => kind.licenses.includes(one)) &&
       kind.hops < hops;
     if (!isAble) continue;
-    const { site, cpus, memoryMb, maxTasks, machines } = kind;
-    const ofCpus = maxTasks === null ? Math.floor(cpus / cpusPerTask) : cpus >= cpusPerTask ? maxTasks : 0;
-    const ofMemory = memoryMbPerTask > 0 ? Math.floor(memoryMb / memoryMbPerTask) : 1_000_000;
-    bySite.set(site, (bySite.get(site) ?? 0) + machines * Math.min(ofCpus, ofMemory));
+    const there = bySite.get(kind.site);
+    if (there === undefined) bySite.set(kind.site, [kind]);
+    else there.push(kind);
   }
-  return [...bySite.values()].some((most) => most >= tasks);
+  return [...bySite.values()].some(
+    (there) =>
+      (parts ?? [job]).every((asked) => tasksOn(asked, there) >= asked.tasks) &&
+      (parts === null || haveSum(parts, there)),
+  );
+}
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, one) => sum + one, 0);
+
+/** How many such tasks the machines have room for. */
+const tasksOn = ({ cpusPerTask, memoryMbPerTask }: OfferedPart, kinds: readonly MachineKind[]): number =>
+  sumOf(
+    kinds.map(({ cpus, memoryMb, maxTasks, machines }) => {
+      const ofCpus = maxTasks === null ? Math.floor(cpus / cpusPerTask) : cpus >= cpusPerTask ? maxTasks : 0;
+      const ofMemory = memoryMbPerTask > 0 ? Math.floor(memoryMb / memoryMbPerTask) : 1_000_000;
+      return machines * Math.min(ofCpus, ofMemory);
+    }),
+  );
+
+/** What shares its CPUs in time has any number of them. */
+function haveSum(parts: readonly OfferedPart[], kinds: readonly MachineKind[]): boolean {
+  const cpus = sumOf(
+    kinds.map(({ machines, cpus, maxTasks }) => (maxTasks === null ? machines * cpus : Infinity)),
+  );
+  const memoryMb = sumOf(kinds.map(({ machines, memoryMb }) => machines * memoryMb));
+  return (
+    sumOf(parts.map(({ tasks, cpusPerTask }) => tasks * cpusPerTask)) <= cpus &&
+    sumOf(parts.map(({ tasks, memoryMbPerTask }) => tasks * memoryMbPerTask)) <= memoryMb
+  );
 }

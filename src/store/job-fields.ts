@@ -138,7 +138,7 @@ export const givenFields = {
   /** Whether, or how long, it waits for machines on one switch; null: not at all. */
   sameSwitch: staying(toAgents(maybe<SameSwitch>('jsonb', ofJob))),
   /** Where its tasks are not all alike: the amounts above are then those of `envelopeOf`. Agents are told it by another name. */
-  parts: staying(maybe<readonly JobPart[]>('jsonb', ofJob)),
+  parts: offered(maybe<readonly JobPart[]>('jsonb', ofJob)),
   /** Kinds; stored in order. */
   licenses: offered(toAgents(always<string[]>('text[]', ofJob))),
   os: offered(maybe<string>('text', ofJob)),

@@ -238,6 +238,7 @@ const JOB: Omit<OfferedJob, 'request' | 'hops' | 'visited' | 'os'> = {
     runTimeLimitS: null,
   },
   ...{ deadline: null, sandboxMb: 0, outputMb: 0, computationShare: null, preferences: [], outputs: [] },
+  parts: null,
   ...{ simulatedRunS: null, simulatedIoS: null, launch: 'EVERY_TASK', onTaskFailure: 'END_ALL' },
 };
 

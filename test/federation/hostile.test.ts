@@ -172,6 +172,8 @@ async function works(): Promise<void> {
   expect(ledger.filter((one) => one.number === number)).toHaveLength(1);
 }
 
+const PART = { tasks: 1, cpusPerTask: 1, memoryMbPerTask: 0 };
+
 test('offers with values that no job may have are given back, each alone', async () => {
   const long = 'x'.repeat(201);
   const offers = [
@@ -205,6 +207,15 @@ test('offers with values that no job may have are given back, each alone', async
       { request: '' },
       { deadline: 'soon' },
       { preferences: [{ cpusPerTask: 1e308 }] },
+    ],
+    // Parts that are not what the job says it needs, or none.
+    ...[
+      { parts: [PART] },
+      { parts: [PART, PART] },
+      { tasks: 2, cpusPerTask: 2, parts: [PART, PART] },
+      { tasks: 2, memoryMbPerTask: 9, parts: [PART, PART] },
+      { tasks: 2, parts: [PART, { ...PART, cpusPerTask: 0 }] },
+      { tasks: 17, parts: Array(17).fill(PART) },
     ],
     // Files of ours, not of the run.
     ...[['../../etc/passwd'], ['/etc/passwd'], ['a/../../b'], ['a\0b'], ['']].map((outputs) => ({ outputs })),

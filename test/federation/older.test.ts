@@ -142,10 +142,11 @@ test('an owner of version 1 refuses what it does not know, and is asked and told
 
 test('a guest of version 1 is offered and granted jobs in its own words, and its reports are taken', async () => {
   const key = (await b.federate({ name: 'guest', forward: 'ALWAYS' })) as string;
-  const [job, withOutput] = (await Promise.all([
+  const [job, withOutput, withParts] = (await Promise.all([
     b.submit([1], { os: 'linux' }),
     b.submit([2], { os: 'linux', outputs: [{ path: 'out' }] }),
-  ])) as [[string], [string]];
+    b.submit([3], { os: 'linux', parts: [{}, {}] }),
+  ])) as [[string], [string], [string]];
   const { Exchange, Claim, Report } = recorded.guest;
   const ask = <T>({ query, variables }: { query: string; variables: object }) =>
     b.must<T>(query, variables, key);
@@ -170,5 +171,13 @@ test('a guest of version 1 is offered and granted jobs in its own words, and its
   });
   expect(reportRuns).toEqual({ results: ['ACCEPTED'] });
   await b.until('its end is known', job, 'COMPLETED');
-  await b.change('cancelJobs', withOutput);
+  for (const [id] of [withOutput, withParts]) {
+    const { job } = await b.must<{ job: { peers: { peer: { name: string }; reason: string }[] } }>(
+      `{ job(id: "${id}") { peers { peer { name } reason } } }`,
+    );
+    expect(job.peers.find(({ peer }) => peer.name === 'guest')?.reason).toMatch(
+      /earlier release .*no jobs with outputs or parts/,
+    );
+  }
+  await b.change('cancelJobs', [...withOutput, ...withParts]);
 });

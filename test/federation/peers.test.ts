@@ -67,6 +67,26 @@ test('what cannot run at home runs at the peer, once; its owner’s subscribers 
   await until('b has told all', async () => (await b.copies()).every(({ told }) => told === 2));
 });
 
+test('a job of several parts runs at the peer with its parts, once, and its owner knows them', async () => {
+  const parts = [{ cpusPerTask: 2 }, { tasks: 2, memoryMbPerTask: 100 }];
+  const [id] = (await a.submit([20], { ...toB, parts })) as [string];
+  await a.until('it has run', [id], 'COMPLETED');
+  const told = ledger.filter(({ number }) => number === 20);
+  expect(told.map(({ site, part }) => `${site} ${part}`).sort()).toEqual([
+    'site-b part 0, task 0: 2 CPUs',
+    'site-b part 1, task 1: 1 CPUs',
+    'site-b part 1, task 2: 1 CPUs',
+  ]);
+  // Together they would fit, but the second has no machine with so much memory.
+  const large = [{}, { memoryMbPerTask: 4_001 }];
+  const [never] = (await a.submit([21], { ...toB, parts: large })) as [string];
+  const { job } = await a.must<{ job: { peers: { reason: string }[] } }>(
+    `{ job(id: "${never}") { peers { reason } } }`,
+  );
+  expect(job.peers).toEqual([{ reason: expect.stringContaining('None of the machines that it reports') }]);
+  await a.change('cancelJobs', [never]);
+});
+
 test('cancel, hold, release and boost go across, for what waits there and for what runs', async () => {
   // Nothing else of b's has as many CPUs free while this runs.
   const [wide] = (await a.submit([100], { ...toB, cpusPerTask: 4, simulatedRunS: null })) as [string];
@@ -326,7 +346,6 @@ test('NEVER, WHEN_NEEDED and ALWAYS: what a peer is offered, and what is said of
     exclusive: { exclusive: 'MACHINE' },
     allAlike: { allAlike: ['rack'] },
     sameSwitch: { sameSwitch: { maxWaitS: null } },
-    parts: { parts: [{ tasks: 1 }, { tasks: 2 }] },
     machineConstraint: { machineConstraint: 'fast' },
     image: { image: 'debian' },
     reservationId: { reservation: 'tomorrow', runTimeLimitS: 60 },
@@ -353,6 +372,8 @@ test('NEVER, WHEN_NEEDED and ALWAYS: what a peer is offered, and what is said of
   const staying: string[] = [];
   for (const [i, field] of stayingFields.entries())
     staying.push(...(await a.submit([610 + i], { os: 'c', ...keeping[field] })));
+  const alone = { os: 'c', parts: [{ tasks: 1 }, { exclusive: 'USER' }] };
+  staying.push(...(await a.submit([630], alone)));
   const offered = async () => (await c.ask({}, ['a', 'c'])).map(({ job }) => job);
   const why = async (job: string) => {
     const answer = await a.must<{

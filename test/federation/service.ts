@@ -44,6 +44,8 @@ export interface Launch {
   number: number;
   /** The files that it found, by the names of its inputs. */
   read: Record<string, string>;
+  /** Which task of which part it is, and its CPUs; left out: its job has no parts. */
+  part?: string;
 }
 
 /** Runs that take no time, or go on until they are told to end or stopped: what has no `simulatedRunS`. Each writes a line. */
@@ -67,7 +69,11 @@ class TestRunner implements StageableRunner {
     if (this.known.has(key)) return;
     this.known.set(key, assignment);
     const read = (assignment.staged ?? []).map(({ name, path }) => [name, readFileSync(path, 'utf8')]);
-    this.ledger.push({ site: this.site, number: numberOf(assignment), read: Object.fromEntries(read) });
+    const { part, task, cpusPerTask } = assignment;
+    this.ledger.push({
+      ...{ site: this.site, number: numberOf(assignment), read: Object.fromEntries(read) },
+      ...(part !== undefined && { part: `part ${part}, task ${task}: ${cpusPerTask} CPUs` }),
+    });
     this.live.set(key, { ...nameOf(assignment), startedAtMs: Date.now() });
     this.report({ ...nameOf(assignment), phase: 'STARTED' });
     if (assignment.simulatedS !== null) this.end(key, 'EXITED_ZERO');

@@ -1,10 +1,12 @@
 /** What every store promises of jobs that go to peers and come from them: src/store/federation.ts as tests. */
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { JobPart } from '../../src/core/model.js';
 import type { PeerSettings } from '../../src/store/directory/peers.js';
 import type { Asked, MachineKind, NewCopy, OfferedJob } from '../../src/store/federation.js';
 import { offeredFields } from '../../src/store/job-fields.js';
 import { meantRun } from '../../src/store/rules.js';
 import type { NewJob } from '../../src/store/store.js';
+import { withParts } from '../support/plain-job.js';
 import {
   assigned,
   byIds,
@@ -37,7 +39,7 @@ const REQUEST: OfferedJob = {
   ...{ request: 'them/1/1', hops: 3, visited: ['them'], user: 'zoe', bytes: 700, outputs: [] },
   ...{ name: null, application: 'x', arrayIndex: null, tasks: 1, cpusPerTask: 1, memoryMbPerTask: 0 },
   ...{ licenses: [], os: null, architecture: null, estimateS: 10, benchmark: 100, runTimeLimitS: null },
-  ...{ deadline: null, sandboxMb: 0, outputMb: 0, computationShare: null, preferences: [] },
+  ...{ deadline: null, sandboxMb: 0, outputMb: 0, computationShare: null, preferences: [], parts: null },
   ...{ simulatedRunS: null, simulatedIoS: null, launch: 'EVERY_TASK', onTaskFailure: 'END_ALL' },
 };
 const copy = (offer: number, change: Partial<OfferedJob> = {}, boost = 0): NewCopy => ({
@@ -177,12 +179,7 @@ export function describeFederation(name: string, makeWorld: () => Promise<World>
         ['kinds of resources', 'STAYS', { resourcesPerTask: { gpu: 1 } }, {}],
         ['a constraint', 'STAYS', { machineConstraint: 'gpu' }, {}],
         ['outputs that become datasets', 'DATASETS', { outputs: [{ path: 'a', dataset: 'd' }] }, {}],
-        [
-          'outputs, of which version 1 knows nothing',
-          'NO_ROOM',
-          { outputs: [{ path: 'a' }] },
-          { protocol: 1 },
-        ],
+        ['outputs, of which version 1 knows nothing', 'OLDER', { outputs: [{ path: 'a' }] }, { protocol: 1 }],
         ['held', 'HELD', { held: true }, {}],
         ['input of which only the amount is known', 'DATA', { inputs: [{ sizeMb: 1, siteId: 1 }] }, {}],
         ['too wide', 'UNFIT', { tasks: 9 }, {}],
@@ -197,6 +194,45 @@ export function describeFederation(name: string, makeWorld: () => Promise<World>
         const [id] = await submit(world, user, [away(job)]);
         expect(await exchange(ask)).toEqual([]);
         expect(await standing(id!)).toMatchObject({ state: null, hindrance });
+      });
+
+      it('offers jobs of parts whose machines have room for each and for all, unless a part asks for more than CPUs and memory', async () => {
+        const parted = (...parts: Partial<JobPart>[]) => away(withParts(parts));
+        // Two machines of 4 CPUs.
+        const [fits, wide, many, keeps, memory] = await submit(world, user, [
+          parted({ cpusPerTask: 4 }, { tasks: 4 }),
+          parted({ cpusPerTask: 5 }, {}),
+          parted({ cpusPerTask: 4 }, { tasks: 5 }),
+          parted({}, { exclusive: 'USER' }),
+          parted({}, { memoryMbPerTask: 4_001 }),
+        ]);
+        const [news, ...more] = await exchange();
+        expect(more).toEqual([]);
+        expect(news).toMatchObject({
+          ...{ jobId: fits, state: 'OFFERED' },
+          request: {
+            ...{ tasks: 5, cpusPerTask: 4, memoryMbPerTask: 0 },
+            parts: [
+              { tasks: 1, cpusPerTask: 4 },
+              { tasks: 4, cpusPerTask: 1 },
+            ],
+          },
+        });
+        for (const id of [wide, many, memory])
+          expect(await standing(id!)).toMatchObject({ hindrance: 'UNFIT' });
+        expect(await standing(keeps!)).toMatchObject({ hindrance: 'STAYS' });
+      });
+
+      it('offers no jobs with parts or outputs to a peer of the release before', async () => {
+        const [parts, outputs, plain] = await submit(world, user, [
+          away(withParts([{}, {}])),
+          away({ outputs: [{ path: 'out' }] }),
+          away(),
+        ]);
+        expect((await exchange({ protocol: 1 })).map(({ jobId }) => jobId)).toEqual([plain]);
+        for (const id of [parts, outputs]) expect(await standing(id!)).toMatchObject({ hindrance: 'OLDER' });
+        const later = (await exchange()).map(({ jobId }) => jobId);
+        expect(later).toEqual(expect.arrayContaining([parts, outputs]));
       });
 
       it('says why a job is not offered: by what its peer is', async () => {

@@ -25,6 +25,7 @@ import {
   type OfferNews,
   type Offers,
   type Place,
+  partsStay,
   type Standing,
   type Told,
 } from '../../src/store/federation.js';
@@ -100,6 +101,7 @@ export interface MemoryPeer
     | 'foreignMax'
     | 'foreignBoost'
     | 'serviceId'
+    | 'protocol'
     | 'kinds'
     | 'load'
     | 'loadAt'
@@ -194,6 +196,7 @@ export class MemoryFederation {
         name,
         url: null,
         secret: null,
+        protocol: null,
         isolated: false,
         forward: 'WHEN_NEEDED',
         neededAfterS: 600,
@@ -335,7 +338,12 @@ export class MemoryFederation {
     if (this.store.sites.get(siteId)?.removed) return [];
     const { ageS = 0, ...load } = asked.load ?? {};
     Object.assign(peer, {
-      ...{ seenAt: now, serviceId: asked.service, kinds: structuredClone(asked.kinds) },
+      ...{
+        seenAt: now,
+        serviceId: asked.service,
+        protocol: asked.protocol,
+        kinds: structuredClone(asked.kinds),
+      },
       ...{ load: asked.load && load, loadAt: asked.load && now - ageS },
     });
     for (const [key, { siteId: at, withdrawn, version, againAt }] of this.rows)
@@ -352,20 +360,15 @@ export class MemoryFederation {
   }
 
   /** What keeps the job from being offered to the peer, whatever is here and there; and whether what it reads can be fetched. */
-  private hindrance(
-    { job, fitsHome }: Waiting,
-    peer: MemoryPeer,
-    protocol: number,
-    now: number,
-  ): Hindrance | null {
+  private hindrance({ job, fitsHome }: Waiting, peer: MemoryPeer, now: number): Hindrance | null {
     const foreign = this.foreign.get(job.id);
     const offer = this.rows.get(`${job.id}/${peer.siteId}`);
     if (peer.isolated) return 'ISOLATED';
     if (peer.forward === 'NEVER') return 'NEVER';
     if (peer.seenAt === null) return 'UNSEEN';
-    if (stayingFields.some((field) => job[field] != null)) return 'STAYS';
-    if (protocol < 2 ? job.outputs.length > 0 : job.outputs.some(({ dataset }) => dataset != null))
-      return 'DATASETS';
+    if (stayingFields.some((field) => job[field] != null) || partsStay(job.parts)) return 'STAYS';
+    if (job.outputs.some(({ dataset }) => dataset != null)) return 'DATASETS';
+    if ((peer.protocol ?? 2) < 2 && (job.outputs.length > 0 || job.parts !== null)) return 'OLDER';
     if (!isPending(job.state)) return 'HELD';
     if (foreign !== undefined && foreign.epoch !== null) return 'GRANTED';
     if (foreign?.siteId === peer.siteId || foreign?.visited.includes(peer.serviceId ?? '')) return 'VISITED';
@@ -410,8 +413,7 @@ export class MemoryFederation {
         const open = this.rows.get(`${one.job.id}/${siteId}`);
         const hops = this.foreign.get(one.job.id)?.hops ?? peer.hops;
         if (open !== undefined && !open.withdrawn) return false;
-        if (this.hindrance(one, peer, asked.protocol, now) !== null || !this.isFetchable(one.job))
-          return false;
+        if (this.hindrance(one, peer, now) !== null || !this.isFetchable(one.job)) return false;
         if (!fitsKinds(one.job, asked.kinds, hops)) return false;
         const waitedS = now - one.job.submittedAt;
         if (forward === 'WHEN_NEEDED') return !one.fitsHome || waitedS + one.ahead * betweenS > neededAfterS;
@@ -570,7 +572,7 @@ export class MemoryFederation {
         return {
           siteId,
           state: !isOpen ? null : offer.epoch === null ? 'OFFERED' : 'CLAIMED',
-          hindrance: isOpen ? null : (this.hindrance(one, peer, 2, now) ?? why()),
+          hindrance: isOpen ? null : (this.hindrance(one, peer, now) ?? why()),
           againAt: offer?.againAt ?? null,
           path: offer?.path ?? [],
         };

@@ -175,10 +175,12 @@ const STAYS: Readonly<Record<keyof StayingFields, string>> = {
   allAlike: 'The job is to have machines that are alike in labels, which each service has of its own',
   sameSwitch: 'The job is to have machines on one switch, which peers are not told',
   machineConstraint: 'The job has a constraint over labels of machines, which each service has of its own',
-  parts: 'The job has parts, which peers are not told',
   image: 'The job runs in an image, and each service has images of its own',
   reservationId: 'The job runs in a reservation of machines of this service',
 };
+
+const PARTS_STAY =
+  'A part of the job asks for more than tasks with CPUs and memory, and peers are told only these of parts';
 
 interface NotOffered {
   job: JobRow;
@@ -195,11 +197,14 @@ const SENTENCES: Readonly<Record<Hindrance, (about: NotOffered) => string>> = {
   NEVER: () => 'It is offered no jobs (NEVER).',
   UNSEEN: () => 'It has not asked for jobs yet.',
   STAYS: ({ job }) => {
-    const field = stayingFields.find((one) => job[one] !== null) as keyof StayingFields;
-    return `${STAYS[field]}: it stays with the sites of this service.`;
+    const field = stayingFields.find((one) => job[one] !== null);
+    const why = field === undefined ? PARTS_STAY : STAYS[field];
+    return `${why}: it stays with the sites of this service.`;
   },
   DATASETS: () =>
     'The job has outputs that become datasets, which are registered at the site where it ran: such jobs run at sites of this service only.',
+  OLDER: () =>
+    'It is of an earlier release (version 1 of the peer protocol), which takes no jobs with outputs or parts.',
   HELD: () => 'The job is held.',
   GRANTED: () => 'The job has been granted to this service.',
   VISITED: () => 'The job has already passed through it.',
@@ -297,7 +302,7 @@ function kindOf(kind: MachineKindInput): MachineKind {
 
 const offerOf = ({ offer, state, stop, jobId, boost, request }: OfferNews) => ({
   ...{ offer: String(offer), state, stop, job: globalId('job', jobId), boost },
-  request: request && { ...request, deadline: request.deadline },
+  request: request && { ...request, parts: request.parts && [...request.parts] },
 });
 
 const claimOf = (result: ClaimResult) => ({

@@ -92,7 +92,7 @@ export function createFit(known: () => Promise<Resources>): () => Promise<Fit> {
       let fault = judged.get(key);
       if (fault === undefined) {
         fault =
-          mayLeave(job) && resources.peers.some(({ kinds, hops }) => fitsKinds(job, kinds, hops))
+          mayLeave(job) && resources.peers.some((peer) => couldRun(job, peer))
             ? null
             : faultOf(job, resources);
         judged.set(key, fault);
@@ -101,6 +101,10 @@ export function createFit(known: () => Promise<Resources>): () => Promise<Fit> {
     };
   };
 }
+
+/** Of version 1 no peer takes jobs with outputs or parts. */
+const couldRun = (job: NewJob, { kinds, hops, protocol }: PeerRow): boolean =>
+  fitsKinds(job, kinds, hops) && ((protocol ?? 2) >= 2 || (job.parts === null && job.outputs.length === 0));
 
 const never = (field: string, value: string, nearest: string): Fault => ({
   field,

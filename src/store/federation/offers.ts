@@ -39,8 +39,6 @@ type Db = OffersDatabase;
 
 /** Of the queue, from its head: beyond it nothing is offered before those have gone. */
 const LOOKED_AT = 50_000;
-/** Whatever a peer speaks, people are told how it would be with this version of the protocol. */
-const PROTOCOL_LATEST = 2;
 /** A job's inputs that are datasets in service; of those that were removed nothing is read. Needs jobs as j. */
 const datasetsRead = raw(`jsonb_array_elements(j.inputs) WITH ORDINALITY AS i (input, place)
   LEFT JOIN datasets d ON d.id = (i.input->>'datasetId')::integer`);
@@ -112,14 +110,14 @@ export async function exchange(
 function seen(
   database: Db,
   siteId: number,
-  { service, kinds, load: told }: Asked,
+  { service, protocol, kinds, load: told }: Asked,
   now: number,
 ): Promise<Asker | null> {
   const { ageS = 0, ...load } = told ?? {};
   return row(
     database.pool,
     sql`
-UPDATE peers p SET seen_at = to_timestamp(${now}::float8), service_id = ${service}, kinds = ${JSON.stringify(kinds)}::jsonb,
+UPDATE peers p SET seen_at = to_timestamp(${now}::float8), service_id = ${service}, protocol = ${protocol}, kinds = ${JSON.stringify(kinds)}::jsonb,
     load = ${told && JSON.stringify(load)}::jsonb, load_at = CASE WHEN ${told !== null} THEN to_timestamp(${now - ageS}::float8) END
   FROM sites s WHERE p.site_id = ${siteId} AND s.id = p.site_id AND s.removed_at IS NULL
 RETURNING p.isolated, p.forward, p.needed_after_s AS "neededAfterS", p.hops`,
@@ -209,14 +207,15 @@ INSERT INTO offers (job_id, site_id, offer, version, again_at)
  * Jobs of the queue and peers, as rows of a table `open`: what keeps the one from being offered to the other by what the two are (`hindrance`,
  * null: nothing), and whether it can be fetched what the job reads. What is offered and what people are told of it both follow from this.
  */
-const openTo = (reach: Reach, now: number, protocol: number, peers: Sql): Sql => sql`open AS MATERIALIZED (
+const openTo = (reach: Reach, now: number, peers: Sql): Sql => sql`open AS MATERIALIZED (
   SELECT j.*, p.site_id AS peer, p.forward, h.hops, coalesce(f.visited, '{}') AS visited, coalesce(f.site_id = p.site_id, false) AS from_peer,
          ${isFetchable(reach)} AS ready, o.withdrawn, o.epoch AS granted, o.again_at, coalesce(o.path, '{}') AS path, CASE
            WHEN p.isolated THEN 'ISOLATED'
            WHEN p.forward = 'NEVER' THEN 'NEVER'
            WHEN p.seen_at IS NULL THEN 'UNSEEN'
            WHEN j.stays THEN 'STAYS'
-           WHEN NOT ${protocol >= 2 ? areFiles : sql`(j.outputs IS NULL)`} THEN 'DATASETS'
+           WHEN NOT ${areFiles} THEN 'DATASETS'
+           WHEN p.protocol < 2 AND (j.outputs IS NOT NULL OR j.parts IS NOT NULL) THEN 'OLDER'
            WHEN j.state NOT IN ${labels(pendingStates)} THEN 'HELD'
            WHEN f.epoch IS NOT NULL THEN 'GRANTED'
            WHEN f.site_id = p.site_id OR p.service_id = ANY (f.visited) THEN 'VISITED'
@@ -235,7 +234,7 @@ function candidates(
   database: Db,
   siteId: number,
   { forward, neededAfterS }: Asker,
-  { protocol, after, room, load }: Asked,
+  { after, room, load }: Asked,
   now: number,
 ): Promise<Candidate[]> {
   const waitedS = sql`extract(epoch FROM to_timestamp(${now}::float8) - w.submitted_at)::float8`;
@@ -250,7 +249,7 @@ function candidates(
     sql`
 WITH theirs AS MATERIALIZED (
   SELECT k.* FROM peers p CROSS JOIN LATERAL ${raw(theirKinds)} k WHERE p.site_id = ${siteId}
-), ${queueHere(waitingFirst(LOOKED_AT))}, ${openTo(database, now, protocol, sql`p.site_id = ${siteId}`)}, class AS MATERIALIZED (
+), ${queueHere(waitingFirst(LOOKED_AT))}, ${openTo(database, now, sql`p.site_id = ${siteId}`)}, class AS MATERIALIZED (
   SELECT c.needs, c.hops, ${fits('theirs')} AS fits
     FROM (SELECT DISTINCT ON (needs, hops) * FROM open WHERE hindrance IS NULL ORDER BY needs, hops) c
 ), pace AS MATERIALIZED (
@@ -276,7 +275,7 @@ export function standings(database: Db, jobId: number, now: number): Promise<Sta
   return rows(
     database.pool,
     sql`
-WITH ${queueHere(sql`id = ${jobId}::bigint`)}, ${openTo(database, now, PROTOCOL_LATEST, inService)}
+WITH ${queueHere(sql`id = ${jobId}::bigint`)}, ${openTo(database, now, inService)}
 SELECT c.peer AS "siteId", CASE WHEN c.withdrawn THEN NULL WHEN c.granted IS NOT NULL THEN 'CLAIMED' WHEN NOT c.withdrawn THEN 'OFFERED' END AS state,
        CASE WHEN NOT c.withdrawn THEN NULL ELSE coalesce(c.hindrance, CASE
          WHEN NOT c.ready THEN 'DATA'

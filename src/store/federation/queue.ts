@@ -1,5 +1,6 @@
 /** What waits here for machines of ours, as an owner compares it with a peer's and a guest tells it: what no machine here can run is ahead of nobody. */
 import { pendingStates } from '../../core/states.js';
+import { stayingOfParts } from '../federation.js';
 import { jobColumn, stayingFields } from '../job-fields.js';
 import { labels, raw, type Sql, sql } from '../sql.js';
 
@@ -8,18 +9,35 @@ export const allWork =
   raw(`(j.estimate_s * j.benchmark * CASE WHEN j.parts IS NULL THEN j.tasks * j.cpus_per_task ELSE (
   SELECT sum((p ->> 'tasks')::integer * (p ->> 'cpusPerTask')::integer) FROM jsonb_array_elements(j.parts) p) END)`);
 
-/** Jobs as c, with the services that they may still go through: whether machines of the table can run them, all at one site. As a function: `fitsKinds`. */
+/** Machines as k, jobs as c. */
+const isAble = `coalesce(c.os = k.os, true) AND coalesce(c.architecture = k.architecture, true) AND c.licenses <@ k.licenses AND k.hops < c.hops`;
+/** On each machine k. */
+const tasksOn = (cpus: string, memoryMb: string): string => `least(
+             CASE WHEN k.max_tasks IS NULL THEN k.cpus / ${cpus} WHEN k.cpus >= ${cpus} THEN k.max_tasks ELSE 0 END,
+             CASE WHEN ${memoryMb} > 0 THEN k.memory_mb / ${memoryMb} ELSE 1000000 END)`;
+
+/**
+ * Jobs as c, with the services that they may still go through: whether machines of the table can run them, all at one site; of several parts each,
+ * and all of them by their sums. As a function: `fitsKinds`.
+ */
 export const fits = (kinds: string): Sql =>
-  raw(`EXISTS (
-    SELECT 1 FROM ${kinds} k
-     WHERE coalesce(c.os = k.os, true) AND coalesce(c.architecture = k.architecture, true) AND c.licenses <@ k.licenses AND k.hops < c.hops
+  raw(`CASE WHEN c.parts IS NULL THEN EXISTS (
+    SELECT 1 FROM ${kinds} k WHERE ${isAble}
      GROUP BY k.site
-    HAVING sum(k.machines::numeric * least(
-             CASE WHEN k.max_tasks IS NULL THEN k.cpus / c.cpus_per_task WHEN k.cpus >= c.cpus_per_task THEN k.max_tasks ELSE 0 END,
-             CASE WHEN c.memory_mb_per_task > 0 THEN k.memory_mb / c.memory_mb_per_task ELSE 1000000 END)) >= c.tasks)`);
+    HAVING sum(k.machines::numeric * ${tasksOn('c.cpus_per_task', 'c.memory_mb_per_task')}) >= c.tasks)
+  ELSE EXISTS (
+    SELECT 1 FROM (
+      SELECT k.site, bool_or(k.max_tasks IS NOT NULL) AS shared, sum(k.machines::numeric * k.cpus) AS cpus, sum(k.machines::numeric * k.memory_mb) AS memory_mb
+        FROM ${kinds} k WHERE ${isAble} GROUP BY k.site) there
+     WHERE (SELECT (there.shared OR sum(o.tasks::numeric * o."cpusPerTask") <= there.cpus) AND sum(o.tasks::numeric * o."memoryMbPerTask") <= there.memory_mb
+                   AND bool_and(o.tasks <= (
+                     SELECT sum(k.machines::numeric * ${tasksOn('o."cpusPerTask"', 'o."memoryMbPerTask"')})
+                       FROM ${kinds} k WHERE ${isAble} AND k.site = there.site))
+              FROM jsonb_to_recordset(c.parts) AS o (tasks integer, "cpusPerTask" integer, "memoryMbPerTask" integer))) END`);
 
 /** Peers would not know what it asks for. Needs jobs as j. */
-const stays = raw(`(${stayingFields.map((field) => `j.${jobColumn[field]} IS NOT NULL`).join(' OR ')})`);
+const stays = raw(`(${stayingFields.map((field) => `j.${jobColumn[field]} IS NOT NULL`).join(' OR ')}
+  OR j.parts IS NOT NULL AND EXISTS (SELECT FROM jsonb_array_elements(j.parts) o WHERE ${stayingOfParts.map((field) => `o ->> '${field}' IS NOT NULL`).join(' OR ')}))`);
 
 /** The first so many that wait. */
 export const waitingFirst = (most: number): Sql =>
@@ -47,9 +65,9 @@ ours AS MATERIALIZED (
 ), home AS MATERIALIZED (
   SELECT coalesce(sum(power), 0)::float8 AS power, coalesce(sum(power) / sum(all_cpus), 0)::float8 AS benchmark FROM ours
 ), waiting AS MATERIALIZED (
-  SELECT id, state, boost, submitted_at, inputs, outputs, avoids, tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture, ${stays} AS stays,
+  SELECT id, state, boost, submitted_at, inputs, outputs, avoids, tasks, cpus_per_task, memory_mb_per_task, parts, licenses, os, architecture, ${stays} AS stays,
          estimate_s * benchmark AS work, ${allWork} AS all_work,
-         json_build_array(tasks, cpus_per_task, memory_mb_per_task, licenses, os, architecture)::text AS needs
+         json_build_array(tasks, cpus_per_task, memory_mb_per_task, parts, licenses, os, architecture)::text AS needs
     FROM jobs j WHERE ${which}
 ), able AS MATERIALIZED (
   SELECT c.needs, ${fits('ours')} AS fits_home FROM (SELECT DISTINCT ON (needs) *, 1 AS hops FROM waiting ORDER BY needs) c

@@ -1,7 +1,7 @@
 /** What becomes of a job on its way to a peer and back: pure, for the store on Postgres and its model alike. */
 import { NO_RETRIES, type Retry } from '../../core/runs/retry.js';
 import { BOOST_MAX } from '../constants.js';
-import type { NewCopy } from '../federation.js';
+import { type NewCopy, stayingOfParts } from '../federation.js';
 import { type GrantedFields, type StayingFields, stayingFields } from '../job-fields.js';
 import type { NewJob } from '../store.js';
 
@@ -18,6 +18,10 @@ const NOT_OFFERED = Object.fromEntries(stayingFields.map((field) => [field, null
   keyof StayingFields,
   null
 >;
+const NOT_OFFERED_OF_PARTS = Object.fromEntries(stayingOfParts.map((field) => [field, null])) as Record<
+  (typeof stayingOfParts)[number],
+  null
+>;
 /** A copy as it is submitted here; `more`: boost that the peer's jobs get. */
 export const copiedJob = ({ request, boost }: NewCopy, more: number): NewJob => ({
   ...request,
@@ -30,6 +34,7 @@ export const copiedJob = ({ request, boost }: NewCopy, more: number): NewJob => 
     ...NOT_OFFERED,
     siteTerms: null,
     checkpoint: null,
+    parts: request.parts?.map((part) => ({ ...part, ...NOT_OFFERED_OF_PARTS })) ?? null,
     outputs: request.outputs.map((path) => ({ path })),
     originSiteId: null,
     ...{ warnS: null, warnSignal: 'SIGTERM', killGraceS: 30, mail: [] },
