@@ -9,6 +9,7 @@ import {
   type Run,
   whyWaiting,
 } from '../../src/core/index.js';
+import { SWITCH, switchUntil } from '../../src/core/model.js';
 import { parseConstraint } from '../../src/core/resources/constraint.js';
 import { whyNeverFits, whyPartsNowhere } from '../../src/core/resources/eligibility.js';
 import { allocationsOf, holdOf, place } from '../../src/core/resources/placement.js';
@@ -53,6 +54,8 @@ function checkParts(w: World, job: Job, start: { siteId: number; allocations: Ru
         expect(placed.filter(({ machineId }) => machineId === machine.id)).toHaveLength(1);
     }
     if (part.allAlike !== null) expect(new Set(machines.map(({ labels }) => labels?.gen)).size).toBe(1);
+    const until = switchUntil({ ...job, sameSwitch: part.sameSwitch ?? null });
+    if (w.now < until) expect(new Set(machines.map(({ labels }) => labels?.switch)).size).toBe(1);
   });
 }
 
@@ -125,7 +128,8 @@ const shapePart = (part: JobPart): ShapePart => ({
         ],
   tasksPerMachine: part.tasksPerMachine ?? { min: 1, max: null },
   exclusive: part.exclusive ?? 'NONE',
-  allAlike: part.allAlike ?? [],
+  // Before any time has passed.
+  allAlike: [...(part.allAlike ?? []), ...(part.sameSwitch ? [SWITCH] : [])],
   where: part.machineConstraint === null ? null : parseConstraint(part.machineConstraint),
 });
 

@@ -149,6 +149,7 @@ const { tasksPerMachine, exclusive, machineConstraint } = JOB_SHAPE;
 const anyPart = fc.record({
   ...{ tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, tasksPerMachine, exclusive, machineConstraint },
   allAlike: fc.constantFrom(null, null, null, ['gen']),
+  sameSwitch: fc.constantFrom(null, null, null, { maxWaitS: null }, { maxWaitS: 6 }),
 });
 const anyParts = fc.array(anyPart, { minLength: 2, maxLength: 3, size: 'max' });
 /** Half of the jobs have several parts. */
@@ -223,7 +224,7 @@ export class World {
           ...sharing,
           ...here,
           resources: { gpu: gpus },
-          labels: { gen },
+          labels: { gen, switch: id % 3 === 0 ? 'a' : 'b' },
           ...(gen === '2' && { devices: devicesOf(gpus) }),
           id,
         });
