@@ -179,13 +179,18 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
 
   it('runs several tasks, ends at the limit, keeps files, and says what it waits for', async () => {
     const [tasks, limited, kept] = await submit([
-      shell('echo "task $SWITCHYARD_TASK_INDEX"', { tasks: 3, cpusPerTask: 6 }),
+      shell(
+        'echo "task $RANK of $WORLD_SIZE: $LOCAL_RANK of $LOCAL_WORLD_SIZE on $NODE_RANK of $NNODES, $MASTER_ADDR $SWITCHYARD_MACHINES $(wc -l <"$SWITCHYARD_HOSTFILE")"',
+        { tasks: 3, cpusPerTask: 6 },
+      ),
       { command: 'sleep', arguments: ['100'], runTimeLimitS: 2 },
       shell('echo 42 >result', { outputs: [{ path: 'result' }] }),
     ]);
     const all = await when(tasks as string, ended);
     expect(all.cause).toBe('EXITED_ZERO');
-    expect(all.output?.text.trim().split('\n').sort()).toEqual(['task 0', 'task 1', 'task 2']);
+    expect(all.output?.text.trim().split('\n').sort()).toEqual(
+      [0, 1, 2].map((rank) => `task ${rank} of 3: 0 of 1 on ${rank} of 3, n1 n1:1,n2:1,n3:1 3`),
+    );
     expect(all.runs[0]?.nodes).toEqual(['n1', 'n2', 'n3']);
     expect((await when(limited as string, ended)).cause).toBe('RUN_TIME_LIMIT');
     expect((await when(kept as string, ended)).cause).toBe('EXITED_ZERO');

@@ -271,13 +271,26 @@ async function isClean(trial: Trial): Promise<void> {
 
 async function startsTasks(trial: Trial): Promise<void> {
   if (trial.scheduler.tasks === null) throw new Skipped('describe reports that tasks are not started here');
-  const job = trial.prepare('echo "task $SWITCHYARD_TASK_INDEX"', { tasks: 2 });
+  const text =
+    'echo "$SWITCHYARD_TASK_INDEX $RANK $WORLD_SIZE $NNODES $MASTER_ADDR $SWITCHYARD_MACHINES' +
+    ' $(sed -n $((RANK + 1))p "$SWITCHYARD_HOSTFILE") $LOCAL_RANK $LOCAL_WORLD_SIZE $NODE_RANK"';
+  const job = trial.prepare(text, { tasks: 2 });
   await trial.submit(job);
   await trial.ended(job.name);
-  const said = trial.output(job.name).trim().split('\n').sort().join(', ');
+  const said = trial.output(job.name).trim().split('\n').sort();
+  const { nodes } = trial.marks.where(job.name)!;
+  const [first = '', second = first] = nodes;
+  const apart = nodes.length > 1;
+  const all = `2 ${nodes.length} ${first} ${apart ? `${first}:1,${second}:1` : `${first}:2`}`;
+  const wanted = [
+    `0 0 ${all} ${first} 0 ${apart ? 1 : 2} 0`,
+    `1 1 ${all} ${second} ${apart ? '0 1 1' : '1 2 0'}`,
+  ];
+  // A prologue need not tell where they are.
+  const unplaced = said.every((line, i) => line.startsWith(`${i} ${i} 2 `)) && !said[0]?.includes(':');
   must(
-    said === 'task 0, task 1',
-    `two tasks printed ${JSON.stringify(said)}: ${trial.output(job.name, 'err')}`,
+    said.length === 2 && (unplaced || said.join() === wanted.join()),
+    `two tasks printed ${JSON.stringify(said)}; expected: ${JSON.stringify(wanted)}: ${trial.output(job.name, 'err')}`,
   );
 }
 

@@ -119,7 +119,8 @@ export interface LocalScheduler {
   readonly hasAccounts: boolean;
   /**
    * Shell text that each script begins with. It sets `local_id` and `nodes` (names, separated by blanks) to what the scheduler says of the job,
-   * and in an array `element` to its index.
+   * and in an array `element` to its index. It finds the number of tasks in `tasks`, but for a script that only chooses another, and may set
+   * `machines` to where they are (`node:tasks`, separated by blanks, in their order).
    */
   readonly prologue: string;
   /** How a command is started once for each task; null: only jobs of one task, or that start their tasks themselves. */
@@ -137,8 +138,8 @@ export interface LocalScheduler {
     /** As that of `tasks`, but starts the tasks of all parts, counted through them; `{parts}`: the numbers of the parts, separated by commas. */
     launcher: readonly string[];
     /**
-     * Shell text behind `prologue`, which finds the number of tasks of each part in `tasks_by_part`, separated by blanks: sets `nodes` to those of
-     * all parts in their order, and exports `SWITCHYARD_PART_MACHINES_0`, …: `node:tasks,…` of each.
+     * Shell text behind `prologue`, which finds the number of tasks of each part in `tasks_by_part`, separated by blanks: sets `nodes` and
+     * `machines` to those of all parts in their order, and exports `SWITCHYARD_PART_MACHINES_0`, …: `node:tasks,…` of each.
      */
     prologue: string;
   } | null;

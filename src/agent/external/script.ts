@@ -66,12 +66,7 @@ export function batchScript(
         ...launcher.map((word) =>
           quote(word.replaceAll('{tasks}', String(tasks)).replaceAll('{parts}', numbers)),
         ),
-        ...[
-          'sh',
-          '-c',
-          quote(`${partText(parts, each.index)}SWITCHYARD_TASK_INDEX=$${each.index} exec "$@"`),
-          'sh',
-        ],
+        ...['sh', '-c', quote(`${rankText(tasks, each.index)}${partText(parts, each.index)}exec "$@"`), 'sh'],
         ...program,
       ]
     : program;
@@ -89,13 +84,14 @@ export function batchScript(
 # It outlives the signals that its command gets, to write down how that ended: caught, not ignored, which would be inherited.
 trap : HUP INT TERM
 cd ${quote(desk)} || exit ${NOT_BEGUN}
+tasks=${tasks}
 ${scheduler.prologue}
 ${prologueOf(parts, scheduler)}me="$local_id $(date +%s%3N) $nodes"
 turn=turn.$local_id.$$
 mkdir "$turn" && echo "$me" >"$turn/where" && mv -T "$turn" ${mark} 2>/dev/null
 # Asked of the file system, since the answer to the move may be wrong where it is a network's.
 [ "$(cat ${mark}/where 2>/dev/null)" = "$me" ] || exit ${NOT_BEGUN}
-before=$(cat "/proc/$$/io" 2>/dev/null)
+${hostsText(tasks, `${directory}/hosts`)}before=$(cat "/proc/$$/io" 2>/dev/null)
 ${warning.begin}${makesWork}cd ${quote(work)} && {
   ${[...limit, ...warning.words, ...started].join(' ')} </dev/null >>${quote(`${directory}/out`)} 2>>${quote(`${directory}/err`)}
 }
@@ -114,6 +110,42 @@ const prologueOf = (
   parts.length === 0
     ? ''
     : `tasks_by_part='${parts.map(({ tasks }) => tasks).join(' ')}'\n${scheduler.parts?.prologue}\n`;
+
+/** Where the tasks are, if the scheduler tells: in a variable, and one host on each line of a file, as PBS has it, which every launcher reads. */
+const hostsText = (tasks: number, file: string): string => `[ -z "$machines" ] || {
+  set -- $machines
+  IFS=,
+  export SWITCHYARD_MACHINES="$*"
+  unset IFS
+${
+  tasks === 1
+    ? ''
+    : `  for one; do
+    left=\${one##*:}
+    while [ "$left" -gt 0 ]; do echo "\${one%:*}"; left=$((left - 1)); done
+  done >${quote(file)}
+  export SWITCHYARD_HOSTFILE=${quote(file)}
+`
+}}
+`;
+
+/** Finds the rank of a task, by its index in the job, in all and on its node: in the variables of torch.distributed. */
+const rankText = (
+  tasks: number,
+  index: string,
+): string => `export SWITCHYARD_TASK_INDEX="$${index}" RANK="$${index}" WORLD_SIZE=${tasks}
+[ -z "$SWITCHYARD_MACHINES" ] || {
+  export LOCAL_RANK="$${index}" LOCAL_WORLD_SIZE= NODE_RANK=0 NNODES=0 MASTER_ADDR="\${SWITCHYARD_MACHINES%%:*}"
+  IFS=,
+  for one in $SWITCHYARD_MACHINES; do
+    NNODES=$((NNODES + 1)) count=\${one##*:}
+    [ -z "$LOCAL_WORLD_SIZE" ] || continue
+    if [ "$LOCAL_RANK" -lt "$count" ]; then LOCAL_WORLD_SIZE=$count
+    else LOCAL_RANK=$((LOCAL_RANK - count)) NODE_RANK=$((NODE_RANK + 1)); fi
+  done
+  unset IFS
+}
+`;
 
 /** Finds the part of a task, by its index in the job: what it is told of it. */
 function partText(parts: NonNullable<Command['jobParts']>, index: string): string {

@@ -19,7 +19,27 @@ const UNFIT = /DOWN|DRAIN|FAIL|MAINT|UNKNOWN|NO_RESPOND|NOT_RESPONDING|POWER(ED|
 export const PROLOGUE =
   'element=$SLURM_ARRAY_TASK_ID\n' +
   'local_id=$SLURM_JOB_ID\n[ -z "$element" ] || local_id="$SLURM_ARRAY_JOB_ID"_$element\n' +
-  'nodes=$(scontrol show hostnames "$SLURM_JOB_NODELIST" 2>/dev/null | tr "\\n" " ")\n' +
+  // Counts are as `2(x3),1`: two tasks on each of three nodes, one on the next.
+  `placed() {
+  left=$2 counts=$1 machines= IFS=',()'
+  shift 2
+  for count in $counts; do
+    case $count in
+      '') continue ;;
+      x*) times=$((\${count#x} - 1)) ;;
+      *) each=$count times=1 ;;
+    esac
+    while [ "$times" -gt 0 ] && [ "$left" -gt 0 ] && [ $# -gt 0 ]; do
+      [ "$each" -le "$left" ] || each=$left
+      machines="$machines $1:$each" times=$((times - 1)) left=$((left - each))
+      shift
+    done
+  done
+  unset IFS
+}
+nodes=$(scontrol show hostnames "$SLURM_JOB_NODELIST" 2>/dev/null | tr "\\n" " ")
+[ -z "$tasks" ] || placed "$SLURM_TASKS_PER_NODE" "$tasks" $nodes
+` +
   // Steps get the script's environment: set by --export=NONE, it would keep it from them.
   'unset SLURM_EXPORT_ENV';
 export const TASKS: LocalScheduler['tasks'] = {
@@ -30,27 +50,22 @@ export const TASKS: LocalScheduler['tasks'] = {
 /** A job of several parts is a heterogeneous job of Slurm, whose components have nodes of their own each. */
 export const PARTS: LocalScheduler['parts'] = {
   launcher: ['srun', '--het-group={parts}', '--kill-on-bad-exit=1', '--export=ALL'],
-  // Counts are as `2(x3),1`: two tasks on each of three nodes, one on the next. slurmrestd sets no numbers of tasks for srun.
-  prologue: `nodes= part=0
-for left in $tasks_by_part; do
-  export "SLURM_NTASKS_HET_GROUP_$part=$left"
+  // slurmrestd sets no numbers of tasks for srun.
+  prologue: `nodes= all= part=0
+for one in $tasks_by_part; do
+  export "SLURM_NTASKS_HET_GROUP_$part=$one"
   eval "list=\\$SLURM_JOB_NODELIST_HET_GROUP_$part counts=\\$SLURM_TASKS_PER_NODE_HET_GROUP_$part"
   set -- $(scontrol show hostnames "$list" 2>/dev/null)
-  nodes="$nodes$* " machines=
-  for count in $(echo "$counts" | tr ',()' '   '); do
-    case $count in
-      x*) times=$((\${count#x} - 1)) ;;
-      *) tasks=$count times=1 ;;
-    esac
-    while [ "$times" -gt 0 ] && [ "$left" -gt 0 ] && [ $# -gt 0 ]; do
-      [ "$tasks" -le "$left" ] || tasks=$left
-      machines="$machines,$1:$tasks" times=$((times - 1)) left=$((left - tasks))
-      shift
-    done
-  done
-  export "SWITCHYARD_PART_MACHINES_$part=\${machines#,}"
+  nodes="$nodes$* "
+  placed "$counts" "$one" "$@"
+  all="$all$machines"
+  set -- $machines
+  IFS=,
+  export "SWITCHYARD_PART_MACHINES_$part=$*"
+  unset IFS
   part=$((part + 1))
-done`,
+done
+machines=$all`,
 };
 
 /**

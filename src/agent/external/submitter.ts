@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setImmediate as breath } from 'node:timers/promises';
 import { placeInputs } from '../process/inputs.js';
 import { upMs } from '../process/run.js';
+import { masterPort } from '../process/tasks.js';
 import type { Assignment } from '../runner.js';
 import { type Handed, record } from './handed.js';
 import type { Owners } from './owners.js';
@@ -338,6 +339,7 @@ function variablesOf(assignment: Assignment) {
       SWITCHYARD_MEMORY_MB_PER_TASK: String(memoryMbPerTask),
     }),
     ...(jobParts.length > 0 && { SWITCHYARD_PARTS: String(jobParts.length) }),
+    ...(tasks > 1 && launch === 'EVERY_TASK' && { MASTER_PORT: masterPort(assignment) }),
     ...(arrayIndex === null ? {} : { SWITCHYARD_ARRAY_INDEX: String(arrayIndex) }),
   };
 }

@@ -2,7 +2,7 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { type Assignment, runKey } from '../runner.js';
+import { type Assignment, type RunName, runKey } from '../runner.js';
 
 /** Ports below those that Linux gives out by itself (32 768 and up). */
 const FIRST_PORT = 16_384;
@@ -13,7 +13,7 @@ const PORTS = 16_384;
  * launcher reads. Answers the variables that depend on it.
  */
 export function placeTask(assignment: Assignment, directory: string): Record<string, string> {
-  const { jobId, epoch, task, tasks, machines } = assignment;
+  const { task, tasks, machines } = assignment;
   if (tasks === 1 || machines.length === 0) return {};
   const hosts = machines.map(({ name, host = name }) => host);
   const hostfile = join(directory, '.switchyard-hosts');
@@ -46,7 +46,7 @@ export function placeTask(assignment: Assignment, directory: string): Record<str
   const localCount = String(machines[node]?.tasks);
   const nodes = { count: String(machines.length), index: String(node) };
   const address = hosts[0] as string;
-  const port = String(FIRST_PORT + (crc32(runKey({ jobId, epoch })) % PORTS));
+  const port = masterPort(assignment);
   return {
     ...own,
     ...{ RANK: index, WORLD_SIZE: count, LOCAL_RANK: localIndex, LOCAL_WORLD_SIZE: localCount },
@@ -62,6 +62,10 @@ export function placeTask(assignment: Assignment, directory: string): Record<str
     ...{ PMI_RANK: index, PMI_SIZE: count, MPI_LOCALRANKID: localIndex, MPI_LOCALNRANKS: localCount },
   };
 }
+
+/** Where the tasks of a run meet: the same for all of them, and for no other run on the host, with luck. */
+export const masterPort = ({ jobId, epoch }: RunName): string =>
+  String(FIRST_PORT + (crc32(runKey({ jobId, epoch })) % PORTS));
 
 /** Whatever the agent's umask: runs may have other accounts. */
 function write(path: string, text: string): void {
