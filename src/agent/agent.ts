@@ -8,6 +8,7 @@ import {
   AssignmentsDocument,
   type AssignmentsSubscription,
   HeartbeatDocument,
+  HeartbeatWithCheckpointsDocument,
   RegisterDocument,
   type RegisterMutation,
   ReportDocument,
@@ -152,6 +153,8 @@ export class Agent {
   /** What was said of the leases last. */
   private leases = '';
   private saidProblem: string | null = null;
+  /** The service takes them. */
+  private tellsCheckpoints = true;
   /** Why the leases were not asked for last; null: they were. */
   private waits: string | null = null;
   /** Ends the subscription: its machines are others now. */
@@ -367,9 +370,30 @@ export class Agent {
           beat % REGISTER_BEATS === 0 ||
           this.problem() !== this.saidProblem ||
           (this.waits !== null && (await this.takeOver()) !== this.waits);
-        const variables = { site, agent: this.id, instance: this.instance };
-        if (due || !(await this.request(HeartbeatDocument, variables)).heartbeat) await this.register(site);
+        if (due || !(await this.beat(site))) await this.register(site);
       });
+    }
+  }
+
+  /** With the checkpoints that runs have written, where they have. False: the service does not know us. */
+  private async beat(site: string): Promise<boolean> {
+    const variables = { site, agent: this.id, instance: this.instance };
+    const all = this.tellsCheckpoints ? ((await this.runner.writtenCheckpoints?.()) ?? []) : [];
+    const written = all.slice(0, DEFAULT_LIMITS.reportsMax);
+    if (written.length === 0) return (await this.request(HeartbeatDocument, variables)).heartbeat;
+    const nowMs = this.runner.nowMs();
+    const checkpoints = written.map(({ jobId: job, atMs, ...of }) => {
+      return { ...of, job, ageS: Math.max(0, nowMs - atMs) / 1000 };
+    });
+    try {
+      const answer = await this.request(HeartbeatWithCheckpointsDocument, { ...variables, checkpoints });
+      this.runner.checkpointsTold?.(written);
+      return answer.heartbeat;
+    } catch (error) {
+      // One of the release before does not ask for them.
+      if (!(error instanceof ServiceError) || error.code !== 'GRAPHQL_VALIDATION_FAILED') throw error;
+      this.tellsCheckpoints = false;
+      return this.beat(site);
     }
   }
 

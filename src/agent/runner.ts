@@ -191,6 +191,12 @@ export interface EndedReport extends ReportBase, Measured {
 
 export type RunReport = StartedReport | EndedReport;
 
+/** A run has written its checkpoint. */
+export interface WrittenCheckpoint extends RunName {
+  /** By this machine's clock, ms since 1970. */
+  atMs: number;
+}
+
 /** A run that has been started and has not ended. */
 export interface LiveRun extends RunName {
   startedAtMs: number;
@@ -240,6 +246,13 @@ export interface Runner {
    * @param received of those that are empty, which ask for it: up to which byte the service has the stream
    */
   delivered(pieces: readonly LiveOutput[], received?: readonly (number | null)[]): void;
+  /**
+   * Runs that have written their checkpoints since that was told, each at most once a minute; the same again until they are told. Left out:
+   * runs write none here.
+   */
+  writtenCheckpoints?(): Promise<WrittenCheckpoint[]>;
+  /** The service knows of them, or will never. */
+  checkpointsTold?(written: readonly WrittenCheckpoint[]): void;
   /** Called (soon, and once for many) when there are new reports. */
   onReports: (() => void) | null;
   /** Lets go without stopping any run. */

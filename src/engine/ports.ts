@@ -13,6 +13,8 @@ export type Wake = (schedulers: readonly Scheduler[]) => Promise<void>;
 export interface GridMirror {
   /** Takes in what was committed before the call. */
   sync(): Promise<void>;
+  /** Takes in when the runs of a site have last written their checkpoints. */
+  syncCheckpoints(siteId: number): Promise<void>;
   /** Loads everything again. */
   reload(): Promise<void>;
   /** Jobs that the grid cannot hold, and why: those not yet taken from here. */

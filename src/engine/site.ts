@@ -41,6 +41,7 @@ export async function runSite(
     const kept = await takeIn(cycle, tools, siteId);
     const shared = mirror.grid.sharesLicenses;
     const reservations = shared ? await cycle.phase('reservations', () => store.reservations()) : [];
+    if (mayPreempt(mirror, siteId)) await cycle.phase('checkpoints', () => mirror.syncCheckpoints(siteId));
     const { grid, policy } = mirror;
     const entry = grid.sites.find(({ site }) => site.id === siteId);
     if (entry === undefined) return;
@@ -107,6 +108,11 @@ export async function runSite(
   if (refused > 0) tools.wakeLater([siteId], limits.refusedPauseMs);
   else await tools.wake([siteId]);
 }
+
+/** Runs may be stopped for others: then it matters which of them would lose least. */
+const mayPreempt = ({ grid, policy }: GridMirror, siteId: number): boolean =>
+  policy.document.preemption != null &&
+  grid.sites.some(({ site, queue }) => site.id === siteId && queue.preempting.size > 0);
 
 const both = (a: StartOutcome, b: StartOutcome): StartOutcome => ({
   accepted: [...a.accepted, ...b.accepted],

@@ -85,6 +85,7 @@ export const LIMIT_VARIABLES = {
     'Mutation.reportRuns.reports',
     'Mutation.reportStaging.reports',
     'Mutation.reportOutput.outputs',
+    'Mutation.heartbeat.checkpoints',
   ),
   outputBytesMax: settable(
     'LIMIT_OUTPUT_BYTES',

@@ -111,19 +111,33 @@ export type RunArray = [
   waits: boolean,
   stopsAt: number | null,
   devices: string[][] | null,
+  checkpointAt: number | null,
 ];
 
 /** A RunArray; needs runs as r and jobs as j. */
 export const runArray = `json_build_array(
   r.site_id, r.epoch, r.machine_ids, r.machine_tasks, r.license_ids, ${epoch('coalesce(r.started_at, r.assigned_at)')}, r.planned_s,
   r.placed_by = 'SITE' AND r.started_at IS NULL,
-  CASE WHEN j.state = 'CANCELLING' THEN ${epoch('j.changed_at')} + coalesce((j.preempted ->> 'graceS')::float8, ${STOP_GRACE_S}) END, r.devices)`;
+  CASE WHEN j.state = 'CANCELLING' THEN ${epoch('j.changed_at')} + coalesce((j.preempted ->> 'graceS')::float8, ${STOP_GRACE_S}) END, r.devices, ${epoch('r.checkpoint_at')})`;
 
 export function runFromArray(jobId: number, a: RunArray): Run {
-  const [siteId, epoch, machineIds, machineTasks, licenseIds, start, plannedS, waits, stopsAt, devices] = a;
+  const [
+    siteId,
+    epoch,
+    machineIds,
+    machineTasks,
+    licenseIds,
+    start,
+    plannedS,
+    waits,
+    stopsAt,
+    devices,
+    checkpointAt,
+  ] = a;
   const allocations = allocationsFrom(machineIds, machineTasks);
   const run: Run = { jobId, siteId, epoch, allocations, licenseIds, start, plannedEnd: start + plannedS };
   if (devices !== null) run.devices = devices;
+  if (checkpointAt !== null) run.checkpointAt = checkpointAt;
   if (stopsAt !== null) return stopping(run, stopsAt);
   return waits ? { ...run, waits } : run;
 }

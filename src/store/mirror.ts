@@ -64,7 +64,7 @@ export class Mirror {
   private readonly newTotals: number;
 
   constructor(
-    private readonly store: Pick<Store, 'loadGrid' | 'changesSince' | 'reservations'>,
+    private readonly store: Pick<Store, 'loadGrid' | 'changesSince' | 'reservations' | 'checkpointsAt'>,
     private readonly options: MirrorOptions = {},
   ) {
     this.batch = options.batch ?? BATCH;
@@ -115,6 +115,18 @@ export class Mirror {
   reload(): Promise<void> {
     this.stale = true;
     return this.sync();
+  }
+
+  /** Takes in when the runs of a site have last written their checkpoints, which no change tells. */
+  async syncCheckpoints(siteId: number): Promise<void> {
+    const found = await this.store.checkpointsAt(siteId);
+    const { grid, runs } = this.loaded();
+    for (const { jobId, epoch, at } of found) {
+      const run = runs.get(jobId);
+      if (run?.epoch !== epoch || run.checkpointAt === at) continue;
+      runs.set(jobId, { ...run, checkpointAt: at });
+      grid.checkpointRun(jobId, at);
+    }
   }
 
   /** Jobs that the grid cannot hold, and why: those that were left out of it since the last call. */

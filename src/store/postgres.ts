@@ -12,6 +12,7 @@ import type { Copies, Offers, Reach } from './federation.js';
 import type { Database } from './pool.js';
 import * as agents from './postgres/agents.js';
 import { revise } from './postgres/changes.js';
+import { checkpointsAt, noteCheckpoints } from './postgres/checkpoints.js';
 import * as control from './postgres/control.js';
 import * as followers from './postgres/followers.js';
 import * as leases from './postgres/leases.js';
@@ -28,6 +29,7 @@ import { sweep } from './postgres/sweep.js';
 import type {
   AgentBeat,
   AgentRegistration,
+  CheckpointReport,
   Cursor,
   FollowerTurn,
   JobChanges,
@@ -176,6 +178,14 @@ export class PostgresStore implements Store {
 
   heartbeat(beats: readonly AgentBeat[], now: number) {
     return leases.heartbeat(this.database, beats, now);
+  }
+
+  noteCheckpoints(siteId: number, agentId: number, checkpoints: readonly CheckpointReport[]) {
+    return noteCheckpoints(this.database, siteId, agentId, checkpoints);
+  }
+
+  checkpointsAt(siteId: number) {
+    return checkpointsAt(this.database.pool, siteId);
   }
 
   cancel(selection: JobSelection, now: number, cause: 'CANCELLED_BY_USER' | 'CANCELLED_BY_OPERATOR') {

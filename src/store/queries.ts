@@ -1079,6 +1079,7 @@ const courseReading = {
   cause: 'cause',
   message: 'message',
   ...usageColumn,
+  checkpointAt: seconds('checkpoint_at'),
 } as const;
 
 const runReading: Reading<RunRow> = {

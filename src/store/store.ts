@@ -367,6 +367,21 @@ export interface AgentBeat {
   instance: string;
 }
 
+/** A run, or a task that is launched by itself, has written its checkpoint. */
+export interface CheckpointReport extends Pick<RunReport, 'jobId' | 'epoch' | 'token'> {
+  /** null: the whole run. */
+  task: number | null;
+  /** How long ago, by the reporter's clock, seconds. */
+  ageS: number;
+}
+
+export interface RunCheckpoint {
+  jobId: number;
+  epoch: number;
+  /** Epoch seconds. */
+  at: number;
+}
+
 export interface HeartbeatOutcome {
   /**
    * Aligned with the beats. `superseded`: another instance has registered as this agent since. `unknown`: it has to register again; the
@@ -719,6 +734,13 @@ export interface Store {
   reportLoad(siteId: number, agentId: number, load: ReportedLoad, now: number): Promise<boolean>;
   /** Agents renew the leases on all their machines. */
   heartbeat(beats: readonly AgentBeat[], now: number): Promise<HeartbeatOutcome>;
+  /**
+   * An agent tells when live runs of its machines have last written their checkpoints. What is about others, or about a time that is known to be
+   * over, changes nothing: so it may be told twice, or late.
+   */
+  noteCheckpoints(siteId: number, agentId: number, reports: readonly CheckpointReport[]): Promise<void>;
+  /** When live runs of a site have last written their checkpoints, where they have. */
+  checkpointsAt(siteId: number): Promise<RunCheckpoint[]>;
 
   /** Not started → CANCELLED; live → CANCELLING (the agent ends it, and the job ends with this cause). */
   cancel(

@@ -230,7 +230,7 @@ export function shownTasks(
     if (task && (task.endedAt !== null || endedAt === null)) return { ...task, machineId };
     const startedAt = task ? task.startedAt : reported ? null : run.startedAt;
     const of = { jobId, epoch, index, machineId, startedAt, endedAt, exitCode, signal, cause, message };
-    if (!one) return { ...of, ...UNMEASURED };
-    return { ...of, ...eachUsage((field) => run[field]) } as ShownTask;
+    if (!one) return { ...of, ...UNMEASURED, checkpointAt: null };
+    return { ...of, ...eachUsage((field) => run[field]), checkpointAt: run.checkpointAt } as ShownTask;
   });
 }

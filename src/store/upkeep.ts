@@ -61,6 +61,8 @@ export interface KeptRun extends LiveRun {
   epoch: number;
   /** Since when it has its machines. */
   since: number;
+  /** When it last wrote its checkpoint; null: never. */
+  checkpointAt: number | null;
   restartable: boolean;
   killGraceS: number;
   /** It has been told to stop. */
@@ -319,7 +321,8 @@ function runsInTheWay(hold: KeptHold, { machines, runs }: UpkeepFacts, now: numb
 const isVictim = ({ restartable, reservationId, stopping }: KeptRun, { kind }: KeptHold): boolean =>
   !stopping && (kind === 'MAINTENANCE' || (restartable && reservationId === null));
 
-const lostWork = (run: KeptRun, now: number): number => cpusOfRun(run) * Math.max(0, now - run.since);
+const lostWork = (run: KeptRun, now: number): number =>
+  cpusOfRun(run) * Math.max(0, now - Math.max(run.since, run.checkpointAt ?? run.since));
 
 function once(stopped: readonly StoppedRun[]): StoppedRun[] {
   const seen = new Set<number>();

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GraphQLError } from 'graphql';
 import { expect, it, onTestFinished } from 'vitest';
@@ -49,6 +49,36 @@ it('runs what is assigned, before and after it has come, and reports it once', a
   });
   expect(service.accepted).toHaveLength(6);
   await until(() => service.heartbeats > 8, 'heartbeats');
+});
+
+it('tells when runs have written their checkpoints, each once in a minute, and of others nothing', async () => {
+  const service = await startService();
+  const directory = temporaryDirectory();
+  const waiting = 'until test -e go; do sleep 0.02; done';
+  const checkpoint = { path: 'state', signal: 'SIGTERM', from: null, ofTasks: [] };
+  const more = { workingDirectory: directory, checkpoint };
+  // What was there before is no checkpoint of these runs.
+  writeFileSync(join(directory, 'old'), 'x');
+  utimesSync(join(directory, 'old'), 1, 1);
+  service.assign(
+    shell('job_1', `echo 1 > state; touch -d '1 day' later; ${waiting}`, more),
+    shell('job_2', waiting, { ...more, checkpoint: { ...checkpoint, path: 'old' } }),
+    shell('job_3', waiting, { ...more, checkpoint: { ...checkpoint, path: 'none' } }),
+    shell('job_4', waiting, { ...more, checkpoint: { ...checkpoint, path: 'later' } }),
+    shell('job_5', waiting, { workingDirectory: directory }),
+  );
+  startAgent(service, await openRunner(), { heartbeatMs: 20 });
+  await until(() => service.checkpoints.length >= 2, 'the checkpoints');
+  expect(service.checkpoints.map(({ job }) => job).sort()).toEqual(['job_1', 'job_4']);
+  expect(service.checkpoints[0]).toMatchObject({ epoch: 1, token: 'now', ageS: expect.any(Number) });
+  for (const { ageS } of service.checkpoints) expect(ageS).toBeGreaterThanOrEqual(0);
+  // Written again at once, it is not told again with the next heartbeats.
+  writeFileSync(join(directory, 'state'), '2');
+  const { heartbeats } = service;
+  await until(() => service.heartbeats > heartbeats + 10, 'further heartbeats');
+  writeFileSync(join(directory, 'go'), '');
+  await until(() => service.ends().length === 5, 'the ends');
+  expect(service.checkpoints).toHaveLength(2);
 });
 
 it('registers again when the service has forgotten it, and when something is wrong with its host', async () => {

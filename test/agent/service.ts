@@ -38,6 +38,8 @@ export interface WireRun {
   action: 'START' | 'CONTINUE' | 'STOP';
   command: string;
   arguments: string[];
+  workingDirectory?: string;
+  checkpoint?: { path: string; signal: string; from: null; ofTasks: object[] };
   plannedS?: number;
   runTimeLimitS?: number;
 }
@@ -49,11 +51,19 @@ const MACHINES = [
 
 type ReportResult = 'ACCEPTED' | 'REPEATED' | 'STALE_EPOCH' | 'UNKNOWN_RUN';
 
+interface WireCheckpoint {
+  job: string;
+  epoch: number;
+  ageS: number;
+}
+
 export class TestService {
   readonly accepted: WireReport[] = [];
   /** Machines of each registration. */
   readonly registered: ({ name: string; problem: string | null }[] | null)[] = [];
   heartbeats = 0;
+  /** What heartbeats have told of checkpoints. */
+  readonly checkpoints: WireCheckpoint[] = [];
   /** By machine: why its agent may not serve it. */
   readonly refused = new Map<string, string>();
   /** What heartbeats are answered with. */
@@ -124,8 +134,9 @@ export class TestService {
         }));
         return { agent: { id: 'agent_1' }, machines };
       },
-      heartbeat: () => {
+      heartbeat: ({ checkpoints = [] }: { checkpoints?: WireCheckpoint[] }) => {
         this.heartbeats++;
+        this.checkpoints.push(...checkpoints);
         return this.known;
       },
       reportRuns: ({ reports }: { reports: WireReport[] }) => ({ results: this.take(reports) }),

@@ -127,3 +127,37 @@ it('goes on after the service and its agent were killed in between', async () =>
   expect((await job(low)).runs.map(({ cause }) => cause).sort()).toEqual(['EXITED_ZERO', 'PREEMPTED']);
   expect((await job(high)).runs).toHaveLength(1);
 });
+
+it.runIf(cpus().length > 1)(
+  'stops the run that has just written its checkpoint, though it has run for longer',
+  async () => {
+    const all = cpus().length;
+    const [began, go] = [join(home, 'saved'), join(home, 'save')];
+    const low = async (share: number, script: string, ...args: string[]): Promise<string> => {
+      const command = ['--cpus', String(share), ...args, '--', 'sh', '-c', script];
+      const { id } = (await service.json<{ id: string }[]>('submit', ...command))[0]!;
+      await reaches(id, 'RUNNING');
+      return id;
+    };
+    const saves = `test -e ${began} && exit 0; until test -e ${go}; do sleep 0.1; done; echo 1 > state; touch ${began}; while :; do sleep 1; done`;
+    const saving = await low(Math.ceil(all / 2), saves, '--checkpoint', 'state');
+    const other = await low(Math.floor(all / 2), 'while :; do sleep 1; done');
+    writeFileSync(go, '');
+    const written = await until(
+      () => service.json<{ runs: { checkpointAt: string | null; startedAt: string }[] }>('job', saving),
+      ({ runs }) => runs[0]?.checkpointAt != null,
+    );
+    expect(Date.parse(written.runs[0]!.checkpointAt as string)).toBeGreaterThan(
+      Date.parse((await job(other)).runs[0]!.startedAt),
+    );
+    expect((await service.cli('job', saving)).stdout).toContain('run 1: last wrote its checkpoint at ');
+    const [high] = await service.json<{ id: string }[]>(
+      ...(['submit', '--cpus', String(Math.floor(all / 2)), '--class', '5', '--', 'true'] as const),
+    );
+    await reaches(high!.id, 'COMPLETED');
+    const stoppedRuns = (await reaches(saving, 'COMPLETED')).runs;
+    expect(stoppedRuns.map(({ cause }) => cause).sort()).toEqual(['EXITED_ZERO', 'PREEMPTED']);
+    expect((await job(other)).runs).toMatchObject([{ cause: null }]);
+    expect(await service.cli('cancel', other)).toMatchObject({ code: 0 });
+  },
+);

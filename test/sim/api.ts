@@ -1,7 +1,7 @@
 /** An API process: the real services over the model of the store, and what its clients hear of them. */
 import type { ServiceClient } from '../../src/agent/agent.js';
 import type { Viewer } from '../../src/api/auth.js';
-import type { RegisterAgentInput } from '../../src/api/generated/types.js';
+import type { CheckpointReportInput, RegisterAgentInput } from '../../src/api/generated/types.js';
 import { globalId, localId } from '../../src/api/ids.js';
 import { partsShown } from '../../src/api/resources.js';
 import { createAgentsService } from '../../src/api/services/agents.js';
@@ -45,6 +45,7 @@ interface Variables {
   input: RegisterAgentInput;
   agent: string;
   instance: string;
+  checkpoints?: CheckpointReportInput[];
   reports: { at: string }[];
   sentAt: string;
   outputs: object[];
@@ -179,7 +180,11 @@ export class Api {
         if (document.includes('heartbeat('))
           return served(
             async ({ agents }) =>
-              ({ heartbeat: await agents.heartbeat(key, site, given.agent, given.instance) }) as T,
+              ({
+                heartbeat: await agents.heartbeat(
+                  ...([key, site, given.agent, given.instance, given.checkpoints] as const),
+                ),
+              }) as T,
           );
         if (document.includes('keepFiles('))
           return served(async ({ files }) => {

@@ -2076,6 +2076,79 @@ export function describeStore(
           await nothingBroken();
         });
 
+        it('keeps when live runs last wrote their checkpoints, of the agent that serves them, and tells schedulers', async () => {
+          const mine = await registered('a', 'm9', T0);
+          const other = await registered('b', 'm10', T0);
+          const [m9, m10] = [mine, other].map(({ machines }) => machines[0]?.machineId as number) as [
+            number,
+            number,
+          ];
+          const holder = mine.agentId as number;
+          const checkpoint = { path: 'state', signal: 'SIGTERM' } as const;
+          const ids = await dispatched(world, user, site, [
+            newJob({ checkpoint }),
+            newJob({ checkpoint }),
+            newJob(),
+            newJob({ checkpoint, tasks: 2 }),
+          ]);
+          const [one, two, without, many] = ids as [number, number, number, number];
+          const starts = [one, two, without].map((id) => start(id, site, { [m9]: 1 }));
+          const plan = [...starts, start(many, site, { [m9]: 1, [m10]: 1 })];
+          expect((await store.applyStarts(site, plan, null, context())).refused).toEqual([]);
+          const began = [one, two, without].map((id) => report(id, 1));
+          await store.reportRuns(site, began, 3, holder);
+          const told = (jobId: number, ageS: number, more: object = {}) => ({
+            ...{ jobId, epoch: 1, token: null, task: null, ageS, ...more },
+          });
+          const known = async () =>
+            Object.fromEntries((await store.checkpointsAt(site)).map(({ jobId, at }) => [jobId, at]));
+          const note = (...reports: ReturnType<typeof told>[]) =>
+            store.noteCheckpoints(site, holder, reports);
+          // Not of another run, nor of a job that names none, nor from another agent, nor of another run with its number.
+          await note(
+            told(one, 0, { epoch: 2 }),
+            told(without, 0),
+            told(one, 0, { token: 'other' }),
+            told(9e9, 0),
+          );
+          await store.noteCheckpoints(site, other.agentId as number, [told(one, 0)]);
+          expect(await known()).toEqual({});
+          // No earlier than its start, however long ago it says that was.
+          await note(told(one, 1e9), told(two, 0));
+          const first = await known();
+          const runOf = async (id: number) =>
+            (await store.loadGrid(0)).jobs.find(({ job }) => job.id === id)?.run;
+          expect(first[one]).toBe((await runOf(one))?.start);
+          expect(first[two]).toBeGreaterThanOrEqual(first[one] as number);
+          expect((await runOf(two))?.checkpointAt).toBe(first[two]);
+          // Twice, and what is older, late.
+          await note(told(two, 1e9));
+          expect(await known()).toEqual(first);
+          // Of several tasks it is what all of them have.
+          const begins = (task: number, of: number) =>
+            store.reportRuns(site, [{ ...report(many, 1), task }], 3, of);
+          await begins(0, holder);
+          await note(told(many, 0, { task: 0 }), told(many, 0, { task: 1 }));
+          await begins(1, other.agentId as number);
+          expect((await known())[many]).toBeUndefined();
+          await store.noteCheckpoints(site, other.agentId as number, [told(many, 0, { task: 1 })]);
+          expect((await known())[many]).toBeGreaterThanOrEqual((await runOf(many))?.start as number);
+          // A mirror that was there before takes them in when it is asked to.
+          const mirror = new Mirror(store);
+          await mirror.sync();
+          await note(told(one, 0));
+          await mirror.syncCheckpoints(site);
+          const runs = mirror.grid
+            .siteEntry(site)
+            .resources.runs.map(({ run }) => [run.jobId, run.checkpointAt]);
+          expect(Object.fromEntries(runs.filter(([, at]) => at !== undefined))).toEqual(await known());
+          // What has ended has no news.
+          await store.reportRuns(site, [ended(two, 1)], 3, holder);
+          await note(told(two, 0));
+          expect(Object.keys(await known()).map(Number)).toEqual([one, many]);
+          await nothingBroken();
+        });
+
         it('renews the leases of all that beat together, and tells who has been superseded or forgotten', async () => {
           await registered('a', 'm9', T0, {}, 'a-0');
           const { agentId } = await registered('a', 'm9', T0);

@@ -45,6 +45,7 @@ export interface MemoryRun {
   plannedS: number;
   startedAt: number | null;
   endedAt: number | null;
+  checkpointAt: number | null;
   cause: EndCause | null;
   /** By index: those that have been reported by themselves. */
   tasks: Map<number, MemoryTask>;
@@ -62,6 +63,7 @@ export interface MemoryRun {
 /** A task as it was reported. */
 export interface MemoryTask {
   startedAt: number | null;
+  checkpointAt?: number;
   end: RunReport | null;
 }
 

@@ -123,6 +123,7 @@ import {
   type AssignmentBatch,
   type ChangeOutcome,
   type ChangingJob,
+  type CheckpointReport,
   type Cursor,
   FOLLOWER_LEASE_S,
   type Followed,
@@ -152,6 +153,7 @@ import {
   type Rerun,
   type RerunOutcome,
   type Retention,
+  type RunCheckpoint,
   type RunOutput,
   type RunReport,
   type SelectionOutcome,
@@ -507,13 +509,13 @@ export class MemoryStore implements Store {
           ),
         })),
       runs: runs.map((run) => {
-        const { epoch, assignedAt } = [...this.runs.values()].find(
+        const { epoch, assignedAt, checkpointAt } = [...this.runs.values()].find(
           ({ jobId, endedAt }) => jobId === run.jobId && endedAt === null,
         ) as MemoryRun;
         const { restartable, killGraceS, state } = this.jobs.get(run.jobId) as MemoryJob;
         return {
           ...run,
-          ...{ epoch, since: assignedAt, restartable, killGraceS },
+          ...{ epoch, since: assignedAt, checkpointAt, restartable, killGraceS },
           stopping: state === 'CANCELLING',
         };
       }),
@@ -980,6 +982,7 @@ export class MemoryStore implements Store {
         whole: null,
         startedAt: null,
         endedAt: null,
+        checkpointAt: null,
       },
       ...{ cause: null, tasks: new Map(), failedTask: null, ending: false, recalled: false, retry: null },
       local: { id: null, state: null, nodes: null, imageDigest: null },
@@ -1544,6 +1547,37 @@ export class MemoryStore implements Store {
       return 'known';
     });
     return { answers, touched: [...touched] };
+  }
+
+  async noteCheckpoints(
+    siteId: number,
+    agentId: number,
+    reports: readonly CheckpointReport[],
+  ): Promise<void> {
+    for (const { jobId, epoch, token, task, ageS } of reports) {
+      const run = this.runs.get(`${jobId}/${epoch}`);
+      const job = this.jobs.get(jobId);
+      if (run?.siteId !== siteId || run.endedAt !== null || !job?.checkpoint) continue;
+      if (!isMeant(token, run.assignedAt)) continue;
+      const told = ms(this.now() - ageS);
+      if (task === null) {
+        if (!this.serves(agentId, run)) continue;
+        run.checkpointAt = Math.max(run.checkpointAt ?? 0, run.startedAt ?? run.assignedAt, told);
+        continue;
+      }
+      const known = run.tasks.get(task);
+      if (!this.tasksOf(run)?.serves(task, agentId) || !known || known.startedAt === null || known.end)
+        continue;
+      known.checkpointAt = Math.max(known.checkpointAt ?? 0, known.startedAt, told);
+      const all = [...run.tasks.values()].map(({ checkpointAt }) => checkpointAt ?? Number.NaN);
+      if (all.length === job.tasks && !all.some(Number.isNaN)) run.checkpointAt = Math.min(...all);
+    }
+  }
+
+  async checkpointsAt(siteId: number): Promise<RunCheckpoint[]> {
+    return [...this.runs.values()].flatMap(({ jobId, epoch, siteId: at, endedAt, checkpointAt }) =>
+      at === siteId && endedAt === null && checkpointAt !== null ? [{ jobId, epoch, at: checkpointAt }] : [],
+    );
   }
 
   // In: people --------------------------------------------------------------------------------------------------------
@@ -2384,6 +2418,7 @@ export class MemoryStore implements Store {
     const { siteId, allocations, licenseIds, plannedS } = run;
     const core: Run = { jobId, siteId, epoch, allocations, licenseIds, start, plannedEnd: start + plannedS };
     if (run.devices) core.devices = run.devices;
+    if (run.checkpointAt !== null) core.checkpointAt = run.checkpointAt;
     const { state, changedAt, preempted } = this.jobs.get(jobId) as MemoryJob;
     if (state === 'CANCELLING')
       return stopping(core, (changedAt as number) + (preempted?.graceS ?? STOP_GRACE_S));

@@ -59,6 +59,8 @@ export interface ProcessRun extends RunRecord {
   warned: boolean;
   /** What the service has of its output. */
   told: Told;
+  /** When it wrote the checkpoint that the service knows of, ms since 1970; and when it is looked for one again, on the clock of durations. */
+  checkpointed: { atMs: number; nextUpMs: number };
 }
 
 export interface Told {
@@ -82,7 +84,9 @@ export function runOf(
   const meter = new Meter(record.startedUpMs, whole, DELAY_ACCOUNTING);
   const warned = !whole && slot.wasWarned(runKey(record));
   const told = { bytes: { STDOUT: 0, STDERR: 0 }, atMs: 0, asks: !whole };
-  return { ...record, slot, outputs, group, meter, ours: whole, bytesBefore: null, warned, told };
+  const checkpointed = { atMs: 0, nextUpMs: 0 };
+  const of = { slot, outputs, group, meter, ours: whole, bytesBefore: null, warned, told, checkpointed };
+  return { ...record, ...of };
 }
 
 export function parseRecord(line: string | null, slotDir: string): RunRecord | null {

@@ -19,7 +19,9 @@ import {
   type Runner,
   runKey,
   type WarnSignal,
+  type WrittenCheckpoint,
 } from '../runner.js';
+import { told, writtenCheckpoints } from './checkpoints.js';
 import { DeviceLooks } from './device-use.js';
 import { Disk, isPassing, removeTree } from './disk.js';
 import { Effects } from './effects.js';
@@ -303,6 +305,21 @@ export class ProcessRunner extends ReportingRunner implements Runner {
       if (!life || !('run' in life)) continue;
       delivered(life.run, piece, received[i] ?? 0);
       this.lives.putLast(key);
+    }
+  }
+
+  writtenCheckpoints(): Promise<WrittenCheckpoint[]> {
+    return writtenCheckpoints(
+      [...this.lives].flatMap(([, life]) =>
+        life.state === 'RUNNING' || life.state === 'STOPPING' ? [life.run] : [],
+      ),
+    );
+  }
+
+  checkpointsTold(written: readonly WrittenCheckpoint[]): void {
+    for (const one of written) {
+      const life = this.lives.get(runKey(one));
+      if (life && 'run' in life) told(life.run, one.atMs);
     }
   }
 

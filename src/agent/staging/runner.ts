@@ -13,6 +13,7 @@ import {
   runKey,
   type StagedInput,
   type WarnSignal,
+  type WrittenCheckpoint,
 } from '../runner.js';
 import { type CacheOptions, DataCache, type Moved } from './cache.js';
 import { WrongContent } from './source.js';
@@ -168,6 +169,14 @@ export class StagingRunner implements Runner, StagingSource {
 
   delivered(pieces: readonly LiveOutput[], received?: readonly (number | null)[]): void {
     this.inner.delivered(pieces, received);
+  }
+
+  async writtenCheckpoints(): Promise<WrittenCheckpoint[]> {
+    return (await this.inner.writtenCheckpoints?.()) ?? [];
+  }
+
+  checkpointsTold(written: readonly WrittenCheckpoint[]): void {
+    this.inner.checkpointsTold?.(written);
   }
 
   stagings(): StagingReport[] {

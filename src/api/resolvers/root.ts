@@ -197,8 +197,8 @@ export const Mutation: Required<MutationResolvers> = {
 
   registerAgent: (_, { input }, { services, viewer, requestId }) =>
     services.agents.registerAgent(viewer, input, requestId),
-  heartbeat: (_, { site, agent, instance }, { services, viewer }) =>
-    services.agents.heartbeat(viewer, site, agent ?? null, instance ?? null),
+  heartbeat: (_, { site, agent, instance, checkpoints }, { services, viewer }) =>
+    services.agents.heartbeat(viewer, site, agent ?? null, instance ?? null, checkpoints ?? []),
   reportStaging: (_, { site, reports }, { services, viewer }) =>
     services.staging.reportStaging(viewer, site, reports),
   reportLinks: (_, { site, measurements }, { services, viewer }) =>

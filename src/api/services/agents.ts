@@ -6,6 +6,7 @@ import { meantRun } from '../../store/rules.js';
 import type {
   AgentBeat,
   AgentRegistration,
+  CheckpointReport,
   LocalRun,
   MachineClaim,
   Measurement,
@@ -20,6 +21,7 @@ import { devicesGiven } from '../devices.js';
 import { ApiError, badInput } from '../errors.js';
 import type {
   AgentMachineInput,
+  CheckpointReportInput,
   LocalRunInput,
   MeasurementInput,
   OutputPieceInput,
@@ -106,12 +108,16 @@ export function createAgentsService(parts: ServiceParts) {
       site: string,
       agent: string | null,
       instance: string | null,
+      checkpoints: readonly CheckpointReportInput[] = [],
     ): Promise<boolean> {
       const siteId = localId('site', site, 'site');
       ownSite(viewer, siteId);
       const agentId = agentOf(agent);
+      atMost('checkpoints', checkpoints, limits.reportsMax);
+      const reports = checkpoints.map(checkpointReport);
       const answer = await beat({ siteId, agentId, instance: instance ?? '' });
       if (answer === 'superseded') throw superseded();
+      if (answer === 'known' && reports.length > 0) await store.noteCheckpoints(siteId, agentId, reports);
       return answer === 'known';
     },
 
@@ -294,6 +300,20 @@ export const maxAttemptsOf = ({
     const policy = await queries.policy();
     return policy === null ? 1 : parsePolicy(policy.document).maxAttempts;
   });
+
+/** Longer than any run, seconds. */
+const LONG_AGO_S = 1e9;
+
+function checkpointReport(input: CheckpointReportInput, index: number): CheckpointReport {
+  const field = (name: string): string => `checkpoints[${index}].${name}`;
+  if (input.epoch < 1) throw badInput(field('epoch'), input.epoch, '1 or more');
+  if (!(input.ageS >= 0)) throw badInput(field('ageS'), input.ageS, '0 or more');
+  return {
+    jobId: localId('job', input.job, field('job')),
+    ...{ epoch: input.epoch, token: input.token ?? null, task: input.task ?? null },
+    ageS: Math.min(input.ageS, LONG_AGO_S),
+  };
+}
 
 function runReport(input: RunReportInput, index: number, isPeer: boolean): RunReport {
   const field = (name: string): string => `reports[${index}].${name}`;

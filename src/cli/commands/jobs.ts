@@ -513,6 +513,8 @@ function describeJob(job: FullJob): string {
       );
   for (const { epoch, imageDigest } of job.runs)
     if (imageDigest !== null) text.push(`run ${epoch}: image ${imageDigest}`);
+  for (const { epoch, checkpointAt } of job.runs)
+    if (checkpointAt !== null) text.push(`run ${epoch}: last wrote its checkpoint at ${time(checkpointAt)}`);
   for (const { epoch, retry } of job.runs) if (retry?.note) text.push(`run ${epoch}: ${retry.note}`);
   for (const { epoch, staging } of job.runs) {
     if (staging === null) continue;

@@ -137,15 +137,15 @@ function sitesOfRuns(
 }
 
 /** Whether an agent serves a run `r` of a job as a whole: its site's scheduler, all its machines or, of one that is launched once, the first. */
-const servedBy = (
+export const servedBy = (
   agentId: number,
   job: Sql,
 ): Sql => sql`CASE WHEN r.placed_by = 'SITE' THEN ${siteAgent(sql`r.site_id`)} = ${agentId}::integer ELSE NOT EXISTS (
   SELECT FROM unnest(CASE WHEN ${job}.launch = 'ONCE' THEN r.machine_ids[1:1] ELSE r.machine_ids END) AS u (id) JOIN machines m USING (id)
    WHERE m.agent_id IS DISTINCT FROM ${agentId}::integer) END`;
 
-/** Whether a piece `t` of the output of a run `r` of a job `j` is from an agent that serves the machine it was written on. */
-const writtenUnder = (agentId: number): Sql => sql`${agentId}::integer = (
+/** Whether what `t` tells of a task (such as a piece of its output) of a run `r` of a job `j` is from an agent that serves the machine it is on. */
+export const writtenUnder = (agentId: number): Sql => sql`${agentId}::integer = (
   CASE WHEN r.placed_by = 'SITE' THEN ${siteAgent(sql`r.site_id`)} ELSE
     (SELECT agent_id FROM machines WHERE id = triggers.machine_of(r.machine_ids, r.machine_tasks, t.task)) END)`;
 

@@ -729,6 +729,7 @@ function Runs({ job }: { job: Job }) {
                 ['Assigned', <At key="a" at={run.assignedAt} />],
                 ['Started', <At key="s" at={run.startedAt} />],
                 ['Ran', <Lasted key="r" from={run.startedAt} to={run.endedAt} />],
+                run.checkpointAt !== null && ['Checkpoint', <At key="c" at={run.checkpointAt} />],
                 ['Planned', duration(run.plannedS)],
                 ['Policy', `version ${run.policyVersion}`],
               ]}
