@@ -266,8 +266,11 @@ describe('a job of several parts', () => {
               if (walked === null) continue;
               if (job.parts !== null) found++;
               const hold = holdOf(requirement, walked.placement, []);
-              // Where it found its place first, and nowhere before.
-              expect(profile.earliestFor(hold, w.now, walked.end - walked.at, limit)).toBe(walked.at);
+              // Where it found its place first, and nowhere before. Of several parts one may have taken another place before then, of which
+              // the next had need: their order is not searched.
+              const first = profile.earliestFor(hold, w.now, walked.end - walked.at, limit);
+              if (job.parts === null) expect(first).toBe(walked.at);
+              else expect(first).toBeLessThanOrEqual(walked.at);
               timeline.promise(hold, walked.at, walked.end);
               profile.take(hold, walked.at, walked.end);
             }
