@@ -79,6 +79,12 @@ export const SUITES = {
     options: { minutes: { type: 'string', default: '1' }, seed },
     files: ['test/slurm'],
   },
+  // Dispatch policies over two real clusters, compared.
+  clusters: {
+    prefix: 'CLUSTERS',
+    options: { jobs: { type: 'string', default: '160' }, seed },
+    files: ['test/clusters'],
+  },
   // Unmodified clients of Slurm, by the commands that are called like Slurm's.
   clients: { options: {}, files: ['test/clients', 'test/cli/slurm'] },
   // The rules of the papers on cases of so many seeds from S on.
