@@ -277,6 +277,7 @@ function batchOf(runs: WireRun[], complete: boolean): object {
       machines: [{ machine: 'machine_1', name: 'a', host: 'host-a', tasks: 1, devices: [] }],
       parts: [],
       jobParts: [],
+      partNodes: [],
       inputs: [],
       outputs: [],
       plannedS: 1,
