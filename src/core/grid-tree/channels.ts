@@ -132,6 +132,12 @@ export class Channels {
     return this.knownPower;
   }
 
+  /** Whether some child has several. */
+  get hasSeveral(): boolean {
+    for (const ofChild of this.branches.values()) if (ofChild.size > 1) return true;
+    return false;
+  }
+
   of(child: Address): Branch[] {
     return [...(this.branches.get(child)?.values() ?? [])];
   }

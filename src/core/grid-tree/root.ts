@@ -197,12 +197,12 @@ export class Root extends Scheduler {
     super.learn(requirements, preferences, gone);
   }
 
-  override restore(entry: Entry, child: Address | null): void {
+  override restore(entry: Entry, child: Address | null, leaf: Address | null): void {
     const way = { from: null, origin: this.id, hops: this.rootRules.hops, visited: [], forwardedTo: [] };
     this.known.set(entry.id, { entry, ...way, arrivedAt: this.now });
     this.count(entry.requirement.key, 1);
     for (const { key } of entry.preferences) this.count(key, 1);
-    super.restore(entry, child);
+    super.restore(entry, child, leaf);
   }
 
   override unrestore(key: number): Address | null {

@@ -62,6 +62,8 @@ export class Scheduler {
   private matchingAsked = false;
   /** What the channels below can run may be less than it was. */
   private lessRuns = false;
+  /** Branches have changed since requests were counted at them. */
+  private unsettled = false;
   private returned: number[] = [];
   private gone: number[] = [];
 
@@ -126,14 +128,38 @@ export class Scheduler {
   }
 
   /** A request of the subtree, as is known of a time before it was made: where a child has it, a branch of that child is given it. */
-  restore(entry: Entry, child: Address | null): void {
+  restore(entry: Entry, child: Address | null, leaf: Address | null): void {
     const one: Held = { entry, place: null, child, destination: null };
     this.held.set(entry.key, one);
     this.lessRuns = true;
-    if (child === null) this.put(one, this.unassigned);
-    else {
-      const branch = this.channels.of(child).find((each) => each.fits(entry.requirement.key));
-      this.put(one, branch?.place ?? this.childNamed(child).limbo);
+    this.put(one, child === null ? this.unassigned : this.homeOf(entry, child, leaf));
+  }
+
+  /**
+   * Of a child's branches the one with the leaf that has the request, or else the first by its leaves: the same however the branches came
+   * about, and whatever ports they have.
+   */
+  private homeOf({ requirement: { key } }: Entry, child: Address, leaf: Address | null): Place {
+    const fitting = this.channels.of(child).filter((branch) => branch.fits(key));
+    const here = (branch: Branch): boolean => branch.leaves.some((one) => one.leaf === leaf);
+    const home =
+      fitting.length < 2
+        ? fitting[0]
+        : (fitting.find(here) ?? this.channels.inOrder.find((branch) => fitting.includes(branch)));
+    return home?.place ?? this.childNamed(child).limbo;
+  }
+
+  /** Branches have become others since: what children with several have is counted where `restore` would now. Nothing may be under way. */
+  resettle(leafOf: (key: number) => Address | null): void {
+    if (!this.unsettled) return;
+    this.unsettled = false;
+    if (!this.channels.hasSeveral) return;
+    for (const one of this.held.values()) {
+      if (one.child === null) continue;
+      const home = this.homeOf(one.entry, one.child, leafOf(one.entry.key));
+      if (home === one.place) continue;
+      if (one.place !== null) this.leavePlace(one);
+      this.put(one, home);
     }
   }
 
@@ -299,6 +325,7 @@ export class Scheduler {
     if (branch === undefined) return;
     this.version++;
     this.lessRuns = true;
+    this.unsettled = true;
     if (branch.channel !== before) this.send(from, { kind: 'PORT', port, at: branch.channel.port });
     if (known === undefined) this.rehome(child.limbo, [branch]);
   }
@@ -307,6 +334,7 @@ export class Scheduler {
   private drop(branch: Branch, child: Child): void {
     this.version++;
     this.lessRuns = true;
+    this.unsettled = true;
     this.channels.delete(branch);
     if (branch.asked) this.asking = this.asking.filter((one) => one !== branch);
     for (const key of branch.expected) ((this.held.get(key) as Held).destination as Destination).to = 'HERE';

@@ -297,6 +297,8 @@ export class LiveTree implements GridListener {
     if (this.licensesAsked().some((kind) => !licenses.includes(kind))) return false;
     this.learn();
     this.pump.run();
+    const leafOf = (key: number) => this.leafOf((this.jobs.get(key) as TreeJob).from);
+    for (const scheduler of this.schedulers.values()) scheduler.resettle(leafOf);
     for (const id of ids) {
       const one = this.jobs.get(id);
       if (one !== undefined) this.restore(one);
@@ -444,13 +446,18 @@ export class LiveTree implements GridListener {
       if (!this.starts(site, queue.jobs[slot] as Job, queue.requirements[slot] as Requirement)) site.queued++;
   }
 
+  private leafOf({ siteId }: Place): Address | null {
+    return siteId === null ? null : (this.sites.get(siteId) as Site).leaf.id;
+  }
+
   private restore({ entry, from }: TreeJob): void {
     const site = from.siteId === null ? null : (this.sites.get(from.siteId) as Site);
     site?.leaf.restore(entry);
-    let below: Address | null = site?.leaf.id ?? null;
+    const leaf = site?.leaf.id ?? null;
+    let below = leaf;
     let scheduler = site?.parent ?? (this.schedulers.get(from.schedulerId) as Scheduler);
     for (;;) {
-      scheduler.restore(entry, below);
+      scheduler.restore(entry, below, leaf);
       if (scheduler.parent === null) return;
       below = scheduler.id;
       scheduler = this.schedulers.get(this.placeAt(scheduler.parent).schedulerId) as Scheduler;
