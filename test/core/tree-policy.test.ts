@@ -478,8 +478,11 @@ function apply(
       state: n % 4 === 0 ? 'DRAINING' : 'UP',
     });
   } else if (what === 'TREE') {
+    const id = 100 + n;
     if (n % 2 === 0) schedulers.splice(n % Math.max(1, schedulers.length), 1);
-    else schedulers.push({ id: 100 + n, name: `s${n}`, parentId: pick(schedulers)?.id ?? null });
+    // Ids are not given twice: a scheduler would be below itself.
+    else if (schedulers.every((other) => other.id !== id && other.parentId !== id))
+      schedulers.push({ id, name: `s${n}`, parentId: pick(schedulers)?.id ?? null });
     grid.index(SchedulerTree).set(schedulers.map((one) => ({ ...one })));
   }
   return lastId;
