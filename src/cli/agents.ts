@@ -84,8 +84,10 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
       file: join(config.agentStateDir, 'power'),
       idle: () => runner.runs().length === 0,
     });
-    // What the service is told of them.
-    const shown = devices.map(({ files: _, environment: __, mig: ___, ...device }) => device);
+    // What the service is told of them; by name, because it refuses fields that it does not know.
+    const shown = devices.map(({ id, kind, model, memoryMb, shares, link }) => {
+      return { id, kind, model, memoryMb, shares, link };
+    });
     // A directory that was copied to another host is another agent's there.
     const identity = `${runner.id}@${hostname()}`;
     return {
