@@ -15,7 +15,7 @@ import type { ForeignJobRow, PeerRow } from '../store/directory/peers.js';
 import type { WebhookWithSecret } from '../store/directory/webhooks.js';
 import type { OfferState } from '../store/federation.js';
 import type { FileRow } from '../store/files.js';
-import type { UsageRow } from '../store/history.js';
+import type { LostWorkRow, UsageRow } from '../store/history.js';
 import type { HeldMachines, HoldTime } from '../store/holds.js';
 import type { JobOutput } from '../store/job-fields.js';
 import type { JobWait, NeedTerm } from '../store/needs.js';
@@ -278,6 +278,7 @@ export interface JobGroupUpdateModel {
 }
 
 export type UsageModel = UsageRow;
+export type LostWorkModel = LostWorkRow;
 
 /** What the list was filtered by goes with a page, for those who ask how long the list is. */
 export interface JobConnectionModel extends Connection<JobModel> {

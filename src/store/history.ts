@@ -61,6 +61,14 @@ export interface UsageRow {
   resources: UsedResource[];
 }
 
+/** What runs lost that were stopped for other jobs. */
+export interface LostWorkRow {
+  siteId: number;
+  preemptionClass: number;
+  runs: number;
+  cpuS: number;
+}
+
 /** What was had of a kind of resource. */
 export interface UsedResource {
   /** Of a license with `license:` before it. */
@@ -308,3 +316,24 @@ SELECT ${column('USER', 'integer')} AS "userId", ${column('SITE', 'integer')} AS
   FROM used FULL JOIN ended USING (key) ORDER BY "cpuS" DESC, key LIMIT ${limit}`,
   );
 }
+
+/**
+ * What was lost by runs that ended within the window because they were stopped for others (jobs.md, "Preemption", rule 2), by site and class,
+ * most first.
+ *
+ * @param owner only this user's jobs; null: everybody's
+ */
+export const lostWork = (
+  pool: Database['pool'],
+  { from, to }: Pick<Window, 'from' | 'to'>,
+  owner: number | null,
+): Promise<LostWorkRow[]> =>
+  rows(
+    pool,
+    sql`
+SELECT r.site_id AS "siteId", j.preemption_class AS "preemptionClass", count(*)::float8 AS runs,
+       sum(${CPUS} * greatest(0, ${ENDED} - ${seconds(raw('greatest(coalesce(r.started_at, r.ended_at), r.checkpoint_at)'))}))::float8 AS "cpuS"
+  FROM runs r JOIN jobs j ON j.id = r.job_id
+ WHERE r.cause = 'PREEMPTED' AND r.ended_at >= ${at(from)} AND r.ended_at < ${at(to)} AND ${owner === null ? sql`true` : sql`j.user_id = ${owner}`}
+ GROUP BY 1, 2 ORDER BY "cpuS" DESC, 1, 2`,
+  );

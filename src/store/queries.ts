@@ -1001,6 +1001,13 @@ SELECT g.id AS "groupId", j.state, count(*) AS jobs
     return history.usage(this.pool, window, options);
   }
 
+  lostWork(
+    window: Parameters<typeof history.lostWork>[1],
+    owner: number | null,
+  ): Promise<history.LostWorkRow[]> {
+    return history.lostWork(this.pool, window, owner);
+  }
+
   // Policies, simulations, audit ----------------------------------------------------------------------------------------
 
   /** The policy in force, or a version of it; null when there is none. */

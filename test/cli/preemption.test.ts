@@ -12,7 +12,13 @@ interface Job {
   id: string;
   state: string;
   cause: string | null;
-  runs: { epoch: number; cause: string | null; startedAt: string; endedAt: string }[];
+  runs: {
+    epoch: number;
+    cause: string | null;
+    startedAt: string;
+    endedAt: string;
+    checkpointAt: string | null;
+  }[];
 }
 const job = (id: string) => service.json<Job>('job', id);
 const submit = async (...args: string[]): Promise<string> =>
@@ -132,6 +138,9 @@ it.runIf(cpus().length > 1)(
   'stops the run that has just written its checkpoint, though it has run for longer',
   async () => {
     const all = cpus().length;
+    const lost = async () =>
+      (await service.json<{ preemptionClass: number; runs: number; cpuS: number }[]>('lost'))[0];
+    const before = await lost();
     const [began, go] = [join(home, 'saved'), join(home, 'save')];
     const low = async (share: number, script: string, ...args: string[]): Promise<string> => {
       const command = ['--cpus', String(share), ...args, '--', 'sh', '-c', script];
@@ -144,7 +153,7 @@ it.runIf(cpus().length > 1)(
     const other = await low(Math.floor(all / 2), 'while :; do sleep 1; done');
     writeFileSync(go, '');
     const written = await until(
-      () => service.json<{ runs: { checkpointAt: string | null; startedAt: string }[] }>('job', saving),
+      () => job(saving),
       ({ runs }) => runs[0]?.checkpointAt != null,
     );
     expect(Date.parse(written.runs[0]!.checkpointAt as string)).toBeGreaterThan(
@@ -158,6 +167,14 @@ it.runIf(cpus().length > 1)(
     const stoppedRuns = (await reaches(saving, 'COMPLETED')).runs;
     expect(stoppedRuns.map(({ cause }) => cause).sort()).toEqual(['EXITED_ZERO', 'PREEMPTED']);
     expect((await job(other)).runs).toMatchObject([{ cause: null }]);
+    // What it had saved is not lost.
+    const { checkpointAt, endedAt } = stoppedRuns.find(({ cause }) => cause === 'PREEMPTED')!;
+    const after = await lost();
+    expect(after).toMatchObject({ preemptionClass: 0, runs: (before?.runs ?? 0) + 1 });
+    expect(after!.cpuS - (before?.cpuS ?? 0)).toBeCloseTo(
+      (Math.ceil(all / 2) * (Date.parse(endedAt) - Date.parse(checkpointAt as string))) / 1000,
+      2,
+    );
     expect(await service.cli('cancel', other)).toMatchObject({ code: 0 });
   },
 );

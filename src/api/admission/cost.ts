@@ -77,6 +77,7 @@ export const FIELD_COST: Readonly<Record<string, number>> = {
   'Query.loadHistory': 200,
   'Query.licenseHistory': 200,
   'Query.usage': 200,
+  'Query.lostWork': 200,
   'Query.peers': 50,
   'Query.transfers': 50,
   'Query.userStandings': 50,

@@ -2,6 +2,7 @@
 import type {
   LicensePointResolvers,
   LoadPointResolvers,
+  LostWorkResolvers,
   UsageResolvers,
 } from '../generated/resolvers-types.js';
 
@@ -18,6 +19,10 @@ export const Usage: UsageResolvers = {
       const kind = isLicense ? resource.slice(LICENSE.length) : resource;
       return { kind, countedOn: isLicense ? 'LICENSES' : 'MACHINES', amountS };
     }),
+};
+
+export const LostWork: LostWorkResolvers = {
+  site: ({ siteId }, _, { loaders }) => loaders.site(siteId),
 };
 
 /** No other kind has a colon in its name. */

@@ -50,6 +50,7 @@ export const Query: Required<QueryResolvers> = {
   licenseHistory: (_, window, { services, viewer, budget }) =>
     services.history.licenseHistory(viewer, window, budget),
   usage: (_, window, { services, viewer, budget }) => services.history.usage(viewer, window, budget),
+  lostWork: (_, window, { services, viewer, budget }) => services.history.lostWork(viewer, window, budget),
   policy: (_, { version }, { services, viewer }) => services.policy.policy(viewer, version ?? null),
   policyKinds: (_, _arguments, { services, viewer }) => services.policy.policyKinds(viewer),
   policyHistory: (_, page, { services, viewer }) => services.policy.policyHistory(viewer, page),

@@ -50,6 +50,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   loadHistory: people,
   licenseHistory: people,
   usage: people,
+  lostWork: people,
   policy: people,
   policyKinds: people,
   policyHistory: people,

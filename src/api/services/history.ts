@@ -1,7 +1,7 @@
 /** What was used, over time and by whom. */
 import { MAX } from '../../platform/limits.js';
 import { turns } from '../../platform/turns.js';
-import type { LicenseUseRow, LoadRow, UsageRow } from '../../store/history.js';
+import type { LicenseUseRow, LoadRow, LostWorkRow, UsageRow } from '../../store/history.js';
 import type { Budget } from '../admission/budget.js';
 import { accountOf } from '../admission/shares.js';
 import { inTurn } from '../admission/turns.js';
@@ -9,7 +9,12 @@ import type { Viewer } from '../auth.js';
 import { text, within } from '../check.js';
 import { pageSize } from '../connections.js';
 import { badInput } from '../errors.js';
-import type { QueryLicenseHistoryArgs, QueryLoadHistoryArgs, QueryUsageArgs } from '../generated/types.js';
+import type {
+  QueryLicenseHistoryArgs,
+  QueryLoadHistoryArgs,
+  QueryLostWorkArgs,
+  QueryUsageArgs,
+} from '../generated/types.js';
 import { localId } from '../ids.js';
 import { guarded, ownerOnly } from './access.js';
 import type { ServiceParts } from './parts.js';
@@ -77,6 +82,12 @@ export function createHistoryService({ queries, limits, now }: ServiceParts) {
       return read({ viewer, budget }, () =>
         queries.usage(asked, { by, owner: ownerOnly(viewer), now: now(), limit }),
       );
+    },
+
+    /** Users see what their own jobs lost. */
+    async lostWork(viewer: Viewer, { from, to }: QueryLostWorkArgs, budget: Budget): Promise<LostWorkRow[]> {
+      const asked = span(from, to);
+      return read({ viewer, budget }, () => queries.lostWork(asked, ownerOnly(viewer)));
     },
   });
 }

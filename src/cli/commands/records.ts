@@ -1,13 +1,21 @@
-/** `switchyard usage`, `audit`: what was used, and who changed what. */
+/** `switchyard usage`, `lost`, `audit`: what was used, what of it was lost, and who changed what. */
 import type { Command } from 'commander';
 import { given, parseNumber, parseSince, parseWord, resourceWritten } from '../../words/values.js';
 import { addCommand, note } from '../command.js';
 import { connect } from '../connect.js';
-import { AuditDocument, type AuditQuery, UsageDocument, type UsageQuery } from '../documents.gql.js';
+import {
+  AuditDocument,
+  type AuditQuery,
+  LostWorkDocument,
+  type LostWorkQuery,
+  UsageDocument,
+  type UsageQuery,
+} from '../documents.gql.js';
 import { duration, time } from '../format.js';
 import { addListOptions, type Columns, showList } from '../lists.js';
 
 type Used = UsageQuery['usage'][number];
+type Lost = LostWorkQuery['lostWork'][number];
 type Entry = AuditQuery['audit']['nodes'][number];
 
 const USAGE_COLUMNS: Columns<Used> = {
@@ -20,6 +28,13 @@ const USAGE_COLUMNS: Columns<Used> = {
   // Of each in hours.
   'RESOURCE HOURS': (one) =>
     one.resources.map((of) => `${resourceWritten(of)}=${Number((of.amountS / 3600).toFixed(2))}`).join(' '),
+};
+
+const LOST_COLUMNS: Columns<Lost> = {
+  SITE: (one) => one.site.name,
+  CLASS: (one) => one.preemptionClass,
+  'RUNS STOPPED': (one) => one.runs,
+  'CPU HOURS LOST': (one) => Number((one.cpuS / 3600).toFixed(2)),
 };
 
 const AUDIT_COLUMNS: Columns<Entry> = {
@@ -54,6 +69,29 @@ export function addRecords(program: Command): void {
     };
     const client = connect();
     await showList(usage, USAGE_COLUMNS, async () => (await client.request(UsageDocument, variables)).usage);
+  });
+
+  const lost = addListOptions(
+    addCommand(
+      program,
+      'lost',
+      'show work lost by runs that were stopped for other jobs, by site and class; users see their own jobs',
+    )
+      .option('--since <time>', 'beginning: ISO 8601, or a duration before now such as 7d', '7d')
+      .option('--until <time>', 'end (default: now)'),
+    LOST_COLUMNS,
+  );
+  lost.action(async (options: { since: string; until?: string }) => {
+    const variables = {
+      from: parseSince('--since', options.since, Date.now(), note),
+      to: given(options.until, (value) => parseSince('--until', value, Date.now(), note)),
+    };
+    const client = connect();
+    await showList(
+      lost,
+      LOST_COLUMNS,
+      async () => (await client.request(LostWorkDocument, variables)).lostWork,
+    );
   });
 
   const audit = addListOptions(

@@ -14,6 +14,7 @@ import { Bar, Card, Empty, Loaded, Page, Skeleton, Table } from '../../ui/show';
 import { type Span, useSpan } from '../../ui/span';
 import {
   LoadHistoryDocument,
+  LostWorkDocument,
   type UsageBy,
   UsageDocument,
   type UsageQuery,
@@ -40,6 +41,7 @@ export function UsagePage() {
     >
       <Load span={span} everyMs={everyMs} />
       <Sums span={span} everyMs={everyMs} />
+      <Lost span={span} everyMs={everyMs} />
     </Page>
   );
 }
@@ -201,6 +203,49 @@ function Sums({ span: { from, to }, everyMs }: { span: Span; everyMs: number }) 
           />
         )}
       </Loaded>
+    </Card>
+  );
+}
+
+/** What runs lost that were stopped for other jobs; nothing where none was. */
+function Lost({ span: { from, to }, everyMs }: { span: Span; everyMs: number }) {
+  const rows = useData(LostWorkDocument, { from, to }, { everyMs }).data?.lostWork ?? [];
+  if (rows.length === 0) return null;
+  return (
+    <Card
+      title="Lost to preemption"
+      about="By runs that were stopped for other jobs, since their starts or last checkpoints"
+      flush
+    >
+      <Table
+        label="Work lost to preemption"
+        rows={rows}
+        id={({ site, preemptionClass }) => `${site.id} ${preemptionClass}`}
+        empty={null}
+        columns={[
+          {
+            key: 'site',
+            header: 'Site',
+            cell: ({ site }) => (
+              <Link to="/sites/$id" params={{ id: site.id }}>
+                {site.name}
+              </Link>
+            ),
+          },
+          { key: 'class', header: 'Class', right: true, cell: (row) => row.preemptionClass },
+          { key: 'runs', header: 'Runs stopped', right: true, cell: ({ runs }) => count(runs) },
+          {
+            key: 'cpu',
+            header: 'CPU time lost',
+            right: true,
+            cell: ({ cpuS }) => (
+              <>
+                {figure(cpuS / HOUR_S)} <span className="faint">CPU h</span>
+              </>
+            ),
+          },
+        ]}
+      />
     </Card>
   );
 }
