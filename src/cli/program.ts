@@ -48,7 +48,10 @@ const MODULES: readonly { commands: readonly string[]; add: () => Promise<(progr
     commands: ['webhooks'],
     add: async () => (await import('./commands/webhooks.js')).addWebhooks,
   },
-  { commands: ['usage', 'audit'], add: async () => (await import('./commands/records.js')).addRecords },
+  {
+    commands: ['usage', 'lost', 'audit'],
+    add: async () => (await import('./commands/records.js')).addRecords,
+  },
   { commands: ['mail'], add: async () => (await import('./commands/mail.js')).addMail },
   { commands: ['weights', 'policy'], add: async () => (await import('./commands/policy.js')).addPolicy },
   { commands: ['whatif'], add: async () => (await import('./commands/whatif.js')).addWhatIf },
