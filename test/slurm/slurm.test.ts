@@ -202,13 +202,14 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
     await when(long as string, ({ state }) => state === 'RUNNING');
     const waiting = await when(waits as string, ({ whyWaiting }) => whyWaiting?.code === 'WAITS_AT_SITE');
     expect(waiting.state).toBe('ASSIGNED');
-    await cancel(waits);
-    await cancel(long);
-    for (const id of [waits, long])
+    // One after the other: the nodes of the first are never free for the second.
+    for (const id of [waits, long]) {
+      await cancel(id);
       expect(await when(id as string, ended)).toMatchObject({
         state: 'CANCELLED',
         cause: 'CANCELLED_BY_OPERATOR',
       });
+    }
     expect(readFileSync(ledger, 'utf8')).toBe('');
   });
 
