@@ -160,9 +160,11 @@ describe('safety', () => {
             return;
           }
           const job = w.atSite.get(reservation.jobId)?.job as Job;
-          // Decided before the reservation was made.
-          const before = started(w, plan).filter((_, i) =>
-            ['HEAD', 'FITTED_OUT_OF_TURN'].includes(plan.starts[i]?.reason as string),
+          // Decided before the reservation was made: by conservative backfilling also whatever comes before the job in its order.
+          const before = started(w, plan).filter(
+            (one, i) =>
+              ['HEAD', 'FITTED_OUT_OF_TURN'].includes(plan.starts[i]?.reason as string) ||
+              (w.policy.local.kind === 'conservative' && isAhead(one.job, job)),
           );
           const runs = [...w.running.values(), ...before];
           for (const { run } of runs) {
@@ -362,6 +364,13 @@ const isKeptFrom = (
 
 const maxRunsOf = (w: World, siteId: number): number =>
   w.sites.find(({ id }) => id === siteId)?.maxRunningJobs ?? Infinity;
+
+/** In order of arrival. */
+const isAhead = (a: Job, b: Job): boolean =>
+  (b.boost - a.boost ||
+    (a.dispatchedAt ?? 0) - (b.dispatchedAt ?? 0) ||
+    a.submittedAt - b.submittedAt ||
+    a.id - b.id) < 0;
 
 /** By counting: whether the job could start at the site at `at` beside these runs. */
 function fits(w: World, job: Job, siteId: number, runs: { job: Job; run: Run }[], at: number): boolean {
