@@ -129,8 +129,8 @@ export class BackfillMemory extends SiteMemory {
     const { beside } = free;
     if (sorted === null || reservation === null || beside === null || queue.licensed > 0) return null;
     if (starts.length > 0 && !carriesOut) return null;
-    // There is more to it than the room at one instant.
-    if (resources.holds.length > 0 || free.returns > 0) return null;
+    // There is more to it than the room at one instant: who joins runs of its user needs no room that the reservation knows.
+    if (resources.holds.length > 0 || free.returns > 0 || free.keeps || queue.keeping > 0) return null;
     const noted = carriesOut && memory instanceof BackfillMemory ? memory : new BackfillMemory(reservation);
     noted.reservation = reservation;
     copyInto(noted.beside, beside);
