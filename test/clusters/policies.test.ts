@@ -77,17 +77,9 @@ describe.skipIf(lacks !== null)('two clusters of unequal size', () => {
         execFileSync('scontrol', ['update', `nodename=n${node}`, 'state=drain', 'reason=smaller'], {
           env: { ...process.env, SLURM_CONF: confOf(name) },
         });
-      const { site, user } = await service.ask<{ site: { id: string }; user: { id: string } }>(
-        `mutation { site: registerSite(input: { name: "${name}", localPolicy: { kind: "external", queueLimit: 100 } }) { id }
-          user: registerUser(input: { name: "agent-${name}", role: AGENT }) { id } }`,
-        {},
-      );
-      const { createApiKey } = await service.ask<{ createApiKey: { secret: string } }>(
-        'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret } }',
-        { input: { user: user.id, name, site: site.id } },
-      );
+      const { key } = await service.addSite(name, '{ kind: "external", queueLimit: 100 }');
       service.start(`agent-${name}`, ['agent', '--site', name, '--local', 'slurm'], {
-        ...{ SWITCHYARD_URL: service.url, SWITCHYARD_KEY: createApiKey.secret, LOG_LEVEL: 'warn' },
+        ...{ SWITCHYARD_URL: service.url, SWITCHYARD_KEY: key, LOG_LEVEL: 'warn' },
         ...{ AGENT_STATE_DIR: join(dir, `agent-${name}`), SLURM_CONF: confOf(name) },
       });
     }
@@ -101,17 +93,6 @@ describe.skipIf(lacks !== null)('two clusters of unequal size', () => {
     rmSync(dir, { recursive: true, force: true });
   });
 
-  const under = async (dispatch: object): Promise<void> => {
-    const { policy } = await service.ask<{ policy: { version: number; document: object } }>(
-      'query { policy { version document } }',
-      {},
-    );
-    const document = { ...policy.document, dispatch };
-    await service.ask('mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { version } }', {
-      input: { expectedVersion: policy.version, reason: 'experiment', document },
-    });
-  };
-
   it(`${JOBS} jobs under each policy (seed ${seed})`, { timeout: 24 * 3_600_000 }, async () => {
     const jobs = arrivals();
     const table = [
@@ -119,7 +100,7 @@ describe.skipIf(lacks !== null)('two clusters of unequal size', () => {
     ];
     table.push('| --- | --- | --- | --- | --- | --- | --- |');
     for (const dispatch of POLICIES) {
-      await under(dispatch);
+      await service.dispatchBy(dispatch);
       const { kind } = dispatch;
       const beganMs = Date.now();
       for (const { atS, cpus, runS, limitS } of jobs) {

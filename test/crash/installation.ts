@@ -202,6 +202,34 @@ export class Installation {
     }
   }
 
+  /** Registers a site; `localPolicy` as GraphQL. Answers with the key of an agent of it. */
+  async addSite(name: string, localPolicy: string): Promise<{ id: string; key: string }> {
+    const { site, user } = await this.ask<{ site: { id: string }; user: { id: string } }>(
+      `mutation { site: registerSite(input: { name: "${name}", localPolicy: ${localPolicy} }) { id }
+        user: registerUser(input: { name: "agent-${name}", role: AGENT }) { id } }`,
+      {},
+    );
+    const { createApiKey } = await this.ask<{ createApiKey: { secret: string } }>(
+      'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret } }',
+      { input: { user: user.id, name, site: site.id } },
+    );
+    return { id: site.id, key: createApiKey.secret };
+  }
+
+  /** Has jobs dispatched by another policy from now on. */
+  async dispatchBy(dispatch: object): Promise<void> {
+    const { policy } = await this.ask<{ policy: { version: number; document: object } }>(
+      'query { policy { version document } }',
+      {},
+    );
+    await this.ask('mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { version } }', {
+      input: {
+        ...{ expectedVersion: policy.version, reason: 'another policy' },
+        document: { ...policy.document, dispatch },
+      },
+    });
+  }
+
   /** What real processes wrote: `job epoch` a line, once for each launch. */
   launches(): string[] {
     return readFileSync(this.ledger, 'utf8').split('\n').filter(Boolean);

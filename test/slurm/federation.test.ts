@@ -33,17 +33,9 @@ describe.skipIf(lacks !== null)('two clusters and a site of our own', { timeout:
   };
   const count = async (sql: string): Promise<number> => (await service.rows<{ n: number }>(sql))[0]!.n;
   const addSite = async (name: string, localPolicy: string, words: string[], more = {}): Promise<void> => {
-    const { site, user } = await service.ask<{ site: { id: string }; user: { id: string } }>(
-      `mutation { site: registerSite(input: { name: "${name}", localPolicy: ${localPolicy} }) { id }
-        user: registerUser(input: { name: "agent-${name}", role: AGENT }) { id } }`,
-      {},
-    );
-    const { createApiKey } = await service.ask<{ createApiKey: { secret: string } }>(
-      'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret } }',
-      { input: { user: user.id, name, site: site.id } },
-    );
+    const { key } = await service.addSite(name, localPolicy);
     service.start(`agent-${name}`, ['agent', '--site', name, ...words], {
-      ...{ SWITCHYARD_URL: service.url, SWITCHYARD_KEY: createApiKey.secret, LOG_LEVEL: 'warn' },
+      ...{ SWITCHYARD_URL: service.url, SWITCHYARD_KEY: key, LOG_LEVEL: 'warn' },
       ...{ AGENT_STATE_DIR: join(dir, `agent-${name}`), ...more },
     });
   };
@@ -56,14 +48,7 @@ describe.skipIf(lacks !== null)('two clusters and a site of our own', { timeout:
         for (const kind of ['api', 'worker']) installation.start(kind, [kind], installation.settings);
       },
     });
-    const { policy } = await service.ask<{ policy: { version: number; document: object } }>(
-      'query { policy { version document } }',
-      {},
-    );
-    const document = { ...policy.document, dispatch: { kind: 'diana' } };
-    await service.ask('mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { version } }', {
-      input: { expectedVersion: policy.version, reason: 'two clusters', document },
-    });
+    await service.dispatchBy({ kind: 'diana' });
     for (const cluster of CLUSTERS)
       await addSite(cluster, '{ kind: "external", queueLimit: 20 }', ['--local', 'slurm'], {
         SLURM_CONF: join(dir, cluster, 'slurm.conf'),

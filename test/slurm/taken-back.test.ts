@@ -53,19 +53,7 @@ describe.skipIf(lacks !== null)('jobs that wait in Slurm', { timeout: 3 * PATIEN
       },
     });
     const add = async (site: string, localPolicy: string): Promise<void> => {
-      const { made } = await service.ask<{ made: { id: string } }>(
-        `mutation { made: registerSite(input: { name: "${site}", localPolicy: ${localPolicy} }) { id } }`,
-        {},
-      );
-      const { user } = await service.ask<{ user: { id: string } }>(
-        `mutation { user: registerUser(input: { name: "agent-${site}", role: AGENT }) { id } }`,
-        {},
-      );
-      const { createApiKey } = await service.ask<{ createApiKey: { secret: string } }>(
-        'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret } }',
-        { input: { user: user.id, name: site, site: made.id } },
-      );
-      keys[site] = createApiKey.secret;
+      keys[site] = (await service.addSite(site, localPolicy)).key;
     };
     await add('alps', '{ kind: "external", queueLimit: 100, takeBackAfterS: 1 }');
     await add('own', 'null');
