@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findMigCards, type MigCard, type MigCards, slicesOf } from './mig.js';
+import { deviceOf, type Placed, unitsOf } from './units.js';
 
 export interface HostDevice {
   id: string;
@@ -272,13 +273,6 @@ const output = (program: string, args: string[]): Promise<string | null> =>
     execFile(program, args, { timeout: 10_000 }, (error, stdout) => resolve(error ? null : stdout));
   });
 
-/** What a run is told of where it takes place. */
-interface Placed {
-  machines: readonly { tasks: number; devices?: readonly string[] }[];
-  task?: number;
-  tasks: number;
-}
-
 /** What one run has of the host's devices: the units of its task, in order. */
 export function devicesOf(
   placed: Placed,
@@ -286,7 +280,7 @@ export function devicesOf(
 ): { units: readonly string[]; files: string[]; environment: Record<string, string> } {
   const units = unitsOf(placed);
   const byId = new Map(host.map((device) => [device.id, device]));
-  const held = [...new Set(units.map((unit) => unit.replace(/\/\d+$/, '')))].map((id) => {
+  const held = [...new Set(units.map(deviceOf))].map((id) => {
     const device = byId.get(id);
     if (device === undefined) throw new Error(`device ${id} is not on this host`);
     return device;
@@ -297,18 +291,4 @@ export function devicesOf(
       environment[name] = name in environment ? `${environment[name]},${value}` : value;
   if (units.length > 0) environment.SWITCHYARD_DEVICES = units.join(',');
   return { units, files: [...new Set(held.flatMap(({ files }) => files))], environment };
-}
-
-/** Each task of a machine has equally many. Of a command that starts all tasks itself: those of the first machine, where it runs. */
-export function unitsOf({ machines, task, tasks: all }: Placed): readonly string[] {
-  if (task === undefined || all === 1) return machines[0]?.devices ?? [];
-  let first = 0;
-  for (const { tasks, devices = [] } of machines) {
-    if (task < first + tasks) {
-      const each = devices.length / tasks;
-      return devices.slice((task - first) * each, (task - first + 1) * each);
-    }
-    first += tasks;
-  }
-  return [];
 }

@@ -10,6 +10,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isOfThisBoot, processIdentity } from '../platform/lockfile.js';
+import { deviceOf } from './units.js';
 
 export interface MigCard {
   /** By which nvidia-smi knows it. */
@@ -154,7 +155,7 @@ export class MigInstances {
   has(run: string, units: readonly string[]): boolean {
     const wanted = new Map<MigCard, number>();
     for (const unit of units) {
-      const card = this.options.cards.get(unit.replace(/\/\d+$/, ''));
+      const card = this.options.cards.get(deviceOf(unit));
       if (card) wanted.set(card, (wanted.get(card) ?? 0) + 1);
     }
     if (wanted.size === 0) return true;

@@ -1,7 +1,8 @@
 /** What runs use of the devices that they have for themselves, as far as the tools of the devices' makers tell. */
-import { type DeviceUse, devicesInUse, type HostDevice, unitsOf } from '../devices.js';
+import { type DeviceUse, devicesInUse, type HostDevice } from '../devices.js';
 import type { Assignment } from '../runner.js';
-import { type ProcessRun, upMs } from './run.js';
+import { deviceOf, unitsOf } from '../units.js';
+import { nextLookMs, type ProcessRun, upMs } from './run.js';
 
 const LOOK_MS = 10_000;
 
@@ -10,11 +11,9 @@ export function measuredDevices(assignment: Assignment, host: readonly HostDevic
   const units = unitsOf(assignment);
   if (units.length === 0) return [];
   return host
-    .filter(({ told, id, shares }) => told && units.filter((unit) => isOf(unit, id)).length === shares)
+    .filter(({ told, id, shares }) => told && units.filter((unit) => deviceOf(unit) === id).length === shares)
     .map(({ id }) => id);
 }
-
-const isOf = (unit: string, device: string): boolean => unit === device || unit.startsWith(`${device}/`);
 
 export class DeviceLooks {
   private nextMs = 0;
@@ -36,8 +35,7 @@ export class DeviceLooks {
         );
     };
     void look().finally(() => {
-      // Never busy with that for more than a twentieth of the time.
-      this.nextMs = upMs() + Math.max(LOOK_MS, 20 * (upMs() - nowMs));
+      this.nextMs = nextLookMs(nowMs, LOOK_MS);
     });
   }
 }

@@ -100,7 +100,8 @@ export class Launcher {
     given.ownId = ownId;
     const uid = account?.uid ?? ownId;
     const image = isolation.imageOf(assignment.image);
-    const command = this.command(assignment, slot, { account, uid, ownId, image });
+    const host = this.options.devices(key);
+    const command = this.command(assignment, slot, { account, uid, ownId, image }, host);
     const limits = limitsOf(assignment);
     const group = isolation.cgroups?.make(key, { ...limits, processes: isolation.processes }) ?? null;
     given.group = group;
@@ -128,7 +129,7 @@ export class Launcher {
     if (image !== null) record.image = { digest: image.digest };
     const { outputs: wanted = [], checkpoint, stagedS } = assignment;
     if (stagedS !== undefined) record.stagedS = stagedS;
-    const devices = measuredDevices(assignment, this.options.devices(key));
+    const devices = measuredDevices(assignment, host);
     if (devices.length > 0) record.devices = devices;
     if (wanted.length > 0 || checkpoint !== undefined) {
       record.wanted = {
@@ -151,12 +152,13 @@ export class Launcher {
     assignment: Assignment,
     slot: Slot,
     who: Pick<Required<Place>, 'account' | 'uid' | 'ownId' | 'image'>,
+    host: readonly HostDevice[],
   ): RunCommand & { prologue: string[] } {
     const { account, uid, image } = who;
     const { isolation } = this.options;
     const directory = assignment.workingDirectory ?? slot.workDirectory;
     const byGroup = account !== null && isolation.launcher !== null;
-    const devices = devicesOf(assignment, this.options.devices(runKey(assignment)));
+    const devices = devicesOf(assignment, host);
     const environment = this.environment(assignment, who, slot, directory);
     add(environment, devices.environment);
     // Not before what the agent puts there is there: from then on its owner may make links of it.

@@ -5,7 +5,7 @@ import { roomOf } from './disk.js';
 import type { Isolation } from './isolation.js';
 import { type Sample, sampleOf } from './measure.js';
 import { Members } from './processes.js';
-import { type ProcessRun, type RunRecord, upMs } from './run.js';
+import { nextLookMs, type ProcessRun, type RunRecord } from './run.js';
 
 export interface LimitOptions {
   isolation: Isolation;
@@ -105,8 +105,7 @@ export class Limits {
       }
     };
     void look().finally(() => {
-      // Never busy with that for more than a twentieth of the time.
-      this.nextDiskMs = upMs() + Math.max(DISK_LOOK_MS, 20 * (upMs() - now));
+      this.nextDiskMs = nextLookMs(now, DISK_LOOK_MS);
     });
   }
 }

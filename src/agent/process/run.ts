@@ -112,3 +112,9 @@ export function parseRecord(line: string | null, slotDir: string): RunRecord | n
  */
 export const upMs = (): number => BOOTED_AT_MS + performance.now();
 const BOOTED_AT_MS = uptime() * 1000 - performance.now();
+
+/** When to look again after one that began then, and is over now: never busy with that for more than a twentieth of the time. */
+export function nextLookMs(begunMs: number, leastMs: number): number {
+  const now = upMs();
+  return now + Math.max(leastMs, 20 * (now - begunMs));
+}

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { REAL_ENV } from '../../platform/env.js';
 import { plainJobEnvironment } from '../../platform/environment.js';
 import { acquireLock, type LockFile } from '../../platform/lockfile.js';
-import { type HostDevice, unitsOf } from '../devices.js';
+import type { HostDevice } from '../devices.js';
 import type { EndedRun } from '../files/handover.js';
 import { KnownRuns } from '../known.js';
 import { type MigFailure, MigInstances } from '../mig.js';
@@ -21,6 +21,7 @@ import {
   type WarnSignal,
   type WrittenCheckpoint,
 } from '../runner.js';
+import { unitsOf } from '../units.js';
 import { told, writtenCheckpoints } from './checkpoints.js';
 import { DeviceLooks } from './device-use.js';
 import { Disk, isPassing, removeTree } from './disk.js';
