@@ -234,7 +234,8 @@ export interface JobPart
 
 /** What a job asks for that has these parts, as one that has none would. */
 export function envelopeOf(
-  parts: readonly JobPart[],
+  parts: readonly (Pick<JobPart, 'tasks' | 'cpusPerTask' | 'memoryMbPerTask'> &
+    Partial<Pick<JobPart, 'resourcesPerTask'>>)[],
 ): Pick<Job, 'tasks' | 'cpusPerTask' | 'memoryMbPerTask' | 'resourcesPerTask'> {
   const most: Record<string, number> = {};
   for (const { resourcesPerTask } of parts)

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { type Document, ServiceError } from '../client/index.js';
-import { checked, sayFault } from '../core/index.js';
+import { checked, envelopeOf, sayFault } from '../core/index.js';
 import { outputPathFault } from '../platform/file-paths.js';
 import { MAX } from '../platform/limits.js';
 import {
@@ -88,9 +88,8 @@ const request = travelling
     user: name,
     bytes: whole(MAX.integer),
     preferences: z.array(preference.transform(given)).max(MAX.jobPreferences),
-    // Nor of version 1.
+    // Neither is of version 1.
     parts: z.array(part).min(2).max(MAX.jobParts).nullable().default(null),
-    // None of version 1.
     outputs: z
       .array(
         z
@@ -103,19 +102,10 @@ const request = travelling
   .refine(hasEnvelope) satisfies z.ZodType<OfferedJob>;
 
 /** The amounts of a job of several parts follow from these: others would be planned with, or charged. */
-function hasEnvelope({
-  parts,
-  tasks,
-  cpusPerTask,
-  memoryMbPerTask,
-}: Pick<OfferedJob, 'parts' | keyof OfferedPart>) {
+function hasEnvelope({ parts, ...job }: Pick<OfferedJob, 'parts' | keyof OfferedPart>): boolean {
   if (parts === null) return true;
-  const most = (of: (part: OfferedPart) => number): number => Math.max(...parts.map(of));
-  return (
-    tasks === parts.reduce((sum, one) => sum + one.tasks, 0) &&
-    cpusPerTask === most((one) => one.cpusPerTask) &&
-    memoryMbPerTask === most((one) => one.memoryMbPerTask)
-  );
+  const { tasks, cpusPerTask, memoryMbPerTask } = envelopeOf(parts);
+  return job.tasks === tasks && job.cpusPerTask === cpusPerTask && job.memoryMbPerTask === memoryMbPerTask;
 }
 
 /** Without what it leaves open. */
