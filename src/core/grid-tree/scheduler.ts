@@ -127,7 +127,10 @@ export class Scheduler {
     this.discover(requirements, preferences, gone);
   }
 
-  /** A request of the subtree, as is known of a time before it was made: where a child has it, a branch of that child is given it. */
+  /**
+   * A request of the subtree, as is known of a time before it was made: where a child has it, a branch of that child is given it. `leaf`: which
+   * has it; null: none.
+   */
   restore(entry: Entry, child: Address | null, leaf: Address | null): void {
     const one: Held = { entry, place: null, child, destination: null };
     this.held.set(entry.key, one);

@@ -453,7 +453,7 @@ export class LiveTree implements GridListener {
   private restore({ entry, from }: TreeJob): void {
     const site = from.siteId === null ? null : (this.sites.get(from.siteId) as Site);
     site?.leaf.restore(entry);
-    const leaf = site?.leaf.id ?? null;
+    const leaf = this.leafOf(from);
     let below = leaf;
     let scheduler = site?.parent ?? (this.schedulers.get(from.schedulerId) as Scheduler);
     for (;;) {
