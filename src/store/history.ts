@@ -79,6 +79,9 @@ export interface UsedResource {
 
 const at = (epochS: number): Sql => sql`to_timestamp(${epochS}::float8)`;
 
+/** Jobs as j; null: everybody's. */
+const ownedBy = (owner: number | null): Sql => (owner === null ? sql`true` : sql`j.user_id = ${owner}`);
+
 /** Most runs are on one machine, and to sum up an array takes longer than the rest. */
 const CPUS = sql`CASE WHEN r.whole_cpus IS NOT NULL THEN (SELECT sum(v) FROM unnest(r.whole_cpus) v)
   ELSE r.cpus_per_task * CASE cardinality(r.machine_tasks) WHEN 1 THEN r.machine_tasks[1] ELSE (SELECT sum(v) FROM unnest(r.machine_tasks) v) END END`;
@@ -267,7 +270,7 @@ export function usage(
   }[by].map((column) => raw(column)) as [Sql, Sql, Sql, Sql];
   const long = isLong(asked);
   const { from, to } = long ? { from: floorHour(asked.from), to: -floorHour(-asked.to) } : asked;
-  const own = owner === null ? sql`true` : sql`j.user_id = ${owner}`;
+  const own = ownedBy(owner);
   const column = (name: UsageKey, type: string): Sql => (by === name ? sql`key` : raw(`NULL::${type}`));
   const lasted = sql`(least(coalesce(${ENDED}, ${now}::float8), ${to}::float8) - greatest(${ASSIGNED}, ${from}::float8))`;
   const ofRuns = sql`
@@ -334,6 +337,6 @@ export const lostWork = (
 SELECT r.site_id AS "siteId", j.preemption_class AS "preemptionClass", count(*)::float8 AS runs,
        sum(${CPUS} * greatest(0, ${ENDED} - ${seconds(raw('greatest(coalesce(r.started_at, r.ended_at), r.checkpoint_at)'))}))::float8 AS "cpuS"
   FROM runs r JOIN jobs j ON j.id = r.job_id
- WHERE r.cause = 'PREEMPTED' AND r.ended_at >= ${at(from)} AND r.ended_at < ${at(to)} AND ${owner === null ? sql`true` : sql`j.user_id = ${owner}`}
+ WHERE r.cause = 'PREEMPTED' AND r.ended_at >= ${at(from)} AND r.ended_at < ${at(to)} AND ${ownedBy(owner)}
  GROUP BY 1, 2 ORDER BY "cpuS" DESC, 1, 2`,
   );

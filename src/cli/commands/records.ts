@@ -45,26 +45,38 @@ const AUDIT_COLUMNS: Columns<Entry> = {
   REASON: (entry) => entry.reason,
 };
 
+interface WindowOptions {
+  since: string;
+  until?: string;
+}
+
+const withWindow = (command: Command): Command =>
+  command
+    .option('--since <time>', 'beginning: ISO 8601, or a duration before now such as 7d', '7d')
+    .option('--until <time>', 'end (default: now)');
+
+const windowOf = ({ since, until }: WindowOptions) => ({
+  from: parseSince('--since', since, Date.now(), note),
+  to: given(until, (value) => parseSince('--until', value, Date.now(), note)),
+});
+
 const BY = ['USER', 'SITE', 'APPLICATION'] as const;
 
 export function addRecords(program: Command): void {
   const usage = addListOptions(
-    addCommand(
-      program,
-      'usage',
-      'show CPU time, other resources and jobs by user, site or application; users see their own jobs',
-    )
-      .option('--by <what>', 'user, site or application', 'user')
-      .option('--since <time>', 'beginning: ISO 8601, or a duration before now such as 7d', '7d')
-      .option('--until <time>', 'end (default: now)')
-      .option('--first <n>', 'how many, most CPU time first', '100'),
+    withWindow(
+      addCommand(
+        program,
+        'usage',
+        'show CPU time, other resources and jobs by user, site or application; users see their own jobs',
+      ).option('--by <what>', 'user, site or application', 'user'),
+    ).option('--first <n>', 'how many, most CPU time first', '100'),
     USAGE_COLUMNS,
   );
-  usage.action(async (options: { by: string; since: string; until?: string; first: string }) => {
+  usage.action(async (options: WindowOptions & { by: string; first: string }) => {
     const variables = {
       by: parseWord('--by', options.by, BY),
-      from: parseSince('--since', options.since, Date.now(), note),
-      to: given(options.until, (value) => parseSince('--until', value, Date.now(), note)),
+      ...windowOf(options),
       first: parseNumber('--first', options.first, { min: 1, max: 5000, integer: true }),
     };
     const client = connect();
@@ -72,20 +84,17 @@ export function addRecords(program: Command): void {
   });
 
   const lost = addListOptions(
-    addCommand(
-      program,
-      'lost',
-      'show work lost by runs that were stopped for other jobs, by site and class; users see their own jobs',
-    )
-      .option('--since <time>', 'beginning: ISO 8601, or a duration before now such as 7d', '7d')
-      .option('--until <time>', 'end (default: now)'),
+    withWindow(
+      addCommand(
+        program,
+        'lost',
+        'show work lost by runs that were stopped for other jobs, by site and class; users see their own jobs',
+      ),
+    ),
     LOST_COLUMNS,
   );
-  lost.action(async (options: { since: string; until?: string }) => {
-    const variables = {
-      from: parseSince('--since', options.since, Date.now(), note),
-      to: given(options.until, (value) => parseSince('--until', value, Date.now(), note)),
-    };
+  lost.action(async (options: WindowOptions) => {
+    const variables = windowOf(options);
     const client = connect();
     await showList(
       lost,

@@ -169,11 +169,7 @@ function Sums({ span: { from, to }, everyMs }: { span: Span; everyMs: number }) 
                 key: 'cpu',
                 header: 'CPU time',
                 right: true,
-                cell: ({ cpuS }) => (
-                  <>
-                    {figure(cpuS / HOUR_S)} <span className="faint">CPU h</span>
-                  </>
-                ),
+                cell: cpuHours,
               },
               ...(rows.some(({ resources }) => resources.length > 0) ? [RESOURCES] : []),
               { key: 'runs', header: 'Runs', right: true, minor: true, cell: ({ runs }) => count(runs) },
@@ -226,11 +222,7 @@ function Lost({ span: { from, to }, everyMs }: { span: Span; everyMs: number }) 
           {
             key: 'site',
             header: 'Site',
-            cell: ({ site }) => (
-              <Link to="/sites/$id" params={{ id: site.id }}>
-                {site.name}
-              </Link>
-            ),
+            cell: ({ site }) => <SiteLink site={site} />,
           },
           { key: 'class', header: 'Class', right: true, cell: (row) => row.preemptionClass },
           { key: 'runs', header: 'Runs stopped', right: true, cell: ({ runs }) => count(runs) },
@@ -238,11 +230,7 @@ function Lost({ span: { from, to }, everyMs }: { span: Span; everyMs: number }) 
             key: 'cpu',
             header: 'CPU time lost',
             right: true,
-            cell: ({ cpuS }) => (
-              <>
-                {figure(cpuS / HOUR_S)} <span className="faint">CPU h</span>
-              </>
-            ),
+            cell: cpuHours,
           },
         ]}
       />
@@ -281,6 +269,18 @@ function tableOf(header: string, rows: readonly Row[]): string {
   ].join('');
 }
 
+const cpuHours = ({ cpuS }: Pick<Row, 'cpuS'>) => (
+  <>
+    {figure(cpuS / HOUR_S)} <span className="faint">CPU h</span>
+  </>
+);
+
+const SiteLink = ({ site }: { site: { id: string; name: string } }) => (
+  <Link to="/sites/$id" params={{ id: site.id }}>
+    {site.name}
+  </Link>
+);
+
 function Name({ row: { user, site, application } }: { row: Row }) {
   if (user)
     return (
@@ -288,12 +288,7 @@ function Name({ row: { user, site, application } }: { row: Row }) {
         {user.name}
       </Link>
     );
-  if (site)
-    return (
-      <Link to="/sites/$id" params={{ id: site.id }}>
-        {site.name}
-      </Link>
-    );
+  if (site) return <SiteLink site={site} />;
   return (
     <Link to="/jobs" search={{ application: application ?? '' }}>
       {application}
