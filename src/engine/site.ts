@@ -61,7 +61,7 @@ export async function runSite(
 
     // 3. Plan, with what is now in the mirror.
     const local = localPolicyOf(entry.site, policy.document);
-    const known = kept?.promises ? promisesFrom(grid, siteId, local, kept.promises) : null;
+    const known = kept?.promises ? promisesFrom(grid, siteId, local, kept.promises, now) : null;
     if (kept !== null) grid.keepMemory(siteId, known);
     const plan = await planApart(cycle, tools, () =>
       siteCycle(mirror.grid, siteId, {

@@ -131,7 +131,7 @@ function simulated(given: Given) {
   for (const [siteId, { reservation, promises }] of kept) {
     const local = localPolicyOf(grid.siteEntry(siteId).site, policy);
     grid.setReservation(siteId, reservation);
-    grid.keepMemory(siteId, promises && promisesFrom(grid, siteId, local, promises));
+    grid.keepMemory(siteId, promises && promisesFrom(grid, siteId, local, promises, until));
   }
   return { policy, grid, now: until, submitted, startOf: (id: number) => runs.get(id)?.start ?? Infinity };
 }

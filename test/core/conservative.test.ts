@@ -239,9 +239,9 @@ describe('promises', () => {
     const stored = imageOf(cycle(grid, 5).memory);
     expect(stored?.jobs).toHaveLength(2);
     const image = JSON.parse(JSON.stringify(stored));
-    expect(imageOf(promisesFrom(grid, 1, CONSERVATIVE.local, image))).toEqual(image);
+    expect(imageOf(promisesFrom(grid, 1, CONSERVATIVE.local, image, 5))).toEqual(image);
     grid.removeJob(2);
-    const left = promisesFrom(grid, 1, CONSERVATIVE.local, image);
+    const left = promisesFrom(grid, 1, CONSERVATIVE.local, image, 5);
     expect(imageOf(left)?.jobs.map(({ jobId }) => jobId)).toEqual([3]);
     expect(left).toMatchObject({ incomplete: true });
   });

@@ -59,14 +59,14 @@ export function createExplainService(parts: ServiceParts) {
   async function takeInPromises(
     grid: Grid,
     siteId: number,
-    { policy }: ExplainContext,
+    { policy, now }: ExplainContext,
     loaders: Loaders,
   ): Promise<void> {
     const local = localPolicyOf(grid.siteEntry(siteId).site, policy);
     const { promises } = keepsPromises(local)
       ? await loaders.once(`promises ${siteId}`, () => store.promises(siteId))
       : { promises: null };
-    grid.keepMemory(siteId, promises && promisesFrom(grid, siteId, local, promises));
+    grid.keepMemory(siteId, promises && promisesFrom(grid, siteId, local, promises, now));
   }
 
   async function startAt(

@@ -104,19 +104,19 @@ async function movedBy(
 ): Promise<MovedStart[]> {
   await mirror.sync();
   const { grid } = mirror;
-  const policy = mirror.policy.document;
+  const context = { now: now(), policy: mirror.policy.document };
   const entry = grid.sites.find(({ site }) => site.id === hold.siteId);
   if (entry === undefined) return [];
-  const local = localPolicyOf(entry.site, policy);
+  const local = localPolicyOf(entry.site, context.policy);
   if (keepsPromises(local)) {
     const { promises } = await store.promises(hold.siteId);
-    grid.keepMemory(hold.siteId, promises && promisesFrom(grid, hold.siteId, local, promises));
+    grid.keepMemory(hold.siteId, promises && promisesFrom(grid, hold.siteId, local, promises, context.now));
   }
   // Ids of stored ones are above 0.
   const held = hold.times
     .slice(0, TIMES_KNOWN)
     .map(({ from, to }, i): Held => heldFromArray([-1 - i, hold.siteId, hold.kind, machines, from, to, -1]));
-  return movedStarts(grid, entry, held, { now: now(), policy }).slice(0, MAX.heldShown);
+  return movedStarts(grid, entry, held, context).slice(0, MAX.heldShown);
 }
 
 /** The hold, if the viewer may change and end it. */

@@ -57,7 +57,7 @@ export function planAhead(
   const ahead = copyOf(entry, grid, job, true);
   const promises = imageOf(entry.memory);
   if (promises !== null)
-    ahead.keepMemory(site.id, promisesFrom(ahead, site.id, localPolicyOf(site, policy), promises));
+    ahead.keepMemory(site.id, promisesFrom(ahead, site.id, localPolicyOf(site, policy), promises, now));
   const passes = new SitePasses();
   const started: Start[] = [];
   let at = now;
@@ -136,7 +136,7 @@ export function movedStarts(
   const ahead = copyOf(entry, grid, null, true);
   const promises = imageOf(entry.memory);
   if (promises !== null)
-    ahead.keepMemory(site.id, promisesFrom(ahead, site.id, localPolicyOf(site, policy), promises));
+    ahead.keepMemory(site.id, promisesFrom(ahead, site.id, localPolicyOf(site, policy), promises, now));
   ahead.setHeld(...held);
   const plan = siteCycle(ahead, site.id, {
     ...{ now, policy, policyVersion: 0, maxStarts: STARTS_MAX, countWaiting: false, explain: false },
@@ -190,7 +190,7 @@ export function reservedFor(
     const image = imageOf(entry.memory);
     const promises = image && { ...image, jobs: image.jobs.filter(({ jobId }) => jobId !== job.id) };
     if (promises !== null)
-      copy.keepMemory(site.id, promisesFrom(copy, site.id, localPolicyOf(site, policy), promises));
+      copy.keepMemory(site.id, promisesFrom(copy, site.id, localPolicyOf(site, policy), promises, now));
     if (copy.siteEntry(site.id).reservation?.jobId === job.id) copy.setReservation(site.id, null);
     const plan = siteCycle(copy, site.id, {
       ...{ now, policy, policyVersion: 0, maxStarts: STARTS_MAX, countWaiting: false, explain: false },

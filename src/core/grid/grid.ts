@@ -822,6 +822,11 @@ export class Grid {
       this.hold(job, queue as JobQueue, site);
   }
 
+  /** As `advance` was told it last. */
+  get now(): number {
+    return this.requirements.now;
+  }
+
   /** Some job waits for machines on one switch, and at some time no more. */
   get prefersSwitches(): boolean {
     return this.preferring.size > 0;

@@ -59,10 +59,15 @@ export function imageOf(memory: SiteMemory | null): PromisesImage | null {
   return image === null || image.jobs.length === 0 ? null : image;
 }
 
-/** The promises of a site with such a policy, of the grid as it is now. Left out is what is no more. */
-export const promisesFrom = (
+/** The promises of a site with such a policy, of the grid as it is `now`. Left out is what is no more. */
+export function promisesFrom(
   grid: Grid,
   siteId: number,
   local: { readonly kind: string },
   image: PromisesImage,
-): SiteMemory | null => localKindOf(local).restore?.(grid, siteId, image) ?? null;
+  now: number,
+): SiteMemory | null {
+  // A job that asks for less from now on is to find its promise, not to lose it to the cycle that tells the grid the time.
+  grid.advance(now);
+  return localKindOf(local).restore?.(grid, siteId, image) ?? null;
+}

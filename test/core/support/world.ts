@@ -418,7 +418,7 @@ export class World {
     for (const [siteId, reservation] of shuffle([...this.reservations]))
       grid.setReservation(siteId, reservation);
     for (const [siteId, image] of shuffle([...this.promises]))
-      grid.keepMemory(siteId, promisesFrom(grid, siteId, this.policy.local, image));
+      grid.keepMemory(siteId, promisesFrom(grid, siteId, this.policy.local, image, this.now));
     grid.index(Margins).add(this.margins);
     return grid;
   }

@@ -5,6 +5,7 @@
 import type { ResourceKinds } from '../../grid/amounts.js';
 import type { Grid, SiteEntry } from '../../grid/grid.js';
 import { copiesIn, type MachineState, type RunState } from '../../grid/site-resources.js';
+import { type Job, switchesAfter } from '../../model.js';
 import { allocationsOf, Filling, holdOf, idsOf, pickPools } from '../../resources/placement.js';
 import { IndexedHeap } from '../../structures/heap.js';
 import { type FreeAtPromise, type PromiseImage, type PromisesImage, PromisingMemory } from '../policy.js';
@@ -78,8 +79,7 @@ export class Promises extends PromisingMemory {
       const slot = grid.slotOf(image.jobId);
       const promised = here ? promisedFrom(entry, slot, machines, image) : null;
       if (promised === null) promises.incomplete = true;
-      // To a job that is another one now nothing was promised.
-      else if (promised.work === plannedAt(entry, slot)) promises.set(slot, promised);
+      else if (isSameJob(entry, slot, promised, grid.now)) promises.set(slot, promised);
     }
     return promises;
   }
@@ -249,6 +249,10 @@ export class Promises extends PromisingMemory {
 /** The work that is planned for the job in the slot. */
 const plannedAt = ({ queue, resources }: SiteEntry, slot: number): number =>
   resources.plannedWork(queue.works[slot] as number, queue.limit(slot));
+
+/** To a job that is another one now, or that has come to ask for less since, nothing was promised. */
+const isSameJob = (entry: SiteEntry, slot: number, { work, madeAt }: StartPromise, now: number): boolean =>
+  work === plannedAt(entry, slot) && switchesAfter(entry.queue.jobs[slot] as Job, madeAt) > now;
 
 function promisedFrom(
   { resources, queue }: SiteEntry,
