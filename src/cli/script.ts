@@ -113,7 +113,7 @@ function inWords(asked: Asked): string {
 
 /**
  * Standard input, if there is some to ship: a file from its beginning on, or what comes through a pipe if `wanted`. A file that somebody else
- * is reading, such as a shell's loop, is not touched. Null: nothing.
+ * is reading, such as a shell's loop, is not touched, nor is a pipe that may be somebody else's: a note says so. Null: nothing.
  */
 export function standardInput(wanted: boolean): string | null {
   const way = 'provide it as a dataset (--input), or put it in a file at the site';
@@ -123,6 +123,7 @@ export function standardInput(wanted: boolean): string | null {
       const [, position = '0'] = /^pos:\s*(\d+)/m.exec(readFileSync('/proc/self/fdinfo/0', 'utf8')) ?? [];
       if (position !== '0' && !wanted) return null;
     } else if (!wanted) {
+      if (about.isFIFO()) note('standard input is a pipe and is not sent with the job; --stdin sends it');
       return null;
     }
   } catch {

@@ -138,6 +138,11 @@ describe('standard input', () => {
     expect([file.code, output(file)]).toEqual([5, 'from bash one\n']);
     const pipe = await shell('(sleep 0.5; echo "a \'b\'") | sy submit --stdin --output -- cat');
     expect(output(pipe)).toBe("a 'b'\n");
+    const left = await shell('echo lost | sy submit --output -- cat');
+    expect([left.code, output(left)]).toEqual([0, '']);
+    expect(left.stderr).toContain(
+      'standard input is a pipe and is not sent with the job; --stdin sends it\n',
+    );
   });
 
   it('is left alone where somebody else reads it, and refused where it is too long', async () => {

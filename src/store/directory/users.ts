@@ -29,12 +29,18 @@ async function freeName(tx: Transaction, name: string): Promise<string> {
   }
 }
 
+async function created(tx: Transaction, user: NewUser) {
+  if (user.identity) {
+    const other = await tx.user.findUnique({ where: { identity: user.identity }, select: { name: true } });
+    if (other !== null) throw conflict(`the user ${other.name} has this subject at the identity provider`);
+  }
+  return unique(`there is already a user named ${user.name}`, () => tx.user.create({ data: user }));
+}
+
 export const userChanges = (change: Changes, { prisma }: Pick<Database, 'prisma'>) => ({
   registerUser(user: NewUser, actor: Actor) {
     return change(actor, 'registerUser', async (tx, note): Promise<UserRow> => {
-      const after = plain(
-        await unique(`there is already a user named ${user.name}`, () => tx.user.create({ data: user })),
-      );
+      const after = plain(await created(tx, user));
       await note(`user_${after.id}`, null, after);
       return after;
     });
