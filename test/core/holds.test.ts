@@ -18,19 +18,8 @@ import {
 import { SitePass } from '../../src/core/local/pass.js';
 import { cases, IN_FULL } from '../support/seed.js';
 import { gridOf } from './support/grids.js';
+import { CHOOSING } from './support/policies.js';
 import { anyEvents, anySites, World } from './support/world.js';
-
-const POLICIES: LocalPolicy[] = [
-  DEFAULT_POLICY.local,
-  { kind: 'easy' },
-  { kind: 'easy', backfill: 'SHORTEST' },
-  { kind: 'hybrid', reservations: 2 },
-  { kind: 'conservative', depth: 100 },
-  { kind: 'conservative', depth: 2 },
-  { kind: 'fcfs' },
-  { kind: 'sjf', ageBoundS: 20 },
-  { kind: 'first-fit', ageBoundS: 20 },
-];
 
 const anyHeld = fc.record({
   machine: fc.nat(20),
@@ -187,10 +176,10 @@ describe('what is held for a time', () => {
   it('is tried with every local policy that chooses machines', () => {
     const choosing = localKinds.filter((kind: LocalKind) => kind.handsOver === undefined);
     const kinds = choosing.map(({ schema }) => schema.shape.kind.value);
-    expect(new Set(POLICIES.map(({ kind }) => kind))).toEqual(new Set(kinds));
+    expect(new Set(CHOOSING.map(({ kind }) => kind))).toEqual(new Set(kinds));
   });
 
-  describe.each(POLICIES)('under $kind', (local) => {
+  describe.each(CHOOSING)('under $kind', (local) => {
     it('is left alone: no run reaches into it, and nothing is taken twice', () => {
       const sum = { plans: 0, beside: 0 };
       fc.assert(

@@ -12,15 +12,7 @@ import {
 } from '../../src/core/index.js';
 import { job } from './support/drive.js';
 import { gridOf } from './support/grids.js';
-
-const POLICIES: LocalPolicy[] = [
-  DEFAULT_POLICY.local,
-  { kind: 'easy' },
-  { kind: 'conservative', depth: 100 },
-  { kind: 'hybrid', reservations: 2 },
-  { kind: 'fcfs' },
-  { kind: 'first-fit', ageBoundS: 20 },
-];
+import { CHOOSING } from './support/policies.js';
 
 /** A machine of 10 CPUs, of which so many are held. */
 function held(cpus: number | null, from: number, to: number): Grid {
@@ -38,7 +30,7 @@ const why = (grid: Grid, given: Partial<Job>, now: number, local: LocalPolicy) =
   return { code: found?.code, fitsIfLimitS, latest: startsAtLatest };
 };
 
-describe.each(POLICIES)('under $kind a job waits', (local) => {
+describe.each(CHOOSING)('under $kind a job waits', (local) => {
   it('for amounts that are held before its limit is over', () => {
     const wide = { cpusPerTask: 8, runTimeLimitS: 120 };
     expect(why(held(4, 100, 200), wide, 0, local)).toEqual({
