@@ -169,12 +169,6 @@ function sumOf(all: readonly Amounts[]): Amounts {
   return sum;
 }
 
-/** CPUs of a run. */
-export const cpusOfRun = ({ amounts, machineTasks, taken }: LiveRun): number =>
-  taken === null
-    ? (amounts.cpus ?? 0) * machineTasks.reduce((sum, tasks) => sum + tasks, 0)
-    : taken.reduce((sum, part) => sum + (part.amounts.cpus ?? 0), 0);
-
 /** Instants at which most is held within the time: its beginning, and those of the others. */
 const instantsOf = (time: HoldTime, others: readonly HoldTime[]): number[] => [
   time.from,

@@ -4,9 +4,16 @@
  */
 import type { PreemptedFor } from '../core/model.js';
 import {
+  type Candidate,
+  type Fitting,
+  idOf,
+  leastLost,
+  lostWork,
+  type PreemptibleRun,
+} from '../core/runs/preemption.js';
+import {
   type Amounts,
   admitHold,
-  cpusOfRun,
   exceeded,
   type HeldMachines,
   type HoldableMachine,
@@ -64,6 +71,7 @@ export interface KeptRun extends LiveRun {
   /** When it last wrote its checkpoint; null: never. */
   checkpointAt: number | null;
   restartable: boolean;
+  preemptionClass: number;
   killGraceS: number;
   /** It has been told to stop. */
   stopping: boolean;
@@ -159,9 +167,20 @@ export function upkeepOf(facts: UpkeepFacts, now: number): Upkeep {
     news.push(...shortness(hold, machineIds, facts));
     return { holdId: hold.id, machineIds };
   });
-  const stopped = open.flatMap((hold) => runsInTheWay(hold, facts, now));
+  const stopped: StoppedRun[] = [];
+  for (const hold of open)
+    stopped.push(...runsInTheWay(hold, facts, now, new Set(stopped.map(({ jobId }) => jobId))));
   for (const id of ended) changed.delete(id);
-  return { over, made, replaced, stopped: once(stopped), changed: [...changed], ended, short, news };
+  return {
+    over,
+    made,
+    replaced,
+    stopped: stopped.sort((a, b) => a.jobId - b.jobId),
+    changed: [...changed],
+    ended,
+    short,
+    news,
+  };
 }
 
 /** Nothing has been running in a reservation for as long as its owner said: the rest of this time is given back. */
@@ -284,47 +303,167 @@ function shortness(
 }
 
 /**
- * Runs that would still be there when a time of it begins, from their grace before: as few of each machine as make room, those with the
- * least lost work first. Those inside other reservations have a right to be there, but for maintenance.
+ * Runs that would still be there when a time of it begins, and are to be stopped now: by the rule of jobs.md, "Preemption", whatever their
+ * exemption, so that the least work is lost, and nothing is stopped where the rest would be in the way all the same.
+ *
+ * Decision: each is stopped ahead of the time by its own grace, and what is lost is what it has done by then. So the choice is the same at
+ * each look, whenever one comes. Decision: those that must go whoever else does are no choice, and machines with no other run in common are
+ * judged apart, because room on one does not replace room on another; so the choice is exact where 12 runs, not 12 at the whole site, are
+ * candidates for the same room.
  */
-function runsInTheWay(hold: KeptHold, { machines, runs }: UpkeepFacts, now: number): StoppedRun[] {
+function runsInTheWay(
+  hold: KeptHold,
+  { machines, runs }: UpkeepFacts,
+  now: number,
+  stopped: ReadonlySet<number>,
+): StoppedRun[] {
   const [next] = hold.times;
   if (hold.onConflict !== 'PREEMPT' || next === undefined) return [];
-  const begun = (run: KeptRun): boolean => next.from - run.killGraceS <= now;
-  if (!runs.some(begun)) return [];
-  const byJob = new Map(runs.map((run) => [run.jobId, run]));
-  const stopped = new Map<number, StoppedRun>();
+  const stopAt = ({ killGraceS }: KeptRun): number => Math.max(now, next.from - killGraceS);
+  if (!runs.some((run) => stopAt(run) <= now)) return [];
+  const staying = runs.filter(
+    ({ jobId, reservationId, stopping }) => !stopping && !stopped.has(jobId) && reservationId !== hold.id,
+  );
+  const machineById = new Map(machines.map((machine) => [machine.id, machine]));
+  const candidates = new Map<number, Candidate>();
+  const runOf = new Map<string, KeptRun>();
+  for (const run of staying) {
+    if (!isVictim(run, hold)) continue;
+    const candidate = candidateOf(run, machineById, stopAt(run));
+    candidates.set(run.jobId, candidate);
+    runOf.set(candidate.run.id, run);
+  }
+  const short: ShortOf[] = [];
   for (const machine of machines) {
     const own = takenOf(hold.machines, machine);
     if (own === null) continue;
-    const there = reaching(runs, machine, Math.max(now, next.from)).filter(
-      ({ jobId }) => byJob.get(jobId)?.reservationId !== hold.id,
-    );
-    const victims = there
-      .map(({ jobId, taken }) => ({ run: byJob.get(jobId) as KeptRun, taken }))
-      .filter(({ run }) => isVictim(run, hold) && begun(run))
-      .sort((a, b) => lostWork(a.run, now) - lostWork(b.run, now) || a.run.jobId - b.run.jobId);
-    let staying: Amounts[] = there
-      .filter(({ jobId }) => !stopped.has(jobId) && byJob.get(jobId)?.stopping !== true)
-      .map(({ taken }) => taken);
-    for (const { run, taken } of victims) {
-      if (exceeded(machine.has, [own, ...staying]) === null) break;
-      if (stopped.has(run.jobId)) continue;
-      staying = staying.filter((one) => one !== taken);
-      const { jobId, epoch, killGraceS: graceS, restartable: requeue } = run;
-      stopped.set(jobId, { jobId, epoch, holdId: hold.id, graceS, lostWork: lostWork(run, now), requeue });
-    }
+    const there = reaching(staying, machine, Math.max(now, next.from));
+    const lacks = shortOf(machine, own, there, candidates);
+    if (lacks !== null) short.push(lacks);
   }
-  return [...stopped.values()];
+  const victims = new Set(short.flatMap(sureOn));
+  for (const joined of inCommon(short.flatMap((one) => without(one, victims))))
+    for (const one of leastLost([...new Set(joined.flatMap(({ on }) => on))], roomOn(joined)) ?? [])
+      victims.add(one);
+  return [...victims].flatMap(({ run, lost }) => {
+    const kept = runOf.get(run.id) as KeptRun;
+    if (stopAt(kept) > now) return [];
+    const { jobId, epoch, killGraceS: graceS, restartable: requeue } = kept;
+    return { jobId, epoch, holdId: hold.id, graceS, lostWork: lost, requeue };
+  });
 }
 
-const isVictim = ({ restartable, reservationId, stopping }: KeptRun, { kind }: KeptHold): boolean =>
-  !stopping && (kind === 'MAINTENANCE' || (restartable && reservationId === null));
+const isVictim = ({ restartable, reservationId }: KeptRun, { kind }: KeptHold): boolean =>
+  kind === 'MAINTENANCE' || (restartable && reservationId === null);
 
-const lostWork = (run: KeptRun, now: number): number =>
-  cpusOfRun(run) * Math.max(0, now - Math.max(run.since, run.checkpointAt ?? run.since));
+/** `at`: when it would be stopped. */
+function candidateOf(run: KeptRun, machineById: ReadonlyMap<number, KeptMachine>, at: number): Candidate {
+  const { since: startedAt, restartable, preemptionClass, checkpointAt, until, machineIds } = run;
+  const holds = [...new Set(machineIds)].flatMap((id) => {
+    const machine = machineById.get(id);
+    if (machine === undefined) return [];
+    return reaching([{ ...run, until: null }], machine, at).map(({ taken }) => ({
+      ...{ machine: idOf(id), amounts: taken },
+    }));
+  });
+  const preemptible: PreemptibleRun = {
+    ...{ id: idOf(run.jobId), class: preemptionClass, restartable, startedAt, checkpointAt, holds },
+    limitEndsAt: until,
+  };
+  return { run: preemptible, lost: lostWork(preemptible, at) };
+}
 
-function once(stopped: readonly StoppedRun[]): StoppedRun[] {
-  const seen = new Set<number>();
-  return stopped.filter(({ jobId }) => !seen.has(jobId) && seen.add(jobId)).sort((a, b) => a.jobId - b.jobId);
+/** A machine of which runs have more than the hold leaves. */
+interface ShortOf {
+  machine: string;
+  /** By kind, how much has to come free. */
+  lacks: Amounts;
+  /** Those that may be stopped. */
+  on: readonly Candidate[];
+}
+
+/** Null: nothing lacks, or it would lack whoever is stopped. */
+function shortOf(
+  machine: KeptMachine,
+  own: Amounts,
+  there: readonly { jobId: number; taken: Amounts }[],
+  candidates: ReadonlyMap<number, Candidate>,
+): ShortOf | null {
+  const all = [own, ...there.map(({ taken }) => taken)];
+  if (exceeded(machine.has, all) === null) return null;
+  const victims = there.filter(({ jobId }) => candidates.has(jobId));
+  const others = there.filter(({ jobId }) => !candidates.has(jobId));
+  if (exceeded(machine.has, [own, ...others.map(({ taken }) => taken)]) !== null) return null;
+  const lacks: Record<string, number> = {};
+  for (const kind of new Set(all.flatMap((amounts) => Object.keys(amounts)))) {
+    const lacking = all.reduce((sum, amounts) => sum + (amounts[kind] ?? 0), -(machine.has[kind] ?? 0));
+    if (lacking > 0) lacks[kind] = lacking;
+  }
+  const on = victims.map(({ jobId }) => candidates.get(jobId) as Candidate);
+  return { machine: idOf(machine.id), lacks, on };
+}
+
+const takenBy = ({ run }: Candidate, on: string, kind: string): number =>
+  run.holds.reduce((sum, { machine, amounts }) => sum + (machine === on ? (amounts[kind] ?? 0) : 0), 0);
+
+/** Those without whose stop there is too little, whoever else is stopped. */
+const sureOn = ({ machine, lacks, on }: ShortOf): Candidate[] =>
+  on.filter((one) =>
+    Object.entries(lacks).some(
+      ([kind, amount]) =>
+        on.reduce((sum, other) => sum + (other === one ? 0 : takenBy(other, machine, kind)), 0) < amount,
+    ),
+  );
+
+/** What still lacks when these are gone; none: nothing. */
+function without({ machine, lacks, on }: ShortOf, gone: ReadonlySet<Candidate>): ShortOf[] {
+  const going = on.filter((one) => gone.has(one));
+  const left = Object.entries(lacks)
+    .map(([kind, amount]) => {
+      const freed = going.reduce((sum, one) => sum + takenBy(one, machine, kind), 0);
+      return [kind, amount - freed] as const;
+    })
+    .filter(([, amount]) => amount > 0);
+  if (left.length === 0) return [];
+  return [{ machine, lacks: Object.fromEntries(left), on: on.filter((one) => !gone.has(one)) }];
+}
+
+/** In groups that have no run in common. */
+function inCommon(short: readonly ShortOf[]): ShortOf[][] {
+  const groupOf = new Map<Candidate, ShortOf[]>();
+  const groups = new Set<ShortOf[]>();
+  for (const one of short) {
+    const group = [one];
+    for (const candidate of one.on) {
+      const other = groupOf.get(candidate);
+      if (other === undefined || !groups.delete(other)) continue;
+      group.push(...other);
+    }
+    groups.add(group);
+    for (const { on } of group) for (const candidate of on) groupOf.set(candidate, group);
+  }
+  return [...groups];
+}
+
+/** Room on all of these machines. */
+function roomOn(short: readonly ShortOf[]): Fitting {
+  const lacks = new Map(short.map((one) => [one.machine, one.lacks]));
+  return {
+    fits(gone) {
+      const freed = new Map<string, Amounts[]>();
+      for (const { run } of gone)
+        for (const { machine, amounts } of run.holds) {
+          if (!lacks.has(machine)) continue;
+          const known = freed.get(machine);
+          if (known === undefined) freed.set(machine, [amounts]);
+          else known.push(amounts);
+        }
+      for (const [machine, amounts] of lacks)
+        for (const [kind, lacking] of Object.entries(amounts)) {
+          const freedOf = (freed.get(machine) ?? []).reduce((sum, one) => sum + (one[kind] ?? 0), 0);
+          if (freedOf < lacking) return false;
+        }
+      return true;
+    },
+  };
 }

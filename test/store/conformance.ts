@@ -1368,6 +1368,20 @@ export function describeStore(
         await nothingBroken();
       });
 
+      it('stops the lowest class for it, however much that loses', async () => {
+        const [low, high] = (await dispatched(world, user, site, [
+          newJob({ cpusPerTask: 2, killGraceS: 20 }),
+          newJob({ cpusPerTask: 2, killGraceS: 20, preemptionClass: 1 }),
+        ])) as [number, number];
+        expect(await refusals(low, machine, T0)).toEqual([]);
+        expect(await refusals(high, machine, T0 + 10)).toEqual([]);
+        await world.createHold(hold({ kind: 'USER', held: someOf(machine, 2), onConflict: 'PREEMPT' }));
+        await store.sweep(rules(T0 + 80));
+        expect((await world.events(low)).at(-1)).toMatchObject({ toState: 'CANCELLING' });
+        expect((await world.events(high)).at(-1)).toMatchObject({ toState: 'ASSIGNED' });
+        await nothingBroken();
+      });
+
       it('finds the machines of a reservation by itself', async () => {
         await assigned(world, user, site, machine, [newJob()]);
         const tasks = (count: number, cpus: number) =>

@@ -512,10 +512,10 @@ export class MemoryStore implements Store {
         const { epoch, assignedAt, checkpointAt } = [...this.runs.values()].find(
           ({ jobId, endedAt }) => jobId === run.jobId && endedAt === null,
         ) as MemoryRun;
-        const { restartable, killGraceS, state } = this.jobs.get(run.jobId) as MemoryJob;
+        const { restartable, preemptionClass, killGraceS, state } = this.jobs.get(run.jobId) as MemoryJob;
         return {
           ...run,
-          ...{ epoch, since: assignedAt, checkpointAt, restartable, killGraceS },
+          ...{ epoch, since: assignedAt, checkpointAt, restartable, preemptionClass, killGraceS },
           stopping: state === 'CANCELLING',
         };
       }),

@@ -27,7 +27,7 @@ import { whyNeverFits } from '../resources/eligibility.js';
 import type { Opening } from '../resources/future.js';
 import { allocationsOf, place } from '../resources/placement.js';
 import { Timeline } from '../resources/timeline.js';
-import { type Amounts, lostWork, type PreemptibleRun, preemptionFor } from '../runs/preemption.js';
+import { type Amounts, idOf, lostWork, type PreemptibleRun, preemptionFor } from '../runs/preemption.js';
 import type { SitePass } from './pass.js';
 
 /** So many jobs are looked at in a pass. */
@@ -240,6 +240,3 @@ class Preemptible {
     return this.pass.grid.job(jobId) as Job;
   }
 }
-
-/** Ids of jobs and machines as the rule compares them: in their order. */
-const idOf = (id: number): string => String(id).padStart(16, '0');

@@ -48,6 +48,9 @@ export interface Preemption {
   readonly exempt: readonly { readonly id: string; readonly why: Exemption }[];
 }
 
+/** Ids of jobs and machines as the rule compares them: in their order. */
+export const idOf = (id: number): string => String(id).padStart(16, '0');
+
 /** So many candidates are tried in all combinations: exact where that is cheap, as greed alone may stop two where one would do. */
 const EXACT_UP_TO = 12;
 
@@ -70,7 +73,6 @@ export function preemptionFor(
     if (why === null) candidates.push({ run, lost: lostWork(run, now) });
     else exempt.push({ id: run.id, why });
   }
-  candidates.sort(inOrder);
   const room: Fitting =
     fitsWithout === null
       ? new Room(job, machines)
@@ -79,9 +81,8 @@ export function preemptionFor(
   if (room.fits([])) return { ...nobody, startsAt: now, because: 'FITS' };
   if (job.startsAt !== null && job.startsAt - (now + graceS) <= graceS)
     return { ...nobody, because: 'NO_GAIN' };
-  const admitted = lowestClasses(candidates, room);
-  if (admitted === null) return { ...nobody, because: 'NOT_ENOUGH' };
-  const victims = admitted.length <= EXACT_UP_TO ? leastOf(admitted, room) : greedy(admitted, room);
+  const victims = leastLost(candidates, room);
+  if (victims === null) return { ...nobody, because: 'NOT_ENOUGH' };
   return {
     victims: victims.map(({ run }) => run.id),
     lostWork: totalLost(victims),
@@ -91,9 +92,27 @@ export function preemptionFor(
   };
 }
 
-interface Candidate {
+/** A run that may be stopped. */
+export interface Candidate {
   readonly run: PreemptibleRun;
+  /** Core-seconds. */
   readonly lost: number;
+}
+
+/** What room is made for. */
+export interface Fitting {
+  /** Whether it has its room when these are gone. More of them make it no worse. */
+  fits(gone: readonly Candidate[]): boolean;
+}
+
+/**
+ * Rules 4 and 5: of the lowest classes that make room together, those whose stop loses the least work, in the order in which they would be
+ * taken. Null: all together do not make room.
+ */
+export function leastLost(candidates: readonly Candidate[], room: Fitting): readonly Candidate[] | null {
+  const admitted = lowestClasses([...candidates].sort(inOrder), room);
+  if (admitted === null) return null;
+  return admitted.length <= EXACT_UP_TO ? leastOf(admitted, room) : greedy(admitted, room);
 }
 
 function exemptionOf(
@@ -108,9 +127,12 @@ function exemptionOf(
 }
 
 /** Core-seconds since the start or the last checkpoint. */
-export function lostWork({ holds, startedAt, checkpointAt }: PreemptibleRun, now: number): number {
+export function lostWork(
+  { holds, startedAt, checkpointAt }: Pick<PreemptibleRun, 'holds' | 'startedAt' | 'checkpointAt'>,
+  now: number,
+): number {
   const cpus = holds.reduce((sum, { amounts }) => sum + (amounts.cpus ?? 0), 0);
-  return cpus * (now - Math.max(startedAt, checkpointAt ?? startedAt));
+  return cpus * Math.max(0, now - Math.max(startedAt, checkpointAt ?? startedAt));
 }
 
 const totalLost = (victims: readonly Candidate[]): number => victims.reduce((sum, { lost }) => sum + lost, 0);
@@ -167,10 +189,6 @@ function greedy(candidates: readonly Candidate[], room: Fitting): Candidate[] {
   for (const one of candidates)
     if ((alone === null || one.lost < alone.lost) && room.fits([one])) alone = one;
   return alone !== null && alone.lost <= totalLost(taken) ? [alone] : taken;
-}
-
-interface Fitting {
-  fits(gone: readonly Candidate[]): boolean;
 }
 
 /** Whether the job's tasks fit when some runs are gone. */
