@@ -1,4 +1,4 @@
-// The portal into dist/web: types checked, bundled, compressed once for all requests, and weighed.
+// The portal into dist/web: types checked if asked for, bundled, compressed once for all requests, and weighed.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -20,10 +20,11 @@ const TEXTS = new Set(['.js', '.css', '.svg', '.json', '.ttf']);
 const LARGE_BYTES = 400_000;
 
 /** Builds the portal if something that it is made of has changed since the last time. */
-export async function buildWeb() {
-  const wanted = fingerprint();
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
-  const types = compile(source);
+export async function buildWeb(checked) {
+  const unchecked = fingerprint();
+  const wanted = checked ? `${unchecked} checked` : unchecked;
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8').startsWith(wanted)) return;
+  const types = checked ? compile(source) : 0;
   const { build } = await import('vite');
   // Whatever the environment is for: the development's React would make the page too heavy.
   const { NODE_ENV: before } = process.env;
@@ -32,7 +33,7 @@ export async function buildWeb() {
   if (before === undefined) delete process.env.NODE_ENV;
   else process.env.NODE_ENV = before;
   weigh();
-  await Promise.all(files(output).map(compress));
+  await Promise.all(files(output).map((path) => compress(path, checked)));
   if ((await types) !== 0) throw new Error('the types of web/ do not fit');
   writeFileSync(stamp, wanted);
 }
@@ -74,10 +75,10 @@ function weigh() {
   console.log(words);
 }
 
-async function compress(path) {
+async function compress(path, well) {
   if (!TEXTS.has(extname(path)) || statSync(path).size < 1000) return;
   const content = await readFile(path);
-  const quality = content.length > LARGE_BYTES ? 9 : 11;
+  const quality = well && content.length <= LARGE_BYTES ? 11 : 9;
   const [br, gz] = await Promise.all([
     promisify(brotliCompress)(content, { params: { [constants.BROTLI_PARAM_QUALITY]: quality } }),
     promisify(gzip)(content, { level: 9 }),

@@ -6,7 +6,8 @@ import { build } from './build.mjs';
 const PARENT_CHECK_MS = 250;
 
 const npm = process.ppid;
-const code = await build();
+const say = (step) => console.error(`${step} …`);
+const code = await build('build', { checked: false, say });
 if (code !== 0) process.exit(code);
 const orphaned = () => process.ppid !== npm;
 // As a shell tells of a process that HUP has ended.
@@ -17,5 +18,6 @@ const check = setInterval(() => {
   process.kill(process.pid, 'SIGHUP');
 }, PARENT_CHECK_MS).unref();
 
+say('starting');
 process.argv.splice(2, 0, 'serve');
 await import('../dist/cli/main.js');
