@@ -53,6 +53,7 @@ export {
   startBounds,
 } from './explain/ahead.js';
 export { describeDispatch, describeStart } from './explain/describe.js';
+export { externalSites, figuresOf } from './explain/external.js';
 export {
   type ExplainContext,
   type Placing,
@@ -104,3 +105,4 @@ export { recalls } from './recalls.js';
 export { ROOT, type Scheduler, schedulerOf } from './scheduler.js';
 export * from './states.js';
 export { digraph, topologicalOrder } from './structures/digraph.js';
+export { observedWaits, type WaitOfRun } from './terms/observed-waits.js';

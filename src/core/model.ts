@@ -44,7 +44,20 @@ export interface SiteLoad {
   waitingCpuS: number;
   /** It takes jobs of several parts, each on machines of its own; left out: it takes none. */
   takesParts?: boolean;
+  /** How long jobs of ours lately waited there, by shape, as the service has seen it; left out: nothing was seen. */
+  waits?: readonly ObservedWait[];
   busy: readonly { machineId: number; cpus: number; memoryMb: number }[];
+}
+
+/** How long jobs of one shape waited (terms/observed-waits.ts). */
+export interface ObservedWait {
+  /** The largest shapes of the class; null: any larger, and without limit. */
+  cpusMax: number | null;
+  limitMaxS: number | null;
+  /** How many were looked at, at least 1. */
+  runs: number;
+  /** Mean, seconds. */
+  waitS: number;
 }
 
 /**

@@ -70,7 +70,7 @@ function roomsOf(grid: Grid, now: number): SitePass[] {
       (entry) =>
         entry.site.state === 'UP' &&
         entry.queue.length === 0 &&
-        waitingThere(entry, now).jobs === 0 &&
+        waitingThere(entry, now, null).jobs === 0 &&
         !isTaken(entry),
     )
     .map((entry) => new SitePass(grid, entry).begin(now, Infinity, false));

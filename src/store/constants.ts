@@ -21,6 +21,10 @@ export const TOTALS_KEPT = 100_000;
 /** Of each link. */
 export const MEASUREMENTS_KEPT = 100;
 
+/** How far back starts at a site that schedules itself are seen for what jobs wait there (s), and how many of them, the latest ones. */
+export const WAITS_SEEN_S = 86_400;
+export const WAITS_SEEN_MAX = 1_000;
+
 /**
  * Times of a hold that schedulers know, the next ones. What starts now respects all: whatever reaches into a later time reaches into the
  * next one first.

@@ -393,7 +393,7 @@ export interface HeartbeatOutcome {
 }
 
 /** What a site that schedules itself has; see the core's `SiteLoad`. Machines by name; those that it has not registered are left out. */
-export type ReportedLoad = Omit<SiteLoad, 'busy'> & {
+export type ReportedLoad = Omit<SiteLoad, 'busy' | 'waits'> & {
   busy: readonly { machine: string; cpus: number; memoryMb: number }[];
 };
 

@@ -294,6 +294,56 @@ export function describeStore(
         await nothingBroken();
       });
 
+      it("keeps with a site's load how long jobs lately waited there, and tells schedulers when that has changed", async () => {
+        await world.newPolicy({ local: { kind: 'external', queueLimit: 10, takeBackAfterS: 60 } });
+        // That of the first machine reports.
+        const agent = {
+          siteId: site,
+          identity: `agent of ${machine}`,
+          instance: '1',
+          host: 'a',
+          version: '1',
+        };
+        const outcome = await store.registerAgent(
+          { ...agent, protocol: 3, simulated: true, machines: [] },
+          T0,
+          MAX_ATTEMPTS,
+        );
+        const agentId = outcome.agentId as number;
+        const load = { waitingJobs: 2, waitingS: 20, waitingCpuS: 40, takesParts: false, busy: [] };
+        const reported = async (at: number) => {
+          const { cursor } = await store.loadGrid(0);
+          expect(await store.reportLoad(site, agentId, load, at)).toBe(true);
+          const image = await store.loadGrid(0);
+          const changes = await store.changesSince(cursor, 100);
+          const waits = image.sites.find(({ id }) => id === site)?.load?.waits;
+          return { waits, told: changes !== 'too-old' && changes.directory !== null };
+        };
+        expect(await reported(T0)).toEqual({ waits: [], told: true });
+        const ids = await dispatched(world, user, site, [
+          newJob({ cpusPerTask: 4, runTimeLimitS: 240 }),
+          newJob({ cpusPerTask: 2, tasks: 2, runTimeLimitS: 240 }),
+          newJob(),
+          newJob({ cpusPerTask: 5, runTimeLimitS: 241 }),
+        ]);
+        const starts = ids.map((id) => start(id, site, {}));
+        expect((await store.applyStarts(site, starts, null, context(T0))).accepted).toEqual(ids);
+        const began = ids.slice(0, 2).map((id, i) => report(id, 1, { at: T0 + 100 * (i + 1) }));
+        await store.reportRuns(site, began, MAX_ATTEMPTS);
+        // The last two still wait; of the shape of the first two the later one began after 200 s, the other after 100.
+        const one = { runs: 1, waitS: 300 };
+        const waits = [
+          { cpusMax: 1, limitMaxS: null, ...one },
+          { cpusMax: 4, limitMaxS: 240, runs: 2, waitS: 150 },
+          { cpusMax: 16, limitMaxS: 960, ...one },
+        ];
+        expect(await reported(T0 + 300)).toEqual({ waits, told: true });
+        expect(await reported(T0 + 301)).toEqual({ waits, told: false });
+        // A day later only what waits is remembered.
+        expect((await reported(T0 + 90_000)).waits).toMatchObject([{ cpusMax: 1 }, { cpusMax: 16 }]);
+        await nothingBroken();
+      });
+
       it("gives a site's own scheduler nothing that could run into a window of the whole site", async () => {
         await world.newPolicy({ local: { kind: 'external', queueLimit: 10, takeBackAfterS: 60 } });
         const limits = [100, 101, null];

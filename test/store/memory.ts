@@ -25,6 +25,7 @@ import type {
   TreeScheduler,
   UserClass,
 } from '../../src/core/model.js';
+import { cpusOf } from '../../src/core/model.js';
 import { DEFAULT_POLICY, type LocalPolicy, localPolicyOf } from '../../src/core/policy.js';
 import {
   amendableFields,
@@ -40,9 +41,10 @@ import {
   stateAfter,
   waitingStates,
 } from '../../src/core/states.js';
+import { observedWaits } from '../../src/core/terms/observed-waits.js';
 import { outOfBounds } from '../../src/store/bounds.js';
 import { decideChange } from '../../src/store/changes.js';
-import { TIMES_KNOWN } from '../../src/store/constants.js';
+import { TIMES_KNOWN, WAITS_SEEN_S } from '../../src/store/constants.js';
 import type { Copies, Offers } from '../../src/store/federation.js';
 import { outputKey } from '../../src/store/files.js';
 import { editHold, type HoldChange, type HoldEdit } from '../../src/store/hold-changes.js';
@@ -1016,7 +1018,7 @@ export class MemoryStore implements Store {
     return served?.agentId ?? null;
   }
 
-  async reportLoad(siteId: number, agentId: number, load: ReportedLoad): Promise<boolean> {
+  async reportLoad(siteId: number, agentId: number, load: ReportedLoad, now: number): Promise<boolean> {
     const site = this.sites.get(siteId);
     if (site === undefined || site.removed || this.siteAgent(siteId) !== agentId) return false;
     const busy = [...this.machines.values()].flatMap(({ id, name, siteId: at, removed }) =>
@@ -1024,7 +1026,25 @@ export class MemoryStore implements Store {
         .filter(({ machine }) => machine === name && at === siteId && !removed)
         .map(({ cpus, memoryMb }) => ({ machineId: id, cpus, memoryMb })),
     );
-    const news = { ...load, busy };
+    const ofSite = [...this.runs.values()].filter(
+      (run) =>
+        run.siteId === siteId && run.placedBy === 'SITE' && (run.startedAt !== null || run.endedAt === null),
+    );
+    const waits = observedWaits(
+      ofSite
+        .filter(({ startedAt }) => startedAt === null || startedAt > now - WAITS_SEEN_S)
+        .sort((a, b) => (b.startedAt ?? Infinity) - (a.startedAt ?? Infinity) || b.jobId - a.jobId)
+        .map(({ jobId, startedAt, assignedAt }) => {
+          const job = this.jobs.get(jobId) as MemoryJob;
+          return {
+            cpus: cpusOf(job),
+            limitS: job.runTimeLimitS,
+            waitS: (startedAt ?? now) - assignedAt,
+            began: startedAt !== null,
+          };
+        }),
+    );
+    const news = { ...load, waits, busy };
     const same = JSON.stringify(site.load ?? null) === JSON.stringify(news);
     site.load = news;
     if (!same) this.event('SITE', siteId, siteId);

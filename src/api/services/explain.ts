@@ -3,6 +3,8 @@ import {
   type Job as CoreJob,
   type ExplainContext,
   earliestAnywhere,
+  externalSites,
+  figuresOf,
   type Grid,
   keepsPromises,
   localPolicyOf,
@@ -22,7 +24,7 @@ import {
 } from '../../core/index.js';
 import { isLive, isPending, isTerminal } from '../../core/states.js';
 import type { BlockedJob, NeedTerm } from '../../store/needs.js';
-import type { JobRow } from '../../store/rows.js';
+import type { JobRow, RunRow } from '../../store/rows.js';
 import { submittedJob } from '../../store/rules.js';
 import type { Viewer } from '../auth.js';
 import { ApiError, badInput, notFound } from '../errors.js';
@@ -35,6 +37,7 @@ import { guarded, handlesAll, maySeeJob, submitterOf } from './access.js';
 import { expectations, type Predecessor } from './expected.js';
 import { newJob, placesOf } from './job-input.js';
 import type { Asker, ServiceParts } from './parts.js';
+import { createSiteLoads } from './site-load.js';
 
 /** The id of a job that does not exist: draws depend on ids, so a dry run's draw may fall otherwise than the job's will. */
 const NO_JOB = 0;
@@ -44,6 +47,7 @@ const NO_JOB = 0;
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: it returns short functions that share its parts
 export function createExplainService(parts: ServiceParts) {
   const { store, queries, mirror, shares, now } = parts;
+  const loads = createSiteLoads(parts);
 
   async function context(loaders: Loaders) {
     // Once for all explanations of a request; after a mutation in it, anew.
@@ -155,7 +159,46 @@ export function createExplainService(parts: ServiceParts) {
     const place = grid.placeOf(id);
     if (place?.at === 'QUEUE') await takeInPromises(grid, place.siteId, explain, loaders);
     // It may have moved on since the row was read.
-    return grid.placeOf(id) === null ? null : whyWaiting(grid, id, explain);
+    if (grid.placeOf(id) === null) return null;
+    const why = whyWaiting(grid, id, explain);
+    return why && withFigures(why, id, grid, loaders);
+  }
+
+  /** And what is known of the sites that schedule themselves where the job is or could go. */
+  async function withFigures(
+    why: Waiting,
+    jobId: number,
+    grid: Grid,
+    loaders: Pick<Loaders, 'site'>,
+  ): Promise<Waiting> {
+    const job = grid.job(jobId) as CoreJob;
+    const told: ReturnType<typeof figuresOf>[] = [];
+    for (const entry of externalSites(grid, job, why.numbers.bestSiteId ?? null))
+      told.push(figuresOf(entry, job, await loads.ageOf(await loaders.site(entry.site.id))));
+    // Sentences are of all of them, numbers of the first.
+    return {
+      ...why,
+      message: [why.message, ...told.map(({ message }) => message)].join(' '),
+      numbers: { ...told[0]?.numbers, ...why.numbers },
+    };
+  }
+
+  /** Of a job that the site's own scheduler has and has not started. */
+  async function whyAtSite(
+    jobId: number,
+    { localState, assignedAt }: Pick<RunRow, 'localState' | 'assignedAt'>,
+    loaders: Loaders,
+  ): Promise<WhyWaitingModel> {
+    const { grid, explain } = await context(loaders);
+    const waiting = waitingAtSite(localState);
+    const place = grid.placeOf(jobId);
+    // It may have started, or ended, since the row was read.
+    if (place?.at !== 'RUNNING') return { ...waiting, ...NO_START };
+    const why = await withFigures(waiting, jobId, grid, loaders);
+    const { observedWaitS } = why.numbers;
+    const at = observedWaitS === undefined ? null : assignedAt + observedWaitS;
+    // Later than its time by what was observed, nobody knows.
+    return { ...why, ...NO_START, startsAt: at === null || at < explain.now ? null : shownTime(at) };
   }
 
   /** Of a blocked job: which of what it needs has not happened, by name. */
@@ -269,7 +312,8 @@ export function createExplainService(parts: ServiceParts) {
       if (job.state === 'BLOCKED') return waitingOnNeeds(job.id, asker);
       if (job.state === 'ASSIGNED') {
         const run = (await asker.loaders.runs(job.id)).find(({ epoch }) => epoch === job.epoch);
-        if (run?.placedBy === 'SITE') return { ...waitingAtSite(run.localState), ...NO_START };
+        if (run?.placedBy === 'SITE')
+          return shares.explain(asker, () => whyAtSite(job.id, run, asker.loaders));
         const staging = await asker.loaders.staging({ jobId: job.id, epoch: job.epoch });
         const going = staging !== null && staging.endedAt === null;
         const measuredS = going ? Math.max(0, now() - staging.beganAt) : 0;

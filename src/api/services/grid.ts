@@ -1,6 +1,5 @@
 /** Sites, machines and licenses: reading them, and an operator's changes to them. An AGENT sees its own site only. */
-import type { SiteLoad as CoreSiteLoad } from '../../core/model.js';
-import { type LocalPolicy, PolicyError, parseLocalPolicy, parsePolicy } from '../../core/policy.js';
+import { type LocalPolicy, PolicyError, parseLocalPolicy } from '../../core/policy.js';
 import { MAX } from '../../platform/limits.js';
 import type { LicenseRow, MachineRow, SiteRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
@@ -20,7 +19,6 @@ import type {
   RegisterMachineInput,
   RegisterSiteInput,
   ResourceAmountInput,
-  SiteLoad,
   UpdateLicenseInput,
   UpdateMachineInput,
   UpdateSiteInput,
@@ -32,17 +30,11 @@ import type { ReservationModel } from '../models.js';
 import { amountsGiven } from '../resources.js';
 import { guarded, maySeeSite } from './access.js';
 import { actor, done, type ServiceParts, wakeAfter } from './parts.js';
-import { remembered } from './remembered.js';
+import { createSiteLoads } from './site-load.js';
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: it returns short functions that share its parts
 export function createGridService(parts: ServiceParts) {
   const { directory, queries, limits, now } = parts;
-  /** After how long an agent is silent, by the policy in force. */
-  const silentS = remembered(1, now, async () => {
-    const policy = await queries.policy();
-    return policy === null ? 0 : parsePolicy(policy.document).timers.agentSilentS;
-  });
-
   async function changeSite(
     viewer: Viewer,
     id: string,
@@ -253,20 +245,7 @@ export function createGridService(parts: ServiceParts) {
       },
     }),
 
-    /** What the site's own scheduler has; null: nothing was reported. */
-    async loadOf({ load, loadAt, agentSeenAt }: SiteRow): Promise<SiteLoad | null> {
-      if (load === null || loadAt === null) return null;
-      // As `reportLoad` has stored it.
-      const { busy, ...waiting } = load as object as CoreSiteLoad;
-      return {
-        ...waiting,
-        takesParts: waiting.takesParts ?? false,
-        at: new Date(loadAt * 1000),
-        stale: now() - (agentSeenAt ?? 0) > (await silentS()),
-        busyCpus: busy.reduce((sum, { cpus }) => sum + cpus, 0),
-        busyMemoryMb: busy.reduce((sum, { memoryMb }) => sum + memoryMb, 0),
-      };
-    },
+    loadOf: createSiteLoads(parts).loadOf,
 
     async promisesOf(siteId: number, first: number | null | undefined): Promise<ReservationModel[]> {
       return (await queries.promisesOfSite(siteId, pageSize('first', first, limits))).map(reservationOf);

@@ -28,6 +28,7 @@ import { count, time } from '../format.js';
 import { remembering } from '../job-options.js';
 import { addListOptions, type Columns, showList, tableOf } from '../lists.js';
 import { agentOf } from '../site-agent.js';
+import { addSiteShow } from './site.js';
 
 type Site = documents.SiteFieldsFragment;
 type Machine = documents.MachineFieldsFragment;
@@ -107,6 +108,7 @@ function addSites(program: Command): void {
       show(set, data.updateSite, (site) => tableOf(SITE_COLUMNS, [site]));
     });
 
+  addSiteShow(list);
   const remove = addCommand(list, 'remove <site>', 'remove a drained site with no runs left (OPERATOR)');
   remove.action(async (nameOrId: string) => {
     const client = connect();

@@ -16,6 +16,7 @@ import type { Opening } from '../resources/future.js';
 import { allocationsOf, idsOf } from '../resources/placement.js';
 import { Timeline } from '../resources/timeline.js';
 import { earliestAnywhere, type PredictedStart, planAhead } from './ahead.js';
+import { startByWaits } from './external.js';
 
 export interface ExplainContext {
   now: number;
@@ -192,6 +193,7 @@ export function predictStart(
   const requirement = grid.requirementOf(job);
   const eligible = entry.resources.eligible(requirement.signature);
   if (whyNeverFits(requirement, eligible) !== null) return null;
+  if (entry.resources.ownScheduler) return startByWaits(entry, job, now);
   const free = new Timeline(grid, entry, now);
   const found = entry.resources.shared
     ? startsNow(free, requirement, eligible, job)

@@ -21,5 +21,13 @@ export const numberWords: TermWords = {
   partsBefore: { label: 'Parts before it' },
   fitsIfLimitS: { label: 'Would start now with a limit of', unit: 'S' },
   ahead: { label: 'Jobs ahead', unit: 'JOBS' },
+  loadAgeS: { label: 'Load reported', about: 'Age of the load of its own scheduler', unit: 'S' },
+  othersWaiting: { label: 'Others waiting in its scheduler', unit: 'JOBS' },
+  othersWaitingCpuS: { label: 'CPU time of others waiting, by their limits', unit: 'S' },
+  oursWaiting: { label: 'Ours waiting in its scheduler', unit: 'JOBS' },
+  busyCpus: { label: 'CPUs in use by anybody', unit: 'CPUS' },
+  siteCpus: { label: 'CPUs of the site', unit: 'CPUS' },
+  observedWaitS: { label: 'Jobs of this size lately waited', unit: 'S' },
+  observedRuns: { label: 'Jobs observed', unit: 'JOBS' },
   position: { label: 'Place in the queue' },
 };

@@ -1,14 +1,17 @@
 /** What agents are told; and that there is an API for them to talk to. */
 
+import { cpusOf } from '../../core/model.js';
 import { liveStates, waitingStates } from '../../core/states.js';
+import { observedWaits, type WaitOfRun } from '../../core/terms/observed-waits.js';
 import { table } from '../columns.js';
+import { WAITS_SEEN_MAX, WAITS_SEEN_S } from '../constants.js';
 import { latestCursor } from '../images.js';
 import { assignedFields, readField } from '../job-fields.js';
 import { type Reading, rowsOf } from '../read-rows.js';
 import type { JobRow } from '../rows.js';
 import { tokenOf } from '../rules.js';
 import { empty, labels, raw, type Sql, sql } from '../sql.js';
-import { type Connection, prepared, run, value } from '../statement.js';
+import { type Connection, prepared, rows, run, value } from '../statement.js';
 import {
   type Assignment,
   type AssignmentBatch,
@@ -248,15 +251,32 @@ export async function reportLoad(
     cpus: ['integer', ({ cpus }) => cpus],
     memory_mb: ['integer', ({ memoryMb }) => memoryMb],
   });
+  const waits = observedWaits(await waitsOfRuns(connection, siteId, now));
   const written = await run(
     connection,
     sql`
-UPDATE sites s SET load_at = to_timestamp(${now}::float8), load = ${JSON.stringify(waiting)}::jsonb || jsonb_build_object('busy',
+UPDATE sites s SET load_at = to_timestamp(${now}::float8), load = ${JSON.stringify({ ...waiting, waits })}::jsonb || jsonb_build_object('busy',
     (SELECT coalesce(jsonb_agg(jsonb_build_object('machineId', m.id, 'cpus', t.cpus, 'memoryMb', t.memory_mb) ORDER BY m.id), '[]')
        FROM ${items} JOIN machines m ON m.name = t.name AND m.site_id = s.id AND m.removed_at IS NULL))
  WHERE s.id = ${siteId}::integer AND s.removed_at IS NULL AND ${siteAgent(sql`s.id`)} = ${agentId}::integer`,
   );
   return written > 0;
+}
+
+/** Runs that the site's own scheduler has or had: those that wait there, and those that began lately, the latest first. */
+async function waitsOfRuns(connection: Connection, siteId: number, now: number): Promise<WaitOfRun[]> {
+  const asked = sql`j.tasks, j.cpus_per_task AS "cpusPerTask", j.parts, j.run_time_limit_s AS "limitS"`;
+  const of = sql`FROM runs r JOIN jobs j ON j.id = r.job_id WHERE r.site_id = ${siteId}::integer AND r.placed_by = 'SITE'`;
+  const found = await rows<Omit<WaitOfRun, 'cpus'> & Parameters<typeof cpusOf>[0]>(
+    connection,
+    sql`
+(SELECT ${asked}, ${now}::float8 - extract(epoch FROM r.assigned_at)::float8 AS "waitS", false AS began
+   ${of} AND r.ended_at IS NULL AND r.started_at IS NULL ORDER BY r.assigned_at, r.job_id LIMIT ${WAITS_SEEN_MAX}::integer)
+UNION ALL
+(SELECT ${asked}, extract(epoch FROM r.started_at - r.assigned_at)::float8, true
+   ${of} AND r.started_at > to_timestamp(${now - WAITS_SEEN_S}::float8) ORDER BY r.started_at DESC, r.job_id DESC LIMIT ${WAITS_SEEN_MAX}::integer)`,
+  );
+  return found.map(({ limitS, waitS, began, ...job }) => ({ cpus: cpusOf(job), limitS, waitS, began }));
 }
 
 // Presence --------------------------------------------------------------------------------------------------------------------

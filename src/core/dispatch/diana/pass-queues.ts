@@ -99,10 +99,12 @@ export class SiteQueues {
 
   /** What a job that is not in the meta-queue would find; `key`: of its quota group. */
   prospectOf(job: Job, key: string): Prospect {
-    let prospect = this.known.get(key);
+    // Waits were observed by time limit, too.
+    const of = this.entry.site.load?.waits === undefined ? key : `${key} ${job.runTimeLimitS}`;
+    let prospect = this.known.get(of);
     if (prospect === undefined) {
       prospect = this.prospect([job], [job]);
-      this.known.set(key, prospect);
+      this.known.set(of, prospect);
     }
     return prospect;
   }
@@ -112,7 +114,7 @@ export class SiteQueues {
     const { standings, added, processors, quotas } = this.standingsWith(jobs, more);
     const standing = standings.reduce((lowest, each) => (each.order < lowest.order ? each : lowest));
     const { group, order, userJobs, quota } = standing;
-    const local = this.localAhead(levelOf(order));
+    const local = this.localAhead(levelOf(order), jobs[0] as Job);
     let jobsAhead = local.jobs;
     // Most jobs find just the first of the ranking ahead, whose sum is known.
     let first: { work: ExactSums; before: number } | null = null;
@@ -268,13 +270,13 @@ export class SiteQueues {
     return this.quotas;
   }
 
-  /** Of the local queue: the jobs with at least the level. */
-  private localAhead(level: number): { jobs: number; work: number } {
+  /** Of the local queue: the jobs with at least the level. What waits with the site's own scheduler is as `job` finds it. */
+  private localAhead(level: number, job: Job): { jobs: number; work: number } {
     this.ahead ??= this.sortLocal();
     const { levels, works } = this.ahead;
     const jobs = countFirst(levels.length, (i) => (levels[i] as number) >= level);
     // With the site's own scheduler nobody goes before it.
-    const there = waitingThere(this.entry, this.now);
+    const there = waitingThere(this.entry, this.now, job);
     return { jobs: there.jobs + jobs, work: there.cpuWork + (jobs === 0 ? 0 : (works[jobs - 1] as number)) };
   }
 

@@ -18,6 +18,7 @@ import {
 import type { JobPreference, Machine } from '../../model.js';
 import { parseAsked, satisfies } from '../../resources/constraint.js';
 import { whyNeverFits } from '../../resources/eligibility.js';
+import { shareOfPower } from '../../terms/waiting-there.js';
 import type { Rules } from './rules.js';
 
 /** Kinds of machines, and how many there are of each. */
@@ -70,8 +71,15 @@ export class TreeKinds {
     return found;
   }
 
-  /** Of the machines of a site that take jobs. `licenses`: kinds that somebody asks for, sorted. */
-  machinesOf({ resources }: SiteEntry, licenses: readonly string[], power: Rules['power']): CountedKinds {
+  /**
+   * Of the machines of a site that take jobs. `licenses`: kinds that somebody asks for, sorted.
+   *
+   * Decision on the paper, where a leaf's machines are its own: where a site schedules itself and others wait, a CPU is worth as much less
+   * as they leave of it (`shareOfPower`), so that the portion of its branch is.
+   */
+  machinesOf(entry: SiteEntry, licenses: readonly string[], power: Rules['power']): CountedKinds {
+    const { resources } = entry;
+    const share = shareOfPower(entry);
     const tests = licenses.map((name) => this.conditionOf(name, resources));
     if (this.ofParts.size > PARTS_KEPT)
       for (const name of this.ofParts.keys()) if (!licenses.includes(name)) this.ofParts.delete(name);
@@ -83,7 +91,9 @@ export class TreeKinds {
         licenses: licenses.filter((_, i) => tests[i]?.(machine)),
         ...{ cpus: machine.cpus, memoryMb: machine.memoryMb, resources: machine.resources ?? {} },
         ...(resources.shared ? { tasksOfJob: 1 } : {}),
-        ...(power === 'BENCHMARK' ? { cpuPower: machine.benchmark } : {}),
+        ...(power === 'BENCHMARK' || share < 1
+          ? { cpuPower: (power === 'BENCHMARK' ? machine.benchmark : 1) * share }
+          : {}),
       };
       const key = kindKey(kind);
       const alike = counted.get(key);

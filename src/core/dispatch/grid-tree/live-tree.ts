@@ -13,7 +13,9 @@
  *
  * Decisions on the paper: of leaves that want work in one pass, those with the larger share of their CPUs free ask first (`asks`), and shares
  * are rounded down first (`shares`); what both are worth, and what waiting for an RFJM would cost, docs/experiments/grid-tree-live.md tells. A leaf asks for a job
- * (claims it) when it can start, or when fewer wait in the local queue than the limit; from then on the job is the local scheduler's.
+ * (claims it) when it can start, or when fewer wait in the local queue than the limit; from then on the job is the local scheduler's. A site
+ * that schedules itself asks as long as fewer of ours wait there than the limit: where others' jobs take every CPU that comes free, there
+ * is no other way in. What is free there counts for the order of asking as much as others who wait leave of it (`shareOfPower`).
  * Order of service is by boost, then by arrival. Jobs that no site can take are not in the tree: they are nobody's share.
  */
 import { SchedulerTree } from '../../data/tree.js';
@@ -40,6 +42,7 @@ import { type Eligibility, EligibleSites } from '../../resources/eligibility.js'
 import type { Timeline } from '../../resources/timeline.js';
 import { ROOT } from '../../scheduler.js';
 import { StartsNow } from '../../terms/starts-now.js';
+import { shareOfPower } from '../../terms/waiting-there.js';
 import type { DispatchLook } from '../policy.js';
 import { siteAddress, TreeKinds } from './kinds.js';
 import type { Rules } from './rules.js';
@@ -99,6 +102,8 @@ interface Site {
   readonly leaf: Leaf;
   readonly parent: Scheduler;
   readonly cpus: number;
+  /** Of what is free there, what others who wait in its own scheduler leave to ours. */
+  readonly share: number;
   free: Timeline;
   /** Jobs of the local queue that cannot start at once. */
   queued: number;
@@ -183,14 +188,16 @@ export class LiveTree implements GridListener {
       delivered = this.pump.delivered;
       const asking = [...this.sites.values()].map((site) => {
         this.claim(site);
-        return { site, free: freeShare(site) };
+        return { site, free: freeShare(site) * site.share };
       });
       const isFreestFirst = this.rules.asks === 'FREEST_FIRST';
       asking.sort(
         (a, b) => (isFreestFirst ? b.free - a.free : 0) || a.site.entry.site.id - b.site.entry.site.id,
       );
       for (const { site, free } of asking) {
-        site.leaf.wants = free > 0 && !site.free.full;
+        const { resources } = site.entry;
+        const isWayIn = resources.ownScheduler && site.queued < this.rules.queueLimit;
+        site.leaf.wants = isWayIn || (free > 0 && !site.free.full);
         this.pump.touch(site.leaf.id);
       }
       this.pump.run();
@@ -433,7 +440,8 @@ export class LiveTree implements GridListener {
     parent.attach(address);
     const free = this.startsNow.freeAt(entry);
     const cpus = resources.machines.reduce((sum, { machine }) => sum + machine.cpus, 0);
-    this.sites.set(site.id, { entry, leaf, parent, cpus, free, queued: 0, looked: null });
+    const share = shareOfPower(entry);
+    this.sites.set(site.id, { entry, leaf, parent, cpus, share, free, queued: 0, looked: null });
   }
 
   /** What is free at a site behind its local queue. */

@@ -189,9 +189,9 @@ class JobRatioPass implements DispatchPass {
   }
 }
 
-/** Jobs that wait at the site, with its own scheduler too. */
+/** Jobs that wait at the site, with its own scheduler too: the paper's rank counts jobs, not how long they take. */
 const queuedAt = (entry: SiteEntry, now: number): number =>
-  entry.queue.length + waitingThere(entry, now).jobs;
+  entry.queue.length + waitingThere(entry, now, null).jobs;
 
 function rankedBy(ratio: JobRatio, { ppr, qr }: ClassFacts, dataAccessCost: number[], dpr: number[]): Ranked {
   return { ratio, terms: { rank: ranksOf(ratio, ppr, dpr, qr), ppr, dpr, qr, dataAccessCost } };

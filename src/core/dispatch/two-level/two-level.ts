@@ -157,7 +157,7 @@ class TwoLevelPass implements DispatchPass {
   private readonly sent: RankedSums;
   private readonly load: Float64Array;
   /** Sites with more than their local queues, by position: it counts at every level, for nobody knows its priority. */
-  private readonly more: { index: number; jobs: number; work: number }[] = [];
+  private readonly more: { index: number; entry: SiteEntry }[] = [];
   private readonly ordering: Float64Array;
 
   constructor(
@@ -171,8 +171,7 @@ class TwoLevelPass implements DispatchPass {
     this.load = new Float64Array(grid.sites.length);
     this.ordering = new Float64Array(grid.sites.length);
     grid.sites.forEach((entry, index) => {
-      const { jobs, work } = waitingThere(entry, look.now);
-      if (jobs > 0) this.more.push({ index, jobs, work });
+      if (waitingThere(entry, look.now, null).jobs > 0) this.more.push({ index, entry });
     });
   }
 
@@ -187,11 +186,12 @@ class TwoLevelPass implements DispatchPass {
   choose(job: Job, eligibility: Eligibility): TwoLevelChoice {
     const { priority, terms } = this.priorityOf(job);
     const level = this.rules.mode === 'NONE' ? 0 : effectivePriority({ priority, boost: job.boost });
-    const { grid, seed } = this.look;
+    const { grid, seed, now } = this.look;
     const { indices, siteIds } = eligibility;
     this.queued.valuesFrom(level, this.load, this.sent);
     this.queued.countsFrom(level, this.ordering, this.sent);
-    for (const { index, jobs, work } of this.more) {
+    for (const { index, entry } of this.more) {
+      const { jobs, work } = waitingThere(entry, now, job);
       (this.load[index] as number) += work;
       (this.ordering[index] as number) += jobs;
     }

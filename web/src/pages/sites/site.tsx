@@ -12,7 +12,17 @@ import { useViewer } from '../../shell/viewer';
 import type { Search } from '../../ui/address';
 import { Code } from '../../ui/code';
 import { Button, Dialog, MenuButton, TabBar, TextInput } from '../../ui/controls';
-import { byName, count, figure, megabytes, moment, numberOf, percent, plural } from '../../ui/format';
+import {
+  byName,
+  count,
+  duration,
+  figure,
+  megabytes,
+  moment,
+  numberOf,
+  percent,
+  plural,
+} from '../../ui/format';
 import {
   Ago,
   Badge,
@@ -152,6 +162,8 @@ const silentAfterS = (policy: unknown): number | null =>
 
 /** What waits in the site's own scheduler: jobs of others, and beside them those that were handed over. */
 function OwnQueue({ site, load }: { site: SitePartsFragment; load: NonNullable<SitePartsFragment['load']> }) {
+  const { waits } = load;
+  const runs = waits.reduce((sum, of) => sum + of.runs, 0);
   return (
     <>
       <div className="figure">
@@ -163,6 +175,15 @@ function OwnQueue({ site, load }: { site: SitePartsFragment; load: NonNullable<S
           <Ago at={load.at} />
         </span>
       </div>
+      {waits.length > 0 && (
+        <div className="figure">
+          <span className="figure-label">Ours lately waited</span>
+          <span className="figure-value num">
+            {duration(waits.reduce((sum, of) => sum + of.waitS * of.runs, 0) / runs)}
+          </span>
+          <span className="figure-about">mean of {plural(runs, 'start')}</span>
+        </div>
+      )}
       <Link to="/jobs" search={{ site: site.id, states: 'ASSIGNED' }} className="figure">
         <span className="figure-label">Ours in its scheduler</span>
         <span className="figure-value">Show</span>

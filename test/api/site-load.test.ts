@@ -1,0 +1,133 @@
+/** A site that schedules itself, as its agent reports it: what people are told of it, with its age, and what was observed there. */
+import { beforeAll, expect, test } from 'vitest';
+import { type Json, named, withApi } from './support/api.js';
+import { schedule } from './support/schedule.js';
+
+const api = withApi();
+let site = '';
+let key = '';
+let agent = '';
+
+beforeAll(async () => {
+  const made = await api.must<{ registerSite: { id: string } }>(
+    'mutation { registerSite(input: { name: "alps", localPolicy: { kind: "external", queueLimit: 3 } }) { id } }',
+  );
+  site = made.registerSite.id;
+  await api.must(
+    `mutation { registerMachine(input: { site: "${site}", name: "n1", cpus: 8, memoryMb: 1000 }) { id } }`,
+  );
+  key = (await api.user('AGENT', 'agent', site)).key;
+  agent = await api.serve(site, key);
+});
+
+const LOAD = {
+  ...{ waitingJobs: 10, waitingS: 36_000, waitingCpuS: 72_000 },
+  busy: [{ machine: 'n1', cpus: 5, memoryMb: 100 }],
+};
+const reportLoad = (load: object = LOAD) =>
+  api.must(
+    'mutation ($site: ID!, $agent: ID!, $load: SiteLoadInput!) { reportLoad(site: $site, agent: $agent, load: $load) }',
+    { site, agent, load },
+    key,
+  );
+const submit = async (jobs: object[]): Promise<string[]> => {
+  const query = 'mutation ($input: SubmitJobsInput!) { submitJobs(input: $input) { jobIds } }';
+  const { submitJobs } = await api.must<{ submitJobs: { jobIds: string[] } }>(query, { input: { jobs } });
+  await schedule(api.parts);
+  return submitJobs.jobIds;
+};
+const start = (job: string) =>
+  api.must(
+    'mutation ($site: ID!, $agent: ID!, $reports: [RunReportInput!]!) { reportRuns(site: $site, agent: $agent, reports: $reports) { results } }',
+    { site, agent, reports: [{ job, epoch: 1, phase: 'STARTED', at: new Date().toISOString() }] },
+    key,
+  );
+const loadOf = async (): Promise<Json> => {
+  const { node } = await api.must<{ node: { load: Json } }>(
+    `{ node(id: "${site}") { ... on Site { load { stale busyCpus waitingJobs waits { cpusMax limitMaxS runs waitS } } } } }`,
+  );
+  return node.load;
+};
+interface Why {
+  code: string;
+  message: string;
+  startsAt: string | null;
+  numbers: Record<string, number>;
+}
+const whyOf = async (id: string): Promise<Why> => {
+  const { job } = await api.must<{ job: { whyWaiting: Why } }>(
+    `{ job(id: "${id}") { whyWaiting { code message startsAt numbers { name value } } } }`,
+  );
+  return named(job.whyWaiting);
+};
+const sql = (text: string) => api.db.pool.query(text);
+
+test('its load, the waits of jobs of ours there, and what is told of both to those who wait', async () => {
+  await reportLoad();
+  const [began, waits, further] = await submit(
+    [{}, {}, {}].map(() => ({ command: 'x', cpusPerTask: 2, runTimeLimitS: 600 })),
+  );
+  // Given to the site ten minutes ago; it has begun now.
+  await sql(`UPDATE runs SET assigned_at = assigned_at - interval '600 s'`);
+  await start(began!);
+  await sql(`UPDATE runs SET assigned_at = now() WHERE started_at IS NULL`);
+  await reportLoad();
+  const wait = { cpusMax: 4, limitMaxS: 960, runs: 1, waitS: 600 };
+  expect(await loadOf()).toEqual({ stale: false, busyCpus: 5, waitingJobs: 10, waits: [wait] });
+
+  const why = await whyOf(waits!);
+  expect(why).toMatchObject({
+    code: 'WAITS_AT_SITE',
+    numbers: { othersWaiting: 10, oursWaiting: 2, busyCpus: 5, siteCpus: 8, observedWaitS: 600 },
+  });
+  expect(why.message).toMatch(
+    /site alps, as of \d s ago: 10 other jobs waiting \(20 CPU-hours by their limits\), 2 jobs of ours waiting, 5 of 8 CPUs in use\. Jobs of this size lately waited 10 min there \(mean of 1\)\.$/,
+  );
+  const startsIn = Date.parse(why.startsAt!) - Date.now();
+  expect(startsIn).toBeGreaterThan(0);
+  expect(startsIn).toBeLessThan(601_000);
+  expect((await whyOf(further!)).numbers.observedWaitS).toBe(600);
+
+  // No more of ours than its limit wait there: these wait here, and are told as much.
+  const [, queued] = await submit([{}, {}].map(() => ({ command: 'x', cpusPerTask: 2, runTimeLimitS: 600 })));
+  expect(await whyOf(queued!)).toMatchObject({
+    code: 'SITE_SCHEDULER_FULL',
+    message: expect.stringContaining('lately waited 10 min there'),
+    numbers: { othersWaiting: 10 },
+  });
+  const { placement } = await api.must<{
+    placement: { startsAt: string | null; earliestStart: string | null };
+  }>('{ placement(spec: { command: "x", cpusPerTask: 2, runTimeLimitS: 600 }) { startsAt earliestStart } }');
+  expect(placement.startsAt).toBeNull();
+  expect(Date.parse(placement.earliestStart!) - Date.now()).toBeGreaterThan(500_000);
+});
+
+test('figures of an agent that is silent are said to be outdated, with their age', async () => {
+  await reportLoad();
+  expect(await loadOf()).toMatchObject({ stale: false });
+  await sql(
+    `UPDATE sites SET agent_seen_at = now() - interval '2 h', load_at = now() - interval '2 h' WHERE name = 'alps'`,
+  );
+  expect(await loadOf()).toMatchObject({ stale: true, waitingJobs: 10 });
+  const { nodes } = (
+    await api.must<{ jobs: { nodes: { id: string }[] } }>(
+      '{ jobs(filter: { states: [ASSIGNED] }) { nodes { id } } }',
+    )
+  ).jobs;
+  const why = await whyOf(nodes[0]!.id);
+  expect(why.numbers.loadAgeS).toBeGreaterThanOrEqual(7_200);
+  expect(why.message).toMatch(
+    /as of 2 h ago: .* These figures are outdated: the agent of the site is silent\.$/,
+  );
+});
+
+test('what was observed is forgotten after a day, and what waits for longer than all others is counted', async () => {
+  agent = await api.serve(site, key);
+  await sql(
+    `UPDATE runs SET started_at = now() - interval '25 h', assigned_at = now() - interval '26 h' WHERE started_at IS NOT NULL`,
+  );
+  await sql(`UPDATE runs SET assigned_at = now() - interval '2 h' WHERE started_at IS NULL`);
+  await reportLoad();
+  const { waits } = (await loadOf()) as { waits: Json[] };
+  expect(waits).toMatchObject([{ cpusMax: 4, limitMaxS: 960, waitS: 7200 }]);
+});
