@@ -50,7 +50,6 @@ export {
   type MovedStart,
   movedStarts,
   type PredictedStart,
-  startBounds,
 } from './explain/ahead.js';
 export { describeDispatch, describeStart } from './explain/describe.js';
 export { externalSites, figuresOf } from './explain/external.js';
@@ -62,6 +61,7 @@ export {
   ranking,
   type SiteRanking,
 } from './explain/placement.js';
+export { startBounds } from './explain/reserved.js';
 export { type PeerStatus, peers, type UserStanding, userStandings } from './explain/standings.js';
 export { type TransferStatus, transfers } from './explain/transfers.js';
 export {

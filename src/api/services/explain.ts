@@ -121,7 +121,7 @@ export function createExplainService(parts: ServiceParts) {
     return {
       ...described(placing),
       ...starting(start),
-      ...(siteId === null ? NO_BOUNDS : startBounds(grid, siteId, arrival ?? job, timeOf(start), explain)),
+      ...(siteId === null ? NO_BOUNDS : startBounds(grid, siteId, arrival ?? job, explain)),
       ...{ policyVersion: version, siteId },
     };
   }
@@ -149,7 +149,7 @@ export function createExplainService(parts: ServiceParts) {
     return {
       ...described(placement(grid, known, explain)),
       ...starting(start),
-      ...startBounds(grid, siteId, known, timeOf(start), explain),
+      ...startBounds(grid, siteId, known, explain),
       ...{ policyVersion: version, siteId },
     };
   }

@@ -12,7 +12,6 @@ import { handOverLimit, imageOf, promisesFrom } from '../local/registry.js';
 import type { Allocation, Held, Job, Reservation, Run, Start } from '../model.js';
 import { localPolicyOf, type Policy } from '../policy.js';
 import { whyNeverFits } from '../resources/eligibility.js';
-import { Profile } from '../resources/profile.js';
 import { Timeline } from '../resources/timeline.js';
 
 export interface PredictedStart {
@@ -27,12 +26,12 @@ export interface PredictedStart {
 }
 
 /** Jobs that may wait at a site for its plan to be made. */
-const QUEUE_MAX = 5_000;
+export const QUEUE_MAX = 5_000;
 /** Cycles of a plan, each counted as many times as jobs wait: what a cycle looks at, at the most. */
 const LOOKS_MAX = 1_000_000;
 /** Beside the queue, what a cycle costs in any case. */
 const CYCLE_LOOKS = 100;
-const STARTS_MAX = 10_000;
+export const STARTS_MAX = 10_000;
 
 /**
  * When a job starts at a site in whose local queue it is or would be put now. Null: what is there cannot run it, or nothing that can be
@@ -153,130 +152,11 @@ export function movedStarts(
 const promisedBy = (memory: SiteMemory | null, reservation: Reservation | null): [number, number][] =>
   (imageOf(memory)?.jobs ?? (reservation === null ? [] : [reservation])).map(({ jobId, at }) => [jobId, at]);
 
-/** What keeps a job from starting now where something is held of the machines. */
-export interface Reserved {
-  /** The longest limit below its own with which it would start now, seconds; null: none, but without what is held it would. */
-  fitsIfLimitS: number | null;
-}
-
-/** Lengths that are tried, the longest first. */
-const LENGTHS_MAX = 16;
-
-/**
- * Whether it is what ends by certain edges (windows, reservations) that keeps the job, which waits in the site's queue, from starting now
- * (resources.md, "Holds in the future"); null: it is not, or too many jobs wait for this to be worked out.
- */
-export function reservedFor(
-  grid: Grid,
-  entry: SiteEntry,
-  job: Job,
-  { now, policy }: { now: number; policy: Policy },
-): Reserved | null {
-  const { site, queue, resources, reservation } = entry;
-  const certain = resources.holds.filter(({ certain, to }) => certain && to > now);
-  if (certain.length === 0 || site.state !== 'UP' || queue.length > QUEUE_MAX) return null;
-  const limit = job.runTimeLimitS ?? Infinity;
-  const begins = [...certain.map(({ from }) => from), ...(reservation === null ? [] : [reservation.at])];
-  const lengths = [...new Set(begins.map((at) => at - now))]
-    .filter((length) => length > 0 && length < limit)
-    .sort((a, b) => b - a);
-  const starts = (changed: Job, held: boolean): boolean => {
-    const copy = copyOf(entry, grid, changed, true);
-    if (!held) {
-      const windows = [...copy.held.values()].filter(({ ends }) => ends === 'LIMIT');
-      copy.removeHeld(...windows.map(({ id }) => id));
-    }
-    // What was promised to the job itself was promised to another length.
-    const image = imageOf(entry.memory);
-    const promises = image && { ...image, jobs: image.jobs.filter(({ jobId }) => jobId !== job.id) };
-    if (promises !== null)
-      copy.keepMemory(site.id, promisesFrom(copy, site.id, localPolicyOf(site, policy), promises, now));
-    if (copy.siteEntry(site.id).reservation?.jobId === job.id) copy.setReservation(site.id, null);
-    const plan = siteCycle(copy, site.id, {
-      ...{ now, policy, policyVersion: 0, maxStarts: STARTS_MAX, countWaiting: false, explain: false },
-    });
-    return plan.starts.some(({ jobId }) => jobId === job.id);
-  };
-  const shorter = (length: number): Job => ({
-    ...job,
-    runTimeLimitS: length,
-  });
-  const fitsIfLimitS = lengths.slice(0, LENGTHS_MAX).find((length) => starts(shorter(length), true)) ?? null;
-  return fitsIfLimitS !== null || starts(job, false) ? { fitsIfLimitS } : null;
-}
-
-/**
- * When the job starts at the latest if every run, and every job to which a start is promised, takes as long as its limit, and nothing new
- * goes ahead; null: never, or a run without a limit is in the way. Nobody knows it of jobs with licenses, which other sites may take, nor
- * of a site with a scheduler of its own.
- */
-export function latestStart(
-  grid: Grid,
-  entry: SiteEntry,
-  job: Job,
-  { now, policy }: { now: number; policy: Policy },
-): number | null {
-  const { resources, memory, reservation } = entry;
-  if (handOverLimit(localPolicyOf(entry.site, policy)) !== null) return null;
-  if (job.licenses.length > 0 || !resources.foreseeable || entry.site.state !== 'UP') return null;
-  const profile = new Profile(resources, now);
-  const limitOf = (id: number): number => grid.job(id)?.runTimeLimitS ?? Infinity;
-  for (const run of resources.runs)
-    profile.take(run, now, Math.max(run.run.start + limitOf(run.jobId), run.end, now));
-  for (const hold of resources.holds) profile.take(hold, hold.from, hold.to, hold.certain);
-  const machineById = new Map(resources.machines.map((state) => [state.machine.id, state]));
-  for (const promise of imageOf(memory)?.jobs ?? (reservation === null ? [] : [reservation])) {
-    const promised = promise.jobId === job.id ? null : grid.job(promise.jobId);
-    if (promised === null) continue;
-    const placed = promise.allocations.flatMap(({ machineId, tasks }) => {
-      const state = machineById.get(machineId);
-      return state === undefined ? [] : [{ state, tasks }];
-    });
-    const hold = {
-      machines: placed.map(({ state }) => state),
-      tasks: placed.map(({ tasks }) => tasks),
-      each: grid.requirementOf(promised),
-      licenses: [],
-    };
-    const from = Math.max(promise.at, now);
-    profile.take(hold, from, from + limitOf(promised.id));
-  }
-  const requirement = grid.requirementOf(job);
-  const limit = job.runTimeLimitS ?? Infinity;
-  const eligible = resources.eligible(requirement.signature);
-  return profile.earliestOpening(requirement, eligible, limit * resources.bestBenchmark, limit)?.at ?? null;
-}
-
-/** What windows and reservations say of the start of a job at a site. */
-export interface StartBounds {
-  /** When it starts at the latest (`latestStart`); null: that is not known, or nothing is held. */
-  startsAtLatest: number | null;
-  /** As `Reserved` has it; null also where it starts now. */
-  fitsIfLimitS: number | null;
-}
-
-/** Of a job that waits there or would come there now. `startsAt`: when it starts, as far as that is known. */
-export function startBounds(
-  grid: Grid,
-  siteId: number,
-  job: Job,
-  startsAt: number | null,
-  context: { now: number; policy: Policy },
-): StartBounds {
-  if (grid.held.size === 0 || job.reservationId !== null) return { startsAtLatest: null, fitsIfLimitS: null };
-  const entry = grid.siteEntry(siteId);
-  const waits = startsAt === null || startsAt > context.now;
-  return {
-    startsAtLatest: latestStart(grid, entry, job, context),
-    fitsIfLimitS: waits ? (reservedFor(grid, entry, job, context)?.fitsIfLimitS ?? null) : null,
-  };
-}
-
 /**
  * The site, or a reservation there as if it were one, in a grid of its own. `whole`: with its queue and what it has reserved and promised,
  * else with its runs only.
  */
-function copyOf(
+export function copyOf(
   { site, resources, queue, reservation, part }: SiteEntry,
   grid: Grid,
   job: Job | null,

@@ -18,7 +18,6 @@ import { ReasonCode, reasonSentence, type WaitingReason } from '../reasons.js';
 import { CONTAINERS } from '../resources/constraint.js';
 import { EligibleSites, unsatisfied, whyNeverFits, whyNotUp } from '../resources/eligibility.js';
 import { lackingPart, tasksOn } from '../resources/placement.js';
-import { latestStart, reservedFor } from './ahead.js';
 import {
   type ExplainContext,
   furtherOf,
@@ -29,6 +28,7 @@ import {
   type SiteRanking,
   spreadNumbers,
 } from './placement.js';
+import { boundsOf } from './reserved.js';
 
 export interface Waiting {
   code: ReasonCode;
@@ -188,18 +188,20 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
     numbers.reservedJob = reservation.jobId;
     numbers.reservedAt = reservation.at;
   }
-  const latest = grid.held.size === 0 ? null : latestStart(grid, entry, job, context);
+  const { latest, reserved } = boundsOf(grid, entry, job, context);
   if (latest !== null) numbers.startsAtLatest = latest;
-  const reserved = reservedFor(grid, entry, job, context);
-  if (reserved !== null) {
-    if (reserved.fitsIfLimitS !== null) numbers.fitsIfLimitS = reserved.fitsIfLimitS;
-    return waiting(ReasonCode.RESERVED, numbers, shorterLimit(reserved.fitsIfLimitS));
+  const more: string[] = [];
+  if (reserved !== null && reserved.fitsIfLimitS !== null) {
+    numbers.fitsIfLimitS = reserved.fitsIfLimitS;
+    more.push(`With a run time limit of at most ${Math.floor(reserved.fitsIfLimitS)} s it could start now.`);
   }
-  const code = pass.whyWaiting(requirement);
-  if (reservation?.jobId !== job.id) return waiting(code, numbers);
-  const first =
-    'It is at the head of the queue: it starts no later than its reservation, if running jobs end as planned.';
-  return waiting(code, numbers, [first]);
+  // Where nothing but promises keeps it, the reason says so.
+  if (reserved?.byHold) return waiting(ReasonCode.RESERVED, numbers, more);
+  if (reservation?.jobId === job.id)
+    more.push(
+      'It is at the head of the queue: it starts no later than its reservation, if running jobs end as planned.',
+    );
+  return waiting(pass.whyWaiting(requirement), numbers, more);
 }
 
 /** What the tasks of a class need, all together. */
@@ -253,10 +255,6 @@ function keptFrom(userId: number, { machines }: EligibleMachines, { free }: Site
   );
   return machines.filter((state) => kept.has(state)).length;
 }
-
-/** What a job can do that waits for something that is held later. */
-const shorterLimit = (limitS: number | null): string[] =>
-  limitS === null ? [] : [`With a run time limit of at most ${Math.floor(limitS)} s it could start now.`];
 
 /** No site is eligible; where that is because of labels, what of the constraint holds nowhere. */
 function nowhere(

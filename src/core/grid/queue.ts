@@ -41,6 +41,17 @@ export class Arrival {
   }
 }
 
+const COLUMNS = [
+  'ids',
+  'submits',
+  'arrivals',
+  'works',
+  'estimates',
+  'limits',
+  'deadlines',
+  'boosts',
+] as const;
+
 /** A workflow has fewer. */
 const PLACES = 2 ** 17;
 
@@ -54,6 +65,8 @@ export class JobQueue {
   /** estimate·benchmark: the planned duration on a machine of power 1. */
   works = new Float64Array(16);
   estimates = new Float64Array(16);
+  /** After how many seconds runs are stopped; Infinity: never. */
+  limits = new Float64Array(16);
   /** Infinity for none. */
   deadlines = new Float64Array(16);
   boosts = new Float64Array(16);
@@ -102,6 +115,7 @@ export class JobQueue {
     this.arrivals[slot] = this.level === 'LOCAL' ? (job.dispatchedAt ?? job.submittedAt) : job.submittedAt;
     this.works[slot] = job.estimateS * job.benchmark;
     this.estimates[slot] = job.estimateS;
+    this.limits[slot] = job.runTimeLimitS ?? Infinity;
     this.deadlines[slot] = job.deadline ?? Infinity;
     this.boosts[slot] = job.boost;
     this.priorities[slot] = priority;
@@ -127,7 +141,7 @@ export class JobQueue {
 
   /** Seconds after which the job's run is stopped; Infinity: never. */
   limit(slot: number): number {
-    return this.jobs[slot]?.runTimeLimitS ?? Infinity;
+    return this.limits[slot] as number;
   }
 
   /** Below 0 when slot `a` came first; never 0 for two jobs: ids differ. */
@@ -152,7 +166,7 @@ export class JobQueue {
 
   private growColumns(): void {
     const size = this.ids.length * 2;
-    for (const name of ['ids', 'submits', 'arrivals', 'works', 'estimates', 'deadlines', 'boosts'] as const) {
+    for (const name of COLUMNS) {
       const larger = new Float64Array(size);
       larger.set(this[name]);
       this[name] = larger;

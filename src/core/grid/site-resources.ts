@@ -263,12 +263,9 @@ export class SiteResources {
     return !this.shared && this.maxRuns === Infinity;
   }
 
-  /**
-   * Work that is planned for a job: where something is held, which its limit is compared with, no more than the limit lets it do on the
-   * most powerful machine. (Elsewhere planning does not use limits.)
-   */
+  /** Work that is planned for a job: no more than its limit lets it do on the most powerful machine. */
   plannedWork(work: number, limitS: number): number {
-    return this.holds.length === 0 ? work : Math.min(work, limitS * this.best);
+    return Math.min(work, limitS * this.best);
   }
 
   /** CPUs of the machines that take jobs now. */

@@ -75,10 +75,10 @@ function sorted(pass: SitePass, walk: Walk, key: (pass: SitePass, slot: number) 
   return new KeyedWalk(queue, Int32Array.from(slots), keys);
 }
 
-/** Keys by which candidates for backfilling are tried, least first. */
+/** Keys by which candidates for backfilling are tried, least first. A limit gives a job no other place: what it would start with is asked for (`Bounds`). */
 const backfillKeys: Record<Exclude<BackfillOrder, 'ARRIVAL'>, (pass: SitePass, slot: number) => number> = {
-  SHORTEST: (pass, slot) => pass.work(slot),
-  LONGEST: (pass, slot) => -pass.work(slot),
+  SHORTEST: ({ entry: { queue } }, slot) => queue.works[slot] as number,
+  LONGEST: ({ entry: { queue } }, slot) => -(queue.works[slot] as number),
   NARROWEST: (pass, slot) => pass.cpus(slot),
   WIDEST: (pass, slot) => -pass.cpus(slot),
 };

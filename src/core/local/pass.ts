@@ -88,6 +88,12 @@ export interface KeptRoom {
   readonly run: RunState;
 }
 
+/** A start that is promised for the look only. */
+export interface FurtherPromise {
+  readonly slot: number;
+  readonly opening: Opening;
+}
+
 const NONE_KEPT: readonly KeptRoom[] = [];
 
 export class SitePass {
@@ -104,6 +110,8 @@ export class SitePass {
   /** In the order in which they were decided; `free.begun` has their runs. */
   starts: Start[] = NO_STARTS;
   reservation: Reservation | null = null;
+  /** What this look has promised to others besides, if the policy finds that anew in each look. */
+  further: FurtherPromise[] = [];
   /** What the next cycle is to find again, and when it must come at the latest. */
   memory: SiteMemory | null = null;
   wakeAt = Infinity;
@@ -138,6 +146,7 @@ export class SitePass {
     this.free.begin(now);
     this.starts = NO_STARTS;
     this.reservation = null;
+    if (this.further.length > 0) this.further = [];
     this.memory = null;
     this.wakeAt = Infinity;
     this.goesOnBehindStarts = false;
@@ -402,8 +411,7 @@ export class SitePass {
   /** Planned duration on a machine of power 1. */
   work(slot: number): number {
     const { queue, resources } = this.entry;
-    const work = queue.works[slot] as number;
-    return resources.holds.length === 0 ? work : resources.plannedWork(work, queue.limit(slot));
+    return resources.plannedWork(queue.works[slot] as number, queue.limit(slot));
   }
 
   /** Seconds after which its run is stopped; Infinity: never, or nothing is held that limits matter for. */

@@ -59,7 +59,8 @@ function reserveAndStart(pass: SitePass, walk: Walk, reservations: number): void
       pass.enter(slot, one.placement, one.end - one.at, one.pools, reason);
     } else {
       if (made++ >= reservations) continue;
-      pass.reservation ??= reservationOf(pass, slot, one);
+      if (pass.reservation === null) pass.reservation = reservationOf(pass, slot, one);
+      else pass.further.push({ slot, opening: one });
     }
     places.profile.take(one.hold, one.at, one.end);
   }
