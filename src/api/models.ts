@@ -19,6 +19,7 @@ import type { LostWorkRow, UsageRow } from '../store/history.js';
 import type { HeldMachines, HoldTime } from '../store/holds.js';
 import type { JobOutput } from '../store/job-fields.js';
 import type { JobWait, NeedTerm } from '../store/needs.js';
+import type { JobCountRow } from '../store/queries.js';
 import type { Recurrence } from '../store/recurrence.js';
 import type * as rows from '../store/rows.js';
 import type { LeasedMachine, Measurement } from '../store/store.js';
@@ -279,6 +280,7 @@ export interface JobGroupUpdateModel {
 
 export type UsageModel = UsageRow;
 export type LostWorkModel = LostWorkRow;
+export type JobCountModel = JobCountRow;
 
 /** What the list was filtered by goes with a page, for those who ask how long the list is. */
 export interface JobConnectionModel extends Connection<JobModel> {

@@ -726,6 +726,7 @@ export interface FilterOptions {
   project?: string;
   group?: string;
   asksFor?: string;
+  cause?: string;
   jobGroup?: string;
   waitsForOthers?: boolean;
   since?: string;
@@ -745,6 +746,7 @@ export function addFilterOptions(command: Command): Command {
     .option('--project <name>', 'jobs of this project')
     .option('--group <name>', 'jobs with this group name')
     .option('--asks-for <license>', 'jobs that request a license of this kind')
+    .option('--cause <cause>', 'jobs that ended for this cause, such as RUN_TIME_LIMIT')
     .option('--job-group <id>', 'jobs of this bulk group (`groups submit`)')
     .option('--waits-for-others', 'jobs that wait for other jobs')
     .option('--since <time>', 'jobs submitted at this time or later: ISO 8601, or how long ago, such as 7d')
@@ -763,6 +765,7 @@ export async function filterFromOptions(client: Client, options: FilterOptions):
     project: options.project,
     groupName: options.group,
     license: options.asksFor,
+    cause: given(options.cause, (cause) => parseWord('--cause', cause, endCauses)),
     jobGroupId: options.jobGroup === undefined ? undefined : parseId('group', options.jobGroup),
     waitsForOthers: options.waitsForOthers,
     submittedAfter: at('--since', options.since),

@@ -600,7 +600,7 @@ export const FIXED_LIMITS = {
     'SetQuotaInput.submissionPeriodS',
   ),
   filterIds: fixed(1_000, 'Ids in a filter.', 'JobFilter.ids'),
-  jobCount: fixed(100_000, 'Largest count of jobs in a filter.', 'Query.jobCount'),
+  jobCount: fixed(100_000, 'Largest count of jobs in a filter.', 'Query.jobCount', 'Query.jobCounts'),
   faults: fixed(
     1_000,
     'Errors reported of one submission or import.',

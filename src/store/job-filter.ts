@@ -2,7 +2,7 @@
  * Filters on jobs: one description, compiled to conditions in SQL for lists and actions, and to predicates for subscriptions. A new
  * filter is one member of `JobFilter` and its entry in `conditions`.
  */
-import { isLive, isTerminal, type JobState } from '../core/states.js';
+import { type EndCause, isLive, isTerminal, type JobState } from '../core/states.js';
 import { list } from './columns.js';
 import type { EventRow, JobRow } from './rows.js';
 import { type Sql, sql } from './sql.js';
@@ -19,6 +19,8 @@ export interface JobFilter {
   groupName?: string;
   /** A kind that it asks for a license of. */
   license?: string;
+  /** Of its end, or of that of its last run. */
+  cause?: EndCause;
   /** Of a group made from a template. */
   groupId?: number;
   /** BLOCKED before its first run, and not for a time alone. */
@@ -40,6 +42,7 @@ type FilteredJob = Pick<
   | 'project'
   | 'groupName'
   | 'licenses'
+  | 'cause'
   | 'groupId'
   | 'submittedAt'
   | 'endedAt'
@@ -102,6 +105,10 @@ const conditions: { readonly [K in keyof JobFilter]-?: Condition<NonNullable<Job
     // The second says what follows from the first, in the words of a partial index.
     sql: (license) => sql`j.licenses @> ARRAY[${license}::text] AND j.licenses <> '{}'`,
     job: (license) => (job) => job.licenses.includes(license),
+  },
+  cause: {
+    sql: (cause) => sql`j.cause = ${cause}::end_cause`,
+    job: (cause) => (job) => job.cause === cause,
   },
   groupId: {
     // There is no index on group_id: the group knows the range of its jobs.

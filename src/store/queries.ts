@@ -55,6 +55,22 @@ import { rows, value } from './statement.js';
 import type { Cursor, OutputPiece } from './store.js';
 import { usageColumn } from './usage.js';
 
+/** By what jobs are counted. */
+const COUNTED = {
+  STATE: sql`j.state`,
+  USER: sql`j.user_id`,
+  SITE: sql`j.site_id`,
+  APPLICATION: sql`j.application`,
+  CAUSE: sql`j.cause`,
+};
+export type JobCountBy = keyof typeof COUNTED;
+export interface JobCountRow {
+  by: JobCountBy;
+  /** An id in digits, a name or a word; null: none. */
+  value: string | null;
+  count: number;
+}
+
 /** That a job `j` has no copy: it has not been run again. */
 const notRunAgain = sql`NOT EXISTS (SELECT FROM jobs r WHERE r.rerun_of = j.id)`;
 
@@ -125,6 +141,16 @@ export class Queries {
     return value(
       this.pool,
       sql`SELECT count(*) AS v FROM (SELECT 1 FROM jobs j WHERE ${and(jobConditions(filter))} LIMIT ${limit}) v`,
+    );
+  }
+
+  /** How many of those that match, of up to `limit`, have each value, most first; null: those without one. */
+  jobCountsBy(filter: JobFilter, by: JobCountBy, { limit, first }: { limit: number; first: number }) {
+    return value<JobCountRow[]>(
+      this.pool,
+      sql`SELECT coalesce(json_agg(json_build_object('by', ${by}::text, 'value', value, 'count', count)), '[]') AS v FROM
+            (SELECT value, count(*) FROM (SELECT ${COUNTED[by]}::text AS value FROM jobs j WHERE ${and(jobConditions(filter))} LIMIT ${limit}) v
+              GROUP BY value ORDER BY count DESC, value LIMIT ${first}) v`,
     );
   }
 

@@ -534,6 +534,45 @@ describe('pages', () => {
     ).toEqual({ jobCount: 2 });
   });
 
+  test('are counted by one of their values, most first', async () => {
+    const group = unique('counted');
+    const { jobIds } = await submit(
+      ['a', 'b', 'b'].map((application) => ({ command: 'x', groupName: group, application, held: true })),
+    );
+    await api.must('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
+      ids: [jobIds[0]],
+    });
+    const counts = async (by: string, filter: object = {}, first = 100) => {
+      const { jobCounts } = await api.must<{ jobCounts: object[] }>(
+        `query ($by: JobCountBy!, $filter: JobFilter, $first: Int!) {
+           jobCounts(by: $by, filter: $filter, first: $first) { state cause application user { name } site { name } count }
+         }`,
+        { by, filter: { groupName: group, ...filter }, first },
+      );
+      const none = { state: null, cause: null, application: null, user: null, site: null };
+      return jobCounts.map((row) =>
+        Object.fromEntries(Object.entries(row).filter(([key, value]) => !(key in none) || value !== null)),
+      );
+    };
+    expect(await counts('APPLICATION')).toEqual([
+      { application: 'b', count: 2 },
+      { application: 'a', count: 1 },
+    ]);
+    expect(await counts('APPLICATION', {}, 1)).toEqual([{ application: 'b', count: 2 }]);
+    expect(await counts('STATE')).toEqual([
+      { state: 'HELD', count: 2 },
+      { state: 'CANCELLED', count: 1 },
+    ]);
+    expect(await counts('SITE')).toEqual([{ count: 3 }]);
+    expect(await counts('CAUSE')).toEqual([
+      { count: 2 },
+      { cause: expect.stringMatching(/^CANCELLED_BY_/), count: 1 },
+    ]);
+    const cause = 'CANCELLED_BY_OPERATOR';
+    expect(await counts('USER', { cause })).toEqual([{ user: { name: expect.any(String) }, count: 1 }]);
+    expect(await counts('USER', { cause: 'LOST' })).toEqual([]);
+  });
+
   test('a page costs a few statements, however many jobs it has and whatever they refer to', async () => {
     const group = unique('statements');
     await submit(Array.from({ length: 50 }, () => ({ command: 'x', groupName: group })));

@@ -94,6 +94,7 @@ const values = fc.record<Required<JobFilter>>({
   project: fc.constantFrom('climate', 'genome'),
   groupName: fc.constantFrom('nightly', 'daily'),
   license: fc.constantFrom('solver', 'mesher', 'none'),
+  cause: fc.constantFrom('EXITED_ZERO', 'EXITED_NONZERO', 'LOST'),
   // Groups made from a template, and one that is not there.
   groupId: fc.constantFrom(1, 3, 5, 7, 99),
   waitsForOthers: fc.boolean(),
@@ -112,6 +113,7 @@ const names: (keyof JobFilter)[] = [
     'project',
     'groupName',
     'license',
+    'cause',
     'groupId',
     'waitsForOthers',
   ] as const),

@@ -456,7 +456,7 @@ export function ways(visits: Visits, grid: Grid): void {
   test('filters, columns and order are in the address; a view of them is kept by name', async () => {
     const { page } = await go('/jobs');
     await page.getByRole('button', { name: 'Filter' }).click();
-    await page.getByLabel('Application').fill('nothing-like-it');
+    await page.getByRole('textbox', { name: 'Application' }).fill('nothing-like-it');
     await page.getByRole('button', { name: 'Show', exact: true }).click();
     await page.getByText('No jobs match').waitFor();
     expect(new URL(page.url()).searchParams.get('application')).toBe('nothing-like-it');
@@ -469,6 +469,19 @@ export function ways(visits: Visits, grid: Grid): void {
     await page.getByRole('button', { name: 'Views' }).click();
     await page.getByRole('menuitem', { name: 'Mine', exact: true }).click();
     await page.getByText('No jobs match').waitFor();
+  });
+
+  test('jobs are counted by a column, and each count leads to its jobs', async () => {
+    const job = { command: 'true', application: 'counted', os: process.platform, held: true };
+    await grid.submit(job, job, { ...job, held: false, estimateS: 1 });
+    const { page } = await go('/jobs?application=counted');
+    await page.getByRole('button', { name: 'Group by' }).click();
+    await page.getByRole('option', { name: 'By state' }).click();
+    const table = page.getByRole('table', { name: 'Jobs by state' });
+    await table.getByRole('row', { name: /^Held .*2$/ }).waitFor();
+    await table.getByRole('link', { name: 'Held' }).click();
+    await page.getByText('2 jobs match').waitFor();
+    expect(new URL(page.url()).search).toBe('?application=counted&states=HELD');
   });
 
   test('a group is submitted from one template, and its progress is followed', async () => {

@@ -73,6 +73,7 @@ export const FIELD_COST: Readonly<Record<string, number>> = {
   'User.mail': 5,
   'Query.jobGraph': 500,
   'Query.jobCount': 50,
+  'Query.jobCounts': 200,
   'JobConnection.totalCount': 50,
   'Query.loadHistory': 200,
   'Query.licenseHistory': 200,

@@ -10,12 +10,14 @@ import {
 } from '../../core/index.js';
 import { cpusOf, memoryMbOf } from '../../core/model.js';
 import { GLOBAL_QUEUE } from '../../core/scheduler.js';
+import type { EndCause, JobState } from '../../core/states.js';
 import type { Retried } from '../../store/retries.js';
 import type {
   AllocationResolvers,
   CandidateResolvers,
   DecisionResolvers,
   JobConnectionResolvers,
+  JobCountResolvers,
   JobFileResolvers,
   JobGraphNodeResolvers,
   JobOutputResolvers,
@@ -111,6 +113,15 @@ export const RunFile: RunFileResolvers = {
 
 export const JobConnection: JobConnectionResolvers = {
   totalCount: ({ filter }, _, { services, viewer }) => services.jobs.jobCount(viewer, filter),
+};
+
+export const JobCount: JobCountResolvers = {
+  state: ({ by, value }) => (by === 'STATE' ? (value as JobState) : null),
+  user: ({ by, value }, _, { loaders }) => (by === 'USER' ? loaders.user(Number(value)) : null),
+  site: ({ by, value }, _, { loaders }) =>
+    by === 'SITE' && value !== null ? loaders.site(Number(value)) : null,
+  application: ({ by, value }) => (by === 'APPLICATION' ? value : null),
+  cause: ({ by, value }) => (by === 'CAUSE' ? (value as EndCause | null) : null),
 };
 
 export const Run: RunResolvers = {

@@ -28,6 +28,7 @@ export const Query: Required<QueryResolvers> = {
   holds: (_, page, { services, viewer }) => services.holds.holds(viewer, page),
   users: (_, page, { services, viewer }) => services.people.users(viewer, page),
   jobs: (_, options, context, info) => jobsPage(options, context, info),
+  jobCounts: (_, args, { services, viewer }) => services.jobs.jobCounts(viewer, args),
   jobCount: (_, { filter }, { services, viewer }) => services.jobs.jobCount(viewer, filter ?? null),
   job: (_, { id }, { services, viewer }) => services.jobs.job(viewer, id),
   jobGraph: (_, asked, { services, viewer }) => services.graph.jobGraph(viewer, asked),

@@ -33,6 +33,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   users: operators,
   jobs: people,
   jobCount: people,
+  jobCounts: people,
   job: people,
   jobGraph: people,
   jobGroup: people,

@@ -27,6 +27,7 @@ export function jobFilter(field: string, given: JobFilter | null): StoredFilter 
     project: name('project'),
     groupName: name('groupName'),
     license: name('license'),
+    cause: given?.cause ?? undefined,
     groupId: id('jobGroupId', 'group'),
     waitsForOthers: given?.waitsForOthers ?? undefined,
     submittedFrom: time('submittedAfter'),
@@ -49,13 +50,13 @@ export function visibleFilter(viewer: Viewer, given: JobFilter | null): StoredFi
 export function shownFilter(filter: StoredFilter): Record<string, unknown> {
   const id = (type: IdType, value: number | undefined) => mapped(value, (one) => globalId(type, one));
   const time = (value: number | undefined) => mapped(value, (at) => new Date(at * 1000).toISOString());
-  const { states, application, project, groupName, license, waitsForOthers } = filter;
+  const { states, application, project, groupName, license, cause, waitsForOthers } = filter;
   const shown = {
     ids: mapped(filter.ids, (ids) => ids.map((one) => globalId('job', one))),
     states,
     siteId: id('site', filter.siteId),
     userId: id('user', filter.userId),
-    ...{ application, project, groupName, license },
+    ...{ application, project, groupName, license, cause },
     jobGroupId: id('group', filter.groupId),
     waitsForOthers,
     submittedAfter: time(filter.submittedFrom),

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { schedulerOf } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
 import { turns } from '../../platform/turns.js';
-import type { JobPage } from '../../store/queries.js';
+import type { JobCountRow, JobPage } from '../../store/queries.js';
 import type { DecisionRow, EventRow, JobRow, RunRow } from '../../store/rows.js';
 import type { NewJob, SelectionOutcome, JobSelection as StoreSelection } from '../../store/store.js';
 import { hasTasks, type ShownTask, shownTasks } from '../../store/tasks.js';
@@ -23,6 +23,7 @@ import type {
   ChangeJobsInput,
   JobFilter,
   JobSelection,
+  QueryJobCountsArgs,
   QueryJobsArgs,
   SubmitJobsInput,
 } from '../generated/types.js';
@@ -313,6 +314,11 @@ export function createJobsService(parts: ServiceParts) {
       async jobCount(viewer: Viewer, filter: JobFilter | null): Promise<number> {
         const stored = visibleFilter(viewer, filter);
         return stored === null ? 0 : queries.jobCount(stored, MAX.jobCount);
+      },
+      async jobCounts(viewer: Viewer, { by, filter, first }: QueryJobCountsArgs): Promise<JobCountRow[]> {
+        const stored = visibleFilter(viewer, filter ?? null);
+        const size = pageSize('first', first, limits);
+        return stored === null ? [] : queries.jobCountsBy(stored, by, { limit: MAX.jobCount, first: size });
       },
       async job(viewer: Viewer, id: string): Promise<JobRow | null> {
         const [found] = await queries.jobsByIds([localId('job', id, 'id')]);

@@ -1,7 +1,7 @@
 /** Filters, order and columns of the list of jobs, as they are in the address. */
 
 import type { JobState } from '../../api/states.gql';
-import { JOB_STATES, LIVE_STATES, PENDING_STATES } from '../../api/states.gql';
+import { END_CAUSES, JOB_STATES, LIVE_STATES, PENDING_STATES } from '../../api/states.gql';
 import type { JobFilter, JobOrder } from '../../parts/job-rows.gql';
 import type { Search } from '../../ui/address';
 
@@ -26,6 +26,7 @@ export const FILTER_FIELDS = [
   'project',
   'groupName',
   'license',
+  'cause',
   'group',
   'submittedAfter',
   'submittedBefore',
@@ -58,6 +59,8 @@ export function filterOf(search: Search): JobFilter {
     const value = search[field];
     if (value) filter[field] = value;
   }
+  const cause = END_CAUSES.find((known) => known === search.cause);
+  if (cause) filter.cause = cause;
   if (search.site) filter.siteId = search.site;
   if (search.user) filter.userId = search.user;
   if (search.group) filter.jobGroupId = search.group;

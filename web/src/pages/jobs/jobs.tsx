@@ -10,10 +10,12 @@ import { ACTIONS, type BulkAction, BulkDialog, type Target } from '../../parts/b
 import { useViewer } from '../../shell/viewer';
 import type { Search } from '../../ui/address';
 import { Button, Check, Choice, Dialog, MenuButton, Segments, TextInput } from '../../ui/controls';
-import { COUNT_MAX, count, moment, plural, words } from '../../ui/format';
+import { COUNT_MAX, causeOf, count, moment, plural, words } from '../../ui/format';
 import { Empty, Page, Problem, Skeleton } from '../../ui/show';
 import { toast } from '../../ui/toast';
 import { columnsOf, DEFAULT_COLUMNS, JOB_COLUMNS } from './columns';
+import { COUNTED, Counts } from './counts';
+import type { JobCountBy } from './counts.gql';
 import { EXPORT_MAX, exportJobs } from './export';
 import { FILTER_FIELDS, filterOf, instantOf, ORDERS, orderOf, STATE_SETS } from './filters';
 import { JobGrid } from './grid';
@@ -105,6 +107,7 @@ function List({ search }: { search: Search }) {
     [],
   );
   const filtered = FILTER_FIELDS.some((field) => search[field]);
+  const by = search.by && search.by in COUNTED ? (search.by as JobCountBy) : null;
 
   return (
     <>
@@ -166,6 +169,8 @@ function List({ search }: { search: Search }) {
               <Skeleton lines={12} />
             </div>
           )
+        ) : by ? (
+          <Counts by={by} filter={filter} search={search} />
         ) : total === 0 ? (
           <Empty
             icon={<ListChecks size={20} />}
@@ -207,6 +212,11 @@ function List({ search }: { search: Search }) {
   );
 }
 
+const GROUPINGS = [
+  { value: '', label: 'Not grouped' },
+  ...Object.entries(COUNTED).map(([value, { header }]) => ({ value, label: `By ${header.toLowerCase()}` })),
+];
+
 const Toolbar = memo(function Toolbar({
   search,
   change,
@@ -235,6 +245,13 @@ const Toolbar = memo(function Toolbar({
         value={search.order ?? ''}
         onChange={(order) => change({ order: order || undefined })}
         options={ORDERS}
+      />
+      <Choice
+        label="Group by"
+        hideLabel
+        value={search.by ?? ''}
+        onChange={(by) => change({ by: by || undefined })}
+        options={GROUPINGS}
       />
       <Views search={search} />
       <DialogTrigger>
@@ -407,6 +424,7 @@ function Chips({ search, change }: { search: Search; change(changes: Search): vo
     project: (name) => `Project ${name}`,
     groupName: (name) => `Group ${name}`,
     license: (kind) => `License ${kind}`,
+    cause: (cause) => `Ended: ${causeOf(cause)}`,
     group: (id) => `Bulk group ${id}`,
     submittedAfter: (at) => `Submitted since ${timeText(at)}`,
     submittedBefore: (at) => `Submitted before ${timeText(at)}`,
