@@ -44,10 +44,8 @@ export function against(commit: string, names: readonly string[], limit: number)
 /** That commit's benchmarks, with the packages of this one; what is wrong, or null. */
 function build(commit: string, folder: string): string | null {
   try {
-    const files = execFileSync('git', ['archive', commit], { cwd: ROOT, maxBuffer: 2 ** 30, stdio: 'pipe' });
-    execFileSync('tar', ['x', '-C', folder], { input: files });
-    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
     const steps = [
+      [join(ROOT, 'scripts', 'checkout.mjs'), commit, folder],
       ['scripts/generate.mjs'],
       ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.bench.json'],
     ];
@@ -89,6 +87,9 @@ function loses(name: string, other: string, limit: number, turns: number): boole
   return changes.every((change) => change < -limit);
 }
 
+const gitDir = (): string =>
+  execFileSync('git', ['rev-parse', '--absolute-git-dir'], { cwd: ROOT, encoding: 'utf8' }).trim();
+
 function measured(root: string, name: string): Result | null {
   const folder = mkdtempSync(join(tmpdir(), 'switchyard-figures-'));
   try {
@@ -96,6 +97,8 @@ function measured(root: string, name: string): Result | null {
     const main = join(root, 'dist-bench', 'bench', 'main.js');
     const { status } = spawnSync(process.execPath, [main, '--only', name, '--json', file], {
       cwd: root,
+      // A benchmark notes its commit, and the other one's files have no repository.
+      env: { ...process.env, GIT_DIR: gitDir() },
       stdio: ['ignore', 'ignore', 'inherit'],
       timeout: MEASURING_MS,
     });

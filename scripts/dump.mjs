@@ -2,12 +2,13 @@
 // it and migrate. Needs git and Debian's PostgreSQL, whose dump every later one can read.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { binaries, startDebianPostgres } from '../test/support/debian-postgres.mjs';
+import { checkOut } from './checkout.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -96,9 +97,7 @@ try {
 
 /** That commit's code, without the portal. */
 function build() {
-  const files = execFileSync('git', ['archive', commit], { cwd: root, maxBuffer: 2 ** 30 });
-  execFileSync('tar', ['x', '-C', dir], { input: files });
-  symlinkSync(join(root, 'node_modules'), join(dir, 'node_modules'));
+  checkOut(commit, dir);
   execFileSync(process.execPath, ['scripts/generate.mjs'], { cwd: dir, stdio: 'inherit' });
   execFileSync(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'], {
     cwd: dir,

@@ -1,0 +1,31 @@
+/** What `npm run test:plans` compares the plans of two commits with (test/plans/) finds a difference, and nothing where there is none. */
+import { expect, test } from 'vitest';
+import { dispatchKinds } from '../../src/core/dispatch/registry.js';
+import { DEFAULT_POLICY, parsePolicy, plainJob } from '../../src/core/index.js';
+import { localKinds } from '../../src/core/local/registry.js';
+import { runSimulation } from '../../src/simulator/engine.js';
+import { compare, type Door } from '../plans/play.js';
+import { cases, SEED } from '../support/seed.js';
+
+const door: Door = { DEFAULT_POLICY, parsePolicy, plainJob, dispatchKinds, localKinds, runSimulation };
+
+test('a commit makes the same plans as itself, under all policies', () => {
+  const { broken, kinds, lines } = compare(door, door, cases(200), SEED);
+  expect(broken).toBeNull();
+  expect([...kinds.keys()].sort()).toEqual(
+    [...dispatchKinds, ...localKinds]
+      .map(({ schema }) => schema.shape.kind.value as string)
+      .filter((kind) => kind !== 'external')
+      .sort(),
+  );
+  expect(lines).toBeGreaterThan(1000);
+});
+
+test('a job that starts at another time, or elsewhere, is a difference', () => {
+  const late: Door = {
+    ...door,
+    plainJob: (given) => door.plainJob({ ...given, estimateS: given.estimateS + (given.id === 2 ? 1 : 0) }),
+  };
+  const { broken } = compare(door, late, 100, SEED, true);
+  expect(broken?.difference).toMatch(/^- .*\n\+ .*/m);
+});
