@@ -1,9 +1,9 @@
 /** What the resolvers of each type of the schema are given: mostly the rows as they were read. */
 import type {
   ChannelView,
+  CongestionStatus,
   JobRatio,
   MovedStart,
-  PeerStatus,
   TransferStatus,
   TreeStep,
   UserStanding,
@@ -134,7 +134,7 @@ export interface JobRatioModel extends JobRatio {
   cursor: string;
 }
 
-export interface PeerModel extends PeerStatus {
+export interface SiteCongestionModel extends CongestionStatus {
   alive: boolean;
   /** Epoch seconds. */
   lastHeardAt: number | null;

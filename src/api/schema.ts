@@ -79,7 +79,7 @@ const LONG: ReadonlySet<string> = new Set(['String', 'JSON']);
 /** Lets a field charge what it gives to the budget of its operation, before graphql-js makes an answer of it. */
 function count(type: GraphQLObjectType, field: GraphQLField<unknown, Context>): void {
   const resolve: Resolve = field.resolve ?? defaultFieldResolver;
-  const own = ownCost(type.name, field.name);
+  const own = ownCost(type.name, field);
   if (isCounted(field.type))
     field.resolve = isList(field.type) ? listed(resolve, own) : single(resolve, own + 1);
   else if (LONG.has(getNamedType(field.type).name)) field.resolve = text(resolve, own);

@@ -62,7 +62,7 @@ export {
   type SiteRanking,
 } from './explain/placement.js';
 export { startBounds } from './explain/reserved.js';
-export { type PeerStatus, peers, type UserStanding, userStandings } from './explain/standings.js';
+export { type CongestionStatus, congestion, type UserStanding, userStandings } from './explain/standings.js';
 export { type TransferStatus, transfers } from './explain/transfers.js';
 export {
   type Waiting,

@@ -582,15 +582,10 @@ export const FIXED_LIMITS = {
     'RegisterMachineInput.licenses',
     'UpdateMachineInput.licenses',
   ),
-  quotaShare: fixed(
-    1e6,
-    'Quota share of a user.',
-    'RegisterUserInput.quotaShare',
-    'SetQuotaInput.quotaShare',
-  ),
+  quotaShare: fixed(1e6, 'Quota of a user.', 'RegisterUserInput.quotaShare', 'SetQuotaInput.quotaShare'),
   leastQuotaShare: fixed(
     1e-6,
-    'Smallest quota share of a user.',
+    'Smallest quota of a user.',
     'RegisterUserInput.quotaShare',
     'SetQuotaInput.quotaShare',
   ),

@@ -34,7 +34,7 @@ export interface SimulatedWorld {
   schedulers: TreeScheduler[];
   datasets: Dataset[];
   links: Link[];
-  /** Of users whose share of the grid is not 1. */
+  /** Of users whose quota is not 1. */
   quotas: { userId: number; share: number }[];
   /** What runs have shown, those of the window among them. */
   totals: RunTotals[];

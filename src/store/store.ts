@@ -79,7 +79,7 @@ export interface GridImage {
   reservations: Reservation[];
   datasets: Dataset[];
   links: Link[];
-  /** Of users whose share of the grid is not 1. */
+  /** Of users whose quota is not 1. */
   quotas: { userId: number; share: number }[];
   /** What runs have shown. */
   totals: RunTotals[];

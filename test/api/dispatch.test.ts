@@ -1,4 +1,4 @@
-/** Policies that look at data and shares, as people see them: documents, weights, dry runs, reasons, peers and standings. */
+/** Policies that look at data and shares, as people see them: documents, weights, dry runs, reasons, congestion and standings. */
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { DEFAULT_POLICY, parsePolicy } from '../../src/core/policy.js';
 import { report } from '../store/world.js';
@@ -427,9 +427,9 @@ describe('jobs that the root holds back', () => {
 describe('DIANA', () => {
   const STANDINGS = `query ($groups: Int) { userStandings { user { id } site { id } quotaShare queuedJobs groups(first: $groups) { processors jobs threshold priority queue } } }`;
   const PEERS =
-    '{ peers { site { id name metaQueuedJobs queuedJobs } alive lastHeardAt queued metaQueued arrivalRate serviceRate congested powerTotal } }';
+    '{ congestion { site { id name metaQueuedJobs queuedJobs } alive lastHeardAt queued metaQueued arrivalRate serviceRate congested powerTotal } }';
 
-  test('jobs in meta-queues: their terms, their users’ standings, and the sites as peers', async () => {
+  test('jobs in meta-queues: their terms, their users’ standings, and the congestion of sites', async () => {
     // Each site runs a job and has its local queue full.
     await put({ kind: 'round-robin' });
     await submit(Array.from({ length: 4 }, () => wide));
@@ -526,24 +526,26 @@ describe('DIANA', () => {
     expect(dry.site).toEqual(queued[5]?.site);
     expect(dry.candidates.every(({ terms }) => typeof terms.total === 'number')).toBe(true);
 
-    const { peers } = await api.must<{
-      peers: (Json & { site: { id: string }; metaQueued: number; arrivalRate: number })[];
+    const { congestion } = await api.must<{
+      congestion: (Json & { site: { id: string }; metaQueued: number; arrivalRate: number })[];
     }>(PEERS);
-    expect(peers.map(({ site }) => site.id)).toEqual([far, near]);
-    expect(peers).toMatchObject([
+    expect(congestion.map(({ site }) => site.id)).toEqual([far, near]);
+    expect(congestion).toMatchObject([
       { alive: true, queued: 1, congested: true, powerTotal: 1200, site: { name: 'far', queuedJobs: 1 } },
       { alive: true, queued: 1, congested: true, powerTotal: 400, site: { name: 'near', queuedJobs: 1 } },
     ]);
-    for (const { site } of peers) {
+    for (const { site } of congestion) {
       const here = queued.filter((job) => job.site?.id === site.id).length;
-      expect(peers.find((peer) => peer.site.id === site.id)).toMatchObject({
+      expect(congestion.find((one) => one.site.id === site.id)).toMatchObject({
         metaQueued: here,
         site: { metaQueuedJobs: here },
       });
     }
     // 4 + 6 jobs came to the two of them within the 600 s.
-    expect(peers.reduce((sum, peer) => sum + peer.arrivalRate, 0)).toBeGreaterThanOrEqual(10 / 600);
-    expect(await api.must('{ peers(first: 1) { site { id } } }')).toEqual({ peers: [{ site: { id: far } }] });
+    expect(congestion.reduce((sum, one) => sum + one.arrivalRate, 0)).toBeGreaterThanOrEqual(10 / 600);
+    expect(await api.must('{ congestion(first: 1) { site { id } } }')).toEqual({
+      congestion: [{ site: { id: far } }],
+    });
   });
 
   test('a job that goes from one meta-queue to another says when, and who listens to jobs hears of it', async () => {

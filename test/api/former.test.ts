@@ -66,6 +66,15 @@ describe('a name of the release before', () => {
     expect(await api.must(now)).toEqual({ rerunJobs: { jobIds: [], repointedJobIds: [], errors: [] } });
   });
 
+  test('of a query gives the same for the same cost', async () => {
+    const [now, old] = await Promise.all(
+      ['congestion', 'peers'].map((name) => api.ask<Json>(`{ sites: ${name} { site { name } congested } }`)),
+    );
+    expect(old?.data).toEqual(now?.data);
+    expect(old?.extensions?.cost.estimated).toBe(now?.extensions?.cost.estimated);
+    expect(now?.extensions?.cost.estimated).toBeGreaterThan(50);
+  });
+
   test('of a condition, in queries and within arguments of mutations', async () => {
     const { id, key } = await api.user('USER', unique('u'));
     await api.must('mutation { submitJobs(input: { jobs: [{ command: "x" }] }) { jobIds } }', {}, key);

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import {
+  congestion,
   type Grid,
   type Job,
   jobData,
-  peers,
   Shares,
   Traffic,
   userStandings,
@@ -40,7 +40,7 @@ describe('congestion', () => {
     expect(congestionOf({ arrival: 1, service: 3 }, -5)).toMatchObject({ value: -2, congested: true });
   });
 
-  it('is measured over the window, and shown with the peers', () => {
+  it('is measured over the window, and shown with the sites', () => {
     const grid = gridOf([
       { id: 1, siteId: 1, benchmark: 3 },
       { id: 2, siteId: 2, available: false },
@@ -48,7 +48,7 @@ describe('congestion', () => {
     waiting(grid, 1, { id: 1 });
     grid.index(Traffic).of(1).arrived(100, 30);
     grid.index(Traffic).of(1).served(110, 12);
-    const [first, second] = peers(grid, { policy, now: 120 });
+    const [first, second] = congestion(grid, { policy, now: 120 });
     expect(first).toEqual({
       siteId: 1,
       up: true,
@@ -61,7 +61,7 @@ describe('congestion', () => {
       power: 12,
     });
     expect(second).toMatchObject({ metaQueued: 0, arrivalRate: 0, congested: false, power: 0 });
-    expect(peers(grid, { policy, now: 400 })[0]).toMatchObject({ arrivalRate: 0, congested: false });
+    expect(congestion(grid, { policy, now: 400 })[0]).toMatchObject({ arrivalRate: 0, congested: false });
   });
 });
 
@@ -244,7 +244,7 @@ describe('out of a congested site', () => {
         { userId: 1, groups: [{ queue: 4 }] },
         { userId: 2, groups: [{ queue: 1 }] },
       ]);
-      expect(peers(grid, { policy: rules, now: last })[0]).toMatchObject({ congested: true });
+      expect(congestion(grid, { policy: rules, now: last })[0]).toMatchObject({ congested: true });
 
       grid.setSite({ ...two, state: 'UP' });
       const first = dispatch(grid, rules, last + 1, 1000).moves.filter(({ reason }) => reason === 'EXPORTED');

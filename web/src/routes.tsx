@@ -148,7 +148,7 @@ const routes = [
   createRoute({
     getParentRoute,
     path: '/users',
-    staticData: { menu: { section: 'Administration', label: 'Users and shares', icon: Users } },
+    staticData: { menu: { section: 'Administration', label: 'Users and quotas', icon: Users } },
     component: lazyRouteComponent(() => import('./pages/users/users'), 'UsersPage'),
   }),
   createRoute({

@@ -79,7 +79,7 @@ export const FIELD_COST: Readonly<Record<string, number>> = {
   'Query.licenseHistory': 200,
   'Query.usage': 200,
   'Query.lostWork': 200,
-  'Query.peers': 50,
+  'Query.congestion': 50,
   'Query.transfers': 50,
   'Query.userStandings': 50,
   'Mutation.testWebhook': 200,
@@ -117,9 +117,11 @@ export const isCounted = (type: GraphQLOutputType): boolean => {
   return isCompositeType(named) && !HOLDER.test(named.name);
 };
 
-/** What the field costs beside the objects that it leads to. */
-export const ownCost = (typeName: string, fieldName: string): number =>
-  FIELD_COST[`${typeName}.${fieldName}`] ?? 0;
+/** What the field costs beside the objects that it leads to; under a former name as much as under its own. */
+export const ownCost = (
+  typeName: string,
+  { name, astNode }: Pick<GraphQLField<unknown, unknown>, 'name' | 'astNode'>,
+): number => FIELD_COST[`${typeName}.${astNode?.name.value ?? name}`] ?? 0;
 
 const isPage = ({ name }: GraphQLNamedType): boolean => name.endsWith('Connection');
 
@@ -223,8 +225,7 @@ class Walk {
     if (!parent || !field) return { ...NOTHING, aliases };
     const isMutation = parent === this.schema.getMutationType();
     const passed = isMutation ? this.longestList(node) : given;
-    const own =
-      ownCost(parent.name, field.name) + (isMutation ? GIVEN_COST * (passed - LIST_SIZE_DEFAULT) : 0);
+    const own = ownCost(parent.name, field) + (isMutation ? GIVEN_COST * (passed - LIST_SIZE_DEFAULT) : 0);
     if (!node.selectionSet)
       return { depth: 1, aliases, ...(isPage(parent) ? { cost: 0, once: own } : { cost: own, once: 0 }) };
     const type = getNamedType(field.type);

@@ -41,7 +41,8 @@ export const Query: Required<QueryResolvers> = {
   wantedExports: (_, { site }, { services, viewer }) => services.exports.wantedExports(viewer, site),
   links: (_, page, { services, viewer }) => services.data.links(viewer, page),
   jobRatio: (_, { application }, { services, viewer }) => services.ratios.jobRatio(viewer, application),
-  peers: (_, { first }, { services, viewer, budget }) => services.shares.peers(viewer, first, budget),
+  congestion: (_, { first }, { services, viewer, budget }) =>
+    services.shares.congestion(viewer, first, budget),
   transfers: (_, which, { services, viewer, budget }) => services.shares.transfers(viewer, which, budget),
   federationPeers: (_, _arguments, { services, viewer }) => services.federation.federationPeers(viewer),
   userStandings: (_, { first }, { services, viewer, budget }) =>

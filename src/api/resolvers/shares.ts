@@ -1,9 +1,9 @@
-/** Sites as one another's peers, and what users have in meta-queues. */
-import type { PeerResolvers, UserStandingResolvers } from '../generated/resolvers-types.js';
+/** Congestion of sites, and what users have in meta-queues. */
+import type { SiteCongestionResolvers, UserStandingResolvers } from '../generated/resolvers-types.js';
 
-export const Peer: PeerResolvers = {
+export const SiteCongestion: SiteCongestionResolvers = {
   site: ({ siteId }, _, { loaders }) => loaders.site(siteId),
-  powerTotal: (peer) => peer.power,
+  powerTotal: (site) => site.power,
 };
 
 export const UserStanding: UserStandingResolvers = {

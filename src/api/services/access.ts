@@ -44,7 +44,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   wantedExports: agents,
   links: people,
   jobRatio: people,
-  peers: people,
+  congestion: people,
   transfers: people,
   federationPeers: operators,
   userStandings: people,

@@ -1,31 +1,31 @@
-/** Sites as one another's peers, what quotas make of the jobs in meta-queues, what is on its way: as the schedulers see it now. */
-import { peers, transfers, userStandings } from '../../core/index.js';
+/** Congestion of sites, what quotas make of the jobs in meta-queues, what is on its way: as the schedulers see it now. */
+import { congestion, transfers, userStandings } from '../../core/index.js';
 import type { Budget } from '../admission/budget.js';
 import type { Viewer } from '../auth.js';
 import { pageSize } from '../connections.js';
 import type { QueryTransfersArgs } from '../generated/types.js';
 import { localId } from '../ids.js';
-import type { PeerModel, TransferModel, UserStandingModel } from '../models.js';
+import type { SiteCongestionModel, TransferModel, UserStandingModel } from '../models.js';
 import { guarded, ownerOnly } from './access.js';
 import type { ServiceParts } from './parts.js';
 
 export function createSharesService({ mirror, queries, limits, shares, now }: ServiceParts) {
   return {
     ...guarded({
-      async peers(viewer: Viewer, first: number, budget: Budget): Promise<PeerModel[]> {
+      async congestion(viewer: Viewer, first: number, budget: Budget): Promise<SiteCongestionModel[]> {
         const sites = await queries.sites('', pageSize('first', first, limits));
         const at = now();
         const [known, { agentSilentS }] = await shares.explain({ viewer, budget }, async () => {
           await mirror.sync();
           const policy = mirror.policy.document;
-          return [peers(mirror.grid, { policy, now: at }), policy.timers] as const;
+          return [congestion(mirror.grid, { policy, now: at }), policy.timers] as const;
         });
-        const byId = new Map(known.map((peer) => [peer.siteId, peer]));
+        const byId = new Map(known.map((site) => [site.siteId, site]));
         return sites.flatMap(({ id, agentSeenAt }) => {
-          const peer = byId.get(id);
-          if (!peer) return [];
+          const site = byId.get(id);
+          if (!site) return [];
           const heard = agentSeenAt !== null && at - agentSeenAt <= agentSilentS;
-          return [{ ...peer, alive: peer.up && heard, lastHeardAt: agentSeenAt }];
+          return [{ ...site, alive: site.up && heard, lastHeardAt: agentSeenAt }];
         });
       },
 

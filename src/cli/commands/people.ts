@@ -35,7 +35,7 @@ function addUsers(program: Command): void {
   const add = addCommand(list, 'add <name>', 'register a user (ADMIN)')
     .option('--class <class>', CLASSES.join(', '), 'REGULAR')
     .option('--role <role>', ROLES.join(', '), 'USER')
-    .option('--share <share>', 'share of the grid, relative to the shares of other users', '1')
+    .option('--share <share>', 'quota: the part of the grid, relative to the quotas of other users', '1')
     .option('--subject <sub>', 'the user at the identity provider: the `sub` claim of its tokens');
   add.action(async (name: string, options: NewUser) => {
     const data = await connect().request(documents.RegisterUserDocument, { input: newUser(name, options) });
@@ -80,7 +80,7 @@ function addInvitations(list: Command): void {
   )
     .option('--class <class>', CLASSES.join(', '), 'REGULAR')
     .option('--role <role>', PEOPLE.join(', '), 'USER')
-    .option('--share <share>', 'share of the grid, relative to the shares of other users', '1')
+    .option('--share <share>', 'quota: the part of the grid, relative to the quotas of other users', '1')
     .option(...expires);
   invite.action(async (name: string, options: NewUser & { expires?: string }) => {
     // Read before anybody is registered.
@@ -174,7 +174,7 @@ function addWhoAmI(program: Command): void {
     show(whoami, viewer, ({ limits, submissionQuota, ...user }) =>
       [
         `${user.name} (${user.id}), role ${user.role}, class ${user.class}, at ${client.options.url}`,
-        `share of the grid: ${user.quotaShare}, relative to the shares of other users`,
+        `quota: ${user.quotaShare}, relative to the quotas of other users`,
         `submission quota: ${submissionQuota ? quotaText(submissionQuota) : 'none'}`,
         ...(limits
           ? [
@@ -316,7 +316,7 @@ function addQuota(program: Command): void {
     ),
     USER_COLUMNS,
   )
-    .option('--share <share>', 'share of the grid, relative to the shares of other users')
+    .option('--share <share>', 'quota: the part of the grid, relative to the quotas of other users')
     .option('--limit <jobs>', 'how many jobs may be submitted within --period; none: no limit')
     .option('--period <duration>', 'length of the rolling period, such as 1h')
     .option('--reason <text>', 'reason for the audit log');

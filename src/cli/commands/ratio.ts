@@ -1,10 +1,10 @@
-/** `switchyard ratio`, `congestion`, `standings`: what schedulers that look at data and at users' shares go by. */
+/** `switchyard ratio`, `congestion`, `standings`: what schedulers that look at data and at users' quotas go by. */
 import type { Command } from 'commander';
 import { parseNumber } from '../../words/values.js';
 import { addCommand, interruption, note, print, printJson, show, wantsJson } from '../command.js';
 import { connect } from '../connect.js';
 import {
-  PeersDocument,
+  CongestionDocument,
   type PointFieldsFragment,
   RatioDocument,
   type RatioQuery,
@@ -49,10 +49,14 @@ export function addRatio(program: Command): void {
     if (!signal.aborted) throw new CliError('the service ended the subscription', ExitCode.UNREACHABLE);
   });
 
-  const peers = addCommand(program, 'congestion', 'show the sites as seen by the schedulers of other sites');
-  peers.action(async () => {
-    const data = await connect().request(PeersDocument, {});
-    show(peers, data.peers, (all) =>
+  const congestion = addCommand(
+    program,
+    'congestion',
+    'show the sites as seen by the schedulers of other sites',
+  );
+  congestion.action(async () => {
+    const data = await connect().request(CongestionDocument, {});
+    show(congestion, data.congestion, (all) =>
       table(
         [
           'SITE',
@@ -65,16 +69,16 @@ export function addRatio(program: Command): void {
           'POWER',
           'HEARD (UTC)',
         ],
-        all.map((peer) => [
-          peer.site.name,
-          peer.alive ? 'yes' : 'no',
-          peer.metaQueued,
-          peer.queued,
-          Number(peer.arrivalRate.toPrecision(3)),
-          Number(peer.serviceRate.toPrecision(3)),
-          peer.congested ? 'yes' : 'no',
-          peer.powerTotal,
-          time(peer.lastHeardAt),
+        all.map((one) => [
+          one.site.name,
+          one.alive ? 'yes' : 'no',
+          one.metaQueued,
+          one.queued,
+          Number(one.arrivalRate.toPrecision(3)),
+          Number(one.serviceRate.toPrecision(3)),
+          one.congested ? 'yes' : 'no',
+          one.powerTotal,
+          time(one.lastHeardAt),
         ]),
       ),
     );

@@ -1,4 +1,4 @@
-/** What users' quotas make of the jobs that the policy holds back, and how sites are as one another's peers: for those who ask. */
+/** What users' quotas make of the jobs that the policy holds back, and the congestion of sites: for those who ask. */
 import { Traffic } from '../data/traffic.js';
 import { dispatchKindOf } from '../dispatch/registry.js';
 import type { Grid } from '../grid/grid.js';
@@ -26,8 +26,8 @@ export interface UserStanding {
   }[];
 }
 
-/** A site as its peers see it. */
-export interface PeerStatus {
+/** A site as the schedulers of the others see it. */
+export interface CongestionStatus {
   siteId: number;
   up: boolean;
   /** Jobs in its local queue and in its meta-queue. */
@@ -71,10 +71,10 @@ export function userStandings(grid: Grid, { dispatch }: Pick<Policy, 'dispatch'>
 const NO_CONGESTION = { windowS: 600, threshold: Infinity };
 
 /** All sites in stable order. */
-export function peers(
+export function congestion(
   grid: Grid,
   { policy: { dispatch }, now }: { policy: Policy; now: number },
-): PeerStatus[] {
+): CongestionStatus[] {
   const { windowS, threshold } = dispatchKindOf(dispatch).congestion?.(dispatch) ?? NO_CONGESTION;
   const traffic = grid.index(Traffic);
   return grid.sites.map(({ site, queue, meta, resources }) => {

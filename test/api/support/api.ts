@@ -35,6 +35,8 @@ export interface GraphqlAnswer<T> {
     path?: (string | number)[];
     extensions: { code: string } & Record<string, unknown>;
   }[];
+  /** What it cost. */
+  extensions?: { cost: Record<string, number> };
 }
 
 export type Json = Record<string, unknown>;

@@ -360,7 +360,7 @@ function Peers({ data }: { data: TreeQuery }) {
     >
       <Table
         label="Peers"
-        rows={data.peers}
+        rows={data.congestion}
         id={({ site }) => site.id}
         columns={[
           {

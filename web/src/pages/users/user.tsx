@@ -14,7 +14,7 @@ import { count, counted, duration, figure, words } from '../../ui/format';
 import { Ago, At, Badge, Card, Empty, Facts, Loaded, Page, Skeleton, Table } from '../../ui/show';
 import { told } from '../../ui/toast';
 import { SignInOf } from './sign-in';
-import { CLASSES, Quota, ROLES, ShareInput } from './users';
+import { CLASSES, Quota, QuotaInput, ROLES } from './users';
 import {
   CreateKeyDocument,
   type KeyPartsFragment,
@@ -104,7 +104,7 @@ function Use({ user }: { user: User }) {
   );
   return (
     <div className="columns">
-      <Card title="Share and quota">
+      <Card title="Quotas">
         <div className="stack">
           <Facts
             facts={[
@@ -114,7 +114,7 @@ function Use({ user }: { user: User }) {
                   {words(user.class)}
                 </span>,
               ],
-              ['Share', figure(user.quotaShare)],
+              ['Quota', figure(user.quotaShare)],
               [
                 'Submissions',
                 user.submissionQuota
@@ -151,7 +151,7 @@ function Actions({ user, own, refresh }: { user: WithKeys; own: boolean; refresh
   const [role, setRole] = useState(user.role);
   const [userClass, setClass] = useState(user.class);
   const [active, setActive] = useState(user.active);
-  const [share, setShare] = useState(String(user.quotaShare));
+  const [quotaOfGrid, setQuotaOfGrid] = useState(String(user.quotaShare));
   const [limit, setLimit] = useState(String(user.submissionQuota?.limit ?? ''));
   const [hours, setHours] = useState(String((user.submissionQuota?.periodS ?? 86_400) / 3600));
   const [reason, setReason] = useState('');
@@ -217,7 +217,7 @@ function Actions({ user, own, refresh }: { user: WithKeys; own: boolean; refresh
                 quota.run({
                   input: {
                     user: user.id,
-                    quotaShare: Number(share),
+                    quotaShare: Number(quotaOfGrid),
                     submissionLimit: limit === '' ? null : Number(limit),
                     ...(limit !== '' && { submissionPeriodS: Math.round(Number(hours) * 3600) }),
                     reason: reason.trim(),
@@ -231,7 +231,7 @@ function Actions({ user, own, refresh }: { user: WithKeys; own: boolean; refresh
           </Button>
         }
       >
-        <ShareInput value={share} onChange={setShare} />
+        <QuotaInput value={quotaOfGrid} onChange={setQuotaOfGrid} />
         <div className="columns" style={{ '--column': '160px' } as React.CSSProperties}>
           <TextInput
             label="Submissions"

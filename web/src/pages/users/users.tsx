@@ -1,4 +1,4 @@
-/** Users, their shares, and who is ahead of whom in the meta-queues. */
+/** Users, their quotas, and who is ahead of whom in the meta-queues. */
 import './users.css';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { Plus, Scale, Users as UsersIcon } from 'lucide-react';
@@ -34,7 +34,7 @@ export function UsersPage() {
   const viewer = useViewer();
   return (
     <Page
-      title="Users and shares"
+      title="Users and quotas"
       about={
         viewer.may('OPERATOR') ? undefined : (
           <>
@@ -95,8 +95,8 @@ function List() {
                     ),
                 },
                 {
-                  key: 'share',
-                  header: 'Share',
+                  key: 'quota',
+                  header: 'Quota',
                   right: true,
                   cell: ({ role, active, quotaShare }) =>
                     role === 'AGENT' ? (
@@ -268,7 +268,7 @@ function AddUser() {
   const [name, setName] = useState('');
   const [role, setRole] = useState<UserRole>('USER');
   const [userClass, setClass] = useState<UserClass>('REGULAR');
-  const [share, setShare] = useState('1');
+  const [quota, setQuota] = useState('1');
   return (
     <>
       <Button icon={<Plus size={14} />} onPress={() => setOpen(true)}>
@@ -283,7 +283,7 @@ function AddUser() {
             variant="primary"
             isDisabled={name.trim() === '' || register.busy}
             onPress={async () => {
-              const input = { name: name.trim(), role, class: userClass, quotaShare: Number(share) };
+              const input = { name: name.trim(), role, class: userClass, quotaShare: Number(quota) };
               const done = await told(
                 register.run({ input }),
                 `${name.trim()} is registered. Now invite them, or create a key.`,
@@ -298,19 +298,19 @@ function AddUser() {
         <TextInput label="Name" value={name} onChange={setName} autoFocus />
         <Choice label="Role" options={ROLES} value={role} onChange={setRole} />
         <Choice label="Class" options={CLASSES} value={userClass} onChange={setClass} />
-        <ShareInput value={share} onChange={setShare} />
+        <QuotaInput value={quota} onChange={setQuota} />
       </Dialog>
     </>
   );
 }
 
-export function ShareInput(props: { value: string; onChange(value: string): void }) {
+export function QuotaInput(props: { value: string; onChange(value: string): void }) {
   return (
     <TextInput
-      label="Share"
+      label="Quota"
       type="number"
       step="any"
-      help="Relative to the other users’ shares, above 0"
+      help="Relative to the other users’ quotas, above 0"
       {...props}
     />
   );
