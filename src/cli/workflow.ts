@@ -386,7 +386,7 @@ function say(text: string): void {
 
 /** The values of a file as the command line would have them. */
 function optionsOf(fields: Fields): JobOptions {
-  const options: Record<string, unknown> = { restart: true };
+  const options: Record<string, unknown> & Pick<JobOptions, 'restart'> = { restart: true };
   for (const [name, value] of Object.entries(fields)) {
     const option = OPTIONS.get(name) as Option;
     options[option.attributeName()] = !option.required
@@ -396,7 +396,7 @@ function optionsOf(fields: Fields): JobOptions {
         : String(value);
   }
   // By the names and in the types that commander gives them, for these are its options.
-  return options as unknown as JobOptions;
+  return options as JobOptions;
 }
 
 const listOf = (value: unknown): string[] =>

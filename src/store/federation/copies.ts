@@ -164,7 +164,6 @@ interface Host {
  * left alone, whatever became of it. Answers with those that are not taken: beyond the cap or a user's share or quota, with numbers that
  * no job may have, of a request that has come another way and is open here, or while the peer is isolated.
  */
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one transaction, step by step under its locks
 export function accept(
   database: Db,
   siteId: number,
@@ -172,66 +171,113 @@ export function accept(
   share: Share,
   now: number,
 ): Promise<number[]> {
-  // biome-ignore lint/complexity/noExcessiveLinesPerFunction: one transaction, step by step under its locks
   return transaction(database, async (tx) => {
     const hostOf = await lockHosts(tx, siteId, copies, share, now);
     // One at a time for each peer: so the cap holds.
-    const peer = await row<{ boost: number; room: number }>(
+    const peer = await row<TakingPeer>(
       tx,
       sql`
 SELECT foreign_boost AS boost,
        CASE WHEN isolated THEN 0 ELSE foreign_max - (SELECT count(*) FROM foreign_jobs f WHERE f.site_id = p.site_id AND f.told < 2) END AS room
   FROM peers p WHERE site_id = ${siteId} FOR NO KEY UPDATE`,
     );
-    const [offers, requests] = await value<[number[], string[]]>(
-      tx,
-      sql`
-SELECT json_build_array(
-  (SELECT coalesce(json_agg(offer), '[]') FROM foreign_jobs
+    const { taken, refused } = choose(copies, peer, hostOf, await alreadyHere(tx, siteId, copies));
+    if (peer !== null && taken.length > 0) await insert(tx, siteId, taken, peer.boost, now);
+    return refused;
+  });
+}
+
+/** The boost of the peer's jobs, and how many more of them are taken in. */
+interface TakingPeer {
+  boost: number;
+  room: number;
+}
+
+interface AlreadyHere {
+  /** Of the copies, the offers that are known. */
+  offers: number[];
+  /** The requests that are open here, whichever way they came. */
+  requests: string[];
+}
+
+async function alreadyHere(
+  tx: Transaction,
+  siteId: number,
+  copies: readonly NewCopy[],
+): Promise<AlreadyHere> {
+  return value<AlreadyHere>(
+    tx,
+    sql`
+SELECT json_build_object(
+  'offers', (SELECT coalesce(json_agg(offer), '[]') FROM foreign_jobs
     WHERE site_id = ${siteId} AND offer = ANY (${list(
       'bigint',
       copies.map(({ offer }) => offer),
     )})),
-  (SELECT coalesce(json_agg(request), '[]') FROM foreign_jobs f JOIN jobs j ON j.id = f.job_id
+  'requests', (SELECT coalesce(json_agg(request), '[]') FROM foreign_jobs f JOIN jobs j ON j.id = f.job_id
     WHERE f.told < 2 AND j.ended_at IS NULL AND f.request = ANY (${list(
       'text',
       copies.map(({ request }) => request.request),
     )}))) AS v`,
-    );
-    const known = new Set(offers);
-    const open = new Set(requests);
-    const refused: number[] = [];
-    const taken: { copy: NewCopy; userId: number }[] = [];
-    for (const one of copies) {
-      if (known.has(one.offer)) continue;
-      const { request, bytes } = one.request;
-      const host = hostOf(one);
-      const room = (peer?.room ?? 0) - taken.length;
-      const fits = peer !== null && outOfBounds(copiedJob(one, peer.boost)) === null;
-      // Of an isolated peer there is no room.
-      if (
-        fits &&
-        isTaken({ isolated: false, room, isKnown: open.has(request) }) &&
-        host !== null &&
-        host.jobs > 0 &&
-        host.bytes >= bytes
-      ) {
-        host.jobs--;
-        host.bytes -= bytes;
-        taken.push({ copy: one, userId: host.id });
-      } else refused.push(one.offer);
-      open.add(request);
-    }
-    if (peer === null || taken.length === 0) return refused;
-    const ids = await value<number[]>(
-      tx,
-      sql`SELECT json_agg(nextval('jobs_id_seq')) AS v FROM generate_series(1, ${taken.length}::integer)`,
-    );
-    const copied = taken.map(({ copy, userId }, i) => ({ ...copy, userId, id: ids[i] as number }));
-    // So that quotas count them.
-    await run(
-      tx,
-      sql`
+  );
+}
+
+/** A copy, and the user as whose job it is taken in. */
+interface Taken {
+  copy: NewCopy;
+  userId: number;
+}
+
+/** Which of the copies are taken in, in their order, and the offers of those that are not; null: there is no such peer. */
+function choose(
+  copies: readonly NewCopy[],
+  peer: TakingPeer | null,
+  hostOf: (copy: NewCopy) => Host | null,
+  { offers, requests }: AlreadyHere,
+): { taken: Taken[]; refused: number[] } {
+  const known = new Set(offers);
+  const open = new Set(requests);
+  const refused: number[] = [];
+  const taken: Taken[] = [];
+  for (const one of copies) {
+    if (known.has(one.offer)) continue;
+    const { request, bytes } = one.request;
+    const host = hostOf(one);
+    const room = (peer?.room ?? 0) - taken.length;
+    const fits = peer !== null && outOfBounds(copiedJob(one, peer.boost)) === null;
+    // Of an isolated peer there is no room.
+    if (
+      fits &&
+      isTaken({ isolated: false, room, isKnown: open.has(request) }) &&
+      host !== null &&
+      host.jobs > 0 &&
+      host.bytes >= bytes
+    ) {
+      host.jobs--;
+      host.bytes -= bytes;
+      taken.push({ copy: one, userId: host.id });
+    } else refused.push(one.offer);
+    open.add(request);
+  }
+  return { taken, refused };
+}
+
+async function insert(
+  tx: Transaction,
+  siteId: number,
+  taken: readonly Taken[],
+  boost: number,
+  now: number,
+): Promise<void> {
+  const ids = await value<number[]>(
+    tx,
+    sql`SELECT json_agg(nextval('jobs_id_seq')) AS v FROM generate_series(1, ${taken.length}::integer)`,
+  );
+  const copied = taken.map(({ copy, userId }, i) => ({ ...copy, userId, id: ids[i] as number }));
+  // So that quotas count them.
+  await run(
+    tx,
+    sql`
 INSERT INTO submissions (user_id, payload_hash, job_ids, job_count, at)
   SELECT user_id, 'peer', array_agg(id ORDER BY id), count(*), to_timestamp(${now}::float8) FROM ${table(
     't',
@@ -241,37 +287,35 @@ INSERT INTO submissions (user_id, payload_hash, job_ids, job_count, at)
       user_id: ['integer', ({ userId }) => userId],
     },
   )} GROUP BY user_id`,
-    );
-    await copy(
-      tx,
-      'foreign_jobs',
-      {
-        job_id: ['bigint', ({ id }: (typeof copied)[number]) => id],
-        site_id: ['integer', () => siteId],
-        offer: ['bigint', ({ offer }) => offer],
-        owner_job_id: ['bigint', ({ jobId }) => jobId],
-        owner_user: ['text', ({ request }) => request.user],
-        request: ['text', ({ request }) => request.request],
-        hops: ['integer', ({ request }) => request.hops],
-        visited: ['text[]', ({ request }) => request.visited],
-      },
-      copied,
-    );
-    await commitWithCopy(
-      tx,
-      'jobs',
-      {
-        id: ['bigint', ({ id }: (typeof copied)[number]) => id],
-        user_id: ['integer', ({ userId }) => userId],
-        submitted_at: ['timestamptz', () => now],
-        bytes: ['integer', ({ request }) => request.bytes],
-        state: ['text', () => 'QUEUED'],
-        ...givenColumns((one: (typeof copied)[number]) => copiedJob(one, peer.boost)),
-      },
-      copied,
-    );
-    return refused;
-  });
+  );
+  await copy(
+    tx,
+    'foreign_jobs',
+    {
+      job_id: ['bigint', ({ id }: (typeof copied)[number]) => id],
+      site_id: ['integer', () => siteId],
+      offer: ['bigint', ({ offer }) => offer],
+      owner_job_id: ['bigint', ({ jobId }) => jobId],
+      owner_user: ['text', ({ request }) => request.user],
+      request: ['text', ({ request }) => request.request],
+      hops: ['integer', ({ request }) => request.hops],
+      visited: ['text[]', ({ request }) => request.visited],
+    },
+    copied,
+  );
+  await commitWithCopy(
+    tx,
+    'jobs',
+    {
+      id: ['bigint', ({ id }: (typeof copied)[number]) => id],
+      user_id: ['integer', ({ userId }) => userId],
+      submitted_at: ['timestamptz', () => now],
+      bytes: ['integer', ({ request }) => request.bytes],
+      state: ['text', () => 'QUEUED'],
+      ...givenColumns((one: (typeof copied)[number]) => copiedJob(one, boost)),
+    },
+    copied,
+  );
 }
 
 /**
