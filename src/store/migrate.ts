@@ -9,6 +9,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';
+import gt from 'semver/functions/gt.js';
 import { packagePath } from '../platform/paths.js';
 import { Connection, limitsOfConnection } from './connection.js';
 import { currentFunctions, type Functions } from './functions.js';
@@ -174,16 +175,7 @@ async function lacks(query: Query, { release, checksum }: Functions): Promise<bo
   );
   if (!row?.made) return true;
   const [madeBy, made] = String(row.made).split(' ') as [string, string];
-  return made !== checksum && !isLater(madeBy, release);
-}
-
-function isLater(release: string, other: string): boolean {
-  const [a, b] = [release, other].map((text) => text.split('.').map(Number.parseFloat)) as [
-    number[],
-    number[],
-  ];
-  const at = a.findIndex((part, i) => part !== b[i]);
-  return at >= 0 && (a[at] as number) > (b[at] ?? 0);
+  return made !== checksum && !gt(madeBy, release);
 }
 
 async function inOneTransaction(client: pg.Client, work: () => Promise<void>): Promise<void> {

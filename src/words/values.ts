@@ -72,6 +72,7 @@ export const ARRAY_MAX = 10_000;
 export const given = <T>(value: string | undefined, parse: (value: string) => T): T | undefined =>
   value === undefined ? undefined : parse(value);
 
+// By hand: libraries of durations (ms, parse-duration) know no `1-12:00`, take the unknown for 0 or undefined, and cannot count a number alone in minutes.
 const UNIT_S: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
 /** `MM:SS`, `HH:MM:SS`, `D-HH`, `D-HH:MM`, `D-HH:MM:SS`, as Slurm writes them. */
 const CLOCK = /^(?:(\d+)-(\d+)(?::(\d+))?(?::(\d+))?|(?:(\d+):)?(\d+):(\d+))$/;
