@@ -14,7 +14,20 @@ import { Chart } from '../../ui/chart';
 import { Button, Check, Dialog, TabBar, TextInput } from '../../ui/controls';
 import { figure, megabytes, percent } from '../../ui/format';
 import { useNow } from '../../ui/now';
-import { Ago, At, Badge, Bar, Card, Empty, Facts, Loaded, Page, Skeleton, Table } from '../../ui/show';
+import {
+  Ago,
+  At,
+  Badge,
+  Bar,
+  Card,
+  type Column,
+  Empty,
+  Facts,
+  Loaded,
+  Page,
+  Skeleton,
+  Table,
+} from '../../ui/show';
 import { told } from '../../ui/toast';
 import {
   CreateDatasetDocument,
@@ -69,7 +82,36 @@ export function DataPage() {
   );
 }
 
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table, with its columns
+const COLUMNS: readonly Column<DatasetPartsFragment>[] = [
+  {
+    key: 'name',
+    header: 'Dataset',
+    cell: (dataset) => <span className="strong">{dataset.name}</span>,
+  },
+  { key: 'size', header: 'Size', right: true, cell: ({ sizeMb }) => megabytes(sizeMb) },
+  {
+    key: 'replicas',
+    header: 'Copies at',
+    cell: ({ replicas }) =>
+      replicas.length > 0 ? (
+        <span className="row wrap" style={{ gap: 4 }}>
+          {replicas.map((site) => (
+            <Badge key={site.id}>{site.name}</Badge>
+          ))}
+        </span>
+      ) : (
+        <Badge tone="warn">nowhere</Badge>
+      ),
+  },
+  {
+    key: 'known',
+    header: 'Registered',
+    right: true,
+    minor: true,
+    cell: ({ createdAt }) => <At at={createdAt} />,
+  },
+];
+
 function Datasets({ sites }: { sites: readonly Site[] }) {
   const operator = useViewer().may('OPERATOR');
   const [name, setName] = useState('');
@@ -129,36 +171,7 @@ function Datasets({ sites }: { sites: readonly Site[] }) {
                   <code>switchyard data</code>.
                 </Empty>
               }
-              columns={[
-                {
-                  key: 'name',
-                  header: 'Dataset',
-                  cell: (dataset) => <span className="strong">{dataset.name}</span>,
-                },
-                { key: 'size', header: 'Size', right: true, cell: ({ sizeMb }) => megabytes(sizeMb) },
-                {
-                  key: 'replicas',
-                  header: 'Copies at',
-                  cell: ({ replicas }) =>
-                    replicas.length > 0 ? (
-                      <span className="row wrap" style={{ gap: 4 }}>
-                        {replicas.map((site) => (
-                          <Badge key={site.id}>{site.name}</Badge>
-                        ))}
-                      </span>
-                    ) : (
-                      <Badge tone="warn">nowhere</Badge>
-                    ),
-                },
-                {
-                  key: 'known',
-                  header: 'Registered',
-                  right: true,
-                  minor: true,
-                  cell: ({ createdAt }) => <At at={createdAt} />,
-                },
-                ...(operator ? [changeColumn<DatasetPartsFragment>(setEditing)] : []),
-              ]}
+              columns={operator ? [...COLUMNS, changeColumn(setEditing)] : COLUMNS}
             />
             {page.pageInfo.hasNextPage && (
               <div className="table-empty">

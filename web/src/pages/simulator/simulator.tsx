@@ -27,6 +27,7 @@ import {
   Badge,
   Bar,
   Card,
+  type Column,
   Empty,
   Facts,
   Loaded,
@@ -63,7 +64,53 @@ function kindsOf(candidate: unknown): string {
   return `${String(at(candidate, 'dispatch.kind') ?? '?')}, ${String(at(candidate, 'local.kind') ?? '?')}`;
 }
 
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a table, with its columns
+const COLUMNS: readonly Column<One>[] = [
+  {
+    key: 'what',
+    header: 'What-if',
+    cell: (one) => (
+      <Link to="/simulator/$id" params={{ id: one.id }}>
+        <span className="num strong">{numberOf(one.id)}</span>{' '}
+        <span className="muted">{one.reason ?? kindsOf(one.candidate)}</span>
+      </Link>
+    ),
+  },
+  { key: 'state', header: 'State', cell: (one) => <StateOf simulation={one} /> },
+  {
+    key: 'candidate',
+    header: 'Candidate',
+    minor: true,
+    cell: ({ candidate }) => kindsOf(candidate),
+  },
+  {
+    key: 'jobs',
+    header: 'Jobs',
+    right: true,
+    cell: ({ result }) => (result ? count(result.jobs) : <span className="faint">–</span>),
+  },
+  {
+    key: 'wait',
+    header: 'Mean wait',
+    right: true,
+    cell: ({ result }) => {
+      const all = result?.all;
+      return all ? (
+        <Delta value={all.difference.waitMeanS} of={all.baseline.waitMeanS} text={duration} better="low" />
+      ) : (
+        <span className="faint">–</span>
+      );
+    },
+  },
+  { key: 'who', header: 'By', minor: true, cell: ({ user }) => user.name },
+  {
+    key: 'at',
+    header: 'Asked',
+    right: true,
+    minor: true,
+    cell: ({ createdAt }) => <Ago at={createdAt} />,
+  },
+];
+
 export function Simulator() {
   const viewer = useViewer();
   const [after, setAfter] = useState<string | null>(null);
@@ -120,55 +167,7 @@ export function Simulator() {
                         />
                       ),
                     },
-                    {
-                      key: 'what',
-                      header: 'What-if',
-                      cell: (one) => (
-                        <Link to="/simulator/$id" params={{ id: one.id }}>
-                          <span className="num strong">{numberOf(one.id)}</span>{' '}
-                          <span className="muted">{one.reason ?? kindsOf(one.candidate)}</span>
-                        </Link>
-                      ),
-                    },
-                    { key: 'state', header: 'State', cell: (one) => <StateOf simulation={one} /> },
-                    {
-                      key: 'candidate',
-                      header: 'Candidate',
-                      minor: true,
-                      cell: ({ candidate }) => kindsOf(candidate),
-                    },
-                    {
-                      key: 'jobs',
-                      header: 'Jobs',
-                      right: true,
-                      cell: ({ result }) => (result ? count(result.jobs) : <span className="faint">–</span>),
-                    },
-                    {
-                      key: 'wait',
-                      header: 'Mean wait',
-                      right: true,
-                      cell: ({ result }) => {
-                        const all = result?.all;
-                        return all ? (
-                          <Delta
-                            value={all.difference.waitMeanS}
-                            of={all.baseline.waitMeanS}
-                            text={duration}
-                            better="low"
-                          />
-                        ) : (
-                          <span className="faint">–</span>
-                        );
-                      },
-                    },
-                    { key: 'who', header: 'By', minor: true, cell: ({ user }) => user.name },
-                    {
-                      key: 'at',
-                      header: 'Asked',
-                      right: true,
-                      minor: true,
-                      cell: ({ createdAt }) => <Ago at={createdAt} />,
-                    },
+                    ...COLUMNS,
                   ]}
                 />
                 {page.pageInfo.hasNextPage && (
