@@ -12,6 +12,8 @@ export interface HostDevice {
   memoryMb: number;
   shares: number;
   link: string | null;
+  /** All who share it are of one user. */
+  oneUser?: true;
   /** What a job opens to use it, below `/dev`. */
   files: string[];
   /** By variable, what names it to libraries. */
@@ -33,8 +35,8 @@ export interface DeviceUse {
 const MIG = 'mig';
 
 /**
- * By all means; of a kind that is declared in the directory, only what is declared. Devices of one kind are alike: others get a kind with a
- * number. `stateDir`: of the agent, which knows what it has made of them; null: nothing was made.
+ * By all means; of a kind that is declared in the directory, only what is declared. Devices of one kind have equally many shares: others get
+ * a kind with a number. `stateDir`: of the agent, which knows what it has made of them; null: nothing was made.
  */
 export async function findDevices(directory: string | null, stateDir: string | null): Promise<HostDevice[]> {
   const declared = directory === null ? [] : declaredDevices(directory);
@@ -195,22 +197,21 @@ const gpu = (index: string, model: string, memoryMb: number) => ({
   model: model.trim().slice(0, 200) || null,
 });
 
-/** Of each kind, that of the first ones stays; others that are like none before get the next number. */
+/** Of each kind, that of the first ones stays; others that are shared as none before get the next number. */
 function apart(devices: readonly HostDevice[]): HostDevice[] {
-  const alike = new Map<string, string[]>();
+  const shared = new Map<string, number[]>();
   return devices.map((device) => {
-    const { kind, model, memoryMb, shares } = device;
-    const known = alike.get(kind) ?? [];
-    const like = JSON.stringify([model, memoryMb, shares]);
-    if (!known.includes(like)) known.push(like);
-    alike.set(kind, known);
-    const place = known.indexOf(like);
+    const { kind, shares } = device;
+    const known = shared.get(kind) ?? [];
+    if (!known.includes(shares)) known.push(shares);
+    shared.set(kind, known);
+    const place = known.indexOf(shares);
     return place === 0 ? device : { ...device, kind: `${kind}${place + 1}` };
   });
 }
 
 /**
- * A file `ID.json` for each, with `kind`, and perhaps `model`, `memoryMb`, `shares`, `link`, `files` and `environment`.
+ * A file `ID.json` for each, with `kind`, and perhaps `model`, `memoryMb`, `shares`, `link`, `oneUser`, `files` and `environment`.
  *
  * @throws Error that names the file, the field and what is accepted
  */
@@ -245,6 +246,9 @@ function declared(path: string, id: string): HostDevice {
     memoryMb: field('memoryMb', 0, whole(0), 'MB, a whole number from 0'),
     shares: field('shares', 1, whole(1), 'a whole number from 1'),
     link: field<string | null>('link', null, (value) => value === null || text(value), 'a name'),
+    ...(field('oneUser', false, (value) => typeof value === 'boolean', 'true or false')
+      ? { oneUser: true as const }
+      : {}),
     files: field<string[]>(
       'files',
       [],

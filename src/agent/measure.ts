@@ -20,7 +20,7 @@ export interface Measurement {
   gpus: { name: string; memoryMb: number }[];
   /** What is said of the machine by name. */
   labels: { name: string; value: string }[];
-  devices: readonly Pick<HostDevice, 'id' | 'kind' | 'model' | 'memoryMb' | 'shares' | 'link'>[];
+  devices: readonly Pick<HostDevice, 'id' | 'kind' | 'model' | 'memoryMb' | 'shares' | 'link' | 'oneUser'>[];
 }
 
 /** What needs no measuring. Inside a container that limits memory: as much as it may have. */

@@ -1,6 +1,6 @@
 /** Devices of machines: as they are given, and as they are shown. */
 import type { OwnedDevice } from '../core/resources/devices.js';
-import { unitsOf, unlikeOthers } from '../core/resources/units.js';
+import { sharedOtherwise, unitsOf } from '../core/resources/units.js';
 import { MAX } from '../platform/limits.js';
 import { atMost, clearable, text, within } from './check.js';
 import { badInput } from './errors.js';
@@ -16,13 +16,14 @@ interface GivenDevice {
   memoryMb: number;
   shares: number;
   link?: string | null | undefined;
+  oneUser: boolean;
 }
 
 /** In the order given. */
 export function devicesGiven(field: string, given: readonly GivenDevice[]): OwnedDevice[] {
   atMost(field, given, MAX.machineDevices);
   const ids = new Set<string>();
-  const devices = given.map(({ id, kind, model, memoryMb, shares, link }, i): OwnedDevice => {
+  const devices = given.map(({ id, kind, model, memoryMb, shares, link, oneUser }, i): OwnedDevice => {
     const at = `${field}[${i}]`;
     if (!ID.test(id))
       throw badInput(
@@ -41,14 +42,15 @@ export function devicesGiven(field: string, given: readonly GivenDevice[]): Owne
       memoryMb: within(`${at}.memoryMb`, memoryMb, 0, MAX.integer),
       shares: within(`${at}.shares`, shares, 1, MAX.deviceShares),
       link: clearable(`${at}.link`, link, text, MAX.labelChars, 1) ?? null,
+      ...(oneUser ? { oneUser } : {}),
     };
   });
-  const unlike = unlikeOthers(devices);
-  if (unlike !== null)
+  const other = sharedOtherwise(devices);
+  if (other !== null)
     throw badInput(
       field,
-      unlike.id,
-      `devices of one kind (${unlike.kind}) with the same model, memory and shares; use another kind for different devices`,
+      other.id,
+      `devices of one kind (${other.kind}) with the same number of shares; use another kind for devices that are shared otherwise`,
     );
   return devices;
 }
@@ -58,6 +60,7 @@ export const devicesShown = (devices: readonly OwnedDevice[], held: readonly str
   const taken = new Set(held);
   return devices.map((device) => ({
     ...device,
+    oneUser: device.oneUser ?? false,
     used: unitsOf(device).filter((unit) => taken.has(unit)).length,
   }));
 };

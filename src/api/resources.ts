@@ -1,6 +1,7 @@
 /** Amounts by kind of resource, beside CPUs and memory: as they are given, and as they are shown. */
 import { furtherIn } from '../core/grid/amounts.js';
 import type { JobPart } from '../core/model.js';
+import type { DeviceRequest } from '../core/resources/devices.js';
 import { MAX } from '../platform/limits.js';
 
 const KIND = new RegExp(`^[A-Za-z][A-Za-z0-9._:-]{0,${MAX.plainNameChars - 1}}$`);
@@ -33,9 +34,10 @@ export function amountsGiven(
 
 /** Parts of a job as they are shown. */
 export const partsShown = (parts: readonly JobPart[] | null) =>
-  (parts ?? []).map(({ resourcesPerTask, allAlike, ...part }) => ({
+  (parts ?? []).map(({ resourcesPerTask, devicesPerTask, allAlike, ...part }) => ({
     ...part,
     resourcesPerTask: amountsShown(resourcesPerTask),
+    devicesPerTask: requestsShown(devicesPerTask ?? null),
     allAlike: allAlike && [...allAlike],
   }));
 
@@ -43,3 +45,8 @@ export const partsShown = (parts: readonly JobPart[] | null) =>
 export const amountsShown = (
   amounts: Readonly<Record<string, number>> | null,
 ): { kind: string; amount: number }[] => furtherIn(amounts).map(([kind, amount]) => ({ kind, amount }));
+
+/** In the order given; null: none. */
+export const requestsShown = (requests: readonly DeviceRequest[] | null): DeviceRequest[] => [
+  ...(requests ?? []),
+];

@@ -85,8 +85,8 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
       idle: () => runner.runs().length === 0,
     });
     // What the service is told of them; by name, because it refuses fields that it does not know.
-    const shown = devices.map(({ id, kind, model, memoryMb, shares, link }) => {
-      return { id, kind, model, memoryMb, shares, link };
+    const shown = devices.map(({ id, kind, model, memoryMb, shares, link, oneUser }) => {
+      return { id, kind, model, memoryMb, shares, link, ...(oneUser && { oneUser }) };
     });
     // A directory that was copied to another host is another agent's there.
     const identity = `${runner.id}@${hostname()}`;

@@ -25,6 +25,7 @@ import {
   parseNumber,
   parsePart,
   parseReadFrom,
+  parseRequest,
   parseSameSwitch,
   parseSignal,
   parseSince,
@@ -80,6 +81,7 @@ export interface JobOptions {
   resource?: string[];
   gpus?: string;
   gres?: string[];
+  devices?: string[];
   constraint?: string;
   image?: string;
   reservation?: string;
@@ -219,6 +221,11 @@ function addMachineOptions(command: Command): Command {
     .option(
       '--gres <kind:n>',
       'devices or other resources per task, in Slurm syntax: gpu:2, gpu:a100:2; may be repeated',
+      collect,
+    )
+    .option(
+      '--devices <kind:…>',
+      'devices per task by model, number, memory and share, such as gpu:a100:2, gpu:mem=40G or gpu:share=1/4; may be repeated, the one that fewer devices satisfy first',
       collect,
     )
     .option(
@@ -487,6 +494,9 @@ export function jobFromOptions(
     exclusive: exclusiveOf(options),
     allAlike: given(options.allAlike, parseLabelNames),
     resourcesPerTask: resources,
+    devicesPerTask: options.devices
+      ?.flatMap((one) => one.split(','))
+      .map((one) => parseRequest('--devices', one)),
     machineConstraint: constraint,
     parts: options.part?.map((written) => parsePart('--part', written)),
     sameSwitch: given(options.sameSwitch, (value) => parseSameSwitch('--same-switch', value)),

@@ -23,6 +23,7 @@ const OPTIONS: { readonly [Field in keyof Required<JobInput>]: string | null } =
   sameSwitch: '--same-switch',
   parts: '--part',
   resourcesPerTask: '--resource',
+  devicesPerTask: '--devices',
   licenses: '--license',
   os: '--os',
   architecture: '--arch',

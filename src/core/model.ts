@@ -10,7 +10,7 @@
  */
 import type { ReasonCode } from './reasons.js';
 import type { Labels } from './resources/constraint.js';
-import type { OwnedDevice } from './resources/devices.js';
+import type { DeviceRequest, OwnedDevice } from './resources/devices.js';
 
 /** Level-1 priorities lie in 0..MAX_PRIORITY, so that sums over them stay small arrays. */
 export const MAX_PRIORITY = 4096;
@@ -167,6 +167,8 @@ export interface Job {
   memoryMbPerTask: number;
   /** What each task takes besides, by kind of resource; null: nothing. */
   resourcesPerTask: Readonly<Record<string, number>> | null;
+  /** Devices that each task asks for beside that by what they are (resources.md, "A shape"), whoever is served first first; null: none. */
+  devicesPerTask: readonly DeviceRequest[] | null;
   /** On each machine that has any of its tasks; null: any number (resources.md, "A shape"). */
   tasksPerMachine: TasksPerMachine | null;
   /** MACHINE: no other job runs on its machines, whatever it asks of them; USER: none of another user; null: it may have neighbors. */
@@ -243,12 +245,14 @@ export interface JobPart
   > {
   /** Its machines are on one switch; null or left out, as of jobs stored by earlier releases: it does not matter. */
   sameSwitch?: SameSwitch | null;
+  /** null or left out, as of jobs stored by earlier releases: none. */
+  devicesPerTask?: readonly DeviceRequest[] | null;
 }
 
 /** What a job asks for that has these parts, as one that has none would. */
 export function envelopeOf(
   parts: readonly (Pick<JobPart, 'tasks' | 'cpusPerTask' | 'memoryMbPerTask'> &
-    Partial<Pick<JobPart, 'resourcesPerTask'>>)[],
+    Partial<Pick<JobPart, 'resourcesPerTask' | 'devicesPerTask'>>)[],
 ): Pick<Job, 'tasks' | 'cpusPerTask' | 'memoryMbPerTask' | 'resourcesPerTask'> {
   const most: Record<string, number> = {};
   for (const { resourcesPerTask } of parts)
@@ -258,9 +262,13 @@ export function envelopeOf(
     tasks: parts.reduce((sum, { tasks }) => sum + tasks, 0),
     cpusPerTask: Math.max(...parts.map(({ cpusPerTask }) => cpusPerTask)),
     memoryMbPerTask: Math.max(...parts.map(({ memoryMbPerTask }) => memoryMbPerTask)),
-    resourcesPerTask: Object.keys(most).length === 0 ? null : most,
+    // Of devices that are asked for by what they are there is no most: that there are any is said by amounts, if only none.
+    resourcesPerTask: Object.keys(most).length === 0 && !parts.some(asksDevices) ? null : most,
   };
 }
+
+const asksDevices = ({ devicesPerTask }: Partial<Pick<JobPart, 'devicesPerTask'>>): boolean =>
+  (devicesPerTask ?? null) !== null;
 
 /** Both, of which either may be none. */
 export const bothConstraints = (a: string | null, b: string | null): string | null =>
@@ -270,7 +278,7 @@ export const bothConstraints = (a: string | null, b: string | null): string | nu
 export const ofPart = <J extends Pick<Job, 'machineConstraint'>>(job: J, part: JobPart) => ({
   ...{ ...job, ...part },
   machineConstraint: bothConstraints(job.machineConstraint, part.machineConstraint),
-  ...{ parts: null, sameSwitch: part.sameSwitch ?? null },
+  ...{ parts: null, sameSwitch: part.sameSwitch ?? null, devicesPerTask: part.devicesPerTask ?? null },
 });
 
 /**
@@ -418,6 +426,7 @@ export const plainJob = (given: Partial<Job> & Pick<Job, 'id' | 'submittedAt' | 
   cpusPerTask: given.cpusPerTask ?? 1,
   memoryMbPerTask: given.memoryMbPerTask ?? 0,
   resourcesPerTask: given.resourcesPerTask ?? null,
+  devicesPerTask: given.devicesPerTask ?? null,
   tasksPerMachine: given.tasksPerMachine ?? null,
   exclusive: given.exclusive ?? null,
   allAlike: given.allAlike ?? null,

@@ -48,6 +48,22 @@ const TASKS = {
     .record(z.string(), z.number().int().min(1).max(INT_MAX))
     .optional()
     .describe('Other resources of each task, such as {"gpu": 1}'),
+  devicesPerTask: z
+    .array(
+      z.object({
+        kind: z.string().optional().describe('Their kind; by default gpu'),
+        count: whole('Number of devices, or of shares; by default 1'),
+        model: z.string().optional(),
+        minMemoryMb: whole('Memory of each, at least, MB'),
+        share: z
+          .object({ parts: z.number().int().min(1), of: z.number().int().min(2) })
+          .optional()
+          .describe('Share of each device; by default the whole device'),
+      }),
+    )
+    .max(16)
+    .optional()
+    .describe('Devices of each task by model, memory and share, such as [{"model": "a100", "count": 2}]'),
   memoryMbPerCpu: whole(
     'Memory for each CPU, MB: a task has the larger of this times its CPUs and memoryMbPerTask',
   ),

@@ -373,8 +373,10 @@ export const FIXED_LIMITS = {
   jobParts: fixed(16, 'Parts of a job.', 'JobInput.parts'),
   jobResources: fixed(
     16,
-    'Kinds of resources that a job requests besides CPUs and memory.',
+    'Kinds of resources that a job requests besides CPUs and memory, and requests for devices.',
     'JobInput.resourcesPerTask',
+    'JobInput.devicesPerTask',
+    'JobPartInput.devicesPerTask',
   ),
   machineResources: fixed(
     32,
@@ -395,8 +397,9 @@ export const FIXED_LIMITS = {
     'RegisterMachineInput.devices',
     'UpdateMachineInput.devices',
     'MeasurementInput.devices',
+    'DeviceRequestInput.count',
   ),
-  deviceShares: fixed(1_000, 'Shares of a device.', 'DeviceInput.shares'),
+  deviceShares: fixed(1_000, 'Shares of a device.', 'DeviceInput.shares', 'DeviceShareInput.of'),
   labelChars: fixed(
     200,
     'Characters in the value of a label, and in the model and link group of a device.',

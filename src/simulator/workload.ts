@@ -89,6 +89,7 @@ class TraceJob implements SimJob {
       cpusPerTask: this.cpusPerTask,
       memoryMbPerTask: this.memoryMbPerTask,
       resourcesPerTask: null,
+      devicesPerTask: null,
       parts: null,
       tasksPerMachine: null,
       exclusive: null,

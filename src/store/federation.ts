@@ -85,6 +85,7 @@ export type OfferedPart = Pick<JobPart, 'tasks' | 'cpusPerTask' | 'memoryMbPerTa
 /** What a part may ask for that means something at our sites only, as of a job without parts. */
 export const stayingOfParts = [
   ...(['resourcesPerTask', 'tasksPerMachine', 'exclusive', 'allAlike', 'sameSwitch'] as const),
+  'devicesPerTask',
   'machineConstraint',
 ] as const satisfies readonly Exclude<keyof JobPart, keyof OfferedPart>[];
 

@@ -63,12 +63,14 @@ export interface OpenTime extends HoldTime {
 
 /**
  * What tasks of one part take of a machine. `alone`: nobody else is there, or nobody of another user, whatever they ask for. `keeps`: the
- * machine is kept from other users; left out, as of runs started by earlier releases: as all machines of its run are.
+ * machine is kept from other users; left out, as of runs started by earlier releases: as all machines of its run are. `units`: of tasks that
+ * ask for devices by what they are, the memory of each device or share of one that they have, MB; left out: its part of the device's.
  */
 export interface PartTaken {
   amounts: Amounts;
   alone: boolean;
   keeps?: boolean;
+  units?: Readonly<Record<string, number>>;
 }
 
 export interface LiveRun {

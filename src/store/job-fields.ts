@@ -15,6 +15,7 @@ import type {
   TasksPerMachine,
   WorkflowPlace,
 } from '../core/model.js';
+import type { DeviceRequest } from '../core/resources/devices.js';
 import type { Retry } from '../core/runs/retry.js';
 import type { EndCause, JobState } from '../core/states.js';
 
@@ -129,6 +130,8 @@ export const givenFields = {
   memoryMbPerTask: offered(toAgents(always<number>('integer', ofJob))),
   /** Amounts by kind of resource. */
   resourcesPerTask: staying(toAgents(maybe<Record<string, number>>('jsonb', ofJob))),
+  /** Devices by what they are, beside those amounts. A job that has any has amounts, too, if only none. */
+  devicesPerTask: staying(maybe<readonly DeviceRequest[]>('jsonb', ofJob)),
   /** How many tasks are on each of its machines; null: as many as fit. */
   tasksPerMachine: staying(toAgents(maybe<TasksPerMachine>('jsonb', ofJob))),
   /** What it has to itself. */

@@ -18,8 +18,8 @@ import {
   type TasksPerMachine,
 } from '../core/model.js';
 import type { Labels } from '../core/resources/constraint.js';
-import type { OwnedDevice } from '../core/resources/devices.js';
-import { chooseUnits } from '../core/resources/units.js';
+import type { DeviceRequest, OwnedDevice } from '../core/resources/devices.js';
+import { chooseUnits, countUnits, type HeldUnit, holdUnits, unitsAskedBy } from '../core/resources/units.js';
 import { type EndCause, isLive, isTerminal, isWaiting, type JobState } from '../core/states.js';
 import {
   addAmounts,
@@ -313,13 +313,9 @@ const keyOf = (measured: Measurement | null): string => {
     benchmark,
     gpus.map((gpu) => [gpu.name, gpu.memoryMb]),
     Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)),
-    ...devices.map(({ id, kind, model, memoryMb, shares, link }) => [
-      id,
-      kind,
-      model,
-      memoryMb,
-      shares,
-      link,
+    ...devices.map(({ id, kind, model, memoryMb, shares, link, oneUser = false }) => [
+      ...[id, kind, model, memoryMb, shares],
+      ...[link, oneUser],
     ]),
   ]);
 };
@@ -347,7 +343,9 @@ function mismatch(
       const shown = ({ kind, model, memoryMb }: OwnedDevice) => `${kind} ${model ?? ''} of ${memoryMb} MB`;
       if (found === undefined) return [`device ${device.id}, not found`];
       const less = device.memoryMb * (1 - MEMORY_TOLERANCE) > found.memoryMb;
-      const other = found.kind !== device.kind || (device.model !== null && device.model !== found.model);
+      // Agents of earlier releases numbered the kinds of unlike devices, and machines were registered with these.
+      const isKind = found.kind === device.kind || found.kind === device.kind.replace(/\d+$/, '');
+      const other = !isKind || (device.model !== null && device.model !== found.model);
       return less || other ? [`device ${device.id} ${shown(device)}, measured ${shown(found)}`] : [];
     }),
   ];
@@ -365,6 +363,7 @@ export interface StartedJob {
   cpusPerTask: number;
   memoryMbPerTask: number;
   resourcesPerTask: Amounts | null;
+  devicesPerTask: readonly DeviceRequest[] | null;
   tasksPerMachine: TasksPerMachine | null;
   exclusive: Exclusive | null;
   parts: readonly JobPart[] | null;
@@ -421,7 +420,7 @@ interface FreeMachine {
   has: Amounts;
   devices: readonly OwnedDevice[];
   /** Of them, the units that runs have. */
-  heldUnits: Set<string>;
+  heldUnits: Map<string, HeldUnit>;
   /** Of a time-shared machine: how many more tasks it takes, each of another job; its CPUs are not used up. null: it is not one. */
   places: number | null;
   /** How many it takes when it is idle. */
@@ -458,7 +457,8 @@ function startedParts(
   if (parts === null) return [{ allocations, job }];
   const tasks = allocations.map((allocation) => allocation.tasks);
   return placesByPart(parts, tasks).map(({ begin, end }, i) => ({
-    ...{ allocations: allocations.slice(begin, end), job: { ...job, ...parts[i], parts: null } },
+    allocations: allocations.slice(begin, end),
+    job: { ...job, devicesPerTask: null, ...parts[i], parts: null },
   }));
 }
 
@@ -467,7 +467,10 @@ function takeRoomOfParts(start: Start, job: StartedJob, free: FreeResources): st
   const machines = new Map(
     [...free.machines].map(([id, machine]) => [
       id,
-      { ...machine, resources: { ...machine.resources }, users: new Set(machine.users) },
+      {
+        ...{ ...machine, resources: { ...machine.resources }, users: new Set(machine.users) },
+        heldUnits: new Map(machine.heldUnits),
+      },
     ]),
   );
   const left = { ...free, machines, inside: [...free.inside] };
@@ -475,16 +478,26 @@ function takeRoomOfParts(start: Start, job: StartedJob, free: FreeResources): st
   const placed = parts.reduce((sum, { allocations }) => sum + allocations.length, 0);
   if (placed < start.allocations.length) return 'more tasks are placed than its parts have';
   for (const [i, part] of parts.entries()) {
-    const why = takeRoom(part.allocations, part.job, left);
+    const why = takeRoom(part.allocations, part.job, left, true);
     if (why !== null) return `part ${i}: ${why}`;
   }
+  // Devices are taken by `takeDevices`.
+  for (const [id, machine] of machines) machine.heldUnits = (free.machines.get(id) as FreeMachine).heldUnits;
   free.machines = machines;
   free.inside = left.inside;
   return null;
 }
 
-/** Why tasks that are alike have no room where they are placed; null: they have, and it is taken from `free`. */
-function takeRoom(allocations: readonly Allocation[], job: StartedJob, free: FreeResources): string | null {
+/**
+ * Why tasks that are alike have no room where they are placed; null: they have, and it is taken from `free`. Devices are, too, where other
+ * parts of the job follow.
+ */
+function takeRoom(
+  allocations: readonly Allocation[],
+  job: StartedJob,
+  free: FreeResources,
+  devicesToo = false,
+): string | null {
   const placed = allocations.reduce((sum, allocation) => sum + allocation.tasks, 0);
   if (placed !== job.tasks) return `${placed} tasks are placed; the job has ${job.tasks}`;
   if (new Set(allocations.map((allocation) => allocation.machineId)).size < allocations.length) {
@@ -508,6 +521,8 @@ function takeRoom(allocations: readonly Allocation[], job: StartedJob, free: Fre
       const free = machine.resources[kind] ?? 0;
       if (free < tasks * amount) return `machine ${machineId} has ${free} ${kind} free`;
     }
+    if (job.devicesPerTask !== null && unitsFor(job, tasks, machine) === null)
+      return `machine ${machineId} has too few free devices of those that are requested`;
     const held =
       free.held.length + free.reservations.size === 0 ? null : whyHeldFor(machineId, tasks, job, free);
     if (held !== null) return held;
@@ -520,10 +535,13 @@ function takeRoom(allocations: readonly Allocation[], job: StartedJob, free: Fre
     machine.memoryMb -= tasks * job.memoryMbPerTask;
     machine.users.add(job.userId);
     machine.kept ||= job.exclusive === 'USER';
-    for (const [kind, amount] of Object.entries(job.resourcesPerTask ?? {}))
-      machine.resources[kind] = (machine.resources[kind] as number) - tasks * amount;
+    const units = unitsFor(job, tasks, machine) ?? [];
+    const { cpus: _, memoryMb: __, ...resources } = amountsThere(job, tasks, machine, units);
+    for (const [kind, amount] of Object.entries(resources))
+      machine.resources[kind] = (machine.resources[kind] ?? 0) - amount;
     const holdId = reservationOf(job, free);
     if (holdId !== null) free.inside.push({ holdId, machineId, amounts: takenBy(job, tasks, machine) });
+    if (devicesToo) hold(machine, units, job, tasks);
   }
   return null;
 }
@@ -532,41 +550,83 @@ function takeRoom(allocations: readonly Allocation[], job: StartedJob, free: Fre
 const isIdle = ({ cpus, has, places, allPlaces }: FreeMachine): boolean =>
   places === null ? cpus === has.cpus : places === allPlaces;
 
-/** What so many tasks of the job take there. */
-const takenBy = (job: StartedJob, tasks: number, { has }: Pick<FreeMachine, 'has'>): Amounts =>
-  job.exclusive === 'MACHINE' ? has : amountsOf(askedBy(job), tasks);
+/** The devices, and shares of devices, that so many tasks of the job get there; null: there are not enough. */
+const unitsFor = (job: StartedJob, tasks: number, { devices, heldUnits }: FreeMachine): string[] | null =>
+  asksUnits(job) ? chooseUnits(devices, heldUnits, unitsAskedBy(job), tasks) : [];
 
-/** What a run takes of its machines, aligned with them, that has them to itself or whose tasks are not all alike. */
+const asksUnits = ({ resourcesPerTask, devicesPerTask }: StartedJob): boolean =>
+  resourcesPerTask !== null || devicesPerTask !== null;
+
+/** The tasks have these from now on. */
+function hold(
+  { devices, heldUnits }: FreeMachine,
+  units: readonly string[],
+  job: StartedJob,
+  tasks: number,
+): void {
+  for (const [unit, held] of holdUnits(devices, units, unitsAskedBy(job), tasks)) heldUnits.set(unit, held);
+}
+
+/** What so many tasks ask for there, with these of its devices. */
+const amountsThere = (
+  job: StartedJob,
+  tasks: number,
+  { devices }: Pick<FreeMachine, 'devices'>,
+  units: readonly string[],
+): Amounts => ({ ...amountsOf(askedBy(job), tasks), ...countUnits(devices, units) });
+
+/** What so many tasks of the job take there. */
+const takenBy = (job: StartedJob, tasks: number, machine: FreeMachine): Amounts =>
+  job.exclusive === 'MACHINE'
+    ? machine.has
+    : amountsThere(job, tasks, machine, unitsFor(job, tasks, machine) ?? []);
+
+/** What a run takes of its machines, aligned with them, that is not so much for each task: it has them to itself, or asks for devices by what they are. */
 export interface WholeMachines {
   cpus: number[];
   /** 0: of a machine that is not shared in time. */
   places: number[];
-  /** Of a job of several parts; null: besides CPUs it takes what its tasks ask for. */
+  /** Of a job of several parts or with devices by what they are; null: besides CPUs it takes what its tasks ask for. */
   taken: PartTaken[] | null;
 }
 
-/** Of a start; null: it takes what its tasks ask for. */
+/** Of a start with these devices (`takeDevices`); null: it takes what its tasks ask for. */
 export function wholeMachines(
   start: Start,
   job: StartedJob,
   { machines }: FreeResources,
+  devices: readonly (readonly string[])[] | null,
 ): WholeMachines | null {
-  if ((job.exclusive !== 'MACHINE' && job.parts === null) || start.allocations.length === 0) return null;
-  const whole: WholeMachines = { cpus: [], places: [], taken: job.parts && [] };
+  const differs = job.parts !== null || job.devicesPerTask !== null;
+  if ((job.exclusive !== 'MACHINE' && !differs) || start.allocations.length === 0) return null;
+  const whole: WholeMachines = { cpus: [], places: [], taken: differs ? [] : null };
   for (const { allocations, job: part } of startedParts(start, job))
     for (const { machineId, tasks } of allocations) {
-      const { has, allPlaces } = machines.get(machineId) as FreeMachine;
+      const machine = machines.get(machineId) as FreeMachine;
+      const { has, allPlaces } = machine;
+      const units = devices?.[whole.cpus.length] ?? [];
       const alone = part.exclusive === 'MACHINE';
       whole.cpus.push(alone ? (has.cpus as number) : tasks * part.cpusPerTask);
       whole.places.push(alone ? (allPlaces ?? 0) : tasks);
       whole.taken?.push({
-        amounts: amountsOf(askedBy(part), tasks),
+        amounts: amountsThere(part, tasks, machine, units),
         alone: part.exclusive !== null,
         keeps: part.exclusive === 'USER',
+        ...(part.devicesPerTask === null ? {} : { units: memoryOf(part, tasks, machine, units) }),
       });
     }
   return whole;
 }
+
+const memoryOf = (
+  job: StartedJob,
+  tasks: number,
+  { devices }: FreeMachine,
+  units: readonly string[],
+): Record<string, number> =>
+  Object.fromEntries(
+    holdUnits(devices, units, unitsAskedBy(job), tasks).map(([unit, { memoryMb }]) => [unit, memoryMb]),
+  );
 
 /** Some of its machines are kept from other users: all, or those of some parts (`PartTaken.keeps`). */
 export const keepsMachines = (job: Pick<StartedJob, 'exclusive' | 'parts'>): boolean =>
@@ -612,18 +672,17 @@ function whyHeldFor(id: number, tasks: number, job: StartedJob, all: FreeResourc
 }
 
 /**
- * The devices of a start that has been admitted, for each of its machines; takes them from `free`. Null: it asks for none. The amounts
- * have been compared, so there are enough, unless devices were declared while runs had amounts of their kind: see `updateMachine`.
+ * The devices of a start that has been admitted, for each of its machines; takes them from `free`. Null: it asks for none. It has been looked
+ * whether there are enough, unless devices were declared while runs had amounts of their kind: see `updateMachine`.
  */
 export function takeDevices(start: Start, job: StartedJob, free: FreeResources): string[][] | null {
-  if (job.resourcesPerTask === null) return null;
-  const units = startedParts(start, job).flatMap(({ allocations, job: { resourcesPerTask } }) =>
+  if (!asksUnits(job)) return null;
+  const units = startedParts(start, job).flatMap(({ allocations, job: part }) =>
     allocations.map(({ machineId, tasks }) => {
-      const { devices, heldUnits } = free.machines.get(machineId) as FreeMachine;
-      const chosen =
-        resourcesPerTask === null ? [] : chooseUnits(devices, heldUnits, resourcesPerTask, tasks);
+      const machine = free.machines.get(machineId) as FreeMachine;
+      const chosen = unitsFor(part, tasks, machine);
       if (chosen === null) throw new Error(`machine ${machineId} has fewer devices than registered`);
-      for (const unit of chosen) heldUnits.add(unit);
+      hold(machine, chosen, part, tasks);
       return chosen;
     }),
   );
@@ -759,6 +818,7 @@ function jobOf(
     cpusPerTask: given.cpusPerTask,
     memoryMbPerTask: given.memoryMbPerTask,
     resourcesPerTask: given.resourcesPerTask,
+    devicesPerTask: given.devicesPerTask,
     tasksPerMachine: given.tasksPerMachine,
     exclusive: given.exclusive,
     allAlike: given.allAlike,

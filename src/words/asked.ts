@@ -1,6 +1,6 @@
 /** What a script, or a command called like Slurm's, asks for: gathered from options (options.ts), and turned into a job. */
 import { type WrittenRetry, withRule } from './retry.js';
-import { type Exclusive, type Indices, type SameSwitch, withDevices } from './values.js';
+import { type DevicesAsked, type Exclusive, type Indices, type SameSwitch, withDevices } from './values.js';
 
 /** As `WarnSignal` of the schema. */
 export const WARN_SIGNALS = [
@@ -85,6 +85,8 @@ export interface Asked {
   memoryMbPerCpu?: number;
   /** For each node. */
   resources: Record<string, number>;
+  /** By what they are, for each task of Switchyard's. */
+  devices: DevicesAsked[];
   /** Of devices, by their kind. */
   models: Record<string, string>;
   /** For each task of Slurm's, and in all. */
@@ -164,6 +166,7 @@ export interface Asked {
 
 export const nothing = (): Asked => ({
   resources: {},
+  devices: [],
   models: {},
   licenses: [],
   needs: [],
@@ -203,6 +206,7 @@ export interface AskedJob extends Pick<Asked, (typeof AS_ASKED)[number]> {
   memoryMbPerTask?: number;
   tasksPerMachine?: TasksPerMachine;
   resourcesPerTask?: { kind: string; amount: number }[];
+  devicesPerTask?: DevicesAsked[];
   licenses?: string[];
   machineConstraint?: string;
   parts?: AskedPart[];
@@ -244,6 +248,7 @@ const ONE_EACH: TasksPerMachine = { min: 1, max: 1 };
 /** What is said of tasks: of all, or by part. */
 const OF_TASKS = [
   ...(['tasks', 'cpusPerTask', 'memoryMbPerTask', 'tasksPerMachine', 'resourcesPerTask'] as const),
+  'devicesPerTask',
   ...(['exclusive', 'allAlike', 'sameSwitch', 'machineConstraint'] as const),
 ] as const;
 
@@ -286,6 +291,7 @@ export function jobOf(asked: Asked): AskedJob {
         : Math.max(asked.memoryMb ?? 0, Math.ceil(asked.memoryMbPerCpu * (cpus ?? 1))),
     tasksPerMachine: isSlurms ? (nodes > 1 ? ONE_EACH : undefined) : asked.tasksPerMachine,
     resourcesPerTask: kinds.length > 0 ? kinds.map(([kind, amount]) => ({ kind, amount })) : undefined,
+    devicesPerTask: asked.devices.length > 0 ? asked.devices : undefined,
     licenses: asked.licenses.length > 0 ? asked.licenses : undefined,
     machineConstraint: withDevices(
       asked.constraint,

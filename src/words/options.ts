@@ -29,6 +29,7 @@ import {
   parseLicenses,
   parseMemory,
   parseNumber,
+  parseRequest,
   parseSameSwitch,
   parseSwitches,
   parseTasksPerMachine,
@@ -489,6 +490,9 @@ export const SWITCHYARD: readonly Option[] = [
   ),
   one('--computation-share', amount('computationShare', 1)),
   flag('--continue-on-failure', yes('continueOnFailure')),
+  one('--devices', (asked, value, field) => {
+    asked.devices.push(...value.split(',').map((written) => parseRequest(field, written)));
+  }),
   one('--error', text('error')),
   one('--estimate', lasting('estimateS')),
   may('--exclusive', exclusive),
@@ -598,7 +602,7 @@ export class UnknownOption extends Error {
 /** Options of a job that `--part` takes, without their hyphens. */
 const OF_PARTS = [
   ...['tasks', 'cpus', 'mem', 'memory-mb', 'mem-per-cpu', 'tasks-per-machine', 'exclusive', 'all-alike'],
-  ...['same-switch', 'gpus', 'gres', 'resource', 'constraint'],
+  ...['same-switch', 'gpus', 'gres', 'devices', 'resource', 'constraint'],
 ];
 const PARTS = `${OF_PARTS.map((name) => (name === 'exclusive' ? name : `${name}=`)).join(', ')}, separated by commas; constraint= last`;
 

@@ -1,11 +1,12 @@
 /** Parts of a job, whose tasks have different requirements, as people read them. */
-import { sameSwitchText, tasksPerMachineText } from './values.js';
+import { requestWritten, sameSwitchText, tasksPerMachineText } from './values.js';
 
 interface Part {
   readonly tasks: number;
   readonly cpusPerTask: number;
   readonly memoryMbPerTask: number;
   readonly resourcesPerTask: readonly { readonly kind: string; readonly amount: number }[];
+  readonly devicesPerTask: readonly Parameters<typeof requestWritten>[0][];
   readonly tasksPerMachine: { readonly min: number; readonly max?: number | null } | null;
   readonly exclusive: 'MACHINE' | 'USER' | null;
   readonly allAlike: readonly string[] | null;
@@ -22,6 +23,7 @@ export function partText(part: Part): string {
     `${plural(part.tasks, 'task')} of ${plural(part.cpusPerTask, 'CPU')}`,
     ...(part.memoryMbPerTask > 0 ? [`${part.memoryMbPerTask} MB`] : []),
     ...part.resourcesPerTask.map(({ kind, amount }) => `${amount} ${kind}`),
+    ...part.devicesPerTask.map(requestWritten),
     ...(tasksPerMachine ? [`${tasksPerMachineText(tasksPerMachine)} on each machine`] : []),
     ...(exclusive ? [exclusive === 'USER' ? 'machines for its user' : 'exclusive machines'] : []),
     ...(allAlike ? [`machines alike in ${allAlike.join(', ')}`] : []),

@@ -157,6 +157,7 @@ interface Device {
   memoryMb?: number;
   shares?: number;
   link?: string;
+  oneUser?: boolean;
 }
 
 /** `gpu`, `gpu:2`, `gpu:a100`, or `gpu:a100:2`: kind, model and amount. */
@@ -169,6 +170,55 @@ export function parseDevices(
   if (kind === undefined)
     throw refused(field, value, 'kinds with amounts, such as gpu:2 or gpu:a100:2; for --gpus 2 or a100:2');
   return { kind, model, amount: parseNumber(field, amount, { min: 1, integer: true }) };
+}
+
+/** Devices of each task by what they are; what is left out is the service's to fill in. */
+export interface DevicesAsked {
+  kind: string;
+  model?: string;
+  count?: number;
+  minMemoryMb?: number;
+  share?: { parts: number; of: number };
+}
+
+/** `gpu:a100:2:mem=40G:share=1/4`, where all but the kind may be left out. */
+export function parseRequest(field: string, value: string): DevicesAsked {
+  const [kind = '', ...facts] = value.trim().split(':');
+  const accepted = 'a kind, then a model, a number, mem= and share=, such as gpu:a100:2:mem=40G:share=1/4';
+  if (!/^[A-Za-z]/.test(kind)) throw refused(field, value, accepted);
+  const asked: DevicesAsked = { kind };
+  for (const fact of facts) {
+    const [, name, text = ''] = /^(mem|share)=(.+)$/.exec(fact) ?? [];
+    const [, parts, of] = /^(\d+)\/(\d+)$/.exec(text) ?? [];
+    if (name === 'mem') asked.minMemoryMb = parseMemory(field, text);
+    else if (name === 'share' && parts !== undefined) asked.share = { parts: Number(parts), of: Number(of) };
+    else if (/^\d+$/.test(fact)) asked.count = parseNumber(field, fact, { min: 1, integer: true });
+    else if (fact !== '' && !fact.includes('=') && asked.model === undefined) asked.model = fact;
+    else throw refused(field, value, accepted);
+  }
+  return asked;
+}
+
+/** The same as it is written. */
+export function requestWritten({
+  kind,
+  model,
+  count,
+  minMemoryMb,
+  share,
+}: {
+  readonly kind: string;
+  readonly count: number;
+  readonly model: string | null;
+  readonly minMemoryMb: number | null;
+  readonly share: { readonly parts: number; readonly of: number } | null;
+}): string {
+  return [
+    ...(model === null ? [kind] : [kind, model]),
+    count,
+    ...(minMemoryMb === null ? [] : [`mem=${minMemoryMb}`]),
+    ...(share === null ? [] : [`share=${share.parts}/${share.of}`]),
+  ].join(':');
 }
 
 /** What the devices of a kind have to be. */
@@ -192,7 +242,7 @@ export function withDevices(
   return [...(constraint === undefined ? [] : [`(${constraint})`]), ...asked].join(' and ');
 }
 
-/** `gpu0,kind=gpu,model=a100,memory-mb=80000,shares=1,link=left`: all but the id may be left out. */
+/** `gpu0,kind=gpu,model=a100,memory-mb=80000,shares=1,link=left,one-user=yes`: all but the id may be left out. */
 export function parseDevice(field: string, value: string): Device {
   const [id = '', ...facts] = value.split(',');
   const device: Device = { id };
@@ -204,11 +254,12 @@ export function parseDevice(field: string, value: string): Device {
     else if (name === 'memory-mb') device.memoryMb = whole(0);
     else if (name === 'shares') device.shares = whole(1);
     else if (name === 'link') device.link = text;
+    else if (name === 'one-user' && /^(yes|no)$/.test(text)) device.oneUser = text === 'yes';
     else
       throw refused(
         field,
         fact,
-        'kind=, model=, memory-mb=, shares= or link= with a value, after the ID of the device',
+        'kind=, model=, memory-mb=, shares=, link= or one-user=yes with a value, after the ID of the device',
       );
   }
   return device;

@@ -138,7 +138,10 @@ describe('devices of a host', () => {
       ...{ id: 'tape0', kind: 'tape', model: null, memoryMb: 0, shares: 1, link: null },
       ...{ files: ['/dev/st0'], environment: {} },
     });
+    writeFileSync(join(directory, 'card.json'), JSON.stringify({ kind: 'x', shares: 4, oneUser: true }));
+    expect(declaredDevices(directory)).toContainEqual(expect.objectContaining({ id: 'card', oneUser: true }));
     for (const [given, message] of [
+      [{ kind: 'x', oneUser: 'yes' }, /bad.json: oneUser is "yes"/],
       [{ kind: '' }, /bad.json: kind/],
       [{ kind: 'x', files: ['/etc/passwd'] }, /bad.json: files.*below \/dev/],
       [{ kind: 'x', files: ['/dev/../etc/passwd'] }, /bad.json: files/],

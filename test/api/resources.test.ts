@@ -494,3 +494,89 @@ test('a job may have parts, whose tasks ask for different things; what is wrong 
   ]);
   expect((await change(await heldJob({}), { cpusPerTask: 2 })).jobs).toMatchObject([{ cpus: 2 }]);
 });
+
+test('jobs ask for devices by what they are, of machines whose devices of one kind may differ', async () => {
+  const site = await newSite();
+  const machine = (devices: object[]) =>
+    api.ask<{ registerMachine: { devices: { id: string; oneUser: boolean }[] } }>(
+      `mutation ($site: ID!, $devices: [DeviceInput!]!) { registerMachine(input:
+        { site: $site, name: "unlike", cpus: 4, memoryMb: 100, devices: $devices }) { devices { id oneUser } } }`,
+      { site, devices },
+    );
+  const device = (id: string, memoryMb: number, given = {}) => ({
+    ...{ id, kind: 'unlike-gpu', model: 'a100', memoryMb, shares: 4 },
+    ...given,
+  });
+  expect(messageOf(await machine([device('a', 40_000), device('b', 40_000, { shares: 7 })]))).toMatch(
+    /devices.*b.*same number of shares/s,
+  );
+  const { data } = await machine([
+    device('a', 40_000),
+    device('b', 80_000, { oneUser: true }),
+    device('c', 80_000, { model: 'h100' }),
+  ]);
+  expect(data.registerMachine.devices).toEqual([
+    { id: 'a', oneUser: false },
+    { id: 'b', oneUser: true },
+    { id: 'c', oneUser: false },
+  ]);
+  const REQUESTS = 'devicesPerTask { kind count model minMemoryMb share { parts of } }';
+  const submitted = async (job: object) =>
+    (
+      await api.must<{
+        submitJobs: {
+          jobs: { resourcesPerTask: []; devicesPerTask: object[]; parts: { devicesPerTask: object[] }[] }[];
+          errors: { code: string; message: string }[];
+        };
+      }>(
+        `mutation ($job: JobInput!) { submitJobs(input: { jobs: [$job] }) {
+          jobs { resourcesPerTask { kind } ${REQUESTS} parts { ${REQUESTS} } } errors { code message } } }`,
+        { job: { command: 'true', ...job } },
+      )
+    ).submitJobs;
+  const kind = 'unlike-gpu';
+  const quarter = { parts: 1, of: 4 };
+  const asked = [
+    { kind, model: 'a100', minMemoryMb: 60_000 },
+    { kind, count: 2, share: quarter },
+  ];
+  // What there is, is remembered for two seconds.
+  const good = await vi.waitFor(
+    async () => {
+      const answer = await submitted({ devicesPerTask: asked });
+      expect(answer.errors).toEqual([]);
+      return answer;
+    },
+    { timeout: 20_000, interval: 200 },
+  );
+  const shown = [
+    { kind, count: 1, model: 'a100', minMemoryMb: 60_000, share: null },
+    { kind, count: 2, model: null, minMemoryMb: null, share: quarter },
+  ];
+  expect(good.jobs).toEqual([{ resourcesPerTask: [], devicesPerTask: shown, parts: [] }]);
+  const parts = await submitted({ parts: [{ devicesPerTask: asked }, { tasks: 2 }] });
+  expect(parts.jobs.map((job) => job.parts)).toEqual([[{ devicesPerTask: shown }, { devicesPerTask: [] }]]);
+  const refused = async (...devicesPerTask: object[]) =>
+    (await submitted({ devicesPerTask })).errors.map(({ code, message }) => `${code} ${message}`);
+  const there =
+    '1 unlike-gpu a100 (40000 MB) in 4 shares; on others 1 unlike-gpu a100 (80000 MB) in 4 shares';
+  const never = (what: string) => [
+    expect.stringContaining(
+      `NEVER_FITS devicesPerTask: ${what} can never run on the registered machines; nearest: ${there}`,
+    ),
+  ];
+  expect(await refused({ kind, model: 'v100' })).toEqual(never('1 unlike-gpu v100'));
+  expect(await refused({ kind, count: 2, minMemoryMb: 60_000, model: 'a100' })).toEqual(
+    never('2 unlike-gpu a100 (60000 MB)'),
+  );
+  expect(await refused({ kind, share: { parts: 1, of: 3 } })).toEqual(never('1 unlike-gpu (1/3)'));
+  const bad: [object, RegExp][] = [
+    [{ kind: 'nowhere' }, /devicesPerTask\[0\]\.kind.*nowhere.*a kind that a machine in service has/],
+    [{ kind, count: 0 }, /devicesPerTask\[0\]\.count.*1 to 128/],
+    [{ kind, minMemoryMb: -1 }, /devicesPerTask\[0\]\.minMemoryMb.*0 to/],
+    [{ kind, share: { parts: 4, of: 4 } }, /devicesPerTask\[0\]\.share\.parts.*1 to 3/],
+    [{ kind, share: { parts: 1, of: 1001 } }, /devicesPerTask\[0\]\.share\.of.*2 to 1000/],
+  ];
+  for (const [request, message] of bad)
+    expect(await refused(request)).toEqual([expect.stringMatching(message)]);
+});

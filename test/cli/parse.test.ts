@@ -31,6 +31,7 @@ import {
   parseTime,
   parseVariable,
   parseWord,
+  requestWritten,
 } from '../../src/words/values.js';
 
 /** The usage error of a call. */
@@ -204,6 +205,28 @@ describe('values on the command line', () => {
       );
     expect(refusal(() => of('cpus=0'))).toMatch(/^--cpus: .*0/);
     expect(refusal(() => of('exclusive=yes'))).toMatch(/^--exclusive: .*yes/);
+  });
+
+  it('devices are a kind, and what they have to be', () => {
+    const of = (...devices: string[]) => jobFromOptions({ devices, restart: true }, ['x']).devicesPerTask;
+    const asked = [
+      { kind: 'gpu', model: 'a100', count: 2, minMemoryMb: 40_000, share: { parts: 1, of: 4 } },
+      { kind: 'fpga' },
+      { kind: 'gpu', count: 3 },
+    ];
+    expect(of('gpu:a100:2:mem=40G:share=1/4', 'fpga,gpu:3')).toEqual(asked);
+    expect(
+      jobFromOptions({ part: ['devices=gpu:share=1/4:a100', 'tasks=2'], restart: true }, ['x']).parts,
+    ).toEqual([
+      { devicesPerTask: [{ kind: 'gpu', model: 'a100', share: { parts: 1, of: 4 } }] },
+      { tasks: 2 },
+    ]);
+    const one = { kind: 'gpu', count: 2, model: 'a100', minMemoryMb: 40_000, share: { parts: 1, of: 4 } };
+    expect(requestWritten(one)).toBe('gpu:a100:2:mem=40000:share=1/4');
+    for (const wrong of ['', ':2', 'gpu:a100:b', 'gpu:share=1', 'gpu:memory=3', '2'])
+      expect(refusal(() => of(wrong))).toMatch(
+        /^--devices: .* is not accepted; accepted: a kind, then a model/s,
+      );
   });
 
   it('arrays are ranges with a bound', () => {

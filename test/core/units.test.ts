@@ -9,6 +9,19 @@ const device = (id: string, given: Partial<OwnedDevice> = {}): OwnedDevice => ({
   ...given,
 });
 
+const choose = (
+  devices: readonly OwnedDevice[],
+  held: readonly string[],
+  further: Record<string, number> | null,
+  tasks: number,
+) =>
+  chooseUnits(
+    devices,
+    new Map(held.map((unit) => [unit, { memoryMb: 0, user: null }])),
+    { further, devices: null },
+    tasks,
+  );
+
 describe('devices by name', () => {
   it('are counted by shares, and tell constraints their model and memory', () => {
     const devices = [
@@ -27,17 +40,17 @@ describe('devices by name', () => {
 
   it('are of as few groups as can be, and of shared ones the fullest first', () => {
     const pair = ['a', 'b', 'c', 'd'].map((id) => device(id, { link: id < 'c' ? 'x' : 'y' }));
-    expect(chooseUnits(pair, new Set(['a']), { gpu: 2 }, 1)).toEqual(['c', 'd']);
-    expect(chooseUnits(pair, new Set(['a']), { gpu: 1 }, 1)).toEqual(['b']);
+    expect(choose(pair, ['a'], { gpu: 2 }, 1)).toEqual(['c', 'd']);
+    expect(choose(pair, ['a'], { gpu: 1 }, 1)).toEqual(['b']);
     const shared = ['a', 'b'].map((id) => device(id, { shares: 2 }));
-    expect(chooseUnits(shared, new Set(['b/1']), { gpu: 1 }, 1)).toEqual(['b/0']);
+    expect(choose(shared, ['b/1'], { gpu: 1 }, 1)).toEqual(['b/0']);
     // Of one device, though one share of the other is taken already; of both where it has to be.
     const cards = ['a', 'b'].map((id) => device(id, { shares: 3 }));
-    expect(chooseUnits(cards, new Set(['a/0', 'a/1']), { gpu: 2 }, 1)).toEqual(['b/0', 'b/1']);
-    expect(chooseUnits(cards, new Set(['a/0']), { gpu: 2 }, 2)).toEqual(['a/1', 'a/2', 'b/0', 'b/1']);
-    expect(chooseUnits(cards, new Set(['a/0', 'a/1', 'b/0', 'b/1']), { gpu: 2 }, 1)).toEqual(['a/2', 'b/2']);
-    expect(chooseUnits(shared, new Set(), { disk: 1 }, 1)).toEqual([]);
-    expect(chooseUnits(shared, new Set(), null, 1)).toEqual([]);
+    expect(choose(cards, ['a/0', 'a/1'], { gpu: 2 }, 1)).toEqual(['b/0', 'b/1']);
+    expect(choose(cards, ['a/0'], { gpu: 2 }, 2)).toEqual(['a/1', 'a/2', 'b/0', 'b/1']);
+    expect(choose(cards, ['a/0', 'a/1', 'b/0', 'b/1'], { gpu: 2 }, 1)).toEqual(['a/2', 'b/2']);
+    expect(choose(shared, [], { disk: 1 }, 1)).toEqual([]);
+    expect(choose(shared, [], null, 1)).toEqual([]);
   });
 
   it('are given wherever the counts say that there are enough: each once, none that is held, to each task as many', () => {
@@ -64,7 +77,7 @@ describe('devices by name', () => {
           const kindOf = (unit: string): string => `kind${unit[1]}`;
           const free = (kind: string): number =>
             units.filter((unit) => kindOf(unit) === kind && !held.has(unit)).length;
-          const chosen = chooseUnits(devices, held, perTask, tasks);
+          const chosen = choose(devices, [...held], perTask, tasks);
           const enough = Object.entries(perTask).every(([kind, amount]) => free(kind) >= amount * tasks);
           expect(chosen !== null).toBe(enough);
           if (chosen === null) return;

@@ -274,7 +274,7 @@ function inParts(input: JobInput): JobInput {
   const seed = tasks * 7 + input.estimateS + (input.simulatedRunS ?? 0);
   if (tasks < 2 || grows || exclusive || new RandomStream(Math.round(seed * 1000), 'parts').next() < 0.5)
     return input;
-  const each = { memoryMbPerTask, resourcesPerTask };
+  const each = { memoryMbPerTask, resourcesPerTask, devicesPerTask: [] };
   return {
     ...input,
     ...{ tasks: 1, cpusPerTask: 1, memoryMbPerTask: 0, resourcesPerTask: [] },
@@ -299,6 +299,7 @@ function drawInput(random: RandomStream, { store, databaseNow }: UsersWorld, goe
   const site = (): string => globalId('site', random.integer(1, store.sites.size));
   const input: JobInput = {
     needs: [],
+    devicesPerTask: [],
     onUnmet: 'CANCEL',
     application: pick('a', 'b', 'x'.repeat(MAX.nameChars), '🜁'),
     arrayIndex: pick<number | null>(null, null, 0, MAX.integer),

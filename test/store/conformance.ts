@@ -780,6 +780,67 @@ export function describeStore(
         expect(machine?.devices).toEqual([...gpus, shard]);
       });
 
+      it('gives devices by what they are: model, memory and share, of unlike devices of one kind, and to one user where it has to be', async () => {
+        const of = { kind: 'gpu', model: 'a100', shares: 4, link: null };
+        const gpus = [
+          { ...of, id: 'g0', memoryMb: 40_000 },
+          { ...of, id: 'g1', memoryMb: 80_000, oneUser: true },
+          { ...of, id: 'g2', memoryMb: 80_000, model: 'h100' },
+        ];
+        const box = await world.addMachine(site, 'm5', 12, 1_000, [], null, { tape: 1 }, gpus);
+        await vouch(store, site, [box], T0);
+        const any = { kind: 'gpu', count: 1, model: null, minMemoryMb: null, share: null };
+        const quarter = { parts: 1, of: 4 };
+        const asking = (...requests: object[]) => ({
+          resourcesPerTask: {},
+          devicesPerTask: requests.map((request) => ({ ...any, ...request })),
+        });
+        const ids = await dispatched(world, user, site, [
+          // The one that is larger and of this model, though others are idle.
+          newJob(asking({ model: 'a100', minMemoryMb: 60_000, share: quarter })),
+          newJob(asking({ model: 'a100', share: quarter })),
+          newJob(asking({ model: 'a100', share: { parts: 3, of: 4 } })),
+          newJob(asking({ model: 'v100' })),
+          newJob(asking({}, { share: quarter })),
+          newJob(withParts([asking({ model: 'h100' }), asking({ share: quarter })])),
+        ]);
+        const theirs = await dispatched(world, await world.addUser('other'), site, [
+          newJob(asking({ model: 'a100', minMemoryMb: 80_000, share: quarter })),
+          newJob({ tasks: 2, ...asking({ minMemoryMb: 15_000, share: quarter }) }),
+          newJob(asking({ model: 'a100', share: quarter })),
+        ]);
+        const begin = async (id: number, tasks: number[] = [1]) => {
+          const allocations = tasks.map((count) => ({ machineId: box, tasks: count }));
+          const all = { ...start(id, site, {}), allocations };
+          const { refused } = await store.applyStarts(site, [all], null, context());
+          await nothingBroken();
+          return refused[0]?.why ?? null;
+        };
+        const devicesOf = async (id: number) => {
+          const { assignments } = await store.assignments(site, null, 100, 1e9);
+          return assignments.find(({ jobId }) => jobId === id)?.machines.map((on) => on.devices);
+        };
+        const few = `machine ${box} has too few free devices of those that are requested`;
+        expect(await begin(ids[0]!)).toBe(null);
+        expect(await devicesOf(ids[0]!)).toEqual([['g1/0']]);
+        // The device is another user's, as long as any of it is.
+        expect(await begin(theirs[0]!)).toBe(few);
+        expect(await begin(ids[3]!)).toBe(few);
+        expect(await begin(theirs[1]!, [2])).toBe(null);
+        expect(await devicesOf(theirs[1]!)).toEqual([['g0/0', 'g0/1']]);
+        expect(await begin(ids[1]!)).toBe(null);
+        expect(await devicesOf(ids[1]!)).toEqual([['g0/2']]);
+        // One share is free of the one, and no memory; three are free of the other, and memory for one.
+        expect(await begin(theirs[2]!)).toBe(few);
+        expect(await begin(ids[2]!)).toBe(few);
+        expect(await begin(ids[5]!, [1, 1])).toBe(null);
+        expect(await devicesOf(ids[5]!)).toEqual([['g2/0', 'g2/1', 'g2/2', 'g2/3'], ['g1/1']]);
+        expect(await begin(ids[4]!)).toBe(few);
+        const over = [ids[0]!, ids[1]!, ids[5]!, theirs[1]!].map((id) => ended(id, 1));
+        await store.reportRuns(site, over, MAX_ATTEMPTS);
+        for (const id of [theirs[0]!, ids[2]!, ids[4]!]) expect(await begin(id)).toBe(null);
+      });
+
       it('takes places and memory of a time-shared machine, no CPUs, and one task of a job', async () => {
         const shared = await world.addMachine(site, 'm3', 2, 100, [], 3);
         await vouch(store, site, [shared], T0);

@@ -27,6 +27,8 @@ import type {
 } from '../../src/core/model.js';
 import { cpusOf } from '../../src/core/model.js';
 import { DEFAULT_POLICY, type LocalPolicy, localPolicyOf } from '../../src/core/policy.js';
+import type { OwnedDevice } from '../../src/core/resources/devices.js';
+import { type HeldUnit, unitsOf } from '../../src/core/resources/units.js';
 import {
   amendableFields,
   assertTransition,
@@ -891,7 +893,7 @@ export class MemoryStore implements Store {
             ...this.usersOn(machine.id),
             resources: freeOf(machine.resources ?? {}, machine.resourcesUsed),
             devices: machine.devices ?? [],
-            heldUnits: new Set(this.heldOn(machine.id)),
+            heldUnits: this.unitsHeldOn(machine.id),
             has: hasOf(machine),
           },
         ]),
@@ -944,7 +946,7 @@ export class MemoryStore implements Store {
     for (const start of [...accepted].sort((a, b) => a.jobId - b.jobId)) {
       const job = this.jobs.get(start.jobId) as MemoryJob;
       const epoch = job.epoch + 1;
-      const whole = wholeMachines(start, job, free);
+      const whole = wholeMachines(start, job, free, devices.get(start.jobId) ?? null);
       this.begin(job, {
         epoch,
         siteId,
@@ -994,12 +996,20 @@ export class MemoryStore implements Store {
   }
 
   /** Units of the machine that live runs have. */
-  private heldOn(machineId: number): string[] {
-    return [...this.runs.values()].flatMap(({ endedAt, allocations, devices }) =>
-      endedAt === null
-        ? allocations.flatMap((one, i) => (one.machineId === machineId ? (devices?.[i] ?? []) : []))
-        : [],
-    );
+  private unitsHeldOn(machineId: number): Map<string, HeldUnit> {
+    const { devices: there = [] } = this.machines.get(machineId) as MemoryMachine;
+    const held = new Map<string, HeldUnit>();
+    for (const { jobId, endedAt, allocations, devices, whole } of this.runs.values()) {
+      if (endedAt !== null) continue;
+      for (const [i, one] of allocations.entries())
+        for (const unit of one.machineId === machineId ? (devices?.[i] ?? []) : []) {
+          const { memoryMb, shares } = there.find((device) => unitsOf(device).includes(unit)) as OwnedDevice;
+          const own = whole?.taken?.[i]?.units?.[unit];
+          const user = own === undefined ? null : String((this.jobs.get(jobId) as MemoryJob).userId);
+          held.set(unit, { memoryMb: own ?? Math.floor(memoryMb / shares), user });
+        }
+    }
+    return held;
   }
 
   private handOvers(site: Site | undefined): number | null {

@@ -10,6 +10,7 @@ export const PLAIN_JOB: NewJob = {
     cpusPerTask: 1,
     memoryMbPerTask: 0,
     resourcesPerTask: null,
+    devicesPerTask: null,
     tasksPerMachine: null,
     exclusive: null,
     allAlike: null,

@@ -15,7 +15,15 @@ const HELD = `(
   SELECT r.job_id, r.epoch, r.ended_at, r.devices, j.user_id, u.id, u.tasks, u.place, u.cpus, u.places, coalesce(p.part ->> 'exclusive', j.exclusive) AS exclusive,
          coalesce((p.part ->> 'cpusPerTask')::integer, r.cpus_per_task) AS cpus_per_task,
          coalesce((p.part ->> 'memoryMbPerTask')::integer, r.memory_mb_per_task) AS memory_mb_per_task,
-         CASE WHEN p.part IS NULL THEN r.resources_per_task ELSE nullif(p.part -> 'resourcesPerTask', 'null') END AS resources_per_task
+         (SELECT jsonb_object_agg(key, amount) FROM (
+            SELECT key, sum(amount) AS amount FROM (
+              SELECT key, value::bigint AS amount FROM jsonb_each_text(CASE WHEN p.part IS NULL THEN r.resources_per_task ELSE nullif(p.part -> 'resourcesPerTask', 'null') END)
+              UNION ALL
+              -- Of devices that are asked for by what they are, all shares or so many of them.
+              SELECT q ->> 'kind', (q ->> 'count')::bigint * coalesce(d.shares * (q #>> '{share,parts}')::bigint / (q #>> '{share,of}')::bigint, d.shares)
+                FROM jsonb_array_elements(nullif(CASE WHEN p.part IS NULL THEN j.devices_per_task ELSE p.part -> 'devicesPerTask' END, 'null')) q
+                CROSS JOIN LATERAL (SELECT (d ->> 'shares')::bigint AS shares FROM machines m, jsonb_array_elements(m.devices) d
+                                     WHERE m.id = u.id AND d ->> 'kind' = q ->> 'kind' LIMIT 1) d) each GROUP BY key) sums) AS resources_per_task
     FROM runs r JOIN jobs j ON j.id = r.job_id CROSS JOIN LATERAL (
       SELECT *, sum(tasks) OVER (ORDER BY place) - tasks AS first
         FROM unnest(r.machine_ids, r.machine_tasks, r.whole_cpus, r.whole_places) WITH ORDINALITY AS e (id, tasks, cpus, places, place)) u
@@ -89,6 +97,10 @@ const promises: Record<string, string> = {
      WHERE r.ended_at IS NULL AND jsonb_array_length(coalesce(r.devices -> (r.place - 1)::integer, '[]')) <>
        (SELECT coalesce(sum(r.tasks * e.value::integer), 0) FROM jsonb_each_text(r.resources_per_task) e
          WHERE EXISTS (SELECT 1 FROM jsonb_array_elements(m.devices) d WHERE d ->> 'kind' = e.key))`,
+  '3: a device that is for one user at a time has runs of one': `
+    SELECT m.id, d ->> 'id' FROM machines m, jsonb_array_elements(m.devices) d, device_holds h JOIN jobs j ON j.id = h.job_id
+     WHERE (d ->> 'oneUser')::boolean AND h.machine_id = m.id AND split_part(h.unit, '/', 1) = d ->> 'id'
+     GROUP BY 1, 2 HAVING count(DISTINCT j.user_id) > 1`,
   '3: no two tasks of a job share a machine in time': `
     SELECT r.job_id, m.id FROM runs r, unnest(r.machine_ids, r.machine_tasks) AS u (id, tasks) JOIN machines m USING (id)
      WHERE r.ended_at IS NULL AND m.max_tasks IS NOT NULL AND u.tasks > 1`,

@@ -38,7 +38,7 @@ import type {
 import { globalId } from '../ids.js';
 import type { Loaders } from '../loaders.js';
 import type { CandidateModel, DecisionModel, Numbers } from '../models.js';
-import { amountsShown, partsShown } from '../resources.js';
+import { amountsShown, partsShown, requestsShown } from '../resources.js';
 import { maySeeJob, visibleJob } from '../services/access.js';
 import { candidates } from '../services/explain.js';
 import { outputText } from '../services/output.js';
@@ -58,6 +58,7 @@ export const Job: JobResolvers = {
   environment: (job, _, { viewer }) =>
     maySeeJob(viewer, job) ? Object.entries(job.environment).map(([name, value]) => ({ name, value })) : null,
   resourcesPerTask: ({ resourcesPerTask }) => amountsShown(resourcesPerTask),
+  devicesPerTask: ({ devicesPerTask }) => requestsShown(devicesPerTask),
   cpus: cpusOf,
   memoryMb: memoryMbOf,
   parts: ({ parts }) => partsShown(parts),

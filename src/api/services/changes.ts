@@ -40,6 +40,7 @@ const LEAST: JobInput = {
     environment: [],
     licenses: [],
     resourcesPerTask: [],
+    devicesPerTask: [],
     inputs: [],
   },
   ...{

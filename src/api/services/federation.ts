@@ -170,6 +170,7 @@ export function createFederationService(parts: ServiceParts) {
 
 const STAYS: Readonly<Record<keyof StayingFields, string>> = {
   resourcesPerTask: 'The job asks for kinds of resources, which each service names for itself',
+  devicesPerTask: 'The job asks for devices by kind and model, which each service names for itself',
   tasksPerMachine: 'The job says how many of its tasks are on a machine, which peers are not told',
   exclusive: 'The job has its machines to itself, which peers are not told',
   allAlike: 'The job is to have machines that are alike in labels, which each service has of its own',

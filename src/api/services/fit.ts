@@ -6,6 +6,7 @@ import { Grid, type Job } from '../../core/index.js';
 import { ANY_TASKS_PER_MACHINE, type JobPart, ofPart, type SiteLoad } from '../../core/model.js';
 import { perMachine, reasonSentence, WaitingReason } from '../../core/reasons.js';
 import { CONTAINERS } from '../../core/resources/constraint.js';
+import { type DeviceRequest, shownRequest } from '../../core/resources/devices.js';
 import { unsatisfied, whyNowhere, whyPartsNowhere } from '../../core/resources/eligibility.js';
 import { deviceLabels } from '../../core/resources/units.js';
 import type { PeerRow } from '../../store/directory/peers.js';
@@ -78,7 +79,7 @@ export const isUnknown = ({ machines }: Resources): boolean =>
 export const NEEDS = [
   ...(['os', 'architecture', 'machineConstraint', 'image', 'licenses', 'tasks', 'cpusPerTask'] as const),
   ...(['memoryMbPerTask', 'resourcesPerTask', 'tasksPerMachine', 'exclusive', 'allAlike'] as const),
-  ...(['sameSwitch', 'parts'] as const),
+  ...(['sameSwitch', 'devicesPerTask', 'parts'] as const),
 ] as const;
 
 export function createFit(known: () => Promise<Resources>): () => Promise<Fit> {
@@ -220,6 +221,7 @@ function faultOfTasks(job: NewJob, { grid, machines, licenses }: Resources): Fau
             `${tasksAt(able, job, 'memoryMb')} at one site`,
           );
     case WaitingReason.NEVER_FITS_RESOURCES: {
+      if (job.devicesPerTask) return neverServed(job.devicesPerTask, able);
       const asked = Object.entries(job.resourcesPerTask ?? {});
       const most = (kind: string): number =>
         Math.max(0, ...able.map(({ resources }) => amountsIn(resources)[kind] ?? 0));
@@ -243,6 +245,32 @@ function faultOfTasks(job: NewJob, { grid, machines, licenses }: Resources): Fau
       return never('tasks', `${tasks} with all their requirements`, most);
     }
   }
+}
+
+/** Of the devices of the machines, what there is of each kind and model that is asked for. */
+function neverServed(
+  requests: readonly DeviceRequest[],
+  able: readonly Pick<MachineRow, 'devices'>[],
+): Fault {
+  const asked = requests.map((request) => `${request.count} ${shownRequest(request)}`).join(', ');
+  const kinds = new Set(requests.map(({ kind }) => kind));
+  const there = new Set(
+    able.flatMap((machine) => {
+      const counts = new Map<string, number>();
+      for (const { kind, model, memoryMb, shares } of devicesIn(machine.devices)) {
+        if (!kinds.has(kind)) continue;
+        const parts = shares === 1 ? '' : ` in ${shares} shares`;
+        const shown = `${shownRequest({ kind, model, minMemoryMb: memoryMb, share: null })}${parts}`;
+        counts.set(shown, (counts.get(shown) ?? 0) + 1);
+      }
+      return [...counts].map(([shown, count]) => `${count} ${shown}`);
+    }),
+  );
+  const most =
+    there.size === 0
+      ? 'no machine has such devices by name'
+      : [...there].slice(0, SHOWN).join('; on others ');
+  return never('devicesPerTask', asked, most);
 }
 
 /** `most`: tasks at one site, on machines that differ. */

@@ -15,6 +15,7 @@ import {
   type TasksPerMachine,
 } from '../../core/model.js';
 import { ConstraintError, parseConstraint } from '../../core/resources/constraint.js';
+import type { DeviceRequest } from '../../core/resources/devices.js';
 import { filePathFault, keptPath, outputPathFault } from '../../platform/file-paths.js';
 import { MAX } from '../../platform/limits.js';
 import {
@@ -93,13 +94,18 @@ interface Reservable {
   longestS: number;
 }
 
+type AskedKinds = Pick<JobInput, 'resourcesPerTask' | 'devicesPerTask'>;
+
+const namesKinds = ({ resourcesPerTask, devicesPerTask }: AskedKinds): boolean =>
+  resourcesPerTask.length + devicesPerTask.length > 0;
+
 /**
  * Looks up what all jobs of a submission name, each once. `removedToo`: for the retry of a submission, of which something
  * may have been removed since it was accepted.
  */
 export async function placesOf(
   jobs: Iterable<
-    Pick<JobInput, 'inputs' | 'originSite' | 'preferences' | 'resourcesPerTask' | 'parts' | 'reservation'>
+    Pick<JobInput, 'inputs' | 'originSite' | 'preferences' | keyof AskedKinds | 'parts' | 'reservation'>
   >,
   queries: Pick<Queries, 'datasetsByIds' | 'sitesByIds' | 'declaredKinds' | 'holdsNamed' | 'openTimesOf'>,
   removedToo = false,
@@ -112,9 +118,9 @@ export async function placesOf(
     if (parsed?.type === type) into.add(parsed.id);
   };
   let asksForKinds = false;
-  for (const { inputs, originSite, preferences, resourcesPerTask, parts, reservation } of jobs) {
-    asksForKinds ||= resourcesPerTask.length > 0;
-    if (given(parts)) asksForKinds ||= parts.some((part) => part.resourcesPerTask.length > 0);
+  for (const job of jobs) {
+    const { inputs, originSite, preferences, parts, reservation } = job;
+    asksForKinds ||= [job, ...(parts ?? [])].some(namesKinds);
     note('site', originSite, sites);
     if (given(reservation) && textFault(reservation, MAX.nameChars) === null) holds.add(reservation);
     for (const { site } of preferences) note('site', site, sites);
@@ -250,6 +256,7 @@ export function newJob(
     cpusPerTask: shape.cpusPerTask,
     memoryMbPerTask: shape.memoryMbPerTask,
     resourcesPerTask: shape.resourcesPerTask,
+    devicesPerTask: shape.devicesPerTask ?? null,
     tasksPerMachine: shape.tasksPerMachine,
     exclusive: shape.exclusive,
     allAlike: shape.allAlike,
@@ -405,11 +412,15 @@ class JobChecks {
 
   /** What all tasks of a job, or of a part, ask for each. */
   tasks(input: TasksInput): Shape {
+    const devicesPerTask = this.devices(input.devicesPerTask);
+    const resourcesPerTask = this.resources(input.resourcesPerTask);
     return {
       tasks: this.between('tasks', input.tasks, 1, MAX.tasks),
       cpusPerTask: this.between('cpusPerTask', input.cpusPerTask, 1, MAX.tasks),
       memoryMbPerTask: this.memory(input),
-      resourcesPerTask: this.resources(input.resourcesPerTask),
+      // That it has any devices is said there, too (store/job-fields.ts).
+      resourcesPerTask: devicesPerTask === null ? resourcesPerTask : { ...resourcesPerTask },
+      devicesPerTask,
       tasksPerMachine: this.tasksPerMachine(input),
       exclusive: input.exclusive ?? null,
       allAlike: this.allAlike(input.allAlike),
@@ -426,6 +437,12 @@ class JobChecks {
     }
     if (input.resourcesPerTask.length > 0)
       this.refuse('resourcesPerTask', input.resourcesPerTask, 'none for the job: it has parts, which say it');
+    if (input.devicesPerTask.length > 0)
+      this.refuse(
+        'devicesPerTask',
+        input.devicesPerTask.length,
+        'none for the job: it has parts, which say it',
+      );
     if (parts.length === 0 || parts.length > MAX.jobParts)
       this.refuse('parts', parts.length, `1 to ${MAX.jobParts} parts`);
     if ((input.retry?.rules ?? []).some(({ memoryFactor }) => memoryFactor > 1))
@@ -600,18 +617,44 @@ class JobChecks {
   resources(amounts: JobInput['resourcesPerTask']): NewJob['resourcesPerTask'] {
     const field = 'resourcesPerTask';
     const resources = amountsGiven(field, amounts, MAX.jobResources, this.refuse);
-    const { kinds } = this.places;
-    // Schedulers keep every kind that they have met: what nobody declared is none.
-    for (const kind in resources)
-      if (kinds?.has(kind) === false)
-        this.refuse(
-          field,
-          kind,
-          kinds.size === 0
-            ? 'none: no machine in service has resources besides CPUs and memory'
-            : `a kind that a machine in service has: ${[...kinds].slice(0, KINDS_SHOWN).join(', ')}`,
-        );
+    for (const kind in resources) this.declared(field, kind);
     return amounts.length === 0 ? null : resources;
+  }
+
+  devices(requests: JobInput['devicesPerTask']): DeviceRequest[] | null {
+    if (requests.length > MAX.jobResources)
+      this.refuse('devicesPerTask', requests.length, `up to ${MAX.jobResources} requests`);
+    const checked = requests.slice(0, MAX.jobResources).map((request, i): DeviceRequest => {
+      const at = `devicesPerTask[${i}]`;
+      const { kind, count, model, minMemoryMb, share } = request;
+      if (LABEL.test(kind) && kind.length <= MAX.plainNameChars) this.declared(`${at}.kind`, kind);
+      else this.refuse(`${at}.kind`, kind, `the kind of a device, at most ${MAX.plainNameChars} characters`);
+      this.between(`${at}.count`, count, 1, MAX.machineDevices);
+      if (given(minMemoryMb)) this.between(`${at}.minMemoryMb`, minMemoryMb, 0, MAX.integer);
+      if (given(share)) {
+        this.between(`${at}.share.of`, share.of, 2, MAX.deviceShares);
+        this.between(`${at}.share.parts`, share.parts, 1, share.of - 1);
+      }
+      return {
+        ...{ kind, count, model: this.text(`${at}.model`, model, MAX.labelChars) },
+        minMemoryMb: minMemoryMb ?? null,
+        share: given(share) ? { parts: share.parts, of: share.of } : null,
+      };
+    });
+    return checked.length === 0 ? null : checked;
+  }
+
+  /** Schedulers keep every kind that they have met: what nobody declared is none. */
+  private declared(field: string, kind: string): void {
+    const { kinds } = this.places;
+    if (kinds?.has(kind) !== false) return;
+    this.refuse(
+      field,
+      kind,
+      kinds.size === 0
+        ? 'none: no machine in service has resources besides CPUs and memory'
+        : `a kind that a machine in service has: ${[...kinds].slice(0, KINDS_SHOWN).join(', ')}`,
+    );
   }
 
   lengths({ inputs, outputs, preferences }: JobInput): void {

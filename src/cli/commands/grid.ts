@@ -272,7 +272,7 @@ function machineOptions(command: Command): Command {
     )
     .option(
       '--device <id,…>',
-      'a device by name, such as gpu0,kind=gpu,model=a100,memory-mb=80000,shares=1,link=left; may be repeated; none: no devices',
+      'a device by name, such as gpu0,kind=gpu,model=a100,memory-mb=80000,shares=1,link=left,one-user=no; may be repeated; none: no devices',
       collectWhole,
     )
     .option('--max-tasks <n>', 'how many tasks may share it; none: not time-shared');

@@ -161,6 +161,7 @@ const ANY_REQUIREMENT = {
     jobs: 0,
     sharedTask: [],
     sharedTake: [],
+    devices: null,
     further: null,
     whole: false,
     onlyUser: null,

@@ -11,6 +11,7 @@ import { localKindOf } from '../local/registry.js';
 import type { DispatchExplanation, Job } from '../model.js';
 import { localPolicyOf, type Policy, queueLimitOf } from '../policy.js';
 import { ReasonCode, reasonSentence } from '../reasons.js';
+import { shownRequest } from '../resources/devices.js';
 import { EligibleSites, whyNeverFits, whyPartsNowhere } from '../resources/eligibility.js';
 import type { Opening } from '../resources/future.js';
 import { allocationsOf, idsOf } from '../resources/placement.js';
@@ -147,13 +148,17 @@ export const spreadNumbers = ({ spread }: Requirement): Record<string, number> =
         ...(spread.tasksPerMachine.max === null ? {} : { maxPerMachine: spread.tasksPerMachine.max }),
       };
 
-/** What a task takes of kinds that an operator has named. */
-export const furtherOf = ({ task }: Requirement, { kinds }: Grid): Record<string, number> =>
-  Object.fromEntries(
-    pairsOf(task).flatMap(([kind, amount]) =>
-      kind > PLACES ? [[`${kinds.name(kind)}PerTask`, amount]] : [],
-    ),
-  );
+/** What a task takes of kinds that an operator has named, and of devices that it asks for by what they are. */
+export const furtherOf = ({ task, devices }: Requirement, { kinds }: Grid): Record<string, number> => {
+  const further: Record<string, number> = {};
+  for (const [kind, amount] of pairsOf(task))
+    if (kind > PLACES) further[`${kinds.name(kind)}PerTask`] = amount;
+  for (const request of devices?.requests ?? []) {
+    const name = `${shownRequest(request)}PerTask`;
+    further[name] = (further[name] ?? 0) + request.count;
+  }
+  return further;
+};
 
 /** The chosen site, then the others by their terms in the order in which the policy compares them, then by id. */
 function rank(

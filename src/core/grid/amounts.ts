@@ -7,6 +7,7 @@
  * and loops are as long as that.
  */
 import type { Job, Machine } from '../model.js';
+import type { AskedDevices } from '../resources/asked-devices.js';
 
 export const CPUS = 0;
 export const MEMORY = 1;
@@ -26,6 +27,8 @@ export interface TaskAmounts {
   readonly sharedTake: Amounts;
   /** Of it, all that may be devices, by name; null: CPUs and memory are all. */
   readonly further: Readonly<Record<string, number>> | null;
+  /** Devices that it asks for beside all of this by what they are: how much of each kind that is differs by machine (`askedOn`); null: none. */
+  readonly devices: AskedDevices | null;
   /** Its tasks together have all that each of their machines offers, beside nobody. */
   readonly whole: boolean;
   /** Beside nobody but jobs of this user, which may join it when they start (resources/joining.ts); null: all that is whole is. */
@@ -111,7 +114,7 @@ export class ResourceKinds {
     return this.vector({ ...resources, cpus, memoryMb, places: maxTasks ?? 0 });
   }
 
-  /** What a task of the job asks for. Further kinds in order of name, so that it does not matter which of them came first. */
+  /** What a task of the job asks for, devices that it asks for by what they are apart. Further kinds in order of name, so that it does not matter which of them came first. */
   askedBy({ userId, cpusPerTask, memoryMbPerTask, resourcesPerTask, exclusive }: Job): TaskAmounts {
     const cpus = [CPUS, cpusPerTask];
     const rest = memoryMbPerTask > 0 ? [MEMORY, memoryMbPerTask] : [];
@@ -122,6 +125,7 @@ export class ResourceKinds {
       sharedTask: [PLACES, 1, ...cpus, ...rest],
       sharedTake: [PLACES, 1, ...rest],
       further: further.length === 0 ? null : resourcesPerTask,
+      devices: null,
       whole: exclusive !== null,
       onlyUser: exclusive === 'USER' ? userId : null,
       parts: null,
@@ -143,6 +147,7 @@ export const furtherIn = (asked: Job['resourcesPerTask']): [name: string, amount
 export const eachTakes = (task: Amounts): TaskAmounts => ({
   ...{ task, sharedTask: task, sharedTake: task },
   further: null,
+  devices: null,
   whole: false,
   onlyUser: null,
   parts: null,

@@ -911,7 +911,7 @@ export class Grid {
 
   private enter(job: Job): Requirement {
     const requirement = this.requirements.enter(job);
-    if (job.resourcesPerTask !== null) this.widen();
+    if (job.resourcesPerTask !== null || job.devicesPerTask !== null || job.parts !== null) this.widen();
     return requirement;
   }
 

@@ -12,8 +12,10 @@ import {
   SWITCH,
   switchUntil,
 } from '../model.js';
+import { AskedDevices } from '../resources/asked-devices.js';
 import type { Spread } from '../resources/choice.js';
 import { type Constraint, labelsAskedBy, parseAsked } from '../resources/constraint.js';
+import type { DeviceRequest } from '../resources/devices.js';
 import { amountOf, furtherIn, MEMORY, type ResourceKinds, type TaskAmounts } from './amounts.js';
 
 export interface Signature {
@@ -25,7 +27,9 @@ export interface Signature {
   /** Over the labels of machines; null: any will do. */
   readonly constraint: { readonly text: string; readonly parsed: Constraint } | null;
   /** Where earlier runs failed, and what the next one needs elsewhere; null: nowhere. */
-  readonly avoids: (Avoids & Pick<Requirement, 'tasks' | 'task' | 'spread' | 'whole' | 'parts'>) | null;
+  readonly avoids:
+    | (Avoids & Pick<Requirement, 'tasks' | 'task' | 'devices' | 'spread' | 'whole' | 'parts'>)
+    | null;
   /** Of the parts of a job, each with what all have in common; null: it has none. */
   readonly parts: readonly Signature[] | null;
 }
@@ -52,7 +56,7 @@ export interface Requirement extends TaskAmounts {
   readonly tasks: number;
   /** What is asked of the machines on which the tasks are, beside room for each; null: nothing, and they fill machine after machine. */
   readonly spread: Spread | null;
-  /** All tasks are placed in one look: there are several, or they are to be spread. */
+  /** All tasks are placed in one look: there are several, they are to be spread, or ask for devices by what they are. */
   readonly many: boolean;
   /** Processors are what the papers' rules count. */
   readonly cpusPerTask: number;
@@ -77,6 +81,7 @@ const isPlain = (job: Job): boolean =>
   job.image === null &&
   job.avoids === null &&
   job.resourcesPerTask === null &&
+  job.devicesPerTask === null &&
   job.tasksPerMachine === null &&
   job.exclusive === null &&
   job.sameSwitch === null &&
@@ -89,14 +94,24 @@ const avoidingKey = (job: Job, now: number): string =>
 
 /** What a task asks for beside CPUs, and how the tasks are spread: a number for most. */
 const restKey = (job: Job, now: number): number | string => {
-  const { memoryMbPerTask, resourcesPerTask, parts } = job;
+  const { memoryMbPerTask, resourcesPerTask, devicesPerTask, parts } = job;
   if (parts !== null) return JSON.stringify(parts.map((part) => partKey(jobOfPart(job, part), now)));
   const spread = spreadOf(job, now);
-  if (resourcesPerTask === null && spread === null) return memoryMbPerTask;
+  if (resourcesPerTask === null && devicesPerTask === null && spread === null) return memoryMbPerTask;
   const { exclusive, userId } = job;
   const alone = exclusive === 'USER' ? userId : exclusive;
-  return JSON.stringify([memoryMbPerTask, furtherIn(resourcesPerTask), spread, alone]);
+  const devices = devicesPerTask === null ? [] : [devicesPerTask.map(requestKey), sharingUser(job)];
+  return JSON.stringify([memoryMbPerTask, furtherIn(resourcesPerTask), spread, alone, ...devices]);
 };
+
+const requestKey = ({ kind, count, model, minMemoryMb, share }: DeviceRequest): unknown[] => [
+  ...[kind, count, model, minMemoryMb],
+  share && [share.parts, share.of],
+];
+
+/** Who it matters whose tasks they are: some devices are shared by one user's only. Null: it does not. */
+const sharingUser = ({ userId, devicesPerTask }: Pick<Job, 'userId' | 'devicesPerTask'>): string | null =>
+  devicesPerTask?.some(({ share }) => share !== null) ? String(userId) : null;
 
 const partKey = (part: Job, now: number): unknown[] => [part.tasks, part.cpusPerTask, restKey(part, now)];
 
@@ -181,7 +196,7 @@ export class Requirements {
     const rest = restKey(job, this.now);
     let requirement = byRest.get(rest);
     if (requirement === undefined) {
-      const { task, sharedTask, sharedTake, further, whole, onlyUser } = this.kinds.askedBy(job);
+      const { task, sharedTask, sharedTake, further, devices, whole, onlyUser } = this.askedBy(job);
       const spread = spreadOf(job, this.now);
       const parts = this.partsOf(job);
       requirement = {
@@ -189,12 +204,13 @@ export class Requirements {
         signature: group.signature,
         tasks: job.tasks,
         spread,
-        many: job.tasks > 1 || spread !== null || parts !== null,
+        many: job.tasks > 1 || spread !== null || parts !== null || devices !== null,
         cpusPerTask: job.cpusPerTask,
         task,
         sharedTask,
         sharedTake,
         further,
+        devices,
         whole,
         onlyUser,
         parts,
@@ -204,6 +220,14 @@ export class Requirements {
       this.size++;
     }
     return requirement;
+  }
+
+  private askedBy(job: Job): TaskAmounts {
+    const beside = this.kinds.askedBy(job);
+    const { devicesPerTask } = job;
+    if (devicesPerTask === null || devicesPerTask.length === 0) return beside;
+    const kinds = devicesPerTask.map(({ kind }) => this.kinds.index(kind));
+    return { ...beside, devices: new AskedDevices(devicesPerTask, sharingUser(job), kinds, beside) };
   }
 
   private partsOf(job: Job): Requirement[] | null {
@@ -223,7 +247,7 @@ export class Requirements {
     let group = this.bySignature.get(key);
     if (group === undefined) {
       const constraint = text === null ? null : { text, parsed: parseAsked(text) };
-      const { task, whole } = this.kinds.askedBy(job);
+      const { task, devices, whole } = this.askedBy(job);
       const signature = {
         key,
         os,
@@ -234,6 +258,7 @@ export class Requirements {
           ...avoids,
           tasks: job.tasks,
           task,
+          devices,
           spread: spreadOf(job, this.now),
           whole,
           parts,

@@ -138,12 +138,22 @@ export interface Free {
 }
 
 /** What a task asks for on the machine, whoever else is there. */
-export const askedOn = (each: TaskAmounts, { shared }: MachineState): Amounts =>
-  shared ? each.sharedTask : each.task;
+export const askedOn = (each: TaskAmounts, { shared, machine }: MachineState): Amounts =>
+  each.devices !== null
+    ? each.devices.askedOf(machine.devices, shared)
+    : shared
+      ? each.sharedTask
+      : each.task;
 
 /** What is taken of it, so many times (`timesTaken`). */
-export const takenOn = (each: TaskAmounts, { shared, whole }: MachineState): Amounts =>
-  each.whole ? whole : shared ? each.sharedTake : each.task;
+export const takenOn = (each: TaskAmounts, { shared, whole, machine }: MachineState): Amounts =>
+  each.whole
+    ? whole
+    : each.devices !== null
+      ? each.devices.takenOf(machine.devices, shared)
+      : shared
+        ? each.sharedTake
+        : each.task;
 
 /** For each task once, or once for all of them. */
 export const timesTaken = (each: TaskAmounts, tasks: number): number => (each.whole ? 1 : tasks);
@@ -186,6 +196,14 @@ export function byPart(
 /** Whether some of the tasks keep their machines for their user. */
 export const keepsMachines = ({ onlyUser, parts }: TaskAmounts): boolean =>
   parts === null ? onlyUser !== null : parts.some((part) => part.onlyUser !== null);
+
+/** Whether which devices it has may matter. */
+export const holdsByName = ({ further, devices, parts }: TaskAmounts): boolean =>
+  further !== null || devices !== null || (parts?.some(holdsByName) ?? false);
+
+/** Whether some of its tasks ask for devices by what they are: amounts alone do not say then that there is room. */
+export const asksByName = ({ devices, parts }: TaskAmounts): boolean =>
+  devices !== null || (parts?.some(asksByName) ?? false);
 
 /** A hold as holds of tasks that are alike. */
 export const alikeIn = (hold: TasksOnMachines): TasksOnMachines[] =>
@@ -401,10 +419,10 @@ export class SiteResources {
   }
 
   /** Whether it matters which devices are free for where a job of the class starts: it asks for some, or is placed by the rule that looks at them. */
-  looksAtDevices({ further, spread, parts, task }: Requirement): boolean {
+  looksAtDevices({ further, devices, spread, parts, task }: Requirement): boolean {
     const { deviceKinds } = this;
     if (deviceKinds.size === 0) return false;
-    if (spread !== null || parts !== null) return true;
+    if (devices !== null || spread !== null || parts !== null) return true;
     if (further === null) return false;
     for (let i = 0; i < task.length; i += 2) if (deviceKinds.has(task[i] as number)) return true;
     return false;
@@ -414,7 +432,7 @@ export class SiteResources {
   addRun(run: RunState): void {
     this.changes++;
     this.useAll(run, 1);
-    if (run.each.further !== null) this.deviceHolds.take(run, alikeIn(run), run.run.devices);
+    if (holdsByName(run.each)) this.deviceHolds.take(run, alikeIn(run), run.run.devices);
     const { licenses } = run;
     for (let i = 0; i < licenses.length; i++) {
       const { pool, copies } = licenses[i] as Copies;
@@ -428,7 +446,7 @@ export class SiteResources {
   removeRun(run: RunState): void {
     this.changes++;
     this.useAll(run, -1);
-    if (run.each.further !== null) this.deviceHolds.give(run);
+    if (holdsByName(run.each)) this.deviceHolds.give(run);
     const { licenses } = run;
     for (let i = 0; i < licenses.length; i++) {
       const { pool, copies } = licenses[i] as Copies;

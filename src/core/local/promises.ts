@@ -5,7 +5,14 @@
 import { NO_AMOUNTS } from '../grid/amounts.js';
 import type { SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
-import { copiesIn, type Hold, holdsIn, type LicenseState, type Placement } from '../grid/site-resources.js';
+import {
+  asksByName,
+  copiesIn,
+  type Hold,
+  holdsIn,
+  type LicenseState,
+  type Placement,
+} from '../grid/site-resources.js';
 import type { Reservation } from '../model.js';
 import type { Opening } from '../resources/future.js';
 import { isOlder } from '../resources/licenses.js';
@@ -47,17 +54,18 @@ export const promisedIn = (
 
 /**
  * The promise as it is kept now: on the machines where the job gets its devices (`Timeline.placedNow`). The profile is without it. Copies of
- * licenses are as promised, for the machines are no slower.
+ * licenses are as promised, for the machines are no slower. Null: it asks for devices by what they are, and enough of these are not free.
  */
 export function keptNow(
   { free, entry, now }: Pick<SitePass, 'free' | 'entry' | 'now'>,
   promised: StartPromise,
   profile: Profile,
-): StartPromise {
+): StartPromise | null {
   const { requirement, work, limit, pools, madeAt, cycle } = promised;
   const eligible = entry.resources.eligible(requirement.signature);
   const placement = free.placedNow(requirement, eligible, work, limit, profile);
-  if (placement === null || isSame(placement, promised.placement)) return promised;
+  if (placement === null) return asksByName(requirement) ? null : promised;
+  if (isSame(placement, promised.placement)) return promised;
   const opening = { at: now, end: now + work / placement.benchmark, placement, pools };
   return promisedIn(opening, requirement, work, limit, madeAt, cycle);
 }

@@ -3,31 +3,33 @@
  * machines"), and the devices on them by the same rule as whoever carries the start out (`chooseUnits`): where these are named, they are
  * taken as named.
  *
- * Decision: only for starts. Of what is planned for later, amounts are known: which devices others will have left by then is not, and as
- * devices of one kind on a machine are alike, amounts say whether there will be enough.
+ * Decision: only for starts, and for openings of jobs that ask for devices by what they are, which come when runs have given back such
+ * devices. Of what is promised amounts are known: which devices those jobs will have is not.
  */
 import type { TaskAmounts } from '../grid/amounts.js';
 import type { Machine } from '../model.js';
-import { chooseUnits, deviceKey } from './units.js';
+import { chooseUnits, deviceKey, type HeldUnit, holdUnits } from './units.js';
 
 interface OnMachine {
   readonly machine: Pick<Machine, 'id' | 'devices'>;
 }
 
+type Asked = Pick<TaskAmounts, 'further' | 'devices'>;
+
 /** Tasks that are alike, on machines. */
 interface TasksThere {
   readonly machines: readonly OnMachine[];
   readonly tasks: readonly number[];
-  readonly each: Pick<TaskAmounts, 'further'>;
+  readonly each: Asked;
 }
 
 type Named = readonly (readonly string[])[];
 
 /** Of one machine. */
 interface Known {
-  readonly held: Set<string>;
+  readonly held: Map<string, HeldUnit>;
   /** What is compared of it (`deviceKey`), by what a task asks for and the number of tasks; as long as it has the same devices. */
-  readonly keys: Map<TaskAmounts['further'], (readonly number[] | null | undefined)[]>;
+  readonly keys: Map<Asked['further'] | Asked['devices'], (readonly number[] | null | undefined)[]>;
   keysOf: Machine['devices'];
 }
 
@@ -48,10 +50,11 @@ export class DeviceHolds {
     for (const { machines, tasks, each } of parts)
       for (const [i, { machine }] of machines.entries()) {
         const here = this.known(machine.id);
-        const chosen = () =>
-          chooseUnits(machine.devices ?? [], here.held, each.further, tasks[i] as number) ?? [];
+        const devices = machine.devices ?? [];
+        const chosen = () => chooseUnits(devices, here.held, each, tasks[i] as number) ?? [];
         const units = named?.[place++] ?? chosen();
-        for (const unit of units) here.held.add(unit);
+        for (const [unit, held] of holdUnits(devices, units, each, tasks[i] as number))
+          here.held.set(unit, held);
         here.keys.clear();
         taken.push([machine.id, units]);
       }
@@ -74,20 +77,29 @@ export class DeviceHolds {
   }
 
   /** `deviceKey` of the machine with so many tasks on it. */
-  key({ machine: { id, devices } }: OnMachine, { further }: Pick<TaskAmounts, 'further'>, tasks: number) {
-    if (devices === undefined) return NO_DEVICES;
+  key({ machine: { id, devices } }: OnMachine, asked: Asked, tasks: number): readonly number[] | null {
+    if (devices === undefined) return asked.devices === null ? NO_DEVICES : null;
     const here = this.seen(id);
     if (here.keysOf !== devices || here.keys.size > KEPT) {
       here.keys.clear();
       here.keysOf = devices;
     }
-    let keys = here.keys.get(further);
+    // Each class has its own.
+    const by = asked.devices ?? asked.further;
+    let keys = here.keys.get(by);
     if (keys === undefined) {
       keys = [];
-      here.keys.set(further, keys);
+      here.keys.set(by, keys);
     }
-    if (keys[tasks] === undefined) keys[tasks] = deviceKey(devices, here.held, further, tasks);
+    if (keys[tasks] === undefined) keys[tasks] = deviceKey(devices, here.held, asked, tasks);
     return keys[tasks] as readonly number[] | null;
+  }
+
+  /** The most tasks, of so many, that get the devices on the machine that they ask for by what they are. */
+  most(on: OnMachine, asked: Asked, tasks: number): number {
+    let most = tasks;
+    while (most > 0 && this.key(on, asked, most) === null) most--;
+    return most;
   }
 
   private takenBy(holder: object): readonly [machineId: number, units: readonly string[]][] {
@@ -104,7 +116,7 @@ export class DeviceHolds {
   private known(machineId: number): Known {
     let known = this.byMachine.get(machineId);
     if (known === undefined) {
-      known = { held: new Set(this.beneath?.seen(machineId).held), keys: new Map(), keysOf: undefined };
+      known = { held: new Map(this.beneath?.seen(machineId).held), keys: new Map(), keysOf: undefined };
       this.byMachine.set(machineId, known);
     }
     return known;

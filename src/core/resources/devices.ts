@@ -11,10 +11,11 @@ export type OwnedDevice = {
   readonly shares: number;
   /** The group of devices that are joined fast; null: one of its own. */
   readonly link: string | null;
+  /** All who share it are of one user; left out: they may be of any. */
+  readonly oneUser?: boolean;
 };
 
 export interface Device extends OwnedDevice {
-  /** All who share it are of one user. */
   readonly oneUser: boolean;
   readonly used: DeviceUse;
 }
@@ -37,10 +38,23 @@ export interface DeviceRequest {
 }
 
 /** The same device in the order given: whole devices first, then shares. */
-export const inServingOrder = (requests: readonly DeviceRequest[]): DeviceRequest[] => [
+export const inServingOrder = <R extends Pick<DeviceRequest, 'share'>>(requests: readonly R[]): R[] => [
   ...requests.filter(({ share }) => share === null),
   ...requests.filter(({ share }) => share !== null),
 ];
+
+/** As it is said in sentences: "gpu a100 (1/4, 20000 MB)". */
+export function shownRequest({ kind, model, minMemoryMb, share }: Omit<DeviceRequest, 'count'>): string {
+  const more = [
+    ...(share === null ? [] : [`${share.parts}/${share.of}`]),
+    ...(minMemoryMb === null ? [] : [`${minMemoryMb} MB`]),
+  ];
+  return [
+    kind,
+    ...(model === null ? [] : [model]),
+    ...(more.length === 0 ? [] : [`(${more.join(', ')})`]),
+  ].join(' ');
+}
 
 /** What is taken of a device. */
 export interface Taken {
@@ -58,19 +72,30 @@ export const groupOf = ({ link, id }: Device): string => (link === null ? `devic
  * What so many tasks get, device by device; null: they cannot all be served. Greedily in the order of the requests, which is that of
  * `inServingOrder`: whoever writes the pickier one first gets more.
  */
-export function serveDevices(
+export const serveDevices = (
   devices: readonly Device[],
   requests: readonly DeviceRequest[],
   tasks: number,
-  user: string,
-): Taken[] | null {
+  user: string | null,
+): Taken[] | null => serveEach(devices, requests, tasks, user)?.taken ?? null;
+
+/** The same, and what each request has got, one by one. `user` null: nobody knows; a device that only its user may share is then not shared. */
+export function serveEach(
+  devices: readonly Device[],
+  requests: readonly DeviceRequest[],
+  tasks: number,
+  user: string | null,
+): { readonly taken: Taken[]; readonly given: readonly (readonly Taken[])[] } | null {
   const serving = new Serving(devices, user);
+  const given: Taken[][] = [];
   for (const request of requests) {
     const count = tasks * request.count;
+    serving.given = [];
     if (request.share === null ? !serving.whole(request, count) : !serving.shares(request, count))
       return null;
+    given.push(serving.given);
   }
-  return serving.taken();
+  return { taken: serving.taken(), given };
 }
 
 /** Link groups among the devices given, and idle devices of all kinds that are left beside them. */
@@ -91,31 +116,39 @@ export function mostServed(devices: readonly Device[], requests: readonly Device
   for (const request of requests) {
     let items = 0;
     for (const device of devices) {
-      if (!suits(device, request)) continue;
+      const taken = takenFor(device, request);
+      if (taken === null) continue;
       if (request.share === null) items += isIdle(device) ? 1 : 0;
-      else
-        items += Math.max(
-          0,
-          Math.floor((device.shares - device.used.shares) / sharesOf(device, request.share)),
-        );
+      else items += Math.max(0, Math.floor((device.shares - device.used.shares) / taken.shares));
     }
     most = Math.min(most, Math.floor(items / request.count));
   }
   return most;
 }
 
-const suits = ({ kind, model }: Device, request: DeviceRequest): boolean =>
+const suits = ({ kind, model }: OwnedDevice, request: DeviceRequest): boolean =>
   kind === request.kind && (request.model === null || model === request.model);
 
-const sharesOf = ({ shares }: Device, { parts, of }: NonNullable<DeviceRequest['share']>): number =>
-  (shares * parts) / of;
+/** What is taken of a device for one of what is asked for; null: it is not such a device. */
+export function takenFor(
+  device: OwnedDevice,
+  request: DeviceRequest,
+): { readonly shares: number; readonly memoryMb: number } | null {
+  if (!suits(device, request)) return null;
+  const { shares, memoryMb } = device;
+  const taken = request.share === null ? { shares, memoryMb } : needed(device, request);
+  const isThere = memoryMb >= Math.max(taken.memoryMb, request.minMemoryMb ?? 0);
+  return isThere && Number.isInteger(taken.shares) ? taken : null;
+}
 
 class Serving {
+  /** One by one. */
+  given: Taken[] = [];
   private readonly uses: Map<Device, DeviceUse>;
 
   constructor(
     private readonly devices: readonly Device[],
-    private readonly user: string,
+    private readonly user: string | null,
   ) {
     this.uses = new Map(devices.map((device) => [device, device.used]));
   }
@@ -173,7 +206,7 @@ class Serving {
     const { user, memoryMb: usedMb } = this.useOf(device);
     if (!Number.isInteger(shares) || shares > this.freeShares(device)) return false;
     if (memoryMb > device.memoryMb - usedMb) return false;
-    return !device.oneUser || this.idle(device) || user === this.user;
+    return !device.oneUser || this.idle(device) || (user !== null && user === this.user);
   }
 
   /** By group, the idle ones that pass, by id; groups with fewer first, ties by name. */
@@ -194,6 +227,7 @@ class Serving {
 
   private take(device: Device, shares: number, memoryMb: number): void {
     const used = this.useOf(device);
+    this.given.push({ device, shares, memoryMb });
     this.uses.set(device, {
       shares: used.shares + shares,
       memoryMb: used.memoryMb + memoryMb,
@@ -215,7 +249,10 @@ class Serving {
 }
 
 /** Of a device, for one share. */
-function needed(device: Device, { share, minMemoryMb }: DeviceRequest): { shares: number; memoryMb: number } {
+function needed(
+  device: OwnedDevice,
+  { share, minMemoryMb }: DeviceRequest,
+): { shares: number; memoryMb: number } {
   const { parts, of } = share as NonNullable<DeviceRequest['share']>;
   return {
     shares: (device.shares * parts) / of,

@@ -16,7 +16,7 @@ import type { SiteState } from '../model.js';
 import { ReasonCode, type WaitingReason } from '../reasons.js';
 import { shownConstraint, unsatisfiedPart } from './constraint.js';
 import { areThere, hasCopies } from './licenses.js';
-import { hasRoom, type LackingPart, lackingPart, lackingSpread } from './placement.js';
+import { hasRoom, type LackingPart, lackingPart, lackingSpread, placeAnywhere } from './placement.js';
 import type { Timeline } from './timeline.js';
 
 export interface Eligibility {
@@ -104,11 +104,15 @@ export function whyNowhere(
   if (requirement.parts !== null) return whyPartsNowhere(requirement, requirement.parts, sites)?.why ?? null;
   const { signature, task, spread } = requirement;
   const anyhow = { ...requirement, spread: null, whole: false };
-  const bare = { ...anyhow, tasks: 1, task: ONE_CPU };
+  const bare = { ...anyhow, tasks: 1, task: ONE_CPU, devices: null };
   const platform = without(signature, 'licenses', 'constraint');
   const labeled = without(signature, 'licenses');
   const unlike = spread && { ...requirement, spread: { ...spread, allAlike: [] } };
-  const met = { platform: false, constraint: false, licenses: false, room: false, unlike: false };
+  const met = {
+    ...{ platform: false, constraint: false, licenses: false, room: false, unlike: false },
+    devices: requirement.devices === null,
+  };
+  const devicesAlone = { ...anyhow, task: ONE_CPU, devices: requirement.devices?.besides(ONE_CPU) ?? null };
   /** For each kind that is asked for, whether some site has enough of it, with a CPU for each task. */
   const asked = pairsOf(task);
   const enough = asked.map(() => false);
@@ -123,13 +127,15 @@ export function whyNowhere(
     met.unlike ||= unlike !== null && whyNeverFits(unlike, ever) === null;
     asked.forEach(([kind, amount], i) => {
       const alone = kind === CPUS ? [CPUS, amount] : [CPUS, 1, kind, amount];
-      enough[i] ||= hasRoom({ ...anyhow, task: alone }, ofPlatform);
+      enough[i] ||= hasRoom({ ...anyhow, task: alone, devices: null }, ofPlatform);
     });
+    met.devices ||= hasRoom(devicesAlone, ofPlatform);
   }
   if (!met.platform) return ReasonCode.NEVER_FITS_PLATFORM;
   if (!met.constraint) return ReasonCode.NEVER_FITS_CONSTRAINT;
   if (!met.licenses) return ReasonCode.NEVER_FITS_LICENSES;
   const lacking = enough.indexOf(false);
+  if (lacking === -1 && !met.devices) return ReasonCode.NEVER_FITS_RESOURCES;
   if (lacking === -1 && met.unlike) return ReasonCode.NEVER_FITS_ALL_ALIKE;
   if (lacking === -1)
     return met.room ? ReasonCode.NEVER_FITS_TASKS_PER_MACHINE : ReasonCode.NEVER_FITS_TOGETHER;
@@ -213,6 +219,7 @@ export function whyBusy(
     if (lacking !== null)
       return whyNoRoom(lacking.part, lacking.eligible, lacking) ?? ReasonCode.RESOURCES_BUSY;
   }
+  if (free.lacksDevices(requirement, eligible)) return ReasonCode.RESOURCES_BUSY;
   return hasCopies(eligible, free) ? null : ReasonCode.LICENSES_BUSY;
 }
 
@@ -226,6 +233,12 @@ function whyNoRoom(
   // Where tasks share CPUs, one that could have none lacks a place.
   if (lacking === CPUS && eligible.shared) return ReasonCode.MAX_TASKS_REACHED;
   if (lacking !== null) return BUSY[lacking] ?? ReasonCode.RESOURCES_BUSY;
+  if (
+    requirement.devices !== null &&
+    !requirement.whole &&
+    placeAnywhere(requirement, eligible, free) === null
+  )
+    return ReasonCode.RESOURCES_BUSY;
   const together = lackingSpread(requirement, eligible, free);
   if (together === 'exclusive')
     return requirement.onlyUser === null ? ReasonCode.MACHINES_BUSY : ReasonCode.OTHER_USERS_BUSY;

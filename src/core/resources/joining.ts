@@ -20,7 +20,7 @@ import {
   timesTaken,
 } from '../grid/site-resources.js';
 import type { DeviceHolds } from './device-holds.js';
-import { ANY_SPREAD, Filling, placeSpread } from './placement.js';
+import { ANY_SPREAD, atMost, Filling, placeSpread } from './placement.js';
 
 /** So much of a kind counts as free besides what is, until a run ends. */
 export interface Besides {
@@ -97,7 +97,7 @@ export function placeBeside(
   };
   const { spread, further } = requirement;
   const isSpread = spread !== null && (!shared || spread.allAlike.length > 0);
-  if (isSpread || (devices !== null && further !== null))
+  if (isSpread || requirement.devices !== null || (devices !== null && further !== null))
     return placeSpread(
       requirement,
       spread ?? ANY_SPREAD,
@@ -129,7 +129,7 @@ export function tasksBeside(
     const free = Math.max(0, least(state, kind, own.unused(state, kind)));
     tasks = Math.min(tasks, Math.floor(free / (asked[i + 1] as number)));
   }
-  return tasks;
+  return atMost(requirement, state, tasks);
 }
 
 /** What is free now is the least: to be asked with what is. */

@@ -10,11 +10,13 @@ import { amountOf, CPUS, fitsIn, PLACES, type Room, timesIn } from '../grid/amou
 import type { Requirement } from '../grid/requirements.js';
 import {
   askedOn,
+  asksByName,
   type Copies,
   type EligibleMachines,
   type Free,
   giveTo,
   type Hold,
+  holdsByName,
   type LicenseState,
   labelsOf,
   type MachineState,
@@ -38,16 +40,27 @@ export function tasksOn(
     return alone ? idleTasksOn(requirement, state) : 0;
   }
   const asked = askedOn(requirement, state);
-  const tasks = timesIn(asked, room, offset);
+  const tasks = atMost(requirement, state, timesIn(asked, room, offset));
   if (tasks === 0 || beside === null) return tasks;
   return Math.min(tasks, timesIn(asked, beside, offset));
 }
 
 /** The same of a machine that nobody uses. */
 export const idleTasksOn = (
-  { task, whole }: Pick<Requirement, 'task' | 'whole'>,
-  { offered, isPart }: MachineState,
-): number => (whole && isPart ? 0 : timesIn(task, offered, 0));
+  { task, devices, whole }: Pick<Requirement, 'task' | 'devices' | 'whole'>,
+  { offered, machine, isPart }: MachineState,
+): number => {
+  if (whole && isPart) return 0;
+  const tasks = timesIn(task, offered, 0);
+  return devices === null ? tasks : Math.min(tasks, devices.idleOf(machine.devices));
+};
+
+/** So many tasks, or as many as the devices of the machine can serve. */
+export const atMost = (
+  { devices }: Pick<Requirement, 'devices'>,
+  { machine }: MachineState,
+  tasks: number,
+): number => (devices === null ? tasks : Math.min(tasks, devices.mostOf(machine.devices)));
 
 /** A site's own scheduler knows its switches, and is told of them; of other labels it knows nothing (null). */
 function askedOfScheduler(spread: Spread): Spread | null {
@@ -56,7 +69,7 @@ function askedOfScheduler(spread: Spread): Spread | null {
 
 /** Whether the machines, idle, have room for all tasks, spread as they are to be. */
 export function hasRoom(
-  of: Pick<Requirement, 'tasks' | 'task' | 'spread' | 'whole' | 'parts'>,
+  of: Pick<Requirement, 'tasks' | 'task' | 'devices' | 'spread' | 'whole' | 'parts'>,
   eligible: EligibleMachines,
 ): boolean {
   const { task, tasks, spread, parts } = of;
@@ -109,7 +122,7 @@ export function place(
 ): Placement | null {
   const { machines } = eligible;
   if (requirement.parts !== null) return placeParts(requirement.parts, eligible, room, beside, devices);
-  if (devices !== null)
+  if (devices !== null || requirement.devices !== null)
     return placeSpreadIn(requirement, requirement.spread ?? ANY_SPREAD, machines, room, beside, devices);
   if (!requirement.many) {
     for (let i = 0; i < machines.length; i++) {
@@ -161,7 +174,8 @@ export interface LackingPart {
  * room for one. The order is not searched, so that an explanation can name one part that lacks (`lackingPart`).
  *
  * What an earlier part takes depends on which devices are free, and so may whether a later one has room. Decision: who has none then goes
- * where amounts alone put it, for those are what plans and explanations are about.
+ * where amounts alone put it, for those are what plans and explanations are about; unless a part asks for devices by what they are, of which
+ * amounts do not say whether there are any.
  */
 export function placeParts(
   parts: readonly Requirement[],
@@ -172,7 +186,7 @@ export function placeParts(
 ): Placement | null {
   const found = tryParts(parts, eligible, room, beside, devices);
   if (!('at' in found)) return found;
-  return devices === null ? null : placeParts(parts, eligible, room, beside);
+  return devices === null || parts.some(asksByName) ? null : placeParts(parts, eligible, room, beside);
 }
 
 export function lackingPart(
@@ -214,7 +228,7 @@ function tryParts(
     const hold = { ...placed, each: part };
     giveTo(left, hold, -1);
     if (leftBeside !== null) giveTo(leftBeside, hold, -1);
-    if (part.further !== null) devicesLeft?.take(hold, [hold]);
+    if (holdsByName(part)) devicesLeft?.take(hold, [hold]);
     machines.push(...placed.machines);
     tasks.push(...placed.tasks);
     benchmark = Math.min(benchmark, placed.benchmark);
@@ -285,7 +299,9 @@ export function placeSpread(
   const { tasks, task } = requirement;
   const candidates = candidatesOf(
     machines,
-    most,
+    devices === null || requirement.devices === null
+      ? most
+      : (state) => devices.most(state, requirement, Math.min(tasks, most(state))),
     (state, gets) => {
       let further = 0;
       for (let kind = PLACES + 1; kind < state.offered.length; kind++)
@@ -315,6 +331,16 @@ export function placeSpread(
   }
   return null;
 }
+
+/** Where the tasks of the class go, however they are to be spread; null: there is no room for each. */
+export const placeAnywhere = (
+  requirement: Requirement,
+  { machines, shared }: EligibleMachines,
+  { room }: Pick<Free, 'room'>,
+): Placement | null =>
+  shared
+    ? placeSharedPart(requirement, ANY_SPREAD, machines, room, null)
+    : placeSpreadIn(requirement, ANY_SPREAD, machines, room, null, null);
 
 /** What of the conditions on its machines keeps the class from starting in `free`, if it does not lack room for each task; null: nothing. */
 export function lackingSpread(
@@ -387,7 +413,11 @@ function placeShared(
   if (parts !== null) return placeParts(parts, eligible, free.room, null, devices);
   // One task is on each.
   if ((spread?.tasksPerMachine.min ?? 1) > 1) return null;
-  if ((devices !== null && requirement.further !== null) || (spread !== null && spread.allAlike.length > 0))
+  if (
+    requirement.devices !== null ||
+    (devices !== null && requirement.further !== null) ||
+    (spread !== null && spread.allAlike.length > 0)
+  )
     return placeSharedPart(requirement, spread ?? ANY_SPREAD, machines, free.room, devices);
   const capacity = machines.map((state) => powerOf(state) / (1 + (free.tasks[state.position] as number)));
   let most = 0;

@@ -2,7 +2,8 @@
  * The availability profile of a site with promises in it: what is free on each machine and in each pool at every later
  * instant, if runs end when they are planned to and promised jobs run as promised. A column for each kind of resource of each machine
  * and the copies of each pool. Devices are amounts in it (device-holds.ts): on which machine a job gets those it asks for is decided when
- * it starts (`Timeline.placedNow`).
+ * it starts (`Timeline.placedNow`). Who asks for devices by what they are gets an opening no earlier than the site's runs have given back such
+ * devices; which of them promised jobs will have is not known.
  *
  * It notes since when room has been given back on each machine: a promise that was in its earliest opening before still is, unless
  * room came free ahead of it.
@@ -11,6 +12,8 @@ import { type Amounts, eachTakes, pairsOf, type Room } from '../grid/amounts.js'
 import type { Requirement } from '../grid/requirements.js';
 import {
   alikeIn,
+  askedOn,
+  asksByName,
   byPart,
   type Copies,
   type EligibleMachines,
@@ -24,9 +27,19 @@ import {
   timesTaken,
 } from '../grid/site-resources.js';
 import { type Column, columnOf, earliestIn, leastCertain, leastIn, nextIn, shift } from './column.js';
+import { DeviceHolds } from './device-holds.js';
 import type { Future, Opening } from './future.js';
 import type { Besides } from './joining.js';
-import { Filling, idleTasksOn, NO_POOLS, pickPools, placeParts, placeSpread } from './placement.js';
+import {
+  ANY_SPREAD,
+  atMost,
+  Filling,
+  idleTasksOn,
+  NO_POOLS,
+  pickPools,
+  placeParts,
+  placeSpread,
+} from './placement.js';
 
 /** Where a job has its place now, which counts as free for it. */
 export interface OwnPlace {
@@ -53,12 +66,12 @@ export class Profile implements Future {
 
   /** What is free once all runs are over that `take` is not told of. */
   constructor(
-    { machines, kinds }: SiteResources,
+    private readonly site: SiteResources,
     /** The first instant that anybody may ask for. */
     private now: number,
   ) {
-    this.machines = machines.map(({ offered }) => ({
-      columns: Array.from({ length: kinds }, (_, kind) => columnOf(offered[kind] ?? 0)),
+    this.machines = site.machines.map(({ offered }) => ({
+      columns: Array.from({ length: site.kinds }, (_, kind) => columnOf(offered[kind] ?? 0)),
       // Nobody has looked for an opening yet.
       given: Number.NEGATIVE_INFINITY,
       givenEnd: Infinity,
@@ -342,21 +355,26 @@ export class Profile implements Future {
     end: number,
     until: number,
   ): Placement | null {
-    const { tasks, task, spread, whole, parts } = requirement;
+    const { tasks, spread, whole, parts } = requirement;
     const { machines } = eligible;
-    if (parts !== null) return placeParts(parts, eligible, this.leastRoom(machines, at, end, until));
+    const devices = asksByName(requirement) ? this.devicesAt(at) : null;
+    if (parts !== null)
+      return placeParts(parts, eligible, this.leastRoom(machines, at, end, until), null, devices);
     const most = (state: MachineState): number => {
-      if (!whole) return this.tasksOn(state, task, at, end, until);
+      if (!whole) {
+        const asked = askedOn(requirement, state);
+        return atMost(requirement, state, this.tasksOn(state, asked, at, end, until));
+      }
       return this.tasksOn(state, state.whole, at, end, until) > 0 ? idleTasksOn(requirement, state) : 0;
     };
-    if (spread !== null)
+    if (spread !== null || devices !== null)
       return placeSpread(
         requirement,
-        spread,
+        spread ?? ANY_SPREAD,
         machines,
         most,
         (state, kind) => this.least(state, kind, at, end, until),
-        null,
+        devices,
       );
     const filling = new Filling(tasks);
     for (let i = 0; i < machines.length && filling.left > 0; i++) {
@@ -364,6 +382,13 @@ export class Profile implements Future {
       filling.put(state, most(state));
     }
     return filling.placement;
+  }
+
+  /** Which devices the runs of the site have that have not ended by then. */
+  private devicesAt(at: number): DeviceHolds {
+    const devices = new DeviceHolds(this.site.deviceHolds);
+    for (const run of this.site.runs) if (run.end <= at) devices.give(run);
+    return devices;
   }
 
   private nextChange(eligible: EligibleMachines, time: number): number {

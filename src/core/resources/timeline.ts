@@ -11,11 +11,13 @@ import type { Grid, SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
 import {
   alikeIn,
+  asksByName,
   type Copies,
   type EligibleMachines,
   type Free,
   giveTo,
   type Hold,
+  holdsByName,
   keepsMachines,
   type MachineState,
   type Placement,
@@ -208,7 +210,7 @@ export class Timeline implements Future, Free {
     if (this.begun.length === 0) this.begun = [run];
     else this.begun.push(run);
     if (keepsMachines(run.each)) this.keepsInMind = true;
-    if (run.each.further !== null) this.ownDevices()?.take(run, alikeIn(run));
+    if (holdsByName(run.each)) this.ownDevices()?.take(run, alikeIn(run));
     this.foundAt = Number.NaN;
     this.owns = null;
     if (run.licenses.length > 0) this.takeCopies(run, this.now, run.end, 1, true, false);
@@ -219,7 +221,7 @@ export class Timeline implements Future, Free {
   stop(run: RunState): void {
     // A late one holds its room now, though by plan it does no more.
     this.shift(run, this.now, Math.max(this.now, this.endOf(run)), 1, true, false);
-    if (run.each.further !== null) this.ownDevices()?.give(run);
+    if (holdsByName(run.each)) this.ownDevices()?.give(run);
     this.count(run, -1);
   }
 
@@ -255,7 +257,8 @@ export class Timeline implements Future, Free {
     limit = Infinity,
     holder: Reservation | null = null,
   ): Opening | null {
-    return this.openingAt(this.now, this.room, true, requirement, eligible, work, limit, holder);
+    const devices = this.devicesFor(requirement);
+    return this.openingAt(this.now, this.room, devices, true, requirement, eligible, work, limit, holder);
   }
 
   /** `holder`: what is reserved for the job, which older claims on licenses bind only. */
@@ -271,6 +274,8 @@ export class Timeline implements Future, Free {
     const room = copyInto(this.walked, this.room);
     const runs = this.ending;
     const steps = this.steps();
+    // Who asks for devices by what they are waits until runs give back such devices, whatever is free of the kind.
+    const devices = this.devices !== null && asksByName(requirement) ? new DeviceHolds(this.devices) : null;
     let run = 0;
     let step = 0;
     // Several tasks may need what many small releases add up to; one task fits only where a machine got room for it.
@@ -279,14 +284,16 @@ export class Timeline implements Future, Free {
       for (; run < runs.length && (runs[run] as RunState).end <= at; run++) {
         const ended = runs[run] as RunState;
         giveTo(room, ended, 1);
+        devices?.give(ended);
         possible ||= fitsOnOneOf(ended.machines, requirement, room);
       }
       for (; step < steps.length && (steps[step] as Step).at <= at; step++) {
         const { hold, sign } = steps[step] as Step;
         giveTo(room, hold, sign);
+        if (sign > 0) devices?.give(hold);
       }
       const opening = possible
-        ? this.openingAt(at, room, false, requirement, eligible, work, limit, holder)
+        ? this.openingAt(at, room, devices, false, requirement, eligible, work, limit, holder)
         : null;
       if (opening !== null) {
         this.foundAt = at;
@@ -435,6 +442,14 @@ export class Timeline implements Future, Free {
     }
   }
 
+  /** Whether it is only devices of what the tasks ask for that are not free now: amounts do not say so. */
+  lacksDevices(requirement: Requirement, eligible: EligibleMachines): boolean {
+    const devices = this.devicesFor(requirement);
+    return (
+      devices !== null && asksByName(requirement) && placeNow(requirement, eligible, this, devices) === null
+    );
+  }
+
   // ---- inside ----
 
   private ownDevices(): DeviceHolds | null {
@@ -510,10 +525,14 @@ export class Timeline implements Future, Free {
     return steps.length === 1 ? steps : steps.sort((a, b) => a.at - b.at);
   }
 
-  /** `room`: at that instant. `present`: now; late runs hold licenses and devices as they hold room. */
+  /**
+   * `room`: at that instant. `devices`: which are taken then; null: it does not matter, or is not known. `present`: now; late runs hold
+   * licenses as they hold room.
+   */
   private openingAt(
     at: number,
     room: Room,
+    devices: DeviceHolds | null,
     present: boolean,
     requirement: Requirement,
     eligible: EligibleMachines,
@@ -523,7 +542,6 @@ export class Timeline implements Future, Free {
   ): Opening | null {
     const { machines } = eligible;
     const until = at + limit;
-    const devices = present ? this.devicesFor(requirement) : null;
     if (requirement.many || eligible.shared || devices !== null) {
       const placement = this.placeMany(at, room, requirement, eligible, work, until, devices);
       return placement && this.opening(at, present, eligible, placement, work, until, holder);

@@ -1,18 +1,20 @@
 /**
  * Devices of machines as schedulers count them: each share is one of its kind, so that plans, constraints of the database and explanations
- * know devices as amounts like any other. Which of them a run gets is chosen when it starts (devices.ts): by then it is known that there
- * are enough, because the devices of one kind on one machine are alike.
+ * know devices as amounts like any other. Which of them a run gets is chosen when it starts (devices.ts). The devices of one kind on one
+ * machine have equally many shares; their models and memory may differ, which matters to who asks for them by what they are.
  */
-import { furtherIn } from '../grid/amounts.js';
+import { furtherIn, type TaskAmounts } from '../grid/amounts.js';
 import type { Labels } from './constraint.js';
 import {
   type Device,
   type DeviceRequest,
   groupOf,
+  inServingOrder,
   keyOfTaken,
   type OwnedDevice,
-  serveDevices,
+  serveEach,
   type Taken,
+  takenFor,
 } from './devices.js';
 
 /** Shares by kind. */
@@ -22,12 +24,17 @@ export function countsOf(devices: readonly OwnedDevice[]): Record<string, number
   return counts;
 }
 
-/** What a constraint may ask of a machine because of its devices: by kind the model, and the memory that goes with one. */
+/**
+ * What a constraint may ask of a machine because of its devices: by kind the model, and the memory that goes with one. Where they are not
+ * alike, no model, and the least memory.
+ */
 export function deviceLabels(devices: readonly OwnedDevice[]): Labels {
   const labels: Record<string, string> = {};
   for (const { kind, model, memoryMb, shares } of devices) {
-    labels[kind] = model ?? '';
-    labels[`${kind}.memory-mb`] = String(Math.floor(memoryMb / shares));
+    const memory = `${kind}.memory-mb`;
+    const own = Math.floor(memoryMb / shares);
+    labels[kind] = (labels[kind] ?? model) === model ? (model ?? '') : '';
+    labels[memory] = String(Math.min(Number(labels[memory] ?? own), own));
   }
   return labels;
 }
@@ -36,53 +43,130 @@ export function deviceLabels(devices: readonly OwnedDevice[]): Labels {
 export const unitsOf = ({ id, shares }: Pick<OwnedDevice, 'id' | 'shares'>): string[] =>
   shares === 1 ? [id] : Array.from({ length: shares }, (_, i) => `${id}/${i}`);
 
-/** The first of two devices of one kind on the machine that are not alike; null: there is none. */
-export function unlikeOthers(devices: readonly OwnedDevice[]): OwnedDevice | null {
-  const first = new Map<string, string>();
+/** The first of two devices of one kind on the machine that have not as many shares; null: there is none. */
+export function sharedOtherwise(devices: readonly OwnedDevice[]): OwnedDevice | null {
+  const first = new Map<string, number>();
   for (const device of devices) {
-    const { kind, model, memoryMb, shares } = device;
-    const like = JSON.stringify([model, memoryMb, shares]);
-    if (!first.has(kind)) first.set(kind, like);
-    else if (first.get(kind) !== like) return device;
+    const { kind, shares } = device;
+    if ((first.get(kind) ?? shares) !== shares) return device;
+    first.set(kind, shares);
   }
   return null;
 }
 
+/** A unit that a run has, with what it has of the memory of the device. */
+export interface HeldUnit {
+  readonly memoryMb: number;
+  /** null: it was not asked whose it is. */
+  readonly user: string | null;
+}
+
+/** What runs have of the devices of a machine, by unit. */
+export type HeldUnits = ReadonlyMap<string, HeldUnit>;
+
+/** What a task asks for that may be devices. */
+export interface AskedUnits {
+  /** Amounts by kind; what are no devices does not matter. */
+  readonly further: TaskAmounts['further'];
+  /** By what they are. */
+  readonly devices: { readonly requests: readonly DeviceRequest[]; readonly user: string | null } | null;
+}
+
+/** The same of a job. */
+export const unitsAskedBy = ({
+  userId,
+  resourcesPerTask,
+  devicesPerTask = null,
+}: {
+  readonly userId: number;
+  readonly resourcesPerTask: TaskAmounts['further'];
+  readonly devicesPerTask?: readonly DeviceRequest[] | null;
+}): AskedUnits => ({
+  further: resourcesPerTask,
+  devices: devicesPerTask && { requests: devicesPerTask, user: String(userId) },
+});
+
 /**
- * The units that so many tasks get on a machine, those of the first task first, each task's in order of kind; the shares of a task are of one device if they can
- * be, and as many as a device has are whole devices. Empty: no device is asked for. Null: there are not enough.
- *
- * @param held units that live runs have
- * @param perTask amounts by kind; what are no devices does not matter
+ * The units that so many tasks get on a machine, those of the first task first, each task's in order of kind and then of what it asks for
+ * by what it is; the shares of a task are of one device if they can be, and as many as a device has are whole devices. Empty: no device is
+ * asked for. Null: there are not enough.
  */
 export function chooseUnits(
   devices: readonly OwnedDevice[],
-  held: ReadonlySet<string>,
-  perTask: Readonly<Record<string, number>> | null,
+  held: HeldUnits,
+  asked: AskedUnits,
   tasks: number,
 ): string[] | null {
-  const asked = askedOf(devices, perTask);
-  if (asked.length === 0) return [];
+  const amounts = amountsOf(devices, asked);
+  if (amounts.length === 0 && asked.devices === null) return [];
+  const served = serve(devices, held, amounts, asked, tasks);
+  if (served === null) return null;
   const free = freeUnits(devices, held);
-  const taken = serve(devices, free, asked, tasks)?.taken;
-  if (taken === undefined) return null;
   // Neighbors go to one task.
-  const order = [...taken].sort(
-    (a, b) => compare(groupOf(a.device), groupOf(b.device)) || compare(a.device.id, b.device.id),
-  );
-  const byKind = new Map(
-    asked.map(([kind]) => [
-      kind,
-      order.flatMap(({ device, shares }) =>
-        device.kind === kind ? (free.get(device.id) as string[]).slice(0, shares) : [],
-      ),
-    ]),
-  );
-  return Array.from({ length: tasks }, (_, task) =>
-    asked.flatMap(([kind, amount]) =>
-      (byKind.get(kind) as string[]).slice(task * amount, (task + 1) * amount),
+  const items = served.given.map((given) =>
+    [...given].sort(
+      (a, b) => compare(groupOf(a.device), groupOf(b.device)) || compare(a.device.id, b.device.id),
     ),
-  ).flat();
+  );
+  const units: string[] = [];
+  for (let task = 0; task < tasks; task++)
+    for (const given of items) {
+      const each = given.length / tasks;
+      for (const { device, shares } of given.slice(task * each, (task + 1) * each))
+        units.push(...(free.get(device.id) as string[]).splice(0, shares));
+    }
+  return units;
+}
+
+/**
+ * What it is to have the units that so many tasks have got on a machine (`chooseUnits`). Shares that were asked for with more memory than
+ * goes with them have it.
+ */
+export function holdUnits(
+  devices: readonly OwnedDevice[],
+  units: readonly string[],
+  asked: AskedUnits,
+  tasks: number,
+): [unit: string, held: HeldUnit][] {
+  const deviceOf = new Map(devices.flatMap((device) => unitsOf(device).map((unit) => [unit, device])));
+  const user = asked.devices?.user ?? null;
+  const held: [string, HeldUnit][] = [];
+  const hold = (count: number, memoryOf: (device: OwnedDevice, i: number) => number): void => {
+    for (let i = 0; i < count && held.length < units.length; i++) {
+      const unit = units[held.length] as string;
+      const device = deviceOf.get(unit);
+      held.push([unit, { memoryMb: device === undefined ? 0 : memoryOf(device, i), user }]);
+    }
+  };
+  const byAmount = amountsOf(devices, asked).reduce((sum, [, amount]) => sum + amount, 0);
+  for (let task = 0; task < tasks; task++) {
+    hold(byAmount, ({ memoryMb, shares }) => Math.floor(memoryMb / shares));
+    for (const request of asked.devices?.requests ?? [])
+      for (let one = 0; one < request.count; one++) {
+        const device = deviceOf.get(units[held.length] ?? '');
+        const taken = device === undefined ? null : takenFor(device, request);
+        const { shares, memoryMb } = taken ?? { shares: 1, memoryMb: 0 };
+        const part = Math.floor(memoryMb / shares);
+        hold(shares, (_, i) => (i === 0 ? memoryMb - (shares - 1) * part : part));
+      }
+  }
+  // Of a machine that had other devices then.
+  hold(units.length, ({ memoryMb, shares }) => Math.floor(memoryMb / shares));
+  return held;
+}
+
+/** How many of the units are of each kind. */
+export function countUnits(
+  devices: readonly OwnedDevice[],
+  units: readonly string[],
+): Record<string, number> {
+  const kindOf = new Map(devices.flatMap((device) => unitsOf(device).map((unit) => [unit, device.kind])));
+  const counts: Record<string, number> = {};
+  for (const unit of units) {
+    const kind = kindOf.get(unit);
+    if (kind !== undefined) counts[kind] = (counts[kind] ?? 0) + 1;
+  }
+  return counts;
 }
 
 /**
@@ -92,36 +176,36 @@ export function chooseUnits(
  */
 export function deviceKey(
   devices: readonly OwnedDevice[],
-  held: ReadonlySet<string>,
-  perTask: Readonly<Record<string, number>> | null,
+  held: HeldUnits,
+  asked: AskedUnits,
   tasks: number,
 ): readonly number[] | null {
-  const free = freeUnits(devices, held);
-  const asked = askedOf(devices, perTask);
-  const served = serve(devices, free, asked, tasks);
+  const served = serve(devices, held, amountsOf(devices, asked), asked, tasks);
   return served && [served.split ? 1 : 0, ...keyOfTaken(served.devices, served.taken)];
 }
 
-type Asked = [kind: string, amount: number][];
-/** By device, its units that nobody has. */
-type FreeUnits = ReadonlyMap<string, string[]>;
+type Amounts = [kind: string, amount: number][];
 
-const askedOf = (devices: readonly OwnedDevice[], perTask: Parameters<typeof furtherIn>[0]): Asked =>
-  furtherIn(perTask).filter(([kind]) => devices.some((device) => device.kind === kind));
+const amountsOf = (devices: readonly OwnedDevice[], { further }: AskedUnits): Amounts =>
+  furtherIn(further).filter(([kind]) => devices.some((device) => device.kind === kind));
 
-const freeUnits = (devices: readonly OwnedDevice[], held: ReadonlySet<string>): FreeUnits =>
+const freeUnits = (devices: readonly OwnedDevice[], held: HeldUnits): Map<string, string[]> =>
   new Map(devices.map((one) => [one.id, unitsOf(one).filter((unit) => !held.has(unit))]));
 
-/** `devices`: as they were before. `split`: shares of a task are of several devices. */
+/**
+ * `devices`: as they were before. `given`: for each amount and then each request what it has got, one by one. `split`: shares of a task are
+ * of several devices.
+ */
 function serve(
   devices: readonly OwnedDevice[],
-  free: FreeUnits,
-  asked: Asked,
+  held: HeldUnits,
+  amounts: Amounts,
+  asked: AskedUnits,
   tasks: number,
-): { devices: Device[]; taken: Taken[]; split: boolean } | null {
-  const used = asUsed(devices, free);
-  const requests = (split: boolean): DeviceRequest[] =>
-    asked.map(([kind, amount]) => {
+): { devices: Device[]; taken: Taken[]; given: (readonly Taken[])[]; split: boolean } | null {
+  const used = devices.map((device) => usedBy(device, held));
+  const counted = (split: boolean): DeviceRequest[] =>
+    amounts.map(([kind, amount]) => {
       const { shares } = devices.find((device) => device.kind === kind) as OwnedDevice;
       const any = { kind, model: null, minMemoryMb: null };
       if (shares === 1 || (!split && amount % shares === 0))
@@ -130,24 +214,31 @@ function serve(
       return { ...any, count: amount / parts, share: { parts, of: shares } };
     });
   for (const split of [false, true]) {
-    const taken = serveDevices(used, requests(split), tasks, '');
-    if (taken !== null) return { devices: used, taken, split };
+    if (split && amounts.length === 0) break;
+    const requests = [...counted(split), ...(asked.devices?.requests ?? [])];
+    const order = inServingOrder(requests.map((request, place) => ({ ...request, place })));
+    const served = serveEach(used, order, tasks, asked.devices?.user ?? null);
+    if (served === null) continue;
+    const given: (readonly Taken[])[] = [];
+    order.forEach(({ place }, i) => {
+      given[place] = served.given[i] as readonly Taken[];
+    });
+    return { devices: used, taken: served.taken, given, split };
   }
   return null;
 }
 
-/** As the rules see them: a run has its shares with their part of the memory. */
-const asUsed = (devices: readonly OwnedDevice[], free: FreeUnits): Device[] =>
-  devices.map((device) => usedBut(device, free.get(device.id)?.length ?? 0));
-
-function usedBut(device: OwnedDevice, free: number): Device {
-  const { shares, memoryMb } = device;
-  const used = shares - free;
-  return {
-    ...device,
-    oneUser: false,
-    used: { shares: used, memoryMb: Math.floor(memoryMb / shares) * used, user: null },
-  };
+/** As the rules see it. */
+function usedBy(device: OwnedDevice, held: HeldUnits): Device {
+  const used = { shares: 0, memoryMb: 0, user: null as string | null };
+  for (const unit of unitsOf(device)) {
+    const one = held.get(unit);
+    if (one === undefined) continue;
+    used.shares++;
+    used.memoryMb += one.memoryMb;
+    used.user ??= one.user;
+  }
+  return { ...device, oneUser: device.oneUser ?? false, used };
 }
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

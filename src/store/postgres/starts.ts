@@ -2,6 +2,7 @@
 import { handOverLimit } from '../../core/local/registry.js';
 import type { Reservation, Start } from '../../core/model.js';
 import type { OwnedDevice } from '../../core/resources/devices.js';
+import { type HeldUnit, unitsOf } from '../../core/resources/units.js';
 import { list, table } from '../columns.js';
 import { TIMES_KNOWN } from '../constants.js';
 import type { HeldPart, TakenInside } from '../holds.js';
@@ -69,7 +70,8 @@ export function applyStarts(
       }
       job.state = 'ASSIGNED';
       const devices = takeDevices(start, job, free);
-      accepted.push({ start, job, epoch: job.epoch + 1, devices, whole: wholeMachines(start, job, free) });
+      const whole = wholeMachines(start, job, free, devices);
+      accepted.push({ start, job, epoch: job.epoch + 1, devices, whole });
     }
     if (accepted.length > 0) {
       await insertDecisions(tx, 'START', context, accepted.map(decision));
@@ -116,7 +118,7 @@ WITH limited AS MATERIALIZED (
   SELECT state FROM sites
    WHERE id = ${siteId}::integer AND removed_at IS NULL AND (SELECT count(*) FROM limited) >= 0 FOR SHARE
 ), job AS MATERIALIZED (
-  SELECT id, state, site_id AS "siteId", user_id AS "userId", epoch, extract(epoch FROM dispatched_at)::float8 AS "dispatchedAt", tasks, run_time_limit_s AS "runTimeLimitS", cpus_per_task AS "cpusPerTask", memory_mb_per_task AS "memoryMbPerTask", resources_per_task AS "resourcesPerTask", tasks_per_machine AS "tasksPerMachine", exclusive, parts, licenses, reservation_id AS "reservationId"
+  SELECT id, state, site_id AS "siteId", user_id AS "userId", epoch, extract(epoch FROM dispatched_at)::float8 AS "dispatchedAt", tasks, run_time_limit_s AS "runTimeLimitS", cpus_per_task AS "cpusPerTask", memory_mb_per_task AS "memoryMbPerTask", resources_per_task AS "resourcesPerTask", devices_per_task AS "devicesPerTask", tasks_per_machine AS "tasksPerMachine", exclusive, parts, licenses, reservation_id AS "reservationId"
     FROM jobs WHERE id = ANY (${list('bigint', jobIds)}) ORDER BY id FOR NO KEY UPDATE
 )
 SELECT json_build_array(
@@ -129,6 +131,35 @@ SELECT json_build_array(
 interface HeldBySite {
   reservation: Reservation | null;
   promised: boolean;
+}
+
+/** `memoryMb` and `userId` null: of a run that asked by amounts. */
+type HeldUnitArray = [unit: string, memoryMb: number | null, userId: number | null];
+
+/** The devices, and shares of devices, of the row `machine` that live runs have. Few machines have any. */
+const unitsHeld = `(
+  SELECT json_agg(json_build_array(h.unit, asked.memory_mb, asked.user_id)) FROM device_holds h LEFT JOIN LATERAL (
+    SELECT (t.part #>> ARRAY['units', h.unit])::integer AS memory_mb, j.user_id
+      FROM runs r JOIN jobs j ON j.id = r.job_id, jsonb_array_elements(r.taken) WITH ORDINALITY AS t (part, place)
+     WHERE r.job_id = h.job_id AND r.epoch = h.epoch AND r.machine_ids[t.place] = machine.id AND t.part -> 'units' ? h.unit) asked ON true
+   WHERE h.machine_id = machine.id)`;
+
+function heldFrom(
+  devices: readonly OwnedDevice[],
+  held: readonly HeldUnitArray[] | null,
+): Map<string, HeldUnit> {
+  if (held === null) return new Map();
+  const part = new Map(
+    devices.flatMap((device) =>
+      unitsOf(device).map((unit) => [unit, Math.floor(device.memoryMb / device.shares)]),
+    ),
+  );
+  return new Map(
+    held.map(([unit, memoryMb, userId]) => [
+      unit,
+      { memoryMb: memoryMb ?? part.get(unit) ?? 0, user: userId === null ? null : String(userId) },
+    ]),
+  );
 }
 
 /**
@@ -157,7 +188,7 @@ async function lockResources(
       has: Amounts,
       used: Amounts,
       devices: readonly OwnedDevice[],
-      held: string[] | null,
+      held: HeldUnitArray[] | null,
       kept: boolean,
     ][],
     licenses: [id: number, kind: string, copies: number][],
@@ -184,7 +215,7 @@ WITH machine AS MATERIALIZED (
 )
 SELECT json_build_array(
   (SELECT coalesce(json_agg(json_build_array(id, cpus - cpus_used, memory_mb - memory_used_mb, cpus, memory_mb, max_tasks - tasks_used, max_tasks, resources, resources_used, devices,
-            CASE WHEN devices <> '[]' THEN (SELECT json_agg(unit) FROM device_holds h WHERE h.machine_id = machine.id) END, keeping_runs > 0)), '[]')
+            CASE WHEN devices <> '[]' THEN ${raw(unitsHeld)} END, keeping_runs > 0)), '[]')
      FROM machine WHERE ${raw(isAvailable)}),
   (SELECT coalesce(json_agg(json_build_array(id, kind, copies - in_use)), '[]') FROM license),
   (SELECT ${raw(reservationArray)} FROM reservations v WHERE site_id = ${siteId}::integer),
@@ -215,7 +246,7 @@ SELECT json_build_array(
           ([id, cpus, memoryMb, allCpus, allMemoryMb, places, allPlaces, has, used, devices, held, kept]) => [
             id,
             {
-              ...{ cpus, memoryMb, places, allPlaces, devices, heldUnits: new Set(held) },
+              ...{ cpus, memoryMb, places, allPlaces, devices, heldUnits: heldFrom(devices, held) },
               ...{ resources: freeOf(has, used), has: { ...has, cpus: allCpus, memoryMb: allMemoryMb } },
               ...{ kept, users: new Set<number>() },
             },

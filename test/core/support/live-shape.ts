@@ -1,13 +1,21 @@
 /**
  * Cases of the rule `place_shape` (resources.md, "Formats of the vectors") as a site with runs, and a job that waits there: what a local
- * policy starts is compared with the rule. A live job asks for less than a shape can say: counts of a kind of device, and labels of machines.
+ * policy starts is compared with the rule. A live job says what a shape does of its devices; or, as jobs did before they could, counts of a kind
+ * of device and labels of machines, which is less.
  */
 import * as fc from 'fast-check';
 import { Grid, type Job, type JobPart, type LocalPolicy, type Machine } from '../../../src/core/index.js';
 import { bothConstraints } from '../../../src/core/model.js';
 import type { Device, DeviceRequest, OwnedDevice } from '../../../src/core/resources/devices.js';
 import type { PlacedTasks, ShapeMachine, ShapePart } from '../../../src/core/resources/shape.js';
-import { chooseUnits, countsOf, unitsOf, unlikeOthers } from '../../../src/core/resources/units.js';
+import {
+  chooseUnits,
+  countsOf,
+  type HeldUnit,
+  holdUnits,
+  unitsAskedBy,
+  unitsOf,
+} from '../../../src/core/resources/units.js';
 import { placedParts, withParts } from '../../support/plain-job.js';
 import { job as anyJob } from './drive.js';
 import { plan, policyWith } from './grids.js';
@@ -25,14 +33,11 @@ export interface ShapeCase {
 export const NOT_LIVE = [
   'machines shared in time beside others',
   'tasks that fill machine after machine (two-level.md)',
-  'several requests for one kind',
-  'shares that are no whole number, or not the same on all machines',
-  'several shares for one task where devices have parts of them left',
-  'memory of a device that not all have',
-  'a device that only its user may share',
-  'users that take no CPU',
 ] as const;
 export type NotLive = (typeof NOT_LIVE)[number];
+
+/** How a live job asks for devices: by what they are, or by amounts of their kinds. */
+export type Asking = 'BY_NAME' | 'BY_AMOUNT';
 
 /** Each kind of local policy that chooses machines. */
 export const LOCAL: readonly LocalPolicy[] = [
@@ -48,7 +53,7 @@ interface LiveMachine {
   readonly of: ShapeMachine;
   readonly id: number;
   readonly devices: readonly OwnedDevice[];
-  readonly held: ReadonlySet<string>;
+  readonly held: readonly string[];
 }
 
 const JOB = 1;
@@ -59,9 +64,12 @@ export class LiveSite {
   /** A device is one unit, as nobody asks for a share of one. */
   private readonly whole: boolean;
 
-  /** `given`: one that `whyNotLive` has nothing against. */
-  constructor(private readonly given: ShapeCase) {
-    this.whole = asksWhole(given);
+  /** `given`: one that `whyNotLive` has nothing against, and to ask by amount `isCounted`. */
+  constructor(
+    private readonly given: ShapeCase,
+    private readonly asking: Asking = 'BY_NAME',
+  ) {
+    this.whole = asking === 'BY_AMOUNT' && asksWhole(given);
     const ids = given.machines.map(({ id }) => id).sort();
     this.machines = given.machines.map((of) => {
       const devices = of.devices.map((device) => owned(device, this.whole));
@@ -69,7 +77,7 @@ export class LiveSite {
         of,
         id: ids.indexOf(of.id) + 1,
         devices,
-        held: new Set(of.devices.flatMap((one) => this.heldOf(one))),
+        held: of.devices.flatMap((one) => this.heldOf(one)),
       };
     });
     const parts = given.parts.map((part) => this.partOf(part));
@@ -86,25 +94,28 @@ export class LiveSite {
   grid(): Grid {
     const grid = new Grid();
     grid.setSite({ id: 1, name: 'one', state: 'UP', localPolicy: null });
-    for (const { of, id, devices } of this.machines) grid.setMachine(liveMachine(of, id, devices));
+    for (const { of, id, devices } of this.machines)
+      grid.setMachine(liveMachine(of, id, this.cpusOf(of), devices));
     let jobId = 100;
     for (const machine of this.machines) jobId = this.placeRuns(grid, machine, jobId);
     return grid;
   }
 
-  /** What starts now under the policy, as the rule shows it, shares only of devices; null: nothing. */
+  /** What starts now under the policy, as the rule shows it, of who asks by amount without memory of devices; null: nothing. */
   startsUnder(local: LocalPolicy) {
     const grid = this.grid();
     grid.placeAtSite(this.job, 1);
     const start = plan(grid, 0, { ...policyWith('NONE'), local }).starts.find(({ jobId }) => jobId === JOB);
     if (start === undefined) return null;
-    const held = new Map(this.machines.map(({ id, held: before }) => [id, new Set(before)]));
+    const held = new Map(this.machines.map((machine) => [machine.id, this.heldOn(machine)]));
     const placed = placedParts(this.job, start.allocations).map(({ at, machineId, tasks, part }) => {
       const machine = this.machines.find(({ id }) => id === machineId) as LiveMachine;
-      const here = held.get(machineId) as Set<string>;
-      const units = chooseUnits(machine.devices, here, part.resourcesPerTask, tasks) as string[];
-      for (const unit of units) here.add(unit);
-      return { at, machine: machine.of.id, tasks, devices: this.shown(machine.of, units) };
+      const here = held.get(machineId) as Map<string, HeldUnit>;
+      const asked = unitsAskedBy({ ...part, userId: this.job.userId });
+      const units = chooseUnits(machine.devices, here, asked, tasks) as string[];
+      const holds = holdUnits(machine.devices, units, asked, tasks);
+      for (const [unit, hold] of holds) here.set(unit, hold);
+      return { at, machine: machine.of.id, tasks, devices: this.shown(machine.of, holds) };
     });
     return this.given.parts.map((_, i) =>
       placed
@@ -114,12 +125,29 @@ export class LiveSite {
     );
   }
 
-  private shown({ devices }: ShapeMachine, units: readonly string[]) {
+  private shown({ devices }: ShapeMachine, holds: readonly [string, HeldUnit][]) {
     const given = [...devices].sort((a, b) => (a.id < b.id ? -1 : 1));
     return given.flatMap((device) => {
-      const count = units.filter((unit) => unit === device.id || unit.startsWith(`${device.id}/`)).length;
-      return count === 0 ? [] : [{ device: device.id, shares: this.whole ? device.shares : count }];
+      const own = holds.filter(([unit]) => isOf(unit, device));
+      if (own.length === 0) return [];
+      const shown = { device: device.id, shares: this.whole ? device.shares : own.length };
+      const memoryMb = own.reduce((sum, [, hold]) => sum + hold.memoryMb, 0);
+      return [this.asking === 'BY_NAME' ? { ...shown, memoryMb } : shown];
     });
+  }
+
+  /** As the runs of `placeRuns` have them. */
+  private heldOn({ of, devices, held }: LiveMachine): Map<string, HeldUnit> {
+    const userOfUnit = (unit: string): string | null =>
+      of.devices.find((one) => isOf(unit, one))?.used.user ?? null;
+    return new Map(
+      held.map((unit) => {
+        const { memoryMb, shares } = devices.find((one) => isOf(unit, one)) as OwnedDevice;
+        const user = userOfUnit(unit);
+        const share = { memoryMb: Math.floor(memoryMb / shares), user: user && String(userOf(user)) };
+        return [unit, share];
+      }),
+    );
   }
 
   private heldOf(device: Device): string[] {
@@ -128,6 +156,18 @@ export class LiveSite {
   }
 
   private partOf({ devices, where, exclusive, ...part }: ShapeCase['parts'][number]): JobPart {
+    const shape = {
+      tasks: part.tasks,
+      cpusPerTask: part.cpus,
+      memoryMbPerTask: Math.max(part.memoryMb, part.memoryMbPerCpu * part.cpus),
+      resourcesPerTask: null,
+      tasksPerMachine: part.tasksPerMachine,
+      exclusive: exclusive === 'NONE' ? null : exclusive,
+      allAlike: part.allAlike.length === 0 ? null : part.allAlike,
+      machineConstraint: where,
+    };
+    if (devices.length === 0) return shape;
+    if (this.asking === 'BY_NAME') return { ...shape, devicesPerTask: devices };
     const resourcesPerTask: Record<string, number> = {};
     let machineConstraint = where;
     for (const request of devices) {
@@ -137,16 +177,7 @@ export class LiveSite {
       if (minMemoryMb !== null && this.whole)
         machineConstraint = bothConstraints(machineConstraint, `${kind}.memory-mb >= ${minMemoryMb}`);
     }
-    return {
-      tasks: part.tasks,
-      cpusPerTask: part.cpus,
-      memoryMbPerTask: Math.max(part.memoryMb, part.memoryMbPerCpu * part.cpus),
-      resourcesPerTask: devices.length === 0 ? null : resourcesPerTask,
-      tasksPerMachine: part.tasksPerMachine,
-      exclusive: exclusive === 'NONE' ? null : exclusive,
-      allAlike: part.allAlike.length === 0 ? null : part.allAlike,
-      machineConstraint,
-    };
+    return { ...shape, resourcesPerTask, machineConstraint };
   }
 
   private unitsOf({ kind, count, share }: DeviceRequest): number {
@@ -164,17 +195,19 @@ export class LiveSite {
       const taken = countsOf(
         devices.flatMap((one) => own.filter((unit) => isOf(unit, one)).map(() => ({ ...one, shares: 1 }))),
       );
-      const cpus = of.total.cpus - of.free.cpus - (users.length - 1);
+      const cpus = this.cpusOf(of) - of.free.cpus - (users.length - 1);
       const job = anyJob({
         ...{ id: jobId, userId: userOf(user), cpusPerTask: i === 0 ? cpus : 1 },
         memoryMbPerTask: i === 0 ? of.total.memoryMb - of.free.memoryMb : 0,
-        resourcesPerTask: own.length === 0 ? null : taken,
+        ...(this.asking === 'BY_AMOUNT'
+          ? { resourcesPerTask: own.length === 0 ? null : taken }
+          : { devicesPerTask: this.askedByRun(devices, own) }),
         exclusive: of.onlyUser === null ? null : 'USER',
       });
       grid.restoreRun(
         {
           ...{ jobId, siteId: 1, epoch: 1, allocations: [{ machineId: id, tasks: 1 }], licenseIds: [] },
-          ...{ devices: [own.filter((unit) => held.has(unit))], start: -1, plannedEnd: 1000 },
+          ...{ devices: [own.filter((unit) => held.includes(unit))], start: -1, plannedEnd: 1000 },
         },
         job,
       );
@@ -182,46 +215,52 @@ export class LiveSite {
     }
     return jobId;
   }
+
+  /** Each run takes one: where others are said to take none there are more. */
+  private cpusOf(of: ShapeMachine): number {
+    return Math.max(of.total.cpus, of.free.cpus + usersOn(of, this.given).size);
+  }
+
+  /** Its units one by one, in their order. */
+  private askedByRun(devices: readonly OwnedDevice[], own: readonly string[]): DeviceRequest[] | null {
+    const asked = own.map((unit): DeviceRequest => {
+      const { kind, shares } = devices.find((one) => isOf(unit, one)) as OwnedDevice;
+      const share = shares === 1 ? null : { parts: 1, of: shares };
+      return { kind, count: 1, model: null, minMemoryMb: null, share };
+    });
+    return asked.length === 0 ? null : asked;
+  }
 }
 
 /** Null: a live job says all of it. */
-export function whyNotLive(given: ShapeCase): NotLive | null {
-  const { machines, parts, user } = given;
-  const requests = parts.flatMap(({ devices }) => devices);
+export function whyNotLive({ machines, parts }: ShapeCase): NotLive | null {
   if (machines.some(({ total }) => total.places !== null)) return 'machines shared in time beside others';
   if (parts.length === 1 && parts.every(isPlain))
     return 'tasks that fill machine after machine (two-level.md)';
+  return null;
+}
+
+/** Whether counts of the kinds of devices say what the case does: shares are whole numbers of units, and alike on all machines. */
+export function isCounted({ machines, parts, ...given }: ShapeCase): boolean {
+  const requests = parts.flatMap(({ devices }) => devices);
   if (parts.some(({ devices }) => new Set(devices.map(({ kind }) => kind)).size < devices.length))
-    return 'several requests for one kind';
-  if (machines.some(({ devices }) => unlikeOthers(devices) !== null))
-    return 'memory of a device that not all have';
-  if (machines.some((one) => usersOn(one, given).size > one.total.cpus - one.free.cpus))
-    return 'users that take no CPU';
-  if (asksWhole(given)) return null;
+    return false;
+  if (asksWhole({ machines, parts, ...given })) return true;
   for (const { kind, count, share, minMemoryMb } of requests) {
-    const [shares, ...others] = sharesOf(given, kind);
+    const [shares, ...others] = sharesOf({ machines, parts, ...given }, kind);
     const units = share === null ? (shares ?? 1) * count : ((shares ?? 1) * share.parts) / share.of;
-    if (others.length > 0 || !Number.isInteger(units))
-      return 'shares that are no whole number, or not the same on all machines';
+    if (others.length > 0 || !Number.isInteger(units) || minMemoryMb !== null) return false;
     const ofKind = machines.flatMap(({ devices }) => devices).filter((device) => device.kind === kind);
-    if (
-      minMemoryMb !== null &&
-      ofKind.some(({ memoryMb }) => memoryMb * (share ? share.parts / share.of : 1) < minMemoryMb)
-    )
-      return 'memory of a device that not all have';
-    const isOthers = ({ oneUser, shares: all, used }: Device): boolean =>
-      oneUser && used.shares > 0 && used.shares < all && used.user !== user;
-    if (ofKind.some(isOthers)) return 'a device that only its user may share';
+    if (ofKind.some(({ oneUser }) => oneUser)) return false;
     const left = ofKind.some(
       ({ shares: all, used }) => (all - used.shares) % units !== 0 || all % units !== 0,
     );
     const same = requests.every(
       (one) => one.kind !== kind || JSON.stringify(one) === JSON.stringify({ ...one, share, count }),
     );
-    if (units > 1 && (count > 1 || left || !same))
-      return 'several shares for one task where devices have parts of them left';
+    if (units > 1 && (count > 1 || left || !same)) return false;
   }
-  return null;
+  return true;
 }
 
 const isPlain = ({
@@ -259,33 +298,45 @@ const userOf = (name: string): number => Number(name.slice(1));
 
 const isOf = (unit: string, { id }: OwnedDevice): boolean => unit === id || unit.startsWith(`${id}/`);
 
-const owned = ({ id, kind, model, memoryMb, shares, link }: Device, whole: boolean): OwnedDevice => ({
-  ...{ id, kind, model, memoryMb, link },
+const owned = (
+  { id, kind, model, memoryMb, shares, link, oneUser }: Device,
+  whole: boolean,
+): OwnedDevice => ({
+  ...{ id, kind, model, memoryMb, link, oneUser },
   shares: whole ? 1 : shares,
 });
 
 const liveMachine = (
   { total, labels }: ShapeMachine,
   id: number,
+  cpus: number,
   devices: readonly OwnedDevice[],
 ): Machine => ({
-  ...{ id, siteId: 1, cpus: total.cpus, memoryMb: total.memoryMb, benchmark: 1, os: '', architecture: '' },
+  ...{ id, siteId: 1, cpus, memoryMb: total.memoryMb, benchmark: 1, os: '', architecture: '' },
   ...{ licenseIds: [], available: true, labels, devices, resources: countsOf(devices) },
 });
 
-/** As the rule shows it, without memory, which follows from shares. */
-export const sharesIn = (parts: readonly (readonly PlacedTasks[])[]) =>
+/** As the rule shows it, of who asks by amount without memory of devices. */
+export const placedIn = (parts: readonly (readonly PlacedTasks[])[], asking: Asking) =>
   parts.map((part) =>
     part.map(({ machine, tasks, devices }) => ({
       ...{ machine, tasks },
-      devices: devices.map(({ device, shares }) => ({
+      devices: devices.map(({ device, shares, memoryMb }) => ({
         device: typeof device === 'string' ? device : device.id,
-        shares,
+        ...(asking === 'BY_NAME' ? { shares, memoryMb } : { shares }),
       })),
     })),
   );
 
-/** Sites of machines with devices, some of them in use, and jobs that ask for some: mostly what a live job can say. */
+/** Of those who have devices; CPUs are taken by the second. */
+const usersOf = (takesCpus: boolean, devices: readonly { used: number; user: string }[]): string[] => [
+  ...new Set([
+    ...(takesCpus ? ['u2'] : []),
+    ...devices.flatMap(({ used, user }) => (used > 0 ? [user] : [])),
+  ]),
+];
+
+/** Sites of machines with devices, some of them in use, and jobs that ask for some: mostly such as counts can say, too. */
 export const anyShapeCase = (partsMax: number): fc.Arbitrary<ShapeCase> =>
   fc
     .record({
@@ -330,7 +381,7 @@ export const anyShapeCase = (partsMax: number): fc.Arbitrary<ShapeCase> =>
         const free = { cpus: cpus - Math.min(usedCpus, cpus), memoryMb: 1000, places: null };
         return {
           ...{ id: `m${i}`, labels: { switch: on }, total: { ...free, cpus }, free, onlyUser: null },
-          users: usedCpus > 0 ? ['u2'] : [],
+          users: usersOf(usedCpus > 0, devices),
           devices: devices.map(({ link, used, user }, d) => {
             const taken = shares === 1 ? Math.sign(used) : used;
             return {
@@ -356,3 +407,59 @@ export const anyShapeCase = (partsMax: number): fc.Arbitrary<ShapeCase> =>
       licenses: {},
       freeLicenses: {},
     }));
+
+/** The same of jobs that say what their devices are, on machines with unlike devices of one kind. */
+export const anyNamedCase = (partsMax: number): fc.Arbitrary<ShapeCase> => {
+  const request = fc.record({
+    kind: fc.constantFrom('gpu', 'gpu', 'gpu', 'fpga'),
+    count: fc.constantFrom(1, 1, 2),
+    model: fc.constantFrom(null, null, 'a', 'b'),
+    minMemoryMb: fc.constantFrom(null, null, 150, 400, 600),
+    share: fc.constantFrom(null, null, { parts: 1, of: 4 }, { parts: 1, of: 2 }, { parts: 2, of: 7 }),
+  });
+  const machine = fc.record({
+    shares: fc.constantFrom(1, 4, 4, 7),
+    oneUser: fc.boolean(),
+    devices: fc.array(
+      fc.record({
+        kind: fc.constantFrom('gpu', 'gpu', 'gpu', 'fpga'),
+        model: fc.constantFrom('a', 'b'),
+        memoryMb: fc.constantFrom(400, 800),
+        link: fc.constantFrom(null, 'x', 'x', 'y'),
+        used: fc.constantFrom(0, 0, 0, 1, 2, 4, 7),
+        user: fc.constantFrom('u1', 'u2'),
+      }),
+      { maxLength: 6, size: 'max' },
+    ),
+  });
+  return fc
+    .record({
+      given: anyShapeCase(partsMax),
+      machines: fc.array(machine, { minLength: 6, maxLength: 6 }),
+      asked: fc.array(fc.array(request, { minLength: 1, maxLength: 2 }), {
+        minLength: partsMax,
+        maxLength: partsMax,
+      }),
+    })
+    .map(({ given, machines, asked }) => ({
+      ...given,
+      machines: given.machines.map((one, i) => {
+        const { shares, oneUser, devices } = machines[i] as (typeof machines)[number];
+        return {
+          ...one,
+          users: usersOf(one.free.cpus < one.total.cpus, devices),
+          devices: devices.map(({ kind, model, memoryMb, link, used, user }, d): Device => {
+            const taken = Math.min(used, shares);
+            return {
+              ...{ id: `d${d}`, kind, model, memoryMb, shares, link, oneUser },
+              used: {
+                ...{ shares: taken, memoryMb: taken * Math.floor(memoryMb / shares) },
+                user: taken === 0 ? null : user,
+              },
+            };
+          }),
+        };
+      }),
+      parts: given.parts.map((part, i) => ({ ...part, devices: asked[i] ?? [] })),
+    }));
+};

@@ -28,7 +28,7 @@ import {
   siteCycle,
 } from '../../../src/core/index.js';
 import type { OwnedDevice } from '../../../src/core/resources/devices.js';
-import { chooseUnits } from '../../../src/core/resources/units.js';
+import { chooseUnits, type HeldUnit, holdUnits, unitsAskedBy } from '../../../src/core/resources/units.js';
 import { placedParts, withParts } from '../../support/plain-job.js';
 import { job as anyJob } from './drive.js';
 
@@ -362,18 +362,28 @@ export class World {
 
   /** As the store chooses them. */
   private chosenFor(job: Job, allocations: Start['allocations']): string[][] {
-    const held = new Map<number, Set<string>>(this.machines.map(({ id }) => [id, new Set()]));
-    for (const { run } of this.running.values())
-      run.allocations.forEach(({ machineId }, i) => {
-        for (const unit of run.devices?.[i] ?? []) held.get(machineId)?.add(unit);
-      });
-    return placedParts(job, allocations).map(({ machineId, tasks, part: { resourcesPerTask } }) => {
+    const held = new Map<number, Map<string, HeldUnit>>(this.machines.map(({ id }) => [id, new Map()]));
+    const hold = (
+      machineId: number,
+      units: readonly string[] | null,
+      part: JobPart,
+      of: Job,
+      tasks: number,
+    ) => {
       const { devices = [] } = this.machines.find(({ id }) => id === machineId) as Machine;
-      const here = held.get(machineId) as Set<string>;
-      const units = chooseUnits(devices, here, resourcesPerTask, tasks) as string[];
-      for (const unit of units) here.add(unit);
-      return units;
-    });
+      const here = held.get(machineId) as Map<string, HeldUnit>;
+      const asked = unitsAskedBy({ ...part, userId: of.userId });
+      const chosen = units ?? (chooseUnits(devices, here, asked, tasks) as string[]);
+      for (const [unit, one] of holdUnits(devices, chosen, asked, tasks)) here.set(unit, one);
+      return [...chosen];
+    };
+    for (const { run, job: of } of this.running.values())
+      placedParts(of, run.allocations).forEach(({ machineId, tasks, part }, i) => {
+        if (held.has(machineId)) hold(machineId, run.devices?.[i] ?? [], part, of, tasks);
+      });
+    return placedParts(job, allocations).map(({ machineId, tasks, part }) =>
+      hold(machineId, null, part, job, tasks),
+    );
   }
 
   private keep(siteId: number, { memory, wakeAt }: SitePlan): void {

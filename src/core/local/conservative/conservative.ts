@@ -243,7 +243,9 @@ function startDue(pass: SitePass, promises: Promises, { profile }: Places): void
     if (!hasRoomNow(free, promised.hold)) continue;
     let kept = promised;
     if (entry.resources.looksAtDevices(requirement)) {
-      kept = profile.without(promised, () => keptNow(pass, promised, profile));
+      const now = profile.without(promised, () => keptNow(pass, promised, profile));
+      if (now === null) continue;
+      kept = now;
       if (kept !== promised) profile.move(promised, kept);
     }
     const { placement, pools } = kept;

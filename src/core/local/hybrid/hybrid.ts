@@ -50,11 +50,12 @@ function reserveAndStart(pass: SitePass, walk: Walk, reservations: number): void
     const madeAt = entry.reservation?.jobId === jobId ? entry.reservation.madeAt : now;
     const promised = opening && promisedIn(opening, requirement, work, limit, madeAt);
     const isReady = promised !== null && promised.at <= now && hasRoomNow(pass.free, promised.hold);
-    const joining = isReady ? null : pass.joiningNow(slot, places.profile);
-    const kept = isReady ? keptNow(pass, promised, places.profile) : promised;
-    const one = joining === null ? kept : promisedIn(joining, requirement, work, limit, madeAt);
+    const kept = isReady ? keptNow(pass, promised, places.profile) : null;
+    const joining = kept === null ? pass.joiningNow(slot, places.profile) : null;
+    const starting = joining === null ? kept : promisedIn(joining, requirement, work, limit, madeAt);
+    const one = starting ?? promised;
     if (one === null) continue;
-    if (isReady || joining !== null) {
+    if (starting !== null) {
       const reason = pass.reservation === null ? ReasonCode.HEAD : ReasonCode.BACKFILLED_BESIDE_RESERVATION;
       pass.enter(slot, one.placement, one.end - one.at, one.pools, reason);
     } else {

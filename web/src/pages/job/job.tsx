@@ -7,6 +7,7 @@ import {
   exclusiveText,
   licensesWritten,
   partText,
+  requestWritten,
   sameSwitchText,
   tasksPerMachineText,
 } from '../../../../src/words/index';
@@ -304,8 +305,11 @@ function requirementsOfTasks(job: Job): [string, string][] {
       ...job.parts.map((part, i): [string, string] => [`Part ${i}`, partText(part)]),
     ];
   const cpus = count(job.cpusPerTask);
-  const { resourcesPerTask } = job;
-  const resources = resourcesPerTask.map(({ kind, amount }) => `${amount} ${kind}`).join(', ');
+  const { resourcesPerTask, devicesPerTask } = job;
+  const resources = [
+    ...resourcesPerTask.map(({ kind, amount }) => `${amount} ${kind}`),
+    ...devicesPerTask.map(requestWritten),
+  ].join(', ');
   return [
     ['CPUs', job.tasks === 1 ? cpus : `${count(job.tasks)} tasks × ${cpus} = ${count(job.cpus)}`],
     ['Memory per task', job.memoryMbPerTask ? megabytes(job.memoryMbPerTask) : 'none requested'],

@@ -444,7 +444,7 @@ function byPart<J extends Pick<NonNullable<JobAgainQuery['job']>, 'parts' | (typ
   );
   return { ...Object.fromEntries(others), parts: said };
 }
-const OF_PARTS = ['tasks', 'cpusPerTask', 'memoryMbPerTask', 'resourcesPerTask'] as const;
+const OF_PARTS = ['tasks', 'cpusPerTask', 'memoryMbPerTask', 'resourcesPerTask', 'devicesPerTask'] as const;
 
 /** A job that was submitted, as the input that would submit it again: without times that have passed, and what an operator added to its priority. */
 export function againOf(job: NonNullable<JobAgainQuery['job']>): JobInput {
