@@ -7,7 +7,7 @@
  * and loops are as long as that.
  */
 import type { Job, Machine } from '../model.js';
-import type { AskedDevices } from '../resources/asked-devices.js';
+import type { DeviceRequest, OwnedDevice } from '../resources/devices.js';
 
 export const CPUS = 0;
 export const MEMORY = 1;
@@ -16,6 +16,26 @@ export const PLACES = 2;
 
 /** Amounts above 0: kind, amount, kind, amount, in the order in which kinds are looked at. */
 export type Amounts = readonly number[];
+
+/** Devices that a task asks for by what they are, beside amounts, and both together as amounts of a machine with these devices (resources/asked-devices.ts). */
+export interface DevicesAsked {
+  readonly requests: readonly DeviceRequest[];
+  /** Whose task it is; null: it asks for whole devices, which nobody shares. */
+  readonly user: string | null;
+  /** What it asks for of the machine; more than any has, where the devices do not serve it. */
+  askedOf(devices: readonly OwnedDevice[] | undefined, shared: boolean): Amounts;
+  /** What it takes of it. */
+  takenOf(devices: readonly OwnedDevice[] | undefined, shared: boolean): Amounts;
+  /** Tasks that these devices serve at most. */
+  mostOf(devices: readonly OwnedDevice[] | undefined): number;
+  /**
+   * Tasks that they serve when nobody has any of them. Devices are served greedily, so that it may be less: who writes the less picky request
+   * first may find what is left of the devices to suit only while others have some.
+   */
+  idleOf(devices: readonly OwnedDevice[] | undefined): number;
+  /** The same devices for a task that asks for something else beside them. */
+  besides(task: Amounts): DevicesAsked;
+}
 
 /** What one task asks for (resources.md, "Amounts"). */
 export interface TaskAmounts {
@@ -28,7 +48,7 @@ export interface TaskAmounts {
   /** Of it, all that may be devices, by name; null: CPUs and memory are all. */
   readonly further: Readonly<Record<string, number>> | null;
   /** Devices that it asks for beside all of this by what they are: how much of each kind that is differs by machine (`askedOn`); null: none. */
-  readonly devices: AskedDevices | null;
+  readonly devices: DevicesAsked | null;
   /** Its tasks together have all that each of their machines offers, beside nobody. */
   readonly whole: boolean;
   /** Beside nobody but jobs of this user, which may join it when they start (resources/joining.ts); null: all that is whole is. */

@@ -3,7 +3,7 @@
  * and how many a request takes depends on how many parts the devices have. What amounts cannot say, which devices are free, is known of
  * those who start now (device-holds.ts).
  */
-import { type Amounts, CPUS, PLACES } from '../grid/amounts.js';
+import { type Amounts, CPUS, type DevicesAsked, PLACES, type TaskAmounts } from '../grid/amounts.js';
 import {
   type Device,
   type DeviceRequest,
@@ -25,23 +25,16 @@ interface OnMachine {
 }
 
 /** What a task asks for beside devices. */
-export interface BesideDevices {
-  readonly task: Amounts;
-  readonly sharedTask: Amounts;
-  readonly sharedTake: Amounts;
-}
+type BesideDevices = Pick<TaskAmounts, 'task' | 'sharedTask' | 'sharedTake'>;
 
 const NO_DEVICES: readonly OwnedDevice[] = [];
 /** No machine has as much. */
 const NOWHERE: Amounts = [CPUS, Infinity];
 
-export class AskedDevices {
+export class AskedDevices implements DevicesAsked {
   private readonly known = new WeakMap<readonly OwnedDevice[], OnMachine>();
 
-  /**
-   * @param user whose task it is; null: it asks for whole devices, which nobody shares
-   * @param kinds of each request, in the table of the grid
-   */
+  /** `kinds`: of each request, in the table of the grid. */
   constructor(
     readonly requests: readonly DeviceRequest[],
     readonly user: string | null,
@@ -49,35 +42,27 @@ export class AskedDevices {
     private readonly beside: BesideDevices,
   ) {}
 
-  /** The same devices for a task that asks for something else beside them. */
-  besides(task: Amounts): AskedDevices {
+  besides(task: Amounts): DevicesAsked {
     const sharedTask = [PLACES, 1, ...task];
     return new AskedDevices(this.requests, this.user, this.kinds, {
       ...{ task, sharedTask, sharedTake: sharedTask },
     });
   }
 
-  /** What a task asks for of a machine with these devices. */
   askedOf(devices: readonly OwnedDevice[] | undefined, shared: boolean): Amounts {
     const { asked } = this.on(devices);
     return shared ? asked.sharedTask : asked.task;
   }
 
-  /** What it takes of it. */
   takenOf(devices: readonly OwnedDevice[] | undefined, shared: boolean): Amounts {
     const { taken } = this.on(devices);
     return shared ? taken.sharedTake : taken.task;
   }
 
-  /** Tasks that these devices serve at most. */
   mostOf(devices: readonly OwnedDevice[] | undefined): number {
     return this.on(devices).most;
   }
 
-  /**
-   * Tasks that they serve when nobody has any of them. Devices are served greedily, so that it may be less: who writes the less picky request
-   * first may find what is left of the devices to suit only while others have some.
-   */
   idleOf(devices: readonly OwnedDevice[] | undefined): number {
     return this.on(devices).idle;
   }
