@@ -131,3 +131,20 @@ test('what was observed is forgotten after a day, and what waits for longer than
   const { waits } = (await loadOf()) as { waits: Json[] };
   expect(waits).toMatchObject([{ cpusMax: 4, limitMaxS: 960, waitS: 7200 }]);
 });
+
+test('a job is refused that names a reservation there, in which it would never start', async () => {
+  const times = { from: new Date(Date.now() + 60_000), to: new Date(Date.now() + 3_600_000) };
+  await api.must('mutation ($input: ReserveInput!) { reserve(input: $input) { hold { id } } }', {
+    input: { site, name: 'course', tasks: 1, cpus: 1, ...times },
+  });
+  const query =
+    'mutation ($input: SubmitJobsInput!) { submitJobs(input: $input) { errors { field message } } }';
+  const job = { command: 'true', estimateS: 10, runTimeLimitS: 60, reservation: 'course' };
+  const { submitJobs } = await api.must<{ submitJobs: { errors: { field: string; message: string }[] } }>(
+    query,
+    { input: { jobs: [job] } },
+  );
+  expect(submitJobs.errors).toMatchObject([
+    { field: 'reservation', message: expect.stringContaining('without a scheduler of its own') },
+  ]);
+});

@@ -2,6 +2,8 @@
  * From `JobInput` to what the store takes. GraphQL has checked the types; here the values are, each fault with the field,
  * the value and what is accepted. Written flat: a submission has up to 10 000 of these.
  */
+
+import { handOverLimit } from '../../core/local/registry.js';
 import {
   bothConstraints,
   type JobInput as CoreInput,
@@ -14,6 +16,7 @@ import {
   type SameSwitch,
   type TasksPerMachine,
 } from '../../core/model.js';
+import type { Policy } from '../../core/policy.js';
 import { ConstraintError, parseConstraint } from '../../core/resources/constraint.js';
 import type { DeviceRequest } from '../../core/resources/devices.js';
 import { filePathFault, keptPath, outputPathFault } from '../../platform/file-paths.js';
@@ -92,6 +95,8 @@ interface Reservable {
   open: boolean;
   /** Of its next times. */
   longestS: number;
+  /** Its site has its own scheduler, which knows of no reservations of ours: no job would ever start in it. */
+  elsewhere: boolean;
 }
 
 type AskedKinds = Pick<JobInput, 'resourcesPerTask' | 'devicesPerTask'>;
@@ -107,7 +112,10 @@ export async function placesOf(
   jobs: Iterable<
     Pick<JobInput, 'inputs' | 'originSite' | 'preferences' | keyof AskedKinds | 'parts' | 'reservation'>
   >,
-  queries: Pick<Queries, 'datasetsByIds' | 'sitesByIds' | 'declaredKinds' | 'holdsNamed' | 'openTimesOf'>,
+  queries: Pick<
+    Queries,
+    'datasetsByIds' | 'sitesByIds' | 'declaredKinds' | 'holdsNamed' | 'openTimesOf' | 'policy'
+  >,
   removedToo = false,
 ): Promise<Places> {
   const datasets = new Set<number>();
@@ -139,7 +147,7 @@ export async function placesOf(
 
 async function reservationsOf(
   named: readonly string[],
-  queries: Pick<Queries, 'holdsNamed' | 'openTimesOf'>,
+  queries: Pick<Queries, 'holdsNamed' | 'openTimesOf' | 'sitesByIds' | 'policy'>,
   removedToo: boolean,
 ): Promise<Map<string, Reservable>> {
   const found = new Map<string, Reservable>();
@@ -150,8 +158,9 @@ async function reservationsOf(
       .flatMap((parsed) => (parsed?.type === 'hold' ? [parsed.id] : []));
     const holds = await queries.holdsNamed(ids, [...some]);
     const times = await queries.openTimesOf(holds.map(({ id }) => id));
+    const elsewhere = removedToo ? new Set() : await withOwnScheduler(holds, queries);
     // Of the same name the one that has not ended, else the latest.
-    for (const { id, name, kind, userId, userIds, endedAt } of holds) {
+    for (const { id, name, kind, siteId, userId, userIds, endedAt } of holds) {
       if (kind === 'MAINTENANCE') continue;
       const lengths = times.flatMap(({ holdId, fromAt, toAt }) =>
         holdId === id ? [toAt === null ? Infinity : toAt - fromAt] : [],
@@ -159,12 +168,28 @@ async function reservationsOf(
       const one = {
         ...{ id, userIds: [userId, ...userIds], open: removedToo || endedAt === null },
         longestS: removedToo ? Infinity : Math.max(0, ...lengths),
+        elsewhere: elsewhere.has(siteId),
       };
       for (const called of [name, globalId('hold', id)])
         if (called !== null && some.has(called)) found.set(called, one);
     }
   }
   return found;
+}
+
+/** Ids of the sites that schedule themselves. */
+async function withOwnScheduler(
+  holds: readonly { siteId: number }[],
+  queries: Pick<Queries, 'sitesByIds' | 'policy'>,
+): Promise<Set<number>> {
+  if (holds.length === 0) return new Set();
+  const sites = await queries.sitesByIds([...new Set(holds.map(({ siteId }) => siteId))]);
+  const local = ((await queries.policy())?.document as Policy | undefined)?.local;
+  const own = sites.filter(({ localPolicy }) => {
+    const policy = (localPolicy as Policy['local'] | null) ?? local;
+    return policy !== undefined && handOverLimit(policy) !== null;
+  });
+  return new Set(own.map(({ id }) => id));
 }
 
 /**
@@ -371,6 +396,12 @@ class JobChecks {
       this.refuse('reservation', named, accepted);
       return 0;
     }
+    if (found.elsewhere)
+      this.refuse(
+        'reservation',
+        named,
+        'a reservation at a site without a scheduler of its own, in which no job of a reservation could start',
+      );
     if (found.longestS < Infinity && (limitS === null || limitS > found.longestS))
       this.refuse('runTimeLimitS', limitS, `up to ${found.longestS}, the length of the reservation`);
     return found.id;
