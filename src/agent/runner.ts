@@ -32,6 +32,8 @@ export interface WantedOutput {
   path: string;
   /** Name of the dataset that it becomes; null: the service keeps it. */
   dataset: string | null;
+  /** It is the checkpoint: kept under this path is the last one that the run has reported, if it has; a directory as one file. */
+  checkpoint?: true;
 }
 
 /** What a run is known by. */

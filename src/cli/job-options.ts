@@ -278,7 +278,7 @@ function addDataOptions(command: Command): Command {
     )
     .option(
       '--checkpoint <path>',
-      'a file in the directory of the job from which the next run continues if this one is stopped, requeued or fails; the next run finds it at $SWITCHYARD_CHECKPOINT',
+      'a file or directory in the directory of the job from which the next run continues if this one is stopped, requeued or fails; the next run finds it at $SWITCHYARD_CHECKPOINT',
     )
     .option(
       '--checkpoint-signal <signal>',

@@ -1,4 +1,5 @@
 /** A job of a higher preemption class has a run stopped for it, with real processes; what was stopped runs again to its end. */
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -91,6 +92,33 @@ it('continues from its checkpoint, which is kept over every stop but not after a
     return answer.ok ? await answer.text() : answer.status;
   });
   expect(await Promise.all(files)).toEqual([404, '2\n', 404]);
+});
+
+it('continues from the directory that it has reported last, not from the one that it was writing', async () => {
+  const [marks, ready] = [join(home, 'steps'), join(home, 'ready')];
+  // It does nothing when it is stopped.
+  const script = `n=$(cat "$SWITCHYARD_CHECKPOINT/sub/n" 2>/dev/null || echo 0); echo "$n" >> ${marks}
+    test "$n" -ge 2 && exit 0; mkdir -p step-1/sub step-2/sub; echo $((n + 1)) > step-1/sub/n; echo more > step-1/more
+    echo step-1 >> "$SWITCHYARD_CHECKPOINT_REPORT"; echo 99 > step-2/sub/n; touch ${ready}$n; while :; do sleep 0.1; done`;
+  const low = await submit('--checkpoint', 'state', '--', 'sh', '-c', script);
+  for (const n of [0, 1]) {
+    await until(async () => existsSync(`${ready}${n}`), Boolean);
+    await until(
+      () => job(low),
+      ({ state, runs }) =>
+        state === 'RUNNING' &&
+        runs.some(({ epoch, checkpointAt }) => epoch === n + 1 && checkpointAt !== null),
+    );
+    await reaches(await submit('--class', '5', '--', 'true'), 'COMPLETED');
+  }
+  const { runs } = await reaches(low, 'COMPLETED', 'FAILED');
+  expect(readFileSync(marks, 'utf8')).toBe('0\n1\n2\n');
+  expect(runs.map(({ cause }) => cause).sort()).toEqual(['EXITED_ZERO', 'PREEMPTED', 'PREEMPTED']);
+  const key = readFileSync(join(home, 'admin.key'), 'utf8').trim();
+  const url = new URL(`/jobs/${low}/files/state?epoch=2`, service.url);
+  const kept = await fetch(url, { headers: { authorization: `Bearer ${key}` } });
+  const names = execFileSync('tar', ['-tf', '-'], { input: Buffer.from(await kept.arrayBuffer()) });
+  expect(String(names).trim().split('\n').sort()).toEqual(['more', 'sub/n']);
 });
 
 it('of several tasks each continues from its own file, all from one run', async () => {

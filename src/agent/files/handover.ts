@@ -19,6 +19,10 @@ export interface EndedRun extends Place {
   outputs: readonly WantedOutput[];
   /** Its command ended with 0: what was named has to be there, and may become a dataset. */
   well: boolean;
+  /** Where it has reported checkpoints. */
+  reports?: string;
+  /** By path, what is kept under it in place of the file there. */
+  sources?: ReadonlyMap<string, () => Promise<OpenFile>>;
 }
 
 /** What the service calls the agent, once it has registered. */
@@ -64,7 +68,8 @@ export class HandOver<P = EndedRun> {
   /** Of runs. */
   static ofRuns(
     client: Pick<Client, 'request' | 'put'>,
-    open: (run: EndedRun, path: string) => Promise<OpenFile> = openInside,
+    open: (run: EndedRun, path: string) => Promise<OpenFile> = (run, path) =>
+      run.sources?.get(path)?.() ?? openInside(run, path),
     env: Env = REAL_ENV,
   ): HandOver {
     return new HandOver<EndedRun>(

@@ -10,8 +10,10 @@ import { MAX } from '../../platform/limits.js';
 import { KeepDatasetDocument, RemovedOutputsDocument } from '../documents.gql.js';
 import type { WantedOutput } from '../runner.js';
 import { roomOn, settle, sizeOf } from '../staging/transfer.js';
+import { type Packed, packed } from './archive.js';
+import { reportedCheckpoint } from './checkpoint.js';
 import { findFiles, openInside } from './find.js';
-import { chunksOf, type EndedRun, HandOver, type KnownAgent } from './handover.js';
+import { chunksOf, type EndedRun, HandOver, type KnownAgent, type OpenFile } from './handover.js';
 
 export interface KeeperOptions {
   client: Pick<Client, 'request' | 'put'>;
@@ -133,10 +135,11 @@ export class OutputKeeper {
     await attempt(async () => {
       const found = await Promise.all(
         run.outputs
-          .filter(({ dataset }) => dataset === null)
+          .filter(({ dataset, checkpoint }) => dataset === null && !checkpoint)
           .map(({ path }) => findFiles(run, path, required)),
       );
       const files = new Set(found.flatMap((one) => one.files));
+      for (const { path } of run.outputs.filter(({ checkpoint }) => checkpoint)) files.delete(path);
       const twice = [...files].filter((path) => keptPath(path) !== path && files.delete(keptPath(path)));
       await this.handing.handOver(us, run, [...files], signal);
       return [
@@ -144,12 +147,34 @@ export class OutputKeeper {
         ...twice.map((path) => `${keptPath(path)}: ${path} is kept under this path`),
       ];
     });
+    for (const { path, checkpoint } of run.outputs)
+      if (checkpoint) await attempt(() => this.keepCheckpoint(us, run, path, signal));
     for (const [place, { path, dataset }] of run.outputs.entries())
       if (dataset !== null && required)
         await attempt(() => this.makeDataset(us, run, { path, dataset }, place, signal));
     if (problems.length === 0) return null;
     const told = problems.slice(0, TOLD).join('; ');
     return problems.length > TOLD ? `${told}; and ${problems.length - TOLD} more` : told;
+  }
+
+  /** Keeps the last checkpoint that the run has reported, else what is there under the path, under this path. */
+  private async keepCheckpoint(
+    us: KnownAgent,
+    run: EndedRun,
+    path: string,
+    signal: AbortSignal,
+  ): Promise<string[]> {
+    const reported = await reportedCheckpoint(run, run.reports);
+    const from = reported?.path ?? path;
+    const { files, problems } = await findFiles(run, from, reported !== null);
+    // Half of one is none.
+    if (problems.length > 0) return problems.map((problem) => `checkpoint: ${problem}`);
+    if (files.length === 0) return [];
+    const isFile = files.length === 1 && files[0] === from;
+    const source = isFile ? () => openInside(run, from) : await packedFrom(run, from, files);
+    const sources = new Map([[path, source]]);
+    await this.handing.handOver(us, { ...run, sources }, [path], signal);
+    return [];
   }
 
   // --- Datasets
@@ -244,4 +269,24 @@ export class OutputKeeper {
     if (free - more < Math.min(LOW.bytes, size * LOW.part))
       throw new Error(`the disk of ${datasetsDir} is almost full: ${free} bytes are left`);
   }
+}
+
+/** The files of a directory as one. */
+async function packedFrom(
+  run: EndedRun,
+  directory: string,
+  paths: readonly string[],
+): Promise<() => Promise<OpenFile>> {
+  const files: Packed[] = [];
+  for (const path of paths) {
+    const file = await openInside(run, path);
+    try {
+      const { size, mode } = await file.stat();
+      const name = path.slice(directory.length + 1);
+      files.push({ name, bytes: size, executable: (mode & 0o100) !== 0, open: () => openInside(run, path) });
+    } finally {
+      await file.close();
+    }
+  }
+  return async () => packed(files);
 }

@@ -1,4 +1,8 @@
-/** Runs that go on and have written their checkpoints. What these are is none of the agent's business, only when they were written. */
+/**
+ * Runs that go on and have written their checkpoints: those that they report, else when the file was written that was named at submission. (Of a
+ * directory nobody can say when all of it is there.)
+ */
+import { reportedCheckpoint } from '../files/checkpoint.js';
 import { openInside } from '../files/find.js';
 import { nameOf, type WrittenCheckpoint } from '../runner.js';
 import { type ProcessRun, upMs } from './run.js';
@@ -16,7 +20,8 @@ export async function writtenCheckpoints(runs: readonly ProcessRun[]): Promise<W
   for (const run of runs) {
     const { checkpointed, startedAtMs } = run;
     if (run.wanted?.checkpoint === undefined || now < checkpointed.nextUpMs) continue;
-    const atMs = await writtenAt(run, run.wanted.checkpoint);
+    const reported = await reportedCheckpoint({ ...run.wanted, uid: run.uid }, run.wanted.reports);
+    const atMs = reported?.atMs ?? (await writtenAt(run, run.wanted.checkpoint));
     // What was there before is of another run.
     if (atMs !== null && atMs !== checkpointed.atMs && atMs > startedAtMs - TICK_MS)
       written.push({ ...nameOf(run), atMs });

@@ -173,10 +173,11 @@ export class Effects {
 
   private free(run: ProcessRun, held: boolean, leaves: boolean): void {
     const { isolation, outputs, slots, remains, freed } = this.options;
-    const { account, ownId, group, privateDirectory, hasHosts } = run;
+    const { account, ownId, group, privateDirectory, hasHosts, wanted } = run;
+    const hasNotes = hasHosts || wanted?.checkpoint !== undefined;
     outputs.rest(run.outputs);
     if (leaves) this.leave(run);
-    const trash = slots.release(run, held, privateDirectory || hasHosts || isolation.mode !== 'none');
+    const trash = slots.release(run, held, privateDirectory || hasNotes || isolation.mode !== 'none');
     remains.add({ ownId, account, group, trash });
     freed();
   }

@@ -2,6 +2,7 @@
 import { realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { devicesOf, type HostDevice } from '../devices.js';
+import { REPORT_FILE } from '../files/checkpoint.js';
 import { type Assignment, nameOf, runKey } from '../runner.js';
 import type { Account } from './accounts.js';
 import type { Cgroup } from './cgroup.js';
@@ -137,7 +138,10 @@ export class Launcher {
         tmp: tmpOf(isolation.mode === 'sandbox', image !== null, slot),
         outputs: wanted,
       };
-      if (checkpoint !== undefined) record.wanted.checkpoint = checkpoint;
+      if (checkpoint !== undefined) {
+        record.wanted.checkpoint = checkpoint;
+        record.wanted.reports = realOf(slot.workDirectory);
+      }
     }
     const run = runOf(record, slot, outputs, group, true);
     run.bytesBefore = slot.bytes ?? bytesOf(slot.lanePid);
@@ -203,6 +207,8 @@ export class Launcher {
     add(environment, placeTask(assignment, slot.workDirectory));
     add(environment, assignment.environment);
     this.addRunEnvironment(environment, assignment);
+    if (assignment.checkpoint !== undefined)
+      environment.set('SWITCHYARD_CHECKPOINT_REPORT', join(slot.workDirectory, REPORT_FILE));
     add(environment, placeInputs(assignment, slot.workDirectory));
     return environment;
   }

@@ -132,7 +132,7 @@ function wantedAfter({ wanted }: Launched, cause: EndCause): readonly WantedOutp
   const { outputs, checkpoint } = wanted;
   const kept = cause === 'CANCELLED_BY_USER' ? [] : outputs;
   const isNeeded = checkpoint !== undefined && cause !== 'EXITED_ZERO';
-  return isNeeded ? [...kept, { path: checkpoint, dataset: null }] : kept;
+  return isNeeded ? [...kept, { path: checkpoint, dataset: null, checkpoint: true }] : kept;
 }
 
 const GONE = { state: 'GONE' } as const;

@@ -43,7 +43,14 @@ export interface RunRecord extends RunName {
   /** Ids of the devices whose use is measured for it. */
   devices?: readonly string[];
   /** What is to be kept of the files in this directory, and in what it has as its `/tmp`. */
-  wanted?: { directory: string; tmp?: string; outputs: readonly WantedOutput[]; checkpoint?: string };
+  wanted?: {
+    directory: string;
+    tmp?: string;
+    outputs: readonly WantedOutput[];
+    checkpoint?: string;
+    /** Where it reports checkpoints. */
+    reports?: string;
+  };
 }
 
 export interface ProcessRun extends RunRecord {

@@ -1,6 +1,8 @@
 /** Runs whose inputs are brought to them before they start: around a runner of real processes. */
+import { randomUUID } from 'node:crypto';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isPacked, unpack } from '../files/archive.js';
 import {
   type Assignment,
   type EndCause,
@@ -60,6 +62,8 @@ interface Staging {
 interface Hold extends RunName {
   /** Entries of the cache that it reads. */
   entries: string[];
+  /** The directory of its checkpoint, under the name that it has among these; left out: it has none. */
+  unpacked?: string;
   report: StagingReport;
   delivered: boolean;
 }
@@ -73,6 +77,7 @@ export class StagingRunner implements Runner, StagingSource {
   private readonly holds = new Map<string, Hold>();
   private readonly cache: DataCache;
   private readonly runsDir: string;
+  private readonly unpackedDir: string;
 
   /** @param dir where copies are kept; one agent at a time */
   constructor(
@@ -83,9 +88,12 @@ export class StagingRunner implements Runner, StagingSource {
     this.runsDir = join(dir, 'runs');
     mkdirSync(this.runsDir, { recursive: true });
     chmodSync(this.runsDir, 0o700);
+    this.unpackedDir = join(dir, 'checkpoints');
+    mkdirSync(this.unpackedDir, { recursive: true });
     this.cache = new DataCache({ ...options, dir: join(dir, 'datasets') });
     // Accounts of runs have to get to the copies, whose names they are told.
-    if (inner.hasAccounts) for (const each of [dir, join(dir, 'datasets')]) chmodSync(each, 0o711);
+    if (inner.hasAccounts)
+      for (const each of [dir, join(dir, 'datasets'), this.unpackedDir]) chmodSync(each, 0o711);
     for (const name of readdirSync(this.runsDir)) {
       const hold = readHold(join(this.runsDir, name));
       if (hold === null) rmSync(join(this.runsDir, name), { force: true });
@@ -94,6 +102,8 @@ export class StagingRunner implements Runner, StagingSource {
         this.cache.hold(hold.entries, runKey(hold));
       }
     }
+    const inUse = new Set([...this.holds.values()].map(({ unpacked }) => unpacked));
+    for (const name of readdirSync(this.unpackedDir)) if (!inUse.has(name)) this.removeUnpacked(name);
     this.letGo();
   }
 
@@ -234,12 +244,23 @@ export class StagingRunner implements Runner, StagingSource {
     try {
       const staged = await Promise.all(inputs.map((input) => this.cache.stage(input, key, stop.signal)));
       if (this.staging.get(key) !== staging) return;
+      const checkpoint = inputs.findIndex(({ place }) => place === 0);
+      const unpacked = checkpoint === -1 ? null : await this.unpack(staged[checkpoint]!.path);
+      if (this.staging.get(key) !== staging) {
+        if (unpacked !== null) this.removeUnpacked(unpacked);
+        return;
+      }
       const moved = staged.flatMap((one) => one.moved ?? []);
       const movedMb = moved.reduce((sum, { bytes }) => sum + bytes, 0) / 1e6;
-      const hold = { ...name, entries: this.cache.usedBy(key), delivered: false };
+      const hold = {
+        ...{ ...name, entries: this.cache.usedBy(key), delivered: false },
+        ...(unpacked !== null && { unpacked }),
+      };
       this.write({ ...hold, report: ended({ moved, movedMb }) });
       const paths = inputs.map((input, i): StagedInput => {
-        return { place: input.place, name: input.name, path: staged[i]!.path };
+        const path =
+          i === checkpoint && unpacked !== null ? join(this.unpackedDir, unpacked) : staged[i]!.path;
+        return { place: input.place, name: input.name, path };
       });
       this.staging.delete(key);
       this.inner.start({ ...assignment, staged: paths, stagedS: (performance.now() - began) / 1000 });
@@ -261,6 +282,24 @@ export class StagingRunner implements Runner, StagingSource {
     staging?.stop.abort(new Error('the run was canceled'));
   }
 
+  /** The name of the directory that a checkpoint was, for one run; null: it was a file. */
+  private async unpack(path: string): Promise<string | null> {
+    if (!(await isPacked(path))) return null;
+    // Nobody finds it who is not told.
+    const name = randomUUID();
+    try {
+      await unpack(path, join(this.unpackedDir, name));
+    } catch (error) {
+      this.removeUnpacked(name);
+      throw error;
+    }
+    return name;
+  }
+
+  private removeUnpacked(name: string): void {
+    rmSync(join(this.unpackedDir, name), { recursive: true, force: true });
+  }
+
   private write(hold: Hold): void {
     const key = runKey(hold);
     writeFileSync(join(this.runsDir, key), JSON.stringify(hold), { mode: 0o600 });
@@ -271,8 +310,10 @@ export class StagingRunner implements Runner, StagingSource {
   private letGo(): void {
     const live = new Set(this.runs().map(runKey));
     this.cache.retain(live);
-    for (const [key, { delivered }] of this.holds) {
-      if (live.has(key) || !delivered) continue;
+    for (const [key, { delivered, unpacked }] of this.holds) {
+      if (live.has(key)) continue;
+      if (unpacked !== undefined) this.removeUnpacked(unpacked);
+      if (!delivered) continue;
       this.holds.delete(key);
       rmSync(join(this.runsDir, key), { force: true });
     }

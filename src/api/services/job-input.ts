@@ -496,7 +496,7 @@ class JobChecks {
     const { path, signal } = checkpoint;
     const fault = filePathFault(path, MAX.outputPathChars);
     if (fault) this.refuse('checkpoint.path', path, fault);
-    if (/[*?]/.test(path)) this.refuse('checkpoint.path', path, 'the path of one file');
+    if (/[*?]/.test(path)) this.refuse('checkpoint.path', path, 'the path of one file or directory');
     // Each task has a file of its own.
     if (tasks > MAX.jobFiles && launch !== 'ONCE')
       this.refuse('checkpoint', checkpoint, `null, or launch ONCE, with more than ${MAX.jobFiles} tasks`);
