@@ -199,10 +199,10 @@ function accountsOf(config: Config, log: Logger): Accounts | null {
 export async function localScheduler(
   config: Config,
   name: string,
-  hasAccounts = false,
+  accounts: Accounts | null = null,
 ): Promise<LocalScheduler> {
   if (name !== 'slurm') return Adapter.open({ program: resolve(name), environment: hostEnvironment() });
-  const common = { partition: config.agentSlurmPartition, account: config.agentSlurmAccount, hasAccounts };
+  const common = { partition: config.agentSlurmPartition, account: config.agentSlurmAccount };
   const { agentSlurmRest: address, agentSlurmTokenFile: tokenFile } = config;
   if (address !== null) {
     if (tokenFile === null)
@@ -212,10 +212,11 @@ export async function localScheduler(
       );
     if (config.agentSlurmOptions !== null)
       throw new CliError('AGENT_SLURM_OPTIONS: accepted only without AGENT_SLURM_REST', ExitCode.USAGE);
-    return new SlurmRest({ ...common, address, tokenFile });
+    return new SlurmRest({ ...common, address, tokenFile, hasAccounts: accounts !== null });
   }
   return new Slurm({
     ...common,
+    become: accounts && ((name) => accounts.become({ name })),
     options: words(config.agentSlurmOptions) ?? [],
     environment: {
       ...hostEnvironment(),
@@ -228,9 +229,14 @@ export async function localScheduler(
 function localAccounts(config: Config, log: Logger, local: string): Accounts | null {
   const isRoot = process.getuid?.() === 0;
   const accounts = accountsOf(config, log);
-  if (accounts !== null && (local !== 'slurm' || !isRoot || accounts.launcher !== null))
+  if (accounts !== null && local !== 'slurm')
     throw new CliError(
-      'AGENT_ACCOUNTS: accepted with --local slurm only if the agent runs as root, without AGENT_LAUNCHER',
+      'AGENT_ACCOUNTS: accepted for a scheduler of the site only with --local slurm',
+      ExitCode.USAGE,
+    );
+  if (accounts !== null && !isRoot && accounts.launcher === null)
+    throw new CliError(
+      'AGENT_ACCOUNTS: requires AGENT_LAUNCHER (sudo, for example), because the agent does not run as root',
       ExitCode.USAGE,
     );
   if (accounts === null && isRoot)
@@ -255,7 +261,7 @@ export function externalAgent(config: Config, log: Logger, access: () => AgentAc
     });
     const runner = await ExternalRunner.open({
       stateDir: config.agentStateDir,
-      scheduler: await localScheduler(config, local, accounts !== null),
+      scheduler: await localScheduler(config, local, accounts),
       accounts,
       terms: (run) => rules.of(run),
       serves: { service: url, site },

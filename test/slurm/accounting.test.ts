@@ -3,17 +3,25 @@
  * adapters have to do, by REST and by Grid Engine (docs/adapters/gridengine.py). Skipped where they or root are missing.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Adapter, type Check, conformance, type LocalScheduler, SlurmRest } from '../../src/agent/index.js';
+import {
+  Adapter,
+  type Check,
+  conformance,
+  type LocalScheduler,
+  Slurm,
+  SlurmRest,
+} from '../../src/agent/index.js';
+import { Accounts } from '../../src/agent/process/accounts.js';
 import { hostEnvironment } from '../../src/platform/environment.js';
 import { packagePath } from '../../src/platform/paths.js';
 import { PATIENCE_MS } from '../support/patience.js';
 import { accountsLack, gridEngineLacks, restLacks } from '../support/slurm.js';
-import { slurmSite } from './site.js';
+import { options, slurmSite } from './site.js';
 
 const lacks = restLacks() ?? accountsLack();
 if (lacks !== null) console.warn(`test/slurm/accounting is skipped: ${lacks}`);
@@ -37,13 +45,13 @@ describe.skipIf(lacks !== null)('Slurm with accounting', { timeout: 6 * PATIENCE
     SLURM_WITH: 'rest accounts',
     SLURM_EXTRA: `MaxJobCount=${MAX_JOBS}\nMinJobAge=5`,
   });
-  const { end, localId, ran, block, saved } = site;
+  const { end, localId, ran, block, saved, ledger, counted } = site;
   const tokenFile = join(dir, 'token');
 
-  const rest = (): SlurmRest => {
+  const rest = (more: { hasAccounts?: boolean } = {}): SlurmRest => {
     writeFileSync(tokenFile, cli('scontrol', 'token', 'username=root', 'lifespan=3600'));
     const address = `unix:${join(cluster, 'rest', 'socket')}`;
-    return new SlurmRest({ address, tokenFile, partition: null, account: null });
+    return new SlurmRest({ address, tokenFile, partition: null, account: null, ...more });
   };
 
   it('by REST does what adapters have to do', async () => {
@@ -142,6 +150,75 @@ describe.skipIf(lacks !== null)('Slurm with accounting', { timeout: 6 * PATIENCE
     });
     await until(runner, 'an empty queue', () => (cli('squeue', '-h', '-t', 'pd,r') === '' ? true : null));
     expect(ran(long)).toBe(1);
+  });
+
+  it('by REST runs jobs as the accounts of their users, by the token of root', async () => {
+    cli('sacctmgr', '-i', 'add', 'user', 'nobody', 'account=science');
+    const file = join(dir, 'accounts');
+    writeFileSync(file, 'ann = nobody\n');
+    for (const path of [dir, cluster]) chmodSync(path, 0o755);
+    writeFileSync(ledger, '', { flag: 'a' });
+    chmodSync(ledger, 0o666);
+    const list = { file, launcher: null, environment: hostEnvironment(), warn: () => {} };
+    const runner = await open('agent', rest({ hasAccounts: true }), new Accounts(list));
+    const [own, cancelled, foreign] = [run('id -un; pwd'), run('sleep 600'), run('true', { user: 'bob' })];
+    const many = Array.from({ length: 10 }, (_, i) => run(`exit ${i % 3}`));
+    for (const one of [own, cancelled, foreign, ...many]) runner.start(one);
+    await reported(runner, 'STARTED', cancelled);
+    expect(cli('squeue', '-h', '-t', 'r', '-o', '%u')).toContain('nobody');
+    runner.cancel(cancelled);
+    const texts = (await end(runner, own)).outputs.map(({ text }) => text).join('');
+    expect(texts).toMatch(/^nobody\n.*\/work\n$/);
+    expect((await end(runner, cancelled)).cause).toBe('CANCELLED_BY_USER');
+    expect((await end(runner, foreign)).message).toContain('the user bob has no account');
+    for (const [i, one] of many.entries()) {
+      expect((await end(runner, one)).exitCode).toBe(i % 3);
+      expect(ran(one)).toBe(1);
+    }
+    await until(runner, 'an empty queue', () => (cli('squeue', '-h', '-t', 'pd,r') === '' ? true : null));
+  });
+
+  it.each(['commands', 'REST'])('gives runs the QOS that their terms name, by %s', async (how) => {
+    const byQos = (qos: string) => {
+      const scheduler = how === 'REST' ? rest() : new Slurm(options(environment()));
+      const terms = () => ({ partition: null, account: 'science', qos });
+      return open(qos, scheduler, null, { terms });
+    };
+    const runner = await byQos('high');
+    const one = run('sleep 600');
+    runner.start(one);
+    const id = await localId(runner, one);
+    expect(cli('squeue', '-h', '-j', id, '-o', '%q|%a').trim()).toBe('high|science');
+    runner.cancel(one);
+    await end(runner, one);
+    runner.close();
+    const unknown = await byQos('other');
+    const refused = run('true');
+    unknown.start(refused);
+    expect(await end(unknown, refused)).toMatchObject({
+      ...{ cause: 'LAUNCH_FAILED', message: expect.stringMatching(/Invalid qos/i) },
+    });
+    expect(ran(refused)).toBe(0);
+  });
+
+  it('tells what Slurm has measured of runs, of all tasks, by few questions for many', async () => {
+    const calls = counted('sacct');
+    const runner = await open('agent', new Slurm(options(environment())), null, { measuredFromMs: 0 });
+    const burn = 'head -c 300000000 /dev/zero | md5sum';
+    const memory = run('head -c 60000000 /dev/zero | tail -c 60000000 | (sleep 3; wc -c)', {
+      memoryMbPerTask: 500,
+    });
+    const tasks = run(burn, { tasks: 2, launch: 'EVERY_TASK' });
+    const many = Array.from({ length: 20 }, (_, i) => run('true', { memoryMbPerTask: 20 + i }));
+    for (const one of [memory, tasks, ...many]) runner.start(one);
+    const large = await end(runner, memory);
+    expect(large).toMatchObject({ cpuMethod: 'PROC', peakMemoryMethod: 'SCHEDULER' });
+    expect(large.peakMemoryMb).toBeGreaterThan(50);
+    const both = await end(runner, tasks);
+    expect(both).toMatchObject({ cause: 'EXITED_ZERO', cpuMethod: 'SCHEDULER' });
+    expect(both.cpuS).toBeGreaterThan(0.2);
+    for (const one of many) expect((await end(runner, one)).cause).toBe('EXITED_ZERO');
+    expect(calls().length).toBeLessThan(20);
   });
 
   it('has a full queue: said so, and what waits is handed over when it is not', async () => {

@@ -20,13 +20,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { type ExternalRunner, Slurm } from '../../src/agent/index.js';
 import { Accounts } from '../../src/agent/process/accounts.js';
+import type { Assignment } from '../../src/agent/runner.js';
 import { hostEnvironment } from '../../src/platform/environment.js';
+import { hang, hangLacks } from '../support/hang.js';
 import { PATIENCE_MS } from '../support/patience.js';
 import { slurmLacks } from '../support/slurm.js';
 import { options, slurmSite } from './site.js';
 
 const lacks = slurmLacks();
 if (lacks !== null) console.warn(`test/slurm/faults is skipped: ${lacks}`);
+const cannotHang = hangLacks();
+if (cannotHang !== null) console.warn(`test/slurm/faults lacks a file system that hangs: ${cannotHang}`);
 
 /** Slurm whose nodes have a clock of their own. */
 class OtherClock extends Slurm {
@@ -53,6 +57,7 @@ describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
     saved,
     resume,
     instead,
+    counted,
     open,
     run,
     until,
@@ -194,19 +199,58 @@ describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
     expect([ran(one), ran(long), ran(waits)]).toEqual([0, 0, 1]);
   });
 
-  it('loses a node: its run is LOST', async () => {
-    const runner = await open();
-    const one = run('sleep 600');
-    runner.start(one);
-    const { local } = (await reported(runner, 'STARTED', one)) as {
-      local?: { nodes: readonly string[] | null };
-    };
-    const node = local?.nodes?.[0] as string;
-    cli('scontrol', 'update', `nodename=${node}`, 'state=down', 'reason=gone');
-    expect(await end(runner, one)).toMatchObject({
-      ...{ cause: 'LOST', message: expect.stringContaining('NODE_FAIL') },
-    });
-    expect(ran(one)).toBe(1);
+  it.each(['its administrator says so', 'its slurmd is killed'])(
+    'loses a node, as %s: its run is LOST, and a node that stays away says so',
+    async (how) => {
+      const runner = await open();
+      const one = run('sleep 600');
+      runner.start(one);
+      const { local } = (await reported(runner, 'STARTED', one)) as {
+        local?: { nodes: readonly string[] | null };
+      };
+      const node = local?.nodes?.[0] as string;
+      if (how.includes('killed')) slurm('kill', node);
+      else cli('scontrol', 'update', `nodename=${node}`, 'state=down', 'reason=gone');
+      expect(await end(runner, one)).toMatchObject({
+        ...{ cause: 'LOST', message: expect.stringContaining('NODE_FAIL') },
+      });
+      expect(ran(one)).toBe(1);
+      // It comes back by itself where its slurmd lives.
+      if (!how.includes('killed')) return;
+      const of = () => runner.capacity.nodes.find(({ name }) => name === node)?.problem;
+      expect(await until(runner, 'the problem of the node', of)).toMatch(/^Slurm: down/i);
+    },
+  );
+
+  it('gives ids a second time: what others have under these is neither taken for ours nor ended', async () => {
+    const first = await open();
+    const over = run('sleep 1; exit 4');
+    first.start(over);
+    await reported(first, 'STARTED', over);
+    const long = await block(first);
+    const [waits, unwanted] = [run('true'), run('true')];
+    for (const one of [waits, unwanted]) first.start(one);
+    const ours = [over, long, waits, unwanted];
+    const ids: string[] = [];
+    for (const one of ours) ids.push(await localId(first, one));
+    first.close();
+    forget(true);
+    const foreign: string[] = [];
+    while (!ids.every((id) => foreign.includes(id))) {
+      const id = cli('sbatch', '--parsable', '--hold', '--job-name=theirs', '-o', '/dev/null', '--wrap=true');
+      foreign.push(id.trim());
+    }
+    const second = await open();
+    second.cancel(unwanted);
+    expect((await end(second, unwanted)).cause).toBe('CANCELLED_BY_USER');
+    expect(await end(second, over)).toMatchObject({ cause: 'EXITED_NONZERO', exitCode: 4 });
+    const looks = setInterval(resume, 1_000);
+    expect(['LOST', 'SIGNALLED']).toContain((await end(second, long)).cause);
+    expect((await end(second, waits)).cause).toBe('EXITED_ZERO');
+    clearInterval(looks);
+    expect(ours.map(ran)).toEqual([1, 1, 1, 0]);
+    const theirs = cli('squeue', '-h', '--name=theirs', '-o', '%i %T').trim().split('\n').sort();
+    expect(theirs).toEqual(foreign.map((id) => `${id} PENDING`).sort());
   });
 
   it('is told to requeue a run: it does not begin again', async () => {
@@ -235,6 +279,10 @@ describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
     runner.start(one);
     const id = await localId(runner, one);
     cli('scontrol', 'hold', id);
+    const said = await until(runner, 'its words', () =>
+      reports.findLast((report) => report.phase === 'ACCEPTED' && report.local?.state?.includes('JobHeld')),
+    );
+    expect(said).toMatchObject({ jobId: one.jobId, local: { id, state: 'PENDING (JobHeldAdmin)' } });
     runner.cancel(long);
     await end(runner, long);
     expect(ran(one)).toBe(0);
@@ -311,6 +359,61 @@ describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
     const one = run('trap "" TERM; while :; do sleep 1; done', { runTimeLimitS: 1, killGraceS: 1 });
     runner.start(one);
     expect((await end(runner, one)).cause).toBe('RUN_TIME_LIMIT');
+  });
+
+  it('is asked for all runs at once, no more often than it is told, as it counts itself', async () => {
+    const rpcs = (): number =>
+      Number(/REQUEST_JOB_INFO\s*\(\s*\d+\)\s*count:(\d+)/.exec(cli('sdiag'))?.[1] ?? 0);
+    const programs = ['squeue', 'sinfo', 'sacct', 'scontrol', 'sbatch', 'scancel'];
+    const runner = await open();
+    await block(runner);
+    const waits = Array.from({ length: 30 }, (_, i) => run('true', { memoryMbPerTask: 20 + i }));
+    for (const one of waits) runner.start(one);
+    for (const one of waits) await localId(runner, one);
+    const calls = counted(...programs);
+    const [before, beganMs] = [rpcs(), performance.now()];
+    await sleep(12_000);
+    const [after, elapsedS] = [rpcs(), (performance.now() - beganMs) / 1000];
+    const made = calls().map(({ words }) => words);
+    const [lists, queues] = [/^squeue -h -r -t all/, /^squeue -h -t pd/].map((words) =>
+      made.filter((call) => words.test(call)),
+    ) as [string[], string[]];
+    // A list each second here, and the queue every ten.
+    expect(lists.length).toBeGreaterThan(1);
+    expect(lists.length).toBeLessThanOrEqual(elapsedS + 1);
+    expect(queues.length).toBeLessThanOrEqual(elapsedS / 10 + 1);
+    expect(made.filter((call) => !/^(squeue|sinfo|scontrol show)/.test(call))).toEqual([]);
+    // What slurmctld counts is what was asked.
+    expect(after - before).toBeLessThanOrEqual(lists.length + queues.length + 1);
+    for (const one of waits) runner.cancel(one);
+    for (const one of waits) await end(runner, one);
+  });
+
+  it('is slow: asked so seldom that it has four fifths of its time for others', async () => {
+    const runner = await open();
+    const long = await block(runner);
+    const calls = join(dir, 'slow');
+    instead('squeue', `case "$*" in *all*) echo x >>${calls}; sleep 1 ;; esac; exec "$real" "$@"`);
+    const beganMs = performance.now();
+    await sleep(16_000);
+    const asked = readFileSync(calls, 'utf8').split('\n').length - 1;
+    expect(asked).toBeGreaterThan(0);
+    expect(asked).toBeLessThanOrEqual((performance.now() - beganMs) / 5_000 + 1);
+    rmSync(join(bin, 'squeue'));
+    runner.cancel(long);
+    await end(runner, long);
+  });
+
+  it('gets no more submissions in a second than it is told', async () => {
+    const calls = counted('sbatch');
+    const runner = await open('agent', new Slurm(options(environment())), null, { submissionsPerS: 2 });
+    const all = Array.from({ length: 8 }, (_, i) => run('true', { memoryMbPerTask: 20 + i }));
+    for (const one of all) runner.start(one);
+    for (const one of all) await end(runner, one);
+    const times = calls().map(({ atMs }) => atMs);
+    expect(times).toHaveLength(8);
+    // The last begins 3.5 s after the first; how long a shell takes to start is another matter.
+    expect(Math.max(...times) - Math.min(...times)).toBeGreaterThan(2_500);
   });
 
   it('gets many runs that need the same as one array, and each runs once', async () => {
@@ -467,6 +570,47 @@ describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
     expect([ran(before), ran(later)]).toEqual([1, 1]);
   });
 
+  it.skipIf(cannotHang !== null).each(['began', 'ended', 'runs', 'arrays', '.'])(
+    'shares a file system of which %s hangs, though it answered a moment before: said so, others go on, nothing is lost',
+    async (part) => {
+      const runner = await open();
+      const [before, cancelled] = [run('sleep 1; echo whole'), run('sleep 600')];
+      for (const one of [before, cancelled]) runner.start(one);
+      for (const one of [before, cancelled]) await reported(runner, 'STARTED', one);
+      const answers = await hang(join(dir, 'agent', part));
+      const later = [run('exit 3'), ...Array.from({ length: 9 }, () => run('true'))];
+      const handOver = (): void => {
+        for (const one of later) runner.start(one);
+      };
+      // Where nobody would look otherwise.
+      const isFound = ['runs', 'arrays'].includes(part);
+      if (isFound) handOver();
+      runner.cancel(cancelled);
+      try {
+        expect(await until(runner, 'a problem', () => runner.problem)).toContain('does not respond');
+        if (!isFound) handOver();
+        const endedBefore = reports.filter(({ phase }) => phase === 'ENDED').length;
+        // The agent goes on: it has answers at once, and nothing ends.
+        for (let looks = 0; looks < 20; looks++) {
+          expect(runner.problem).toContain('does not respond');
+          expect(runner.freshOutput()).toEqual([]);
+          expect(runner.reports(1_000).filter(({ phase }) => phase === 'ENDED')).toEqual([]);
+          await sleep(100);
+        }
+        expect(reports.filter(({ phase }) => phase === 'ENDED')).toHaveLength(endedBefore);
+      } finally {
+        await answers();
+      }
+      const { cause, outputs } = await end(runner, before);
+      expect([cause, outputs.map(({ text }) => text).join('')]).toEqual(['EXITED_ZERO', 'whole\n']);
+      expect((await end(runner, cancelled)).cause).toBe('CANCELLED_BY_USER');
+      expect(await end(runner, later[0] as Assignment)).toMatchObject({ exitCode: 3 });
+      for (const one of later.slice(1)) expect((await end(runner, one)).cause).toBe('EXITED_ZERO');
+      expect([before, cancelled, ...later].map(ran)).toEqual(Array(12).fill(1));
+      await until(runner, 'no problem', () => (runner.problem === null ? true : null));
+    },
+  );
+
   it('runs jobs as the accounts of their users, who reach nothing of the agent', async () => {
     const file = join(dir, 'accounts');
     writeFileSync(file, 'ann = nobody\n');
@@ -478,8 +622,9 @@ describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
       chmodSync(path, mode);
     const openAs = (): Promise<ExternalRunner> => {
       const list = { file, launcher: null, environment: hostEnvironment(), warn: () => {} };
-      const scheduler = new Slurm({ ...options(environment()), hasAccounts: true });
-      return open('agent', scheduler, new Accounts(list));
+      const accounts = new Accounts(list);
+      const become = (name: string): string[] => accounts.become({ name });
+      return open('agent', new Slurm({ ...options(environment()), become }), accounts);
     };
     const runner = await openAs();
     const own = run('id -un; pwd; umask');

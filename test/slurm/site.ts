@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
+import type { ExternalRunnerOptions } from '../../src/agent/external/runner.js';
 import { ExternalRunner, type LocalScheduler, Slurm } from '../../src/agent/index.js';
 import type { Accounts } from '../../src/agent/process/accounts.js';
 import type { Assignment, EndedReport, RunReport } from '../../src/agent/runner.js';
@@ -52,19 +53,20 @@ export function slurmSite(variables: Record<string, string> = {}) {
   const control = slurmCluster(cluster, variables);
   /**
    * A slurmctld that has forgotten jobs would give their ids again, which a node that still has them in mind refuses: that is what the random
-   * kills of slurm.test and federation.test are for, and would fail tests here now and then.
+   * kills of slurm.test and federation.test are for, and would fail tests here now and then. One test has it give them again.
    */
   let kills = 0;
   const slurm = (verb: 'start' | 'stop' | 'kill', ...words: string[]): void => {
     if (verb === 'kill') kills++;
     control(verb, ...words, ...(verb === 'start' && kills > 0 ? [String(kills * 1_000)] : []));
   };
-  /** slurmctld's files are gone, and nobody knows its jobs. */
-  const forget = (): void => {
+  /** slurmctld's files are gone, and nobody knows its jobs; `again`: it gives their ids to others. */
+  const forget = (again = false): void => {
     slurm('kill');
     rmSync(join(cluster, 'state'), { recursive: true, force: true });
     mkdirSync(join(cluster, 'state'), { mode: 0o700 });
-    slurm('start');
+    if (again) control('start', '1');
+    else slurm('start');
   };
   /** What slurmctld has saved, once that knows the run; what is given puts it back, and slurmctld is down then. */
   const saved = async (runner: ExternalRunner, { jobId }: Assignment): Promise<() => void> => {
@@ -101,14 +103,29 @@ export function slurmSite(variables: Record<string, string> = {}) {
     chmodSync(join(bin, program), 0o755);
   };
 
+  /** Has calls of programs of Slurm's counted; answers with those that there were since: their words, and when they began (ms). */
+  const counted = (...programs: string[]): (() => { words: string; atMs: number }[]) => {
+    const calls = join(dir, 'counted');
+    rmSync(calls, { force: true });
+    for (const program of programs)
+      instead(program, `echo "$(date +%s%3N) ${program} $*" >>${calls}; exec "$real" "$@"`);
+    return () =>
+      (existsSync(calls) ? readFileSync(calls, 'utf8') : '')
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => ({ atMs: Number(line.split(' ', 1)[0]), words: line.replace(/^\d+ /, '') }));
+  };
+
   const open = async (
     state = 'agent',
     scheduler: LocalScheduler = new Slurm(options(environment())),
     accounts: Accounts | null = null,
+    more: Partial<ExternalRunnerOptions> = {},
   ): Promise<ExternalRunner> => {
     const runner = await ExternalRunner.open({
       ...{ stateDir: join(dir, state), scheduler, accounts, serves: SERVES, ...OFTEN },
       warn: (fields, message) => warnings.push(`${message} ${JSON.stringify(fields)}`),
+      ...more,
     });
     runners.push(runner);
     return runner;
@@ -208,6 +225,7 @@ export function slurmSite(variables: Record<string, string> = {}) {
       saved,
       resume,
       instead,
+      counted,
       open,
       run,
       take,

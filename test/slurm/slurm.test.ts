@@ -330,6 +330,36 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
     expect([end.cause, end.output?.text]).toEqual(['EXITED_ZERO', '42\n42\n']);
   });
 
+  it('does not answer: its machines say so in its words to whoever asks for the site, and nothing ends', async () => {
+    const said = async (): Promise<(string | null)[]> => {
+      const { sites } = await service.ask<{
+        sites: { nodes: { name: string; machines: { problem: string | null }[] }[] };
+      }>('query { sites(first: 10) { nodes { name machines { problem } } } }', {});
+      return sites.nodes.flatMap(({ name, machines }) =>
+        name === 'alps' ? machines.map(({ problem }) => problem) : [],
+      );
+    };
+    const untilSaid = async (what: RegExp | null): Promise<void> => {
+      for (const deadline = Date.now() + PATIENCE_MS; ; await sleep(300)) {
+        // A job that slurmctld forgot may drain its node: the site's administrator has to look.
+        spawnSync('scontrol', ['update', 'nodename=n[1-3]', 'state=resume'], {
+          env: { ...process.env, SLURM_CONF: conf },
+        });
+        const problems = await said();
+        if (problems.every((one) => (what === null ? one === null : what.test(one ?? '')))) return;
+        if (Date.now() > deadline)
+          throw new Error(`waited in vain: ${JSON.stringify(problems)}\n${service.logs}`);
+      }
+    };
+    const [one] = await submit([shell('sleep 2; echo whole; exit 5')]);
+    await when(one as string, ({ state }) => state === 'RUNNING');
+    slurm('kill');
+    await untilSaid(/^Slurm does not respond: .*Unable to contact slurm controller/);
+    slurm('start');
+    await untilSaid(null);
+    expect(await when(one as string, ended)).toMatchObject({ exitCode: 5, output: { text: 'whole\n' } });
+  });
+
   it('does what adapters have to do', () => {
     const words = ['agent', 'conformance', '--adapter', 'slurm', '--directory', dir];
     const { stdout, status } = spawnSync(process.execPath, [packagePath('bin', 'switchyard.js'), ...words], {

@@ -1204,7 +1204,7 @@ export class MemoryStore implements Store {
     const waits = ends.map(({ ioWaitS }) => ioWaitS);
     const known = waits.every((wait) => wait !== null);
     const methods = ends.map(({ usage }) => usage?.ioWaitMethod ?? null).filter((method) => method !== null);
-    const order = ['CGROUP', 'DELAY_ACCOUNTING', 'PROC', 'SAMPLES', 'SIMULATED'] as const;
+    const order = ['CGROUP', 'DELAY_ACCOUNTING', 'PROC', 'SAMPLES', 'SCHEDULER', 'SIMULATED'] as const;
     return {
       ioWaitS: known ? waits.reduce((sum, wait) => sum + wait, 0) / waits.length : null,
       usage: { ioWaitMethod: order.findLast((method) => methods.includes(method)) ?? null },

@@ -198,6 +198,7 @@ case $verb in
       p=$(pid $n "$(program $n)") && kill -9 "$p" || true
     done
     for p in $(leftovers); do kill -9 "$p" 2>/dev/null || true; done
-    p=$(pid munged munged) && kill "$p" || true
+    # It writes a last file.
+    p=$(pid munged munged) && kill "$p" && waits gone "$p" || true
     ;;
 esac

@@ -22,17 +22,19 @@ export const accountsLack = (): string | null =>
 export const gridEngineLacks = (): string | null =>
   lacks(['sge_qmaster', 'sge_execd', 'qsub'], 'gridengine-master gridengine-exec gridengine-client');
 
-/** The verbs of a Slurm of slurm.sh below `directory`, whose parent exists; `variables`: of slurm.sh. */
+/** The verbs of a Slurm of slurm.sh below `directory`, whose parent exists; `variables`: of slurm.sh; `words`: before its command. */
 export function slurmCluster(
   directory: string,
   variables: Record<string, string> = {},
+  words: readonly string[] = [],
 ): (verb: 'start' | 'stop' | 'kill', ...words: string[]) => void {
-  return (verb, ...words) => {
+  const [program = '', ...before] = [...words, packagePath('test', 'support', 'slurm.sh'), directory];
+  return (verb, ...more) => {
     // Into a file: a pipe would be held open by the daemons.
     const said = `${directory}.out`;
     const file = openSync(said, 'w');
     try {
-      execFileSync(packagePath('test', 'support', 'slurm.sh'), [directory, verb, ...words], {
+      execFileSync(program, [...before, verb, ...more], {
         ...{ stdio: ['ignore', file, file], env: { ...process.env, ...variables } },
       });
     } catch (error) {

@@ -12,6 +12,7 @@ import {
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { plainJobEnvironment } from '../../platform/environment.js';
+import { CALLS } from './calls.js';
 import { Marks } from './marks.js';
 import {
   type Capacity,
@@ -92,7 +93,7 @@ export class Trial {
     private readonly patienceMs: number,
   ) {
     mkdirSync(root, { recursive: true });
-    this.marks = new Marks(root, root);
+    this.marks = new Marks(root, root, CALLS);
   }
 
   /** A name that nothing has been submitted under. */

@@ -1,10 +1,11 @@
 /** A run that is being handed over, or has been. */
-import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Followed } from '../process/follow.js';
 import type { End } from '../process/reports.js';
 import { type Assignment, runKey } from '../runner.js';
+import type { Calls } from './calls.js';
 import { type LocalJob, type LocalName, NO_TERMS, type Terms } from './scheduler.js';
+import { HangError } from './shared.js';
 
 /** An account of the site. */
 export interface Owner {
@@ -64,6 +65,8 @@ export interface Handed extends RunRecord {
   /** How it ended, as far as it is decided; then its outputs are kept, and it is reported. */
   end: { end: End; atMs: number } | null;
   keeping: AbortController | null;
+  /** Until when the scheduler may tell what it has measured of it (by the clock of durations); null: nobody waits for that. */
+  measuredBy: number | null;
 }
 
 export function handed(record: RunRecord): Handed {
@@ -90,39 +93,35 @@ export function handed(record: RunRecord): Handed {
       recalled: false,
     },
     ...{ askedAt: Number.NEGATIVE_INFINITY, words: null, wordsAt: Number.NEGATIVE_INFINITY },
-    ...{ followed: null, end: null, keeping: null },
+    ...{ followed: null, end: null, keeping: null, measuredBy: null },
   };
 }
 
 /** The first time it may be torn: nothing is submitted before it is there. Later it is replaced. */
 export function record(
+  files: Calls,
   directory: string,
   { assignment, terms, owner, handedOverMs, names }: RunRecord,
 ): void {
   const path = join(directory, RECORD);
   const first = names.length === 1;
-  writeFileSync(
-    first ? path : `${path}.tmp`,
-    JSON.stringify({ assignment, terms, owner, handedOverMs, names }),
-    {
-      mode: 0o600,
-    },
-  );
-  if (!first) renameSync(`${path}.tmp`, path);
+  const text = JSON.stringify({ assignment, terms, owner, handedOverMs, names });
+  files.writeFileSync(first ? path : `${path}.tmp`, text, { mode: 0o600 });
+  if (!first) files.renameSync(`${path}.tmp`, path);
 }
 
 const RECORD = 'run';
 
 /** Those that an earlier agent left. Of one without a record nothing was submitted. */
-export function recordsIn(runsDir: string): RunRecord[] {
-  return readdirSync(runsDir).flatMap((key): RunRecord[] => {
+export function recordsIn(files: Calls, runsDir: string): RunRecord[] {
+  return files.readdirSync(runsDir).flatMap((key): RunRecord[] => {
     try {
+      const written = JSON.parse(files.readFileSync(join(runsDir, key, RECORD), 'utf8'));
       // Those of the release before have neither.
-      return [
-        { terms: NO_TERMS, owner: null, ...JSON.parse(readFileSync(join(runsDir, key, RECORD), 'utf8')) },
-      ];
-    } catch {
-      rmSync(join(runsDir, key), { recursive: true, force: true });
+      return [{ terms: NO_TERMS, owner: null, ...written }];
+    } catch (error) {
+      if (error instanceof HangError) throw error;
+      files.rmSync(join(runsDir, key), { recursive: true, force: true });
       return [];
     }
   });

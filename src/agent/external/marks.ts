@@ -1,20 +1,7 @@
-import {
-  chownSync,
-  closeSync,
-  constants,
-  fstatSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
 import { join } from 'node:path';
 import type { End } from '../process/reports.js';
 import { upMs } from '../process/run.js';
-import type { Owner } from './handed.js';
+import type { Calls } from './calls.js';
 import { type EndMark, endOf, type Where, whereOf } from './script.js';
 
 /** In the mark of a run that never begins: how it ended. */
@@ -28,8 +15,6 @@ const NEVERS: readonly string[] = [
   'MACHINE_FAILED',
   'REQUEUED',
 ] satisfies End['cause'][];
-/** More than a run on many nodes writes. */
-const MARK_BYTES = 1 << 20;
 
 /**
  * What runs and the agent write down for each other, in two directories that the nodes share: `began/KEY` is made whole by whoever is first, the
@@ -45,15 +30,15 @@ export class Marks {
   constructor(
     private readonly stateDir: string,
     dir: string,
+    private readonly files: Calls,
   ) {
     this.beganDir = join(dir, 'began');
     this.endedDir = join(dir, 'ended');
-    for (const one of [this.beganDir, this.endedDir]) mkdirSync(one, { recursive: true, mode: 0o700 });
+    for (const one of this.directories) files.mkdirSync(one, { recursive: true, mode: 0o700 });
   }
 
-  /** Lets an account write there. */
-  give({ uid, gid }: Owner): void {
-    for (const one of [this.beganDir, this.endedDir]) chownSync(one, uid, gid);
+  get directories(): string[] {
+    return [this.beganDir, this.endedDir];
   }
 
   /** Paths that the script of a run is told. */
@@ -63,28 +48,21 @@ export class Marks {
 
   /** The runs that have begun, or never will, and those that have ended: two questions, however many there are. */
   look(): { began: ReadonlySet<string>; ended: ReadonlySet<string> } {
-    return { began: new Set(readdirSync(this.beganDir)), ended: new Set(readdirSync(this.endedDir)) };
+    const { files, beganDir, endedDir } = this;
+    return { began: new Set(files.readdirSync(beganDir)), ended: new Set(files.readdirSync(endedDir)) };
   }
 
   /** Takes the run's turn, so that it can never begin, and notes how it ended. False: it has begun. */
   claim(key: string, end: End): boolean {
     const turn = join(this.stateDir, `turn.${key}`);
-    mkdirSync(turn, { recursive: true });
-    writeFileSync(join(turn, NEVER), JSON.stringify(end));
-    try {
-      renameSync(turn, join(this.beganDir, key));
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (!['EEXIST', 'ENOTEMPTY', 'ENOTDIR'].includes(code ?? '')) throw error;
-      rmSync(turn, { recursive: true, force: true });
-      return this.never(key) !== null;
-    }
-    return true;
+    return (
+      this.files.take(turn, NEVER, JSON.stringify(end), join(this.beganDir, key)) || this.never(key) !== null
+    );
   }
 
   /** How a run ended that never begins; null: nobody has claimed that. */
   never(key: string): End | null {
-    const text = textIn(join(this.beganDir, key), NEVER);
+    const text = this.files.textIn(join(this.beganDir, key), NEVER);
     if (text === null) return null;
     try {
       const { cause, message } = JSON.parse(text) as End;
@@ -96,26 +74,26 @@ export class Marks {
   }
 
   where(key: string): Where | null {
-    return whereOf(textIn(join(this.beganDir, key), 'where') ?? '');
+    return whereOf(this.files.textIn(join(this.beganDir, key), 'where') ?? '');
   }
 
   ended(key: string): EndMark | null {
-    return endOf(textIn(this.endedDir, key) ?? '');
+    return endOf(this.files.textIn(this.endedDir, key) ?? '');
   }
 
   /** The run is over. That it has begun is kept: it may still be with the scheduler. */
   spend(key: string): void {
     try {
-      rmSync(join(this.endedDir, key), { force: true });
+      this.files.rmSync(join(this.endedDir, key), { force: true });
     } catch {
-      // A directory, which no run of ours makes.
+      // A directory, which no run of ours makes; or it hangs: then the next agent does it.
     }
     this.spent.push({ key, atMs: upMs() });
   }
 
   /** After a start: those that are not live are spent. */
   recover(live: ReadonlySet<string>): void {
-    for (const key of readdirSync(this.beganDir)) if (!live.has(key)) this.spend(key);
+    for (const key of this.files.readdirSync(this.beganDir)) if (!live.has(key)) this.spend(key);
   }
 
   /** Those that are not needed any more, for whoever may remove them. */
@@ -125,24 +103,5 @@ export class Marks {
     return this.spent
       .splice(0, old === -1 ? this.spent.length : old)
       .map(({ key }) => join(this.beganDir, key));
-  }
-}
-
-/** Neither is a link followed nor a pipe waited for: whoever runs there could have left one. null: it is not there, or no plain file. */
-function textIn(dir: string, name: string): string | null {
-  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-  let at = -1;
-  let file = -1;
-  try {
-    at = openSync(dir, flags | constants.O_DIRECTORY);
-    file = openSync(`/proc/self/fd/${at}/${name}`, flags);
-    const found = fstatSync(file);
-    if (!found.isFile() || found.size > MARK_BYTES) return null;
-    const buffer = Buffer.alloc(found.size);
-    return buffer.toString('utf8', 0, readSync(file, buffer, 0, found.size, 0));
-  } catch {
-    return null;
-  } finally {
-    for (const one of [file, at]) if (one !== -1) closeSync(one);
   }
 }

@@ -3,8 +3,8 @@
  * has the leases they are lost and may begin elsewhere: so they are ended first.
  */
 import { createHash } from 'node:crypto';
-import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { Calls } from './calls.js';
 import type { LocalJob, LocalScheduler } from './scheduler.js';
 
 /** Whom the agent hands runs over for. */
@@ -31,6 +31,7 @@ export class Others {
     private readonly stateDir: string,
     private readonly prefix: string,
     private readonly scheduler: LocalScheduler,
+    private readonly files: Calls,
   ) {}
 
   /**
@@ -53,7 +54,7 @@ export class Others {
   /** Both times are those of the file system: clocks of hosts may differ. */
   private isAlive(stateDir: string): boolean {
     const touched = (dir: string): number | undefined =>
-      statSync(join(dir, ALIVE), { throwIfNoEntry: false })?.mtimeMs;
+      this.files.statSync(join(dir, ALIVE), { throwIfNoEntry: false })?.mtimeMs;
     const [theirs, ours] = [touched(stateDir), touched(this.stateDir)];
     return theirs !== undefined && ours !== undefined && ours - theirs < ALIVE_MS;
   }

@@ -2,9 +2,9 @@
  * Whose runs are: the agent's own, or those of its users' accounts (AGENT_ACCOUNTS). Such an account gets what it needs of a run and no more: what
  * the agent reads, writes and removes there is in directories of the agent's, in which the account can replace nothing.
  */
-import { chmodSync, chownSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Accounts, EMPTY } from '../process/accounts.js';
+import { type Accounts, EMPTY, OPEN } from '../process/accounts.js';
+import type { Calls } from './calls.js';
 import type { Handed, Owner } from './handed.js';
 import { Marks } from './marks.js';
 
@@ -17,6 +17,8 @@ const STREAMS = ['out', 'err', 'scheduler'] as const;
 
 export class Owners {
   private readonly marks = new Map<string | null, Marks>();
+  /** The agent is not root: what accounts need it shares with their groups. */
+  private readonly byGroup: boolean;
   /** Accounts that have been given their marks. */
   private readonly given = new Set<string>();
 
@@ -24,16 +26,18 @@ export class Owners {
   constructor(
     private readonly stateDir: string,
     private readonly accounts: Accounts | null,
+    private readonly files: Calls,
   ) {
-    this.marks.set(null, new Marks(stateDir, stateDir));
-    mkdirSync(join(stateDir, 'as'), { recursive: true, mode: 0o700 });
-    for (const name of readdirSync(join(stateDir, 'as')))
-      this.marks.set(name, new Marks(stateDir, join(stateDir, 'as', name)));
+    this.byGroup = accounts !== null && process.getuid?.() !== 0;
+    this.marks.set(null, new Marks(stateDir, stateDir, files));
+    files.mkdirSync(join(stateDir, 'as'), { recursive: true, mode: 0o700 });
+    for (const name of files.readdirSync(join(stateDir, 'as')))
+      this.marks.set(name, new Marks(stateDir, join(stateDir, 'as', name), files));
     if (accounts === null) return;
     // Accounts have to get to what is theirs, whose names they are told.
     for (const name of ['', 'runs', 'arrays', 'as']) {
-      mkdirSync(join(stateDir, name), { recursive: true });
-      chmodSync(join(stateDir, name), 0o711);
+      files.mkdirSync(join(stateDir, name), { recursive: true });
+      files.chmodSync(join(stateDir, name), 0o711);
     }
   }
 
@@ -70,10 +74,10 @@ export class Owners {
     let marks = this.marks.get(name);
     if (name === null || (marks !== undefined && this.given.has(name))) return marks as Marks;
     const dir = join(this.stateDir, 'as', name);
-    mkdirSync(dir, { recursive: true });
-    chmodSync(dir, 0o711);
-    marks ??= new Marks(this.stateDir, dir);
-    marks.give(owner as Owner);
+    this.files.mkdirSync(dir, { recursive: true });
+    this.files.chmodSync(dir, 0o711);
+    marks ??= new Marks(this.stateDir, dir, this.files);
+    for (const path of marks.directories) this.lend(this.files, path, owner as Owner, 0o2770);
     this.marks.set(name, marks);
     this.given.add(name);
     return marks;
@@ -87,37 +91,50 @@ export class Owners {
   async forgetSpent(): Promise<void> {
     for (const [name, marks] of this.marks) {
       const paths = marks.forgetSpent();
-      if (name === null) for (const path of paths) rmSync(path, { recursive: true, force: true });
+      if (name === null) for (const path of paths) this.files.rmSync(path, { recursive: true, force: true });
       else await this.as(name, 'rm -rf -- "$@"', paths);
     }
   }
 
-  /** Gives the account what it needs of a directory of the agent's that a script runs in. */
-  give({ owner }: Pick<Handed, 'owner'>, directory: string): void {
+  /** Gives the account what it needs of a directory of the agent's that a script runs in. `files`: who does it. */
+  give(files: Calls, { owner }: Pick<Handed, 'owner'>, directory: string): void {
     if (!owner) return;
-    const { uid, gid } = owner;
-    for (const name of STREAMS) writeFileSync(join(directory, name), '', { flag: 'a', mode: 0o600 });
-    const files = ['script', ...STREAMS].map((name) => join(directory, name));
-    for (const file of files) chownSync(file, uid, gid);
-    chmodSync(directory, 0o711);
+    for (const name of STREAMS) {
+      files.writeFileSync(join(directory, name), '', { flag: 'a', mode: 0o600 });
+      this.lend(files, join(directory, name), owner, 0o660);
+    }
+    this.lend(files, join(directory, 'script'), owner, 0o750);
+    files.chmodSync(directory, 0o711);
   }
 
   /** After `give`, and the last of all: what is in them is the account's from then on. */
-  giveDirectories({ owner }: Pick<Handed, 'owner'>, directory: string): void {
-    if (owner) for (const name of DIRECTORIES) chownSync(join(directory, name), owner.uid, owner.gid);
+  giveDirectories(files: Calls, { owner }: Pick<Handed, 'owner'>, directory: string): void {
+    if (owner) for (const name of DIRECTORIES) this.lend(files, join(directory, name), owner, 0o2770);
+  }
+
+  /** Makes what is in a directory of the account's readable to the agent, where it is not already. */
+  async open({ owner }: Pick<Handed, 'owner'>, directory: string): Promise<void> {
+    if (owner && this.byGroup) await this.as(owner.name, OPEN, [directory]);
+  }
+
+  /** Gives the account a path. An agent that is not root cannot: it shares it by the account's group, in which only the two are. */
+  private lend(files: Calls, path: string, { uid, gid }: Owner, mode: number): void {
+    files.chownSync(path, this.byGroup ? -1 : uid, gid);
+    if (this.byGroup) files.chmodSync(path, mode);
   }
 
   /** Removes the directory of a run that is over. What the account has there it removes itself: it could lead the agent elsewhere. */
   async remove({ owner }: Pick<Handed, 'owner'>, directory: string): Promise<void> {
-    if (!owner) return rmSync(directory, { recursive: true, force: true });
+    const { files } = this;
+    if (!owner) return files.rmSync(directory, { recursive: true, force: true });
     await this.as(
       owner.name,
       EMPTY,
       DIRECTORIES.map((name) => join(directory, name)),
     );
-    for (const name of ['script', 'run', ...STREAMS]) rmSync(join(directory, name), { force: true });
-    for (const name of DIRECTORIES) rmdirSync(join(directory, name));
-    rmdirSync(directory);
+    for (const name of ['script', 'run', ...STREAMS]) files.rmSync(join(directory, name), { force: true });
+    for (const name of DIRECTORIES) files.rmdirSync(join(directory, name));
+    files.rmdirSync(directory);
   }
 
   private async as(name: string, text: string, paths: readonly string[]): Promise<void> {

@@ -1,7 +1,5 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { REAL_ENV } from '../../platform/env.js';
 import { plainJobEnvironment } from '../../platform/environment.js';
 import { acquireLock, type LockFile } from '../../platform/lockfile.js';
@@ -38,10 +36,12 @@ import {
   type Capacity,
   type LocalJob,
   type LocalScheduler,
+  type LocalUse,
   NO_TERMS,
   nameKey,
   type Terms,
 } from './scheduler.js';
+import { HangError, SharedFiles } from './shared.js';
 import { jobsOf, namedBy, Submitter, UNSURE_MS } from './submitter.js';
 
 export interface ExternalRunnerOptions {
@@ -51,7 +51,7 @@ export interface ExternalRunnerOptions {
   serves: Serves;
   /** On which a run is handed over; throws NotAllowedError. */
   terms?: (run: Termed) => Terms;
-  /** Of users, whom their runs belong to: the agent is root, and the scheduler submits as others. null: all runs are the agent's. */
+  /** Of users, whom their runs belong to: the agent is root or has a launcher, and the scheduler submits as others. null: all runs are the agent's. */
   accounts?: Accounts | null;
   /** What every run begins with. */
   baseEnvironment?: Readonly<{ [name: string]: string }>;
@@ -65,10 +65,10 @@ export interface ExternalRunnerOptions {
   pollMs?: number;
   /** Between two questions to the scheduler, ms. */
   listMs?: number;
+  /** Of runs that took so long, ms, it is asked what it has measured, before their ends are told. */
+  measuredFromMs?: number;
 }
 
-/** The shared file system may take so long to answer before it is taken to hang. */
-const SHARED_MS = 5_000;
 /** Without a sign of it in two lists so far apart a run is looked for. */
 const MISSING_MS = 10_000;
 /** What a run wrote may take so long to be seen here. */
@@ -77,10 +77,14 @@ const SETTLE_MS = 10_000;
 const WORD_MS = 20_000;
 /** Of its time, a scheduler that is slow is asked so little: one part in so many. */
 const SPARED = 5;
+/** What it has measured a scheduler may tell so much later than the end. */
+const MEASURED_MS = 20_000;
 /** Between two requests to end a run. */
 const CANCEL_MS = 15_000;
 /** Between two looks at the site's capacity. */
 const CAPACITY_MS = 10_000;
+/** Between two looks whether runs have written more than is kept. */
+const TRIM_MS = 5_000;
 /** What the scheduler's words about a waiting run are told at most so often. */
 const WORDS_MS = 30_000;
 /** Between two looks for files that nobody needs any more. */
@@ -117,11 +121,13 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
   private strays = new Map<string, number>();
   private closed = false;
   private trouble: string | null = null;
-  /** The state directory is being touched; null: it has answered. */
-  private touch: Promise<void> | null = null;
-  private touchedAt = upMs();
-  private hangs = false;
+  /** The shared file system did not answer with the last look. */
+  private hung = false;
+  private trimmedAt = Number.NEGATIVE_INFINITY;
+  private isForgetting = false;
   private readonly runsDir: string;
+  /** Runs that are over, whose files could not be removed yet. */
+  private readonly leftovers = new Set<Handed>();
 
   private constructor(
     readonly id: string,
@@ -129,22 +135,23 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     journal: Journal,
     known: KnownRuns,
     private readonly options: Required<ExternalRunnerOptions>,
+    private readonly files: SharedFiles,
     private capacityNow: Capacity,
   ) {
     const { stateDir, scheduler, serves, baseEnvironment, submissionsPerS, warn } = options;
-    super(new Reports(journal, new Disk(stateDir), REAL_ENV), known);
+    super(new Reports(journal, new Disk(stateDir, files.calls), REAL_ENV), known);
     this.runsDir = join(stateDir, 'runs');
-    mkdirSync(this.runsDir, { recursive: true, mode: 0o700 });
-    this.owners = new Owners(stateDir, options.accounts);
+    files.calls.mkdirSync(this.runsDir, { recursive: true, mode: 0o700 });
+    this.owners = new Owners(stateDir, options.accounts, files.calls);
     this.hasAccounts = this.owners.hasAccounts;
     this.prefix = prefixOf(serves, id);
-    this.others = new Others(stateDir, this.prefix, scheduler);
+    this.others = new Others(stateDir, this.prefix, scheduler, files.calls);
     this.submitter = new Submitter({
-      ...{ stateDir, scheduler, baseEnvironment, warn, owners: this.owners },
+      ...{ stateDir, files, scheduler, baseEnvironment, warn, owners: this.owners },
       ...{ prefix: this.prefix, ratePerS: submissionsPerS },
       accepted: (run, localId, job) => this.accepted(run, localId, job),
-      failed: (run, message) => this.neverBegins(run, { cause: 'MACHINE_FAILED', message }),
-      refused: (run, message) => this.neverBegins(run, { cause: 'LAUNCH_FAILED', message }),
+      failed: (run, message) => this.isRefused(run, { cause: 'MACHINE_FAILED', message }),
+      refused: (run, message) => this.isRefused(run, { cause: 'LAUNCH_FAILED', message }),
       isReached: () => this.isReached,
       // Asked meanwhile to end it, nobody knew its name.
       settled: (run) => run.asked !== null && this.stop(run),
@@ -165,7 +172,8 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     const lock = await acquireLock(join(stateDir, 'lock'), 'the state directory of the agent');
     const id = agentId(stateDir);
     const known = new KnownRuns();
-    const journal = new Journal(join(stateDir, 'reports'), (report) => known.add(report));
+    const files = new SharedFiles();
+    const journal = new Journal(join(stateDir, 'reports'), (report) => known.add(report), files.calls);
     const options = {
       terms: () => NO_TERMS,
       accounts: null,
@@ -176,10 +184,11 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
       submissionsPerS: 50,
       pollMs: 1_000,
       listMs: 5_000,
+      measuredFromMs: 60_000,
       ...given,
       stateDir,
     };
-    const runner = new ExternalRunner(id, lock, journal, known, options, capacity);
+    const runner = new ExternalRunner(id, lock, journal, known, options, files, capacity);
     runner.sayAlive();
     runner.recover();
     runner.timer = setInterval(() => void runner.poll(), options.pollMs);
@@ -188,7 +197,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
 
   get problem(): string | null {
     const hang = `the file system of ${this.options.stateDir}, shared with the nodes, does not respond`;
-    return (this.hangs ? hang : null) ?? this.trouble ?? this.submitter.problem;
+    return (this.isReached ? null : hang) ?? this.trouble ?? this.submitter.problem;
   }
 
   /** The site's machines and what of them is taken, as the scheduler said last. */
@@ -286,7 +295,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     const found: { run: Followed; isOver: boolean }[] = [];
     for (const { followed, end, asked } of this.runsByKey.values())
       if (followed !== null && asked !== 'FORGET') found.push({ run: followed, isOver: end !== null });
-    return freshOutput(found);
+    return this.unlessItHangs(() => freshOutput(found)) ?? [];
   }
 
   delivered(pieces: readonly LiveOutput[], received: readonly (number | null)[] = []): void {
@@ -304,10 +313,12 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     this.submitter.close();
     for (const run of this.runsByKey.values()) {
       run.keeping?.abort(new Error('the agent stops'));
-      run.followed?.outputs.close();
+      this.unlessItHangs(() => run.followed?.outputs.close());
     }
-    this.reported.close();
-    this.lock.release();
+    this.unlessItHangs(() => this.reported.close());
+    // Else the next agent finds that nobody has it.
+    if (this.isReached) this.lock.release();
+    this.files.close();
   }
 
   protected isLive(run: RunName): boolean {
@@ -360,6 +371,13 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     this.reported.add({ phase: 'ACCEPTED', ...nameOf(run.assignment), atMs: Date.now(), local });
   }
 
+  /** It is not handed over; where that cannot be written down now, it is tried again. */
+  private isRefused(run: Handed, end: End): void {
+    if (this.unlessItHangs(() => this.neverBegins(run, end)) !== null) return;
+    run.notBefore = upMs() + UNSURE_MS;
+    this.submitter.add(run);
+  }
+
   /** Takes the run's turn, so that it can never begin, and ends it so. False: it has begun. */
   private neverBegins(run: Handed, end: End): boolean {
     if (!this.owners.marksOf(run).claim(run.key, end)) return false;
@@ -374,15 +392,15 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     // Else it is done with the next look.
     if (run.end !== null || !this.isReached) return;
     const end: End = { cause: 'CANCELLED_BY_USER', message: 'canceled before it started' };
-    if (run.beganMs === null) this.neverBegins(run, end);
-    this.cancelSoon(run);
+    const isKnown = run.beganMs !== null || this.unlessItHangs(() => this.neverBegins(run, end)) !== null;
+    if (isKnown) this.cancelSoon(run);
   }
 
   /** Another site can start it now: it never begins here, unless it has. */
   private giveBack(run: Handed): void {
     if (run.end !== null || run.beganMs !== null || !this.isReached) return;
-    if (!this.neverBegins(run, { cause: 'REQUEUED', message: 'taken back before it started' })) return;
-    this.cancelSoon(run);
+    const end: End = { cause: 'REQUEUED', message: 'taken back before it started' };
+    if (this.unlessItHangs(() => this.neverBegins(run, end))) this.cancelSoon(run);
   }
 
   /** With others that are cancelled together. */
@@ -424,6 +442,8 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     const { assignment } = run;
     const outputs = assignment.outputs ?? [];
     const began = run.beganMs !== null;
+    if (this.options.scheduler.measures && began && run.asked === null && this.isLong(run, atMs))
+      run.measuredBy = upMs() + MEASURED_MS;
     if (outputs.length === 0 || !began || run.asked !== null) return void this.settle(run);
     const stop = new AbortController();
     run.keeping = stop;
@@ -446,19 +466,54 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
       run.end = { end: keptEnd(end, problem, (upMs() - begunMs) / 1000, asked, false), atMs };
       this.settle(run);
     };
-    this.options.keep(ended, stop.signal).then(kept, (error: Error) => kept(error.message));
+    const keep = async (): Promise<string | null> => {
+      await this.owners.open(run, directory);
+      return this.options.keep(ended, stop.signal);
+    };
+    keep().then(kept, (error: Error) => kept(error.message));
+  }
+
+  private isLong({ beganMs }: Handed, atMs: number): boolean {
+    return beganMs !== null && atMs - beganMs >= this.options.measuredFromMs;
+  }
+
+  /** What the scheduler has measured of runs whose ends wait for it: one question for all of them. */
+  private async askUse(): Promise<void> {
+    const { scheduler } = this.options;
+    const runs = [...this.runsByKey.values()].filter(
+      ({ measuredBy, keeping }) => measuredBy !== null && keeping === null,
+    );
+    if (runs.length === 0 || scheduler.use === undefined) return;
+    const names = new Set(runs.flatMap((run) => run.names.map(({ name }) => name)));
+    const sinceMs = Math.min(...runs.map(({ handedOverMs }) => handedOverMs));
+    // Its books may be away: that is no trouble of the queue.
+    const uses = await scheduler.use([...names], sinceMs).catch(() => new Map<string, LocalUse>());
+    const now = upMs();
+    for (const run of runs) {
+      const use = run.names.map((name) => uses.get(nameKey(name))).findLast((one) => one !== undefined);
+      if (use !== undefined && run.end !== null) {
+        const { end, atMs } = run.end;
+        run.end = { end: measuredToo(end, use), atMs };
+      }
+      if (use !== undefined || run.asked !== null || now >= (run.measuredBy as number)) run.measuredBy = null;
+    }
   }
 
   /** Reports the end when all of its output can go with it; then nothing of it is left here. */
   private settle(run: Handed): void {
-    if (run.end === null || run.keeping !== null || this.closed) return;
+    if (run.end === null || run.keeping !== null || run.measuredBy !== null || this.closed) return;
+    // Else with the next look.
+    this.unlessItHangs(() => this.report(run, run.end as Ended));
+  }
+
+  private report(run: Handed, ended: Ended): void {
     if (run.asked !== 'FORGET') {
       const outputs = run.followed === null ? [] : lastOutputs(run.followed);
       if (outputs === null) {
         this.reported.announce();
         return;
       }
-      const { end, atMs } = run.end;
+      const { end, atMs } = ended;
       const last = Math.max(run.beganMs ?? 0, Math.min(atMs, Date.now()));
       const report = endReport(run.assignment, { ...UNMEASURED, ...end, outputs }, last);
       const words = run.listed?.words ?? null;
@@ -472,8 +527,8 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
 
   /** What is still with the scheduler finds no directory to begin in, and that its turn is taken as long as that is there. */
   private remove(run: Handed): void {
-    run.followed?.outputs.close();
     this.runsByKey.delete(run.key);
+    this.unlessItHangs(() => run.followed?.outputs.close());
     this.discard(run);
     this.owners.marksOf(run).spend(run.key);
   }
@@ -481,7 +536,9 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
   private discard(run: Handed): void {
     const directory = this.dirOf(run);
     this.owners.remove(run, directory).catch((error: Error) => {
-      this.options.warn({ directory, error: error.message }, 'leftover files of a run cannot be removed');
+      if (error instanceof HangError) this.leftovers.add(run);
+      else
+        this.options.warn({ directory, error: error.message }, 'leftover files of a run cannot be removed');
     });
   }
 
@@ -490,7 +547,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
   private recover(): void {
     const reported = this.reported.list(Number.MAX_SAFE_INTEGER);
     const over = new Set(reported.filter(({ phase }) => phase === 'ENDED').map(runKey));
-    for (const left of recordsIn(this.runsDir)) {
+    for (const left of recordsIn(this.files.calls, this.runsDir)) {
       const run = handed(left);
       // Its end was reported before the agent died.
       if (over.has(run.key)) {
@@ -518,7 +575,8 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     try {
       await this.look();
     } catch (error) {
-      this.options.warn({ error: (error as Error).message }, 'the agent cannot check its runs');
+      if (!(error instanceof HangError))
+        this.options.warn({ error: (error as Error).message }, 'the agent cannot check its runs');
     } finally {
       this.polling = false;
     }
@@ -534,54 +592,81 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
       now - this.listedAt >= listMs &&
       (this.runsByKey.size > 0 || this.trouble !== null || this.strays.size > 0)
     )
-      await this.list();
+      await Promise.all([this.list(), this.askUse()]);
     if (now - this.capacityAt >= CAPACITY_MS) await this.measure();
     if (this.closed) return;
     for (const run of [...this.runsByKey.values()]) {
       if (run.end !== null) this.settle(run);
       else if (run.asked !== null && !run.busy && now - run.askedAt >= CANCEL_MS) this.stop(run);
       else if (run.recalled) this.giveBack(run);
-      run.followed?.outputs.trim();
+    }
+    if (now - this.trimmedAt >= TRIM_MS) {
+      this.trimmedAt = now;
+      for (const { followed } of this.runsByKey.values()) followed?.outputs.trim();
     }
     this.cancelUnwanted();
     await this.asking(() => this.submitter.findUnsure());
     this.submitter.pump();
     if (now - this.cleanedAt < CLEAN_MS) return;
     this.cleanedAt = now;
-    await this.owners.forgetSpent();
     this.submitter.clean(this.runsByKey.values());
+    for (const run of this.leftovers) {
+      this.leftovers.delete(run);
+      this.discard(run);
+    }
+    // Beside all else: programs that accounts run there may hang, too.
+    if (this.isForgetting) return;
+    this.isForgetting = true;
+    this.owners
+      .forgetSpent()
+      .catch((error: Error) => this.options.warn({ error: error.message }, 'old marks cannot be removed'))
+      .finally(() => {
+        this.isForgetting = false;
+      });
   }
 
   /** For another agent of the site that looks whether we live. */
   private sayAlive(): void {
-    writeFileSync(join(this.options.stateDir, ALIVE), '', { mode: 0o600 });
+    this.files.calls.writeFileSync(join(this.options.stateDir, ALIVE), '', { mode: 0o600 });
   }
 
-  /**
-   * Whether the shared file system answers: the agent would freeze in the first question that is not, and the service lose sight of it. One question at a
-   * time, as each that hangs keeps a thread.
-   */
+  /** Whether the shared file system answers: asked before all else, since whatever is looked at is given up where it does not. */
   private async reach(): Promise<boolean> {
-    this.touch ??= writeFile(join(this.options.stateDir, ALIVE), '', { mode: 0o600 }).finally(() => {
-      this.touch = null;
-    });
-    const patience = new AbortController();
-    const late = pause(SHARED_MS, false, { signal: patience.signal }).catch(() => false);
-    const answers = await Promise.race([this.touch.then(() => true), late]);
-    patience.abort();
-    if (answers) this.touchedAt = upMs();
-    if (this.hangs === answers && !this.closed)
+    const answers = this.files.hangs ? false : await this.touch();
+    if (this.hung === answers && !this.closed)
       this.options.warn(
         { directory: this.options.stateDir },
         `the shared file system ${answers ? 'responds again' : 'does not respond'}`,
       );
-    this.hangs = !answers;
+    this.hung = !answers;
     return answers;
+  }
+
+  private async touch(): Promise<boolean> {
+    try {
+      const file = join(this.options.stateDir, ALIVE);
+      const [problem] = await this.files.later([[['writeFileSync', file, '', { mode: 0o600 }]]]);
+      if (problem !== null) throw new Error(problem);
+      return true;
+    } catch (error) {
+      if (error instanceof HangError) return false;
+      throw error;
+    }
   }
 
   /** It has answered lately. */
   private get isReached(): boolean {
-    return !this.hangs && upMs() - this.touchedAt < SHARED_MS + this.options.pollMs;
+    return !this.hung && !this.files.hangs;
+  }
+
+  /** null: it hangs meanwhile, and nobody knows whether it was done. */
+  private unlessItHangs<T>(work: () => T): T | null {
+    try {
+      return work();
+    } catch (error) {
+      if (error instanceof HangError) return null;
+      throw error;
+    }
   }
 
   /** What runs have written. */
@@ -599,12 +684,12 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
   private begin(run: Handed): void {
     const where = this.owners.marksOf(run).where(run.key);
     if (where === null) return;
+    const outputs = new Outputs(this.dirOf(run), this.options.outputLimitBytes, this.files.calls);
     // Clocks of nodes may be wrong: it began after it was handed over, and before now.
     run.beganMs = Math.min(Math.max(where.atMs, run.handedOverMs), Date.now());
     run.clockMs = run.beganMs - where.atMs;
     run.localId = where.localId;
     this.submitter.remove(run);
-    const outputs = new Outputs(this.dirOf(run), this.options.outputLimitBytes);
     const told = { bytes: { STDOUT: 0, STDERR: 0 }, atMs: 0, asks: true };
     run.followed = { ...nameOf(run.assignment), outputs, told, startedUpMs: upMs() };
     const local = { id: where.localId, state: 'RUNNING', nodes: where.nodes };
@@ -749,6 +834,15 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     return join(this.runsDir, key);
   }
 }
+
+/** The run's own account of its time and bytes is the finer one. */
+const measuredToo = (end: End, { cpuS, peakMemoryMb }: LocalUse): End => ({
+  ...end,
+  ...(end.cpuS == null && cpuS !== null && { cpuS, cpuMethod: 'SCHEDULER' }),
+  ...(end.peakMemoryMb == null && peakMemoryMb !== null && { peakMemoryMb, peakMemoryMethod: 'SCHEDULER' }),
+});
+
+type Ended = NonNullable<Handed['end']>;
 
 const NOWHERE: LocalJob = {
   ...{ id: '', name: '', element: null, phase: 'ENDED', words: 'no such job', hopeless: false },

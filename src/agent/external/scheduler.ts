@@ -109,6 +109,12 @@ export interface Capacity {
   takesParts: boolean;
 }
 
+/** What the scheduler has measured of a job, of all its tasks together; null: not told. */
+export interface LocalUse {
+  cpuS: number | null;
+  peakMemoryMb: number | null;
+}
+
 /** What a scheduler answered that refused a submission for what was asked. */
 export class RefusedError extends Error {}
 
@@ -164,6 +170,10 @@ export interface LocalScheduler {
    */
   cancel(jobs: readonly LocalName[]): Promise<void>;
   capacity(): Promise<Capacity>;
+  /** It measures jobs, and tells of those that have ended. */
+  readonly measures?: boolean;
+  /** What it has measured of jobs that were submitted under these names since a time (ms since 1970) and are over there, by `nameKey`. */
+  use?(names: readonly string[], sinceMs: number): Promise<Map<string, LocalUse>>;
   /** What there is for the agent's account, in words, for whoever sets up the site; with the partitions that it uses. */
   survey?(): Promise<{ name: string; found: string; problem: string | null; partition?: string }[]>;
 }

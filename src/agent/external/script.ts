@@ -88,7 +88,7 @@ tasks=${tasks}
 ${scheduler.prologue}
 ${prologueOf(parts, scheduler)}me="$local_id $(date +%s%3N) $nodes"
 turn=turn.$local_id.$$
-mkdir "$turn" && echo "$me" >"$turn/where" && mv -T "$turn" ${mark} 2>/dev/null
+(umask 022 && mkdir "$turn" && echo "$me" >"$turn/where") && mv -T "$turn" ${mark} 2>/dev/null
 # Asked of the file system, since the answer to the move may be wrong where it is a network's.
 [ "$(cat ${mark}/where 2>/dev/null)" = "$me" ] || exit ${NOT_BEGUN}
 ${hostsText(tasks, `${directory}/hosts`)}before=$(cat "/proc/$$/io" 2>/dev/null)
@@ -97,6 +97,7 @@ ${warning.begin}${makesWork}cd ${quote(work)} && {
 }
 code=$?
 ${warning.end}cd ${quote(desk)}
+umask 022
 { echo "$code $(date +%s%3N)"; times; echo "$before"; cat "/proc/$$/io" 2>/dev/null; } >end.tmp
 until mv end.tmp ${quote(ended)} || [ ! -d ${quote(desk)} ]; do sleep 1; done
 exit $code

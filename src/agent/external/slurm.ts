@@ -7,6 +7,7 @@ import {
   type LocalName,
   type LocalNode,
   type LocalScheduler,
+  type LocalUse,
   nameKey,
   RefusedError,
   type Submission,
@@ -37,8 +38,8 @@ export interface SlurmOptions {
   account: string | null;
   /** Further words for each sbatch. */
   options: readonly string[];
-  /** Jobs are those of other accounts, too, which the agent, as root, becomes. */
-  hasAccounts?: boolean;
+  /** Jobs are those of other accounts, too: the words before a command that make it one of an account's. */
+  become?: ((account: string) => readonly string[]) | null;
   /** Where its programs and its configuration are found; others do not get in. */
   environment: Readonly<Record<string, string>>;
 }
@@ -62,6 +63,7 @@ export class Slurm implements LocalScheduler {
   private config: {
     elementsMax: number;
     takesParts: boolean;
+    measures: boolean;
     licenses: ReadonlySet<string>;
     untilMs: number;
   } | null = null;
@@ -71,7 +73,7 @@ export class Slurm implements LocalScheduler {
   readonly hasAccounts: boolean;
 
   constructor(private readonly options: SlurmOptions) {
-    this.hasAccounts = options.hasAccounts ?? false;
+    this.hasAccounts = options.become != null;
   }
 
   async submit(job: Submission): Promise<string[]> {
@@ -83,9 +85,7 @@ export class Slurm implements LocalScheduler {
     words.push(job.script);
     let answer: string;
     try {
-      answer = await (job.user === null
-        ? this.call('sbatch', words)
-        : this.call('/usr/sbin/runuser', ['-u', job.user, '--', 'sbatch', ...words]));
+      answer = await this.callAs(job.user, 'sbatch', words);
     } catch (error) {
       const { message } = error as Error;
       if (error instanceof CallError && error.exitCode === 1 && isRefusal(message))
@@ -144,19 +144,32 @@ export class Slurm implements LocalScheduler {
 
   /** What accounting has of jobs that have left the queue. It is late by seconds, may be away, and keeps what is forgotten as PENDING for ever. */
   private async books(names: readonly string[], sinceMs: number): Promise<LocalJob[]> {
-    // By the site's clock, whose difference from ours nobody knows.
-    const since = new Date(sinceMs - 86_400_000);
-    const two = (value: number): string => String(value).padStart(2, '0');
-    const start = `${since.getFullYear()}-${two(since.getMonth() + 1)}-${two(since.getDate())}T${two(since.getHours())}:${two(since.getMinutes())}:00`;
     try {
       const text = await this.call('sacct', [
-        ...['-n', '-X', '-P', '-D', `--name=${names.join(',')}`, '-S', start],
+        ...['-n', '-X', '-P', '-D', `--name=${names.join(',')}`, '-S', startOf(sinceMs)],
         ...['-o', 'jobid,jobname,state,reason,user,submit,start,workdir'],
       ]);
       return jobsOf(text).filter(({ phase }) => phase === 'ENDED');
     } catch {
       return [];
     }
+  }
+
+  get measures(): boolean {
+    return this.config?.measures ?? false;
+  }
+
+  async use(names: readonly string[], sinceMs: number): Promise<Map<string, LocalUse>> {
+    const found = new Map<string, LocalUse>();
+    for (let at = 0; at < names.length; at += NAMES_MAX) {
+      const some = names.slice(at, at + NAMES_MAX).join(',');
+      const text = await this.call('sacct', [
+        ...['-n', '-P', '-D', `--name=${some}`, '-S', startOf(sinceMs)],
+        ...['-o', 'jobid,jobname,state,totalcpu,tresusageintot'],
+      ]);
+      for (const [key, use] of usesOf(text)) found.set(key, use);
+    }
+    return found;
   }
 
   async list(prefix: string): Promise<LocalJob[]> {
@@ -175,12 +188,17 @@ export class Slurm implements LocalScheduler {
         ({ phase }) => phase !== 'ENDED',
       );
       const spared = new Set(live.filter((job) => !asked.has(nameKey(job))).map(({ name }) => name));
-      const ids = live
-        .filter((job) => asked.has(nameKey(job)))
-        .map(({ id, name }) => (spared.has(name) ? id : id.replace(/_\d+$/, '')));
-      const all = [...new Set(ids)];
-      for (let first = 0; first < all.length; first += NAMES_MAX)
-        await this.call('scancel', ['--quiet', ...all.slice(first, first + NAMES_MAX)]);
+      const unwanted = live.filter((job) => asked.has(nameKey(job)));
+      // Root ends jobs of everybody.
+      const whose = (user: string | null): string | null => (process.getuid?.() === 0 ? null : user);
+      for (const owner of new Set(unwanted.map(({ user }) => whose(user)))) {
+        const ids = unwanted
+          .filter(({ user }) => whose(user) === owner)
+          .map(({ id, name }) => (spared.has(name) ? id : id.replace(/_\d+$/, '')));
+        const all = [...new Set(ids)];
+        for (let first = 0; first < all.length; first += NAMES_MAX)
+          await this.callAs(owner, 'scancel', ['--quiet', ...all.slice(first, first + NAMES_MAX)]);
+      }
     }
   }
 
@@ -292,19 +310,33 @@ export class Slurm implements LocalScheduler {
       const elementsMax = Number(/^MaxArraySize\s*=\s*(\d+)/m.exec(text)?.[1] ?? 1);
       // No other plugin starts heterogeneous jobs.
       const takesParts = /^SchedulerType\s*=\s*sched\/backfill\s*$/m.test(text);
+      const measures =
+        /^AccountingStorageType\s*=\s*accounting_storage\/slurmdbd/m.test(text) &&
+        !/^JobAcctGatherType\s*=\s*jobacct_gather\/none/m.test(text);
       const counted = await this.call('scontrol', ['show', 'lic', '-o']);
       const licenses = new Set(
         [...counted.matchAll(/^LicenseName=(\S+)/gm)].map(([, name]) => name as string),
       );
       this.config = {
-        ...{ elementsMax: Math.max(1, elementsMax), takesParts, licenses },
+        ...{ elementsMax: Math.max(1, elementsMax), takesParts, measures, licenses },
         untilMs: now + CONFIG_MS,
       };
     }
     return this.config;
   }
 
-  private call(program: string, words: readonly string[]): Promise<string> {
+  /** Launchers like sudo pass no environment on. */
+  private callAs(user: string | null, program: string, words: readonly string[]): Promise<string> {
+    if (user === null) return this.call(program, words);
+    const { environment, become } = this.options;
+    const passed = ['PATH', 'SLURM_CONF'].flatMap((name) =>
+      environment[name] === undefined ? [] : [`${name}=${environment[name]}`],
+    );
+    const all = [...(become?.(user) ?? []), '/usr/bin/env', ...passed, program, ...words];
+    return this.call(all[0] as string, all.slice(1), program);
+  }
+
+  private call(program: string, words: readonly string[], label = program): Promise<string> {
     const { environment } = this.options;
     return new Promise((resolve, reject) => {
       const options = { env: environment, timeout: CALL_MS, maxBuffer: OUTPUT_BYTES, cwd: '/' };
@@ -312,7 +344,7 @@ export class Slurm implements LocalScheduler {
         if (error === null) return resolve(out);
         const code = typeof error.code === 'number' ? error.code : null;
         const said = err.trim() || (error.killed ? `no response for ${CALL_MS / 1000} s` : error.message);
-        reject(new CallError(`${program}: ${said.slice(0, 500)}`, code));
+        reject(new CallError(`${label}: ${said.slice(0, 500)}`, code));
       });
     });
   }
@@ -351,6 +383,45 @@ const jobsOf = (text: string): LocalJob[] =>
       });
     }),
   );
+
+/** Of `sacct`: a day earlier, since by the site's clock, whose difference from ours nobody knows. */
+function startOf(sinceMs: number): string {
+  const since = new Date(sinceMs - 86_400_000);
+  const two = (value: number): string => String(value).padStart(2, '0');
+  return `${since.getFullYear()}-${two(since.getMonth() + 1)}-${two(since.getDate())}T${two(since.getHours())}:${two(since.getMinutes())}:00`;
+}
+
+/** A line of each job, and behind it those of its steps, which have its memory: their largest, each that of all tasks of the step. */
+function usesOf(text: string): Map<string, LocalUse> {
+  const uses = new Map<string, LocalUse>();
+  let use: LocalUse | null = null;
+  for (const line of lines(text)) {
+    const [id = '', name = '', state = '', cpu = '', usage = ''] = line.split('|');
+    if (!id.includes('.')) {
+      const [job] = jobsOf(`${id}|${name}|${state}||||||`);
+      use = job?.phase === 'ENDED' ? { cpuS: cpuSecondsOf(cpu), peakMemoryMb: null } : null;
+      if (use !== null && job !== undefined) uses.set(nameKey(job), use);
+      continue;
+    }
+    const peak = megabytesOf(/(?:^|,)mem=([^,]+)/.exec(usage)?.[1] ?? '');
+    if (use !== null && peak !== null) use.peakMemoryMb = Math.max(use.peakMemoryMb ?? 0, peak);
+  }
+  return uses;
+}
+
+/** `[days-][hours:]minutes:seconds[.fraction]`. */
+function cpuSecondsOf(text: string): number | null {
+  const [, days = '0', hours = '0', minutes, seconds] =
+    /^(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)$/.exec(text) ?? [];
+  if (minutes === undefined) return null;
+  return Number(days) * 86_400 + Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds);
+}
+
+/** Slurm counts in 1024s: `5724K`, `1.5G`. */
+function megabytesOf(text: string): number | null {
+  const [, amount, unit = ''] = /^(\d+(?:\.\d+)?)([KMGTP]?)$/.exec(text) ?? [];
+  return amount === undefined ? null : (Number(amount) * 1024 ** ' KMGTP'.indexOf(unit || ' ')) / 1e6;
+}
 
 function nodesOf(text: string, partitions: ReadonlySet<string>): LocalNode[] {
   const nodes = new Map<string, LocalNode>();

@@ -1,10 +1,9 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setImmediate as breath } from 'node:timers/promises';
 import { placeInputs } from '../process/inputs.js';
 import { upMs } from '../process/run.js';
 import { masterPort } from '../process/tasks.js';
 import type { Assignment } from '../runner.js';
+import type { Call } from './calls.js';
 import { type Handed, record } from './handed.js';
 import type { Owners } from './owners.js';
 import {
@@ -16,9 +15,11 @@ import {
   type Submission,
 } from './scheduler.js';
 import { arrayScript, batchScript } from './script.js';
+import { HangError, Notes, type SharedFiles } from './shared.js';
 
 export interface SubmitterOptions {
   stateDir: string;
+  files: SharedFiles;
   scheduler: LocalScheduler;
   owners: Owners;
   /** Of all names that are given here. */
@@ -43,7 +44,7 @@ export interface SubmitterOptions {
 const AT_ONCE = 2;
 /** Fewer go one by one, under names that say which job it is. */
 const ARRAY_MIN = 8;
-/** Runs that are written down without a pause. */
+/** Runs that are written down at a time. */
 const IN_A_ROW = 100;
 /** After a submission of which nobody knows what became of it: longer than the scheduler may take to show it. */
 export const UNSURE_MS = 10_000;
@@ -69,7 +70,7 @@ export class Submitter {
 
   constructor(private readonly options: SubmitterOptions) {
     this.arraysDir = join(options.stateDir, 'arrays');
-    mkdirSync(this.arraysDir, { recursive: true, mode: 0o700 });
+    options.files.calls.mkdirSync(this.arraysDir, { recursive: true, mode: 0o700 });
   }
 
   add(run: Handed): void {
@@ -114,8 +115,9 @@ export class Submitter {
   /** Removes what arrays needed whose runs are all over. */
   clean(live: Iterable<Handed>): void {
     const used = new Set([...live].flatMap(({ names }) => names.map(({ name }) => name)));
-    for (const name of readdirSync(this.arraysDir))
-      if (!used.has(name)) rmSync(join(this.arraysDir, name), { recursive: true, force: true });
+    const { calls } = this.options.files;
+    for (const name of calls.readdirSync(this.arraysDir))
+      if (!used.has(name)) calls.rmSync(join(this.arraysDir, name), { recursive: true, force: true });
   }
 
   private later(ms: number): void {
@@ -183,14 +185,20 @@ export class Submitter {
     const { scheduler, warn, refused } = this.options;
     try {
       const { runs, submission } = await this.writeDown(batch);
-      if (this.closed || runs.length === 0) return;
-      batch = runs;
-      for (const run of runs) run.submittedMs = Date.now();
+      batch = runs.filter((run) => run !== null);
+      if (this.closed || batch.length === 0) return;
+      for (const run of batch) run.submittedMs = Date.now();
       const ids = await scheduler.submit(submission);
       this.problem = null;
-      if (!this.closed) for (const [i, run] of runs.entries()) this.accept(run, ids[i] as string, null);
+      if (this.closed) return;
+      for (const [i, run] of runs.entries()) if (run !== null) this.accept(run, ids[i] as string, null);
     } catch (error) {
       if (this.closed) return;
+      // Nothing was submitted.
+      if (error instanceof HangError) {
+        for (const run of batch) if (run.end === null) this.waiting.add(run);
+        return;
+      }
       const { message } = error as Error;
       const isRefused = error instanceof RefusedError;
       // Of an array nobody knows which of them it was: each is asked for by itself.
@@ -211,9 +219,15 @@ export class Submitter {
     }
   }
 
-  /** Everything that the runs and the next agent need; runs for which that fails are left out, and are over. */
-  private async writeDown(batch: readonly Handed[]): Promise<{ runs: Handed[]; submission: Submission }> {
-    const { scheduler, prefix, failed } = this.options;
+  /**
+   * Everything that the runs and the next agent need. Runs for which that fails are over; in an array, nothing begins in their places (null).
+   *
+   * @throws HangError when nothing is known of it, and everything is to be written down once more
+   */
+  private async writeDown(
+    batch: readonly Handed[],
+  ): Promise<{ runs: (Handed | null)[]; submission: Submission }> {
+    const { scheduler, prefix, failed, files, owners } = this.options;
     const { assignment, terms, owner } = batch[0] as Handed;
     const { jobId, epoch, runTimeLimitS, killGraceS } = assignment;
     const { tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, licenses, nodes } = assignment;
@@ -222,26 +236,30 @@ export class Submitter {
     const name = array
       ? `${prefix}a${Date.now().toString(36)}.${++this.arrays}`
       : `${prefix}${(batch[0] as Handed).key.replaceAll(/[^\w.+-]/g, '_')}`;
-    const runs: Handed[] = [];
-    for (const [i, run] of batch.entries()) {
-      // Others want to be served meanwhile.
-      if (i % IN_A_ROW === IN_A_ROW - 1) await breath();
-      if (run.end !== null) continue;
-      const own = { name, element: array ? runs.length : null };
-      try {
-        this.write(run, own);
-        runs.push(run);
-      } catch (error) {
-        failed(run, `${this.options.stateDir}: ${(error as Error).message}`);
+    const runs: (Handed | null)[] = batch.filter(({ end }) => end === null);
+    for (let at = 0; at < runs.length; at += IN_A_ROW) {
+      const some = runs.slice(at, at + IN_A_ROW) as Handed[];
+      const named = some.map((run, i) => withName(run, { name, element: array ? at + i : null }));
+      const problems = await files.later(some.map((run, i) => this.notes(run, named[i] as LocalName[])));
+      for (const [i, run] of some.entries()) {
+        const problem = problems[i] ?? null;
+        if (problem !== null) failed(run, `${this.options.stateDir}: ${problem}`);
+        // It may have ended meanwhile.
+        if (run.end === null && problem === null) run.names = named[i] as LocalName[];
+        else runs[at + i] = null;
       }
     }
     const directory = array ? join(this.arraysDir, name) : this.dirOf(batch[0] as Handed);
     if (array) {
-      mkdirSync(directory, { recursive: true, mode: 0o700 });
+      const { noted, calls } = new Notes();
+      calls.mkdirSync(directory, { recursive: true, mode: 0o700 });
       const elements = join(directory, 'elements');
-      writeFileSync(elements, runs.map((run) => `${this.dirOf(run)}/script\n`).join(''), { mode: 0o644 });
-      writeFileSync(join(directory, 'script'), arrayScript(elements, scheduler), { mode: 0o700 });
-      this.options.owners.give(batch[0] as Handed, directory);
+      const lines = runs.map((run) => (run === null ? '\n' : `${this.dirOf(run)}/script\n`));
+      calls.writeFileSync(elements, lines.join(''), { mode: 0o644 });
+      calls.writeFileSync(join(directory, 'script'), arrayScript(elements, scheduler), { mode: 0o700 });
+      owners.give(calls, batch[0] as Handed, directory);
+      const [problem] = await files.later([noted]);
+      if (problem !== null) throw new Error(problem);
     }
     const submission = {
       ...{ name, directory, script: join(directory, 'script'), elements: array ? runs.length : null },
@@ -254,29 +272,33 @@ export class Submitter {
     return { runs, submission };
   }
 
-  private write(run: Handed, own: LocalName): void {
+  /** What is written down of a run; of one that has ended meanwhile nothing. */
+  private notes(run: Handed, names: LocalName[]): readonly Call[] {
+    if (run.end !== null) return [];
     const { scheduler, baseEnvironment, owners } = this.options;
     const { assignment, key } = run;
+    const { noted, calls } = new Notes();
     const directory = this.dirOf(run);
     // A second submission is of what the first one was.
     if (run.names.length === 0) {
       const work = join(directory, 'work');
       const owned = run.owner !== null;
       const desk = owned ? join(directory, 'desk') : directory;
-      mkdirSync(directory, { recursive: true, mode: 0o700 });
+      calls.mkdirSync(directory, { recursive: true, mode: 0o700 });
       // Else the run makes it: the agent has many to hand over.
-      if (owned || assignment.staged?.length) mkdirSync(work, { recursive: true, mode: 0o700 });
-      if (owned) mkdirSync(desk, { recursive: true, mode: 0o700 });
+      if (owned || assignment.staged?.length) calls.mkdirSync(work, { recursive: true, mode: 0o700 });
+      if (owned) calls.mkdirSync(desk, { recursive: true, mode: 0o700 });
       const marks = owners.marksOf(run).of(key);
       const places = { directory, desk, work: assignment.workingDirectory ?? work, ...marks };
-      const variables = { ...baseEnvironment, ...variablesOf(assignment), ...placeInputs(assignment, work) };
+      const inputs = placeInputs(assignment, work, calls);
+      const variables = { ...baseEnvironment, ...variablesOf(assignment), ...inputs };
       const script = batchScript(assignment, variables, places, scheduler);
-      writeFileSync(join(directory, 'script'), script, { mode: 0o700 });
-      owners.give(run, directory);
-      owners.giveDirectories(run, directory);
+      calls.writeFileSync(join(directory, 'script'), script, { mode: 0o700 });
+      owners.give(calls, run, directory);
+      owners.giveDirectories(calls, run, directory);
     }
-    if (!run.names.some((name) => nameKey(name) === nameKey(own))) run.names.push(own);
-    record(directory, run);
+    record(calls, directory, { ...run, names });
+    return noted;
   }
 
   private accept(run: Handed, id: string, job: LocalJob | null): void {
@@ -302,6 +324,9 @@ const needsOf = ({ assignment, owner, terms }: Handed): string => {
   const shape = [tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, licenses, nodes];
   return JSON.stringify([shape, tasksPerMachine, exclusive, sameSwitch, times, terms, owner?.name]);
 };
+
+const withName = ({ names }: Handed, own: LocalName): LocalName[] =>
+  names.some((name) => nameKey(name) === nameKey(own)) ? names : [...names, own];
 
 /** What runs are known by there. */
 export const namedBy = (runs: Iterable<Handed>): Map<string, Handed> =>

@@ -11,7 +11,11 @@ const RESERVE = { bytes: 16 << 20, part: 1 / 100 };
 const LOOK_EVERY_MS = 500;
 
 /** Errors of the system that say nothing about the run: the machine has no room, no descriptors, no processes left for now. */
-const PASSING = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM']);
+const PASSING = new Set([
+  ...['ENOSPC', 'EDQUOT', 'EROFS', 'EIO', 'EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM'],
+  // Of a file system that others share.
+  'ETIMEDOUT',
+]);
 
 export const isPassing = (error: unknown): boolean =>
   PASSING.has((error as NodeJS.ErrnoException)?.code ?? '');

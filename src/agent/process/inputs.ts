@@ -1,4 +1,4 @@
-import { symlinkSync } from 'node:fs';
+import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { Assignment } from '../runner.js';
 
@@ -13,6 +13,7 @@ const NAME_BYTES = 255;
 export function placeInputs(
   { staged = [], workingDirectory }: Assignment,
   directory: string,
+  { symlinkSync }: { symlinkSync(target: string, path: string): void } = fs,
 ): Record<string, string> {
   const taken = new Set<string>();
   return Object.fromEntries(

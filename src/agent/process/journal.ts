@@ -40,6 +40,8 @@ export class Journal {
   private readonly ackFd: number;
   private fd = -1;
   private size = 0;
+  /** Behind `size` there may be something. */
+  private isTorn = false;
   /** First numbers of the segments on disk, ascending; the last is being written. */
   private readonly segments: number[] = [];
 
@@ -88,6 +90,9 @@ export class Journal {
   }
 
   private write(line: Buffer): void {
+    // What could not be cut off before, or is written late.
+    if (this.isTorn) this.files.ftruncateSync(this.fd, this.size);
+    this.isTorn = true;
     try {
       const written = this.files.writeSync(this.fd, line, 0, line.length, null);
       if (written < line.length) {
@@ -97,8 +102,10 @@ export class Journal {
           throw Object.assign(new Error('the disk is full'), { code: 'ENOSPC' });
       }
       this.size += line.length;
+      this.isTorn = false;
     } catch (error) {
       this.files.ftruncateSync(this.fd, this.size);
+      this.isTorn = false;
       throw error;
     }
   }
@@ -125,8 +132,8 @@ export class Journal {
     try {
       const digits = Buffer.from(String(this.acknowledged).padStart(ACK_DIGITS));
       this.files.writeSync(this.ackFd, digits, 0, digits.length, 0);
+      this.removeSegments();
     } catch {}
-    this.removeSegments();
     return gone;
   }
 
@@ -145,6 +152,7 @@ export class Journal {
     // One of that name has no whole line in it, or the number would be taken.
     this.files.ftruncateSync(fd, 0);
     this.size = 0;
+    this.isTorn = false;
     if (this.segments.at(-1) !== first) this.segments.push(first);
   }
 

@@ -1,5 +1,15 @@
 import { isUtf8 } from 'node:buffer';
-import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs';
+import * as fs from 'node:fs';
+
+/** What is used of `node:fs`. */
+export type OutputFiles = {
+  openSync(path: string, flags: number, mode: number): number;
+  closeSync(fd: number): void;
+  fstatSync(fd: number): { size: number; blocks: number };
+  ftruncateSync(fd: number, bytes: number): void;
+  readSync(fd: number, into: Buffer, offset: number, length: number, position: number): number;
+  writeSync(fd: number, bytes: Buffer, offset: number, length: number, position: number): number;
+};
 
 /**
  * One stream of a run in a file of bounded size.
@@ -18,43 +28,45 @@ export class OutputFile {
   constructor(
     path: string,
     private readonly keepBytes: number,
+    private readonly files: OutputFiles = fs,
   ) {
-    this.fd = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
+    this.fd = files.openSync(path, fs.constants.O_RDWR | fs.constants.O_CREAT, 0o600);
   }
 
   /** Empties it: nothing of one run is left to the next. */
   clear(): void {
     this.cut = null;
-    if (this.slice(0, 1).length > 0) ftruncateSync(this.fd, 0);
+    if (this.slice(0, 1).length > 0) this.files.ftruncateSync(this.fd, 0);
   }
 
   /** Gives disk space back when more was written than is kept. */
   trim(): void {
-    const { size, blocks } = fstatSync(this.fd);
+    const { size, blocks } = this.files.fstatSync(this.fd);
     if (blocks * 512 <= 2 * this.keepBytes + 65536 || size <= (this.cut?.at ?? 0) + this.keepBytes) return;
     let at = size;
     let tail = this.tail(size);
     // What is written from the last look to the cut is lost: each look has less to read, and is shorter, than the one before.
     for (let look = 0; look < 3; look++) {
-      const grown = fstatSync(this.fd).size;
+      const grown = this.files.fstatSync(this.fd).size;
       const news = this.slice(Math.max(at, grown - this.keepBytes), grown);
       tail = Buffer.concat([tail, news]).subarray(-this.keepBytes);
       at = grown;
     }
     this.cut = { at, tail };
-    ftruncateSync(this.fd, this.headBytes);
+    this.files.ftruncateSync(this.fd, this.headBytes);
   }
 
   /** Adds lines of the agent's, behind what the run has written. */
   append(text: string): void {
     const { size } = this;
     const isWithin = size > 0 && this.slice(size - 1, size).toString() !== '\n';
-    writeSync(this.fd, isWithin ? `\n${text}` : text, size);
+    const bytes = Buffer.from(isWithin ? `\n${text}` : text);
+    this.files.writeSync(this.fd, bytes, 0, bytes.length, size);
   }
 
   /** Bytes written up to now. */
   get size(): number {
-    return Math.max(fstatSync(this.fd).size, this.cut?.at ?? 0);
+    return Math.max(this.files.fstatSync(this.fd).size, this.cut?.at ?? 0);
   }
 
   /** What is kept and follows `from`, at most so many bytes of it in one piece. null: nothing has been written behind it. */
@@ -73,7 +85,7 @@ export class OutputFile {
   }
 
   close(): void {
-    closeSync(this.fd);
+    this.files.closeSync(this.fd);
   }
 
   private get headBytes(): number {
@@ -97,7 +109,7 @@ export class OutputFile {
     const buffer = Buffer.allocUnsafe(Math.max(0, to - from));
     let length = 0;
     while (length < buffer.length) {
-      const got = readSync(this.fd, buffer, length, buffer.length - length, from + length);
+      const got = this.files.readSync(this.fd, buffer, length, buffer.length - length, from + length);
       if (got === 0) break;
       length += got;
     }

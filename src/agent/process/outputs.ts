@@ -1,6 +1,7 @@
+import * as fs from 'node:fs';
 import { mkdirSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { OutputFile } from './output.js';
+import { OutputFile, type OutputFiles } from './output.js';
 
 /** Scans without anybody at them, after which files are given out again. Two, for one may miss a process that forks away under it. */
 const QUIET_SCANS = 2;
@@ -20,11 +21,14 @@ export class Outputs {
     /** Where `out` and `err` are. */
     readonly dir: string,
     keepBytes: number,
+    files: OutputFiles & {
+      mkdirSync(path: string, options: { recursive: true; mode: number }): unknown;
+    } = fs,
   ) {
-    mkdirSync(dir, { recursive: true, mode: 0o700 });
-    this.out = new OutputFile(join(dir, 'out'), keepBytes);
+    files.mkdirSync(dir, { recursive: true, mode: 0o700 });
+    this.out = new OutputFile(join(dir, 'out'), keepBytes, files);
     try {
-      this.err = new OutputFile(join(dir, 'err'), keepBytes);
+      this.err = new OutputFile(join(dir, 'err'), keepBytes, files);
     } catch (error) {
       this.out.close();
       throw error;

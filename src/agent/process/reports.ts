@@ -79,8 +79,8 @@ export class Reports {
       this.journal.append(report);
     } catch (error) {
       if (!isPassing(error)) throw error;
-      this.disk.release();
       try {
+        this.disk.release();
         this.journal.append(report);
       } catch {
         return false;

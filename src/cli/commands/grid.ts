@@ -40,6 +40,10 @@ const STATES = ['UP', 'DRAINING', 'DOWN'] as const;
 /** The most machines that `registerMachines` takes at once. */
 const MAX_MACHINES = 1000;
 
+/** Of a site with a scheduler of its own: jobs that wait there at most. */
+const QUEUE_LIMIT = 100;
+const EXTERNAL = { kind: 'external', queueLimit: QUEUE_LIMIT };
+
 /** A limit, or none. */
 const limit =
   (field: string) =>
@@ -69,12 +73,20 @@ function addSites(program: Command): void {
     .option(
       '--simulate <machines>',
       'also register simulated machines, such as 16x8: 16 machines with 8 CPUs; and print the command that simulates them (ADMIN)',
+    )
+    .option(
+      '--local <scheduler>',
+      `the site has a scheduler of its own: \`slurm\`, or an adapter as for \`switchyard agent --local\`. Its local policy is \`external\`, with ${QUEUE_LIMIT} jobs at most waiting there; with --agent, the printed command names the scheduler`,
     );
   siteOptions(add).action(
-    async (name: string, options: SiteOptions & { agent?: boolean; simulate?: string }) => {
+    async (name: string, options: SiteOptions & { agent?: boolean; simulate?: string; local?: string }) => {
       const client = connect();
       const machines = given(options.simulate, simulatedMachines);
-      const input = { name, ...(await siteFields(client, options)) };
+      const { local } = options;
+      if (local !== undefined && machines !== undefined)
+        throw usage('--local', local, 'a scheduler only without --simulate');
+      const fields = await siteFields(client, options);
+      const input = { name, ...fields, localPolicy: fields.localPolicy ?? (local && EXTERNAL) };
       const { registerSite: site } = await client.request(documents.RegisterSiteDocument, { input });
       if (machines !== undefined)
         await client.request(documents.RegisterMachinesDocument, {
@@ -86,11 +98,15 @@ function addSites(program: Command): void {
       const { createApiKey } = await client.request(documents.CreateKeyDocument, {
         input: { user, name: `agents of ${name}`, site: site.id },
       });
-      const line = `SWITCHYARD_URL=${client.options.url} SWITCHYARD_KEY=${createApiKey.secret} switchyard agent --site ${name}${machines === undefined ? '' : ' --simulate'}`;
-      const said =
-        machines === undefined
-          ? `${site.id}: run this on each host of ${name}; the key in it will not be shown again`
-          : `${site.id} has ${count(machines.length, 'simulated machine')}; run this anywhere; the key in it will not be shown again`;
+      const kind = machines === undefined ? (local === undefined ? '' : ` --local ${local}`) : ' --simulate';
+      const line = `SWITCHYARD_URL=${client.options.url} SWITCHYARD_KEY=${createApiKey.secret} switchyard agent --site ${name}${kind}`;
+      const where =
+        machines !== undefined
+          ? `${site.id} has ${count(machines.length, 'simulated machine')}; run this anywhere`
+          : local === undefined
+            ? `${site.id}: run this on each host of ${name}`
+            : `${site.id}: run this on a login node of ${name}, with AGENT_STATE_DIR in a directory that its nodes share`;
+      const said = `${where}; the key in it will not be shown again`;
       showOnce(add, { ...site, agent: line }, line, said);
     },
   );

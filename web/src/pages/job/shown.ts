@@ -12,5 +12,6 @@ export const METHODS: Record<MeasurementMethod, string> = {
   DELAY_ACCOUNTING: 'by delay accounting',
   PROC: 'by process accounting',
   SAMPLES: 'by samples',
+  SCHEDULER: "by the site's scheduler",
   SIMULATED: 'simulated',
 };
