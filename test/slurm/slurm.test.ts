@@ -202,6 +202,19 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
     expect(readFileSync(ledger, 'utf8')).toBe('');
   });
 
+  it('shows what a job has written while it runs, and all of it at the end', async () => {
+    const flag = join(dir, 'flag');
+    const [id] = await submit([
+      shell(`echo early; until [ -e ${flag} ]; do sleep 0.2; done; seq 1 20000; echo late`),
+    ]);
+    const early = await when(id as string, ({ output }) => (output?.text ?? '') !== '');
+    expect(early).toMatchObject({ state: 'RUNNING', output: { text: 'early\n' } });
+    writeFileSync(flag, '');
+    const { output } = await when(id as string, ended);
+    const numbers = Array.from({ length: 20_000 }, (_, i) => `${i + 1}\n`).join('');
+    expect(output?.text).toBe(`early\n${numbers}late\n`);
+  });
+
   it('tells what the command of a run has used, without what its script reads', async () => {
     const [id] = await submit([shell('head -c 20000000 /dev/zero | md5sum >/dev/null')]);
     await when(id as string, ended);

@@ -705,7 +705,8 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     run.killedSince ??= isKilled(mark) ? upMs() : Number.NEGATIVE_INFINITY;
     // Who killed it, and for what, the scheduler knows.
     const isTold = run.asked !== null || run.listed?.phase === 'ENDED';
-    if (!isTold && upMs() - run.killedSince < WORD_MS) return;
+    const mayBeTold = run.missingSince !== null || upMs() - run.killedSince < WORD_MS;
+    if (!isTold && isKilled(mark) && mayBeTold) return;
     this.over(run, endOfRun(run, { ...mark, atMs }, this.options.scheduler.label), atMs);
   }
 
@@ -793,8 +794,11 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
       if (run.end !== null) continue;
       const job = jobs.get(run);
       if (job !== undefined) this.compare(run, job);
-      else if (run.beganMs !== null) this.endedThere(run, NOWHERE);
-      else {
+      else if (run.beganMs !== null) {
+        // It has forgotten it, and kills what it does not know.
+        run.listed = NOWHERE;
+        this.endedThere(run, NOWHERE);
+      } else {
         // It was acknowledged and forgotten. Should it come back nevertheless, the guard lets one of the two begin.
         const { jobId, epoch } = run.assignment;
         const fields = { job: jobId, epoch, id: run.localId };

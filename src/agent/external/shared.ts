@@ -43,7 +43,7 @@ export class SharedFiles {
     const { port1, port2 } = new MessageChannel();
     this.port = port1;
     // The built one, also where the rest runs from its sources: Node loads no TypeScript.
-    this.thread = new Worker(packagePath('dist', 'agent', 'external', 'shared-thread.js'), {
+    this.thread = new Worker(packagePath('dist/agent/external/shared-thread.js'), {
       workerData: { port: port2, passed: this.passed },
       transferList: [port2],
     });
