@@ -199,5 +199,5 @@ function waitsElsewhere(grid: Grid, entry: SiteEntry, job: Job): boolean {
 }
 
 /** Whether other sites may take licenses that the job, or one that waits with it, needs. */
-const sharedLicenses = (grid: Grid, queue: JobQueue, job: Job): boolean =>
+export const sharedLicenses = (grid: Grid, queue: JobQueue, job: Job): boolean =>
   grid.sharesLicenses && grid.sites.length > 1 && (queue.licensed > 0 || job.licenses.length > 0);

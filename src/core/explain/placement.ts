@@ -16,7 +16,7 @@ import { EligibleSites, whyNeverFits, whyPartsNowhere } from '../resources/eligi
 import type { Opening } from '../resources/future.js';
 import { allocationsOf, idsOf } from '../resources/placement.js';
 import { Timeline } from '../resources/timeline.js';
-import { earliestAnywhere, type PredictedStart, planAhead } from './ahead.js';
+import { earliestAnywhere, type PredictedStart, planAhead, sharedLicenses } from './ahead.js';
 import { startByWaits } from './external.js';
 
 export interface ExplainContext {
@@ -200,10 +200,11 @@ export function predictStart(
   if (whyNeverFits(requirement, eligible) !== null) return null;
   if (entry.resources.ownScheduler) return startByWaits(entry, job, now);
   const free = new Timeline(grid, entry, now);
-  const found = entry.resources.shared
-    ? startsNow(free, requirement, eligible, job)
-    : promisedStart(grid, free, job, policy);
-  return found ?? planAhead(grid, entry, job, context);
+  if (entry.resources.shared)
+    return startsNow(free, requirement, eligible, job) ?? planAhead(grid, entry, job, context);
+  // A promise moves where other sites take, or give back, copies that it or one before it needs.
+  const promised = sharedLicenses(grid, entry.queue, job) ? null : promisedStart(grid, free, job, policy);
+  return promised ?? planAhead(grid, entry, job, context);
 }
 
 /** Where the site keeps promises: the job's own, or what the next cycle would promise to it behind all others. */
