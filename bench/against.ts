@@ -14,7 +14,10 @@ const MEASURING_MS = 600_000;
 const CONFIRMING = 4;
 const ROOT = packagePath();
 
-/** Compares; gives an exit code. Where the other commit cannot be built or measured it says so, and that is no loss. */
+/**
+ * Compares; gives an exit code. Where the other commit cannot be built, or one of its benchmarks fails, it says so, and that is no loss; but
+ * where it is built and none of them runs, the comparison itself is broken.
+ */
 export function against(commit: string, names: readonly string[], limit: number): number {
   const folder = mkdtempSync(join(tmpdir(), 'switchyard-against-'));
   const other = join(folder, 'other');
@@ -27,9 +30,15 @@ export function against(commit: string, names: readonly string[], limit: number)
       process.stdout.write(`not compared: ${commit} cannot be built here: ${problem}\n`);
       return 0;
     }
-    const lost = names.filter(
-      (name) => loses(name, other, limit, 1) && loses(name, other, limit, CONFIRMING),
-    );
+    const compared = names.map((name) => ({
+      name,
+      loses: loses(name, other, limit, 1) && loses(name, other, limit, CONFIRMING),
+    }));
+    if (compared.every((one) => one.loses === null)) {
+      process.stdout.write(`broken: no benchmark runs at ${commit}\n`);
+      return 1;
+    }
+    const lost = compared.filter((one) => one.loses).map(({ name }) => name);
     process.stdout.write(
       lost.length > 0
         ? `slower than ${commit} by more than ${limit * 100} %, twice: ${lost.join(', ')}\n`
@@ -57,8 +66,8 @@ function build(commit: string, folder: string): string | null {
   }
 }
 
-/** Whether ours is slower, both as it is and beside the baseline that each measures in the same run. */
-function loses(name: string, other: string, limit: number, turns: number): boolean {
+/** Whether ours is slower, both as it is and beside the baseline that each measures in the same run; null: it fails at the other commit. */
+function loses(name: string, other: string, limit: number, turns: number): boolean | null {
   const they: Result[] = [];
   const we: Result[] = [];
   for (let turn = 0; turn < turns; turn++) {
@@ -69,7 +78,7 @@ function loses(name: string, other: string, limit: number, turns: number): boole
     if (!ours) throw new Error(`${name} fails`);
     if (!theirs) {
       process.stdout.write(`${name}: not compared, it fails at the other commit\n`);
-      return false;
+      return null;
     }
     they.push(theirs);
     we.push(ours);
