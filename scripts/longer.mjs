@@ -1,17 +1,24 @@
-// `npm run test:NAME -- --seed S …` runs a suite that takes longer than `npm test` may. The same seed makes the same cases again; without it they are
-// new ones, and the seed is printed.
+// `npm run test:NAME -- --seed S … [FILE…]` runs a suite that takes longer than `npm test` may, or only some of its files. The same seed makes the
+// same cases again; without it they are new ones, and the seed is printed.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root, SUITES } from './suites.mjs';
 
 const { prefix, options, files = [], shared = [], together = false } = SUITES[process.argv[2]];
-const { values } = parseArgs({ args: process.argv.slice(3), options });
+const { values, positionals } = parseArgs({ args: process.argv.slice(3), options, allowPositionals: true });
 for (const [name, value] of Object.entries(values)) {
   if (!(Number(value) > 0)) {
     console.error(`--${name}: ${value} is not accepted; accepted: a number above 0`);
     process.exit(2);
   }
+}
+const all = [...files, ...shared];
+const isOf = (file) => all.some((one) => one.startsWith(file) || file.startsWith(one));
+const other = positionals.find((file) => !isOf(file));
+if (other !== undefined) {
+  console.error(`${other} is not accepted; accepted: files of this suite, such as ${all[0]}`);
+  process.exit(2);
 }
 const settings = Object.entries(values).map(([name, value]) => [`${prefix}_${name.toUpperCase()}`, value]);
 const env = {
@@ -25,7 +32,7 @@ const vitest = join(root, 'node_modules/vitest/vitest.mjs');
 const alone = together ? [] : ['--no-file-parallelism'];
 const { status } = spawnSync(
   process.execPath,
-  [vitest, 'run', ...files, ...shared, ...alone, '--reporter=verbose'],
+  [vitest, 'run', ...(positionals.length > 0 ? positionals : all), ...alone, '--reporter=verbose'],
   {
     cwd: root,
     env,
