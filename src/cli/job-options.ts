@@ -200,13 +200,22 @@ export function addJobOptions(command: Command): Command {
     .option('--hold', 'submit in state HELD');
 }
 
+/** A rank is a number, a class never is one. */
+function classOf({ class: of }: JobOptions) {
+  const isRank = of !== undefined && /^[0-9]/.test(of);
+  return {
+    class: isRank ? undefined : of,
+    preemptionClass: isRank ? parseNumber('--class', of, { min: 0, max: 9, integer: true }) : undefined,
+  };
+}
+
 /** Whom it goes before. */
 const addRankOptions = (command: Command): Command =>
   command
     .option('--boost <n>', 'added to the priority; above 0 for operators only')
     .option(
-      '--class <n>',
-      'preemption class, 0 to 9: runs of lower classes may be stopped for it; above 0 for operators only',
+      '--class <name>',
+      'class of jobs of the policy (switchyard classes), or a rank from 0 to 9 without one; above 0 for operators only',
     );
 
 /** What its machines must have. `--exclusive` is two options: one with a value that may be left out would take the command for it. */
@@ -522,9 +531,7 @@ export function jobFromOptions(
     boost: given(options.boost, (value) =>
       parseNumber('--boost', value, { min: -1000, max: 1000, integer: true }),
     ),
-    preemptionClass: given(options.class, (value) =>
-      parseNumber('--class', value, { min: 0, max: 9, integer: true }),
-    ),
+    ...classOf(options),
     computationShare: given(options.computationShare, (value) =>
       parseNumber('--computation-share', value, { min: 0, max: 1 }),
     ),

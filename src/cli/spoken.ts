@@ -48,6 +48,7 @@ const OPTIONS: { readonly [Field in keyof Required<JobInput>]: string | null } =
   environment: '--env',
   workingDirectory: '--dir',
   boost: '--boost',
+  class: '--class',
   preemptionClass: '--class',
   computationShare: '--computation-share',
   simulatedRunS: '--simulated-run',

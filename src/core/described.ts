@@ -4,8 +4,8 @@
  */
 import { z } from 'zod';
 
-/** NUMBERS: an object of numbers by name. */
-export type FieldType = 'NUMBER' | 'INTEGER' | 'BOOLEAN' | 'CHOICE' | 'NUMBERS';
+/** NUMBERS: an object of numbers by name. TEXTS: a list of texts. TABLE: an object of objects by name, each of which has `fields`. */
+export type FieldType = 'NUMBER' | 'INTEGER' | 'BOOLEAN' | 'CHOICE' | 'NUMBERS' | 'TEXTS' | 'TABLE';
 
 export interface DescribedField {
   /** Names with dots, from the document of the kind. */
@@ -21,8 +21,10 @@ export interface DescribedField {
   /** The bound itself is not accepted, but all within it. */
   isAboveMin: boolean;
   isBelowMax: boolean;
-  /** Of a CHOICE, its values; of NUMBERS, their names, null where any name is accepted. */
+  /** Of a CHOICE, its values; of NUMBERS, their names, null where any name is accepted; of TEXTS, the texts, null where any is. */
   options: string[] | null;
+  /** Of each object of a TABLE; null: it is none. */
+  fields: DescribedField[] | null;
   /** Null is accepted. */
   isNullable: boolean;
   /** It may be left out, and is not filled in then. */
@@ -60,6 +62,7 @@ interface Json {
   properties?: Record<string, Json>;
   required?: string[];
   additionalProperties?: Json | boolean;
+  items?: Json;
   minimum?: number;
   maximum?: number;
   exclusiveMinimum?: number;
@@ -80,7 +83,7 @@ function properties(
 ): DescribedField[] {
   return Object.entries(of).flatMap(([name, given]): DescribedField[] => {
     if (given.const !== undefined) return [];
-    const value = (initial as Record<string, unknown> | null | undefined)?.[name] ?? null;
+    const value = (initial as Record<string, unknown> | null | undefined)?.[name] ?? given.default ?? null;
     const path = prefix + name;
     const one = given.anyOf?.find(({ type }) => type !== 'null') ?? given;
     const isNullable = given.anyOf?.some(({ type }) => type === 'null') ?? false;
@@ -93,8 +96,11 @@ function properties(
   });
 }
 
-type Values = Pick<DescribedField, 'type' | 'min' | 'max' | 'isAboveMin' | 'isBelowMax' | 'options'>;
-const NONE = { min: null, max: null, isAboveMin: false, isBelowMax: false, options: null };
+type Values = Pick<
+  DescribedField,
+  'type' | 'min' | 'max' | 'isAboveMin' | 'isBelowMax' | 'options' | 'fields'
+>;
+const NONE = { min: null, max: null, isAboveMin: false, isBelowMax: false, options: null, fields: null };
 
 function valuesOf(json: Json, path: string): Values {
   const { type, exclusiveMinimum, exclusiveMaximum, additionalProperties } = json;
@@ -109,6 +115,10 @@ function valuesOf(json: Json, path: string): Values {
       isAboveMin: exclusiveMinimum !== undefined,
       isBelowMax: exclusiveMaximum !== undefined,
     };
+  if (type === 'array' && json.items?.type === 'string')
+    return { ...NONE, type: 'TEXTS', options: json.items.enum ?? null };
+  if (type === 'object' && typeof additionalProperties === 'object' && additionalProperties.properties)
+    return { ...NONE, type: 'TABLE', fields: properties(additionalProperties, '', null) };
   const [each] = json.properties ? Object.values(json.properties) : [additionalProperties];
   if (type === 'object' && typeof each === 'object') {
     const options = json.properties ? Object.keys(json.properties) : null;

@@ -13,6 +13,17 @@ export {
   type WorldChange,
   waiting,
 } from './agenda.js';
+export {
+  type ClassTable,
+  type ClassUser,
+  classTableOf,
+  type JobClass,
+  type JobClasses,
+  mayUse,
+  NO_CLASS,
+  preemptionUnder,
+  ranksOf,
+} from './classes.js';
 export * from './conformance.js';
 export { DataCatalog, UNKNOWN_LINK } from './data/catalog.js';
 export {
@@ -80,6 +91,7 @@ export {
   SiteMemory,
 } from './grid/grid.js';
 export { type SiteContext, type SitePlan, siteCycle } from './local/cycle.js';
+export { mayMakeRoom } from './local/make-room.js';
 export { SitePasses } from './local/pass.js';
 export type { FreeAtPromise, LocalKind, PromisesImage, RulesSchema } from './local/policy.js';
 export {

@@ -219,7 +219,9 @@ export interface Job {
   avoids: Avoids | null;
   /** It runs inside this one, and nowhere else, for as long as there is more of it; null: beside all of them. */
   reservationId: number | null;
-  /** Runs of lower classes may be stopped for it: 0 to 9 (jobs.md, "Preemption"). */
+  /** The name of its class in the policy (classes.ts); null: it has none. */
+  class: string | null;
+  /** Without a class, its rank: 0 to 9. Runs of lower ranks may be stopped for it (jobs.md, "Preemption"). */
   preemptionClass: number;
   /** Its processes may be started again, so that its run may be stopped for others. */
   restartable: boolean;
@@ -452,6 +454,7 @@ export const plainJob = (given: Partial<Job> & Pick<Job, 'id' | 'submittedAt' | 
   treeMoves: given.treeMoves ?? 0,
   avoids: given.avoids ?? null,
   reservationId: given.reservationId ?? null,
+  class: given.class ?? null,
   preemptionClass: given.preemptionClass ?? 0,
   restartable: given.restartable ?? true,
   promised: given.promised ?? null,
@@ -603,27 +606,27 @@ export interface Start {
   explanation: StartExplanation;
 }
 
-/** Runs of lower classes are stopped, and a job is promised their room. */
+/** Runs of lower ranks are stopped, and a job is promised their room. */
 export interface Preemption {
   jobId: number;
   siteId: number;
   /** Of the job for which they are stopped. */
+  class: string | null;
   preemptionClass: number;
-  /** From SIGTERM to SIGKILL. */
-  graceS: number;
   /** In the order in which they would be taken. Empty: there is room, though other jobs are ahead of it. */
   victims: PreemptedRun[];
   room: PromisedRoom;
 }
 
 /** For whom and how a run is stopped: kept with its job until it has ended. */
-export interface PreemptedFor extends Pick<PreemptedRun, 'lostWork' | 'requeue'> {
+export interface PreemptedFor extends Pick<PreemptedRun, 'lostWork' | 'requeue' | 'graceS'> {
   /** null: for what is held. */
   jobId: number | null;
   /** The maintenance or reservation. */
   holdId?: number;
+  /** Of that job. Records of the release before do not have it. */
+  class?: string | null;
   preemptionClass: number;
-  graceS: number;
 }
 
 export interface PreemptedRun {
@@ -633,6 +636,8 @@ export interface PreemptedRun {
   lostWork: number;
   /** It is queued again; else it ends. */
   requeue: boolean;
+  /** From SIGTERM to SIGKILL. */
+  graceS: number;
 }
 
 /** The earliest start of the first job that does not fit: later jobs of the queue may not delay it. */

@@ -6,6 +6,7 @@
  */
 import { z } from 'zod';
 import { checked } from './accepted.js';
+import { classesSchema, DEFAULT_PREEMPTION, EXEMPT_MAX_S, GRACE_MAX_S, seconds as upTo } from './classes.js';
 import {
   anyDispatchPolicySchema,
   DEFAULT_DISPATCH,
@@ -71,27 +72,32 @@ export const policySchema = z.strictObject({
   }),
   preemption: z
     .strictObject({
-      graceS: z.number().min(0).max(86_400).default(30).meta({
+      graceS: upTo(GRACE_MAX_S).default(DEFAULT_PREEMPTION.graceS).meta({
         title: 'Grace',
         description: 'Time from SIGTERM to SIGKILL when a run is stopped for another job.',
         unit: 's',
       }),
-      exemptS: z.number().min(0).max(31_536_000).default(600).meta({
+      exemptS: upTo(EXEMPT_MAX_S).default(DEFAULT_PREEMPTION.exemptS).meta({
         title: 'Young runs stay',
         description: 'A run is not stopped for another job before it has run for this long.',
         unit: 's',
       }),
-      cancelBelow: z.int().min(0).max(PREEMPTION_CLASS_MAX).default(0).meta({
-        title: 'Cancel below class',
-        description: 'Jobs of classes below this one end when they are preempted; others are queued again.',
+      cancelBelow: z.int().min(0).max(PREEMPTION_CLASS_MAX).default(DEFAULT_PREEMPTION.cancelBelow).meta({
+        title: 'Cancel below rank',
+        description: 'Jobs of ranks below this one end when they are preempted; others are queued again.',
       }),
     })
     .optional()
     .meta({
       title: 'Preemption',
       description:
-        'Runs of lower classes may be stopped for jobs of a preemption class above 0; if omitted, none are stopped.',
+        'Runs of lower ranks may be stopped for jobs of a rank above 0; if omitted, none are stopped, unless there are classes of jobs.',
     }),
+  classes: classesSchema.optional().meta({
+    title: 'Classes of jobs',
+    description:
+      'Classes that jobs may name: runs of lower ranks may be stopped for jobs of higher ranks. What a class leaves out, `preemption` says.',
+  }),
   maxAttempts: z.int().min(1).max(100).meta({
     title: 'Runs of a job',
     description: 'A restartable job whose run was lost is started again until it has had this many runs.',
@@ -99,7 +105,6 @@ export const policySchema = z.strictObject({
   }),
 });
 export type Policy = z.infer<typeof policySchema>;
-export type PreemptionRules = NonNullable<Policy['preemption']>;
 
 /** The local policy of a site: its own, or the document's. */
 export const localPolicyOf = ({ localPolicy }: Site, { local }: Pick<Policy, 'local'>): LocalPolicy =>

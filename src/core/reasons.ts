@@ -138,9 +138,9 @@ const sentences: Record<ReasonCode, string> = {
   BACKFILLED_BESIDE_RESERVATION: 'Backfilled; it uses no resources reserved for a job ahead of it.',
   FITTED_OUT_OF_TURN: 'Resources free; under this policy, jobs ahead of it in the queue do not block it.',
   HANDED_OVER: "Submitted to the site's own scheduler, which decides when and where it runs.",
-  ROOM_MADE: 'These resources were promised to it because of its preemption class.',
-  MAKES_ROOM: 'Because of its preemption class, it is promised the resources of jobs being stopped for it.',
-  PREEMPTED: 'Stopped to make room for a job of a higher preemption class.',
+  ROOM_MADE: 'These resources were promised to it because of its class.',
+  MAKES_ROOM: 'Because of its class, it is promised the resources of jobs being stopped for it.',
+  PREEMPTED: 'Stopped to make room for a job of a higher class.',
   NO_META_QUEUES: 'The current policy has no meta-queues.',
   STARTS_ELSEWHERE: 'Its own scheduler has not started it, and another site can start it now.',
   SCHEDULER_REMOVED: 'The scheduler that held it was removed.',
@@ -191,7 +191,7 @@ const sentences: Record<ReasonCode, string> = {
     "The maximum number of jobs already waits in the site's own scheduler ({handedOver} of {handOverLimit}).",
   RESERVED:
     'A maintenance window or reservation takes the machines that it needs, now or before its time limit ends.',
-  ROOM_PROMISED: 'Jobs of lower preemption classes are being stopped for it; it starts once they have ended.',
+  ROOM_PROMISED: 'Jobs of lower classes are being stopped for it; it starts once they have ended.',
   READY: 'Ready for the next scheduling cycle.',
   STAGING:
     'Machines are allocated; {movedMb} of {totalMb} MB of its input data were transferred to the site in {measuredS} s; {predictedS} s were expected in total.',

@@ -59,7 +59,7 @@ export const endCauses = [
   'DEPENDENCY_FAILED',
   // Of a run that somebody stopped so that its job is started again.
   'REQUEUED',
-  // Of a run that was stopped to make room for a job of a higher preemption class.
+  // Of a run that was stopped to make room for a job of a higher rank.
   'PREEMPTED',
 ] as const;
 export type EndCause = (typeof endCauses)[number];
@@ -136,7 +136,7 @@ export const jobActions = {
   reportStart: { by: ['AGENT', 'PEER'], sets: ['startedAt'], keeps: ['CANCELLING'] },
   /** Another site can start it now: the site's own scheduler is asked for it, and gives it back unless it has begun (`requeue`). */
   recall: { by: ['SCHEDULER'], sets: ['note'], keeps: ['ASSIGNED'] },
-  /** Its run is stopped for a job of a higher preemption class. */
+  /** Its run is stopped for a job of a higher rank. */
   preempt: { by: ['SCHEDULER'], sets: ['stopCause', 'preempted', 'note'] },
   /** Others are stopped for it. */
   promiseRoom: { by: ['SCHEDULER'], sets: ['promised', 'note'], keeps: ['DISPATCHED'] },

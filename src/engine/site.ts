@@ -5,7 +5,9 @@ import {
   imageOf,
   keepsPromises,
   localPolicyOf,
+  mayMakeRoom,
   type Preemption,
+  preemptionUnder,
   promisesFrom,
   queueLimitOf,
   type Reservation,
@@ -111,8 +113,8 @@ export async function runSite(
 
 /** Runs may be stopped for others: then it matters which of them would lose least. */
 const mayPreempt = ({ grid, policy }: GridMirror, siteId: number): boolean =>
-  policy.document.preemption != null &&
-  grid.sites.some(({ site, queue }) => site.id === siteId && queue.preempting.size > 0);
+  preemptionUnder(policy.document) !== null &&
+  grid.sites.some((entry) => entry.site.id === siteId && mayMakeRoom(grid, entry));
 
 const both = (a: StartOutcome, b: StartOutcome): StartOutcome => ({
   accepted: [...a.accepted, ...b.accepted],
@@ -121,7 +123,7 @@ const both = (a: StartOutcome, b: StartOutcome): StartOutcome => ({
   outdated: a.outdated || b.outdated,
 });
 
-/** Has runs stopped for jobs of higher classes. Answers with how many of these have their room promised. */
+/** Has runs stopped for jobs of higher ranks. Answers with how many of these have their room promised. */
 async function preempt(
   cycle: Cycle,
   { store, mirror, now }: CycleTools,

@@ -50,6 +50,7 @@ import {
   ROOT,
   type Run,
   type RunTotals,
+  ranksOf,
   rootHasJobs,
   type Scheduler,
   SchedulerTree,
@@ -308,7 +309,7 @@ class Simulation {
     private readonly sinks: readonly Sink[],
   ) {
     this.kinds = KINDS[options.eventOrder];
-    this.grid = new Grid(options.policy.workflows);
+    this.grid = new Grid(options.policy.workflows, ranksOf(options.policy));
     this.waits = jobs.some(({ wait }) => wait !== undefined) ? new Waits(jobs) : null;
     this.jobs = this.waits === null ? jobs : [...jobs];
     this.sharing = new TimeSharing(this.events, this.kinds.section);
@@ -551,9 +552,9 @@ class Simulation {
   }
 
   /** Runs are told to stop for a job, which is promised the room. */
-  private preempt({ jobId, siteId, graceS, victims, room }: Preemption): void {
-    const at = this.now + graceS;
-    for (const { jobId: stopped, requeue } of victims) {
+  private preempt({ jobId, siteId, victims, room }: Preemption): void {
+    for (const { jobId: stopped, graceS, requeue } of victims) {
+      const at = this.now + graceS;
       const sequence = this.events.push(at, this.kinds.stopped, stopped - 1);
       this.stopping.set(stopped - 1, { sequence, requeue });
       this.grid.stopRun(stopped, at);

@@ -115,6 +115,7 @@ class TraceJob implements SimJob {
       treeMoves: 0,
       avoids: null,
       reservationId: null,
+      class: null,
       preemptionClass: 0,
       restartable: true,
       promised: null,

@@ -64,6 +64,7 @@ export interface UsageRow {
 /** What runs lost that were stopped for other jobs. */
 export interface LostWorkRow {
   siteId: number;
+  class: string | null;
   preemptionClass: number;
   runs: number;
   cpuS: number;
@@ -334,9 +335,9 @@ export const lostWork = (
   rows(
     pool,
     sql`
-SELECT r.site_id AS "siteId", j.preemption_class AS "preemptionClass", count(*)::float8 AS runs,
+SELECT r.site_id AS "siteId", j.class, j.preemption_class AS "preemptionClass", count(*)::float8 AS runs,
        sum(${CPUS} * greatest(0, ${ENDED} - ${seconds(raw('greatest(coalesce(r.started_at, r.ended_at), r.checkpoint_at)'))}))::float8 AS "cpuS"
   FROM runs r JOIN jobs j ON j.id = r.job_id
  WHERE r.cause = 'PREEMPTED' AND r.ended_at >= ${at(from)} AND r.ended_at < ${at(to)} AND ${ownedBy(owner)}
- GROUP BY 1, 2 ORDER BY "cpuS" DESC, 1, 2`,
+ GROUP BY 1, 2, 3 ORDER BY "cpuS" DESC, 1, 2, 3`,
   );

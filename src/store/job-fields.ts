@@ -192,7 +192,11 @@ export const givenFields = {
   reservationId: staying(maybe<number>('integer', ofJob)),
   /** What an operator adds to its priorities. */
   boost: always<number>('integer', ofJob),
-  /** Runs of lower classes may be stopped for it. Peers are not told: each has classes of its own. */
+  /** The name of its class in the policy; null: it has none. Peers are not told: each has classes of its own. */
+  class: maybe<string>('text', ofJob),
+  /** Whether its work counts as charged, by its class when it was submitted: not said by whoever submits it. */
+  charged: always<boolean>('boolean'),
+  /** Without a class, its rank. Runs of lower ranks may be stopped for it. */
   preemptionClass: always<number>('integer', ofJob),
 };
 

@@ -5,6 +5,7 @@
  * which every step is possible: what is new in the directory; runs that are over give back what they held; jobs go to
  * where they are at the cursor; what has left the directory goes last, when no job can name it any more.
  */
+import { ranksOf } from '../core/classes.js';
 import { DataCatalog } from '../core/data/catalog.js';
 import { JobHistory } from '../core/data/history.js';
 import { MAX_WINDOW, Margins } from '../core/data/margins.js';
@@ -154,7 +155,7 @@ export class Mirror {
         throw error;
       }
       const { grid, policy } = this.state;
-      if ((policy.document.workflows ?? 'ARRIVAL') !== grid.workflows) return this.load();
+      if (!isOrderedBy(grid, policy.document)) return this.load();
       more = changes.more;
     }
     if (this.options.reservations) setReservations(this.state, await this.store.reservations());
@@ -170,7 +171,7 @@ export class Mirror {
     const image = await this.store.loadGrid(MAX_WINDOW);
     const { policy, cursor } = image;
     const state: Loaded = {
-      grid: new Grid(policy.document.workflows),
+      grid: new Grid(policy.document.workflows, ranksOf(policy.document)),
       jobs: new Map(),
       runs: new Map(),
       cursor,
@@ -205,6 +206,15 @@ export class Mirror {
     setReservations(state, image.reservations);
     this.state = state;
   }
+}
+
+/** Whether its queues are in the order of this policy. */
+function isOrderedBy({ workflows, ranks }: Grid, policy: Policy['document']): boolean {
+  const now = ranksOf(policy);
+  return (
+    (policy.workflows ?? 'ARRIVAL') === workflows &&
+    (now === ranks || JSON.stringify(now) === JSON.stringify(ranks))
+  );
 }
 
 function apply(state: Loaded, changes: GridChanges): void {

@@ -50,7 +50,7 @@ import type {
   TaskRow,
   UserRow,
 } from './rows.js';
-import { and, labels, raw, type Sql, sql } from './sql.js';
+import { and, empty, labels, raw, type Sql, sql } from './sql.js';
 import { rows, value } from './statement.js';
 import type { Cursor, OutputPiece } from './store.js';
 import { usageColumn } from './usage.js';
@@ -1032,6 +1032,22 @@ SELECT g.id AS "groupId", j.state, count(*) AS jobs
     owner: number | null,
   ): Promise<history.LostWorkRow[]> {
     return history.lostWork(this.pool, window, owner);
+  }
+
+  /**
+   * How many jobs of each class wait and run.
+   *
+   * @param owner only this user's jobs; null: everybody's
+   */
+  jobsByClass(owner: number | null): Promise<{ class: string; waiting: number; running: number }[]> {
+    return rows(
+      this.pool,
+      sql`
+SELECT class, count(*) FILTER (WHERE NOT triggers.live(state))::float8 AS waiting,
+       count(*) FILTER (WHERE triggers.live(state))::float8 AS running
+  FROM jobs WHERE class IS NOT NULL AND ended_at IS NULL${owner === null ? empty : sql` AND user_id = ${owner}`}
+ GROUP BY class ORDER BY class`,
+    );
   }
 
   // Policies, simulations, audit ----------------------------------------------------------------------------------------

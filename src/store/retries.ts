@@ -117,12 +117,14 @@ export function decidePreempted(
   return decided.rule === null ? { ...decided, note: sayPreempted(preempted) } : decided;
 }
 
-export const sayPreempted = ({ jobId, holdId, preemptionClass, lostWork }: PreemptedFor): string =>
-  `stopped for ${jobId === null ? `hold_${holdId}` : `job_${jobId} of preemption class ${preemptionClass}`}; lost ${sayCoreHours(lostWork)}`;
+export function sayPreempted({ jobId, holdId, class: of, preemptionClass, lostWork }: PreemptedFor): string {
+  const which = of == null && preemptionClass === 0 ? '' : ` of class ${of ?? preemptionClass}`;
+  return `stopped for ${jobId === null ? `hold_${holdId}` : `job_${jobId}${which}`}; lost ${sayCoreHours(lostWork)}`;
+}
 
 export const sayMakesRoom = (victims: readonly PreemptedRun[]): string =>
   victims.length === 0
-    ? 'goes ahead because of its preemption class'
+    ? 'goes ahead because of its class'
     : `${sayJobs(victims)} stopped for it; lost ${sayCoreHours(victims.reduce((sum, { lostWork }) => sum + lostWork, 0))}`;
 
 const sayJobs = (jobs: readonly { jobId: number }[]): string =>

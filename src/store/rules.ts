@@ -844,6 +844,7 @@ function jobOf(
     treeMoves: touched.treeMoves,
     avoids: touched.avoids,
     reservationId: given.reservationId,
+    class: given.class,
     preemptionClass: given.preemptionClass,
     restartable: given.restartable,
     promised: touched.promised,
@@ -902,7 +903,7 @@ export const stopping = (run: Run, stopsAt: number): Run => ({
 export interface PreemptionJob
   extends Pick<
     StoredJob,
-    'id' | 'state' | 'siteId' | 'epoch' | 'restartable' | 'preemptionClass' | 'promised'
+    'id' | 'state' | 'siteId' | 'epoch' | 'restartable' | 'class' | 'preemptionClass' | 'promised'
   > {}
 
 /** Why others are not stopped for the job; null: they are. It is all or none, for stopping some would be in vain. */
@@ -914,21 +915,23 @@ export function refusePreemption(
   const job = jobs.get(jobId);
   if (!isUp) return `site ${siteId} is not up`;
   if (job?.state !== 'DISPATCHED' || job.siteId !== siteId) return 'the job no longer waits there';
-  for (const { jobId: id, epoch } of victims) {
+  for (const { jobId: id, epoch, requeue } of victims) {
     const victim = jobs.get(id);
     const runs = victim?.state === 'RUNNING' || victim?.state === 'ASSIGNED';
     if (victim === undefined || !runs || victim.epoch !== epoch) return `job ${id} no longer runs there`;
-    if (!victim.restartable || victim.preemptionClass >= job.preemptionClass)
-      return `job ${id} may not be stopped for it`;
+    // The ranks of classes are the plan's business: they are those of its policy.
+    const isNamed = job.class !== null || victim.class !== null;
+    const isLower = isNamed || victim.preemptionClass < job.preemptionClass;
+    if (!isLower || (requeue && !victim.restartable)) return `job ${id} may not be stopped for it`;
   }
   return null;
 }
 
 /** What is kept with the jobs that are stopped. */
-export const preemptedBy = ({ jobId, preemptionClass, graceS, victims }: Preemption) =>
-  victims.map(({ jobId: id, lostWork, requeue }) => ({
+export const preemptedBy = ({ jobId, class: of, preemptionClass, victims }: Preemption) =>
+  victims.map(({ jobId: id, graceS, lostWork, requeue }) => ({
     id,
-    preempted: { jobId, preemptionClass, graceS, lostWork, requeue } satisfies PreemptedFor,
+    preempted: { jobId, class: of, preemptionClass, graceS, lostWork, requeue } satisfies PreemptedFor,
   }));
 
 // Agents --------------------------------------------------------------------------------------------------------------

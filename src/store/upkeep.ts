@@ -120,7 +120,7 @@ export type HoldNews = { readonly holdId: number } & (
 
 /** What is kept with jobs that are stopped for what is held. */
 export const preemptedFor = ({ holdId, graceS, lostWork, requeue }: StoppedRun): PreemptedFor => ({
-  ...{ jobId: null, holdId, preemptionClass: 0, graceS, lostWork, requeue },
+  ...{ jobId: null, holdId, class: null, preemptionClass: 0, graceS, lostWork, requeue },
 });
 
 const endOf = ({ to }: HoldTime): number => to ?? Infinity;

@@ -46,6 +46,7 @@ const places = {
   sites: new Set<number>(),
   kinds: null,
   reservations: new Map(),
+  classes: null,
 };
 const faultsOf = (input: Partial<JobInput>): string[] => {
   const faults: string[] = [];

@@ -19,7 +19,8 @@ interface Kind {
 type Document = Record<string, unknown>;
 type Part = 'dispatch' | 'local' | 'general';
 
-const FIELD = 'path label about type min max isAboveMin isBelowMax options isNullable isOptional initial';
+const PLAIN = 'path label about type min max isAboveMin isBelowMax options isNullable isOptional initial';
+const FIELD = `${PLAIN} fields { ${PLAIN} }`;
 const KIND = `kind label about document fields { ${FIELD} } terms { name label }`;
 let kinds: { dispatch: Kind[]; local: Kind[]; general: Field[] };
 let base: { version: number; document: Document };
@@ -84,6 +85,7 @@ function valuesOf(field: Field): { good: unknown[]; bad: unknown[] } {
   });
   if (type === 'BOOLEAN') return values([true, false], [1]);
   if (type === 'CHOICE') return values(options as string[], ['OTHER', 1]);
+  if (type === 'TEXTS') return values([[], options ?? ['any']], [['', 'any'], [1], 'text']);
   const [low, high] = [min as number, max as number];
   const good = [
     least(field),
@@ -103,6 +105,11 @@ function valuesOf(field: Field): { good: unknown[]; bad: unknown[] } {
 }
 
 async function check(part: Part, kind: Kind | null, field: Field): Promise<void> {
+  if (field.type === 'TABLE') {
+    for (const inner of field.fields as Field[])
+      await check(part, kind, { ...inner, path: `${field.path}.any.${inner.path}` });
+    return;
+  }
   const whole = kind ? `${part}.${field.path}` : field.path;
   const { good, bad } = valuesOf(field);
   for (const value of good) {

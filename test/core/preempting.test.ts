@@ -240,8 +240,8 @@ describe.each(POLICIES.map((local) => [JSON.stringify(local), local] as const))(
       const { preemptions } = siteCycle(grid, SITE, { ...context, policy: preempts });
       expect(preemptions).toEqual([
         {
-          ...{ jobId: 2, siteId: SITE, preemptionClass: 5, graceS: 30 },
-          victims: [{ jobId: 1, epoch: 1, lostWork: 4000, requeue: true }],
+          ...{ jobId: 2, siteId: SITE, class: null, preemptionClass: 5 },
+          victims: [{ jobId: 1, epoch: 1, lostWork: 4000, graceS: 30, requeue: true }],
           room: { siteId: SITE, at: 1030, allocations },
         },
       ]);

@@ -385,8 +385,10 @@ export function describeStore(
           MAX_ATTEMPTS,
         );
         const preemption = (victims: [id: number, requeue?: boolean][], jobId = winner!) => ({
-          ...{ jobId, siteId: site, preemptionClass: 5, graceS: 7 },
-          victims: victims.map(([id, requeue = true]) => ({ jobId: id, epoch: 1, lostWork: 36, requeue })),
+          ...{ jobId, siteId: site, class: null, preemptionClass: 5 },
+          victims: victims.map(([id, requeue = true]) => ({
+            ...{ jobId: id, epoch: 1, lostWork: 36, graceS: 7, requeue },
+          })),
           room: { siteId: site, at: T0 + 7, allocations: [{ machineId: machine, tasks: 1 }] },
         });
         const preempt = (...given: Parameters<typeof preemption>[]) =>
@@ -413,7 +415,7 @@ export function describeStore(
           },
         });
         expect((await world.events(a!)).at(-1)).toMatchObject({
-          ...{ note: `stopped for job_${winner} of preemption class 5; lost 0.01 core-hours` },
+          ...{ note: `stopped for job_${winner} of class 5; lost 0.01 core-hours` },
         });
         const { assignments } = await store.assignments(site, null, 10, 1e6);
         expect(assignments.map(({ jobId, stopGraceS }) => [jobId, stopGraceS])).toEqual([
@@ -434,12 +436,60 @@ export function describeStore(
         expect(await states([a!, b!, c!])).toEqual(['QUEUED', 'CANCELLED', 'COMPLETED']);
         const told = await Promise.all([a!, b!, c!].map(async (id) => (await world.events(id)).at(-1)!));
         expect(told.map(({ cause }) => cause)).toEqual([null, 'PREEMPTED', 'EXITED_ZERO']);
-        expect(told[0]!.note).toBe(`stopped for job_${winner} of preemption class 5; lost 0.01 core-hours`);
+        expect(told[0]!.note).toBe(`stopped for job_${winner} of class 5; lost 0.01 core-hours`);
         const back = (await store.loadGrid(0)).jobs.find(({ job }) => job.id === a)?.job;
         expect(back).toMatchObject({ promised: null, avoids: null });
         // It has its room, and the promise is kept with its start.
         await store.applyStarts(site, [start(winner!, site, { [machine]: 1 })], null, context());
         expect((await store.loadGrid(0)).jobs.find(({ job }) => job.id === winner)?.job.promised).toBeNull();
+        await nothingBroken();
+      });
+
+      it('stops runs by the ranks of their classes, each with its grace; one that may not start again ends', async () => {
+        const [a, b, winner] = await dispatched(world, user, site, [
+          newJob({ class: 'scavenger', charged: false }),
+          newJob({ class: 'scavenger', restartable: false }),
+          newJob({ class: 'urgent' }),
+        ]);
+        const starts = [a!, b!].map((id) => start(id, site, { [machine]: 1 }));
+        await store.applyStarts(site, starts, null, context());
+        await store.reportRuns(
+          site,
+          [a!, b!].map((id) => report(id, 1)),
+          MAX_ATTEMPTS,
+        );
+        const preempt = (...victims: [id: number, graceS: number, requeue: boolean][]) =>
+          store.preempt(
+            site,
+            [
+              {
+                ...{ jobId: winner!, siteId: site, class: 'urgent', preemptionClass: 0 },
+                victims: victims.map(([jobId, graceS, requeue]) => ({
+                  ...{ jobId, epoch: 1, lostWork: 36, graceS, requeue },
+                })),
+                room: { siteId: site, at: T0 + 9, allocations: [{ machineId: machine, tasks: 1 }] },
+              },
+            ],
+            context(),
+          );
+        expect(await preempt([b!, 7, true])).toEqual([]);
+        expect(await preempt([a!, 7, true], [b!, 9, false])).toEqual([winner]);
+        const { assignments } = await store.assignments(site, null, 10, 1e6);
+        expect(assignments.map(({ jobId, stopGraceS }) => [jobId, stopGraceS])).toEqual([
+          [a, 7],
+          [b, 9],
+        ]);
+        const killed = (id: number) =>
+          ended(id, 1, { cause: 'CANCELLED_BY_USER', exitCode: null, signal: 'SIGTERM' });
+        await store.reportRuns(site, [killed(a!), killed(b!)], MAX_ATTEMPTS);
+        expect(await states([a!, b!])).toEqual(['QUEUED', 'CANCELLED']);
+        expect((await world.events(a!)).at(-1)!.note).toBe(
+          `stopped for job_${winner} of class urgent; lost 0.01 core-hours`,
+        );
+        expect((await world.events(b!)).at(-1)!.cause).toBe('PREEMPTED');
+        const found = (await store.loadGrid(0)).jobs.find(({ job }) => job.id === a)?.job;
+        expect(found).toMatchObject({ class: 'scavenger', preemptionClass: 0 });
+        await store.applyStarts(site, [start(winner!, site, { [machine]: 1 })], null, context());
         await nothingBroken();
       });
 

@@ -34,6 +34,8 @@ export const PLAIN_JOB: NewJob = {
     mail: null,
     reservationId: null,
     boost: 0,
+    class: null,
+    charged: true,
     preemptionClass: 0,
     held: false,
   },

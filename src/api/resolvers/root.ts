@@ -54,6 +54,7 @@ export const Query: Required<QueryResolvers> = {
   usage: (_, window, { services, viewer, budget }) => services.history.usage(viewer, window, budget),
   lostWork: (_, window, { services, viewer, budget }) => services.history.lostWork(viewer, window, budget),
   policy: (_, { version }, { services, viewer }) => services.policy.policy(viewer, version ?? null),
+  jobClasses: (_, _arguments, { services, viewer }) => services.policy.jobClasses(viewer),
   policyKinds: (_, _arguments, { services, viewer }) => services.policy.policyKinds(viewer),
   policyHistory: (_, page, { services, viewer }) => services.policy.policyHistory(viewer, page),
   decisions: (_, { job, ...page }, { services, viewer }) =>

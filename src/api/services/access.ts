@@ -53,6 +53,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   usage: people,
   lostWork: people,
   policy: people,
+  jobClasses: people,
   policyKinds: people,
   policyHistory: people,
   decisions: people,

@@ -95,7 +95,7 @@ export async function changesOf(
     // As many as the bounds on them need.
     tasks: set.tasks ?? Math.max(1, Math.min(MAX.tasks, set.tasksPerMachine?.min ?? 1)),
   };
-  const places = await placesOf([asked], parts.queries);
+  const places = await placesOf([asked], parts.queries, submitterOf(viewer));
   const whole = newJob(asked, { ...submitterOf(viewer), places, now }, refuse);
   const fields = changeableFields.filter((field) => given.includes(field));
   // As plain objects, to be compared with what is stored.
@@ -144,7 +144,13 @@ async function askedWait(
 }
 
 /** All that it says is known to be good by itself. */
-const ANYWHERE: Places = { datasets: new Set(), sites: new Set(), kinds: null, reservations: new Map() };
+const ANYWHERE: Places = {
+  datasets: new Set(),
+  sites: new Set(),
+  kinds: null,
+  reservations: new Map(),
+  classes: null,
+};
 
 /** What is wrong with the job as it would be: what several fields have to agree on, and machines. */
 function faultOf(job: Parameters<JobChanges['fault']>[0], judge: Fit | null): ChangeFault | null {

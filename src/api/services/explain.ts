@@ -280,7 +280,7 @@ export function createExplainService(parts: ServiceParts) {
           throw badInput('placement', { job, spec: spec && '…' }, 'either `job` or `spec`');
         const { loaders } = asker;
         if (spec !== null) {
-          const places = await placesOf([spec], queries);
+          const places = await placesOf([spec], queries, submitterOf(viewer));
           const made = newJob(spec, { ...submitterOf(viewer), places, now: now() }, (fault) => {
             throw new ApiError(fault.code, `spec.${fault.message}`, { field: fault.field });
           });

@@ -28,6 +28,7 @@ import type {
 } from '../models.js';
 import { subscription } from '../subscriptions/loop.js';
 import { guarded, handlesAll, maySeeJob, ownerOnly, submitterOf } from './access.js';
+import { withCharges } from './classes.js';
 import { checkDatasets, type Fault, newJob, placesOf } from './job-input.js';
 import { askedWait, waitsOfSubmission } from './needs.js';
 import type { ServiceParts } from './parts.js';
@@ -85,7 +86,7 @@ export function createGroupsService(parts: ServiceParts) {
     if (errors.length > 0) return refused();
 
     const isRetry = await isKnown(parts, viewer.userId, idempotencyKey);
-    const places = await placesOf([input.template], queries, isRetry);
+    const places = await placesOf([input.template], queries, submitterOf(viewer), isRetry);
     const context = { ...submitterOf(viewer), places, now: isRetry ? null : now() };
     const jobs: NewJob[] = new Array(size);
     const judge = input.allowUnfit || isRetry ? null : await parts.fits();
@@ -123,7 +124,7 @@ export function createGroupsService(parts: ServiceParts) {
       userId: viewer.userId,
       idempotencyKey,
       payloadHash: idempotencyKey === null ? '' : hashOf(name, jobs, input),
-      jobs,
+      jobs: withCharges(jobs, places.classes),
       group: { name, template: input.template, idleTimeoutS },
       now: now(),
     });

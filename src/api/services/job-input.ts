@@ -44,6 +44,7 @@ import type {
 } from '../generated/types.js';
 import { globalId, type IdType, parseGlobalId } from '../ids.js';
 import { amountsGiven } from '../resources.js';
+import { type Submitter, type UsableClasses, usableClasses } from './classes.js';
 import { retryGiven } from './retry-input.js';
 
 export interface Fault {
@@ -84,6 +85,8 @@ export interface Places {
   kinds: ReadonlySet<string> | null;
   /** By what jobs call them: name or id. */
   reservations: ReadonlyMap<string, Reservable>;
+  /** Classes of jobs, if any job names one; null: nobody has to look. */
+  classes: UsableClasses | null;
 }
 
 /** A reservation that jobs name. */
@@ -110,12 +113,16 @@ const namesKinds = ({ resourcesPerTask, devicesPerTask }: AskedKinds): boolean =
  */
 export async function placesOf(
   jobs: Iterable<
-    Pick<JobInput, 'inputs' | 'originSite' | 'preferences' | keyof AskedKinds | 'parts' | 'reservation'>
+    Pick<
+      JobInput,
+      'inputs' | 'originSite' | 'preferences' | keyof AskedKinds | 'parts' | 'reservation' | 'class'
+    >
   >,
   queries: Pick<
     Queries,
-    'datasetsByIds' | 'sitesByIds' | 'declaredKinds' | 'holdsNamed' | 'openTimesOf' | 'policy'
+    'datasetsByIds' | 'sitesByIds' | 'declaredKinds' | 'holdsNamed' | 'openTimesOf' | 'policy' | 'usersByIds'
   >,
+  submitter: Submitter,
   removedToo = false,
 ): Promise<Places> {
   const datasets = new Set<number>();
@@ -126,8 +133,10 @@ export async function placesOf(
     if (parsed?.type === type) into.add(parsed.id);
   };
   let asksForKinds = false;
+  let namesClass = false;
   for (const job of jobs) {
     const { inputs, originSite, preferences, parts, reservation } = job;
+    namesClass ||= given(job.class);
     asksForKinds ||= [job, ...(parts ?? [])].some(namesKinds);
     note('site', originSite, sites);
     if (given(reservation) && textFault(reservation, MAX.nameChars) === null) holds.add(reservation);
@@ -142,6 +151,7 @@ export async function placesOf(
     sites: await there(sites, removedToo, (ids) => queries.sitesByIds(ids)),
     kinds: asksForKinds && !removedToo ? new Set(await queries.declaredKinds()) : null,
     reservations: await reservationsOf([...holds], queries, removedToo),
+    classes: namesClass && !removedToo ? await usableClasses(queries, submitter) : null,
   };
 }
 
@@ -264,7 +274,6 @@ export function newJob(
   const shape = given(input.parts) ? shapeOf(check.parts(input, input.parts)) : check.tasks(input);
   check.lengths(input);
   check.boost(input.boost, mayRaise);
-  check.preemptionClass(input.preemptionClass, mayRaise);
   if (given(input.arrayIndex)) check.between('arrayIndex', input.arrayIndex, 0, MAX.integer);
   check.products(input, shape);
   return {
@@ -322,7 +331,9 @@ export function newJob(
       ? check.reserved(input.reservation, input.runTimeLimitS ?? null, mayRaise ? null : userId)
       : null,
     boost: input.boost,
-    preemptionClass: input.preemptionClass,
+    class: check.class(input.class),
+    charged: true,
+    preemptionClass: check.preemptionClass(input, mayRaise),
     held: input.held,
   };
 }
@@ -698,10 +709,22 @@ class JobChecks {
       this.refuse('preferences', preferences.length, `up to ${MAX.jobPreferences} preferences`);
   }
 
-  preemptionClass(value: number, mayRaise: boolean): void {
+  class(name: string | null | undefined): string | null {
+    if (!given(name)) return null;
+    this.text('class', name, MAX.classNameChars);
+    const { classes } = this.places;
+    if (classes === null || classes.usable.includes(name)) return name;
+    const isThere = Object.hasOwn(classes.all, name);
+    this.refuse('class', name, classes.words(name), isThere ? 'FORBIDDEN' : 'BAD_USER_INPUT');
+    return name;
+  }
+
+  preemptionClass({ preemptionClass: value, class: name }: JobInput, mayRaise: boolean): number {
+    if (value !== 0 && given(name)) this.refuse('preemptionClass', value, '0 with a class, which has a rank');
     this.between('preemptionClass', value, 0, PREEMPTION_CLASS_MAX);
     if (value > 0 && !mayRaise)
       this.refuse('preemptionClass', value, '0; above 0 for operators only', 'FORBIDDEN');
+    return value;
   }
 
   boost(boost: number, mayRaise: boolean): void {

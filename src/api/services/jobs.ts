@@ -31,6 +31,7 @@ import { globalId, localId } from '../ids.js';
 import type { JobsPayloadModel, SubmitJobsPayloadModel } from '../models.js';
 import { guarded, handlesAll, maySeeJob, ownerOnly, submitterOf } from './access.js';
 import { changesOf } from './changes.js';
+import { withCharges } from './classes.js';
 import { jobFilter, visibleFilter } from './job-filter.js';
 import { checkDatasets, type Fault, newJob, placesOf } from './job-input.js';
 import { askedWait, waitsOfSubmission } from './needs.js';
@@ -59,7 +60,7 @@ export function createJobsService(parts: ServiceParts) {
     const isRetry = await isKnown(parts, viewer.userId, idempotencyKey);
     const context = {
       ...submitterOf(viewer),
-      places: await placesOf(input.jobs, queries, isRetry),
+      places: await placesOf(input.jobs, queries, submitterOf(viewer), isRetry),
       now: isRetry ? null : now(),
     };
     const errors: SubmitJobsPayloadModel['errors'][number][] = [];
@@ -99,7 +100,7 @@ export function createJobsService(parts: ServiceParts) {
       userId: viewer.userId,
       idempotencyKey,
       payloadHash,
-      jobs,
+      jobs: withCharges(jobs, context.places.classes),
       now: now(),
     });
     return { ids: jobIds, repeated, errors: [] };

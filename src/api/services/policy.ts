@@ -1,4 +1,5 @@
 /** The policy: reading its versions, and an administrator's new ones. It acts from the next cycle. */
+
 import { type Policy as PolicyDocument, PolicyError, parsePolicy } from '../../core/policy.js';
 import { type PolicyKinds, policyKinds } from '../../core/policy-kinds.js';
 import { MAX } from '../../platform/limits.js';
@@ -14,9 +15,10 @@ import {
   pageSize,
 } from '../connections.js';
 import { ApiError, badInput, notFound } from '../errors.js';
-import type { SetWeightsInput, UpdatePolicyInput } from '../generated/types.js';
+import type { JobClass, SetWeightsInput, UpdatePolicyInput } from '../generated/types.js';
 import { globalId } from '../ids.js';
-import { guarded } from './access.js';
+import { guarded, submitterOf } from './access.js';
+import { shownClasses } from './classes.js';
 import { actor, done, type ServiceParts, wakeAfter } from './parts.js';
 
 /** Described once: a process has one version. */
@@ -64,6 +66,13 @@ export function createPolicyService(parts: ServiceParts) {
     },
 
     policyKinds: (_viewer: Viewer): PolicyKinds => kinds,
+
+    async jobClasses(viewer: Viewer): Promise<JobClass[]> {
+      const inForce = await queries.policy();
+      return inForce === null
+        ? []
+        : shownClasses(queries, submitterOf(viewer), complete(inForce).document as PolicyDocument);
+    },
 
     async policyHistory(_viewer: Viewer, { first, after }: ForwardArguments): Promise<Connection<PolicyRow>> {
       const size = pageSize('first', first, limits);

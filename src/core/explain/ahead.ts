@@ -162,7 +162,7 @@ export function copyOf(
   job: Job | null,
   whole: boolean,
 ): Grid {
-  const copy = new Grid(grid.workflows);
+  const copy = new Grid(grid.workflows, grid.ranks);
   copy.setSite(site);
   const jobs = job === null ? [] : [job];
   if (whole)

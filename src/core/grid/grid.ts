@@ -9,6 +9,7 @@
  *
  * What a grid answers depends on its content only, never on the order in which the content came.
  */
+import { inItsPlace, NO_RANKS } from '../classes.js';
 import {
   type Allocation,
   cpusOf,
@@ -199,9 +200,17 @@ export class Grid {
   /** Who came first, in all its queues. */
   readonly arrival: Arrival;
 
-  /** `workflows`: how the policy in force orders their jobs (`Policy.workflows`). Under another one a grid is made anew. */
-  constructor(readonly workflows: 'ARRIVAL' | 'RANK' = 'ARRIVAL') {
-    this.arrival = new Arrival(workflows === 'RANK');
+  /**
+   * What the policy in force says of the order in queues: under another one a grid is made anew.
+   *
+   * @param workflows how their jobs are ordered (`Policy.workflows`)
+   * @param ranks of classes of jobs
+   */
+  constructor(
+    readonly workflows: 'ARRIVAL' | 'RANK' = 'ARRIVAL',
+    readonly ranks = NO_RANKS,
+  ) {
+    this.arrival = new Arrival(workflows === 'RANK', ranks);
     this.root = new JobQueue('ROOT', null, null, this.arrival);
     this.rootReserved = new JobQueue('ROOT', null, null, this.arrival);
   }
@@ -672,7 +681,8 @@ export class Grid {
     this.hold(job, site.queue, site);
   }
 
-  private hold(job: Job, queue: JobQueue, site: SiteEntry | null): void {
+  private hold(given: Job, queue: JobQueue, site: SiteEntry | null): void {
+    const job = inItsPlace(given, this.ranks);
     checkJob(job);
     let entry = this.jobById.get(job.id);
     if (entry === undefined) {

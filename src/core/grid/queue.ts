@@ -3,6 +3,7 @@
  * that somebody has asked for: an order is made at the first question, and from then on getting in costs a binary search and a move of
  * memory, at either end next to nothing, where queues mostly grow and shrink.
  */
+import { NO_RANKS, yieldsBy } from '../classes.js';
 import type { Job } from '../model.js';
 import type { Requirement } from './requirements.js';
 
@@ -18,7 +19,16 @@ export type Level = 'ROOT' | 'META' | 'LOCAL';
 
 /** Who came first, in all queues of a grid. By ranks a job of a workflow counts from when that was submitted (jobs.md, "Ranks of a workflow"). */
 export class Arrival {
-  constructor(readonly byRank = false) {}
+  constructor(
+    readonly byRank = false,
+    /** Of the policy's classes of jobs. */
+    readonly ranks = NO_RANKS,
+  ) {}
+
+  /** The rank of the job's class: whose runs may be stopped for it. */
+  classRank({ class: name, preemptionClass }: Job): number {
+    return name === null ? preemptionClass : (this.ranks[name] ?? preemptionClass);
+  }
 
   /** Below 0 when `a` goes first; never 0 for two jobs: ids differ. */
   compare(a: Job, b: Job): number {
@@ -76,7 +86,9 @@ export class JobQueue {
   licensed = 0;
   /** And how many are to keep their machines for their user. */
   keeping = 0;
-  /** Slots of jobs for which others may be stopped. */
+  /** How many are scavengers', and so behind all others (`inItsPlace`). */
+  yielding = 0;
+  /** Slots of jobs of ranks above 0, for which others may be stopped. */
   readonly preempting = new Set<number>();
   private readonly orders: SortedSlots[] = [];
   private readonly unused: number[] = [];
@@ -122,7 +134,8 @@ export class JobQueue {
     this.length++;
     if (job.licenses.length > 0) this.licensed++;
     if (requirement.onlyUser !== null) this.keeping++;
-    if (job.preemptionClass > 0) this.preempting.add(slot);
+    if (this.arrival.classRank(job) > 0) this.preempting.add(slot);
+    if (yieldsBy(job.boost)) this.yielding++;
     for (let i = 0; i < this.orders.length; i++) (this.orders[i] as SortedSlots).insert(slot);
     return slot;
   }
@@ -130,10 +143,11 @@ export class JobQueue {
   remove(slot: number): void {
     for (let i = 0; i < this.orders.length; i++) (this.orders[i] as SortedSlots).remove(slot);
     this.length--;
-    const { licenses, preemptionClass } = this.jobs[slot] as Job;
+    const { licenses, boost } = this.jobs[slot] as Job;
     if (licenses.length > 0) this.licensed--;
     if (this.requirements[slot]?.onlyUser != null) this.keeping--;
-    if (preemptionClass > 0) this.preempting.delete(slot);
+    this.preempting.delete(slot);
+    if (yieldsBy(boost)) this.yielding--;
     this.jobs[slot] = undefined;
     this.requirements[slot] = undefined;
     this.unused.push(slot);
@@ -162,6 +176,16 @@ export class JobQueue {
   /** Below 0 when slot `a` has the higher boost. */
   compareBoosts(a: number, b: number): number {
     return (this.boosts[b] as number) - (this.boosts[a] as number);
+  }
+
+  /** Whether it is a scavenger's. */
+  yields(slot: number): boolean {
+    return this.yielding > 0 && yieldsBy(this.boosts[slot] as number);
+  }
+
+  /** Below 0 when slot `b` is a scavenger's and `a` is not. */
+  compareYields(a: number, b: number): number {
+    return this.yielding === 0 ? 0 : Number(this.yields(a)) - Number(this.yields(b));
   }
 
   private growColumns(): void {
@@ -245,7 +269,8 @@ export class SortedSlots {
 
   private compareKeys(a: number, b: number): number {
     const { queue, order } = this;
-    if (order === 'PRIORITY') return (queue.priorities[b] as number) - (queue.priorities[a] as number);
+    if (order === 'PRIORITY')
+      return queue.compareYields(a, b) || (queue.priorities[b] as number) - (queue.priorities[a] as number);
     const boost = queue.compareBoosts(a, b);
     if (boost !== 0 || order === 'ARRIVAL') return boost;
     const wider =

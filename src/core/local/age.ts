@@ -15,5 +15,6 @@ export const ageBoundS = z
     unit: 's',
   });
 
-export const isAged = ({ submits }: JobQueue, slot: number, now: number, boundS: number | null): boolean =>
-  boundS !== null && now - (submits[slot] as number) > boundS;
+/** Scavengers never are: they keep nobody waiting. */
+export const isAged = (queue: JobQueue, slot: number, now: number, boundS: number | null): boolean =>
+  boundS !== null && now - (queue.submits[slot] as number) > boundS && !queue.yields(slot);

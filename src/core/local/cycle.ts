@@ -3,6 +3,7 @@
  * Looks at the grid, leaves it as it is, but for what has come with the time (`Grid.advance`); the driver applies the starts that it accepts with `startRun`, and keeps the
  * reservation and the memory with `setReservation` and `keepMemory`.
  */
+import { preemptionUnder } from '../classes.js';
 import type { Room } from '../grid/amounts.js';
 import type { Grid, ReservedEntry, ReservedPart, SiteEntry, SiteMemory } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
@@ -11,7 +12,7 @@ import type { Preemption, Reservation, Run, Start, StartExplanation } from '../m
 import { localPolicyOf, localSchedulerOf, type Policy } from '../policy.js';
 import { ReasonCode } from '../reasons.js';
 import { whyNotUp } from '../resources/eligibility.js';
-import { makeRoom } from './make-room.js';
+import { makeRoom, mayMakeRoom } from './make-room.js';
 import { SitePass, type SitePasses } from './pass.js';
 import type { LocalScheduler } from './policy.js';
 import { poolsOf } from './promises.js';
@@ -56,7 +57,7 @@ export interface SitePlan {
   wakeAt: number;
   /** Jobs that stay in the queue, counted by reason. */
   waitingByReason: Partial<Record<ReasonCode, number>>;
-  /** Jobs for which runs of lower classes are to be stopped. */
+  /** Jobs for which runs of lower ranks are to be stopped. */
   preemptions: readonly Preemption[];
   /** There was more to look at: apply the plan and run the cycle again. */
   truncated: boolean;
@@ -112,8 +113,8 @@ function look(grid: Grid, entry: SiteEntry, context: SiteContext, plan: SitePlan
   const walk = decideIn(pass, scheduler);
   if (entry.part !== null) leaveOutUnready(pass, grid.siteEntry(site.id), accept ? NO_STARTS : plan.starts);
   const { starts } = pass;
-  if (queue.preempting.size > 0 && context.policy.preemption)
-    plan.preemptions = makeRoom(pass, context.policy.preemption);
+  const classes = preemptionUnder(context.policy);
+  if (classes !== null && mayMakeRoom(grid, entry)) plan.preemptions = makeRoom(pass, classes);
   plan.wakeAt = Math.min(plan.wakeAt, pass.wakeAt);
   // Something held may be free again then, also a copy that another site holds.
   if (grid.holdsAny)

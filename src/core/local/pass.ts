@@ -328,8 +328,8 @@ export class SitePass {
    * the room of the others held. In the order in which they were promised it.
    */
   startPromised(): void {
-    const { queue, resources } = this.entry;
-    if (queue.preempting.size === 0) return;
+    const { resources } = this.entry;
+    if (resources.holds.length === 0) return;
     const held = resources.holds
       .filter(({ jobId, to }) => jobId !== undefined && to > this.now)
       .sort((a, b) => a.from - b.from || (a.jobId as number) - (b.jobId as number));

@@ -1,5 +1,7 @@
 /**
  * Which running jobs of lower classes make room for one (jobs.md, "Preemption"): those whose stop loses the least work, and none in vain.
+ *
+ * Decision: where classes have times of their own, a run has those of its class, and rule 3 goes by the longest grace of the victims.
  */
 
 /** By kind of resource. */
@@ -16,6 +18,8 @@ export interface PreemptingJob {
 export interface PreemptibleRun {
   readonly id: string;
   readonly class: number;
+  /** Those of its class; if omitted, those of all. */
+  readonly times?: Omit<PreemptionTimes, 'now'>;
   readonly restartable: boolean;
   readonly startedAt: number;
   /** null: it has no limit. */
@@ -79,14 +83,18 @@ export function preemptionFor(
       : { fits: (gone) => fitsWithout(gone.map(({ run }) => run.id)) };
   const nobody = { victims: [], lostWork: 0, startsAt: null, exempt };
   if (room.fits([])) return { ...nobody, startsAt: now, because: 'FITS' };
-  if (job.startsAt !== null && job.startsAt - (now + graceS) <= graceS)
-    return { ...nobody, because: 'NO_GAIN' };
+  const hasNoGain = (graceS: number): boolean =>
+    job.startsAt !== null && job.startsAt - (now + graceS) <= graceS;
+  const graces = candidates.map(({ run }) => graceOf(run, times));
+  if (hasNoGain(graces.length === 0 ? graceS : Math.min(...graces))) return { ...nobody, because: 'NO_GAIN' };
   const victims = leastLost(candidates, room);
   if (victims === null) return { ...nobody, because: 'NOT_ENOUGH' };
+  const longest = Math.max(...victims.map(({ run }) => graceOf(run, times)));
+  if (hasNoGain(longest)) return { ...nobody, because: 'NO_GAIN' };
   return {
     victims: victims.map(({ run }) => run.id),
     lostWork: totalLost(victims),
-    startsAt: now + graceS,
+    startsAt: now + longest,
     because: null,
     exempt,
   };
@@ -116,15 +124,18 @@ export function leastLost(candidates: readonly Candidate[], room: Fitting): read
 }
 
 function exemptionOf(
-  { class: of, restartable, startedAt, limitEndsAt }: PreemptibleRun,
+  { class: of, restartable, startedAt, limitEndsAt, times: own }: PreemptibleRun,
   job: PreemptingJob,
-  { now, graceS, exemptS }: PreemptionTimes,
+  { now, ...ofAll }: PreemptionTimes,
 ): Exemption | null {
+  const { graceS, exemptS } = own ?? ofAll;
   if (of >= job.class) return 'CLASS';
   if (!restartable) return 'NOT_RESTARTABLE';
   if (now - startedAt < exemptS) return 'RUNS_SHORT';
   return limitEndsAt !== null && limitEndsAt - now <= graceS ? 'ENDS_SOON' : null;
 }
+
+const graceOf = ({ times }: PreemptibleRun, ofAll: PreemptionTimes): number => (times ?? ofAll).graceS;
 
 /** Core-seconds since the start or the last checkpoint. */
 export function lostWork(

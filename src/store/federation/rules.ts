@@ -44,6 +44,8 @@ export const copiedJob = ({ request, boost }: NewCopy, more: number): NewJob => 
   },
   boost: boostHere(boost, more),
   // Classes of the owner's service mean nothing here.
+  class: null,
+  charged: true,
   preemptionClass: 0,
 });
 

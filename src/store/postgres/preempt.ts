@@ -1,4 +1,4 @@
-/** Runs that are stopped to make room for jobs of higher preemption classes. */
+/** Runs that are stopped to make room for jobs of higher ranks. */
 import type { Preemption } from '../../core/model.js';
 import { ReasonCode } from '../../core/reasons.js';
 import { list, table } from '../columns.js';
@@ -30,7 +30,7 @@ export function preempt(
     const found = await rows<PreemptionJob>(
       tx,
       sql`
-SELECT id, state, site_id AS "siteId", epoch, restartable, preemption_class AS "preemptionClass", promised
+SELECT id, state, site_id AS "siteId", epoch, restartable, class, preemption_class AS "preemptionClass", promised
   FROM jobs WHERE id = ANY (${list('bigint', ids)}) ORDER BY id FOR NO KEY UPDATE`,
     );
     const jobs = new Map(found.map((job) => [job.id, job]));

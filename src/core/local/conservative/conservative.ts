@@ -8,6 +8,8 @@
  * everything is late by milliseconds, and nobody is to lose their place for it. A promise is made anew only where its place is gone: its
  * job or one of its machines is not what it was. A cycle that finds nothing new leaves everything as it was, so it does not matter how
  * often one runs.
+ *
+ * Scavengers are promised nothing: they start where they fit beside the promises, or are looked at anew in the next cycle.
  */
 import { z } from 'zod';
 import type { Grid } from '../../grid/grid.js';
@@ -70,7 +72,8 @@ function promiseAndStart(pass: SitePass, walk: Walk, depth: number): void {
     !roomKept &&
     pass.carriesOut &&
     before.isInStep(now) &&
-    entry.queue.length <= depth
+    entry.queue.length <= depth &&
+    entry.queue.yielding === 0
   ) {
     promises = before;
     promises.cycle++;
@@ -100,7 +103,7 @@ function promiseAndStart(pass: SitePass, walk: Walk, depth: number): void {
     const opening = places.find(entry.queue.ids[slot] as number, (profile) =>
       profile.earliestOpening(requirement, eligible, work, limit),
     );
-    if (opening === null) continue;
+    if (opening === null || (opening.at > now && entry.queue.yields(slot))) continue;
     const made = promisedIn(opening, requirement, work, limit, now, promises.cycle);
     places.profile.take(made.hold, made.at, made.end);
     promises.set(slot, made);
@@ -156,7 +159,7 @@ function takeInOrder(
 ): void {
   if (before === null) return;
   const places = promises.places as Places;
-  const promised = slots.filter((slot) => before.get(slot) !== undefined);
+  const promised = slots.filter((slot) => before.get(slot) !== undefined && !entry.queue.yields(slot));
   // Sorting is stable: at one time, in the order of the queue.
   promised.sort((a, b) => (before.get(a) as StartPromise).at - (before.get(b) as StartPromise).at);
   for (const slot of promised) {

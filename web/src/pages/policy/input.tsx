@@ -1,9 +1,11 @@
 /** One field of a policy, as the service describes it (`policyKinds`): what it does not accept is said here. */
+import { Plus, Trash2 } from 'lucide-react';
 import { useState } from 'react';
-import type { PolicyFieldPartsFragment } from '../../api/kinds.gql';
-import { Check, Choice, TextInput } from '../../ui/controls';
+import type { PlainFieldPartsFragment, PolicyFieldPartsFragment } from '../../api/kinds.gql';
+import { Button, Check, Choice, TextInput } from '../../ui/controls';
 
-type Field = PolicyFieldPartsFragment;
+/** Within a table there is no other. */
+type Field = PlainFieldPartsFragment & Partial<Pick<PolicyFieldPartsFragment, 'fields'>>;
 
 interface Parts {
   field: Field;
@@ -36,6 +38,10 @@ export function Input(parts: Parts) {
       );
     case 'NUMBERS':
       return field.options === null ? <ByName {...parts} /> : <Named {...parts} names={field.options} />;
+    case 'TEXTS':
+      return <Texts {...parts} />;
+    case 'TABLE':
+      return <Table {...parts} fields={field.fields ?? []} />;
     default:
       return <NumberInput {...parts} />;
   }
@@ -150,6 +156,99 @@ function ByName({ field, value, disabled, onChange }: Parts) {
         onChange(numbers);
       }}
     />
+  );
+}
+
+/** Texts with commas between; left empty, the list is left out. */
+function Texts({ field, value, disabled, onChange }: Parts) {
+  const shown = ((value ?? []) as string[]).join(', ');
+  const [text, setText] = useState(shown);
+  const [last, setLast] = useState(shown);
+  if (shown !== last) {
+    setLast(shown);
+    setText(shown);
+  }
+  const { options } = field;
+  const texts = text.split(',').flatMap((one) => one.trim() || []);
+  const wrong = texts.find((one) => options !== null && !options.includes(one));
+  return (
+    <TextInput
+      label={field.label}
+      value={text}
+      disabled={disabled}
+      placeholder={options === null ? 'one, other' : options.join(', ')}
+      error={wrong === undefined ? null : `${wrong}: one of ${options?.join(', ')}.`}
+      onChange={(next) => {
+        setText(next);
+        const given = next.split(',').flatMap((one) => one.trim() || []);
+        setLast(given.join(', '));
+        onChange(given.length === 0 ? emptyOf(field) : given);
+      }}
+    />
+  );
+}
+
+/** Objects by name. The last one that goes takes the table with it. */
+function Table({ field, value, disabled, onChange, fields }: Parts & { fields: readonly Field[] }) {
+  const rows = (value ?? {}) as Record<string, Record<string, unknown>>;
+  const [name, setName] = useState('');
+  const isFree = name.trim() !== '' && !Object.hasOwn(rows, name.trim());
+  const without = (gone: string) => Object.fromEntries(Object.entries(rows).filter(([of]) => of !== gone));
+  return (
+    <fieldset className="stack tight policy-table">
+      <legend>{field.label}</legend>
+      {Object.entries(rows).map(([of, row]) => (
+        <details key={of} className="fold">
+          <summary>{of}</summary>
+          {fields.map((inner) => (
+            <div key={inner.path} className="stack tight">
+              <Input
+                field={inner}
+                value={row[inner.path] ?? inner.initial}
+                disabled={disabled}
+                onChange={(next) => {
+                  const { [inner.path]: _, ...others } = row;
+                  onChange({
+                    ...rows,
+                    [of]: next === undefined ? others : { ...others, [inner.path]: next },
+                  });
+                }}
+              />
+              <p className="muted small">{inner.about}</p>
+            </div>
+          ))}
+          {!disabled && (
+            <Button
+              variant="quiet"
+              className="small"
+              icon={<Trash2 size={13} />}
+              onPress={() => {
+                const left = without(of);
+                onChange(Object.keys(left).length === 0 ? emptyOf(field) : left);
+              }}
+            >
+              Remove {of}
+            </Button>
+          )}
+        </details>
+      ))}
+      {!disabled && (
+        <div className="row">
+          <TextInput label="New name" value={name} onChange={setName} />
+          <Button
+            className="small"
+            icon={<Plus size={13} />}
+            isDisabled={!isFree}
+            onPress={() => {
+              onChange({ ...rows, [name.trim()]: {} });
+              setName('');
+            }}
+          >
+            Add
+          </Button>
+        </div>
+      )}
+    </fieldset>
   );
 }
 

@@ -322,7 +322,7 @@ function Fields({
         const before = at(base.document, path);
         const changed = JSON.stringify(value) !== JSON.stringify(before);
         return (
-          <li key={path} className={changed ? 'changed' : ''}>
+          <li key={path} className={`${changed ? 'changed' : ''} ${field.type === 'TABLE' ? 'wide' : ''}`}>
             <div className="policy-input">
               <Input field={field} value={value} disabled={!may} onChange={(next) => set(path, next)} />
             </div>
