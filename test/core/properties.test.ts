@@ -330,10 +330,9 @@ function checkStart(
   }
   const { min, max } = job.tasksPerMachine ?? { min: 1, max: null };
   expect(start.allocations.every(({ tasks }) => tasks >= min && tasks <= (max ?? Infinity))).toBe(true);
-  if (isShared(w, start.siteId)) {
-    expect(start.allocations.every(({ tasks }) => tasks === 1)).toBe(true);
-    expect(new Set(start.allocations.map(({ machineId }) => machineId)).size).toBe(job.tasks);
-  }
+  expect(new Set(start.allocations.map(({ machineId }) => machineId)).size).toBe(start.allocations.length);
+  for (const { machineId, tasks } of start.allocations)
+    if (w.machines.find(({ id }) => id === machineId)?.maxTasks) expect(tasks).toBe(1);
 }
 
 const isAble = (w: World, machine: Machine, job: Job): boolean =>
@@ -400,7 +399,7 @@ function fits(w: World, job: Job, siteId: number, runs: { job: Job; run: Run }[]
       (room + 1) * gpusOf(job.resourcesPerTask) <= gpus
     )
       room++;
-    rooms.push(isShared(w, siteId) ? Math.min(1, room) : room);
+    rooms.push(machine.maxTasks ? Math.min(1, room) : room);
   }
   return goOn(rooms, job.tasks, job.tasksPerMachine ?? { min: 1, max: null });
 }

@@ -104,7 +104,7 @@ export interface Placement {
 
 /** Machines and pools of one site that come into question for one signature. */
 export interface EligibleMachines {
-  /** The site shares machines in time: at most one task of a job is on a machine. */
+  /** The site shares machines in time, some at least: on each of these is at most one task of a job. */
   shared: boolean;
   /** The site's own scheduler chooses among them. */
   ownScheduler: boolean;
@@ -138,20 +138,20 @@ export interface Free {
 }
 
 /** What a task asks for on the machine, whoever else is there. */
-export const askedOn = (each: TaskAmounts, { shared, machine }: MachineState): Amounts =>
+export const askedOn = (each: TaskAmounts, state: MachineState): Amounts =>
   each.devices !== null
-    ? each.devices.askedOf(machine.devices, shared)
-    : shared
+    ? each.devices.askedOf(state.machine.devices, state.shared)
+    : state.shared
       ? each.sharedTask
       : each.task;
 
 /** What is taken of it, so many times (`timesTaken`). */
-export const takenOn = (each: TaskAmounts, { shared, whole, machine }: MachineState): Amounts =>
+export const takenOn = (each: TaskAmounts, state: MachineState): Amounts =>
   each.whole
-    ? whole
+    ? state.whole
     : each.devices !== null
-      ? each.devices.takenOf(machine.devices, shared)
-      : shared
+      ? each.devices.takenOf(state.machine.devices, state.shared)
+      : state.shared
         ? each.sharedTake
         : each.task;
 
@@ -234,6 +234,8 @@ export class SiteResources {
   maxRuns = Infinity;
   /** Some machine is shared in time. */
   shared = false;
+  /** Others are not: which devices are free matters for where any job goes. */
+  private mixed = false;
   /** Live runs that keep their machines for their user. */
   keeping = 0;
   /** Which devices runs have; what is reserved of the site shares it. */
@@ -373,6 +375,7 @@ export class SiteResources {
   changed(): void {
     this.changes++;
     this.shared = this.machines.some(({ shared }) => shared);
+    this.mixed = this.shared && this.machines.some(({ shared }) => !shared);
     const best = this.machines.find(({ machine }) => machine.available) ?? this.machines[0];
     this.best = best?.machine.benchmark ?? 1;
     const named = this.machines.filter(({ devices }) => devices.size > 0);
@@ -422,7 +425,7 @@ export class SiteResources {
   looksAtDevices({ further, devices, spread, parts, task }: Requirement): boolean {
     const { deviceKinds } = this;
     if (deviceKinds.size === 0) return false;
-    if (devices !== null || spread !== null || parts !== null) return true;
+    if (devices !== null || spread !== null || parts !== null || this.mixed) return true;
     if (further === null) return false;
     for (let i = 0; i < task.length; i += 2) if (deviceKinds.has(task[i] as number)) return true;
     return false;

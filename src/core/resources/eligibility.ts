@@ -16,7 +16,14 @@ import type { SiteState } from '../model.js';
 import { ReasonCode, type WaitingReason } from '../reasons.js';
 import { shownConstraint, unsatisfiedPart } from './constraint.js';
 import { areThere, hasCopies } from './licenses.js';
-import { hasRoom, type LackingPart, lackingPart, lackingSpread, placeAnywhere } from './placement.js';
+import {
+  hasRoom,
+  type LackingPart,
+  lackingPart,
+  lackingSpread,
+  placeAnywhere,
+  someInSpace,
+} from './placement.js';
 import type { Timeline } from './timeline.js';
 
 export interface Eligibility {
@@ -231,7 +238,8 @@ function whyNoRoom(
 ): ReasonCode | null {
   const lacking = requirement.whole ? null : lackingKind(requirement, eligible, free);
   // Where tasks share CPUs, one that could have none lacks a place.
-  if (lacking === CPUS && eligible.shared) return ReasonCode.MAX_TASKS_REACHED;
+  if (lacking === CPUS && eligible.shared && !someInSpace(eligible.machines))
+    return ReasonCode.MAX_TASKS_REACHED;
   if (lacking !== null) return BUSY[lacking] ?? ReasonCode.RESOURCES_BUSY;
   if (
     requirement.devices !== null &&
@@ -269,10 +277,10 @@ export function lackingKind(
   for (let m = 0; m < machines.length && (fitting[last] as number) < tasks; m++) {
     const state = machines[m] as MachineState;
     const asked = askedOn(requirement, state);
-    let times = shared ? 1 : Infinity;
+    let times = state.shared ? 1 : Infinity;
     let k = 0;
     // Beside time-shared machines there may be others, which have no places: there the order begins with the second kind.
-    if (shared && !state.shared) fitting[k] = (fitting[k++] as number) + 1;
+    if (shared && !state.shared) fitting[k] = (fitting[k++] as number) + tasks;
     for (let a = 0; k <= last && times > 0; a += 2, k++) {
       const room = free.room[state.offset + (asked[a] as number)] as number;
       times = Math.min(times, Math.max(0, Math.floor(room / (asked[a + 1] as number))));

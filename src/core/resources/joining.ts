@@ -20,7 +20,7 @@ import {
   timesTaken,
 } from '../grid/site-resources.js';
 import type { DeviceHolds } from './device-holds.js';
-import { ANY_SPREAD, atMost, Filling, placeSpread } from './placement.js';
+import { ANY_SPREAD, atMost, Filling, ofOneJob, placeSpread, someInSpace } from './placement.js';
 
 /** So much of a kind counts as free besides what is, until a run ends. */
 export interface Besides {
@@ -91,12 +91,9 @@ export function placeBeside(
   least: LeastFree,
   devices: DeviceHolds | null = null,
 ): Placement | null {
-  const most = (state: MachineState): number => {
-    const tasks = tasksBeside(own, requirement, state, least);
-    return shared ? Math.min(1, tasks) : tasks;
-  };
+  const most = (state: MachineState): number => ofOneJob(state, tasksBeside(own, requirement, state, least));
   const { spread, further } = requirement;
-  const isSpread = spread !== null && (!shared || spread.allAlike.length > 0);
+  const isSpread = spread !== null && (!shared || spread.allAlike.length > 0 || someInSpace(machines));
   if (isSpread || requirement.devices !== null || (devices !== null && further !== null))
     return placeSpread(
       requirement,

@@ -55,6 +55,10 @@ export const idleTasksOn = (
   return devices === null ? tasks : Math.min(tasks, devices.idleOf(machine.devices));
 };
 
+/** Of so many tasks, those that may be of one job: a machine that is shared in time has one. */
+export const ofOneJob = ({ shared }: MachineState, tasks: number): number =>
+  shared ? Math.min(1, tasks) : tasks;
+
 /** So many tasks, or as many as the devices of the machine can serve. */
 export const atMost = (
   { devices }: Pick<Requirement, 'devices'>,
@@ -73,11 +77,10 @@ export function hasRoom(
   eligible: EligibleMachines,
 ): boolean {
   const { task, tasks, spread, parts } = of;
-  const { machines, most, shared, ownScheduler } = eligible;
+  const { machines, most, ownScheduler } = eligible;
   if (timesIn(task, most, 0) === 0) return false;
   if (parts !== null) return placeParts(parts, eligible, idleRoom(eligible)) !== null;
-  const idle = (state: MachineState): number =>
-    shared ? Math.min(1, idleTasksOn(of, state)) : idleTasksOn(of, state);
+  const idle = (state: MachineState): number => ofOneJob(state, idleTasksOn(of, state));
   if (spread !== null) {
     const asked = ownScheduler ? askedOfScheduler(spread) : spread;
     if (asked === null) return false;
@@ -213,8 +216,9 @@ function tryParts(
   let benchmark = Infinity;
   for (const [at, part] of parts.entries()) {
     let own = eligible.parts?.[at] ?? [];
-    // Where machines are shared in time one has one task of a job; a scheduler of the site's own gives each part machines of its own.
-    if (eligible.shared || eligible.ownScheduler) own = own.filter((state) => !machines.includes(state));
+    // A machine that is shared in time has one task of a job; a scheduler of the site's own gives each part machines of its own.
+    if (eligible.shared || eligible.ownScheduler)
+      own = own.filter((state) => !machines.includes(state) || !(state.shared || eligible.ownScheduler));
     const spread = part.spread ?? ANY_SPREAD;
     const asked = eligible.ownScheduler ? askedOfScheduler(spread) : spread;
     const placed =
@@ -236,7 +240,7 @@ function tryParts(
   return { machines, tasks, benchmark, allocations: null };
 }
 
-/** One task at most on each machine. */
+/** One task at most on each machine that is shared in time. */
 const placeSharedPart = (
   part: Requirement,
   spread: Spread,
@@ -248,7 +252,7 @@ const placeSharedPart = (
     part,
     spread,
     machines,
-    (state) => Math.min(1, tasksOn(part, state, room)),
+    (state) => ofOneJob(state, tasksOn(part, state, room)),
     ({ offset }, kind) => room[offset + kind] as number,
     devices,
   );
@@ -345,15 +349,12 @@ export const placeAnywhere = (
 /** What of the conditions on its machines keeps the class from starting in `free`, if it does not lack room for each task; null: nothing. */
 export function lackingSpread(
   requirement: Requirement,
-  { machines, shared }: EligibleMachines,
+  { machines }: EligibleMachines,
   { room }: Pick<Free, 'room'>,
 ): 'exclusive' | 'tasksPerMachine' | 'allAlike' | null {
   const { spread, whole, tasks } = requirement;
   if (spread === null) return null;
-  const most = (state: MachineState): number => {
-    const fits = tasksOn(requirement, state, room);
-    return shared ? Math.min(1, fits) : fits;
-  };
+  const most = (state: MachineState): number => ofOneJob(state, tasksOn(requirement, state, room));
   const candidates = candidatesOf(machines, most, NO_KEY, spread);
   if (whole && candidates.reduce((sum, one) => sum + one.most, 0) < tasks) return 'exclusive';
   return narrowToSpread(candidates, tasks, spread);
@@ -400,7 +401,8 @@ export const placeNow = (
  * On time-shared machines (Santoso et al., section 2: the one with the largest capacity first; exact rules: hierarchical-clusters.md):
  * tasks on different machines, those without room left out. A machine's capacity is what one more task would get of it. Machines of
  * equal power are taken from the first of the largest capacity on, in order and round, as Table 2 was found to come out; others by
- * capacity. Jobs that ask for devices, or for machines that are alike, go by the rule of choice.ts here, too.
+ * capacity. Jobs that ask for devices, or for machines that are alike, go by the rule of choice.ts here, too; and so do all where other
+ * machines are shared in space.
  */
 function placeShared(
   requirement: Requirement,
@@ -411,9 +413,11 @@ function placeShared(
   const { spread, parts } = requirement;
   const { machines } = eligible;
   if (parts !== null) return placeParts(parts, eligible, free.room, null, devices);
+  const mixed = someInSpace(machines);
   // One task is on each.
-  if ((spread?.tasksPerMachine.min ?? 1) > 1) return null;
+  if (!mixed && (spread?.tasksPerMachine.min ?? 1) > 1) return null;
   if (
+    mixed ||
     requirement.devices !== null ||
     (devices !== null && requirement.further !== null) ||
     (spread !== null && spread.allAlike.length > 0)
@@ -433,6 +437,10 @@ function placeShared(
   }
   return filling.placement;
 }
+
+/** Some of them are not shared in time. */
+export const someInSpace = (machines: readonly MachineState[]): boolean =>
+  machines.some(({ shared }) => !shared);
 
 const powerOf = ({ machine }: MachineState): number => machine.cpus * machine.benchmark;
 

@@ -30,10 +30,7 @@ export interface ShapeCase {
 }
 
 /** Why a case is none of a live site. */
-export const NOT_LIVE = [
-  'machines shared in time beside others',
-  'tasks that fill machine after machine (two-level.md)',
-] as const;
+export const NOT_LIVE = ['tasks that fill machine after machine (two-level.md)'] as const;
 export type NotLive = (typeof NOT_LIVE)[number];
 
 /** How a live job asks for devices: by what they are, or by amounts of their kinds. */
@@ -94,8 +91,7 @@ export class LiveSite {
   grid(): Grid {
     const grid = new Grid();
     grid.setSite({ id: 1, name: 'one', state: 'UP', localPolicy: null });
-    for (const { of, id, devices } of this.machines)
-      grid.setMachine(liveMachine(of, id, this.cpusOf(of), devices));
+    for (const { of, id, devices } of this.machines) grid.setMachine(this.machineOf(of, id, devices));
     let jobId = 100;
     for (const machine of this.machines) jobId = this.placeRuns(grid, machine, jobId);
     return grid;
@@ -195,7 +191,8 @@ export class LiveSite {
       const taken = countsOf(
         devices.flatMap((one) => own.filter((unit) => isOf(unit, one)).map(() => ({ ...one, shares: 1 }))),
       );
-      const cpus = this.cpusOf(of) - of.free.cpus - (users.length - 1);
+      // Of a machine that is shared in time none are taken.
+      const cpus = of.total.places === null ? this.cpusOf(of) - of.free.cpus - (users.length - 1) : 1;
       const job = anyJob({
         ...{ id: jobId, userId: userOf(user), cpusPerTask: i === 0 ? cpus : 1 },
         memoryMbPerTask: i === 0 ? of.total.memoryMb - of.free.memoryMb : 0,
@@ -216,8 +213,22 @@ export class LiveSite {
     return jobId;
   }
 
+  private machineOf(of: ShapeMachine, id: number, devices: readonly OwnedDevice[]): Machine {
+    const { total, free, labels } = of;
+    const runs = usersOn(of, this.given).size;
+    return {
+      ...{ id, siteId: 1, cpus: this.cpusOf(of), benchmark: 1 },
+      // What is said to be taken where nobody runs is not there.
+      memoryMb: runs === 0 ? free.memoryMb : total.memoryMb,
+      ...{ os: '', architecture: '', licenseIds: [], available: true, labels, devices },
+      resources: countsOf(devices),
+      maxTasks: free.places === null ? null : free.places + runs,
+    };
+  }
+
   /** Each run takes one: where others are said to take none there are more. */
   private cpusOf(of: ShapeMachine): number {
+    if (of.total.places !== null) return of.total.cpus;
     return Math.max(of.total.cpus, of.free.cpus + usersOn(of, this.given).size);
   }
 
@@ -234,8 +245,7 @@ export class LiveSite {
 
 /** Null: a live job says all of it. */
 export function whyNotLive({ machines, parts }: ShapeCase): NotLive | null {
-  if (machines.some(({ total }) => total.places !== null)) return 'machines shared in time beside others';
-  if (parts.length === 1 && parts.every(isPlain))
+  if (machines.every(({ total }) => total.places === null) && parts.length === 1 && parts.every(isPlain))
     return 'tasks that fill machine after machine (two-level.md)';
   return null;
 }
@@ -304,16 +314,6 @@ const owned = (
 ): OwnedDevice => ({
   ...{ id, kind, model, memoryMb, link, oneUser },
   shares: whole ? 1 : shares,
-});
-
-const liveMachine = (
-  { total, labels }: ShapeMachine,
-  id: number,
-  cpus: number,
-  devices: readonly OwnedDevice[],
-): Machine => ({
-  ...{ id, siteId: 1, cpus, memoryMb: total.memoryMb, benchmark: 1, os: '', architecture: '' },
-  ...{ licenseIds: [], available: true, labels, devices, resources: countsOf(devices) },
 });
 
 /** As the rule shows it, of who asks by amount without memory of devices. */
@@ -408,7 +408,7 @@ export const anyShapeCase = (partsMax: number): fc.Arbitrary<ShapeCase> =>
       freeLicenses: {},
     }));
 
-/** The same of jobs that say what their devices are, on machines with unlike devices of one kind. */
+/** The same of jobs that say what their devices are, on machines with unlike devices of one kind, some of them shared in time. */
 export const anyNamedCase = (partsMax: number): fc.Arbitrary<ShapeCase> => {
   const request = fc.record({
     kind: fc.constantFrom('gpu', 'gpu', 'gpu', 'fpga'),
@@ -420,6 +420,7 @@ export const anyNamedCase = (partsMax: number): fc.Arbitrary<ShapeCase> => {
   const machine = fc.record({
     shares: fc.constantFrom(1, 4, 4, 7),
     oneUser: fc.boolean(),
+    places: fc.constantFrom(null, null, null, 1, 2),
     devices: fc.array(
       fc.record({
         kind: fc.constantFrom('gpu', 'gpu', 'gpu', 'fpga'),
@@ -444,9 +445,10 @@ export const anyNamedCase = (partsMax: number): fc.Arbitrary<ShapeCase> => {
     .map(({ given, machines, asked }) => ({
       ...given,
       machines: given.machines.map((one, i) => {
-        const { shares, oneUser, devices } = machines[i] as (typeof machines)[number];
+        const { shares, oneUser, places, devices } = machines[i] as (typeof machines)[number];
+        const total = { ...one.total, places };
         return {
-          ...one,
+          ...{ ...one, total, free: places === null ? one.free : total },
           users: usersOf(one.free.cpus < one.total.cpus, devices),
           devices: devices.map(({ kind, model, memoryMb, link, used, user }, d): Device => {
             const taken = Math.min(used, shares);
