@@ -27,7 +27,9 @@ import { gridOf } from './support/grids.js';
 import { CHOOSING } from './support/policies.js';
 
 const SITE = 1;
+/** Machines are of power 1 and 2: instants are halves, and on the slower one half of the time counts. */
 const STEP = 0.5;
+const LIMIT_STEP = 0.25;
 /** Nothing begins so much later. */
 const FAR = 90;
 const whole = (min: number, max: number) => fc.integer({ min, max });
@@ -159,7 +161,11 @@ describe.each(CHOOSING)('under $kind', (local) => {
           return;
         }
         let longest: number | null = null;
-        for (let limit = Math.min(runTimeLimitS ?? Infinity, FAR) - STEP; limit > 0; limit -= STEP)
+        for (
+          let limit = Math.min(runTimeLimitS ?? Infinity, FAR) - LIMIT_STEP;
+          limit > 0;
+          limit -= LIMIT_STEP
+        )
           if (tryWith(limit)) {
             longest = limit;
             break;

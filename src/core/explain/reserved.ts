@@ -216,6 +216,7 @@ function latestStart(
   const requirement = grid.requirementOf(job);
   const eligible = resources.eligible(requirement.signature);
   const limitOf = (id: number): number => grid.job(id)?.runTimeLimitS ?? Infinity;
+  // Past its limit it has its grace (`Grid.advance`).
   const latestEnd = ({ run: { start }, jobId, end }: RunState): number =>
     Math.max(start + limitOf(jobId), end, now);
   for (const pool of new Set(eligible.pools.flatMap(({ of }) => of)))

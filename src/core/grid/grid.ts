@@ -187,6 +187,9 @@ export class Grid {
   private readonly naming = new Set<JobEntry>();
   /** Those that wait for room that they were promised. */
   private readonly promised = new Set<JobEntry>();
+  /** Live runs that have a limit; and those of them that are late. */
+  private limited = 0;
+  private readonly late = new Set<JobEntry>();
   /** Those that wait, and take only machines on one switch until an instant. */
   private readonly preferring = new Set<JobEntry>();
   private partById = new Map<number, ReservedEntry>();
@@ -769,6 +772,7 @@ export class Grid {
     const entry = this.jobById.get(jobId);
     if (!entry?.run || entry.site === null) fail(`job ${jobId} has no live run`);
     const { run, site } = entry;
+    this.late.delete(entry);
     run.run = { ...run.run, plannedEnd };
     site.resources.replan(run, plannedEnd);
     site.memory?.replanned();
@@ -793,6 +797,8 @@ export class Grid {
   redescribe(job: Job): void {
     const entry = this.jobById.get(job.id);
     if (!entry?.run) fail(`job ${job.id} has no live run`);
+    this.limited += hasLimit(job) - hasLimit(entry.job);
+    this.late.delete(entry);
     entry.job = job;
   }
 
@@ -802,6 +808,8 @@ export class Grid {
     if (!entry?.run || entry.site === null) fail(`job ${jobId} has no live run`);
     const { run, site } = entry;
     site.resources.removeRun(run);
+    this.limited -= hasLimit(entry.job);
+    if (this.late.size > 0) this.late.delete(entry);
     if (site.part !== null) countInside(this.siteEntry(site.site.id));
     if (run.run.waits) countHandedOver(site, entry.job, -1);
     this.forget(entry);
@@ -819,17 +827,42 @@ export class Grid {
   }
 
   /**
-   * Time has passed: jobs that have waited for machines on one switch as long as they would take any from now on. Cycles and explanations
-   * begin with it.
+   * Time has passed: jobs that have waited for machines on one switch as long as they would take any from now on, and runs that are late are
+   * planned to end at their limits. Cycles and explanations begin with it.
    */
   advance(now: number): void {
     const before = this.requirements.now;
     if (now <= before) return;
     this.requirements.now = now;
+    if (this.limited > 0) this.replanLate(now);
     if (this.preferring.size === 0) return;
     const over = [...this.preferring].filter(({ job }) => switchesAfter(job, before) <= now);
     for (const { job, queue, site } of over.sort((a, b) => a.job.id - b.job.id))
       this.hold(job, queue as JobQueue, site);
+  }
+
+  /**
+   * Plans other ends for runs that are late: their limits; past these, when they will have been killed. (resources.md, "Holds in the future".)
+   * What is not late for long counts as ending now, and so does a run without a limit: see docs/ARCHITECTURE.md, "The core".
+   */
+  private replanLate(now: number): void {
+    for (const site of this.sites)
+      for (const one of [site, ...site.inside]) {
+        const { runs } = one.resources;
+        for (let i = 0; i < runs.length && (runs[i] as RunState).end + LATE_S <= now; i++) {
+          const { jobId, run } = runs[i] as RunState;
+          const entry = this.jobById.get(jobId) as JobEntry;
+          if (hasLimit(entry.job) > 0 && !run.waits && run.stopsAt === undefined) this.late.add(entry);
+        }
+      }
+    for (const { job, run, site } of this.late) {
+      const { start } = (run as RunState).run;
+      const limitEnd = start + (job.runTimeLimitS as number);
+      const end = limitEnd > now ? limitEnd : now + KILL_GRACE_S;
+      if (end === run?.end) continue;
+      site?.resources.replan(run as RunState, end);
+      site?.memory?.replanned();
+    }
   }
 
   /** As `advance` was told it last. */
@@ -964,6 +997,7 @@ export class Grid {
   private begin(entry: JobEntry, site: SiteEntry, state: RunState): void {
     if (entry.queue !== null) this.leaveQueue(entry);
     entry.run = state;
+    this.limited += hasLimit(entry.job);
     site.resources.addRun(state);
     if (site.part !== null) countInside(this.siteEntry(site.site.id));
     if (state.run.waits) countHandedOver(site, entry.job, 1);
@@ -1045,6 +1079,14 @@ export class Grid {
 }
 
 const NO_PARTS: readonly ReservedEntry[] = [];
+
+/** A run is late by less while the report of its end is on its way. */
+const LATE_S = 60;
+
+/** Between SIGTERM and SIGKILL at a limit, by default. */
+const KILL_GRACE_S = 30;
+
+const hasLimit = ({ runTimeLimitS }: Job): 0 | 1 => (runTimeLimitS === null ? 0 : 1);
 
 /** Promised room is kept for so long at least, as agents may report late that others have ended; then the promise is no more. */
 const PROMISED_AT_LEAST_S = 60;

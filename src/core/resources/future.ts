@@ -1,7 +1,7 @@
 /**
  * What will be free at a site, and when: the one question that schedulers ask. What is held there (by runs, promises, reservations,
- * windows, load that is not ours) is taken of what there is, from an instant until another. Runs are held until their planned ends;
- * overdue ones count as ending now.
+ * windows, load that is not ours) is taken of what there is, from an instant until another. Runs are held until their planned ends; ones that
+ * are late count as ending now, or at their limits (`Grid.advance`).
  *
  * Two kinds answer alike. A `Timeline` walks from one planned end to the next: quickest for those who look for one start in a cycle. A
  * `Profile` keeps a tree of openings: quickest for those who promise many.
