@@ -5,7 +5,7 @@ export interface Result {
   name: string;
   /** Median over the rounds. */
   value: number;
-  unit: 'jobs/s' | 's' | 'frames/s' | 'MB';
+  unit: 'jobs/s' | 's' | 'frames/s' | 'MB' | 'calls';
   /** Median of the baseline, same unit, same run. */
   baseline: number;
   /** value / baseline. */

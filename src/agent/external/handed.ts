@@ -69,32 +69,39 @@ export interface Handed extends RunRecord {
   measuredBy: number | null;
 }
 
-export function handed(record: RunRecord): Handed {
-  return {
-    ...record,
-    ...{
-      key: runKey(record.assignment),
-      localId: null,
-      submittedMs: record.handedOverMs,
-      busy: false,
-      unsure: false,
-      alone: false,
-      notBefore: 0,
-    },
-    ...{
-      missingSince: null,
-      startedAfterS: Infinity,
-      listed: null,
-      beganMs: null,
-      clockMs: 0,
-      silentSince: null,
-      killedSince: null,
-      asked: null,
-      recalled: false,
-    },
-    ...{ askedAt: Number.NEGATIVE_INFINITY, words: null, wordsAt: Number.NEGATIVE_INFINITY },
-    ...{ followed: null, end: null, keeping: null, measuredBy: null },
+/** Built field by field: spread, so many would take longer than all else of a hand-over. */
+export function handed({ assignment, terms, owner, handedOverMs, names }: RunRecord): Handed {
+  const run: Handed = {
+    assignment,
+    terms,
+    handedOverMs,
+    names,
+    key: runKey(assignment),
+    localId: null,
+    submittedMs: handedOverMs,
+    busy: false,
+    unsure: false,
+    alone: false,
+    notBefore: 0,
+    missingSince: null,
+    startedAfterS: Infinity,
+    listed: null,
+    beganMs: null,
+    clockMs: 0,
+    silentSince: null,
+    killedSince: null,
+    asked: null,
+    recalled: false,
+    askedAt: Number.NEGATIVE_INFINITY,
+    words: null,
+    wordsAt: Number.NEGATIVE_INFINITY,
+    followed: null,
+    end: null,
+    keeping: null,
+    measuredBy: null,
   };
+  if (owner !== undefined) run.owner = owner;
+  return run;
 }
 
 /** The first time it may be torn: nothing is submitted before it is there. Later it is replaced. */

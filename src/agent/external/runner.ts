@@ -11,7 +11,7 @@ import { Disk } from '../process/disk.js';
 import { keptEnd } from '../process/ends.js';
 import { delivered, type Followed, freshOutput, lastOutputs } from '../process/follow.js';
 import { agentId } from '../process/identity.js';
-import { Journal } from '../process/journal.js';
+import { Journal, type NewReport } from '../process/journal.js';
 import { Outputs } from '../process/outputs.js';
 import { type End, endReport, Reports } from '../process/reports.js';
 import { upMs } from '../process/run.js';
@@ -42,7 +42,7 @@ import {
   type Terms,
 } from './scheduler.js';
 import { HangError, SharedFiles } from './shared.js';
-import { jobsOf, namedBy, Submitter, UNSURE_MS } from './submitter.js';
+import { type Accepted, jobsOf, namedBy, Submitter, UNSURE_MS } from './submitter.js';
 
 export interface ExternalRunnerOptions {
   /** On a file system that the nodes share with the agent, under the same path; one agent at a time. */
@@ -149,7 +149,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     this.submitter = new Submitter({
       ...{ stateDir, files, scheduler, baseEnvironment, warn, owners: this.owners },
       ...{ prefix: this.prefix, ratePerS: submissionsPerS },
-      accepted: (run, localId, job) => this.accepted(run, localId, job),
+      accepted: (all) => this.accepted(all),
       failed: (run, message) => this.isRefused(run, { cause: 'MACHINE_FAILED', message }),
       refused: (run, message) => this.isRefused(run, { cause: 'LAUNCH_FAILED', message }),
       isReached: () => this.isReached,
@@ -354,21 +354,28 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     return run;
   }
 
-  private accepted(run: Handed, id: string, job: LocalJob | null): void {
+  private accepted(all: readonly Accepted[]): void {
     if (this.closed) return;
-    if (run.end !== null) return void this.unwanted.add(run);
-    run.localId ??= id;
-    run.missingSince = null;
-    run.listed = job ?? run.listed;
-    this.tell(run, run.listed?.words ?? null);
+    const told: NewReport[] = [];
+    for (const { run, id, job } of all) {
+      if (run.end !== null) {
+        this.unwanted.add(run);
+        continue;
+      }
+      run.localId ??= id;
+      run.missingSince = null;
+      run.listed = job ?? run.listed;
+      told.push(this.told(run, run.listed?.words ?? null));
+    }
+    this.reported.addAll(told);
   }
 
   /** What the scheduler says of a run that has not started. */
-  private tell(run: Handed, words: string | null): void {
+  private told(run: Handed, words: string | null): NewReport {
     run.words = words;
     run.wordsAt = upMs();
     const local = { id: run.localId, state: words, nodes: null };
-    this.reported.add({ phase: 'ACCEPTED', ...nameOf(run.assignment), atMs: Date.now(), local });
+    return { phase: 'ACCEPTED', ...nameOf(run.assignment), atMs: Date.now(), local };
   }
 
   /** It is not handed over; where that cannot be written down now, it is tried again. */
@@ -760,7 +767,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     run.missingSince = null;
     if (run.localId === null) {
       this.submitter.remove(run);
-      this.accepted(run, job.id, job);
+      this.accepted([{ run, id: job.id, job }]);
     }
     if (job.phase === 'ENDED') {
       this.endedThere(run, job);
@@ -772,7 +779,8 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     if (run.beganMs !== null) return;
     const hopeless: End = { cause: 'MACHINE_FAILED', message: `it would wait forever: ${job.words}` };
     if (job.hopeless && this.neverBegins(run, hopeless)) this.unwanted.add(run);
-    else if (job.words !== run.words && upMs() - run.wordsAt >= WORDS_MS) this.tell(run, job.words);
+    else if (job.words !== run.words && upMs() - run.wordsAt >= WORDS_MS)
+      this.reported.add(this.told(run, job.words));
   }
 
   /** The scheduler says that it is over; its marks may take a moment to be seen here. */

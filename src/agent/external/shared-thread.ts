@@ -5,15 +5,13 @@ import { type Call, type Done, doAll } from './calls.js';
 
 const { port, passed } = workerData as { port: MessagePort; passed: Int32Array<SharedArrayBuffer> };
 
-const pass = (): void => {
-  Atomics.add(passed, 0, 1);
-  Atomics.notify(passed, 0);
-};
+const pass = (): void => void Atomics.add(passed, 0, 1);
 
 port.on('message', ({ id, groups }: { id: number; groups: Call[][] }) => {
   port.postMessage({ id, done: groups.map((calls) => read(calls) ?? doAll(calls, pass)) });
   // Whoever waits looks for the answer now.
   pass();
+  Atomics.notify(passed, 0);
 });
 
 /** Into a buffer of another thread nothing can be read: what was read is sent. */

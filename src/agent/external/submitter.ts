@@ -17,6 +17,12 @@ import {
 import { arrayScript, batchScript } from './script.js';
 import { HangError, Notes, type SharedFiles } from './shared.js';
 
+export interface Accepted {
+  run: Handed;
+  id: string;
+  job: LocalJob | null;
+}
+
 export interface SubmitterOptions {
   stateDir: string;
   files: SharedFiles;
@@ -28,8 +34,8 @@ export interface SubmitterOptions {
   /** Calls of the scheduler in a second, at most. */
   ratePerS: number;
   warn: (fields: object, message: string) => void;
-  /** `job`: as it was found. */
-  accepted: (run: Handed, id: string, job: LocalJob | null) => void;
+  /** All that one submission was. `job`: as it was found. */
+  accepted: (all: readonly Accepted[]) => void;
   /** It cannot be handed over here, through no fault of its own. */
   failed: (run: Handed, message: string) => void;
   /** The scheduler never takes it, in its words. */
@@ -95,12 +101,14 @@ export class Submitter {
     if (unsure.length === 0) return;
     const jobs = await this.lookFor(unsure);
     if (this.closed) return;
+    const found: Accepted[] = [];
     for (const run of unsure) {
       if (!this.waiting.has(run)) continue;
       run.unsure = false;
       const job = jobs.get(run);
-      if (job !== undefined) this.accept(run, job.id, job);
+      if (job !== undefined) found.push({ run, id: job.id, job });
     }
+    this.accept(found);
     this.pump();
   }
 
@@ -191,7 +199,7 @@ export class Submitter {
       const ids = await scheduler.submit(submission);
       this.problem = null;
       if (this.closed) return;
-      for (const [i, run] of runs.entries()) if (run !== null) this.accept(run, ids[i] as string, null);
+      this.accept(runs.flatMap((run, i) => (run === null ? [] : [{ run, id: ids[i] as string, job: null }])));
     } catch (error) {
       if (this.closed) return;
       // Nothing was submitted.
@@ -301,10 +309,12 @@ export class Submitter {
     return noted;
   }
 
-  private accept(run: Handed, id: string, job: LocalJob | null): void {
-    this.waiting.delete(run);
-    run.unsure = false;
-    this.options.accepted(run, id, job);
+  private accept(all: readonly Accepted[]): void {
+    for (const { run } of all) {
+      this.waiting.delete(run);
+      run.unsure = false;
+    }
+    this.options.accepted(all);
   }
 
   private dirOf({ key }: Handed): string {

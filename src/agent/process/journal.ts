@@ -81,11 +81,16 @@ export class Journal {
 
   /** Numbers a report and keeps it. When this returns, kill -9 does not lose it; when it throws, nothing was kept. */
   append(report: NewReport): RunReport {
+    return this.appendAll([report])[0] as RunReport;
+  }
+
+  /** The same for many, with one write: all are kept, or none. */
+  appendAll(reports: readonly NewReport[]): RunReport[] {
     if (this.fd < 0 || this.size > this.segmentBytes) this.openSegment();
-    const numbered = { ...report, seq: this.lastSeq + 1 } as RunReport;
-    this.write(Buffer.from(lineOf(numbered)));
-    this.lastSeq = numbered.seq;
-    this.pending.push(numbered);
+    const numbered = reports.map((report, i) => ({ ...report, seq: this.lastSeq + 1 + i }) as RunReport);
+    this.write(Buffer.from(numbered.map(lineOf).join('')));
+    this.lastSeq += numbered.length;
+    this.pending.push(...numbered);
     return numbered;
   }
 

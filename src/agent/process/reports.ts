@@ -38,15 +38,22 @@ export class Reports {
     if (!this.tryAdd(report)) this.owed.push(report);
   }
 
+  /** The same for many, with one write. */
+  addAll(reports: readonly NewReport[]): void {
+    if (reports.length === 0) return;
+    this.flush();
+    if (this.owes || !this.keep(reports)) this.owed.push(...reports);
+  }
+
   /** Behind all that is owed. False: there is no room for it. */
   tryAdd(report: NewReport): boolean {
     this.flush();
-    return !this.owes && this.keep(report);
+    return !this.owes && this.keep([report]);
   }
 
   /** Writes down what there was no room for. */
   flush(): void {
-    for (let next = this.owed[0]; next && this.keep(next); next = this.owed[0]) this.owed.shift();
+    for (let next = this.owed[0]; next && this.keep([next]); next = this.owed[0]) this.owed.shift();
   }
 
   /** The oldest that the service has not acknowledged. */
@@ -74,14 +81,14 @@ export class Reports {
     this.journal.close();
   }
 
-  private keep(report: NewReport): boolean {
+  private keep(reports: readonly NewReport[]): boolean {
     try {
-      this.journal.append(report);
+      this.journal.appendAll(reports);
     } catch (error) {
       if (!isPassing(error)) throw error;
       try {
         this.disk.release();
-        this.journal.append(report);
+        this.journal.appendAll(reports);
       } catch {
         return false;
       }
