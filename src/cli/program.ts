@@ -49,7 +49,7 @@ const MODULES: readonly { commands: readonly string[]; add: () => Promise<(progr
     add: async () => (await import('./commands/webhooks.js')).addWebhooks,
   },
   {
-    commands: ['usage', 'lost', 'audit'],
+    commands: ['usage', 'lost', 'classes', 'audit'],
     add: async () => (await import('./commands/records.js')).addRecords,
   },
   { commands: ['mail'], add: async () => (await import('./commands/mail.js')).addMail },

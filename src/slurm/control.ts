@@ -550,7 +550,7 @@ export const accounts: Run = async (words, name) => {
   const [verb = '', what = '', ...conditions] = options.operands;
   if (name === 'sacctmgr' && !/^(show|list)$/.test(verb))
     throw new SlurmError(`${verb}: accounts cannot be changed here; accepted: show, list`);
-  const { viewer } = await ask(SlurmViewerDocument, {});
+  const { viewer, jobClasses } = await ask(SlurmViewerDocument, {});
   const format =
     options.get('--format') ??
     options.get('--Format') ??
@@ -561,7 +561,11 @@ export const accounts: Run = async (words, name) => {
   };
   const fallback =
     byDefault[name] ??
-    (/^(qos|cluster|account)s?$/i.test(what) ? 'name' : 'cluster,account,user,partition,qos');
+    (/^qos$/i.test(what)
+      ? 'name,priority,gracetime,preemptmode'
+      : /^(cluster|account)s?$/i.test(what)
+        ? 'name'
+        : 'cluster,account,user,partition,qos');
   const columns = (format || fallback).split(',').map((part): Column => {
     const [, field = part, width] = /^(\w+)(?:%-?(\d+))?$/.exec(part) ?? [];
     return { field: field.toLowerCase(), title: field, width: Number(width ?? 10), right: true, after: ' ' };
@@ -580,13 +584,24 @@ export const accounts: Run = async (words, name) => {
       adminlevel: 'None',
     },
     ...{
-      name: /^qos/i.test(what) ? 'normal' : /^cluster/i.test(what) ? 'switchyard' : 'default',
+      name: /^cluster/i.test(what) ? 'switchyard' : 'default',
       rawshares: viewer.quotaShare,
       share: viewer.quotaShare,
     },
   };
-  printAccounts(options, columns, [
-    ({ field }) => String(values[field] ?? (/^(sacctmgr)$/.test(name) ? '' : 'N/A')),
-  ]);
+  // QOS are the classes of jobs, and that of jobs without one.
+  const classes = jobClasses.map(({ name: of, rank, graceS, exemptS, onPreemption }) => ({
+    ...{ name: of, priority: Math.max(0, rank), gracetime: clock(graceS) },
+    ...{ preemptexempttime: clock(exemptS), preemptmode: onPreemption.toLowerCase() },
+  }));
+  const rows = /^qos/i.test(what) ? [{ name: 'normal', priority: 0 }, ...classes] : [{}];
+  printAccounts(
+    options,
+    columns,
+    rows.map((row) => {
+      const known: Readonly<Record<string, string | number>> = { ...values, ...row };
+      return ({ field }: Column) => String(known[field] ?? (/^(sacctmgr)$/.test(name) ? '' : 'N/A'));
+    }),
+  );
   return 0;
 };

@@ -97,7 +97,7 @@ export const FIELDS: Readonly<Record<string, Field>> = {
   partition: ({ job, step }) => (step ? '' : (job.site?.name ?? 'any')),
   priority: ({ job }) => Math.max(0, (job.priority ?? 0) + job.boost),
   prioritylong: ({ job }) => Math.max(0, (job.priority ?? 0) + job.boost),
-  qos: () => 'normal',
+  qos: ({ job }) => job.class ?? 'normal',
   reason: ({ job, nowMs }) => reasonOf(job, nowMs),
   reasonlist: listOrReason,
   reqcpus: ({ job }) => cpusOf(job),

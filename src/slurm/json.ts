@@ -71,7 +71,7 @@ function shared(row: Row) {
     nodes: nodesOf(job).join(','),
     partition: job.site?.name ?? 'any',
     priority: number(Math.max(0, (job.priority ?? 0) + job.boost)),
-    qos: 'normal',
+    qos: job.class ?? 'normal',
     restart_cnt: Math.max(0, job.epoch - 1),
   };
 }

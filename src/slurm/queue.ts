@@ -401,7 +401,7 @@ export function described(job: Job, nowMs: number, isOneLine: boolean): string {
       `JobName=${of('name')}`,
     ],
     [`UserId=${job.user.name}(${process.getuid?.() ?? 0})`, 'GroupId=N/A', 'MCS_label=N/A'],
-    [`Priority=${of('priority')}`, `Nice=${of('nice')}`, `Account=${of('account')}`, 'QOS=normal'],
+    [`Priority=${of('priority')}`, `Nice=${of('nice')}`, `Account=${of('account')}`, `QOS=${of('qos')}`],
     [`JobState=${slurmState(job)}`, `Reason=${reasonOf(job, nowMs)}`, `Dependency=${of('dependency')}`],
     [
       `Requeue=${job.restartable ? 1 : 0}`,

@@ -193,7 +193,12 @@ const SPOKEN: Readonly<Record<string, string>> = {
     memoryMbPerTask: '--mem',
     resourcesPerTask: '--gres',
   },
-  ...{ machineConstraint: '--constraint', licenses: '--licenses', reservation: '--reservation' },
+  ...{
+    machineConstraint: '--constraint',
+    licenses: '--licenses',
+    reservation: '--reservation',
+    class: '--qos',
+  },
   ...{ runTimeLimitS: '--time', estimateS: '--time', notBefore: '--begin', deadline: '--deadline' },
   ...{ name: '--job-name', project: '--account', image: '--container', workingDirectory: '--chdir' },
 };

@@ -54,6 +54,8 @@ export interface UsageRow {
   application: string | null;
   runs: number;
   cpuS: number;
+  /** Of it what is charged: without jobs of classes that are not, and without work that was lost to preemption. */
+  chargedCpuS: number;
   endedJobs: number;
   failedJobs: number;
   meanWaitS: number | null;
@@ -277,6 +279,16 @@ export function usage(
   const ofRuns = sql`
   SELECT ${ofRun} AS key, count(*) AS runs, sum(${CPUS} * ${lasted}) AS cpu
     FROM runs r JOIN jobs j ON j.id = r.job_id WHERE ${runsWithin({ from, to })} AND ${own} GROUP BY 1`;
+  // Few runs, found by indexes of their own however long the window is: what was lost, and all of jobs that are not charged.
+  const uncharged = (runs: Sql, since: Sql) => sql`
+  SELECT ${ofRun} AS key, ${CPUS} * greatest(0, least(coalesce(${ENDED}, ${now}::float8), ${to}::float8) - greatest(${since}, ${from}::float8)) AS cpu
+    FROM jobs j JOIN runs r ON r.job_id = j.id WHERE ${runs} AND r.assigned_at < ${at(to)} AND ${own}`;
+  const free = sql`
+  ${uncharged(
+    sql`r.cause = 'PREEMPTED' AND j.charged AND r.ended_at > ${at(from)}`,
+    seconds(raw('greatest(coalesce(r.started_at, r.ended_at), r.checkpoint_at)')),
+  )}
+  UNION ALL ${uncharged(sql`NOT j.charged`, ASSIGNED)}`;
   const endedJobs = sql`
   SELECT ${ofJob} AS key, count(*) AS jobs, count(*) FILTER (WHERE j.state = 'FAILED') AS failed,
          avg(${seconds(raw('j.started_at - j.submitted_at'))}) AS wait
@@ -311,13 +323,14 @@ SELECT ${ofHour}, resource, CASE WHEN hour < ${to}::bigint THEN held_s + held * 
   return rows(
     pool,
     sql`
-WITH ${sums}, had AS (SELECT key, resource, sum(amount_s) AS amount_s FROM (${resources}) parts GROUP BY 1, 2 HAVING sum(amount_s) > 1e-6)
+WITH ${sums}, free AS (SELECT key, sum(cpu) AS cpu FROM (${free}) parts GROUP BY 1), had AS (SELECT key, resource, sum(amount_s) AS amount_s FROM (${resources}) parts GROUP BY 1, 2 HAVING sum(amount_s) > 1e-6)
 SELECT ${column('USER', 'integer')} AS "userId", ${column('SITE', 'integer')} AS "siteId", ${column('APPLICATION', 'text')} AS application,
-       coalesce(runs, 0)::float8 AS runs, greatest(coalesce(cpu, 0), 0)::float8 AS "cpuS",
+       coalesce(runs, 0)::float8 AS runs, greatest(coalesce(used.cpu, 0), 0)::float8 AS "cpuS",
+       greatest(coalesce(used.cpu, 0) - coalesce(free.cpu, 0), 0)::float8 AS "chargedCpuS",
        coalesce(jobs, 0)::float8 AS "endedJobs", coalesce(failed, 0)::float8 AS "failedJobs", wait::float8 AS "meanWaitS",
        coalesce((SELECT json_agg(json_build_object('resource', resource, 'amountS', amount_s) ORDER BY resource) FROM had h
                   WHERE h.key = coalesce(used.key, ended.key)), '[]') AS resources
-  FROM used FULL JOIN ended USING (key) ORDER BY "cpuS" DESC, key LIMIT ${limit}`,
+  FROM used FULL JOIN ended USING (key) LEFT JOIN free USING (key) ORDER BY "cpuS" DESC, key LIMIT ${limit}`,
   );
 }
 

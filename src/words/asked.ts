@@ -117,6 +117,7 @@ export interface Asked {
   restartable?: boolean;
   mail?: MailKind[];
   boost?: number;
+  class?: string;
   preemptionClass?: number;
   launchOnce?: boolean;
   continueOnFailure?: boolean;
@@ -194,7 +195,7 @@ const AS_ASKED = [
     'allAlike',
     'sameSwitch',
   ] as const),
-  ...(['preemptionClass', 'benchmark', 'computationShare', 'sandboxMb', 'outputMb'] as const),
+  ...(['class', 'preemptionClass', 'benchmark', 'computationShare', 'sandboxMb', 'outputMb'] as const),
   ...(['simulatedRunS', 'simulatedIoS', 'onUnmet'] as const),
 ] as const;
 

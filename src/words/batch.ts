@@ -111,7 +111,7 @@ export function batchEnvironment(asked: Asked, { user, host, directory }: Submit
     SLURM_JOB_CPUS_PER_NODE: each(perNode * cpusPerTask),
     SLURM_JOB_NAME: asked.name,
     SLURM_JOB_PARTITION: asked.partition,
-    SLURM_JOB_QOS: 'normal',
+    SLURM_JOB_QOS: asked.class ?? 'normal',
     SLURM_JOB_USER: user,
     SLURM_LOCALID: 0,
     SLURM_MEM_PER_CPU: asked.memoryMbPerCpu,

@@ -295,6 +295,11 @@ export const SLURM: readonly Option[] = [
     '--requeue',
     into('restartable', () => true),
   ),
+  one('--qos -q', (asked, value) => {
+    // What jobs without a class are called.
+    if (value === 'normal') delete asked.class;
+    else asked.class = value;
+  }),
   one('--reservation', text('reservation')),
   one('--signal', signal),
   one('--mail-type', into('mail', slurmMail)),
@@ -363,7 +368,6 @@ export const SLURM: readonly Option[] = [
   one('--priority', OPERATORS),
   one('--profile', 'the site’s agent determines how usage is measured'),
   may('--propagate', 'the limits of the site apply'),
-  one('--qos -q', 'the class of the user applies'),
   flag('--reboot', 'machines are not booted for jobs'),
   one('--sockets-per-node', ELSEWHERE),
   flag('--spread-job', ELSEWHERE),
@@ -484,10 +488,12 @@ export const SWITCHYARD: readonly Option[] = [
   one('--checkpoint-signal', (asked, value, field) => {
     asked.checkpoint = { path: '', ...asked.checkpoint, signal: parseSignal(field, value) };
   }),
-  one(
-    '--class',
-    into('preemptionClass', (value, field) => parseNumber(field, value, { min: 0, max: 9, integer: true })),
-  ),
+  one('--class', (asked, value, field) => {
+    // A number is the rank of a job without a class; names begin otherwise.
+    if (/^[0-9]/.test(value))
+      asked.preemptionClass = parseNumber(field, value, { min: 0, max: 9, integer: true });
+    else asked.class = value;
+  }),
   one('--computation-share', amount('computationShare', 1)),
   flag('--continue-on-failure', yes('continueOnFailure')),
   one('--devices', (asked, value, field) => {

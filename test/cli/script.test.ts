@@ -75,7 +75,7 @@ describe('a script', () => {
       '#!/bin/sh',
       '#SBATCH --mem=1 --time=5',
       '#SBATCH --tiem=5',
-      '#SBATCH --qos=high',
+      '#SBATCH --profile=all',
       'echo done',
     );
     const refused = await shell('sy submit wrong.sh');
@@ -84,7 +84,9 @@ describe('a script', () => {
     const lenient = await shell('sy submit --lenient --mem 2M --output wrong.sh');
     expect(output(lenient)).toBe('done\n');
     expect(lenient.stderr).toContain('skipped: wrong.sh, line 3');
-    expect(lenient.stderr).toContain('wrong.sh: ignored: --qos: the class of the user applies');
+    expect(lenient.stderr).toContain(
+      'wrong.sh: ignored: --profile: the site’s agent determines how usage is measured',
+    );
     const [job] = await service.json<Record<string, unknown>[]>('jobs', '--first', '1');
     expect(job).toMatchObject({ memoryMbPerTask: 2, runTimeLimitS: 300 });
   });

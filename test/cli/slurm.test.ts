@@ -180,10 +180,10 @@ describe('sbatch', () => {
       expect([line, code, stdout]).toEqual([line, 1, '']);
       expect(stderr).toContain(words);
     }
-    const warned = await shell('sbatch -H --qos=high --qos=low --contiguous --wrap true');
+    const warned = await shell('sbatch -H --profile=all --profile=none --contiguous --wrap true');
     expect(warned).toMatchObject({
       code: 0,
-      stderr: expect.stringMatching(/^sbatch: warning: --qos: .*\nsbatch: warning: --contiguous: .*\n$/),
+      stderr: expect.stringMatching(/^sbatch: warning: --profile: .*\nsbatch: warning: --contiguous: .*\n$/),
     });
   });
 
@@ -354,6 +354,30 @@ describe('control', () => {
     expect(
       await said('sacctmgr -nP show users withassoc format=account,cluster,partition,qos where user=ada'),
     ).toBe('default|switchyard||normal');
+  });
+
+  it('QOS are the classes of jobs of the policy', async () => {
+    const { document } = await service.json<{ document: object }>('policy');
+    const classes = { low: { scavenger: true, charged: false, graceS: 90, onPreemption: 'CANCEL' } };
+    const file = join(home, 'classes.json');
+    writeFileSync(file, JSON.stringify({ ...document, classes }));
+    expect(await service.cli('policy', 'set', file, '--reason', 'classes')).toMatchObject({ code: 0 });
+    expect(await shell('sbatch -H --qos=high --wrap true')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('--qos: "high" is not accepted; accepted: low'),
+    });
+    const id = (await said('sbatch -H --parsable --qos=low --wrap true')).trim();
+    expect(await said(`squeue -h -j ${id} -o '%q'`)).toBe('low');
+    expect(await said(`scontrol show job ${id}`)).toContain('QOS=low');
+    expect(await said(`sacct -nP -X -j ${id} -o qos`)).toBe('low');
+    const plain = (await said('sbatch -H --parsable --qos=normal --wrap true')).trim();
+    expect(await said(`squeue -h -j ${plain} -o '%q'`)).toBe('normal');
+    expect(await said('sacctmgr -nP show qos format=name,gracetime,preemptmode')).toBe(
+      'normal||\nlow|00:01:30|cancel',
+    );
+    expect((await service.cli('classes')).stdout).toMatch(/^low +scavenger +yes .* CANCEL +no +1 +0$/m);
+    expect((await service.cli('job', `job_${id}`)).stdout).toMatch(/class +low/);
+    await said(`scancel ${id} ${plain}`);
   });
 });
 

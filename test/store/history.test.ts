@@ -319,4 +319,36 @@ describe('what was used', () => {
     expect(byUser.map(({ resources }) => resources)).toEqual([[{ resource: 'gpu', amountS: 500 }], []]);
     expect(await queries.usage(window, { ...options, by: 'SITE', limit: 1 })).toHaveLength(1);
   });
+
+  test('is charged without what was lost to preemption, and without jobs that are not charged', async () => {
+    const run = (site: number, tasks: number, end: number | null = 100): Ran => ({
+      ...{ site, at: 0, end, tasks, copies: 0, gpus: 0 },
+    });
+    const job = (user: number, ran: Ran): Lived => ({
+      ...{ user, application: 'a', submitted: -10, runs: [ran], ended: ran.end, failed: false },
+    });
+    await write([job(0, run(0, 1)), job(1, run(1, 4)), job(1, run(0, 2)), job(0, run(0, 1, null))]);
+    await db.pool.query(`BEGIN; SET LOCAL session_replication_role = replica; UPDATE jobs SET charged = false WHERE id IN (2, 4);
+      UPDATE runs SET cause = 'PREEMPTED', started_at = to_timestamp(${T0 + 10}), checkpoint_at = to_timestamp(${T0 + 60}) WHERE job_id = 3;
+      COMMIT`);
+    // Of 6 CPUs the last 40 s are lost; 10 CPUs are not charged, and 4 that still run.
+    for (const [from, to] of [
+      [T0, T0 + 200],
+      [T0 - 86_400 * 2, T0 + 3600],
+    ] as const) {
+      const asked = { owner: null, now: T0 + 200, limit: 10, by: 'USER' as const };
+      const found = await queries.usage({ from, to }, asked);
+      const of = (user: number) => found.find(({ userId }) => userId === users[user]);
+      expect(of(0)?.cpuS).toBeCloseTo(400 + 4 * 200, 3);
+      expect(of(0)?.chargedCpuS).toBeCloseTo(400, 3);
+      expect(of(1)?.cpuS).toBeCloseTo(1000 + 600, 3);
+      expect(of(1)?.chargedCpuS).toBeCloseTo(360, 3);
+    }
+    // Only the second half of what was lost.
+    const late = { owner: null, now: T0 + 200, limit: 10, by: 'SITE' as const };
+    const [site] = (await queries.usage({ from: T0 + 80, to: T0 + 100 }, late)).filter(
+      ({ siteId }) => siteId === sites[0],
+    );
+    expect([site?.cpuS, site?.chargedCpuS]).toEqual([(4 + 6 + 4) * 20, 4 * 20]);
+  });
 });

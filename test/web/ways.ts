@@ -501,9 +501,9 @@ export function ways(visits: Visits, grid: Grid): void {
     const editor = page.locator('.cm-content');
     await editor.waitFor();
     await editor.fill(
-      '#!/bin/sh\n#SBATCH --time=00:02:00\n#SBATCH -J scripted\n#SBATCH --qos=high\n#SWITCHYARD --checkpoint state\necho from a script\n',
+      '#!/bin/sh\n#SBATCH --time=00:02:00\n#SBATCH -J scripted\n#SBATCH --profile=all\n#SWITCHYARD --checkpoint state\necho from a script\n',
     );
-    await page.getByText('Ignored: --qos: the class of the user applies').waitFor();
+    await page.getByText('Ignored: --profile: the site’s agent determines how usage is measured').waitFor();
     expect(await page.getByLabel('Estimated run time').inputValue()).toBe('120');
     await page.getByRole('button', { name: 'Submit the job' }).click();
     await title(page, /Completed$/).waitFor();

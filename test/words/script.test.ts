@@ -271,7 +271,7 @@ describe('lines of a script', () => {
       '#SBATCH --time=soon',
       '# SBATCH --nothing',
       '##SBATCH --nothing',
-      '#SBATCH --qos=high --qos=low',
+      '#SBATCH --profile=all --profile=none',
       "#SBATCH -J 'open",
       '#SBATCH --mem=4G 17',
     );
@@ -281,7 +281,7 @@ describe('lines of a script', () => {
       '7 a quote is left open',
       '8 17 is not an option',
     ]);
-    expect(unheeded).toEqual(['--qos: the class of the user applies']);
+    expect(unheeded).toEqual(['--profile: the site’s agent determines how usage is measured']);
   });
 
   it('end with the first command, and at a comment', () => {

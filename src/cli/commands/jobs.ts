@@ -443,7 +443,8 @@ function describeJob(job: FullJob): string {
     ],
     // Where there is no priority yet.
     ['boost', (job.priority === null && job.boost) || null],
-    ['class', job.preemptionClass || null],
+    ['class', job.class ?? (job.preemptionClass || null)],
+    ['charged', job.charged ? null : 'no'],
     ['submitted', time(job.submittedAt)],
     ['dispatched', job.dispatchedAt && time(job.dispatchedAt)],
     ['started', job.startedAt && time(job.startedAt)],

@@ -1,4 +1,4 @@
-/** `switchyard usage`, `lost`, `audit`: what was used, what of it was lost, and who changed what. */
+/** `switchyard usage`, `lost`, `classes`, `audit`: what was used, what of it was lost, by which classes, and who changed what. */
 import type { Command } from 'commander';
 import { given, parseNumber, parseSince, parseWord, resourceWritten } from '../../words/values.js';
 import { addCommand, note } from '../command.js';
@@ -6,6 +6,8 @@ import { connect } from '../connect.js';
 import {
   AuditDocument,
   type AuditQuery,
+  JobClassesDocument,
+  type JobClassesQuery,
   LostWorkDocument,
   type LostWorkQuery,
   UsageDocument,
@@ -16,12 +18,14 @@ import { addListOptions, type Columns, showList } from '../lists.js';
 
 type Used = UsageQuery['usage'][number];
 type Lost = LostWorkQuery['lostWork'][number];
+type JobClass = JobClassesQuery['jobClasses'][number];
 type Entry = AuditQuery['audit']['nodes'][number];
 
 const USAGE_COLUMNS: Columns<Used> = {
   OF: (one) => one.user?.name ?? one.site?.name ?? one.application,
   RUNS: (one) => one.runs,
   'CPU HOURS': (one) => Number((one.cpuS / 3600).toFixed(2)),
+  CHARGED: (one) => Number((one.chargedCpuS / 3600).toFixed(2)),
   ENDED: (one) => one.endedJobs,
   FAILED: (one) => one.failedJobs,
   'MEAN WAIT': (one) => duration(one.meanWaitS),
@@ -32,9 +36,22 @@ const USAGE_COLUMNS: Columns<Used> = {
 
 const LOST_COLUMNS: Columns<Lost> = {
   SITE: (one) => one.site.name,
-  CLASS: (one) => one.preemptionClass,
+  CLASS: (one) => one.class ?? one.preemptionClass,
   'RUNS STOPPED': (one) => one.runs,
   'CPU HOURS LOST': (one) => Number((one.cpuS / 3600).toFixed(2)),
+};
+
+const CLASS_COLUMNS: Columns<JobClass> = {
+  CLASS: (one) => one.name,
+  RANK: (one) => (one.isScavenger ? 'scavenger' : one.rank),
+  'YOU MAY': (one) => (one.mayUse ? 'yes' : 'no'),
+  FOR: (one) => [...(one.userClasses ?? []), ...(one.users ?? [])].join(' ') || null,
+  EXEMPT: (one) => duration(one.exemptS),
+  GRACE: (one) => duration(one.graceS),
+  'WHEN STOPPED': (one) => one.onPreemption,
+  CHARGED: (one) => (one.charged ? 'yes' : 'no'),
+  WAITING: (one) => one.waitingJobs,
+  RUNNING: (one) => one.runningJobs,
 };
 
 const AUDIT_COLUMNS: Columns<Entry> = {
@@ -100,6 +117,23 @@ export function addRecords(program: Command): void {
       lost,
       LOST_COLUMNS,
       async () => (await client.request(LostWorkDocument, variables)).lostWork,
+    );
+  });
+
+  const classes = addListOptions(
+    addCommand(
+      program,
+      'classes',
+      'show the classes of jobs of the policy: who may use them, what they mean for preemption, and how many of their jobs wait and run',
+    ),
+    CLASS_COLUMNS,
+  );
+  classes.action(async () => {
+    const client = connect();
+    await showList(
+      classes,
+      CLASS_COLUMNS,
+      async () => (await client.request(JobClassesDocument, {})).jobClasses,
     );
   });
 

@@ -365,7 +365,8 @@ function Requirements({ job }: { job: Job }) {
             `${megabytes(job.sandboxMb)}${job.originSite ? ` from ${job.originSite.name}` : ''}`,
           ],
           ['Restarts when lost', job.restartable ? 'yes' : 'no'],
-          job.preemptionClass > 0 && ['Preemption class', String(job.preemptionClass)],
+          job.class !== null && ['Class', job.charged ? job.class : `${job.class}, not charged`],
+          job.preemptionClass > 0 && ['Rank', String(job.preemptionClass)],
           job.retry !== null && ['Retries', retriesOf(job)],
           ...job.runs.flatMap(({ epoch, retry }): [string, string][] =>
             retry?.note ? [[`After run ${epoch}`, retry.note]] : [],

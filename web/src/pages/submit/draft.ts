@@ -45,6 +45,7 @@ export interface Draft {
   application: string;
   project: string;
   groupName: string;
+  class: string;
   tasks: string;
   launch: TaskLaunch;
   onTaskFailure: TaskFailure;
@@ -104,6 +105,7 @@ export const EMPTY: Draft = {
   application: '',
   project: '',
   groupName: '',
+  class: '',
   tasks: '1',
   launch: 'EVERY_TASK',
   onTaskFailure: 'END_ALL',
@@ -160,7 +162,9 @@ export function fieldsOf(script: string): {
   const { estimateS, runTimeLimitS, deadline, resourcesPerTask, machineConstraint, licenses, os, ...more } =
     job;
   const { architecture, outputs = [], workingDirectory, restartable, held, boost, launch, ...others } = more;
-  const { onTaskFailure, outputMb, mail, tasksPerMachine, exclusive, allAlike, sameSwitch, ...rest } = others;
+  const { onTaskFailure, outputMb, mail, tasksPerMachine, exclusive, allAlike, sameSwitch, ...further } =
+    others;
+  const { class: jobClass, ...rest } = further;
   const datasets = outputs.filter(({ dataset }) => dataset !== undefined);
   const files = outputs.filter(({ dataset }) => dataset === undefined);
   const beside = { ...rest, ...(datasets.length > 0 && { outputs: datasets }) };
@@ -169,6 +173,7 @@ export function fieldsOf(script: string): {
     name,
     project,
     groupName,
+    class: jobClass,
     tasks: text(tasks),
     cpusPerTask: text(cpusPerTask),
     memoryMbPerTask: text(memoryMbPerTask),
@@ -330,6 +335,7 @@ export function inputOf(draft: Draft, mode: 'form' | 'script'): JobInput {
     ...(draft.name.trim() && { name: draft.name.trim() }),
     ...(draft.project.trim() && { project: draft.project.trim() }),
     ...(draft.groupName.trim() && { groupName: draft.groupName.trim() }),
+    ...(draft.class && { class: draft.class }),
     ...(draft.workingDirectory.trim() && { workingDirectory: draft.workingDirectory.trim() }),
     tasks: whole('tasks', 1, 100_000),
     ...(Number(draft.tasks) > 1 && { launch: draft.launch }),

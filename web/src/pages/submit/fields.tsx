@@ -216,7 +216,16 @@ function Tasks({ form: { draft, put } }: { form: Form }) {
   );
 }
 
-export function More({ form, datasets }: { form: Form; datasets: Datasets }) {
+export function More({
+  form,
+  datasets,
+  classes,
+}: {
+  form: Form;
+  datasets: Datasets;
+  /** Those that the user may use. */
+  classes: SubmitChoicesQuery['jobClasses'];
+}) {
   const { draft, put, text } = form;
   const viewer = useViewer();
   return (
@@ -228,6 +237,23 @@ export function More({ form, datasets }: { form: Form; datasets: Datasets }) {
           <TextInput label="Application" {...text('application')} placeholder="from the command" />
           <TextInput label="Project" {...text('project')} />
           <TextInput label="Group name" {...text('groupName')} />
+          {(classes.length > 0 || draft.class !== '') && (
+            <Choice
+              label="Class"
+              value={draft.class}
+              onChange={put('class')}
+              options={[
+                { value: '', label: 'None' },
+                ...classes.map(({ name, isScavenger }) => ({
+                  value: name,
+                  label: isScavenger ? `${name} (uses what is idle)` : name,
+                })),
+                ...(draft.class === '' || classes.some(({ name }) => name === draft.class)
+                  ? []
+                  : [{ value: draft.class, label: draft.class }]),
+              ]}
+            />
+          )}
           <TextInput
             label="Working directory"
             {...text('workingDirectory')}

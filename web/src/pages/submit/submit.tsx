@@ -44,7 +44,11 @@ export function Submit() {
                 kinds={declaredOf(choices.data?.resourceKinds ?? [])}
                 refused={placed.refused?.field === 'machineConstraint' ? placed.refused.message : null}
               />
-              <More form={form} datasets={choices.data?.datasets.nodes ?? []} />
+              <More
+                form={form}
+                datasets={choices.data?.datasets.nodes ?? []}
+                classes={choices.data?.jobClasses.filter(({ mayUse }) => mayUse) ?? []}
+              />
             </>
           )}
           <HowMany form={form} />

@@ -216,7 +216,7 @@ function Lost({ span: { from, to }, everyMs }: { span: Span; everyMs: number }) 
       <Table
         label="Work lost to preemption"
         rows={rows}
-        id={({ site, preemptionClass }) => `${site.id} ${preemptionClass}`}
+        id={({ site, class: of, preemptionClass }) => `${site.id} ${of ?? preemptionClass}`}
         empty={null}
         columns={[
           {
@@ -224,7 +224,7 @@ function Lost({ span: { from, to }, everyMs }: { span: Span; everyMs: number }) 
             header: 'Site',
             cell: ({ site }) => <SiteLink site={site} />,
           },
-          { key: 'class', header: 'Class', right: true, cell: (row) => row.preemptionClass },
+          { key: 'class', header: 'Class', right: true, cell: (row) => row.class ?? row.preemptionClass },
           { key: 'runs', header: 'Runs stopped', right: true, cell: ({ runs }) => count(runs) },
           {
             key: 'cpu',
