@@ -1,6 +1,7 @@
 /** Jobs that keep their machines for their user, under every local policy. */
 import { describe, expect, it } from 'vitest';
 import { type Grid, type LocalPolicy, siteCycle, whyWaiting } from '../../src/core/index.js';
+import { withParts } from '../support/plain-job.js';
 import { job } from './support/drive.js';
 import { gridOf, policyWith } from './support/grids.js';
 
@@ -50,6 +51,34 @@ describe.each(LOCALS)('under $kind', (local) => {
     expect(cycle(grid, local, 2)).not.toContain(15);
     grid.endRun(13);
     expect(cycle(grid, local, 3)).toContain(15);
+  });
+
+  it('parts of one job share the machine that one of them keeps, whichever comes first, and leave what they do not ask for', () => {
+    for (const keeperFirst of [true, false]) {
+      const grid = gridOf([{ id: 1, cpus: 8 }]);
+      const keeper = { cpusPerTask: 2, exclusive: 'USER' as const };
+      const other = { tasks: 2, cpusPerTask: 1 };
+      const parts = withParts(keeperFirst ? [keeper, other] : [other, keeper]);
+      grid.placeAtSite(job({ id: 1, userId: 1, ...parts }), 1);
+      expect(cycle(grid, local, 0)).toEqual([1]);
+      const put = (id: number, userId: number, cpusPerTask: number): void =>
+        grid.placeAtSite(job({ id, userId, cpusPerTask }), 1);
+      put(2, 1, 4);
+      put(3, 2, 1);
+      expect(cycle(grid, local, 1)).toEqual([2]);
+      put(4, 1, 1);
+      expect(cycle(grid, local, 2)).toEqual([]);
+      grid.endRun(1);
+      expect(grid.siteEntry(1).resources.free.room[0]).toBe(4);
+      expect(cycle(grid, local, 3)).toEqual([3, 4]);
+      // Two keepers beside each other.
+      const two = withParts([keeper, keeper]);
+      const alone = gridOf([{ id: 1, cpus: 4 }]);
+      alone.placeAtSite(job({ id: 1, userId: 1, ...two }), 1);
+      expect(cycle(alone, local, 0)).toEqual([1]);
+      alone.endRun(1);
+      expect(alone.siteEntry(1).resources.free.room).toEqual([4, 1000, 0]);
+    }
   });
 
   it('it starts beside jobs of its user, and not beside others', () => {

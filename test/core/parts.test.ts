@@ -51,7 +51,7 @@ function checkParts(w: World, job: Job, start: { siteId: number; allocations: Ru
       if (part.machineConstraint === 'gen >= 2') expect(machine.labels?.gen).toBe('2');
       const { min, max } = part.tasksPerMachine ?? { min: 1, max: null };
       expect(tasks >= min && tasks <= (max ?? Infinity)).toBe(true);
-      if (part.exclusive !== null)
+      if (part.exclusive === 'MACHINE')
         expect(placed.filter(({ machineId }) => machineId === machine.id)).toHaveLength(1);
     }
     if (part.allAlike !== null) expect(new Set(machines.map(({ labels }) => labels?.gen)).size).toBe(1);
@@ -175,8 +175,6 @@ describe('a job of several parts', () => {
         for (const job of w.atRoot.values()) {
           if (job.parts === null || job.licenses.length > 0 || job.os !== null) continue;
           if (job.machineConstraint !== null) continue;
-          // The rule lets parts share machines that are kept for their user: here each part has its own.
-          if (job.parts.some(({ exclusive }) => exclusive === 'USER')) continue;
           const requirement = w.grid.requirementOf(job);
           for (const { site, resources } of w.grid.sites) {
             const machines = w.machines.filter(({ siteId }) => siteId === site.id);

@@ -720,6 +720,14 @@ export function describeStore(
         await store.reportRuns(site, [ended(mine[0]!, 1), ended(mine[1]!, 1)], MAX_ATTEMPTS);
         expect((await apply(on(others[0]!, machine))).accepted).toEqual([others[0]]);
         await nothingBroken();
+        // Both parts on one machine, which only they have.
+        await store.reportRuns(site, [ended(others[0]!, 1), ended(others[1]!, 1)], MAX_ATTEMPTS);
+        const [last] = await dispatched(world, other, site, [newJob()]);
+        expect((await apply(on(mine[2]!, second, second))).accepted).toEqual([mine[2]]);
+        expect((await apply(on(last!, second))).refused[0]?.why).toBe(
+          `machine ${second} has runs of another user`,
+        );
+        await nothingBroken();
       });
 
       it('keeps machines for the user of a job that asks for it: nobody else is put there, and it goes where nobody else is', async () => {

@@ -168,7 +168,7 @@ export function holdsIn(hold: TasksOnMachines, room: Room): boolean {
   if (each.parts !== null) {
     // One machine may have tasks of several.
     const left = room.slice();
-    return byPart(hold, each.parts).every((part) => {
+    return takings(hold).every((part) => {
       const fits = holdsIn(part, left);
       if (fits) giveTo(left, part, -1);
       return fits;
@@ -208,6 +208,25 @@ export const asksByName = ({ devices, parts }: TaskAmounts): boolean =>
 /** A hold as holds of tasks that are alike. */
 export const alikeIn = (hold: TasksOnMachines): TasksOnMachines[] =>
   hold.each.parts === null ? [hold] : byPart(hold, hold.each.parts);
+
+/**
+ * The same of the room that it takes: a machine that a part keeps for its user is taken whole once, and what other tasks of the job have there
+ * is of that.
+ */
+export function takings(hold: TasksOnMachines): TasksOnMachines[] {
+  const alike = alikeIn(hold);
+  if (hold.each.parts === null || !keepsMachines(hold.each)) return alike;
+  const keeper = new Map<MachineState, TasksOnMachines>();
+  for (const one of alike)
+    if (one.each.onlyUser !== null)
+      for (const state of one.machines) if (!keeper.has(state)) keeper.set(state, one);
+  return alike.map((one) => {
+    const takes = (state: MachineState | undefined): boolean =>
+      (keeper.get(state as MachineState) ?? one) === one;
+    const tasks = one.tasks.filter((_, i) => takes(one.machines[i]));
+    return { ...one, machines: one.machines.filter(takes), tasks };
+  });
+}
 
 /** Order of placement: highest power first, ties by machine id. */
 const byPower = (a: MachineState, b: MachineState): number =>
@@ -358,11 +377,17 @@ export class SiteResources {
     state.alone = aloneOn(state);
     this.addMachine(state);
     this.number(0);
-    for (const run of this.runs)
+    for (const run of this.runs) {
       for (const { machines, tasks, each } of alikeIn(run)) {
         const at = machines.indexOf(state);
-        if (at !== -1) this.use(state, tasks[at] as number, each, 1);
+        if (at !== -1) this.count(state, tasks[at] as number, each, 1);
       }
+      for (const { machines, tasks, each } of takings(run)) {
+        const at = machines.indexOf(state);
+        if (at === -1) continue;
+        addTo(takenOn(each, state), -timesTaken(each, tasks[at] as number), this.free.room, state.offset);
+      }
+    }
   }
 
   /** What the site's own scheduler says; null: the service schedules it. To be followed by `changed`. */
@@ -504,23 +529,27 @@ export class SiteResources {
   }
 
   private useAll(hold: TasksOnMachines, sign: 1 | -1): void {
+    this.countAll(hold, sign);
+    giveTo(this.free.room, hold, sign > 0 ? -1 : 1);
+  }
+
+  private countAll(hold: TasksOnMachines, sign: 1 | -1): void {
     const { machines, tasks, each } = hold;
     if (each.parts !== null) {
-      for (const part of byPart(hold, each.parts)) this.useAll(part, sign);
+      for (const part of byPart(hold, each.parts)) this.countAll(part, sign);
       return;
     }
     if (each.onlyUser !== null) this.keeping += sign;
     for (let i = 0; i < machines.length; i++)
-      this.use(machines[i] as MachineState, tasks[i] as number, each, sign);
+      this.count(machines[i] as MachineState, tasks[i] as number, each, sign);
   }
 
-  private use(state: MachineState, tasks: number, each: TaskAmounts, sign: 1 | -1): void {
+  private count(state: MachineState, tasks: number, each: TaskAmounts, sign: 1 | -1): void {
     const alone = each.whole && each.onlyUser === null;
     const cpus = alone ? (state.offered[CPUS] as number) : tasks * amountOf(each.task, CPUS);
     state.usedCpus += sign * cpus;
     const { free } = this;
     free.tasks[state.position] = (free.tasks[state.position] as number) + sign;
-    addTo(takenOn(each, state), -sign * timesTaken(each, tasks), free.room, state.offset);
   }
 
   private find(signature: Signature, accept: (machine: Machine) => boolean): EligibleMachines {
@@ -608,7 +637,7 @@ const ONE_TASK: readonly number[] = [1];
 export function giveTo(room: Room, hold: TasksOnMachines, sign: 1 | -1): void {
   const { machines, tasks, each } = hold;
   if (each.parts !== null) {
-    for (const part of byPart(hold, each.parts)) giveTo(room, part, sign);
+    for (const part of takings(hold)) giveTo(room, part, sign);
     return;
   }
   for (let i = 0; i < machines.length; i++) {

@@ -17,6 +17,7 @@ import {
   type Placement,
   type RunState,
   takenOn,
+  takings,
   timesTaken,
 } from '../grid/site-resources.js';
 import type { DeviceHolds } from './device-holds.js';
@@ -35,6 +36,8 @@ interface OwnRun {
   readonly each: TaskAmounts;
   readonly tasks: number;
   readonly end: number;
+  /** Of the room of the machine; false: another part of the run has taken all of it. */
+  readonly takes: boolean;
 }
 
 const NONE: readonly OwnRun[] = [];
@@ -49,37 +52,40 @@ export class OwnRuns {
 
   constructor(runs: readonly RunState[]) {
     this.keeping = runs.some(({ each }) => keepsMachines(each));
-    for (const run of runs)
-      for (const { machines, tasks, each } of alikeIn(run))
+    for (const run of runs) {
+      const taking = takings(run);
+      for (const [part, { machines, tasks, each }] of alikeIn(run).entries())
         for (let i = 0; i < machines.length; i++) {
           const state = machines[i] as MachineState;
           const here = this.byMachine.get(state);
-          const own = { each, tasks: tasks[i] as number, end: run.end };
+          const takes = taking[part]?.machines.includes(state) ?? false;
+          const own = { each, tasks: tasks[i] as number, end: run.end, takes };
           if (here === undefined) this.byMachine.set(state, [own]);
           else here.push(own);
         }
+    }
   }
 
   /** What those that keep the machine take of it and do not use. */
   unused(state: MachineState, kind: number): Besides[] {
-    return this.besides(state, ({ each, tasks }) => {
-      if (each.onlyUser === null) return 0;
-      return amountOf(state.whole, kind) - tasks * amountOf(takenOn({ ...each, whole: false }, state), kind);
+    return this.besides(state, ({ each, tasks, takes }) => {
+      if (each.onlyUser === null && takes) return 0;
+      const all = takes ? amountOf(state.whole, kind) : 0;
+      return all - tasks * amountOf(takenOn({ ...each, whole: false }, state), kind);
     });
   }
 
   /** All that they take: what is free with it others have left. */
   all(state: MachineState, kind: number): Besides[] {
-    return this.besides(
-      state,
-      ({ each, tasks }) => timesTaken(each, tasks) * amountOf(takenOn(each, state), kind),
+    return this.besides(state, ({ each, tasks, takes }) =>
+      takes ? timesTaken(each, tasks) * amountOf(takenOn(each, state), kind) : 0,
     );
   }
 
   private besides(state: MachineState, amountOfRun: (own: OwnRun) => number): Besides[] {
     return (this.byMachine.get(state) ?? NONE)
       .map((own) => ({ end: own.end, amount: amountOfRun(own) }))
-      .filter(({ amount }) => amount > 0);
+      .filter(({ amount }) => amount !== 0);
   }
 }
 

@@ -157,9 +157,15 @@ const placeSpreadIn = (
     spread,
     machines,
     (state) => tasksOn(requirement, state, room, beside),
-    ({ offset }, kind) => Math.min(room[offset + kind] as number, beside?.[offset + kind] ?? Infinity),
+    leastFreeIn(room, beside),
     devices,
   );
+
+/** Of a kind on a machine. */
+const leastFreeIn =
+  (room: Room, beside: Room | null) =>
+  ({ offset }: MachineState, kind: number): number =>
+    Math.min(room[offset + kind] as number, beside?.[offset + kind] ?? Infinity);
 
 /** A part says nothing of how its tasks are spread. They are placed by the same rule: fewest machines, so that more are left for the next. */
 export const ANY_SPREAD: Spread = { tasksPerMachine: ANY_TASKS_PER_MACHINE, allAlike: [] };
@@ -208,6 +214,7 @@ function tryParts(
   beside: Room | null,
   devices: DeviceHolds | null,
 ): Placement | LackingPart {
+  // As the job itself finds it: a machine that a part keeps for its user has room for others of the job.
   const left = room.slice();
   const leftBeside = beside === null ? null : beside.slice();
   const devicesLeft = devices && new DeviceHolds(devices);
@@ -221,15 +228,15 @@ function tryParts(
       own = own.filter((state) => !machines.includes(state) || !(state.shared || eligible.ownScheduler));
     const spread = part.spread ?? ANY_SPREAD;
     const asked = eligible.ownScheduler ? askedOfScheduler(spread) : spread;
-    const placed =
-      asked === null
-        ? null
-        : eligible.shared
-          ? placeSharedPart(part, asked, own, left, devicesLeft)
-          : placeSpreadIn(part, asked, own, left, leftBeside, devicesLeft);
+    const among = part.onlyUser === null ? part : { ...part, whole: false, onlyUser: null };
+    const isOwn = ({ whole, offset, isPart }: MachineState): boolean =>
+      !isPart && fitsIn(whole, 1, room, offset) && (beside === null || fitsIn(whole, 1, beside, offset));
+    const most = (state: MachineState): number =>
+      among === part || isOwn(state) ? ofOneJob(state, tasksOn(among, state, left, leftBeside)) : 0;
+    const placed = asked && placeSpread(part, asked, own, most, leastFreeIn(left, leftBeside), devicesLeft);
     if (placed === null)
       return { at, part, eligible: { ...eligible, machines: [...own], parts: null }, room: left };
-    const hold = { ...placed, each: part };
+    const hold = { ...placed, each: among };
     giveTo(left, hold, -1);
     if (leftBeside !== null) giveTo(leftBeside, hold, -1);
     if (holdsByName(part)) devicesLeft?.take(hold, [hold]);

@@ -11,10 +11,8 @@
 import { type Amounts, eachTakes, pairsOf, type Room } from '../grid/amounts.js';
 import type { Requirement } from '../grid/requirements.js';
 import {
-  alikeIn,
   askedOn,
   asksByName,
-  byPart,
   type Copies,
   type EligibleMachines,
   type Hold,
@@ -24,6 +22,7 @@ import {
   type SiteResources,
   type TasksOnMachines,
   takenOn,
+  takings,
   timesTaken,
 } from '../grid/site-resources.js';
 import { type Column, columnOf, earliestIn, leastCertain, leastIn, nextIn, shift } from './column.js';
@@ -458,7 +457,7 @@ export class Profile implements Future {
   private shift(hold: Hold, from: number, to: number, sign: 1 | -1, certain = false): void {
     const { each, licenses } = hold;
     if (each.parts === null) this.shiftAlike(hold, from, to, sign, certain);
-    else for (const part of byPart(hold, each.parts)) this.shiftAlike(part, from, to, sign, certain);
+    else for (const part of takings(hold)) this.shiftAlike(part, from, to, sign, certain);
     for (const { pool, copies } of licenses) {
       const column = this.pools.get(pool);
       if (column !== undefined) shift(column, from, to, sign * copies, certain);
@@ -508,7 +507,7 @@ const givenUntil = ({ givenEnd, givenEndBefore }: MachineColumns): number =>
 /** A hold as one of each machine, of all that its parts take there. */
 function inSum(hold: Hold): TasksOnMachines[] {
   const sums = new Map<MachineState, Map<number, number>>();
-  for (const { machines, tasks, each } of alikeIn(hold))
+  for (const { machines, tasks, each } of takings(hold))
     for (const [i, state] of machines.entries()) {
       const sum = sums.get(state) ?? new Map<number, number>();
       sums.set(state, sum);
