@@ -1,7 +1,9 @@
-/** Cases for every rule, drawn from a seed: the inputs here and in batch-draw.ts, what is expected by rules.ts and batch-rules.ts. */
+/** Cases for every rule, drawn from a seed: the inputs here and in batch-draw.ts and resource-draw.ts, what is expected by their rules. */
 import { BATCH_INPUTS } from './batch-draw.js';
 import { BATCH_RULES } from './batch-rules.js';
 import { Draws } from './draws.js';
+import { RESOURCE_INPUTS } from './resource-draw.js';
+import { RESOURCE_RULES } from './resource-rules.js';
 import {
   type Dispatch,
   type GtChannels,
@@ -199,8 +201,12 @@ const INPUTS: Record<string, (draw: Draws) => unknown> = {
   },
 };
 
-const ALL_INPUTS = { ...INPUTS, ...BATCH_INPUTS };
-export const ALL_RULES: Record<string, (input: never) => unknown> = { ...RULES, ...BATCH_RULES };
+const ALL_INPUTS = { ...INPUTS, ...BATCH_INPUTS, ...RESOURCE_INPUTS };
+export const ALL_RULES: Record<string, (input: never) => unknown> = {
+  ...RULES,
+  ...BATCH_RULES,
+  ...RESOURCE_RULES,
+};
 
 /** As many cases of each rule, the same again for the same seed. */
 export function casesOf(seed: number, ofEach: number): Case[] {

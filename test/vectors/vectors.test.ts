@@ -1,5 +1,5 @@
 /**
- * The core against the rules as written a second time (rules.ts, batch-rules.ts), on cases drawn from seeds of each run's own:
+ * The core against the rules as written a second time (rules.ts, batch-rules.ts, resource-rules.ts), on cases drawn from seeds of each run's own:
  * `npm run test:vectors -- --seeds N --seed S`. The same seed gives the same cases.
  */
 import { existsSync, readFileSync } from 'node:fs';
@@ -13,8 +13,6 @@ const first = Number(process.env.VECTORS_SEED ?? Math.floor(Math.random() * 2 **
 const samples = ['vectors.json', 'vectors-batch.json']
   .map((name) => new URL(`../../../shared/spec/${name}`, import.meta.url))
   .filter((sample) => existsSync(sample));
-/** Of what the samples have, rules that are not written a second time. */
-const NOT_HERE = ['earliest_hold', 'constraint', 'place_shape', 'preempt_victims'];
 
 describe('the rules', () => {
   it.each(Array.from({ length: seeds }, (_, i) => first + i))('on the cases of seed %i', (seed) => {
@@ -26,9 +24,9 @@ describe('the rules', () => {
 
   // Where the specification lies beside the repository: what is compared with answers as it does.
   it.runIf(samples.length > 0)('as written here answer as the samples of the specification', () => {
-    const cases = samples
-      .flatMap((sample) => (JSON.parse(readFileSync(sample, 'utf8')) as { cases: Case[] }).cases)
-      .filter(({ rule }) => !NOT_HERE.includes(rule));
+    const cases = samples.flatMap(
+      (sample) => (JSON.parse(readFileSync(sample, 'utf8')) as { cases: Case[] }).cases,
+    );
     expect(new Set(cases.map(({ rule }) => rule))).toEqual(new Set(Object.keys(ALL_RULES)));
     for (const { rule, input, expected } of cases) {
       const answer = ALL_RULES[rule] as (input: never) => unknown;
