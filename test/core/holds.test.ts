@@ -6,6 +6,7 @@ import {
   type Held,
   imageOf,
   type Job,
+  type JobPart,
   type LocalKind,
   type LocalPolicy,
   localKinds,
@@ -16,15 +17,22 @@ import {
   whyWaiting,
 } from '../../src/core/index.js';
 import { SitePass } from '../../src/core/local/pass.js';
+import { placedParts } from '../support/plain-job.js';
 import { cases, IN_FULL } from '../support/seed.js';
 import { gridOf } from './support/grids.js';
 import { CHOOSING } from './support/policies.js';
-import { anyEvents, anySites, World } from './support/world.js';
+import { anyEventsWithParts, anySites, gpusOf, World } from './support/world.js';
 
 const anyHeld = fc.record({
   machine: fc.nat(20),
   /** null: whole machines. */
-  amounts: fc.constantFrom<Record<string, number> | null>(null, null, { cpus: 2 }, { memoryMb: 4 }),
+  amounts: fc.constantFrom<Record<string, number> | null>(
+    null,
+    null,
+    { cpus: 2 },
+    { memoryMb: 4 },
+    { gpu: 1 },
+  ),
   license: fc.constantFrom(null, null, null, 1),
   from: fc.integer({ min: -3, max: 25 }),
   length: fc.integer({ min: 1, max: 20 }),
@@ -34,7 +42,7 @@ const anyHeld = fc.record({
 const given = fc.record({
   sites: anySites,
   mode: fc.constantFrom('MS' as const, 'LS' as const, 'NONE' as const),
-  events: anyEvents,
+  events: anyEventsWithParts,
   atOnce: fc.boolean(),
   holds: fc.array(fc.option(anyHeld, { freq: 4 }), { minLength: 3, maxLength: 12 }),
   /** By how much the limit is longer than the estimate; null: there is none. */
@@ -79,17 +87,26 @@ function takings(w: World, plan: SitePlan): Taking[] {
   return all;
 }
 
-/** Nothing that a plan begins takes more than there is beside all else, at any instant, nor reaches by its limit into what ends by limit. */
-function check(w: World, plan: SitePlan): number {
+/** How often a plan began something beside what is checked. */
+const nothingSeen = () => ({ plans: 0, holds: 0, gpus: 0, places: 0, alone: 0, parts: 0 });
+type Seen = ReturnType<typeof nothingSeen>;
+
+/**
+ * Nothing that a plan begins takes more than there is beside all else, of any resource at any instant, nor reaches by its limit into what
+ * ends by limit; and who is to be alone, or with his user's only, is.
+ */
+function check(w: World, plan: SitePlan, seen: Seen): void {
+  seen.plans++;
   const all = takings(w, plan);
   const holds = [...w.held.values()];
   const edges = [w.now, ...holds.map(({ from }) => from), ...all.map(({ from }) => from)];
   const covers = (one: { from: number; to: number }, at: number) => one.from <= at && at < one.to;
-  let besideHolds = 0;
   for (const one of all) {
     if (!one.planned) continue;
+    if (one.job.parts !== null) seen.parts++;
     const until = one.from + (one.job.runTimeLimitS ?? Infinity);
     const end = Math.max(until, one.to);
+    const own = placedParts(one.job, one.allocations);
     for (const at of new Set([one.from, ...edges.filter((edge) => edge >= one.from && edge < end)])) {
       const held = holds.filter((hold) => covers(hold, at) && (at < one.to || hold.ends === 'LIMIT'));
       // At first late runs are still there.
@@ -98,48 +115,66 @@ function check(w: World, plan: SitePlan): number {
           other === one ||
           (at < one.to && (covers(other, at) || (at === w.now && !other.planned && one.from === w.now))),
       );
-      for (const { machineId } of one.allocations) {
+      for (const machineId of new Set(own.map((each) => each.machineId))) {
         const machine = w.machines.find(({ id }) => id === machineId);
         if (machine === undefined) throw new Error(`machine ${machineId} is not there`);
         const on = held.flatMap(({ machines, siteId }) => [
           ...machines.filter((each) => each.machineId === machineId),
           ...(siteId === machine.siteId ? [{ machineId, amounts: null }] : []),
         ]);
-        if (on.length > 0) besideHolds++;
+        if (on.length > 0) seen.holds++;
         expect(on.some(({ amounts }) => amounts === null)).toBe(false);
-        const left = (kind: 'cpus' | 'memoryMb', asked: 'cpusPerTask' | 'memoryMbPerTask'): number => {
-          let free = machine[kind];
+        const there = beside.flatMap(({ job, allocations }) =>
+          placedParts(job, allocations)
+            .filter((each) => each.machineId === machineId)
+            .map(({ tasks, part }) => ({ tasks, part, userId: job.userId })),
+        );
+        const asks = own.filter((each) => each.machineId === machineId).map(({ part }) => part);
+        const left = (kind: string, total: number, asked: (part: JobPart) => number): number => {
+          let free = total;
           for (const { amounts } of on) free -= amounts?.[kind] ?? 0;
-          for (const { job, allocations } of beside)
-            for (const each of allocations) if (each.machineId === machineId) free -= each.tasks * job[asked];
+          for (const { tasks, part } of there) free -= tasks * asked(part);
           return free;
         };
-        if (one.job.memoryMbPerTask > 0)
-          expect(left('memoryMb', 'memoryMbPerTask')).toBeGreaterThanOrEqual(0);
-        if (!machine.maxTasks) expect(left('cpus', 'cpusPerTask')).toBeGreaterThanOrEqual(0);
+        // Who asks for none of it may come where load that is not ours has taken too much.
+        if (asks.some(({ memoryMbPerTask }) => memoryMbPerTask > 0))
+          expect(
+            left('memoryMb', machine.memoryMb, ({ memoryMbPerTask }) => memoryMbPerTask),
+          ).toBeGreaterThanOrEqual(0);
+        if (asks.some(({ resourcesPerTask }) => gpusOf(resourcesPerTask) > 0)) {
+          seen.gpus++;
+          const gpus = left('gpu', gpusOf(machine.resources), (part) => gpusOf(part.resourcesPerTask));
+          expect(gpus).toBeGreaterThanOrEqual(0);
+        }
+        if (machine.maxTasks) {
+          seen.places++;
+          expect(there.reduce((sum, { tasks }) => sum + tasks, 0)).toBeLessThanOrEqual(machine.maxTasks);
+        } else expect(left('cpus', machine.cpus, ({ cpusPerTask }) => cpusPerTask)).toBeGreaterThanOrEqual(0);
+        const exclusive = there.map(({ part }) => part.exclusive);
+        if (exclusive.includes('MACHINE')) expect(there).toHaveLength(1);
+        if (exclusive.includes('USER')) expect(new Set(there.map(({ userId }) => userId)).size).toBe(1);
+        if (exclusive.some((how) => how !== null)) seen.alone++;
       }
       for (const id of one.licenseIds) {
         const copies = w.licenses.find((license) => license.id === id)?.copies ?? 0;
-        const taken = [...held, ...beside].filter(({ licenseIds }) => licenseIds.includes(id));
+        const taken = [...held, ...beside].flatMap(({ licenseIds }) =>
+          licenseIds.filter((own) => own === id),
+        );
         expect(taken.length).toBeLessThanOrEqual(copies);
       }
     }
   }
-  return besideHolds;
+  // No device, and no share of one, is of two runs.
+  const units = [...w.running.values()].flatMap(({ run: { allocations, devices } }) =>
+    allocations.flatMap(({ machineId }, i) => (devices?.[i] ?? []).map((unit) => `${machineId} ${unit}`)),
+  );
+  expect(new Set(units).size).toBe(units.length);
 }
 
 function play({ sites, mode, events, atOnce, holds, limits }: Given, local: LocalPolicy) {
-  const seen = { plans: 0, beside: 0 };
+  const seen = nothingSeen();
   const policy: Policy = { ...DEFAULT_POLICY, local, dispatch: { ...DEFAULT_POLICY.dispatch, mode } };
-  const w = new World(
-    sites,
-    policy,
-    (world, plan) => {
-      seen.plans++;
-      seen.beside += check(world, plan);
-    },
-    atOnce,
-  );
+  const w = new World(sites, policy, (world, plan) => check(world, plan, seen), atOnce);
   events.forEach((event, i) => {
     if (event.kind === 'submit') {
       const more = limits[i % limits.length] ?? null;
@@ -181,16 +216,15 @@ describe('what is held for a time', () => {
 
   describe.each(CHOOSING)('under $kind', (local) => {
     it('is left alone: no run reaches into it, and nothing is taken twice', () => {
-      const sum = { plans: 0, beside: 0 };
+      const sum = nothingSeen();
       fc.assert(
         fc.property(given, (world) => {
           const { seen } = play(world, local);
-          sum.plans += seen.plans;
-          sum.beside += seen.beside;
+          for (const what of Object.keys(sum) as (keyof Seen)[]) sum[what] += seen[what];
         }),
         { numRuns: cases(120) },
       );
-      if (IN_FULL) expect(sum.beside).toBeGreaterThan(50);
+      if (IN_FULL) for (const times of Object.values(sum)) expect(times).toBeGreaterThan(50);
     });
 
     it('is over some time: then everything that can run has run', () => {

@@ -13,22 +13,15 @@ import {
   siteCycle,
   whyWaiting,
 } from '../../src/core/index.js';
+import type { OwnedDevice } from '../../src/core/resources/devices.js';
 import { withParts } from '../support/plain-job.js';
 import { cases } from '../support/seed.js';
+import { chosenDevices } from './support/devices.js';
+import { CHOOSING } from './support/policies.js';
 
-const POLICIES: LocalPolicy[] = [
-  DEFAULT_POLICY.local,
-  { kind: 'easy' },
-  { kind: 'easy', backfill: 'SHORTEST' },
-  { kind: 'hybrid', reservations: 2 },
-  { kind: 'conservative', depth: 100 },
-  { kind: 'conservative', depth: 2 },
-  { kind: 'fcfs' },
-  { kind: 'sjf', ageBoundS: 20 },
-  { kind: 'first-fit', ageBoundS: 20 },
-];
 const SITE = 1;
 const CPUS = 4;
+const GPUS = 4;
 const MACHINES = [1, 2, 3];
 const GRACE_S = 3;
 
@@ -47,6 +40,8 @@ const anyJob = fc.record({
   together: fc.constantFrom(false, false, true),
   /** CPUs of the one task of a second part; null: it has none. */
   second: fc.constantFrom(null, null, null, 1, 2),
+  gpus: fc.constantFrom(0, 0, 0, 1, 2),
+  licenses: fc.constantFrom([], [], [], ['a']),
 });
 const given = fc.record({
   jobs: fc.array(anyJob, { minLength: 5, maxLength: 25 }),
@@ -63,28 +58,41 @@ interface Played {
   waiting: number;
 }
 
+/** A history up to its end, with all that is preempted. */
+const IN_FULL = { until: 900, most: Infinity };
+
 const machine = (id: number) => ({
   ...{ id, siteId: SITE, cpus: CPUS, memoryMb: 100, benchmark: 1, os: 'linux', architecture: 'x64' },
-  ...{ licenseIds: [], available: true },
+  ...{ licenseIds: [], available: true, resources: { gpu: GPUS }, devices: DEVICES },
 });
+/** Each gives two shares. */
+const DEVICES: OwnedDevice[] = ['g0', 'g1'].map((id) => ({
+  ...{ id, kind: 'gpu', model: null, memoryMb: 8, shares: GPUS / 2, link: null },
+}));
 const site = { id: SITE, name: 's', state: 'UP', localPolicy: null } as const;
 
 /** The job with one more task, which asks for so many CPUs. */
 function withSecond(cpus: number | null, job: Job): Job {
   if (cpus === null || job.exclusive !== null) return job;
-  const { tasks, cpusPerTask, tasksPerMachine } = job;
-  return { ...job, ...withParts([{ tasks, cpusPerTask, tasksPerMachine }, { cpusPerTask: cpus }]) };
+  const { tasks, cpusPerTask, tasksPerMachine, resourcesPerTask } = job;
+  const first = { tasks, cpusPerTask, tasksPerMachine, resourcesPerTask };
+  return { ...job, ...withParts([first, { cpusPerTask: cpus }]) };
 }
 
-/** Second by second, as a driver would. Checks that there is never more than there is. */
-function play({ jobs, exemptS, sooner, window }: Given, local: LocalPolicy): Played {
-  const policy: Policy = {
-    ...DEFAULT_POLICY,
-    local,
-    preemption: { graceS: GRACE_S, exemptS, cancelBelow: 0 },
-  };
+/**
+ * Second by second, as a driver would. Checks that there is never more than there is.
+ * @param until the last second, and the preemptions that are carried out at `most`: from then on nobody is stopped
+ */
+function play(
+  { jobs, exemptS, sooner, window }: Given,
+  local: LocalPolicy,
+  { until, most } = IN_FULL,
+): Played {
+  const calm: Policy = { ...DEFAULT_POLICY, local };
+  const stopping: Policy = { ...calm, preemption: { graceS: GRACE_S, exemptS, cancelBelow: 0 } };
   const grid = new Grid();
   grid.setSite(site);
+  grid.setLicense({ id: 1, kind: 'a', copies: 2, siteId: SITE });
   for (const id of MACHINES) grid.setMachine(machine(id));
   if (window !== null)
     grid.setHeld({
@@ -93,19 +101,20 @@ function play({ jobs, exemptS, sooner, window }: Given, local: LocalPolicy): Pla
     });
   const all = jobs.map(
     (
-      { at, estimateS, cpus, tasks, preemptionClass, restartable, userId, exclusive, together, second },
+      { at, estimateS, cpus, tasks, preemptionClass, restartable, userId, exclusive, together, ...more },
       i,
     ): Job =>
       withSecond(
-        second,
+        more.second,
         plainJob({
           ...{ id: i + 1, submittedAt: at, dispatchedAt: at, estimateS, cpusPerTask: cpus, tasks },
           ...{
-            preemptionClass,
-            restartable,
-            userId,
-            exclusive,
-            tasksPerMachine: together && cpus * tasks <= CPUS ? { min: tasks, max: null } : null,
+            ...{ preemptionClass, restartable, userId, exclusive },
+            ...{ licenses: more.licenses, resourcesPerTask: more.gpus > 0 ? { gpu: more.gpus } : null },
+            tasksPerMachine:
+              together && cpus * tasks <= CPUS && more.gpus * tasks <= GPUS
+                ? { min: tasks, max: null }
+                : null,
             runTimeLimitS: window === null ? null : estimateS + (jobs[i]?.late ?? 0),
           },
         }),
@@ -114,28 +123,34 @@ function play({ jobs, exemptS, sooner, window }: Given, local: LocalPolicy): Pla
   const played: Played = { starts: [], preemptions: [], waiting: 0 };
   const ends = new Map<number, number>();
   const stopped = new Set<number>();
-  for (let now = 0; now < 900; now++) {
+  const running = new Map<number, { job: Job; run: Run }>();
+  for (let now = 0; now <= until; now++) {
     for (const [id, end] of ends) {
       if (end !== now) continue;
       grid.endRun(id);
+      running.delete(id);
       ends.delete(id);
       if (stopped.delete(id)) grid.placeAtSite({ ...(all[id - 1] as Job), promised: null }, SITE);
     }
     if (window !== null && now === window + 5) grid.removeHeld(1);
     for (const job of all) if (job.submittedAt === now) grid.placeAtSite(job, SITE);
     for (let round = 0; round < 60; round++) {
+      const policy = played.preemptions.length < most ? stopping : calm;
       const plan = siteCycle(grid, SITE, { now, policy, policyVersion: 1, maxStarts: 5 });
       for (const { jobId, allocations, licenseIds, plannedDuration } of plan.starts) {
+        const job = grid.job(jobId) as Job;
         const run = {
           ...{ jobId, siteId: SITE, epoch: 1, allocations, licenseIds, start: now },
+          devices: chosenDevices(() => DEVICES, running.values(), { job, allocations }),
           plannedEnd: now + plannedDuration,
         };
         // Throws where there is no room.
         grid.startRun(run);
-        played.starts.push({ ...run, job: grid.job(jobId) as Job });
+        running.set(jobId, { job, run });
+        played.starts.push({ ...run, job });
         ends.set(jobId, now + plannedDuration + (jobs[jobId - 1]?.late ?? 0));
       }
-      for (const preemption of plan.preemptions) {
+      for (const preemption of plan.preemptions.slice(0, most - played.preemptions.length)) {
         played.preemptions.push({ ...preemption, at: now });
         for (const { jobId } of preemption.victims) {
           grid.stopRun(jobId, now + GRACE_S);
@@ -154,7 +169,7 @@ function play({ jobs, exemptS, sooner, window }: Given, local: LocalPolicy): Pla
   return played;
 }
 
-describe.each(POLICIES.map((local) => [JSON.stringify(local), local] as const))(
+describe.each(CHOOSING.map((local) => [JSON.stringify(local), local] as const))(
   'preemption under %s',
   (_, local) => {
     it('stops lower classes only, never in vain, and all jobs run', () => {
@@ -188,6 +203,35 @@ describe.each(POLICIES.map((local) => [JSON.stringify(local), local] as const))(
         }),
         { numRuns: cases(60) },
       );
+    });
+
+    it('stops nothing without a start that it makes earlier than in the same history without it', () => {
+      let compared = 0;
+      fc.assert(
+        fc.property(given, ({ jobs, ...others }) => {
+          // As planned: who knew when runs end, or that a job will find room beside runs of its own user, could do without some of it.
+          const asPlanned = (job: (typeof jobs)[number]) => ({
+            ...job,
+            ...{ late: 0 as const, exclusive: job.exclusive === 'USER' ? null : job.exclusive },
+          });
+          const asked = { ...others, sooner: 0, jobs: jobs.map(asPlanned) };
+          const { starts, preemptions } = play(asked, local);
+          preemptions.forEach(({ jobId, victims, at }, i) => {
+            if (victims.length === 0) return;
+            const first = starts.find((one) => one.jobId === jobId && one.start >= at) as Run;
+            // Those before it are carried out, of the same plan too, and none from it on.
+            const without = play(asked, local, { until: first.start, most: i });
+            expect(without.preemptions).toEqual(preemptions.slice(0, i));
+            expect(without.starts.filter(({ start }) => start < at)).toEqual(
+              starts.filter(({ start }) => start < at),
+            );
+            expect(without.starts.filter((one) => one.jobId === jobId && one.start >= at)).toEqual([]);
+            compared++;
+          });
+        }),
+        { numRuns: cases(60) },
+      );
+      expect(compared).toBeGreaterThan(0);
     });
 
     it('makes a machine free for a job that is to have it to itself', () => {

@@ -1,13 +1,15 @@
 /** Runs that are stopped for jobs of higher classes, as simulations have them. That live cycles decide alike: test/engine/simulated. */
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parsePolicy } from '../../src/core/index.js';
+import { type Preemption, parsePolicy, type Run, type SitePlan } from '../../src/core/index.js';
 import { runSimulation } from '../../src/simulator/engine.js';
-import { policyNamed } from '../../src/simulator/policies.js';
+import { policyNamed, policyNames } from '../../src/simulator/policies.js';
 import { simulateAndRecord } from '../../src/simulator/simulate.js';
 import { ResultSink } from '../../src/simulator/sink.js';
 import { countedWorld } from '../../src/simulator/sites.js';
 import { summarize } from '../../src/simulator/statistics.js';
 import type { SimJob } from '../../src/simulator/workload.js';
+import { cases } from '../support/seed.js';
 import { simJobs } from './support/jobs.js';
 
 const PREEMPTION = { graceS: 30, exemptS: 60, cancelBelow: 0 };
@@ -71,6 +73,72 @@ describe('a run that is stopped for another', () => {
     expect(run(alike)).toMatchObject({ starts: [0, 1000], preempted: 0 });
   });
 });
+
+/** Keeps what is preempted, and lets only so many of these be: from then on the plans have none. */
+class CalmingSink extends ResultSink {
+  readonly preemptions: (Preemption & { at: number })[] = [];
+  readonly begun: Run[] = [];
+
+  constructor(
+    jobs: number,
+    private readonly most: number,
+  ) {
+    super(jobs);
+  }
+
+  planned(plan: SitePlan, at: number): void {
+    plan.preemptions = plan.preemptions.slice(0, this.most - this.preemptions.length);
+    for (const preemption of plan.preemptions) this.preemptions.push({ ...preemption, at });
+  }
+
+  override started(job: SimJob, index: number, run: Run): void {
+    super.started(job, index, run);
+    this.begun.push(run);
+  }
+}
+
+describe.each(policyNames.map((name) => name.replace('-N', '-2')))(
+  'preemption in simulations under %s',
+  (name) => {
+    it('stops nothing without a start that it makes earlier than in the same history without it', () => {
+      const policy = parsePolicy({
+        ...policyNamed(name, 1),
+        preemption: { graceS: 3, exemptS: 2, cancelBelow: 0 },
+      });
+      let compared = 0;
+      const anyJob = fc.record({
+        submittedAt: fc.integer({ min: 0, max: 40 }),
+        runS: fc.integer({ min: 1, max: 30 }),
+        cpusPerTask: fc.integer({ min: 1, max: 4 }),
+        preemptionClass: fc.constantFrom(0, 0, 3, 7),
+        restartable: fc.constantFrom(true, true, true, false),
+      });
+      fc.assert(
+        fc.property(fc.array(anyJob, { minLength: 5, maxLength: 25 }), (given) => {
+          const jobs = simJobs([...given].sort((a, b) => a.submittedAt - b.submittedAt));
+          const simulate = (most: number): CalmingSink => {
+            const sink = new CalmingSink(jobs.length, most);
+            const world = countedWorld([{ id: 1, name: 'one', processors: 8 }]);
+            runSimulation(world, jobs, { policy, eventOrder: 'batch' }, [sink]);
+            return sink;
+          };
+          const { preemptions, begun } = simulate(Infinity);
+          const startOf = (jobId: number, at: number, runs: Run[]): number =>
+            runs.find((run) => run.jobId === jobId && run.start >= at)?.start as number;
+          preemptions.forEach(({ jobId, victims, at }, i) => {
+            if (victims.length === 0) return;
+            const without = simulate(i);
+            expect(without.preemptions).toEqual(preemptions.slice(0, i));
+            expect(startOf(jobId, at, begun)).toBeLessThan(startOf(jobId, at, without.begun));
+            compared++;
+          });
+        }),
+        { numRuns: cases(100) },
+      );
+      expect(compared).toBeGreaterThan(0);
+    });
+  },
+);
 
 describe('switchyard simulate --scavengers', () => {
   const simulate = async (scavengers: number | null, checkpointS: number | null) => {

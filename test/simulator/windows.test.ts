@@ -1,7 +1,10 @@
 /** Maintenance windows in the simulator: under every local policy no run reaches into one. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { crossed, windows } from '../../experiments/windows.js';
+import { crossed, scavengers, windows } from '../../experiments/windows.js';
 import { plainJob } from '../../src/core/index.js';
 import { runSimulation } from '../../src/simulator/engine.js';
 import { policyNamed, policyNames } from '../../src/simulator/policies.js';
@@ -64,6 +67,32 @@ it('of a file with a machine that is not there are refused', () => {
   const window = { siteId: 1, machine: 2, fromS: 1, toS: 2 };
   expect(() => withWindows(world, [window])).toThrow('accepted: 1 to 1');
   expect(() => withWindows(world, [{ ...window, siteId: 7 }])).toThrow('no site 7');
+});
+
+it('runs that are stopped for others cross no window either', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'windows-'));
+  const trace = join(folder, 'small.swf');
+  // Short and long ones by turns that keep most of the machine busy, over two weeks of the month that the experiment takes.
+  const lines = Array.from({ length: 200 }, (_, i) => {
+    const [submitted, runS, processors] = [
+      112 * 86_400 + i * 6000,
+      i % 3 === 0 ? 20_000 : 5000,
+      20 + (i % 4) * 20,
+    ];
+    const asked = runS + (i % 2) * 3600;
+    return [i + 2, submitted, -1, runS, processors, -1, -1, processors, asked, -1, 1, 1, 1, 1, 1, -1, -1, -1];
+  });
+  const first = [1, 0, -1, 60, 1, -1, -1, 1, 60, -1, 1, 1, 1, 1, 1, -1, -1, -1];
+  writeFileSync(trace, [first, ...lines].map((line) => `${line.join(' ')}\n`).join(''));
+  try {
+    for (const row of await scavengers(trace)) {
+      expect(row.crossed).toBe(0);
+      expect(row.stopped).toBeGreaterThan(0);
+      expect(row.lostCpuHours).toBeGreaterThan(0);
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 it.runIf(haveTraces)('a month of KTH-SP2 with four hours each week: no run crosses a window', async () => {

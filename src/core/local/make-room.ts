@@ -9,7 +9,8 @@
  * Decisions where the rule leaves it open: the highest rank goes first, then the order of arrival. A job for which there is room that the
  * policy's order keeps from it is promised that room, for it may not be worse off than where others had to be stopped. Jobs with licenses
  * are promised nothing, nor is anything at sites where nobody knows when runs end, or inside reservations. A job that asks more of its
- * machines than room for each task (`Requirement.spread`), or whose tasks are not all alike, fits where it could be placed.
+ * machines than room for each task (`Requirement.spread`), or whose tasks are not all alike, fits where it could be placed. Room beside runs of
+ * the job's own user, which others do not have (joining.ts), does not count: nothing is planned with it.
  */
 import { type ClassRules, type ClassTable, NO_RANKS } from '../classes.js';
 import type { Room, TaskAmounts } from '../grid/amounts.js';

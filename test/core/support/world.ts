@@ -28,8 +28,8 @@ import {
   siteCycle,
 } from '../../../src/core/index.js';
 import type { OwnedDevice } from '../../../src/core/resources/devices.js';
-import { chooseUnits, type HeldUnit, holdUnits, unitsAskedBy } from '../../../src/core/resources/units.js';
 import { placedParts, withParts } from '../../support/plain-job.js';
+import { chosenDevices } from './devices.js';
 import { job as anyJob } from './drive.js';
 
 const anyDispatch = fc.oneof<fc.WeightedArbitrary<Policy['dispatch']>[]>(
@@ -347,7 +347,11 @@ export class World {
     const accept = ({ jobId, allocations, licenseIds, plannedDuration }: Start): Run => {
       const plannedEnd = this.now + plannedDuration;
       const job = this.atSite.get(jobId)?.job as Job;
-      const devices = this.chosenFor(job, allocations);
+      const devices = chosenDevices(
+        (machineId) => this.machines.find(({ id }) => id === machineId)?.devices ?? [],
+        this.running.values(),
+        { job, allocations },
+      );
       const run = { jobId, siteId, epoch: 1, allocations, licenseIds, devices, start: this.now, plannedEnd };
       this.running.set(jobId, { job, run });
       this.atSite.delete(jobId);
@@ -358,32 +362,6 @@ export class World {
     if (!this.atOnce) for (const start of plan.starts) this.grid.startRun(accept(start));
     this.reserve(siteId, plan.reservation);
     if (!this.forgetful) this.keep(siteId, plan);
-  }
-
-  /** As the store chooses them. */
-  private chosenFor(job: Job, allocations: Start['allocations']): string[][] {
-    const held = new Map<number, Map<string, HeldUnit>>(this.machines.map(({ id }) => [id, new Map()]));
-    const hold = (
-      machineId: number,
-      units: readonly string[] | null,
-      part: JobPart,
-      of: Job,
-      tasks: number,
-    ) => {
-      const { devices = [] } = this.machines.find(({ id }) => id === machineId) as Machine;
-      const here = held.get(machineId) as Map<string, HeldUnit>;
-      const asked = unitsAskedBy({ ...part, userId: of.userId });
-      const chosen = units ?? (chooseUnits(devices, here, asked, tasks) as string[]);
-      for (const [unit, one] of holdUnits(devices, chosen, asked, tasks)) here.set(unit, one);
-      return [...chosen];
-    };
-    for (const { run, job: of } of this.running.values())
-      placedParts(of, run.allocations).forEach(({ machineId, tasks, part }, i) => {
-        if (held.has(machineId)) hold(machineId, run.devices?.[i] ?? [], part, of, tasks);
-      });
-    return placedParts(job, allocations).map(({ machineId, tasks, part }) =>
-      hold(machineId, null, part, job, tasks),
-    );
   }
 
   private keep(siteId: number, { memory, wakeAt }: SitePlan): void {
