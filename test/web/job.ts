@@ -67,6 +67,11 @@ export function pageOfJob(visits: Visits, grid: Grid): void {
     await page.getByRole('heading', { level: 1, name: /Failed/ }).waitFor();
     await page.locator('.terminal', { hasText: 'this is run 2' }).waitFor();
     await page
+      .locator('.timeline li')
+      .filter({ hasText: 'Ended, run 1' })
+      .getByText('Nonzero exit code')
+      .waitFor();
+    await page
       .getByText(/^retry 1.* by retry rule 1$/)
       .first()
       .waitFor();

@@ -133,6 +133,56 @@ export function shownLive(visits: Visits, grid: Grid): void {
     await expect.poll(() => painted(page, '--running')).toBe(0);
   });
 
+  test('a run that was stopped for another job, on the way of its job and in the schedule of its site', async () => {
+    await grid.decideBy({ preemption: { graceS: 1, exemptS: 0, cancelBelow: 0 } });
+    const ids = await grid.submit(...Array.from({ length: 4 }, () => long));
+    const running = (jobs: readonly string[]) =>
+      until(
+        () =>
+          grid.ask<{ jobs: { nodes: { state: string }[] } }>(
+            'query ($ids: [ID!]) { jobs(filter: { ids: $ids }) { nodes { state } } }',
+            { ids: jobs },
+          ),
+        ({ jobs: { nodes } }) => nodes.every(({ state }) => state === 'RUNNING'),
+      );
+    await running(ids);
+    const [urgent] = await grid.submit({ ...long, preemptionClass: 5, estimateS: 300 });
+    await running([urgent as string]);
+    interface Runs {
+      jobs: { nodes: { id: string; runs: { cause: string | null }[] }[] };
+    }
+    const { jobs } = await until(
+      () =>
+        grid.ask<Runs>(
+          'query ($ids: [ID!]) { jobs(filter: { ids: $ids }) { nodes { id runs { cause } } } }',
+          { ids },
+        ),
+      ({ jobs: { nodes } }) => nodes.some(({ runs }) => runs[0]?.cause === 'PREEMPTED'),
+    );
+    const stopped = jobs.nodes.find(({ runs }) => runs[0]?.cause === 'PREEMPTED')?.id as string;
+    const { page } = await go(`/jobs/${stopped}`);
+    const steps = page.locator('.timeline li');
+    await steps
+      .filter({ hasText: 'Preempted, run 1' })
+      .getByText('Stopped for a job of a higher class')
+      .waitFor();
+    const labels = () => steps.locator('.strong').allTextContents();
+    const ran = [
+      ...['Submitted', 'Sent to a site', 'Assigned', 'Running, run 1', 'Preempted, run 1', 'Sent again'],
+      'Assigned',
+    ];
+    await expect.poll(labels).toEqual([...ran, 'Running', 'Ended']);
+    await grid.ask('mutation ($ids: [ID!]!) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
+      ids: [urgent],
+    });
+    await expect.poll(labels).toEqual([...ran, 'Running, run 2', 'Ended']);
+    expect(await page.locator('.timeline .bar .preempted').count()).toBe(1);
+    await page.goto(`${grid.origin}/sites/${grid.north}`);
+    await page.locator('.gantt-tools').getByText('Preempted', { exact: true }).waitFor();
+    await page.getByRole('radio', { name: '15 min' }).click({ force: true });
+    await expect.poll(() => painted(page, '--series-3')).toBeGreaterThan(2);
+  });
+
   test('when each queued job will start, where the site has promised it', async () => {
     const local = (kind: string | null) =>
       grid.ask('mutation ($input: UpdateSiteInput!) { updateSite(input: $input) { id } }', {
@@ -179,7 +229,7 @@ export function shownLive(visits: Visits, grid: Grid): void {
     await grid.ask('mutation ($input: SetQuotaInput!) { setQuota(input: $input) { id } }', {
       input: { user: id, submissionLimit: 9, submissionPeriodS: 3600, reason: 'a quota' },
     });
-    await grid.dispatchBy({ kind: 'diana', queueLimit: 1 });
+    await grid.decideBy({ dispatch: { kind: 'diana', queueLimit: 1 } });
     const { page } = await go('/users');
     await page.getByText('No jobs wait in a meta-queue').waitFor();
     const { submitJobs } = await new Client({ url: grid.service.url, key }).request<{
@@ -343,7 +393,7 @@ export function shownLive(visits: Visits, grid: Grid): void {
         input: { site: grid.north, scheduler: null },
       });
     });
-    await grid.dispatchBy({ kind: 'grid-tree' });
+    await grid.decideBy({ dispatch: { kind: 'grid-tree' } });
     const { page } = await go('/tree');
     const region = page.locator('.tree-node', {
       has: page.getByRole('heading', { name: 'region', exact: true }),

@@ -21,8 +21,8 @@ export interface Grid {
   /** A new user with a key. */
   user(name: string, role: string): Promise<{ id: string; key: string; keyId: string }>;
   submit(...jobs: object[]): Promise<string[]>;
-  /** Until the test has ended, jobs are dispatched by this policy. */
-  dispatchBy(policy: object): Promise<void>;
+  /** Until the test has ended, these parts of the policy are others. */
+  decideBy(parts: object): Promise<void>;
 }
 
 /** @param environment of the service */
@@ -91,23 +91,19 @@ export function withGrid(environment: () => Promise<Record<string, string>> = as
       if (submitJobs.errors[0]) throw new Error(submitJobs.errors[0].message);
       return submitJobs.jobIds;
     },
-    async dispatchBy(dispatch) {
-      const put = async (changed: object): Promise<object> => {
-        const { policy } = await self.ask<{ policy: { version: number; document: { dispatch: object } } }>(
+    async decideBy(parts) {
+      const change = async (into: (document: object) => object): Promise<object> => {
+        const { policy } = await self.ask<{ policy: { version: number; document: object } }>(
           '{ policy { version document } }',
         );
         await self.ask('mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { version } }', {
-          input: {
-            expectedVersion: policy.version,
-            reason: 'a test',
-            document: { ...policy.document, dispatch: changed },
-          },
+          input: { expectedVersion: policy.version, reason: 'a test', document: into(policy.document) },
         });
-        return policy.document.dispatch;
+        return policy.document;
       };
-      const before = await put(dispatch);
+      const before = await change((document) => ({ ...document, ...parts }));
       onTestFinished(async () => {
-        await put(before);
+        await change(() => before);
       });
     },
   };

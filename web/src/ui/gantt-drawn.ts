@@ -18,6 +18,7 @@ import {
 export const KINDS: Record<GanttBar['kind'], { label: string; color: string }> = {
   past: { label: 'Completed', color: '--series-6' },
   failed: { label: 'Failed or canceled', color: '--failed' },
+  preempted: { label: 'Preempted', color: '--series-3' },
   running: { label: 'Running', color: '--running' },
   reserved: { label: 'Reserved', color: '--held' },
   promised: { label: 'Promised', color: '--series-1' },
@@ -27,6 +28,8 @@ const STRIP_PX = 44;
 const BAR_PX = ROW_PX - 3;
 /** In a narrower bar nothing can be read. */
 const LABELED_PX = 44;
+/** In a narrower bar stripes would leave nothing of it. */
+const HATCHED_PX = 8;
 
 /** What is drawn. */
 export interface View {
@@ -90,6 +93,7 @@ function drawBar(context: CanvasRenderingContext2D, bar: Placed, y: number, view
   context.globalAlpha = 0.3;
   if (right > solid) context.fillRect(solid, y, right - solid, BAR_PX);
   context.globalAlpha = 1;
+  if (bar.kind === 'preempted' && right - left >= HATCHED_PX) hatch(context, left, y, right - left);
   if (planned || bar.key === view.chosen) {
     context.strokeStyle = bar.key === view.chosen ? colorOf('--text') : color;
     context.setLineDash(bar.key === view.chosen ? [] : [3, 2]);
@@ -138,6 +142,22 @@ export function drawStrip(
   context.globalAlpha = 1;
   context.strokeStyle = colorOf('--accent');
   context.strokeRect(left + 0.5, 0.5, Math.max(2, right - left - 1), STRIP_PX - 1);
+}
+
+/** Stripes over a bar, so that it is told from others without its color. */
+function hatch(context: CanvasRenderingContext2D, x: number, y: number, width: number): void {
+  context.save();
+  context.beginPath();
+  context.rect(x, y, width, BAR_PX);
+  context.clip();
+  context.strokeStyle = colorOf('--surface');
+  context.beginPath();
+  for (let at = x - BAR_PX; at < x + width; at += 6) {
+    context.moveTo(at, y + BAR_PX);
+    context.lineTo(at + BAR_PX, y);
+  }
+  context.stroke();
+  context.restore();
 }
 
 function stroke(context: CanvasRenderingContext2D, color: string, x: number, y: number, to: number): void {

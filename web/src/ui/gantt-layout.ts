@@ -17,7 +17,7 @@ export interface GanttBar {
   from: number;
   to: number;
   amount: number;
-  kind: 'past' | 'failed' | 'running' | 'reserved' | 'promised';
+  kind: 'past' | 'failed' | 'preempted' | 'running' | 'reserved' | 'promised';
 }
 
 /** A bar and where its row is, below the axis. */

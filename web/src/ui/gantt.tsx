@@ -111,7 +111,7 @@ function Tools({ bars, shown }: { bars: readonly GanttBar[]; shown: Shown }) {
           .filter((kind) => kinds.has(kind))
           .map((kind) => (
             <li key={kind} className="row tiny muted">
-              <i className={`swatch ${kind}`} style={{ background: `var(${KINDS[kind].color})` }} />
+              <i className={`swatch ${kind}`} style={{ backgroundColor: `var(${KINDS[kind].color})` }} />
               {KINDS[kind].label}
             </li>
           ))}

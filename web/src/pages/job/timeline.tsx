@@ -1,78 +1,79 @@
 /** The way of a job, from its submission to its end: each step with its time, and how long it was between them. */
-import { duration, instant, megabytes, moment } from '../../ui/format';
+import { causeOf, duration, instant, megabytes, moment, plural } from '../../ui/format';
 import { useNow } from '../../ui/now';
 import type { Job } from './shown';
 
+/** Of the runs before the last, so many are drawn one by one. */
+const EARLIER_SHOWN = 5;
+
 interface Step {
+  key: string;
   label: string;
   about?: string | undefined;
   at: number | null;
   /** What it does from here to the next step. */
   doing: string;
   color: string;
+  /** It was stopped for another job: drawn hatched. */
+  preempted?: boolean;
 }
+
+type Run = Job['runs'][number];
 
 const time = (text: string | null | undefined): number | null => (text ? Date.parse(text) : null);
 
+/** What it went through in the order of time; behind that what is to come. */
 function stepsOf(job: Job): Step[] {
-  const run = job.runs.at(-1);
   const ended = time(job.endedAt);
-  const lost = job.runs.length - 1;
-  const staging = run?.staging;
+  const dispatched = time(job.dispatchedAt);
+  const last = job.runs.at(-1);
+  // Whose last run is over has another to come, unless it is over itself.
+  const current = ended === null && last && last.endedAt !== null ? undefined : last;
+  const earlier = current ? job.runs.slice(0, -1) : job.runs;
+  const hidden = earlier.slice(0, Math.max(0, earlier.length - EARLIER_SHOWN));
   const sent = job.decisions.nodes.filter(({ kind }) => kind === 'DISPATCH');
   const [first] = sent;
   const moved = first !== undefined && sent.length > 1;
+  const ran: Step[][] = [
+    ...(hidden[0]
+      ? [
+          [
+            {
+              ...{ key: 'hidden', label: `${plural(hidden.length, 'run')} before these` },
+              ...{ at: time(hidden[0].assignedAt), doing: 'ran and waited', color: 'var(--queued)' },
+            },
+          ],
+        ]
+      : []),
+    ...earlier.slice(hidden.length).map((run) => [...runSteps(run, true), endOf(run)]),
+    runSteps(current, earlier.length > 0),
+  ];
+  // One that goes back to the root and is sent again has runs before that, and others behind it.
+  const behind = ran.findIndex(([{ at } = { at: null }]) => at === null || at >= (dispatched ?? Infinity));
+  ran.splice(behind < 0 ? ran.length : behind, 0, [
+    {
+      key: 'dispatched',
+      label: moved ? `Sent again${sent.length > 2 ? `, ${sent.length - 1} times` : ''}` : 'Sent to a site',
+      about: dispatched === null ? undefined : job.site?.name,
+      ...{ at: dispatched, doing: 'waited in its queue', color: 'var(--dispatched)' },
+    },
+  ]);
   return [
     {
-      label: 'Submitted',
-      about: job.user.name,
-      at: time(job.submittedAt),
-      doing: 'waited for a site',
-      color: 'var(--queued)',
+      ...{ key: 'submitted', label: 'Submitted', about: job.user.name, at: time(job.submittedAt) },
+      ...{ doing: 'waited for a site', color: 'var(--queued)' },
     },
     ...(moved
       ? [
           {
-            label: 'Sent to a site',
-            about: first.site?.name,
-            at: time(first.at),
-            doing: 'waited elsewhere',
-            color: 'var(--dispatched)',
+            ...{ key: 'sent', label: 'Sent to a site', about: first.site?.name, at: time(first.at) },
+            ...{ doing: 'waited elsewhere', color: 'var(--dispatched)' },
           },
         ]
       : []),
+    ...ran.flat(),
     {
-      label: moved ? `Sent again${sent.length > 2 ? `, ${sent.length - 1} times` : ''}` : 'Sent to a site',
-      about: job.dispatchedAt ? (job.site?.name ?? undefined) : undefined,
-      at: time(job.dispatchedAt),
-      doing: 'waited in its queue',
-      color: 'var(--dispatched)',
-    },
-    {
-      label: 'Assigned',
-      about: run && plainMachines(run),
-      at: time(run?.assignedAt),
-      doing: 'was being started',
-      color: 'var(--assigned)',
-    },
-    ...(staging
-      ? [
-          {
-            label: 'Staging its data',
-            about: `${megabytes(staging.movedMb)} of ${megabytes(staging.totalMb)} moved`,
-            at: time(staging.beganAt),
-            doing: 'brought its data',
-            color: 'var(--series-3)',
-          },
-        ]
-      : []),
-    {
-      label: lost > 0 ? `Running, run ${job.runs.length}` : 'Running',
-      at: time(run?.startedAt),
-      doing: 'ran',
-      color: 'var(--running)',
-    },
-    {
+      key: 'ended',
       label:
         ended === null
           ? 'Ended'
@@ -82,6 +83,47 @@ function stepsOf(job: Job): Step[] {
       color: `var(--${ended === null ? 'queued' : job.state.toLowerCase()})`,
     },
   ];
+}
+
+/** Of a job without a run too: what is to come. */
+function runSteps(run: Run | undefined, several: boolean): Step[] {
+  const key = `run ${run?.epoch ?? 0}`;
+  const preempted = run?.cause === 'PREEMPTED';
+  const staging = run?.staging;
+  return [
+    {
+      ...{ key: `${key} assigned`, label: 'Assigned', about: run && plainMachines(run) },
+      ...{ at: time(run?.assignedAt), doing: 'was being started', color: 'var(--assigned)' },
+    },
+    ...(staging
+      ? [
+          {
+            ...{ key: `${key} staging`, label: 'Staging its data' },
+            about: `${megabytes(staging.movedMb)} of ${megabytes(staging.totalMb)} moved`,
+            ...{ at: time(staging.beganAt), doing: 'brought its data', color: 'var(--series-3)' },
+          },
+        ]
+      : []),
+    {
+      ...{ key: `${key} running`, label: several && run ? `Running, run ${run.epoch}` : 'Running' },
+      at: time(run?.startedAt),
+      doing: preempted ? 'ran until it was preempted' : 'ran',
+      ...{ color: preempted ? 'var(--series-3)' : 'var(--running)', preempted },
+    },
+  ];
+}
+
+/** Of a run that others followed. */
+function endOf(run: Run): Step {
+  const preempted = run.cause === 'PREEMPTED';
+  return {
+    key: `run ${run.epoch} ended`,
+    label: preempted ? `Preempted, run ${run.epoch}` : `Ended, run ${run.epoch}`,
+    about: run.cause ? causeOf(run.cause) : undefined,
+    at: time(run.endedAt),
+    doing: 'waited to run again',
+    color: preempted ? 'var(--series-3)' : 'var(--failed)',
+  };
 }
 
 export function Timeline({ job }: { job: Job }) {
@@ -108,7 +150,7 @@ export function Timeline({ job }: { job: Job }) {
           const skipped = step.at === null && ended !== null;
           return (
             <li
-              key={step.label}
+              key={step.key}
               className={`${step.at === null ? (skipped ? 'skipped' : 'to-come') : ''} ${step === last && ended === null ? 'now' : ''}`}
             >
               <span className="point" style={{ background: step.at === null ? undefined : step.color }} />
@@ -147,9 +189,10 @@ export function Timeline({ job }: { job: Job }) {
       >
         {spans.map(({ step, from, to }) => (
           <span
-            key={step.label}
+            key={step.key}
+            className={step.preempted ? 'preempted' : undefined}
             title={`${step.doing} ${duration(Math.max(0, to - from) / 1000)}`}
-            style={{ width: `${(100 * Math.max(0, to - from)) / whole}%`, background: step.color }}
+            style={{ width: `${(100 * Math.max(0, to - from)) / whole}%`, backgroundColor: step.color }}
           />
         ))}
       </div>
@@ -157,5 +200,5 @@ export function Timeline({ job }: { job: Job }) {
   );
 }
 
-const plainMachines = ({ allocations }: Job['runs'][number]): string =>
+const plainMachines = ({ allocations }: Run): string =>
   allocations.length === 1 ? allocations[0]!.machine.name : `${allocations.length} machines`;

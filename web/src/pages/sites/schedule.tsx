@@ -28,6 +28,9 @@ const PROMISES_MS = 5_000;
 /** As long as the bar of a job that is not shown. */
 const UNKNOWN_MS = 10 * 60_000;
 
+/** Runs of other causes failed. */
+const ENDED: Record<string, GanttBar['kind']> = { EXITED_ZERO: 'past', PREEMPTED: 'preempted' };
+
 type JobOfSite = SiteRunsQuery['jobs']['nodes'][number];
 
 async function jobsOf(
@@ -162,7 +165,7 @@ function barsOf(
           from,
           to,
           amount: cpus[i] ?? 0,
-          kind: live ? 'running' : run.cause === 'EXITED_ZERO' ? 'past' : 'failed',
+          kind: live ? 'running' : (ENDED[run.cause ?? ''] ?? 'failed'),
         });
       }
     }
