@@ -40,13 +40,14 @@ const MIG = 'mig';
  */
 export async function findDevices(directory: string | null, stateDir: string | null): Promise<HostDevice[]> {
   const declared = directory === null ? [] : declaredDevices(directory);
-  const [nvidia, links, amd, slicing] = await Promise.all([
+  const [nvidia, links, amd, fabric, slicing] = await Promise.all([
     output('nvidia-smi', ['--query-gpu=index,name,memory.total,uuid', '--format=csv,noheader,nounits']),
     output('nvidia-smi', ['topo', '-m']),
     output('rocm-smi', ['--showproductname', '--showmeminfo', 'vram', '--json']),
+    output('rocm-smi', ['--showtopotype', '--json']),
     findMigCards(stateDir),
   ]);
-  const told = [...nvidiaDevices(nvidia ?? '', links ?? '', slicing), ...amdDevices(amd ?? '')];
+  const told = [...nvidiaDevices(nvidia ?? '', links ?? '', slicing), ...amdDevices(amd ?? '', fabric ?? '')];
   const kinds = new Set(declared.map(({ kind }) => kind));
   const found = told.length > 0 ? told : sysDevices('/sys');
   return [...declared, ...apart(found.filter(({ kind }) => !kinds.has(kind)))];
@@ -82,27 +83,63 @@ export function linkGroups(text: string): Map<string, string> {
     .replaceAll(UNDERLINE, '')
     .split('\n')
     .map((line) => line.split('\t').map((cell) => cell.trim()));
+  return joinedIn(
+    rows.flatMap(([name = '', ...cells]): Joined[] => {
+      const joined = cells.flatMap((cell, i) => (/^NV\d+$/.test(cell) ? (head[i + 1] as string) : []));
+      const isCard = /^GPU\d+$/.test(name) && joined.length > 0;
+      return isCard ? [{ cards: [name, ...joined], group: `nvlink${name.slice('GPU'.length)}` }] : [];
+    }),
+  );
+}
+
+/** Cards that are joined; a group of them that is not known yet has this name. */
+interface Joined {
+  cards: readonly string[];
+  group: string;
+}
+
+/** By card, its group: those that are joined by way of others too. */
+function joinedIn(all: readonly Joined[]): Map<string, string> {
   const groups = new Map<string, string>();
-  for (const [name = '', ...cells] of rows) {
-    if (!/^GPU\d+$/.test(name)) continue;
-    const joined = cells.flatMap((cell, i) => (/^NV\d+$/.test(cell) ? (head[i + 1] as string) : []));
-    if (joined.length === 0) continue;
-    const known = [name, ...joined].flatMap((one) => groups.get(one) ?? []);
-    const group = known[0] ?? `nvlink${name.slice('GPU'.length)}`;
+  for (const { cards, group: name } of all) {
+    const known = cards.flatMap((one) => groups.get(one) ?? []);
+    const group = known[0] ?? name;
     for (const [one, of] of groups) if (known.includes(of)) groups.set(one, group);
-    for (const one of [name, ...joined]) groups.set(one, group);
+    for (const one of cards) groups.set(one, group);
   }
   return groups;
 }
 
-/** `{"card0": {"Card Series": …, "VRAM Total Memory (B)": …}, …}`. */
-export function amdDevices(text: string): HostDevice[] {
+/**
+ * By index, the group of cards that Infinity Fabric (XGMI) joins, also by way of others, as `rocm-smi --showtopotype --json` shows it:
+ * `{"system": {"(Topology) Link type between DRM devices 0 and 1": "XGMI", …}}`, each pair once. None for a card that has none.
+ */
+export function fabricGroups(text: string): Map<string, string> {
+  let told: { system?: Record<string, string> };
+  try {
+    told = JSON.parse(text);
+  } catch {
+    return new Map();
+  }
+  return joinedIn(
+    Object.entries(told.system ?? {}).flatMap(([name, type]): Joined[] => {
+      const [, one, other] = /\bLink type between DRM devices (\d+) and (\d+)$/i.exec(name) ?? [];
+      const isJoined = one !== undefined && other !== undefined && one !== other && type === 'XGMI';
+      return isJoined ? [{ cards: [one, other], group: `xgmi${one}` }] : [];
+    }),
+  );
+}
+
+/** `{"card0": {"Card Series": …, "VRAM Total Memory (B)": …}, …}`. `links`: how the cards are joined. */
+export function amdDevices(text: string, links = ''): HostDevice[] {
+  const groups = fabricGroups(links);
   return amdCards(text).flatMap(([index, facts]) => {
     const bytes = Number(facts['VRAM Total Memory (B)']);
     if (!(bytes > 0)) return [];
     const model = facts['Card Series'] ?? facts['Card series'] ?? facts['Card Model'] ?? '';
     return {
       ...gpu(index, model, bytes / 1e6),
+      link: groups.get(index) ?? null,
       files: ['/dev/kfd', `/dev/dri/renderD${128 + Number(index)}`],
       environment: { ROCR_VISIBLE_DEVICES: index },
       told: true,
@@ -128,10 +165,17 @@ function amdCards(text: string): [index: string, facts: Record<string, string>][
 export const sysDevices = (root: string): HostDevice[] =>
   sysCards(root).map(({ bytes, read }, place) => ({
     ...gpu(String(place), `${read('vendor') ?? ''}:${read('device') ?? ''}`, bytes / 1e6),
+    link: hiveOf(read),
     files: ['/dev/kfd', `/dev/dri/renderD${128 + place}`],
     environment: { ROCR_VISIBLE_DEVICES: String(place) },
     told: read('gpu_busy_percent') !== null,
   }));
+
+/** Cards that Infinity Fabric (XGMI) joins are of one hive; 0 and none: the card has no such links. */
+function hiveOf(read: (file: string) => string | null): string | null {
+  const hive = read('xgmi_hive_info/xgmi_hive_id');
+  return hive === null || /^(0x)?0*$/i.test(hive) ? null : `hive${hive.slice(0, 100)}`;
+}
 
 /** Cards with memory of their own, in order. */
 function sysCards(root: string): { bytes: number; read: (file: string) => string | null }[] {

@@ -56,6 +56,58 @@ describe('devices of a host', () => {
     expect(amdDevices('ROCm is not there')).toEqual([]);
   });
 
+  it('of AMD are of one group where Infinity Fabric joins them, also by way of others', () => {
+    const cards = Object.fromEntries(
+      [0, 1, 2, 3, 4].map((i) => [
+        `card${i}`,
+        { 'Card Series': 'MI250', 'VRAM Total Memory (B)': '1000000' },
+      ]),
+    );
+    const links = (types: Record<string, string>) =>
+      JSON.stringify({
+        system: Object.fromEntries(
+          Object.entries(types).map(([pair, type]) => [
+            `(Topology) Link type between DRM devices ${pair}`,
+            type,
+          ]),
+        ),
+      });
+    const groups = (text?: string) => amdDevices(JSON.stringify(cards), text).map(({ link }) => link);
+    const joined = links({ '0 and 1': 'XGMI', '0 and 2': 'PCIE', '1 and 3': 'XGMI', '2 and 4': 'XGMI' });
+    expect(groups(joined)).toEqual(['xgmi0', 'xgmi0', 'xgmi2', 'xgmi0', 'xgmi2']);
+    // Two groups that a later pair joins are one.
+    const late = links({ '0 and 1': 'XGMI', '2 and 3': 'XGMI', '1 and 2': 'XGMI', '3 and 4': 'PCIE' });
+    expect(new Set(groups(late).slice(0, 4)).size).toBe(1);
+    expect(groups(late)[4]).toBeNull();
+    for (const text of [undefined, '', 'not supported', '{}', links({ '0 and 0': 'XGMI' })])
+      expect(groups(text)).toEqual([null, null, null, null, null]);
+  });
+
+  it('of AMD are looked for with all that rocm-smi tells', async () => {
+    const bin = folder();
+    const told = Object.fromEntries(
+      ['card0', 'card1'].map((name) => [
+        name,
+        { 'Card Series': 'MI300X', 'VRAM Total Memory (B)': '2000000' },
+      ]),
+    );
+    const topology = { system: { '(Topology) Link type between DRM devices 0 and 1': 'XGMI' } };
+    const program = join(bin, 'rocm-smi');
+    writeFileSync(
+      program,
+      `#!/bin/sh\ncase "$*" in *--showtopotype*) echo '${JSON.stringify(topology)}';; *--showmeminfo*) echo '${JSON.stringify(told)}';; esac\n`,
+      { mode: 0o755 },
+    );
+    vi.stubEnv('PATH', `${bin}:${process.env.PATH}`);
+    onTestFinished(() => {
+      vi.unstubAllEnvs();
+    });
+    expect(await findDevices(null, null)).toMatchObject([
+      { id: 'gpu0', model: 'MI300X', link: 'xgmi0' },
+      { id: 'gpu1', model: 'MI300X', link: 'xgmi0' },
+    ]);
+  });
+
   it('are those whose driver tells their memory in /sys', () => {
     const root = folder();
     for (const [name, bytes] of [
@@ -74,6 +126,17 @@ describe('devices of a host', () => {
       ['gpu1', '0x1002:0x738c', 34_343],
     ]);
     expect(sysDevices(join(root, 'nowhere'))).toEqual([]);
+    // Of one hive; a card without links has none, or 0.
+    expect(sysDevices(root).map(({ link }) => link)).toEqual([null, null]);
+    for (const [name, hive] of [
+      ['card2', '0'],
+      ['card10', '9734217390'],
+    ] as const) {
+      const info = join(root, 'class', 'drm', name, 'device', 'xgmi_hive_info');
+      mkdirSync(info);
+      writeFileSync(join(info, 'xgmi_hive_id'), `${hive}\n`);
+    }
+    expect(sysDevices(root).map(({ link }) => link)).toEqual([null, 'hive9734217390']);
     const second = join(root, 'class', 'drm', 'card10', 'device');
     writeFileSync(join(second, 'gpu_busy_percent'), '40\n');
     writeFileSync(join(second, 'mem_info_vram_used'), '2000000\n');
