@@ -18,6 +18,14 @@ export interface SimulatedMachine {
   architecture: string;
   /** Ids of licenses. */
   licenses?: string[];
+  devices?: {
+    id: string;
+    kind?: string;
+    model?: string;
+    memoryMb?: number;
+    shares?: number;
+    link?: string;
+  }[];
 }
 
 export interface SimulatedSite {

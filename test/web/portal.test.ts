@@ -4,6 +4,7 @@ import { attacks } from './attacks.js';
 import { firstPage } from './begin.js';
 import { describeWithChromium } from './browser.js';
 import { calendarPages } from './calendar.js';
+import { devicesShown } from './devices.js';
 import { graphOfJobs } from './graph.js';
 import { pageOfJob } from './job.js';
 import { byKeyboard } from './keyboard.js';
@@ -24,5 +25,6 @@ describeWithChromium('the portal', (visits) => {
   describe('the graph of a group', () => graphOfJobs(visits, grid));
   describe('shows', () => shownLive(visits, grid));
   describe('by the keyboard', () => byKeyboard(visits, grid));
+  describe('of devices', () => devicesShown(visits, grid));
   describe('every page', () => everyPage(visits, grid));
 });

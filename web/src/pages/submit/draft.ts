@@ -19,6 +19,7 @@ import {
   parseLicenses,
   parseMemory,
   parseNeeds,
+  parsePart,
   parseTasksPerMachine,
   retryRuleOf,
   tasksPerMachineWritten,
@@ -31,6 +32,7 @@ import type {
   Exclusive,
   JobAgainQuery,
   JobInput,
+  JobPartInput,
   SubmitChoicesQuery,
   TaskFailure,
   TaskLaunch,
@@ -73,6 +75,10 @@ export interface Draft {
   resources: string;
   /** `gen >= 3 and not slow` */
   constraint: string;
+  /** A part a line, as `switchyard submit --part` takes them; empty: all tasks are alike. */
+  parts: string;
+  /** Name or id of the one that it runs in. */
+  reservation: string;
   licenses: string;
   /** As sbatch's `--dependency`: `afterok:12`. */
   needs: string;
@@ -124,6 +130,8 @@ export const EMPTY: Draft = {
   deadline: '',
   resources: '',
   constraint: '',
+  parts: '',
+  reservation: '',
   licenses: '',
   needs: '',
   os: '',
@@ -164,7 +172,7 @@ export function fieldsOf(script: string): {
   const { architecture, outputs = [], workingDirectory, restartable, held, boost, launch, ...others } = more;
   const { onTaskFailure, outputMb, mail, tasksPerMachine, exclusive, allAlike, sameSwitch, ...further } =
     others;
-  const { class: jobClass, ...rest } = further;
+  const { class: jobClass, reservation, ...rest } = further;
   const datasets = outputs.filter(({ dataset }) => dataset !== undefined);
   const files = outputs.filter(({ dataset }) => dataset === undefined);
   const beside = { ...rest, ...(datasets.length > 0 && { outputs: datasets }) };
@@ -186,6 +194,7 @@ export function fieldsOf(script: string): {
     deadline,
     resources: resourcesPerTask?.map(({ kind, amount }) => `${kind}=${amount}`).join(','),
     constraint: machineConstraint,
+    reservation,
     licenses: licenses && licensesWritten(licenses),
     os,
     architecture,
@@ -286,6 +295,34 @@ export const declaredOf = (kinds: SubmitChoicesQuery['resourceKinds']): Kinds =>
 export const constraintBefore = ({ deviceModel, deviceMemory }: Draft): number =>
   (deviceModel + deviceMemory).trim() === '' ? 0 : 1;
 
+/** What each part says of its own, if there are parts. */
+const OF_EACH_PART = [
+  ...['tasks', 'cpusPerTask', 'memoryMbPerTask', 'deviceKind', 'deviceModel', 'deviceMemory', 'resources'],
+  ...['tasksPerMachine', 'exclusive', 'allAlike', 'sameSwitch'],
+] as (keyof Draft)[];
+
+/** The parts, or what all tasks ask for. `written`: parts of a script. */
+function tasksOf(
+  draft: Draft,
+  written: readonly JobPartInput[],
+  { whole, said }: Reading,
+): Partial<JobInput> & { all: number } {
+  const parts = [
+    ...written,
+    ...lines(draft.parts).map((line) => said('parts', (name) => parsePart(name, line))),
+  ];
+  if (parts.length > 0) {
+    const field = OF_EACH_PART.find((one) => draft[one] !== EMPTY[one]);
+    if (field !== undefined) throw new Wrong(field, 'Each part has its own: leave it as it was.');
+    return { parts, all: total(parts.map(({ tasks = 1 }) => tasks)) };
+  }
+  const all = whole('tasks', 1, 100_000);
+  const memoryMbPerTask = said('memoryMbPerTask', parseMemory);
+  return { tasks: all, cpusPerTask: whole('cpusPerTask', 1, 100_000), memoryMbPerTask, all };
+}
+
+const total = (numbers: readonly number[]): number => numbers.reduce((sum, one) => sum + one, 0);
+
 /** On which machines it may run. */
 function placementOf(draft: Draft, read: Reading): Partial<JobInput> {
   const devices = devicesOf(draft, read);
@@ -318,7 +355,9 @@ export function inputOf(draft: Draft, mode: 'form' | 'script'): JobInput {
   const { whole, said } = read;
   const seconds = (field: 'estimate' | 'runTimeLimit'): number => said(field, parseDuration);
   const run = mode === 'script' ? runOf(draft.script) : commandOf(draft);
-  const written = mode === 'script' ? besidesFields(draft.script, draft.name.trim() || 'script') : {};
+  const { parts = [], ...written } =
+    mode === 'script' ? besidesFields(draft.script, draft.name.trim() || 'script') : {};
+  const { all, ...tasks } = tasksOf(draft, parts ?? [], read);
   const application = draft.application.trim() || applicationOf(draft, mode);
   const output = Number(draft.outputMb);
   if (!Number.isFinite(output) || output < 0) throw new Wrong('outputMb', 'Megabytes, 0 or more.');
@@ -337,12 +376,11 @@ export function inputOf(draft: Draft, mode: 'form' | 'script'): JobInput {
     ...(draft.groupName.trim() && { groupName: draft.groupName.trim() }),
     ...(draft.class && { class: draft.class }),
     ...(draft.workingDirectory.trim() && { workingDirectory: draft.workingDirectory.trim() }),
-    tasks: whole('tasks', 1, 100_000),
-    ...(Number(draft.tasks) > 1 && { launch: draft.launch }),
-    ...(Number(draft.tasks) > 1 && draft.launch === 'EVERY_TASK' && { onTaskFailure: draft.onTaskFailure }),
-    cpusPerTask: whole('cpusPerTask', 1, 100_000),
-    memoryMbPerTask: said('memoryMbPerTask', parseMemory),
+    ...tasks,
+    ...(all > 1 && { launch: draft.launch }),
+    ...(all > 1 && draft.launch === 'EVERY_TASK' && { onTaskFailure: draft.onTaskFailure }),
     ...placementOf(draft, read),
+    ...(draft.reservation && { reservation: draft.reservation }),
     estimateS: seconds('estimate'),
     ...(draft.runTimeLimit.trim() && { runTimeLimitS: seconds('runTimeLimit') }),
     ...(deadline && { deadline: deadline.toISOString() }),

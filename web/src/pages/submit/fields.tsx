@@ -3,13 +3,14 @@ import { ConstraintInput, EXCLUSIVE, SwitchFields } from '../../parts/placement'
 import { useViewer } from '../../shell/viewer';
 import { Code } from '../../ui/code';
 import { Check, Choice, Segments, TextInput, Toggle } from '../../ui/controls';
-import { megabytes } from '../../ui/format';
+import { megabytes, moment } from '../../ui/format';
 import { Card } from '../../ui/show';
 import { constraintBefore, type Draft, fieldsOf, type Kinds } from './draft';
 import type { Form } from './form';
 import type { SubmitChoicesQuery } from './submit.gql';
 
 type Datasets = SubmitChoicesQuery['datasets']['nodes'];
+type Reservations = SubmitChoicesQuery['holds']['nodes'];
 
 export function What({ form }: { form: Form }) {
   const { mode, json, setJson, made, touched, changeMode } = form;
@@ -112,7 +113,17 @@ export function Needs({ form, licenses }: { form: Form; licenses: readonly strin
 }
 
 /** Which machines it may have. `refused`: what the service says of the constraint. */
-export function Placement({ form, kinds, refused }: { form: Form; kinds: Kinds; refused: string | null }) {
+export function Placement({
+  form,
+  kinds,
+  reservations,
+  refused,
+}: {
+  form: Form;
+  kinds: Kinds;
+  reservations: Reservations;
+  refused: string | null;
+}) {
   const { draft, put, text } = form;
   const constraint = text('constraint');
   return (
@@ -172,6 +183,12 @@ export function Placement({ form, kinds, refused }: { form: Form; kinds: Kinds; 
             help="labels, such as rack"
           />
           <SwitchFields {...text('sameSwitch')} />
+          <Choice
+            label="Reservation"
+            value={draft.reservation}
+            onChange={put('reservation')}
+            options={reservationOptions(reservations, draft.reservation)}
+          />
           <TextInput label="Operating system" {...text('os')} placeholder="any" />
           <TextInput label="Architecture" {...text('architecture')} placeholder="any" />
         </div>
@@ -180,10 +197,37 @@ export function Placement({ form, kinds, refused }: { form: Form; kinds: Kinds; 
           error={constraint.error ?? refused}
           before={constraintBefore(draft)}
         />
+        <TextInput
+          label="Parts"
+          rows={2}
+          mono
+          placeholder="all tasks are alike"
+          help="One part per line, started together: tasks=4,cpus=2,mem=8G,gpus=1,constraint=gen >= 3. What parts ask for is then not given above."
+          {...text('parts')}
+        />
       </div>
     </details>
   );
 }
+
+/** `chosen`: what a script has named need not be among them. */
+function reservationOptions(reservations: Reservations, chosen: string) {
+  const known = reservations.map(({ id, name, site, times: [next] }) => ({
+    value: name ?? id,
+    label: name ?? id,
+    hint: [site.name, next && `from ${moment(next.from)}`].filter(Boolean).join(', '),
+  }));
+  const named = chosen === '' || known.some(({ value }) => value === chosen);
+  return [{ value: '', label: 'none' }, ...known, ...(named ? [] : [{ value: chosen, label: chosen }])];
+}
+
+/** Reservations in which this user may run jobs. */
+export const usableBy = ({ id, may }: ReturnType<typeof useViewer>, holds: Reservations): Reservations =>
+  holds.filter(
+    ({ kind, user, users }) =>
+      kind !== 'MAINTENANCE' &&
+      (may('OPERATOR') || user?.id === id || users.some((other) => other.id === id)),
+  );
 
 const asksForDevices = ({ deviceKind, deviceModel, deviceMemory }: Draft): boolean =>
   (deviceKind + deviceModel + deviceMemory).trim() !== '';

@@ -5,13 +5,14 @@ import { useRef, useState } from 'react';
 import { parseArray } from '../../../../src/words/index';
 import { ask } from '../../api/client';
 import { useData } from '../../api/data';
+import { useViewer } from '../../shell/viewer';
 import type { Search } from '../../ui/address';
 import { Button } from '../../ui/controls';
 import { count, numberOf, plural } from '../../ui/format';
 import { Page, Problem } from '../../ui/show';
 import { toast } from '../../ui/toast';
 import { arrayInputs, declaredOf } from './draft';
-import { HowMany, More, Needs, Placement, What } from './fields';
+import { HowMany, More, Needs, Placement, usableBy, What } from './fields';
 import { type Form, type Many, parametersOf, rowsOf, useForm, wholeOf } from './form';
 import { Preview, usePlacement } from './preview';
 import { type JobInput, SubmitChoicesDocument, SubmitGroupDocument, SubmitJobsDocument } from './submit.gql';
@@ -19,6 +20,7 @@ import { type JobInput, SubmitChoicesDocument, SubmitGroupDocument, SubmitJobsDo
 export function Submit() {
   const search = useSearch({ strict: false }) as Search;
   const form = useForm(search.again);
+  const viewer = useViewer();
   const { busy, submit } = useSubmit(form);
   const choices = useData(SubmitChoicesDocument, {});
   const { mode, many, error, made } = form;
@@ -42,6 +44,7 @@ export function Submit() {
               <Placement
                 form={form}
                 kinds={declaredOf(choices.data?.resourceKinds ?? [])}
+                reservations={usableBy(viewer, choices.data?.holds.nodes ?? [])}
                 refused={placed.refused?.field === 'machineConstraint' ? placed.refused.message : null}
               />
               <More
