@@ -373,14 +373,22 @@ const STATE_LETTERS: Readonly<Record<string, string>> = {
   mixed: 'mix',
   allocated: 'alloc',
 };
-const gresOf = (machines: readonly Machine[]): string =>
-  [
-    ...new Set(machines.flatMap(({ resources }) => resources.map(({ kind, amount }) => `${kind}:${amount}`))),
-  ].join(',') || '(null)';
+/** Of each machine, each kind with a number; those that are alike once. */
+const gresWith = (
+  machines: readonly Machine[],
+  of: (resource: Machine['resources'][number]) => number,
+): string =>
+  [...new Set(machines.flatMap(({ resources }) => resources.map((one) => `${one.kind}:${of(one)}`)))].join(
+    ',',
+  ) || '(null)';
+const gresOf = (machines: readonly Machine[]): string => gresWith(machines, ({ amount }) => amount);
+/** What runs hold. */
+const gresUsedOf = (machines: readonly Machine[]): string => gresWith(machines, ({ used }) => used);
 const nodeLines = (machine: Machine): string[] => [
   `NodeName=${machine.name} Arch=${machine.architecture}`,
   `CPUAlloc=${machine.cpusUsed} CPUTot=${machine.cpus} CPULoad=N/A`,
   `Gres=${gresOf([machine])}`,
+  `GresUsed=${gresUsedOf([machine])}`,
   `NodeAddr=${machine.name} NodeHostName=${machine.name} OS=${machine.os}`,
   `RealMemory=${machine.memoryMb} AllocMem=${machine.memoryUsedMb} FreeMem=N/A Sockets=1 Boards=1`,
   `State=${nodeState(machine).toUpperCase()} ThreadsPerCore=1`,
@@ -418,6 +426,7 @@ const lineOf = (group: Group): SinfoLine => ({
   site: { name: group.site.name, isUp: isUp(group.site) === 'UP' },
   state: stateOfGroup(group),
   gres: gresOf(group.machines).replace('(null)', ''),
+  gresUsed: gresUsedOf(group.machines).replace('(null)', ''),
   machines: group.machines,
 });
 const compact = (state: string): string => STATE_LETTERS[state] ?? state;
@@ -430,7 +439,7 @@ const GROUP_FIELDS: Readonly<Record<string, (group: Group) => string | number>> 
   disk: () => 0,
   features: () => '(null)',
   gres: ({ machines }) => gresOf(machines),
-  gresused: () => '(null)',
+  gresused: ({ machines }) => gresUsedOf(machines),
   memory: ({ machines }) => least(machines, (one) => one.memoryMb),
   nodeaiot: ({ machines }) => counts(machines, (one) => [one.cpusUsed > 0 ? 1 : 0, 1]),
   nodehost: ({ machines }) => machines.map(({ name }) => name).join(','),
@@ -471,6 +480,7 @@ const SPLIT: Readonly<Record<string, (machine: Machine) => string>> = {
   cpus: ({ cpus }) => String(cpus),
   nodehost: ({ name }) => name,
   gres: (machine) => gresOf([machine]),
+  gresused: (machine) => gresUsedOf([machine]),
 };
 
 export const sinfo: Run = async (words, name) => {

@@ -190,6 +190,7 @@ export interface SinfoLine {
   /** In small letters. */
   state: string;
   gres: string;
+  gresUsed: string;
   machines: readonly {
     name: string;
     cpus: number;
@@ -199,7 +200,7 @@ export interface SinfoLine {
   }[];
 }
 
-export function sinfoData({ site, state, gres, machines }: SinfoLine): object {
+export function sinfoData({ site, state, gres, gresUsed, machines }: SinfoLine): object {
   const total = (of: (machine: SinfoLine['machines'][number]) => number): number =>
     machines.reduce((sum, machine) => sum + of(machine), 0);
   const range = (of: (machine: SinfoLine['machines'][number]) => number): object => {
@@ -217,7 +218,7 @@ export function sinfoData({ site, state, gres, machines }: SinfoLine): object {
       ...{ allocated: used, idle: isOut ? 0 : cpus - used, other: isOut ? cpus - used : 0, total: cpus },
       ...range((one) => one.cpus),
     },
-    gres: { total: gres, used: '' },
+    gres: { total: gres, used: gresUsed },
     memory: { ...range((one) => one.memoryMb), allocated: total((one) => one.memoryUsedMb) },
     node: { state: machines.length > 0 ? [state.toUpperCase()] : [] },
     nodes: {

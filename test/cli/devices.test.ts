@@ -1,4 +1,5 @@
 /** Devices from the command line to processes, while the service and its agent are killed. */
+import { execFile } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -11,6 +12,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, expect, it } from 'vitest';
 import { withDatabase } from '../support/database.js';
 import { h100, playNvidia, topology } from '../support/nvidia.js';
@@ -48,7 +50,7 @@ it('two jobs never have one device, whoever is killed meanwhile', async () => {
   });
   const startAll = () => ({ api: start.api(), worker: start.worker(), agent: start.agent() });
   let all = startAll();
-  const { json }: Service = service(url, { SWITCHYARD_HOME: home }, all.api);
+  const { json, cli }: Service = service(url, { SWITCHYARD_HOME: home }, all.api);
   interface Machine {
     problem: string | null;
     resources: object[];
@@ -122,6 +124,19 @@ it('two jobs never have one device, whoever is killed meanwhile', async () => {
     ...{ countedOn: 'MACHINES', total: 2, inUse: 0, free: 2, largest: 2 },
     ...{ models: ['card'], sites: [{ name: 'here' }] },
   });
+
+  // Clients of Slurm see what runs hold.
+  await json('submit', '--cpus', '1', '--gpus', '1', '--', 'sleep', '600');
+  await until(machine, (one) => JSON.stringify(one?.resources).includes('"used":1'));
+  const bin = join(home, 'bin');
+  expect((await cli('slurm', 'install', bin)).code).toBe(0);
+  const env = { ...process.env, SWITCHYARD_HOME: home, SWITCHYARD_URL: url };
+  const slurm = (name: string, ...words: string[]) =>
+    promisify(execFile)(join(bin, name), words, { env }).then(({ stdout }) => stdout);
+  expect(await slurm('scontrol', '-o', 'show', 'node', 'box')).toContain(' Gres=gpu:2 GresUsed=gpu:1 ');
+  expect(await slurm('sinfo', '-h', '-O', 'gres:10,gresused:10')).toMatch(/^gpu:2 +gpu:1 *$/m);
+  const { sinfo } = JSON.parse(await slurm('sinfo', '--json')) as { sinfo: { gres: object }[] };
+  expect(sinfo[0]?.gres).toEqual({ total: 'gpu:2', used: 'gpu:1' });
 });
 
 // Only root may divide cards.
