@@ -70,7 +70,7 @@ export interface SimulationTask extends SimulatedWorld {
   acceptDistance: boolean;
 }
 
-/** The last run of a job that was not lost, up to its end or until now, and how long the job had waited for its machines. */
+/** The last run of a job that was not lost or stopped to be started again, up to its end or until now, and how long the job had waited for its machines. */
 export type RecordedRun = [seconds: number, plannedS: number, siteId: number, waitedS: number];
 
 /** A job (see images.ts) and that run. Null: it has none yet; NEVER: it ended without one. */
@@ -280,4 +280,5 @@ SELECT coalesce(json_agg(json_build_array(${raw(jobArray)},
   JOIN users u ON u.id = j.user_id
   LEFT JOIN LATERAL (
     SELECT assigned_at, started_at, ended_at, planned_s, site_id FROM runs
-     WHERE job_id = j.id AND started_at IS NOT NULL AND cause IS DISTINCT FROM 'LOST' ORDER BY epoch DESC LIMIT 1) r ON true`;
+     WHERE job_id = j.id AND started_at IS NOT NULL AND (cause IS NULL OR cause NOT IN ('LOST', 'PREEMPTED', 'REQUEUED'))
+     ORDER BY epoch DESC LIMIT 1) r ON true`;

@@ -7,10 +7,11 @@ import {
   type SimulationWorker,
 } from '../../src/engine/simulations.js';
 import { type WhatIfResult, whatIf } from '../../src/simulator/what-if.js';
+import { jobFromArray } from '../../src/store/images.js';
 import { openDatabase } from '../../src/store/pool.js';
-import { Simulations, type SimulationTask } from '../../src/store/simulations.js';
+import { type RecordedJob, Simulations, type SimulationTask } from '../../src/store/simulations.js';
 import { quietLog } from '../engine/support.js';
-import { dispatched, ended, newJob, report, start, submit, T0, vouch } from '../store/world.js';
+import { dispatched, ended, move, newJob, report, start, submit, T0, vouch } from '../store/world.js';
 import { type Json, unique, withApi } from './support/api.js';
 
 const api = withApi();
@@ -245,6 +246,80 @@ describe('a what-if', () => {
     expect(seen).toMatchObject({ holds: [] });
     await pool.query('DELETE FROM hold_times');
     await pool.query('DELETE FROM holds');
+  });
+
+  test('is simulated on devices and labels, with shapes and classes; what was stopped for others has its whole run before it', async () => {
+    await record();
+    const { store, pool } = { store: api.parts.store, pool: api.db.pool };
+    const { registerSite: cards } = await api.must<{ registerSite: { id: string } }>(
+      `mutation { registerSite(input: { name: "${unique('cards')}" }) { id } }`,
+    );
+    await api.must(
+      `mutation { registerMachines(inputs: [{ site: "${cards.id}", name: "box", cpus: 4, memoryMb: 100, benchmark: 200,
+         labels: [{ name: "rack", value: "7" }], devices: [{ id: "g0", model: "a100" }, { id: "g1", model: "a100" }] }]) { id } }`,
+    );
+    const siteId = Number(cards.id.split('_')[1]);
+    const [{ rows: users }, { rows: machines }] = await Promise.all([
+      pool.query(`SELECT id FROM users WHERE name = 'admin'`),
+      pool.query('SELECT id FROM machines WHERE site_id = $1', [siteId]),
+    ]);
+    const [userId, machineId] = [users[0].id, machines[0].id as number];
+    const then = T0 + 50_000;
+    await vouch(store, siteId, [machineId], then);
+    const world = { store } as Parameters<typeof submit>[0];
+    const shape = {
+      estimateS: 400,
+      benchmark: 200,
+      resourcesPerTask: { gpu: 2 },
+      machineConstraint: 'rack = 7',
+    };
+    const asked = [newJob(shape), newJob({ ...shape, preemptionClass: 5, exclusive: 'MACHINE' })];
+    const [stopped, urgent] = (await submit(world, userId, asked, then)) as [number, number];
+    const context = { policyVersion: 1, cycle: 'then', now: then };
+    await store.applyMoves([move(stopped, siteId), move(urgent, siteId)], context);
+    await store.applyStarts(siteId, [start(stopped, siteId, { [machineId]: 1 })], null, context);
+    await store.reportRuns(siteId, [report(stopped, 1, { at: then })], 3);
+    const room = { siteId, at: then + 25, allocations: [{ machineId, tasks: 1 }] };
+    const victims = [{ jobId: stopped, epoch: 1, lostWork: 25, graceS: 1, requeue: true }];
+    await store.preempt(
+      siteId,
+      [{ jobId: urgent, siteId, class: null, preemptionClass: 5, victims, room }],
+      context,
+    );
+    const killed = { at: then + 25, cause: 'CANCELLED_BY_USER', exitCode: null, signal: 'SIGTERM' } as const;
+    await store.reportRuns(siteId, [ended(stopped, 1, killed)], 3);
+
+    let seen: SimulationTask | null = null;
+    startWorker(async (task) => {
+      seen = task;
+      return whatIf(task);
+    });
+    const candidate = { ...FCFS, preemption: { graceS: 30, exemptS: 60 } };
+    const window = { candidate, from: iso(then - 1), to: iso(then + 1000), acceptDistance: true };
+    const { id } = await simulate(window);
+    await expect.poll(async () => (await simulation(id)).state).toBe('DONE');
+    const task = seen as SimulationTask | null;
+    expect(task?.candidate.preemption).toMatchObject({ graceS: 30, exemptS: 60 });
+    expect(task?.machines.find((one) => one.id === machineId)).toMatchObject({
+      labels: { rack: '7' },
+      resources: { gpu: 2 },
+      devices: [{ id: 'g0' }, { id: 'g1' }],
+    });
+    const recorded = task?.pages.flatMap((page) => JSON.parse(page) as RecordedJob[]) ?? [];
+    const found = new Map(
+      recorded.map(([array, run]) => [jobFromArray(array).id, { ...jobFromArray(array), run }]),
+    );
+    expect(found.get(stopped)).toMatchObject({ ...shape, preemptionClass: 0, run: null });
+    expect(found.get(urgent)).toMatchObject({
+      ...shape,
+      preemptionClass: 5,
+      exclusive: 'MACHINE',
+      run: null,
+    });
+    expect((await simulation(id)).result?.all.baseline.neverStarted).toBe(0);
+    await api.must('mutation ($ids: [ID!]!) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
+      ids: [`job_${stopped}`, `job_${urgent}`],
+    });
   });
 
   test('is told of by subscription, from its beginning to its end, and by node and list', async () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   DEFAULT_POLICY,
   type Held,
+  type Job,
   jobData,
   type Policy,
   parsePolicy,
@@ -10,6 +11,7 @@ import {
 import { whatIf } from '../../src/simulator/what-if.js';
 import type { RecordedHold, RecordedJob, RecordedRun, SimulationTask } from '../../src/store/simulations.js';
 import { machine } from '../core/support/grids.js';
+import { withParts } from '../support/plain-job.js';
 import { recorded } from '../support/recorded.js';
 import { totalsOf } from '../support/totals.js';
 
@@ -183,6 +185,81 @@ describe('holds', () => {
     });
     expect(waits([[limited(1, 20, 81, { reservationId: 7 }), null]], [reserved])).toBe(80);
     expect(waits([[limited(1, 20, 81), null]], [reserved])).toBe(180);
+  });
+});
+
+describe('what jobs ask of their machines', () => {
+  const gpus = ['g0', 'g1'].map((id) => ({
+    ...{ id, kind: 'gpu', model: 'a100', memoryMb: 40_000, shares: 1, link: null },
+  }));
+  const machines = [
+    machine({ id: 1, cpus: 4, resources: { gpu: 2 }, devices: gpus, labels: { rack: '1' } }),
+    machine({ id: 2, cpus: 4, labels: { rack: '2' } }),
+  ];
+  /** Seconds that each waits, of jobs that come one after another, a second apart. */
+  const waitsOf = (...jobs: Job[]) =>
+    whatIf(
+      task(
+        jobs.map((job): RecordedJob => [recorded(job), null]),
+        { machines, acceptDistance: true },
+      ),
+    ).all.baseline;
+  const at = (id: number, of: Partial<Job> = {}): Job =>
+    plainJob({ id, submittedAt: id - 1, estimateS: 100, ...of });
+
+  it('is respected: devices', () => {
+    const resourcesPerTask = { gpu: 1 };
+    // Two devices: the third waits for the first to end.
+    expect(waitsOf(...[1, 2, 3].map((id) => at(id, { resourcesPerTask }))).waitMeanS).toBe(98 / 3);
+    expect(waitsOf(...[1, 2, 3].map((id) => at(id))).waitMeanS).toBe(0);
+    expect(waitsOf(at(1, { resourcesPerTask: { gpu: 3 } })).neverStarted).toBe(1);
+  });
+
+  it('is respected: constraints on labels', () => {
+    const rack = (machineConstraint: string) => ({ machineConstraint, cpusPerTask: 4 });
+    expect(waitsOf(at(1, rack('rack = 2')), at(2, rack('rack > 1'))).waitMeanS).toBe(99 / 2);
+    expect(waitsOf(at(1, rack('rack = 2')), at(2, rack('rack < 2'))).waitMeanS).toBe(0);
+    expect(waitsOf(at(1, rack('gpu = "a100"')), at(2, rack('rack = 1'))).waitMeanS).toBe(99 / 2);
+    expect(waitsOf(at(1, rack('gpu = "h100"'))).neverStarted).toBe(1);
+  });
+
+  it('is respected: shapes', () => {
+    const alone = { exclusive: 'MACHINE' } as const;
+    expect(waitsOf(at(1, alone), at(2, alone), at(3)).waitMeanS).toBe(98 / 3);
+    // One task on each machine, so both machines; together they are on one.
+    const spread = (max: number) => ({ tasks: 2, tasksPerMachine: { min: 1, max }, cpusPerTask: 2 });
+    const whole = { cpusPerTask: 4 };
+    expect(waitsOf(at(1, spread(1)), at(2, whole)).waitMeanS).toBe(99 / 2);
+    expect(waitsOf(at(1, spread(2)), at(2, whole)).waitMeanS).toBe(0);
+    const parts = withParts([
+      { cpusPerTask: 4, machineConstraint: 'rack = 2' },
+      { resourcesPerTask: { gpu: 2 } },
+    ]);
+    expect(waitsOf(at(1, parts), at(2, whole)).waitMeanS).toBe(99 / 2);
+    expect(waitsOf(at(1, { tasks: 2, cpusPerTask: 4, allAlike: ['rack'] })).neverStarted).toBe(1);
+  });
+});
+
+describe('preemption', () => {
+  it('of a candidate stops what the policy in force lets run, and what it costs is told', () => {
+    const job = (id: number, submittedAt: number, preemptionClass: number): RecordedJob => [
+      recorded(plainJob({ id, submittedAt, estimateS: 1000, preemptionClass })),
+      [id === 1 ? 1000 : 100, 1000, 1, id === 1 ? 0 : 500],
+    ];
+    const candidate = parsePolicy({ ...FCFS, preemption: { graceS: 30, exemptS: 60, cancelBelow: 0 } });
+    const { all } = whatIf(task([job(1, 0, 0), job(2, 500, 1)], { candidate }));
+    expect(all.baseline).toMatchObject({ ended: 2, waitMeanS: 500 / 2 });
+    // At 530 the first is gone; its job starts over at 630.
+    expect(all.candidate).toMatchObject({ ended: 2, waitMeanS: (630 + 30) / 2 });
+    // Nobody is stopped who has begun a moment ago.
+    const young = parsePolicy({ ...FCFS, preemption: { graceS: 30, exemptS: 501, cancelBelow: 0 } });
+    expect(whatIf(task([job(1, 0, 0), job(2, 500, 1)], { candidate: young })).all.candidate.waitMeanS).toBe(
+      (31 + 631) / 2,
+    );
+    const ends = parsePolicy({ ...FCFS, preemption: { graceS: 30, exemptS: 60, cancelBelow: 1 } });
+    expect(whatIf(task([job(1, 0, 0), job(2, 500, 1)], { candidate: ends })).all.candidate).toMatchObject({
+      ...{ ended: 1, neverStarted: 1, waitMeanS: 30 },
+    });
   });
 });
 
