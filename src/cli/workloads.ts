@@ -138,7 +138,7 @@ export function workloadOptions(command: Command): Command {
     )
     .option(
       '--scavengers <part>',
-      'give this part of the jobs, such as 5%, preemption class 0, and all others class 1, for which they are stopped',
+      'make this part of the jobs, such as 5%, scavengers, which are stopped for the others',
     )
     .option(
       '--checkpoint <duration>',

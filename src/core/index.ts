@@ -23,6 +23,7 @@ export {
   NO_CLASS,
   preemptionUnder,
   ranksOf,
+  SCAVENGER_RANK,
 } from './classes.js';
 export * from './conformance.js';
 export { DataCatalog, UNKNOWN_LINK } from './data/catalog.js';

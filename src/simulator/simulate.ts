@@ -1,7 +1,15 @@
 /** One simulation from its files to its figures: what `switchyard simulate` does. */
 import { writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { cpusOf, draw, type Policy, parsePolicy, ROOT } from '../core/index.js';
+import {
+  cpusOf,
+  draw,
+  type Policy,
+  parsePolicy,
+  preemptionUnder,
+  ROOT,
+  SCAVENGER_RANK,
+} from '../core/index.js';
 import { type EventOrder, runSimulation, type World } from './engine.js';
 import { BatsimCsv, JsonLines, writeSwf } from './files.js';
 import { type Generate, generatedJobs } from './generate.js';
@@ -71,8 +79,8 @@ export interface SimulateOptions {
   /** Whether the figures by site, user and width are wanted. */
   groups?: boolean;
   /**
-   * So large a part of the jobs, drawn by the policy's seed, has preemption class 0, the others class 1; null: all have 0. Where the
-   * policy says nothing of preemption, its defaults apply.
+   * So large a part of the jobs, drawn by the policy's seed, is of the policy's first scavenger class; if it has none, has rank 0, and the
+   * others rank 1; null: all have 0. Where the policy says nothing of preemption, its defaults apply.
    */
   scavengers?: number | null;
   /** Runs keep what they have done every so many seconds; null: never. */
@@ -134,7 +142,7 @@ export interface Simulated extends Summary {
   byUser?: (Figures & { user: number | string })[];
   /** By processors, in classes from one power of two to the next: `from`..`to`. */
   byWidth?: (Figures & { from: number; to: number })[];
-  /** By preemption class, where there are several. */
+  /** By rank, where there are several: −1 of scavenger classes. */
   byClass?: (Figures & { class: number })[];
 }
 
@@ -238,14 +246,16 @@ export function classify(
     checkpointS = null,
   }: Pick<SimulateOptions, 'policy' | 'scavengers' | 'checkpointS'>,
 ): Policy {
+  // Of the policy, if it has such a class.
+  const [named] = Object.entries(policy.classes ?? {}).find(([, { scavenger }]) => scavenger) ?? [];
   for (const one of jobs) {
     if (checkpointS !== null) one.checkpointS = checkpointS;
-    if (scavengers !== null) {
-      const preemptionClass = draw(policy.seed, one.job.id) < scavengers ? 0 : 1;
-      one.job = { ...one.job, preemptionClass };
-    }
+    if (scavengers === null) continue;
+    const isScavenger = draw(policy.seed, one.job.id) < scavengers;
+    if (named === undefined) one.job = { ...one.job, preemptionClass: isScavenger ? 0 : 1 };
+    else if (isScavenger) one.job = { ...one.job, class: named };
   }
-  if (scavengers === null || policy.preemption !== undefined) return policy;
+  if (scavengers === null || preemptionUnder(policy) !== null) return policy;
   return parsePolicy({ ...policy, preemption: {} });
 }
 
@@ -284,7 +294,11 @@ function groupsOf(
   const classOf = (index: number): number => {
     return Math.ceil(Math.log2(cpusOf((jobs[index] as SimJob).job)));
   };
-  const classes = statistics.by((index) => (jobs[index] as SimJob).job.preemptionClass, all);
+  const rankOf = (index: number): number => {
+    const { class: named, preemptionClass } = (jobs[index] as SimJob).job;
+    return named === null ? preemptionClass : SCAVENGER_RANK;
+  };
+  const classes = statistics.by(rankOf, all);
   const users = statistics.by((index) => (jobs[index] as SimJob).job.userId, all);
   return {
     bySite: statistics

@@ -141,13 +141,13 @@ describe.each(policyNames.map((name) => name.replace('-N', '-2')))(
 );
 
 describe('switchyard simulate --scavengers', () => {
-  const simulate = async (scavengers: number | null, checkpointS: number | null) => {
+  const simulate = async (scavengers: number | null, checkpointS: number | null, classes?: object) => {
     const { simulated } = await simulateAndRecord(
       {
         ...{
           trace: { model: 'lublin', jobs: 2000, seed: 3 },
           processors: 64,
-          policy: policyNamed('easy', 3),
+          policy: parsePolicy({ ...policyNamed('easy', 3), ...(classes && { classes }) }),
         },
         ...{ estimate: 'requested', missingEstimate: 'drop', overrun: 'kill', eventOrder: 'batch' },
         ...{ load: 0.9, sites: null, out: null, events: null, summary: null, groups: true },
@@ -173,5 +173,15 @@ describe('switchyard simulate --scavengers', () => {
     expect(stopped.byClass?.[1]?.wait.mean).toBeLessThan(plain.wait.mean);
     expect(keeping.lostCpuHours).toBeLessThan(stopped.lostCpuHours);
     expect(await simulate(0.2, 600)).toEqual(keeping);
+  });
+
+  it('are of the scavenger class of the policy, and cost others next to nothing', async () => {
+    const scavenging = await simulate(0.2, null, { spare: { scavenger: true, graceS: 0 } });
+    expect(scavenging.byClass?.map((of) => of.class)).toEqual([-1, 0]);
+    expect(scavenging.preempted).toBeGreaterThan(0);
+    const ranked = await simulate(0.2, null);
+    expect(scavenging.byClass?.[0]?.jobs).toBe(ranked.byClass?.[0]?.jobs);
+    const plain = await simulate(null, null);
+    expect(scavenging.byClass?.[1]?.wait.mean).toBeLessThan(plain.wait.mean);
   });
 });

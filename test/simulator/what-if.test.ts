@@ -77,6 +77,24 @@ it('of a site that schedules itself is refused', () => {
   expect(() => whatIf(task([], { sites }))).toThrow(refused);
 });
 
+it('knows the classes of jobs of either policy', () => {
+  const job = (id: number, submittedAt: number, of: string | null): RecordedJob => [
+    recorded(plainJob({ id, submittedAt, estimateS: 1000, class: of })),
+    [1000, 1000, 1, 0],
+  ];
+  // The scavenger is stopped at 100, is gone at 130, and runs again from 1130 to 2130.
+  const candidate = parsePolicy({ ...FCFS, classes: { spare: { scavenger: true } } });
+  const local = { kind: 'easy' } as const;
+  const { all } = whatIf(
+    task([job(1, 0, 'spare'), job(2, 100, null)], {
+      ...{ baseline: { ...FCFS, local }, candidate: { ...candidate, local } },
+      acceptDistance: true,
+    }),
+  );
+  expect(all.baseline).toMatchObject({ ended: 2, waitMeanS: 450 });
+  expect(all.candidate).toMatchObject({ ended: 2, waitMeanS: (1130 + 30) / 2 });
+});
+
 describe('a recorded run', () => {
   const waits = (change: Partial<SimulationTask>, ...runs: RecordedJob[1][]) =>
     whatIf(
