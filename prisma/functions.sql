@@ -583,7 +583,7 @@ BEGIN
   RETURN NULL;
 END $$;
 CREATE TRIGGER sites_changed AFTER INSERT OR UPDATE ON sites
-  FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('SITE', 'agent_seen_at,load_at');
+  FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('SITE', 'agent_seen_at,load_at,load_details');
 CREATE TRIGGER holds_changed AFTER INSERT OR UPDATE ON holds
   FOR EACH ROW EXECUTE FUNCTION triggers.directory_changed('HOLD', 'made_at');
 CREATE TRIGGER schedulers_changed AFTER INSERT OR UPDATE ON schedulers

@@ -484,12 +484,14 @@ export class Agent {
     let said = '';
     for (let round = 0; load && !signal.aborted; round++) {
       const now = load();
+      // Each look is a call itself.
+      const news = JSON.stringify({ ...now, calls: null });
       // Unchanged it is said again now and then: its age is shown.
-      if (round % LOAD_REPEATS === 0 || JSON.stringify(now) !== said) {
+      if (round % LOAD_REPEATS === 0 || news !== said) {
         const taken = await this.untilDone('report the load of the site', () =>
           this.request(ReportLoadDocument, { site, agent: this.id, load: now }),
         );
-        said = taken?.reportLoad ? JSON.stringify(now) : '';
+        said = taken?.reportLoad ? news : '';
       }
       await pause(this.env, LOAD_MS, signal);
     }

@@ -170,6 +170,8 @@ export interface LocalRun {
   state?: string | null;
   nodes?: readonly string[] | null;
   imageDigest?: string | null;
+  /** Where its output lies (`out`, `err`). */
+  directory?: string | null;
 }
 
 /** ACCEPTED: the site's own scheduler has it, or says something new of it. */

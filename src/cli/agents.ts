@@ -266,6 +266,7 @@ export function externalAgent(config: Config, log: Logger, access: () => AgentAc
       terms: (run) => rules.of(run),
       serves: { service: url, site },
       submissionsPerS: config.agentSubmissionsPerS,
+      tellsQueue: config.agentTellsQueue,
       baseEnvironment: jobEnvironment(config.agentEnvironment),
       outputLimitBytes: config.agentOutputBytes,
       keep: (run, signal) => keeper.keep(run, signal),

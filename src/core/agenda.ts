@@ -14,7 +14,7 @@ import { dispatchKindOf } from './dispatch/registry.js';
 import type { Grid, SiteEntry } from './grid/grid.js';
 import type { Requirement } from './grid/requirements.js';
 import { copiesIn } from './grid/site-resources.js';
-import type { Move, Reservation, Start } from './model.js';
+import type { Job, Move, Reservation, Start } from './model.js';
 import type { Policy } from './policy.js';
 import { ReasonCode } from './reasons.js';
 import { EligibleSites, whyNotUp } from './resources/eligibility.js';
@@ -94,7 +94,10 @@ export function returnsFrom(grid: Grid, { site, queue }: SiteEntry, limit: numbe
   for (const slot of queue.inOrder('ARRIVAL').window()) {
     let reason: ReasonCode | undefined = down ?? undefined;
     if (reason === undefined) {
-      const { ineligible, waiting: nowhere } = eligible.of(queue.requirements[slot] as Requirement);
+      const { ineligible, waiting: nowhere } = eligible.of(
+        queue.requirements[slot] as Requirement,
+        queue.jobs[slot] as Job,
+      );
       if (nowhere === null) reason = ineligible[site.id];
     }
     if (reason === undefined) continue;

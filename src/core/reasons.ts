@@ -11,6 +11,7 @@ export const WaitingReason = {
   NO_MACHINE_NOW: 'NO_MACHINE_NOW',
   NO_LICENSE_AT_SITE: 'NO_LICENSE_AT_SITE',
   SITE_TAKES_NO_PARTS: 'SITE_TAKES_NO_PARTS',
+  LIMIT_TOO_LONG: 'LIMIT_TOO_LONG',
   SITE_QUEUE_FULL: 'SITE_QUEUE_FULL',
   CPUS_BUSY: 'CPUS_BUSY',
   MEMORY_BUSY: 'MEMORY_BUSY',
@@ -168,6 +169,7 @@ const sentences: Record<ReasonCode, string> = {
   NO_MACHINE_NOW: 'None of the currently available machines could run it, even when idle.',
   NO_LICENSE_AT_SITE: 'The site and the grid together have fewer copies of a license than it needs.',
   SITE_TAKES_NO_PARTS: "The site's own scheduler does not run jobs of several parts.",
+  LIMIT_TOO_LONG: "Its run time limit is longer than the site's own scheduler allows any job.",
   SITE_QUEUE_FULL: 'It cannot start there now, and the queue there is full.',
   CPUS_BUSY:
     'Needs {neededCpus} CPUs for {tasks} tasks; at most {mostFreeCpus} are free on one machine ({freeCpus} in total).',

@@ -32,7 +32,7 @@ export function recalls(grid: Grid, policy: Policy, now: number, limit: number):
     for (const job of waiting) {
       if (jobIds.length === left || rooms.length === 0) break;
       const requirement = grid.requirementOf(job);
-      const { ineligible } = eligible.of(requirement);
+      const { ineligible } = eligible.of(requirement, job);
       const room = rooms.find(
         (pass) =>
           pass.entry !== entry &&
@@ -64,7 +64,7 @@ function roomsOf(grid: Grid, now: number): SitePass[] {
   if (before === null) return [];
   const eligible = grid.index(EligibleSites);
   const isTaken = ({ site }: SiteEntry): boolean =>
-    before.some((requirement) => eligible.of(requirement).ineligible[site.id] === undefined);
+    before.some((requirement) => eligible.of(requirement, null).ineligible[site.id] === undefined);
   return grid.sites
     .filter(
       (entry) =>

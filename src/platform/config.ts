@@ -434,6 +434,11 @@ export const VARIABLES = {
     1_000,
     "With `agent --local`: maximum number of submissions per second to the site's scheduler. Jobs with the same requirements are submitted as an array, which counts as one.",
   ),
+  agentTellsQueue: flag(
+    'AGENT_TELL_QUEUE',
+    false,
+    "With `agent --local`: also report the first 100 jobs of others that wait in the site's scheduler (ID, CPUs, time limit, reason; no user or name), once a minute. Everybody who may see the site can then see them.",
+  ),
   slurmConf: optional(
     'SLURM_CONF',
     'a file',

@@ -661,6 +661,16 @@ export const FIXED_LIMITS = {
     'Query.loadHistory.points',
     'Query.licenseHistory.points',
   ),
+  sitePartitions: fixed(
+    100,
+    "Partitions of a site's own scheduler that are reported.",
+    'SiteLoadInput.partitions',
+  ),
+  siteQueue: fixed(
+    100,
+    "Waiting jobs of others in a site's own scheduler that are reported.",
+    'SiteLoadInput.queue',
+  ),
   agentMachines: fixed(10_000, 'Machines that an agent may ask for.', 'RegisterAgentInput.machines'),
   userDatasets: fixed(1_000, "Datasets that are outputs of one user's jobs."),
   siteAgents: fixed(10_000, 'Agents of a site that are kept in the database.'),

@@ -1149,6 +1149,7 @@ const runReading: Reading<RunRow> = {
   placedBy: 'placed_by',
   localId: 'local_id',
   localState: 'local_state',
+  localDirectory: 'local_directory',
   retry: 'retry',
   nodes: 'nodes',
   imageDigest: 'image_digest',

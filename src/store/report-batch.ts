@@ -208,4 +208,5 @@ const withNews = (known: LocalRun | null, news: LocalRun): LocalRun => ({
   state: news.state ?? known?.state ?? null,
   nodes: news.nodes ?? known?.nodes ?? null,
   imageDigest: news.imageDigest ?? known?.imageDigest ?? null,
+  directory: news.directory ?? known?.directory ?? null,
 });

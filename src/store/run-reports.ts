@@ -30,12 +30,13 @@ export interface RunReport {
   local?: LocalRun | null;
 }
 
-/** A run as the site's own scheduler has it (its name for it, how it stands there, its nodes), and what its image is. */
+/** A run as the site's own scheduler has it (its name for it, how it stands there, its nodes, where its output lies), and what its image is. */
 export interface LocalRun {
   id: string | null;
   state: string | null;
   nodes: readonly string[] | null;
   imageDigest: string | null;
+  directory: string | null;
 }
 
 export type Method = NonNullable<RunRow['cpuMethod']>;

@@ -392,8 +392,26 @@ export interface HeartbeatOutcome {
   touched: number[];
 }
 
+/** What people are told besides of a site's own scheduler (`SiteLoad` of schema.graphql). */
+export interface SiteDetails {
+  partitions: readonly {
+    name: string;
+    isDefault: boolean;
+    isUsed: boolean;
+    state: string;
+    nodes: number;
+    nodeList: string;
+    cpus: number;
+    busyCpus: number;
+    longestS: number | null;
+  }[];
+  queue: readonly { id: string | null; cpus: number; limitS: number; reason: string | null }[] | null;
+  calls: { made: number; failed: number; listS: number; jobs: number } | null;
+}
+
 /** What a site that schedules itself has; see the core's `SiteLoad`. Machines by name; those that it has not registered are left out. */
 export type ReportedLoad = Omit<SiteLoad, 'busy' | 'waits'> & {
+  details: SiteDetails;
   busy: readonly { machine: string; cpus: number; memoryMb: number }[];
 };
 

@@ -148,3 +148,48 @@ test('a job is refused that names a reservation there, in which it would never s
     { field: 'reservation', message: expect.stringContaining('without a scheduler of its own') },
   ]);
 });
+
+test('its partitions, the queue of others and the requests of the agent are shown; too long a limit is told with the reason', async () => {
+  const partition = {
+    ...{ name: 'batch', isDefault: true, isUsed: true, state: 'up', nodes: 1, nodeList: 'n1', cpus: 8 },
+    ...{ busyCpus: 5, longestS: 3_600 },
+  };
+  const details = {
+    partitions: [partition],
+    queue: [{ id: '7', cpus: 2, limitS: 60, reason: 'Priority' }],
+    calls: { made: 9, failed: 1, listS: 0.5, jobs: 3 },
+  };
+  await reportLoad({ ...LOAD, longestS: 3_600, ...details });
+  const { node } = await api.must<{ node: { load: Json } }>(
+    `{ node(id: "${site}") { ... on Site { load { longestS calls { made failed listS jobs } queue { id cpus limitS reason }
+      partitions { name isDefault isUsed state nodes nodeList cpus busyCpus longestS } } } } }`,
+  );
+  expect(node.load).toEqual({ longestS: 3_600, ...details });
+  const [id] = await submit([{ command: 'x', runTimeLimitS: 3_601 }]);
+  expect(await whyOf(id!)).toMatchObject({
+    code: 'LIMIT_TOO_LONG',
+    numbers: { limitS: 3_601, longestS: 3_600 },
+  });
+  // An agent that tells none of it, as one of the release before.
+  await reportLoad();
+  expect(await loadOf()).toMatchObject({ stale: false });
+  const many = Array.from({ length: 101 }, () => partition);
+  await expect(reportLoad({ ...LOAD, partitions: many })).rejects.toThrow(/101 given; accepted: up to 100/);
+});
+
+test('where the output of a run lies at the site', async () => {
+  const { jobs } = await api.must<{ jobs: { nodes: { id: string }[] } }>(
+    '{ jobs(filter: { states: [ASSIGNED] }) { nodes { id } } }',
+  );
+  const { id } = jobs.nodes[0]!;
+  const local = { id: '41', state: 'PENDING', directory: '/shared/runs/41' };
+  await api.must(
+    'mutation ($site: ID!, $agent: ID!, $reports: [RunReportInput!]!) { reportRuns(site: $site, agent: $agent, reports: $reports) { results } }',
+    { site, agent, reports: [{ job: id, epoch: 1, phase: 'ACCEPTED', at: new Date().toISOString(), local }] },
+    key,
+  );
+  const read = await api.must<{ job: { runs: Json[] } }>(
+    `{ job(id: "${id}") { runs { localId localDirectory } } }`,
+  );
+  expect(read.job.runs).toEqual([{ localId: '41', localDirectory: '/shared/runs/41' }]);
+});

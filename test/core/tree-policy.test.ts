@@ -646,3 +646,10 @@ it('sends a job of several parts to a site that has room for all of them togethe
     message: 'Part 1, next to the parts before it: No site has machines for 2 tasks with 4 CPUs each.',
   });
 });
+
+it('answers dry runs that follow each other, of other jobs with the same id', () => {
+  const grid = fiveSites(4);
+  const context = { now: 0, policy: treePolicy() };
+  for (const cpusPerTask of [1, 2, 2, 4, 1])
+    expect(placement(grid, job({ id: 9, cpusPerTask }), context).siteId).not.toBeNull();
+});

@@ -1,16 +1,19 @@
 /** What policies and people are told of a site that schedules itself: others' queue there, and how long jobs of ours lately waited. */
 import { describe, expect, it } from 'vitest';
+import { stranded } from '../../src/core/agenda.js';
 import { figuresOf } from '../../src/core/explain/external.js';
 import {
   DEFAULT_POLICY,
   type Grid,
   type Job,
+  type LocalPolicy,
   type ObservedWait,
   observedWaits,
   type Policy,
   parsePolicy,
   placement,
   type SiteLoad,
+  siteCycle,
   whyWaiting,
 } from '../../src/core/index.js';
 import { observedFor } from '../../src/core/terms/observed-waits.js';
@@ -30,7 +33,8 @@ function world(load: SiteLoad): Grid {
     { id: 2, siteId: OWN, cpus: 8, benchmark: 2 },
   ]);
   const { site } = grid.siteEntry(SLURM);
-  grid.setSite({ ...site, load, localPolicy: { kind: 'external' } });
+  const localPolicy: LocalPolicy = { kind: 'external', queueLimit: 100, takeBackAfterS: 60 };
+  grid.setSite({ ...site, load, localPolicy });
   return grid;
 }
 
@@ -204,6 +208,73 @@ describe('what waits there', () => {
       settle(held, policyOf(dispatch), 0);
       expect(held.placeOf(1)!.at).not.toBe('QUEUE');
     });
+  });
+});
+
+describe('the longest limit of a site', () => {
+  const HOUR: SiteLoad = { ...EMPTY, longestS: 3_600 };
+  const long = { runTimeLimitS: 3_601 };
+
+  it.each([
+    TWO_LEVEL,
+    { kind: 'diana' },
+    { kind: 'job-ratio' },
+    { kind: 'queues', order: 'FCFS', queueLimit: 10 },
+    { kind: 'grid-tree' },
+    { kind: 'round-robin' },
+  ])('keeps longer jobs from it under $kind, and takes those as long', (dispatch) => {
+    const grid = world(HOUR);
+    const policy = policyOf(dispatch);
+    const decided = (given: Partial<Job>) => placement(grid, job({ id: 9, ...given }), { now: 0, policy });
+    const { siteId, ranking } = decided(long);
+    expect(siteId).toBe(OWN);
+    expect(ranking.find((one) => one.siteId === SLURM)).toMatchObject({
+      ineligible: 'LIMIT_TOO_LONG',
+      rank: null,
+    });
+    for (const given of [{ runTimeLimitS: 3_600 }, { runTimeLimitS: null }])
+      expect(decided(given).ranking.map(({ ineligible }) => ineligible)).toEqual([null, null]);
+    for (const id of [1, 2, 3, 4]) grid.placeAtRoot(job({ id, submittedAt: id, ...long }));
+    settle(grid, policy, 10);
+    for (const id of [1, 2, 3, 4]) expect(grid.placeOf(id)).not.toMatchObject({ siteId: SLURM });
+  });
+
+  it.each([TWO_LEVEL, { kind: 'diana' }, { kind: 'grid-tree' }])(
+    'is why they wait where no other site could run them under $kind',
+    (dispatch) => {
+      const grid = world(HOUR);
+      grid.setSite({ ...grid.siteEntry(OWN).site, state: 'DOWN' });
+      grid.placeAtRoot(job({ id: 1, ...long }));
+      const policy = policyOf(dispatch);
+      settle(grid, policy, 0);
+      expect(grid.placeOf(1)).toMatchObject({ at: 'ROOT' });
+      expect(whyWaiting(grid, 1, { now: 0, policy })).toMatchObject({
+        ...{ code: 'LIMIT_TOO_LONG', numbers: { limitS: 3_601, longestS: 3_600 } },
+        wouldChange: ['Request a shorter run time limit, or the site allows longer jobs.'],
+      });
+    },
+  );
+
+  it('keeps from its scheduler what waits at the site already, and gives it back where another can run it', () => {
+    const grid = world(HOUR);
+    const policy = policyOf(TWO_LEVEL);
+    grid.placeAtSite(job({ id: 1, ...long }), SLURM);
+    grid.placeAtSite(job({ id: 2, runTimeLimitS: 3_600 }), SLURM);
+    expect(whyWaiting(grid, 1, { now: 0, policy })?.code).toBe('LIMIT_TOO_LONG');
+    const { starts } = siteCycle(grid, SLURM, { now: 0, policy, policyVersion: 1, maxStarts: 10 });
+    expect(starts.map(({ jobId }) => jobId)).toEqual([2]);
+    expect(stranded(grid, 10)).toEqual([{ siteId: SLURM, reason: 'LIMIT_TOO_LONG', jobIds: [1] }]);
+    grid.setSite({ ...grid.siteEntry(OWN).site, state: 'DOWN' });
+    expect(stranded(grid, 10)).toEqual([]);
+  });
+
+  it('takes jobs of meta-queues elsewhere that it has become too short for', () => {
+    const grid = world(EMPTY);
+    grid.placeAtMeta(job({ id: 1, ...long }), SLURM);
+    grid.placeAtMeta(job({ id: 2 }), SLURM);
+    grid.setSite({ ...grid.siteEntry(SLURM).site, load: HOUR });
+    settle(grid, policyOf({ kind: 'diana', queueLimit: 1 }), 0);
+    expect(grid.placeOf(1)).toMatchObject({ siteId: OWN });
   });
 });
 

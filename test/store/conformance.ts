@@ -310,7 +310,8 @@ export function describeStore(
           MAX_ATTEMPTS,
         );
         const agentId = outcome.agentId as number;
-        const load = { waitingJobs: 2, waitingS: 20, waitingCpuS: 40, takesParts: false, busy: [] };
+        const details = { partitions: [], queue: null, calls: null };
+        const load = { waitingJobs: 2, waitingS: 20, waitingCpuS: 40, takesParts: false, busy: [], details };
         const reported = async (at: number) => {
           const { cursor } = await store.loadGrid(0);
           expect(await store.reportLoad(site, agentId, load, at)).toBe(true);

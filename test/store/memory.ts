@@ -989,7 +989,7 @@ export class MemoryStore implements Store {
         checkpointAt: null,
       },
       ...{ cause: null, tasks: new Map(), failedTask: null, ending: false, recalled: false, retry: null },
-      local: { id: null, state: null, nodes: null, imageDigest: null },
+      local: { id: null, state: null, nodes: null, imageDigest: null, directory: null },
       report: null,
       ...run,
     });
@@ -1028,7 +1028,12 @@ export class MemoryStore implements Store {
     return served?.agentId ?? null;
   }
 
-  async reportLoad(siteId: number, agentId: number, load: ReportedLoad, now: number): Promise<boolean> {
+  async reportLoad(
+    siteId: number,
+    agentId: number,
+    { details: _, ...load }: ReportedLoad,
+    now: number,
+  ): Promise<boolean> {
     const site = this.sites.get(siteId);
     if (site === undefined || site.removed || this.siteAgent(siteId) !== agentId) return false;
     const busy = [...this.machines.values()].flatMap(({ id, name, siteId: at, removed }) =>
@@ -1276,6 +1281,7 @@ export class MemoryStore implements Store {
           state: report.local.state ?? run.local.state,
           nodes: report.local.nodes ?? run.local.nodes,
           imageDigest: report.local.imageDigest ?? run.local.imageDigest,
+          directory: report.local.directory ?? run.local.directory,
         };
       if (started) {
         if (isAtSite(run)) touched.add(run.siteId);

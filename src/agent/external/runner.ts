@@ -27,6 +27,7 @@ import {
   UNMEASURED,
 } from '../runner.js';
 import type { StageableRunner } from '../staging/runner.js';
+import { type Calls, counted } from './counted.js';
 import { endOfRun, endThere, isKilled, neverBegan } from './ends.js';
 import { type Handed, handed, recordsIn } from './handed.js';
 import { ALIVE, Others, prefixOf, type Serves, sitePrefix } from './others.js';
@@ -35,11 +36,13 @@ import { NotAllowedError, type Termed } from './rules.js';
 import {
   type Capacity,
   type LocalJob,
+  type LocalPartition,
   type LocalScheduler,
   type LocalUse,
   NO_TERMS,
   nameKey,
   type Terms,
+  type WaitingJob,
 } from './scheduler.js';
 import { HangError, SharedFiles } from './shared.js';
 import { type Accepted, jobsOf, namedBy, Submitter, UNSURE_MS } from './submitter.js';
@@ -67,6 +70,8 @@ export interface ExternalRunnerOptions {
   listMs?: number;
   /** Of runs that took so long, ms, it is asked what it has measured, before their ends are told. */
   measuredFromMs?: number;
+  /** Tell the service of jobs of others that wait there. */
+  tellsQueue?: boolean;
 }
 
 /** Without a sign of it in two lists so far apart a run is looked for. */
@@ -87,6 +92,11 @@ const CAPACITY_MS = 10_000;
 const TRIM_MS = 5_000;
 /** What the scheduler's words about a waiting run are told at most so often. */
 const WORDS_MS = 30_000;
+/** Partitions that are told of. */
+const PARTITIONS_MAX = 100;
+/** Of others' jobs that wait there the first so many are told, so often. */
+const QUEUE_MAX = 100;
+const QUEUE_MS = 60_000;
 /** Between two looks for files that nobody needs any more. */
 const CLEAN_MS = 60_000;
 
@@ -113,6 +123,8 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
   /** How long the scheduler took to list them last, ms. */
   private listTookMs = 0;
   private capacityAt = Number.NEGATIVE_INFINITY;
+  /** Of others, as it was told last. */
+  private queue: { atMs: number; jobs: NonNullable<SiteLoadInput['queue']> } | null = null;
   private cleanedAt = Number.NEGATIVE_INFINITY;
   /** Runs that are to be ended there. */
   private readonly unwanted = new Set<Handed>();
@@ -137,6 +149,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     private readonly options: Required<ExternalRunnerOptions>,
     private readonly files: SharedFiles,
     private capacityNow: Capacity,
+    private readonly calls: Calls,
   ) {
     const { stateDir, scheduler, serves, baseEnvironment, submissionsPerS, warn } = options;
     super(new Reports(journal, new Disk(stateDir, files.calls), REAL_ENV), known);
@@ -167,7 +180,9 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
    */
   static async open(given: ExternalRunnerOptions): Promise<ExternalRunner> {
     const stateDir = resolve(given.stateDir);
-    const capacity = await given.scheduler.capacity();
+    const calls = { made: 0, failed: 0 };
+    const scheduler = counted(given.scheduler, calls);
+    const capacity = await scheduler.capacity();
     mkdirSync(stateDir, { recursive: true, mode: 0o700 });
     const lock = await acquireLock(join(stateDir, 'lock'), 'the state directory of the agent');
     const id = agentId(stateDir);
@@ -185,10 +200,11 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
       pollMs: 1_000,
       listMs: 5_000,
       measuredFromMs: 60_000,
+      tellsQueue: false,
       ...given,
-      stateDir,
+      ...{ stateDir, scheduler },
     };
-    const runner = new ExternalRunner(id, lock, journal, known, options, files, capacity);
+    const runner = new ExternalRunner(id, lock, journal, known, options, files, capacity, calls);
     runner.sayAlive();
     runner.recover();
     runner.timer = setInterval(() => void runner.poll(), options.pollMs);
@@ -207,9 +223,17 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
 
   /** For the schedulers of the service: our runs are known there, and count in what is taken only. */
   get load(): SiteLoadInput {
-    const { nodes, waiting, takesParts } = this.capacityNow;
+    const { nodes, waiting, takesParts, partitions = [] } = this.capacityNow;
     const others = waiting.filter(({ name }) => !name.startsWith(this.prefix));
     return {
+      longestS: longestOf(partitions),
+      partitions: partitions.slice(0, PARTITIONS_MAX),
+      queue: this.options.tellsQueue ? this.queueOf(others) : null,
+      calls: {
+        ...this.calls,
+        listS: this.listTookMs / 1000,
+        jobs: this.listed?.filter(({ phase }) => phase !== 'ENDED').length ?? 0,
+      },
       waitingJobs: others.length,
       waitingS: others.reduce((sum, { limitS }) => sum + limitS, 0),
       waitingCpuS: others.reduce((sum, { limitS, cpus }) => sum + limitS * cpus, 0),
@@ -220,6 +244,19 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
           ...{ machine: name, cpus: busyCpus, memoryMb: busyMemoryMb },
         })),
     };
+  }
+
+  /** Not each time that one of them comes or goes. */
+  private queueOf(others: readonly WaitingJob[]): SiteLoadInput['queue'] {
+    const now = upMs();
+    if (this.queue === null || now - this.queue.atMs >= QUEUE_MS)
+      this.queue = {
+        atMs: now,
+        jobs: others.slice(0, QUEUE_MAX).map(({ id = null, cpus, limitS, reason = null }) => ({
+          ...{ id, cpus, limitS, reason },
+        })),
+      };
+    return this.queue.jobs;
   }
 
   /** As the nodes': they write times of their own. */
@@ -374,7 +411,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
   private told(run: Handed, words: string | null): NewReport {
     run.words = words;
     run.wordsAt = upMs();
-    const local = { id: run.localId, state: words, nodes: null };
+    const local = { id: run.localId, state: words, nodes: null, directory: this.dirOf(run) };
     return { phase: 'ACCEPTED', ...nameOf(run.assignment), atMs: Date.now(), local };
   }
 
@@ -699,7 +736,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     this.submitter.remove(run);
     const told = { bytes: { STDOUT: 0, STDERR: 0 }, atMs: 0, asks: true };
     run.followed = { ...nameOf(run.assignment), outputs, told, startedUpMs: upMs() };
-    const local = { id: where.localId, state: 'RUNNING', nodes: where.nodes };
+    const local = { id: where.localId, state: 'RUNNING', nodes: where.nodes, directory: this.dirOf(run) };
     // After a restart it may have been said before: then the service answers that it is repeated.
     this.reported.add({ phase: 'STARTED', ...nameOf(run.assignment), atMs: run.beganMs, local });
     if (run.asked !== null) this.stop(run);
@@ -845,6 +882,13 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
   private dirOf({ key }: Pick<Handed, 'key'>): string {
     return join(this.runsDir, key);
   }
+}
+
+/** The longest that a job of ours may run, seconds; null: any time, or nobody knows. */
+function longestOf(partitions: readonly LocalPartition[]): number | null {
+  const used = partitions.filter(({ isUsed }) => isUsed);
+  const longest = Math.max(...used.map(({ longestS }) => longestS ?? Infinity));
+  return used.length === 0 || longest === Infinity ? null : longest;
 }
 
 /** The run's own account of its time and bytes is the finer one. */

@@ -99,10 +99,43 @@ export interface LocalNode {
   problem: string | null;
 }
 
+/** A part of the site with nodes and limits of its own, such as a partition of Slurm. */
+export interface LocalPartition {
+  name: string;
+  /** Jobs go there that name none. */
+  isDefault: boolean;
+  /** Jobs of the agent may go there. */
+  isUsed: boolean;
+  /** In its words: `up`. */
+  state: string;
+  /** How many nodes it has, and which: names as the scheduler abbreviates them (`n[1-4]`). */
+  nodes: number;
+  nodeList: string;
+  cpus: number;
+  /** What jobs of anybody have of them. */
+  busyCpus: number;
+  /** The longest that a job may run, seconds; null: any time. */
+  longestS: number | null;
+}
+
+/** A job of anybody that waits. */
+export interface WaitingJob {
+  name: string;
+  /** In all. */
+  cpus: number;
+  /** Its time limit, seconds. */
+  limitS: number;
+  /** As the scheduler calls it, and why it waits, in its words; left out: it does not tell. */
+  id?: string;
+  reason?: string;
+}
+
 export interface Capacity {
   nodes: LocalNode[];
-  /** Jobs that wait, of anybody: the name, its CPUs in all, its time limit in seconds. */
-  waiting: { name: string; cpus: number; limitS: number }[];
+  /** In the order in which the scheduler looks at them, where it tells. */
+  waiting: WaitingJob[];
+  /** Left out: it has none. */
+  partitions?: LocalPartition[];
   /** Elements that an array may have; 1: it has no arrays. */
   elementsMax: number;
   /** It takes a job of several parts as one job (`LocalScheduler.parts`). */

@@ -10,6 +10,7 @@ import {
   type Capacity,
   type LocalJob,
   type LocalName,
+  type LocalPartition,
   type LocalScheduler,
   nameKey,
   RefusedError,
@@ -211,9 +212,9 @@ export class SlurmRest implements LocalScheduler {
   }
 
   async capacity(): Promise<Capacity> {
-    const partitions = list(must(await this.ask('GET', 'slurm', 'partitions')).body.partitions);
-    this.longest = new Map(partitions.map((one) => [text(one.name), longestOf(one)]));
-    this.byDefault = text(partitions.find(isDefault)?.name) || null;
+    const listed = list(must(await this.ask('GET', 'slurm', 'partitions')).body.partitions);
+    this.longest = new Map(listed.map((one) => [text(one.name), longestOf(one)]));
+    this.byDefault = text(listed.find(isDefault)?.name) || null;
     const used = this.options.partition ?? this.byDefault;
     const names = partitionsIn(used, [...this.longest.keys()]);
     const all = list(must(await this.ask('GET', 'slurm', 'nodes')).body.nodes);
@@ -232,8 +233,9 @@ export class SlurmRest implements LocalScheduler {
     const counted = list((await this.ask('GET', 'slurm', 'licenses')).body.licenses);
     this.licenses = new Set(counted.map((one) => text(one.LicenseName)));
     const { takesParts } = this;
+    const partitions = listed.map((one) => ({ ...partitionOf(one, all), isUsed: names.has(text(one.name)) }));
     return {
-      ...{ elementsMax: ELEMENTS_MAX, takesParts, nodes },
+      ...{ elementsMax: ELEMENTS_MAX, takesParts, nodes, partitions },
       waiting: (await this.queued(CAPACITY_AGE_MS)).waiting,
     };
   }
@@ -275,7 +277,8 @@ export class SlurmRest implements LocalScheduler {
       if (stateOf(job.job_state) !== 'PENDING') continue;
       const [cpus, limit] = [number(job.cpus) ?? 1, number(job.time_limit)];
       const limitS = finite(limit === null ? Infinity : limit * 60);
-      for (const { name } of told) waiting.push({ name, cpus, limitS });
+      for (const { id, name } of told)
+        waiting.push({ id, name, cpus, limitS, reason: text(job.state_reason) });
     }
     this.queue = { jobs: wholeJobs(jobs), waiting, atMs };
     return this.queue;
@@ -485,6 +488,22 @@ const isDefault = (one: Json): boolean =>
 /** Minutes. */
 const longestOf = (one: Json): number =>
   number(one.max_time_limit) ?? number(object(one.maximums).time) ?? Infinity;
+
+/** `nodes`: of the whole site. */
+function partitionOf(one: Json, nodes: readonly Json[]): Omit<LocalPartition, 'isUsed'> {
+  const name = text(one.name);
+  const longest = longestOf(one);
+  const own = nodes.filter((node) => texts(node.partitions).includes(name));
+  return {
+    ...{ name, isDefault: isDefault(one) },
+    state: (stateOf(one.state) || stateOf(object(one.partition).state)).toLowerCase(),
+    nodes: own.length,
+    nodeList: text(one.nodes) || text(object(one.nodes).configured),
+    cpus: own.reduce((sum, { cpus }) => sum + (number(cpus) ?? 0), 0),
+    busyCpus: own.reduce((sum, node) => sum + (number(node.alloc_cpus) ?? 0), 0),
+    longestS: longest === Infinity ? null : longest * 60,
+  };
+}
 
 const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
 const object = (value: unknown): Json =>

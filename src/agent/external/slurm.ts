@@ -6,6 +6,7 @@ import {
   type LocalJob,
   type LocalName,
   type LocalNode,
+  type LocalPartition,
   type LocalScheduler,
   type LocalUse,
   nameKey,
@@ -203,12 +204,12 @@ export class Slurm implements LocalScheduler {
   }
 
   async capacity(): Promise<Capacity> {
-    const partitions = await this.call('sinfo', ['-h', '-a', '-o', '%P|%l']);
-    const limits = lines(partitions).map((line) => line.split('|') as [string, string]);
-    this.longest = new Map(limits.map(([name, limit]) => [nameIn(name), secondsOf(limit) / 60]));
-    this.byDefault = limits.map(([name]) => name).find((name) => name.endsWith('*')) ?? null;
-    const used = this.options.partition ?? (this.byDefault && nameIn(this.byDefault));
-    const names = partitionsIn(used, [...this.longest.keys()]);
+    const found = await this.call('sinfo', ['-h', '-a', '-o', '%P|%a|%l|%D|%C|%N']);
+    const all = lines(found).map(partitionOf);
+    this.longest = new Map(all.map(({ name, longestS }) => [name, (longestS ?? Infinity) / 60]));
+    this.byDefault = all.find(({ isDefault }) => isDefault)?.name ?? null;
+    const names = partitionsIn(this.options.partition ?? this.byDefault, [...this.longest.keys()]);
+    const partitions = all.map((one) => ({ ...one, isUsed: names.has(one.name) }));
     const width = ':256';
     const fields = [
       ...['nodelist', 'partitionname', 'cpusstate', 'memory', 'allocmem'],
@@ -218,14 +219,18 @@ export class Slurm implements LocalScheduler {
     const nodes = nodesOf(await this.call('sinfo', ['-h', '-N', '-O', text]), names);
     this.nodeNames = nodes.map(({ name }) => name);
     const { elementsMax, takesParts } = await this.configuration();
-    const queue = await this.call('squeue', ['-h', '-t', 'pd', '-r', '-o', '%j|%C|%l']);
+    const queue = await this.call('squeue', ['-h', '-t', 'pd', '-r', '-S', '-p,i', '-o', '%i|%r|%C|%l|%j']);
     return {
       elementsMax,
       takesParts,
       nodes,
+      partitions,
       waiting: lines(queue).map((line) => {
-        const [limit = '', cpus = '', ...name] = line.split('|').reverse();
-        return { name: name.reverse().join('|'), cpus: Number(cpus), limitS: finite(secondsOf(limit)) };
+        const [id = '', reason = '', cpus = '', limit = '', ...name] = line.split('|');
+        return {
+          ...{ id, reason, name: name.join('|') },
+          ...{ cpus: Number(cpus), limitS: finite(secondsOf(limit)) },
+        };
       }),
     };
   }
@@ -284,7 +289,7 @@ export class Slurm implements LocalScheduler {
 
   /** Minutes; null: not known, or as long as they like. */
   private longestIn(partitions: string | null): number | null {
-    const names = (partitions ?? this.byDefault ?? '').split(',').map(nameIn);
+    const names = (partitions ?? this.byDefault ?? '').split(',');
     const longest = Math.max(...names.map((name) => this.longest.get(name) ?? Infinity));
     return longest === Infinity ? null : longest;
   }
@@ -365,6 +370,18 @@ class CallError extends Error {
 const QUEUE = ['-h', '-r', '-t', 'all', '-o', '%i|%j|%T|%r|%u|%V|%S|%Z'];
 /** Of a partition, where the default one is marked. */
 const nameIn = (written: string): string => written.replace(/\*$/, '');
+
+/** Of sinfo: `batch*|up|7-00:00:00|4|16/48/0/64|n[1-4]`. */
+function partitionOf(line: string): LocalPartition {
+  const [name = '', state = '', limit = '', nodes = '', cpus = '', ...list] = line.split('|');
+  const [allocated = 0, , , total = 0] = cpus.split('/').map(Number);
+  const longestS = secondsOf(limit);
+  return {
+    ...{ name: nameIn(name), isDefault: name.endsWith('*'), isUsed: false, state },
+    ...{ nodes: Number(nodes), nodeList: list.join('|'), cpus: total, busyCpus: allocated },
+    longestS: longestS === Infinity ? null : longestS,
+  };
+}
 
 const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '');
 

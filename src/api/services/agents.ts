@@ -358,21 +358,67 @@ function localRun(local: LocalRunInput, at: string): LocalRun {
     state: local.state?.slice(0, MAX.reasonChars) ?? null,
     nodes: local.nodes?.map((node) => node.slice(0, MAX.nameChars)) ?? null,
     imageDigest: local.imageDigest?.slice(0, MAX.nameChars) ?? null,
+    directory: local.directory?.slice(0, MAX.reasonChars) ?? null,
   };
 }
 
-function reportedLoad({ waitingJobs, waitingS, waitingCpuS, takesParts, busy }: SiteLoadInput): ReportedLoad {
+function reportedLoad({
+  waitingJobs,
+  waitingS,
+  waitingCpuS,
+  takesParts,
+  longestS,
+  busy,
+  ...details
+}: SiteLoadInput): ReportedLoad {
   atMost('load.busy', busy, MAX.agentMachines);
   return {
     waitingJobs: within('load.waitingJobs', waitingJobs, 0, MAX.integer),
     waitingS: within('load.waitingS', waitingS, 0, MAX.reportedSeconds),
     waitingCpuS: within('load.waitingCpuS', waitingCpuS, 0, MAX.reportedSeconds),
     takesParts,
+    longestS: longestS == null ? null : within('load.longestS', longestS, 0, MAX.reportedSeconds),
     busy: busy.map(({ machine, cpus, memoryMb }, i) => ({
       machine: plainName(`load.busy[${i}].machine`, machine),
       cpus: within(`load.busy[${i}].cpus`, cpus, 0, MAX.machineCpus),
       memoryMb: within(`load.busy[${i}].memoryMb`, memoryMb, 0, MAX.integer),
     })),
+    details: detailsOf(details),
+  };
+}
+
+type Details = Pick<SiteLoadInput, 'partitions' | 'queue' | 'calls'>;
+
+/** Texts are cut rather than refused: the load must not be lost over them. */
+function detailsOf({ partitions, queue, calls }: Details): ReportedLoad['details'] {
+  atMost('load.partitions', partitions, MAX.sitePartitions);
+  atMost('load.queue', queue ?? [], MAX.siteQueue);
+  const seconds = (field: string, value: number): number => within(field, value, 0, MAX.reportedSeconds);
+  const whole = (field: string, value: number): number => within(field, value, 0, MAX.integer);
+  return {
+    partitions: partitions.map(({ name, isDefault, isUsed, state, nodeList, longestS, ...counts }, i) => ({
+      ...{ name: name.slice(0, MAX.nameChars), isDefault, isUsed, state: state.slice(0, MAX.nameChars) },
+      nodes: whole(`load.partitions[${i}].nodes`, counts.nodes),
+      nodeList: nodeList.slice(0, MAX.reasonChars),
+      cpus: whole(`load.partitions[${i}].cpus`, counts.cpus),
+      busyCpus: whole(`load.partitions[${i}].busyCpus`, counts.busyCpus),
+      longestS: longestS == null ? null : seconds(`load.partitions[${i}].longestS`, longestS),
+    })),
+    queue:
+      queue?.map(({ id, cpus, limitS, reason }, i) => ({
+        id: id?.slice(0, MAX.nameChars) ?? null,
+        cpus: whole(`load.queue[${i}].cpus`, cpus),
+        limitS: seconds(`load.queue[${i}].limitS`, limitS),
+        reason: reason?.slice(0, MAX.nameChars) ?? null,
+      })) ?? null,
+    calls: calls
+      ? {
+          made: within('load.calls.made', calls.made, 0, Number.MAX_SAFE_INTEGER),
+          failed: within('load.calls.failed', calls.failed, 0, Number.MAX_SAFE_INTEGER),
+          listS: seconds('load.calls.listS', calls.listS),
+          jobs: whole('load.calls.jobs', calls.jobs),
+        }
+      : null,
   };
 }
 

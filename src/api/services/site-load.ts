@@ -2,6 +2,7 @@
 import type { SiteLoad as CoreSiteLoad } from '../../core/model.js';
 import { parsePolicy } from '../../core/policy.js';
 import type { SiteRow } from '../../store/rows.js';
+import type { SiteDetails } from '../../store/store.js';
 import type { SiteLoad } from '../generated/types.js';
 import type { ServiceParts } from './parts.js';
 import { remembered } from './remembered.js';
@@ -27,8 +28,13 @@ export function createSiteLoads({ queries, now }: Pick<ServiceParts, 'queries' |
       if (site.load === null || site.loadAt === null) return null;
       // As `reportLoad` has stored it.
       const { busy, ...waiting } = site.load as object as CoreSiteLoad;
+      const details = site.loadDetails as SiteDetails | null;
       return {
         ...waiting,
+        longestS: waiting.longestS ?? null,
+        partitions: [...(details?.partitions ?? [])],
+        queue: details?.queue ? [...details.queue] : null,
+        calls: details?.calls ?? null,
         takesParts: waiting.takesParts ?? false,
         waits: [...(waiting.waits ?? [])],
         at: new Date(site.loadAt * 1000),

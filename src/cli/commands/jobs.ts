@@ -512,6 +512,9 @@ function describeJob(job: FullJob): string {
       text.push(
         `run ${epoch}: ${printable(localId)} of the site's scheduler, ${printable(localState ?? '')}`,
       );
+  for (const { epoch, localDirectory, endedAt } of job.runs)
+    if (localDirectory !== null && endedAt === null)
+      text.push(`run ${epoch}: its output is in ${printable(localDirectory)} at the site`);
   for (const { epoch, imageDigest } of job.runs)
     if (imageDigest !== null) text.push(`run ${epoch}: image ${imageDigest}`);
   for (const { epoch, checkpointAt } of job.runs)

@@ -46,6 +46,30 @@ function describeLoad(load: Load, cpus: number): string[] {
     `  ${load.busyCpus} of ${cpus} CPUs in use, ${load.busyMemoryMb} MB of memory in use, by jobs of any user`,
     `  ${count(load.waitingJobs, 'job')} of others waiting, with limits of ${duration(load.waitingS)} in all, ${duration(load.waitingCpuS)} of CPU time`,
   ];
+  if (load.longestS !== null) lines.push(`  longest run time limit ${duration(load.longestS)}`);
+  if (load.calls !== null) {
+    const { made, failed, listS, jobs } = load.calls;
+    lines.push(
+      `  ${count(made, 'request')} of the agent since it started, ${failed} not answered; the last listing took ${duration(listS)}; ${count(jobs, 'job')} of agents there`,
+    );
+  }
+  if (load.partitions.length > 0) {
+    const rows = load.partitions.map((one) => [
+      `${one.name}${one.isDefault ? '*' : ''}`,
+      one.state,
+      one.isUsed ? 'yes' : 'no',
+      one.longestS === null ? 'none' : duration(one.longestS),
+      one.nodes,
+      `${one.busyCpus}/${one.cpus}`,
+      one.nodeList,
+    ]);
+    const head = ['PARTITION', 'STATE', 'USED', 'LIMIT', 'NODES', 'CPUS IN USE', 'NODE NAMES'];
+    lines.push('', table(head, rows));
+  }
+  if (load.queue !== null && load.queue.length > 0) {
+    const rows = load.queue.map(({ id, cpus, limitS, reason }) => [id, cpus, duration(limitS), reason]);
+    lines.push('', 'others waiting there, the first:', table(['ID', 'CPUS', 'LIMIT', 'REASON'], rows));
+  }
   if (load.waits.length === 0) lines.push('  no job of this service has started there in the last 24 h');
   else {
     const rows = load.waits.map(({ cpusMax, limitMaxS, runs, waitS }) => [

@@ -16,7 +16,7 @@ const TOLD_MAX = 3;
 export function externalSites(grid: Grid, job: Job, bestSiteId: number | null): SiteEntry[] {
   const place = grid.placeOf(job.id);
   const at = place !== null && place.at !== 'ROOT' ? [place.siteId] : null;
-  const { siteIds } = grid.index(EligibleSites).of(grid.requirementOf(job));
+  const { siteIds } = grid.index(EligibleSites).of(grid.requirementOf(job), job);
   return (at ?? [...siteIds].sort((a, b) => Number(b === bestSiteId) - Number(a === bestSiteId)))
     .map((siteId) => grid.siteEntry(siteId))
     .filter(({ site }) => site.load != null)

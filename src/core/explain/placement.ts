@@ -54,7 +54,7 @@ export function placement(grid: Grid, job: Job, context: ExplainContext): Placin
   const reserved = grid.reservedSite(job);
   if (reserved !== null) return inReservation(grid, reserved, job, context);
   const requirement = grid.requirementOf(job);
-  const eligibility = grid.index(EligibleSites).of(requirement);
+  const eligibility = grid.index(EligibleSites).of(requirement, job);
   if (eligibility.waiting !== null) {
     const reason = eligibility.waiting;
     const message = reasonSentence(reason, numbersOf(requirement, grid));

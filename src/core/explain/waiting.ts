@@ -16,7 +16,7 @@ import { cpusOf, type Job, type PromisedRoom } from '../model.js';
 import { localPolicyOf, localSchedulerOf, queueLimitOf } from '../policy.js';
 import { ReasonCode, reasonSentence, type WaitingReason } from '../reasons.js';
 import { CONTAINERS } from '../resources/constraint.js';
-import { EligibleSites, unsatisfied, whyNeverFits, whyNotUp } from '../resources/eligibility.js';
+import { EligibleSites, isTooLong, unsatisfied, whyNeverFits, whyNotUp } from '../resources/eligibility.js';
 import { lackingPart, tasksOn } from '../resources/placement.js';
 import {
   type ExplainContext,
@@ -95,8 +95,10 @@ function atRoot(grid: Grid, job: Job, { policy, now }: ExplainContext): Waiting 
     return waiting(whyNotUp(state) ?? ReasonCode.READY, { siteId: id });
   }
   const requirement = grid.requirementOf(job);
-  const eligibility = grid.index(EligibleSites).of(requirement);
+  const eligibility = grid.index(EligibleSites).of(requirement, job);
   const numbers = { ...numbersOf(requirement, grid), sites: grid.sites.length };
+  if (eligibility.waiting === ReasonCode.LIMIT_TOO_LONG)
+    return waiting(ReasonCode.LIMIT_TOO_LONG, limitNumbers(job, grid.sites));
   if (eligibility.waiting !== null) return nowhere(eligibility.waiting, numbers, requirement, grid);
   const pass = beginDispatch(grid, policy, now);
   const kind = dispatchKindOf(policy.dispatch);
@@ -128,7 +130,9 @@ function inMeta(grid: Grid, entry: SiteEntry, job: Job, { policy, now }: Explain
   // Under a policy that does not serve meta-queues the next cycle takes it back to the root.
   if (!dispatchKindOf(policy.dispatch).servesMeta) return waiting(ReasonCode.READY, numbers);
   const requirement = grid.requirementOf(job);
-  const eligibility = grid.index(EligibleSites).of(requirement);
+  const eligibility = grid.index(EligibleSites).of(requirement, job);
+  if (eligibility.waiting === ReasonCode.LIMIT_TOO_LONG)
+    return waiting(ReasonCode.LIMIT_TOO_LONG, { ...numbers, ...limitNumbers(job, grid.sites) });
   if (eligibility.waiting !== null)
     return nowhere(eligibility.waiting, { ...numbers, ...numbersOf(requirement, grid) }, requirement, grid);
   const why = beginDispatch(grid, policy, now).whyInMeta?.(job, entry);
@@ -149,6 +153,8 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
   Object.assign(numbers, neededBy(requirement, grid));
   const never = whyNeverFits(requirement, eligible);
   if (never !== null) return waiting(never, numbers);
+  if (isTooLong(site, job.runTimeLimitS))
+    return waiting(ReasonCode.LIMIT_TOO_LONG, { ...numbers, ...limitNumbers(job, [entry]) });
   const start = predictStart(grid, entry, job, context);
   if (start !== null) numbers[start.expected ? 'expectedStart' : 'earliestStart'] = start.at;
 
@@ -203,6 +209,12 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
     );
   return waiting(pass.whyWaiting(requirement), numbers, more);
 }
+
+/** The job's limit, and the longest that any of the sites allows whose own schedulers tell one. */
+const limitNumbers = (job: Job, sites: readonly Pick<SiteEntry, 'site'>[]): Record<string, number> => ({
+  limitS: job.runTimeLimitS as number,
+  longestS: Math.max(...sites.flatMap(({ site }) => site.load?.longestS ?? [])),
+});
 
 /** What the tasks of a class need, all together. */
 function neededBy(requirement: Requirement, grid: Grid): Record<string, number> {
@@ -318,6 +330,7 @@ const changes: Record<WaitingReason, string> = {
   NO_MACHINE_NOW:
     'A machine that could run it becomes available, or the job is returned to the global queue.',
   SITE_TAKES_NO_PARTS: 'Another site gets machines for all of its parts.',
+  LIMIT_TOO_LONG: 'Request a shorter run time limit, or the site allows longer jobs.',
   NO_LICENSE_AT_SITE: 'A license of this kind is added for the site or the grid.',
   SITE_QUEUE_FULL: 'Running jobs end, or queued jobs there start or are removed.',
   CPUS_BUSY: 'Running jobs end and free CPUs.',

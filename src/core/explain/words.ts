@@ -21,6 +21,8 @@ export const numberWords: TermWords = {
   partsBefore: { label: 'Parts before it' },
   fitsIfLimitS: { label: 'Would start now with a limit of', unit: 'S' },
   ahead: { label: 'Jobs ahead', unit: 'JOBS' },
+  limitS: { label: 'Its run time limit', unit: 'S' },
+  longestS: { label: 'The longest limit there', unit: 'S' },
   loadAgeS: { label: 'Load reported', about: 'Age of the load of its own scheduler', unit: 'S' },
   othersWaiting: { label: 'Others waiting in its scheduler', unit: 'JOBS' },
   othersWaitingCpuS: { label: 'CPU time of others waiting, by their limits', unit: 'S' },

@@ -25,7 +25,7 @@ import {
   type StartExplanation,
 } from '../model.js';
 import { ReasonCode } from '../reasons.js';
-import { whyBusy, whyNeverFits } from '../resources/eligibility.js';
+import { isTooLong, whyBusy, whyNeverFits } from '../resources/eligibility.js';
 import type { Opening } from '../resources/future.js';
 import { type Claims, hasCopies } from '../resources/licenses.js';
 import { allocationsOf, holdOf, idsOf } from '../resources/placement.js';
@@ -241,6 +241,7 @@ export class SitePass {
     const requirement = this.requirement(slot);
     const eligible = this.eligible(requirement);
     if (this.free.full || whyNeverFits(requirement, eligible) !== null) return false;
+    if (isTooLong(this.entry.site, this.entry.queue.limit(slot))) return false;
     const until = this.now + this.entry.queue.limit(slot);
     if (this.closedTimes.some(({ from }) => from < until)) return false;
     const placement = { ...NO_MACHINES, benchmark: this.entry.resources.bestBenchmark };

@@ -12,7 +12,7 @@ import {
   labelsOf,
   type MachineState,
 } from '../grid/site-resources.js';
-import type { SiteState } from '../model.js';
+import type { Job, Site, SiteState } from '../model.js';
 import { ReasonCode, type WaitingReason } from '../reasons.js';
 import { shownConstraint, unsatisfiedPart } from './constraint.js';
 import { areThere, hasCopies } from './licenses.js';
@@ -39,27 +39,67 @@ export interface Eligibility {
 /** Answers kept at most. */
 const KEPT = 10_000;
 
-/** The eligible sites of each class, worked out once for each topology of a grid. */
+/**
+ * The eligible sites of each class, worked out once for each topology of a grid. Limits are no part of a class: where sites bound them, what
+ * is left for a job with a long one is worked out once for each set of sites that it is too long for.
+ */
 export class EligibleSites {
   private topology = -1;
   private readonly known = new Map<Requirement, Eligibility>();
+  private readonly shorter = new Map<Eligibility, Map<string, Eligibility>>();
+  /** Some site bounds the limits of its jobs. */
+  private limited = false;
 
   constructor(private readonly grid: Grid) {}
 
-  of(requirement: Requirement): Eligibility {
+  /** `job`: of the class; null: for one without a limit, which ends with the site's. */
+  of(requirement: Requirement, job: Pick<Job, 'runTimeLimitS'> | null): Eligibility {
     const { grid, known } = this;
     if (this.topology !== grid.topology || known.size > KEPT) {
       this.topology = grid.topology;
       known.clear();
+      this.shorter.clear();
+      this.limited = grid.sites.some(({ site }) => site.load?.longestS != null);
     }
     let found = known.get(requirement);
     if (found === undefined) {
       found = eligibilityOf(requirement, grid.sites);
       known.set(requirement, found);
     }
+    return this.limited && job !== null ? this.within(found, job.runTimeLimitS) : found;
+  }
+
+  private within(eligibility: Eligibility, limitS: number | null): Eligibility {
+    const { sites } = this.grid;
+    const isOut = (index: number): boolean => isTooLong((sites[index] as SiteEntry).site, limitS);
+    const out = eligibility.indices.filter(isOut);
+    if (out.length === 0) return eligibility;
+    const key = out.join();
+    let known = this.shorter.get(eligibility);
+    if (known === undefined) {
+      known = new Map();
+      this.shorter.set(eligibility, known);
+    }
+    let found = known.get(key);
+    if (found === undefined) {
+      const indices = eligibility.indices.filter((index) => !out.includes(index));
+      const ineligible = { ...eligibility.ineligible };
+      for (const index of out) ineligible[(sites[index] as SiteEntry).site.id] = ReasonCode.LIMIT_TOO_LONG;
+      found = {
+        indices,
+        siteIds: indices.map((index) => (sites[index] as SiteEntry).site.id),
+        ineligible,
+        waiting: indices.length === 0 ? ReasonCode.LIMIT_TOO_LONG : null,
+      };
+      known.set(key, found);
+    }
     return found;
   }
 }
+
+/** Whether the site's own scheduler runs no job of ours for as long; one without a limit gets the longest there is. */
+export const isTooLong = ({ load }: Pick<Site, 'load'>, limitS: number | null): boolean =>
+  load?.longestS != null && limitS !== null && limitS !== Infinity && limitS > load.longestS;
 
 function eligibilityOf(requirement: Requirement, sites: readonly SiteEntry[]): Eligibility {
   const indices: number[] = [];

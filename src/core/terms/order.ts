@@ -75,8 +75,9 @@ export function forEachAtRoot(
     }
     const slot = slots[i] as number;
     const requirement = root.requirements[slot] as Requirement;
-    const eligibility = eligible.of(requirement);
+    const job = root.jobs[slot] as Job;
+    const eligibility = eligible.of(requirement, job);
     if (eligibility.waiting !== null) plan.wait(eligibility.waiting);
-    else visit(root.jobs[slot] as Job, eligibility, requirement);
+    else visit(job, eligibility, requirement);
   }
 }

@@ -243,7 +243,7 @@ export async function reportLoad(
   connection: Connection,
   siteId: number,
   agentId: number,
-  { busy, ...waiting }: ReportedLoad,
+  { busy, details, ...waiting }: ReportedLoad,
   now: number,
 ): Promise<boolean> {
   const items = table('t', busy, {
@@ -255,7 +255,7 @@ export async function reportLoad(
   const written = await run(
     connection,
     sql`
-UPDATE sites s SET load_at = to_timestamp(${now}::float8), load = ${JSON.stringify({ ...waiting, waits })}::jsonb || jsonb_build_object('busy',
+UPDATE sites s SET load_at = to_timestamp(${now}::float8), load_details = ${JSON.stringify(details)}::jsonb, load = ${JSON.stringify({ ...waiting, waits })}::jsonb || jsonb_build_object('busy',
     (SELECT coalesce(jsonb_agg(jsonb_build_object('machineId', m.id, 'cpus', t.cpus, 'memoryMb', t.memory_mb) ORDER BY m.id), '[]')
        FROM ${items} JOIN machines m ON m.name = t.name AND m.site_id = s.id AND m.removed_at IS NULL))
  WHERE s.id = ${siteId}::integer AND s.removed_at IS NULL AND ${siteAgent(sql`s.id`)} = ${agentId}::integer`,

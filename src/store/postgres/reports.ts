@@ -175,11 +175,12 @@ function updateRuns(
     state: ['text', ([, { local }]) => local?.state ?? null],
     nodes: ['text', ([, { local }]) => (local?.nodes ? JSON.stringify(local.nodes) : null)],
     image_digest: ['text', ([, { local }]) => local?.imageDigest ?? null],
+    directory: ['text', ([, { local }]) => local?.directory ?? null],
   });
   // What nearly no run has costs the others nothing.
   const localFields = local
     ? sql`, local_id = coalesce(l.id, r.local_id), local_state = coalesce(l.state, r.local_state),
-    image_digest = coalesce(l.image_digest, r.image_digest),
+    image_digest = coalesce(l.image_digest, r.image_digest), local_directory = coalesce(l.directory, r.local_directory),
     nodes = CASE WHEN l.nodes IS NULL THEN r.nodes ELSE ARRAY(SELECT json_array_elements_text(l.nodes::json)) END`
     : empty;
   return run(

@@ -184,7 +184,7 @@ class DianaPass implements DispatchPass {
       congested: congested ? 1 : 0,
       ...(heldOff ? { heldOffUntil: (job.migratedAt as number) + rules.holdOffS } : {}),
     };
-    const eligibility = this.eligible.of(grid.requirementOf(job));
+    const eligibility = this.eligible.of(grid.requirementOf(job), job);
     const strays = eligibility.ineligible[site.id] !== undefined;
     if (strays || ahead < rules.queueLimit - queued) return { code: ReasonCode.READY, numbers };
     const changes: string[] = [];
@@ -211,12 +211,12 @@ class DianaPass implements DispatchPass {
       const meta = this.metaQueues[from] as MetaQueue;
       const strayed = new Set<Requirement>();
       for (const requirement of meta.classes.keys()) {
-        if (eligible.of(requirement).ineligible[site.id] !== undefined) strayed.add(requirement);
+        if (eligible.of(requirement, null).ineligible[site.id] !== undefined) strayed.add(requirement);
       }
-      if (strayed.size === 0) return;
+      if (strayed.size === 0 && !site.load?.longestS) return;
       for (const { job, requirement } of meta.items()) {
-        if (!strayed.has(requirement)) continue;
-        const eligibility = eligible.of(requirement);
+        const eligibility = eligible.of(requirement, job);
+        if (eligibility.ineligible[site.id] === undefined) continue;
         this.passed.add(from, job);
         if (eligibility.waiting !== null) plan.wait(eligibility.waiting);
         else strays.push({ job, requirement, eligibility, from });

@@ -152,9 +152,7 @@ export class Migration {
   private sitesFor(items: readonly BundleMember[]): Pick<Eligibility, 'indices' | 'ineligible'> {
     const { sites } = this.grid;
     const eligible = this.grid.index(EligibleSites);
-    const [first, ...others] = [...new Set(items.map(({ requirement }) => requirement))].map((each) =>
-      eligible.of(each),
-    );
+    const [first, ...others] = new Set(items.map(({ requirement, job }) => eligible.of(requirement, job)));
     if (others.length === 0) return first as Eligibility;
     const ineligible = Object.assign({}, first?.ineligible, ...others.map((each) => each.ineligible));
     const indices = [...sites.keys()].filter((index) => ineligible[this.siteId(index)] === undefined);

@@ -6,7 +6,7 @@ import {
   type Requirement as GridRequirement,
   type Signature,
 } from '../../grid/requirements.js';
-import { labelsOf, runsLicense, type SiteResources } from '../../grid/site-resources.js';
+import { labelsOf, runsLicense } from '../../grid/site-resources.js';
 import {
   kindKey,
   type MachineKind,
@@ -27,20 +27,38 @@ export type CountedKinds = readonly { kind: MachineKind; count: number }[];
 export const siteAddress = (siteId: number): string => `site ${siteId}`;
 
 export class TreeKinds {
-  private readonly classes = new WeakMap<GridRequirement, Requirement>();
+  /** And by the limit that their jobs' are longer than. */
+  private readonly classes = new WeakMap<GridRequirement, Map<number | null, Requirement>>();
   private readonly preferences = new WeakMap<readonly JobPreference[], readonly Preference[]>();
   /** Classes of several parts, by what the tree asks of machines for them. */
   private readonly ofParts = new Map<string, GridRequirement>();
 
   constructor(private readonly grid: Grid) {}
 
-  classOf(of: GridRequirement): Requirement {
-    let found = this.classes.get(of);
-    if (found === undefined) {
-      found = requirement(of.parts === null ? this.askedBy(of) : this.askedByParts(of, of.parts));
-      this.classes.set(of, found);
+  /** The longest limit among those of sites that bound them that is shorter than a job's; null: it is too long for none of them. */
+  boundBelow(limitS: number | null): number | null {
+    if (limitS === null) return null;
+    const bounds = this.grid.sites.flatMap(({ site }) => site.load?.longestS ?? []);
+    const shorter = bounds.filter((bound) => bound < limitS);
+    return shorter.length === 0 ? null : Math.max(...shorter);
+  }
+
+  /** `longerThanS`: sites that allow no longer runs than that are not for its jobs. */
+  classOf(of: GridRequirement, longerThanS: number | null): Requirement {
+    let byBound = this.classes.get(of);
+    if (byBound === undefined) {
+      byBound = new Map();
+      this.classes.set(of, byBound);
     }
-    if (of.parts !== null) this.ofParts.set(found.licenses[0] as string, of);
+    let found = byBound.get(longerThanS);
+    if (found === undefined) {
+      const asked = of.parts === null ? this.askedBy(of) : this.askedByParts(of, of.parts);
+      const licenses = longerThanS === null ? asked.licenses : [...asked.licenses, LONGER + longerThanS];
+      found = requirement({ ...asked, licenses });
+      byBound.set(longerThanS, found);
+    }
+    if (of.parts !== null)
+      this.ofParts.set(found.licenses.find((name) => name.startsWith(PARTS)) as string, of);
     return found;
   }
 
@@ -80,7 +98,7 @@ export class TreeKinds {
   machinesOf(entry: SiteEntry, licenses: readonly string[], power: Rules['power']): CountedKinds {
     const { resources } = entry;
     const share = shareOfPower(entry);
-    const tests = licenses.map((name) => this.conditionOf(name, resources));
+    const tests = licenses.map((name) => this.conditionOf(name, entry));
     if (this.ofParts.size > PARTS_KEPT)
       for (const name of this.ofParts.keys()) if (!licenses.includes(name)) this.ofParts.delete(name);
     const counted = new Map<string, { kind: MachineKind; count: number }>();
@@ -103,7 +121,11 @@ export class TreeKinds {
     return [...counted.values()];
   }
 
-  private conditionOf(name: string, resources: SiteResources): (machine: Machine) => boolean {
+  private conditionOf(name: string, { site: { load }, resources }: SiteEntry): (machine: Machine) => boolean {
+    if (name.startsWith(LONGER)) {
+      const allows = (load?.longestS ?? Infinity) > Number(name.slice(LONGER.length));
+      return () => allows;
+    }
     const of = this.ofParts.get(name);
     if (of !== undefined) {
       const fits = whyNeverFits(of, resources.eligible(of.signature)) === null;
@@ -131,6 +153,7 @@ export class TreeKinds {
 const CONSTRAINT = '\0where ';
 const COPIES = '\0';
 const PARTS = '\0parts ';
+const LONGER = '\0longer ';
 /** Classes of several parts; with more, those that no job asks for are forgotten. */
 const PARTS_KEPT = 1_000;
 

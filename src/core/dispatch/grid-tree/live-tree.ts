@@ -209,12 +209,9 @@ export class LiveTree implements GridListener {
    * What a job finds at a site: how many of its preferences do not hold there, how far it is from where the job was submitted (0: nobody
    * knows), and the power of the branch; null: the machines there cannot run it.
    */
-  gainAt(
-    siteId: number,
-    { entry, requirement }: TreeJob,
-  ): Record<'unmet' | 'distanceKm' | 'power', number> | null {
+  gainAt(siteId: number, { entry }: TreeJob): Record<'unmet' | 'distanceKm' | 'power', number> | null {
     const site = this.sites.get(siteId);
-    const { key } = this.kinds.classOf(requirement);
+    const { key } = entry.requirement;
     const branch = site?.parent.channels.of(site.leaf.id).find((each) => each.fits(key));
     if (branch === undefined) return null;
     const { conditions, distanceKm } = branch.gain(entry);
@@ -288,7 +285,8 @@ export class LiveTree implements GridListener {
     for (const node of [...this.schedulers.values(), ...[...this.sites.values()].map(({ leaf }) => leaf)])
       node.beginAnew();
     for (const { job } of moved) touched.add(job.id);
-    const ids = [...touched];
+    // A dry run may be of a job that the one before was of: it is restored once.
+    const ids = new Set(touched);
     touched.clear();
     moved.clear();
     for (const id of ids) this.drop(id);
@@ -299,7 +297,7 @@ export class LiveTree implements GridListener {
       else if (at?.at === 'META' && grid.siteEntry(at.siteId).site.state === 'UP')
         this.take(job, grid.requirementOf(job), at.siteId);
     }
-    if (also !== null && this.takeAlso(also)) ids.push(also.id);
+    if (also !== null && this.takeAlso(also)) ids.add(also.id);
     const { licenses } = this;
     if (this.licensesAsked().some((kind) => !licenses.includes(kind))) return false;
     this.learn();
@@ -322,7 +320,7 @@ export class LiveTree implements GridListener {
   }
 
   private take(job: Job, requirement: Requirement, siteId: number | null): void {
-    const eligibility = this.eligible.of(requirement);
+    const eligibility = this.eligible.of(requirement, job);
     if (siteId === null && eligibility.waiting !== null) {
       this.nowhere.set(job.id, eligibility);
       return;
@@ -370,13 +368,14 @@ export class LiveTree implements GridListener {
   }
 
   private entryOf(job: Job, requirement: Requirement): Entry {
-    const ofClass = this.kinds.classOf(requirement);
+    const longerThanS = this.kinds.boundBelow(job.runTimeLimitS);
+    const ofClass = this.kinds.classOf(requirement, longerThanS);
     const preferences = this.kinds.preferencesOf(job.preferences);
     const originId = job.data?.originSiteId ?? null;
     const origin = originId === null ? null : (this.positions.get(originId) ?? null);
     return {
       ...{ id: String(job.id), key: job.id, owner: OWNER, requirement: ofClass, preferences, origin },
-      group: groupOf(requirement, preferences, origin === null ? null : originId),
+      group: groupOf(requirement, longerThanS, preferences, origin === null ? null : originId),
       // Never -0, which makes every comparison one of fractions.
       rank: 0 - job.boost,
       ...{ sequence: this.grid.arrival.since(job), turn: this.grid.arrival.turn(job), moves: job.treeMoves },
@@ -545,9 +544,11 @@ function stepTo({ siteId, schedulerId }: Place, reason: ReasonCode): TreeStep {
 /** Jobs of one group are the same for all that is decided but order. */
 function groupOf(
   { index }: Requirement,
+  longerThanS: number | null,
   preferences: readonly Preference[],
   originId: number | null,
 ): string {
-  if (preferences.length === 0) return originId === null ? `${index}` : `${index}@${originId}`;
-  return JSON.stringify([index, originId, preferences.map(({ key }) => key).sort()]);
+  if (preferences.length === 0 && longerThanS === null)
+    return originId === null ? `${index}` : `${index}@${originId}`;
+  return JSON.stringify([index, longerThanS, originId, preferences.map(({ key }) => key).sort()]);
 }

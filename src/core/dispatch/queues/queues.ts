@@ -196,7 +196,8 @@ class QueuesPass implements DispatchPass {
   }
 
   private eligibility(slot: number): Eligibility {
-    return this.eligible.of(this.look.grid.root.requirements[slot] as Requirement);
+    const { root } = this.look.grid;
+    return this.eligible.of(root.requirements[slot] as Requirement, root.jobs[slot] as Job);
   }
 
   /** Who waits behind a job that does not leave. */

@@ -716,6 +716,7 @@ function Runs({ job }: { job: Job }) {
                 ['Site', run.site.name],
                 run.localId !== null && ['ID there', run.localId],
                 run.localState !== null && ['State there', run.localState],
+                run.localDirectory !== null && run.endedAt === null && ['Output there', run.localDirectory],
                 [
                   'Machines',
                   run.placedBy === 'SITE'

@@ -41,6 +41,7 @@ import {
 import { told } from '../../ui/toast';
 import { Agents } from './agents';
 import { Calendar } from './calendar';
+import { OwnScheduler } from './own-scheduler';
 import { Priority } from './priority';
 import { Schedule } from './schedule';
 import {
@@ -63,6 +64,7 @@ const TABS = [
   { value: 'calendar', label: 'Calendar' },
   { value: 'machines', label: 'Machines' },
   { value: 'agents', label: 'Agents' },
+  { value: 'scheduler', label: 'Own scheduler' },
   { value: 'settings', label: 'Settings' },
 ] as const;
 type TabName = (typeof TABS)[number]['value'];
@@ -105,6 +107,7 @@ export function SitePage() {
             </Page>
           );
         const site = node as SitePartsFragment;
+        const tabs = TABS.filter(({ value }) => value !== 'scheduler' || site.load !== null);
         const silent = site.machines.length > 0 && site.machines.every((machine) => machine.silent);
         return (
           <Page
@@ -124,7 +127,7 @@ export function SitePage() {
             <SiteFigures site={site} />
             <TabBar
               label="Parts of the site"
-              tabs={TABS}
+              tabs={tabs}
               value={tab}
               onChange={(next: TabName) =>
                 void navigate({
@@ -145,6 +148,7 @@ export function SitePage() {
               </Card>
             )}
             {tab === 'queue' && <Queue site={site} />}
+            {tab === 'scheduler' && site.load && <OwnScheduler load={site.load} />}
             {tab === 'calendar' && <Calendar site={site} />}
             {tab === 'machines' && <Machines site={site} />}
             {tab === 'agents' && <Agents site={site} silentS={silentAfterS(policy?.document)} />}
