@@ -8,7 +8,7 @@ export interface Calls {
   failed: number;
 }
 
-const VERBS = ['submit', 'find', 'list', 'cancel', 'capacity'] as const;
+const VERBS = ['submit', 'find', 'list', 'cancel', 'capacity', 'use'] as const;
 
 /** The same scheduler, whose verbs are counted. */
 export function counted(scheduler: LocalScheduler, calls: Calls): LocalScheduler {
@@ -24,6 +24,7 @@ export function counted(scheduler: LocalScheduler, calls: Calls): LocalScheduler
         throw error;
       }
     };
-  for (const verb of VERBS) Object.assign(same, { [verb]: counting(scheduler[verb] as never) });
+  for (const verb of VERBS)
+    if (scheduler[verb] !== undefined) Object.assign(same, { [verb]: counting(scheduler[verb] as never) });
   return same;
 }
