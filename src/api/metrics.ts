@@ -7,6 +7,11 @@ export interface ApiMetrics {
   operationSeconds: { observe(labels: { type: OperationType }, seconds: number): void };
   /** Machines refused to agents, because another holds the lease. */
   agentRefusals: { inc(): void };
+  /** Of a site's own scheduler, as its agent has last reported. */
+  siteScheduler: Record<
+    'requests' | 'unanswered' | 'listSeconds' | 'jobs' | 'othersWaiting' | 'reportedAt',
+    { set(labels: { site: string }, value: number): void }
+  >;
   /** Open subscriptions by field. */
   subscriptions: { inc(labels: { field: string }): void; dec(labels: { field: string }): void };
 }

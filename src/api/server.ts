@@ -150,6 +150,16 @@ export function createApi(parts: ApiParts): Api {
       metrics.agentRefusals.inc();
       log.error(fields, 'an agent was refused a machine');
     },
+    siteReported(site, { waitingJobs, details: { calls } }) {
+      const { requests, unanswered, listSeconds, jobs, othersWaiting, reportedAt } = metrics.siteScheduler;
+      othersWaiting.set({ site }, waitingJobs);
+      reportedAt.set({ site }, now());
+      if (calls === null) return;
+      requests.set({ site }, calls.made);
+      unanswered.set({ site }, calls.failed);
+      listSeconds.set({ site }, calls.listS);
+      jobs.set({ site }, calls.jobs);
+    },
     machineUnfit: (fields) =>
       log.error(fields, 'a machine gets no jobs: its hardware does not match its registration'),
     wake(schedulers) {

@@ -48,6 +48,15 @@ export interface Metrics {
   mails: Counter<'outcome'>;
   /** Machines refused to agents, because another holds the lease. */
   agentRefusals: Counter;
+  /** Of a site's own scheduler, as its agent has last reported to this process; when that was is one of them. */
+  siteScheduler: {
+    requests: Gauge<'site'>;
+    unanswered: Gauge<'site'>;
+    listSeconds: Gauge<'site'>;
+    jobs: Gauge<'site'>;
+    othersWaiting: Gauge<'site'>;
+    reportedAt: Gauge<'site'>;
+  };
   /** Open subscriptions. */
   subscriptions: Gauge<'field'>;
   /** Connections of the database pool. state: total, idle or waiting. */
@@ -146,6 +155,34 @@ export function createMetrics(): Metrics {
       'switchyard_agent_refusals_total',
       'Requests for machines that agents were refused because another agent holds the lease.',
     ),
+    siteScheduler: {
+      requests: gauge(
+        'switchyard_site_scheduler_requests',
+        "Requests of the agent to the site's own scheduler since it started.",
+        ['site'],
+      ),
+      unanswered: gauge(
+        'switchyard_site_scheduler_unanswered',
+        "Requests that the site's own scheduler did not answer, since the agent started.",
+        ['site'],
+      ),
+      listSeconds: gauge(
+        'switchyard_site_scheduler_list_seconds',
+        'Duration of the last listing of jobs there.',
+        ['site'],
+      ),
+      jobs: gauge('switchyard_site_scheduler_jobs', "Jobs of agents in the site's own scheduler.", ['site']),
+      othersWaiting: gauge(
+        'switchyard_site_scheduler_others_waiting',
+        "Jobs of others waiting in the site's own scheduler.",
+        ['site'],
+      ),
+      reportedAt: gauge(
+        'switchyard_site_scheduler_reported_timestamp_seconds',
+        'When the agent last reported this to this process, Unix time.',
+        ['site'],
+      ),
+    },
     subscriptions: gauge('switchyard_subscriptions', 'Open subscriptions.', ['field']),
     pool: gauge('switchyard_pool_connections', 'Connections of the database pool.', ['pool', 'state']),
     operations: counter('switchyard_operations_total', 'GraphQL operations, by outcome.', ['type', 'code']),

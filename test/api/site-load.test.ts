@@ -165,6 +165,13 @@ test('its partitions, the queue of others and the requests of the agent are show
       partitions { name isDefault isUsed state nodes nodeList cpus busyCpus longestS } } } } }`,
   );
   expect(node.load).toEqual({ longestS: 3_600, ...details });
+  const { body } = await api.parts.metrics.expose();
+  expect(body).toMatch(/switchyard_site_scheduler_requests\{site="alps"\} 9\n/);
+  expect(body).toMatch(/switchyard_site_scheduler_unanswered\{site="alps"\} 1\n/);
+  expect(body).toMatch(/switchyard_site_scheduler_list_seconds\{site="alps"\} 0\.5\n/);
+  expect(body).toMatch(/switchyard_site_scheduler_jobs\{site="alps"\} 3\n/);
+  expect(body).toMatch(/switchyard_site_scheduler_others_waiting\{site="alps"\} 10\n/);
+  expect(body).toMatch(/switchyard_site_scheduler_reported_timestamp_seconds\{site="alps"\} \d/);
   const [id] = await submit([{ command: 'x', runTimeLimitS: 3_601 }]);
   expect(await whyOf(id!)).toMatchObject({
     code: 'LIMIT_TOO_LONG',

@@ -56,7 +56,7 @@ const superseded = (): ApiError =>
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: it returns short functions that share its parts
 export function createAgentsService(parts: ServiceParts) {
-  const { store, limits, now } = parts;
+  const { store, queries, limits, now } = parts;
   const maxAttempts = maxAttemptsOf(parts);
   /** Beats that come while others are being written go together. */
   const beat = gathered(async (beats: readonly AgentBeat[]) => {
@@ -154,8 +154,11 @@ export function createAgentsService(parts: ServiceParts) {
       ownSite(viewer, siteId);
       const reported = reportedLoad(load);
       const taken = await store.reportLoad(siteId, agentOf(agent), reported, now());
-      if (taken) await wakeAfter(parts, { of: 'SITE', siteId });
-      return taken;
+      if (!taken) return false;
+      const [row] = await queries.sitesByIds([siteId]);
+      if (row !== undefined) parts.siteReported(row.name, reported);
+      await wakeAfter(parts, { of: 'SITE', siteId });
+      return true;
     },
 
     async reportOutput(

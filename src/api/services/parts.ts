@@ -8,7 +8,7 @@ import type { EventFeed } from '../../store/feed.js';
 import type { Files } from '../../store/files.js';
 import type { Mirror } from '../../store/mirror.js';
 import type { Queries } from '../../store/queries.js';
-import type { Store } from '../../store/store.js';
+import type { ReportedLoad, Store } from '../../store/store.js';
 import type { Budget } from '../admission/budget.js';
 import type { Shares } from '../admission/shares.js';
 import type { Viewer } from '../auth.js';
@@ -70,6 +70,8 @@ export interface ServiceParts {
   now(): number;
   /** An agent was refused a machine: another holds the lease. */
   agentRefused(fields: object): void;
+  /** The agent of a site that schedules itself has reported its load. */
+  siteReported(site: string, load: ReportedLoad): void;
   /** A machine gets no jobs: it is registered as more than, or other than, its agent has measured. */
   machineUnfit(fields: object): void;
   /** Sends a message to a webhook, and waits for the answer; null: there is none of this number. */
