@@ -22,6 +22,7 @@ import { apart, endAll, type Service, service, until } from './service.js';
 const home = mkdtempSync(join(tmpdir(), 'switchyard-devices-'));
 const database = withDatabase();
 const slicesDatabase = withDatabase();
+const unlikeDatabase = withDatabase();
 afterAll(async () => {
   await endAll();
   rmSync(home, { recursive: true, force: true });
@@ -137,6 +138,82 @@ it('two jobs never have one device, whoever is killed meanwhile', async () => {
   expect(await slurm('sinfo', '-h', '-O', 'gres:10,gresused:10')).toMatch(/^gpu:2 +gpu:1 *$/m);
   const { sinfo } = JSON.parse(await slurm('sinfo', '--json')) as { sinfo: { gres: object }[] };
   expect(sinfo[0]?.gres).toEqual({ total: 'gpu:2', used: 'gpu:1' });
+});
+
+it('unlike devices of one kind are had by what they are, each by one job, whoever is killed meanwhile', async () => {
+  const own = join(home, 'unlike');
+  const [declared, locks] = [join(own, 'devices'), join(own, 'locks')];
+  for (const dir of [declared, locks]) mkdirSync(dir, { recursive: true });
+  chmodSync(locks, 0o777);
+  const cards = [
+    ['g0', 'card', 1000],
+    ['g1', 'big', 2000],
+    ['g2', 'big', 2000],
+  ] as const;
+  for (const [id, model, memoryMb] of cards)
+    writeFileSync(
+      join(declared, `${id}.json`),
+      JSON.stringify({ kind: 'gpu', model, memoryMb, environment: { CUDA_VISIBLE_DEVICES: id.slice(1) } }),
+    );
+  const { url, start, ask } = await apart(own, unlikeDatabase.url, {
+    ...{ AGENT_DEVICES: declared, AGENT_MACHINES: 'box' },
+  });
+  const startAll = () => ({ api: start.api(), worker: start.worker(), agent: start.agent() });
+  let all = startAll();
+  const { json, cli }: Service = service(url, { SWITCHYARD_HOME: own }, all.api);
+  await until(
+    async () =>
+      (
+        await ask<{ machines: { nodes: { devices: object[] }[] } }>(
+          '{ machines { nodes { devices { id } } } }',
+        )
+      )?.machines.nodes[0]?.devices.length,
+    (devices) => devices === 3,
+  );
+  const body = `for d in $(echo $SWITCHYARD_DEVICES | tr , ' '); do mkdir ${locks}/$d || echo $d >> ${locks}/clash; done
+    sleep 1; for d in $(echo $SWITCHYARD_DEVICES | tr , ' '); do rmdir ${locks}/$d; done; echo $SWITCHYARD_DEVICES $CUDA_VISIBLE_DEVICES`;
+  const job = ['--cpus', '1', '--estimate', '5'];
+  const submit = async (devices: string, count: number) =>
+    (
+      await json<{ id: string }[]>(
+        ...['submit', ...job, '--devices', devices, '--array', `1-${count}`, '--', 'sh', '-c', body],
+      )
+    ).map(({ id }) => ({ id, devices }));
+  const jobs = [
+    ...(await submit('gpu', 3)),
+    ...(await submit('gpu:big:2', 1)),
+    ...(await submit('gpu:mem=1500', 3)),
+    ...(await submit('gpu:card', 2)),
+  ];
+  const refused = await cli('submit', ...job, '--devices', 'gpu:v100', '--', 'true');
+  expect(refused.stderr).toMatch(/--devices: 1 gpu v100 can never run.*nearest: .*1 gpu card \(1000 MB\)/s);
+  const ids = jobs.map(({ id }) => id);
+  const states = async (): Promise<string[]> =>
+    (
+      await ask<{ jobs: { nodes: { state: string }[] } }>(
+        'query ($ids: [ID!]!) { jobs(filter: { ids: $ids }, first: 50) { nodes { state } } }',
+        { ids },
+      )
+    )?.jobs.nodes.map(({ state }) => state) ?? [];
+  const isDone = (state: string) => ['COMPLETED', 'FAILED', 'CANCELLED'].includes(state);
+  await until(states, (now) => now.filter(isDone).length >= 3);
+  for (const process of [all.agent, all.worker, all.api]) await process.end('SIGKILL');
+  all = startAll();
+  expect(await until(states, (now) => now.filter(isDone).length === jobs.length)).toEqual(
+    jobs.map(() => 'COMPLETED'),
+  );
+  expect(existsSync(join(locks, 'clash'))).toBe(false);
+  for (const { id, devices } of jobs) {
+    const found = await ask<{ job: { stdout: { text: string } } }>(
+      'query ($id: ID!) { job(id: $id) { stdout: output(stream: STDOUT) { text } } }',
+      { id },
+    );
+    const had = found?.job.stdout.text;
+    if (devices === 'gpu:big:2') expect(had).toBe('g1,g2 1,2\n');
+    else if (devices === 'gpu:card') expect(had).toBe('g0 0\n');
+    else expect(had).toMatch(devices === 'gpu' ? /^g([012]) \1\n$/ : /^g([12]) \1\n$/);
+  }
+  expect(await checkPromises(unlikeDatabase.pool)).toEqual([]);
 });
 
 // Only root may divide cards.
