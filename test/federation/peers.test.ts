@@ -356,7 +356,7 @@ test('NEVER, WHEN_NEEDED and ALWAYS: what a peer is offered, and what is said of
     {
       input: {
         ...{ site: a.site, name: 'spare', cpus: 4, memoryMb: 4_000, benchmark: 100, os: 'spare' },
-        ...{ architecture: 'x64', resources: [{ kind: 'gpu', amount: 1 }] },
+        ...{ architecture: 'x64', devices: [{ id: 'gpu0', kind: 'gpu' }] },
       },
     },
   );
