@@ -174,6 +174,7 @@ describe('jobs', () => {
         name: null,
         project: null,
         resourcesPerTask: null,
+        devicesPerTask: null,
         machineConstraint: null,
         rerunOf: null,
         image: null,
