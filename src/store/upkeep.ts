@@ -2,6 +2,7 @@
  * What time does to the holds of a site, as a pure function: the same for every implementation of the store. Rules: resources.md, "Holds in
  * the future". Times are epoch seconds.
  */
+import { type ClassPolicy, classTableOf } from '../core/classes.js';
 import type { PreemptedFor } from '../core/model.js';
 import {
   type Candidate,
@@ -71,6 +72,8 @@ export interface KeptRun extends LiveRun {
   /** When it last wrote its checkpoint; null: never. */
   checkpointAt: number | null;
   restartable: boolean;
+  /** What its job says of its class. */
+  class: string | null;
   preemptionClass: number;
   killGraceS: number;
   /** It has been told to stop. */
@@ -78,6 +81,8 @@ export interface KeptRun extends LiveRun {
 }
 
 export interface UpkeepFacts {
+  /** By which classes have their ranks. */
+  policy: ClassPolicy;
   machines: readonly KeptMachine[];
   holds: readonly KeptHold[];
   runs: readonly KeptRun[];
@@ -313,7 +318,7 @@ function shortness(
  */
 function runsInTheWay(
   hold: KeptHold,
-  { machines, runs }: UpkeepFacts,
+  { machines, runs, policy }: UpkeepFacts,
   now: number,
   stopped: ReadonlySet<number>,
 ): StoppedRun[] {
@@ -329,7 +334,7 @@ function runsInTheWay(
   const runOf = new Map<string, KeptRun>();
   for (const run of staying) {
     if (!isVictim(run, hold)) continue;
-    const candidate = candidateOf(run, machineById, stopAt(run));
+    const candidate = candidateOf(run, classTableOf(policy).of(run).rank, machineById, stopAt(run));
     candidates.set(run.jobId, candidate);
     runOf.set(candidate.run.id, run);
   }
@@ -357,8 +362,13 @@ const isVictim = ({ restartable, reservationId }: KeptRun, { kind }: KeptHold): 
   kind === 'MAINTENANCE' || (restartable && reservationId === null);
 
 /** `at`: when it would be stopped. */
-function candidateOf(run: KeptRun, machineById: ReadonlyMap<number, KeptMachine>, at: number): Candidate {
-  const { since: startedAt, restartable, preemptionClass, checkpointAt, until, machineIds } = run;
+function candidateOf(
+  run: KeptRun,
+  rank: number,
+  machineById: ReadonlyMap<number, KeptMachine>,
+  at: number,
+): Candidate {
+  const { since: startedAt, restartable, checkpointAt, until, machineIds } = run;
   const holds = [...new Set(machineIds)].flatMap((id) => {
     const machine = machineById.get(id);
     if (machine === undefined) return [];
@@ -367,7 +377,7 @@ function candidateOf(run: KeptRun, machineById: ReadonlyMap<number, KeptMachine>
     }));
   });
   const preemptible: PreemptibleRun = {
-    ...{ id: idOf(run.jobId), class: preemptionClass, restartable, startedAt, checkpointAt, holds },
+    ...{ id: idOf(run.jobId), class: rank, restartable, startedAt, checkpointAt, holds },
     limitEndsAt: until,
   };
   return { run: preemptible, lost: lostWork(preemptible, at) };

@@ -489,6 +489,7 @@ export class MemoryStore implements Store {
     const runsOf = (id: number) =>
       [...this.runs.values()].filter(({ jobId }) => this.jobs.get(jobId)?.reservationId === id);
     return {
+      policy: this.policy.document,
       machines: [...this.machines.values()]
         .filter((one) => one.siteId === siteId)
         .map((machine) => {
@@ -516,10 +517,19 @@ export class MemoryStore implements Store {
         const { epoch, assignedAt, checkpointAt } = [...this.runs.values()].find(
           ({ jobId, endedAt }) => jobId === run.jobId && endedAt === null,
         ) as MemoryRun;
-        const { restartable, preemptionClass, killGraceS, state } = this.jobs.get(run.jobId) as MemoryJob;
+        const job = this.jobs.get(run.jobId) as MemoryJob;
+        const { restartable, preemptionClass, killGraceS, state } = job;
         return {
           ...run,
-          ...{ epoch, since: assignedAt, checkpointAt, restartable, preemptionClass, killGraceS },
+          ...{
+            epoch,
+            since: assignedAt,
+            checkpointAt,
+            restartable,
+            class: job.class,
+            preemptionClass,
+            killGraceS,
+          },
           stopping: state === 'CANCELLING',
         };
       }),

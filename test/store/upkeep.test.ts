@@ -1,6 +1,7 @@
 /** Which runs a hold that preempts stops: resources.md, "Admission", by the rule of jobs.md, "Preemption". */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { type ClassPolicy, classesSchema } from '../../src/core/classes.js';
 import { type KeptHold, type KeptMachine, type KeptRun, upkeepOf } from '../../src/store/upkeep.js';
 
 const NOW = 1000;
@@ -11,7 +12,7 @@ const machine = (id: number, cpus: number): KeptMachine => ({
 const run = (jobId: number, cpus: number, given: Partial<KeptRun> = {}): KeptRun => ({
   ...{ jobId, epoch: 1, machineIds: [1], machineTasks: [1], amounts: { cpus }, alone: false, taken: null },
   ...{ until: null, reservationId: null, since: 0, checkpointAt: null, restartable: true },
-  ...{ preemptionClass: 0, killGraceS: 30, stopping: false },
+  ...{ class: null, preemptionClass: 0, killGraceS: 30, stopping: false },
   ...given,
 });
 /** Of so many CPUs of machine 1; of whole machines. */
@@ -24,8 +25,12 @@ const hold = (cpus: number | null, given: Partial<KeptHold> = {}): KeptHold => (
 const stopped = (
   runs: readonly KeptRun[],
   holds: readonly KeptHold[],
-  { machines = [machine(1, 10)], now = NOW }: { machines?: KeptMachine[]; now?: number } = {},
-) => upkeepOf({ machines, holds, runs }, now).stopped;
+  {
+    machines = [machine(1, 10)],
+    now = NOW,
+    policy = {},
+  }: { machines?: KeptMachine[]; now?: number; policy?: ClassPolicy } = {},
+) => upkeepOf({ policy, machines, holds, runs }, now).stopped;
 const ids = (...args: Parameters<typeof stopped>): number[] => stopped(...args).map(({ jobId }) => jobId);
 
 describe('for a hold that preempts', () => {
@@ -33,6 +38,15 @@ describe('for a hold that preempts', () => {
     const runs = [run(1, 4, { preemptionClass: 1, since: 990 }), run(2, 4)];
     expect(ids(runs, [hold(6)])).toEqual([2]);
     expect(ids(runs, [hold(7)])).toEqual([1, 2]);
+  });
+
+  it('classes have the ranks of the policy, scavengers the lowest', () => {
+    const classes = classesSchema.parse({ idle: { scavenger: true }, urgent: { rank: 7 } });
+    const runs = [run(1, 4, { class: 'urgent' }), run(2, 4, { class: 'idle' }), run(3, 2, { since: 990 })];
+    expect(ids(runs, [hold(4)], { policy: { classes } })).toEqual([2]);
+    expect(ids(runs, [hold(6)], { policy: { classes } })).toEqual([2, 3]);
+    // Under one that has them no more they are as without.
+    expect(ids(runs, [hold(2)])).toEqual([3]);
   });
 
   it('one goes that suffices, where two that lose less each would go by turns', () => {

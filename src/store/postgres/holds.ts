@@ -89,6 +89,8 @@ function factsOf(
     sql`
 WITH hold AS MATERIALIZED (SELECT * FROM holds WHERE site_id = ${siteId}::integer AND ended_at IS NULL)
 SELECT json_build_object(
+  'policy', coalesce((SELECT jsonb_strip_nulls(jsonb_build_object('classes', document -> 'classes', 'preemption', document -> 'preemption'))
+                        FROM policies ORDER BY version DESC LIMIT 1), '{}'),
   'machines', (SELECT coalesce(json_agg(json_build_object('id', m.id, 'name', m.name,
         'available', m.removed_at IS NULL AND m.state = 'UP' AND NOT m.silent AND m.problem IS NULL,
         'has', m.resources || jsonb_build_object('cpus', m.cpus, 'memoryMb', m.memory_mb), 'lost', ${isLost(rules, present)},
@@ -108,7 +110,7 @@ SELECT json_build_object(
   'runs', (SELECT coalesce(json_agg(json_build_object('jobId', r.job_id, 'epoch', r.epoch, 'machineIds', r.machine_ids, 'machineTasks', r.machine_tasks,
         'amounts', coalesce(r.resources_per_task, '{}') || jsonb_build_object('cpus', r.cpus_per_task, 'memoryMb', r.memory_mb_per_task), 'alone', (r.whole_cpus IS NOT NULL AND r.taken IS NULL) OR (r.keeps_machines AND NOT coalesce(r.taken -> 0 ? 'keeps', false)), 'taken', r.taken,
         'until', extract(epoch FROM coalesce(r.started_at, r.assigned_at)) + j.run_time_limit_s, 'since', extract(epoch FROM r.assigned_at), 'checkpointAt', extract(epoch FROM r.checkpoint_at),
-        'restartable', j.restartable, 'preemptionClass', j.preemption_class, 'killGraceS', j.kill_grace_s, 'reservationId', j.reservation_id,
+        'restartable', j.restartable, 'class', j.class, 'preemptionClass', j.preemption_class, 'killGraceS', j.kill_grace_s, 'reservationId', j.reservation_id,
         'stopping', j.state = 'CANCELLING') ORDER BY r.job_id), '[]')
      FROM runs r JOIN jobs j ON j.id = r.job_id WHERE r.site_id = ${siteId}::integer AND r.ended_at IS NULL)) AS v`,
   );
