@@ -79,7 +79,10 @@ const jobsOf = ({ jobs }: Given): Job[] =>
     }),
   );
 
-/** A site from its beginning until `now`, where it has not looked yet. `holds`: those that there are. */
+/**
+ * A site from its beginning until `now`, where it has not looked yet. `holds`: those that there are. `forgetful`: each look promises anew, so
+ * that what is promised to others does not depend on what was promised to the job before.
+ */
 class Played {
   readonly grid: Grid;
   readonly policy: Policy;
@@ -90,6 +93,7 @@ class Played {
     local: LocalPolicy,
     readonly now: number,
     holds = heldOf(given),
+    private readonly forgetful = false,
   ) {
     this.policy = { ...DEFAULT_POLICY, local };
     const machines = given.machines.map((machine, i) => ({ ...machine, id: i + 1 }));
@@ -126,7 +130,7 @@ class Played {
         this.grid.startRun(run);
       }
       this.grid.setReservation(SITE, plan.reservation);
-      this.grid.keepMemory(SITE, plan.memory);
+      if (!this.forgetful) this.grid.keepMemory(SITE, plan.memory);
       truncated = plan.truncated && plan.starts.length > 0;
     }
   }
@@ -176,7 +180,7 @@ describe.each(CHOOSING)('under $kind', (local) => {
         if (found?.byHold) seen.byHold++;
         else seen.byPromise++;
       }),
-      { numRuns: cases(60) },
+      { numRuns: cases(200) },
     );
     if (IN_FULL) expect(seen.byHold).toBeGreaterThan(0);
     const promises = !['fcfs', 'sjf', 'first-fit'].includes(local.kind);
@@ -188,11 +192,11 @@ describe.each(CHOOSING)('under $kind', (local) => {
     fc.assert(
       fc.property(worlds, (given) => {
         const { now } = given;
-        const asked = new Played(given, local, now);
+        const asked = new Played(given, local, now, heldOf(given), true);
         const job = picked(asked, given.pick);
         if (job === undefined) return;
         const { latest } = boundsOf(asked.grid, asked.grid.siteEntry(SITE), job, asked.context);
-        if (new Played(given, local, now).startsWith(job, job.runTimeLimitS)) {
+        if (new Played(given, local, now, heldOf(given), true).startsWith(job, job.runTimeLimitS)) {
           expect(latest).toBe(now);
           return;
         }
@@ -207,27 +211,30 @@ describe.each(CHOOSING)('under $kind', (local) => {
 
 type Promised = Pick<Reservation, 'jobId' | 'at' | 'allocations' | 'licenseIds'>;
 
-/** What the policy promises to others now, if it promises nothing yet to this one. */
+/** What the policy promises to others now; those that start now among it. */
 function promisedTo(given: Given, local: LocalPolicy, now: number, { id }: Job): Promised[] {
-  const { grid, policy } = new Played(given, local, now);
-  const job = grid.job(id) as Job;
-  grid.removeJob(id);
-  grid.placeAtSite(job, SITE);
+  const { grid, policy } = new Played(given, local, now, heldOf(given), true);
+  const entry = grid.siteEntry(SITE);
+  if (entry.reservation?.jobId === id) grid.setReservation(SITE, null);
   const passes = new SitePasses();
-  for (;;) {
-    const accept = ({ jobId, siteId, allocations, licenseIds, plannedDuration }: Start): Run => ({
+  const started: Promised[] = [];
+  const accept = ({ jobId, siteId, allocations, licenseIds, plannedDuration }: Start): Run => {
+    started.push({ jobId, at: now, allocations, licenseIds });
+    return {
       ...{ jobId, siteId, allocations, licenseIds, epoch: 1, start: now, plannedEnd: now + plannedDuration },
-    });
-    const context = { now, policy, policyVersion: 1, maxStarts: 100, passes, accept };
-    const plan = siteCycle(grid, SITE, context);
+    };
+  };
+  for (;;) {
+    const plan = siteCycle(grid, SITE, { now, policy, policyVersion: 1, maxStarts: 100, passes, accept });
+    grid.setReservation(SITE, plan.reservation);
+    grid.keepMemory(SITE, plan.memory);
     if (plan.truncated && plan.starts.length > 0) continue;
-    const entry = grid.siteEntry(SITE);
     const kept = imageOf(plan.memory)?.jobs ?? (plan.reservation === null ? [] : [plan.reservation]);
     const further = passes.of(grid, entry).further.map(({ slot, opening: { at, placement, pools } }) => ({
       ...{ jobId: entry.queue.ids[slot] as number, at, allocations: allocationsOf(placement) },
       licenseIds: pools.map(({ pool }) => pool.license.id),
     }));
-    return [...kept, ...further].filter(({ jobId }) => jobId !== id);
+    return [...started, ...[...kept, ...further].filter(({ jobId }) => jobId !== id)];
   }
 }
 

@@ -33,7 +33,7 @@ type Promised = Pick<Reservation, 'jobId' | 'at' | 'allocations' | 'licenseIds'>
 /** What the next look of the site's policy comes to. */
 interface Look {
   starts: boolean;
-  /** To other jobs. */
+  /** To other jobs, those among them that start now. */
   promised: readonly Promised[];
 }
 
@@ -69,12 +69,15 @@ function nextLook(
   const accept = ({ jobId, siteId, allocations, licenseIds, plannedDuration }: Start): Run => ({
     ...{ jobId, siteId, allocations, licenseIds, epoch: 0, start: now, plannedEnd: now + plannedDuration },
   });
+  const started: Promised[] = [];
   for (;;) {
     const plan = siteCycle(copy, site.id, {
       ...{ now, policy, policyVersion: 0, maxStarts: STARTS_MAX, countWaiting: false, explain: false },
       ...{ accept, passes },
     });
     if (plan.starts.some(({ jobId }) => jobId === job.id)) return { starts: true, promised: [] };
+    for (const { jobId, allocations, licenseIds } of plan.starts)
+      started.push({ jobId, at: now, allocations, licenseIds });
     copy.setReservation(site.id, plan.reservation);
     copy.keepMemory(site.id, plan.memory);
     if (plan.truncated && plan.starts.length > 0) continue;
@@ -84,7 +87,10 @@ function nextLook(
       ...{ jobId: there.queue.ids[slot] as number, at },
       ...{ allocations: allocationsOf(placement), licenseIds: idsOf(pools) },
     }));
-    return { starts: false, promised: [...known, ...further.filter(({ jobId }) => jobId !== job.id)] };
+    return {
+      starts: false,
+      promised: [...started, ...known, ...further.filter(({ jobId }) => jobId !== job.id)],
+    };
   }
 }
 
