@@ -741,6 +741,28 @@ export function ways(visits: Visits, grid: Grid): void {
     await title(page, /^north/).waitFor();
   });
 
+  test('a class of jobs is declared in the form of the policy, and offered where jobs are submitted', async () => {
+    const { page } = await go('/policy');
+    const classes = page.getByRole('group', { name: 'Classes of jobs' });
+    await classes.getByLabel('New name').fill('spare');
+    await classes.getByRole('button', { name: 'Add' }).click();
+    await classes.getByText('spare', { exact: true }).click();
+    await classes.getByText('Scavenger', { exact: true }).click();
+    await page.getByLabel('Reason').fill('scavengers');
+    await page.getByRole('button', { name: /Put version \d+ in force/ }).click();
+    await page.getByText(/Policy \d+ is in effect/).waitFor();
+    const { jobClasses } = await grid.ask<{ jobClasses: object[] }>('{ jobClasses { name isScavenger } }');
+    expect(jobClasses).toEqual([{ name: 'spare', isScavenger: true }]);
+    await page.goto(new URL('/submit', page.url()).href);
+    await page.getByLabel('Command', { exact: true }).fill('true');
+    await page.getByLabel('Estimated run time').fill('1');
+    await page.getByText('Name, data, environment and more').click();
+    await page.getByRole('button', { name: /Class/ }).click();
+    await page.getByRole('option', { name: /^spare/ }).click();
+    await page.getByRole('button', { name: 'Submit the job' }).click();
+    await page.getByText('spare', { exact: true }).waitFor();
+  });
+
   test('a user is offered what a user may do, and told whose the rest is', async () => {
     const { id, key } = await grid.user('reader', 'USER');
     const { page } = await go('/', { key });
