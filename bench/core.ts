@@ -125,9 +125,9 @@ export function timeSiteCycle(
   const running: number[] = [];
   const cycle = () => siteCycle(grid, 1, { now, policy, policyVersion: 1, maxStarts: 10_000 });
   const apply = (plan: ReturnType<typeof cycle>): void => {
-    for (const { jobId, siteId, allocations, licenseIds, plannedDuration } of plan.starts) {
+    for (const { jobId, siteId, allocations, pools, plannedDuration } of plan.starts) {
       const plannedEnd = now + plannedDuration;
-      grid.startRun({ jobId, siteId, epoch: 1, allocations, licenseIds, start: now, plannedEnd });
+      grid.startRun({ jobId, siteId, epoch: 1, allocations, pools, start: now, plannedEnd });
       running.push(jobId);
       enqueue();
     }

@@ -99,9 +99,9 @@ function changeBench(): Promise<Measured> {
     for (const move of dispatchCycle(grid, context).moves) applyMove(grid, move, context.now);
     for (const { site } of grid.sites) {
       const { starts } = siteCycle(grid, site.id, { ...context, maxStarts: JOBS });
-      for (const { jobId, siteId, allocations, licenseIds, plannedDuration } of starts) {
+      for (const { jobId, siteId, allocations, pools, plannedDuration } of starts) {
         const times = { start: context.now, plannedEnd: context.now + plannedDuration };
-        grid.startRun({ jobId, siteId, epoch: 1, allocations, licenseIds, ...times });
+        grid.startRun({ jobId, siteId, epoch: 1, allocations, pools, ...times });
         runs.push(jobId);
       }
     }

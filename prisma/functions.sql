@@ -336,14 +336,14 @@ CREATE FUNCTION triggers.hour(epoch_s double precision) RETURNS bigint IMMUTABLE
 CREATE FUNCTION triggers.rest_of_hour(epoch_s double precision) RETURNS double precision IMMUTABLE LANGUAGE sql
   RETURN triggers.hour(epoch_s) + 3600 - epoch_s;
 
--- What a run has of the kinds of resources that operators name; those of licenses have `license:` before them.
-CREATE FUNCTION triggers.had(resources_per_task jsonb, taken jsonb, machine_tasks integer[], license_ids integer[])
+-- What a run has of the kinds of resources that operators name; those that are counted in pools have `license:` before them.
+CREATE FUNCTION triggers.had(resources_per_task jsonb, taken jsonb, machine_tasks integer[], license_ids integer[], license_amounts integer[])
     RETURNS TABLE (resource text, amount bigint) STABLE LANGUAGE sql AS $$
   SELECT key, value::bigint * (SELECT coalesce(sum(v), 0)::bigint FROM unnest(machine_tasks) v) FROM jsonb_each_text(resources_per_task) WHERE taken IS NULL
   UNION ALL
   SELECT e.key, sum(e.value::bigint)::bigint FROM jsonb_array_elements(taken) t (part), jsonb_each_text((t.part -> 'amounts') - '{cpus,memoryMb}'::text[]) e GROUP BY e.key
   UNION ALL
-  SELECT 'license:' || l.kind, count(*) FROM unnest(license_ids) u (id) JOIN licenses l USING (id) GROUP BY l.kind
+  SELECT 'license:' || l.kind, sum(coalesce(u.amount, 1))::bigint FROM unnest(license_ids, license_amounts) u (id, amount) JOIN licenses l USING (id) GROUP BY l.kind
 $$;
 
 CREATE FUNCTION triggers.jobs_used() RETURNS trigger LANGUAGE plpgsql SET enable_nestloop = off AS $$
@@ -365,27 +365,28 @@ BEGIN
            date_part('epoch', n.started_at - n.submitted_at) AS wait_s, r.*
       FROM new_rows n JOIN old_rows o USING (id)
       LEFT JOIN LATERAL (
-        SELECT site_id AS ran_at, license_ids, date_part('epoch', assigned_at) AS s, date_part('epoch', ended_at) AS e,
+        SELECT site_id AS ran_at, license_ids, license_amounts, date_part('epoch', assigned_at) AS s, date_part('epoch', ended_at) AS e,
                CASE WHEN whole_cpus IS NULL THEN cpus_per_task * (SELECT coalesce(sum(v), 0) FROM unnest(machine_tasks) v)
                     ELSE (SELECT coalesce(sum(v), 0) FROM unnest(whole_cpus) v) END AS cpus
           FROM runs WHERE job_id = o.id AND epoch = o.epoch AND triggers.live(o.state) OFFSET 0) r ON true
      WHERE triggers.live(o.state) > triggers.live(n.state) OR triggers.ended(n.state) > triggers.ended(o.state)
   ), run AS MATERIALIZED (
-    SELECT user_id, application, ran_at, license_ids, triggers.hour(s) AS begins, triggers.hour(e) AS ends,
+    SELECT user_id, application, ran_at, license_ids, license_amounts, triggers.hour(s) AS begins, triggers.hour(e) AS ends,
            count(*) AS runs, sum(triggers.rest_of_hour(s)) AS begun_s, sum(triggers.rest_of_hour(e)) AS ended_s,
            sum(cpus) AS cpus, sum(cpus * triggers.rest_of_hour(s)) AS begun_cpu_s, sum(cpus * triggers.rest_of_hour(e)) AS ended_cpu_s
-      FROM change WHERE e IS NOT NULL GROUP BY 1, 2, 3, 4, 5, 6
+      FROM change WHERE e IS NOT NULL GROUP BY 1, 2, 3, 4, 5, 6, 7
   ), job AS MATERIALIZED (
     SELECT user_id, application, site_id, triggers.hour(over_at) AS ends, count(*) AS jobs, sum(triggers.rest_of_hour(over_at)) AS ended_s,
            count(*) FILTER (WHERE failed) AS failed, count(wait_s) AS started, coalesce(sum(wait_s), 0) AS wait_s
       FROM change WHERE over_at IS NOT NULL GROUP BY 1, 2, 3, 4
   ), part AS (
-    SELECT kind, hour, of_user AS user_id, key, sign * runs AS runs, sign * rest_s AS run_s, sign * cpus AS cpus, sign * rest_cpu_s AS cpu_s,
-           greatest(sign, 0) * runs AS begun, 0 AS jobs, 0 AS failed, 0 AS started, 0 AS wait_s
+    SELECT kind, hour, of_user AS user_id, key, sign * times * runs AS runs, sign * times * rest_s AS run_s, sign * times * cpus AS cpus, sign * times * rest_cpu_s AS cpu_s,
+           greatest(sign, 0) * times * runs AS begun, 0 AS jobs, 0 AS failed, 0 AS started, 0 AS wait_s
       FROM run, LATERAL (
-        SELECT 'SITE'::used_kind, user_id, ran_at::text
-        UNION ALL SELECT 'APPLICATION', user_id, application
-        UNION ALL SELECT 'LICENSE', 0, license::text FROM unnest(license_ids) license) AS k (kind, of_user, key),
+        SELECT 'SITE'::used_kind, user_id, ran_at::text, 1::bigint
+        UNION ALL SELECT 'APPLICATION', user_id, application, 1
+        -- As many times as there are copies.
+        UNION ALL SELECT 'LICENSE', 0, u.id::text, coalesce(u.amount, 1) FROM unnest(license_ids, license_amounts) u (id, amount)) AS k (kind, of_user, key, times),
         LATERAL (VALUES (1, begins, begun_s, begun_cpu_s), (-1, ends, ended_s, ended_cpu_s)) AS side (sign, hour, rest_s, rest_cpu_s)
     UNION ALL
     SELECT 'JOBS', ends, 0, '', -jobs, -ended_s, 0, 0, 0, 0, 0, 0, 0 FROM job
@@ -402,14 +403,14 @@ BEGIN
       begun = u.begun + excluded.begun, ended_jobs = u.ended_jobs + excluded.ended_jobs, failed_jobs = u.failed_jobs + excluded.failed_jobs,
       started_jobs = u.started_jobs + excluded.started_jobs, wait_s = u.wait_s + excluded.wait_s;
   -- Most jobs ask for nothing but CPUs and memory.
-  IF EXISTS (SELECT FROM new_rows WHERE resources_per_task IS NOT NULL OR licenses <> '{}') THEN
+  IF EXISTS (SELECT FROM new_rows WHERE resources_per_task IS NOT NULL OR licenses <> '{}' OR resources IS NOT NULL) THEN
     INSERT INTO used_resources AS u (kind, hour, user_id, key, resource, held, held_s)
       SELECT k.kind, triggers.hour(side.at), n.user_id, k.key, r.resource, sum(side.sign * r.amount),
              sum(side.sign * r.amount * triggers.rest_of_hour(side.at))
         FROM new_rows n JOIN old_rows o USING (id)
         JOIN LATERAL (
           SELECT site_id, date_part('epoch', assigned_at) AS s, date_part('epoch', ended_at) AS e, h.resource, h.amount
-            FROM runs, triggers.had(resources_per_task, taken, machine_tasks, license_ids) h
+            FROM runs, triggers.had(resources_per_task, taken, machine_tasks, license_ids, license_amounts) h
            WHERE job_id = o.id AND epoch = o.epoch AND ended_at IS NOT NULL OFFSET 0) r ON true,
              LATERAL (VALUES ('SITE'::used_kind, r.site_id::text), ('APPLICATION', n.application)) AS k (kind, key),
              LATERAL (VALUES (1, r.s), (-1, r.e)) AS side (sign, at)
@@ -559,7 +560,7 @@ BEGIN
   PERFORM 1 FROM licenses WHERE id IN (SELECT unnest(license_ids) FROM new_rows WHERE (ended_at IS NULL) = beginning)
     ORDER BY id FOR NO KEY UPDATE;
   UPDATE licenses l SET in_use = l.in_use + sign * t.copies
-    FROM (SELECT u.license_id, count(*) AS copies FROM new_rows r, unnest(r.license_ids) AS u (license_id)
+    FROM (SELECT u.license_id, sum(coalesce(u.amount, 1)) AS copies FROM new_rows r, unnest(r.license_ids, r.license_amounts) AS u (license_id, amount)
            WHERE (r.ended_at IS NULL) = beginning GROUP BY 1) t
     WHERE l.id = t.license_id;
   RETURN NULL;

@@ -32,6 +32,7 @@ export const SUITES = {
       'test/cli/graph',
       'test/cli/mail',
       'test/cli/people',
+      'test/cli/pools',
       'test/cli/processes',
       'test/cli/preemption',
       'test/cli/production',

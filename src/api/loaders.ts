@@ -105,6 +105,8 @@ export interface Loaders {
   /** Of machines of the site, by model. */
   powers(siteId: number): Promise<Powers>;
   licensesOfSite(siteId: number): Promise<LicenseRow[]>;
+  /** Kinds of which the whole grid has a pool. */
+  gridKinds(): Promise<ReadonlySet<string>>;
   /** Devices of the machine, and shares of devices, that jobs have. */
   heldUnits(machineId: number): Promise<string[]>;
   apiKeysOfUser(userId: number): Promise<ApiKeyRow[]>;
@@ -336,6 +338,9 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
     machinesOfSite: (siteId) => machinesOfSites.load(siteId),
     powers: (siteId) => powers.load(siteId),
     licensesOfSite: (siteId) => licensesOfSites.load(siteId),
+    gridKinds() {
+      return this.once('kinds of the grid', async () => new Set(await queries.gridPoolKinds()));
+    },
     heldUnits: async (machineId) => (await heldUnits.load(machineId)).map(({ unit }) => unit),
     apiKeysOfUser: (userId) => keysOfUsers.load(userId),
     sessionsOfUser: (userId) => sessionsOfUsers.load(userId),

@@ -223,15 +223,11 @@ function addMachineOptions(command: Command): Command {
   return command
     .option(
       '--resource <kind=amount>',
-      'other resources per task, such as gpu=2, of kinds declared by operators; may be repeated',
+      'other resources per task, such as gpu=2, of kinds declared by operators; of kinds counted for a site or the grid, for the whole job, such as tape-drive=2; may be repeated',
       collect,
     )
     .option('--gpus <n>', 'GPUs per task: 2, or a100:2 for a model')
-    .option(
-      '--gres <kind:n>',
-      'devices or other resources per task, in Slurm syntax: gpu:2, gpu:a100:2; may be repeated',
-      collect,
-    )
+    .option('--gres <kind:n>', 'the same in Slurm syntax: gpu:2, gpu:a100:2; may be repeated', collect)
     .option(
       '--devices <kind:…>',
       'devices per task by model, number, memory and share, such as gpu:a100:2, gpu:mem=40G or gpu:share=1/4; may be repeated, the one that fewer devices satisfy first',
@@ -409,7 +405,7 @@ export interface ChangeOptions extends FilterOptions, Omit<JobOptions, keyof Fil
 const CLEARED = {
   name: { name: null },
   project: { project: null },
-  resources: { resourcesPerTask: [] },
+  resources: { resourcesPerTask: [], resources: [] },
   constraint: { machineConstraint: null },
   exclusive: { exclusive: null },
   'all-alike': { allAlike: null },
@@ -502,10 +498,12 @@ export function jobFromOptions(
     ),
     exclusive: exclusiveOf(options),
     allAlike: given(options.allAlike, parseLabelNames),
-    resourcesPerTask: resources,
     devicesPerTask: options.devices
       ?.flatMap((one) => one.split(','))
       .map((one) => parseRequest('--devices', one)),
+    resourcesPerTask: options.part ? undefined : resources,
+    // Of parts, what they have on machines is said by part.
+    resources: options.part && resources,
     machineConstraint: constraint,
     parts: options.part?.map((written) => parsePart('--part', written)),
     sameSwitch: given(options.sameSwitch, (value) => parseSameSwitch('--same-switch', value)),

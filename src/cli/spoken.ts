@@ -24,6 +24,7 @@ const OPTIONS: { readonly [Field in keyof Required<JobInput>]: string | null } =
   parts: '--part',
   resourcesPerTask: '--resource',
   devicesPerTask: '--devices',
+  resources: '--resource',
   licenses: '--license',
   os: '--os',
   architecture: '--arch',

@@ -13,7 +13,7 @@
 import { dispatchKindOf } from './dispatch/registry.js';
 import type { Grid, SiteEntry } from './grid/grid.js';
 import type { Requirement } from './grid/requirements.js';
-import { copiesIn } from './grid/site-resources.js';
+import { amountIn } from './grid/site-resources.js';
 import type { Job, Move, Reservation, Start } from './model.js';
 import type { Policy } from './policy.js';
 import { ReasonCode } from './reasons.js';
@@ -201,14 +201,14 @@ export class Agenda {
   private sitesToWake(grid: Grid, { entry, before, starts }: SiteLook): number[] {
     const kinds: string[] = [];
     for (const { license, holders: runs, inUse } of grid.sharedLicenses()) {
-      const taking = starts.filter(({ licenseIds }) => licenseIds.includes(license.id));
-      const taken = taking.reduce((sum, start) => sum + copiesIn(start, license.id), inUse);
+      const taking = starts.filter((start) => amountIn(start, license.id) > 0);
+      const taken = taking.reduce((sum, start) => sum + amountIn(start, license.id), inUse);
       const held = new Set([...runs, ...taking].map(({ jobId }) => jobId));
       const seen = this.holders.get(license.id);
       this.holders.set(license.id, held);
       const left = seen === undefined || [...seen].some((jobId) => !held.has(jobId));
       const released =
-        !sameClaim(before, entry.reservation) && before?.licenseIds.includes(license.id) === true;
+        before !== null && !sameClaim(before, entry.reservation) && amountIn(before, license.id) > 0;
       if (taken < license.copies && (left || released)) kinds.push(license.kind);
     }
     const requests = grid.index(LicenseRequests);
@@ -222,10 +222,13 @@ const NONE: Return[] = [];
 
 /** Whether two reservations are for the same job and keep the same licenses from others, now or later. */
 function sameClaim(a: Reservation | null, b: Reservation | null): boolean {
-  return a?.jobId === b?.jobId && a?.licenseIds.join() === b?.licenseIds.join();
+  return a?.jobId === b?.jobId && amounts(a) === amounts(b);
 }
+
+const amounts = (of: Reservation | null): string =>
+  (of?.pools ?? []).map(({ id, amount }) => `${id}:${amount}`).join();
 
 /** Whether other sites can take no notice of the change: without licenses, it is nothing to them when a reservation moves. */
 export function sameToOthers(a: Reservation | null, b: Reservation | null): boolean {
-  return sameClaim(a, b) && (a === null || a.licenseIds.length === 0 || a.at === b?.at);
+  return sameClaim(a, b) && (a === null || a.pools.length === 0 || a.at === b?.at);
 }

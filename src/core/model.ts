@@ -123,16 +123,29 @@ export interface Machine {
   devices?: readonly OwnedDevice[];
 }
 
+/** A pool: so much of a kind of resource that no machine has, but a site or the whole grid, such as copies of a license. Jobs hold amounts of it. */
 export interface License {
   id: number;
   kind: string;
-  /** How many jobs may hold it at once. */
+  /** How much jobs may hold of it at once. */
   copies: number;
   /** null: the grid-wide pool. */
   siteId: number | null;
 }
 
-/** What is held of machines or licenses for a time, beside runs and what is promised to jobs (resources.md, "Holds in the future"). */
+/** An amount of a pool, by the pool's id. */
+export interface PoolAmount {
+  readonly id: number;
+  readonly amount: number;
+}
+
+/** An amount of a kind that is counted in pools. */
+export interface PoolsAsked {
+  readonly kind: string;
+  readonly amount: number;
+}
+
+/** What is held of machines or pools for a time, beside runs and what is promised to jobs (resources.md, "Holds in the future"). */
 export interface Held {
   id: number;
   /** Users may hold machines, operators close them, and a site may have load that is not ours. */
@@ -148,8 +161,8 @@ export interface Held {
   siteId?: number | null;
   /** Jobs that name it run in it (`Job.reservationId`); all its times have the same id. Null or left out: no job runs in it. */
   reservation?: { id: number; siteId: number } | null;
-  /** Each as often as copies of it are held. */
-  licenseIds: readonly number[];
+  /** Each pool once. */
+  pools: readonly PoolAmount[];
 }
 
 export type UserClass = 'GOLD' | 'SILVER' | 'REGULAR';
@@ -184,8 +197,10 @@ export interface Job {
    * for each task the most that any part asks for: who does not look at parts sees a job that needs no less (`envelopeOf`).
    */
   parts: readonly JobPart[] | null;
-  /** Kinds, sorted, each as often as the job holds copies of it. */
+  /** Kinds of licenses, sorted, each as often as the job holds copies of it. */
   licenses: readonly string[];
+  /** Amounts of kinds that are counted in pools of sites and of the grid, for the whole job; null: none (`poolsAskedBy`). */
+  resources: Readonly<Record<string, number>> | null;
   os: string | null;
   architecture: string | null;
   /** An expression over labels that its machines satisfy (resources/constraint.ts); null: any do. */
@@ -232,6 +247,22 @@ export interface Job {
   /** Where it stands in its workflow, for policies that go by that; null: it is of none. */
   workflow: WorkflowPlace | null;
 }
+
+/** What a job holds of pools while it runs, in order of kind: copies of the licenses that it lists, and amounts. */
+export function poolsAskedBy({ licenses, resources }: Pick<Job, 'licenses' | 'resources'>): PoolsAsked[] {
+  if (licenses.length === 0 && resources === null) return [];
+  const asked = new Map<string, number>();
+  for (const kind of licenses) asked.set(kind, (asked.get(kind) ?? 0) + 1);
+  for (const [kind, amount] of Object.entries(resources ?? {}))
+    asked.set(kind, (asked.get(kind) ?? 0) + amount);
+  return [...asked]
+    .map(([kind, amount]) => ({ kind, amount }))
+    .sort((a, b) => (a.kind < b.kind ? -1 : a.kind > b.kind ? 1 : 0));
+}
+
+/** Whether it is anything. */
+export const asksPools = ({ licenses, resources }: Pick<Job, 'licenses' | 'resources'>): boolean =>
+  licenses.length > 0 || resources !== null;
 
 /** A part of a job (resources.md, "A shape"): tasks that ask for the same. All parts are placed at one instant at one site, or none. */
 export interface JobPart
@@ -437,6 +468,7 @@ export const plainJob = (given: Partial<Job> & Pick<Job, 'id' | 'submittedAt' | 
   sameSwitch: given.sameSwitch ?? null,
   parts: given.parts ?? null,
   licenses: given.licenses ?? NO_LICENSES,
+  resources: given.resources ?? null,
   os: given.os ?? null,
   architecture: given.architecture ?? null,
   machineConstraint: given.machineConstraint ?? null,
@@ -548,8 +580,8 @@ export interface Run {
   siteId: number;
   epoch: number;
   allocations: readonly Allocation[];
-  /** Each as often as the job holds copies of it. */
-  licenseIds: readonly number[];
+  /** Each pool once. */
+  pools: readonly PoolAmount[];
   /** For each of its allocations, the devices and shares of devices that it has there, by name. Left out: none, or whoever keeps the run says nothing of them. */
   devices?: readonly (readonly string[])[];
   start: number;
@@ -602,7 +634,7 @@ export interface Start {
   siteId: number;
   /** Empty: the site chooses. */
   allocations: Allocation[];
-  licenseIds: number[];
+  pools: readonly PoolAmount[];
   plannedDuration: number;
   reason: ReasonCode;
   explanation: StartExplanation;
@@ -648,7 +680,7 @@ export interface Reservation {
   jobId: number;
   at: number;
   allocations: Allocation[];
-  licenseIds: number[];
+  pools: readonly PoolAmount[];
   madeAt: number;
 }
 

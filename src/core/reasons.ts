@@ -150,7 +150,8 @@ const sentences: Record<ReasonCode, string> = {
   NEVER_FITS_CPUS: 'No site has machines for {tasks} tasks with {cpusPerTask} CPUs each.',
   NEVER_FITS_MEMORY: 'No site has machines for {tasks} tasks with {memoryMbPerTask} MB of memory each.',
   NEVER_FITS_RESOURCES: 'No site has machines for {tasks} tasks with {further} each.',
-  NEVER_FITS_LICENSES: 'No site has all the licenses that it needs and machines that can use them.',
+  NEVER_FITS_LICENSES:
+    'No site has all the licenses and other amounts of sites and the grid that it needs{pools}, and machines that can use them.',
   NEVER_FITS_PLATFORM: 'No machine has the required operating system and architecture.',
   NEVER_FITS_CONSTRAINT: 'No machine with the required platform satisfies its constraint.',
   NEVER_FITS_TASKS_PER_MACHINE:
@@ -167,7 +168,8 @@ const sentences: Record<ReasonCode, string> = {
   SITE_DRAINING: 'The site is draining.',
   SITE_DOWN: 'The site is down.',
   NO_MACHINE_NOW: 'None of the currently available machines could run it, even when idle.',
-  NO_LICENSE_AT_SITE: 'The site and the grid together have fewer copies of a license than it needs.',
+  NO_LICENSE_AT_SITE:
+    'The site and the grid together have less of a license, or of another resource, than it needs{pools}.',
   SITE_TAKES_NO_PARTS: "The site's own scheduler does not run jobs of several parts.",
   LIMIT_TOO_LONG: "Its run time limit is longer than the site's own scheduler allows any job.",
   SITE_QUEUE_FULL: 'It cannot start there now, and the queue there is full.',
@@ -183,7 +185,8 @@ const sentences: Record<ReasonCode, string> = {
     'There is room for its {tasks} tasks in total, but not for {perMachine} on each machine.',
   ALL_ALIKE_BUSY:
     'Enough is free for its {tasks} tasks in total, but not on machines that are alike as it asks.',
-  LICENSES_BUSY: 'Fewer copies of a license are free than it needs: the others are in use or reserved.',
+  LICENSES_BUSY:
+    'Less is free of a license, or of another resource of the site or the grid, than it needs{pools}: the rest is in use or reserved.',
   MAX_TASKS_REACHED:
     'Too few time-shared machines accept another task: it needs {neededTasks}, {openMachines} do.',
   MAX_RUNNING_JOBS_REACHED: 'The site already runs {maxRunningJobs} jobs, its limit.',
@@ -230,6 +233,20 @@ const further = (numbers: Readonly<Record<string, number>>): string =>
     .map(([amount, kind]) => `${amount} ${kind}`)
     .join(', ');
 
+/** What it needs of pools that have less, with what they have; nothing where that is not known: " (5 tape-drive; 4 free)". */
+function pools(numbers: Readonly<Record<string, number>>): string {
+  const asked = Object.entries(numbers).flatMap(([name, amount]) => {
+    const kind = /^(.+)ForJob$/.exec(name)?.[1];
+    if (kind === undefined) return [];
+    const free = numbers[`${kind}Free`];
+    const there = free ?? numbers[`${kind}AtSite`] ?? amount;
+    return there >= amount
+      ? []
+      : [`${amount} ${kind}; ${there} ${free === undefined ? 'at one site' : 'free'}`];
+  });
+  return asked.length === 0 ? '' : ` (${asked.join(', ')})`;
+}
+
 /** Which part of a job of several is spoken of. */
 const partOf = ({ part, partsBefore = 0 }: Readonly<Record<string, number>>): string =>
   part === undefined
@@ -247,8 +264,10 @@ export function reasonSentence(code: ReasonCode, numbers: Readonly<Record<string
   return (partOf(numbers) + sentence).replace(/\{(\w+)\}/g, (_, name: string) =>
     name === 'further'
       ? further(numbers)
-      : name === 'perMachine'
-        ? perMachine({ min: numbers.minPerMachine ?? 1, max: numbers.maxPerMachine ?? null })
-        : String(numbers[name] ?? '?'),
+      : name === 'pools'
+        ? pools(numbers)
+        : name === 'perMachine'
+          ? perMachine({ min: numbers.minPerMachine ?? 1, max: numbers.maxPerMachine ?? null })
+          : String(numbers[name] ?? '?'),
   );
 }

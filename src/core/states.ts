@@ -97,6 +97,7 @@ export const changeableFields = [
   'allAlike',
   'sameSwitch',
   'licenses',
+  'resources',
   'os',
   'architecture',
   'machineConstraint',

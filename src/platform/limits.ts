@@ -378,6 +378,7 @@ export const FIXED_LIMITS = {
     'JobInput.resourcesPerTask',
     'JobInput.devicesPerTask',
     'JobPartInput.devicesPerTask',
+    'JobInput.resources',
   ),
   machineResources: fixed(
     32,

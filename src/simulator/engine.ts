@@ -748,7 +748,7 @@ class Simulation {
     }
   }
 
-  private readonly accept = ({ jobId, siteId, allocations, licenseIds, plannedDuration }: Start): Run => {
+  private readonly accept = ({ jobId, siteId, allocations, pools, plannedDuration }: Start): Run => {
     const epoch = (this.epochs[jobId - 1] as number) + 1;
     this.epochs[jobId - 1] = epoch;
     const { now } = this;
@@ -757,7 +757,7 @@ class Simulation {
       siteId,
       epoch,
       allocations,
-      licenseIds,
+      pools,
       start: now,
       plannedEnd: now + plannedDuration,
     };

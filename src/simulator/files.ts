@@ -256,7 +256,7 @@ export class JsonLines implements Sink {
   }
 
   started({ sourceId }: SimJob, _index: number, run: Run): void {
-    const { siteId, allocations, licenseIds, start, plannedEnd } = run;
+    const { siteId, allocations, pools, start, plannedEnd } = run;
     this.file.text(
       `${JSON.stringify({
         event: 'START',
@@ -264,7 +264,7 @@ export class JsonLines implements Sink {
         job: sourceId,
         site: siteId,
         allocations,
-        licenseIds,
+        pools,
         plannedEnd,
       })}\n`,
     );

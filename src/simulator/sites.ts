@@ -373,7 +373,7 @@ export function withWindows(world: World, windows: readonly MaintenanceWindow[])
     if (machine !== null && closed === undefined)
       throw new Error(`windows: machine ${machine} of site ${siteId}; accepted: 1 to ${there.length}`);
     const held: Held = {
-      ...{ id: i + 1, by: 'WINDOW', from: fromS, to: toS, ends: 'LIMIT', licenseIds: [] },
+      ...{ id: i + 1, by: 'WINDOW', from: fromS, to: toS, ends: 'LIMIT', pools: [] },
       ...(closed === undefined
         ? { machines: [], siteId }
         : { machines: [{ machineId: closed.id, amounts: null }] }),

@@ -97,6 +97,7 @@ class TraceJob implements SimJob {
       sameSwitch: null,
       eligibleAt: null,
       licenses: NO_LICENSES,
+      resources: null,
       os: null,
       architecture: null,
       machineConstraint: null,

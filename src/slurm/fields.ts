@@ -78,7 +78,7 @@ export const FIELDS: Readonly<Record<string, Field>> = {
   jobid: (row) => `${shownId(row.job)}${row.step ? `.${row.step}` : ''}`,
   jobidraw: ({ job, step }) => `${numberOf(job.id)}${step ? `.${step}` : ''}`,
   jobname: name,
-  licenses: ({ job }) => licensesWritten(job.licenses) || '(null)',
+  licenses: ({ job }) => licensesWritten(job.licenses, job.resources) || '(null)',
   maxrss: ({ job, step }) => {
     const peak = job.runs?.at(-1)?.peakMemoryMb;
     return step && peak != null ? `${Math.round((peak * 1e6) / 1024)}K` : '';

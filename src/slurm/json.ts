@@ -66,7 +66,7 @@ function shared(row: Row) {
     exit_code: exitCode(row),
     hold: job.state === 'HELD',
     job_id: numberOf(job.id),
-    licenses: licensesWritten(job.licenses),
+    licenses: licensesWritten(job.licenses, job.resources),
     name: job.name ?? job.application,
     nodes: nodesOf(job).join(','),
     partition: job.site?.name ?? 'any',

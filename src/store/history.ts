@@ -244,7 +244,7 @@ export async function licenseHistory(
     window,
     1,
     sql`
-SELECT ${ASSIGNED} AS s, ${ENDED} AS e, (SELECT count(*) FROM unnest(r.license_ids) AS u (id) WHERE id = ANY (k.ids))::float8 AS w1
+SELECT ${ASSIGNED} AS s, ${ENDED} AS e, (SELECT sum(coalesce(amount, 1)) FROM unnest(r.license_ids, r.license_amounts) AS u (id, amount) WHERE id = ANY (k.ids))::float8 AS w1
   FROM runs r, (SELECT coalesce(array_agg(id), '{}') AS ids FROM licenses WHERE kind = ${kind}) k
  WHERE ${runsWithin(window)} AND r.license_ids && k.ids`,
     {
@@ -311,7 +311,7 @@ ended AS (
     : sql`used AS (${ofRuns}), ended AS (${endedJobs})`;
   const resources = sql`
 SELECT ${ofRun} AS key, resource, amount * ${lasted} AS amount_s
-  FROM runs r JOIN jobs j ON j.id = r.job_id, triggers.had(r.resources_per_task, r.taken, r.machine_tasks, r.license_ids)
+  FROM runs r JOIN jobs j ON j.id = r.job_id, triggers.had(r.resources_per_task, r.taken, r.machine_tasks, r.license_ids, r.license_amounts)
  WHERE ${runsWithin({ from, to })} AND ${own} AND (r.resources_per_task IS NOT NULL OR r.license_ids <> '{}')${
    long
      ? sql`

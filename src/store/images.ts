@@ -13,6 +13,7 @@ import type {
   License,
   Link,
   Machine,
+  PoolAmount,
   Reservation,
   Run,
   RunTotals,
@@ -106,6 +107,7 @@ export type RunArray = [
   machineIds: number[],
   machineTasks: number[],
   licenseIds: number[],
+  licenseAmounts: number[] | null,
   start: number,
   plannedS: number,
   waits: boolean,
@@ -116,7 +118,7 @@ export type RunArray = [
 
 /** A RunArray; needs runs as r and jobs as j. */
 export const runArray = `json_build_array(
-  r.site_id, r.epoch, r.machine_ids, r.machine_tasks, r.license_ids, ${epoch('coalesce(r.started_at, r.assigned_at)')}, r.planned_s,
+  r.site_id, r.epoch, r.machine_ids, r.machine_tasks, r.license_ids, r.license_amounts, ${epoch('coalesce(r.started_at, r.assigned_at)')}, r.planned_s,
   r.placed_by = 'SITE' AND r.started_at IS NULL,
   CASE WHEN j.state = 'CANCELLING' THEN ${epoch('j.changed_at')} + coalesce((j.preempted ->> 'graceS')::float8, ${STOP_GRACE_S}) END, r.devices, ${epoch('r.checkpoint_at')})`;
 
@@ -127,6 +129,7 @@ export function runFromArray(jobId: number, a: RunArray): Run {
     machineIds,
     machineTasks,
     licenseIds,
+    licenseAmounts,
     start,
     plannedS,
     waits,
@@ -135,7 +138,8 @@ export function runFromArray(jobId: number, a: RunArray): Run {
     checkpointAt,
   ] = a;
   const allocations = allocationsFrom(machineIds, machineTasks);
-  const run: Run = { jobId, siteId, epoch, allocations, licenseIds, start, plannedEnd: start + plannedS };
+  const pools = poolsFrom(licenseIds, licenseAmounts);
+  const run: Run = { jobId, siteId, epoch, allocations, pools, start, plannedEnd: start + plannedS };
   if (devices !== null) run.devices = devices;
   if (checkpointAt !== null) run.checkpointAt = checkpointAt;
   if (stopsAt !== null) return stopping(run, stopsAt);
@@ -149,16 +153,18 @@ export type ReservationArray = [
   machineIds: number[],
   machineTasks: number[],
   licenseIds: number[],
+  licenseAmounts: number[] | null,
   madeAt: number,
 ];
 
 /** A ReservationArray; needs reservations as v. */
 export const reservationArray = `json_build_array(
-  v.site_id, v.job_id, ${epoch('v.at')}, v.machine_ids, v.machine_tasks, v.license_ids, ${epoch('v.made_at')})`;
+  v.site_id, v.job_id, ${epoch('v.at')}, v.machine_ids, v.machine_tasks, v.license_ids, v.license_amounts, ${epoch('v.made_at')})`;
 
 export function reservationFromArray(a: ReservationArray): Reservation {
-  const [siteId, jobId, at, machineIds, machineTasks, licenseIds, madeAt] = a;
-  return { siteId, jobId, at, allocations: allocationsFrom(machineIds, machineTasks), licenseIds, madeAt };
+  const [siteId, jobId, at, machineIds, machineTasks, licenseIds, amounts, madeAt] = a;
+  const allocations = allocationsFrom(machineIds, machineTasks);
+  return { siteId, jobId, at, allocations, pools: poolsFrom(licenseIds, amounts), madeAt };
 }
 
 /** As promises are stored. */
@@ -178,6 +184,8 @@ export type PromisesArray = [
     licenseIds: number[],
     work: number,
     madeAt: number,
+    /** Left out: one of each id. */
+    licenseAmounts?: readonly number[],
   ][],
 ];
 
@@ -187,8 +195,9 @@ export function promisesFromArray([
 ]: PromisesArray): PromisesImage {
   return {
     room: { runs, amounts: { cpus, memoryMb, ...further }, copies },
-    jobs: jobs.map(([jobId, at, machineIds, machineTasks, licenseIds, work, madeAt]) => {
-      return { jobId, at, allocations: allocationsFrom(machineIds, machineTasks), licenseIds, work, madeAt };
+    jobs: jobs.map(([jobId, at, machineIds, machineTasks, licenseIds, work, madeAt, amounts]) => {
+      const allocations = allocationsFrom(machineIds, machineTasks);
+      return { jobId, at, allocations, pools: poolsFrom(licenseIds, amounts ?? null), work, madeAt };
     }),
   };
 }
@@ -206,16 +215,32 @@ function roomToArray(
 
 export const promisesToArray = ({ room: { runs, amounts, copies }, jobs }: PromisesImage): PromisesArray => [
   roomToArray(runs, amounts, copies),
-  jobs.map(({ jobId, at, allocations, licenseIds, work, madeAt }) => [
+  jobs.map(({ jobId, at, allocations, pools, work, madeAt }) => [
     jobId,
     at,
     allocations.map(({ machineId }) => machineId),
     allocations.map(({ tasks }) => tasks),
-    licenseIds,
+    idsOf(pools),
     work,
     madeAt,
+    ...(pools.length === 0 ? ([] as const) : ([pools.map(({ amount }) => amount)] as const)),
   ]),
 ];
+
+/** As they are stored of a run: `each` false, as of jobs that list licenses only: one entry for each copy, and no amounts. */
+export const idsOf = (pools: readonly PoolAmount[], once = true): number[] =>
+  pools.flatMap(({ id, amount }) => (once ? [id] : new Array<number>(amount).fill(id)));
+
+/** Amounts null: one of each id, which may be there several times. */
+export function poolsFrom(ids: readonly number[], amounts: readonly number[] | null): readonly PoolAmount[] {
+  if (ids.length === 0) return NO_POOLS;
+  const pools = new Map<number, number>();
+  ids.forEach((id, i) => {
+    pools.set(id, (pools.get(id) ?? 0) + (amounts?.[i] ?? 1));
+  });
+  return [...pools].map(([id, amount]) => ({ id, amount }));
+}
+const NO_POOLS: readonly PoolAmount[] = [];
 
 function allocationsFrom(machineIds: readonly number[], tasks: readonly number[]): Allocation[] {
   return machineIds.map((machineId, i) => ({ machineId, tasks: tasks[i] as number }));
@@ -256,7 +281,7 @@ export const heldFromArray = ([id, siteId, kind, machines, from, to, holdId]: He
   machines: machines ?? [],
   siteId: machines === null ? siteId : null,
   reservation: kind === 'MAINTENANCE' ? null : { id: holdId, siteId },
-  licenseIds: [],
+  pools: [],
 });
 
 /** Of machines: something may be put on it. */

@@ -144,6 +144,8 @@ export const givenFields = {
   parts: offered(maybe<readonly JobPart[]>('jsonb', ofJob)),
   /** Kinds; stored in order. */
   licenses: offered(toAgents(always<string[]>('text[]', ofJob))),
+  /** Amounts of kinds that are counted in pools of sites and of the grid, for the whole job. */
+  resources: staying(toAgents(maybe<Record<string, number>>('jsonb', ofJob))),
   os: offered(maybe<string>('text', ofJob)),
   architecture: offered(maybe<string>('text', ofJob)),
   /** An expression over labels of machines. */

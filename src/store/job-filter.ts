@@ -17,7 +17,7 @@ export interface JobFilter {
   application?: string;
   project?: string;
   groupName?: string;
-  /** A kind that it asks for a license of. */
+  /** A kind of license, or of anything else that is counted in pools, that it asks for. */
   license?: string;
   /** Of its end, or of that of its last run. */
   cause?: EndCause;
@@ -43,6 +43,7 @@ type FilteredJob = Pick<
   | 'groupName'
   | 'licenses'
   | 'cause'
+  | 'resources'
   | 'groupId'
   | 'submittedAt'
   | 'endedAt'
@@ -103,8 +104,9 @@ const conditions: { readonly [K in keyof JobFilter]-?: Condition<NonNullable<Job
   },
   license: {
     // The second says what follows from the first, in the words of a partial index.
-    sql: (license) => sql`j.licenses @> ARRAY[${license}::text] AND j.licenses <> '{}'`,
-    job: (license) => (job) => job.licenses.includes(license),
+    sql: (license) =>
+      sql`(j.licenses @> ARRAY[${license}::text] AND j.licenses <> '{}' OR j.resources IS NOT NULL AND j.resources ? ${license}::text)`,
+    job: (license) => (job) => job.licenses.includes(license) || Object.hasOwn(job.resources ?? {}, license),
   },
   cause: {
     sql: (cause) => sql`j.cause = ${cause}::end_cause`,

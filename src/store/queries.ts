@@ -764,18 +764,19 @@ model AS (
   SELECT d ->> 'kind' AS name, array_agg(DISTINCT d ->> 'model' ORDER BY d ->> 'model') AS models
     FROM machine m, jsonb_array_elements(m.devices) d WHERE d ->> 'model' IS NOT NULL GROUP BY 1),
 pool AS (
-  SELECT kind, site_id, sum(copies)::bigint AS copies, sum(in_use)::bigint AS in_use, sum(greatest(copies - in_use, 0))::bigint AS free
+  SELECT kind, site_id, min(unit) AS unit, sum(copies)::bigint AS copies, sum(in_use)::bigint AS in_use, sum(greatest(copies - in_use, 0))::bigint AS free
     FROM licenses WHERE removed_at IS NULL GROUP BY kind, site_id)
-SELECT a.name, 'MACHINES' AS "countedOn", sum(total)::float8 AS total, sum(in_use)::float8 AS "inUse",
+SELECT * FROM (
+SELECT a.name, 'MACHINE' AS "countedOn", CASE a.name WHEN 'memoryMb' THEN 'MB' WHEN 'cpus' THEN 'CPUs' WHEN 'places' THEN 'tasks' END AS unit, sum(total)::float8 AS total, sum(in_use)::float8 AS "inUse",
        coalesce(sum(greatest(total - in_use, 0)) FILTER (WHERE accepts), 0)::float8 AS free, max(total)::float8 AS largest,
        coalesce((SELECT models FROM model WHERE model.name = a.name), '{}') AS models, array_agg(DISTINCT a.site_id) AS "siteIds"
   FROM amount a GROUP BY a.name
 UNION ALL
-SELECT kind, 'LICENSES', sum(copies)::float8, sum(in_use)::float8, sum(free)::float8,
+SELECT kind, CASE WHEN bool_or(site_id IS NULL) THEN 'GRID' ELSE 'SITE' END, min(unit), sum(copies)::float8, sum(in_use)::float8, sum(free)::float8,
        (coalesce(max(copies) FILTER (WHERE site_id IS NOT NULL), 0) + coalesce(sum(copies) FILTER (WHERE site_id IS NULL), 0))::float8, '{}',
        CASE WHEN bool_or(site_id IS NULL) THEN (SELECT coalesce(array_agg(id), '{}') FROM sites WHERE removed_at IS NULL) ELSE array_agg(site_id) END
   FROM pool GROUP BY kind
- ORDER BY 1, 2 DESC LIMIT ${limit}::integer`,
+) k ORDER BY name, "countedOn" <> 'MACHINE' LIMIT ${limit}::integer`,
     );
   }
 
@@ -829,6 +830,24 @@ SELECT id FROM datasets WHERE removed_at IS NULL AND name > ${afterName} AND (${
     const found = await rows<{ kind: string }>(
       this.pool,
       sql`SELECT DISTINCT kind FROM machines, jsonb_object_keys(resources) AS kind WHERE removed_at IS NULL ORDER BY 1`,
+    );
+    return found.map(({ kind }) => kind);
+  }
+
+  /** Kinds that are counted in pools of sites or of the grid, licenses among them, in order. */
+  async poolKinds(): Promise<string[]> {
+    const found = await rows<{ kind: string }>(
+      this.pool,
+      sql`SELECT DISTINCT kind FROM licenses WHERE removed_at IS NULL ORDER BY 1`,
+    );
+    return found.map(({ kind }) => kind);
+  }
+
+  /** Of them, those of which the whole grid has a pool. */
+  async gridPoolKinds(): Promise<string[]> {
+    const found = await rows<{ kind: string }>(
+      this.pool,
+      sql`SELECT DISTINCT kind FROM licenses WHERE removed_at IS NULL AND site_id IS NULL`,
     );
     return found.map(({ kind }) => kind);
   }
@@ -1138,6 +1157,7 @@ const runReading: Reading<RunRow> = {
   machineIds: 'machine_ids',
   machineTasks: 'machine_tasks',
   licenseIds: 'license_ids',
+  licenseAmounts: "coalesce(license_amounts, '{}')",
   policyVersion: 'policy_version',
   assignedAt: seconds('assigned_at'),
   plannedS: 'planned_s',

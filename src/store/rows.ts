@@ -112,10 +112,15 @@ export interface RatioRow {
   updatedAt: number;
 }
 
-/** A kind of resource in service: an amount on machines, or copies of licenses. */
+/** Where amounts of a kind are: on machines, or in pools of sites, or of the grid among others. */
+export type ResourceCount = 'MACHINE' | 'SITE' | 'GRID';
+
+/** A kind of resource in service: an amount on machines, or in pools. */
 export interface ResourceKindRow {
   name: string;
-  countedOn: 'MACHINES' | 'LICENSES';
+  countedOn: ResourceCount;
+  /** As operators wrote it; null: none, or pieces. */
+  unit: string | null;
   total: number;
   inUse: number;
   free: number;

@@ -2,7 +2,6 @@
  * What a plan or a report may do to a job, as pure functions: the same for every implementation of the store.
  */
 import type { ObservedRun } from '../core/data/history.js';
-import { copiesIn } from '../core/grid/site-resources.js';
 import {
   type Allocation,
   ANY_TASKS_PER_MACHINE,
@@ -13,6 +12,7 @@ import {
   type PreemptedFor,
   type Preemption,
   placesByPart,
+  poolsAskedBy,
   type Run,
   type Start,
   type TasksPerMachine,
@@ -369,6 +369,7 @@ export interface StartedJob {
   parts: readonly JobPart[] | null;
   /** Kinds, sorted. */
   licenses: readonly string[];
+  resources: Amounts | null;
   /** Seconds after which its run is stopped; null: never. */
   runTimeLimitS: number | null;
   /** The reservation in which it runs, as long as that has not ended. */
@@ -705,19 +706,25 @@ function admitHandOver(start: Start, job: StartedJob, free: FreeResources): stri
 }
 
 function whyUnlicensed(start: Start, job: StartedJob, { licenses }: FreeResources): string | null {
-  const { licenseIds } = start;
-  const kinds = licenseIds.map((id) => licenses.get(id)?.kind ?? '').sort();
-  if (kinds.join() !== job.licenses.join()) {
-    return `licenses ${licenseIds.join(', ') || '(none)'} are not those it requests: ${job.licenses.join(', ') || '(none)'}`;
+  const given = new Map<string, number>();
+  for (const { id, amount } of start.pools) {
+    const kind = licenses.get(id)?.kind ?? '';
+    given.set(kind, (given.get(kind) ?? 0) + amount);
   }
-  const short = licenseIds.find(
-    (id) => (licenses.get(id) as { copies: number }).copies < copiesIn(start, id),
+  const asked = poolsAskedBy(job);
+  if (given.size !== asked.length || asked.some(({ kind, amount }) => given.get(kind) !== amount))
+    return `its licenses (${written([...given])}) are not those it requests (${written(asked.map(({ kind, amount }) => [kind, amount]))})`;
+  const short = start.pools.find(
+    ({ id, amount }) => (licenses.get(id) as { copies: number }).copies < amount,
   );
-  return short === undefined ? null : `license ${short} has too few free copies`;
+  return short === undefined ? null : `license ${short.id} has too few free copies`;
 }
 
-function takeCopies({ licenseIds }: Start, { licenses }: FreeResources): void {
-  for (const id of licenseIds) (licenses.get(id) as { copies: number }).copies--;
+const written = (amounts: readonly (readonly [kind: string, amount: number])[]): string =>
+  amounts.map((one) => one.join(':')).join(', ') || 'none';
+
+function takeCopies({ pools }: Start, { licenses }: FreeResources): void {
+  for (const { id, amount } of pools) (licenses.get(id) as { copies: number }).copies -= amount;
 }
 
 // Submissions ---------------------------------------------------------------------------------------------------------
@@ -760,6 +767,7 @@ type Weighed = Pick<
   | 'arguments'
   | 'environment'
   | 'licenses'
+  | 'resources'
   | 'machineConstraint'
   | 'image'
   | 'retry'
@@ -775,6 +783,7 @@ export function bytesOf(job: Weighed): number {
   for (const argument of job.arguments) bytes += argument.length;
   for (const name in job.environment) bytes += name.length + (job.environment[name] as string).length;
   for (const kind of job.licenses) bytes += kind.length;
+  for (const kind in job.resources) bytes += kind.length;
   bytes += (job.machineConstraint?.length ?? 0) + (job.image?.length ?? 0);
   for (const { causes, exitCodes, signals } of job.retry?.rules ?? [])
     bytes += RULE_BYTES + 16 * ((causes?.length ?? 0) + (exitCodes?.length ?? 0) + (signals?.length ?? 0));
@@ -825,6 +834,7 @@ function jobOf(
     sameSwitch: given.sameSwitch,
     parts: given.parts,
     licenses: given.licenses,
+    resources: given.resources,
     os: given.os,
     architecture: given.architecture,
     machineConstraint: given.machineConstraint,

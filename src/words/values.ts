@@ -466,18 +466,22 @@ export function parseLicenses(field: string, value: string): string[] {
 /** As many as a service takes. */
 const COPIES_AT_MOST = 256;
 
-/** As they are written: `matlab:2,cad`. */
-export function licensesWritten(licenses: readonly string[]): string {
+/** As they are written: `matlab:2,cad`; with `amounts`, what else is asked of pools. */
+export function licensesWritten(
+  licenses: readonly string[],
+  amounts: readonly { kind: string; amount: number }[] = [],
+): string {
   const copies = new Map<string, number>();
   for (const kind of licenses) copies.set(kind, (copies.get(kind) ?? 0) + 1);
+  for (const { kind, amount } of amounts) copies.set(kind, (copies.get(kind) ?? 0) + amount);
   return [...copies].map(([kind, count]) => (count === 1 ? kind : `${kind}:${count}`)).join(',');
 }
 
-/** A kind of resource with what it is counted on: a license may have the name of another kind. */
+/** A kind of resource, with where it is counted: one that is counted in pools may have the name of another. */
 export const resourceWritten = ({
   kind,
   countedOn,
 }: {
   kind: string;
-  countedOn: 'MACHINES' | 'LICENSES';
-}): string => (countedOn === 'LICENSES' ? `license:${kind}` : kind);
+  countedOn: 'MACHINE' | 'SITE' | 'GRID';
+}): string => (countedOn === 'MACHINE' ? kind : `${kind} (${countedOn.toLowerCase()})`);

@@ -271,6 +271,7 @@ function batchOf(runs: WireRun[], complete: boolean): object {
       launch: 'EVERY_TASK',
       resourcesPerTask: [],
       licenses: [],
+      resources: [],
       warnSignal: 'SIGTERM',
       killGraceS: 30,
       application: 'test',

@@ -45,6 +45,7 @@ const places = {
   datasets: new Set<number>(),
   sites: new Set<number>(),
   kinds: null,
+  pools: null,
   reservations: new Map(),
   classes: null,
 };

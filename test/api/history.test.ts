@@ -155,8 +155,8 @@ test('other resources count as CPU time does, licenses apart from kinds of machi
   );
   const learner = usage.find(({ application }) => application === 'learner');
   expect(learner?.resources.map(({ kind, countedOn }) => [kind, countedOn])).toEqual([
-    ['gpu', 'MACHINES'],
-    ['gpu', 'LICENSES'],
+    ['gpu', 'MACHINE'],
+    ['gpu', 'GRID'],
   ]);
   const [onMachines, ofLicenses] = learner!.resources.map(({ amountS }) => amountS);
   expect(onMachines).toBeCloseTo(3 * learner!.cpuS, 6);

@@ -329,10 +329,10 @@ test('kinds of resources are listed with what there is, used, free where jobs ar
     resourceKinds: { name: string; sites: { id: string }[] }[];
     sites: { nodes: { id: string }[] };
   }>(
-    `{ resourceKinds { name countedOn total inUse free largest models sites { id } } sites(first: 1000) { nodes { id } } }`,
+    `{ resourceKinds { name countedOn unit total inUse free largest models sites { id } } sites(first: 1000) { nodes { id } } }`,
   );
   const named = (name: string) => resourceKinds.filter((kind) => kind.name === name);
-  const machines = { countedOn: 'MACHINES', sites: [here, there].map((id) => ({ id })) };
+  const machines = { countedOn: 'MACHINE', unit: null, sites: [here, there].map((id) => ({ id })) };
   expect(named(disk)).toEqual([
     { ...machines, name: disk, total: 60, inUse: 21, free: 3 + 23, largest: 30, models: [] },
   ]);
@@ -344,7 +344,16 @@ test('kinds of resources are listed with what there is, used, free where jobs ar
   ]);
   expect(named(license)).toEqual([
     {
-      ...{ name: license, countedOn: 'LICENSES', total: 9, inUse: 3, free: 6, largest: 7, models: [] },
+      ...{
+        name: license,
+        countedOn: 'GRID',
+        unit: null,
+        total: 9,
+        inUse: 3,
+        free: 6,
+        largest: 7,
+        models: [],
+      },
       sites: expect.arrayContaining(sites.nodes),
     },
   ]);

@@ -122,7 +122,7 @@ it('two jobs never have one device, whoever is killed meanwhile', async () => {
   ]);
   const kinds = await json<{ name: string }[]>('resources');
   expect(kinds.find(({ name }) => name === 'gpu')).toMatchObject({
-    ...{ countedOn: 'MACHINES', total: 2, inUse: 0, free: 2, largest: 2 },
+    ...{ countedOn: 'MACHINE', total: 2, inUse: 0, free: 2, largest: 2 },
     ...{ models: ['card'], sites: [{ name: 'here' }] },
   });
 

@@ -34,7 +34,7 @@ function busy(grid: Grid, ...machines: number[]): void {
   for (const machineId of machines)
     grid.restoreRun(
       {
-        ...{ jobId: 100 + machineId, siteId: 1, epoch: 1, licenseIds: [], start: 0, plannedEnd: 1000 },
+        ...{ jobId: 100 + machineId, siteId: 1, epoch: 1, pools: [], start: 0, plannedEnd: 1000 },
         allocations: [{ machineId, tasks: 1 }],
       },
       job({ id: 100 + machineId, cpusPerTask: 4 }),

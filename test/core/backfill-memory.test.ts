@@ -89,8 +89,8 @@ it('what somebody asks in between, as if another policy were in force, does not 
     const plan = siteCycle(grid, 1, { now: 0, policy, policyVersion: 1, maxStarts: 10 });
     grid.setReservation(1, plan.reservation);
     grid.keepMemory(1, plan.memory);
-    for (const { jobId, siteId, allocations, licenseIds, plannedDuration: plannedEnd } of plan.starts)
-      grid.startRun({ jobId, siteId, epoch: 1, allocations, licenseIds, start: 0, plannedEnd });
+    for (const { jobId, siteId, allocations, pools, plannedDuration: plannedEnd } of plan.starts)
+      grid.startRun({ jobId, siteId, epoch: 1, allocations, pools, start: 0, plannedEnd });
     return plan;
   };
   submit({ id: 1, cpusPerTask: 5, estimateS: 100 });

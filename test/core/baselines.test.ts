@@ -88,7 +88,7 @@ describe('most FLOPS', () => {
     const grid = sites();
     grid.placeAtSite(job({ id: 1 }), 2);
     const allocations = [{ machineId: 3, tasks: 1 }];
-    grid.startRun({ jobId: 1, siteId: 2, epoch: 1, allocations, licenseIds: [], start: 0, plannedEnd: 9 });
+    grid.startRun({ jobId: 1, siteId: 2, epoch: 1, allocations, pools: [], start: 0, plannedEnd: 9 });
     grid.placeAtRoot(job({ id: 2 }));
     expect(dispatch(grid, policyOf('most-flops')).moves[0]?.to).toBe(1);
   });

@@ -67,7 +67,7 @@ type Given = typeof worlds extends fc.Arbitrary<infer T> ? T : never;
 
 const heldOf = ({ machines, holds }: Given): Held[] =>
   holds.map(({ machine, amounts, from, length, ends }, id) => ({
-    ...{ id, by: ends === 'LIMIT' ? 'WINDOW' : 'OTHERS', from, to: from + length, ends, licenseIds: [] },
+    ...{ id, by: ends === 'LIMIT' ? 'WINDOW' : 'OTHERS', from, to: from + length, ends, pools: [] },
     machines: [{ machineId: (machine % machines.length) + 1, amounts }],
   }));
 
@@ -123,9 +123,9 @@ class Played {
       const plan = siteCycle(this.grid, SITE, {
         ...{ now: at, policy: this.policy, policyVersion: 1, maxStarts: 100 },
       });
-      for (const { jobId, allocations, licenseIds, plannedDuration } of plan.starts) {
+      for (const { jobId, allocations, pools, plannedDuration } of plan.starts) {
         const plannedEnd = at + plannedDuration;
-        const run = { jobId, siteId: SITE, epoch: 1, allocations, licenseIds, start: at, plannedEnd };
+        const run = { jobId, siteId: SITE, epoch: 1, allocations, pools, start: at, plannedEnd };
         this.running.set(jobId, run);
         this.grid.startRun(run);
       }
@@ -209,7 +209,7 @@ describe.each(CHOOSING)('under $kind', (local) => {
   });
 });
 
-type Promised = Pick<Reservation, 'jobId' | 'at' | 'allocations' | 'licenseIds'>;
+type Promised = Pick<Reservation, 'jobId' | 'at' | 'allocations' | 'pools'>;
 
 /** What the policy promises to others now; those that start now among it. */
 function promisedTo(given: Given, local: LocalPolicy, now: number, { id }: Job): Promised[] {
@@ -218,10 +218,10 @@ function promisedTo(given: Given, local: LocalPolicy, now: number, { id }: Job):
   if (entry.reservation?.jobId === id) grid.setReservation(SITE, null);
   const passes = new SitePasses();
   const started: Promised[] = [];
-  const accept = ({ jobId, siteId, allocations, licenseIds, plannedDuration }: Start): Run => {
-    started.push({ jobId, at: now, allocations, licenseIds });
+  const accept = ({ jobId, siteId, allocations, pools, plannedDuration }: Start): Run => {
+    started.push({ jobId, at: now, allocations, pools });
     return {
-      ...{ jobId, siteId, allocations, licenseIds, epoch: 1, start: now, plannedEnd: now + plannedDuration },
+      ...{ jobId, siteId, allocations, pools, epoch: 1, start: now, plannedEnd: now + plannedDuration },
     };
   };
   for (;;) {
@@ -232,7 +232,7 @@ function promisedTo(given: Given, local: LocalPolicy, now: number, { id }: Job):
     const kept = imageOf(plan.memory)?.jobs ?? (plan.reservation === null ? [] : [plan.reservation]);
     const further = passes.of(grid, entry).further.map(({ slot, opening: { at, placement, pools } }) => ({
       ...{ jobId: entry.queue.ids[slot] as number, at, allocations: allocationsOf(placement) },
-      licenseIds: pools.map(({ pool }) => pool.license.id),
+      pools: pools.map(({ pool }) => ({ id: pool.license.id, amount: 1 })),
     }));
     return [...started, ...[...kept, ...further].filter(({ jobId }) => jobId !== id)];
   }
@@ -244,11 +244,11 @@ function counted(given: Given, { grid, now, running }: Played, job: Job, promise
   const taken = [
     ...[...running.values()].map((run) => ({
       ...{ jobId: run.jobId, from: now, to: Math.max(run.start + limitOf(run.jobId), run.plannedEnd, now) },
-      ...{ allocations: run.allocations, licenseIds: run.licenseIds },
+      ...{ allocations: run.allocations, pools: run.pools },
     })),
     ...promised.map((one) => ({
       ...{ jobId: one.jobId, from: Math.max(one.at, now), to: Math.max(one.at, now) + limitOf(one.jobId) },
-      ...{ allocations: one.allocations, licenseIds: one.licenseIds },
+      ...{ allocations: one.allocations, pools: one.pools },
     })),
   ];
   const holds = heldOf(given);
@@ -265,7 +265,7 @@ function counted(given: Given, { grid, now, running }: Played, job: Job, promise
     return Math.max(0, free);
   };
   const copiesAt = (at: number): number =>
-    1 - taken.filter(({ from, to, licenseIds }) => from <= at && at < to && licenseIds.length > 0).length;
+    1 - taken.filter(({ from, to, pools }) => from <= at && at < to && pools.length > 0).length;
   const edges = [...holds, ...taken].flatMap(({ from, to }) => [from, to]).filter((at) => at < Infinity);
   const limit = job.runTimeLimitS ?? Infinity;
   for (let at = now; at < 400; at += STEP) {
@@ -283,7 +283,7 @@ function counted(given: Given, { grid, now, running }: Played, job: Job, promise
 describe('a job', () => {
   it('of which nothing is held has bounds as well', () => {
     const grid = gridOf([{ id: 1, cpus: 4 }]);
-    const run = { jobId: 1, siteId: 1, epoch: 1, licenseIds: [], start: 0, plannedEnd: 50 };
+    const run = { jobId: 1, siteId: 1, epoch: 1, pools: [], start: 0, plannedEnd: 50 };
     const busy = anyJob({ id: 1, cpusPerTask: 3, estimateS: 50, runTimeLimitS: 60 });
     grid.restoreRun({ ...run, allocations: [{ machineId: 1, tasks: 1 }] }, busy);
     const first = anyJob({ id: 2, cpusPerTask: 4, estimateS: 20, benchmark: 1, runTimeLimitS: 30 });
@@ -297,11 +297,11 @@ describe('a job', () => {
   it('in a reservation has those of the reservation', () => {
     const grid = gridOf([{ id: 1, cpus: 4 }]);
     const reservation = { id: 9, siteId: 1 };
-    const of = { by: 'RESERVATION', ends: 'LIMIT', licenseIds: [], reservation } as const;
+    const of = { by: 'RESERVATION', ends: 'LIMIT', pools: [], reservation } as const;
     grid.setHeld({ ...of, id: 1, from: 0, to: 100, machines: [{ machineId: 1, amounts: null }] });
     const inside = { reservationId: 9, cpusPerTask: 4, estimateS: 10, benchmark: 1 };
     const busy = anyJob({ ...inside, id: 1, runTimeLimitS: 30 });
-    const run = { jobId: 1, siteId: 1, epoch: 1, licenseIds: [], start: 5, plannedEnd: 15 };
+    const run = { jobId: 1, siteId: 1, epoch: 1, pools: [], start: 5, plannedEnd: 15 };
     grid.restoreRun({ ...run, allocations: [{ machineId: 1, tasks: 1 }] }, busy);
     const waits = anyJob({ ...inside, id: 2, runTimeLimitS: 60 });
     grid.placeAtSite(waits, 1);
@@ -322,7 +322,10 @@ describe('a job', () => {
     const elsewhere = anyJob({ id: 1, licenses: ['a'], estimateS: 20, runTimeLimitS: 45 });
     const allocations = [{ machineId: 2, tasks: 1 }];
     grid.restoreRun(
-      { ...{ jobId: 1, siteId: 2, epoch: 1, licenseIds: [5], start: 0, plannedEnd: 20 }, allocations },
+      {
+        ...{ jobId: 1, siteId: 2, epoch: 1, pools: [{ id: 5, amount: 1 }], start: 0, plannedEnd: 20 },
+        allocations,
+      },
       elsewhere,
     );
     const waits = anyJob({ id: 2, licenses: ['a'], estimateS: 10, benchmark: 1, runTimeLimitS: 20 });

@@ -119,7 +119,7 @@ function run(grid: Grid, of: Job, start = of.submittedAt): void {
   grid.placeAtSite(of, SITE);
   const allocations = [{ machineId: 1, tasks: of.tasks }];
   grid.startRun({
-    ...{ jobId: of.id, siteId: SITE, epoch: 1, allocations, licenseIds: [], start },
+    ...{ jobId: of.id, siteId: SITE, epoch: 1, allocations, pools: [], start },
     plannedEnd: start + of.estimateS,
   });
 }
@@ -249,9 +249,9 @@ function play(
     for (const one of jobs.values()) if (one.submittedAt === now) grid.placeAtSite(one, SITE);
     for (let again = true; again; ) {
       const plan = siteCycle(grid, SITE, { now, policy, policyVersion: 1, maxStarts: 10 });
-      for (const { jobId, allocations, licenseIds, plannedDuration } of plan.starts) {
+      for (const { jobId, allocations, pools, plannedDuration } of plan.starts) {
         const plannedEnd = now + plannedDuration;
-        grid.startRun({ jobId, siteId: SITE, epoch: 1, allocations, licenseIds, start: now, plannedEnd });
+        grid.startRun({ jobId, siteId: SITE, epoch: 1, allocations, pools, start: now, plannedEnd });
         starts.set(jobId, starts.get(jobId) ?? now);
         ends.set(jobId, plannedEnd);
       }

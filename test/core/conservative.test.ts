@@ -18,9 +18,9 @@ const CONSERVATIVE = policyOf(100);
 /** Runs the site's cycle, applies all of it and keeps what it promised. */
 function cycle(grid: Grid, now: number, policy = CONSERVATIVE, siteId = 1): SitePlan {
   const made = plan(grid, now, policy, siteId);
-  for (const { jobId, allocations, licenseIds, plannedDuration } of made.starts) {
+  for (const { jobId, allocations, pools, plannedDuration } of made.starts) {
     const plannedEnd = now + plannedDuration;
-    grid.startRun({ jobId, siteId, epoch: 1, allocations, licenseIds, start: now, plannedEnd });
+    grid.startRun({ jobId, siteId, epoch: 1, allocations, pools, start: now, plannedEnd });
   }
   grid.setReservation(siteId, made.reservation);
   grid.keepMemory(siteId, made.memory);

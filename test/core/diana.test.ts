@@ -129,7 +129,7 @@ describe('where a new job goes', () => {
       siteId: 2,
       epoch: 1,
       allocations: [{ machineId: 2, tasks: 1 }],
-      licenseIds: [],
+      pools: [],
       start: 0,
       plannedEnd: 1000,
     });
@@ -278,7 +278,7 @@ describe('where a new job goes', () => {
     const runs = (id: number, start: number) => {
       grid.placeAtSite(job({ id, estimateS: 1, priority: 0, data: reads }), 2);
       const allocations = [{ machineId: 2, tasks: 1 }];
-      grid.startRun({ jobId: id, siteId: 2, epoch: 1, allocations, licenseIds: [], start, plannedEnd: 99 });
+      grid.startRun({ jobId: id, siteId: 2, epoch: 1, allocations, pools: [], start, plannedEnd: 99 });
     };
     // 150 MB wait for site 1, which take 15 s, and so do the inputs of two runs at site 2.
     grid.placeAtMeta(job({ id: 11, estimateS: 1, data: reads, boost: -4096 }), 1);

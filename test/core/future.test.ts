@@ -97,7 +97,7 @@ class Seconds {
     };
     // The copies of a job stay those that they are, of whichever pool.
     const licensed = (end: number): boolean =>
-      signature.licenses.length <=
+      signature.pools.reduce((sum, { amount }) => sum + amount, 0) <=
       [...this.copies.values()].reduce(
         (sum, [free, uncertain]) =>
           sum + Math.max(0, Math.min(least(free, end), least(uncertain, at + limit))),
@@ -184,7 +184,7 @@ function siteOf({ machines, runs, held }: Given): Grid {
   runs.forEach(({ machine, cpus, end }, i) => {
     const state = resources.machines[machine % machines.length] as MachineState;
     if ((resources.free.room[state.offset] as number) < cpus) return;
-    const run = { jobId: 1000 + i, siteId: 1, epoch: 1, licenseIds: [], start: 0, plannedEnd: end };
+    const run = { jobId: 1000 + i, siteId: 1, epoch: 1, pools: [], start: 0, plannedEnd: end };
     const allocations = [{ machineId: state.machine.id, tasks: 1 }];
     grid.restoreRun({ ...run, allocations }, job({ id: run.jobId, cpusPerTask: cpus }));
   });
@@ -195,7 +195,10 @@ function siteOf({ machines, runs, held }: Given): Grid {
     const amounts = id % 2 === 0 ? null : { cpus: one.cpus, gpu: one.gpus };
     grid.setHeld({
       ...{ id, by: 'WINDOW', from, to: from + length, ends: one.certain ? 'LIMIT' : 'EXPECTATION' },
-      ...{ machines: [{ machineId, amounts }], licenseIds: new Array<number>(copies).fill(1 + (id % 2)) },
+      ...{
+        machines: [{ machineId, amounts }],
+        pools: copies > 0 ? [{ id: 1 + (id % 2), amount: copies }] : [],
+      },
     });
   });
   return grid;

@@ -17,7 +17,7 @@ function handedOver(waits: number, runs: number, maxRunningJobs: number | null):
   for (let i = 0; i < waits + runs; i++)
     grid.restoreRun(
       {
-        ...{ jobId: 100 + i, siteId: 1, epoch: 1, allocations: [], licenseIds: [] },
+        ...{ jobId: 100 + i, siteId: 1, epoch: 1, allocations: [], pools: [] },
         ...{ start: 0, plannedEnd: 100, waits: i < waits },
       },
       job({ id: 100 + i }),

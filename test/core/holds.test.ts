@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CPUS, MEMORY } from '../../src/core/grid/amounts.js';
+import { amountIn } from '../../src/core/grid/site-resources.js';
 import {
   DEFAULT_POLICY,
   type Held,
@@ -12,6 +13,7 @@ import {
   localKinds,
   type Policy,
   plainJob,
+  type Run,
   type SitePlan,
   siteCycle,
   whyWaiting,
@@ -54,7 +56,7 @@ type Given = typeof given extends fc.Arbitrary<infer G> ? G : never;
 interface Taking {
   job: Job;
   allocations: readonly { machineId: number; tasks: number }[];
-  licenseIds: readonly number[];
+  pools: Run['pools'];
   from: number;
   to: number;
   /** It begins by this plan: it may not have begun otherwise. */
@@ -155,12 +157,10 @@ function check(w: World, plan: SitePlan, seen: Seen): void {
         if (exclusive.includes('USER')) expect(new Set(there.map(({ userId }) => userId)).size).toBe(1);
         if (exclusive.some((how) => how !== null)) seen.alone++;
       }
-      for (const id of one.licenseIds) {
+      for (const { id } of one.pools) {
         const copies = w.licenses.find((license) => license.id === id)?.copies ?? 0;
-        const taken = [...held, ...beside].flatMap(({ licenseIds }) =>
-          licenseIds.filter((own) => own === id),
-        );
-        expect(taken.length).toBeLessThanOrEqual(copies);
+        const taken = [...held, ...beside].reduce((sum, other) => sum + amountIn(other, id), 0);
+        expect(taken).toBeLessThanOrEqual(copies);
       }
     }
   }
@@ -203,7 +203,7 @@ function heldOf(w: World, id: number, hold: typeof anyHeld extends fc.Arbitrary<
     ...{ id, by: ends === 'LIMIT' ? 'WINDOW' : 'OTHERS', from: begin, to: begin + length, ends },
     machines: machine === undefined || wholeSite ? [] : [{ machineId: machine.id, amounts }],
     siteId: wholeSite ? (machine?.siteId ?? null) : null,
-    licenseIds: license === null || w.licenses.length === 0 ? [] : [license],
+    pools: license === null || w.licenses.length === 0 ? [] : [{ id: license, amount: 1 + (id % 2) }],
   };
 }
 
@@ -263,7 +263,7 @@ describe("a site's own scheduler", () => {
   const local: LocalPolicy = { kind: 'external', queueLimit: 10, takeBackAfterS: 60 };
   const policy: Policy = { ...DEFAULT_POLICY, local };
   const closed = (from: number, to: number, change: Partial<Held> = {}): Held => ({
-    ...{ id: 1, by: 'WINDOW', from, to, ends: 'LIMIT', machines: [], siteId: 1, licenseIds: [] },
+    ...{ id: 1, by: 'WINDOW', from, to, ends: 'LIMIT', machines: [], siteId: 1, pools: [] },
     ...change,
   });
   const LIMITS = [50, 101, 100, null];
@@ -307,7 +307,7 @@ describe('room that is given back within a pass', () => {
     plainJob({ id, submittedAt: 0, estimateS, cpusPerTask });
   const full = () => {
     const grid = gridOf([{ id: 1, cpus: 4 }]);
-    const run = { jobId: 1, siteId: 1, epoch: 1, licenseIds: [], start: 0, plannedEnd: 100 };
+    const run = { jobId: 1, siteId: 1, epoch: 1, pools: [], start: 0, plannedEnd: 100 };
     grid.restoreRun({ ...run, allocations: [{ machineId: 1, tasks: 1 }] }, asks(1, 4, 100));
     for (const job of [asks(2, 3), asks(3, 1), asks(4, 1, 1000)]) grid.placeAtSite(job, 1);
     const entry = grid.siteEntry(1);

@@ -59,7 +59,7 @@ interface Played {
 function holdsOf({ first, second, window }: Given): Held[] {
   const by = 'RESERVATION' as const;
   const whole = (ids: number[]) => ids.map((machineId) => ({ machineId, amounts: null }));
-  const rest = { ends: 'LIMIT' as const, licenseIds: [], siteId: null };
+  const rest = { ends: 'LIMIT' as const, pools: [], siteId: null };
   const firstEnd = first.from + first.length;
   const from = firstEnd + second.gap;
   const inSecond = { ...rest, by, reservation: { id: 2, siteId: SITE } };
@@ -116,7 +116,7 @@ function play(asked: Given, local: LocalPolicy, accepting: boolean): Played {
           siteId: SITE,
           epoch: 1,
           allocations,
-          licenseIds: [],
+          pools: [],
           start: now,
           plannedEnd: now + length,
         },

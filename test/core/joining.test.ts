@@ -21,9 +21,9 @@ const LOCALS: LocalPolicy[] = [
 function cycle(grid: Grid, local: LocalPolicy, now: number): number[] {
   const policy = policyWith('NONE', local);
   const plan = siteCycle(grid, 1, { now, policy, policyVersion: 1, maxStarts: 100 });
-  for (const { jobId, allocations, licenseIds, plannedDuration } of plan.starts) {
+  for (const { jobId, allocations, pools, plannedDuration } of plan.starts) {
     const plannedEnd = now + plannedDuration;
-    grid.startRun({ jobId, siteId: 1, epoch: 1, allocations, licenseIds, start: now, plannedEnd });
+    grid.startRun({ jobId, siteId: 1, epoch: 1, allocations, pools, start: now, plannedEnd });
   }
   grid.setReservation(1, plan.reservation);
   grid.keepMemory(1, plan.memory);
@@ -89,7 +89,7 @@ describe.each(LOCALS)('under $kind', (local) => {
     const run = (id: number, userId: number, machineId: number): void =>
       grid.restoreRun(
         {
-          ...{ jobId: id, siteId: 1, epoch: 1, licenseIds: [], start: 0, plannedEnd: 100 },
+          ...{ jobId: id, siteId: 1, epoch: 1, pools: [], start: 0, plannedEnd: 100 },
           allocations: [{ machineId, tasks: 1 }],
         },
         job({ id, userId }),

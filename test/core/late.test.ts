@@ -11,7 +11,7 @@ const PROMISING = CHOOSING.filter(({ kind }) => !['fcfs', 'sjf', 'first-fit'].in
 /** One run that was to end at 50; what waits behind it needs all, and a short job fits beside it. */
 function late(runTimeLimitS: number | null, given: Partial<Job> = {}): Grid {
   const grid = gridOf([{ id: 1, cpus: 4 }]);
-  const run = { jobId: 1, siteId: 1, epoch: 1, licenseIds: [], start: 0, plannedEnd: 50 };
+  const run = { jobId: 1, siteId: 1, epoch: 1, pools: [], start: 0, plannedEnd: 50 };
   const allocations = [{ machineId: 1, tasks: 1 }];
   grid.restoreRun(
     { ...run, allocations },

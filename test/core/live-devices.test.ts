@@ -121,7 +121,7 @@ describe('what starts now', () => {
             single.placeAtSite(jobs[jobId - 1] as Job, 1);
             expect(plan(single, 0, policy).starts).toMatchObject([{ jobId, allocations }]);
             single.startRun({
-              ...{ jobId, siteId: 1, epoch: 1, allocations, licenseIds: [], start: 0, plannedEnd: 100 },
+              ...{ jobId, siteId: 1, epoch: 1, allocations, pools: [], start: 0, plannedEnd: 100 },
             });
           }
           if (starts.length > 1) seen.together++;
@@ -150,7 +150,7 @@ describe('who asks for a device by what it is', () => {
       grid.restoreRun(
         {
           ...{ jobId: one.id, siteId: 1, epoch: 1, allocations: [{ machineId: 1, tasks: 1 }] },
-          ...{ licenseIds: [], devices: [units], start: -1, plannedEnd },
+          ...{ pools: [], devices: [units], start: -1, plannedEnd },
         },
         one,
       );

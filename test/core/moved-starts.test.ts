@@ -14,7 +14,7 @@ describe.each(CHOOSING)('under $kind', (local) => {
   it('a window moves the promise that it meets to its end, and no other', () => {
     const policy: Policy = { ...DEFAULT_POLICY, local };
     const grid = gridOf([{ id: 1, cpus: 4 }]);
-    const run = { jobId: 1, siteId: 1, epoch: 1, licenseIds: [], start: 0, plannedEnd: 50 };
+    const run = { jobId: 1, siteId: 1, epoch: 1, pools: [], start: 0, plannedEnd: 50 };
     const allocations = [{ machineId: 1, tasks: 1 }];
     grid.restoreRun({ ...run, allocations }, job({ id: 1, cpusPerTask: 4, estimateS: 50 }));
     const waits = { cpusPerTask: 4, estimateS: 20, benchmark: 1, runTimeLimitS: 30 };
@@ -23,7 +23,7 @@ describe.each(CHOOSING)('under $kind', (local) => {
     grid.setReservation(1, plan.reservation);
     grid.keepMemory(1, plan.memory);
     const moved = (from: number, to: number) => {
-      const window = { by: 'WINDOW', ends: 'LIMIT', machines: [], licenseIds: [] } as const;
+      const window = { by: 'WINDOW', ends: 'LIMIT', machines: [], pools: [] } as const;
       return movedStarts(grid, grid.siteEntry(1), [{ id: -1, from, to, siteId: 1, ...window }], {
         now: 0,
         policy,

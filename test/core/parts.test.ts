@@ -241,7 +241,7 @@ describe('a job of several parts', () => {
               ends: 'LIMIT',
               from: w.now + from,
               to: w.now + from + 10,
-              licenseIds: [],
+              pools: [],
             },
             machines: ids.map((machineId) => ({ machineId, amounts: null })),
           });
@@ -340,7 +340,7 @@ describe('a job of several parts', () => {
     const why = (id: number) => whyWaiting(grid, id, { now: 0, policy });
     const running = anyJob({ id: 1, cpusPerTask: 3 });
     grid.placeAtSite(running, 1);
-    const run = { jobId: 1, siteId: 1, epoch: 1, licenseIds: [], start: 0, plannedEnd: 50 };
+    const run = { jobId: 1, siteId: 1, epoch: 1, pools: [], start: 0, plannedEnd: 50 };
     grid.startRun({ ...run, allocations: [{ machineId: 1, tasks: 1 }] });
     grid.placeAtSite(jobOf(2, partsOf({ cpusPerTask: 5 }, { tasks: 2, cpusPerTask: 3 })), 1);
     expect(why(2)).toMatchObject({
@@ -365,7 +365,7 @@ describe('a job of several parts', () => {
       { machineId: 1, tasks: 2 },
       { machineId: 1, tasks: 1 },
     ];
-    const run = { jobId: 1, siteId: 1, epoch: 1, allocations, licenseIds: [], start: 0, plannedEnd: 10 };
+    const run = { jobId: 1, siteId: 1, epoch: 1, allocations, pools: [], start: 0, plannedEnd: 10 };
     grid.startRun(run);
     const { free, machines } = grid.siteEntry(1).resources;
     expect([...free.room.slice(0, 2), machines[0]?.usedCpus]).toEqual([2, 80, 6]);

@@ -96,7 +96,7 @@ function play(
   for (const id of MACHINES) grid.setMachine(machine(id));
   if (window !== null)
     grid.setHeld({
-      ...{ id: 1, by: 'WINDOW', from: window, to: window + 5, ends: 'LIMIT', licenseIds: [], siteId: null },
+      ...{ id: 1, by: 'WINDOW', from: window, to: window + 5, ends: 'LIMIT', pools: [], siteId: null },
       machines: [{ machineId: 1, amounts: null }],
     });
   const all = jobs.map(
@@ -137,10 +137,10 @@ function play(
     for (let round = 0; round < 60; round++) {
       const policy = played.preemptions.length < most ? stopping : calm;
       const plan = siteCycle(grid, SITE, { now, policy, policyVersion: 1, maxStarts: 5 });
-      for (const { jobId, allocations, licenseIds, plannedDuration } of plan.starts) {
+      for (const { jobId, allocations, pools, plannedDuration } of plan.starts) {
         const job = grid.job(jobId) as Job;
         const run = {
-          ...{ jobId, siteId: SITE, epoch: 1, allocations, licenseIds, start: now },
+          ...{ jobId, siteId: SITE, epoch: 1, allocations, pools, start: now },
           devices: chosenDevices(() => DEVICES, running.values(), { job, allocations }),
           plannedEnd: now + plannedDuration,
         };
@@ -245,7 +245,7 @@ describe.each(CHOOSING.map((local) => [JSON.stringify(local), local] as const))(
       ] as const)
         grid.restoreRun(
           {
-            ...{ jobId: id, siteId: SITE, epoch: 1, licenseIds: [], start: 0, plannedEnd: 1e6 },
+            ...{ jobId: id, siteId: SITE, epoch: 1, pools: [], start: 0, plannedEnd: 1e6 },
             allocations: [{ machineId, tasks: 1 }],
           },
           plainJob({ id, submittedAt: 0, estimateS: 1e6 }),
@@ -271,7 +271,7 @@ describe.each(CHOOSING.map((local) => [JSON.stringify(local), local] as const))(
       grid.placeAtSite(one, SITE);
       const allocations = [{ machineId: 1, tasks: 1 }];
       grid.startRun({
-        ...{ jobId: 1, siteId: SITE, epoch: 1, allocations, licenseIds: [], start: 0, plannedEnd: 1e6 },
+        ...{ jobId: 1, siteId: SITE, epoch: 1, allocations, pools: [], start: 0, plannedEnd: 1e6 },
       });
       grid.placeAtSite({ ...one, id: 2, preemptionClass: 5 }, SITE);
       const context = { now: 1000, policyVersion: 1, maxStarts: 5 };

@@ -51,7 +51,7 @@ describe('the profile with promises', () => {
           os: null,
           architecture: null,
           constraint: null,
-          licenses: ['cad'],
+          pools: [{ kind: 'cad', amount: 1 }],
           avoids: null,
           parts: null,
         }).pools[0];
@@ -84,7 +84,7 @@ describe('the profile with promises', () => {
               return sum + Math.floor(Math.max(0, Math.min(...byKind)));
             }, 0);
           const enough = (at: number): boolean =>
-            roomAt(at) >= tasks && (signature.licenses.length === 0 || least(copies[0], at, work) >= 1);
+            roomAt(at) >= tasks && (signature.pools.length === 0 || least(copies[0], at, work) >= 1);
           let at = 0;
           while (at < seconds - 9 && !enough(at)) at++;
           return enough(at) ? at : Infinity;

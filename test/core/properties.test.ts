@@ -1,11 +1,12 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JobQueue } from '../../src/core/grid/queue.js';
-import { copiesIn } from '../../src/core/grid/site-resources.js';
+import { amountIn } from '../../src/core/grid/site-resources.js';
 import {
   type Grid,
   imageOf,
   type Job,
+  type License,
   type Machine,
   type Reservation,
   type Run,
@@ -127,8 +128,8 @@ describe('safety', () => {
               gpusOf(machine.resources),
             );
           }
-          for (const id of reservation.licenseIds) {
-            expect((licenses.get(id) ?? 0) + copiesIn(reservation, id)).toBeLessThanOrEqual(copiesOf(w, id));
+          for (const { id } of reservation.pools) {
+            expect((licenses.get(id) ?? 0) + amountIn(reservation, id)).toBeLessThanOrEqual(copiesOf(w, id));
           }
         });
       }),
@@ -192,9 +193,9 @@ describe('safety', () => {
             const at = Math.max(w.now, reservation.at);
             const before = usage([...w.running.values(), ...heads], at).licenses;
             const after = usage([...w.running.values(), ...all], at).licenses;
-            for (const id of reservation.licenseIds) {
+            for (const { id } of reservation.pools) {
               const free = (used: Map<number, number>) => copiesOf(w, id) - (used.get(id) ?? 0);
-              const claimed = copiesIn(reservation, id);
+              const claimed = amountIn(reservation, id);
               if (free(before) >= claimed) expect(free(after)).toBeGreaterThanOrEqual(claimed);
             }
           }
@@ -277,19 +278,26 @@ describe('determinism', () => {
   });
 });
 
+/** Of pools, by kind: one by one and by amount. */
+function amountsAsked({ licenses, resources }: Job): Map<string, number> {
+  const asked = new Map(Object.entries(resources ?? {}));
+  for (const kind of licenses) asked.set(kind, (asked.get(kind) ?? 0) + 1);
+  return asked;
+}
+
 const copiesOf = (w: World, licenseId: number): number =>
   w.licenses.find(({ id }) => id === licenseId)?.copies ?? 0;
 
 /** The plan's starts as runs. */
 function started(w: World, plan: SitePlan): { job: Job; run: Run }[] {
-  return plan.starts.map(({ jobId, siteId, allocations, licenseIds, plannedDuration }) => ({
+  return plan.starts.map(({ jobId, siteId, allocations, pools, plannedDuration }) => ({
     job: w.atSite.get(jobId)?.job as Job,
     run: {
       jobId,
       siteId,
       epoch: 1,
       allocations,
-      licenseIds,
+      pools,
       start: w.now,
       plannedEnd: w.now + plannedDuration,
     },
@@ -314,15 +322,17 @@ const stands = (w: World, { jobId, siteId }: Reservation): boolean =>
 function checkStart(
   w: World,
   job: Job,
-  start: { siteId: number; allocations: Run['allocations']; licenseIds: readonly number[] },
+  start: { siteId: number; allocations: Run['allocations']; pools: Run['pools'] },
 ): void {
   expect(start.allocations.reduce((sum, { tasks }) => sum + tasks, 0)).toBe(job.tasks);
-  const kinds = start.licenseIds.map((id) => {
-    const license = w.licenses.find((l) => l.id === id);
-    expect([null, start.siteId]).toContain(license?.siteId);
-    return license?.kind;
-  });
-  expect(kinds).toEqual(job.licenses);
+  const given = new Map<string, number>();
+  for (const { id, amount } of start.pools) {
+    const license = w.licenses.find((l) => l.id === id) as License;
+    expect([null, start.siteId]).toContain(license.siteId);
+    expect(amount).toBeGreaterThan(0);
+    given.set(license.kind, (given.get(license.kind) ?? 0) + amount);
+  }
+  expect(given).toEqual(amountsAsked(job));
   for (const { machineId } of start.allocations) {
     const machine = w.machines.find(({ id }) => id === machineId) as Machine;
     expect(machine.siteId).toBe(start.siteId);
@@ -339,7 +349,7 @@ const isAble = (w: World, machine: Machine, job: Job): boolean =>
   machine.available &&
   (job.os === null || job.os === machine.os) &&
   satisfiesByHand(machine, job.machineConstraint) &&
-  job.licenses.every((kind) =>
+  [...amountsAsked(job).keys()].every((kind) =>
     w.licenses.some(
       (l) =>
         l.kind === kind &&
@@ -375,10 +385,10 @@ const isAhead = (a: Job, b: Job): boolean =>
 function fits(w: World, job: Job, siteId: number, runs: { job: Job; run: Run }[], at: number): boolean {
   const used = usage(runs, at);
   if (runs.filter(({ run }) => run.siteId === siteId).length >= maxRunsOf(w, siteId)) return false;
-  for (const kind of new Set(job.licenses)) {
+  for (const [kind, asked] of amountsAsked(job)) {
     const pools = w.licenses.filter((l) => l.kind === kind && (l.siteId === null || l.siteId === siteId));
     const free = pools.reduce((sum, l) => sum + Math.max(0, l.copies - (used.licenses.get(l.id) ?? 0)), 0);
-    if (free < job.licenses.filter((one) => one === kind).length) return false;
+    if (free < asked) return false;
   }
   const rooms: number[] = [];
   for (const machine of w.machines) {

@@ -193,7 +193,7 @@ describe('the choice of a site', () => {
     apply(grid);
     grid.placeAtSite(job({ id: 91, licenses: ['cad'] }), 1);
     apply(grid);
-    expect(grid.siteEntry(1).reservation).toMatchObject({ jobId: 91, at: 50, licenseIds: [1] });
+    expect(grid.siteEntry(1).reservation).toMatchObject({ jobId: 91, at: 50, pools: [{ id: 1, amount: 1 }] });
     grid.placeAtRoot(job({ id: 1, licenses: ['cad'], estimateS: 60 }));
     grid.placeAtRoot(job({ id: 2, licenses: ['cad'], estimateS: 40 }));
     expect(movesOf(grid, { order: 'FF' })).toEqual([[2, 2]]);

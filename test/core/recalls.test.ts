@@ -34,7 +34,7 @@ function handOver(grid: Grid, id: number, start: number, siteId = SLURM, cpusPer
     siteId,
     epoch: 1,
     allocations: [],
-    licenseIds: [],
+    pools: [],
     start,
     plannedEnd: start + 100,
   };
@@ -59,7 +59,7 @@ describe('recalls', () => {
     handOver(grid, 20, 0, SLURM, 5);
     expect(asked(grid)).toEqual([]);
     grid.restoreRun(
-      { jobId: 21, siteId: SLURM, epoch: 1, allocations: [], licenseIds: [], start: 0, plannedEnd: 100 },
+      { jobId: 21, siteId: SLURM, epoch: 1, allocations: [], pools: [], start: 0, plannedEnd: 100 },
       job({ id: 21 }),
     );
     expect(asked(grid)).toEqual([]);

@@ -18,7 +18,7 @@ import { CHOOSING } from './support/policies.js';
 function held(cpus: number | null, from: number, to: number): Grid {
   const grid = gridOf([{ id: 1, cpus: 10 }]);
   const machines = [{ machineId: 1, amounts: cpus === null ? null : { cpus } }];
-  grid.setHeld({ id: 1, by: 'WINDOW', from, to, ends: 'LIMIT', machines, licenseIds: [] });
+  grid.setHeld({ id: 1, by: 'WINDOW', from, to, ends: 'LIMIT', machines, pools: [] });
   return grid;
 }
 const why = (grid: Grid, given: Partial<Job>, now: number, local: LocalPolicy) => {
@@ -71,7 +71,7 @@ describe.each(CHOOSING)('under $kind a job waits', (local) => {
         siteId: 1,
         epoch: 1,
         allocations: [{ machineId: 1, tasks: 1 }],
-        licenseIds: [],
+        pools: [],
         start: 0,
         plannedEnd: 20,
       },
@@ -98,7 +98,7 @@ describe('a site that a window has whole', () => {
         { id: 1, siteId: 1, cpus: 64 },
         { id: 2, siteId: 2, cpus: 8 },
       ]);
-      const window = { by: 'WINDOW', ends: 'LIMIT', machines: [], licenseIds: [] } as const;
+      const window = { by: 'WINDOW', ends: 'LIMIT', machines: [], pools: [] } as const;
       grid.setHeld({ id: 1, from, to, siteId: 1, ...window });
       grid.placeAtRoot(job({ id: 1, estimateS: 10, benchmark: 1, runTimeLimitS: 20 }));
       const { moves } = dispatchCycle(grid, { now: 100, policy, policyVersion: 1, maxMoves: 10 });

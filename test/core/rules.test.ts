@@ -431,9 +431,9 @@ describe('site cycle', () => {
     const grid = gridOf([{ id: 1, licenseIds: [1, 2] }], licenses);
     for (const id of [1, 2, 3]) grid.placeAtSite(job({ id, submittedAt: id, licenses: ['x'] }), 1);
     const made = apply(grid);
-    expect(made.starts.map(({ licenseIds }) => licenseIds)).toEqual([[2], [1]]);
+    expect(made.starts.map(({ pools }) => pools)).toEqual([[{ id: 2, amount: 1 }], [{ id: 1, amount: 1 }]]);
     expect(made).toMatchObject({
-      reservation: { jobId: 3, at: 100, licenseIds: [2] },
+      reservation: { jobId: 3, at: 100, pools: [{ id: 2, amount: 1 }] },
       waitingByReason: { LICENSES_BUSY: 1 },
     });
   });
@@ -450,7 +450,7 @@ describe('site cycle', () => {
     grid.placeAtSite(job({ id: 1, cpusPerTask: 4, estimateS: 50 }), 1);
     apply(grid);
     grid.placeAtSite(job({ id: 2, licenses: ['x'], estimateS: 100 }), 1);
-    expect(apply(grid, 1).reservation).toMatchObject({ jobId: 2, at: 50, licenseIds: [1] });
+    expect(apply(grid, 1).reservation).toMatchObject({ jobId: 2, at: 50, pools: [{ id: 1, amount: 1 }] });
     grid.placeAtSite(job({ id: 3, licenses: ['x'], estimateS: 48 }), 2);
     grid.placeAtSite(job({ id: 4, licenses: ['x'], estimateS: 49 }), 2);
     // At 2 it would end at 50: job 3 may run. Then nothing is left for job 4 before 150.
@@ -480,7 +480,7 @@ describe('site cycle', () => {
     grid.placeAtSite(job({ id: 5, submittedAt: 2, licenses: ['x'], estimateS: 500 }), 2);
     grid.placeAtSite(job({ id: 6, submittedAt: 3, licenses: ['x'], estimateS: 48 }), 2);
     const made = plan(grid, 2, EASY, 2);
-    expect(made.reservation).toMatchObject({ jobId: 4, at: 100, licenseIds: [1] });
+    expect(made.reservation).toMatchObject({ jobId: 4, at: 100, pools: [{ id: 1, amount: 1 }] });
     expect(ids(made.starts)).toEqual([6]);
   });
 
@@ -653,7 +653,7 @@ describe('Grid', () => {
       siteId: 1,
       epoch: 1,
       allocations: [{ machineId: 1, tasks: 1 }],
-      licenseIds: [1],
+      pools: [{ id: 1, amount: 1 }],
       start: 0,
       plannedEnd: 9,
     };

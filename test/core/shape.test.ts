@@ -181,7 +181,7 @@ describe('the placement of a site', () => {
         const machines = made.map(({ used, on, ...one }, id): ShapeMachine => {
           const took = Math.min(used, one.cpus);
           if (took > 0) {
-            const run = { jobId: 100 + id, siteId: 1, epoch: 1, licenseIds: [], start: 0, plannedEnd: 9 };
+            const run = { jobId: 100 + id, siteId: 1, epoch: 1, pools: [], start: 0, plannedEnd: 9 };
             const of = job({ id: run.jobId, cpusPerTask: took });
             grid.restoreRun({ ...run, allocations: [{ machineId: id, tasks: 1 }] }, of);
           }

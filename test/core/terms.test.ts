@@ -67,8 +67,8 @@ describe('an operator’s boost', () => {
     const started: number[] = [];
     for (let now = 9; started.length < jobs.length; now += 1000) {
       const plan = siteCycle(grid, 1, { now, policy, policyVersion: 1, maxStarts: 10 });
-      for (const { jobId, allocations, licenseIds, plannedDuration } of plan.starts) {
-        const run = { jobId, siteId: 1, epoch: 1, allocations, licenseIds };
+      for (const { jobId, allocations, pools, plannedDuration } of plan.starts) {
+        const run = { jobId, siteId: 1, epoch: 1, allocations, pools };
         grid.startRun({ ...run, start: now, plannedEnd: now + plannedDuration });
         grid.endRun(jobId);
         started.push(jobId);

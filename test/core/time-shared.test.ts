@@ -86,7 +86,7 @@ describe('a limit of running jobs', () => {
       code: 'MAX_RUNNING_JOBS_REACHED',
       message: 'The site already runs 2 jobs, its limit.',
     });
-    const run = { jobId: 3, siteId: 1, epoch: 1, allocations: [{ machineId: 1, tasks: 1 }], licenseIds: [] };
+    const run = { jobId: 3, siteId: 1, epoch: 1, allocations: [{ machineId: 1, tasks: 1 }], pools: [] };
     expect(() => grid.startRun({ ...run, start: 0, plannedEnd: 1 })).toThrow('as many jobs as it may');
     grid.endRun(1);
     expect(started(grid)).toEqual([[3, [1]]]);

@@ -68,9 +68,9 @@ function places(grid: Grid, ids: readonly number[]): string[] {
 function start(grid: Grid, policy = POLICY, now = 0): void {
   for (const { site } of grid.sites) {
     const { starts } = siteCycle(grid, site.id, { now, policy, policyVersion: 1, maxStarts: 1000 });
-    for (const { jobId, allocations, licenseIds, plannedDuration } of starts) {
+    for (const { jobId, allocations, pools, plannedDuration } of starts) {
       const plannedEnd = now + plannedDuration;
-      grid.startRun({ jobId, siteId: site.id, epoch: 1, allocations, licenseIds, start: now, plannedEnd });
+      grid.startRun({ jobId, siteId: site.id, epoch: 1, allocations, pools, start: now, plannedEnd });
     }
   }
 }
@@ -416,7 +416,7 @@ function gridFrom(
         siteId,
         epoch: 1,
         allocations,
-        licenseIds: [],
+        pools: [],
         start: 0,
         plannedEnd: 100,
       });

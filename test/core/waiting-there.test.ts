@@ -44,7 +44,7 @@ function handOver(grid: Grid, id: number, given: Partial<Job> = {}): void {
     siteId: SLURM,
     epoch: 1,
     allocations: [],
-    licenseIds: [],
+    pools: [],
     start: 0,
     plannedEnd: 100,
   };

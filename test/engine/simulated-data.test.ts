@@ -3,6 +3,7 @@
  * agents that move data as long as the links say, and the simulator, put every job into the same queues at the same times.
  * Over the store in memory for several seeds, on Postgres for one.
  */
+
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   DataCatalog,
@@ -21,6 +22,7 @@ import {
 import { transferS } from '../../src/simulator/data.js';
 import { type Change, runSimulation } from '../../src/simulator/engine.js';
 import type { Sink } from '../../src/simulator/sink.js';
+import { idsOf } from '../../src/store/images.js';
 import { submittedJob } from '../../src/store/rules.js';
 import type { GridImage, NewJob, Store } from '../../src/store/store.js';
 import { MemoryStore } from '../store/memory.js';
@@ -178,9 +180,9 @@ function simulated(
       if (queue === 'LOCAL') decided.moves.push([jobId, to]);
       else decided.metaMoves.push({ jobId, from, to, at, queue });
     },
-    started(_job, _index, { jobId, siteId, start, allocations, licenseIds }) {
+    started(_job, _index, { jobId, siteId, start, allocations, pools }) {
       const taken = allocations.map(({ machineId, tasks }): [number, number] => [machineId, tasks]);
-      decided.starts.push({ jobId, siteId, at: start, machines: taken, licenseIds: [...licenseIds] });
+      decided.starts.push({ jobId, siteId, at: start, machines: taken, licenseIds: idsOf(pools, false) });
     },
   };
   const shares = quotas.map(({ userId, share }) => [userId, share] as const);

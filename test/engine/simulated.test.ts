@@ -6,6 +6,7 @@
  * Where sites share a grid-wide license this is said of a single worker: one more makes sites look once more than needed.
  * Promises do not mind.
  */
+
 import { afterEach, describe, expect, test } from 'vitest';
 import {
   type LocalPolicy,
@@ -21,6 +22,7 @@ import type { Clause, NeedCondition } from '../../src/core/needs/model.js';
 import { runSimulation } from '../../src/simulator/engine.js';
 import { ResultSink } from '../../src/simulator/sink.js';
 import type { SimJob } from '../../src/simulator/workload.js';
+import { idsOf } from '../../src/store/images.js';
 import { submittedJob } from '../../src/store/rules.js';
 import type { Store } from '../../src/store/store.js';
 import { MemoryStore } from '../store/memory.js';
@@ -202,13 +204,13 @@ async function simulated(
   const results = new ResultSink(jobs.length);
   const moved = ({ jobId, to }: Move): void => void moves.push([jobId, to as number]);
   const started = (_job: SimJob, _index: number, run: Run): void => {
-    const { jobId, siteId, start, allocations, licenseIds } = run;
+    const { jobId, siteId, start, allocations, pools } = run;
     starts.push({
       jobId,
       siteId,
       at: start,
       machines: allocations.map(({ machineId, tasks }) => [machineId, tasks]),
-      licenseIds: [...licenseIds],
+      licenseIds: idsOf(pools, false),
     });
   };
   const changes = changesOf(outages, { sites, machines });

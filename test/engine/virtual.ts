@@ -11,6 +11,7 @@ import { Cycle, type CycleTools, DEFAULT_CYCLE_LIMITS } from '../../src/engine/c
 import { runDispatch } from '../../src/engine/dispatch.js';
 import { runSite } from '../../src/engine/site.js';
 import { createMetrics } from '../../src/platform/metrics.js';
+import { idsOf } from '../../src/store/images.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type { Cursor, NewJob, RunReport, Store } from '../../src/store/store.js';
 import { ended, report, T0 } from '../store/world.js';
@@ -179,10 +180,10 @@ export class VirtualService {
         this.mayFail();
         const outcome = await store.applyStarts(siteId, starts, ...rest);
         const accepted = new Set(outcome.accepted);
-        for (const { jobId, allocations, licenseIds } of starts) {
+        for (const { jobId, allocations, pools } of starts) {
           if (!accepted.has(jobId)) continue;
           const machines = allocations.map(({ machineId, tasks }): [number, number] => [machineId, tasks]);
-          this.starts.push({ jobId, siteId, at: this.now, machines, licenseIds: [...licenseIds] });
+          this.starts.push({ jobId, siteId, at: this.now, machines, licenseIds: idsOf(pools, false) });
         }
         this.mayFail();
         return outcome;

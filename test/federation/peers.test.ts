@@ -344,6 +344,7 @@ test('NEVER, WHEN_NEEDED and ALWAYS: what a peer is offered, and what is said of
     resourcesPerTask: { resourcesPerTask: [{ kind: 'gpu', amount: 1 }] },
     devicesPerTask: { devicesPerTask: [{ kind: 'gpu', count: 1 }] },
     tasksPerMachine: { tasksPerMachine: { min: 1, max: 1 } },
+    resources: { resources: [{ kind: 'tape', amount: 1 }] },
     exclusive: { exclusive: 'MACHINE' },
     allAlike: { allAlike: ['rack'] },
     sameSwitch: { sameSwitch: { maxWaitS: null } },
@@ -360,6 +361,9 @@ test('NEVER, WHEN_NEEDED and ALWAYS: what a peer is offered, and what is said of
       },
     },
   );
+  await a.must('mutation ($input: RegisterLicenseInput!) { registerLicense(input: $input) { id } }', {
+    input: { kind: 'tape', copies: 1, site: a.site },
+  });
   const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000);
   await a.must('mutation ($input: ReserveInput!) { reserve(input: $input) { hold { id } } }', {
     input: {

@@ -11,6 +11,13 @@ export type Door = Pick<typeof Engine, 'runSimulation'> &
     localKinds: readonly { schema: { shape: { kind: { value: string } } } }[];
   };
 
+/** Of the pools an entry for each copy, as earlier commits have it. */
+const idsIn = ({
+  licenseIds,
+  pools,
+}: Partial<Pick<Core.Run, 'pools'>> & { licenseIds?: number[] }): number[] =>
+  licenseIds ?? (pools ?? []).flatMap(({ id, amount }) => new Array<number>(amount).fill(id));
+
 /** A line for each move, reservation, start and end, in the order in which they happen; the last says how many jobs still wait. */
 export function planned(door: Door, { world, jobs, policy, eventOrder, movesAtOnce }: Question): string[] {
   const lines: string[] = [];
@@ -29,10 +36,12 @@ export function planned(door: Door, { world, jobs, policy, eventOrder, movesAtOn
         moved: ({ jobId, from, to, queue, priority }, at) =>
           say(at, 'move', jobId, from, to, queue, priority),
         planned: ({ siteId, reservation: kept }, at) => {
-          if (kept) say(at, 'reservation', siteId, kept.jobId, kept.at, kept.allocations, kept.licenseIds);
+          if (kept) say(at, 'reservation', siteId, kept.jobId, kept.at, kept.allocations, idsIn(kept));
         },
-        started: (_job, _index, { jobId, siteId, epoch, start, plannedEnd, allocations, licenseIds }) =>
-          say(start, 'start', jobId, epoch, siteId, plannedEnd, allocations, licenseIds),
+        started: (_job, _index, run) => {
+          const { jobId, siteId, epoch, start, plannedEnd, allocations } = run;
+          say(start, 'start', jobId, epoch, siteId, plannedEnd, allocations, idsIn(run));
+        },
         ended: (_job, _index, { jobId, epoch }, at, how) => say(at, 'end', jobId, epoch, how),
       },
     ],

@@ -309,6 +309,7 @@ function queriesOf(store: MemoryStore) {
     declaredKinds: async () => [
       ...new Set([...store.machines.values()].flatMap((one) => Object.keys(one.resources ?? {}))),
     ],
+    poolKinds: async () => [...new Set([...store.licenses.values()].map(({ kind }) => kind))],
     // Those that have been removed are known, too.
     datasetsByIds: async (ids: readonly number[]) =>
       ids.filter((id) => id <= DATASETS).map((id) => ({ id, removedAt: store.datasets.has(id) ? null : 1 })),

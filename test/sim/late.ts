@@ -6,6 +6,7 @@
  * Of a license of the whole grid a site claims copies for its first promise only, and the older claim wins: another site may take what a later one
  * counted on.
  */
+import { poolsAskedBy } from '../../src/core/model.js';
 import { LEASE_MS } from '../../src/engine/queue.js';
 import type { MemoryStore } from '../store/memory.js';
 
@@ -103,15 +104,17 @@ export class Late {
   /** Whether another site has taken a copy of a license that the job asks for, and that was not claimed for it. */
   private isTaken(jobId: number, { siteId, since, claim }: Promised, start: number): boolean {
     const { store } = this;
+    const job = store.jobs.get(jobId);
+    const asked = job === undefined ? [] : poolsAskedBy(job);
     const shared = new Set(
       [...store.licenses.values()]
-        .filter((one) => one.siteId === null && store.jobs.get(jobId)?.licenses.includes(one.kind))
+        .filter((one) => one.siteId === null && asked.some(({ kind }) => kind === one.kind))
         .map(({ id }) => id),
     );
     return [...store.runs.values()].some(
       (run) =>
         run.siteId !== siteId &&
-        run.licenseIds.some((id) => shared.has(id)) &&
+        run.pools.some(({ id }) => shared.has(id)) &&
         run.assignedAt > since &&
         run.assignedAt < start &&
         (claim === null ||

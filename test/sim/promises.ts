@@ -2,7 +2,9 @@
  * What is promised (docs/ARCHITECTURE.md, "The truth"), asked of the model of the store from outside: from its tables, and from what users
  * and agents were told. Every second of virtual time; the numbers are those of test/support/promises.ts.
  */
+
 import { runKey } from '../../src/agent/runner.js';
+import { poolsAskedBy } from '../../src/core/model.js';
 import { canTransition, isLive, isTerminal, type JobState } from '../../src/core/states.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type { EventRow } from '../../src/store/rows.js';
@@ -328,7 +330,7 @@ export class Promises {
     const add = (to: Map<number, number>, id: number, n: number) => to.set(id, (to.get(id) ?? 0) + n);
     const holders = new Map<string, number>();
     for (const run of store.runs.values()) {
-      const { jobId, siteId, allocations, licenseIds, devices, whole, endedAt, placedBy } = run;
+      const { jobId, siteId, allocations, pools, devices, whole, endedAt, placedBy } = run;
       if (endedAt !== null) continue;
       const job = store.jobs.get(jobId);
       if (job === undefined) continue;
@@ -357,9 +359,15 @@ export class Promises {
       // What others hold for it they know.
       if (placedBy !== 'SERVICE') continue;
       if (tasks !== job.tasks) this.fail(`2: job ${jobId} has ${job.tasks} tasks and runs ${tasks}`);
-      for (const id of licenseIds) add(licenses, id, 1);
-      const kinds = licenseIds.map((id) => store.licenses.get(id)?.kind).sort();
-      if (String(kinds) !== String(job.licenses)) this.fail(`3: job ${jobId} holds licenses ${kinds}`);
+      const has = new Map<string, number>();
+      for (const { id, amount } of pools) {
+        add(licenses, id, amount);
+        const kind = store.licenses.get(id)?.kind ?? '';
+        has.set(kind, (has.get(kind) ?? 0) + amount);
+      }
+      const asked = poolsAskedBy(job);
+      if (has.size !== asked.length || asked.some(({ kind, amount }) => has.get(kind) !== amount))
+        this.fail(`3: job ${jobId} has of pools ${JSON.stringify([...has])}`);
     }
     for (const machine of store.machines.values()) {
       const here = onMachine.get(machine.id) ?? [];

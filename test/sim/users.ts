@@ -319,6 +319,7 @@ function drawInput(random: RandomStream, { store, databaseNow }: UsersWorld, goe
     // Those that take much memory take a disk, too.
     ...takes(pick(0, 100, 300)),
     licenses,
+    resources: [],
     estimateS: pick(10, 60, MAX.leastSeconds, longestS),
     benchmark,
     runTimeLimitS: pick(null, null, MAX.leastSeconds, 30, MAX.seconds),
@@ -346,6 +347,10 @@ function drawInput(random: RandomStream, { store, databaseNow }: UsersWorld, goe
   };
   const alone = new RandomStream(store.events.length * 991 + runS * 37 + tasks, 'exclusive').next();
   if (alone < 0.08) input.exclusive = alone < 0.04 ? 'MACHINE' : 'USER';
+  // Some ask for pools by amount, too.
+  const amount = new RandomStream(store.events.length * 983 + runS * 29 + tasks, 'amounts').next();
+  if (amount < 0.06)
+    input.resources = [{ kind: amount < 0.03 ? 'cad' : 'grid', amount: amount < 0.01 ? 2 : 1 }];
   Object.assign(input, drawRetry(new RandomStream(store.events.length * 997 + runS * 31 + tasks, 'retry')));
   const datasets = [...store.datasets.keys()];
   const count = pick(0, 0, 1, 2, random.next() < 0.02 ? MAX.jobInputs : 3);

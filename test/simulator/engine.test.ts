@@ -255,7 +255,7 @@ describe('the files', () => {
     const world = { ...one(0), machines: [one(12), one(20)].flatMap(({ machines }) => machines) };
     world.machines = world.machines.map((machine, i) => ({ ...machine, id: i + 1 }));
     const runOf = (jobId: number, tasks: readonly number[]): Run => ({
-      ...{ jobId, siteId: 1, epoch: 1, licenseIds: [], start: 0, plannedEnd: 1 },
+      ...{ jobId, siteId: 1, epoch: 1, pools: [], start: 0, plannedEnd: 1 },
       allocations: tasks.map((count, i) => ({ machineId: i + 1, tasks: count })),
     });
     const wish = fc.record({ tasks: fc.tuple(fc.nat(6), fc.nat(9)), gives: fc.nat(9) });

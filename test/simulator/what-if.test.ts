@@ -166,7 +166,7 @@ describe('holds', () => {
   const hold = (change: Partial<Held> = {}, known: Partial<RecordedHold> = {}): RecordedHold => ({
     ...{ holdId: 7, siteId: 1, madeAt: 0, endedAt: null },
     held: {
-      ...{ id: 70, by: 'WINDOW', from: 100, to: 200, ends: 'LIMIT', machines: [], siteId: 1, licenseIds: [] },
+      ...{ id: 70, by: 'WINDOW', from: 100, to: 200, ends: 'LIMIT', machines: [], siteId: 1, pools: [] },
       ...change,
     },
     ...known,

@@ -532,7 +532,7 @@ export function describeStore(
             { machineId: machine, tasks: 1 },
             { machineId: second, tasks: 3 },
           ],
-          licenseIds: [],
+          pools: [],
           start: T0 + 1,
           plannedEnd: T0 + 101,
         });
@@ -1031,6 +1031,56 @@ export function describeStore(
         await nothingBroken();
       });
 
+      it('takes amounts of pools, of several, never more than there is, and gives all back', async () => {
+        const own = await world.addLicense('scratch', 5_000, site);
+        const pool = await world.addLicense('scratch', 2_147_483_647, null);
+        const tape = await world.addLicense('tape', 2, site);
+        const jobs = [6_000, 2_147_483_647, 1_000].map((scratch) => newJob({ resources: { scratch } }));
+        const ids = await dispatched(world, user, site, [
+          ...jobs,
+          newJob({ licenses: ['tape'], resources: { tape: 1 } }),
+        ]);
+        const [first, second, third, both] = ids as [number, number, number, number];
+        const tried = async (jobId: number, ...pools: [id: number, amount: number][]) => {
+          const of = pools.map(([id, amount]) => ({ id, amount }));
+          const asked = { ...start(jobId, site, { [machine]: 1 }), pools: of };
+          const { accepted, refused } = await store.applyStarts(site, [asked], null, context());
+          return accepted.length > 0 ? 'STARTED' : refused[0]?.why;
+        };
+        // Too little, too much, more of a pool than it has, and another kind.
+        const asked = 'not those it requests (scratch:6000)';
+        expect(await tried(first, [own, 5_000])).toBe(`its licenses (scratch:5000) are ${asked}`);
+        expect(await tried(first, [own, 5_000], [pool, 1_001])).toBe(
+          `its licenses (scratch:6001) are ${asked}`,
+        );
+        expect(await tried(first, [own, 6_000])).toBe(`license ${own} has too few free copies`);
+        expect(await tried(first, [tape, 1], [own, 5_000])).toMatch(asked);
+        expect(await tried(first)).toBe(`its licenses (none) are ${asked}`);
+        const held = [
+          { id: own, amount: 5_000 },
+          { id: pool, amount: 1_000 },
+        ];
+        expect(await tried(first, [own, 5_000], [pool, 1_000])).toBe('STARTED');
+        const runs = async () => (await store.loadGrid(10)).jobs.flatMap(({ run }) => run ?? []);
+        expect(await runs()).toMatchObject([{ jobId: first, pools: held }]);
+        expect(await tried(second, [pool, 2_147_483_647])).toBe(`license ${pool} has too few free copies`);
+        await nothingBroken();
+        // What is reserved and promised is kept with its amounts.
+        const kept = reservation(site, third, machine, { pools: [{ id: own, amount: 1_000 }] });
+        await store.applyStarts(site, [], kept, context());
+        expect(await store.reservations()).toEqual([kept]);
+        // A license that is listed, and an amount of the same kind.
+        expect(await tried(both, [tape, 1])).toMatch('not those it requests (tape:2)');
+        expect(await tried(both, [tape, 2])).toBe('STARTED');
+        await store.reportRuns(site, [ended(first, 1)], MAX_ATTEMPTS);
+        expect(await tried(second, [pool, 2_147_483_647])).toBe('STARTED');
+        expect(await tried(third, [own, 1_000])).toBe('STARTED');
+        await nothingBroken();
+        for (const id of [second, third, both]) await store.reportRuns(site, [ended(id, 1)], MAX_ATTEMPTS);
+        expect(await runs()).toEqual([]);
+        await nothingBroken();
+      });
+
       it('refuses jobs that are elsewhere, sites that are not up, machines that are not available', async () => {
         const [a, b, c] = await dispatched(world, user, site, [newJob(), newJob(), newJob()]);
         const silent = await world.addMachine(site, 'm3', 4);
@@ -1074,7 +1124,7 @@ export function describeStore(
         await store.applyStarts(site, [], kept, context());
         expect(await store.reservations()).toEqual([kept]);
         await store.applyStarts(site, [], kept, context());
-        await store.applyStarts(site, [], { ...kept, at: T0 + 60.5, licenseIds: [] }, context());
+        await store.applyStarts(site, [], { ...kept, at: T0 + 60.5, pools: [] }, context());
         expect(await store.reservations()).toEqual([{ ...kept, at: T0 + 60.5 }]);
         expect((await store.loadGrid(0)).reservations).toHaveLength(1);
         await store.applyStarts(site, [start(a!, site, { [machine]: 1 })], kept, context());
@@ -1095,7 +1145,7 @@ export function describeStore(
               jobId: b!,
               at: T0 + 100 / 3,
               allocations: [{ machineId: machine, tasks: 1 }],
-              licenseIds: [7],
+              pools: [{ id: 7, amount: 2 }],
               work: 1e4 / 3,
               madeAt: T0 + 1 / 7,
             },
@@ -1156,7 +1206,7 @@ export function describeStore(
           ends: 'LIMIT',
           siteId: site,
           machines: [],
-          licenseIds: [],
+          pools: [],
           reservation: null,
         };
         const { cursor } = await store.loadGrid(10);
@@ -3159,7 +3209,7 @@ export function describeStore(
         const ids = await dispatched(world, user, site, [newJob(), newJob()]);
         const room = { runs: 0, amounts: { cpus: 8, memoryMb: 0 }, copies: [] };
         const jobs = ids.map((jobId) => ({
-          ...{ jobId, at: T0 + 5, licenseIds: [], work: 100, madeAt: T0 },
+          ...{ jobId, at: T0 + 5, pools: [], work: 100, madeAt: T0 },
           allocations: [{ machineId: machine, tasks: 1 }],
         }));
         await store.applyStarts(site, [], null, context(), { revision: 0, promises: { room, jobs } });

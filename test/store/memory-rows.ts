@@ -1,5 +1,5 @@
 /** Rows of the model of the store. */
-import type { Machine, UserClass } from '../../src/core/model.js';
+import type { Machine, Run, UserClass } from '../../src/core/model.js';
 import type { EndCause, JobAction, jobActions } from '../../src/core/states.js';
 import type { StoredJob } from '../../src/store/job-fields.js';
 import type { Retried } from '../../src/store/retries.js';
@@ -38,7 +38,7 @@ export interface MemoryRun {
   epoch: number;
   siteId: number;
   allocations: { machineId: number; tasks: number }[];
-  licenseIds: number[];
+  pools: Run['pools'];
   devices: string[][] | null;
   whole: WholeMachines | null;
   assignedAt: number;

@@ -961,7 +961,7 @@ export class MemoryStore implements Store {
         epoch,
         siteId,
         allocations: start.allocations,
-        licenseIds: start.licenseIds,
+        pools: start.pools,
         devices: devices.get(start.jobId) ?? null,
         whole,
         assignedAt: Math.max(ms(context.now), job.dispatchedAt ?? 0),
@@ -991,7 +991,7 @@ export class MemoryStore implements Store {
       ...{
         jobId: job.id,
         allocations: [],
-        licenseIds: [],
+        pools: [],
         devices: null,
         whole: null,
         startedAt: null,
@@ -2329,7 +2329,7 @@ export class MemoryStore implements Store {
 
   private occupy(
     job: MemoryJob,
-    { allocations, licenseIds, whole }: Pick<MemoryRun, 'allocations' | 'licenseIds' | 'whole'>,
+    { allocations, pools, whole }: Pick<MemoryRun, 'allocations' | 'pools' | 'whole'>,
     sign: 1 | -1,
   ): void {
     for (const [i, { machineId, tasks }] of allocations.entries()) {
@@ -2343,7 +2343,7 @@ export class MemoryStore implements Store {
         if (kind !== 'cpus' && kind !== 'memoryMb')
           machine.resourcesUsed[kind] = (machine.resourcesUsed[kind] ?? 0) + sign * amount;
     }
-    for (const id of licenseIds) (this.licenses.get(id) as { inUse: number }).inUse += sign;
+    for (const { id, amount } of pools) (this.licenses.get(id) as { inUse: number }).inUse += sign * amount;
   }
 
   async reportOutput(
@@ -2461,8 +2461,8 @@ export class MemoryStore implements Store {
   private coreRun(jobId: number, epoch: number): Run {
     const run = this.runs.get(`${jobId}/${epoch}`) as MemoryRun;
     const start = run.startedAt ?? run.assignedAt;
-    const { siteId, allocations, licenseIds, plannedS } = run;
-    const core: Run = { jobId, siteId, epoch, allocations, licenseIds, start, plannedEnd: start + plannedS };
+    const { siteId, allocations, pools, plannedS } = run;
+    const core: Run = { jobId, siteId, epoch, allocations, pools, start, plannedEnd: start + plannedS };
     if (run.devices) core.devices = run.devices;
     if (run.checkpointAt !== null) core.checkpointAt = run.checkpointAt;
     const { state, changedAt, preempted } = this.jobs.get(jobId) as MemoryJob;

@@ -173,7 +173,7 @@ const promiseTo = (jobId: number, machineId: number, now: number): PromisesImage
       jobId,
       at: now + 1 / 3,
       allocations: [{ machineId, tasks: 1 }],
-      licenseIds: [],
+      pools: [],
       work: 100,
       madeAt: now,
     },

@@ -1,4 +1,5 @@
 /** One small grid to test stores in, over whichever store: ids are the same on all of them. */
+
 import { expect } from 'vitest';
 import type { Dataset, Link, Reservation, Start, UserClass } from '../../src/core/model.js';
 import { DEFAULT_POLICY, type Policy } from '../../src/core/policy.js';
@@ -8,6 +9,7 @@ import type { PeerSettings } from '../../src/store/directory/peers.js';
 import { type Directory, openDirectory } from '../../src/store/directory.js';
 import type { HoldChange } from '../../src/store/hold-changes.js';
 import type { Admission, NewHold } from '../../src/store/holds.js';
+import { poolsFrom } from '../../src/store/images.js';
 import { type Database, openDatabase } from '../../src/store/pool.js';
 import { PostgresStore } from '../../src/store/postgres.js';
 import { Queries } from '../../src/store/queries.js';
@@ -109,7 +111,7 @@ export function start(
     jobId,
     siteId,
     allocations: Object.entries(machines).map(([id, tasks]) => ({ machineId: Number(id), tasks })),
-    licenseIds,
+    pools: poolsFrom(licenseIds, null),
     plannedDuration: 100,
     reason: 'HEAD',
     explanation: { queued: 1, order: 'ARRIVAL', orderValue: 0, terms: null, reservation: null },
@@ -200,7 +202,7 @@ export const reservation = (
   jobId,
   at: T0 + 50,
   allocations: [{ machineId, tasks: 1 }],
-  licenseIds: [],
+  pools: [],
   madeAt: T0,
   ...change,
 });

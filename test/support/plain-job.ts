@@ -21,6 +21,7 @@ export const PLAIN_JOB: NewJob = {
     siteTerms: null,
     checkpoint: null,
     licenses: [],
+    resources: null,
     os: null,
     architecture: null,
   },

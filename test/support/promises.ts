@@ -106,11 +106,17 @@ const promises: Record<string, string> = {
      WHERE r.ended_at IS NULL AND m.max_tasks IS NOT NULL AND u.tasks > 1`,
   '3: what licenses count as used is what live runs hold, and there is as much': `
     SELECT l.id, l.copies, l.in_use, t.n AS held FROM licenses l
-      LEFT JOIN (SELECT u.id, count(*) AS n FROM runs r, unnest(r.license_ids) AS u (id) WHERE r.ended_at IS NULL GROUP BY 1) t USING (id)
+      LEFT JOIN (SELECT u.id, sum(coalesce(u.amount, 1)) AS n FROM runs r, unnest(r.license_ids, r.license_amounts) AS u (id, amount) WHERE r.ended_at IS NULL GROUP BY 1) t USING (id)
      WHERE l.in_use <> coalesce(t.n, 0) OR l.in_use > l.copies`,
+  '3: a live run holds of each kind that is counted in pools what its job asks for': `
+    SELECT r.job_id, j.licenses, j.resources FROM runs r JOIN jobs j ON j.id = r.job_id
+     WHERE r.ended_at IS NULL AND j.resources IS NOT NULL AND r.placed_by <> 'PEER' AND EXISTS (
+       SELECT FROM (SELECT kind, sum(n) AS n FROM (SELECT key, value::bigint FROM jsonb_each_text(j.resources) UNION ALL SELECT l, 1 FROM unnest(j.licenses) l) a (kind, n) GROUP BY 1) asked
+         FULL JOIN (SELECT l.kind, sum(u.amount) AS n FROM unnest(r.license_ids, r.license_amounts) u (id, amount) JOIN licenses l USING (id) GROUP BY 1) has USING (kind)
+        WHERE asked.n IS DISTINCT FROM has.n)`,
   '3: a live run holds one license of each kind that its job asks for': `
     SELECT r.job_id, j.licenses FROM runs r JOIN jobs j ON j.id = r.job_id
-     WHERE j.licenses <> ARRAY(SELECT l.kind FROM unnest(r.license_ids) AS u (id) JOIN licenses l USING (id) ORDER BY l.kind COLLATE "C")`,
+     WHERE j.resources IS NULL AND j.licenses <> ARRAY(SELECT l.kind FROM unnest(r.license_ids) AS u (id) JOIN licenses l USING (id) ORDER BY l.kind COLLATE "C")`,
   '3: no submission exceeds its quota': `
     SELECT s.id, u.submission_limit FROM submissions s JOIN users u ON u.id = s.user_id
      WHERE u.submission_limit < (SELECT sum(e.job_count) FROM submissions e
@@ -150,18 +156,18 @@ const promises: Record<string, string> = {
      WHERE (SELECT id FROM events_horizon) = 0 AND at BETWEEN extract(epoch FROM now()) - 2990 AND extract(epoch FROM now()) + 60
        AND (e.arrivals IS DISTINCT FROM t.arrivals OR e.services IS DISTINCT FROM t.services)`,
   'the hours add up what jobs and runs came to': `
-    WITH held (kind, user_id, key, s, e, cpus) AS (
-      SELECT 'JOBS'::used_kind, 0, '', submitted_at, ended_at, 0 FROM jobs
+    WITH held (kind, user_id, key, s, e, cpus, times) AS (
+      SELECT 'JOBS'::used_kind, 0, '', submitted_at, ended_at, 0, 1 FROM jobs
       UNION ALL
-      SELECT k.kind, k.user_id, k.key, r.assigned_at, r.ended_at, coalesce((SELECT sum(c) FROM unnest(r.whole_cpus) c), r.cpus_per_task * coalesce((SELECT sum(t) FROM unnest(r.machine_tasks) t), 0))
+      SELECT k.kind, k.user_id, k.key, r.assigned_at, r.ended_at, coalesce((SELECT sum(c) FROM unnest(r.whole_cpus) c), r.cpus_per_task * coalesce((SELECT sum(t) FROM unnest(r.machine_tasks) t), 0)), k.times
         FROM runs r JOIN jobs j ON j.id = r.job_id,
-             LATERAL (SELECT 'SITE'::used_kind, j.user_id, r.site_id::text
-                      UNION ALL SELECT 'APPLICATION', j.user_id, j.application
-                      UNION ALL SELECT 'LICENSE', 0, l::text FROM unnest(r.license_ids) l) AS k (kind, user_id, key)
+             LATERAL (SELECT 'SITE'::used_kind, j.user_id, r.site_id::text, 1
+                      UNION ALL SELECT 'APPLICATION', j.user_id, j.application, 1
+                      UNION ALL SELECT 'LICENSE', 0, u.id::text, coalesce(u.amount, 1) FROM unnest(r.license_ids, r.license_amounts) u (id, amount)) AS k (kind, user_id, key, times)
        WHERE r.ended_at IS NOT NULL
     ), side AS (
-      SELECT kind, user_id, key, s AS at, 1 AS sign, cpus FROM held
-      UNION ALL SELECT kind, user_id, key, e, -1, cpus FROM held WHERE e IS NOT NULL
+      SELECT kind, user_id, key, s AS at, times::bigint AS sign, cpus FROM held
+      UNION ALL SELECT kind, user_id, key, e, -times, cpus FROM held WHERE e IS NOT NULL
     ), hour AS (
       SELECT kind, user_id, key, floor(extract(epoch FROM at) / 3600)::bigint * 3600 AS hour, sum(sign) AS runs, sum(sign * cpus) AS cpus,
              sum(sign * (3600 - extract(epoch FROM at) % 3600)) AS run_s, sum(sign * cpus * (3600 - extract(epoch FROM at) % 3600)) AS cpu_s
@@ -186,7 +192,7 @@ const promises: Record<string, string> = {
         FROM runs r JOIN jobs j ON j.id = r.job_id,
              LATERAL (SELECT key, sum(tasks * value::bigint) FROM ${HELD} held, jsonb_each_text(held.resources_per_task)
                        WHERE held.job_id = r.job_id AND held.epoch = r.epoch GROUP BY key
-                      UNION ALL SELECT 'license:' || l.kind, 1 FROM unnest(r.license_ids) u (id) JOIN licenses l USING (id)) AS h (resource, amount)
+                      UNION ALL SELECT 'license:' || l.kind, coalesce(u.amount, 1) FROM unnest(r.license_ids, r.license_amounts) u (id, amount) JOIN licenses l USING (id)) AS h (resource, amount)
        WHERE r.ended_at IS NOT NULL
     ), hour AS (
       SELECT kind, user_id, key, resource, floor(extract(epoch FROM at) / 3600)::bigint * 3600 AS hour, sum(sign * amount) AS held,

@@ -819,7 +819,7 @@ export function ways(visits: Visits, grid: Grid): void {
     await goOn(page, 'Licenses');
     await page.getByRole('button', { name: 'Add a pool' }).click();
     await page.getByLabel('Kind').fill('solver');
-    await page.getByLabel('Copies').fill('7');
+    await page.getByLabel('Amount').fill('7');
     await page.getByRole('button', { name: 'Save' }).click();
     await page
       .getByRole('button', { name: /solver/ })

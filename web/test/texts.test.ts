@@ -120,11 +120,11 @@ describe('a job that is written', () => {
   });
 
   test('is offered what operators have declared of machines', () => {
-    const kind = (name: string, countedOn: 'MACHINES' | 'LICENSES' = 'MACHINES', models: string[] = []) => ({
+    const kind = (name: string, countedOn: 'MACHINE' | 'SITE' = 'MACHINE', models: string[] = []) => ({
       ...{ name, countedOn, models },
     });
     const kinds = ['cpus', 'gpu', 'memoryMb', 'places', 'tape'].map((name) => kind(name));
-    expect(declaredOf([...kinds, kind('gpu', 'LICENSES')]).map(({ name }) => name)).toEqual(['gpu', 'tape']);
+    expect(declaredOf([...kinds, kind('gpu', 'SITE')]).map(({ name }) => name)).toEqual(['gpu', 'tape']);
   });
 
   test('where a constraint is wrong is found in what the service says of it', () => {

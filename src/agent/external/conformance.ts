@@ -130,6 +130,7 @@ export class Trial {
         user: null,
         resourcesPerTask: [],
         licenses: [],
+        resources: [],
         nodes: null,
         tasksPerMachine: null,
         exclusive: null,

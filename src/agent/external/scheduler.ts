@@ -60,6 +60,8 @@ export interface Submission extends Terms, AskedTasks {
   parts: readonly AskedTasks[] | null;
   /** Those that the scheduler counts too are asked of it; the service counts all. */
   licenses: readonly string[];
+  /** Amounts for the whole job, likewise. */
+  resources: readonly { kind: string; amount: number }[];
   /** Seconds, rounded up by the scheduler to what it counts in; null: as long as it allows. */
   timeLimitS: number | null;
 }

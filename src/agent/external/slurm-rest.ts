@@ -128,7 +128,7 @@ export class SlurmRest implements LocalScheduler {
     const isOld = version < LISTS;
     const { nodes } = tasks;
     const excluded = nodes === null ? [] : this.nodeNames.filter((name) => !nodes.includes(name));
-    const licenses = at === 0 ? licensesOf(job.licenses, this.licenses) : '';
+    const licenses = at === 0 ? licensesOf(job, this.licenses) : '';
     return {
       ...{ name: job.name, comment: job.comment, current_working_directory: job.directory },
       ...{ standard_output: `${job.directory}/scheduler`, standard_error: `${job.directory}/scheduler` },

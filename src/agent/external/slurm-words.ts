@@ -208,9 +208,16 @@ export function partitionsIn(used: string | null, there: readonly string[]): Rea
   return new Set(names);
 }
 
-/** Of what is asked for, each kind as often as copies of it, what Slurm counts itself: `matlab:2,cad:1`. */
-export const licensesOf = (asked: readonly string[], counted: ReadonlySet<string> | undefined): string =>
-  [...new Set(asked)]
-    .filter((kind) => counted?.has(kind))
-    .map((kind) => `${kind}:${asked.filter((one) => one === kind).length}`)
+/** Of licenses and other amounts for the whole job what Slurm counts itself: `matlab:2,cad:1`. */
+export function licensesOf(
+  { licenses, resources }: Pick<Submission, 'licenses' | 'resources'>,
+  counted: ReadonlySet<string> | undefined,
+): string {
+  const asked = new Map<string, number>();
+  for (const kind of licenses) asked.set(kind, (asked.get(kind) ?? 0) + 1);
+  for (const { kind, amount } of resources) asked.set(kind, (asked.get(kind) ?? 0) + amount);
+  return [...asked]
+    .filter(([kind]) => counted?.has(kind))
+    .map((each) => each.join(':'))
     .join(',');
+}

@@ -294,8 +294,8 @@ export class Slurm implements LocalScheduler {
     return longest === Infinity ? null : longest;
   }
 
-  private licensesOf({ licenses }: Submission): string[] {
-    const asked = licensesOf(licenses, this.config?.licenses);
+  private licensesOf(job: Submission): string[] {
+    const asked = licensesOf(job, this.config?.licenses);
     return asked === '' ? [] : [`--licenses=${asked}`];
   }
 

@@ -238,7 +238,7 @@ export class Submitter {
     const { scheduler, prefix, failed, files, owners } = this.options;
     const { assignment, terms, owner } = batch[0] as Handed;
     const { jobId, epoch, runTimeLimitS, killGraceS } = assignment;
-    const { tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, licenses, nodes } = assignment;
+    const { tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, licenses, resources, nodes } = assignment;
     const { tasksPerMachine, exclusive, sameSwitch } = assignment;
     const array = batch.length > 1;
     const name = array
@@ -272,7 +272,7 @@ export class Submitter {
     const submission = {
       ...{ name, directory, script: join(directory, 'script'), elements: array ? runs.length : null },
       comment: array ? `switchyard:${runs.length} jobs` : `switchyard:${jobId}:${epoch}`,
-      ...{ tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, licenses, nodes },
+      ...{ tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, licenses, resources, nodes },
       ...{ tasksPerMachine, exclusive, sameSwitch, parts: partsOf(assignment) },
       ...{ user: owner?.name ?? null, ...terms },
       timeLimitS: runTimeLimitS === null ? null : runTimeLimitS + killGraceS + LIMIT_MARGIN_S,
@@ -328,10 +328,10 @@ const partsOf = ({ jobParts = [], partNodes = [] }: Assignment): Submission['par
 
 /** What has to be equal in an array. */
 const needsOf = ({ assignment, owner, terms }: Handed): string => {
-  const { tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, licenses, nodes } = assignment;
+  const { tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, licenses, resources, nodes } = assignment;
   const { runTimeLimitS, killGraceS, tasksPerMachine, exclusive, sameSwitch } = assignment;
   const times = [runTimeLimitS, killGraceS];
-  const shape = [tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, licenses, nodes];
+  const shape = [tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, licenses, resources, nodes];
   return JSON.stringify([shape, tasksPerMachine, exclusive, sameSwitch, times, terms, owner?.name]);
 };
 

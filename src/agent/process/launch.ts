@@ -232,8 +232,7 @@ export class Launcher {
 
   /** What every run finds in its environment. */
   private addRunEnvironment(environment: Map<string, string>, assignment: Assignment): void {
-    const { jobId, epoch, tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, arrayIndex, machines } =
-      assignment;
+    const { jobId, epoch, tasks, cpusPerTask, memoryMbPerTask, arrayIndex, machines } = assignment;
     const names = machines.map((machine) => `${machine.name}:${machine.tasks}`).join(',');
     environment.set('SWITCHYARD_JOB_ID', jobId);
     environment.set('SWITCHYARD_EPOCH', String(epoch));
@@ -241,10 +240,12 @@ export class Launcher {
     environment.set('SWITCHYARD_TASK_INDEX', String(assignment.task ?? 0));
     environment.set('SWITCHYARD_CPUS_PER_TASK', String(cpusPerTask));
     environment.set('SWITCHYARD_MEMORY_MB_PER_TASK', String(memoryMbPerTask));
-    if (resourcesPerTask.length > 0) {
-      const amounts = resourcesPerTask.map(({ kind, amount }) => `${kind}=${amount}`);
-      environment.set('SWITCHYARD_RESOURCES_PER_TASK', amounts.join(','));
-    }
+    for (const [name, amounts] of [
+      ['SWITCHYARD_RESOURCES_PER_TASK', assignment.resourcesPerTask],
+      ['SWITCHYARD_RESOURCES', assignment.resources],
+    ] as const)
+      if (amounts.length > 0)
+        environment.set(name, amounts.map(({ kind, amount }) => `${kind}=${amount}`).join(','));
     if (names.length <= VARIABLE_CHARS) environment.set('SWITCHYARD_MACHINES', names);
     add(environment, partEnvironment(assignment));
     if (arrayIndex !== null) environment.set('SWITCHYARD_ARRAY_INDEX', String(arrayIndex));

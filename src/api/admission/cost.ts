@@ -98,6 +98,7 @@ export const LIST_SIZE: Readonly<Record<string, number>> = {
   'Job.runs': 2,
   'Job.parts': 1,
   'Run.licenses': 2,
+  'Run.pools': 2,
   'Machine.licenses': 5,
   'Agent.machines': 2,
   'Dataset.locations': 5,

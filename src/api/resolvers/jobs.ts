@@ -11,6 +11,7 @@ import {
 import { cpusOf, memoryMbOf } from '../../core/model.js';
 import { GLOBAL_QUEUE } from '../../core/scheduler.js';
 import type { EndCause, JobState } from '../../core/states.js';
+import { poolsFrom } from '../../store/images.js';
 import type { Retried } from '../../store/retries.js';
 import type {
   AllocationResolvers,
@@ -59,6 +60,7 @@ export const Job: JobResolvers = {
     maySeeJob(viewer, job) ? Object.entries(job.environment).map(([name, value]) => ({ name, value })) : null,
   resourcesPerTask: ({ resourcesPerTask }) => amountsShown(resourcesPerTask),
   devicesPerTask: ({ devicesPerTask }) => requestsShown(devicesPerTask),
+  resources: ({ resources }) => amountsShown(resources),
   cpus: cpusOf,
   memoryMb: memoryMbOf,
   parts: ({ parts }) => partsShown(parts),
@@ -132,6 +134,11 @@ export const Run: RunResolvers = {
       ...{ machineId, tasks: run.machineTasks[i] ?? 0, devices: run.devices?.[i] ?? [] },
     })),
   licenses: (run, _, { loaders }) => loaders.licenses(run.licenseIds),
+  pools: async ({ licenseIds, licenseAmounts }, _, { loaders }) => {
+    const held = poolsFrom(licenseIds, licenseAmounts);
+    const pools = await loaders.licenses(held.map(({ id }) => id));
+    return pools.map((pool) => ({ pool, amount: held.find(({ id }) => id === pool.id)?.amount ?? 0 }));
+  },
   retry: ({ retry }) => {
     const retried = retry as Retried | null;
     if (retried === null) return null;

@@ -12,15 +12,16 @@ import type {
 import type { Viewer } from '../auth.js';
 import { ApiError, notAccepted } from '../errors.js';
 import type { ChangeJobsInput, JobChangesInput, JobInput } from '../generated/types.js';
+import { amountsShown } from '../resources.js';
 import { handlesAll, submitterOf } from './access.js';
 import type { Fit } from './fit.js';
-import { type Fault, newJob, type Places, placesOf } from './job-input.js';
+import { type Fault, newJob, type Places, placesOf, poolsApart } from './job-input.js';
 import { waitsOfSubmission } from './needs.js';
 import type { ServiceParts } from './parts.js';
 
 /** Machines are chosen by them. */
 const FITTED: readonly ChangeableField[] = [
-  ...(['tasks', 'cpusPerTask', 'memoryMbPerTask', 'resourcesPerTask', 'licenses'] as const),
+  ...(['tasks', 'cpusPerTask', 'memoryMbPerTask', 'resourcesPerTask', 'licenses', 'resources'] as const),
   ...([
     'tasksPerMachine',
     'exclusive',
@@ -41,6 +42,7 @@ const LEAST: JobInput = {
     licenses: [],
     resourcesPerTask: [],
     devicesPerTask: [],
+    resources: [],
     inputs: [],
   },
   ...{
@@ -92,12 +94,15 @@ export async function changesOf(
     ...LEAST,
     ...(set as Partial<JobInput>),
     resourcesPerTask: set.resourcesPerTask ?? [],
+    resources: set.resources ?? [],
     // As many as the bounds on them need.
     tasks: set.tasks ?? Math.max(1, Math.min(MAX.tasks, set.tasksPerMachine?.min ?? 1)),
   };
   const places = await placesOf([asked], parts.queries, submitterOf(viewer));
-  const whole = newJob(asked, { ...submitterOf(viewer), places, now }, refuse);
-  const fields = changeableFields.filter((field) => given.includes(field));
+  const whole = poolsApart(newJob(asked, { ...submitterOf(viewer), places, now }, refuse), places);
+  const fields = changeableFields.filter(
+    (field) => given.includes(field) || (field === 'resources' && whole.resources !== null),
+  );
   // As plain objects, to be compared with what is stored.
   const values = structuredClone(
     Object.fromEntries(fields.map((field) => [field, whole[field]])),
@@ -148,6 +153,7 @@ const ANYWHERE: Places = {
   datasets: new Set(),
   sites: new Set(),
   kinds: null,
+  pools: null,
   reservations: new Map(),
   classes: null,
 };
@@ -167,10 +173,11 @@ function faultOf(job: Parameters<JobChanges['fault']>[0], judge: Fit | null): Ch
 }
 
 /** As it would be submitted, as far as it may be changed. */
-const inputOf = ({ deadline, resourcesPerTask, mail, ...job }: ChangeableValues): JobInput => ({
+const inputOf = ({ deadline, resourcesPerTask, resources, mail, ...job }: ChangeableValues): JobInput => ({
   ...LEAST,
   ...Object.fromEntries(changeableFields.map((field) => [field, (job as Partial<ChangeableValues>)[field]])),
   deadline: deadline === null ? null : new Date(deadline * 1000),
-  resourcesPerTask: Object.entries(resourcesPerTask ?? {}).map(([kind, amount]) => ({ kind, amount })),
+  resourcesPerTask: amountsShown(resourcesPerTask),
+  resources: amountsShown(resources),
   mail: mail === null ? null : [...mail],
 });

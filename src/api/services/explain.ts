@@ -35,7 +35,7 @@ import type { CandidateModel, MissingNeedModel, PlacementModel, WhyWaitingModel 
 import { LATEST_MS } from '../scalars.js';
 import { guarded, handlesAll, maySeeJob, submitterOf } from './access.js';
 import { expectations, type Predecessor } from './expected.js';
-import { newJob, placesOf } from './job-input.js';
+import { newJob, placesOf, poolsApart } from './job-input.js';
 import type { Asker, ServiceParts } from './parts.js';
 import { createSiteLoads } from './site-load.js';
 
@@ -292,7 +292,9 @@ export function createExplainService(parts: ServiceParts) {
             submittedAt: now(),
             groupId: null,
           };
-          return shares.explain({ viewer, ...asker }, () => atRoot(submittedJob(made, of), loaders));
+          return shares.explain({ viewer, ...asker }, () =>
+            atRoot(submittedJob(poolsApart(made, places), of), loaders),
+          );
         }
         const id = job as string;
         const [row] = await queries.jobsByIds([localId('job', id, 'job')]);

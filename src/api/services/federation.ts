@@ -175,6 +175,7 @@ const STAYS: Readonly<Record<keyof StayingFields, string>> = {
   exclusive: 'The job has its machines to itself, which peers are not told',
   allAlike: 'The job is to have machines that are alike in labels, which each service has of its own',
   sameSwitch: 'The job is to have machines on one switch, which peers are not told',
+  resources: 'The job asks for what is counted for sites of this service or its grid',
   machineConstraint: 'The job has a constraint over labels of machines, which each service has of its own',
   image: 'The job runs in an image, and each service has images of its own',
   reservationId: 'The job runs in a reservation of machines of this service',

@@ -1,9 +1,14 @@
 /** Whether anything that is registered could ever run a job: what cannot is told to whoever submits it, with the nearest that can. */
 
 import { numbersOf } from '../../core/explain/placement.js';
-import { copiesByKind } from '../../core/grid/requirements.js';
 import { Grid, type Job } from '../../core/index.js';
-import { ANY_TASKS_PER_MACHINE, type JobPart, ofPart, type SiteLoad } from '../../core/model.js';
+import {
+  ANY_TASKS_PER_MACHINE,
+  type JobPart,
+  ofPart,
+  poolsAskedBy,
+  type SiteLoad,
+} from '../../core/model.js';
 import { perMachine, reasonSentence, WaitingReason } from '../../core/reasons.js';
 import { CONTAINERS } from '../../core/resources/constraint.js';
 import { type DeviceRequest, shownRequest } from '../../core/resources/devices.js';
@@ -77,7 +82,16 @@ export const isUnknown = ({ machines }: Resources): boolean =>
 
 /** What a job asks of machines and licenses: by this it is judged. */
 export const NEEDS = [
-  ...(['os', 'architecture', 'machineConstraint', 'image', 'licenses', 'tasks', 'cpusPerTask'] as const),
+  ...([
+    'os',
+    'architecture',
+    'machineConstraint',
+    'image',
+    'licenses',
+    'resources',
+    'tasks',
+    'cpusPerTask',
+  ] as const),
   ...(['memoryMbPerTask', 'resourcesPerTask', 'tasksPerMachine', 'exclusive', 'allAlike'] as const),
   ...(['sameSwitch', 'devicesPerTask', 'parts'] as const),
 ] as const;
@@ -113,19 +127,46 @@ const never = (field: string, value: string, nearest: string): Fault => ({
   message: `${field}: ${value} can never run on the registered machines; nearest: ${nearest}`,
 });
 
-/** `matlab:2, cad:1`. */
-const counted = (copies: readonly [kind: string, copies: number][]): string =>
-  copies.map((each) => each.join(':')).join(', ');
-
 const ANYBODYS = { id: 0, userId: 0, userClass: 'REGULAR', submittedAt: 0, groupId: null } as const;
 
 /** As schedulers see it, whoever's it is. */
 export const anybodys = (job: NewJob): Job => submittedJob(job, ANYBODYS);
 
-function copiesThere(licenses: readonly LicenseRow[]): string {
+/** Of pools: the first kind of which no site can have as much as the job asks for, or all of them, which are nowhere together. */
+function neverPooled(job: NewJob, { grid, licenses }: Pick<Resources, 'grid' | 'licenses'>): Fault {
+  const asked = poolsAskedBy(job);
+  for (const { kind, amount } of asked) {
+    const pools = licenses.filter((pool) => pool.kind === kind);
+    const atSite = (siteId: number): number =>
+      pools.reduce((sum, pool) => sum + ((pool.siteId ?? siteId) === siteId ? pool.copies : 0), 0);
+    const most = Math.max(0, ...grid.sites.map(({ site }) => atSite(site.id)));
+    if (most >= amount) continue;
+    const unit = pools.find((pool) => pool.unit !== null)?.unit;
+    const counted = (n: number): string => (unit ? `${n} ${unit}` : String(n));
+    const site = grid.sites.find(({ site }) => atSite(site.id) === most)?.site.name;
+    return never(
+      kind in (job.resources ?? {}) ? 'resources' : 'licenses',
+      `${kind}: ${counted(amount)}`,
+      most === 0 ? 'none at any site' : `${counted(most)} at site ${site}`,
+    );
+  }
+  return never(
+    job.licenses.length > 0 ? 'licenses' : 'resources',
+    asked.map(({ kind, amount }) => `${kind}:${amount}`).join(', '),
+    `${poolsThere(licenses)}, but nowhere all of them together with a machine that can use them`,
+  );
+}
+
+/** `matlab:2, cad:1`: what there is of each kind. */
+function poolsThere(licenses: readonly LicenseRow[]): string {
   const there = new Map<string, number>();
   for (const { kind, copies } of licenses) there.set(kind, (there.get(kind) ?? 0) + copies);
-  return counted([...there].slice(0, SHOWN)) || 'none';
+  return (
+    [...there]
+      .slice(0, SHOWN)
+      .map((each) => each.join(':'))
+      .join(', ') || 'none'
+  );
 }
 
 /** What it prefers it can do without. */
@@ -199,7 +240,7 @@ function faultOfTasks(job: NewJob, { grid, machines, licenses }: Resources): Fau
       );
     }
     case WaitingReason.NEVER_FITS_LICENSES:
-      return never('licenses', counted(copiesByKind(job.licenses)), copiesThere(licenses));
+      return neverPooled(job, { grid, licenses });
     case WaitingReason.NEVER_FITS_CPUS:
       return cpusPerTask > most(({ cpus }) => cpus)
         ? never('cpusPerTask', String(cpusPerTask), `${most(({ cpus }) => cpus)} CPUs on one machine`)

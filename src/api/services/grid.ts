@@ -224,6 +224,7 @@ export function createGridService(parts: ServiceParts) {
         const license = {
           kind: text('kind', input.kind, MAX.nameChars, 1),
           copies: within('copies', input.copies, 0, MAX.integer),
+          unit: input.unit ? text('unit', input.unit, MAX.plainNameChars, 1) : null,
           siteId: input.site ? localId('site', input.site, 'site') : null,
         };
         const made = done(await directory.registerLicense(license, actor(viewer, requestId)));
@@ -232,7 +233,10 @@ export function createGridService(parts: ServiceParts) {
       },
       async updateLicense(viewer: Viewer, input: UpdateLicenseInput, requestId: string): Promise<LicenseRow> {
         const licenseId = localId('license', input.license, 'license');
-        const change = { copies: within('copies', input.copies, 0, MAX.integer) };
+        const change = patch({
+          copies: given('copies', input.copies, within, 0, MAX.integer),
+          unit: clearable('unit', input.unit, text, MAX.plainNameChars, 1),
+        });
         const license = done(await directory.updateLicense(licenseId, change, actor(viewer, requestId)));
         await wakeAfter(parts, { of: 'LICENSE', siteId: license.siteId });
         return license;

@@ -28,8 +28,16 @@ import type {
 } from '../models.js';
 import { subscription } from '../subscriptions/loop.js';
 import { guarded, handlesAll, maySeeJob, ownerOnly, submitterOf } from './access.js';
-import { withCharges } from './classes.js';
-import { checkDatasets, type Fault, newJob, placesOf } from './job-input.js';
+import type { Fit } from './fit.js';
+import {
+  checkDatasets,
+  type Fault,
+  newJob,
+  type Places,
+  placesOf,
+  poolsApart,
+  storedJobs,
+} from './job-input.js';
 import { askedWait, waitsOfSubmission } from './needs.js';
 import type { ServiceParts } from './parts.js';
 import { checkedKey, isKnown, submitted } from './submissions.js';
@@ -45,6 +53,11 @@ const GROUP_UPDATE_MS = 1_000;
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: it returns short functions that share its parts
 export function createGroupsService(parts: ServiceParts) {
   const { store, queries, limits, now } = parts;
+
+  const judgeOf = async (places: Places): Promise<Fit> => {
+    const judge = await parts.fits();
+    return (job) => judge(poolsApart(job, places));
+  };
 
   async function submitJobGroup(
     viewer: Viewer,
@@ -89,7 +102,7 @@ export function createGroupsService(parts: ServiceParts) {
     const places = await placesOf([input.template], queries, submitterOf(viewer), isRetry);
     const context = { ...submitterOf(viewer), places, now: isRetry ? null : now() };
     const jobs: NewJob[] = new Array(size);
-    const judge = input.allowUnfit || isRetry ? null : await parts.fits();
+    const judge = input.allowUnfit || isRetry ? null : await judgeOf(places);
     let chars = 0;
     for (let index = 0; index < size; index++) {
       const values = input.parameters?.[index] as Readonly<Record<string, string>> | undefined;
@@ -124,7 +137,7 @@ export function createGroupsService(parts: ServiceParts) {
       userId: viewer.userId,
       idempotencyKey,
       payloadHash: idempotencyKey === null ? '' : hashOf(name, jobs, input),
-      jobs: withCharges(jobs, places.classes),
+      jobs: storedJobs(jobs, places),
       group: { name, template: input.template, idleTimeoutS },
       now: now(),
     });

@@ -39,12 +39,13 @@ import type {
   JobOutputInput,
   JobPartInput,
   JobPreferenceInput,
+  ResourceAmountInput,
   SameSwitchInput,
   SiteTermsInput,
 } from '../generated/types.js';
 import { globalId, type IdType, parseGlobalId } from '../ids.js';
 import { amountsGiven } from '../resources.js';
-import { type Submitter, type UsableClasses, usableClasses } from './classes.js';
+import { type Submitter, type UsableClasses, usableClasses, withCharges } from './classes.js';
 import { retryGiven } from './retry-input.js';
 
 export interface Fault {
@@ -77,12 +78,14 @@ const NO_INPUTS: readonly CoreInput[] = Object.freeze([]);
 const NO_OUTPUTS: readonly JobOutput[] = Object.freeze([]);
 const NO_VARIABLES: Readonly<Record<string, string>> = Object.freeze({});
 
-/** Of the datasets and sites that jobs name, those that are there: not removed; and the kinds of resources that machines have. */
+/** Of the datasets and sites that jobs name, those that are there: not removed; and the kinds of resources that machines and pools have. */
 export interface Places {
   datasets: ReadonlySet<number>;
   sites: ReadonlySet<number>;
-  /** null: nobody has to look. */
+  /** Of machines in service; null: nobody has to look. */
   kinds: ReadonlySet<string> | null;
+  /** Of pools in service; null likewise. */
+  pools: ReadonlySet<string> | null;
   /** By what jobs call them: name or id. */
   reservations: ReadonlyMap<string, Reservable>;
   /** Classes of jobs, if any job names one; null: nobody has to look. */
@@ -115,12 +118,26 @@ export async function placesOf(
   jobs: Iterable<
     Pick<
       JobInput,
-      'inputs' | 'originSite' | 'preferences' | keyof AskedKinds | 'parts' | 'reservation' | 'class'
+      | 'inputs'
+      | 'originSite'
+      | 'preferences'
+      | keyof AskedKinds
+      | 'resources'
+      | 'parts'
+      | 'reservation'
+      | 'class'
     >
   >,
   queries: Pick<
     Queries,
-    'datasetsByIds' | 'sitesByIds' | 'declaredKinds' | 'holdsNamed' | 'openTimesOf' | 'policy' | 'usersByIds'
+    | 'datasetsByIds'
+    | 'sitesByIds'
+    | 'declaredKinds'
+    | 'poolKinds'
+    | 'holdsNamed'
+    | 'openTimesOf'
+    | 'policy'
+    | 'usersByIds'
   >,
   submitter: Submitter,
   removedToo = false,
@@ -137,7 +154,7 @@ export async function placesOf(
   for (const job of jobs) {
     const { inputs, originSite, preferences, parts, reservation } = job;
     namesClass ||= given(job.class);
-    asksForKinds ||= [job, ...(parts ?? [])].some(namesKinds);
+    asksForKinds ||= job.resources.length > 0 || [job, ...(parts ?? [])].some(namesKinds);
     note('site', originSite, sites);
     if (given(reservation) && textFault(reservation, MAX.nameChars) === null) holds.add(reservation);
     for (const { site } of preferences) note('site', site, sites);
@@ -150,6 +167,7 @@ export async function placesOf(
     datasets: await there(datasets, removedToo, (ids) => queries.datasetsByIds(ids)),
     sites: await there(sites, removedToo, (ids) => queries.sitesByIds(ids)),
     kinds: asksForKinds && !removedToo ? new Set(await queries.declaredKinds()) : null,
+    pools: asksForKinds && !removedToo ? new Set(await queries.poolKinds()) : null,
     reservations: await reservationsOf([...holds], queries, removedToo),
     classes: namesClass && !removedToo ? await usableClasses(queries, submitter) : null,
   };
@@ -270,7 +288,6 @@ export function newJob(
   check.text('command', command, MAX.pathChars);
   const environment = check.words(input);
   const workingDirectory = check.directory(input.workingDirectory);
-  const licenses = check.kinds('licenses', input.licenses);
   const shape = given(input.parts) ? shapeOf(check.parts(input, input.parts)) : check.tasks(input);
   check.lengths(input);
   check.boost(input.boost, mayRaise);
@@ -296,7 +313,8 @@ export function newJob(
     allAlike: shape.allAlike,
     parts: shape.parts,
     sameSwitch: shape.sameSwitch ?? null,
-    licenses,
+    licenses: check.kinds('licenses', input.licenses),
+    resources: check.resources('resources', input.resources),
     os: check.text('os', input.os, MAX.nameChars),
     architecture: check.text('architecture', input.architecture, MAX.nameChars),
     machineConstraint: check.where(input, shape),
@@ -338,6 +356,35 @@ export function newJob(
   };
 }
 
+/**
+ * The job with what it asks of kinds that no machine has, but a pool, among its amounts for the whole job. Not before a submission is compared
+ * with another: who submits again what may be gone by now does not look for kinds.
+ */
+export function poolsApart(job: NewJob, { kinds, pools }: Places): NewJob {
+  if (job.parts !== null || job.resourcesPerTask === null || kinds === null || pools === null) return job;
+  const isPool = (kind: string): boolean => pools.has(kind) && !kinds.has(kind);
+  const all = Object.entries(job.resourcesPerTask);
+  const ofPools = all.filter(([kind]) => isPool(kind));
+  if (ofPools.length === 0) return job;
+  const ofTasks = all.filter(([kind]) => !isPool(kind));
+  return {
+    ...job,
+    // With devices it says that there are some.
+    resourcesPerTask:
+      ofTasks.length === 0 && job.devicesPerTask === null ? null : Object.fromEntries(ofTasks),
+    resources: Object.fromEntries(
+      [...Object.entries(job.resources ?? {}), ...ofPools].sort(([a], [b]) => (a < b ? -1 : 1)),
+    ),
+  };
+}
+
+/** As the store is told of them, once a submission has been compared with others. */
+export const storedJobs = (jobs: readonly NewJob[], places: Places): NewJob[] =>
+  withCharges(
+    jobs.map((job) => poolsApart(job, places)),
+    places.classes,
+  );
+
 /** What the tasks of a job ask for. `machineConstraint`: besides that of the job. */
 type Shape = Omit<JobPart, 'machineConstraint'> & Pick<NewJob, 'parts' | 'machineConstraint'>;
 
@@ -365,6 +412,8 @@ class JobChecks {
   constructor(
     private readonly places: Places,
     private readonly fault: (fault: Fault) => void,
+    /** Of a part: what it asks for is on machines. */
+    private readonly ofPart = false,
   ) {}
 
   readonly refuse = (field: string, value: unknown, accepted: string, code: ErrorCode = 'BAD_USER_INPUT') =>
@@ -455,7 +504,7 @@ class JobChecks {
   /** What all tasks of a job, or of a part, ask for each. */
   tasks(input: TasksInput): Shape {
     const devicesPerTask = this.devices(input.devicesPerTask);
-    const resourcesPerTask = this.resources(input.resourcesPerTask);
+    const resourcesPerTask = this.resources('resourcesPerTask', input.resourcesPerTask);
     return {
       tasks: this.between('tasks', input.tasks, 1, MAX.tasks),
       cpusPerTask: this.between('cpusPerTask', input.cpusPerTask, 1, MAX.tasks),
@@ -491,8 +540,10 @@ class JobChecks {
       this.refuse('retry', 'memoryFactor', 'no more memory in a retry of a job with parts');
     const found = parts.slice(0, MAX.jobParts).map((part, i): JobPart => {
       const of = `parts[${i}].`;
-      const check = new JobChecks(this.places, ({ field, code, message }) =>
-        this.fault({ field: of + field, code, message: of + message }),
+      const check = new JobChecks(
+        this.places,
+        ({ field, code, message }) => this.fault({ field: of + field, code, message: of + message }),
+        true,
       );
       const { parts: _, ...shape } = check.tasks(part);
       return { ...shape, machineConstraint: check.constraint('machineConstraint', part.machineConstraint) };
@@ -656,10 +707,13 @@ class JobChecks {
     return { min, max };
   }
 
-  resources(amounts: JobInput['resourcesPerTask']): NewJob['resourcesPerTask'] {
-    const field = 'resourcesPerTask';
+  resources(
+    field: 'resourcesPerTask' | 'resources',
+    amounts: readonly ResourceAmountInput[],
+  ): NewJob['resourcesPerTask'] {
     const resources = amountsGiven(field, amounts, MAX.jobResources, this.refuse);
-    for (const kind in resources) this.declared(field, kind);
+    for (const kind in resources)
+      this.declared(field, kind, field === 'resources' ? 'POOLS' : this.ofPart ? 'MACHINES' : 'ANY');
     return amounts.length === 0 ? null : resources;
   }
 
@@ -687,19 +741,33 @@ class JobChecks {
   }
 
   /** Schedulers keep every kind that they have met: what nobody declared is none. */
-  private declared(field: string, kind: string): void {
-    const { kinds } = this.places;
-    if (kinds?.has(kind) !== false) return;
-    this.refuse(
-      field,
-      kind,
+  private declared(field: string, kind: string, on: 'MACHINES' | 'POOLS' | 'ANY' = 'MACHINES'): void {
+    const { kinds, pools } = this.places;
+    if (kinds === null || pools === null) return;
+    if ((on !== 'POOLS' && kinds.has(kind)) || (on !== 'MACHINES' && pools.has(kind))) return;
+    const named = (there: ReadonlySet<string>): string => [...there].slice(0, KINDS_SHOWN).join(', ');
+    const onMachines =
       kinds.size === 0
         ? 'none: no machine in service has resources besides CPUs and memory'
-        : `a kind that a machine in service has: ${[...kinds].slice(0, KINDS_SHOWN).join(', ')}`,
-    );
+        : `a kind that a machine in service has: ${named(kinds)}`;
+    const inPools =
+      pools.size === 0
+        ? 'none: nothing is counted for a site or the grid'
+        : `a kind that is counted for a site or the grid: ${named(pools)}`;
+    const either = pools.size === 0 ? onMachines : `${onMachines}; or ${inPools}`;
+    this.refuse(field, kind, { MACHINES: onMachines, POOLS: inPools, ANY: either }[on]);
   }
 
-  lengths({ inputs, outputs, preferences }: JobInput): void {
+  /** A kind is asked for in one way. */
+  private namedOnce({ resourcesPerTask, resources }: JobInput): void {
+    const both = resources.findIndex(({ kind }) => resourcesPerTask.some((one) => one.kind === kind));
+    if (both !== -1)
+      this.refuse(`resources[${both}].kind`, resources[both]?.kind, 'a kind that is not in resourcesPerTask');
+  }
+
+  lengths(input: JobInput): void {
+    const { inputs, outputs, preferences } = input;
+    this.namedOnce(input);
     if (inputs.length > MAX.jobInputs) this.refuse('inputs', inputs.length, `up to ${MAX.jobInputs} inputs`);
     if (outputs.length > MAX.jobOutputs)
       this.refuse('outputs', outputs.length, `up to ${MAX.jobOutputs} outputs`);

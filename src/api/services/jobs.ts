@@ -31,9 +31,8 @@ import { globalId, localId } from '../ids.js';
 import type { JobsPayloadModel, SubmitJobsPayloadModel } from '../models.js';
 import { guarded, handlesAll, maySeeJob, ownerOnly, submitterOf } from './access.js';
 import { changesOf } from './changes.js';
-import { withCharges } from './classes.js';
 import { jobFilter, visibleFilter } from './job-filter.js';
-import { checkDatasets, type Fault, newJob, placesOf } from './job-input.js';
+import { checkDatasets, type Fault, newJob, placesOf, poolsApart, storedJobs } from './job-input.js';
 import { askedWait, waitsOfSubmission } from './needs.js';
 import type { ServiceParts } from './parts.js';
 import { runAgain } from './rerun.js';
@@ -76,7 +75,8 @@ export function createJobsService(parts: ServiceParts) {
       if (errors.length >= MAX.faults) break;
       const faults = errors.length;
       jobs[index] = newJob(job, context, (one) => fault(one));
-      const unfit = errors.length === faults ? judge?.(jobs[index] as NewJob) : null;
+      const { places } = context;
+      const unfit = errors.length === faults ? judge?.(poolsApart(jobs[index] as NewJob, places)) : null;
       if (unfit) fault(unfit);
       index++;
     }
@@ -100,7 +100,7 @@ export function createJobsService(parts: ServiceParts) {
       userId: viewer.userId,
       idempotencyKey,
       payloadHash,
-      jobs: withCharges(jobs, context.places.classes),
+      jobs: storedJobs(jobs, context.places),
       now: now(),
     });
     return { ids: jobIds, repeated, errors: [] };

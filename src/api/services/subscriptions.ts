@@ -257,6 +257,7 @@ const assignment = (
     job: globalId('job', run.jobId),
     action: run.ending ? 'STOP' : ACTIONS[run.state],
     resourcesPerTask: amountsShown(run.resourcesPerTask),
+    resources: amountsShown(run.resources),
     jobParts: partsShown(run.jobParts),
     outputs: run.outputs.map(({ path, dataset }) => ({
       ...{

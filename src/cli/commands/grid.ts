@@ -380,7 +380,11 @@ function addLicenses(program: Command): void {
 
 function addResources(program: Command): void {
   const list = addListOptions(
-    addCommand(program, 'resources', 'list what jobs can request, and how much of it is free'),
+    addCommand(
+      program,
+      'resources',
+      'list what jobs can request, and how much of it is free; or declare what is counted for a site or the grid',
+    ),
     RESOURCE_COLUMNS,
   );
   list.action(() =>
@@ -390,6 +394,63 @@ function addResources(program: Command): void {
       async () => (await connect().request(documents.ResourceKindsDocument, {})).resourceKinds,
     ),
   );
+
+  const add = addCommand(
+    list,
+    'add <kind>',
+    'declare what is counted for a site or the whole grid (OPERATOR)',
+  )
+    .requiredOption('--amount <n>', 'how much there is')
+    .option('--unit <unit>', 'what the amount is counted in, such as drives or GB (default: pieces)')
+    .option('--site <site>', 'site that it belongs to (default: the whole grid)');
+  add.action(async (kind: string, options: { amount: string; unit?: string; site?: string }) => {
+    const client = connect();
+    const { unit } = options;
+    const site = options.site === undefined ? undefined : (await findSite(client, options.site)).id;
+    const input = { kind, copies: amountOf(options.amount), unit, site };
+    const data = await client.request(documents.RegisterLicenseDocument, { input });
+    show(add, data.registerLicense, (one) => tableOf(POOL_COLUMNS, [one]));
+  });
+
+  const set = addCommand(list, 'set <kind>', 'change what is counted for a site or the whole grid (OPERATOR)')
+    .option('--amount <n>', 'how much there is')
+    .option('--unit <unit>', 'what the amount is counted in; none: pieces')
+    .option('--site <site>', 'site that it belongs to (default: the whole grid)');
+  set.action(async (kind: string, options: { amount?: string; unit?: string; site?: string }) => {
+    const client = connect();
+    const { amount, unit, site } = options;
+    const { id: license } = await poolOf(client, kind, site);
+    const input = {
+      ...{ license, copies: given(amount, amountOf) },
+      unit: unit === 'none' ? null : unit,
+    };
+    const data = await client.request(documents.UpdateLicenseDocument, { input });
+    show(set, data.updateLicense, (one) => tableOf(POOL_COLUMNS, [one]));
+  });
+
+  const remove = addCommand(
+    list,
+    'remove <kind>',
+    'remove what is counted for a site or the whole grid and not in use (OPERATOR)',
+  ).option('--site <site>', 'site that it belongs to (default: the whole grid)');
+  remove.action(async (kind: string, { site }: { site?: string }) => {
+    const client = connect();
+    const { id: license } = await poolOf(client, kind, site);
+    const data = await client.request(documents.RemoveLicenseDocument, { license });
+    show(remove, data.removeLicense, (one) => `${one.kind} of ${one.site?.name ?? 'the grid'} is removed`);
+  });
+}
+
+const amountOf = (value: string): number => parseNumber('--amount', value, { min: 0, integer: true });
+
+/** The pool of a kind at a site, or of the whole grid. */
+async function poolOf(client: Client, kind: string, site: string | undefined): Promise<License> {
+  const at = site === undefined ? null : await findSite(client, site);
+  const pools = await client.all(documents.LicensesDocument, 'licenses', {});
+  const pool = pools.find((one) => one.kind === kind && (one.site?.id ?? null) === (at?.id ?? null));
+  if (pool === undefined)
+    throw usage('KIND', kind, `a kind that is counted for ${at === null ? 'the whole grid' : at.name}`);
+  return pool;
 }
 
 function addDrain(program: Command): void {
@@ -514,12 +575,21 @@ const shortList = (names: readonly string[]): string | null =>
 const RESOURCE_COLUMNS: Columns<documents.ResourceKindsQuery['resourceKinds'][number]> = {
   KIND: (kind) => kind.name,
   'COUNTED ON': (kind) => kind.countedOn.toLowerCase(),
+  UNIT: (kind) => kind.unit,
   TOTAL: (kind) => kind.total,
   'IN USE': (kind) => kind.inUse,
   FREE: (kind) => kind.free,
   LARGEST: (kind) => kind.largest,
   MODELS: (kind) => kind.models.join(',') || null,
   SITES: (kind) => kind.sites.map(({ name }) => name).join(',') || null,
+};
+
+const POOL_COLUMNS: Columns<License> = {
+  KIND: ({ kind }) => kind,
+  OF: ({ site }) => site?.name ?? '(grid)',
+  'IN USE': ({ inUse }) => inUse,
+  AMOUNT: ({ copies }) => copies,
+  UNIT: ({ unit }) => unit,
 };
 
 const LICENSE_COLUMNS: Columns<License> = {

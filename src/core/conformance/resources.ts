@@ -169,7 +169,7 @@ const ANY_REQUIREMENT = {
     parts: null,
   },
   signature: {
-    ...{ key: '', os: null, architecture: null, licenses: [], constraint: null, avoids: null },
+    ...{ key: '', os: null, architecture: null, pools: [], constraint: null, avoids: null },
     parts: null,
   },
 };

@@ -15,7 +15,16 @@ import { anyJob, type Rules } from './rule.js';
 export const twoLevelRules: Rules = {
   ms_priority: (input: MsInput) => {
     const { deadline, estimate: estimateS, submit: submittedAt, userClass, licenses } = input.job;
-    const job = { deadline, estimateS, submittedAt, userClass, licenses, project: null, application: '' };
+    const job = {
+      deadline,
+      estimateS,
+      submittedAt,
+      userClass,
+      licenses,
+      resources: null,
+      project: null,
+      application: '',
+    };
     const policy = {
       maxDelta: input.max,
       // The paper's own terms.

@@ -9,7 +9,16 @@ import type { Requirement } from '../grid/requirements.js';
 import { siteCycle } from '../local/cycle.js';
 import { SitePasses } from '../local/pass.js';
 import { handOverLimit, imageOf, promisesFrom } from '../local/registry.js';
-import type { Allocation, Held, Job, Reservation, Run, Start } from '../model.js';
+import {
+  type Allocation,
+  asksPools,
+  type Held,
+  type Job,
+  type PoolAmount,
+  type Reservation,
+  type Run,
+  type Start,
+} from '../model.js';
 import { localPolicyOf, type Policy } from '../policy.js';
 import { whyNeverFits } from '../resources/eligibility.js';
 import { Timeline } from '../resources/timeline.js';
@@ -21,7 +30,7 @@ export interface PredictedStart {
   expected: boolean;
   /** Where; none unless it is expected. */
   allocations: readonly Allocation[];
-  licenseIds: readonly number[];
+  pools: readonly PoolAmount[];
   plannedDuration: number;
 }
 
@@ -62,8 +71,8 @@ export function planAhead(
   let at = now;
   const accept = (start: Start): Run => {
     if (start.jobId === job.id) started.push(start);
-    const { jobId, siteId, allocations, licenseIds, plannedDuration } = start;
-    return { jobId, siteId, allocations, licenseIds, epoch: 0, start: at, plannedEnd: at + plannedDuration };
+    const { jobId, siteId, allocations, pools, plannedDuration } = start;
+    return { jobId, siteId, allocations, pools, epoch: 0, start: at, plannedEnd: at + plannedDuration };
   };
   const local = ahead.siteEntry(site.id);
   for (let looks = 0; looks <= looksMax; looks += local.queue.length + CYCLE_LOOKS) {
@@ -75,8 +84,8 @@ export function planAhead(
     ahead.keepMemory(site.id, plan.memory);
     const [found] = started;
     if (found !== undefined) {
-      const { allocations, licenseIds, plannedDuration } = found;
-      return { siteId: site.id, at, expected: true, allocations, licenseIds, plannedDuration };
+      const { allocations, pools, plannedDuration } = found;
+      return { siteId: site.id, at, expected: true, allocations, pools, plannedDuration };
     }
     if (plan.truncated) continue;
     const wakeAt = plan.wakeAt > at ? plan.wakeAt : Infinity;
@@ -106,7 +115,7 @@ function notBefore(ahead: Grid, siteId: number, job: Job, now: number): Predicte
   const requirement = ahead.requirementOf(job);
   const eligible = entry.resources.eligible(requirement.signature);
   if (whyNeverFits(requirement, eligible) !== null) return null;
-  const nothing = { siteId, expected: false, allocations: [], licenseIds: [], plannedDuration: 0 };
+  const nothing = { siteId, expected: false, allocations: [], pools: [], plannedDuration: 0 };
   if (entry.resources.shared) return { ...nothing, at: now };
   const limit = job.runTimeLimitS ?? Infinity;
   const work = entry.resources.plannedWork(job.estimateS * job.benchmark, limit);
@@ -170,7 +179,7 @@ export function copyOf(
   const pools = new Set([
     ...resources.runs.flatMap(({ licenses }) => licenses.map(({ pool }) => pool)),
     ...jobs
-      .filter(({ licenses }) => licenses.length > 0)
+      .filter(asksPools)
       .flatMap((one) => resources.eligible(grid.requirementOf(one).signature).pools.flatMap(({ of }) => of)),
   ]);
   for (const { license } of pools) copy.setLicense(license);
@@ -200,4 +209,4 @@ function waitsElsewhere(grid: Grid, entry: SiteEntry, job: Job): boolean {
 
 /** Whether other sites may take licenses that the job, or one that waits with it, needs. */
 export const sharedLicenses = (grid: Grid, queue: JobQueue, job: Job): boolean =>
-  grid.sharesLicenses && grid.sites.length > 1 && (queue.licensed > 0 || job.licenses.length > 0);
+  grid.sharesLicenses && grid.sites.length > 1 && (queue.licensed > 0 || asksPools(job));

@@ -60,7 +60,7 @@ export function startByWaits(entry: SiteEntry, job: Job, now: number): Predicted
     at: now + waitS,
     // Of those that are not handed over yet, nobody knows how long they will wait here before.
     expected: entry.queue.length === 0,
-    ...{ allocations: [], licenseIds: [] },
+    ...{ allocations: [], pools: [] },
     plannedDuration: (job.estimateS * job.benchmark) / entry.resources.bestBenchmark,
   };
 }

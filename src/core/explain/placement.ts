@@ -6,7 +6,7 @@ import { beginDispatch } from '../dispatch/cycle.js';
 import { amountOf, MEMORY, PLACES, pairsOf } from '../grid/amounts.js';
 import type { Grid, SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
-import type { EligibleMachines } from '../grid/site-resources.js';
+import type { EligibleMachines, LicenseState } from '../grid/site-resources.js';
 import { localKindOf } from '../local/registry.js';
 import type { DispatchExplanation, Job } from '../model.js';
 import { localPolicyOf, type Policy, queueLimitOf } from '../policy.js';
@@ -14,7 +14,7 @@ import { ReasonCode, reasonSentence } from '../reasons.js';
 import { shownRequest } from '../resources/devices.js';
 import { EligibleSites, whyNeverFits, whyPartsNowhere } from '../resources/eligibility.js';
 import type { Opening } from '../resources/future.js';
-import { allocationsOf, idsOf } from '../resources/placement.js';
+import { allocationsOf, amountsOf } from '../resources/placement.js';
 import { Timeline } from '../resources/timeline.js';
 import { earliestAnywhere, type PredictedStart, planAhead, sharedLicenses } from './ahead.js';
 import { startByWaits } from './external.js';
@@ -136,8 +136,33 @@ const numbersOfTasks = (of: Requirement, grid: Grid): Record<string, number> => 
   cpusPerTask: of.cpusPerTask,
   memoryMbPerTask: amountOf(of.task, MEMORY),
   ...furtherOf(of, grid),
+  ...poolNumbers(
+    of,
+    grid.sites.map(({ resources }) => resources.everEligible(of.signature)),
+  ),
   ...spreadNumbers(of),
 });
+
+/** What it takes of pools, and the most that one of the sites has; `free`: as these say, what is free. */
+export const poolNumbers = (
+  { signature: { pools } }: Requirement,
+  sites: readonly Pick<EligibleMachines, 'pools'>[],
+  free?: (pool: LicenseState) => number,
+): Record<string, number> =>
+  Object.fromEntries(
+    pools.flatMap(({ kind, amount }, i) => {
+      const atSite = sites.map((site) =>
+        (site.pools[i]?.of ?? []).reduce(
+          (sum, pool) => sum + Math.max(0, free?.(pool) ?? pool.license.copies),
+          0,
+        ),
+      );
+      return [
+        [`${kind}ForJob`, amount],
+        [`${kind}${free === undefined ? 'AtSite' : 'Free'}`, Math.max(0, ...atSite)],
+      ];
+    }),
+  );
 
 /** How many tasks may be on a machine; nothing, if any number. */
 export const spreadNumbers = ({ spread }: Requirement): Record<string, number> =>
@@ -225,7 +250,7 @@ const predicted = (
   at,
   expected: true,
   allocations: allocationsOf(placement),
-  licenseIds: idsOf(pools),
+  pools: amountsOf(pools),
   plannedDuration: work / placement.benchmark,
 });
 

@@ -5,7 +5,7 @@
 import type { Grid, SiteEntry } from '../grid/grid.js';
 import {
   alikeIn,
-  copiesIn,
+  amountIn,
   type EligibleMachines,
   type Hold,
   type LicenseState,
@@ -15,11 +15,11 @@ import {
 import { siteCycle } from '../local/cycle.js';
 import { SitePasses } from '../local/pass.js';
 import { handOverLimit, imageOf, promisesFrom } from '../local/registry.js';
-import type { Allocation, Held, Job, Reservation, Run, Start } from '../model.js';
+import type { Allocation, Held, Job, PoolAmount, Reservation, Run, Start } from '../model.js';
 import { localPolicyOf, type Policy } from '../policy.js';
 import { type Column, columnOf, shift } from '../resources/column.js';
 import { Claims, isOlder, LicenseCopies } from '../resources/licenses.js';
-import { allocationsOf, idsOf } from '../resources/placement.js';
+import { allocationsOf, amountsOf } from '../resources/placement.js';
 import { Profile } from '../resources/profile.js';
 import { copyOf, QUEUE_MAX, STARTS_MAX } from './ahead.js';
 
@@ -28,7 +28,7 @@ interface Context {
   policy: Policy;
 }
 
-type Promised = Pick<Reservation, 'jobId' | 'at' | 'allocations' | 'licenseIds'>;
+type Promised = Pick<Reservation, 'jobId' | 'at' | 'allocations' | 'pools'>;
 
 /** What the next look of the site's policy comes to. */
 interface Look {
@@ -66,8 +66,8 @@ function nextLook(
   const there = copy.siteEntry(site.id);
   if (there.reservation?.jobId === job.id) copy.setReservation(site.id, null);
   const passes = new SitePasses();
-  const accept = ({ jobId, siteId, allocations, licenseIds, plannedDuration }: Start): Run => ({
-    ...{ jobId, siteId, allocations, licenseIds, epoch: 0, start: now, plannedEnd: now + plannedDuration },
+  const accept = ({ jobId, siteId, allocations, pools, plannedDuration }: Start): Run => ({
+    ...{ jobId, siteId, allocations, pools, epoch: 0, start: now, plannedEnd: now + plannedDuration },
   });
   const started: Promised[] = [];
   for (;;) {
@@ -76,8 +76,8 @@ function nextLook(
       ...{ accept, passes },
     });
     if (plan.starts.some(({ jobId }) => jobId === job.id)) return { starts: true, promised: [] };
-    for (const { jobId, allocations, licenseIds } of plan.starts)
-      started.push({ jobId, at: now, allocations, licenseIds });
+    for (const { jobId, allocations, pools } of plan.starts)
+      started.push({ jobId, at: now, allocations, pools });
     copy.setReservation(site.id, plan.reservation);
     copy.keepMemory(site.id, plan.memory);
     if (plan.truncated && plan.starts.length > 0) continue;
@@ -85,7 +85,7 @@ function nextLook(
     const known = promisesOf({ memory: kept, reservation }, job);
     const further = passes.of(copy, there).further.map(({ slot, opening: { at, placement, pools } }) => ({
       ...{ jobId: there.queue.ids[slot] as number, at },
-      ...{ allocations: allocationsOf(placement), licenseIds: idsOf(pools) },
+      ...{ allocations: allocationsOf(placement), pools: amountsOf(pools) },
     }));
     return {
       starts: false,
@@ -111,15 +111,15 @@ function takeLicensesElsewhere(copy: Grid, grid: Grid, entry: SiteEntry, job: Jo
   if (!grid.sharesLicenses) return;
   const { site, reservation } = entry;
   const own = reservation?.jobId === job.id ? reservation : null;
-  const taken: Pick<Held, 'from' | 'to' | 'licenseIds'>[] = [];
+  const taken: Pick<Held, 'from' | 'to' | 'pools'>[] = [];
   for (const { site: other, resources } of grid.sites)
     if (other.id !== site.id)
       for (const { run, end } of resources.runs)
-        if (run.licenseIds.length > 0)
-          taken.push({ from: -Infinity, to: Math.max(end, now + LEAST_S), licenseIds: run.licenseIds });
+        if (run.pools.length > 0)
+          taken.push({ from: -Infinity, to: Math.max(end, now + LEAST_S), pools: run.pools });
   for (const claim of new Claims(grid, site.id, new LicenseCopies(now)).others)
     if (own === null || isOlder(claim, own))
-      taken.push({ from: claim.at, to: claim.end, licenseIds: claim.licenseIds });
+      taken.push({ from: claim.at, to: claim.end, pools: claim.pools });
   if (taken.length === 0) return;
   const first = Math.min(0, ...copy.held.keys()) - 1;
   copy.setHeld(
@@ -232,12 +232,12 @@ function latestStart(
   for (const { hold, run } of heldBeneath(grid, entry)) profile.take(hold, now, latestEnd(run), true);
   for (const hold of resources.holds) profile.take(hold, hold.from, hold.to, true);
   const machineById = new Map(resources.machines.map((state) => [state.machine.id, state]));
-  for (const { jobId, at, allocations, licenseIds } of promises) {
+  for (const { jobId, at, allocations, pools } of promises) {
     const promised = grid.job(jobId);
     if (promised === null) continue;
     const from = Math.max(at, now);
     profile.take(
-      heldBy(grid, promised, allocations, licenseIds, machineById, eligible),
+      heldBy(grid, promised, allocations, pools, machineById, eligible),
       from,
       from + limitOf(jobId),
       true,
@@ -253,17 +253,17 @@ function heldBy(
   grid: Grid,
   job: Job,
   allocations: readonly Allocation[],
-  licenseIds: readonly number[],
+  pools: readonly PoolAmount[],
   machineById: ReadonlyMap<number, MachineState>,
-  { pools }: EligibleMachines,
+  eligible: EligibleMachines,
 ): Hold {
   const placed = allocations.flatMap(({ machineId, tasks }) => {
     const state = machineById.get(machineId);
     return state === undefined ? [] : [{ state, tasks }];
   });
-  const licenses = pools
+  const licenses = eligible.pools
     .flatMap(({ of }) => of)
-    .map((pool) => ({ pool, copies: copiesIn({ licenseIds }, pool.license.id) }))
+    .map((pool) => ({ pool, copies: amountIn({ pools }, pool.license.id) }))
     .filter(({ copies }) => copies > 0);
   return holdOn(placed, grid.requirementOf(job), licenses);
 }
@@ -277,8 +277,8 @@ function copiesAtLatest(
   latestEnd: (run: RunState) => number,
 ): Column {
   const column = columnOf(license.copies);
-  const take = (from: number, to: number, of: { readonly licenseIds: readonly number[] }): void => {
-    shift(column, from, to, -copiesIn(of, license.id), true);
+  const take = (from: number, to: number, of: { readonly pools: readonly PoolAmount[] }): void => {
+    shift(column, from, to, -amountIn(of, license.id), true);
   };
   for (const holder of holders) take(now, latestEnd(holder), holder.run);
   for (const { from, to, licenses } of holds)

@@ -23,6 +23,7 @@ import {
   furtherOf,
   numbersOf,
   partNumbers,
+  poolNumbers,
   predictStart,
   ranking,
   type SiteRanking,
@@ -152,7 +153,7 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
   const eligible = entry.resources.eligible(requirement.signature);
   Object.assign(numbers, neededBy(requirement, grid));
   const never = whyNeverFits(requirement, eligible);
-  if (never !== null) return waiting(never, numbers);
+  if (never !== null) return waiting(never, { ...numbers, ...poolNumbers(requirement, [eligible]) });
   if (isTooLong(site, job.runTimeLimitS))
     return waiting(ReasonCode.LIMIT_TOO_LONG, { ...numbers, ...limitNumbers(job, [entry]) });
   const start = predictStart(grid, entry, job, context);
@@ -185,8 +186,9 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
   if (site.maxRunningJobs) numbers.maxRunningJobs = site.maxRunningJobs;
   if (eligible.pools.length > 0) {
     const { copies } = pass.free;
-    numbers.freeLicenses = Math.min(
-      ...eligible.pools.map(({ of }) => sumOf(of.map((pool) => copies.free(pool)))),
+    Object.assign(
+      numbers,
+      poolNumbers(requirement, [eligible], (pool) => copies.free(pool)),
     );
   }
   const { reservation } = pass;
@@ -311,7 +313,8 @@ const changes: Record<WaitingReason, string> = {
   NEVER_FITS_CPUS: 'Request fewer CPUs, or add a larger machine.',
   NEVER_FITS_MEMORY: 'Request less memory, or add a machine with more memory.',
   NEVER_FITS_RESOURCES: 'Request less of it, or add a machine with more.',
-  NEVER_FITS_LICENSES: 'Request other licenses, or add licenses and machines that can use them.',
+  NEVER_FITS_LICENSES:
+    'Request other licenses or smaller amounts, or add some, and machines that can use them.',
   NEVER_FITS_PLATFORM: 'Request another operating system or architecture, or add such a machine.',
   NEVER_FITS_CONSTRAINT: 'Change the constraint, or label machines so that one satisfies it.',
   NEVER_FITS_TASKS_PER_MACHINE:
@@ -331,7 +334,7 @@ const changes: Record<WaitingReason, string> = {
     'A machine that could run it becomes available, or the job is returned to the global queue.',
   SITE_TAKES_NO_PARTS: 'Another site gets machines for all of its parts.',
   LIMIT_TOO_LONG: 'Request a shorter run time limit, or the site allows longer jobs.',
-  NO_LICENSE_AT_SITE: 'A license of this kind is added for the site or the grid.',
+  NO_LICENSE_AT_SITE: 'More of it is added for the site or the grid.',
   SITE_QUEUE_FULL: 'Running jobs end, or queued jobs there start or are removed.',
   CPUS_BUSY: 'Running jobs end and free CPUs.',
   MEMORY_BUSY: 'Running jobs end and free memory on one machine.',
@@ -340,7 +343,7 @@ const changes: Record<WaitingReason, string> = {
   OTHER_USERS_BUSY: "Other users' jobs on one of the machines that could run it end.",
   TASKS_PER_MACHINE_BUSY: 'Running jobs end and free room for the required number of tasks on one machine.',
   ALL_ALIKE_BUSY: 'Running jobs end and free room for all of its tasks on machines that are alike.',
-  LICENSES_BUSY: 'A job that uses such a license ends, or licenses are added.',
+  LICENSES_BUSY: 'A job that uses it ends, or more of it is added.',
   MAX_TASKS_REACHED: "Running jobs end, or a machine's maxTasks is raised.",
   MAX_RUNNING_JOBS_REACHED: "A running job ends, or the site's maxRunningJobs is raised.",
   JOBS_AHEAD: 'The jobs ahead of it start or are removed, or its priority is raised.',

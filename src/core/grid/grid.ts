@@ -35,7 +35,6 @@ import { Arrival, JobQueue } from './queue.js';
 import { type Requirement, Requirements, type Signature } from './requirements.js';
 import {
   alikeIn,
-  copiesIn,
   holdsIn,
   type LicenseState,
   type MachineState,
@@ -440,7 +439,7 @@ export class Grid {
     for (const pool of this.licenseById.values()) pool.holds = [];
     const byId = [...heldById.values()].sort((a, b) => a.id - b.id);
     for (const held of byId) {
-      const { from, to, ends, licenseIds } = held;
+      const { from, to, ends, pools } = held;
       const certain = ends === 'LIMIT';
       for (const { resources, machines, each } of this.heldAlike(held))
         resources.holds.push({
@@ -452,10 +451,10 @@ export class Grid {
           to,
           certain,
         });
-      for (const id of licenseIds) {
+      for (const { id, amount } of pools) {
         const pool = this.licenseById.get(id);
         if (pool === undefined) continue;
-        const licenses = [{ pool, copies: 1 }];
+        const licenses = [{ pool, copies: amount }];
         pool.holds.push({ machines: [], tasks: [], each: NO_AMOUNTS, licenses, from, to, certain });
       }
     }
@@ -1024,15 +1023,12 @@ export class Grid {
       const twice = alike.find((state, i) => alike.indexOf(state) < i);
       if (twice) fail(`machine ${twice.machine.id} is named twice by the run of job ${run.jobId}`);
     }
-    const licenses = [...new Set(run.licenseIds)].map((licenseId) => {
-      const pool = this.licenseById.get(licenseId);
-      check(pool !== undefined, `license ${licenseId} is not in the grid`);
+    const licenses = run.pools.map(({ id, amount }) => {
+      const pool = this.licenseById.get(id);
+      check(pool !== undefined, `license ${id} is not in the grid`);
       const { siteId } = pool.license;
-      check(
-        siteId === null || siteId === run.siteId,
-        `license ${licenseId} is not usable at site ${run.siteId}`,
-      );
-      return { pool, copies: copiesIn(run, licenseId) };
+      check(siteId === null || siteId === run.siteId, `license ${id} is not usable at site ${run.siteId}`);
+      return { pool, copies: amount };
     });
     return {
       run,
@@ -1129,7 +1125,7 @@ function closedTimes(
     }),
   ];
   return times.map((time, i) => ({
-    ...{ id: -1 - i, by: 'WINDOW', ends: 'LIMIT', licenseIds: [] },
+    ...{ id: -1 - i, by: 'WINDOW', ends: 'LIMIT', pools: [] },
     ...time,
   }));
 }

@@ -4,7 +4,7 @@
  * memory, at either end next to nothing, where queues mostly grow and shrink.
  */
 import { NO_RANKS, yieldsBy } from '../classes.js';
-import type { Job } from '../model.js';
+import { asksPools, type Job } from '../model.js';
 import type { Requirement } from './requirements.js';
 
 /**
@@ -82,7 +82,7 @@ export class JobQueue {
   boosts = new Float64Array(16);
   priorities = new Int32Array(16);
   length = 0;
-  /** How many of the jobs ask for licenses. */
+  /** How many of the jobs ask for something of pools. */
   licensed = 0;
   /** And how many are to keep their machines for their user. */
   keeping = 0;
@@ -132,7 +132,7 @@ export class JobQueue {
     this.boosts[slot] = job.boost;
     this.priorities[slot] = priority;
     this.length++;
-    if (job.licenses.length > 0) this.licensed++;
+    if (asksPools(job)) this.licensed++;
     if (requirement.onlyUser !== null) this.keeping++;
     if (this.arrival.classRank(job) > 0) this.preempting.add(slot);
     if (yieldsBy(job.boost)) this.yielding++;
@@ -143,11 +143,11 @@ export class JobQueue {
   remove(slot: number): void {
     for (let i = 0; i < this.orders.length; i++) (this.orders[i] as SortedSlots).remove(slot);
     this.length--;
-    const { licenses, boost } = this.jobs[slot] as Job;
-    if (licenses.length > 0) this.licensed--;
+    const job = this.jobs[slot] as Job;
+    if (asksPools(job)) this.licensed--;
     if (this.requirements[slot]?.onlyUser != null) this.keeping--;
     this.preempting.delete(slot);
-    if (yieldsBy(boost)) this.yielding--;
+    if (yieldsBy(job.boost)) this.yielding--;
     this.jobs[slot] = undefined;
     this.requirements[slot] = undefined;
     this.unused.push(slot);

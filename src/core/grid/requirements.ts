@@ -1,6 +1,6 @@
 /**
  * What jobs ask of machines, in classes: jobs with equal requirements share one `Requirement`, so that questions about
- * machines are asked once per class and not once per job. A class has a *signature* (platform, labels and licenses: which
+ * machines are asked once per class and not once per job. A class has a *signature* (platform, labels and pools: which
  * machines are eligible at all) and a shape (tasks, and the amounts that each takes: which of them have room).
  */
 import {
@@ -9,6 +9,8 @@ import {
   type Job,
   type JobPart,
   ofPart,
+  type PoolsAsked,
+  poolsAskedBy,
   SWITCH,
   switchUntil,
 } from '../model.js';
@@ -22,8 +24,8 @@ export interface Signature {
   readonly key: string;
   readonly os: string | null;
   readonly architecture: string | null;
-  /** Kinds, sorted, each as often as copies of it are asked for. */
-  readonly licenses: readonly string[];
+  /** What is asked of pools, in order of kind. */
+  readonly pools: readonly PoolsAsked[];
   /** Over the labels of machines; null: any will do. */
   readonly constraint: { readonly text: string; readonly parsed: Constraint } | null;
   /** Where earlier runs failed, and what the next one needs elsewhere; null: nowhere. */
@@ -34,20 +36,13 @@ export interface Signature {
   readonly parts: readonly Signature[] | null;
 }
 
-/** What is asked for, by kind. */
-export function copiesByKind(licenses: readonly string[]): [kind: string, copies: number][] {
-  const counts = new Map<string, number>();
-  for (const kind of licenses) counts.set(kind, (counts.get(kind) ?? 0) + 1);
-  return [...counts];
-}
-
 /** Tells signatures apart, as long as nothing is avoided; `constraint`: its text. */
 export const signatureKey = (
   os: string | null,
   architecture: string | null,
-  licenses: readonly string[],
+  pools: readonly PoolsAsked[],
   constraint: string | null,
-): string => JSON.stringify([os, architecture, ...licenses, ...(constraint === null ? [] : [[constraint]])]);
+): string => JSON.stringify([os, architecture, pools, constraint]);
 
 export interface Requirement extends TaskAmounts {
   /** No other class of the grid has it: notes of a pass can lie in arrays. A later class may have that of one that is gone. */
@@ -75,6 +70,7 @@ const RECENT = 256;
 /** It asks for nothing but processors and memory. */
 const isPlain = (job: Job): boolean =>
   job.licenses.length === 0 &&
+  job.resources === null &&
   job.os === null &&
   job.architecture === null &&
   job.machineConstraint === null &&
@@ -237,8 +233,9 @@ export class Requirements {
   private signatureOf(job: Job): SignatureGroup {
     const { os, architecture, avoids } = job;
     const text = labelsAskedBy(job);
-    const plain = job.licenses.length === 0 && os === null && architecture === null && text === null;
-    const common = plain ? PLAIN : signatureKey(os, architecture, job.licenses, text);
+    const pools = poolsAskedBy(job);
+    const plain = pools.length === 0 && os === null && architecture === null && text === null;
+    const common = plain ? PLAIN : signatureKey(os, architecture, pools, text);
     const parts = this.partsOf(job);
     const signatures = parts?.map(({ signature }) => signature) ?? null;
     const anywhere =
@@ -252,7 +249,7 @@ export class Requirements {
         key,
         os,
         architecture,
-        licenses: [...job.licenses],
+        pools,
         constraint,
         avoids: avoids && {
           ...avoids,

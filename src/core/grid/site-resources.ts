@@ -7,6 +7,7 @@ import {
   type License,
   type Machine,
   type Places,
+  type PoolAmount,
   placesByPart,
   type Run,
   type SiteLoad,
@@ -25,7 +26,7 @@ import {
   type TaskAmounts,
   type TasksAlike,
 } from './amounts.js';
-import { copiesByKind, type Requirement, type Signature } from './requirements.js';
+import type { Requirement, Signature } from './requirements.js';
 
 export interface MachineState {
   machine: Machine;
@@ -120,9 +121,9 @@ export interface EligibleMachines {
   most: readonly number[];
 }
 
-/** How many copies of a pool they are. */
-export const copiesIn = ({ licenseIds }: { readonly licenseIds: readonly number[] }, id: number): number =>
-  licenseIds.reduce((sum, one) => sum + (one === id ? 1 : 0), 0);
+/** How much of a pool it is. */
+export const amountIn = ({ pools }: { readonly pools: readonly PoolAmount[] }, id: number): number =>
+  pools.find((one) => one.id === id)?.amount ?? 0;
 
 export interface PoolsOfKind {
   readonly of: readonly LicenseState[];
@@ -553,9 +554,9 @@ export class SiteResources {
   }
 
   private find(signature: Signature, accept: (machine: Machine) => boolean): EligibleMachines {
-    const pools = copiesByKind(signature.licenses).map(([kind, copies]) => ({
+    const pools = signature.pools.map(({ kind, amount }) => ({
       of: this.poolsOf(this.siteId, kind),
-      copies,
+      copies: amount,
     }));
     const { constraint } = signature;
     const machines = this.machines.filter(

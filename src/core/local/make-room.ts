@@ -27,7 +27,7 @@ import {
   takenOn,
   timesTaken,
 } from '../grid/site-resources.js';
-import type { Job, Preemption } from '../model.js';
+import { asksPools, type Job, type Preemption } from '../model.js';
 import { whyNeverFits } from '../resources/eligibility.js';
 import type { Opening } from '../resources/future.js';
 import { allocationsOf, holdOf, place } from '../resources/placement.js';
@@ -100,8 +100,8 @@ function firstOfRank0(pass: SitePass): number[] {
 function waiting({ grid, entry: { queue }, promised, starts }: SitePass): (slot: number) => boolean {
   const started = new Set(starts.map(({ jobId }) => grid.slotOf(jobId)));
   return (slot) => {
-    const { licenses, reservationId } = queue.jobs[slot] as Job;
-    return !promised?.has(slot) && !started.has(slot) && licenses.length === 0 && reservationId === null;
+    const job = queue.jobs[slot] as Job;
+    return !promised?.has(slot) && !started.has(slot) && !asksPools(job) && job.reservationId === null;
   };
 }
 

@@ -28,7 +28,7 @@ import { ReasonCode } from '../reasons.js';
 import { isTooLong, whyBusy, whyNeverFits } from '../resources/eligibility.js';
 import type { Opening } from '../resources/future.js';
 import { type Claims, hasCopies } from '../resources/licenses.js';
-import { allocationsOf, holdOf, idsOf } from '../resources/placement.js';
+import { allocationsOf, amountsOf, holdOf } from '../resources/placement.js';
 import type { Profile } from '../resources/profile.js';
 import { runInMind, Timeline } from '../resources/timeline.js';
 
@@ -228,7 +228,7 @@ export class SitePass {
       jobId: entry.queue.ids[slot] as number,
       at,
       allocations: allocationsOf(placement),
-      licenseIds: idsOf(pools),
+      pools: amountsOf(pools),
       madeAt: held?.madeAt ?? now,
     };
   }
@@ -391,7 +391,7 @@ export class SitePass {
       jobId,
       siteId: this.entry.site.id,
       allocations: allocationsOf(placement),
-      licenseIds: idsOf(pools),
+      pools: amountsOf(pools),
       plannedDuration: duration,
       reason,
       explanation: UNEXPLAINED,

@@ -8,7 +8,7 @@
 import type { z } from 'zod';
 import type { TermWords } from '../described.js';
 import { type Grid, SiteMemory } from '../grid/grid.js';
-import type { Allocation, Job } from '../model.js';
+import type { Allocation, Job, PoolAmount } from '../model.js';
 import type { Opening } from '../resources/future.js';
 import type { Timeline } from '../resources/timeline.js';
 import type { SitePass } from './pass.js';
@@ -89,7 +89,7 @@ export interface PromiseImage {
   /** Seconds, as all times. */
   at: number;
   allocations: Allocation[];
-  licenseIds: number[];
+  pools: readonly PoolAmount[];
   /** estimate·benchmark of the job. */
   work: number;
   madeAt: number;

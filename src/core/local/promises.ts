@@ -6,8 +6,8 @@ import { NO_AMOUNTS } from '../grid/amounts.js';
 import type { SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
 import {
+  amountIn,
   asksByName,
-  copiesIn,
   type Hold,
   holdsIn,
   type LicenseState,
@@ -16,7 +16,7 @@ import {
 import type { Reservation } from '../model.js';
 import type { Opening } from '../resources/future.js';
 import { isOlder } from '../resources/licenses.js';
-import { allocationsOf, holdOf, idsOf } from '../resources/placement.js';
+import { allocationsOf, amountsOf, holdOf } from '../resources/placement.js';
 import { type OwnPlace, Profile } from '../resources/profile.js';
 import type { Timeline } from '../resources/timeline.js';
 import type { SitePass } from './pass.js';
@@ -91,7 +91,7 @@ export const reservationOf = (
   jobId: entry.queue.ids[slot] as number,
   at: Math.max(at, now),
   allocations: allocationsOf(placement),
-  licenseIds: idsOf(pools),
+  pools: amountsOf(pools),
   madeAt,
 });
 
@@ -128,7 +128,7 @@ export class Places {
     for (const claim of claims.others) {
       const { at, end } = claim;
       const licenses = pools
-        .map((pool) => ({ pool, copies: copiesIn(claim, pool.license.id) }))
+        .map((pool) => ({ pool, copies: amountIn(claim, pool.license.id) }))
         .filter(({ copies }) => copies > 0);
       if (licenses.length === 0 || isOlder(claim, this.reserved)) continue;
       this.younger.push({ hold: { machines: [], tasks: [], each: NO_AMOUNTS, licenses }, at, end });
@@ -150,7 +150,7 @@ export class Places {
 export function poolsOf({ resources, queue }: SiteEntry, asks?: Requirement): LicenseState[] {
   const pools = new Set<LicenseState>();
   const add = ({ signature }: Requirement): void => {
-    if (signature.licenses.length === 0) return;
+    if (signature.pools.length === 0) return;
     for (const { of } of resources.eligible(signature).pools) for (const pool of of) pools.add(pool);
   };
   if (asks !== undefined) add(asks);

@@ -152,8 +152,8 @@ export function whyNowhere(
   const { signature, task, spread } = requirement;
   const anyhow = { ...requirement, spread: null, whole: false };
   const bare = { ...anyhow, tasks: 1, task: ONE_CPU, devices: null };
-  const platform = without(signature, 'licenses', 'constraint');
-  const labeled = without(signature, 'licenses');
+  const platform = without(signature, 'pools', 'constraint');
+  const labeled = without(signature, 'pools');
   const unlike = spread && { ...requirement, spread: { ...spread, allAlike: [] } };
   const met = {
     ...{ platform: false, constraint: false, licenses: false, room: false, unlike: false },
@@ -223,13 +223,13 @@ export function whyPartsNowhere(
 }
 
 /** The same machines, and those that lack what is left out. */
-function without(signature: Signature, ...left: ('licenses' | 'constraint')[]): Signature {
+function without(signature: Signature, ...left: ('pools' | 'constraint')[]): Signature {
   const { os, architecture } = signature;
-  const licenses = left.includes('licenses') ? [] : signature.licenses;
+  const pools = left.includes('pools') ? [] : signature.pools;
   const constraint = left.includes('constraint') ? null : signature.constraint;
   return {
-    ...{ os, architecture, licenses, constraint, avoids: null, parts: null },
-    key: signatureKey(os, architecture, licenses, constraint?.text ?? null),
+    ...{ os, architecture, pools, constraint, avoids: null, parts: null },
+    key: signatureKey(os, architecture, pools, constraint?.text ?? null),
   };
 }
 

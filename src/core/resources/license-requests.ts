@@ -1,7 +1,7 @@
-/** How many jobs of each local queue, and of all of them, ask for each kind of license. */
+/** How much the jobs of each local queue, and of all of them, ask for of each kind that is counted in pools. */
 import type { Grid, GridListener } from '../grid/grid.js';
 import type { JobQueue } from '../grid/queue.js';
-import type { Job } from '../model.js';
+import { asksPools, type Job, poolsAskedBy } from '../model.js';
 
 /** Requests for a kind over the copies that may be active; a kind with no copies counts as one copy. */
 export const requestRatio = (requests: number, copies: number): number => requests / Math.max(1, copies);
@@ -47,18 +47,18 @@ export class LicenseRequests implements GridListener {
     this.count(job, queue, -1);
   }
 
-  private count({ licenses }: Job, queue: JobQueue, jobs: 1 | -1): void {
-    if (licenses.length === 0 || queue.level !== 'LOCAL') return;
+  private count(job: Job, queue: JobQueue, jobs: 1 | -1): void {
+    if (!asksPools(job) || queue.level !== 'LOCAL') return;
     let requests = this.byQueue.get(queue);
     if (requests === undefined) {
       requests = new Map();
       this.byQueue.set(queue, requests);
     }
-    for (const kind of licenses) {
-      const count = (requests.get(kind) ?? 0) + jobs;
+    for (const { kind, amount } of poolsAskedBy(job)) {
+      const count = (requests.get(kind) ?? 0) + jobs * amount;
       if (count > 0) requests.set(kind, count);
       else requests.delete(kind);
-      const everywhere = (this.all.get(kind) ?? 0) + jobs;
+      const everywhere = (this.all.get(kind) ?? 0) + jobs * amount;
       if (everywhere > 0) this.all.set(kind, everywhere);
       else this.all.delete(kind);
     }

@@ -8,14 +8,14 @@
  */
 import type { Grid } from '../grid/grid.js';
 import {
+  amountIn,
   type Copies,
-  copiesIn,
   type EligibleMachines,
   type Hold,
   type LicenseState,
   type PoolsOfKind,
 } from '../grid/site-resources.js';
-import type { Reservation } from '../model.js';
+import type { PoolAmount, Reservation } from '../model.js';
 import { type Column, columnOf, nextIn, shift } from './column.js';
 
 /** Copies that are taken in mind. */
@@ -85,7 +85,7 @@ export interface Claim {
   madeAt: number;
   at: number;
   end: number;
-  licenseIds: readonly number[];
+  pools: readonly PoolAmount[];
 }
 
 /** The copies of a pool from now on, with so many of those that are taken in mind. */
@@ -109,7 +109,7 @@ export class Claims {
   ) {
     const others: Claim[] = [];
     for (const { site, reservation } of grid.sites) {
-      if (reservation === null || reservation.licenseIds.length === 0) continue;
+      if (reservation === null || reservation.pools.length === 0) continue;
       if (site.id === siteId || site.state !== 'UP') continue;
       const claim = claimOf(grid, reservation, copies.now);
       if (claim !== null) others.push(claim);
@@ -155,7 +155,7 @@ export class Claims {
     for (const hold of holds) shift(column, hold.from, hold.to, -copiesOf(hold, pool), hold.certain);
     for (const claim of this.others)
       if (holder === null || isOlder(claim, holder))
-        shift(column, claim.at, claim.end, -copiesIn(claim, license.id), false);
+        shift(column, claim.at, claim.end, -amountIn(claim, license.id), false);
     return column;
   }
 
@@ -185,12 +185,12 @@ function claimOf(grid: Grid, reservation: Reservation, now: number): Claim | nul
   if (place?.at !== 'QUEUE' || place.siteId !== reservation.siteId) return null;
   const at = Math.max(now, reservation.at);
   const benchmark = grid.slowestOf(reservation.allocations);
-  const { siteId, madeAt, licenseIds } = reservation;
+  const { siteId, madeAt, pools } = reservation;
   return {
     siteId,
     madeAt,
     at,
     end: at + Math.max(LEAST_S, (job.estimateS * job.benchmark) / benchmark),
-    licenseIds,
+    pools,
   };
 }

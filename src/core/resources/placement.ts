@@ -22,7 +22,7 @@ import {
   type MachineState,
   type Placement,
 } from '../grid/site-resources.js';
-import { type Allocation, ANY_TASKS_PER_MACHINE, SWITCH } from '../model.js';
+import { type Allocation, ANY_TASKS_PER_MACHINE, type PoolAmount, SWITCH } from '../model.js';
 import { chooseSpread, narrowToSpread, type Spread, type SpreadCandidate } from './choice.js';
 import type { Labels } from './constraint.js';
 import { DeviceHolds } from './device-holds.js';
@@ -491,10 +491,10 @@ export function allocationsOf(placement: Placement): Allocation[] {
 const shown = ({ machines, tasks }: Placement): Allocation[] =>
   machines.map(({ machine: { id: machineId } }, i) => ({ machineId, tasks: tasks[i] as number }));
 
-const NO_IDS: number[] = [];
+const NONE_TAKEN: readonly PoolAmount[] = [];
 
-/** As a plan shows them: each pool as often as copies of it are taken. */
-export const idsOf = (pools: readonly Copies[]): number[] =>
+/** As a plan shows them. */
+export const amountsOf = (pools: readonly Copies[]): readonly PoolAmount[] =>
   pools.length === 0
-    ? NO_IDS
-    : pools.flatMap(({ pool, copies }) => new Array<number>(copies).fill(pool.license.id));
+    ? NONE_TAKEN
+    : pools.map(({ pool, copies }) => ({ id: pool.license.id, amount: copies }));

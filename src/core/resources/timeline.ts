@@ -39,7 +39,7 @@ const UNDECIDED: Run = Object.freeze({
   siteId: 0,
   epoch: 0,
   allocations: [],
-  licenseIds: [],
+  pools: [],
   start: 0,
   plannedEnd: 0,
 });
@@ -310,7 +310,7 @@ export class Timeline implements Future, Free {
   /** Whether only the class decides if a job starts now. What is held later lets only those start that end in time. */
   dependsOnClass({ signature }: Requirement): boolean {
     if (this.dipCount > 0) return false;
-    return signature.licenses.length === 0 || (this.claims.others.length === 0 && this.grid.held.size === 0);
+    return signature.pools.length === 0 || (this.claims.others.length === 0 && this.grid.held.size === 0);
   }
 
   /** No job of the class fits now, until something is given back. */
@@ -741,7 +741,7 @@ export class Timeline implements Future, Free {
 
   /** Copies of licenses may be given back at other sites. */
   private returnsFor({ signature }: Requirement): number {
-    return signature.licenses.length === 0 ? this.returns : this.returns + this.copies.returns;
+    return signature.pools.length === 0 ? this.returns : this.returns + this.copies.returns;
   }
 
   private count({ machines }: RunState, sign: 1 | -1): void {

@@ -33,6 +33,8 @@ export interface NewLicense {
   copies: number;
   /** null: the whole grid's. */
   siteId: number | null;
+  /** What the amount is counted in; null: pieces. */
+  unit?: string | null;
 }
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: each change is a short function
@@ -126,12 +128,13 @@ export const machineChanges = (change: Changes) => ({
   },
 
   /** Not below what is in use now. */
-  updateLicense(id: number, { copies }: { copies: number }, actor: Actor) {
+  updateLicense(id: number, changes: Partial<Pick<NewLicense, 'copies' | 'unit'>>, actor: Actor) {
     return change(actor, 'updateLicense', async (tx, note): Promise<LicenseRow> => {
       const before = await lockLicense(tx, id);
+      const { copies = before.copies } = changes;
       if (copies < before.inUse)
         throw conflict(`${before.inUse} copies of ${before.kind} are in use: copies cannot be ${copies}`);
-      const after = plain(await tx.license.update({ where: { id }, data: { copies } }));
+      const after = plain(await tx.license.update({ where: { id }, data: changes }));
       await note(`license_${id}`, before, after);
       return after;
     });

@@ -29,7 +29,7 @@ const NOTHING: ChangeOutcome = {
   ...{ changed: [], refused: [], missing: [], tooMany: false, touched: [], gone: [], bytes: null },
 };
 /** They can make a job take more of its user's share. */
-const GROW: readonly ChangeableField[] = ['licenses', 'machineConstraint', 'retry'];
+const GROW: readonly ChangeableField[] = ['licenses', 'resources', 'machineConstraint', 'retry'];
 
 export function revise(
   database: Pick<Database, 'pool'>,

@@ -7,6 +7,7 @@ import { list, table } from '../columns.js';
 import { TIMES_KNOWN } from '../constants.js';
 import type { HeldPart, TakenInside } from '../holds.js';
 import {
+  idsOf,
   isAvailable,
   promisesToArray,
   type ReservationArray,
@@ -118,7 +119,7 @@ WITH limited AS MATERIALIZED (
   SELECT state FROM sites
    WHERE id = ${siteId}::integer AND removed_at IS NULL AND (SELECT count(*) FROM limited) >= 0 FOR SHARE
 ), job AS MATERIALIZED (
-  SELECT id, state, site_id AS "siteId", user_id AS "userId", epoch, extract(epoch FROM dispatched_at)::float8 AS "dispatchedAt", tasks, run_time_limit_s AS "runTimeLimitS", cpus_per_task AS "cpusPerTask", memory_mb_per_task AS "memoryMbPerTask", resources_per_task AS "resourcesPerTask", devices_per_task AS "devicesPerTask", tasks_per_machine AS "tasksPerMachine", exclusive, parts, licenses, reservation_id AS "reservationId"
+  SELECT id, state, site_id AS "siteId", user_id AS "userId", epoch, extract(epoch FROM dispatched_at)::float8 AS "dispatchedAt", tasks, run_time_limit_s AS "runTimeLimitS", cpus_per_task AS "cpusPerTask", memory_mb_per_task AS "memoryMbPerTask", resources_per_task AS "resourcesPerTask", devices_per_task AS "devicesPerTask", tasks_per_machine AS "tasksPerMachine", exclusive, parts, licenses, resources, reservation_id AS "reservationId"
     FROM jobs WHERE id = ANY (${list('bigint', jobIds)}) ORDER BY id FOR NO KEY UPDATE
 )
 SELECT json_build_array(
@@ -175,7 +176,7 @@ async function lockResources(
   const machineIds = new Set(
     starts.flatMap((start) => start.allocations.map((allocation) => allocation.machineId)),
   );
-  const licenseIds = new Set(starts.flatMap((start) => start.licenseIds));
+  const licenseIds = new Set(starts.flatMap(({ pools }) => pools.map(({ id }) => id)));
   type Answer = [
     machines: [
       id: number,
@@ -329,7 +330,11 @@ function insertRuns(
       whole_cpus: ['integer[]', ({ whole }) => whole?.cpus ?? null],
       whole_places: ['integer[]', ({ whole }) => whole?.places ?? null],
       keeps_machines: ['boolean', ({ job, start }) => start.allocations.length > 0 && keepsMachines(job)],
-      license_ids: ['integer[]', ({ start }) => start.licenseIds],
+      license_ids: ['integer[]', ({ start, job }) => idsOf(start.pools, job.resources !== null)],
+      license_amounts: [
+        'integer[]',
+        ({ start, job }) => job.resources && start.pools.map(({ amount }) => amount),
+      ],
       policy_version: ['integer', () => policyVersion],
       // The clock may have been set back.
       assigned_at: ['timestamptz', ({ job }) => Math.max(now, job.dispatchedAt ?? now)],
@@ -370,14 +375,14 @@ function sameReservation(a: Reservation, b: Reservation): boolean {
       Math.round(storable(r.at) * 1000),
       Math.round(r.madeAt * 1000),
       r.allocations,
-      r.licenseIds,
+      r.pools,
     ]);
   return key(a) === key(b);
 }
 
 function putReservation(
   tx: Transaction,
-  { siteId, jobId, at, allocations, licenseIds, madeAt }: Reservation,
+  { siteId, jobId, at, allocations, pools, madeAt }: Reservation,
 ): Promise<number> {
   const machines = list(
     'integer',
@@ -390,10 +395,13 @@ function putReservation(
   return run(
     tx,
     sql`
-INSERT INTO reservations (site_id, job_id, at, machine_ids, machine_tasks, license_ids, made_at)
-  VALUES (${siteId}, ${jobId}, to_timestamp(${storable(at)}::float8), ${machines}, ${tasks}, ${list('integer', licenseIds)}, to_timestamp(${madeAt}::float8))
+INSERT INTO reservations (site_id, job_id, at, machine_ids, machine_tasks, license_ids, license_amounts, made_at)
+  VALUES (${siteId}, ${jobId}, to_timestamp(${storable(at)}::float8), ${machines}, ${tasks}, ${list('integer', idsOf(pools, true))}, ${list(
+    'integer',
+    pools.map(({ amount }) => amount),
+  )}, to_timestamp(${madeAt}::float8))
   ON CONFLICT (site_id) DO UPDATE SET job_id = excluded.job_id, at = excluded.at, machine_ids = excluded.machine_ids,
-    machine_tasks = excluded.machine_tasks, license_ids = excluded.license_ids, made_at = excluded.made_at`,
+    machine_tasks = excluded.machine_tasks, license_ids = excluded.license_ids, license_amounts = excluded.license_amounts, made_at = excluded.made_at`,
   );
 }
 

@@ -66,7 +66,7 @@ export function driveOneMachine(
         siteId: 1,
         epoch: 1,
         allocations,
-        licenseIds: [],
+        pools: [],
         start: now,
         plannedEnd: now + plannedDuration,
       });

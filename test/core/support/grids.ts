@@ -53,9 +53,9 @@ export const dispatch = (grid: Grid, policy = policyWith('MS'), now = 0, maxMove
 /** Runs the site's cycle and applies all of it. */
 export function apply(grid: Grid, now = 0, policy = EASY, siteId = 1): ReturnType<typeof plan> {
   const made = plan(grid, now, policy, siteId);
-  for (const { jobId, allocations, licenseIds, plannedDuration } of made.starts) {
+  for (const { jobId, allocations, pools, plannedDuration } of made.starts) {
     const plannedEnd = now + plannedDuration;
-    grid.startRun({ jobId, siteId, epoch: 1, allocations, licenseIds, start: now, plannedEnd });
+    grid.startRun({ jobId, siteId, epoch: 1, allocations, pools, start: now, plannedEnd });
   }
   grid.setReservation(siteId, made.reservation);
   return made;

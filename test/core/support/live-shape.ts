@@ -203,7 +203,7 @@ export class LiveSite {
       });
       grid.restoreRun(
         {
-          ...{ jobId, siteId: 1, epoch: 1, allocations: [{ machineId: id, tasks: 1 }], licenseIds: [] },
+          ...{ jobId, siteId: 1, epoch: 1, allocations: [{ machineId: id, tasks: 1 }], pools: [] },
           ...{ devices: [own.filter((unit) => held.includes(unit))], start: -1, plannedEnd: 1000 },
         },
         job,

@@ -98,7 +98,7 @@ const anyMachine = fc.record({
 const anyPool = fc.record({
   kind: fc.constantFrom(...KINDS),
   grid: fc.boolean(),
-  copies: fc.integer({ min: 1, max: 2 }),
+  copies: fc.constantFrom(1, 2, 2, 1_000_000_000),
 });
 
 export const anySites = fc.array(
@@ -120,6 +120,11 @@ const JOB_SHAPE = {
   cpusPerTask: fc.integer({ min: 1, max: 4 }),
   memoryMbPerTask: fc.integer({ min: 0, max: 5 }),
   licenses: fc.constantFrom([], [], [], [], ['a'], ['b'], KINDS, ['b', 'b']),
+  /** Of pools, too, by amount. */
+  resources: fc.constantFrom<Record<string, number> | null>(
+    ...[null, null, null],
+    ...[{ a: 1 }, { b: 2 }, { a: 2, b: 1 }, { a: 600_000_000 }],
+  ),
   os: fc.constantFrom(null, null, null, null, 'linux'),
   resourcesPerTask: fc.constantFrom(null, null, null, { gpu: 1 }, { gpu: 2 }),
   tasksPerMachine: fc.constantFrom(
@@ -344,7 +349,7 @@ export class World {
   }
 
   cycle(siteId: number): void {
-    const accept = ({ jobId, allocations, licenseIds, plannedDuration }: Start): Run => {
+    const accept = ({ jobId, allocations, pools, plannedDuration }: Start): Run => {
       const plannedEnd = this.now + plannedDuration;
       const job = this.atSite.get(jobId)?.job as Job;
       const devices = chosenDevices(
@@ -352,7 +357,7 @@ export class World {
         this.running.values(),
         { job, allocations },
       );
-      const run = { jobId, siteId, epoch: 1, allocations, licenseIds, devices, start: this.now, plannedEnd };
+      const run = { jobId, siteId, epoch: 1, allocations, pools, devices, start: this.now, plannedEnd };
       this.running.set(jobId, { job, run });
       this.atSite.delete(jobId);
       return run;
@@ -459,7 +464,7 @@ export function usage(runs: Iterable<{ job: Job; run: Run }>, time: number) {
       add(memoryMb, allocation.machineId, allocation.tasks * part.memoryMbPerTask);
       add(gpus, allocation.machineId, allocation.tasks * gpusOf(part.resourcesPerTask));
     }
-    for (const id of run.licenseIds) add(licenses, id, 1);
+    for (const { id, amount } of run.pools) add(licenses, id, amount);
   }
   return { cpus, tasks, memoryMb, gpus, licenses, sharing, alone, users, keeping };
 }

@@ -1,11 +1,7 @@
 /** Classes of jobs and kinds of machines as the tree knows them, kept from cycle to cycle: each is worked out once. */
 import { amountOf, MEMORY } from '../../grid/amounts.js';
 import type { Grid, SiteEntry } from '../../grid/grid.js';
-import {
-  copiesByKind,
-  type Requirement as GridRequirement,
-  type Signature,
-} from '../../grid/requirements.js';
+import type { Requirement as GridRequirement, Signature } from '../../grid/requirements.js';
 import { labelsOf, runsLicense } from '../../grid/site-resources.js';
 import {
   kindKey,
@@ -158,15 +154,16 @@ const LONGER = '\0longer ';
 const PARTS_KEPT = 1_000;
 
 /** What the tree asks of a machine by name: licenses, with the number of copies, and a constraint as if it were one, which machines that satisfy it have. */
-const conditionsOf = ({
-  licenses,
-  constraint,
-}: Pick<Signature, 'licenses' | 'constraint'>): readonly string[] => [
-  ...copiesByKind(licenses).map(([kind, copies]) => (copies === 1 ? kind : kind + COPIES + copies)),
+const conditionsOf = ({ pools, constraint }: Pick<Signature, 'pools' | 'constraint'>): readonly string[] => [
+  ...pools.map(({ kind, amount }) => (amount === 1 ? kind : kind + COPIES + amount)),
   ...(constraint === null ? [] : [CONSTRAINT + constraint.text]),
 ];
 
-const platformOf = ({ os, architecture, licenses }: Pick<Signature, 'os' | 'architecture' | 'licenses'>) => ({
+const platformOf = ({
+  os,
+  architecture,
+  licenses,
+}: Pick<Signature, 'os' | 'architecture'> & { licenses: readonly string[] }) => ({
   os: os === null ? [] : [os],
   architecture,
   licenses,

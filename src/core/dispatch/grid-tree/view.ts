@@ -28,7 +28,8 @@ export function viewOf(look: DispatchLook, rules: Rules): TreeView {
           if (jobs === undefined) return [];
           const { signature, tasks, cpusPerTask, task } = (jobs[0] as TreeJob).requirement;
           const memoryMbPerTask = amountOf(task, MEMORY);
-          const { os, architecture, licenses } = signature;
+          const { os, architecture, pools } = signature;
+          const licenses = pools.map(({ kind }) => kind);
           return [{ os, architecture, licenses, tasks, cpusPerTask, memoryMbPerTask, jobs: jobs.length }];
         }),
         branches: [...branches].map((branch) => ({

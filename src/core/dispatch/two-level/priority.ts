@@ -7,7 +7,7 @@
  * what an administrator has not listed has 0, and the sum is the paper's. The service that a job requests is its application.
  */
 import { marginOf } from '../../data/margins.js';
-import type { Job, MsTerms, UserClass } from '../../model.js';
+import { type Job, type MsTerms, poolsAskedBy, type UserClass } from '../../model.js';
 
 /** What an administrator sets of it. */
 export interface PriorityRules {
@@ -27,7 +27,14 @@ export interface MsPriority extends MsTerms {
 
 type MsJob = Pick<
   Job,
-  'submittedAt' | 'estimateS' | 'deadline' | 'userClass' | 'licenses' | 'project' | 'application'
+  | 'submittedAt'
+  | 'estimateS'
+  | 'deadline'
+  | 'userClass'
+  | 'licenses'
+  | 'resources'
+  | 'project'
+  | 'application'
 >;
 
 /**
@@ -44,7 +51,7 @@ export function msPriority(
   const max = policy.maxDelta;
   const margin = marginOf(job);
   const deadline = margin === null ? 0 : deadlineDelta(margin, meanMargin ?? margin, job.estimateS, max);
-  const licenses = licensesDelta(new Set(job.licenses).size, licenseKinds, max);
+  const licenses = licensesDelta(poolsAskedBy(job).length, licenseKinds, max);
   const user = userDelta(job.userClass, policy);
   const project = job.project === null ? 0 : listed(policy.projectDelta, job.project);
   const terms = { deadline, licenses, user, project, service: listed(policy.serviceDelta, job.application) };

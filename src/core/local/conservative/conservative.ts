@@ -283,13 +283,13 @@ function roomOf(pass: SitePass, promises: Promises): Room {
   const copies = new Map<number, number>();
   for (const slot of queue.inOrder('ARRIVAL').window()) {
     const promised = promises.get(slot);
-    if (promised === undefined || promised.requirement.signature.licenses.length === 0) continue;
+    if (promised === undefined || promised.requirement.signature.pools.length === 0) continue;
     for (const { of } of resources.eligible(promised.requirement.signature).pools)
       for (const pool of of) copies.set(pool.license.id, free.copies.free(pool));
   }
-  for (const id of pass.claims.others.flatMap(({ licenseIds }) => licenseIds)) {
+  for (const { id, amount } of pass.claims.others.flatMap(({ pools }) => pools)) {
     const left = copies.get(id);
-    if (left !== undefined) copies.set(id, left - 1);
+    if (left !== undefined) copies.set(id, left - amount);
   }
   room.copies = [...copies];
   return room;

@@ -4,9 +4,9 @@
  */
 import type { ResourceKinds } from '../../grid/amounts.js';
 import type { Grid, SiteEntry } from '../../grid/grid.js';
-import { copiesIn, type MachineState, type RunState } from '../../grid/site-resources.js';
+import { amountIn, type MachineState, type RunState } from '../../grid/site-resources.js';
 import { type Job, switchesAfter } from '../../model.js';
-import { allocationsOf, Filling, holdOf, idsOf, pickPools } from '../../resources/placement.js';
+import { allocationsOf, amountsOf, Filling, holdOf, pickPools } from '../../resources/placement.js';
 import { IndexedHeap } from '../../structures/heap.js';
 import { type FreeAtPromise, type PromiseImage, type PromisesImage, PromisingMemory } from '../policy.js';
 import type { Places, StartPromise } from '../promises.js';
@@ -95,7 +95,7 @@ export class Promises extends PromisingMemory {
         jobId: queue.ids[slot] as number,
         at,
         allocations: allocationsOf(placement),
-        licenseIds: idsOf(pools),
+        pools: amountsOf(pools),
         work,
         madeAt,
       });
@@ -258,7 +258,7 @@ function promisedFrom(
   { resources, queue }: SiteEntry,
   slot: number,
   machineById: ReadonlyMap<number, MachineState>,
-  { at, allocations, licenseIds, work, madeAt }: PromiseImage,
+  { at, allocations, pools: promised, work, madeAt }: PromiseImage,
 ): StartPromise | null {
   const requirement = queue.requirements[slot] as NonNullable<(typeof queue.requirements)[number]>;
   const eligible = resources.eligible(requirement.signature);
@@ -270,7 +270,7 @@ function promisedFrom(
     filling.put(state, tasks);
     allocated += tasks;
   }
-  const pools = pickPools(eligible, ({ license }) => copiesIn({ licenseIds }, license.id));
+  const pools = pickPools(eligible, ({ license }) => amountIn({ pools: promised }, license.id));
   if (pools === null) return null;
   const { placement } = filling;
   if (placement === null || allocated !== requirement.tasks) return null;

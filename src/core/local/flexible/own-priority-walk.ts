@@ -110,7 +110,8 @@ export class OwnPriorityWalk implements Walk {
   }
 
   private licensesOf(signature: Signature): number {
-    return licensesTerm(signature.licenses, this.context.ratios, this.nonCritical, this.context.weights);
+    const kinds = signature.pools.map(({ kind }) => kind);
+    return licensesTerm(kinds, this.context.ratios, this.nonCritical, this.context.weights);
   }
 }
 

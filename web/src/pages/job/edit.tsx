@@ -163,6 +163,14 @@ const FIELDS: Readonly<Partial<Record<Changed, Field>>> = {
     placeholder: 'nothing',
     help: 'labels, such as rack',
   },
+  resources: {
+    advanced: true,
+    label: 'For the whole job',
+    of: ({ resources }) => resources.map(({ kind, amount }) => `${kind}=${amount}`).join(', '),
+    read: amounts,
+    placeholder: 'none',
+    help: 'tape-drive=2: what is counted for a site or the grid',
+  },
   licenses: {
     label: 'Licenses',
     of: ({ licenses }) => licensesWritten(licenses),

@@ -337,6 +337,10 @@ function Requirements({ job }: { job: Job }) {
           job.sameSwitch !== null && ['Network', sameSwitchText(job.sameSwitch)],
           job.machineConstraint !== null && ['Labels of its machines', job.machineConstraint],
           job.licenses.length > 0 && ['Licenses', licensesWritten(job.licenses)],
+          job.resources.length > 0 && [
+            'For the whole job',
+            job.resources.map(({ kind, amount }) => `${count(amount)} ${kind}`).join(', '),
+          ],
           (job.os ?? job.architecture) !== null && [
             'Platform',
             [job.os, job.architecture].filter(Boolean).join(', '),
@@ -728,9 +732,14 @@ function Runs({ job }: { job: Job }) {
                         )
                         .join(', '),
                 ],
-                run.licenses.length > 0 && [
-                  'Licenses',
-                  licensesWritten(run.licenses.map(({ kind }) => kind)),
+                run.pools.length > 0 && [
+                  'Licenses and pools',
+                  run.pools
+                    .map(
+                      ({ amount, pool: { kind, unit } }) =>
+                        `${kind}: ${count(amount)}${unit ? ` ${unit}` : ''}`,
+                    )
+                    .join(', '),
                 ],
                 ['Assigned', <At key="a" at={run.assignedAt} />],
                 ['Started', <At key="s" at={run.startedAt} />],

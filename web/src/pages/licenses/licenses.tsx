@@ -1,4 +1,4 @@
-/** License pools: how many copies are in use, and who waits for one. */
+/** Pools of licenses and of other resources that are counted for a site or the grid: how much is in use, and who waits for some. */
 import { Link } from '@tanstack/react-router';
 import { KeyRound, Plus } from 'lucide-react';
 import { useState } from 'react';
@@ -34,7 +34,7 @@ export function Licenses() {
   return (
     <Page
       title="Licenses"
-      about="Software licenses that jobs use while they run, at a site or in the whole grid."
+      about="Software licenses, and other resources that are counted for a site or the whole grid: jobs hold them while they run."
       actions={
         operator && (
           <Button icon={<Plus size={14} />} onPress={() => setEditing('new')}>
@@ -52,7 +52,7 @@ export function Licenses() {
               <Card>
                 <Empty icon={<KeyRound size={20} />} title="No licenses">
                   For software with a limited number of licenses, a pool sets how many jobs may use it at the
-                  same time.
+                  same time. A pool of tape drives or of the space of a file system is the same.
                 </Empty>
               </Card>
             );
@@ -63,6 +63,7 @@ export function Licenses() {
                   const own = pools.filter((pool) => pool.kind === kind);
                   const inUse = own.reduce((sum, pool) => sum + pool.inUse, 0);
                   const copies = own.reduce((sum, pool) => sum + pool.copies, 0);
+                  const unit = own.find((pool) => pool.unit)?.unit;
                   return (
                     <button
                       key={kind}
@@ -74,14 +75,17 @@ export function Licenses() {
                       <span className="row spread">
                         <span className="strong cut">{kind}</span>
                         <span className="num muted small">
-                          {count(inUse)} <span className="faint">of {count(copies)}</span>
+                          {count(inUse)}{' '}
+                          <span className="faint">
+                            of {count(copies)} {unit}
+                          </span>
                         </span>
                       </span>
                       <Bar
                         value={inUse}
                         max={copies}
                         tone={copies > 0 && inUse >= copies ? 'warn' : 'accent'}
-                        label={`${kind}: ${inUse} of ${copies} copies in use, ${percent(copies > 0 ? inUse / copies : 0)}`}
+                        label={`${kind}: ${inUse} of ${copies} in use, ${percent(copies > 0 ? inUse / copies : 0)}`}
                       />
                       <span className="tiny faint">
                         {plural(own.length, 'pool')} · <Demand kind={kind} />
@@ -122,7 +126,7 @@ export function Licenses() {
                         key: 'use',
                         header: 'In use',
                         width: '45%',
-                        cell: ({ inUse, copies }) => (
+                        cell: ({ inUse, copies, unit }) => (
                           <div className="row">
                             <div className="grow">
                               <Bar
@@ -134,7 +138,10 @@ export function Licenses() {
                               />
                             </div>
                             <span className="num tiny" style={{ minWidth: 64, textAlign: 'right' }}>
-                              {count(inUse)} <span className="faint">/ {count(copies)}</span>
+                              {count(inUse)}{' '}
+                              <span className="faint">
+                                / {count(copies)} {unit}
+                              </span>
                             </span>
                           </div>
                         ),
@@ -231,13 +238,13 @@ function History({ kind, copies }: { kind: string; copies: number }) {
   return (
     <Card
       title={`${kind} in use over time`}
-      about="Means per interval, with the current number of copies"
+      about="Means per interval, with the current total"
       actions={chooser}
     >
       <Loaded from={history} skeleton={<Skeleton height={186} />}>
         {({ licenseHistory: points }) => (
           <Chart
-            label={`Copies of ${kind} in use over time`}
+            label={`${kind} in use over time`}
             height={160}
             x={points.map(({ at }) => Date.parse(at) / 1000)}
             series={[
@@ -247,7 +254,7 @@ function History({ kind, copies }: { kind: string; copies: number }) {
                 kind: 'area',
                 values: points.map(({ inUse }) => inUse),
               },
-              { label: 'Copies', color: '--text-3', values: points.map(() => copies) },
+              { label: 'In all', color: '--text-3', values: points.map(() => copies) },
             ]}
           />
         )}
@@ -264,14 +271,16 @@ function PoolDialog({ pool, onClose }: { pool: LicensePartsFragment | null; onCl
   const [kind, setKind] = useState(pool?.kind ?? '');
   const [copies, setCopies] = useState(String(pool?.copies ?? '1'));
   const [site, setSite] = useState(pool?.site?.id ?? '');
+  const [unit, setUnit] = useState(pool?.unit ?? '');
   const busy = register.busy || update.busy || remove.busy;
+  const written = { copies: Number(copies), unit: unit.trim() || null };
   const save = (): Promise<unknown> =>
     pool
-      ? update.run({ input: { license: pool.id, copies: Number(copies) } })
-      : register.run({ input: { kind: kind.trim(), copies: Number(copies), site: site || null } });
+      ? update.run({ input: { license: pool.id, ...written } })
+      : register.run({ input: { kind: kind.trim(), site: site || null, ...written } });
   return (
     <Dialog
-      title={pool ? `Change the pool of ${pool.kind}` : 'Add a license pool'}
+      title={pool ? `Change the pool of ${pool.kind}` : 'Add a pool'}
       open
       onClose={onClose}
       footer={
@@ -312,7 +321,7 @@ function PoolDialog({ pool, onClose }: { pool: LicensePartsFragment | null; onCl
             value={kind}
             onChange={setKind}
             autoFocus
-            help="The kind that jobs request, for example matlab"
+            help="The kind that jobs request, for example matlab or tape-drive"
           />
           <Choice
             label="Of"
@@ -326,14 +335,19 @@ function PoolDialog({ pool, onClose }: { pool: LicensePartsFragment | null; onCl
         </>
       )}
       <TextInput
-        label="Copies"
+        label="Amount"
         type="number"
         min={0}
         value={copies}
         onChange={setCopies}
-        help={
-          pool ? `Not below the ${count(pool.inUse)} in use` : 'How many jobs may use it at the same time'
-        }
+        help={pool ? `Not below the ${count(pool.inUse)} in use` : 'How much of it there is'}
+      />
+      <TextInput
+        label="Unit"
+        value={unit}
+        onChange={setUnit}
+        placeholder="pieces"
+        help="What the amount is counted in, for example drives or GB"
       />
     </Dialog>
   );

@@ -247,13 +247,16 @@ function SiteFigures({ site }: { site: SitePartsFragment }) {
       </div>
       {site.licenses.length > 0 && (
         <div className="figure">
-          <span className="figure-label">Licenses</span>
+          <span className="figure-label">Licenses and pools</span>
           <ul className="license-list">
-            {site.licenses.map(({ id, kind, copies, inUse }) => (
+            {site.licenses.map(({ id, kind, copies, inUse, unit }) => (
               <li key={id} className="row tiny">
                 <span className="cut grow">{kind}</span>
                 <span className="num">
-                  {inUse} <span className="faint">/ {copies}</span>
+                  {inUse}{' '}
+                  <span className="faint">
+                    / {copies} {unit}
+                  </span>
                 </span>
               </li>
             ))}

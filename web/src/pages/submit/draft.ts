@@ -192,6 +192,7 @@ export function fieldsOf(script: string): {
     estimate: text(estimateS),
     runTimeLimit: text(runTimeLimitS),
     deadline,
+    // Of kinds that are counted for a site or the grid, too: the service knows which are.
     resources: resourcesPerTask?.map(({ kind, amount }) => `${kind}=${amount}`).join(','),
     constraint: machineConstraint,
     reservation,
@@ -288,7 +289,7 @@ export type Kinds = readonly Pick<SubmitChoicesQuery['resourceKinds'][number], '
 /** Those that operators have declared of machines, devices among them. */
 export const declaredOf = (kinds: SubmitChoicesQuery['resourceKinds']): Kinds =>
   kinds.filter(
-    ({ name, countedOn }) => countedOn === 'MACHINES' && !['cpus', 'memoryMb', 'places'].includes(name),
+    ({ name, countedOn }) => countedOn === 'MACHINE' && !['cpus', 'memoryMb', 'places'].includes(name),
   );
 
 /** Characters that stand before a draft's own constraint where more is asked of its devices. */

@@ -160,7 +160,7 @@ export function Placement({
             label="Other resources per task"
             {...text('resources')}
             placeholder="none"
-            help="tape-drive=1, fpga=2: kinds that operators have declared"
+            help="fpga=2: kinds that operators have declared; those of a site or the grid are for the whole job"
           />
           <Choice
             label="Beside it on its machines"
