@@ -224,6 +224,8 @@ describe('jobs', () => {
         originSiteId: null,
         reservationId: null,
         preemptionClass: 0,
+        class: null,
+        charged: true,
         computationShare: null,
         simulatedIoS: null,
         mail: null,
