@@ -347,10 +347,13 @@ function drawInput(random: RandomStream, { store, databaseNow }: UsersWorld, goe
   };
   const alone = new RandomStream(store.events.length * 991 + runS * 37 + tasks, 'exclusive').next();
   if (alone < 0.08) input.exclusive = alone < 0.04 ? 'MACHINE' : 'USER';
-  // Some ask for pools by amount, too.
-  const amount = new RandomStream(store.events.length * 983 + runS * 29 + tasks, 'amounts').next();
-  if (amount < 0.06)
-    input.resources = [{ kind: amount < 0.03 ? 'cad' : 'grid', amount: amount < 0.01 ? 2 : 1 }];
+  // Some ask for a pool by amount, instead of a copy: there is one of each.
+  const byAmount = new RandomStream(store.events.length * 983 + runS * 29 + tasks, 'amounts').next();
+  if (byAmount < 0.06) {
+    const kind = byAmount < 0.03 ? 'cad' : 'grid';
+    input.licenses = licenses.filter((one) => one !== kind);
+    input.resources = [{ kind, amount: 1 }];
+  }
   Object.assign(input, drawRetry(new RandomStream(store.events.length * 997 + runS * 31 + tasks, 'retry')));
   const datasets = [...store.datasets.keys()];
   const count = pick(0, 0, 1, 2, random.next() < 0.02 ? MAX.jobInputs : 3);
