@@ -129,8 +129,8 @@ export const mutants = [
   {
     what: 'a torn line stays in the journal',
     file: 'src/agent/process/journal.ts',
-    find: 'this.files.ftruncateSync(this.fd, this.size);\n      throw error;',
-    replace: 'throw error;',
+    find: 'this.files.ftruncateSync(this.fd, this.size);\n      this.isTorn = false;\n      throw error;',
+    replace: 'this.isTorn = false;\n      throw error;',
   },
   {
     what: 'a report for which there is no room is dropped',
