@@ -207,6 +207,8 @@ export interface AskedJob extends Pick<Asked, (typeof AS_ASKED)[number]> {
   memoryMbPerTask?: number;
   tasksPerMachine?: TasksPerMachine;
   resourcesPerTask?: { kind: string; amount: number }[];
+  /** Of the whole job: of kinds that a site or the grid has. */
+  resources?: { kind: string; amount: number }[];
   devicesPerTask?: DevicesAsked[];
   licenses?: string[];
   machineConstraint?: string;
@@ -281,6 +283,8 @@ export function jobOf(asked: Asked): AskedJob {
   if (asked.gpusPerTask !== undefined) resources.gpu = asked.gpusPerTask * perNode;
   if (asked.gpus !== undefined) resources.gpu = Math.ceil(asked.gpus / nodes);
   const kinds = Object.entries(resources).filter(([, amount]) => amount > 0);
+  const amounts = kinds.length > 0 ? kinds.map(([kind, amount]) => ({ kind, amount })) : undefined;
+  const inParts = asked.parts.length > 0;
   const job: { [K in keyof AskedJob]: AskedJob[K] | undefined } = {
     ...Object.fromEntries(AS_ASKED.map((field) => [field, asked[field]])),
     groupName: asked.group,
@@ -291,14 +295,16 @@ export function jobOf(asked: Asked): AskedJob {
         ? asked.memoryMb
         : Math.max(asked.memoryMb ?? 0, Math.ceil(asked.memoryMbPerCpu * (cpus ?? 1))),
     tasksPerMachine: isSlurms ? (nodes > 1 ? ONE_EACH : undefined) : asked.tasksPerMachine,
-    resourcesPerTask: kinds.length > 0 ? kinds.map(([kind, amount]) => ({ kind, amount })) : undefined,
+    resourcesPerTask: inParts ? undefined : amounts,
+    // Of parts, what they have on machines is said by part.
+    resources: inParts ? amounts : undefined,
     devicesPerTask: asked.devices.length > 0 ? asked.devices : undefined,
     licenses: asked.licenses.length > 0 ? asked.licenses : undefined,
     machineConstraint: withDevices(
       asked.constraint,
       Object.entries(asked.models).map(([kind, model]) => ({ kind, model })),
     ),
-    parts: asked.parts.length > 0 ? asked.parts : undefined,
+    parts: inParts ? asked.parts : undefined,
     estimateS: asked.estimateS ?? asked.limitS,
     runTimeLimitS: asked.limitS,
     retry: Object.keys(asked.retry).length > 0 ? withRule(asked.retry) : undefined,

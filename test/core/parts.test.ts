@@ -9,7 +9,7 @@ import {
   type Run,
   whyWaiting,
 } from '../../src/core/index.js';
-import { SWITCH, switchUntil } from '../../src/core/model.js';
+import { asksPools, SWITCH, switchUntil } from '../../src/core/model.js';
 import { parseConstraint } from '../../src/core/resources/constraint.js';
 import { whyNeverFits, whyPartsNowhere } from '../../src/core/resources/eligibility.js';
 import { allocationsOf, holdOf, place } from '../../src/core/resources/placement.js';
@@ -173,7 +173,7 @@ describe('a job of several parts', () => {
         );
         for (const event of events) if (event.kind === 'submit') w.play(event);
         for (const job of w.atRoot.values()) {
-          if (job.parts === null || job.licenses.length > 0 || job.os !== null) continue;
+          if (job.parts === null || asksPools(job) || job.os !== null) continue;
           if (job.machineConstraint !== null) continue;
           const requirement = w.grid.requirementOf(job);
           for (const { site, resources } of w.grid.sites) {
@@ -252,7 +252,7 @@ describe('a job of several parts', () => {
             const timeline = new Timeline(w.grid, entry, w.now);
             const profile = Profile.of(resources, w.now);
             for (const { job } of jobs.slice(0, 6)) {
-              if (job.licenses.length > 0) continue;
+              if (asksPools(job)) continue;
               const requirement = w.grid.requirementOf(job);
               const eligible = resources.eligible(requirement.signature);
               if (whyNeverFits(requirement, eligible) !== null) continue;

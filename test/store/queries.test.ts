@@ -173,6 +173,7 @@ describe('jobs', () => {
         siteId: site,
         name: null,
         project: null,
+        resources: null,
         resourcesPerTask: null,
         devicesPerTask: null,
         machineConstraint: null,

@@ -247,11 +247,11 @@ describe('lines of a script', () => {
     expect(environment).toEqual([{ name: 'A', value: 'b' }]);
     const { asked: said } = read(`#SWITCHYARD ${line}`);
     expect(said.environment).toEqual({ A: 'b' });
-    const { needs, resourcesPerTask, ...rest } = job(`#SWITCHYARD ${line}`);
-    const { needs: needed, resourcesPerTask: resources, ...same } = others;
+    const { needs, resources, ...rest } = job(`#SWITCHYARD ${line}`);
+    const { needs: needed, resources: given, ...same } = others;
     expect(rest).toEqual(same);
     const inOrder = (list: unknown) => (list as object[]).map((one) => JSON.stringify(one)).sort();
-    expect(inOrder(resourcesPerTask)).toEqual(inOrder(resources));
+    expect(inOrder(resources)).toEqual(inOrder(given));
     const terms = (clauses: unknown) => inOrder((clauses as { of: object[] }[])[0]?.of);
     expect(terms(needs)).toEqual(terms(needed));
     expect(job('#SWITCHYARD --input-from job_1:x --input-from group:g:y').inputs).toEqual([
