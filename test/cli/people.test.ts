@@ -68,7 +68,7 @@ it('tells what was used, by whom and of what', async () => {
   expect(stdout.split('\n')[0]).toMatch(/^of,runs,cpu-hours,/);
   expect(stdout).toMatch(/^admin,/m);
   const { stdout: mine } = await cli('whoami');
-  expect(mine).toContain('share of the grid: 1, relative to the shares of other users');
+  expect(mine).toContain('quota: 1, relative to the quotas of other users');
   expect((await cli('quota')).code).toBe(0);
 });
 
