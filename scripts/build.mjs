@@ -43,6 +43,8 @@ async function transpile() {
     ...{ outdir: join(root, 'dist'), outbase: src, sourcemap: true, logLevel: 'error' },
     ...{ platform: 'node', target: 'es2022', format: 'esm' },
   });
+  // The compiler would take what is there now for what it wrote itself.
+  rmSync(join(root, 'dist', '.tsbuildinfo'), { force: true });
   return 0;
 }
 
