@@ -2,6 +2,7 @@
 import type { Client } from '../client/index.js';
 import { loadConfig } from '../platform/config.js';
 import { createLogger, type Logger } from '../platform/log.js';
+import type { Device } from '../words/index.js';
 import { simulatedAgent } from './agents.js';
 import type { Named } from './command.js';
 import * as documents from './documents.gql.js';
@@ -18,14 +19,7 @@ export interface SimulatedMachine {
   architecture: string;
   /** Ids of licenses. */
   licenses?: string[];
-  devices?: {
-    id: string;
-    kind?: string;
-    model?: string;
-    memoryMb?: number;
-    shares?: number;
-    link?: string;
-  }[];
+  devices?: Device[];
 }
 
 export interface SimulatedSite {

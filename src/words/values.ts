@@ -150,7 +150,7 @@ export function parseAmount(field: string, value: string): { kind: string; amoun
 }
 
 /** A device of a machine; what is left out is the service's to fill in. */
-interface Device {
+export interface Device {
   id: string;
   kind?: string;
   model?: string;

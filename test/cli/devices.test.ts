@@ -32,6 +32,25 @@ interface Run {
   allocations: { devices: string[] }[];
 }
 
+/** Whoever has a device says so where others would see it, for as long as it has it. */
+const bodyOf = (
+  locks: string,
+): string => `for d in $(echo $SWITCHYARD_DEVICES | tr , ' '); do mkdir ${locks}/$d || echo $d >> ${locks}/clash; done
+    sleep 1; for d in $(echo $SWITCHYARD_DEVICES | tr , ' '); do rmdir ${locks}/$d; done; echo $SWITCHYARD_DEVICES $CUDA_VISIBLE_DEVICES`;
+
+const isDone = (state: string): boolean => ['COMPLETED', 'FAILED', 'CANCELLED'].includes(state);
+
+async function statesOf(
+  ask: Awaited<ReturnType<typeof apart>>['ask'],
+  ids: readonly string[],
+): Promise<string[]> {
+  const found = await ask<{ jobs: { nodes: { state: string }[] } }>(
+    'query ($ids: [ID!]!) { jobs(filter: { ids: $ids }, first: 50) { nodes { state } } }',
+    { ids },
+  );
+  return found?.jobs.nodes.map(({ state }) => state) ?? [];
+}
+
 it('two jobs never have one device, whoever is killed meanwhile', async () => {
   const [declared, locks] = [join(home, 'devices'), join(home, 'locks')];
   for (const dir of [declared, locks]) mkdirSync(dir);
@@ -68,24 +87,25 @@ it('two jobs never have one device, whoever is killed meanwhile', async () => {
   expect(registered).toMatchObject({ resources: [{ kind: 'gpu', amount: 3, used: 0 }] });
   expect(registered?.labels).toContainEqual({ name: 'rack', value: '7' });
 
-  // Whoever has a device says so where others would see it, for as long as it has it.
-  const body = `for d in $(echo $SWITCHYARD_DEVICES | tr , ' '); do mkdir ${locks}/$d || echo $d >> ${locks}/clash; done
-    sleep 1; for d in $(echo $SWITCHYARD_DEVICES | tr , ' '); do rmdir ${locks}/$d; done; echo $SWITCHYARD_DEVICES $CUDA_VISIBLE_DEVICES`;
   const submit = (...options: string[]) =>
-    json<{ id: string }[]>('submit', '--cpus', '1', '--estimate', '5', ...options, '--', 'sh', '-c', body);
+    json<{ id: string }[]>(
+      'submit',
+      '--cpus',
+      '1',
+      '--estimate',
+      '5',
+      ...options,
+      '--',
+      'sh',
+      '-c',
+      bodyOf(locks),
+    );
   const jobs = [
     ...(await submit('--gpus', 'card:1', '--array', '1-8')),
     ...(await submit('--gres', 'gpu:2', '--constraint', 'rack < 8', '--array', '1-3')),
   ];
-  const isDone = (state: string) => ['COMPLETED', 'FAILED', 'CANCELLED'].includes(state);
   const ids = jobs.map(({ id }) => id);
-  const states = async (): Promise<string[]> =>
-    (
-      await ask<{ jobs: { nodes: { state: string }[] } }>(
-        'query ($ids: [ID!]!) { jobs(filter: { ids: $ids }, first: 50) { nodes { state } } }',
-        { ids },
-      )
-    )?.jobs.nodes.map(({ state }) => state) ?? [];
+  const states = () => statesOf(ask, ids);
   for (const died of [2, 5]) {
     await until(states, (now) => now.filter(isDone).length >= died);
     for (const process of [all.agent, all.worker, all.api]) await process.end('SIGKILL');
@@ -170,13 +190,11 @@ it('unlike devices of one kind are had by what they are, each by one job, whoeve
       )?.machines.nodes[0]?.devices.length,
     (devices) => devices === 3,
   );
-  const body = `for d in $(echo $SWITCHYARD_DEVICES | tr , ' '); do mkdir ${locks}/$d || echo $d >> ${locks}/clash; done
-    sleep 1; for d in $(echo $SWITCHYARD_DEVICES | tr , ' '); do rmdir ${locks}/$d; done; echo $SWITCHYARD_DEVICES $CUDA_VISIBLE_DEVICES`;
   const job = ['--cpus', '1', '--estimate', '5'];
   const submit = async (devices: string, count: number) =>
     (
       await json<{ id: string }[]>(
-        ...['submit', ...job, '--devices', devices, '--array', `1-${count}`, '--', 'sh', '-c', body],
+        ...['submit', ...job, '--devices', devices, '--array', `1-${count}`, '--', 'sh', '-c', bodyOf(locks)],
       )
     ).map(({ id }) => ({ id, devices }));
   const jobs = [
@@ -188,14 +206,7 @@ it('unlike devices of one kind are had by what they are, each by one job, whoeve
   const refused = await cli('submit', ...job, '--devices', 'gpu:v100', '--', 'true');
   expect(refused.stderr).toMatch(/--devices: 1 gpu v100 can never run.*nearest: .*1 gpu card \(1000 MB\)/s);
   const ids = jobs.map(({ id }) => id);
-  const states = async (): Promise<string[]> =>
-    (
-      await ask<{ jobs: { nodes: { state: string }[] } }>(
-        'query ($ids: [ID!]!) { jobs(filter: { ids: $ids }, first: 50) { nodes { state } } }',
-        { ids },
-      )
-    )?.jobs.nodes.map(({ state }) => state) ?? [];
-  const isDone = (state: string) => ['COMPLETED', 'FAILED', 'CANCELLED'].includes(state);
+  const states = () => statesOf(ask, ids);
   await until(states, (now) => now.filter(isDone).length >= 3);
   for (const process of [all.agent, all.worker, all.api]) await process.end('SIGKILL');
   all = startAll();

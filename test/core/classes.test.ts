@@ -6,7 +6,6 @@ import {
   DEFAULT_POLICY,
   Grid,
   type Job,
-  type LocalPolicy,
   mayUse,
   type Policy,
   type PolicyError,
@@ -17,6 +16,7 @@ import {
   siteCycle,
 } from '../../src/core/index.js';
 import { cases } from '../support/seed.js';
+import { CHOOSING } from './support/policies.js';
 
 const under = (classes: object, more: object = {}): Policy =>
   parsePolicy({ ...DEFAULT_POLICY, classes, ...more });
@@ -28,15 +28,6 @@ const faults = (classes: object): string[] => {
     return (error as PolicyError).faults.map(({ path, accepted }) => `${path}: ${accepted}`);
   }
 };
-const LOCALS: LocalPolicy[] = [
-  DEFAULT_POLICY.local,
-  { kind: 'easy' },
-  { kind: 'hybrid', reservations: 2 },
-  { kind: 'conservative', depth: 100 },
-  { kind: 'fcfs' },
-  { kind: 'sjf', ageBoundS: 20 },
-  { kind: 'first-fit', ageBoundS: 20 },
-];
 
 describe('the classes of a policy', () => {
   it('have what `preemption` says where they say nothing', () => {
@@ -124,7 +115,7 @@ function run(grid: Grid, of: Job, start = of.submittedAt): void {
   });
 }
 
-describe.each(LOCALS.map((local) => [JSON.stringify(local), local] as const))(
+describe.each(CHOOSING.map((local) => [JSON.stringify(local), local] as const))(
   'scavengers under %s',
   (_, local) => {
     const policy = under(CLASSES, { local });
@@ -194,7 +185,7 @@ describe.each(LOCALS.map((local) => [JSON.stringify(local), local] as const))(
 
 // Under shortest first, the first is another one.
 describe.each(
-  LOCALS.filter(({ kind }) => kind !== 'sjf').map((local) => [JSON.stringify(local), local] as const),
+  CHOOSING.filter(({ kind }) => kind !== 'sjf').map((local) => [JSON.stringify(local), local] as const),
 )('under %s', (_, local) => {
   it('the first of rank 0 never waits for scavengers, and these run in the end', () => {
     const some = fc.record({

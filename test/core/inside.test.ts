@@ -13,18 +13,8 @@ import {
   siteCycle,
 } from '../../src/core/index.js';
 import { cases } from '../support/seed.js';
+import { CHOOSING } from './support/policies.js';
 
-const POLICIES: LocalPolicy[] = [
-  DEFAULT_POLICY.local,
-  { kind: 'easy' },
-  { kind: 'easy', backfill: 'SHORTEST' },
-  { kind: 'hybrid', reservations: 2 },
-  { kind: 'conservative', depth: 100 },
-  { kind: 'conservative', depth: 2 },
-  { kind: 'fcfs' },
-  { kind: 'sjf', ageBoundS: 20 },
-  { kind: 'first-fit', ageBoundS: 20 },
-];
 const SITE = 1;
 const CPUS = 4;
 const MACHINES = [1, 2, 3];
@@ -209,7 +199,7 @@ function check({ runs, holds, told }: Played): { inside: number } {
   return { inside };
 }
 
-describe.each(POLICIES)('%j', (local) => {
+describe.each(CHOOSING)('%j', (local) => {
   it('others never reach into a reservation, and its own run in it', () => {
     let inside = 0;
     fc.assert(

@@ -27,7 +27,7 @@ import {
   UNMEASURED,
 } from '../runner.js';
 import type { StageableRunner } from '../staging/runner.js';
-import { type Calls, counted } from './counted.js';
+import { type CallCounts, counted } from './counted.js';
 import { endOfRun, endThere, isKilled, neverBegan } from './ends.js';
 import { type Handed, handed, recordsIn } from './handed.js';
 import { ALIVE, Others, prefixOf, type Serves, sitePrefix } from './others.js';
@@ -149,7 +149,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     private readonly options: Required<ExternalRunnerOptions>,
     private readonly files: SharedFiles,
     private capacityNow: Capacity,
-    private readonly calls: Calls,
+    private readonly calls: CallCounts,
   ) {
     const { stateDir, scheduler, serves, baseEnvironment, submissionsPerS, warn } = options;
     super(new Reports(journal, new Disk(stateDir, files.calls), REAL_ENV), known);
