@@ -6,7 +6,7 @@ import type { Message } from './sender.js';
 export const toldFields = [
   ...(['id', 'state', 'name', 'application', 'project', 'groupName', 'groupId', 'arrayIndex'] as const),
   ...(['userId', 'siteId', 'cause', 'exitCode', 'message', 'submittedAt', 'startedAt', 'endedAt'] as const),
-  ...(['licenses', 'resources', 'epoch', 'eligibleAt', 'needsOthers'] as const),
+  ...(['class', 'licenses', 'resources', 'epoch', 'eligibleAt', 'needsOthers'] as const),
 ] as const satisfies (keyof JobRow)[];
 export type ToldJob = Pick<JobRow, (typeof toldFields)[number]>;
 

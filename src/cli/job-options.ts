@@ -5,6 +5,7 @@ import { RETRY_LIMITS } from '../core/runs/retry.js';
 import { endCauses, jobStates } from '../core/states.js';
 import {
   countsRetries,
+  type DevicesAsked,
   type Exclusive,
   elementsOf,
   given,
@@ -26,6 +27,7 @@ import {
   parsePart,
   parseReadFrom,
   parseRequest,
+  parseRequests,
   parseSameSwitch,
   parseSignal,
   parseSince,
@@ -34,6 +36,7 @@ import {
   parseVariable,
   parseWord,
   retryRuleOf,
+  saysMore,
   withDevices,
   withRule,
 } from '../words/index.js';
@@ -226,8 +229,15 @@ function addMachineOptions(command: Command): Command {
       'other resources per task, such as gpu=2, of kinds declared by operators; of kinds counted for a site or the grid, for the whole job, such as tape-drive=2; may be repeated',
       collect,
     )
-    .option('--gpus <n>', 'GPUs per task: 2, or a100:2 for a model')
-    .option('--gres <kind:n>', 'the same in Slurm syntax: gpu:2, gpu:a100:2; may be repeated', collect)
+    .option(
+      '--gpus <n>',
+      'GPUs per task: 2, a100:2 for a model, or a100:2:mem=40G:share=1/4, which is --devices gpu:…',
+    )
+    .option(
+      '--gres <kind:n>',
+      'the same in Slurm syntax: gpu:2, gpu:a100:2, gpu:2:mem=40G; may be repeated',
+      collect,
+    )
     .option(
       '--devices <kind:…>',
       'devices per task by model, number, memory and share, such as gpu:a100:2, gpu:mem=40G or gpu:share=1/4; may be repeated, the one that fewer devices satisfy first',
@@ -396,6 +406,7 @@ function termsOf({ partition, account, qos }: JobOptions): SiteTermsInput | unde
 export interface ChangeOptions extends FilterOptions, Omit<JobOptions, keyof FilterOptions | 'restart'> {
   all?: boolean;
   toProject?: string;
+  toClass?: string;
   restart?: boolean;
   clear?: string[];
   allowUnfit?: boolean;
@@ -406,6 +417,8 @@ const CLEARED = {
   name: { name: null },
   project: { project: null },
   resources: { resourcesPerTask: [], resources: [] },
+  devices: { devicesPerTask: [] },
+  class: { class: null },
   constraint: { machineConstraint: null },
   exclusive: { exclusive: null },
   'all-alike': { allAlike: null },
@@ -428,6 +441,7 @@ export function addChangeOptions(command: Command): Command {
   return addMailOption(addRetryOptions(addTimeOptions(addNeedsOptions(addMachineOptions(command)))))
     .option('--name <text>', 'name of the job')
     .option('--to-project <name>', 'project of the job')
+    .option('--to-class <name>', 'class of jobs of the policy (switchyard classes)')
     .option('--tasks <n>', 'number of tasks')
     .option('--cpus <n>', 'CPUs per task')
     .option('--mem <amount>', 'memory per task, such as 512M, 2G or 1.5 GB')
@@ -448,7 +462,8 @@ export function addChangeOptions(command: Command): Command {
 
 /** What is to be different. The options that jobs are selected by say nothing of that. */
 export function changesFromOptions(options: ChangeOptions): JobChangesInput {
-  const { toProject: project, restart, clear = [], group: _, application: __, ...rest } = options;
+  const { toProject: project, toClass, restart, clear = [], group: _, application: __, ...others } = options;
+  const rest = { ...others, class: toClass };
   const cleared = clear.map((field) => {
     const known = Object.entries(CLEARED).find(([name]) => name === field);
     if (known === undefined) throw usage('--clear', field, Object.keys(CLEARED).join(', '));
@@ -480,7 +495,7 @@ export function jobFromOptions(
   const size = (field: string) => (value: string) => parseNumber(field, value, { min: 0 });
   const [command, ...args] = commandLine;
   const whole = (field: string) => (value: string) => parseNumber(field, value, { min: 1, integer: true });
-  const { resources, constraint } = machinesFrom(options);
+  const { resources, devices, constraint } = machinesFrom(options);
   // Each field of JobInput, so that none is forgotten.
   const job: { [K in Exclude<keyof JobInput, Placed>]: JobInput[K] | undefined } = {
     command,
@@ -498,9 +513,7 @@ export function jobFromOptions(
     ),
     exclusive: exclusiveOf(options),
     allAlike: given(options.allAlike, parseLabelNames),
-    devicesPerTask: options.devices
-      ?.flatMap((one) => one.split(','))
-      .map((one) => parseRequest('--devices', one)),
+    devicesPerTask: devices,
     resourcesPerTask: options.part ? undefined : resources,
     // Of parts, what they have on machines is said by part.
     resources: options.part && resources,
@@ -572,19 +585,28 @@ function limitOf({ limit, time }: JobOptions): number | undefined {
   );
 }
 
-/** Amounts and labels: a device is an amount of its kind, and its model a label of the machine. */
-function machinesFrom({ resource = [], gpus, gres = [], constraint }: JobOptions): {
+/** Amounts, labels and requests: a device is an amount of its kind, and its model a label of the machine, unless more is asked of it. */
+function machinesFrom({ resource = [], gpus, gres = [], devices = [], constraint }: JobOptions): {
   resources: { kind: string; amount: number }[] | undefined;
+  devices: DevicesAsked[] | undefined;
   constraint: string | undefined;
 } {
-  const devices = [
-    ...(gpus === undefined ? [] : [parseDevices('--gpus', `gpu:${gpus}`)]),
-    ...gres.flatMap((one) => one.split(',')).map((one) => parseDevices('--gres', one)),
+  const written = [
+    ...(gpus === undefined ? [] : [['--gpus', `gpu:${gpus}`] as const]),
+    ...gres.flatMap((one) => one.split(',')).map((one) => ['--gres', one] as const),
   ];
-  const resources = [...resource.map((one) => parseAmount('--resource', one)), ...devices];
+  const counted = written
+    .filter(([, one]) => !saysMore(one))
+    .map(([option, one]) => parseDevices(option, one));
+  const requests = [
+    ...written.filter(([, one]) => saysMore(one)).map(([option, one]) => parseRequest(option, one)),
+    ...devices.flatMap((one) => parseRequests('--devices', one)),
+  ];
+  const resources = [...resource.map((one) => parseAmount('--resource', one)), ...counted];
   return {
     resources: resources.length === 0 ? undefined : resources.map(({ kind, amount }) => ({ kind, amount })),
-    constraint: withDevices(constraint, devices),
+    devices: requests.length === 0 ? undefined : requests,
+    constraint: withDevices(constraint, counted),
   };
 }
 
@@ -740,6 +762,7 @@ export interface FilterOptions {
   application?: string;
   project?: string;
   group?: string;
+  class?: string;
   asksFor?: string;
   cause?: string;
   jobGroup?: string;
@@ -760,6 +783,7 @@ export function addFilterOptions(command: Command): Command {
     .option('--application <name>', 'jobs of this application')
     .option('--project <name>', 'jobs of this project')
     .option('--group <name>', 'jobs with this group name')
+    .option('--class <name>', 'jobs of this class of the policy; normal: without one')
     .option('--asks-for <license>', 'jobs that request a license of this kind')
     .option('--cause <cause>', 'jobs that ended for this cause, such as RUN_TIME_LIMIT')
     .option('--job-group <id>', 'jobs of this bulk group (`groups submit`)')
@@ -779,6 +803,7 @@ export async function filterFromOptions(client: Client, options: FilterOptions):
     application: options.application,
     project: options.project,
     groupName: options.group,
+    class: options.class,
     license: options.asksFor,
     cause: given(options.cause, (cause) => parseWord('--cause', cause, endCauses)),
     jobGroupId: options.jobGroup === undefined ? undefined : parseId('group', options.jobGroup),

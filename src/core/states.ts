@@ -92,6 +92,7 @@ export const changeableFields = [
   'cpusPerTask',
   'memoryMbPerTask',
   'resourcesPerTask',
+  'devicesPerTask',
   'tasksPerMachine',
   'exclusive',
   'allAlike',
@@ -109,6 +110,9 @@ export const changeableFields = [
   'killGraceS',
   'deadline',
   'boost',
+  'class',
+  'preemptionClass',
+  'charged',
 ] as const;
 
 /** All actions on jobs. `transitions` has the states from and to which each leads. */

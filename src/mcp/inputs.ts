@@ -156,6 +156,7 @@ export const FILTER = {
   application: text('Only jobs of this application'),
   project: text('Only jobs for this project'),
   groupName: text('Only jobs with this group name'),
+  class: text('Only jobs of this class of the policy; normal: jobs without one'),
   waitsForOthers: z
     .boolean()
     .optional()

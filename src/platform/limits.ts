@@ -321,7 +321,13 @@ export const FIXED_LIMITS = {
     'CreateApiKeyInput.name',
     'RegisterUserInput.subject',
   ),
-  classNameChars: fixed(64, 'Characters in the name of a class of jobs.', 'JobInput.class'),
+  classNameChars: fixed(
+    64,
+    'Characters in the name of a class of jobs.',
+    'JobInput.class',
+    'JobChangesInput.class',
+    'JobFilter.class',
+  ),
   graphJobs: fixed(10_000, 'Jobs in a dependency graph.', 'Query.jobGraph.most'),
   graphEdges: fixed(100_000, 'Dependencies in such a graph.', 'JobGraph.isWhole'),
   reasonChars: fixed(

@@ -60,7 +60,7 @@ async function change(
 }
 
 const SCANCEL =
-  '--account -A=;--batch -b?;--clusters -M=?;--ctld?;--cron?;--full -f?;--help;--hurry -H?;--interactive -i?;--jobname=;--me;--name -n=;--nodelist -w=?;--partition -p=;--qos -q=?;--quiet -Q;--reservation -R=?;--sibling=?;--signal -s=;--state -t=;--user -u=;--verbose -v;--version -V;--wckey=?';
+  '--account -A=;--batch -b?;--clusters -M=?;--ctld?;--cron?;--full -f?;--help;--hurry -H?;--interactive -i?;--jobname=;--me;--name -n=;--nodelist -w=?;--partition -p=;--qos -q=;--quiet -Q;--reservation -R=?;--sibling=?;--signal -s=;--state -t=;--user -u=;--verbose -v;--version -V;--wckey=?';
 
 export const scancel: Run = async (words, name) => {
   const options = given(name, words, SCANCEL);
@@ -70,9 +70,16 @@ export const scancel: Run = async (words, name) => {
       `--signal=${signal}: only KILL and TERM can be sent to running jobs; sbatch --signal sends another one before the time limit`,
     );
   const named = options.operands.length > 0;
-  const filters = ['--account', '--jobname', '--me', '--name', '--partition', '--state', '--user'].filter(
-    (option) => options.has(option),
-  );
+  const filters = [
+    '--account',
+    '--jobname',
+    '--me',
+    '--name',
+    '--partition',
+    '--qos',
+    '--state',
+    '--user',
+  ].filter((option) => options.has(option));
   if (!named && filters.length === 0) throw new SlurmError('No job identification provided');
   const { jobs, user, unknown } = named
     ? await namedJobs(options.operands)
@@ -83,6 +90,7 @@ export const scancel: Run = async (words, name) => {
   const names = [...options.list('--name'), ...options.list('--jobname')];
   const states = options.list('--state').map((text) => stateOf(text));
   const [partitions, accounts] = [options.list('--partition'), options.list('--account')];
+  const classes = options.list('--qos');
   const wanted = jobs.filter(
     (job) =>
       !hasEnded(job) &&
@@ -90,7 +98,8 @@ export const scancel: Run = async (words, name) => {
       (names.length === 0 || names.includes(job.name ?? job.application)) &&
       (states.length === 0 || states.includes(slurmState(job))) &&
       (accounts.length === 0 || accounts.includes(job.project ?? 'default')) &&
-      (partitions.length === 0 || partitions.includes(job.site?.name ?? 'any')),
+      (partitions.length === 0 || partitions.includes(job.site?.name ?? 'any')) &&
+      (classes.length === 0 || classes.includes(job.class ?? 'normal')),
   );
   if (!options.has('--quiet'))
     for (const text of unknown) complain(name, `Kill job error on job id ${text}: Invalid job id specified`);
@@ -196,6 +205,7 @@ const UPDATED: Readonly<Record<string, string>> = {
   ...{ mailtype: '--mail-type', mincpusnode: '--cpus-per-task', minmemorycpu: '--mem-per-cpu' },
   ...{ minmemorynode: '--mem', name: '--job-name', nice: '--nice', numcpus: '--ntasks', numnodes: '--nodes' },
   ...{ numtasks: '--ntasks', starttime: '--begin', switches: '--switches', timelimit: '--time' },
+  qos: '--qos',
   trespernode: '--gres',
 };
 
@@ -228,10 +238,15 @@ function exclusiveOf(value: string): JobChangesInput['exclusive'] {
   return exclusive;
 }
 
+const isGres = (field: string): boolean => UPDATED[field] === '--gres';
+
 function changesOf(fields: readonly (readonly [field: string, value: string])[]): JobChangesInput {
   const cleared: { -readonly [K in keyof JobChangesInput]: JobChangesInput[K] } = {};
   const options = fields.flatMap(([field, value]) => {
     if (field === 'dependency' && value === '') cleared.needs = [];
+    // What jobs without a class are called.
+    else if (field === 'qos' && /^(normal)?$/i.test(value)) cleared.class = null;
+    else if (isGres(field) && /^(none)?$/i.test(value)) cleared.resourcesPerTask = [];
     else if (field === 'timelimit' && /^(0|-1|unlimited|infinite)$/i.test(value))
       cleared.runTimeLimitS = null;
     else if (field === 'requeue') cleared.restartable = value !== '0';
@@ -252,7 +267,13 @@ function changesOf(fields: readonly (readonly [field: string, value: string])[])
   const { memoryMbPerCpu, ...others } = asked;
   // Where its processes are launched was decided when it was submitted.
   const { launch: _, ...changes } = jobOf(others);
-  return { ...changes, ...(memoryMbPerCpu !== undefined && { memoryMbPerCpu }), ...cleared };
+  return {
+    // All generic resources of a job are in one field, whether they are amounts or devices.
+    ...(fields.some(([field]) => isGres(field)) && { resourcesPerTask: [], devicesPerTask: [] }),
+    ...changes,
+    ...(memoryMbPerCpu !== undefined && { memoryMbPerCpu }),
+    ...cleared,
+  };
 }
 
 async function show(

@@ -1,5 +1,5 @@
 /** Fields of jobs by Slurm's names, and the tables that its commands print of them. */
-import { licensesWritten } from '../words/index.js';
+import { licensesWritten, requestWritten } from '../words/index.js';
 import {
   clock,
   elapsedS,
@@ -42,13 +42,19 @@ export const tresCounts = (job: Job): [name: string, count: number][] => [
     `gres/${kind}`,
     amount * job.tasks,
   ]),
+  ...(job.devicesPerTask ?? []).map(({ kind, model, count }): [string, number] => [
+    `gres/${kind}${model === null ? '' : `:${model}`}`,
+    count * job.tasks,
+  ]),
 ];
 export const tresOf = (job: Job): string =>
   tresCounts(job)
     .map(([tres, count]) => `${tres}=${count}${tres === 'mem' ? 'M' : ''}`)
     .join(',');
-export const gresOf = ({ resourcesPerTask = [] }: Job): string =>
-  resourcesPerTask.map(({ kind, amount }) => `gres:${kind}:${amount}`).join(',') || 'N/A';
+export const gresOf = ({ resourcesPerTask = [], devicesPerTask = [] }: Job): string =>
+  [...resourcesPerTask.map(({ kind, amount }) => `${kind}:${amount}`), ...devicesPerTask.map(requestWritten)]
+    .map((one) => `gres:${one}`)
+    .join(',') || 'N/A';
 const nodeList = ({ job }: Row): string => nodesOf(job).join(',');
 const listOrReason = (row: Row): string =>
   nodeList(row) ||

@@ -12,7 +12,8 @@ import {
 type Filter = SlurmJobsQueryVariables['filter'];
 type FullJob = SlurmRunsQuery['jobs']['nodes'][number];
 /** What only the dearer query asks for is absent otherwise. */
-export type Job = BriefJobFragment & Partial<Pick<FullJob, 'runs' | 'resourcesPerTask' | 'resources'>>;
+export type Job = BriefJobFragment &
+  Partial<Pick<FullJob, 'runs' | 'resourcesPerTask' | 'devicesPerTask' | 'resources'>>;
 
 /** Objects in a page: as many as one request may cost. */
 const [BRIEF_PAGE, FULL_PAGE] = [5000, 300];

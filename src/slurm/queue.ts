@@ -110,6 +110,7 @@ function selected(jobs: readonly Job[], options: Given, user: string): Job[] {
   const names = [...options.list('--name')];
   const accounts = [...options.list('--account'), ...options.list('--accounts')];
   const partitions = [...options.list('--partition'), ...options.list('--partitions')];
+  const classes = options.list('--qos');
   const own = [process.getuid?.(), ownName()].map(String);
   const isOf = (name: string): boolean =>
     users.includes(name) || (name === user && users.some((one) => own.includes(one)));
@@ -118,7 +119,8 @@ function selected(jobs: readonly Job[], options: Given, user: string): Job[] {
       (users.length === 0 || isOf(job.user.name)) &&
       (names.length === 0 || names.includes(job.name ?? job.application)) &&
       (accounts.length === 0 || accounts.includes(job.project ?? 'default')) &&
-      (partitions.length === 0 || partitions.includes(job.site?.name ?? 'any')),
+      (partitions.length === 0 || partitions.includes(job.site?.name ?? 'any')) &&
+      (classes.length === 0 || classes.includes(job.class ?? 'normal')),
   );
 }
 
@@ -178,7 +180,7 @@ async function listed(
 }
 
 const SACCT =
-  '--accounts -A=;--allclusters -L?;--allocations -X;--allusers -a;--brief -b;--clusters -M=?;--completion -c?;--constraints -C=?;--delimiter=;--duplicates -D;--endtime -E=;--federation?;--file -f=?;--format -o=;--group -g=?;--help -h;--helpformat -e;--json;--jobs -j=;--job=;--long -l;--name=;--nnodes -i=?;--noconvert;--nodelist -N=?;--noheader -n;--parsable -p;--parsable2 -P;--partition -r=;--qos -q=?;--reason -R=?;--starttime -S=;--state -s=;--timelimit-max=?;--timelimit-min -k=?;--truncate -T;--uid=;--units=;--use-local-uid;--user -u=;--verbose -v;--version -V;--wckeys -W=?;--whole-hetjob=?';
+  '--accounts -A=;--allclusters -L?;--allocations -X;--allusers -a;--brief -b;--clusters -M=?;--completion -c?;--constraints -C=?;--delimiter=;--duplicates -D;--endtime -E=;--federation?;--file -f=?;--format -o=;--group -g=?;--help -h;--helpformat -e;--json;--jobs -j=;--job=;--long -l;--name=;--nnodes -i=?;--noconvert;--nodelist -N=?;--noheader -n;--parsable -p;--parsable2 -P;--partition -r=;--qos -q=;--reason -R=?;--starttime -S=;--state -s=;--timelimit-max=?;--timelimit-min -k=?;--truncate -T;--uid=;--units=;--use-local-uid;--user -u=;--verbose -v;--version -V;--wckeys -W=?;--whole-hetjob=?';
 const SACCT_FORMAT = 'jobid,jobname,partition,account,alloccpus,state,exitcode';
 /** Names of fields as sacct writes them, however people do. */
 const TITLES =

@@ -52,7 +52,10 @@ export function decideChange(
   if (wrong !== null) return { kind: 'REFUSED', fault: wrong };
   const before = job.wait ?? NO_WAIT;
   const note = noteOf([
-    ...changed.map(([field, value]): Said => [field, said(field, job[field]), said(field, value)]),
+    ...changed
+      .map(([field, value]): Said => [field, said(field, job[field]), said(field, value)])
+      // No amounts are none, with devices or without.
+      .filter(([, was, is]) => was !== is),
     ...(wait === null ? [] : saidWaits(before, wait)),
   ]);
   const bytes = job.bytes + takes(after, wait ?? before) - takes(job, before);
@@ -69,9 +72,22 @@ export function decideChange(
 }
 
 function valuesOf(job: ChangingJob, { values, memoryMbPerCpu }: JobChanges): Partial<ChangeableValues> {
-  if (memoryMbPerCpu === null) return values;
+  const given = { ...values, ...amountsBeside(job, values) };
+  if (memoryMbPerCpu === null) return given;
   const { cpusPerTask = job.cpusPerTask, memoryMbPerTask = 0 } = values;
-  return { ...values, memoryMbPerTask: Math.max(memoryMbPerTask, memoryMbPerCpu * cpusPerTask) };
+  return { ...given, memoryMbPerTask: Math.max(memoryMbPerTask, memoryMbPerCpu * cpusPerTask) };
+}
+
+/** A job that asks for devices by what they are has amounts, too, if only none; any other has none only as null. */
+function amountsBeside(
+  job: ChangingJob,
+  values: Partial<ChangeableValues>,
+): Pick<Partial<ChangeableValues>, 'resourcesPerTask'> {
+  if (!('devicesPerTask' in values || 'resourcesPerTask' in values)) return {};
+  const { devicesPerTask = job.devicesPerTask, resourcesPerTask = job.resourcesPerTask } = values;
+  if (devicesPerTask !== null) return { resourcesPerTask: resourcesPerTask ?? {} };
+  const isNone = resourcesPerTask === null || Object.keys(resourcesPerTask).length === 0;
+  return { resourcesPerTask: isNone ? null : resourcesPerTask };
 }
 
 const NO_WAIT: JobWait = { needs: [], onUnmet: 'CANCEL', notBefore: null, dueAt: null, because: null };
@@ -125,6 +141,9 @@ function stateFault(
   if (!possible('amend', state)) return refuse(null, 'ended jobs cannot be changed; submit it again');
   if (foreign) return refuse(null, 'it is a job of a peer and can only be changed there');
   if (isWaiting(state)) {
+    // What its runs have used is charged by the job: nobody is to be rid of that afterwards.
+    if (epoch > 0 && changed.some(([name, value]) => name === 'charged' && value === false))
+      return refuse('class', 'a run of it has started, which is charged; accepted: classes that are charged');
     const asked = wait !== null && (wait.needs !== before?.needs || wait.onUnmet !== before.onUnmet);
     return asked && wait.needs.length > 0 && epoch > 0
       ? refuse('needs', 'a run of it has started, so its dependencies no longer count')
@@ -141,8 +160,8 @@ function stateFault(
 
 /** What a job with parts does not say of all its tasks: it is said by part, and cannot be changed. */
 const byPart: ReadonlySet<ChangeableField> = new Set([
-  ...(['tasks', 'cpusPerTask', 'memoryMbPerTask', 'resourcesPerTask', 'tasksPerMachine'] as const),
-  ...(['exclusive', 'allAlike', 'sameSwitch'] as const),
+  ...(['tasks', 'cpusPerTask', 'memoryMbPerTask', 'resourcesPerTask', 'devicesPerTask'] as const),
+  ...(['tasksPerMachine', 'exclusive', 'allAlike', 'sameSwitch'] as const),
 ]);
 
 function partsFault(
@@ -204,7 +223,9 @@ const timeSaid = (at: number | null): string => (at === null ? 'none' : new Date
 
 function said(field: ChangeableField, value: unknown): string {
   if (value === null || value === undefined) return 'none';
-  return field === 'deadline' ? timeSaid(value as number) : JSON.stringify(value);
+  if (field === 'deadline') return timeSaid(value as number);
+  const written = JSON.stringify(value);
+  return written === '{}' ? 'none' : written;
 }
 
 const saidWaits = (before: JobWait, after: JobWait): Said[] =>

@@ -196,7 +196,7 @@ export const givenFields = {
   boost: always<number>('integer', ofJob),
   /** The name of its class in the policy; null: it has none. Peers are not told: each has classes of its own. */
   class: maybe<string>('text', ofJob),
-  /** Whether its work counts as charged, by its class when it was submitted: not said by whoever submits it. */
+  /** Whether its work counts as charged, by its class when it was submitted, or given that class: not said by whoever submits it. */
   charged: always<boolean>('boolean'),
   /** Without a class, its rank. Runs of lower ranks may be stopped for it. */
   preemptionClass: always<number>('integer', ofJob),

@@ -2,6 +2,7 @@
  * Filters on jobs: one description, compiled to conditions in SQL for lists and actions, and to predicates for subscriptions. A new
  * filter is one member of `JobFilter` and its entry in `conditions`.
  */
+import { NO_CLASS } from '../core/classes.js';
 import { type EndCause, isLive, isTerminal, type JobState } from '../core/states.js';
 import { list } from './columns.js';
 import type { EventRow, JobRow } from './rows.js';
@@ -17,6 +18,8 @@ export interface JobFilter {
   application?: string;
   project?: string;
   groupName?: string;
+  /** Of jobs; `NO_CLASS`: those without one. */
+  class?: string;
   /** A kind of license, or of anything else that is counted in pools, that it asks for. */
   license?: string;
   /** Of its end, or of that of its last run. */
@@ -41,6 +44,7 @@ type FilteredJob = Pick<
   | 'application'
   | 'project'
   | 'groupName'
+  | 'class'
   | 'licenses'
   | 'cause'
   | 'resources'
@@ -101,6 +105,10 @@ const conditions: { readonly [K in keyof JobFilter]-?: Condition<NonNullable<Job
   groupName: {
     sql: (groupName) => sql`j.group_name = ${groupName}::text`,
     job: (groupName) => (job) => job.groupName === groupName,
+  },
+  class: {
+    sql: (name) => (name === NO_CLASS ? sql`j.class IS NULL` : sql`j.class = ${name}::text`),
+    job: (name) => (job) => (job.class ?? NO_CLASS) === name,
   },
   license: {
     // The second says what follows from the first, in the words of a partial index.

@@ -62,6 +62,7 @@ const COUNTED = {
   SITE: sql`j.site_id`,
   APPLICATION: sql`j.application`,
   CAUSE: sql`j.cause`,
+  CLASS: sql`j.class`,
 };
 export type JobCountBy = keyof typeof COUNTED;
 export interface JobCountRow {

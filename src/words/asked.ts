@@ -92,6 +92,8 @@ export interface Asked {
   /** For each task of Slurm's, and in all. */
   gpusPerTask?: number;
   gpus?: number;
+  /** What these GPUs have to be, if more is asked than a model. */
+  gpuTerms?: Omit<DevicesAsked, 'kind' | 'count'>;
   licenses: string[];
   os?: string;
   architecture?: string;
@@ -282,6 +284,11 @@ export function jobOf(asked: Asked): AskedJob {
   const resources = { ...asked.resources };
   if (asked.gpusPerTask !== undefined) resources.gpu = asked.gpusPerTask * perNode;
   if (asked.gpus !== undefined) resources.gpu = Math.ceil(asked.gpus / nodes);
+  const devices = [...asked.devices];
+  if (asked.gpuTerms !== undefined && (resources.gpu ?? 0) > 0) {
+    devices.push({ kind: 'gpu', ...asked.gpuTerms, count: resources.gpu as number });
+    delete resources.gpu;
+  }
   const kinds = Object.entries(resources).filter(([, amount]) => amount > 0);
   const amounts = kinds.length > 0 ? kinds.map(([kind, amount]) => ({ kind, amount })) : undefined;
   const inParts = asked.parts.length > 0;
@@ -298,7 +305,7 @@ export function jobOf(asked: Asked): AskedJob {
     resourcesPerTask: inParts ? undefined : amounts,
     // Of parts, what they have on machines is said by part.
     resources: inParts ? amounts : undefined,
-    devicesPerTask: asked.devices.length > 0 ? asked.devices : undefined,
+    devicesPerTask: devices.length > 0 ? devices : undefined,
     licenses: asked.licenses.length > 0 ? asked.licenses : undefined,
     machineConstraint: withDevices(
       asked.constraint,

@@ -30,12 +30,14 @@ import {
   parseMemory,
   parseNumber,
   parseRequest,
+  parseRequests,
   parseSameSwitch,
   parseSwitches,
   parseTasksPerMachine,
   parseTime,
   parseVariable,
   parseWord,
+  saysMore,
 } from './values.js';
 
 /** What readers of values may have to know and to say. */
@@ -117,18 +119,30 @@ const array: Reader = into('array', (value, field) => ({ ...parseArray(field, va
 /** `now+2hours` is what `+2h` is; a number alone counts seconds. */
 const slurmsTime = (value: string): string => value.replace(/^now\s*\+\s*/i, '+');
 
-/** `gpu`, `gpu:2`, `gpu:a100:2`, `gres/gpu:2`, several with commas. */
+/** `gpu`, `gpu:2`, `gpu:a100:2`, `gres/gpu:2`, several with commas; as requests where they say more: `gpu:a100:2:mem=40G:share=1/4`. */
 const gres: Reader = (asked, value, field) => {
   if (/^none$/i.test(value)) return;
-  for (const written of value.split(',')) {
-    const { kind, model, amount } = parseDevices(field, written.replace(/^gres[/:]/, ''));
+  for (const one of value.split(',')) {
+    const written = one.replace(/^gres[/:]/, '');
+    if (saysMore(written)) {
+      asked.devices.push(parseRequest(field, written));
+      continue;
+    }
+    const { kind, model, amount } = parseDevices(field, written);
     asked.resources[kind] = amount;
     if (model !== null) asked.models[kind] = model;
   }
 };
 
-/** `2`, `a100:2`. */
+/** `2`, `a100:2`, or more of what they have to be: `a100:2:mem=40G:share=1/4`. */
 const gpus = (asked: Asked, field: string, value: string): number => {
+  delete asked.gpuTerms;
+  if (saysMore(`:${value}`)) {
+    const { kind: _, count = 1, ...terms } = parseRequest(field, `gpu:${value}`);
+    asked.gpuTerms = terms;
+    delete asked.models.gpu;
+    return count;
+  }
   const { model, amount } = parseDevices(field, `gpu:${value}`);
   if (model !== null) asked.models.gpu = model;
   return amount;
@@ -497,7 +511,7 @@ export const SWITCHYARD: readonly Option[] = [
   one('--computation-share', amount('computationShare', 1)),
   flag('--continue-on-failure', yes('continueOnFailure')),
   one('--devices', (asked, value, field) => {
-    asked.devices.push(...value.split(',').map((written) => parseRequest(field, written)));
+    asked.devices.push(...parseRequests(field, value));
   }),
   one('--error', text('error')),
   one('--estimate', lasting('estimateS')),

@@ -172,6 +172,9 @@ export function parseDevices(
   return { kind, model, amount: parseNumber(field, amount, { min: 1, integer: true }) };
 }
 
+/** Whether devices are asked for by what they are: by memory, or as shares, which amounts of a kind cannot say. */
+export const saysMore = (value: string): boolean => /:(mem|share)=/.test(value);
+
 /** Devices of each task by what they are; what is left out is the service's to fill in. */
 export interface DevicesAsked {
   kind: string;
@@ -199,19 +202,23 @@ export function parseRequest(field: string, value: string): DevicesAsked {
   return asked;
 }
 
+/** `gpu:a100:2, gpu:share=1/4`, one or several; none for an empty text. */
+export const parseRequests = (field: string, value: string): DevicesAsked[] =>
+  value.trim() === '' ? [] : value.split(',').map((written) => parseRequest(field, written));
+
 /** The same as it is written. */
 export function requestWritten({
   kind,
-  model,
-  count,
-  minMemoryMb,
-  share,
+  model = null,
+  count = 1,
+  minMemoryMb = null,
+  share = null,
 }: {
   readonly kind: string;
-  readonly count: number;
-  readonly model: string | null;
-  readonly minMemoryMb: number | null;
-  readonly share: { readonly parts: number; readonly of: number } | null;
+  readonly count?: number;
+  readonly model?: string | null;
+  readonly minMemoryMb?: number | null;
+  readonly share?: { readonly parts: number; readonly of: number } | null;
 }): string {
   return [
     ...(model === null ? [kind] : [kind, model]),
@@ -220,6 +227,10 @@ export function requestWritten({
     ...(share === null ? [] : [`share=${share.parts}/${share.of}`]),
   ].join(':');
 }
+
+/** Several of them. */
+export const requestsWritten = (requests: readonly Parameters<typeof requestWritten>[0][]): string =>
+  requests.map(requestWritten).join(', ');
 
 /** What the devices of a kind have to be. */
 export interface DeviceTerms {

@@ -120,6 +120,64 @@ it('are listed as they act, with how many jobs wait; users see their own', async
   ]);
 });
 
+it('can be changed while a job waits, to one that its user may use, and count and filter jobs', async () => {
+  const change = async (id: string, set: object, key = ada) => {
+    const { data, errors } = await api.ask<{ changeJobs: { jobs: Json[]; unchanged: Json[] } }>(
+      `mutation ($id: ID!, $set: JobChangesInput!) { changeJobs(input: { selection: { ids: [$id] }, set: $set, allowUnfit: true }) {
+        jobs { class charged preemptionClass } unchanged { code field message } } }`,
+      { id, set },
+      key,
+    );
+    return errors?.[0] ?? data.changeJobs;
+  };
+  const [plain, ranked] = [
+    (await submit([{ name: 'changed', groupName: 'change' }])).jobs[0]!.id,
+    (await submit([{ preemptionClass: 4, groupName: 'change' }], api.adminKey)).jobs[0]!.id,
+  ];
+  expect(await change(plain, { class: 'spare' })).toEqual({
+    ...{ jobs: [{ class: 'spare', charged: false, preemptionClass: 0 }], unchanged: [] },
+  });
+  expect(await change(plain, { class: 'golden' })).toMatchObject({
+    message: expect.stringContaining(
+      'set.class: "golden" is not accepted; accepted: spare, urgent (golden is for GOLD users, operators)',
+    ),
+    extensions: { code: 'FORBIDDEN', field: 'set.class' },
+  });
+  expect(await change(plain, { class: 'nowhere' })).toMatchObject({
+    extensions: { code: 'BAD_USER_INPUT', field: 'set.class' },
+  });
+  // Its rank as a number goes with it.
+  expect(await change(ranked, { class: 'golden' }, api.adminKey)).toMatchObject({
+    jobs: [{ class: 'golden', charged: true, preemptionClass: 0 }],
+  });
+  expect(await change(plain, { estimateS: 5 })).toMatchObject({ jobs: [{ class: 'spare', charged: false }] });
+  const counts = async () =>
+    (
+      await api.must<{ jobCounts: Json[] }>(
+        '{ jobCounts(by: CLASS, filter: { groupName: "change" }) { class count } }',
+      )
+    ).jobCounts;
+  const found = async (of: string) =>
+    (
+      await api.must<{ jobs: { nodes: { id: string }[] } }>(
+        'query ($of: String) { jobs(filter: { groupName: "change", class: $of }) { nodes { id } } }',
+        { of },
+      )
+    ).jobs.nodes.map(({ id }) => id);
+  expect(await counts()).toEqual([
+    { class: 'golden', count: 1 },
+    { class: 'spare', count: 1 },
+  ]);
+  expect([await found('spare'), await found('golden'), await found('normal')]).toEqual([
+    [plain],
+    [ranked],
+    [],
+  ]);
+  expect(await change(plain, { class: null })).toMatchObject({ jobs: [{ class: null, charged: true }] });
+  expect(await counts()).toContainEqual({ class: null, count: 1 });
+  expect(await found('normal')).toEqual([plain]);
+});
+
 it('a submission that is repeated is the same, whatever has become of the class', async () => {
   const again = () => submit([{ class: 'spare', name: 'again' }], ada, { idempotencyKey: 'spare-again' });
   const first = await again();

@@ -370,6 +370,20 @@ describe('control', () => {
     expect(await said(`squeue -h -j ${id} -o '%q'`)).toBe('low');
     expect(await said(`scontrol show job ${id}`)).toContain('QOS=low');
     expect(await said(`sacct -nP -X -j ${id} -o qos`)).toBe('low');
+    expect(await said('squeue -h -t PD -q low -o %i')).toBe(id);
+    await said(`scontrol update JobId=${id} QOS=normal`);
+    expect(await said(`squeue -h -j ${id} -o '%q'`)).toBe('normal');
+    expect((await shell(`scontrol update JobId=${id} QOS=high`)).stderr).toContain(
+      'class: "high" is not accepted; accepted: low',
+    );
+    await said(`scontrol update JobId=${id} qos=low`);
+    expect(await said(`squeue -h -j ${id} -o '%q'`)).toBe('low');
+    expect((await service.cli('jobs', '--class', 'low')).stdout).toMatch(
+      new RegExp(`^job_${id} +HELD +.* low `, 'm'),
+    );
+    expect(await service.cli('change', `job_${id}`, '--clear', 'class')).toMatchObject({ code: 0 });
+    expect((await service.cli('jobs', '--class', 'low')).stdout).not.toContain(`job_${id}`);
+    expect(await service.cli('change', `job_${id}`, '--to-class', 'low')).toMatchObject({ code: 0 });
     const plain = (await said('sbatch -H --parsable --qos=normal --wrap true')).trim();
     expect(await said(`squeue -h -j ${plain} -o '%q'`)).toBe('normal');
     expect(await said('sacctmgr -nP show qos format=name,gracetime,preemptmode')).toBe(

@@ -3162,6 +3162,63 @@ export function describeStore(
         await nothingBroken();
       });
 
+      it('give a job a class, and with it what it is charged, unless its runs are charged already', async () => {
+        const [waits, ran] = (await submit(world, user, [
+          newJob({ preemptionClass: 4 }),
+          newJob({ class: 'urgent' }),
+        ])) as [number, number];
+        const spare = { class: 'spare', preemptionClass: 0, charged: false };
+        expect(await store.revise(byIds([waits]), asked(spare))).toMatchObject({
+          changed: [waits],
+          refused: [],
+        });
+        expect((await latest(waits))[3]).toBe(
+          'class none → "spare"; preemptionClass 4 → 0; charged true → false',
+        );
+        const mirror = new Mirror(store);
+        await mirror.sync();
+        expect(mirror.grid.job(waits)).toMatchObject({ class: 'spare', preemptionClass: 0 });
+        await store.applyMoves([move(ran, site)], context());
+        await store.applyStarts(site, [start(ran, site, { [machine]: 1 })], null, context());
+        await store.reportRuns(site, [report(ran, 1), ended(ran, 1, { cause: 'LOST' })], MAX_ATTEMPTS);
+        expect(await store.revise(byIds([ran]), asked(spare))).toMatchObject({
+          changed: [],
+          refused: [{ jobId: ran, fault: { code: 'CONFLICT', field: 'class' } }],
+        });
+        // Another that is charged, and from one that is not to one that is.
+        const plain = { class: null, charged: true };
+        expect(await store.revise(byIds([ran, waits]), asked(plain))).toMatchObject({ refused: [] });
+        await mirror.sync();
+        expect(mirror.grid.job(ran)).toMatchObject({ class: null });
+        await nothingBroken();
+      });
+
+      it('of devices leave a job amounts, if only none, and take that away with them', async () => {
+        const request = { kind: 'gpu', count: 2, model: 'a100', minMemoryMb: null, share: null };
+        const ids = await submit(world, user, [newJob(), newJob({ resourcesPerTask: { disk: 1 } })]);
+        const both = async () =>
+          (await store.loadGrid(0)).jobs.map(({ job }) => [job.devicesPerTask, job.resourcesPerTask]);
+        expect(await store.revise(byIds(ids), asked({ devicesPerTask: [request] }))).toMatchObject({
+          ...{ changed: ids, refused: [] },
+        });
+        expect(await both()).toEqual([
+          [[request], {}],
+          [[request], { disk: 1 }],
+        ]);
+        expect((await latest(ids[0]!))[3]).toBe(`devicesPerTask none → ${JSON.stringify([request])}`);
+        await store.revise(byIds(ids), asked({ resourcesPerTask: null }));
+        expect(await both()).toEqual([
+          [[request], {}],
+          [[request], {}],
+        ]);
+        await store.revise(byIds(ids), asked({ devicesPerTask: null }));
+        expect(await both()).toEqual([
+          [null, null],
+          [null, null],
+        ]);
+        await nothingBroken();
+      });
+
       it('take waiting jobs back to the root, are told, and reach schedulers', async () => {
         const ids = await submit(world, user, [newJob(), newJob(), newJob(), newJob({ held: true })]);
         const [root, meta, queued, held] = ids as [number, number, number, number];

@@ -40,6 +40,7 @@ beforeAll(async () => {
       application: `app-${i % 2}`,
       project: i % 4 === 0 ? 'climate' : null,
       groupName: i % 3 === 0 ? 'nightly' : null,
+      class: i % 4 === 1 ? 'urgent' : null,
       held: i === 7,
     });
     const licenses = [...(i % 2 === 0 ? ['solver'] : []), ...(i % 3 === 0 ? ['mesher'] : [])];
@@ -93,6 +94,7 @@ const values = fc.record<Required<JobFilter>>({
   application: fc.constantFrom('app-0', 'app-1', 'app-2'),
   project: fc.constantFrom('climate', 'genome'),
   groupName: fc.constantFrom('nightly', 'daily'),
+  class: fc.constantFrom('urgent', 'spare', 'normal'),
   license: fc.constantFrom('solver', 'mesher', 'none'),
   cause: fc.constantFrom('EXITED_ZERO', 'EXITED_NONZERO', 'LOST'),
   // Groups made from a template, and one that is not there.
@@ -112,6 +114,7 @@ const names: (keyof JobFilter)[] = [
     'application',
     'project',
     'groupName',
+    'class',
     'license',
     'cause',
     'groupId',

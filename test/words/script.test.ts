@@ -160,6 +160,28 @@ describe('lines of a script', () => {
       ],
       machineConstraint: '(fast|new) and gpu = "a100"',
     });
+    // What amounts cannot say are requests.
+    const a100 = { kind: 'gpu', model: 'a100', minMemoryMb: 40_000 };
+    expect(job('#SBATCH --gres=gpu:a100:2:mem=40G,gres/gpu:share=1/4,tape')).toEqual({
+      devicesPerTask: [
+        { ...a100, count: 2 },
+        { kind: 'gpu', share: { parts: 1, of: 4 } },
+      ],
+      resourcesPerTask: [{ kind: 'tape', amount: 1 }],
+    });
+    expect(job('#SBATCH -n 4 -N 2 --gpus-per-task=a100:mem=40G')).toMatchObject({
+      devicesPerTask: [{ ...a100, count: 2 }],
+    });
+    expect(job('#SBATCH -N 2 --gpus=a100:4:mem=40G').devicesPerTask).toEqual([{ ...a100, count: 2 }]);
+    for (const line of ['#SBATCH --gpus-per-node=mem=40G', '#SWITCHYARD --gpus mem=40G'])
+      expect(job(line)).toEqual({ devicesPerTask: [{ kind: 'gpu', minMemoryMb: 40_000, count: 1 }] });
+    // The last one given counts, as it does of amounts.
+    expect(job('#SBATCH --gpus=mem=40G', '#SBATCH --gpus=3')).toEqual({
+      resourcesPerTask: [{ kind: 'gpu', amount: 3 }],
+    });
+    expect(JSON.stringify(read('#SBATCH --gres=gpu:share=1').misread)).toMatch(
+      /--gres: .*gpu:share=1.* is not accepted/,
+    );
   });
 
   it('of Slurm name what a job waits for', () => {

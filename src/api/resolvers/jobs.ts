@@ -125,6 +125,7 @@ export const JobCount: JobCountResolvers = {
     by === 'SITE' && value !== null ? loaders.site(Number(value)) : null,
   application: ({ by, value }) => (by === 'APPLICATION' ? value : null),
   cause: ({ by, value }) => (by === 'CAUSE' ? (value as EndCause | null) : null),
+  class: ({ by, value }) => (by === 'CLASS' ? value : null),
 };
 
 export const Run: RunResolvers = {

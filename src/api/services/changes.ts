@@ -15,7 +15,7 @@ import type { ChangeJobsInput, JobChangesInput, JobInput } from '../generated/ty
 import { amountsShown } from '../resources.js';
 import { handlesAll, submitterOf } from './access.js';
 import type { Fit } from './fit.js';
-import { type Fault, newJob, type Places, placesOf, poolsApart } from './job-input.js';
+import { type Fault, newJob, type Places, placesOf, storedJobs } from './job-input.js';
 import { waitsOfSubmission } from './needs.js';
 import type { ServiceParts } from './parts.js';
 
@@ -23,6 +23,7 @@ import type { ServiceParts } from './parts.js';
 const FITTED: readonly ChangeableField[] = [
   ...(['tasks', 'cpusPerTask', 'memoryMbPerTask', 'resourcesPerTask', 'licenses', 'resources'] as const),
   ...([
+    'devicesPerTask',
     'tasksPerMachine',
     'exclusive',
     'allAlike',
@@ -94,14 +95,22 @@ export async function changesOf(
     ...LEAST,
     ...(set as Partial<JobInput>),
     resourcesPerTask: set.resourcesPerTask ?? [],
+    devicesPerTask: set.devicesPerTask ?? [],
     resources: set.resources ?? [],
     // As many as the bounds on them need.
     tasks: set.tasks ?? Math.max(1, Math.min(MAX.tasks, set.tasksPerMachine?.min ?? 1)),
   };
   const places = await placesOf([asked], parts.queries, submitterOf(viewer));
-  const whole = poolsApart(newJob(asked, { ...submitterOf(viewer), places, now }, refuse), places);
+  const [whole] = storedJobs([newJob(asked, { ...submitterOf(viewer), places, now }, refuse)], places) as [
+    NewJob,
+  ];
   const fields = changeableFields.filter(
-    (field) => given.includes(field) || (field === 'resources' && whole.resources !== null),
+    (field) =>
+      given.includes(field) ||
+      (field === 'resources' && whole.resources !== null) ||
+      (field === 'charged' && given.includes('class')) ||
+      // A class has a rank of its own.
+      (field === 'preemptionClass' && (set.class ?? null) !== null),
   );
   // As plain objects, to be compared with what is stored.
   const values = structuredClone(
@@ -173,11 +182,20 @@ function faultOf(job: Parameters<JobChanges['fault']>[0], judge: Fit | null): Ch
 }
 
 /** As it would be submitted, as far as it may be changed. */
-const inputOf = ({ deadline, resourcesPerTask, resources, mail, ...job }: ChangeableValues): JobInput => ({
+const inputOf = ({
+  deadline,
+  resourcesPerTask,
+  devicesPerTask,
+  resources,
+  mail,
+  charged: _,
+  ...job
+}: ChangeableValues): JobInput => ({
   ...LEAST,
   ...Object.fromEntries(changeableFields.map((field) => [field, (job as Partial<ChangeableValues>)[field]])),
   deadline: deadline === null ? null : new Date(deadline * 1000),
   resourcesPerTask: amountsShown(resourcesPerTask),
+  devicesPerTask: [...(devicesPerTask ?? [])],
   resources: amountsShown(resources),
   mail: mail === null ? null : [...mail],
 });

@@ -424,7 +424,7 @@ function selectionFilter(filter: JobFilter): NonNullable<StoreSelection['filter'
       throw badInput(
         `selection.filter.${field}`,
         filter[field],
-        'only states, siteId, userId, application, project, groupName and jobGroupId; or `ids` instead of the filter',
+        'only states, siteId, userId, application, project, groupName, class and jobGroupId; or `ids` instead of the filter',
       );
     }
   }

@@ -359,6 +359,7 @@ const JOB_COLUMNS: Columns<JobLine> = {
   ID: (job) => job.id,
   STATE: (job) => job.state,
   SITE: (job) => job.site?.name,
+  CLASS: (job) => job.class,
   'SUBMITTED (UTC)': (job) => time(job.submittedAt),
   RUN: (job) => (job.startedAt ? duration(secondsBetween(job.startedAt, job.endedAt)) : null),
   EXIT: howEnded,

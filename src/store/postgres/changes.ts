@@ -211,6 +211,11 @@ function statements(done: readonly Done[], { values }: JobChanges): Sql[] {
       note: ['text', ({ note }) => note],
       bytes: ['integer', ({ bytes }) => bytes],
       memory: ['integer', ({ values }) => values.memoryMbPerTask ?? null],
+      amounts: [
+        'text',
+        ({ values }) =>
+          values.resourcesPerTask === undefined ? null : JSON.stringify(values.resourcesPerTask),
+      ],
       waits: ['boolean', ({ wait }) => wait !== null],
     });
   const settings = Object.fromEntries(changeableFields.map((field) => [field, given(field)])) as Record<
@@ -235,6 +240,8 @@ function statements(done: readonly Done[], { values }: JobChanges): Sql[] {
               ...told,
               // By CPUs of each job, it may.
               memoryMbPerTask: sql`coalesce(t.memory, j.memory_mb_per_task)`,
+              // Whether it is none or null depends on what else a job has.
+              resourcesPerTask: sql`CASE WHEN t.amounts IS NULL THEN j.resources_per_task ELSE nullif(t.amounts::jsonb, 'null') END`,
               // It said why its needs could not hold, and how late it is: neither need be so any more.
               message: sql`CASE WHEN t.waits THEN NULL ELSE j.message END`,
               eligibleAt: sql`CASE WHEN t.waits AND t.state <> 'QUEUED' AND j.epoch = 0 THEN NULL ELSE j.eligible_at END`,

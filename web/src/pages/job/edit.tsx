@@ -8,11 +8,15 @@ import {
   parseLicenses,
   parseMemory,
   parseNeeds,
+  parseRequests,
   parseTasksPerMachine,
+  requestsWritten,
   tasksPerMachineWritten,
 } from '../../../../src/words/index';
 import { ask, Refused } from '../../api/client';
+import { useData } from '../../api/data';
 import { ChangeJobsDocument, type JobChangesInput } from '../../parts/actions.gql';
+import { ClassChoice } from '../../parts/class-choice';
 import {
   ConstraintInput,
   EXCLUSIVE,
@@ -26,6 +30,7 @@ import { Button, Check, Choice, Dialog, TextInput } from '../../ui/controls';
 import { numberOf } from '../../ui/format';
 import { Problem } from '../../ui/show';
 import { toast } from '../../ui/toast';
+import { EditChoicesDocument } from './job.gql';
 import type { Job } from './shown';
 
 type Changed = keyof JobChangesInput;
@@ -147,6 +152,14 @@ const FIELDS: Readonly<Partial<Record<Changed, Field>>> = {
     placeholder: 'none',
     help: 'gpu=2, tape-drive=1',
   },
+  devicesPerTask: {
+    advanced: true,
+    label: 'Devices by what they are',
+    of: ({ devicesPerTask }) => requestsWritten(devicesPerTask),
+    read: (written) => parseRequests('', written),
+    placeholder: 'none',
+    help: 'gpu:a100:2:mem=40G, gpu:share=1/4',
+  },
   tasksPerMachine: {
     advanced: true,
     label: 'Tasks per machine',
@@ -195,6 +208,7 @@ const FIELDS: Readonly<Partial<Record<Changed, Field>>> = {
 };
 /** Fields with inputs of their own. */
 const OTHERS: Readonly<Partial<Record<Changed, Pick<Field, 'of' | 'read'>>>> = {
+  class: { of: (job) => text(job.class), read: orNull },
   exclusive: { of: ({ exclusive }) => exclusive ?? '', read: (written) => written || null },
   sameSwitch: { of: ({ sameSwitch }) => sameSwitchWritten(sameSwitch), read: sameSwitchOf },
   machineConstraint: { of: ({ machineConstraint }) => text(machineConstraint), read: orNull },
@@ -205,7 +219,9 @@ const fields = [...shown, ...Object.entries(OTHERS)] as [Changed, Pick<Field, 'o
 const isField = (name: string): name is Changed => fields.some(([field]) => field === name);
 /** What is wrong with a folded field has to be seen. */
 const isFaulty = (faults: Faults): boolean =>
-  Object.keys(faults).some((name) => name in OTHERS || FIELDS[name as Changed]?.advanced);
+  Object.keys(faults).some(
+    (name) => (name in OTHERS && name !== 'class') || FIELDS[name as Changed]?.advanced,
+  );
 
 type Texts = Readonly<Partial<Record<Changed, string>>>;
 interface Faults {
@@ -229,6 +245,7 @@ function read(before: Texts, written: Texts): { set: Record<string, unknown>; fa
 
 export function EditDialog({ job, onClose, onDone }: { job: Job; onClose(): void; onDone(): void }) {
   const viewer = useViewer();
+  const classes = useData(EditChoicesDocument, {}).data?.jobClasses.filter(({ mayUse }) => mayUse) ?? [];
   const [before] = useState<Texts>(() => Object.fromEntries(fields.map(([name, { of }]) => [name, of(job)])));
   const [written, setWritten] = useState(before);
   const [restartable, setRestartable] = useState(job.restartable);
@@ -296,7 +313,11 @@ export function EditDialog({ job, onClose, onDone }: { job: Job; onClose(): void
     >
       <div className="stack">
         {error && <Problem error={error} />}
-        <div className="fields">{inputs(false)}</div>
+        {faults.class && <Problem error={faults.class} />}
+        <div className="fields">
+          {inputs(false)}
+          <ClassChoice classes={classes} value={written.class ?? ''} onChange={bound('class').onChange} />
+        </div>
         <details className="fold" open={isFaulty(faults)}>
           <summary>Advanced placement</summary>
           <div className="stack">

@@ -169,6 +169,14 @@ export const JOB_COLUMNS: readonly JobColumn[] = [
     plain: (row) => row.groupName,
   },
   {
+    key: 'class',
+    header: 'Class',
+    width: 100,
+    grow: 1,
+    cell: (row) => <span className="cut">{row.class ?? ''}</span>,
+    plain: (row) => row.class,
+  },
+  {
     key: 'licenses',
     header: 'Licenses',
     width: 120,

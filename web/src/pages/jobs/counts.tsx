@@ -37,6 +37,12 @@ export const COUNTED: Readonly<Record<JobCountBy, Shown>> = {
     field: 'cause',
     of: ({ cause }) => cause && { value: cause, name: causeOf(cause) },
   },
+  CLASS: {
+    header: 'Class',
+    field: 'class',
+    // What jobs without one are called.
+    of: ({ class: name }) => ({ value: name ?? 'normal', name: name ?? 'normal' }),
+  },
 };
 
 export function Counts({ by, filter, search }: { by: JobCountBy; filter: JobFilter; search: Search }) {

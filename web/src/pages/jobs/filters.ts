@@ -25,6 +25,7 @@ export const FILTER_FIELDS = [
   'application',
   'project',
   'groupName',
+  'class',
   'license',
   'cause',
   'group',
@@ -55,7 +56,7 @@ export function filterOf(search: Search): JobFilter {
     .filter((state): state is JobState => JOB_STATES.includes(state as JobState));
   if (states.length > 0) filter.states = states;
   if (search.states === 'others') filter.waitsForOthers = true;
-  for (const field of ['application', 'project', 'groupName', 'license'] as const) {
+  for (const field of ['application', 'project', 'groupName', 'class', 'license'] as const) {
     const value = search[field];
     if (value) filter[field] = value;
   }

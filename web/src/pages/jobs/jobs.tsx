@@ -374,6 +374,12 @@ function FilterForm({
         <TextInput label="Application" value={draft.application ?? ''} onChange={put('application')} />
         <TextInput label="Project" value={draft.project ?? ''} onChange={put('project')} />
         <TextInput label="Group name" value={draft.groupName ?? ''} onChange={put('groupName')} />
+        <TextInput
+          label="Class"
+          value={draft.class ?? ''}
+          onChange={put('class')}
+          help="normal: jobs without one"
+        />
         <TextInput label="License" value={draft.license ?? ''} onChange={put('license')} />
         {time('submittedAfter', 'Submitted since')}
         {time('submittedBefore', 'Submitted before')}
@@ -423,6 +429,7 @@ function Chips({ search, change }: { search: Search; change(changes: Search): vo
     application: (name) => `Application ${name}`,
     project: (name) => `Project ${name}`,
     groupName: (name) => `Group ${name}`,
+    class: (name) => `Class ${name}`,
     license: (kind) => `License ${kind}`,
     cause: (cause) => `Ended: ${causeOf(cause)}`,
     group: (id) => `Bulk group ${id}`,

@@ -20,7 +20,9 @@ import {
   parseMemory,
   parseNeeds,
   parsePart,
+  parseRequests,
   parseTasksPerMachine,
+  requestsWritten,
   retryRuleOf,
   tasksPerMachineWritten,
   withDevices,
@@ -67,6 +69,8 @@ export interface Draft {
   deviceModel: string;
   /** Of each device, or of its share, at least; empty: any. */
   deviceMemory: string;
+  /** By what they are: `gpu:a100:2:mem=40G, gpu:share=1/4`. */
+  requests: string;
   /** `90`, `10m`, `2h`, `1-12:00:00`. */
   estimate: string;
   runTimeLimit: string;
@@ -125,6 +129,7 @@ export const EMPTY: Draft = {
   devices: '1',
   deviceModel: '',
   deviceMemory: '',
+  requests: '',
   estimate: '1h',
   runTimeLimit: '',
   deadline: '',
@@ -172,7 +177,7 @@ export function fieldsOf(script: string): {
   const { architecture, outputs = [], workingDirectory, restartable, held, boost, launch, ...others } = more;
   const { onTaskFailure, outputMb, mail, tasksPerMachine, exclusive, allAlike, sameSwitch, ...further } =
     others;
-  const { class: jobClass, reservation, ...rest } = further;
+  const { class: jobClass, reservation, devicesPerTask, ...rest } = further;
   const datasets = outputs.filter(({ dataset }) => dataset !== undefined);
   const files = outputs.filter(({ dataset }) => dataset === undefined);
   const beside = { ...rest, ...(datasets.length > 0 && { outputs: datasets }) };
@@ -194,6 +199,7 @@ export function fieldsOf(script: string): {
     deadline,
     // Of kinds that are counted for a site or the grid, too: the service knows which are.
     resources: resourcesPerTask?.map(({ kind, amount }) => `${kind}=${amount}`).join(','),
+    requests: devicesPerTask && requestsWritten(devicesPerTask),
     constraint: machineConstraint,
     reservation,
     licenses: licenses && licensesWritten(licenses),
@@ -299,6 +305,7 @@ export const constraintBefore = ({ deviceModel, deviceMemory }: Draft): number =
 /** What each part says of its own, if there are parts. */
 const OF_EACH_PART = [
   ...['tasks', 'cpusPerTask', 'memoryMbPerTask', 'deviceKind', 'deviceModel', 'deviceMemory', 'resources'],
+  'requests',
   ...['tasksPerMachine', 'exclusive', 'allAlike', 'sameSwitch'],
 ] as (keyof Draft)[];
 
@@ -334,6 +341,7 @@ function placementOf(draft: Draft, read: Reading): Partial<JobInput> {
   if (new Set(resources.map(({ kind }) => kind)).size < resources.length)
     throw new Wrong(devices === null ? 'resources' : 'deviceKind', 'Each kind of resource once.');
   const constraint = withDevices(draft.constraint.trim() || undefined, devices === null ? [] : [devices]);
+  const requests = read.said('requests', parseRequests);
   const sameSwitch = read.said('sameSwitch', (_, written) => sameSwitchOf(written));
   return {
     ...(Number(draft.tasks) > 1 &&
@@ -344,6 +352,7 @@ function placementOf(draft: Draft, read: Reading): Partial<JobInput> {
     ...(draft.allAlike.trim() && { allAlike: parseLabelNames(draft.allAlike) }),
     ...(sameSwitch && { sameSwitch }),
     ...(resources.length > 0 && { resourcesPerTask: resources }),
+    ...(requests.length > 0 && { devicesPerTask: requests }),
     ...(constraint !== undefined && { machineConstraint: constraint }),
     ...(draft.os.trim() && { os: draft.os.trim() }),
     ...(draft.architecture.trim() && { architecture: draft.architecture.trim() }),

@@ -1,4 +1,5 @@
 /** The fields of a job, card by card. */
+import { ClassChoice } from '../../parts/class-choice';
 import { ConstraintInput, EXCLUSIVE, SwitchFields } from '../../parts/placement';
 import { useViewer } from '../../shell/viewer';
 import { Code } from '../../ui/code';
@@ -157,6 +158,12 @@ export function Placement({
             </>
           )}
           <TextInput
+            label="Devices by what they are"
+            {...text('requests')}
+            placeholder="none"
+            help="gpu:a100:2:mem=40G, gpu:share=1/4: per task, the one that fewer devices satisfy first"
+          />
+          <TextInput
             label="Other resources per task"
             {...text('resources')}
             placeholder="none"
@@ -281,23 +288,7 @@ export function More({
           <TextInput label="Application" {...text('application')} placeholder="from the command" />
           <TextInput label="Project" {...text('project')} />
           <TextInput label="Group name" {...text('groupName')} />
-          {(classes.length > 0 || draft.class !== '') && (
-            <Choice
-              label="Class"
-              value={draft.class}
-              onChange={put('class')}
-              options={[
-                { value: '', label: 'None' },
-                ...classes.map(({ name, isScavenger }) => ({
-                  value: name,
-                  label: isScavenger ? `${name} (uses what is idle)` : name,
-                })),
-                ...(draft.class === '' || classes.some(({ name }) => name === draft.class)
-                  ? []
-                  : [{ value: draft.class, label: draft.class }]),
-              ]}
-            />
-          )}
+          <ClassChoice classes={classes} value={draft.class} onChange={put('class')} />
           <TextInput
             label="Working directory"
             {...text('workingDirectory')}
