@@ -25,7 +25,14 @@ import type * as rows from '../store/rows.js';
 import type { LeasedMachine, Measurement } from '../store/store.js';
 import type { ShownTask } from '../store/tasks.js';
 import type { Connection } from './connections.js';
-import type { Candidate, ErrorCode, JobFilter, SimulationComparison, UserClass } from './generated/types.js';
+import type {
+  Candidate,
+  ErrorCode,
+  JobFilter,
+  SimulatedScheduler,
+  SimulationComparison,
+  UserClass,
+} from './generated/types.js';
 import type { Loaders, ShownReservation } from './loaders.js';
 
 export type SiteModel = rows.SiteRow;
@@ -91,7 +98,12 @@ export type PolicyModel = rows.PolicyRow;
 export type SimulationModel = rows.SimulationRow;
 /** Parts of what a what-if has shown, as its worker wrote them. */
 export type SimulationOfClassModel = SimulationComparison & { userClass: UserClass };
-export type SimulationOfSiteModel = SimulationComparison & { siteId: number; name: string };
+export type SimulationOfSiteModel = SimulationComparison & {
+  siteId: number;
+  name: string;
+  /** Left out: the simulation ran in an earlier release. */
+  ownScheduler?: SimulatedScheduler | null;
+};
 export type AuditEntryModel = rows.AuditRow;
 
 export type OutputModel = rows.OutputRow;

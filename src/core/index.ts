@@ -64,7 +64,7 @@ export {
   type PredictedStart,
 } from './explain/ahead.js';
 export { describeDispatch, describeStart } from './explain/describe.js';
-export { externalSites, figuresOf } from './explain/external.js';
+export { externalSites, figuresOf, type SimulatedWaits, simulatedWaits } from './explain/external.js';
 export {
   type ExplainContext,
   type Placing,
@@ -92,6 +92,7 @@ export {
   SiteMemory,
 } from './grid/grid.js';
 export { type SiteContext, type SitePlan, siteCycle } from './local/cycle.js';
+export { beginning } from './local/external/begin.js';
 export { mayMakeRoom } from './local/make-room.js';
 export { SitePasses } from './local/pass.js';
 export type { FreeAtPromise, LocalKind, PromisesImage, RulesSchema } from './local/policy.js';
@@ -103,6 +104,7 @@ export {
   keepsPromises,
   localKinds,
   promisesFrom,
+  recallsAfterS,
 } from './local/registry.js';
 export * from './model.js';
 export { forecast } from './needs/forecast.js';
@@ -115,7 +117,8 @@ export { type DescribedKind, type PolicyKinds, policyKinds } from './policy-kind
 export { draw, hash, RandomStream } from './random.js';
 export * from './reasons.js';
 export { recalls } from './recalls.js';
+export { allocationsOf } from './resources/placement.js';
 export { ROOT, type Scheduler, schedulerOf } from './scheduler.js';
 export * from './states.js';
 export { digraph, topologicalOrder } from './structures/digraph.js';
-export { observedWaits, type WaitOfRun } from './terms/observed-waits.js';
+export { observedFor, observedWaits, type WaitOfRun } from './terms/observed-waits.js';

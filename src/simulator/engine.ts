@@ -21,12 +21,17 @@
  * A run of a job with data brings its inputs, reads, computes, writes, and returns its output. It holds its CPUs all that time, as live runs
  * do: their agents do not give machines to others meanwhile. Local schedulers plan with the estimate alone, live too.
  *
+ * A site that schedules itself (`World.byObservedWaits`) is given jobs as live. Each begins there when it has waited for as long as was
+ * observed of jobs of its shape, or later, when machines have room for it. What waits there for long is taken back as live.
+ *
  * A run that is stopped for a job of a higher class goes on to the end of the grace. What it has computed until its last checkpoint
  * (`SimJob.checkpointS`) its job need not compute again.
  */
 import {
   Agenda,
+  allocationsOf,
   applyMove,
+  beginning,
   concernedBy,
   DataCatalog,
   type Dataset,
@@ -43,6 +48,7 @@ import {
   localPolicyOf,
   type Machine,
   type Move,
+  observedFor,
   type Policy,
   type Preemption,
   queueLimitOf,
@@ -51,6 +57,8 @@ import {
   type Run,
   type RunTotals,
   ranksOf,
+  recalls,
+  recallsAfterS,
   rootHasJobs,
   type Scheduler,
   SchedulerTree,
@@ -108,6 +116,8 @@ export interface World {
   schedulers?: readonly TreeScheduler[];
   /** Users' shares of the grid; 1 for a user who is not named. */
   quotas?: readonly (readonly [userId: number, share: number])[];
+  /** Simulate sites that schedule themselves by what was observed there (`SiteLoad.waits`); unless said, they are refused. */
+  byObservedWaits?: boolean;
 }
 
 export interface EngineOptions {
@@ -171,6 +181,8 @@ interface Kinds {
   wake: number;
   /** The root looks again. */
   tick: number;
+  /** A site's own scheduler has kept the job waiting for long enough. */
+  waited: number;
 }
 
 const KINDS: Record<EventOrder, Kinds> = {
@@ -185,6 +197,7 @@ const KINDS: Record<EventOrder, Kinds> = {
     outlasted: 6,
     wake: 7,
     tick: 8,
+    waited: 9,
   },
   'terminations-first': {
     plannedEnd: 0,
@@ -197,6 +210,7 @@ const KINDS: Record<EventOrder, Kinds> = {
     outlasted: 6,
     wake: 7,
     tick: 8,
+    waited: 9,
   },
   'per-event': {
     plannedEnd: 0,
@@ -209,12 +223,16 @@ const KINDS: Record<EventOrder, Kinds> = {
     outlasted: 7,
     wake: 8,
     tick: 9,
+    waited: 10,
   },
 };
 
-/** Nobody here knows what a site's own scheduler does. */
-export function refuseExternal(sites: readonly Site[], policy: Policy): void {
-  const own = sites.find((site) => handOverLimit(localPolicyOf(site, policy)) !== null);
+/** Whether the site's own scheduler decides there. */
+export const schedulesItself = (site: Site, policy: Policy): boolean =>
+  handOverLimit(localPolicyOf(site, policy)) !== null;
+
+function refuseOwnSchedulers(sites: readonly Site[], policy: Policy): void {
+  const own = sites.find((site) => schedulesItself(site, policy));
   if (own !== undefined)
     throw new Error(
       `site ${own.name}: the local policy ${localPolicyOf(own, policy).kind} is not simulated: the site's own scheduler decides there`,
@@ -224,7 +242,7 @@ export function refuseExternal(sites: readonly Site[], policy: Policy): void {
 /**
  * Runs the jobs (ordered by submission, ids from 1 in that order) through the world.
  *
- * @throws where a site is left to its own scheduler
+ * @throws where a site is left to its own scheduler, and that is not simulated (`World.byObservedWaits`)
  */
 export function runSimulation(
   world: World,
@@ -232,7 +250,7 @@ export function runSimulation(
   options: EngineOptions,
   sinks: readonly Sink[],
 ): Outcome {
-  refuseExternal(world.sites, options.policy);
+  if (!world.byObservedWaits) refuseOwnSchedulers(world.sites, options.policy);
   return new Simulation(world, jobs, options, sinks).run();
 }
 
@@ -245,6 +263,8 @@ interface SiteState {
   released: boolean;
   /** When it is to be woken next. */
   wakeAt: number;
+  /** Of a site that schedules itself, the jobs that have waited there for long enough, in that order; null: it does not. */
+  readonly own: { ready: number[] } | null;
 }
 
 class Simulation {
@@ -289,6 +309,10 @@ class Simulation {
   private readonly stopping = new Map<number, { sequence: number; requeue: boolean }>();
   /** By job that keeps what it has done: what need not be computed again, and the event at which its live run keeps next. */
   private readonly keeping = new Map<number, { doneS: number; sequence: number }>();
+  /** By job that a site's own scheduler has not begun: the event at which it has waited for long enough. */
+  private readonly waitingThere = new Map<number, number>();
+  /** Jobs that were taken back from such schedulers. */
+  private readonly recalled = new Set<number>();
   private readonly holdsAny: boolean;
   private tickPending = false;
   /** Of the last event that was no tick. */
@@ -401,6 +425,8 @@ class Simulation {
       this.correct(payload);
     } else if (kind === this.kinds.wake) {
       this.concern(this.site(payload));
+    } else if (kind === this.kinds.waited) {
+      if (this.waitingThere.get(payload) === sequence) this.waitedThere(payload);
     } else if (kind === this.kinds.tick) {
       this.tickPending = false;
       this.rootConcerned = true;
@@ -622,6 +648,7 @@ class Simulation {
       concerned: false,
       released: false,
       wakeAt: Infinity,
+      own: schedulesItself(site, this.options.policy) ? { ready: [] } : null,
     });
   }
 
@@ -652,8 +679,15 @@ class Simulation {
     }
   }
 
-  /** Cycles until nobody is concerned any more: a start makes room in a queue for the root to fill. */
   private schedule(): void {
+    this.settleSchedulers();
+    // Where nothing is left to move there may be room for what sites' own schedulers keep waiting.
+    if (this.waitingThere.size > 0 && this.recall()) this.settleSchedulers();
+    this.expectTick();
+  }
+
+  /** Cycles until nobody is concerned any more: a start makes room in a queue for the root to fill. */
+  private settleSchedulers(): void {
     do {
       if (this.rootConcerned) this.dispatch();
       for (let i = 0; i < this.concernedCount; i++) {
@@ -664,7 +698,6 @@ class Simulation {
       this.concernedCount = 0;
     } while (this.rootConcerned && rootHasJobs(this.grid));
     this.rootConcerned = false;
-    this.expectTick();
   }
 
   /**
@@ -715,6 +748,7 @@ class Simulation {
     const { entry } = site;
     const before = entry.reservation;
     this.takeBack(this.agenda.newReturnsFrom(grid, entry, Infinity));
+    if (site.own !== null) this.beginThere(site, site.own);
     this.startJobs(site);
     if (queueLimit !== null || grid.sharesLicenses) {
       const { policy } = this.options;
@@ -736,7 +770,8 @@ class Simulation {
       const plan = siteCycle(grid, id, context);
       for (let i = 0; i < this.sinks.length; i++) this.sinks[i]?.planned?.(plan, now);
       for (let i = 0; i < plan.starts.length; i++)
-        this.begin(plan.starts[i] as Start, entry.resources.shared);
+        if (site.own === null) this.begin(plan.starts[i] as Start, entry.resources.shared);
+        else this.handOver(plan.starts[i] as Start, site);
       grid.setReservation(id, plan.reservation);
       grid.keepMemory(id, plan.memory);
       for (let i = 0; i < plan.preemptions.length; i++) this.preempt(plan.preemptions[i] as Preemption);
@@ -752,7 +787,7 @@ class Simulation {
     const epoch = (this.epochs[jobId - 1] as number) + 1;
     this.epochs[jobId - 1] = epoch;
     const { now } = this;
-    const run = {
+    const run: Run = {
       jobId,
       siteId,
       epoch,
@@ -761,12 +796,83 @@ class Simulation {
       start: now,
       plannedEnd: now + plannedDuration,
     };
+    if (this.site(siteId).own !== null) run.waits = true;
     this.runs[jobId - 1] = run;
     return run;
   };
 
+  /** The site's own scheduler has the job, and keeps it waiting. */
+  private handOver({ jobId, siteId }: Start, { entry: { site } }: SiteState): void {
+    const index = jobId - 1;
+    const { begun } = this.jobs[index] as SimJob;
+    const observed = begun || !site.load ? null : observedFor(site.load, this.grid.job(jobId) as Job);
+    const { events, kinds, now } = this;
+    this.waitingThere.set(index, events.push(now + (observed?.waitS ?? 0), kinds.waited, index));
+    const afterS = recallsAfterS(localPolicyOf(site, this.options.policy));
+    if (afterS !== null) events.push(now + afterS, kinds.wake, siteId);
+  }
+
+  private waitedThere(index: number): void {
+    const site = this.site((this.runs[index] as Run).siteId);
+    site.own?.ready.push(index);
+    this.concern(site);
+  }
+
+  /** What has waited there for long enough begins, as far as there is room: what fits goes ahead of what does not. */
+  private beginThere({ entry }: SiteState, own: { ready: number[] }): void {
+    if (own.ready.length === 0) return;
+    const { grid, now } = this;
+    const refused = new Set<unknown>();
+    own.ready = own.ready.filter((index) => {
+      const job = grid.job(index + 1) as Job;
+      const requirement = grid.requirementOf(job);
+      const placement = refused.has(requirement) ? null : beginning(grid, entry, job, now);
+      if (placement === null) {
+        // Beside what is held later, one as large may fit that is shorter.
+        if (!this.holdsAny) refused.add(requirement);
+        return true;
+      }
+      const plannedDuration = (job.estimateS * job.benchmark) / placement.benchmark;
+      const { jobId, siteId, epoch, pools } = this.runs[index] as Run;
+      const allocations = allocationsOf(placement);
+      const run = { jobId, siteId, epoch, allocations, pools, start: now, plannedEnd: now + plannedDuration };
+      grid.beginRun(run, placement);
+      this.runs[index] = run;
+      this.waitingThere.delete(index);
+      this.begin({ jobId, plannedDuration }, false);
+      return false;
+    });
+  }
+
+  /**
+   * What sites' own schedulers keep waiting while others can start it goes back to the root; whether there was any. Each job once: a policy
+   * that sends it to the same site all the same would have it wait there without end.
+   */
+  private recall(): boolean {
+    const { grid, now } = this;
+    let any = false;
+    for (const { siteId, jobIds } of recalls(grid, this.options.policy, now, Infinity)) {
+      const site = this.site(siteId);
+      for (const jobId of jobIds) {
+        if (this.recalled.has(jobId)) continue;
+        this.recalled.add(jobId);
+        const job = grid.job(jobId) as Job;
+        const index = jobId - 1;
+        this.waitingThere.delete(index);
+        this.runs[index] = null;
+        if (site.own !== null) site.own.ready = site.own.ready.filter((one) => one !== index);
+        grid.endRun(jobId);
+        grid.placeAtRoot({ ...job, priority: null, promised: null });
+        any = true;
+      }
+      this.concern(site);
+    }
+    this.rootConcerned ||= any;
+    return any;
+  }
+
   /** `shared`: on time-shared machines. */
-  private begin({ jobId, plannedDuration }: Start, shared: boolean): void {
+  private begin({ jobId, plannedDuration }: Pick<Start, 'jobId' | 'plannedDuration'>, shared: boolean): void {
     const index = jobId - 1;
     const job = this.jobs[index] as SimJob;
     const run = this.runs[index] as Run;

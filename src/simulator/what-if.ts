@@ -3,15 +3,24 @@
  * difference. Both are simulated, also the one that was in force: what really happened contains machines that were away
  * and people who cancelled, and the difference would blame the policy for them. Where what is simulated of it is far from what happened,
  * nothing is compared.
+ *
+ * What the own scheduler of a site would do is unknown: jobs wait there as was observed lately, and the result says so.
  */
 import { Worker } from 'node:worker_threads';
-import { cpusOf, DataCatalog, type Policy, type UserClass } from '../core/index.js';
+import {
+  cpusOf,
+  DataCatalog,
+  type Policy,
+  type SimulatedWaits,
+  simulatedWaits,
+  type UserClass,
+} from '../core/index.js';
 import { MAX } from '../platform/limits.js';
-import { TIMES_KNOWN } from '../store/constants.js';
+import { TIMES_KNOWN, WAITS_SEEN_S } from '../store/constants.js';
 import { jobFromArray } from '../store/images.js';
 import type { RecordedJob, SimulationTask } from '../store/simulations.js';
 import { transferS } from './data.js';
-import { type Change, refuseExternal, runSimulation, type World } from './engine.js';
+import { type Change, runSimulation, schedulesItself, type World } from './engine.js';
 import { holdsInTurn, type KnownHold } from './holds.js';
 import { spanOf, type Usage, usageOf } from './record.js';
 import { isFinal, type Sink } from './sink.js';
@@ -53,8 +62,16 @@ export interface WhatIfResult {
   all: Comparison;
   userClasses: ({ userClass: UserClass } & Comparison)[];
   /** By where the jobs ran under each policy: not the same jobs on both sides. */
-  sites: ({ siteId: number; name: string } & Comparison)[];
+  sites: ({ siteId: number; name: string; ownScheduler: OwnScheduler | null } & Comparison)[];
   history: History;
+}
+
+/** How a site was simulated that schedules itself, under one of the policies at least. */
+export interface OwnScheduler extends SimulatedWaits {
+  /** When its load was last reported; null: never. */
+  at: string | null;
+  /** Its agent was silent. */
+  stale: boolean;
 }
 
 /** How far the simulation of the policy in force is from what happened. */
@@ -142,14 +159,13 @@ export function whatIf(
   task: SimulationTask,
   onProgress: (progress: number) => void = () => {},
 ): WhatIfResult {
-  for (const policy of [task.baseline, task.candidate]) refuseExternal(task.sites, policy);
   const { jobs, leftOut, waitedS, counted } =
     task.trace === null ? workloadOf(task) : workloadOfTrace(task.trace, task.machines);
   const { sites, machines, licenses, schedulers, datasets, links, totals } = task;
   // The users of a trace are others.
   const quotas = task.trace === null ? task.quotas.map(({ userId, share }) => [userId, share] as const) : [];
   const there = { sites, machines, licenses, schedulers, datasets, links };
-  const world: World = { ...there, quotas, totals, changes: holdsOf(task) };
+  const world: World = { ...there, quotas, totals, changes: holdsOf(task), byObservedWaits: true };
   const half = (policy: Policy, done: number): Fates =>
     simulate(world, jobs, policy, (ended) => onProgress((done + ended / jobs.length) / 2));
   const inForce = half(task.baseline, 0);
@@ -182,9 +198,24 @@ export function whatIf(
     sites: task.sites.map(({ id, name }) => ({
       siteId: id,
       name,
+      ownScheduler: ownSchedulerOf(task, id),
       ...compare((fates, i) => fates.siteIds[i] === id, cpusOf(id)),
     })),
     history: historyOf(jobs, sides, cpusOf(), task.trace !== null),
+  };
+}
+
+function ownSchedulerOf(task: SimulationTask, siteId: number): OwnScheduler | null {
+  const { baseline, candidate, reported } = task;
+  const site = task.sites.find(({ id }) => id === siteId);
+  if (site === undefined || !(schedulesItself(site, baseline) || schedulesItself(site, candidate)))
+    return null;
+  const { at = null, ageS = null, silentS = null } = reported.find((one) => one.siteId === siteId) ?? {};
+  const stale = silentS === null || silentS > baseline.timers.agentSilentS;
+  return {
+    ...simulatedWaits(site, { seenS: WAITS_SEEN_S, ageS, isStale: stale }),
+    at: at === null ? null : new Date(at * 1000).toISOString(),
+    stale,
   };
 }
 
@@ -293,16 +324,19 @@ export function workloadOf({
         continue;
       }
       let runS = Math.min(job.estimateS, job.runTimeLimitS ?? Infinity);
+      let begun = false;
       if (run !== null) {
         const [seconds, plannedS, siteId, waitedS] = run;
         const moving = job.data === null ? 0 : transferS(catalog, job, siteId);
         const ran = submittedAt < begin ? Math.max(0, begin - submittedAt - waitedS) : 0;
         runS = (Math.max(LEAST_RUN_S, seconds - moving - ran) * job.estimateS) / plannedS;
+        begun = ran > 0;
         if (submittedAt < begin) job.submittedAt = ran > 0 ? begin - LEAST_RUN_S : begin;
         if (ran > 0 && job.runTimeLimitS !== null)
           job.runTimeLimitS = Math.max(LEAST_RUN_S, job.runTimeLimitS - ran);
       } else if (submittedAt < begin) job.submittedAt = begin;
       const simulated: SimJob = { job, sourceId: job.id, runS, limitS: null, siteId: null };
+      if (begun) simulated.begun = true;
       if (submittedAt >= begin) waited.set(simulated, run === null ? Number.NaN : run[3]);
       jobs.push(simulated);
     }

@@ -41,6 +41,8 @@ export interface SimJob {
   siteId: number | null;
   /** What it waits for before it is submitted; nothing unless said. */
   wait?: SimWait;
+  /** It had begun when the simulation does: a site's own scheduler does not keep it waiting. */
+  begun?: boolean;
   /** Its run ends badly, which matters to jobs that need it; unless said it ends well if it is not killed. */
   fails?: boolean;
   /** The line of the trace, where it is to be written again. */
@@ -56,6 +58,7 @@ class TraceJob implements SimJob {
   declare sectionS?: number;
   declare checkpointS?: number;
   declare wait?: SimWait;
+  declare begun?: boolean;
   declare fails?: boolean;
   declare recorded?: Readonly<SwfJob>;
   /** What it has been replaced by; null: it is as the trace says. */

@@ -3,7 +3,18 @@
  * so that it lives, and what a dead one leaves behind is taken up by another. Asking for one, and reading about them, is
  * the directory's and the queries'.
  */
-import type { Dataset, Held, License, Link, Machine, RunTotals, Site, TreeScheduler } from '../core/model.js';
+import {
+  cpusOf,
+  type Dataset,
+  type Held,
+  type Job,
+  type License,
+  type Link,
+  type Machine,
+  type RunTotals,
+  type Site,
+  type TreeScheduler,
+} from '../core/model.js';
 import { type Policy, parsePolicy } from '../core/policy.js';
 import { MAX } from '../platform/limits.js';
 import {
@@ -26,6 +37,7 @@ import { row, rows, run } from './statement.js';
 
 /** What jobs run on and read, and whose they are: as it is now. */
 export interface SimulatedWorld {
+  /** Of those that schedule themselves, what is busy with jobs of others. */
   sites: Site[];
   /** One counts unless it is drained or down, whether its agent is heard or not. */
   machines: Machine[];
@@ -38,6 +50,17 @@ export interface SimulatedWorld {
   quotas: { userId: number; share: number }[];
   /** What runs have shown, those of the window among them. */
   totals: RunTotals[];
+  /** Of sites whose agents have reported the load of their own schedulers (`Site.load`), how old that is. */
+  reported: ReportedLoad[];
+}
+
+export interface ReportedLoad {
+  siteId: number;
+  /** When it was reported, epoch seconds, and for how long then. */
+  at: number;
+  ageS: number;
+  /** For how long its agent has said nothing. */
+  silentS: number;
 }
 
 /** One time of a maintenance window or reservation. */
@@ -70,7 +93,7 @@ export interface SimulationTask extends SimulatedWorld {
   acceptDistance: boolean;
 }
 
-/** The last run of a job that was not lost or stopped to be started again, up to its end or until now, and how long the job had waited for its machines. */
+/** The last run of a job that was not lost or stopped to be started again, up to its end or until now, and how long the job had waited for its machines; at a site that schedules itself, until it began. */
 export type RecordedRun = [seconds: number, plannedS: number, siteId: number, waitedS: number];
 
 /** A job (see images.ts) and that run. Null: it has none yet; NEVER: it ended without one. */
@@ -136,6 +159,8 @@ SELECT id, attempts FROM simulations
       directory: DirectoryArray;
       data: DataArray;
       holds: RecordedHoldArray[];
+      reported: ReportedLoad[];
+      ours: RunThere[];
     }>(
       this.database.pool,
       sql`
@@ -146,15 +171,16 @@ WITH mine AS (
 )
 SELECT p.document AS baseline, m.candidate, extract(epoch FROM m.from_at)::float8 AS from, extract(epoch FROM m.to_at)::float8 AS to, m.trace, m.accept_distance AS "acceptDistance",
        ${raw(directoryArray("state = 'UP'"))} AS directory, ${raw(dataArray)} AS data,
-       ${recordedHolds} AS holds
+       ${recordedHolds} AS holds, ${reportedLoads} AS reported, ${runsThere} AS ours
   FROM mine m JOIN policies p ON p.version = m.policy_version`,
     );
     if (claimed === null) return null;
-    const { baseline, candidate, from, to, trace, acceptDistance } = claimed;
-    const [, sites, machines, licenses, schedulers] = claimed.directory;
+    const { baseline, candidate, from, to, trace, acceptDistance, reported } = claimed;
+    const [, there, machines, licenses, schedulers] = claimed.directory;
+    const sites = there.map((site) => ({ ...site, load: withoutOurs(site.load ?? null, claimed.ours) }));
     const [datasets, links, quotas, told] = claimed.data;
     const totals = totalsFromTold(told);
-    const world = { sites, machines, licenses, schedulers, datasets, links, quotas, totals };
+    const world = { sites, machines, licenses, schedulers, datasets, links, quotas, totals, reported };
     return {
       id,
       baseline: parsePolicy(baseline),
@@ -249,6 +275,48 @@ const recordedHolds: Sql = sql`
      FROM holds h JOIN hold_times t ON t.hold_id = h.id JOIN sites s ON s.id = h.site_id AND s.removed_at IS NULL
     WHERE m.from_at IS NOT NULL AND (h.ended_at IS NULL OR h.ended_at > m.from_at) AND (t.to_at IS NULL OR t.to_at > m.from_at))`;
 
+/** By the database's clock, like leases. */
+const reportedLoads: Sql = sql`
+  (SELECT coalesce(json_agg(json_build_object('siteId', id, 'at', ${raw(epoch('load_at'))}, 'ageS', greatest(0, ${raw(epoch('clock_timestamp()'))} - ${raw(epoch('load_at'))}),
+            'silentS', ${raw(epoch('clock_timestamp()'))} - coalesce(${raw(epoch('agent_seen_at'))}, 0)) ORDER BY id), '[]')
+     FROM sites WHERE removed_at IS NULL AND load_at IS NOT NULL AND load IS NOT NULL)`;
+
+/** A run of ours that a site's own scheduler has begun, and the machines that it is on. */
+interface RunThere extends Pick<Job, 'tasks' | 'cpusPerTask' | 'memoryMbPerTask' | 'parts'> {
+  machineIds: number[];
+}
+
+const runsThere: Sql = sql`
+  (SELECT coalesce(json_agg(json_build_object('machineIds', n.ids, 'tasks', j.tasks, 'cpusPerTask', j.cpus_per_task, 'memoryMbPerTask', j.memory_mb_per_task, 'parts', j.parts)), '[]')
+     FROM runs r JOIN jobs j ON j.id = r.job_id CROSS JOIN LATERAL (
+       SELECT array_agg(m.id) AS ids FROM machines m WHERE m.site_id = r.site_id AND m.name = ANY (r.nodes) AND m.removed_at IS NULL) n
+    WHERE r.placed_by = 'SITE' AND r.ended_at IS NULL AND r.started_at IS NOT NULL AND n.ids IS NOT NULL)`;
+
+/**
+ * What is busy, as agents report it, is so with jobs of all users: those of ours run in the simulation again. Nobody tells how many tasks are on
+ * which of their machines: on each the same.
+ */
+function withoutOurs(load: Site['load'], ours: readonly RunThere[]): Site['load'] {
+  if (load == null) return null;
+  const taken = new Map<number, { cpus: number; memoryMb: number }>();
+  for (const run of ours) {
+    const share = 1 / run.machineIds.length;
+    for (const machineId of run.machineIds) {
+      const { cpus, memoryMb } = taken.get(machineId) ?? { cpus: 0, memoryMb: 0 };
+      const memory = memoryMb + run.tasks * run.memoryMbPerTask * share;
+      taken.set(machineId, { cpus: cpus + cpusOf(run) * share, memoryMb: memory });
+    }
+  }
+  const left = (all: number, own = 0): number => Math.max(0, Math.ceil(all - own));
+  return {
+    ...load,
+    busy: load.busy.map(({ machineId, cpus, memoryMb }) => {
+      const own = taken.get(machineId);
+      return { machineId, cpus: left(cpus, own?.cpus), memoryMb: left(memoryMb, own?.memoryMb) };
+    }),
+  };
+}
+
 function holdFromArray(array: RecordedHoldArray): RecordedHold {
   const [id, siteId, kind, machines, from, to, holdId, madeAt, endedAt] = array;
   const held = heldFromArray([id, siteId, kind, machines, from, to, holdId]);
@@ -270,7 +338,7 @@ SELECT coalesce(json_agg(json_build_array(${raw(jobArray)},
     CASE WHEN r.site_id IS NOT NULL THEN json_build_array(
       CASE WHEN r.ended_at IS NULL THEN greatest(extract(epoch FROM clock_timestamp() - r.started_at)::float8, r.planned_s)
            ELSE extract(epoch FROM r.ended_at - r.started_at)::float8 END,
-      r.planned_s, r.site_id, greatest(0, extract(epoch FROM r.assigned_at - j.submitted_at)::float8))
+      r.planned_s, r.site_id, greatest(0, extract(epoch FROM CASE r.placed_by WHEN 'SITE' THEN r.started_at ELSE r.assigned_at END - j.submitted_at)::float8))
          WHEN j.ended_at IS NOT NULL THEN '"NEVER"'::json END) ORDER BY j.id), '[]')::text AS texts,
     count(*)::integer AS jobs, max(j.id) AS last
   FROM (SELECT * FROM jobs
@@ -279,6 +347,6 @@ SELECT coalesce(json_agg(json_build_array(${raw(jobArray)},
          ORDER BY id LIMIT ${PAGE}) j
   JOIN users u ON u.id = j.user_id
   LEFT JOIN LATERAL (
-    SELECT assigned_at, started_at, ended_at, planned_s, site_id FROM runs
+    SELECT assigned_at, started_at, ended_at, planned_s, site_id, placed_by FROM runs
      WHERE job_id = j.id AND started_at IS NOT NULL AND (cause IS NULL OR cause NOT IN ('LOST', 'PREEMPTED', 'REQUEUED'))
      ORDER BY epoch DESC LIMIT 1) r ON true`;

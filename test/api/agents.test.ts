@@ -410,3 +410,60 @@ test('a machine that is not what it is registered as gets no jobs, which the log
   const said = api.log.map((line) => JSON.parse(line) as Json).find((line) => line.machine === name);
   expect(said).toMatchObject({ level: 'error', problem, msg: expect.stringMatching(/gets no jobs/) });
 });
+
+test('a machine tells which devices its agent found and it is not registered with', async () => {
+  const { key } = await api.user('AGENT', unique('finding'), site);
+  const name = unique('built-in');
+  const device = (id: string) => ({
+    ...{ id, kind: 'gpu', model: 'card', memoryMb: 1000, shares: 1, link: null, oneUser: false },
+  });
+  const { registerMachine } = await api.must<{ registerMachine: { id: string } }>(
+    `mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }`,
+    {
+      input: {
+        ...{ site, name, cpus: 4, memoryMb: 1000, os: 'linux', architecture: 'x64', devices: [device('g0')] },
+      },
+    },
+  );
+  const found = async (ids: readonly string[]): Promise<unknown> => {
+    const devices = ids.map(device);
+    const measured = {
+      cpus: 4,
+      memoryMb: 1000,
+      os: 'linux',
+      architecture: 'x64',
+      benchmark: 100,
+      gpus: [],
+      devices,
+    };
+    await api.must(
+      'mutation ($input: RegisterAgentInput!) { registerAgent(input: $input) { agent { id } } }',
+      {
+        input: {
+          ...{
+            site,
+            identity: name,
+            instance: '1',
+            host: 'host',
+            version: '1',
+            protocol: PROTOCOL,
+            simulated: false,
+          },
+          machines: [{ name, measured, problem: null }],
+        },
+      },
+      key,
+    );
+    const { node } = await api.must<{ node: { measured: { warning: string | null } } }>(
+      'query ($id: ID!) { node(id: $id) { ... on Machine { measured { warning } } } }',
+      { id: registerMachine.id },
+    );
+    return node.measured.warning;
+  };
+  expect(await found(['g0'])).toBeNull();
+  expect(await found(['g0', 'g1', 'g2'])).toBe('not registered: g1, g2, which its agent found');
+  const many = Array.from({ length: 10 }, (_, i) => `h${i}`);
+  expect(await found(['g0', ...many])).toBe(
+    `not registered: ${many.slice(0, 8).join(', ')} and 2 more, which its agent found`,
+  );
+});

@@ -278,7 +278,7 @@ it('is changed by its owner and by operators, is audited, and lets go what waite
   });
   await assigned(long);
   expect(await change({ hold, from: inS(600) })).toEqual({
-    ...{ code: 'CONFLICT', message: expect.stringMatching(`^updateHold: ${long} may still be running`) },
+    ...{ code: 'CONFLICT', message: expect.stringMatching(`^${long} may still be running`) },
   });
   expect(await change({ hold, machines: [big.id], from: inS(600), onConflict: 'AFTER_JOBS' })).toMatchObject({
     ...{ wholeSite: false, machines: [{ machine: { id: big.id }, cpus: null }], onConflict: 'AFTER_JOBS' },

@@ -29,8 +29,8 @@ interface Simulation {
   user: { id: string };
 }
 const FIELDS = `id state progress endedAt policyVersion message user { id }
-  result { jobs leftOut all { baseline { ended neverStarted waitMeanS deadlineMisses } candidate { ended waitMeanS } difference { ended deadlineMisses waitMeanS } }
-  userClasses { userClass comparison { baseline { ended } } } sites { site { id } comparison { baseline { ended utilization } candidate { utilization } } } }`;
+  result { jobs leftOut happened { waitMeanS } all { baseline { ended neverStarted waitMeanS deadlineMisses } candidate { ended waitMeanS } difference { ended deadlineMisses waitMeanS } }
+  userClasses { userClass comparison { baseline { ended } } } sites { site { id } comparison { baseline { ended utilization } candidate { utilization } } ownScheduler { message runs waitMeanS at stale } } }`;
 const SIMULATE = `mutation ($input: SimulateInput!) { simulate(input: $input) { ${FIELDS} } }`;
 const WINDOW = { candidate: FCFS, from: iso(T0 - 1), to: iso(T0 + 1000) };
 
@@ -320,6 +320,91 @@ describe('a what-if', () => {
     await api.must('mutation ($ids: [ID!]!) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
       ids: [`job_${stopped}`, `job_${urgent}`],
     });
+  });
+
+  test('has jobs wait at a site that schedules itself as was observed there, and says so', async () => {
+    const { store, pool } = { store: api.parts.store, pool: api.db.pool };
+    const name = unique('alps');
+    const { registerSite: alps } = await api.must<{ registerSite: { id: string } }>(
+      `mutation { registerSite(input: { name: "${name}", localPolicy: { kind: "external" } }) { id } }`,
+    );
+    await api.must(
+      `mutation { registerMachines(inputs: [{ site: "${alps.id}", name: "n1", cpus: 4, memoryMb: 100, benchmark: 200, labels: [{ name: "rack", value: "alps" }] }]) { id } }`,
+    );
+    const siteId = Number(alps.id.split('_')[1]);
+    const { rows: users } = await pool.query(`SELECT id FROM users WHERE name = 'admin'`);
+    const then = T0 + 90_000;
+    const world = { store } as Parameters<typeof submit>[0];
+    const shape = newJob({
+      estimateS: 50,
+      benchmark: 200,
+      runTimeLimitS: 200,
+      machineConstraint: 'rack = "alps"',
+    });
+    const asked = await submit(world, users[0].id, [shape, shape], then);
+    const context = { policyVersion: 1, cycle: 'then', now: then };
+    await store.applyMoves(
+      asked.map((job) => move(job, siteId)),
+      context,
+    );
+    await store.applyStarts(
+      siteId,
+      asked.map((job) => start(job, siteId, {})),
+      null,
+      context,
+    );
+    // Handed over at once, each began when Slurm let it.
+    await store.reportRuns(
+      siteId,
+      asked.flatMap((job, i) => [
+        report(job, 1, { at: then + 100 * (i + 1) }),
+        ended(job, 1, { at: then + 260 }),
+      ]),
+      3,
+    );
+    // One of ours that came behind the window has one of the CPUs that are busy now: two are free for the simulated ones.
+    const [later] = (await submit(world, users[0].id, [shape], then + 5000)) as [number];
+    const now = { ...context, now: then + 5000 };
+    await store.applyMoves([move(later, siteId)], now);
+    await store.applyStarts(siteId, [start(later, siteId, {})], null, now);
+    const local = { id: '7', state: 'RUNNING', directory: '/there', nodes: ['n1'], imageDigest: null };
+    await store.reportRuns(siteId, [report(later, 1, { at: then + 5001, local })], 3);
+    const { rows: machines } = await pool.query('SELECT id FROM machines WHERE site_id = $1', [siteId]);
+    const busy = [{ machineId: machines[0].id, cpus: 3, memoryMb: 50 }];
+    await pool.query(
+      `UPDATE sites SET load = $2, load_at = now() - interval '3 h', agent_seen_at = now() WHERE id = $1`,
+      [
+        siteId,
+        {
+          ...{ waitingJobs: 0, waitingS: 0, waitingCpuS: 0, busy },
+          waits: [{ cpusMax: 1, limitMaxS: 240, runs: 2, waitS: 160 }],
+        },
+      ],
+    );
+    startWorker(here);
+    const window = { candidate: DEFAULT_POLICY, from: iso(then - 1), to: iso(then + 1000) };
+    const done = async () => {
+      const { id } = await simulate(window);
+      await expect.poll(async () => (await simulation(id)).state).toBe('DONE');
+      return (await simulation(id)).result as WhatIfResult;
+    };
+    const { all, happened, sites } = await done();
+    expect(all.baseline).toMatchObject({ ended: 2, waitMeanS: 160 });
+    // They waited until Slurm started them, not until it was given them.
+    expect(happened).toEqual({ waitMeanS: 150 });
+    expect(sites.flatMap(({ ownScheduler }) => ownScheduler ?? [])).toEqual([
+      {
+        ...{ runs: 2, waitMeanS: 160, stale: false, at: expect.stringMatching(/^\d{4}-/) },
+        message: `Waits at ${name} are those observed in the 24 h before its last report, 3 h ago: 2 runs, 3 min, by CPUs and time limit. Other users' jobs are taken to stay as they were then.`,
+      },
+    ]);
+    await pool.query(`UPDATE sites SET agent_seen_at = now() - interval '3 h' WHERE id = $1`, [siteId]);
+    expect((await done()).sites.flatMap(({ ownScheduler }) => ownScheduler ?? [])).toMatchObject([
+      {
+        stale: true,
+        message: expect.stringContaining(`They are outdated: the agent of ${name} is silent.`),
+      },
+    ]);
   });
 
   test('is told of by subscription, from its beginning to its end, and by node and list', async () => {

@@ -419,6 +419,15 @@ describe('a fresh service', () => {
       stderr: expect.stringContaining('nothing to change'),
     });
     expect(await service.cli(...set, '--refuse', '--preempt')).toMatchObject({ code: 2 });
+    const [running] = await service.json<Job[]>('submit', '--limit', '20m', '--', 'sleep', '300');
+    await until(
+      () => service.json<Job>('job', running!.id),
+      ({ state }) => state === 'RUNNING',
+    );
+    expect(await service.cli(...set, '--from', '+1m')).toMatchObject({
+      ...{ code: 1, stderr: expect.stringMatching(/--after-jobs lets jobs finish, --preempt stops them/) },
+    });
+    expect((await service.cli('cancel', running!.id)).code).toBe(0);
     expect((await service.cli('maintenance', 'cancel', 'disks')).stdout).toBe('disks is canceled\n');
     expect((await service.cli('watch', long!.id)).code).toBe(0);
     const reserve = ['reserve', 'add', 'local', '--tasks', '1', '--cpus', '1', '--for', '1h'];

@@ -38,6 +38,15 @@ describe('switchyard whatif', () => {
     expect(result).toMatchObject({ jobs: 3, all: { baseline: { ended: 3, waitMeanS: 0 } } });
   });
 
+  it('says what it assumes of a site that schedules itself', async () => {
+    expect((await service.cli('sites', 'add', 'alps', '--agent', '--local', 'slurm')).code).toBe(0);
+    const { code, stdout } = await service.cli('whatif', '--candidate', file, '--from', '2020-01-01T00:00Z');
+    expect(code).toBe(0);
+    expect(stdout).toContain(
+      '\nThe agent of alps has never reported how busy it is: jobs are assumed to start there as soon as its machines have room.\n',
+    );
+  });
+
   it('says what is wrong with a candidate or a window', async () => {
     writeFileSync(join(home, 'bad.json'), JSON.stringify({ ...DEFAULT_POLICY, seed: -1 }));
     const bad = await service.cli(

@@ -163,7 +163,15 @@ describe('time-shared machines', () => {
 describe('a what-if', () => {
   it('counts what jobs compute on shared machines, not how long they are there', () => {
     const { sites, machines } = worldOf([[2]]);
-    const nothing = { licenses: [], schedulers: [], datasets: [], links: [], quotas: [], totals: [] };
+    const nothing = {
+      licenses: [],
+      schedulers: [],
+      datasets: [],
+      links: [],
+      quotas: [],
+      totals: [],
+      reported: [],
+    };
     const grid = { sites: [...sites], machines: [...machines], ...nothing };
     const past = (id: number) =>
       recorded(plainJob({ id, submittedAt: 0, estimateS: 10, application: 'app' }));

@@ -7,7 +7,9 @@ import {
   type Policy,
   parsePolicy,
   plainJob,
+  type SiteLoad,
 } from '../../src/core/index.js';
+import { runSimulation } from '../../src/simulator/engine.js';
 import { whatIf } from '../../src/simulator/what-if.js';
 import type { RecordedHold, RecordedJob, RecordedRun, SimulationTask } from '../../src/store/simulations.js';
 import { machine } from '../core/support/grids.js';
@@ -39,6 +41,7 @@ const task = (jobs: RecordedJob[], change: Partial<SimulationTask> = {}): Simula
   links: [],
   quotas: [],
   totals: [],
+  reported: [],
   pages: jobs.map((job) => JSON.stringify([job])),
   trace: null,
   from: 0,
@@ -69,12 +72,144 @@ describe('a trace', () => {
   });
 });
 
-it('of a site that schedules itself is refused', () => {
-  const own = { ...FCFS, local: { kind: 'external', queueLimit: 10, takeBackAfterS: 60 } } as const;
-  const refused = /site 1: the local policy external is not simulated/;
-  expect(() => whatIf(task([], { candidate: own }))).toThrow(refused);
-  const sites = [{ ...site(1), localPolicy: own.local }];
-  expect(() => whatIf(task([], { sites }))).toThrow(refused);
+describe('a site that schedules itself', () => {
+  const local = (takeBackAfterS: number | null = null) => ({
+    ...{ kind: 'external' as const, queueLimit: 10, takeBackAfterS },
+  });
+  const OWN: Policy = { ...FCFS, local: local() };
+  const load = (change: Partial<SiteLoad> = {}): SiteLoad => ({
+    ...{ waitingJobs: 0, waitingS: 0, waitingCpuS: 0, busy: [] },
+    waits: [
+      { cpusMax: 1, limitMaxS: 240, runs: 4, waitS: 50 },
+      { cpusMax: 4, limitMaxS: null, runs: 2, waitS: 500 },
+    ],
+    ...change,
+  });
+  const reported = [{ siteId: 1, at: 970, ageS: 30, silentS: 30 }];
+  const short = (id: number, change: Partial<Job> = {}): RecordedJob => [
+    recorded(plainJob({ id, submittedAt: 0, estimateS: 100, runTimeLimitS: 200, ...change })),
+    null,
+  ];
+  const busy = (cpus: number) => load({ busy: [{ machineId: 1, cpus, memoryMb: 0 }] });
+  const tried = (jobs: RecordedJob[], of: SiteLoad | null, change: Partial<SimulationTask> = {}) =>
+    whatIf(
+      task(jobs, {
+        ...{ baseline: OWN, candidate: OWN, acceptDistance: true, reported },
+        sites: [{ ...site(1), load: of }],
+        ...change,
+      }),
+    );
+  const cpus = (count: number) => ({ machines: [machine({ id: 1, cpus: count })] });
+
+  it('starts each job after the wait that was observed of its shape', () => {
+    const long = short(2, { cpusPerTask: 4, runTimeLimitS: null });
+    const { all, sites } = tried([short(1), long], load(), cpus(8));
+    expect(all.baseline).toMatchObject({ ended: 2, waitMeanS: (50 + 500) / 2 });
+    expect(sites[0]?.ownScheduler).toEqual({
+      ...{ runs: 6, waitMeanS: 200, at: '1970-01-01T00:16:10.000Z', stale: false },
+      message:
+        "Waits at site 1 are those observed in the 24 h before its last report, 30 s ago: 6 runs, 50 s to 8 min, by CPUs and time limit. Other users' jobs are taken to stay as they were then.",
+    });
+  });
+
+  it('has no more room than its machines, less what others have of them', () => {
+    const waits = (of: SiteLoad, machines: Partial<SimulationTask>, ...more: number[]) =>
+      tried([short(1), short(2), ...more.map((id) => short(id))], of, machines).all.baseline.waitMeanS;
+    expect(waits(load(), cpus(2))).toBe(50);
+    expect(waits(load(), cpus(1))).toBe((50 + 150) / 2);
+    expect(waits(busy(1), cpus(2))).toBe((50 + 150) / 2);
+    // Where others have everything, they make room for one after the wait, as they did when it was observed.
+    expect(waits(busy(2), cpus(2), 3)).toBe((50 + 150 + 250) / 3);
+  });
+
+  it('lets what fits go ahead of what does not', () => {
+    const wide = short(2, { cpusPerTask: 2 });
+    const { all } = tried([short(1), wide, short(3)], load({ waits: [] }), cpus(2));
+    expect(all.baseline).toMatchObject({ ended: 3, waitMeanS: 100 / 3 });
+  });
+
+  it('holds the licenses of a job while it waits there', () => {
+    const licenses = [{ id: 1, kind: 'matlab', copies: 1, siteId: 1 }];
+    const using = (id: number) => short(id, { licenses: ['matlab'] });
+    const { all } = tried([using(1), using(2)], load(), { ...cpus(8), licenses });
+    // The second is handed over when the first has ended.
+    expect(all.baseline).toMatchObject({ ended: 2, waitMeanS: (50 + 150 + 50) / 2 });
+  });
+
+  it('starts jobs as soon as there is room where no start was observed, and says so', () => {
+    const { all, sites } = tried([short(1), short(2)], load({ waits: [] }));
+    expect(all.baseline).toMatchObject({ ended: 2, waitMeanS: 50 });
+    expect(sites[0]?.ownScheduler).toMatchObject({
+      ...{ runs: 0, waitMeanS: null, stale: false },
+      message:
+        "No start of a job was observed at site 1 in the 24 h before its last report, 30 s ago: jobs are assumed to start there as soon as its machines have room beside other users' jobs.",
+    });
+    const never = tried([short(1), short(2)], null, { reported: [] });
+    expect(never.all.baseline).toMatchObject({ ended: 2, waitMeanS: 50 });
+    expect(never.sites[0]?.ownScheduler).toEqual({
+      ...{ runs: 0, waitMeanS: null, at: null, stale: true },
+      message:
+        'The agent of site 1 has never reported how busy it is: jobs are assumed to start there as soon as its machines have room.',
+    });
+  });
+
+  it('is said to be known by outdated figures when its agent is silent', () => {
+    const silent = [{ siteId: 1, at: 0, ageS: 7200, silentS: OWN.timers.agentSilentS + 1 }];
+    const { ownScheduler } = tried([short(1)], load(), { reported: silent }).sites[0]!;
+    expect(ownScheduler?.stale).toBe(true);
+    expect(ownScheduler?.message).toMatch(
+      /last report, 2 h ago: 6 runs.* They are outdated: the agent of site 1 is silent\.$/,
+    );
+  });
+
+  it('keeps no job waiting that ran when the window began', () => {
+    const ran: RecordedJob = [short(1)[0], [100, 100, 1, 0]];
+    const { jobs, all } = tried([ran, short(2, { submittedAt: 60 })], load(), { ...cpus(1), from: 60 });
+    expect(jobs).toBe(1);
+    // It ends at 100, when the other has waited for 40 of the 50 s.
+    expect(all.baseline.waitMeanS).toBeCloseTo(50, 2);
+  });
+
+  it('gives back what it keeps waiting for long while another site can start it', () => {
+    // The other site is full until 50, and seems to be for hours when the last job comes.
+    const wide = (id: number, seconds: number): RecordedJob => [
+      recorded(plainJob({ id, submittedAt: 0, estimateS: 4000, cpusPerTask: 4 })),
+      [seconds, 4000, 2, 0],
+    ];
+    const last = short(3, { submittedAt: 1, cpusPerTask: 2, runTimeLimitS: null });
+    const of = (takeBackAfterS: number | null, policy = FCFS, ...jobs: RecordedJob[]) =>
+      tried(jobs, null, {
+        ...{ baseline: policy, candidate: policy },
+        sites: [
+          { ...site(1), load: load({ waitingJobs: 1 }), localPolicy: local(takeBackAfterS) },
+          { ...site(2), load: null },
+        ],
+        machines: [machine({ id: 1, siteId: 1, cpus: 2 }), machine({ id: 2, siteId: 2, cpus: 4 })],
+      });
+    const jobs = [wide(1, 40), wide(2, 10), last];
+    expect(of(null, FCFS, ...jobs).all.baseline.waitMeanS).toBe((40 + 500) / 3);
+    const { all, sites } = of(60, FCFS, ...jobs);
+    expect(all.baseline.waitMeanS).toBe((40 + 60) / 3);
+    expect(sites.map(({ baseline }) => baseline.ended)).toEqual([0, 3]);
+    // Of the other site nothing has to be assumed.
+    expect(sites.map(({ ownScheduler }) => ownScheduler !== null)).toEqual([true, false]);
+    // Under a policy that sends it to the same site again it begins there nevertheless.
+    const again = { ...FCFS, dispatch: { kind: 'round-robin' as const } };
+    const job = short(2, { runTimeLimitS: null, cpusPerTask: 2 });
+    for (const takeBackAfterS of [0, 60])
+      expect(of(takeBackAfterS, again, short(1), job).all.baseline).toMatchObject({
+        ...{ ended: 2, waitMeanS: (takeBackAfterS + 500) / 2 },
+      });
+  });
+
+  it('is refused where nothing can have been observed', () => {
+    const world = {
+      ...{ sites: [site(1)], machines: [machine({ id: 1, cpus: 1 })], licenses: [], changes: [] },
+    };
+    expect(() => runSimulation(world, [], { policy: OWN, eventOrder: 'batch' }, [])).toThrow(
+      /site 1: the local policy external is not simulated/,
+    );
+  });
 });
 
 it('knows the classes of jobs of either policy', () => {

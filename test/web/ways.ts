@@ -696,6 +696,9 @@ export function ways(visits: Visits, grid: Grid): void {
 
   test('a weight is changed after its effect was computed, with a reason, and reverted', async () => {
     await grid.submit({ command: 'recorded', cpusPerTask: 2, estimateS: 1, ...SIMULATED });
+    const { registerSite } = await grid.ask<{ registerSite: { id: string } }>(
+      'mutation { registerSite(input: { name: "alps", localPolicy: { kind: "external" } }) { id } }',
+    );
     const { page } = await go('/policy');
     const put = page.getByRole('button', { name: /Put version \d+ in force/ });
     await page.getByLabel('Weight of a near deadline').fill('3');
@@ -704,6 +707,15 @@ export function ways(visits: Visits, grid: Grid): void {
     await page.getByText('Compare even if').click();
     await page.getByRole('button', { name: 'Preview' }).click();
     await page.getByRole('region', { name: 'Both policies' }).getByText('Mean wait').waitFor();
+    const assumed = page.getByText('The agent of alps has never reported how busy it is');
+    await assumed.waitFor();
+    await page.getByRole('link', { name: 'By class of user and site' }).click();
+    await assumed.waitFor();
+    await page.goBack();
+    await page.getByLabel('Weight of a near deadline').fill('3');
+    await grid.ask('mutation ($site: ID!) { drainSite(site: $site) { id } removeSite(site: $site) { id } }', {
+      site: registerSite.id,
+    });
 
     expect(await put.isDisabled()).toBe(true);
     await page.getByLabel('Reason').fill('deadlines matter more');

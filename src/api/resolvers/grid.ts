@@ -16,7 +16,7 @@ import { globalId } from '../ids.js';
 import { labelsShown } from '../labels.js';
 import { amountsShown } from '../resources.js';
 import { visibleJob } from '../services/access.js';
-import { powerWarning } from '../services/powers.js';
+import { measuredWarning } from '../services/powers.js';
 
 export const Site: SiteResolvers = {
   id: (site) => globalId('site', site.id),
@@ -54,7 +54,7 @@ export const Machine: MachineResolvers = {
       ...{ ...one, used: amountsIn(resourcesUsed)[one.kind] ?? 0 },
     })),
   agent: ({ agentId }, _, { loaders }) => (agentId === null ? null : loaders.agent(agentId)),
-  measured: async ({ siteId, measured, measuredAt }, _, { loaders }) => {
+  measured: async ({ siteId, measured, measuredAt, devices }, _, { loaders }) => {
     if (!measured || measuredAt === null) return null;
     // JSON of the database, checked when it was reported.
     const own = measured as unknown as Measurement;
@@ -62,7 +62,7 @@ export const Machine: MachineResolvers = {
       ...own,
       devices: devicesShown(own.devices ?? [], []),
       measuredAt,
-      warning: powerWarning(own, await loaders.powers(siteId)),
+      warning: measuredWarning(own, devicesIn(devices), await loaders.powers(siteId)),
     };
   },
   heartbeatAt: async ({ agentId }, _, { loaders }) =>

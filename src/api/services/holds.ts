@@ -62,7 +62,7 @@ export function createHoldsService(parts: ServiceParts) {
       const known = dryRun ? await admit(true) : null;
       const starts = known && (await shares.explain({ viewer, ...asker }, () => movedBy(parts, hold, known)));
       const outcome = known ?? (await admit(false));
-      if (!dryRun && outcome.hold === null) throw inTheWay('reserve', outcome);
+      if (!dryRun && outcome.hold === null) throw inTheWay(outcome);
       if (!dryRun) await wakeAfter(parts, { of: 'MACHINE', siteId: hold.siteId });
       return { ...outcome, moved: starts ?? [] };
 
@@ -82,7 +82,7 @@ export function createHoldsService(parts: ServiceParts) {
             throw asInput(error);
           }),
       );
-      if (outcome.hold === null) throw inTheWay('updateHold', outcome);
+      if (outcome.hold === null) throw inTheWay(outcome);
       await wakeAfter(parts, { of: 'MACHINE', siteId: hold.siteId });
       return outcome.hold;
     },
@@ -335,7 +335,7 @@ function heldOf({
 }
 
 /** The error that names what is in the way. */
-function inTheWay(operation: string, { holds, runs }: HoldOutcome): ApiError {
+function inTheWay({ holds, runs }: HoldOutcome): ApiError {
   const named = (type: 'hold' | 'job', ids: readonly number[]): string =>
     ids
       .slice(0, NAMED_MAX)
@@ -344,8 +344,10 @@ function inTheWay(operation: string, { holds, runs }: HoldOutcome): ApiError {
   const parts = [
     ...(holds.length > 0 ? [`${named('hold', holds)} would use the same machines`] : []),
     ...(runs.length > 0
-      ? [`${named('job', runs)} may still be running when it begins (onConflict AFTER_JOBS lets them finish)`]
+      ? [
+          `${named('job', runs)} may still be running when it begins: AFTER_JOBS lets jobs finish, PREEMPT stops them`,
+        ]
       : []),
   ];
-  return new ApiError('CONFLICT', `${operation}: ${parts.join('; ')}`);
+  return new ApiError('CONFLICT', parts.join('; '));
 }

@@ -1,4 +1,8 @@
-/** How machines of one model compare: the same CPUs do the same work, unless one was measured under load or something is wrong with it. */
+/**
+ * What a measurement tells an operator. Machines of one model compare: the same CPUs do the same work, unless one was measured under
+ * load or something is wrong with it. Devices that were built in after a machine was registered serve no jobs until they are registered too.
+ */
+import type { OwnedDevice } from '../../core/resources/devices.js';
 import type { MachineRow } from '../../store/rows.js';
 import type { Measurement } from '../../store/store.js';
 
@@ -25,8 +29,35 @@ export function powersOf(machines: readonly Pick<MachineRow, 'name' | 'measured'
   return found;
 }
 
+/** More devices than this are counted, not named. */
+const NAMED_MAX = 8;
+
+/** Null: there is nothing to tell. */
+export function measuredWarning(
+  measured: Measurement,
+  registered: readonly Pick<OwnedDevice, 'id'>[],
+  powers: Powers,
+): string | null {
+  const told = [powerWarning(measured, powers), deviceWarning(measured, registered)].filter(
+    (one) => one !== null,
+  );
+  return told.length === 0 ? null : told.join('; ');
+}
+
+/** The devices that its agent found and that jobs do not get. */
+function deviceWarning(
+  { devices = [] }: Measurement,
+  registered: readonly Pick<OwnedDevice, 'id'>[],
+): string | null {
+  const known = new Set(registered.map(({ id }) => id));
+  const left = devices.filter(({ id }) => !known.has(id)).map(({ id }) => id);
+  if (left.length === 0) return null;
+  const more = left.length > NAMED_MAX ? ` and ${left.length - NAMED_MAX} more` : '';
+  return `not registered: ${left.slice(0, NAMED_MAX).join(', ')}${more}, which its agent found`;
+}
+
 /** How the power of a machine differs from that of others of its model; null: it does not, or nobody knows. */
-export function powerWarning({ model, benchmark }: Measurement, powers: Powers): string | null {
+function powerWarning({ model, benchmark }: Measurement, powers: Powers): string | null {
   const alike = powers.get(model ?? '');
   if (!alike) return null;
   const other = alike.most.power > benchmark ? alike.most : alike.least;

@@ -1,6 +1,6 @@
 /** `switchyard maintenance` and `switchyard reserve`: what is held of machines for a time. */
 import type { Command } from 'commander';
-import type { Client } from '../../client/index.js';
+import { type Client, ServiceError } from '../../client/index.js';
 import {
   given,
   parseAmount,
@@ -201,7 +201,7 @@ async function add(command: Command, kind: HoldKind, site: string, options: Hold
       ...releaseOf(options),
     }),
   };
-  const { reserve } = await client.request(ReserveDocument, { input, dryRun });
+  const { reserve } = await client.request(ReserveDocument, { input, dryRun }).catch(inOptions);
   show(
     command,
     reserve,
@@ -247,8 +247,15 @@ async function change(this: Command, nameOrId: string, options: HoldOptions): Pr
   };
   if (Object.entries(input).every(([field, value]) => field === 'hold' || value === undefined))
     throw new CliError('nothing to change: give an option such as --to', ExitCode.USAGE);
-  const { updateHold } = await client.request(UpdateHoldDocument, { input });
+  const { updateHold } = await client.request(UpdateHoldDocument, { input }).catch(inOptions);
   show(this, updateHold, (hold) => tableOf(HOLD_COLUMNS, [hold]));
+}
+
+/** What is in the way, with the options that let jobs finish or stop them. */
+function inOptions(error: unknown): never {
+  if (!(error instanceof ServiceError) || error.code !== 'CONFLICT') throw error;
+  const message = error.message.replace('AFTER_JOBS', '--after-jobs').replace('PREEMPT', '--preempt');
+  throw new CliError(`${message} (CONFLICT)`, error.exitCode);
 }
 
 /** Undefined: nothing is said of it. */

@@ -130,5 +130,8 @@ function describe({ id, policyVersion }: Simulation, result: Result): string {
   const real = happened
     ? `The ${count(happened.jobs, 'job')} that ran waited ${duration(happened.waitMeanS)} on average; simulated under the same policy, ${duration(happened.simulatedWaitMeanS)}.\n`
     : '';
-  return `${id}: ${count(jobs, 'job')}${without}\n${real}${table(headings, rows)}`;
+  const assumed = sites
+    .flatMap(({ ownScheduler }) => (ownScheduler ? `${ownScheduler.message}\n` : []))
+    .join('');
+  return `${id}: ${count(jobs, 'job')}${without}\n${real}${assumed}${table(headings, rows)}`;
 }

@@ -3,9 +3,9 @@
  * waited there. Its agent tells the first two; how long ago, and whether it is silent, only the driver knows.
  */
 import type { Grid, SiteEntry } from '../grid/grid.js';
-import type { Job } from '../model.js';
+import type { Job, Site } from '../model.js';
 import { EligibleSites } from '../resources/eligibility.js';
-import { observedFor } from '../terms/observed-waits.js';
+import { observedFor, observedMeanS } from '../terms/observed-waits.js';
 import { observedWaitS } from '../terms/waiting-there.js';
 import type { PredictedStart } from './ahead.js';
 
@@ -63,6 +63,47 @@ export function startByWaits(entry: SiteEntry, job: Job, now: number): Predicted
     ...{ allocations: [], pools: [] },
     plannedDuration: (job.estimateS * job.benchmark) / entry.resources.bestBenchmark,
   };
+}
+
+/** What a simulation takes for what the scheduler of a site would do. */
+export interface SimulatedWaits {
+  message: string;
+  /** Observed; 0: none, and jobs begin as soon as there is room. */
+  runs: number;
+  /** Of these; null: there are none. */
+  waitMeanS: number | null;
+}
+
+/**
+ * `seenS`: how far back starts are looked at. `ageS`: since the load was measured; null: none ever was. `isStale`: the agent is silent.
+ */
+export function simulatedWaits(
+  { name, load }: Pick<Site, 'name' | 'load'>,
+  { seenS, ageS, isStale }: { seenS: number; ageS: number | null; isStale: boolean },
+): SimulatedWaits {
+  const waits = load?.waits ?? [];
+  const runs = waits.reduce((sum, wait) => sum + wait.runs, 0);
+  const waitMeanS = load ? observedMeanS(load) : null;
+  const of = `in the ${spoken(seenS)} before`;
+  const said =
+    load == null || ageS === null
+      ? [
+          `The agent of ${name} has never reported how busy it is: jobs are assumed to start there as soon as its machines have room.`,
+        ]
+      : waitMeanS === null
+        ? [
+            `No start of a job was observed at ${name} ${of} its last report, ${spoken(ageS)} ago: jobs are assumed to start there as soon as its machines have room beside other users' jobs.`,
+          ]
+        : [
+            `Waits at ${name} are those observed ${of} its last report, ${spoken(ageS)} ago: ${jobs(runs, 'run')}, ${spokenRange(waits.map(({ waitS }) => waitS))}, by CPUs and time limit. Other users' jobs are taken to stay as they were then.`,
+          ];
+  if (isStale && load != null) said.push(`They are outdated: the agent of ${name} is silent.`);
+  return { message: said.join(' '), runs, waitMeanS };
+}
+
+function spokenRange(values: readonly number[]): string {
+  const [least, most] = [Math.min(...values), Math.max(...values)];
+  return least === most ? spoken(least) : `${spoken(least)} to ${spoken(most)}`;
 }
 
 const jobs = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;

@@ -39,6 +39,7 @@ import {
   type LicenseState,
   type MachineState,
   machineState,
+  type Placement,
   type RunState,
   SiteResources,
 } from './site-resources.js';
@@ -759,11 +760,26 @@ export class Grid {
     checkJob(job);
     check(!this.jobById.has(job.id), `job ${job.id} is in the grid already`);
     const site = this.homeOfRun(job, run, this.siteEntry(run.siteId));
+    this.restore(job, site, (requirement) => this.runState(run, requirement, site));
+  }
+
+  private restore(job: Job, site: SiteEntry, stateOf: (requirement: Requirement) => RunState): void {
     const requirement = this.enter(job);
     const entry: JobEntry = { job, requirement, site, queue: null, slot: -1, run: null };
     this.jobById.set(job.id, entry);
     this.note(entry);
-    this.begin(entry, site, this.runState(run, requirement, site));
+    this.begin(entry, site, stateOf(requirement));
+  }
+
+  /** A run that waited with the site's own scheduler begins there. It keeps what it holds of pools. */
+  beginRun(run: Run, { machines, tasks }: Pick<Placement, 'machines' | 'tasks'>): void {
+    const entry = this.jobById.get(run.jobId);
+    if (!entry?.run || entry.site === null) fail(`job ${run.jobId} has no live run`);
+    const { job, site, run: before } = entry;
+    const { jobId, licenses } = before;
+    this.endRun(jobId);
+    const end = run.plannedEnd;
+    this.restore(job, site, (each) => ({ run, jobId, end, machines, tasks, each, licenses }));
   }
 
   /** Another end is planned for a live run: what was believed of it was wrong. */

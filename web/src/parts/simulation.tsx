@@ -91,6 +91,18 @@ export function ResultView({ result }: { result: Result }) {
   );
 }
 
+/** What was assumed of sites whose own schedulers decide. */
+export function OwnSchedulers({ sites }: Pick<Result, 'sites'>) {
+  return sites.map(
+    ({ name, ownScheduler }) =>
+      ownScheduler && (
+        <p key={name} className={ownScheduler.stale ? 'note warn' : 'note'}>
+          {ownScheduler.message}
+        </p>
+      ),
+  );
+}
+
 function Sides({ comparison: { baseline, candidate, difference } }: { comparison: ComparisonPartsFragment }) {
   return (
     <Table

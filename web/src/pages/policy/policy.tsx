@@ -12,7 +12,7 @@ import {
 } from '../../api/kinds.gql';
 import { PolicyInForceDocument } from '../../parts/policy.gql';
 import { useWindow } from '../../parts/simulated-window';
-import { ResultView } from '../../parts/simulation';
+import { OwnSchedulers, ResultView } from '../../parts/simulation';
 import { SimulateDocument, SimulationNewsDocument, SimulationPageDocument } from '../../parts/simulation.gql';
 import { useViewer } from '../../shell/viewer';
 import type { Search } from '../../ui/address';
@@ -385,6 +385,7 @@ function Preview({ draft, changed }: { draft: Document; changed: boolean }) {
           <div className="preview-result">
             {of !== key && <p className="note warn">The draft has changed since this was computed.</p>}
             <ResultView result={{ ...simulation.result, userClasses: [], sites: [] }} />
+            <OwnSchedulers sites={simulation.result.sites} />
             <Link to="/simulator/$id" params={{ id: simulation.id }} className="small">
               By class of user and site
             </Link>

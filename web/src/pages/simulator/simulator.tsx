@@ -8,7 +8,7 @@ import { useAction, useData, useFollow, useThrottled } from '../../api/data';
 import { PolicyKindsDocument, type PolicyKindsQuery } from '../../api/kinds.gql';
 import { PolicyInForceDocument } from '../../parts/policy.gql';
 import { useWindow } from '../../parts/simulated-window';
-import { Delta, METRICS, ResultView } from '../../parts/simulation';
+import { Delta, METRICS, OwnSchedulers, ResultView } from '../../parts/simulation';
 import {
   SimulateDocument,
   SimulationNewsDocument,
@@ -330,6 +330,7 @@ export function SimulationPage() {
               <Card title="Result" flush>
                 <Curves tried={[{ id: one.id, label: 'Candidate' }]} />
                 <ResultView result={one.result} />
+                <OwnSchedulers sites={one.result.sites} />
               </Card>
             ) : (
               (one.state === 'QUEUED' || one.state === 'RUNNING') && (
