@@ -25,6 +25,7 @@ import { profileBench } from './profile.js';
 import { queuedBench } from './queued.js';
 import { serviceBench } from './service.js';
 import { simulateBench } from './simulate.js';
+import { slurmCommandsBench } from './slurmCommands.js';
 
 const SELF = fileURLToPath(import.meta.url);
 /** The longest takes half an hour. */
@@ -44,6 +45,7 @@ const benches: Bench[] = [
   needsBench,
   isolationBench,
   handOverBench,
+  slurmCommandsBench,
   portalBench,
 ];
 const names = benches.flatMap((bench) => bench.names);

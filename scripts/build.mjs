@@ -22,9 +22,9 @@ export async function build(part = 'build', { checked = true, say = () => {} } =
     ]);
     if (status === 0 && part === 'build') {
       removeStale();
-      await bundleSlurm();
       bundleDocs();
     }
+    if (status === 0 && part !== 'experiments') await bundleSlurm(part === 'build' ? 'dist' : 'dist-bench');
     return status;
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
@@ -49,8 +49,8 @@ async function transpile() {
 }
 
 /** The commands called like Slurm's, as one file: they are started often, and to find many files takes longer than what they do. */
-async function bundleSlurm() {
-  const outfile = join(root, 'dist', 'slurm.mjs');
+async function bundleSlurm(folder) {
+  const outfile = join(root, folder, 'slurm.mjs');
   await bundle({
     entryPoints: [join(root, 'src', 'slurm', 'main.ts')],
     outfile,
