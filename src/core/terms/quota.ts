@@ -11,9 +11,16 @@ import { cpusOf, type Job } from '../model.js';
 /** Feedback queues: Q1 is served first. */
 export type FeedbackQueue = 1 | 2 | 3 | 4;
 
-/** `N = q·T/(Q·t)`: so many jobs of this size stand for the user's quota. 0 where nobody has a quota. */
-export const thresholdOf = (q: number, Q: number, T: number, t: number): number =>
-  Q === 0 ? 0 : (q * T) / (Q * t);
+/**
+ * `N = q·T/(Q·t)`: so many jobs of this size stand for the user's quota. 0 where nobody has a quota. Where only rounding keeps it from a whole or
+ * half number it is that one: a queue begins there for some number of jobs, and a user alone, say, has as many as are due, whatever the quota is.
+ */
+export const thresholdOf = (q: number, Q: number, T: number, t: number): number => {
+  if (Q === 0) return 0;
+  const threshold = (q * T) / (Q * t);
+  const near = Math.round(2 * threshold) / 2;
+  return Math.abs(threshold - near) <= 2 * Number.EPSILON * near ? near : threshold;
+};
 
 /** `(N − n)/N` if `n ≤ N`, else `(N − n)/n`: −1 to 1. */
 export const quotaPriority = (n: number, N: number): number => (n <= N ? (N - n) / N : (N - n) / n);
