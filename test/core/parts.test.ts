@@ -17,7 +17,7 @@ import { Profile } from '../../src/core/resources/profile.js';
 import { placeShape, type ShapeMachine, type ShapePart } from '../../src/core/resources/shape.js';
 import { Timeline } from '../../src/core/resources/timeline.js';
 import { placedParts, withParts } from '../support/plain-job.js';
-import { cases } from '../support/seed.js';
+import { assertUntil, cases } from '../support/seed.js';
 import { shuffler } from '../support/shuffle.js';
 import { job as anyJob } from './support/drive.js';
 import { anyEventsWithParts, anyPolicy, anySites, gpusOf, usage, World } from './support/world.js';
@@ -147,13 +147,15 @@ const shapePart = (part: JobPart): ShapePart => ({
 describe('a job of several parts', () => {
   it('starts with all its parts at one site or with none, as each asks, under every policy', () => {
     let started = 0;
-    fc.assert(
+    assertUntil(
       fc.property(world, fc.boolean(), (given, atOnce) => {
         started += play(given, atOnce).started;
       }),
       RUNS,
+      () => {
+        expect(started).toBeGreaterThan(RUNS.numRuns / 4);
+      },
     );
-    expect(started).toBeGreaterThan(RUNS.numRuns / 4);
   });
 
   it('is planned alike by the kept grid and by one built afresh in any order, and planning changes nothing', () => {
@@ -171,7 +173,7 @@ describe('a job of several parts', () => {
 
   it('has its machines by the rule of resources.md, where machines are equally fast, or lacks what the rule says', () => {
     const seen = { placed: 0, lacking: 0 };
-    fc.assert(
+    assertUntil(
       fc.property(onMachines, ({ sites, events }) => {
         const w = new World(
           sites.map(({ machines, ...site }) => ({
@@ -229,14 +231,16 @@ describe('a job of several parts', () => {
         }
       }),
       RUNS,
+      () => {
+        expect(seen.placed).toBeGreaterThan(RUNS.numRuns / 4);
+        expect(seen.lacking).toBeGreaterThan(RUNS.numRuns / 4);
+      },
     );
-    expect(seen.placed).toBeGreaterThan(RUNS.numRuns / 4);
-    expect(seen.lacking).toBeGreaterThan(RUNS.numRuns / 4);
   });
 
   it('has the same openings in a walk from end to end as in a profile, beside runs, promises and windows', () => {
     let found = 0;
-    fc.assert(
+    assertUntil(
       fc.property(
         onMachines,
         fc.integer({ min: 1, max: 40 }),
@@ -287,8 +291,10 @@ describe('a job of several parts', () => {
         },
       ),
       RUNS,
+      () => {
+        expect(found).toBeGreaterThan(RUNS.numRuns / 8);
+      },
     );
-    expect(found).toBeGreaterThan(RUNS.numRuns / 8);
   });
 
   const machine = (id: number, cpus: number, more: Partial<Machine> = {}): Machine => ({

@@ -27,4 +27,27 @@ export const seeds = (all: number): number[] => [
   ...(IN_FULL ? [SEED] : []),
 ];
 
+/** How many times as many cases are tried for `met` before it is taken for broken. */
+const ROUNDS = 20;
+
+/**
+ * Tries a property, and goes on with further cases until `met`, which asserts what was counted meanwhile, holds: that cases met what the property
+ * is about is aimed at, since how many of them a seed draws is chance. Fails as `met` does if twenty times as many cases did not.
+ */
+export function assertUntil<Ts>(
+  property: fc.IProperty<Ts>,
+  params: fc.Parameters<Ts> & { numRuns: number },
+  met: () => void,
+): void {
+  for (let round = 1; ; round++) {
+    fc.assert(property, { ...params, seed: SEED + (round - 1) * 1_000_003 });
+    try {
+      met();
+      return;
+    } catch (error) {
+      if (round === ROUNDS) throw error;
+    }
+  }
+}
+
 fc.configureGlobal({ seed: SEED, numRuns: cases(100) });
