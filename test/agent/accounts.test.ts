@@ -302,15 +302,17 @@ describe.each(runnable.map((kind) => [kind.name, kind] as const))(
           cause: 'MEMORY_LIMIT',
         });
       }
-      const tidy = `(${away} &) ; trap 'echo tidied; exit 7' TERM; echo up; while :; do sleep 0.1; done`;
+      const listens = `listens ${process.pid} ${mode} ${as}`;
+      // Its words are put together when it listens.
+      const waits = `w=listens; sh -c "while :; do sleep 0.1; done # $w ${process.pid} ${mode} ${as}"`;
+      const tidy = `(${away} &) ; trap 'echo tidied; exit 7' TERM; echo up; ${waits}`;
       agent.send(script('job_2', tidy));
-      await until(() => withWords(words).length > 1, 'it to run');
-      await new Promise((resolve) => setTimeout(resolve, 300));
+      await until(() => withWords(words).length > 1 && withWords(listens).length > 0, 'it to run');
       agent.send({ cancel: { jobId: 'job_2', epoch: 1 }, graceMs: 30_000 });
       await until(() => agent.end('job_2') !== undefined, 'it to end');
       expect(agent.end('job_2')).toMatchObject({ cause: 'CANCELLED_BY_USER', exitCode: 7 });
       const stubborn = `stubborn ${process.pid} ${mode} ${as}`;
-      // Its words are put together when it does not listen any more.
+      // As are these, when it does not any more.
       const deaf = `trap '' TERM; ${away} & w=stubborn; sh -c "while :; do sleep 0.1; done # $w ${process.pid} ${mode} ${as}"`;
       agent.send(script('job_3', deaf));
       await until(() => withWords(stubborn).length > 0, 'it to run');
@@ -420,7 +422,6 @@ it.runIf(mayMount && existsSync(RUNUSER[0]!))(
     const away = `setsid sh -c "trap '' TERM; while :; do sleep 0.1; done # ${words}"`;
     agent.send(script('job_2', `(${away} &) ; while :; do sleep 0.1; done`));
     await until(() => withWords(words).length > 0, 'it to run');
-    await new Promise((resolve) => setTimeout(resolve, 300));
     agent.send({ cancel: { jobId: 'job_2', epoch: 1 }, graceMs: 30_000 });
     await until(() => agent.end('job_2') !== undefined, 'it to end');
     // runuser goes with the signal, and its exit code is not the job's then.

@@ -260,11 +260,10 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
     it('has time to clean up when it is cancelled', async () => {
       const { runner } = await open(kind);
       const words = `tidy ${process.pid} ${nameOf(kind)}`;
-      runner.start(
-        script('job_1', `trap 'echo tidied; exit 7' TERM; echo up; while :; do sleep 0.1; done # ${words}`),
-      );
+      // Its words are put together when it listens.
+      const loop = `w=tidy; sh -c "while :; do sleep 0.1; done # $w ${process.pid} ${nameOf(kind)}"`;
+      runner.start(script('job_1', `trap 'echo tidied; exit 7' TERM; echo up; ${loop}`));
       await until(() => withWords(words).length >= 1, 'it to run');
-      await new Promise((resolve) => setTimeout(resolve, 300));
       runner.cancel({ jobId: 'job_1', epoch: 1 }, 30_000);
       await until(() => endOf(runner, 'job_1') !== undefined, 'the end');
       expect(endOf(runner, 'job_1')).toMatchObject({

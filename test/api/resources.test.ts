@@ -1,5 +1,6 @@
 /** Kinds of resources besides CPUs and memory, and labels: declared of machines, asked for by jobs. */
 import { expect, test, vi } from 'vitest';
+import { PATIENCE_MS } from '../support/patience.js';
 import { unique, withApi } from './support/api.js';
 
 const api = withApi();
@@ -126,7 +127,7 @@ test('a job asks for labels; what no machine is, is said with the part that fail
       expect(answer.errors).toEqual([]);
       return answer;
     },
-    { timeout: 20_000, interval: 200 },
+    { timeout: PATIENCE_MS, interval: 200 },
   );
   expect(good.jobs[0]?.machineConstraint).toBe('fast and gen >= 2 and os = linux');
   const never = async (text: string) => (await submitWhere(text)).errors.map(({ message }) => message);
@@ -190,7 +191,7 @@ test('a job in an image runs only where an agent runs images', async () => {
       for (const machineConstraint of [null, deep, long])
         expect((await submitIn({ machineConstraint })).errors).toEqual([]);
     },
-    { timeout: 20_000, interval: 200 },
+    { timeout: PATIENCE_MS, interval: 200 },
   );
   expect((await submitIn({ machineConstraint: 'other' })).errors).toEqual([
     { field: 'machineConstraint', message: expect.stringMatching(/machineConstraint: other can never run/) },
@@ -241,7 +242,7 @@ test('a job says how its tasks are spread; what no machines could do is refused 
     ).submitJobs;
   // What there is, is remembered for two seconds.
   await vi.waitFor(async () => expect((await spread({})).errors).toEqual([]), {
-    timeout: 20_000,
+    timeout: PATIENCE_MS,
     interval: 200,
   });
   const given = { tasks: 4, tasksPerMachine: { min: 2, max: 2 }, exclusive: 'MACHINE' };
@@ -385,7 +386,7 @@ test('a job may have parts, whose tasks ask for different things; what is wrong 
       )
     ).submitJobs;
   await vi.waitFor(async () => expect((await submitParts({})).errors).toEqual([]), {
-    timeout: 20_000,
+    timeout: PATIENCE_MS,
     interval: 200,
   });
   const none = { tasksPerMachine: null, exclusive: null, allAlike: null, sameSwitch: null };
@@ -556,7 +557,7 @@ test('jobs ask for devices by what they are, of machines whose devices of one ki
       expect(answer.errors).toEqual([]);
       return answer;
     },
-    { timeout: 20_000, interval: 200 },
+    { timeout: PATIENCE_MS, interval: 200 },
   );
   const shown = [
     { kind, count: 1, model: 'a100', minMemoryMb: 60_000, share: null },

@@ -1,4 +1,5 @@
 /** What a database that cannot take a write for now means: the client is to try again, and nothing has to be started anew. */
+import { once } from 'node:events';
 import { chownSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -67,10 +68,12 @@ it.each([
   const holder = await test.pool.connect();
   await holder.query('BEGIN; LOCK TABLE users');
   const client = await test.pool.connect();
+  // Of the last one, which the database tells when it closes the connection.
+  const closed = once(client, 'error');
   client.on('error', () => {});
   const failed = await client
     .query(`BEGIN; ${sql}`)
-    .then(() => new Promise((resolve) => setTimeout(resolve, 200)))
+    .then(() => closed)
     .then(() => client.query('SELECT 1'))
     .catch((error: unknown) => error);
   client.release(true);
