@@ -62,13 +62,6 @@ export interface ObservedWait {
   waitS: number;
 }
 
-/**
- * Who chooses machines and time of a run: the service, the site's own scheduler, or a peer. Only the first kind has machines of ours; the
- * others are runs at a site as a whole.
- */
-export const placers = ['SERVICE', 'SITE', 'PEER'] as const;
-export type PlacedBy = (typeof placers)[number];
-
 export interface Position {
   latitude: number;
   longitude: number;

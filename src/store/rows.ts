@@ -84,7 +84,6 @@ export type GroupRow = Plain<Omit<Prisma.JobGroupModel, 'firstJobId' | 'lastJobI
 export type SimulationRow = Plain<
   Omit<Prisma.SimulationModel, 'trace' | 'worker' | 'workerSeenAt' | 'attempts'>
 >;
-export type SimulationState = SimulationRow['state'];
 
 export type DatasetRow = Plain<Prisma.DatasetModel> &
   Pick<Dataset, 'siteIds'> & { locations: { siteId: number; location: string }[] };

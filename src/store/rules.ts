@@ -1,7 +1,6 @@
 /**
  * What a plan or a report may do to a job, as pure functions: the same for every implementation of the store.
  */
-import type { ObservedRun } from '../core/data/history.js';
 import {
   type Allocation,
   ANY_TASKS_PER_MACHINE,
@@ -220,21 +219,6 @@ function endOfJob(
 /** The scheduler that decides about a waiting job: in a meta-queue it is the root, which runs for all of them. null: the root. */
 export const holderOf = (state: JobState, siteId: number | null): number | null =>
   state === 'QUEUED' ? null : siteId;
-
-/**
- * What a run that ended well shows of its application (job-ratio.md, "Job Analyzer and Monitor"); null: nothing, for it took no time.
- * `turnaroundS`: from when it took its machines to its end. `ioS` null: nobody measured what it waited for input and output; that is
- * never guessed from idle time, and the run does not enter the totals.
- */
-export function observedRun(
-  turnaroundS: number,
-  { ioWaitS }: Pick<RunReport, 'ioWaitS'>,
-  sitePower: number,
-): (Omit<ObservedRun, 'ioS'> & { ioS: number | null }) | null {
-  if (!(turnaroundS > 0)) return null;
-  const ioS = ioWaitS === null ? null : Math.max(0, Math.min(turnaroundS, ioWaitS));
-  return { turnaroundS, ioS, sitePower };
-}
 
 /** What the service itself finds of a run. */
 export const serviceReport = (

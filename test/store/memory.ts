@@ -103,7 +103,6 @@ import {
   judgeReport,
   keptPiece,
   MACHINE_FAILURES_MAX,
-  observedRun,
   overtaken,
   preemptedBy,
   quotaFreesAt,
@@ -1397,12 +1396,14 @@ export class MemoryStore implements Store {
       endedAt - (run.startedAt ?? endedAt),
       Math.min(endedAt, this.now()) - run.assignedAt,
     );
-    const observed = observedRun(ms(turnaroundS), report, sitePower);
-    if (observed === null) return;
+    const tookS = ms(turnaroundS);
+    if (tookS <= 0) return;
+    // Not measured: never guessed from idle time, and not part of the totals.
+    const ioS = report.ioWaitS === null ? null : Math.max(0, Math.min(tookS, report.ioWaitS));
+    const observed = { turnaroundS: tookS, ioS, sitePower };
     const kinds = resourceKinds(job);
     const key = JSON.stringify([application, userId, kinds]);
     const before = this.totals.get(key)?.record ?? noRuns({ application, userId, kinds });
-    const { ioS } = observed;
     if (ioS !== null) {
       const record = totalsWith(before, { ...observed, ioS }, this.policy.document.referencePower);
       this.totals.set(key, { record, event: this.lastEvent });

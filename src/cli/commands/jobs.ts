@@ -43,7 +43,7 @@ import {
   filterFromOptions,
   selectionFrom,
 } from '../job-options.js';
-import { addListOptions, type Columns, showList, tableOf } from '../lists.js';
+import { addListOptions, type Columns, showList } from '../lists.js';
 import { saidOfOptions, spoken } from '../spoken.js';
 
 interface ListOptions extends FilterOptions {
@@ -365,9 +365,6 @@ const JOB_COLUMNS: Columns<JobLine> = {
   EXIT: howEnded,
   WHAT: whatRuns,
 };
-
-/** Jobs as lines of a table. */
-export const jobTable = (jobs: readonly JobLine[]): string => tableOf(JOB_COLUMNS, jobs);
 
 /** The exit code where that is what ended it; else why it ended: 137 says less than MEMORY_LIMIT. */
 function howEnded({ state, exitCode, cause }: JobLine): number | string | null {

@@ -58,8 +58,6 @@ export type ShapePlacement =
   | { readonly parts: readonly (readonly PlacedTasks[])[] }
   | { readonly lacks: string; readonly part: number | null };
 
-export const MAX_PARTS = 16;
-
 /** `licenses`: copies of each kind that the job holds. Parts go in the order given, each on what the earlier ones left. */
 export function placeShape(
   parts: readonly ShapePart[],
@@ -217,32 +215,4 @@ function isOpen({ users, onlyUser }: MachineState, exclusive: ShapePart['exclusi
   if (onlyUser !== null && onlyUser !== user) return false;
   if (exclusive === 'MACHINE') return users.length === 0;
   return exclusive === 'NONE' || users.every((other) => other === user);
-}
-
-/** What is wrong with a part, as `path: what is accepted`; empty: nothing. */
-export function checkShapePart(part: ShapePart): { field: string; accepted: string }[] {
-  const { tasks, tasksPerMachine, devices } = part;
-  const { min, max } = tasksPerMachine;
-  const wrong: { field: string; accepted: string }[] = [];
-  const whole = (field: string, value: number, least: number): void => {
-    if (!Number.isSafeInteger(value) || value < least)
-      wrong.push({ field, accepted: `a whole number of at least ${least}` });
-  };
-  whole('tasks', tasks, 1);
-  for (const field of ['cpus', 'memoryMb', 'memoryMbPerCpu'] as const) whole(field, part[field], 0);
-  whole('tasksPerMachine.min', min, 1);
-  if (min > tasks) wrong.push({ field: 'tasksPerMachine.min', accepted: `at most tasks, ${tasks}` });
-  if (max !== null) whole('tasksPerMachine.max', max, 1);
-  if (max !== null && max < min)
-    wrong.push({ field: 'tasksPerMachine.max', accepted: `at least min, ${min}` });
-  devices.forEach(({ count, minMemoryMb, share }, i) => {
-    whole(`devices.${i}.count`, count, 1);
-    if (minMemoryMb !== null) whole(`devices.${i}.minMemoryMb`, minMemoryMb, 0);
-    if (share === null) return;
-    whole(`devices.${i}.share.parts`, share.parts, 1);
-    whole(`devices.${i}.share.of`, share.of, 2);
-    if (share.parts >= share.of)
-      wrong.push({ field: `devices.${i}.share.parts`, accepted: `less than of, ${share.of}` });
-  });
-  return wrong;
 }
