@@ -20,6 +20,7 @@ import {
 } from '../simulator/policies.js';
 import { bundlePolicyModule, type PolicyModule, usePolicyModule } from '../simulator/policy-module.js';
 import type { GanttWindow } from '../simulator/record.js';
+import type { Resample } from '../simulator/resample.js';
 import { type Recorded, type SimulateOptions, type Source, traceName } from '../simulator/simulate.js';
 import type { Interval } from '../simulator/statistics.js';
 import { TIDY_FORMATS, type TidyRun, writeTidy } from '../simulator/tidy.js';
@@ -40,6 +41,7 @@ export interface WorkloadFlags extends PlotFlags {
   dependencies?: boolean;
   scavengers?: string;
   checkpoint?: string;
+  resample?: string | true;
   generate?: string;
   jobs?: string;
   processors?: string;
@@ -75,6 +77,7 @@ const ESTIMATES = ['requested', 'actual', 'predicted', 'regression'] as const;
 const SEEDS_MAX = 1000;
 const RUNS_MAX = 10_000;
 const GENERATED_MAX = 5_000_000;
+const RESAMPLED_WEEKS_MAX = 5_200;
 /** Of a workflow file. */
 const WORKFLOW_BYTES = 16 * 1024 ** 2;
 
@@ -98,6 +101,10 @@ export function workloadOptions(command: Command): Command {
     .option(
       '--dependencies',
       'jobs of a trace wait for their preceding job and the think time (fields 17, 18)',
+    )
+    .option(
+      '--resample [weeks]',
+      'draw the users of the trace again by the seed, each with the jobs of its weeks, for this long (default: as long as the trace)',
     )
     .option('--generate <model>', `a generated workload instead of a trace: ${models.join(' or ')}`)
     .option(jobsOption[0], `with --generate: ${jobsOption[1]} (default: ${jobsOption[2]})`);
@@ -490,6 +497,7 @@ async function optionsOf(
     missingEstimate: word('--missing-estimate', flags.missingEstimate, ['drop', 'run'] as const),
     overrun: word('--overrun', flags.overrun, ['kill', 'continue'] as const),
     eventOrder: word('--event-order', flags.eventOrder, eventOrders),
+    resample: resampleOf(flags, trace, seed),
     load: flags.load === undefined ? null : parseNumber('--load', flags.load, { min: 0.01, max: 100 }),
     sites: flags.sites ?? null,
     dependencies: flags.dependencies ?? false,
@@ -505,6 +513,21 @@ async function optionsOf(
     out: null,
     events: null,
     summary: null,
+  };
+}
+
+function resampleOf({ resample, dependencies }: WorkloadFlags, trace: Source, seed: number): Resample | null {
+  if (resample === undefined) return null;
+  const given = resample === true ? '' : resample;
+  if (typeof trace !== 'string' || dependencies)
+    throw usage('--resample', given, 'only together with --trace, and not with --dependencies');
+  const weeks = resample === true ? null : resample;
+  return {
+    seed,
+    weeks:
+      weeks === null
+        ? null
+        : parseNumber('--resample', weeks, { min: 1, max: RESAMPLED_WEEKS_MAX, integer: true }),
   };
 }
 

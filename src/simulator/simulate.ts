@@ -17,6 +17,7 @@ import { nameOf, STANDARD_INPUT } from './input.js';
 import { scaleLoad } from './load.js';
 import { type EstimateError, EstimateErrors, Measured, predictorOf } from './prediction.js';
 import { GanttSink, type GanttWindow, type PlotRecord, plotRecord } from './record.js';
+import { type Resample, resampled } from './resample.js';
 import { ResultSink, type Sink } from './sink.js';
 import {
   awayIn,
@@ -60,6 +61,8 @@ export interface SimulateOptions {
   eventOrder: EventOrder;
   /** Stretch the times between submissions until the work submitted is this part of what the machines can do; null: not. */
   load: number | null;
+  /** Draws the users of a trace again (see `resampled`); null: not. */
+  resample?: Resample | null;
   /** A file of sites (see `readSites`). */
   sites: string | null;
   /** A file of outages (see `readOutages`). */
@@ -154,6 +157,8 @@ export interface Recorded {
 
 const USERS_MAX = 1000;
 
+const isKilled = ({ runS, limitS }: SimJob): boolean => limitS !== null && runS > limitS;
+
 /**
  * Runs a workload, and keeps what its pictures need if there is a window for the Gantt chart. Throws what reading and writing the
  * files throws, and on options that do not go together.
@@ -166,7 +171,8 @@ export async function simulateAndRecord(
   const { scan, world: calm, workload } = await load(options.trace, sites, options);
   const outages = options.outages ? await readOutages(options.outages) : [];
   const processors = calm.machines.reduce((sum, { cpus }) => sum + cpus, 0);
-  const jobs = options.load === null ? workload.jobs : scaleLoad(workload.jobs, processors, options.load);
+  const drawn = options.resample ? resampled(workload.jobs, options.resample) : workload.jobs;
+  const jobs = options.load === null ? drawn : scaleLoad(drawn, processors, options.load);
   const policy = classify(jobs, options);
   const { trace } = options;
   if (options.failures) outages.push(...failuresOf(calm, jobs, options.failures, options.policy.seed));
@@ -201,7 +207,7 @@ export async function simulateAndRecord(
   });
   const simulated: Simulated = {
     trace: name,
-    seed: typeof trace === 'object' && 'seed' in trace ? trace.seed : policy.seed,
+    seed: options.resample?.seed ?? (typeof trace === 'object' && 'seed' in trace ? trace.seed : policy.seed),
     processors,
     sites: world.sites.length,
     eventOrder,
@@ -212,7 +218,7 @@ export async function simulateAndRecord(
     tauS,
     warmUpJobs,
     ...statistics.all(processors),
-    killed: workload.killed,
+    killed: options.resample ? jobs.filter(isKilled).length : workload.killed,
     lost: results.lost,
     preempted: results.preempted,
     lostCpuHours: results.lostCpuS / 3600,

@@ -130,7 +130,22 @@ class TraceJob implements SimJob {
   set job(job: Job) {
     this.replaced = job;
   }
+
+  again(submittedAt: number, id: number): TraceJob {
+    const { userId, estimateS, tasks, cpusPerTask, memoryMbPerTask, runS, limitS, siteId } = this;
+    const shape = [estimateS, tasks, cpusPerTask, memoryMbPerTask] as const;
+    const other = new TraceJob(id, userId, submittedAt, ...shape, id, runS, limitS, siteId);
+    if (this.sectionS !== undefined) other.sectionS = this.sectionS;
+    if (this.recorded !== undefined) other.recorded = this.recorded;
+    return other;
+  }
 }
+
+/** The same job of a trace, submitted once more at another time and with another id; it waits for none. */
+export const submittedAgain = (one: SimJob, submittedAt: number, id: number): SimJob =>
+  one instanceof TraceJob
+    ? one.again(submittedAt, id)
+    : { ...one, job: { ...one.job, submittedAt, id }, sourceId: id };
 
 /**
  * Where the estimate of a job comes from: what its user asked for, how long it really runs, or what earlier runs make likely (see

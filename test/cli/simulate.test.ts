@@ -140,6 +140,13 @@ describe('switchyard simulate', () => {
     );
     await expect(refused()).rejects.toThrow('--trace, --workflow or --generate is missing');
     await wrong('--workflow', 'f').toThrow('not together with --trace or --generate');
+    await wrong('--resample', '0').toThrow(
+      '--resample: "0" is not accepted; accepted: a whole number from 1',
+    );
+    await wrong('--resample', '--dependencies').toThrow('not with --dependencies');
+    await expect(refused('--generate', 'lublin', '--processors', '2', '--resample')).rejects.toThrow(
+      'only together with --trace',
+    );
     await wrong('--enter', 'x').toThrow('--enter: "x" is not accepted; accepted: partition, root');
     await wrong('--processors', '0').toThrow(
       '--processors: "0" is not accepted; accepted: a whole number from 1',
@@ -191,6 +198,19 @@ describe('switchyard simulate, again and again', () => {
       '0.8',
     ];
     const { runs } = JSON.parse(await switchyard('simulate', '--json', ...args));
+    expect(new Set(runs.map(({ wait }: { wait: { mean: number } }) => wait.mean)).size).toBe(3);
+  });
+
+  it('draws the users of a trace again, others with each seed', async () => {
+    const file = join(folder, 'users.swf');
+    // Twelve users, each busy for two weeks of twelve.
+    const line = (user: number, week: number) =>
+      `${user * 2 + week} ${(user + week) * 604_800 + user * 60} -1 ${(user + 1) * 500_000} 1 -1 -1 1 9000000 -1 1 ${user} ${'-1 '.repeat(6)}`;
+    const lines = Array.from({ length: 12 }, (_, user) => [line(user, 0), line(user, 1)]).flat();
+    writeFileSync(file, `; MaxProcs: 2\n${lines.join('\n')}\n`);
+    const args = ['--trace', file, '--resample', '8', '--seeds', '1-3'];
+    const { runs } = JSON.parse(await switchyard('simulate', '--json', ...args));
+    expect(runs.map(({ seed }: { seed: number }) => seed)).toEqual([1, 2, 3]);
     expect(new Set(runs.map(({ wait }: { wait: { mean: number } }) => wait.mean)).size).toBe(3);
   });
 
