@@ -637,7 +637,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
       (this.runsByKey.size > 0 || this.trouble !== null || this.strays.size > 0)
     )
       await Promise.all([this.list(), this.askUse()]);
-    if (now - this.capacityAt >= CAPACITY_MS) await this.measure();
+    if (now - this.capacityAt >= Math.max(CAPACITY_MS, this.listTookMs * SPARED)) await this.measure();
     if (this.closed) return;
     for (const run of [...this.runsByKey.values()]) {
       if (run.end !== null) this.settle(run);

@@ -25,6 +25,7 @@ import {
   labelsIn,
   licensesOf,
   OWN,
+  PARTITIONS_MS,
   PARTS,
   PROLOGUE,
   partitionsIn,
@@ -89,6 +90,8 @@ export class SlurmRest implements LocalScheduler {
   /** By partition, minutes; Infinity: none. */
   private longest = new Map<string, number>();
   private byDefault: string | null = null;
+  private partitions: readonly Json[] = [];
+  private partitionsUntilMs = Number.NEGATIVE_INFINITY;
   private licenses: ReadonlySet<string> = new Set();
   private nodeNames: readonly string[] = [];
   private queue: (Queued & { atMs: number }) | null = null;
@@ -212,9 +215,7 @@ export class SlurmRest implements LocalScheduler {
   }
 
   async capacity(): Promise<Capacity> {
-    const listed = list(must(await this.ask('GET', 'slurm', 'partitions')).body.partitions);
-    this.longest = new Map(listed.map((one) => [text(one.name), longestOf(one)]));
-    this.byDefault = text(listed.find(isDefault)?.name) || null;
+    await this.readPartitions();
     const used = this.options.partition ?? this.byDefault;
     const names = partitionsIn(used, [...this.longest.keys()]);
     const all = list(must(await this.ask('GET', 'slurm', 'nodes')).body.nodes);
@@ -230,14 +231,26 @@ export class SlurmRest implements LocalScheduler {
         ),
       }));
     this.nodeNames = nodes.map(({ name }) => name);
-    const counted = list((await this.ask('GET', 'slurm', 'licenses')).body.licenses);
-    this.licenses = new Set(counted.map((one) => text(one.LicenseName)));
     const { takesParts } = this;
-    const partitions = listed.map((one) => ({ ...partitionOf(one, all), isUsed: names.has(text(one.name)) }));
+    const partitions = this.partitions.map((one) => ({
+      ...partitionOf(one, all),
+      isUsed: names.has(text(one.name)),
+    }));
     return {
       ...{ elementsMax: ELEMENTS_MAX, takesParts, nodes, partitions },
       waiting: (await this.queued(CAPACITY_AGE_MS)).waiting,
     };
+  }
+
+  private async readPartitions(): Promise<void> {
+    const now = performance.now();
+    if (now < this.partitionsUntilMs) return;
+    this.partitions = list(must(await this.ask('GET', 'slurm', 'partitions')).body.partitions);
+    this.longest = new Map(this.partitions.map((one) => [text(one.name), longestOf(one)]));
+    this.byDefault = text(this.partitions.find(isDefault)?.name) || null;
+    const counted = list((await this.ask('GET', 'slurm', 'licenses')).body.licenses);
+    this.licenses = new Set(counted.map((one) => text(one.LicenseName)));
+    this.partitionsUntilMs = now + PARTITIONS_MS;
   }
 
   async survey() {

@@ -136,6 +136,9 @@ const isExact = (bounds: Submission['tasksPerMachine']): boolean =>
 const ANY = { min: 1, max: null };
 const ONE = { min: 1, max: 1 };
 
+/** Partitions and what of the site does not change otherwise either are asked for so often: slurmctld counts each call. */
+export const PARTITIONS_MS = 60_000;
+
 /** The agent's account. */
 export const OWN = userInfo().username;
 

@@ -12,6 +12,7 @@ import {
   nameKey,
   RefusedError,
   type Submission,
+  type WaitingJob,
 } from './scheduler.js';
 import {
   devicesByNode,
@@ -22,6 +23,7 @@ import {
   labelsIn,
   licensesOf,
   OWN,
+  PARTITIONS_MS,
   PARTS,
   PROLOGUE,
   partitionsIn,
@@ -52,6 +54,9 @@ const OUTPUT_BYTES = 256 << 20;
 const NAMES_MAX = 500;
 /** The configuration is asked for so often. */
 const CONFIG_MS = 3_600_000;
+/** What waits of anybody is listed with our jobs so often; it counts as capacity for so long. */
+const QUEUE_MS = 7_500;
+const QUEUE_AGE_MS = 15_000;
 
 export class Slurm implements LocalScheduler {
   readonly label = 'Slurm';
@@ -61,6 +66,10 @@ export class Slurm implements LocalScheduler {
   /** By partition: the longest time limit, minutes; Infinity: none. */
   private longest = new Map<string, number>();
   private byDefault: string | null = null;
+  private partitions: readonly LocalPartition[] = [];
+  private partitionsUntilMs = Number.NEGATIVE_INFINITY;
+  /** As it was listed last. */
+  private queue: { waiting: WaitingJob[]; atMs: number } | null = null;
   private config: {
     elementsMax: number;
     takesParts: boolean;
@@ -148,7 +157,7 @@ export class Slurm implements LocalScheduler {
     try {
       const text = await this.call('sacct', [
         ...['-n', '-X', '-P', '-D', `--name=${names.join(',')}`, '-S', startOf(sinceMs)],
-        ...['-o', 'jobid,jobname,state,reason,user,submit,start,workdir'],
+        ...['-o', 'jobid,state,reason,user,submit,start,reqcpus,timelimit,jobname,workdir'],
       ]);
       return jobsOf(text).filter(({ phase }) => phase === 'ENDED');
     } catch {
@@ -174,9 +183,14 @@ export class Slurm implements LocalScheduler {
   }
 
   async list(prefix: string): Promise<LocalJob[]> {
-    const whose = this.hasAccounts ? [] : ['-u', OWN];
-    const jobs = jobsOf(await this.call('squeue', [...QUEUE, ...whose]));
-    return jobs.filter(({ name }) => name.startsWith(prefix));
+    const atMs = performance.now();
+    // Of others only what waits, where it will be asked for soon: one question for both.
+    const ofAll = this.hasAccounts || atMs - (this.queue?.atMs ?? Number.NEGATIVE_INFINITY) >= QUEUE_MS;
+    const text = await this.call('squeue', [...QUEUE, ...(ofAll ? BY_PRIORITY : ['-u', OWN])]);
+    if (ofAll) this.queue = { waiting: waitingIn(text), atMs };
+    return jobsOf(text).filter(
+      ({ name, user }) => name.startsWith(prefix) && (this.hasAccounts || user === null),
+    );
   }
 
   /** By ids that were just looked up by name: a call for many, and for a whole array one message. */
@@ -204,35 +218,48 @@ export class Slurm implements LocalScheduler {
   }
 
   async capacity(): Promise<Capacity> {
-    const found = await this.call('sinfo', ['-h', '-a', '-o', '%P|%a|%l|%D|%C|%N']);
-    const all = lines(found).map(partitionOf);
-    this.longest = new Map(all.map(({ name, longestS }) => [name, (longestS ?? Infinity) / 60]));
-    this.byDefault = all.find(({ isDefault }) => isDefault)?.name ?? null;
+    await this.readPartitions();
     const names = partitionsIn(this.options.partition ?? this.byDefault, [...this.longest.keys()]);
-    const partitions = all.map((one) => ({ ...one, isUsed: names.has(one.name) }));
     const width = ':256';
     const fields = [
       ...['nodelist', 'partitionname', 'cpusstate', 'memory', 'allocmem'],
       ...['statelong', 'reason', 'gres', 'features'],
     ];
     const text = fields.map((field) => field + width).join(',');
-    const nodes = nodesOf(await this.call('sinfo', ['-h', '-N', '-O', text]), names);
+    const all = nodesOf(await this.call('sinfo', ['-h', '-a', '-N', '-O', text]));
+    const nodes = [
+      ...new Map(
+        all.flatMap((one) => (names.has(one.partition) ? [[one.node.name, one.node]] : [])),
+      ).values(),
+    ];
     this.nodeNames = nodes.map(({ name }) => name);
+    const busy = new Map<string, number>();
+    for (const { partition, node } of all) busy.set(partition, (busy.get(partition) ?? 0) + node.busyCpus);
     const { elementsMax, takesParts } = await this.configuration();
-    const queue = await this.call('squeue', ['-h', '-t', 'pd', '-r', '-S', '-p,i', '-o', '%i|%r|%C|%l|%j']);
     return {
-      elementsMax,
-      takesParts,
-      nodes,
-      partitions,
-      waiting: lines(queue).map((line) => {
-        const [id = '', reason = '', cpus = '', limit = '', ...name] = line.split('|');
-        return {
-          ...{ id, reason, name: name.join('|') },
-          ...{ cpus: Number(cpus), limitS: finite(secondsOf(limit)) },
-        };
-      }),
+      ...{ elementsMax, takesParts, nodes, waiting: await this.waiting() },
+      partitions: this.partitions.map((one) => ({
+        ...one,
+        busyCpus: busy.get(one.name) ?? 0,
+        isUsed: names.has(one.name),
+      })),
     };
+  }
+
+  private async readPartitions(): Promise<void> {
+    const now = performance.now();
+    if (now < this.partitionsUntilMs) return;
+    const found = await this.call('sinfo', ['-h', '-a', '-o', '%P|%a|%l|%D|%C|%N']);
+    this.partitions = lines(found).map(partitionOf);
+    this.longest = new Map(this.partitions.map(({ name, longestS }) => [name, (longestS ?? Infinity) / 60]));
+    this.byDefault = this.partitions.find(({ isDefault }) => isDefault)?.name ?? null;
+    this.partitionsUntilMs = now + PARTITIONS_MS;
+  }
+
+  /** Where our jobs are not listed, there is a question for it. */
+  private async waiting(): Promise<WaitingJob[]> {
+    if (this.queue !== null && performance.now() - this.queue.atMs < QUEUE_AGE_MS) return this.queue.waiting;
+    return waitingIn(await this.call('squeue', ['-h', '-r', '-t', 'pd', '-o', FIELDS, ...BY_PRIORITY]));
   }
 
   async survey() {
@@ -366,8 +393,11 @@ class CallError extends Error {
   }
 }
 
+const FIELDS = '%i|%T|%r|%u|%V|%S|%C|%l|%j|%Z';
 /** Each element of an array on a line of its own. */
-const QUEUE = ['-h', '-r', '-t', 'all', '-o', '%i|%j|%T|%r|%u|%V|%S|%Z'];
+const QUEUE = ['-h', '-r', '-t', 'all', '-o', FIELDS];
+/** In the order in which Slurm looks at them. */
+const BY_PRIORITY = ['-S', '-p,i'];
 /** Of a partition, where the default one is marked. */
 const nameIn = (written: string): string => written.replace(/\*$/, '');
 
@@ -385,13 +415,21 @@ function partitionOf(line: string): LocalPartition {
 
 const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '');
 
+/** A line of FIELDS. */
+function fieldsOf(line: string) {
+  const [id = '', state = '', reason = '', user = '', submitted, started, cpus, limit = '', ...rest] =
+    line.split('|');
+  const written = rest.join('|');
+  // Both may have bars in them.
+  const [, name = written, directory = null] = /^(.*?)\|(\/.*)?$/.exec(written) ?? [];
+  return { id, state, reason, user, submitted, started, cpus: Number(cpus), limit, name, directory };
+}
+
 const jobsOf = (text: string): LocalJob[] =>
   wholeJobs(
     lines(text).map((line) => {
-      const [id = '', name = '', state = '', reason = '', user = '', submitted, started, ...rest] =
-        line.split('|');
+      const { id, name, state, reason, user, submitted, started, directory } = fieldsOf(line);
       const element = /_(\d+)$/.exec(id)?.[1];
-      const directory = rest.join('|') || null;
       return jobOf({
         ...{ id, name, element: element === undefined ? null : Number(element), directory, user },
         ...{ state, reason },
@@ -400,6 +438,12 @@ const jobsOf = (text: string): LocalJob[] =>
       });
     }),
   );
+
+const waitingIn = (text: string): WaitingJob[] =>
+  lines(text).flatMap((line) => {
+    const { id, state, reason, cpus, limit, name } = fieldsOf(line);
+    return state === 'PENDING' ? [{ id, reason, name, cpus, limitS: finite(secondsOf(limit)) }] : [];
+  });
 
 /** Of `sacct`: a day earlier, since by the site's clock, whose difference from ours nobody knows. */
 function startOf(sinceMs: number): string {
@@ -415,7 +459,7 @@ function usesOf(text: string): Map<string, LocalUse> {
   for (const line of lines(text)) {
     const [id = '', name = '', state = '', cpu = '', usage = ''] = line.split('|');
     if (!id.includes('.')) {
-      const [job] = jobsOf(`${id}|${name}|${state}||||||`);
+      const [job] = jobsOf(`${id}|${state}|||||||${name}|`);
       use = job?.phase === 'ENDED' ? { cpuS: cpuSecondsOf(cpu), peakMemoryMb: null } : null;
       if (use !== null && job !== undefined) uses.set(nameKey(job), use);
       continue;
@@ -440,25 +484,21 @@ function megabytesOf(text: string): number | null {
   return amount === undefined ? null : (Number(amount) * 1024 ** ' KMGTP'.indexOf(unit || ' ')) / 1e6;
 }
 
-function nodesOf(text: string, partitions: ReadonlySet<string>): LocalNode[] {
-  const nodes = new Map<string, LocalNode>();
-  for (const line of lines(text)) {
-    const [name, partition, cpus, memory, taken, state, reason, gres = '', features = ''] = columns(line) as [
-      string,
-      ...string[],
-    ];
-    if (!partitions.has(nameIn(partition as string)) || nodes.has(name)) continue;
-    const [allocated = 0, , , total = 0] = (cpus as string).split('/').map(Number);
-    nodes.set(name, {
+/** A line for each node in each of its partitions. */
+const nodesOf = (text: string): { partition: string; node: LocalNode }[] =>
+  lines(text).map((line) => {
+    const [name = '', partition = '', cpus = '', memory, taken, state = '', reason = '', gres, features] =
+      columns(line);
+    const [allocated = 0, , , total = 0] = cpus.split('/').map(Number);
+    const node = {
       name,
       ...{ cpus: total, memoryMb: Number(memory), busyCpus: allocated, busyMemoryMb: Number(taken) },
-      devices: devicesIn(gres),
-      labels: labelsIn(features),
-      problem: problemOf(state as string, reason as string),
-    });
-  }
-  return [...nodes.values()];
-}
+      devices: devicesIn(gres ?? ''),
+      labels: labelsIn(features ?? ''),
+      problem: problemOf(state, reason),
+    };
+    return { partition: nameIn(partition), node };
+  });
 
 function spreadWords(job: AskedTasks): string[] {
   const { nodes, tasksPerNode } = spreadOf(job);
