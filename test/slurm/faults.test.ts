@@ -649,7 +649,8 @@ describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
       for (const one of [before, cancelled]) runner.start(one);
       for (const one of [before, cancelled]) await reported(runner, 'STARTED', one);
       const answers = await hang(join(dir, 'agent', part));
-      const later = [run('exit 3'), ...Array.from({ length: 9 }, () => run('true'))];
+      // One by itself, and an array.
+      const later = [run('exit 3', { memoryMbPerTask: 20 }), ...Array.from({ length: 9 }, () => run('true'))];
       const handOver = (): void => {
         for (const one of later) runner.start(one);
       };
@@ -701,7 +702,9 @@ describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
     const own = run('id -un; pwd; umask');
     const state = join(dir, 'agent');
     const others = run(
-      `rmdir ../desk && exit 3; mv ../work ../other && exit 4; ls ../.. && exit 5; cat ../run && exit 6; echo >../never && exit 7; cat ${state}/reports/* && exit 8; exit 0`,
+      `rmdir ../desk && exit 3; mv ../work ../other && exit 4; ls ../.. && exit 5; cat ../run && exit 6; echo >../never && exit 7; cat ${state}/reports/* && exit 8;
+      array=$(scontrol show job "$SLURM_JOB_ID" | sed -n 's/ *WorkDir=//p'); [ -e "$array/over" ] || exit 9;
+      cat "$array/runs.0" && exit 10; echo >>"$array/over" && exit 11; exit 0`,
     );
     // What the agent would follow, or wait for.
     const forged = run(

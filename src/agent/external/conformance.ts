@@ -23,7 +23,7 @@ import {
   RefusedError,
   type Submission,
 } from './scheduler.js';
-import { arrayScript, batchScript, type Command, type EndMark, NOT_BEGUN } from './script.js';
+import { arrayScript, batchScript, type Command, type EndMark, lineOf, NOT_BEGUN } from './script.js';
 
 export interface ConformanceOptions {
   /** On a file system that the nodes share with this host: the checks make a directory there, and remove it. */
@@ -102,7 +102,7 @@ export class Trial {
   }
 
   /** Writes down a run that carries out a shell text, and answers how it is submitted. */
-  prepare(text: string, more: Partial<Command> = {}) {
+  prepare(text: string, more: Partial<Command> = {}, prologue = this.scheduler.prologue) {
     const name = this.name();
     const directory = join(this.root, 'runs', name);
     for (const name of ['work', 'desk']) mkdirSync(join(directory, name), { recursive: true });
@@ -118,11 +118,11 @@ export class Trial {
       },
     };
     const own = { work: join(directory, 'work'), desk: join(directory, 'desk') };
-    const places = { directory, ...own, ...this.marks.of(name) };
+    const places = { directory, isMade: true, ...own, ...this.marks.of(name) };
     const script = join(directory, 'script');
-    writeFileSync(script, batchScript(command, plainJobEnvironment(), places, this.scheduler), {
-      mode: 0o700,
-    });
+    const { tasks, parts } = this.scheduler;
+    const begin = { prologue, tasks, parts };
+    writeFileSync(script, batchScript(command, plainJobEnvironment(), places, begin), { mode: 0o700 });
     return {
       ...{ name, elements: null as number | null, comment: 'switchyard:test', script, directory },
       ...{ tasks: command.tasks, cpusPerTask: 1, memoryMbPerTask: 50, timeLimitS: 60 as number | null },
@@ -406,13 +406,14 @@ async function cancelsOne(trial: Trial): Promise<void> {
 async function array(trial: Trial, text: string) {
   if ((await trial.scheduler.capacity()).elementsMax < ELEMENTS)
     throw new Skipped('capacity reports that there are no arrays');
-  const jobs = Array.from({ length: ELEMENTS }, (_, i) => trial.prepare(`echo ${i}; ${text}`));
+  const jobs = Array.from({ length: ELEMENTS }, (_, i) => trial.prepare(`echo ${i}; ${text}`, {}, ''));
   const name = trial.name();
   const directory = join(trial.root, 'arrays', name);
   mkdirSync(directory, { recursive: true });
-  const [file, script] = [join(directory, 'elements'), join(directory, 'script')];
-  writeFileSync(file, jobs.map((job) => `${job.script}\n`).join(''));
-  writeFileSync(script, arrayScript(file, trial.scheduler), { mode: 0o700 });
+  const script = join(directory, 'script');
+  const scripts = jobs.map((job) => lineOf(readFileSync(job.script, 'utf8')));
+  writeFileSync(join(directory, 'scripts.0'), scripts.join(''));
+  writeFileSync(script, arrayScript(directory, 1, trial.scheduler), { mode: 0o700 });
   const ids = await trial.submit({ ...jobs[0]!, name, directory, script, elements: ELEMENTS });
   must(ids.length === ELEMENTS, `submit returned ${ids.length} IDs for ${ELEMENTS} elements`);
   return { name, jobs, ids };

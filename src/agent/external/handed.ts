@@ -36,6 +36,8 @@ export interface Handed extends RunRecord {
   busy: boolean;
   /** It may have been submitted: it is looked for first. */
   unsure: boolean;
+  /** What has to be equal in an array; null: nobody has asked yet. */
+  needs: string | null;
   /** Not as a part of an array: one with it was refused. */
   alone: boolean;
   /** Neither looked for nor submitted before (by the clock of durations). */
@@ -81,6 +83,7 @@ export function handed({ assignment, terms, owner, handedOverMs, names }: RunRec
     submittedMs: handedOverMs,
     busy: false,
     unsure: false,
+    needs: null,
     alone: false,
     notBefore: 0,
     missingSince: null,
@@ -105,7 +108,7 @@ export function handed({ assignment, terms, owner, handedOverMs, names }: RunRec
 }
 
 /** The first time it may be torn: nothing is submitted before it is there. Later it is replaced. */
-export function record(
+export function writeRecord(
   files: Calls,
   directory: string,
   { assignment, terms, owner, handedOverMs, names }: RunRecord,
@@ -119,17 +122,14 @@ export function record(
 
 const RECORD = 'run';
 
-/** Those that an earlier agent left. Of one without a record nothing was submitted. */
-export function recordsIn(files: Calls, runsDir: string): RunRecord[] {
-  return files.readdirSync(runsDir).flatMap((key): RunRecord[] => {
-    try {
-      const written = JSON.parse(files.readFileSync(join(runsDir, key, RECORD), 'utf8'));
-      // Those of the release before have neither.
-      return [{ terms: NO_TERMS, owner: null, ...written }];
-    } catch (error) {
-      if (error instanceof HangError) throw error;
-      files.rmSync(join(runsDir, key), { recursive: true, force: true });
-      return [];
-    }
-  });
+/** The record in the directory of a run; null: it has none that can be read. */
+export function recordOf(files: Calls, directory: string): RunRecord | null {
+  try {
+    const written = JSON.parse(files.readFileSync(join(directory, RECORD), 'utf8'));
+    // Those of the release before have neither.
+    return { terms: NO_TERMS, owner: null, ...written };
+  } catch (error) {
+    if (error instanceof HangError) throw error;
+    return null;
+  }
 }

@@ -96,15 +96,18 @@ export class Owners {
     }
   }
 
-  /** Gives the account what it needs of a directory of the agent's that a script runs in. `files`: who does it. */
+  /** Gives the account what it needs of a directory of the agent's that a script runs in, but for that. `files`: who does it. */
   give(files: Calls, { owner }: Pick<Handed, 'owner'>, directory: string): void {
     if (!owner) return;
     for (const name of STREAMS) {
       files.writeFileSync(join(directory, name), '', { flag: 'a', mode: 0o600 });
       this.lend(files, join(directory, name), owner, 0o660);
     }
-    this.lend(files, join(directory, 'script'), owner, 0o750);
     files.chmodSync(directory, 0o711);
+  }
+
+  giveScript(files: Calls, { owner }: Pick<Handed, 'owner'>, script: string): void {
+    if (owner) this.lend(files, script, owner, 0o750);
   }
 
   /** After `give`, and the last of all: what is in them is the account's from then on. */

@@ -27,9 +27,10 @@ import {
   UNMEASURED,
 } from '../runner.js';
 import type { StageableRunner } from '../staging/runner.js';
+import { Arrays } from './arrays.js';
 import { type CallCounts, counted } from './counted.js';
 import { endOfRun, endThere, isKilled, neverBegan } from './ends.js';
-import { type Handed, handed, recordsIn } from './handed.js';
+import { type Handed, handed } from './handed.js';
 import { ALIVE, Others, prefixOf, type Serves, sitePrefix } from './others.js';
 import { Owners } from './owners.js';
 import { NotAllowedError, type Termed } from './rules.js';
@@ -103,8 +104,8 @@ const CLEAN_MS = 60_000;
 /**
  * Hands runs over to a site's own scheduler and reports what becomes of them.
  *
- * On disk, under the state directory: `runs/KEY/run` (the record), `runs/KEY/script`, `runs/KEY/out` and `err`; `began/KEY` and `ended/KEY`,
- * which the script makes (script.ts) and which are the truth. The scheduler's answers only explain, and say what will never begin. A
+ * On disk, under the state directory: `runs/KEY/run` (the record) and `runs/KEY/script`, of runs that are handed over together in `arrays`
+ * (arrays.ts); `runs/KEY/out` and `err`; `began/KEY` and `ended/KEY`, which the script makes (script.ts) and which are the truth. The scheduler's answers only explain, and say what will never begin. A
  * scheduler that does not answer ends nothing.
  */
 export class ExternalRunner extends ReportingRunner implements StageableRunner {
@@ -114,6 +115,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
   /** Of the names of all our jobs. */
   private readonly prefix: string;
   private readonly submitter: Submitter;
+  private readonly arrays: Arrays;
   private readonly others: Others;
   private timer: NodeJS.Timeout | undefined;
   private polling = false;
@@ -159,8 +161,9 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     this.hasAccounts = this.owners.hasAccounts;
     this.prefix = prefixOf(serves, id);
     this.others = new Others(stateDir, this.prefix, scheduler, files.calls);
+    this.arrays = new Arrays(stateDir, files.calls);
     this.submitter = new Submitter({
-      ...{ stateDir, files, scheduler, baseEnvironment, warn, owners: this.owners },
+      ...{ stateDir, files, scheduler, baseEnvironment, warn, owners: this.owners, arrays: this.arrays },
       ...{ prefix: this.prefix, ratePerS: submissionsPerS },
       accepted: (all) => this.accepted(all),
       failed: (run, message) => this.isRefused(run, { cause: 'MACHINE_FAILED', message }),
@@ -579,7 +582,11 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
 
   private discard(run: Handed): void {
     const directory = this.dirOf(run);
-    this.owners.remove(run, directory).catch((error: Error) => {
+    const remove = async (): Promise<void> => {
+      this.arrays.forget(run.names);
+      await this.owners.remove(run, directory);
+    };
+    remove().catch((error: Error) => {
       if (error instanceof HangError) this.leftovers.add(run);
       else
         this.options.warn({ directory, error: error.message }, 'leftover files of a run cannot be removed');
@@ -591,7 +598,9 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
   private recover(): void {
     const reported = this.reported.list(Number.MAX_SAFE_INTEGER);
     const over = new Set(reported.filter(({ phase }) => phase === 'ENDED').map(runKey));
-    for (const left of recordsIn(this.files.calls, this.runsDir)) {
+    const { live, over: ended } = this.arrays.left(this.runsDir);
+    for (const left of ended) this.discard(handed(left));
+    for (const left of live) {
       const run = handed(left);
       // Its end was reported before the agent died.
       if (over.has(run.key)) {
@@ -653,7 +662,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
     this.submitter.pump();
     if (now - this.cleanedAt < CLEAN_MS) return;
     this.cleanedAt = now;
-    this.submitter.clean(this.runsByKey.values());
+    this.arrays.clean([...this.runsByKey.values(), ...this.leftovers]);
     for (const run of this.leftovers) {
       this.leftovers.delete(run);
       this.discard(run);

@@ -160,8 +160,8 @@ export interface LocalScheduler {
   readonly hasAccounts: boolean;
   /**
    * Shell text that each script begins with. It sets `local_id` and `nodes` (names, separated by blanks) to what the scheduler says of the job,
-   * and in an array `element` to its index. It finds the number of tasks in `tasks`, but for a script that only chooses another, and may set
-   * `machines` to where they are (`node:tasks`, separated by blanks, in their order).
+   * and in an array `element` to its index. It finds the number of tasks in `tasks`, and may set `machines` to where they are (`node:tasks`,
+   * separated by blanks, in their order).
    */
   readonly prologue: string;
   /** How a command is started once for each task; null: only jobs of one task, or that start their tasks themselves. */

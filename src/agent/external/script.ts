@@ -23,6 +23,8 @@ export interface ScriptPlaces {
   desk: string;
   /** Where the command begins. */
   work: string;
+  /** The directory is there before the run begins; false: the script makes it. */
+  isMade: boolean;
   /** Who has begun it is there, and how it ended: made by the script. */
   began: string;
   ended: string;
@@ -45,7 +47,7 @@ export type Command = Pick<
 export function batchScript(
   given: Command,
   variables: Readonly<Record<string, string>>,
-  { directory, desk, work, began, ended }: ScriptPlaces,
+  { directory, desk, work, isMade, began, ended }: ScriptPlaces,
   scheduler: Pick<LocalScheduler, 'prologue' | 'tasks' | 'parts'>,
 ): string {
   const { command, arguments: words, environment, tasks, launch, runTimeLimitS, killGraceS } = given;
@@ -79,11 +81,15 @@ export function batchScript(
   const isOwn = dirname(work) === directory;
   const makesWork = isOwn ? `[ -d ${quote(work)} ] || mkdir ${quote(work)}\n` : '';
   const mark = quote(began);
+  // Whoever comes later leaves nothing behind.
+  const makesAll = isMade
+    ? ''
+    : `[ ! -e ${mark} ] || exit ${NOT_BEGUN}\nmkdir -m 700 ${quote(directory)} 2>/dev/null\n`;
   return `#!/bin/sh
 # A run of Switchyard. It begins once, whoever starts this script how often.
 # It outlives the signals that its command gets, to write down how that ended: caught, not ignored, which would be inherited.
 trap : HUP INT TERM
-cd ${quote(desk)} || exit ${NOT_BEGUN}
+${makesAll}cd ${quote(desk)} || exit ${NOT_BEGUN}
 tasks=${tasks}
 ${scheduler.prologue}
 ${prologueOf(parts, scheduler)}me="$local_id $(date +%s%3N) $nodes"
@@ -193,16 +199,31 @@ warns=$!
   };
 }
 
-/** The script of an array: each element carries out the line of the file that it is. */
+/** Elements of an array whose scripts are in one file. */
+export const ELEMENTS_IN_FILE = 100;
+
+/**
+ * The script of an array, in whose directory are the scripts of its elements (arrays.ts): each element carries out its own, which needs no
+ * prologue. They have as many tasks each.
+ */
 export const arrayScript = (
-  file: string,
+  directory: string,
+  tasks: number,
   { prologue }: Pick<LocalScheduler, 'prologue'>,
 ): string => `#!/bin/sh
 # An array of runs of Switchyard.
+tasks=${tasks}
 ${prologue}
-script=$(sed -n "$((element + 1))p" ${quote(file)}) && [ -n "$script" ] && exec "$script"
-exit ${NOT_BEGUN}
+cd ${quote(directory)} || exit ${NOT_BEGUN}
+grep -qsxF "$element." over && exit ${NOT_BEGUN}
+line=$((element % ${ELEMENTS_IN_FILE}))
+script=$(sed -n "$((line + 1)){p;q}" "scripts.$((element - line))") && [ -n "$script" ] || exit ${NOT_BEGUN}
+eval "$(printf %b "$script")"
 `;
+
+/** A script as one line, as `printf %b` reads it. */
+export const lineOf = (script: string): string =>
+  `${script.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}\n`;
 
 /** What the script has written when the command began. */
 export interface Where {

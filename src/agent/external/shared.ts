@@ -6,6 +6,8 @@ import { CALLS, type Call, type Calls, type Done } from './calls.js';
 
 /** A call may take so long before the file system is taken to hang. */
 const HANG_MS = 2_000;
+/** And the thread so long to start, on a busy host. */
+const START_MS = 30_000;
 
 /** The call may be done yet, or may have been. */
 export class HangError extends Error {
@@ -56,7 +58,7 @@ export class SharedFiles {
   /** A call is not answered for long. */
   get hangs(): boolean {
     this.receive();
-    return this.asked.size > 0 && this.waitedMs >= HANG_MS;
+    return this.asked.size > 0 && this.leftMs <= 0;
   }
 
   /**
@@ -99,7 +101,7 @@ export class SharedFiles {
       const passed = Atomics.load(this.passed, 0);
       this.receive();
       if (done !== undefined) break;
-      const leftMs = HANG_MS - this.waitedMs;
+      const { leftMs } = this;
       if (leftMs <= 0) {
         // A file that is opened for nobody is closed.
         this.asked.set(id, call[0] === 'openSync' ? (late) => this.drop(late[0]) : null);
@@ -126,14 +128,14 @@ export class SharedFiles {
     return id;
   }
 
-  /** Since a call was done last, or was asked for where none was. */
-  private get waitedMs(): number {
+  /** Until what was asked for hangs: since a call was done last, or was asked for where none was. */
+  private get leftMs(): number {
     const passed = Atomics.load(this.passed, 0);
     if (passed !== this.seen) {
       this.seen = passed;
       this.seenAt = upMs();
     }
-    return upMs() - this.seenAt;
+    return (passed === 0 ? START_MS : HANG_MS) - (upMs() - this.seenAt);
   }
 
   private receive(): void {

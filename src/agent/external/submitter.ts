@@ -3,8 +3,9 @@ import { placeInputs } from '../process/inputs.js';
 import { upMs } from '../process/run.js';
 import { masterPort } from '../process/tasks.js';
 import type { Assignment } from '../runner.js';
-import type { Call } from './calls.js';
-import { type Handed, record } from './handed.js';
+import type { Arrays } from './arrays.js';
+import type { Calls } from './calls.js';
+import { type Handed, type RunRecord, writeRecord } from './handed.js';
 import type { Owners } from './owners.js';
 import {
   type LocalJob,
@@ -14,7 +15,7 @@ import {
   RefusedError,
   type Submission,
 } from './scheduler.js';
-import { arrayScript, batchScript } from './script.js';
+import { batchScript, ELEMENTS_IN_FILE } from './script.js';
 import { HangError, Notes, type SharedFiles } from './shared.js';
 
 export interface Accepted {
@@ -26,6 +27,7 @@ export interface Accepted {
 export interface SubmitterOptions {
   stateDir: string;
   files: SharedFiles;
+  arrays: Arrays;
   scheduler: LocalScheduler;
   owners: Owners;
   /** Of all names that are given here. */
@@ -50,8 +52,6 @@ export interface SubmitterOptions {
 const AT_ONCE = 2;
 /** Fewer go one by one, under names that say which job it is. */
 const ARRAY_MIN = 8;
-/** Runs that are written down at a time. */
-const IN_A_ROW = 100;
 /** After a submission of which nobody knows what became of it: longer than the scheduler may take to show it. */
 export const UNSURE_MS = 10_000;
 /** The scheduler's own bound is behind the script's, which ends the command in time. */
@@ -66,18 +66,14 @@ export class Submitter {
   private underWay = 0;
   private nextAt = 0;
   private timer: NodeJS.Timeout | undefined;
-  private arrays = 0;
+  private submitted = 0;
   private closed = false;
-  private readonly arraysDir: string;
   /** Elements that an array may have. */
   elementsMax = 1;
   /** What the scheduler said when it did not take the last submission; null: it took it. */
   problem: string | null = null;
 
-  constructor(private readonly options: SubmitterOptions) {
-    this.arraysDir = join(options.stateDir, 'arrays');
-    options.files.calls.mkdirSync(this.arraysDir, { recursive: true, mode: 0o700 });
-  }
+  constructor(private readonly options: SubmitterOptions) {}
 
   add(run: Handed): void {
     this.waiting.add(run);
@@ -118,14 +114,6 @@ export class Submitter {
     const sinceMs = Math.min(...runs.map(({ handedOverMs }) => handedOverMs));
     const jobs = names.size === 0 ? [] : await this.options.scheduler.find([...names], sinceMs);
     return jobsOf(jobs, namedBy(runs));
-  }
-
-  /** Removes what arrays needed whose runs are all over. */
-  clean(live: Iterable<Handed>): void {
-    const used = new Set([...live].flatMap(({ names }) => names.map(({ name }) => name)));
-    const { calls } = this.options.files;
-    for (const name of calls.readdirSync(this.arraysDir))
-      if (!used.has(name)) calls.rmSync(join(this.arraysDir, name), { recursive: true, force: true });
   }
 
   private later(ms: number): void {
@@ -172,8 +160,9 @@ export class Submitter {
       const alone = run.alone || partsOf(run.assignment) !== null;
       if (alone && batch.length === 0) return [run];
       if (alone) continue;
-      needs ??= needsOf(run);
-      if (needsOf(run) === needs) batch.push(run);
+      run.needs ??= needsOf(run);
+      needs ??= run.needs;
+      if (run.needs === needs) batch.push(run);
       if (batch.length === this.elementsMax) break;
     }
     return batch.length < Math.max(2, Math.min(ARRAY_MIN, this.elementsMax)) ? batch.slice(0, 1) : batch;
@@ -235,40 +224,18 @@ export class Submitter {
   private async writeDown(
     batch: readonly Handed[],
   ): Promise<{ runs: (Handed | null)[]; submission: Submission }> {
-    const { scheduler, prefix, failed, files, owners } = this.options;
-    const { assignment, terms, owner } = batch[0] as Handed;
+    const { prefix } = this.options;
+    const first = batch[0] as Handed;
+    const { assignment, terms, owner } = first;
     const { jobId, epoch, runTimeLimitS, killGraceS } = assignment;
     const { tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, licenses, resources, nodes } = assignment;
     const { tasksPerMachine, exclusive, sameSwitch } = assignment;
     const array = batch.length > 1;
     const name = array
-      ? `${prefix}a${Date.now().toString(36)}.${++this.arrays}`
-      : `${prefix}${(batch[0] as Handed).key.replaceAll(/[^\w.+-]/g, '_')}`;
-    const runs: (Handed | null)[] = batch.filter(({ end }) => end === null);
-    for (let at = 0; at < runs.length; at += IN_A_ROW) {
-      const some = runs.slice(at, at + IN_A_ROW) as Handed[];
-      const named = some.map((run, i) => withName(run, { name, element: array ? at + i : null }));
-      const problems = await files.later(some.map((run, i) => this.notes(run, named[i] as LocalName[])));
-      for (const [i, run] of some.entries()) {
-        const problem = problems[i] ?? null;
-        if (problem !== null) failed(run, `${this.options.stateDir}: ${problem}`);
-        // It may have ended meanwhile.
-        if (run.end === null && problem === null) run.names = named[i] as LocalName[];
-        else runs[at + i] = null;
-      }
-    }
-    const directory = array ? join(this.arraysDir, name) : this.dirOf(batch[0] as Handed);
-    if (array) {
-      const { noted, calls } = new Notes();
-      calls.mkdirSync(directory, { recursive: true, mode: 0o700 });
-      const elements = join(directory, 'elements');
-      const lines = runs.map((run) => (run === null ? '\n' : `${this.dirOf(run)}/script\n`));
-      calls.writeFileSync(elements, lines.join(''), { mode: 0o644 });
-      calls.writeFileSync(join(directory, 'script'), arrayScript(elements, scheduler), { mode: 0o700 });
-      owners.give(calls, batch[0] as Handed, directory);
-      const [problem] = await files.later([noted]);
-      if (problem !== null) throw new Error(problem);
-    }
+      ? `${prefix}a${Date.now().toString(36)}.${++this.submitted}`
+      : `${prefix}${first.key.replaceAll(/[^\w.+-]/g, '_')}`;
+    const runs = array ? await this.writeArray(name, batch) : [await this.writeOne(name, first)];
+    const directory = array ? this.options.arrays.dirOf(name) : this.dirOf(first);
     const submission = {
       ...{ name, directory, script: join(directory, 'script'), elements: array ? runs.length : null },
       comment: array ? `switchyard:${runs.length} jobs` : `switchyard:${jobId}:${epoch}`,
@@ -280,33 +247,110 @@ export class Submitter {
     return { runs, submission };
   }
 
-  /** What is written down of a run; of one that has ended meanwhile nothing. */
-  private notes(run: Handed, names: LocalName[]): readonly Call[] {
-    if (run.end !== null) return [];
-    const { scheduler, baseEnvironment, owners } = this.options;
-    const { assignment, key } = run;
+  private async writeOne(name: string, run: Handed): Promise<Handed | null> {
+    if (run.end !== null) return null;
+    const { files, owners, scheduler } = this.options;
     const { noted, calls } = new Notes();
     const directory = this.dirOf(run);
-    // A second submission is of what the first one was.
-    if (run.names.length === 0) {
-      const work = join(directory, 'work');
-      const owned = run.owner !== null;
-      const desk = owned ? join(directory, 'desk') : directory;
-      calls.mkdirSync(directory, { recursive: true, mode: 0o700 });
-      // Else the run makes it: the agent has many to hand over.
-      if (owned || assignment.staged?.length) calls.mkdirSync(work, { recursive: true, mode: 0o700 });
-      if (owned) calls.mkdirSync(desk, { recursive: true, mode: 0o700 });
-      const marks = owners.marksOf(run).of(key);
-      const places = { directory, desk, work: assignment.workingDirectory ?? work, ...marks };
-      const inputs = placeInputs(assignment, work, calls);
-      const variables = { ...baseEnvironment, ...variablesOf(assignment), ...inputs };
-      const script = batchScript(assignment, variables, places, scheduler);
-      calls.writeFileSync(join(directory, 'script'), script, { mode: 0o700 });
-      owners.give(calls, run, directory);
-      owners.giveDirectories(calls, run, directory);
+    const names = withName(run, { name, element: null });
+    calls.mkdirSync(directory, { recursive: true, mode: 0o700 });
+    const script = this.scriptOf(calls, run, scheduler, false);
+    // Replaced whole: an earlier submission may be reading it.
+    calls.writeFileSync(join(directory, 'script.tmp'), script, { mode: 0o700 });
+    calls.renameSync(join(directory, 'script.tmp'), join(directory, 'script'));
+    owners.give(calls, run, directory);
+    owners.giveScript(calls, run, join(directory, 'script'));
+    owners.giveDirectories(calls, run, directory);
+    writeRecord(calls, directory, recordOfRun(run, names));
+    const [problem = null] = await files.later([noted]);
+    return this.written(run, names, problem);
+  }
+
+  /** In few files for many runs (arrays.ts). */
+  private async writeArray(name: string, batch: readonly Handed[]): Promise<(Handed | null)[]> {
+    const { files, owners, scheduler, arrays } = this.options;
+    const first = batch[0] as Handed;
+    const directory = arrays.dirOf(name);
+    const begun = new Notes();
+    const script = arrays.begin(begun.calls, name, first.assignment.tasks, scheduler);
+    owners.give(begun.calls, first, directory);
+    owners.giveScript(begun.calls, first, script);
+    const [problem] = await files.later([begun.noted]);
+    if (problem !== null) throw new Error(problem);
+    // The array has said what they need of the scheduler.
+    const element = { prologue: '', tasks: scheduler.tasks, parts: null };
+    const runs: (Handed | null)[] = batch.filter(({ end }) => end === null);
+    for (let at = 0; at < runs.length; at += ELEMENTS_IN_FILE) {
+      const some = runs.slice(at, at + ELEMENTS_IN_FILE) as Handed[];
+      const directories = some.map(() => new Notes());
+      const scripts = some.map((run, i) =>
+        this.scriptOf((directories[i] as Notes).calls, run, element, true),
+      );
+      const problems = directories.some(({ noted }) => noted.length > 0)
+        ? await files.later(directories.map(({ noted }) => noted))
+        : [];
+      const names = some.map((run, i) => withName(run, { name, element: at + i }));
+      const elements = some.map((run, i) =>
+        problems[i] == null && run.end === null
+          ? { script: scripts[i] as string, record: recordOfRun(run, names[i] as LocalName[]) }
+          : null,
+      );
+      const { noted, calls } = new Notes();
+      owners.giveScript(calls, first, arrays.write(calls, name, at, elements));
+      const [all = null] = await files.later([noted]);
+      for (const [i, run] of some.entries())
+        runs[at + i] = this.written(run, names[i] as LocalName[], problems[i] ?? all);
     }
-    record(calls, directory, { ...run, names });
-    return noted;
+    return runs;
+  }
+
+  /** What became of a run that was to be written down under a further name; null: nothing is to begin. */
+  private written(run: Handed, names: LocalName[], problem: string | null): Handed | null {
+    const { stateDir, failed, arrays } = this.options;
+    if (problem !== null) failed(run, `${stateDir}: ${problem}`);
+    else if (run.end === null) {
+      run.names = names;
+      return run;
+    }
+    // It has ended meanwhile.
+    else arrays.forget(names.slice(-1));
+    return null;
+  }
+
+  /**
+   * The batch script of a run. `files`: who makes what has to be there before it begins, and gives it to its account; in an array, if that is
+   * nothing, the script makes the directory, too.
+   */
+  private scriptOf(
+    files: Calls,
+    run: Handed,
+    scheduler: Parameters<typeof batchScript>[3],
+    inArray: boolean,
+  ): string {
+    const { baseEnvironment, owners } = this.options;
+    const { assignment, key, owner } = run;
+    const directory = this.dirOf(run);
+    const work = join(directory, 'work');
+    const owned = owner !== null;
+    const desk = owned ? join(directory, 'desk') : directory;
+    const needsMore = owned || (assignment.staged?.length ?? 0) > 0;
+    // What was there for an earlier submission stays as it is: it may be its account's.
+    const isFirst = run.names.length === 0;
+    if (needsMore && isFirst) {
+      files.mkdirSync(work, { recursive: true, mode: 0o700 });
+      if (owned) files.mkdirSync(desk, { recursive: true, mode: 0o700 });
+    }
+    const inputs = placeInputs(assignment, work, isFirst ? files : PLACED);
+    if (inArray && needsMore && isFirst) {
+      owners.give(files, run, directory);
+      owners.giveDirectories(files, run, directory);
+    }
+    const variables = { ...baseEnvironment, ...variablesOf(assignment), ...inputs };
+    const places = {
+      ...{ directory, desk, work: assignment.workingDirectory ?? work },
+      ...{ isMade: !inArray || needsMore, ...owners.marksOf(run).of(key) },
+    };
+    return batchScript(assignment, variables, places, scheduler);
   }
 
   private accept(all: readonly Accepted[]): void {
@@ -321,6 +365,14 @@ export class Submitter {
     return join(this.options.stateDir, 'runs', key);
   }
 }
+
+/** Links that are there. */
+const PLACED = { symlinkSync(): void {} };
+
+const recordOfRun = (
+  { assignment, terms, owner = null, handedOverMs }: Handed,
+  names: LocalName[],
+): RunRecord => ({ assignment, terms, owner, handedOverMs, names });
 
 /** Of a job whose tasks are not all alike; null: they are. */
 const partsOf = ({ jobParts = [], partNodes = [] }: Assignment): Submission['parts'] =>
