@@ -390,7 +390,11 @@ describe.runIf(kinds.some(({ mode }) => mode === 'sandbox'))('a sandbox', () => 
     const kept: string[] = [];
     const keep = async (run: EndedRun) => {
       const { files } = await findFiles(run, '/tmp/out/*.csv', true);
-      for (const path of files) kept.push(`${path}: ${await (await openInside(run, path)).readFile('utf8')}`);
+      for (const path of files) {
+        const file = await openInside(run, path);
+        kept.push(`${path}: ${readFileSync(file.fd, 'utf8')}`);
+        await file.close();
+      }
       return null;
     };
     const { runner } = await open(kind, {}, { keep });

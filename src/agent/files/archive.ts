@@ -2,11 +2,11 @@
  * A directory as one file, for a service that keeps files: a tar (POSIX pax) that says what it is, so that it is unpacked where the next run
  * is to find a directory, and no tar that a job has made itself is. It is read as it is sent, and never lies on the agent's disk.
  */
-import { chmod, mkdir, open, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { filePathFault } from '../../platform/file-paths.js';
 import { MAX } from '../../platform/limits.js';
 import type { OpenFile } from './handover.js';
+import { chmod, mkdir, open } from './share.js';
 
 const BLOCK = 512;
 const CHUNK = 1 << 20;
@@ -153,7 +153,13 @@ export async function unpack(path: string, directory: string): Promise<void> {
           throw new Error(`the checkpoint has a file ${JSON.stringify(name)}; accepted: ${fault}`);
         const to = join(directory, name);
         await make(dirname(to));
-        await writeFile(to, chunks(bytes, take), { flag: 'wx' });
+        const written = await open(to, 'wx');
+        try {
+          for (let left = bytes; left > 0; left -= CHUNK)
+            await written.writeFile(await take(Math.min(left, CHUNK)));
+        } finally {
+          await written.close();
+        }
         // Whatever the agent's mask is: accounts of runs read it.
         await chmod(to, Number.parseInt(header.toString('latin1', 100, 108), 8) & 0o100 ? 0o755 : 0o644);
         said = new Map();
@@ -164,10 +170,6 @@ export async function unpack(path: string, directory: string): Promise<void> {
   } finally {
     await file.close();
   }
-}
-
-async function* chunks(bytes: number, take: (bytes: number) => Promise<Buffer>): AsyncGenerator<Buffer> {
-  for (let left = bytes; left > 0; left -= Math.min(left, CHUNK)) yield await take(Math.min(left, CHUNK));
 }
 
 const padding = (bytes: number): number => (BLOCK - (bytes % BLOCK)) % BLOCK;

@@ -1,11 +1,11 @@
 /** Hands copies of the site's datasets to the service, for peers' sites that cannot get at them otherwise. */
 import { constants } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
 import { type Client, ServiceError } from '../../client/index.js';
 import { MAX } from '../../platform/limits.js';
 import { ExportDatasetDocument, WantedExportsDocument, type WantedExportsQuery } from '../documents.gql.js';
 import { type DataRoots, dataPath } from '../staging/roots.js';
 import { HandOver, type KnownAgent } from './handover.js';
+import { type OpenedFile, open } from './share.js';
 
 type Wanted = WantedExportsQuery['wantedExports'][number];
 
@@ -59,7 +59,7 @@ export class DataExporter {
   }
 
   /** Links have been followed: one that has come meanwhile leads somewhere else. */
-  private async open(location: string): Promise<FileHandle> {
+  private async open(location: string): Promise<OpenedFile> {
     const path = await dataPath(location, this.options.roots);
     const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     if ((await file.stat()).isFile()) return file;

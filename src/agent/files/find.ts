@@ -3,10 +3,10 @@
  * something of the run may still be there to exchange one for another under the eyes of the agent, which may be root.
  */
 import { constants } from 'node:fs';
-import { type FileHandle, lstat, open, readdir, readlink, realpath, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { filePathFault, fits, pathInTmp } from '../../platform/file-paths.js';
 import { MAX } from '../../platform/limits.js';
+import { lstat, type OpenedFile, open, readdir, readlink, realpath, stat, statfs } from './share.js';
 
 /** Files of one run that are looked at, kept or not. */
 const LOOKED_AT_MAX = 100_000;
@@ -87,7 +87,7 @@ export async function findFiles(place: Place, path: string, required: boolean): 
  *
  * @throws Error when it is not there, leads out of the directory, is no file, or is somebody else's
  */
-export async function openInside(place: Place, path: string): Promise<FileHandle> {
+export async function openInside(place: Place, path: string): Promise<OpenedFile> {
   const { uid } = place;
   const { directory, below } = from(place, path);
   const root = await rootOf(directory);

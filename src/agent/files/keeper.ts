@@ -1,7 +1,6 @@
 /** Keeps what jobs name as their outputs: hands files over to the service, or makes them datasets at the site. */
 import { createHash } from 'node:crypto';
 import { constants, mkdirSync } from 'node:fs';
-import { chmod, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import pLimit, { type LimitFunction } from 'p-limit';
 import type { Client } from '../../client/index.js';
@@ -14,6 +13,7 @@ import { type Packed, packed } from './archive.js';
 import { reportedCheckpoint } from './checkpoint.js';
 import { findFiles, openInside } from './find.js';
 import { chunksOf, type EndedRun, HandOver, type KnownAgent, type OpenFile } from './handover.js';
+import { chmod, mkdir, open, readdir, rename, rm } from './share.js';
 
 export interface KeeperOptions {
   client: Pick<Client, 'request' | 'put'>;

@@ -1,21 +1,12 @@
 /** The copies of datasets that an agent keeps: bounded, each fetched once however many runs want it, none taken from a run. */
 import { createHash, randomUUID } from 'node:crypto';
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
-import { open, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import pLimit, { type LimitFunction } from 'p-limit';
 import pRetry from 'p-retry';
 import { networks } from '../../platform/networks.js';
+import { access, chmod, mkdir, open, readFile, rename, rm, stat, utimes, writeFile } from '../files/share.js';
 import { type DataRoots, dataPath } from './roots.js';
 import { pathAtService, pathOf, shown, UnfitSource, WrongContent } from './source.js';
 import {
@@ -120,6 +111,8 @@ const TOLERANCE = { part: 0.01, bytes: 1e6 };
  */
 export class DataCache {
   private readonly entries = new Map<string, Entry>();
+  /** By key: directories of former entries that are on their way out. */
+  private readonly leaving = new Map<string, Promise<void>>();
   private readonly options: Required<Omit<CacheOptions, 'addresses'>> & TransferOptions;
   /** One after another where there are many. */
   private readonly inTurn: LimitFunction;
@@ -155,13 +148,18 @@ export class DataCache {
     const local = await this.local(input);
     if (local !== null) return { path: local, moved: null };
     const key = keyOf(input);
+    await this.leaving.get(key);
     const entry = this.entries.get(key) ?? this.add(key);
     entry.users.add(user);
     entry.usedAtMs = Date.now();
-    await utimes(this.dirOf(key), new Date(), new Date());
-    const path = join(this.dirOf(key), 'data');
-    if (entry.ready && sealOf(path) === readText(join(this.dirOf(key), 'seal'))) return { path, moved: null };
-    entry.ready = false;
+    const dir = this.dirOf(key);
+    // Whatever the agent's umask: runs may have accounts of their own.
+    if ((await mkdir(dir, { mode: 0o755, recursive: true })) !== undefined) await chmod(dir, 0o755);
+    await utimes(dir, new Date(), new Date());
+    const path = join(dir, 'data');
+    const isSealed = entry.ready && (await sealOf(path)) === (await textIn(join(dir, 'seal')));
+    if (entry.ready && isSealed) return { path, moved: null };
+    if (entry.fetching === null) entry.ready = false;
     const fetching = entry.fetching ?? this.fetch(entry, input);
     fetching.waiting.add(user);
     const leave = (): void => {
@@ -212,7 +210,7 @@ export class DataCache {
       if (site !== this.options.site) continue;
       const path = pathOf(location);
       if (path === null) continue;
-      if (!existsSync(path)) continue;
+      if (!(await isThere(path))) continue;
       const real = await dataPath(path, this.options.roots);
       const bytes = await sizeOf(real);
       const fault = sizeFault(bytes, sizeMb);
@@ -287,7 +285,7 @@ export class DataCache {
       const before = progress.bytes;
       const begun = performance.now();
       const dir = this.dirOf(entry.key);
-      const origin = readOrigin(dir);
+      const origin = await readOrigin(dir);
       // What a command writes to after its agent died, nobody else reads.
       const named = pathOf(source.location);
       const path = named === null ? null : await dataPath(named, this.options.roots);
@@ -327,7 +325,7 @@ export class DataCache {
     const fault = sizeFault(bytes, sizeMb);
     if (fault !== null) throw new WrongContent(fault);
     if (sha256 !== null) {
-      if (statSync(part).isDirectory())
+      if ((await stat(part)).isDirectory())
         throw new WrongContent('it is a directory, but only a single file can have a checksum');
       const found = await sha256Of(part, signal);
       if (found !== sha256) throw new WrongContent(`its SHA-256 is ${found}; the catalog says ${sha256}`);
@@ -337,7 +335,7 @@ export class DataCache {
     const data = join(dir, 'data');
     await rm(data, { recursive: true, force: true });
     await rename(part, data);
-    await writeFile(join(dir, 'seal'), sealOf(data), { mode: 0o600 });
+    await writeFile(join(dir, 'seal'), await sealOf(data), { mode: 0o600 });
     await rm(join(dir, 'origin'), { force: true });
     await rm(join(dir, 'part'), { recursive: true, force: true });
     const handle = await open(dir);
@@ -382,10 +380,14 @@ export class DataCache {
     );
     const oldest = unused.sort((a, b) => a.usedAtMs - b.usedAtMs)[0];
     if (oldest === undefined) return false;
-    this.entries.delete(oldest.key);
-    // Under another name at once: it may be wanted again before all of it is gone.
+    const { key } = oldest;
+    this.entries.delete(key);
+    // Under another name first: it may be wanted again before all of it is gone.
     const trash = this.dirOf(`trash-${randomUUID()}`);
-    renameSync(this.dirOf(oldest.key), trash);
+    const renamed = rename(this.dirOf(key), trash);
+    const left = renamed.catch(() => {}).finally(() => this.leaving.delete(key));
+    this.leaving.set(key, left);
+    await renamed;
     await rm(trash, { recursive: true, force: true });
     return true;
   }
@@ -395,9 +397,6 @@ export class DataCache {
   }
 
   private add(key: string): Entry {
-    mkdirSync(this.dirOf(key), { mode: 0o755, recursive: true });
-    // Whatever the agent's umask: runs may have accounts of their own.
-    chmodSync(this.dirOf(key), 0o755);
     const entry = {
       key,
       ready: false,
@@ -420,6 +419,7 @@ export class DataCache {
     for (const name of readdirSync(dir)) {
       if (name.startsWith('part-')) rmSync(join(dir, name), { recursive: true, force: true });
     }
+    chmodSync(dir, 0o755);
     const entry = this.add(key);
     entry.usedAtMs = statSync(dir).mtimeMs;
     entry.ready = bytesNow(join(dir, 'data')) !== null;
@@ -450,22 +450,22 @@ function sizeFault(bytes: number, sizeMb: number): string | null {
 }
 
 /** Of a directory only when something in itself was added or removed. */
-function sealOf(path: string): string {
-  const { ino, size, mtimeMs } = statSync(path);
+async function sealOf(path: string): Promise<string> {
+  const { ino, size, mtimeMs } = await stat(path);
   return `${ino} ${size} ${mtimeMs}`;
 }
 
-function readText(path: string): string | null {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return null;
-  }
-}
+const textIn = (path: string): Promise<string | null> => readFile(path, 'utf8').catch(() => null);
 
-function readOrigin(dir: string): Origin | null {
+const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+async function readOrigin(dir: string): Promise<Origin | null> {
   try {
-    const { boot, ...origin } = JSON.parse(readFileSync(join(dir, 'origin'), 'utf8'));
+    const { boot, ...origin } = JSON.parse(await readFile(join(dir, 'origin'), 'utf8'));
     return boot === BOOT ? (origin as Origin) : null;
   } catch {
     return null; // None, or cut short: the part is not continued.

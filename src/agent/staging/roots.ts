@@ -2,7 +2,7 @@
  * Which files of the host can be data of jobs. Operators of the service say where datasets are; the agent may be root and hands what they say to jobs,
  * so what is the host's or Switchyard's own is no data, whatever the catalog says.
  */
-import { realpath } from 'node:fs/promises';
+import { realpath } from '../files/share.js';
 import { UnfitSource } from './source.js';
 
 export interface DataRoots {

@@ -1,8 +1,9 @@
 /** Runs whose inputs are brought to them before they start: around a runner of real processes. */
 import { randomUUID } from 'node:crypto';
-import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { isPacked, unpack } from '../files/archive.js';
+import { rm, writeFile } from '../files/share.js';
 import {
   type Assignment,
   type EndCause,
@@ -208,7 +209,8 @@ export class StagingRunner implements Runner, StagingSource {
       const hold = this.holds.get(runKey(report));
       if (hold?.report !== report) continue;
       hold.delivered = true;
-      this.write(hold);
+      // Else it is told once more by the next agent.
+      this.write(hold).catch(() => {});
     }
     this.letGo();
   }
@@ -256,7 +258,14 @@ export class StagingRunner implements Runner, StagingSource {
         ...{ ...name, entries: this.cache.usedBy(key), delivered: false },
         ...(unpacked !== null && { unpacked }),
       };
-      this.write({ ...hold, report: ended({ moved, movedMb }) });
+      const held = { ...hold, report: ended({ moved, movedMb }) };
+      await this.write(held);
+      if (this.staging.get(key) !== staging) {
+        remove(join(this.runsDir, key));
+        if (unpacked !== null) this.removeUnpacked(unpacked);
+        return;
+      }
+      this.holds.set(key, held);
       const paths = inputs.map((input, i): StagedInput => {
         const path =
           i === checkpoint && unpacked !== null ? join(this.unpackedDir, unpacked) : staged[i]!.path;
@@ -297,13 +306,11 @@ export class StagingRunner implements Runner, StagingSource {
   }
 
   private removeUnpacked(name: string): void {
-    rmSync(join(this.unpackedDir, name), { recursive: true, force: true });
+    remove(join(this.unpackedDir, name));
   }
 
-  private write(hold: Hold): void {
-    const key = runKey(hold);
-    writeFileSync(join(this.runsDir, key), JSON.stringify(hold), { mode: 0o600 });
-    this.holds.set(key, hold);
+  private write(hold: Hold): Promise<void> {
+    return writeFile(join(this.runsDir, runKey(hold)), JSON.stringify(hold), { mode: 0o600 });
   }
 
   /** Of runs that are over nothing is kept but what the service has not heard. */
@@ -315,10 +322,13 @@ export class StagingRunner implements Runner, StagingSource {
       if (unpacked !== undefined) this.removeUnpacked(unpacked);
       if (!delivered) continue;
       this.holds.delete(key);
-      rmSync(join(this.runsDir, key), { force: true });
+      remove(join(this.runsDir, key));
     }
   }
 }
+
+/** What cannot be removed now, the next agent removes. */
+const remove = (path: string): void => void rm(path, { recursive: true, force: true }).catch(() => {});
 
 function readHold(path: string): Hold | null {
   try {

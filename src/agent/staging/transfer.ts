@@ -2,7 +2,6 @@
 
 import { createHash } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
-import { cp, type FileHandle, lstat, open, readdir, realpath, rm, stat, statfs } from 'node:fs/promises';
 import type { BlockList } from 'node:net';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
@@ -10,6 +9,7 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client, ServiceError } from '../../client/index.js';
 import { ClosedAddress } from '../../platform/reach.js';
+import { lstat, mkdir, type OpenedFile, open, readdir, realpath, rm, stat, statfs } from '../files/share.js';
 import { spawnGroup } from '../group.js';
 import { get } from './http.js';
 import { pathAtService, shown, UnfitSource } from './source.js';
@@ -96,20 +96,7 @@ async function copyPath(path: string, move: Move): Promise<void> {
   if (before.isDirectory()) {
     await rm(move.part, { recursive: true, force: true });
     await move.begun({ location: move.location, version: null });
-    // Files one after another: a tree has no offset at which it could be continued.
-    const filter = async (from: string): Promise<boolean> => {
-      const real = await realpath(from);
-      if (real !== path && !real.startsWith(`${path}/`))
-        throw new UnfitSource(`${shown(move.location)}: ${from} points outside the dataset`);
-      if ((await lstat(from)).isSymbolicLink() && (await stat(from)).isDirectory())
-        throw new UnfitSource(
-          `${shown(move.location)}: ${from} is a link to a directory, which may form a loop`,
-        );
-      return !move.signal.aborted;
-    };
-    await cp(path, move.part, { recursive: true, dereference: true, filter });
-    move.signal.throwIfAborted();
-    move.progress.bytes += await sizeOf(move.part);
+    await copyTree(path, path, move);
     return;
   }
   if (!before.isFile()) throw new UnfitSource(`${shown(move.location)}: neither a file nor a directory`);
@@ -127,7 +114,32 @@ async function copyPath(path: string, move: Move): Promise<void> {
   }
 }
 
-async function* fileChunks(file: FileHandle, from: number): AsyncGenerator<Uint8Array> {
+/** Of a directory what is at `from`, file after file: a tree has no offset at which it could be continued. */
+async function copyTree(root: string, from: string, move: Move): Promise<void> {
+  const { location, part, signal } = move;
+  signal.throwIfAborted();
+  const real = await realpath(from);
+  if (real !== root && !real.startsWith(`${root}/`))
+    throw new UnfitSource(`${shown(location)}: ${from} points outside the dataset`);
+  const found = await stat(from);
+  if (found.isDirectory()) {
+    if ((await lstat(from)).isSymbolicLink())
+      throw new UnfitSource(`${shown(location)}: ${from} is a link to a directory, which may form a loop`);
+    await mkdir(part);
+    for (const name of await readdir(from))
+      await copyTree(root, join(from, name), { ...move, part: join(part, name) });
+    return;
+  }
+  if (!found.isFile()) throw new UnfitSource(`${shown(location)}: ${from} is neither a file nor a directory`);
+  const source = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    await append(move, 0, fileChunks(source, 0));
+  } finally {
+    await source.close();
+  }
+}
+
+async function* fileChunks(file: OpenedFile, from: number): AsyncGenerator<Uint8Array> {
   const buffer = Buffer.allocUnsafe(CHUNK);
   for (let at = from; ; ) {
     const { bytesRead } = await file.read(buffer, 0, buffer.length, at);
