@@ -80,7 +80,7 @@ export const SUITES = {
   // A site with a real Slurm, whose processes and ours are killed.
   slurm: {
     prefix: 'SLURM',
-    options: { minutes: { type: 'string', default: '1' }, seed },
+    options: { minutes: { type: 'string', default: '1' }, jobs: { type: 'string' }, seed },
     files: ['test/slurm'],
   },
   // Dispatch policies over two real clusters, compared.

@@ -1,7 +1,7 @@
 /**
  * Two clusters with a real Slurm each (test/support/slurm.sh) and a site of our own under one service: jobs flow by DIANA while an agent, the
  * service, slurmctld, its state, slurmd and slurmdbd are lost one after another. Each run runs once, each job ends for its true cause, and what it
- * wrote is whole. `SLURM_JOBS=5000 npx vitest run test/slurm/federation.test.ts`. Skipped where Slurm or root is missing.
+ * wrote is whole. `npm run test:slurm -- --jobs 5000 test/slurm/federation`. Skipped where Slurm or root is missing.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
