@@ -1,6 +1,7 @@
 /**
  * Dispatch policies over two clusters of unequal size with a real Slurm each (test/support/slurm.sh): the same jobs arrive at the same times under each
- * policy. `npm run test:clusters -- --jobs N --seed S` prints a table. Skipped where Slurm or root is missing.
+ * policy. `npm run test:clusters -- --jobs N --seed S` prints the table of
+ * docs/experiments/clusters.md. Skipped where Slurm or root is missing.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -96,9 +97,9 @@ describe.skipIf(lacks !== null)('two clusters of unequal size', () => {
   it(`${JOBS} jobs under each policy (seed ${seed})`, { timeout: 24 * 3_600_000 }, async () => {
     const jobs = arrivals();
     const table = [
-      '| policy | turnaround, s | 95th percentile | wait, s | 95th percentile | jobs at alps | at jura |',
+      '| policy | turnaround, s | 95th percentile | wait, s | 95th percentile | jobs at alps | at jura | taken back |',
     ];
-    table.push('| --- | --- | --- | --- | --- | --- | --- |');
+    table.push('| --- | --- | --- | --- | --- | --- | --- | --- |');
     for (const dispatch of POLICIES) {
       await service.dispatchBy(dispatch);
       const { kind } = dispatch;
@@ -125,6 +126,11 @@ describe.skipIf(lacks !== null)('two clusters of unequal size', () => {
       );
       expect(ended.length).toBe(JOBS);
       expect([...new Set(ended.map(({ cause }) => cause))]).toEqual(['EXITED_ZERO']);
+      const [{ back } = { back: 0 }] = await service.rows<{ back: number }>(
+        `SELECT count(*)::int AS back FROM runs r JOIN jobs j ON j.id = r.job_id
+          WHERE j.application = $1 AND r.cause = 'REQUEUED'`,
+        kind,
+      );
       const cells = [
         ...(['turnaround', 'wait'] as const).flatMap((what) => {
           const sorted = ended.map((one) => one[what]).sort((a, b) => a - b);
@@ -132,6 +138,7 @@ describe.skipIf(lacks !== null)('two clusters of unequal size', () => {
           return [mean, sorted[Math.ceil(0.95 * JOBS) - 1] as number].map((one) => one.toFixed(1));
         }),
         ...names.map((site) => String(ended.filter(({ name }) => name === site).length)),
+        String(back),
       ];
       table.push(`| ${[kind, ...cells].join(' | ')} |`);
       console.log(table.at(-1));
