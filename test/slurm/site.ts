@@ -18,7 +18,7 @@ import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import type { ExternalRunnerOptions } from '../../src/agent/external/runner.js';
 import { ExternalRunner, type LocalScheduler, Slurm } from '../../src/agent/index.js';
 import type { Accounts } from '../../src/agent/process/accounts.js';
-import type { Assignment, EndedReport, RunReport } from '../../src/agent/runner.js';
+import type { Assignment, EndedReport, LiveOutput, RunReport } from '../../src/agent/runner.js';
 import { hostEnvironment } from '../../src/platform/environment.js';
 import { assignment } from '../agent/support.js';
 import { PATIENCE_MS } from '../support/patience.js';
@@ -41,6 +41,8 @@ export function slurmSite(variables: Record<string, string> = {}) {
   const bin = join(dir, 'bin');
   const runners: ExternalRunner[] = [];
   const reports: RunReport[] = [];
+  /** Of output, that came before the ends. */
+  const pieces: LiveOutput[] = [];
   let jobs = 0;
   let warnings: string[] = [];
 
@@ -143,9 +145,11 @@ export function slurmSite(variables: Record<string, string> = {}) {
     const fresh = runner.reports(1_000);
     reports.push(...fresh);
     if (fresh.length > 0) runner.acknowledge(fresh.at(-1)!.seq);
+    const output = runner.freshOutput();
+    pieces.push(...output);
     runner.delivered(
-      runner.freshOutput(),
-      runner.freshOutput().map(() => 0),
+      output,
+      output.map(() => 0),
     );
   };
   const until = async <T>(
@@ -173,6 +177,12 @@ export function slurmSite(variables: Record<string, string> = {}) {
     );
   const end = async (runner: ExternalRunner, assignment: Assignment): Promise<EndedReport> =>
     (await reported(runner, 'ENDED', assignment)) as EndedReport;
+  /** What a run that has ended has written. */
+  const written = async (runner: ExternalRunner, assignment: Assignment): Promise<string> => {
+    const { outputs } = await end(runner, assignment);
+    const before = pieces.filter(({ jobId }) => jobId === assignment.jobId);
+    return [...before, ...outputs].map(({ text = '' }) => text).join('');
+  };
   const localId = async (runner: ExternalRunner, assignment: Assignment): Promise<string> =>
     ((await reported(runner, 'ACCEPTED', assignment)) as { local?: { id: string | null } }).local
       ?.id as string;
@@ -195,6 +205,7 @@ export function slurmSite(variables: Record<string, string> = {}) {
   });
   beforeEach(() => {
     reports.length = 0;
+    pieces.length = 0;
     warnings = [];
   });
   afterEach(() => {
@@ -232,6 +243,7 @@ export function slurmSite(variables: Record<string, string> = {}) {
       until,
       reported,
       end,
+      written,
       localId,
       ran,
       block,
