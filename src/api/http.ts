@@ -6,7 +6,10 @@ import type { Server } from 'node:http';
 import { ApolloServer, type ApolloServerPlugin, type GraphQLRequestListener } from '@apollo/server';
 import {
   ApolloServerPluginCacheControlDisabled,
+  ApolloServerPluginInlineTraceDisabled,
   ApolloServerPluginLandingPageDisabled,
+  ApolloServerPluginSchemaReportingDisabled,
+  ApolloServerPluginUsageReportingDisabled,
 } from '@apollo/server/plugin/disabled';
 import { ApolloServerPluginDrainHttpServer } from '@apollo/server/plugin/drainHttpServer';
 import { expressMiddleware } from '@as-integrations/express5';
@@ -105,6 +108,10 @@ export async function mountGraphql(parts: HttpParts): Promise<ApolloServer<Conte
       ApolloServerPluginLandingPageDisabled(),
       // Nothing says how long it may be cached, and this would look at each field for it.
       ApolloServerPluginCacheControlDisabled(),
+      // Nothing goes to Apollo or its gateway, whatever variables are set; and nothing of theirs is loaded (scripts/prune.mjs).
+      ApolloServerPluginUsageReportingDisabled(),
+      ApolloServerPluginSchemaReportingDisabled(),
+      ApolloServerPluginInlineTraceDisabled(),
       ApolloServerPluginDrainHttpServer({ httpServer: parts.server, stopGracePeriodMillis: DRAIN_MS }),
       complexity(parts),
       costs(parts),
