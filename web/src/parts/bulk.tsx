@@ -136,7 +136,37 @@ async function act(
   return { changed: jobIds.length, left: unchanged.map(({ message }) => message) };
 }
 
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one dialog from counting to the last chunk
+interface BulkJob {
+  id: string;
+  state: JobState;
+}
+
+/** Acts on the jobs chunk by chunk; what it says at the end, or how far it came. */
+async function actOnAll(
+  action: BulkAction,
+  jobs: readonly BulkJob[],
+  boost: number,
+  onProgress: (fraction: number) => void,
+): Promise<string> {
+  const { done } = ACTIONS[action];
+  let changed = 0;
+  let left = 0;
+  try {
+    for (let from = 0; from < jobs.length; from += ACT_CHUNK) {
+      onProgress(from / jobs.length);
+      const ids = jobs.slice(from, from + ACT_CHUNK).map(({ id }) => id);
+      const part = await act(action, ids, boost);
+      changed += part.changed;
+      left += part.left.length;
+    }
+  } catch (reason) {
+    throw new Error(
+      `${(reason as Error).message}${changed > 0 ? ` ${plural(changed, 'job')} had been ${done}.` : ''}`,
+    );
+  }
+  return `${plural(changed, 'job')} ${done}${left > 0 ? `; ${count(left)} had changed in the meantime and were left unchanged` : ''}.`;
+}
+
 export function BulkDialog({
   action,
   target,
@@ -148,13 +178,12 @@ export function BulkDialog({
   onClose(): void;
   onDone(): void;
 }) {
-  const viewer = useViewer();
-  const { title, verb, done, danger, about } = ACTIONS[action];
-  const [jobs, setJobs] = useState<{ id: string; state: JobState }[] | null>(null);
+  const { title, verb, danger } = ACTIONS[action];
+  const [jobs, setJobs] = useState<BulkJob[] | null>(null);
   const [found, setFound] = useState(0);
   const [error, setError] = useState<string | null>(null);
   const [progress, setProgress] = useState<number | null>(null);
-  const [boost, setBoost] = useState(viewer.may('OPERATOR') ? '10' : '-10');
+  const boost = useBoost();
 
   useEffect(() => {
     const stop = new AbortController();
@@ -164,45 +193,20 @@ export function BulkDialog({
     return () => stop.abort();
   }, [target, action]);
 
-  const byState = new Map<JobState, number>();
-  for (const { state } of jobs ?? []) byState.set(state, (byState.get(state) ?? 0) + 1);
-
-  const addend = Number(boost);
-  const most = viewer.may('OPERATOR') ? 1000 : 0;
-  const wrongBoost =
-    action === 'boost' &&
-    !(Number.isInteger(addend) && addend >= -1000 && addend <= most && boost.trim() !== '')
-      ? `A whole number from −1000 to ${most}.`
-      : null;
-
   async function go(): Promise<void> {
     if (!jobs) return;
-    let changed = 0;
-    let left = 0;
     try {
-      for (let from = 0; from < jobs.length; from += ACT_CHUNK) {
-        setProgress(from / jobs.length);
-        const part = await act(
-          action,
-          jobs.slice(from, from + ACT_CHUNK).map(({ id }) => id),
-          addend,
-        );
-        changed += part.changed;
-        left += part.left.length;
-      }
-      toast(
-        `${plural(changed, 'job')} ${done}${left > 0 ? `; ${count(left)} had changed in the meantime and were left unchanged` : ''}.`,
-      );
+      toast(await actOnAll(action, jobs, Number(boost.text), setProgress));
       onDone();
       onClose();
     } catch (reason) {
       setProgress(null);
-      setError(
-        `${(reason as Error).message}${changed > 0 ? ` ${plural(changed, 'job')} had been ${done}.` : ''}`,
-      );
+      setError((reason as Error).message);
     }
   }
 
+  const wrong = action === 'boost' && boost.wrong !== null;
+  const acts = !jobs ? 'Counting…' : `${verb} ${plural(jobs.length, 'job')}`;
   return (
     <Dialog
       title={title}
@@ -215,14 +219,10 @@ export function BulkDialog({
             <Button
               variant={danger ? 'danger' : 'primary'}
               className={danger ? 'solid' : ''}
-              isDisabled={!jobs || progress !== null || wrongBoost !== null}
+              isDisabled={!jobs || progress !== null || wrong}
               onPress={() => void go()}
             >
-              {progress !== null
-                ? `Working… ${Math.round(progress * 100)} %`
-                : jobs
-                  ? `${verb} ${plural(jobs.length, 'job')}`
-                  : 'Counting…'}
+              {progress === null ? acts : `Working… ${Math.round(progress * 100)} %`}
             </Button>
           )}
         </>
@@ -236,36 +236,56 @@ export function BulkDialog({
         </>
       )}
       {jobs?.length === 0 && <p>None of these jobs is in a state that allows this.</p>}
-      {jobs && jobs.length > 0 && (
-        <>
-          <p>
-            <strong>{plural(jobs.length, 'job')}</strong> will be {done}
-            {jobs.length >= COLLECT_MAX && `, the first ${count(COLLECT_MAX)} of those that match`}.{' '}
-            <span className="muted">{about}</span>
-          </p>
-          <ul className="row wrap">
-            {[...byState].map(([state, n]) => (
-              <li key={state} className="row">
-                <StateBadge state={state} /> <span className="num">{count(n)}</span>
-              </li>
-            ))}
-          </ul>
-        </>
-      )}
-      {action === 'boost' && jobs && jobs.length > 0 && (
-        <TextInput
-          label="Boost"
-          type="number"
-          value={boost}
-          onChange={setBoost}
-          error={wrongBoost}
-          help={
-            viewer.may('OPERATOR')
-              ? 'From −1000 to 1000; 0 removes a boost.'
-              : 'From −1000 to 0; above 0 requires an operator.'
-          }
-        />
-      )}
+      {jobs && jobs.length > 0 && <Chosen {...{ action, jobs }} />}
+      {action === 'boost' && jobs && jobs.length > 0 && <Boost {...boost} />}
     </Dialog>
+  );
+}
+
+/** How many jobs of which states will be changed, and how. */
+function Chosen({ action, jobs }: { action: BulkAction; jobs: readonly BulkJob[] }) {
+  const { done, about } = ACTIONS[action];
+  const byState = new Map<JobState, number>();
+  for (const { state } of jobs) byState.set(state, (byState.get(state) ?? 0) + 1);
+  return (
+    <>
+      <p>
+        <strong>{plural(jobs.length, 'job')}</strong> will be {done}
+        {jobs.length >= COLLECT_MAX && `, the first ${count(COLLECT_MAX)} of those that match`}.{' '}
+        <span className="muted">{about}</span>
+      </p>
+      <ul className="row wrap">
+        {[...byState].map(([state, n]) => (
+          <li key={state} className="row">
+            <StateBadge state={state} /> <span className="num">{count(n)}</span>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+/** The boost as it is typed, and what is wrong with it; only operators may raise. */
+function useBoost() {
+  const raises = useViewer().may('OPERATOR');
+  const [text, setText] = useState(raises ? '10' : '-10');
+  const most = raises ? 1000 : 0;
+  const value = Number(text);
+  const right = Number.isInteger(value) && value >= -1000 && value <= most && text.trim() !== '';
+  return { raises, text, setText, wrong: right ? null : `A whole number from −1000 to ${most}.` };
+}
+
+function Boost({ raises, text, setText, wrong }: ReturnType<typeof useBoost>) {
+  return (
+    <TextInput
+      label="Boost"
+      type="number"
+      value={text}
+      onChange={setText}
+      error={wrong}
+      help={
+        raises ? 'From −1000 to 1000; 0 removes a boost.' : 'From −1000 to 0; above 0 requires an operator.'
+      }
+    />
   );
 }

@@ -8,7 +8,7 @@ import type { Search } from '../../ui/address';
 import { Chart } from '../../ui/chart';
 import { Segments, TextInput } from '../../ui/controls';
 import { count, duration, figure, numberOf, percent } from '../../ui/format';
-import { At, Card, Empty, Facts, Page, Parts, Problem, Skeleton, Table } from '../../ui/show';
+import { At, Card, type Column, Empty, Facts, Page, Parts, Problem, Skeleton, Table } from '../../ui/show';
 import {
   type PointFragment,
   RatioDocument,
@@ -113,8 +113,8 @@ function AfterEachRun({ application, points }: { application: string; points: re
   );
 }
 
-// biome-ignore lint/complexity/noExcessiveLinesPerFunction: one card after another
-function One({ application }: { application: string }) {
+/** The ratio of an application and how it came about, live; `again` asks anew. */
+function useRatio(application: string) {
   const [ratio, setRatio] = useState<Ratio | null>(null);
   const [points, setPoints] = useState<readonly PointFragment[]>([]);
   const [error, setError] = useState<string | null>(null);
@@ -141,7 +141,11 @@ function One({ application }: { application: string }) {
     },
     onResync: again,
   });
+  return { ratio, points, error, again };
+}
 
+function One({ application }: { application: string }) {
+  const { ratio, points, error, again } = useRatio(application);
   if (error) return <Problem error={error} retry={again} />;
   if (!ratio) return <Skeleton height={360} />;
   const last = points.at(-1);
@@ -159,28 +163,7 @@ function One({ application }: { application: string }) {
         }
       >
         <div className="stack">
-          <div className="row spread">
-            <span>
-              <span className="figure-value num">{percent(computation)}</span>{' '}
-              <span className="muted small">computes</span>
-            </span>
-            <span>
-              <span className="muted small">input and output</span>{' '}
-              <span className="figure-value num">{percent(1 - computation)}</span>
-            </span>
-          </div>
-          <Parts
-            label="Fraction of run time, in percent"
-            total={100}
-            parts={[
-              { name: 'computing', value: Math.round(computation * 100), color: 'var(--series-1)' },
-              {
-                name: 'input and output',
-                value: 100 - Math.round(computation * 100),
-                color: 'var(--series-3)',
-              },
-            ]}
-          />
+          <Fractions computation={computation} />
           <Facts
             facts={[
               ['Runs learned from', count(runs)],
@@ -198,43 +181,72 @@ function One({ application }: { application: string }) {
           rows={[...points].reverse().slice(0, 100)}
           id={({ cursor }) => cursor}
           empty={<Empty title="No runs yet" />}
-          columns={[
-            { key: 'run', header: 'Run', right: true, width: 64, cell: ({ runs }) => count(runs) },
-            { key: 'at', header: 'Ended', cell: ({ at }) => <At at={at} /> },
-            {
-              key: 'job',
-              header: 'Job',
-              cell: ({ job }) =>
-                job ? (
-                  <Link to="/jobs/$id" params={{ id: job.id }} className="num">
-                    {numberOf(job.id)}
-                  </Link>
-                ) : (
-                  <span className="faint">another user’s</span>
-                ),
-            },
-            { key: 'site', header: 'Site', cell: ({ site }) => site.name },
-            {
-              key: 'turnaround',
-              header: 'Turnaround',
-              right: true,
-              cell: ({ turnaroundS }) => duration(turnaroundS),
-            },
-            {
-              key: 'io',
-              header: 'Input and output',
-              right: true,
-              cell: ({ ioS }) => (ioS === null ? '–' : duration(ioS)),
-            },
-            {
-              key: 'ratio',
-              header: 'Ratio then',
-              right: true,
-              cell: (point) => (point.computation === null ? '–' : figure(point.computation)),
-            },
-          ]}
+          columns={RUN_COLUMNS}
         />
       </Card>
     </>
   );
 }
+
+/** What part of the time is computing, from 0 to 1, and the rest. */
+function Fractions({ computation }: { computation: number }) {
+  const computing = Math.round(computation * 100);
+  return (
+    <>
+      <div className="row spread">
+        <span>
+          <span className="figure-value num">{percent(computation)}</span>{' '}
+          <span className="muted small">computes</span>
+        </span>
+        <span>
+          <span className="muted small">input and output</span>{' '}
+          <span className="figure-value num">{percent(1 - computation)}</span>
+        </span>
+      </div>
+      <Parts
+        label="Fraction of run time, in percent"
+        total={100}
+        parts={[
+          { name: 'computing', value: computing, color: 'var(--series-1)' },
+          { name: 'input and output', value: 100 - computing, color: 'var(--series-3)' },
+        ]}
+      />
+    </>
+  );
+}
+
+const RUN_COLUMNS: readonly Column<PointFragment>[] = [
+  { key: 'run', header: 'Run', right: true, width: 64, cell: ({ runs }) => count(runs) },
+  { key: 'at', header: 'Ended', cell: ({ at }) => <At at={at} /> },
+  {
+    key: 'job',
+    header: 'Job',
+    cell: ({ job }) =>
+      job ? (
+        <Link to="/jobs/$id" params={{ id: job.id }} className="num">
+          {numberOf(job.id)}
+        </Link>
+      ) : (
+        <span className="faint">another user’s</span>
+      ),
+  },
+  { key: 'site', header: 'Site', cell: ({ site }) => site.name },
+  {
+    key: 'turnaround',
+    header: 'Turnaround',
+    right: true,
+    cell: ({ turnaroundS }) => duration(turnaroundS),
+  },
+  {
+    key: 'io',
+    header: 'Input and output',
+    right: true,
+    cell: ({ ioS }) => (ioS === null ? '–' : duration(ioS)),
+  },
+  {
+    key: 'ratio',
+    header: 'Ratio then',
+    right: true,
+    cell: (point) => (point.computation === null ? '–' : figure(point.computation)),
+  },
+];
