@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root, SUITES } from './suites.mjs';
 
-const { prefix, options, files = [], shared = [], together = false } = SUITES[process.argv[2]];
+const { prefix, options, files = [], shared = [], together = false, atOnce = 1 } = SUITES[process.argv[2]];
 const { values, positionals } = parseArgs({ args: process.argv.slice(3), options, allowPositionals: true });
 for (const [name, value] of Object.entries(values)) {
   if (!(Number(value) > 0)) {
@@ -29,10 +29,10 @@ const env = {
 };
 const vitest = join(root, 'node_modules/vitest/vitest.mjs');
 // One file after the other where they are not said to go together: suites that measure how soon work goes on would measure one another.
-const alone = together ? [] : ['--no-file-parallelism'];
+const workers = together ? [] : [atOnce === 1 ? '--no-file-parallelism' : `--maxWorkers=${atOnce}`];
 const { status } = spawnSync(
   process.execPath,
-  [vitest, 'run', ...(positionals.length > 0 ? positionals : all), ...alone, '--reporter=verbose'],
+  [vitest, 'run', ...(positionals.length > 0 ? positionals : all), ...workers, '--reporter=verbose'],
   {
     cwd: root,
     env,

@@ -6,7 +6,10 @@ import { fileURLToPath } from 'node:url';
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const seed = { type: 'string' };
 const minutes = { type: 'string', default: '5' };
-/** `files`: what only it runs; `shared`: what `npm test` runs too, with fewer cases. `prefix`: of the variables by which its tests are told options. */
+/**
+ * `files`: what only it runs; `shared`: what `npm test` runs too, with fewer cases. `prefix`: of the variables by which its tests are told options.
+ * `together`: as many files at a time as `npm test` runs, else `atOnce`, by default one.
+ */
 export const SUITES = {
   // All cases of all random tests, and statistics, which take many.
   properties: { prefix: 'PROPERTIES', options: { seed }, shared: withRandomCases() },
@@ -82,6 +85,8 @@ export const SUITES = {
     prefix: 'SLURM',
     options: { minutes: { type: 'string', default: '1' }, jobs: { type: 'string' }, seed },
     files: ['test/slurm'],
+    // Each file has clusters of its own, which wait most of the time.
+    atOnce: 2,
   },
   // Dispatch policies over two real clusters, compared.
   clusters: {
