@@ -40,10 +40,22 @@ function moduleFrom(folder, file) {
 
 /** The generated files, as their paths and texts. */
 export async function generateDocuments(root) {
-  const schema = parse(readFileSync(join(root, 'schema.graphql'), 'utf8'));
+  const schema = unrefused(parse(readFileSync(join(root, 'schema.graphql'), 'utf8')));
   const files = await Promise.all(clients.map((client) => documentsOf(root, schema, client)));
   return [...(await statesFiles(root)), ...files.flat()];
 }
+
+/**
+ * The schema as our own operations see it: they do not ask for a payload's errors, so a refusal is an error of the whole answer, and what is null only
+ * then (`@unlessRefused`) is there.
+ */
+const unrefused = (schema) =>
+  visit(schema, {
+    FieldDefinition: (field) =>
+      field.directives.some(({ name }) => name.value === 'unlessRefused')
+        ? { ...field, type: { kind: Kind.NON_NULL_TYPE, type: field.type } }
+        : undefined,
+  });
 
 /** The states of jobs, and the groups of them that have names. */
 async function statesFiles(root) {

@@ -4,11 +4,9 @@
  * an old one is moved before they are called, and what was a mutation's result is taken out of its payload.
  */
 import {
-  defaultFieldResolver,
   type GraphQLArgument,
   type GraphQLDirective,
   type GraphQLField,
-  type GraphQLFieldResolver,
   type GraphQLInputField,
   GraphQLInputObjectType,
   type GraphQLInputType,
@@ -26,6 +24,7 @@ import {
   isObjectType,
 } from 'graphql';
 import { badInput } from './errors.js';
+import { resolverOf } from './user-errors.js';
 
 interface Formerly {
   name?: string;
@@ -34,7 +33,6 @@ interface Formerly {
 }
 type Values = Record<string, unknown>;
 type Field = GraphQLField<unknown, unknown>;
-type Resolve = GraphQLFieldResolver<unknown, unknown>;
 /** A value that may stand under an old name. */
 interface Renamed {
   old: string;
@@ -79,9 +77,11 @@ class FormerNames {
         this.acceptArguments(field);
         const was = this.formerly(field);
         if (!was) continue;
-        if (was.arguments.length > 0) this.acceptLoose(field, was.arguments);
-        if (was.name !== undefined) fields[was.name] = this.former(field, was, was.name);
+        // Under a new name there are no loose arguments: nobody has ever given them.
+        const old = was.name === undefined ? field : this.former(field, was, was.name);
+        if (was.name !== undefined) fields[was.name] = old;
         else if (type === mutations && was.result !== undefined) results.push([field, was.result]);
+        if (was.arguments.length > 0) this.acceptLoose(old, was.arguments);
       }
     }
     for (const [field, result] of results) acceptResult(field, result);
@@ -164,17 +164,20 @@ class FormerNames {
     this.schema.getTypeMap()[name] = copy;
   }
 
-  /** A mutation takes some of what is in its `input` as arguments, too. */
+  /** A mutation takes some of what is in its `input` as arguments, too: `field`, or `argument: field`. */
   private acceptLoose(field: Field, names: readonly string[]): void {
     const input = field.args.find(({ name }) => name === 'input') as GraphQLArgument;
     const type = getNamedType(input.type) as GraphQLInputObjectType;
     const own = type.getFields();
     const required = Object.values(own).filter(isRequired);
     input.type = getNullableType(input.type);
-    for (const name of names) {
-      const { description, type: given, astNode } = own[name] as GraphQLInputField;
+    const renamed: Renamed[] = [];
+    for (const pair of names) {
+      const [old, name = old] = pair.split(': ') as [string, string?];
+      const { description, type: given } = own[name] as GraphQLInputField;
+      if (old !== name) renamed.push({ old, now: name, isRequired: false });
       add(field, {
-        ...{ name: this.formerly({ astNode })?.name ?? name, description, type: this.formerType(given) },
+        ...{ name: old, description, type: this.formerType(given) },
         ...{
           defaultValue: undefined,
           deprecationReason: use(`input { ${name} }`),
@@ -187,7 +190,8 @@ class FormerNames {
       const defaults = Object.values(own).flatMap(({ name, defaultValue }) =>
         defaultValue === undefined ? [] : [[name, defaultValue]],
       );
-      const given: Values = { ...Object.fromEntries(defaults), ...(whole as Values | undefined), ...loose };
+      const asNow = this.moved(loose, { renamed, within: [] }, '');
+      const given: Values = { ...Object.fromEntries(defaults), ...(whole as Values | undefined), ...asNow };
       for (const { name } of required)
         if (given[name] === undefined) throw badInput(name, undefined, 'a value');
       return this.moved({ input: given }, { renamed: [], within: [['input', type]] }, '');
@@ -256,12 +260,6 @@ const use = (name: string): string => `Use \`${name}\`.`;
 
 const isRequired = ({ type, defaultValue }: { type: GraphQLInputType; defaultValue?: unknown }): boolean =>
   isNonNullType(type) && defaultValue === undefined;
-
-/** What resolves a field, also under another name: graphql-js would look for a property of that. */
-const resolverOf = (field: Field): Resolve =>
-  field.resolve ??
-  ((source, args, context, info) =>
-    defaultFieldResolver(source, args, context, { ...info, fieldName: field.name }));
 
 function resultOf(field: Field, name: string): Field {
   const payload = getNamedType(field.type);

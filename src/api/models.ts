@@ -35,6 +35,23 @@ import type {
 } from './generated/types.js';
 import type { Loaders, ShownReservation } from './loaders.js';
 
+/** What a mutation was refused for, with what the extensions of the error have: its type follows from them. */
+export interface UserErrorModel {
+  code: ErrorCode;
+  message: string;
+  field: string | null;
+}
+export type InputErrorModel = UserErrorModel;
+export type VersionConflictErrorModel = UserErrorModel;
+export interface PolicyDocumentErrorModel extends UserErrorModel {
+  faults: readonly { path: string; accepted: string }[];
+}
+/** By their global ids. */
+export interface HoldConflictErrorModel extends UserErrorModel {
+  holds: readonly string[];
+  jobs: readonly string[];
+  runsInTheWay: number;
+}
 export type SiteModel = rows.SiteRow;
 export type SchedulerModel = rows.SchedulerRow;
 /** The root: there is one. */

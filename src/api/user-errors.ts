@@ -21,16 +21,17 @@ import {
 } from 'graphql';
 import { ApiError } from './errors.js';
 import type { ErrorCode } from './generated/types.js';
+import type { UserErrorModel } from './models.js';
 
-/** Faults that whoever asks can mend by asking for something else. */
+/** Faults that whoever asks can mend by asking for something else, or by asking somebody else. */
 const FAULTS: ReadonlySet<string> = new Set<ErrorCode>([
-  ...(['BAD_USER_INPUT', 'NEVER_FITS', 'NOT_FOUND', 'CONFLICT'] as const),
+  ...(['BAD_USER_INPUT', 'NEVER_FITS', 'NOT_FOUND', 'CONFLICT', 'FORBIDDEN'] as const),
   ...(['VERSION_CONFLICT', 'IDEMPOTENCY_KEY_REUSED', 'QUOTA_EXCEEDED', 'LIMIT_EXCEEDED'] as const),
 ]);
 
 /** The payload of a mutation that was refused: beside the errors, nothing. */
 class Refused {
-  constructor(readonly errors: readonly { code: string; message: string; field: unknown }[]) {}
+  constructor(readonly errors: readonly UserErrorModel[]) {}
 }
 
 /** Lets mutations whose payloads have `errors: [UserError!]!` tell faults there. */
@@ -42,11 +43,20 @@ export function tellUserErrors(schema: GraphQLSchema): void {
     const { errors } = payload.getFields();
     if (!errors || getNamedType(errors.type).name !== 'UserError') continue;
     payloads.add(payload);
-    field.resolve = refusing(field.resolve ?? defaultFieldResolver);
+    field.resolve = refusing(resolverOf(field));
   }
   for (const payload of payloads) {
     for (const field of Object.values(payload.getFields())) field.resolve = ofPayload(field);
   }
+}
+
+/** The type of an error: by what else is known of it. */
+export function typeOfError(
+  error: UserErrorModel,
+): 'HoldConflictError' | 'PolicyDocumentError' | 'VersionConflictError' | 'InputError' {
+  if (error.code === 'VERSION_CONFLICT') return 'VersionConflictError';
+  if ('faults' in error) return 'PolicyDocumentError';
+  return 'runsInTheWay' in error ? 'HoldConflictError' : 'InputError';
 }
 
 type Resolve = GraphQLFieldResolver<unknown, unknown>;
@@ -59,12 +69,18 @@ const refusing =
     } catch (error) {
       if (!(error instanceof ApiError && FAULTS.has(error.code) && asksForErrors(info))) throw error;
       const { code, message, extensions } = error;
-      return new Refused([{ code, message, field: extensions.field ?? null }]);
+      return new Refused([{ field: null, ...extensions, code: code as ErrorCode, message }]);
     }
   };
 
+/** What resolves a field, also under another name: graphql-js would look for a property of that. */
+export const resolverOf = (field: GraphQLField<unknown, unknown>): Resolve =>
+  field.resolve ??
+  ((source, args, context, info) =>
+    defaultFieldResolver(source, args, context, { ...info, fieldName: field.name }));
+
 function ofPayload(field: GraphQLField<unknown, unknown>): Resolve {
-  const resolve = field.resolve ?? defaultFieldResolver;
+  const resolve = resolverOf(field);
   if (field.name === 'errors') return (source) => (source instanceof Refused ? source.errors : []);
   const nothing = nothingOf(field.type);
   return (source, args, context, info) =>

@@ -80,11 +80,15 @@ async function drawMachines(client: Client, site: Named, count: number): Promise
   const random = new RandomStream(SEED, site.name);
   const licenses: string[] = [];
   for (const kind of LICENSES) {
-    const input = { kind, site: site.id, copies: Math.max(1, Math.round(count * random.uniform(0.5, 0.7))) };
+    const input = {
+      kind,
+      siteId: site.id,
+      copies: Math.max(1, Math.round(count * random.uniform(0.5, 0.7))),
+    };
     const data = await client.request(documents.RegisterLicenseDocument, {
       input,
     });
-    licenses.push(data.registerLicense.id);
+    licenses.push(data.createLicense.license.id);
   }
   return Array.from({ length: count }, (_, i) => {
     const cpus = random.integer(4, 32);
@@ -116,7 +120,7 @@ async function openUsers(client: Client): Promise<DemoUser[]> {
         await client.request(documents.RegisterUserDocument, {
           input: { name, class: userClass },
         })
-      ).registerUser;
+      ).createUser.user;
     const key = await makeKey(client, user.id, { name: 'demo' });
     opened.push({ client: new Client({ ...client.options, key: key.secret }), close: key.revoke });
   }

@@ -51,11 +51,11 @@ export async function openSimulatedSite(
   const existing = sites.find((site) => site.name === name);
   const site = existing ?? (await register(client, name, place));
   if (!existing) {
-    const inputs = (await machines(site)).map((machine) => ({ site: site.id, ...machine }));
+    const inputs = (await machines(site)).map((machine) => ({ siteId: site.id, ...machine }));
     await client.request(documents.RegisterMachinesDocument, { inputs });
   }
   const agentUser = await agentOf(client, site);
-  const key = await makeKey(client, agentUser.id, { name: 'simulated agent', site: site.id });
+  const key = await makeKey(client, agentUser.id, { name: 'simulated agent', siteId: site.id });
   const agent = simulatedAgent(
     loadConfig(),
     log,
@@ -82,18 +82,18 @@ async function register(
   const data = await client.request(documents.RegisterSiteDocument, {
     input: { name, ...place },
   });
-  return data.registerSite;
+  return data.createSite.site;
 }
 
 /** A key that is revoked when it is no longer needed, and good for a month at the most. */
 export async function makeKey(
   client: Client,
-  user: string,
-  purpose: { name: string; site?: string },
+  userId: string,
+  purpose: { name: string; siteId?: string },
 ): Promise<{ secret: string; revoke(): Promise<void> }> {
   const expiresAt = new Date(Date.now() + KEY_LIFE_MS).toISOString();
   const { createApiKey } = await client.request(documents.CreateKeyDocument, {
-    input: { user, expiresAt, ...purpose },
+    input: { userId, expiresAt, ...purpose },
   });
   return {
     secret: createApiKey.secret,

@@ -16,5 +16,5 @@ export async function agentOf(client: Client, site: Named): Promise<Named> {
   }
   if (user) return user;
   const input = { name, role: 'AGENT' } as const;
-  return (await client.request(documents.RegisterUserDocument, { input })).registerUser;
+  return (await client.request(documents.RegisterUserDocument, { input })).createUser.user;
 }

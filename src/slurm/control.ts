@@ -6,7 +6,6 @@ import { jobOf, nothing, parseArray, readOptions, SLURM, takeOptions } from '../
 import { ask, SlurmError } from './ask.js';
 import { complain, given, print, type Run } from './command.js';
 import {
-  type ChangeJobsInput,
   type JobChangesInput,
   SlurmCancelDocument,
   SlurmChangeDocument,
@@ -19,6 +18,7 @@ import {
   SlurmSitesDocument,
   type SlurmSitesQuery,
   SlurmViewerDocument,
+  type UpdateJobsInput,
 } from './documents.gql.js';
 import { type Column, columnsOf, line } from './fields.js';
 import { clock, findJobs, hasEnded, type Job, localTime, namedJobs, slurmState, stateOf } from './jobs.js';
@@ -41,7 +41,7 @@ async function change(
     | typeof SlurmChangeDocument,
   jobs: readonly Job[],
   name: string,
-  input?: Omit<ChangeJobsInput, 'selection'>,
+  input?: Omit<UpdateJobsInput, 'selection'>,
 ): Promise<number> {
   let code = 0;
   for (let at = 0; at < jobs.length; at += BATCH) {

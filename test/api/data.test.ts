@@ -101,7 +101,7 @@ describe('datasets', () => {
       [{ name: 'x'.repeat(201), sizeMb: 1 }, 'BAD_USER_INPUT', /^name: .*1 to 200 characters/],
       [{ name: 'a\0', sizeMb: 1 }, 'BAD_USER_INPUT', /^name: /],
       [{ name: 'x', sizeMb: -1 }, 'BAD_USER_INPUT', /^sizeMb: -1 .*0 to/],
-      [{ name: 'x', sizeMb: 1, replicas: ['job_1'] }, 'BAD_USER_INPUT', /^replicas: "job_1"/],
+      [{ name: 'x', sizeMb: 1, replicas: ['job_1'] }, 'BAD_USER_INPUT', /^replicaSiteIds: "job_1"/],
       [{ name: 'x', sizeMb: 1, replicas: ['site_999'] }, 'NOT_FOUND', /site 999/],
       [{ name, sizeMb: 1 }, 'CONFLICT', new RegExp(name)],
     ];
@@ -111,7 +111,7 @@ describe('datasets', () => {
     const many = Array.from({ length: 1_001 }, (_, i) => `site_${i + 1}`);
     expect(await refused(make, { input: { name: 'x', sizeMb: 1, replicas: many } })).toMatchObject({
       code: 'LIMIT_EXCEEDED',
-      field: 'replicas',
+      field: 'replicaSiteIds',
     });
     const change = 'mutation ($input: UpdateDatasetInput!) { updateDataset(input: $input) { id } }';
     expect(await refused(change, { input: { dataset, name: null } })).toMatchObject({
@@ -190,13 +190,13 @@ describe('datasets', () => {
         { index: 1, field: 'sizeMb', message: 'sizeMb: -3 is not accepted; accepted: 0 to 1000000000000' },
         {
           index: 1,
-          field: 'replicas',
-          message: 'replicas: "site_999" is not accepted; accepted: the id of a site',
+          field: 'replicaSiteIds',
+          message: 'replicaSiteIds: "site_999" is not accepted; accepted: the id of a site',
         },
         {
           index: 1,
-          field: 'replicas',
-          message: 'replicas: "here" is not accepted; accepted: the id of a site',
+          field: 'replicaSiteIds',
+          message: 'replicaSiteIds: "here" is not accepted; accepted: the id of a site',
         },
         { index: 2, field: 'name', message: `name: "${stem}-new" is not accepted; accepted: each name once` },
       ],
@@ -303,9 +303,9 @@ describe('links', () => {
       [{ ...back, bandwidthMbPerS: 1e10 }, 'links[1].bandwidthMbPerS'],
       [{ ...back, rttS: -1 }, 'links[1].rttS'],
       [{ ...back, loss: 1 }, 'links[1].loss'],
-      [{ ...back, from: 'site_99999' }, 'links[1].from'],
-      [{ ...back, to: 'machine_1' }, 'links[1].to'],
-      [{ ...back, to: b.id }, 'links[1].to'],
+      [{ ...back, from: 'site_99999' }, 'links[1].fromSiteId'],
+      [{ ...back, to: 'machine_1' }, 'links[1].toSiteId'],
+      [{ ...back, to: b.id }, 'links[1].toSiteId'],
       [good, 'links[1]'],
     ];
     for (const [bad, field] of cases) {

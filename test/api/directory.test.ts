@@ -231,7 +231,7 @@ describe('machines and licenses', () => {
     const machine = (i: number, more = {}) => ({ site, name: `m${i}`, cpus: 1, memoryMb: 1, ...more });
     const refused = async (inputs: object[]) => (await api.ask(register, { inputs })).errors?.[0];
     expect(await refused([machine(1), machine(2, { cpus: 0 })])).toMatchObject({
-      message: expect.stringContaining('inputs[1].cpus: 0'),
+      message: expect.stringContaining('machines[1].cpus: 0'),
       extensions: { code: 'BAD_USER_INPUT' },
     });
     expect((await refused([machine(1), machine(1)]))?.extensions.code).toBe('CONFLICT');

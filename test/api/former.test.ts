@@ -66,6 +66,74 @@ describe('a name of the release before', () => {
     expect(await api.must(now)).toEqual({ rerunJobs: { jobIds: [], repointedJobIds: [], errors: [] } });
   });
 
+  test('of a mutation, with the result that it had, fragments on it, and loose arguments', async () => {
+    const [site, kind] = [unique('site'), unique('kind')];
+    const { registerSite } = await api.must<Record<string, { id: string; name: string }>>(
+      'mutation ($input: RegisterSiteInput!) { registerSite(input: $input) { ...told } } fragment told on Site { id name }',
+      { input: { name: site } },
+    );
+    expect(registerSite).toEqual({ id: expect.stringContaining('site_'), name: site });
+    const machines = [0, 1].map((n) => ({
+      ...{ site: registerSite!.id, name: `m${n}` },
+      ...{ cpus: 2, memoryMb: 1000, licenses: [] },
+    }));
+    const many =
+      'mutation ($inputs: [RegisterMachineInput!]!) { registerMachines(inputs: $inputs) { name cpus } }';
+    expect(await api.must(many, { inputs: machines })).toEqual({
+      registerMachines: machines.map(({ name }) => ({ name, cpus: 2 })),
+    });
+    const [other] = [unique('site')];
+    const { id: to } = await api
+      .must<{ registerSite: { id: string } }>(`mutation { registerSite(input: { name: "${other}" }) { id } }`)
+      .then((made) => made.registerSite);
+    const link = `from: "${registerSite!.id}", to: "${to}"`;
+    const loose = `mutation {
+      setLinks(links: [{ ${link}, bandwidthMbPerS: 7 }]) { from { name } bandwidthMbPerS }
+      removeLink(${link}) { to { name } }
+      registerLicense(input: { kind: "${kind}", copies: 1, site: "${to}" }) { site { name } }
+    }`;
+    expect(await api.must(loose)).toEqual({
+      setLinks: [{ from: { name: site }, bandwidthMbPerS: 7 }],
+      removeLink: { to: { name: other } },
+      registerLicense: { site: { name: other } },
+    });
+    const { errors } = await api.ask('mutation { setLinks { bandwidthMbPerS } }');
+    expect(errors).toMatchObject([{ message: 'links: missing; accepted: a value' }]);
+  });
+
+  test('of what a mutation of the same name returned: its fields are in the payload', async () => {
+    const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(
+      `mutation { createSite(input: { name: "${unique('site')}" }) { site { id } errors { code } } }`,
+    );
+    const { id } = createSite.site;
+    const changed = `mutation ($id: ID!) {
+      updateSite(input: { site: $id, latitude: 1 }) { id latitude site { longitude } }
+      drainSite(site: $id) { state machines { name } }
+    }`;
+    expect(await api.must(changed, { id })).toEqual({
+      updateSite: { id, latitude: 1, site: { longitude: null } },
+      drainSite: { state: 'DRAINING', machines: [] },
+    });
+    const gone = 'mutation { drainSite(site: "site_99999") { id errors { code } } }';
+    expect(await api.must(gone)).toEqual({ drainSite: { id: null, errors: [{ code: 'NOT_FOUND' }] } });
+    const { errors } = await api.ask('mutation { drainSite { id } }');
+    expect(errors).toMatchObject([{ message: 'siteId: missing; accepted: a value' }]);
+  });
+
+  test('of a reservation: whether it is only tried', async () => {
+    const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(
+      `mutation { createSite(input: { name: "${unique('site')}" }) { site { id } } }`,
+    );
+    const input = { kind: 'MAINTENANCE', site: createSite.site.id };
+    const old = 'mutation ($input: ReserveInput!) { reserve(input: $input, dryRun: true) { hold { id } } }';
+    expect(await api.must(old, { input })).toEqual({ reserve: { hold: null } });
+    const again =
+      'mutation ($input: ReserveInput!, $n: Boolean!) { reserve(input: $input, dryRun: $n) { hold { id } } }';
+    expect(await api.must(again, { input, n: false })).toMatchObject({
+      reserve: { hold: { id: expect.any(String) } },
+    });
+  });
+
   test('of a query gives the same for the same cost', async () => {
     const [now, old] = await Promise.all(
       ['congestion', 'peers'].map((name) => api.ask<Json>(`{ sites: ${name} { site { name } congested } }`)),
@@ -113,12 +181,91 @@ describe('what a caller did wrong', () => {
     expect(errors).toMatchObject([{ path: ['cancelJobGroup'], extensions: { code: 'NOT_FOUND' } }]);
   });
 
-  test('is not that the caller may not', async () => {
-    const { id } = await api
-      .must<{ registerSite: { id: string } }>('mutation { registerSite(input: { name: "own" }) { id } }')
-      .then(({ registerSite }) => registerSite);
-    const agent = await api.user('AGENT', unique('agent'), id);
-    const { errors } = await api.ask(cancel('errors { code }'), {}, agent.key);
+  test('is that they may not', async () => {
+    const { key } = await api.user('USER', unique('u'));
+    const create = (asked: string) => `mutation { createSite(input: { name: "own" }) { ${asked} } }`;
+    expect(await api.must(create('site { id } errors { code message }'), {}, key)).toEqual({
+      createSite: {
+        site: null,
+        errors: [{ code: 'FORBIDDEN', message: expect.stringContaining('createSite requires the role') }],
+      },
+    });
+    const { errors } = await api.ask(create('site { id }'), {}, key);
     expect(errors).toMatchObject([{ extensions: { code: 'FORBIDDEN' } }]);
+  });
+
+  test('is not that the service fails: that is an error of the answer', async () => {
+    const { errors, status } = await api.ask(cancel('errors { code }'), {}, 'wrong');
+    expect({ status, errors }).toMatchObject({
+      status: 401,
+      errors: [{ extensions: { code: 'UNAUTHENTICATED' } }],
+    });
+  });
+
+  test('has a type that says more, where portals do something else about it', async () => {
+    interface Refusal {
+      policy: unknown;
+      errors: { faults: unknown[] }[];
+    }
+    const { policy } = await api.must<{ policy: { version: number; document: { dispatch: object } } }>(
+      '{ policy { version document } }',
+    );
+    const update = `mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) {
+      policy { version }
+      errors { __typename code field ... on VersionConflictError { currentVersion } ... on PolicyDocumentError { faults { path accepted } } } } }`;
+    const told = async (input: object) =>
+      (await api.must<{ updatePolicy: Refusal }>(update, { input: { reason: 'x', ...input } })).updatePolicy;
+    const { document, version } = policy;
+    expect(await told({ expectedVersion: version + 7, document })).toEqual({
+      policy: null,
+      errors: [
+        {
+          __typename: 'VersionConflictError',
+          code: 'VERSION_CONFLICT',
+          field: 'expectedVersion',
+          currentVersion: version,
+        },
+      ],
+    });
+    const wrong = { ...document, seed: 'x', dispatch: { ...document.dispatch, weights: 7 } };
+    const { errors } = await told({ expectedVersion: version, document: wrong });
+    expect(errors).toMatchObject([
+      {
+        __typename: 'PolicyDocumentError',
+        code: 'BAD_USER_INPUT',
+        faults: expect.arrayContaining([{ path: 'dispatch.weights', accepted: expect.any(String) }]),
+      },
+    ]);
+    expect(errors[0]?.faults).toHaveLength(2);
+  });
+
+  test('names the holds and the jobs that a hold conflicts with', async () => {
+    const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(
+      `mutation { createSite(input: { name: "${unique('site')}" }) { site { id } } }`,
+    );
+    const hold = `mutation ($input: CreateHoldInput!) { createHold(input: $input) {
+      hold { id } runsInTheWay
+      errors { __typename code ... on HoldConflictError { holds { id } jobs { id } runsInTheWay } } } }`;
+    const siteId = createSite.site.id;
+    const { createMachine } = await api.must<{ createMachine: { machine: { id: string } } }>(
+      'mutation ($input: CreateMachineInput!) { createMachine(input: $input) { machine { id } } }',
+      { input: { siteId, name: 'm', cpus: 1, memoryMb: 1 } },
+    );
+    const to = new Date(Date.now() + 3_600_000).toISOString();
+    const input = { siteId, machineIds: [createMachine.machine.id], to };
+    const made = await api.must<{ createHold: Json }>(hold, { input });
+    expect(made.createHold).toMatchObject({ hold: { id: expect.any(String) }, errors: [] });
+    const { createHold } = await api.must<{ createHold: Json }>(hold, { input });
+    expect(createHold).toEqual({
+      hold: null,
+      runsInTheWay: 0,
+      errors: [
+        {
+          __typename: 'HoldConflictError',
+          code: 'CONFLICT',
+          ...{ holds: [made.createHold.hold], jobs: [], runsInTheWay: 0 },
+        },
+      ],
+    });
   });
 });

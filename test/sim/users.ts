@@ -192,7 +192,7 @@ export class Users {
         hold: () => jobs.holdJobs(who, selection, 'request'),
         release: () => jobs.releaseJobs(who, selection, 'request'),
         boost: () => jobs.reprioritizeJobs(who, selection, boost, 'request'),
-        change: () => jobs.changeJobs(who, { selection, set, allowUnfit: false }, 'request'),
+        change: () => jobs.updateJobs(who, { selection, set, allowUnfit: false }, 'request'),
       };
       return acts[action]();
     });

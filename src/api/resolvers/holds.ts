@@ -4,13 +4,14 @@ import type { HeldMachines, OnConflict } from '../../store/holds.js';
 import type { Recurrence as Rule } from '../../store/recurrence.js';
 import type {
   HeldMachineResolvers,
+  HoldConflictErrorResolvers,
   HoldResolvers,
   HoldTimeResolvers,
   MovedStartResolvers,
   RecurrenceResolvers,
   ReservePayloadResolvers,
 } from '../generated/resolvers-types.js';
-import { globalId } from '../ids.js';
+import { globalId, localId } from '../ids.js';
 import type { HoldModel } from '../models.js';
 import { amountsShown } from '../resources.js';
 import { maySeeUser, visibleJob } from '../services/access.js';
@@ -69,6 +70,17 @@ export const HoldTime: HoldTimeResolvers = {};
 
 export const MovedStart: MovedStartResolvers = {
   job: ({ jobId }, _, context) => visibleJob(jobId, context),
+};
+
+export const HoldConflictError: HoldConflictErrorResolvers = {
+  holds: async ({ holds }, _, { loaders }) => {
+    const found = await Promise.all(holds.map((id) => loaders.hold(localId('hold', id, 'holds'))));
+    return found.filter((hold) => hold !== null);
+  },
+  jobs: async ({ jobs }, _, context) => {
+    const found = await Promise.all(jobs.map((id) => visibleJob(localId('job', id, 'jobs'), context)));
+    return found.filter((job) => job !== null);
+  },
 };
 
 export const ReservePayload: ReservePayloadResolvers = {

@@ -6,6 +6,7 @@ import type { GraphQLFieldResolver } from 'graphql';
 import type { Context } from '../context.js';
 import type { Resolvers } from '../generated/resolvers-types.js';
 import { DateTime, Json } from '../scalars.js';
+import { typeOfError } from '../user-errors.js';
 import * as data from './data.js';
 import * as events from './events.js';
 import * as federation from './federation.js';
@@ -40,6 +41,7 @@ export const resolvers: Resolvers = {
   Subscription,
   // The service says with each object what it is, in a field that the types of the objects do not have.
   Node: { __resolveType: (node) => (node as unknown as { __typename: 'Job' }).__typename },
+  UserError: { __resolveType: typeOfError },
   DateTime,
   JSON: Json,
 };

@@ -4,10 +4,12 @@ import type { JobFilter } from '../../store/job-filter.js';
 import type {
   ApiKeyResolvers,
   AuditEntryResolvers,
+  PolicyDocumentErrorResolvers,
   PolicyResolvers,
   SessionResolvers,
   SubmissionQuotaResolvers,
   UserResolvers,
+  VersionConflictErrorResolvers,
   WebhookResolvers,
 } from '../generated/resolvers-types.js';
 import type { JobEventKind } from '../generated/types.js';
@@ -66,6 +68,16 @@ export const Policy: PolicyResolvers = {
   id: (policy) => globalId('policy', policy.version),
   author: ({ authorId }, _, { loaders, viewer }) =>
     authorId === null || !maySeeUser(viewer, authorId) ? null : loaders.user(authorId),
+};
+
+export const VersionConflictError: VersionConflictErrorResolvers = {
+  field: () => 'expectedVersion',
+  currentVersion: async (_, _arguments, { services, viewer }) =>
+    (await services.policy.policy(viewer, null))?.version ?? 0,
+};
+
+export const PolicyDocumentError: PolicyDocumentErrorResolvers = {
+  faults: ({ faults }) => [...faults],
 };
 
 export const AuditEntry: AuditEntryResolvers = {

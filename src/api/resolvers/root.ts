@@ -74,8 +74,8 @@ export const Mutation: Required<MutationResolvers> = {
     services.jobs.submitJobs(viewer, input, requestId),
   cancelJobs: (_, { input: { selection } }, { services, viewer, requestId }) =>
     services.jobs.cancelJobs(viewer, selection, requestId),
-  changeJobs: (_, { input }, { services, viewer, requestId }) =>
-    services.jobs.changeJobs(viewer, input, requestId),
+  updateJobs: (_, { input }, { services, viewer, requestId }) =>
+    services.jobs.updateJobs(viewer, input, requestId),
   submitJobGroup: (_, { input }, { services, viewer, requestId }) =>
     services.groups.submitJobGroup(viewer, input, requestId),
   cancelJobGroup: (_, { input: { jobGroupId } }, { services, viewer, requestId }) =>
@@ -91,110 +91,151 @@ export const Mutation: Required<MutationResolvers> = {
   reprioritizeJobs: (_, { input: { selection, boost } }, { services, viewer, requestId }) =>
     services.jobs.reprioritizeJobs(viewer, selection, boost, requestId),
 
-  registerSite: (_, { input }, { services, viewer, requestId }) =>
-    services.grid.registerSite(viewer, input, requestId),
-  updateSite: (_, { input }, { services, viewer, requestId }) =>
-    services.grid.updateSite(viewer, input, requestId),
-  drainSite: (_, { site }, { services, viewer, requestId }) =>
-    services.grid.drainSite(viewer, site, requestId),
-  removeSite: (_, { site }, { services, viewer, requestId }) =>
-    services.grid.removeSite(viewer, site, requestId),
-  reserve: (_, { input, dryRun }, { services, viewer, requestId, loaders, budget }) =>
-    services.holds.reserve(viewer, input, dryRun, { requestId, loaders, budget }),
-  updateHold: (_, { input }, { services, viewer, requestId }) =>
-    services.holds.updateHold(viewer, input, requestId),
-  cancelHold: (_, { hold }, { services, viewer, requestId }) =>
-    services.holds.cancelHold(viewer, hold, requestId),
-  createScheduler: (_, { input }, { services, viewer, requestId }) =>
-    services.tree.createScheduler(viewer, input, requestId),
-  updateScheduler: (_, { input }, { services, viewer, requestId }) =>
-    services.tree.updateScheduler(viewer, input, requestId),
-  removeScheduler: (_, { scheduler }, { services, viewer, requestId }) =>
-    services.tree.removeScheduler(viewer, scheduler, requestId),
-  registerMachine: (_, { input }, { services, viewer, requestId }) =>
-    services.grid.registerMachine(viewer, input, requestId),
-  registerMachines: (_, { inputs }, { services, viewer, requestId }) =>
-    services.grid.registerMachines(viewer, inputs, requestId),
-  updateMachine: (_, { input }, { services, viewer, requestId }) =>
-    services.grid.updateMachine(viewer, input, requestId),
-  drainMachine: (_, { machine }, { services, viewer, requestId }) =>
-    services.grid.drainMachine(viewer, machine, requestId),
-  removeMachine: (_, { machine }, { services, viewer, requestId }) =>
-    services.grid.removeMachine(viewer, machine, requestId),
-  registerLicense: (_, { input }, { services, viewer, requestId }) =>
-    services.grid.registerLicense(viewer, input, requestId),
-  updateLicense: (_, { input }, { services, viewer, requestId }) =>
-    services.grid.updateLicense(viewer, input, requestId),
-  removeLicense: (_, { license }, { services, viewer, requestId }) =>
-    services.grid.removeLicense(viewer, license, requestId),
+  createSite: async (_, { input }, { services, viewer, requestId }) => ({
+    site: await services.grid.createSite(viewer, input, requestId),
+  }),
+  updateSite: async (_, { input }, { services, viewer, requestId }) => ({
+    site: await services.grid.updateSite(viewer, input, requestId),
+  }),
+  drainSite: async (_, { input }, { services, viewer, requestId }) => ({
+    site: await services.grid.drainSite(viewer, input.siteId, requestId),
+  }),
+  removeSite: async (_, { input }, { services, viewer, requestId }) => ({
+    site: await services.grid.removeSite(viewer, input.siteId, requestId),
+  }),
+  createHold: (_, { input }, { services, viewer, requestId, loaders, budget }) =>
+    services.holds.createHold(viewer, input, { requestId, loaders, budget }),
+  updateHold: async (_, { input }, { services, viewer, requestId }) => ({
+    hold: await services.holds.updateHold(viewer, input, requestId),
+  }),
+  cancelHold: async (_, { input }, { services, viewer, requestId }) => ({
+    hold: await services.holds.cancelHold(viewer, input.holdId, requestId),
+  }),
+  createScheduler: async (_, { input }, { services, viewer, requestId }) => ({
+    scheduler: await services.tree.createScheduler(viewer, input, requestId),
+  }),
+  updateScheduler: async (_, { input }, { services, viewer, requestId }) => ({
+    scheduler: await services.tree.updateScheduler(viewer, input, requestId),
+  }),
+  removeScheduler: async (_, { input }, { services, viewer, requestId }) => ({
+    scheduler: await services.tree.removeScheduler(viewer, input.schedulerId, requestId),
+  }),
+  createMachine: async (_, { input }, { services, viewer, requestId }) => ({
+    machine: await services.grid.createMachine(viewer, input, requestId),
+  }),
+  createMachines: async (_, { input }, { services, viewer, requestId }) => ({
+    machines: await services.grid.createMachines(viewer, input.machines, requestId),
+  }),
+  updateMachine: async (_, { input }, { services, viewer, requestId }) => ({
+    machine: await services.grid.updateMachine(viewer, input, requestId),
+  }),
+  drainMachine: async (_, { input }, { services, viewer, requestId }) => ({
+    machine: await services.grid.drainMachine(viewer, input.machineId, requestId),
+  }),
+  removeMachine: async (_, { input }, { services, viewer, requestId }) => ({
+    machine: await services.grid.removeMachine(viewer, input.machineId, requestId),
+  }),
+  createLicense: async (_, { input }, { services, viewer, requestId }) => ({
+    license: await services.grid.createLicense(viewer, input, requestId),
+  }),
+  updateLicense: async (_, { input }, { services, viewer, requestId }) => ({
+    license: await services.grid.updateLicense(viewer, input, requestId),
+  }),
+  removeLicense: async (_, { input }, { services, viewer, requestId }) => ({
+    license: await services.grid.removeLicense(viewer, input.licenseId, requestId),
+  }),
 
-  createDataset: (_, { input }, { services, viewer, requestId }) =>
-    services.data.createDataset(viewer, input, requestId),
-  updateDataset: (_, { input }, { services, viewer, requestId }) =>
-    services.data.updateDataset(viewer, input, requestId),
-  removeDataset: (_, { dataset }, { services, viewer, requestId }) =>
-    services.data.removeDataset(viewer, dataset, requestId),
-  setReplicas: (_, change, { services, viewer, requestId }) =>
-    services.data.setReplicas(viewer, change, requestId),
-  importDatasets: (_, { datasets }, { services, viewer, requestId }) =>
-    services.data.importDatasets(viewer, datasets, requestId),
-  setLinks: (_, { links }, { services, viewer, requestId }) =>
-    services.data.setLinks(viewer, links, requestId),
-  removeLink: (_, { from, to }, { services, viewer, requestId }) =>
-    services.data.removeLink(viewer, from, to, requestId),
+  createDataset: async (_, { input }, { services, viewer, requestId }) => ({
+    dataset: await services.data.createDataset(viewer, input, requestId),
+  }),
+  updateDataset: async (_, { input }, { services, viewer, requestId }) => ({
+    dataset: await services.data.updateDataset(viewer, input, requestId),
+  }),
+  removeDataset: async (_, { input }, { services, viewer, requestId }) => ({
+    dataset: await services.data.removeDataset(viewer, input.datasetId, requestId),
+  }),
+  updateReplicas: async (_, { input }, { services, viewer, requestId }) => ({
+    dataset: await services.data.updateReplicas(viewer, input, requestId),
+  }),
+  importDatasets: (_, { input }, { services, viewer, requestId }) =>
+    services.data.importDatasets(viewer, input.datasets, requestId),
+  setLinkValues: async (_, { input }, { services, viewer, requestId }) => ({
+    links: await services.data.setLinkValues(viewer, input.links, requestId),
+  }),
+  removeLink: async (_, { input }, { services, viewer, requestId }) => ({
+    link: await services.data.removeLink(viewer, input, requestId),
+  }),
 
-  registerUser: (_, { input }, { services, viewer, requestId }) =>
-    services.people.registerUser(viewer, input, requestId),
-  updateUser: (_, { input }, { services, viewer, requestId }) =>
-    services.people.updateUser(viewer, input, requestId),
+  createUser: async (_, { input }, { services, viewer, requestId }) => ({
+    user: await services.people.createUser(viewer, input, requestId),
+  }),
+  updateUser: async (_, { input }, { services, viewer, requestId }) => ({
+    user: await services.people.updateUser(viewer, input, requestId),
+  }),
   createApiKey: (_, { input }, { services, viewer, requestId }) =>
     services.people.createApiKey(viewer, input, requestId),
-  rotateApiKey: (_, { apiKey, name }, { services, viewer, requestId }) =>
-    services.people.rotateApiKey(viewer, apiKey, name, requestId),
-  revokeApiKey: (_, { apiKey }, { services, viewer, requestId }) =>
-    services.people.revokeApiKey(viewer, apiKey, requestId),
+  rotateApiKey: (_, { input }, { services, viewer, requestId }) =>
+    services.people.rotateApiKey(viewer, input, requestId),
+  revokeApiKey: async (_, { input }, { services, viewer, requestId }) => ({
+    apiKey: await services.people.revokeApiKey(viewer, input.apiKeyId, requestId),
+  }),
   inviteUser: (_, { input }, { services, viewer, requestId }) =>
     services.signIn.inviteUser(viewer, input, requestId),
   changePassword: (_, { input }, { services, viewer, requestId, budget }) =>
     services.signIn.changePassword(viewer, input, requestId, budget.signal),
   endSessions: (_, { input }, { services, viewer, requestId }) =>
     services.signIn.endSessions(viewer, input, requestId),
-  setMail: (_, { kinds }, { services, viewer, requestId }) =>
-    services.people.setMail(viewer, kinds, requestId),
-  setMailAddress: (_, { user, address }, { services, viewer, requestId }) =>
-    services.people.setMailAddress(viewer, user, address ?? null, requestId),
+  setMail: async (_, { input }, { services, viewer, requestId }) => ({
+    user: await services.people.setMail(viewer, input.kinds, requestId),
+  }),
+  setMailAddress: async (_, { input }, { services, viewer, requestId }) => ({
+    user: await services.people.setMailAddress(viewer, input, requestId),
+  }),
   createWebhook: (_, { input }, { services, viewer, requestId }) =>
     services.webhooks.createWebhook(viewer, input, requestId),
-  updateWebhook: (_, { input }, { services, viewer, requestId }) =>
-    services.webhooks.updateWebhook(viewer, input, requestId),
-  rotateWebhookSecret: (_, { webhook, keepFormerS }, { services, viewer, requestId }) =>
-    services.webhooks.rotateWebhookSecret(viewer, webhook, keepFormerS, requestId),
-  deleteWebhook: (_, { webhook }, { services, viewer, requestId }) =>
-    services.webhooks.deleteWebhook(viewer, webhook, requestId),
-  testWebhook: (_, { webhook }, { services, viewer }) => services.webhooks.testWebhook(viewer, webhook),
-  setQuota: (_, { input }, { services, viewer, requestId }) =>
-    services.people.setQuota(viewer, input, requestId),
+  updateWebhook: async (_, { input }, { services, viewer, requestId }) => ({
+    webhook: await services.webhooks.updateWebhook(viewer, input, requestId),
+  }),
+  rotateWebhookSecret: (_, { input }, { services, viewer, requestId }) =>
+    services.webhooks.rotateWebhookSecret(viewer, input, requestId),
+  removeWebhook: async (_, { input }, { services, viewer, requestId }) => ({
+    webhook: await services.webhooks.removeWebhook(viewer, input.webhookId, requestId),
+  }),
+  testWebhook: async (_, { input }, { services, viewer }) => ({
+    test: await services.webhooks.testWebhook(viewer, input.webhookId),
+  }),
+  updateQuota: async (_, { input }, { services, viewer, requestId }) => ({
+    user: await services.people.updateQuota(viewer, input, requestId),
+  }),
 
-  setWeights: (_, { input }, { services, viewer, requestId }) =>
-    services.policy.setWeights(viewer, input, requestId),
-  updatePolicy: (_, { input }, { services, viewer, requestId }) =>
-    services.policy.updatePolicy(viewer, input, requestId),
-  revertPolicy: (_, input, { services, viewer, requestId }) =>
-    services.policy.revertPolicy(viewer, input, requestId),
+  updateWeights: async (_, { input }, { services, viewer, requestId }) => ({
+    policy: await services.policy.updateWeights(viewer, input, requestId),
+  }),
+  updatePolicy: async (_, { input }, { services, viewer, requestId }) => ({
+    policy: await services.policy.updatePolicy(viewer, input, requestId),
+  }),
+  revertPolicy: async (_, { input }, { services, viewer, requestId }) => ({
+    policy: await services.policy.revertPolicy(viewer, input, requestId),
+  }),
 
-  simulate: (_, { input }, { services, viewer, requestId }) =>
-    services.simulations.simulate(viewer, input, requestId),
-  cancelSimulation: (_, { simulation }, { services, viewer, requestId }) =>
-    services.simulations.cancelSimulation(viewer, simulation, requestId),
+  createSimulation: async (_, { input }, { services, viewer, requestId }) => ({
+    simulation: await services.simulations.createSimulation(viewer, input, requestId),
+  }),
+  cancelSimulation: async (_, { input }, { services, viewer, requestId }) => ({
+    simulation: await services.simulations.cancelSimulation(viewer, input.simulationId, requestId),
+  }),
 
-  federate: (_, { input }, { services, viewer, requestId }) =>
-    services.federation.federate(viewer, input, requestId),
-  isolatePeer: (_, { peer }, { services, viewer, requestId }) =>
-    services.federation.isolatePeer(viewer, peer, requestId),
-  rejoinPeer: (_, { peer }, { services, viewer, requestId }) =>
-    services.federation.rejoinPeer(viewer, peer, requestId),
-  removePeer: (_, { peer }, { services, viewer, requestId }) =>
-    services.federation.removePeer(viewer, peer, requestId),
+  setPeer: (_, { input }, { services, viewer, requestId }) =>
+    services.federation.setPeer(viewer, input, requestId),
+  isolatePeer: async (_, { input }, { services, viewer, requestId }) => ({
+    peer: await services.federation.isolatePeer(viewer, input.siteId, requestId),
+  }),
+  rejoinPeer: async (_, { input }, { services, viewer, requestId }) => ({
+    peer: await services.federation.rejoinPeer(viewer, input.siteId, requestId),
+  }),
+  removePeer: async (_, { input }, { services, viewer, requestId }) => ({
+    peer: await services.federation.removePeer(viewer, input.siteId, requestId),
+  }),
   exchangeJobs: (_, { input }, { services, viewer }) => services.federation.exchangeJobs(viewer, input),
   claimJobs: (_, { offers }, { services, viewer }) => services.federation.claimJobs(viewer, offers),
   returnJobs: (_, { offers }, { services, viewer }) => services.federation.returnJobs(viewer, offers),

@@ -11,7 +11,7 @@ import type {
 } from '../../store/store.js';
 import type { Viewer } from '../auth.js';
 import { ApiError, notAccepted } from '../errors.js';
-import type { ChangeJobsInput, JobChangesInput, JobInput } from '../generated/types.js';
+import type { JobChangesInput, JobInput, UpdateJobsInput } from '../generated/types.js';
 import { amountsShown } from '../resources.js';
 import { handlesAll, submitterOf } from './access.js';
 import type { Fit } from './fit.js';
@@ -71,7 +71,7 @@ const LEAST: JobInput = {
 export async function changesOf(
   parts: Pick<ServiceParts, 'queries' | 'limits' | 'fits' | 'now'>,
   viewer: Viewer,
-  { set, allowUnfit }: Pick<ChangeJobsInput, 'set' | 'allowUnfit'>,
+  { set, allowUnfit }: Pick<UpdateJobsInput, 'set' | 'allowUnfit'>,
 ): Promise<JobChanges> {
   const refuse = ({ field, code, message }: Fault): never => {
     throw new ApiError(code, `set.${message}`, { field: `set.${field}` });

@@ -12,10 +12,11 @@ import type {
   DatasetLocationInput,
   LinkInput,
   LinkMeasurementInput,
-  MutationSetReplicasArgs,
   QueryDatasetsArgs,
   QueryLinksArgs,
+  RemoveLinkInput,
   UpdateDatasetInput,
+  UpdateReplicasInput,
 } from '../generated/types.js';
 import { localId, parseGlobalId } from '../ids.js';
 import type { ImportDatasetsPayloadModel } from '../models.js';
@@ -41,7 +42,7 @@ export function createDataService(parts: ServiceParts) {
   ): ImportDatasetsPayloadModel['errors'] {
     const errors: ImportDatasetsPayloadModel['errors'][number][] = [];
     const names = new Set<string>();
-    datasets.forEach(({ name, sizeMb, sha256, replicas, locations }, index) => {
+    datasets.forEach(({ name, sizeMb, sha256, replicaSiteIds, locations }, index) => {
       const refuse = (field: string, value: unknown, accepted: string): void => {
         if (errors.length === MAX.faults) return;
         errors.push({ index, field, message: notAccepted(field, value, accepted) });
@@ -51,21 +52,23 @@ export function createDataService(parts: ServiceParts) {
       if (names.has(name)) refuse('name', name, 'each name once');
       names.add(name);
       if (!(sizeMb >= 0 && sizeMb <= MAX.sizeMb)) refuse('sizeMb', sizeMb, `0 to ${MAX.sizeMb}`);
-      if (replicas.length > MAX.replicas) refuse('replicas', replicas.length, `up to ${MAX.replicas} sites`);
-      for (const site of replicas) {
+      if (replicaSiteIds.length > MAX.replicas)
+        refuse('replicaSiteIds', replicaSiteIds.length, `up to ${MAX.replicas} sites`);
+      for (const site of replicaSiteIds) {
         const parsed = parseGlobalId(site);
-        if (parsed?.type !== 'site' || !sites.has(parsed.id)) refuse('replicas', site, 'the id of a site');
+        if (parsed?.type !== 'site' || !sites.has(parsed.id))
+          refuse('replicaSiteIds', site, 'the id of a site');
       }
       if (sha256 != null && !SHA256.test(sha256)) refuse('sha256', sha256, SHA256_FORM);
       if (locations.length > MAX.replicas)
         refuse('locations', locations.length, `up to ${MAX.replicas} locations`);
-      for (const { site, location } of locations) {
-        const parsed = parseGlobalId(site);
-        if (parsed?.type !== 'site' || !sites.has(parsed.id)) refuse('locations', site, 'the id of a site');
+      for (const { siteId, location } of locations) {
+        const parsed = parseGlobalId(siteId);
+        if (parsed?.type !== 'site' || !sites.has(parsed.id)) refuse('locations', siteId, 'the id of a site');
         const fault = locationFault(location);
         if (fault) refuse('locations', location, fault);
       }
-      if (new Set(locations.map(({ site }) => site)).size < locations.length)
+      if (new Set(locations.map(({ siteId }) => siteId)).size < locations.length)
         refuse('locations', locations.length, 'each site once');
     });
     return errors;
@@ -138,7 +141,7 @@ export function createDataService(parts: ServiceParts) {
           name: text('name', input.name, MAX.nameChars, 1),
           sizeMb: within('sizeMb', input.sizeMb, 0, MAX.sizeMb),
           sha256: clearable('sha256', input.sha256, checksum) ?? null,
-          siteIds: siteIds('replicas', input.replicas),
+          siteIds: siteIds('replicaSiteIds', input.replicaSiteIds),
           locations: locationsOf(input.locations),
         };
         return changed(done(await directory.createDataset(dataset, actor(viewer, requestId))));
@@ -149,23 +152,23 @@ export function createDataService(parts: ServiceParts) {
           sizeMb: given('sizeMb', input.sizeMb, within, 0, MAX.sizeMb),
           sha256: clearable('sha256', input.sha256, checksum),
         });
-        const id = localId('dataset', input.dataset, 'dataset');
+        const id = localId('dataset', input.datasetId, 'datasetId');
         return changed(done(await directory.updateDataset(id, change, actor(viewer, requestId))));
       },
       async removeDataset(viewer: Viewer, dataset: string, requestId: string): Promise<DatasetRow> {
-        const id = localId('dataset', dataset, 'dataset');
+        const id = localId('dataset', dataset, 'datasetId');
         return changed(done(await directory.removeDataset(id, now(), actor(viewer, requestId))));
       },
-      async setReplicas(
+      async updateReplicas(
         viewer: Viewer,
-        { dataset, add, locations, remove }: MutationSetReplicasArgs,
+        { datasetId, addSiteIds, locations, removeSiteIds }: UpdateReplicasInput,
         requestId: string,
       ): Promise<DatasetRow> {
-        const id = localId('dataset', dataset, 'dataset');
+        const id = localId('dataset', datasetId, 'datasetId');
         const change = {
-          add: siteIds('add', add),
+          add: siteIds('addSiteIds', addSiteIds),
           locations: locationsOf(locations),
-          remove: siteIds('remove', remove),
+          remove: siteIds('removeSiteIds', removeSiteIds),
         };
         return changed(done(await directory.setReplicas(id, change, actor(viewer, requestId))));
       },
@@ -181,42 +184,53 @@ export function createDataService(parts: ServiceParts) {
         const errors = checkImport(datasets, sites);
         if (errors.length > 0) return { created: 0, updated: 0, errors };
         const made = datasets.map(
-          ({ name, sizeMb, sha256, replicas, locations }): NewDataset => ({
+          ({ name, sizeMb, sha256, replicaSiteIds, locations }): NewDataset => ({
             name,
             sizeMb,
             sha256: clearable('sha256', sha256, checksum) ?? null,
             locations: locationsOf(locations),
-            siteIds: siteIds('replicas', replicas),
+            siteIds: siteIds('replicaSiteIds', replicaSiteIds),
           }),
         );
         const { created, updated } = done(await directory.importDatasets(made, actor(viewer, requestId)));
         return changed({ created, updated, errors: [] });
       },
 
-      async setLinks(viewer: Viewer, inputs: readonly LinkInput[], requestId: string): Promise<LinkRow[]> {
+      async setLinkValues(
+        viewer: Viewer,
+        inputs: readonly LinkInput[],
+        requestId: string,
+      ): Promise<LinkRow[]> {
         if (inputs.length === 0) throw badInput('links', [], `1 to ${MAX.links} links`);
         atMost('links', inputs, MAX.links);
-        const sites = await inService(inputs.flatMap(({ from, to }) => [from, to]));
+        const sites = await inService(inputs.flatMap(({ fromSiteId, toSiteId }) => [fromSiteId, toSiteId]));
         const seen = new Set<string>();
         const links = inputs.map((input, index): Link => {
           const field = (name: string): string => `links[${index}].${name}`;
-          const end = (name: 'from' | 'to'): number => {
+          const end = (name: 'fromSiteId' | 'toSiteId'): number => {
             const id = localId('site', input[name], field(name));
             if (!sites.has(id)) throw badInput(field(name), input[name], 'the id of a site');
             return id;
           };
-          const [fromSiteId, toSiteId] = [end('from'), end('to')];
-          if (fromSiteId === toSiteId) throw badInput(field('to'), input.to, 'a site other than `from`');
+          const [fromSiteId, toSiteId] = [end('fromSiteId'), end('toSiteId')];
+          if (fromSiteId === toSiteId)
+            throw badInput(field('toSiteId'), input.toSiteId, 'a site other than `fromSiteId`');
           const way = `${fromSiteId} ${toSiteId}`;
           if (seen.has(way))
-            throw badInput(`links[${index}]`, { from: input.from, to: input.to }, 'each link once');
+            throw badInput(
+              `links[${index}]`,
+              { fromSiteId: input.fromSiteId, toSiteId: input.toSiteId },
+              'each link once',
+            );
           seen.add(way);
           return { fromSiteId, toSiteId, ...linkValues(input, field) };
         });
         return changed(done(await directory.setLinks(links, now(), actor(viewer, requestId))));
       },
-      async removeLink(viewer: Viewer, from: string, to: string, requestId: string): Promise<LinkRow> {
-        const [fromSiteId, toSiteId] = [localId('site', from, 'from'), localId('site', to, 'to')];
+      async removeLink(viewer: Viewer, input: RemoveLinkInput, requestId: string): Promise<LinkRow> {
+        const [fromSiteId, toSiteId] = (['fromSiteId', 'toSiteId'] as const).map((field) =>
+          localId('site', input[field], field),
+        ) as [number, number];
         return changed(done(await directory.removeLink(fromSiteId, toSiteId, actor(viewer, requestId))));
       },
 
@@ -265,9 +279,9 @@ export function createDataService(parts: ServiceParts) {
 }
 
 function* replicasOf(datasets: readonly DatasetInput[]): Generator<string> {
-  for (const { replicas, locations } of datasets) {
-    yield* replicas;
-    for (const { site } of locations) yield site;
+  for (const { replicaSiteIds, locations } of datasets) {
+    yield* replicaSiteIds;
+    for (const { siteId } of locations) yield siteId;
   }
 }
 
@@ -296,10 +310,10 @@ function locationFault(location: string): string | null {
 /** Throws BAD_USER_INPUT or LIMIT_EXCEEDED. */
 function locationsOf(given: readonly DatasetLocationInput[]): ReplicaLocation[] {
   atMost('locations', given, MAX.replicas);
-  const found = given.map(({ site, location }, i) => {
+  const found = given.map(({ siteId, location }, i) => {
     const fault = locationFault(location);
     if (fault) throw badInput(`locations[${i}].location`, location, fault);
-    return { siteId: localId('site', site, `locations[${i}].site`), location };
+    return { siteId: localId('site', siteId, `locations[${i}].siteId`), location };
   });
   const twice = found.find(({ siteId }, i) => found.findIndex((one) => one.siteId === siteId) < i);
   if (twice) throw badInput('locations', given.length, 'each site once');

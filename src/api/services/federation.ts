@@ -20,10 +20,10 @@ import { atMost, given, notNull, patch, plainName, text, within } from '../check
 import { badInput } from '../errors.js';
 import type {
   ExchangeInput,
-  FederationPeerInput,
   ForeignUserInput,
   MachineKindInput,
   PeerLoadInput,
+  SetPeerInput,
 } from '../generated/types.js';
 import { globalId, localId } from '../ids.js';
 import type { JobAtPeerModel } from '../models.js';
@@ -74,23 +74,23 @@ export function createFederationService(parts: ServiceParts) {
     ...guarded({
       federationPeers: (_viewer: Viewer): Promise<PeerRow[]> => directory.peers(),
 
-      async federate(viewer: Viewer, input: FederationPeerInput, requestId: string) {
+      async setPeer(viewer: Viewer, input: SetPeerInput, requestId: string) {
         return done(await directory.federate(settingsOf(input), actor(viewer, requestId)));
       },
 
       async isolatePeer(viewer: Viewer, peer: string, requestId: string): Promise<PeerRow> {
-        const siteId = localId('site', peer, 'peer');
+        const siteId = localId('site', peer, 'siteId');
         const isolated = done(await directory.isolatePeer(siteId, actor(viewer, requestId)));
         wake(await copies.withdraw(siteId, 'ISOLATED', now()));
         return isolated;
       },
 
       async rejoinPeer(viewer: Viewer, peer: string, requestId: string): Promise<PeerRow> {
-        return done(await directory.rejoinPeer(localId('site', peer, 'peer'), actor(viewer, requestId)));
+        return done(await directory.rejoinPeer(localId('site', peer, 'siteId'), actor(viewer, requestId)));
       },
 
       async removePeer(viewer: Viewer, peer: string, requestId: string): Promise<PeerRow> {
-        const siteId = localId('site', peer, 'peer');
+        const siteId = localId('site', peer, 'siteId');
         const removed = done(await directory.removePeer(siteId, now(), actor(viewer, requestId)));
         parts.keysChanged();
         return removed;
@@ -251,14 +251,14 @@ function numberOf(field: string, value: string): number {
   return Number(value);
 }
 
-function settingsOf(input: FederationPeerInput): PeerSettings {
+function settingsOf(input: SetPeerInput): PeerSettings {
   return {
     name: plainName('name', input.name),
     ...patch({
       url: given('url', input.url, addressOf),
       secret: given('key', input.key, text, MAX.nameChars, 1),
       forward: notNull('forward', input.forward),
-      userId: given('user', input.user, (field, id) => localId('user', id, field)),
+      userId: given('userId', input.userId, (field, id) => localId('user', id, field)),
       users: given('users', input.users, atMost, MAX.foreignUsers)?.map(foreignUser),
       neededAfterS: given('neededAfterS', input.neededAfterS, within, 0, MAX.seconds),
       hops: given('hops', input.hops, within, 2, MAX.hops),
@@ -269,9 +269,9 @@ function settingsOf(input: FederationPeerInput): PeerSettings {
   };
 }
 
-const foreignUser = ({ name, user }: ForeignUserInput) => ({
+const foreignUser = ({ name, userId }: ForeignUserInput) => ({
   name: text('users.name', name, MAX.nameChars, 1),
-  userId: user === null || user === undefined ? null : localId('user', user, 'users.user'),
+  userId: userId === null || userId === undefined ? null : localId('user', userId, 'users.userId'),
 });
 
 function addressOf(field: string, url: string): string {

@@ -15,9 +15,9 @@ import {
 import { devicesGiven } from '../devices.js';
 import { ApiError, badInput } from '../errors.js';
 import type {
-  RegisterLicenseInput,
-  RegisterMachineInput,
-  RegisterSiteInput,
+  CreateLicenseInput,
+  CreateMachineInput,
+  CreateSiteInput,
   ResourceAmountInput,
   UpdateLicenseInput,
   UpdateMachineInput,
@@ -42,7 +42,7 @@ export function createGridService(parts: ServiceParts) {
     requestId: string,
     action: string,
   ): Promise<SiteRow> {
-    const siteId = localId('site', id, 'site');
+    const siteId = localId('site', id, 'siteId');
     const site = done(await directory.updateSite(siteId, change, { ...actor(viewer, requestId), action }));
     await wakeAfter(parts, { of: 'SITE', siteId });
     return site;
@@ -55,7 +55,7 @@ export function createGridService(parts: ServiceParts) {
     requestId: string,
     action: string,
   ): Promise<MachineRow> {
-    const machineId = localId('machine', id, 'machine');
+    const machineId = localId('machine', id, 'machineId');
     const machine = done(
       await directory.updateMachine(machineId, change, { ...actor(viewer, requestId), action }),
     );
@@ -65,24 +65,24 @@ export function createGridService(parts: ServiceParts) {
 
   async function register(
     viewer: Viewer,
-    inputs: readonly RegisterMachineInput[],
+    inputs: readonly CreateMachineInput[],
     requestId: string,
     action: string,
   ): Promise<MachineRow[]> {
     if (inputs.length === 0) return [];
-    atMost('inputs', inputs, limits.machinesMax);
+    atMost('machines', inputs, limits.machinesMax);
     const machines = inputs.map((input, index) => {
       const field = (name: string): string =>
-        action === 'registerMachine' ? name : `inputs[${index}].${name}`;
+        action === 'registerMachine' ? name : `machines[${index}].${name}`;
       return {
-        siteId: localId('site', input.site, field('site')),
+        siteId: localId('site', input.siteId, field('siteId')),
         name: plainName(field('name'), input.name),
         cpus: within(field('cpus'), input.cpus, 1, MAX.machineCpus),
         memoryMb: within(field('memoryMb'), input.memoryMb, 0, MAX.integer),
         benchmark: within(field('benchmark'), input.benchmark, MAX.leastBenchmark, MAX.benchmark),
         os: text(field('os'), input.os, MAX.nameChars, 1),
         architecture: text(field('architecture'), input.architecture, MAX.nameChars, 1),
-        licenseIds: licenseIds(field('licenses'), input.licenses),
+        licenseIds: licenseIds(field('licenseIds'), input.licenseIds),
         maxTasks: clearable(field('maxTasks'), input.maxTasks, within, 1, MAX.sharing) ?? null,
         resources: resourcesOf(field('resources'), input.resources),
         labels: labelsGiven(field('labels'), input.labels),
@@ -140,7 +140,7 @@ export function createGridService(parts: ServiceParts) {
 
       resourceKinds: (_viewer: Viewer) => queries.resourceKinds(limits.pageMax),
 
-      async registerSite(viewer: Viewer, input: RegisterSiteInput, requestId: string): Promise<SiteRow> {
+      async createSite(viewer: Viewer, input: CreateSiteInput, requestId: string): Promise<SiteRow> {
         const site = {
           name: plainName('name', input.name),
           latitude: clearable('latitude', input.latitude, within, -MAX.latitude, MAX.latitude) ?? null,
@@ -148,7 +148,7 @@ export function createGridService(parts: ServiceParts) {
           localPolicy: clearable('localPolicy', input.localPolicy, localPolicy) ?? null,
           maxRunningJobs: clearable('maxRunningJobs', input.maxRunningJobs, within, 1, MAX.sharing) ?? null,
           reservableCpuHours: within('reservableCpuHours', input.reservableCpuHours, 0, MAX.integer),
-          schedulerId: input.scheduler ? localId('scheduler', input.scheduler, 'scheduler') : null,
+          schedulerId: input.schedulerId ? localId('scheduler', input.schedulerId, 'schedulerId') : null,
         };
         const made = done(await directory.registerSite(site, actor(viewer, requestId)));
         await wakeAfter(parts, { of: 'SITE', siteId: made.id });
@@ -163,16 +163,16 @@ export function createGridService(parts: ServiceParts) {
           localPolicy: clearable('localPolicy', input.localPolicy, localPolicy),
           maxRunningJobs: clearable('maxRunningJobs', input.maxRunningJobs, within, 1, MAX.sharing),
           reservableCpuHours: given('reservableCpuHours', input.reservableCpuHours, within, 0, MAX.integer),
-          schedulerId: clearable('scheduler', input.scheduler, (field, id) =>
+          schedulerId: clearable('schedulerId', input.schedulerId, (field, id) =>
             localId('scheduler', id, field),
           ),
         });
-        return changeSite(viewer, input.site, change, requestId, 'updateSite');
+        return changeSite(viewer, input.siteId, change, requestId, 'updateSite');
       },
       drainSite: (viewer: Viewer, site: string, requestId: string) =>
         changeSite(viewer, site, { state: 'DRAINING' }, requestId, 'drainSite'),
       async removeSite(viewer: Viewer, id: string, requestId: string): Promise<SiteRow> {
-        const siteId = localId('site', id, 'site');
+        const siteId = localId('site', id, 'siteId');
         const site = done(await directory.removeSite(siteId, now(), actor(viewer, requestId)));
         // Its agent's keys are not good any more.
         parts.keysChanged();
@@ -180,15 +180,11 @@ export function createGridService(parts: ServiceParts) {
         return site;
       },
 
-      async registerMachine(
-        viewer: Viewer,
-        input: RegisterMachineInput,
-        requestId: string,
-      ): Promise<MachineRow> {
+      async createMachine(viewer: Viewer, input: CreateMachineInput, requestId: string): Promise<MachineRow> {
         const [machine] = await register(viewer, [input], requestId, 'registerMachine');
         return machine as MachineRow;
       },
-      registerMachines: (viewer: Viewer, inputs: readonly RegisterMachineInput[], requestId: string) =>
+      createMachines: (viewer: Viewer, inputs: readonly CreateMachineInput[], requestId: string) =>
         register(viewer, inputs, requestId, 'registerMachines'),
       async updateMachine(viewer: Viewer, input: UpdateMachineInput, requestId: string): Promise<MachineRow> {
         const change = patch({
@@ -199,40 +195,36 @@ export function createGridService(parts: ServiceParts) {
           benchmark: given('benchmark', input.benchmark, within, MAX.leastBenchmark, MAX.benchmark),
           os: given('os', input.os, text, MAX.nameChars, 1),
           architecture: given('architecture', input.architecture, text, MAX.nameChars, 1),
-          licenseIds: given('licenses', input.licenses, licenseIds),
+          licenseIds: given('licenseIds', input.licenseIds, licenseIds),
           maxTasks: clearable('maxTasks', input.maxTasks, within, 1, MAX.sharing),
           resources: given('resources', input.resources, resourcesOf),
           labels: given('labels', input.labels, labelsGiven),
           devices: given('devices', input.devices, devicesGiven),
         });
-        return changeMachine(viewer, input.machine, change, requestId, 'updateMachine');
+        return changeMachine(viewer, input.machineId, change, requestId, 'updateMachine');
       },
       drainMachine: (viewer: Viewer, machine: string, requestId: string) =>
         changeMachine(viewer, machine, { state: 'DRAINING' }, requestId, 'drainMachine'),
       async removeMachine(viewer: Viewer, id: string, requestId: string): Promise<MachineRow> {
-        const machineId = localId('machine', id, 'machine');
+        const machineId = localId('machine', id, 'machineId');
         const machine = done(await directory.removeMachine(machineId, now(), actor(viewer, requestId)));
         await wakeAfter(parts, { of: 'MACHINE', siteId: machine.siteId });
         return machine;
       },
 
-      async registerLicense(
-        viewer: Viewer,
-        input: RegisterLicenseInput,
-        requestId: string,
-      ): Promise<LicenseRow> {
+      async createLicense(viewer: Viewer, input: CreateLicenseInput, requestId: string): Promise<LicenseRow> {
         const license = {
           kind: text('kind', input.kind, MAX.nameChars, 1),
           copies: within('copies', input.copies, 0, MAX.integer),
           unit: input.unit ? text('unit', input.unit, MAX.plainNameChars, 1) : null,
-          siteId: input.site ? localId('site', input.site, 'site') : null,
+          siteId: input.siteId ? localId('site', input.siteId, 'siteId') : null,
         };
         const made = done(await directory.registerLicense(license, actor(viewer, requestId)));
         await wakeAfter(parts, { of: 'LICENSE', siteId: made.siteId });
         return made;
       },
       async updateLicense(viewer: Viewer, input: UpdateLicenseInput, requestId: string): Promise<LicenseRow> {
-        const licenseId = localId('license', input.license, 'license');
+        const licenseId = localId('license', input.licenseId, 'licenseId');
         const change = patch({
           copies: given('copies', input.copies, within, 0, MAX.integer),
           unit: clearable('unit', input.unit, text, MAX.plainNameChars, 1),
@@ -242,7 +234,7 @@ export function createGridService(parts: ServiceParts) {
         return license;
       },
       async removeLicense(viewer: Viewer, id: string, requestId: string): Promise<LicenseRow> {
-        const licenseId = localId('license', id, 'license');
+        const licenseId = localId('license', id, 'licenseId');
         const license = done(await directory.removeLicense(licenseId, now(), actor(viewer, requestId)));
         await wakeAfter(parts, { of: 'LICENSE', siteId: license.siteId });
         return license;

@@ -26,7 +26,7 @@ import {
   pageSize,
 } from '../connections.js';
 import { ApiError, badInput, notFound } from '../errors.js';
-import type { HoldConflict, ReserveInput, UpdateHoldInput } from '../generated/types.js';
+import type { CreateHoldInput, HoldConflict, UpdateHoldInput } from '../generated/types.js';
 import { globalId, localId, parseGlobalId } from '../ids.js';
 import type { ReservePayloadModel } from '../models.js';
 import { amountsGiven } from '../resources.js';
@@ -51,12 +51,12 @@ export function createHoldsService(parts: ServiceParts) {
       return connection(rows, size, ({ id }) => encodeCursor('hold', [id]), { continued: behind > 0 });
     },
 
-    async reserve(
+    async createHold(
       viewer: Viewer,
-      input: ReserveInput,
-      dryRun: boolean,
+      input: CreateHoldInput,
       { requestId, ...asker }: Omit<Asker, 'viewer'> & { requestId: string },
     ): Promise<ReservePayloadModel> {
+      const { dryRun } = input;
       const hold = { ...holdOf(viewer, input, now()), ...(await usersOf(queries, viewer, input)) };
       const bounded = !handlesAll(viewer);
       const known = dryRun ? await admit(true) : null;
@@ -72,7 +72,7 @@ export function createHoldsService(parts: ServiceParts) {
     },
 
     async updateHold(viewer: Viewer, input: UpdateHoldInput, requestId: string): Promise<HoldRow> {
-      const hold = await handled(queries, viewer, input.hold, 'updateHold');
+      const hold = await handled(queries, viewer, input.holdId, 'updateHold');
       const change = await changeOf(queries, viewer, hold, input);
       const bounded = !handlesAll(viewer);
       const outcome = done(
@@ -126,7 +126,7 @@ async function handled(
   id: string,
   operation: string,
 ): Promise<HoldRow> {
-  const [hold] = await queries.holdsByIds([localId('hold', id, 'hold')]);
+  const [hold] = await queries.holdsByIds([localId('hold', id, 'holdId')]);
   if (!hold) throw notFound('hold', id);
   const own = hold.userId === viewer.userId && hold.kind !== 'MAINTENANCE';
   if (!own && !handlesAll(viewer))
@@ -141,13 +141,13 @@ async function handled(
 async function usersOf(
   queries: ServiceParts['queries'],
   viewer: Viewer,
-  { kind, user, users }: ReserveInput,
+  { kind, user, users }: CreateHoldInput,
 ): Promise<Pick<NewHold, 'userId' | 'userIds'>> {
   const named = atMost('users', users, MAX.holdUsers);
   if (kind === 'MAINTENANCE' && (user != null || named.length > 0))
     throw badInput('users', user ?? named, 'nobody: no jobs run in a maintenance window');
   if (user != null && !handlesAll(viewer))
-    throw new ApiError('FORBIDDEN', 'reserve: only an OPERATOR can reserve for another user');
+    throw new ApiError('FORBIDDEN', 'createHold: only an OPERATOR can reserve for another user');
   const userId = user == null ? viewer.userId : ((await usersNamed(queries, 'user', [user]))[0] as number);
   const others = (await usersNamed(queries, 'users', named)).filter((id) => id !== userId);
   return { userId, userIds: [...new Set(others)].sort((a, b) => a - b) };
@@ -176,15 +176,15 @@ async function usersNamed(
 }
 
 /** Everything is checked but whether the site has room, and who the users are. */
-function holdOf(viewer: Viewer, input: ReserveInput, now: number): Omit<NewHold, 'userId' | 'userIds'> {
-  const { kind, site, name, onConflict, releaseIdleS } = input;
+function holdOf(viewer: Viewer, input: CreateHoldInput, now: number): Omit<NewHold, 'userId' | 'userIds'> {
+  const { kind, siteId, name, onConflict, releaseIdleS } = input;
   if (kind === 'MAINTENANCE' && !handlesAll(viewer))
-    throw new ApiError('FORBIDDEN', 'reserve: only an OPERATOR can create a maintenance window');
-  mayPreempt('reserve', viewer, onConflict);
+    throw new ApiError('FORBIDDEN', 'createHold: only an OPERATOR can create a maintenance window');
+  mayPreempt('createHold', viewer, onConflict);
   return {
     kind,
     name: clearable('name', name, plainName) ?? null,
-    siteId: localId('site', site, 'site'),
+    siteId: localId('site', siteId, 'siteId'),
     held: heldOf(input),
     onConflict,
     reason: clearable('reason', input.reason, (_, text) => reason(text)) ?? null,
@@ -212,11 +212,11 @@ async function changeOf(
   queries: ServiceParts['queries'],
   viewer: Viewer,
   { kind, userId }: Pick<HoldRow, 'kind' | 'userId'>,
-  { hold: _, ...input }: UpdateHoldInput,
+  { holdId: _, ...input }: UpdateHoldInput,
 ): Promise<HoldChange> {
   const given = Object.values(input).filter((value) => value !== undefined);
-  if (given.length === 0) throw badInput('input', {}, 'at least one field besides `hold`');
-  const { name, onConflict, releaseIdleS, users, machines, tasks, cpus, memoryMb, resources } = input;
+  if (given.length === 0) throw badInput('input', {}, 'at least one field besides `holdId`');
+  const { name, onConflict, releaseIdleS, users, machineIds, tasks, cpus, memoryMb, resources } = input;
   for (const [field, value] of Object.entries({ onConflict, users, resources }))
     if (value === null) throw badInput(field, null, 'a value; omit it to keep the current one');
   if (kind === 'MAINTENANCE' && releaseIdleS != null)
@@ -225,7 +225,7 @@ async function changeOf(
     throw badInput('users', users, 'nobody: no jobs run in a maintenance window');
   mayPreempt('updateHold', viewer, onConflict);
   const named = users && (await usersNamed(queries, 'users', atMost('users', users, MAX.holdUsers)));
-  const holds = [machines, tasks, cpus, memoryMb, resources].some((value) => value !== undefined);
+  const holds = [machineIds, tasks, cpus, memoryMb, resources].some((value) => value !== undefined);
   return patch({
     name: clearable('name', name, plainName),
     reason: clearable('reason', input.reason, (_, text) => reason(text)),
@@ -233,7 +233,7 @@ async function changeOf(
     idleS: clearable('releaseIdleS', releaseIdleS, idleOf),
     userIds: named ? [...new Set(named.filter((id) => id !== userId))].sort((a, b) => a - b) : undefined,
     held: holds
-      ? heldOf({ ...{ kind, machines, tasks, cpus, memoryMb }, resources: resources ?? [] })
+      ? heldOf({ ...{ kind, machineIds, tasks, cpus, memoryMb }, resources: resources ?? [] })
       : undefined,
     when: whenChanged(viewer, input),
   });
@@ -242,7 +242,7 @@ async function changeOf(
 /** Undefined: it is when it was. */
 function whenChanged(
   viewer: Viewer,
-  { from, to, rrule, timeZone, exceptDates, alsoDates }: Omit<UpdateHoldInput, 'hold'>,
+  { from, to, rrule, timeZone, exceptDates, alsoDates }: Omit<UpdateHoldInput, 'holdId'>,
 ): WhenChange | undefined {
   for (const [field, value] of Object.entries({ from, rrule, timeZone, exceptDates, alsoDates }))
     if (value === null) throw badInput(field, null, 'a value; omit it to keep the current one');
@@ -269,7 +269,7 @@ const asInput = (error: unknown): unknown =>
 
 function whenOf(
   viewer: Viewer,
-  { kind, rrule, timeZone, exceptDates, alsoDates, ...input }: ReserveInput,
+  { kind, rrule, timeZone, exceptDates, alsoDates, ...input }: CreateHoldInput,
   now: number,
 ): { times: HoldTime[]; recurrence: Recurrence | null } {
   const given = input.from ? input.from.getTime() / 1000 : now;
@@ -303,12 +303,12 @@ function whenOf(
 
 function heldOf({
   kind,
-  machines,
+  machineIds: given,
   tasks,
   cpus,
   memoryMb,
   resources,
-}: Pick<ReserveInput, 'kind' | 'machines' | 'tasks' | 'cpus' | 'memoryMb' | 'resources'>): HeldOf {
+}: Pick<CreateHoldInput, 'kind' | 'machineIds' | 'tasks' | 'cpus' | 'memoryMb' | 'resources'>): HeldOf {
   const amounts = {
     ...amountsGiven('resources', resources, MAX.jobResources, (field, value, accepted) => {
       throw badInput(field, value, accepted);
@@ -317,11 +317,11 @@ function heldOf({
     ...(memoryMb != null && { memoryMb: within('memoryMb', memoryMb, 1, MAX.integer) }),
   };
   const some = Object.keys(amounts).length > 0;
-  if (machines != null) {
-    if (tasks != null) throw badInput('tasks', tasks, 'either machines or tasks');
-    if (machines.length === 0) throw badInput('machines', machines, 'at least one machine');
-    const ids = atMost('machines', machines, MAX.holdMachines).map((id) =>
-      localId('machine', id, 'machines'),
+  if (given != null) {
+    if (tasks != null) throw badInput('tasks', tasks, 'either machineIds or tasks');
+    if (given.length === 0) throw badInput('machineIds', given, 'at least one machine');
+    const ids = atMost('machineIds', given, MAX.holdMachines).map((id) =>
+      localId('machine', id, 'machineIds'),
     );
     return { of: 'MACHINES', machineIds: [...new Set(ids)], amounts: some ? amounts : null };
   }
@@ -330,7 +330,7 @@ function heldOf({
     return { of: 'TASKS', tasks: within('tasks', tasks, 1, MAX.tasks), amounts };
   }
   if (kind !== 'MAINTENANCE' || some)
-    throw badInput('machines', null, 'machines, or tasks with the resources of each');
+    throw badInput('machineIds', null, 'machines, or tasks with the resources of each');
   return { of: 'SITE' };
 }
 
@@ -349,5 +349,9 @@ function inTheWay({ holds, runs }: HoldOutcome): ApiError {
         ]
       : []),
   ];
-  return new ApiError('CONFLICT', parts.join('; '));
+  return new ApiError('CONFLICT', parts.join('; '), {
+    holds: holds.map((id) => globalId('hold', id)),
+    jobs: runs.slice(0, MAX.heldShown).map((id) => globalId('job', id)),
+    runsInTheWay: runs.length,
+  });
 }

@@ -20,12 +20,12 @@ import {
 } from '../connections.js';
 import { ApiError, badInput, notFound } from '../errors.js';
 import type {
-  ChangeJobsInput,
   JobFilter,
   JobSelection,
   QueryJobCountsArgs,
   QueryJobsArgs,
   SubmitJobsInput,
+  UpdateJobsInput,
 } from '../generated/types.js';
 import { globalId, localId } from '../ids.js';
 import type { JobsPayloadModel, SubmitJobsPayloadModel } from '../models.js';
@@ -202,9 +202,9 @@ export function createJobsService(parts: ServiceParts) {
     };
   }
 
-  async function changeJobs(
+  async function updateJobs(
     viewer: Viewer,
-    input: ChangeJobsInput,
+    input: UpdateJobsInput,
     requestId: string,
   ): Promise<JobsPayloadModel> {
     const { selection, set } = input;
@@ -292,7 +292,7 @@ export function createJobsService(parts: ServiceParts) {
           store.cancel(selected, now(), cause),
         );
       },
-      changeJobs,
+      updateJobs,
       requeueJobs,
       holdJobs: (viewer: Viewer, selection: JobSelection, requestId: string) =>
         act('holdJobs', viewer, requestId, selection, (selected) => store.hold(selected)),

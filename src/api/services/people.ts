@@ -3,7 +3,7 @@ import { MAX } from '../../platform/limits.js';
 import { DEFAULT_MAIL_KINDS } from '../../store/job-fields.js';
 import type { ApiKeyRow, AuditRow, UserRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
-import { given, notNull, patch, plainName, reason, text, within } from '../check.js';
+import { clearable, given, notNull, patch, plainName, reason, text, within } from '../check.js';
 import {
   type Connection,
   connection,
@@ -15,10 +15,12 @@ import {
 import { ApiError, badInput, notFound } from '../errors.js';
 import type {
   CreateApiKeyInput,
+  CreateUserInput,
   MailKind,
   MailSettings,
-  RegisterUserInput,
-  SetQuotaInput,
+  RotateApiKeyInput,
+  SetMailAddressInput,
+  UpdateQuotaInput,
   UpdateUserInput,
 } from '../generated/types.js';
 import { localId } from '../ids.js';
@@ -45,7 +47,7 @@ export function createPeopleService(parts: ServiceParts) {
 
   /** A key of the viewer's own; an ADMIN's: of anybody's. */
   async function keyOf(viewer: Viewer, id: string): Promise<ApiKeyRow> {
-    const keyId = localId('apikey', id, 'apiKey');
+    const keyId = localId('apikey', id, 'apiKeyId');
     const [key] = await queries.apiKeysByIds([keyId]);
     if (!key || (key.userId !== viewer.userId && viewer.role !== 'ADMIN')) throw notFound('apikey', id);
     return key;
@@ -84,7 +86,7 @@ export function createPeopleService(parts: ServiceParts) {
         });
       },
 
-      async registerUser(viewer: Viewer, input: RegisterUserInput, requestId: string): Promise<UserRow> {
+      async createUser(viewer: Viewer, input: CreateUserInput, requestId: string): Promise<UserRow> {
         const made = {
           name: plainName('name', input.name),
           class: input.class,
@@ -96,7 +98,7 @@ export function createPeopleService(parts: ServiceParts) {
       },
 
       async updateUser(viewer: Viewer, input: UpdateUserInput, requestId: string): Promise<UserRow> {
-        const userId = localId('user', input.user, 'user');
+        const userId = localId('user', input.userId, 'userId');
         const change = patch({
           class: notNull('class', input.class),
           role: notNull('role', input.role),
@@ -116,18 +118,17 @@ export function createPeopleService(parts: ServiceParts) {
 
       async setMailAddress(
         viewer: Viewer,
-        id: string,
-        address: string | null,
+        { userId: id, address }: SetMailAddressInput,
         requestId: string,
       ): Promise<UserRow> {
-        const userId = localId('user', id, 'user');
-        const given = address === null ? null : mailAddress('address', address);
+        const userId = localId('user', id, 'userId');
+        const given = clearable('address', address, mailAddress) ?? null;
         done(await directory.setMailAddress(userId, given, actor(viewer, requestId)));
         return user(userId, id);
       },
 
-      async setQuota(viewer: Viewer, input: SetQuotaInput, requestId: string): Promise<UserRow> {
-        const userId = localId('user', input.user, 'user');
+      async updateQuota(viewer: Viewer, input: UpdateQuotaInput, requestId: string): Promise<UserRow> {
+        const userId = localId('user', input.userId, 'userId');
         const quota = patch({
           quotaShare: given('quotaShare', input.quotaShare, within, MAX.leastQuotaShare, MAX.quotaShare),
           submission: submissionQuota(input),
@@ -139,21 +140,21 @@ export function createPeopleService(parts: ServiceParts) {
       },
 
       async createApiKey(viewer: Viewer, input: CreateApiKeyInput, requestId: string) {
-        const userId = input.user ? localId('user', input.user, 'user') : viewer.userId;
+        const userId = input.userId ? localId('user', input.userId, 'userId') : viewer.userId;
         if (userId !== viewer.userId && viewer.role !== 'ADMIN') {
           throw new ApiError('FORBIDDEN', 'createApiKey: only an ADMIN can create keys for other users');
         }
-        const owner = await user(userId, input.user ?? 'viewer');
-        const siteId = input.site ? localId('site', input.site, 'site') : null;
+        const owner = await user(userId, input.userId ?? 'viewer');
+        const siteId = input.siteId ? localId('site', input.siteId, 'siteId') : null;
         const ofSite = owner.role === 'AGENT' || owner.role === 'PEER';
         if (ofSite && siteId === null)
           throw badInput(
-            'site',
+            'siteId',
             null,
             `a site, because the user is ${owner.role === 'PEER' ? 'a PEER' : 'an AGENT'}`,
           );
         if (!ofSite && siteId !== null)
-          throw badInput('site', input.site, 'no site, because the user is neither an AGENT nor a PEER');
+          throw badInput('siteId', input.siteId, 'no site, because the user is neither an AGENT nor a PEER');
         noPortal(viewer, 'createApiKey', 'keys');
         const actsForUsers = input.actsForUsers;
         if (actsForUsers && (viewer.role !== 'ADMIN' || owner.role !== 'USER')) {
@@ -172,9 +173,9 @@ export function createPeopleService(parts: ServiceParts) {
         return done(await directory.createApiKey(key, actor(viewer, requestId), limits.userKeys));
       },
 
-      async rotateApiKey(viewer: Viewer, id: string, name: string, requestId: string) {
+      async rotateApiKey(viewer: Viewer, { apiKeyId, name }: RotateApiKeyInput, requestId: string) {
         noPortal(viewer, 'rotateApiKey', 'keys');
-        const { id: keyId, userId, actsForUsers } = await keyOf(viewer, id);
+        const { id: keyId, userId, actsForUsers } = await keyOf(viewer, apiKeyId);
         if (actsForUsers && viewer.role !== 'ADMIN' && viewer.keyId !== keyId)
           throw new ApiError(
             'FORBIDDEN',
@@ -251,7 +252,7 @@ function mailAddress(field: string, address: string): string {
 }
 
 /** Absent: as it is; null: no limit. */
-function submissionQuota(input: SetQuotaInput): { limit: number; periodS: number } | null | undefined {
+function submissionQuota(input: UpdateQuotaInput): { limit: number; periodS: number } | null | undefined {
   const { submissionLimit: limit, submissionPeriodS: periodS } = input;
   if (limit === undefined && (periodS ?? null) === null) return undefined;
   if (limit === null) return null;

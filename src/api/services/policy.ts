@@ -15,7 +15,12 @@ import {
   pageSize,
 } from '../connections.js';
 import { ApiError, badInput, notFound } from '../errors.js';
-import type { JobClass, SetWeightsInput, UpdatePolicyInput } from '../generated/types.js';
+import type {
+  JobClass,
+  RevertPolicyInput,
+  UpdatePolicyInput,
+  UpdateWeightsInput,
+} from '../generated/types.js';
 import { globalId } from '../ids.js';
 import { guarded, submitterOf } from './access.js';
 import { shownClasses } from './classes.js';
@@ -23,12 +28,6 @@ import { actor, done, type ServiceParts, wakeAfter } from './parts.js';
 
 /** Described once: a process has one version. */
 const kinds = policyKinds();
-
-export interface RevertInput {
-  version: number;
-  expectedVersion: number;
-  reason: string;
-}
 
 export function createPolicyService(parts: ServiceParts) {
   const { directory, queries, limits } = parts;
@@ -83,7 +82,7 @@ export function createPolicyService(parts: ServiceParts) {
       });
     },
 
-    async setWeights(viewer: Viewer, input: SetWeightsInput, requestId: string): Promise<PolicyRow> {
+    async updateWeights(viewer: Viewer, input: UpdateWeightsInput, requestId: string): Promise<PolicyRow> {
       if (!input.dispatch && !input.local)
         throw badInput('dispatch', null, 'weights for `dispatch`, for `local`, or for both');
       // Of the version that the weights are meant for; if it is not in force any more, adding the new one says so.
@@ -95,7 +94,7 @@ export function createPolicyService(parts: ServiceParts) {
     updatePolicy: (viewer: Viewer, input: UpdatePolicyInput, requestId: string) =>
       put(viewer, 'updatePolicy', input.document, input, requestId),
 
-    async revertPolicy(viewer: Viewer, input: RevertInput, requestId: string): Promise<PolicyRow> {
+    async revertPolicy(viewer: Viewer, input: RevertPolicyInput, requestId: string): Promise<PolicyRow> {
       const earlier = await version(within('version', input.version, 1, MAX.integer));
       return put(viewer, 'revertPolicy', earlier.document, input, requestId, earlier.version);
     },

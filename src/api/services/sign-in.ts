@@ -92,7 +92,7 @@ export function createSignInService(parts: ServiceParts) {
       async inviteUser(viewer: Viewer, input: InviteUserInput, requestId: string) {
         checkOn();
         noPortal(viewer, 'inviteUser', 'invitations');
-        const userId = localId('user', input.user, 'user');
+        const userId = localId('user', input.userId, 'userId');
         const expiresAt = input.expiresAt ? input.expiresAt.getTime() / 1000 : now() + INVITED_S;
         if (expiresAt <= now() || expiresAt > now() + INVITED_MAX_S)
           throw badInput('expiresAt', input.expiresAt, 'a time in the future, up to 90 days from now');
@@ -130,12 +130,12 @@ export function createSignInService(parts: ServiceParts) {
 
       async endSessions(viewer: Viewer, input: EndSessionsInput, requestId: string) {
         noPortal(viewer, 'endSessions', 'sessions');
-        const userId = input.user ? localId('user', input.user, 'user') : viewer.userId;
+        const userId = input.userId ? localId('user', input.userId, 'userId') : viewer.userId;
         if (userId !== viewer.userId && viewer.role !== 'ADMIN')
           throw new ApiError('FORBIDDEN', 'endSessions: only an ADMIN can end sessions of other users');
-        const ids = input.sessions
-          ? atMost('sessions', input.sessions, MAX.sessionsEnded).map((id) =>
-              localId('session', id, 'sessions'),
+        const ids = input.sessionIds
+          ? atMost('sessionIds', input.sessionIds, MAX.sessionsEnded).map((id) =>
+              localId('session', id, 'sessionIds'),
             )
           : null;
         const ended: SessionRow[] = done(
@@ -143,8 +143,8 @@ export function createSignInService(parts: ServiceParts) {
         );
         parts.keysChanged();
         return {
-          user: await user(userId, input.user ?? 'viewer'),
-          ended: ended.map(({ id }) => globalId('session', id)),
+          user: await user(userId, input.userId ?? 'viewer'),
+          endedSessionIds: ended.map(({ id }) => globalId('session', id)),
         };
       },
     }),

@@ -13,7 +13,7 @@ import {
   pageSize,
 } from '../connections.js';
 import { ApiError, badInput } from '../errors.js';
-import type { SimulateInput } from '../generated/types.js';
+import type { CreateSimulationInput } from '../generated/types.js';
 import { localId } from '../ids.js';
 import { guarded } from './access.js';
 import { actor, done, type ServiceParts } from './parts.js';
@@ -25,7 +25,7 @@ export function createSimulationsService({ directory, queries, limits, now }: Se
     from: first,
     to: end,
     trace,
-  }: SimulateInput): Promise<Pick<NewSimulation, 'window' | 'trace'>> {
+  }: CreateSimulationInput): Promise<Pick<NewSimulation, 'window' | 'trace'>> {
     if (trace !== null && trace !== undefined) {
       if (first || end) throw badInput('trace', '(a text)', 'a trace, or `from` and `to`, not both');
       const wrong = textFault(trace, MAX.traceChars, 1);
@@ -66,7 +66,11 @@ export function createSimulationsService({ directory, queries, limits, now }: Se
       });
     },
 
-    async simulate(viewer: Viewer, input: SimulateInput, requestId: string): Promise<SimulationRow> {
+    async createSimulation(
+      viewer: Viewer,
+      input: CreateSimulationInput,
+      requestId: string,
+    ): Promise<SimulationRow> {
       const candidate = checked(input.candidate);
       const why = input.reason === null || input.reason === undefined ? null : reason(input.reason);
       const { acceptDistance } = input;

@@ -35,7 +35,7 @@ export function createTreeService(parts: ServiceParts) {
       ): Promise<SchedulerRow> {
         const scheduler = {
           name: plainName('name', input.name),
-          parentId: clearable('parent', input.parent, idOf) ?? null,
+          parentId: clearable('parentId', input.parentId, idOf) ?? null,
         };
         const made = done(await directory.createScheduler(scheduler, actor(viewer, requestId)));
         await wakeAfter(parts, { of: 'TREE' });
@@ -48,15 +48,15 @@ export function createTreeService(parts: ServiceParts) {
       ): Promise<SchedulerRow> {
         const change = patch({
           name: given('name', input.name, plainName),
-          parentId: clearable('parent', input.parent, idOf),
+          parentId: clearable('parentId', input.parentId, idOf),
         });
-        const id = localId('scheduler', input.scheduler, 'scheduler');
+        const id = localId('scheduler', input.schedulerId, 'schedulerId');
         const made = done(await directory.updateScheduler(id, change, actor(viewer, requestId)));
         await wakeAfter(parts, { of: 'TREE' });
         return made;
       },
       async removeScheduler(viewer: Viewer, scheduler: string, requestId: string): Promise<SchedulerRow> {
-        const id = localId('scheduler', scheduler, 'scheduler');
+        const id = localId('scheduler', scheduler, 'schedulerId');
         const removed = done(await directory.removeScheduler(id, now(), actor(viewer, requestId)));
         await wakeAfter(parts, { of: 'TREE' });
         return removed;

@@ -5,7 +5,12 @@ import type { WebhookRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
 import { given, notNull, patch, text, within } from '../check.js';
 import { ApiError, badInput, notFound } from '../errors.js';
-import type { CreateWebhookInput, UpdateWebhookInput, WebhookTest } from '../generated/types.js';
+import type {
+  CreateWebhookInput,
+  RotateWebhookSecretInput,
+  UpdateWebhookInput,
+  WebhookTest,
+} from '../generated/types.js';
 import { localId } from '../ids.js';
 import { guarded, noPortal } from './access.js';
 import { jobFilter } from './job-filter.js';
@@ -15,7 +20,7 @@ export function createWebhooksService(parts: ServiceParts) {
   const { directory, limits, now } = parts;
 
   async function webhookOf(viewer: Viewer, id: string, others: boolean): Promise<number> {
-    const webhookId = localId('webhook', id, 'webhook');
+    const webhookId = localId('webhook', id, 'webhookId');
     const [webhook] = await directory.webhooksByIds([webhookId]);
     if (!webhook || (webhook.userId !== viewer.userId && !(others && viewer.role === 'ADMIN')))
       throw notFound('webhook', id);
@@ -49,7 +54,7 @@ export function createWebhooksService(parts: ServiceParts) {
 
       async updateWebhook(viewer: Viewer, input: UpdateWebhookInput, requestId: string): Promise<WebhookRow> {
         noPortal(viewer, 'updateWebhook', SECRETS);
-        const id = await webhookOf(viewer, input.webhook, true);
+        const id = await webhookOf(viewer, input.webhookId, true);
         const kinds = notNull('kinds', input.kinds);
         const settings = patch({
           name: given('name', input.name, text, MAX.nameChars, 1),
@@ -63,17 +68,16 @@ export function createWebhooksService(parts: ServiceParts) {
 
       async rotateWebhookSecret(
         viewer: Viewer,
-        webhook: string,
-        keepFormerS: number,
+        { webhookId, keepFormerS }: RotateWebhookSecretInput,
         requestId: string,
       ): Promise<WebhookWithSecret> {
         noPortal(viewer, 'rotateWebhookSecret', SECRETS);
         const until = now() + within('keepFormerS', keepFormerS, 0, MAX.formerSecretS);
-        const id = await webhookOf(viewer, webhook, false);
+        const id = await webhookOf(viewer, webhookId, false);
         return done(await directory.rotateWebhookSecret(id, until, actor(viewer, requestId)));
       },
 
-      async deleteWebhook(viewer: Viewer, webhook: string, requestId: string): Promise<WebhookRow> {
+      async removeWebhook(viewer: Viewer, webhook: string, requestId: string): Promise<WebhookRow> {
         const id = await webhookOf(viewer, webhook, true);
         return done(await directory.deleteWebhook(id, actor(viewer, requestId)));
       },

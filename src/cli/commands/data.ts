@@ -21,7 +21,8 @@ interface DatasetEntry {
   replicas?: string[];
   locations?: Record<string, string>;
 }
-type LinkEntry = documents.LinkInput;
+/** As in a file: sites by their names. */
+type LinkEntry = Omit<documents.LinkInput, 'fromSiteId' | 'toSiteId'> & { from: string; to: string };
 
 export function addData(program: Command): void {
   addDatasets(program);
@@ -57,11 +58,11 @@ function addDatasets(program: Command): void {
       name,
       sizeMb: parseNumber('--size-mb', options.sizeMb, { min: 0 }),
       sha256: options.sha256,
-      replicas: plain,
+      replicaSiteIds: plain,
       locations,
     };
     const data = await client.request(documents.CreateDatasetDocument, { input });
-    show(add, data.createDataset, (one) => datasetTable([one]));
+    show(add, data.createDataset.dataset, (one) => datasetTable([one]));
   });
 
   const set = addCommand(list, 'set <dataset>', 'change a dataset and its replicas (OPERATOR)')
@@ -84,13 +85,13 @@ function addDatasets(program: Command): void {
         const remove = await siteIds(client, options.remove);
         const variables = { dataset: dataset.id, add: plain, locations, remove };
         const data = await client.request(documents.SetReplicasDocument, variables);
-        dataset = data.setReplicas;
+        dataset = data.updateReplicas.dataset;
       }
       if (options.name !== undefined || sizeMb !== undefined || options.sha256 !== undefined) {
         const sha256 = options.sha256 === 'none' ? null : options.sha256;
-        const input = { dataset: dataset.id, name: options.name, sizeMb, sha256 };
+        const input = { datasetId: dataset.id, name: options.name, sizeMb, sha256 };
         const data = await client.request(documents.UpdateDatasetDocument, { input });
-        dataset = data.updateDataset;
+        dataset = data.updateDataset.dataset;
       }
       show(set, dataset, (one) => datasetTable([one]));
     },
@@ -101,7 +102,7 @@ function addDatasets(program: Command): void {
     const client = connect();
     const { id: dataset } = await findDataset(client, nameOrId);
     const data = await client.request(documents.RemoveDatasetDocument, { dataset });
-    show(remove, data.removeDataset, (one) => `${one.name} is removed`);
+    show(remove, data.removeDataset.dataset, (one) => `${one.name} is removed`);
   });
 
   const load = addCommand(
@@ -113,10 +114,10 @@ function addDatasets(program: Command): void {
     const client = connect();
     const entries = await entriesOf<DatasetEntry>(file);
     const sites = await siteIndex(client);
-    const datasets = entries.map(({ locations = {}, ...entry }) => ({
+    const datasets = entries.map(({ locations = {}, replicas = [], ...entry }) => ({
       ...entry,
-      replicas: (entry.replicas ?? []).map(sites),
-      locations: Object.entries(locations).map(([site, location]) => ({ site: sites(site), location })),
+      replicaSiteIds: replicas.map(sites),
+      locations: Object.entries(locations).map(([site, location]) => ({ siteId: sites(site), location })),
     }));
     const data = await client.request(documents.ImportDatasetsDocument, { datasets });
     const [first, ...others] = data.importDatasets.errors;
@@ -158,7 +159,7 @@ function addLinks(program: Command): void {
     };
     const links = [{ ...(await ends(client, from, to)), ...values }];
     const data = await client.request(documents.SetLinksDocument, { links });
-    show(set, data.setLinks, linkTable);
+    show(set, data.setLinkValues.links, linkTable);
   });
 
   const load = addCommand(
@@ -170,9 +171,13 @@ function addLinks(program: Command): void {
     const client = connect();
     const entries = await entriesOf<LinkEntry>(file);
     const sites = await siteIndex(client);
-    const links = entries.map((entry) => ({ ...entry, from: sites(entry.from), to: sites(entry.to) }));
+    const links = entries.map(({ from, to, ...values }) => ({
+      ...values,
+      fromSiteId: sites(from),
+      toSiteId: sites(to),
+    }));
     const data = await client.request(documents.SetLinksDocument, { links });
-    show(load, data.setLinks, linkTable);
+    show(load, data.setLinkValues.links, linkTable);
   });
 
   const history = addCommand(list, 'history <from> <to>', 'list the measurements of a link, newest first');
@@ -196,12 +201,20 @@ function addLinks(program: Command): void {
     const client = connect();
     const variables = await ends(client, from, to);
     const data = await client.request(documents.RemoveLinkDocument, variables);
-    show(remove, data.removeLink, (link) => `the link from ${link.from.name} to ${link.to.name} is removed`);
+    show(
+      remove,
+      data.removeLink.link,
+      (link) => `the link from ${link.from.name} to ${link.to.name} is removed`,
+    );
   });
 }
 
-async function ends(client: Client, from: string, to: string): Promise<{ from: string; to: string }> {
-  return { from: (await findSite(client, from)).id, to: (await findSite(client, to)).id };
+async function ends(
+  client: Client,
+  from: string,
+  to: string,
+): Promise<{ fromSiteId: string; toSiteId: string }> {
+  return { fromSiteId: (await findSite(client, from)).id, toSiteId: (await findSite(client, to)).id };
 }
 
 async function siteIds(client: Client, names: readonly string[] = []): Promise<string[]> {
@@ -221,10 +234,10 @@ async function placesOf(
     client,
     places.map(({ site }) => site),
   );
-  const located = places.map(({ location }, i) => ({ site: ids[i] as string, location }));
+  const located = places.map(({ location }, i) => ({ siteId: ids[i] as string, location }));
   return {
-    plain: located.flatMap(({ site, location }) => (location === null ? [site] : [])),
-    locations: located.flatMap(({ site, location }) => (location === null ? [] : [{ site, location }])),
+    plain: located.flatMap(({ siteId, location }) => (location === null ? [siteId] : [])),
+    locations: located.flatMap(({ siteId, location }) => (location === null ? [] : [{ siteId, location }])),
   };
 }
 

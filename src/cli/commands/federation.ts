@@ -52,7 +52,7 @@ export function addFederation(program: Command): void {
   const addAction = <Field extends string>(
     name: string,
     description: string,
-    document: Document<Record<Field, Peer>, { peer: string }>,
+    document: Document<Record<Field, { peer: Peer }>, { peer: string }>,
     field: Field,
   ): void => {
     const command = addCommand(list, `${name} <peer>`, description);
@@ -60,7 +60,7 @@ export function addFederation(program: Command): void {
       const client = connect();
       const one = await findPeer(client, peer);
       const data = await client.request(document, { peer: one.site.id });
-      show(command, data[field], (changed) => peerTable([changed]));
+      show(command, data[field].peer, (changed) => peerTable([changed]));
     });
   };
   const { IsolatePeerDocument, RejoinPeerDocument, RemovePeerDocument } = documents;
@@ -91,7 +91,7 @@ export function addFederation(program: Command): void {
     let peer = await findPeer(client, name);
     if (mappings.length > 0) {
       const input = { name, users: await Promise.all(mappings.map((one) => mappingOf(client, one))) };
-      peer = (await client.request(documents.FederateDocument, { input })).federate.peer;
+      peer = (await client.request(documents.FederateDocument, { input })).setPeer.peer;
     }
     show(users, { user: peer.user, users: peer.users }, (mapped) =>
       table(
@@ -126,7 +126,7 @@ async function findPeer(client: Client, name: string): Promise<Peer> {
   );
 }
 
-async function mappingOf(client: Client, given: string): Promise<{ name: string; user: string | null }> {
+async function mappingOf(client: Client, given: string): Promise<documents.ForeignUserInput> {
   const at = given.lastIndexOf('=');
   if (at < 1)
     throw new CliError(
@@ -134,7 +134,7 @@ async function mappingOf(client: Client, given: string): Promise<{ name: string;
       ExitCode.USAGE,
     );
   const user = given.slice(at + 1);
-  return { name: given.slice(0, at), user: user === '' ? null : (await findUser(client, user)).id };
+  return { name: given.slice(0, at), userId: user === '' ? null : (await findUser(client, user)).id };
 }
 
 const withSettings = (command: Command): Command =>
@@ -179,10 +179,10 @@ async function federate(
     lostAfterS: given(options.lostAfter, (value) => parseDuration('--lost-after', value)),
     foreignMax: whole('--cap', options.cap, 0, 100_000),
     foreignBoost: whole('--boost', options.boost, -1000, 1000),
-    user: options.user && (await findUser(client, options.user)).id,
+    userId: options.user && (await findUser(client, options.user)).id,
   };
   const data = await client.request(documents.FederateDocument, { input });
-  const { peer, secret } = data.federate;
+  const { peer, secret } = data.setPeer;
   if (secret !== null && options.keyOut !== undefined) {
     writeFileSync(options.keyOut, `${secret}\n`, { mode: 0o600, flag: 'wx' });
     note(`its key is in ${options.keyOut}; give it to the administrators of ${peer.name}`);

@@ -37,7 +37,7 @@ type License = documents.LicenseFieldsFragment;
 type DeviceInput = documents.DeviceInput;
 
 const STATES = ['UP', 'DRAINING', 'DOWN'] as const;
-/** The most machines that `registerMachines` takes at once. */
+/** The most machines that `createMachines` takes at once. */
 const MAX_MACHINES = 1000;
 
 /** Of a site with a scheduler of its own: jobs that wait there at most. */
@@ -87,16 +87,16 @@ function addSites(program: Command): void {
         throw usage('--local', local, 'a scheduler only without --simulate');
       const fields = await siteFields(client, options);
       const input = { name, ...fields, localPolicy: fields.localPolicy ?? (local && EXTERNAL) };
-      const { registerSite: site } = await client.request(documents.RegisterSiteDocument, { input });
+      const { site } = (await client.request(documents.RegisterSiteDocument, { input })).createSite;
       if (machines !== undefined)
         await client.request(documents.RegisterMachinesDocument, {
-          inputs: machines.map((machine) => ({ ...machine, site: site.id })),
+          inputs: machines.map((machine) => ({ ...machine, siteId: site.id })),
         });
       if (!options.agent && machines === undefined)
         return show(add, site, (one) => tableOf(SITE_COLUMNS, [one]));
-      const { id: user } = await agentOf(client, site);
+      const { id: userId } = await agentOf(client, site);
       const { createApiKey } = await client.request(documents.CreateKeyDocument, {
-        input: { user, name: `agents of ${name}`, site: site.id },
+        input: { userId, name: `agents of ${name}`, siteId: site.id },
       });
       const kind = machines === undefined ? (local === undefined ? '' : ` --local ${local}`) : ' --simulate';
       const line = `SWITCHYARD_URL=${client.options.url} SWITCHYARD_KEY=${createApiKey.secret} switchyard agent --site ${name}${kind}`;
@@ -119,9 +119,9 @@ function addSites(program: Command): void {
       const client = connect();
       const state = given(options.state, (value) => parseWord('--state', value, STATES));
       const { id } = await findSite(client, nameOrId);
-      const input = { site: id, name: options.name, state, ...(await siteFields(client, options)) };
+      const input = { siteId: id, name: options.name, state, ...(await siteFields(client, options)) };
       const data = await client.request(documents.UpdateSiteDocument, { input });
-      show(set, data.updateSite, (site) => tableOf(SITE_COLUMNS, [site]));
+      show(set, data.updateSite.site, (site) => tableOf(SITE_COLUMNS, [site]));
     });
 
   addSiteShow(list);
@@ -130,7 +130,7 @@ function addSites(program: Command): void {
     const client = connect();
     const { id } = await findSite(client, nameOrId);
     const data = await client.request(documents.RemoveSiteDocument, { site: id });
-    show(remove, data.removeSite, (site) => `${site.name} is removed`);
+    show(remove, data.removeSite.site, (site) => `${site.name} is removed`);
   });
 }
 
@@ -183,7 +183,7 @@ async function siteFields(client: Client, options: SiteOptions) {
           : await readJson('--local-policy', options.localPolicy),
     maxRunningJobs: given(options.maxRunningJobs, limit('--max-running-jobs')),
     reservableCpuHours: given(options.reservableCpuHours, whole('--reservable-cpu-hours', 0)),
-    scheduler:
+    schedulerId:
       options.scheduler === undefined
         ? undefined
         : options.scheduler === 'none'
@@ -214,13 +214,13 @@ function addMachines(program: Command): void {
       cpus: whole('--cpus', 1)(options.cpus),
       memoryMb: whole('--memory-mb', 0)(options.memoryMb),
     };
-    const { id: site } = await findSite(client, siteName);
+    const { id: siteId } = await findSite(client, siteName);
     const number =
       options.count && parseNumber('--count', options.count, { min: 1, max: MAX_MACHINES, integer: true });
     const names = number ? Array.from({ length: number }, (_, i) => `${name}-${i + 1}`) : [name];
-    const inputs = names.map((each) => ({ site, name: each, ...fields }));
+    const inputs = names.map((each) => ({ siteId, name: each, ...fields }));
     const data = await client.request(documents.RegisterMachinesDocument, { inputs });
-    show(add, data.registerMachines, (all) => tableOf(MACHINE_COLUMNS, all));
+    show(add, data.createMachines.machines, (all) => tableOf(MACHINE_COLUMNS, all));
   });
 
   const set = addCommand(list, 'set <machine>', 'change a machine, given as SITE/NAME or by ID (OPERATOR)')
@@ -233,11 +233,11 @@ function addMachines(program: Command): void {
     async (nameOrId: string, options: MachineOptions & { name?: string; state?: string }) => {
       const client = connect();
       const state = given(options.state, (value) => parseWord('--state', value, STATES));
-      const { id: machine } = await findMachine(client, nameOrId);
-      const found = options.measuredDevices ? await measuredDevices(client, machine) : undefined;
-      const input = { machine, name: options.name, state, ...machineFields(options), ...found };
+      const { id: machineId } = await findMachine(client, nameOrId);
+      const found = options.measuredDevices ? await measuredDevices(client, machineId) : undefined;
+      const input = { machineId, name: options.name, state, ...machineFields(options), ...found };
       const data = await client.request(documents.UpdateMachineDocument, { input });
-      show(set, data.updateMachine, (one) => tableOf(MACHINE_COLUMNS, [one]));
+      show(set, data.updateMachine.machine, (one) => tableOf(MACHINE_COLUMNS, [one]));
     },
   );
 
@@ -246,7 +246,7 @@ function addMachines(program: Command): void {
     const client = connect();
     const { id: machine } = await findMachine(client, nameOrId);
     const data = await client.request(documents.RemoveMachineDocument, { machine });
-    show(remove, data.removeMachine, (one) => `${one.site.name}/${one.name} is removed`);
+    show(remove, data.removeMachine.machine, (one) => `${one.site.name}/${one.name} is removed`);
   });
 }
 
@@ -301,7 +301,7 @@ function machineFields(options: MachineOptions) {
     benchmark: given(options.benchmark, (value) => parseNumber('--benchmark', value, { min: 0 })),
     os: options.os,
     architecture: options.arch,
-    licenses: options.license?.map((id) => parseId('license', id)),
+    licenseIds: options.license?.map((id) => parseId('license', id)),
     maxTasks: given(options.maxTasks, limit('--max-tasks')),
     resources: options.resource?.map((one) => parseAmount('--resource', one)),
     labels: options.label && listFrom(options.label, (one) => parseLabel('--label', one)),
@@ -354,7 +354,7 @@ function addLicenses(program: Command): void {
     const site = options.site === undefined ? undefined : (await findSite(client, options.site)).id;
     const input = { kind, copies: parseNumber('--copies', options.copies, { min: 0, integer: true }), site };
     const data = await client.request(documents.RegisterLicenseDocument, { input });
-    show(add, data.registerLicense, (one) => tableOf(LICENSE_COLUMNS, [one]));
+    show(add, data.createLicense.license, (one) => tableOf(LICENSE_COLUMNS, [one]));
   });
 
   const set = addCommand(list, 'set <id>', 'change a license pool (OPERATOR)').requiredOption(
@@ -363,18 +363,18 @@ function addLicenses(program: Command): void {
   );
   set.action(async (id: string, options: { copies: string }) => {
     const input = {
-      license: parseId('license', id),
+      licenseId: parseId('license', id),
       copies: parseNumber('--copies', options.copies, { min: 0, integer: true }),
     };
     const data = await connect().request(documents.UpdateLicenseDocument, { input });
-    show(set, data.updateLicense, (one) => tableOf(LICENSE_COLUMNS, [one]));
+    show(set, data.updateLicense.license, (one) => tableOf(LICENSE_COLUMNS, [one]));
   });
 
   const remove = addCommand(list, 'remove <id>', 'remove a license pool that is not in use (OPERATOR)');
   remove.action(async (id: string) => {
     const variables = { license: parseId('license', id) };
     const data = await connect().request(documents.RemoveLicenseDocument, variables);
-    show(remove, data.removeLicense, (one) => `${one.id} (${one.kind}) is removed`);
+    show(remove, data.removeLicense.license, (one) => `${one.id} (${one.kind}) is removed`);
   });
 }
 
@@ -409,7 +409,7 @@ function addResources(program: Command): void {
     const site = options.site === undefined ? undefined : (await findSite(client, options.site)).id;
     const input = { kind, copies: amountOf(options.amount), unit, site };
     const data = await client.request(documents.RegisterLicenseDocument, { input });
-    show(add, data.registerLicense, (one) => tableOf(POOL_COLUMNS, [one]));
+    show(add, data.createLicense.license, (one) => tableOf(POOL_COLUMNS, [one]));
   });
 
   const set = addCommand(list, 'set <kind>', 'change what is counted for a site or the whole grid (OPERATOR)')
@@ -419,13 +419,13 @@ function addResources(program: Command): void {
   set.action(async (kind: string, options: { amount?: string; unit?: string; site?: string }) => {
     const client = connect();
     const { amount, unit, site } = options;
-    const { id: license } = await poolOf(client, kind, site);
+    const { id: licenseId } = await poolOf(client, kind, site);
     const input = {
-      ...{ license, copies: given(amount, amountOf) },
+      ...{ licenseId, copies: given(amount, amountOf) },
       unit: unit === 'none' ? null : unit,
     };
     const data = await client.request(documents.UpdateLicenseDocument, { input });
-    show(set, data.updateLicense, (one) => tableOf(POOL_COLUMNS, [one]));
+    show(set, data.updateLicense.license, (one) => tableOf(POOL_COLUMNS, [one]));
   });
 
   const remove = addCommand(
@@ -437,7 +437,11 @@ function addResources(program: Command): void {
     const client = connect();
     const { id: license } = await poolOf(client, kind, site);
     const data = await client.request(documents.RemoveLicenseDocument, { license });
-    show(remove, data.removeLicense, (one) => `${one.kind} of ${one.site?.name ?? 'the grid'} is removed`);
+    show(
+      remove,
+      data.removeLicense.license,
+      (one) => `${one.kind} of ${one.site?.name ?? 'the grid'} is removed`,
+    );
   });
 }
 
@@ -466,14 +470,14 @@ function addDrain(program: Command): void {
       const data = await client.request(documents.DrainMachineDocument, { machine });
       return show(
         drain,
-        data.drainMachine,
+        data.drainMachine.machine,
         (one) => `${one.site.name}/${one.name} is ${one.state}; ${stillUsed(one)} still in use`,
       );
     }
     const data = await client.request(documents.DrainSiteDocument, { site });
     show(
       drain,
-      data.drainSite,
+      data.drainSite.site,
       (one) => `${one.name} is ${one.state}; ${count(one.runningJobs, 'job')} still running`,
     );
   });
@@ -487,13 +491,17 @@ function addDrain(program: Command): void {
     const client = connect();
     const { machine, site } = await placeOf(client, target);
     if (machine !== null) {
-      const input = { machine, state: 'UP' } as const;
+      const input = { machineId: machine, state: 'UP' } as const;
       const data = await client.request(documents.UpdateMachineDocument, { input });
-      return show(undrain, data.updateMachine, (one) => `${one.site.name}/${one.name} is ${one.state}`);
+      return show(
+        undrain,
+        data.updateMachine.machine,
+        (one) => `${one.site.name}/${one.name} is ${one.state}`,
+      );
     }
-    const input = { site, state: 'UP' } as const;
+    const input = { siteId: site, state: 'UP' } as const;
     const data = await client.request(documents.UpdateSiteDocument, { input });
-    show(undrain, data.updateSite, (one) => `${one.name} is ${one.state}`);
+    show(undrain, data.updateSite.site, (one) => `${one.name} is ${one.state}`);
   });
 }
 

@@ -13,12 +13,12 @@ import { addCommand, collect, findMachine, findSite, note, show } from '../comma
 import { connect } from '../connect.js';
 import {
   CancelHoldDocument,
+  type CreateHoldInput,
   type HoldConflict,
   type HoldFieldsFragment,
   type HoldKind,
   HoldsDocument,
   ReserveDocument,
-  type ReserveInput,
   type ReserveMutation,
   UpdateHoldDocument,
   type UpdateHoldInput,
@@ -27,7 +27,7 @@ import { CliError, ExitCode, usage } from '../errors.js';
 import { count, time } from '../format.js';
 import { addListOptions, type Columns, showList, tableOf } from '../lists.js';
 
-type Held = ReserveMutation['reserve']['machines'][number];
+type Held = ReserveMutation['createHold']['machines'][number];
 
 interface HoldOptions {
   name?: string;
@@ -138,7 +138,7 @@ function addGroup(
     const client = connect();
     const { id } = await findHold(client, nameOrId);
     const { cancelHold } = await client.request(CancelHoldDocument, { hold: id });
-    show(cancel, cancelHold, (hold) => `${hold.name ?? hold.id} is canceled`);
+    show(cancel, cancelHold.hold, (hold) => `${hold.name ?? hold.id} is canceled`);
   });
   return group;
 }
@@ -188,10 +188,11 @@ async function add(command: Command, kind: HoldKind, site: string, options: Hold
   const client = connect();
   const { id } = await findSite(client, site);
   const dryRun = options.dryRun === true;
-  const input: ReserveInput = {
+  const input: CreateHoldInput = {
     kind,
-    site: id,
+    siteId: id,
     name: options.name,
+    dryRun,
     ...(await amountsOf(client, site, options)),
     ...timesOf(options, Date.now()),
     onConflict: onConflictOf(options),
@@ -201,10 +202,10 @@ async function add(command: Command, kind: HoldKind, site: string, options: Hold
       ...releaseOf(options),
     }),
   };
-  const { reserve } = await client.request(ReserveDocument, { input, dryRun }).catch(inOptions);
+  const { createHold } = await client.request(ReserveDocument, { input }).catch(inOptions);
   show(
     command,
-    reserve,
+    createHold,
     dryRun ? describeDryRun : ({ hold }) => (hold === null ? '' : tableOf(HOLD_COLUMNS, [hold])),
   );
 }
@@ -215,14 +216,14 @@ async function amountsOf(
   site: string,
   { machine, tasks, cpus, mem, resource }: HoldOptions,
 ): Promise<
-  Pick<UpdateHoldInput, 'machines' | 'tasks' | 'cpus' | 'memoryMb'> & Pick<ReserveInput, 'resources'>
+  Pick<UpdateHoldInput, 'machineIds' | 'tasks' | 'cpus' | 'memoryMb'> & Pick<CreateHoldInput, 'resources'>
 > {
   const whole = (field: string) => (value: string) => parseNumber(field, value, { min: 1, integer: true });
   const names = machine?.map((name) =>
     /^machine_\d+$/.test(name) || name.includes('/') ? name : `${site}/${name}`,
   );
   return {
-    machines: names && (await Promise.all(names.map(async (name) => (await findMachine(client, name)).id))),
+    machineIds: names && (await Promise.all(names.map(async (name) => (await findMachine(client, name)).id))),
     tasks: given(tasks, whole('--tasks')),
     cpus: given(cpus, whole('--cpus')),
     memoryMb: given(mem, (value) => parseMemory('--mem', value)),
@@ -237,18 +238,18 @@ async function change(this: Command, nameOrId: string, options: HoldOptions): Pr
   const { name, reason, user, machine, wholeSite } = options;
   if (wholeSite && machine !== undefined) throw usage('--whole-site', '', 'either --machine or --whole-site');
   const input: UpdateHoldInput = {
-    hold: id,
+    holdId: id,
     ...{ name, reason, onConflict: onConflictOf(options) },
     ...(await amountsOf(client, site.name, options)),
     ...timesOf(options, begins === undefined ? Date.now() : Date.parse(begins)),
-    ...(wholeSite && { machines: null }),
+    ...(wholeSite && { machineIds: null }),
     ...(user && { users: user }),
     ...releaseOf(options),
   };
-  if (Object.entries(input).every(([field, value]) => field === 'hold' || value === undefined))
+  if (Object.entries(input).every(([field, value]) => field === 'holdId' || value === undefined))
     throw new CliError('nothing to change: give an option such as --to', ExitCode.USAGE);
   const { updateHold } = await client.request(UpdateHoldDocument, { input }).catch(inOptions);
-  show(this, updateHold, (hold) => tableOf(HOLD_COLUMNS, [hold]));
+  show(this, updateHold.hold, (hold) => tableOf(HOLD_COLUMNS, [hold]));
 }
 
 /** What is in the way, with the options that let jobs finish or stop them. */
@@ -280,7 +281,7 @@ function releaseOf({ releaseAfter, keep }: HoldOptions): { releaseIdleS?: number
 function timesOf(
   { from, to, for: length, rrule, timeZone, except, also }: HoldOptions,
   beginsMs: number,
-): Partial<Pick<ReserveInput, 'from' | 'to' | 'rrule' | 'timeZone' | 'exceptDates' | 'alsoDates'>> {
+): Partial<Pick<CreateHoldInput, 'from' | 'to' | 'rrule' | 'timeZone' | 'exceptDates' | 'alsoDates'>> {
   if (to !== undefined && length !== undefined) throw usage('--for', length, 'either --to or --for');
   const nowMs = Date.now();
   const times = (field: string, values: readonly string[]) =>
@@ -302,7 +303,13 @@ function timesOf(
   };
 }
 
-function describeDryRun({ machines, holds, runsInTheWay, jobs, moved }: ReserveMutation['reserve']): string {
+function describeDryRun({
+  machines,
+  holds,
+  runsInTheWay,
+  jobs,
+  moved,
+}: ReserveMutation['createHold']): string {
   const lines = [
     machines.length === 0 ? 'the whole site' : machines.map(heldOf).join(', '),
     ...holds.map(({ id, name, kind }) => `conflicts with ${kind} ${name ?? id}`),

@@ -167,10 +167,10 @@ function addChange(program: Command): void {
     const set = changesFromOptions(options);
     const selection = await selectionFrom(client, ids, options);
     const input = { selection, set, allowUnfit: options.allowUnfit ?? false };
-    const { changeJobs } = await client.request(ChangeDocument, { input }).catch((error: unknown) => {
+    const { updateJobs } = await client.request(ChangeDocument, { input }).catch((error: unknown) => {
       throw spoken(error);
     });
-    report(changeJobs, 'changed', wantsJson(change));
+    report(updateJobs, 'changed', wantsJson(change));
   });
 }
 

@@ -17,16 +17,17 @@ export function addMail(program: Command): void {
     const client = connect();
     if (user === undefined) {
       if (address !== undefined) throw new CliError('--address needs --user', ExitCode.USAGE);
-      const { setMail: own } = on
-        ? await client.request(documents.SetMailDocument, { kinds: mailKinds(on.join(), '--on') })
-        : { setMail: (await client.request(documents.OwnMailDocument, {})).viewer };
+      const own = on
+        ? (await client.request(documents.SetMailDocument, { kinds: mailKinds(on.join(), '--on') })).setMail
+            .user
+        : (await client.request(documents.OwnMailDocument, {})).viewer;
       return show(mail, own, shown);
     }
     const { id } = await findUser(client, user);
     if (address !== undefined) {
       const variables = { user: id, address: address === 'none' ? null : address };
       const { setMailAddress } = await client.request(documents.SetMailAddressDocument, variables);
-      return show(mail, setMailAddress, shown);
+      return show(mail, setMailAddress.user, shown);
     }
     const { node } = await client.request(documents.UserMailDocument, { id });
     show(mail, node as User, shown);

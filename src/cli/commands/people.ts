@@ -39,7 +39,7 @@ function addUsers(program: Command): void {
     .option('--subject <sub>', 'the user at the identity provider: the `sub` claim of its tokens');
   add.action(async (name: string, options: NewUser) => {
     const data = await connect().request(documents.RegisterUserDocument, { input: newUser(name, options) });
-    show(add, data.registerUser, (user) => userTable([user]));
+    show(add, data.createUser.user, (user) => userTable([user]));
   });
   addImport(list);
   addInvitations(list);
@@ -56,13 +56,13 @@ function addUsers(program: Command): void {
     ) => {
       const client = connect();
       const input = {
-        user: (await findUser(client, nameOrId)).id,
+        userId: (await findUser(client, nameOrId)).id,
         class: given(options.class, (value) => parseWord('--class', value, CLASSES)),
         role: given(options.role, (value) => parseWord('--role', value, ROLES)),
         active: options.activate ? true : options.deactivate ? false : undefined,
       };
       const data = await client.request(documents.UpdateUserDocument, { input });
-      show(set, data.updateUser, (user) => userTable([user]));
+      show(set, data.updateUser.user, (user) => userTable([user]));
     },
   );
 }
@@ -87,8 +87,8 @@ function addInvitations(list: Command): void {
     const input = { ...newUser(name, options), role: parseWord('--role', options.role ?? 'USER', PEOPLE) };
     const expiresAt = expiryOf(options);
     const client = connect();
-    const { registerUser } = await client.request(documents.RegisterUserDocument, { input });
-    await showInvitation(invite, client, { user: registerUser.id, expiresAt });
+    const { user } = (await client.request(documents.RegisterUserDocument, { input })).createUser;
+    await showInvitation(invite, client, { userId: user.id, expiresAt });
   });
 
   const reset = addCommand(
@@ -99,7 +99,7 @@ function addInvitations(list: Command): void {
   reset.action(async (nameOrId: string, options: { expires?: string }) => {
     const expiresAt = expiryOf(options);
     const client = connect();
-    await showInvitation(reset, client, { user: (await findUser(client, nameOrId)).id, expiresAt });
+    await showInvitation(reset, client, { userId: (await findUser(client, nameOrId)).id, expiresAt });
   });
 }
 
@@ -125,10 +125,7 @@ interface NewUser {
   subject?: string;
 }
 
-const newUser = (
-  name: string,
-  { class: of, role, share, subject }: NewUser,
-): documents.RegisterUserInput => ({
+const newUser = (name: string, { class: of, role, share, subject }: NewUser): documents.CreateUserInput => ({
   name,
   class: parseWord('--class', of ?? 'REGULAR', CLASSES),
   role: parseWord('--role', role ?? 'USER', ROLES),
@@ -158,7 +155,7 @@ function addImport(list: Command): void {
     const registered: User[] = [];
     for (const input of wanted) {
       if (known.has(input.name)) continue;
-      registered.push((await client.request(documents.RegisterUserDocument, { input })).registerUser);
+      registered.push((await client.request(documents.RegisterUserDocument, { input })).createUser.user);
       known.add(input.name);
     }
     const there = wanted.length - registered.length;
@@ -218,8 +215,8 @@ function addKeys(program: Command): void {
     const whose = options.user ?? list.opts<{ user?: string }>().user;
     const input = {
       name,
-      user: whose && (await findUser(client, whose)).id,
-      site: options.site && (await findSite(client, options.site)).id,
+      userId: whose && (await findUser(client, whose)).id,
+      siteId: options.site && (await findSite(client, options.site)).id,
       expiresAt: options.expires && parseTime('--expires', options.expires, Date.now(), note),
     };
     const { createApiKey } = await client.request(documents.CreateKeyDocument, { input });
@@ -243,7 +240,7 @@ function addKeys(program: Command): void {
   revoke.action(async (id: string) => {
     const variables = { apiKey: parseId('apikey', id) };
     const data = await connect().request(documents.RevokeKeyDocument, variables);
-    show(revoke, data.revokeApiKey, (key) => `${key.id} (${key.name}) is revoked`);
+    show(revoke, data.revokeApiKey.apiKey, (key) => `${key.id} (${key.name}) is revoked`);
   });
 }
 
@@ -274,11 +271,15 @@ function addSessions(program: Command): void {
     // --user may also stand before `end`: the list has it too.
     const whose = options.user ?? list.opts<{ user?: string }>().user;
     const input = {
-      user: whose && (await findUser(client, whose)).id,
-      sessions: ids.length > 0 ? ids.map((id) => parseId('session', id)) : undefined,
+      userId: whose && (await findUser(client, whose)).id,
+      sessionIds: ids.length > 0 ? ids.map((id) => parseId('session', id)) : undefined,
     };
     const { endSessions } = await client.request(documents.EndSessionsDocument, { input });
-    show(end, endSessions, ({ ended, user }) => `${count(ended.length, 'session')} of ${user.name} ended`);
+    show(
+      end,
+      endSessions,
+      ({ endedSessionIds, user }) => `${count(endedSessionIds.length, 'session')} of ${user.name} ended`,
+    );
   });
 }
 
@@ -328,9 +329,9 @@ function addQuota(program: Command): void {
     if (nameOrId === undefined) throw new CliError('no user given', ExitCode.USAGE);
     if (!options.reason)
       throw new CliError('--reason is required; it goes into the audit log', ExitCode.USAGE);
-    const input = { user: (await findUser(client, nameOrId)).id, ...changes, reason: options.reason };
+    const input = { userId: (await findUser(client, nameOrId)).id, ...changes, reason: options.reason };
     const data = await client.request(documents.SetQuotaDocument, { input });
-    show(quota, data.setQuota, (user) => userTable([user]));
+    show(quota, data.updateQuota.user, (user) => userTable([user]));
   });
 }
 
@@ -346,7 +347,7 @@ function quotaChanges({
   share,
   limit,
   period,
-}: QuotaOptions): Omit<documents.SetQuotaInput, 'user' | 'reason'> {
+}: QuotaOptions): Omit<documents.UpdateQuotaInput, 'userId' | 'reason'> {
   if (limit === undefined ? period !== undefined : limit !== 'none' && period === undefined) {
     throw new CliError('--limit and --period must be given together', ExitCode.USAGE);
   }

@@ -52,7 +52,7 @@ function addWeights(program: Command): void {
       reason: options.reason,
     };
     const data = await client.request(documents.SetWeightsDocument, { input });
-    show(set, data.setWeights, weightTable);
+    show(set, data.updateWeights.policy, weightTable);
   });
 }
 
@@ -104,7 +104,7 @@ function addPolicies(program: Command): void {
     );
     const input = { document, expectedVersion, reason: options.reason };
     const data = await client.request(documents.UpdatePolicyDocument, { input });
-    show(set, data.updatePolicy, headline);
+    show(set, data.updatePolicy.policy, headline);
   });
 
   const revert = changeOptions(addCommand(current, 'revert <version>', 'restore an earlier version (ADMIN)'));
@@ -119,7 +119,7 @@ function addPolicies(program: Command): void {
       reason: options.reason,
     };
     const data = await client.request(documents.RevertPolicyDocument, variables);
-    show(revert, data.revertPolicy, headline);
+    show(revert, data.revertPolicy.policy, headline);
   });
 }
 

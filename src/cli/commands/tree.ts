@@ -47,18 +47,18 @@ export function addTree(program: Command): void {
   );
   add.action(async (name: string, { under }: { under?: string }) => {
     const client = connect();
-    const input = { name, parent: under === undefined ? null : (await findScheduler(client, under)).id };
+    const input = { name, parentId: under === undefined ? null : (await findScheduler(client, under)).id };
     const data = await client.request(CreateSchedulerDocument, { input });
-    show(add, data.createScheduler, changed);
+    show(add, data.createScheduler.scheduler, changed);
   });
 
   const change = async (nameOrId: string, fields: { name?: string; under?: string | null }) => {
     const client = connect();
     const { id } = await findScheduler(client, nameOrId);
     const { name, under } = fields;
-    const parent = typeof under === 'string' ? (await findScheduler(client, under)).id : under;
-    const input = { scheduler: id, name, parent };
-    return (await client.request(UpdateSchedulerDocument, { input })).updateScheduler;
+    const parentId = typeof under === 'string' ? (await findScheduler(client, under)).id : under;
+    const input = { schedulerId: id, name, parentId };
+    return (await client.request(UpdateSchedulerDocument, { input })).updateScheduler.scheduler;
   };
   const move = addCommand(
     tree,
@@ -82,7 +82,7 @@ export function addTree(program: Command): void {
     const client = connect();
     const { id } = await findScheduler(client, nameOrId);
     const data = await client.request(RemoveSchedulerDocument, { scheduler: id });
-    show(remove, data.removeScheduler, ({ name }) => `${name} is removed`);
+    show(remove, data.removeScheduler.scheduler, ({ name }) => `${name} is removed`);
   });
 }
 

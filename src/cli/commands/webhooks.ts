@@ -50,13 +50,13 @@ export function addWebhooks(program: Command): void {
   remove.action(async (id: string) => {
     const variables = { webhook: parseId('webhook', id) };
     const data = await connect().request(documents.DeleteWebhookDocument, variables);
-    show(remove, data.deleteWebhook, (webhook) => `${webhook.id} (${webhook.name}) is removed`);
+    show(remove, data.removeWebhook.webhook, (webhook) => `${webhook.id} (${webhook.name}) is removed`);
   });
 
   const test = addCommand(list, 'test <id>', 'send a test message to a webhook, and show the response');
   test.action(async (id: string) => {
     const variables = { webhook: parseId('webhook', id) };
-    const { testWebhook: answer } = await connect().request(documents.TestWebhookDocument, variables);
+    const { test: answer } = (await connect().request(documents.TestWebhookDocument, variables)).testWebhook;
     const how = answer.delivered
       ? `delivered: the response was ${answer.status}`
       : `failed: ${answer.reason}`;
@@ -94,12 +94,12 @@ function addSet(list: Command): void {
     if (enable && disable)
       throw new CliError('--enable and --disable cannot be given together', ExitCode.USAGE);
     const input = {
-      ...{ webhook: parseId('webhook', id), name, url },
+      ...{ webhookId: parseId('webhook', id), name, url },
       kinds: on && (on.join() === 'all' ? [] : on.map(kind)),
       enabled: enable ? true : disable ? false : undefined,
     };
     const data = await connect().request(documents.UpdateWebhookDocument, { input });
-    show(set, data.updateWebhook, (webhook) => tableOf(COLUMNS, [webhook]));
+    show(set, data.updateWebhook.webhook, (webhook) => tableOf(COLUMNS, [webhook]));
   });
 }
 

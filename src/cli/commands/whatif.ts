@@ -57,8 +57,8 @@ export function addWhatIf(program: Command): void {
     };
     const client = connect();
     const after = await latestCursor(client);
-    const { simulate } = await client.request(SimulateDocument, { input });
-    const ended = await awaitEnd(client, simulate, after);
+    const { createSimulation } = await client.request(SimulateDocument, { input });
+    const ended = await awaitEnd(client, createSimulation.simulation, after);
     if (wantsJson(command)) printJson(ended);
     if (ended.state === 'FAILED')
       throw new CliError(`${ended.id} failed: ${ended.message ?? ''}`, ExitCode.FAILED);

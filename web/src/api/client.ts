@@ -1,5 +1,5 @@
 /** The GraphQL client: one endpoint, one normalized cache, which goes with the session. */
-import { cacheExchange } from '@urql/exchange-graphcache';
+import { cacheExchange, type UpdateResolver } from '@urql/exchange-graphcache';
 import { relayPagination } from '@urql/exchange-graphcache/extras';
 import {
   type AnyVariables,
@@ -21,6 +21,26 @@ const keys = new Proxy(
   },
 );
 
+type Updaters = Record<string, UpdateResolver<Record<string, unknown>, unknown>>;
+
+/** A new object belongs into lists that do not have it: whatever shows others of its type asks again. */
+const updates: { Mutation: Updaters } = {
+  Mutation: new Proxy<Updaters>(
+    {},
+    {
+      get: (_, mutation) =>
+        typeof mutation === 'string' && mutation.startsWith('create') ? madeBy(mutation) : undefined,
+    },
+  ),
+};
+
+const madeBy =
+  (mutation: string): Updaters[string] =>
+  (data, _arguments, cache) => {
+    for (const made of Object.values((data[mutation] as object | null) ?? {}).flat())
+      if (made?.__typename && made.id) cache.invalidate(made.__typename);
+  };
+
 export function createGraphqlClient(key = (): string | null => session.get().key): Client {
   return new Client({
     url: '/graphql',
@@ -40,6 +60,7 @@ export function createGraphqlClient(key = (): string | null => session.get().key
       }),
       cacheExchange({
         keys,
+        updates,
         resolvers: {
           Query: {
             audit: relayPagination(),

@@ -20,7 +20,7 @@ export function useInvitation(): { busy: boolean; invite(user: string): Promise<
   return {
     busy,
     async invite(user) {
-      const { inviteUser } = await run({ input: { user } });
+      const { inviteUser } = await run({ input: { userId: user } });
       const { invitation, expiresAt } = inviteUser;
       return { ...inviteUser.user, link: `${location.origin}/#invitation=${invitation}`, until: expiresAt };
     },

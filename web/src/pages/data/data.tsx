@@ -216,10 +216,10 @@ function DatasetDialog({
 
   async function save(): Promise<void> {
     const input = { name: name.trim(), sizeMb: Number(sizeMb) };
-    if (!dataset) await create.run({ input: { ...input, replicas: [...at] } });
+    if (!dataset) await create.run({ input: { ...input, replicaSiteIds: [...at] } });
     else {
       if (input.name !== dataset.name || input.sizeMb !== dataset.sizeMb)
-        await update.run({ input: { dataset: dataset.id, ...input } });
+        await update.run({ input: { datasetId: dataset.id, ...input } });
       const add = [...at].filter((id) => !before.has(id));
       const gone = [...before].filter((id) => !at.has(id));
       if (add.length + gone.length > 0) await replicas.run({ dataset: dataset.id, add, remove: gone });
@@ -606,8 +606,8 @@ function SetLink({
               set.run({
                 links: [
                   {
-                    from: from.id,
-                    to: to.id,
+                    fromSiteId: from.id,
+                    toSiteId: to.id,
                     bandwidthMbPerS: Number(draft.bandwidth),
                     rttS: Number(draft.rtt) / 1000,
                     loss: Number(draft.loss) / 100,

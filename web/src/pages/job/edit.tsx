@@ -262,8 +262,8 @@ export function EditDialog({ job, onClose, onDone }: { job: Job; onClose(): void
     if (Object.keys(set).length === 0) return onClose();
     setBusy(true);
     try {
-      const { changeJobs } = await ask(ChangeJobsDocument, { input: { selection: { ids: [job.id] }, set } });
-      const [refused] = changeJobs.unchanged;
+      const { updateJobs } = await ask(ChangeJobsDocument, { input: { selection: { ids: [job.id] }, set } });
+      const [refused] = updateJobs.unchanged;
       if (refused?.field && isField(refused.field)) return setFaults({ [refused.field]: refused.message });
       if (refused) return setError(refused.message);
       toast(`Job ${numberOf(job.id)} is changed.`);

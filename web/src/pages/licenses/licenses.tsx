@@ -276,8 +276,8 @@ function PoolDialog({ pool, onClose }: { pool: LicensePartsFragment | null; onCl
   const written = { copies: Number(copies), unit: unit.trim() || null };
   const save = (): Promise<unknown> =>
     pool
-      ? update.run({ input: { license: pool.id, ...written } })
-      : register.run({ input: { kind: kind.trim(), site: site || null, ...written } });
+      ? update.run({ input: { licenseId: pool.id, ...written } })
+      : register.run({ input: { kind: kind.trim(), siteId: site || null, ...written } });
   return (
     <Dialog
       title={pool ? `Change the pool of ${pool.kind}` : 'Add a pool'}

@@ -173,13 +173,13 @@ function NewSite() {
   const key = useAction(BeginKeyDocument);
   const [made, setMade] = useState<Made | null>(null);
   const add = async (name: string): Promise<Made> => {
-    const { registerSite } = await site.run({ input: { name } });
-    const { registerUser } = await user.run({ input: { name: `agent-${name}`, role: 'AGENT' } });
+    const { createSite } = await site.run({ input: { name } });
+    const { createUser } = await user.run({ input: { name: `agent-${name}`, role: 'AGENT' } });
     const { createApiKey } = await key.run({
-      input: { user: registerUser.id, name: `agents of ${name}`, site: registerSite.id },
+      input: { userId: createUser.user.id, name: `agents of ${name}`, siteId: createSite.site.id },
     });
     const text = `SWITCHYARD_URL=${location.origin}/graphql SWITCHYARD_KEY=${createApiKey.secret} npx switchyard agent --site ${name}`;
-    return { ...registerSite, text, until: createApiKey.apiKey.expiresAt };
+    return { ...createSite.site, text, until: createApiKey.apiKey.expiresAt };
   };
   return (
     <Card title="Add a site" about="A cluster, a lab, or a machine">
@@ -229,8 +229,8 @@ function InviteSomebody() {
   const { busy, invite } = useInvitation();
   const [made, setMade] = useState<Invitation | null>(null);
   const register = async (name: string): Promise<Invitation> => {
-    const { registerUser } = await user.run({ input: { name, role: 'USER' } });
-    return invite(registerUser.id);
+    const { createUser } = await user.run({ input: { name, role: 'USER' } });
+    return invite(createUser.user.id);
   };
   return (
     <Card title="Invite a user" about="Somebody who submits jobs">

@@ -370,7 +370,7 @@ function Preview({ draft, changed }: { draft: Document; changed: boolean }) {
               }),
             ).then((done) => {
               if (!done) return;
-              setId(done.simulate.id);
+              setId(done.createSimulation.simulation.id);
               setOf(key);
             })
           }
@@ -422,8 +422,8 @@ function PutInForce({
               input: { document: draft, expectedVersion: base.version, reason: reason.trim() },
             });
             setReason('');
-            onDone(updatePolicy);
-            void told(Promise.resolve(), `Policy ${updatePolicy.version} is in effect.`);
+            onDone(updatePolicy.policy);
+            void told(Promise.resolve(), `Policy ${updatePolicy.policy.version} is in effect.`);
           } catch (reason) {
             setError((reason as Error).message);
           }

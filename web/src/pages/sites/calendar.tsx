@@ -271,7 +271,7 @@ function NewHold({
     const from = draft.from === '' ? Date.now() : new Date(draft.from).getTime();
     const rrule = draft.rrule.trim() || null;
     const input = {
-      ...{ site: site.id, resources: [], onConflict },
+      ...{ siteId: site.id, resources: [], onConflict },
       kind: closes ? ('MAINTENANCE' as const) : rrule === null ? ('USER' as const) : ('STANDING' as const),
       name: draft.name.trim() || null,
       reason: draft.reason.trim() || null,
@@ -284,7 +284,7 @@ function NewHold({
       }),
     };
     const held = closes ? `${site.name} will be closed` : 'Reserved';
-    void told(reserve.run({ input }), ({ reserve: { runsInTheWay } }) =>
+    void told(reserve.run({ input }), ({ createHold: { runsInTheWay } }) =>
       runsInTheWay === 0
         ? `${held}.`
         : `${held}; ${plural(runsInTheWay, 'job')} may still be running when it begins.`,

@@ -29,7 +29,7 @@ export function EditHold({
       onClose();
       return;
     }
-    void told(update.run({ input: { hold: hold.id, ...set } }), `${hold.name ?? hold.id} is changed.`).then(
+    void told(update.run({ input: { holdId: hold.id, ...set } }), `${hold.name ?? hold.id} is changed.`).then(
       (done) => done && onClose(),
     );
   };

@@ -81,7 +81,7 @@ export function changesOf(
   hold: HoldPartsFragment,
   draft: Draft,
   site: Pick<SitePartsFragment, 'machines' | 'name'>,
-): Omit<UpdateHoldInput, 'hold'> | string {
+): Omit<UpdateHoldInput, 'holdId'> | string {
   const before = draftOf(hold);
   const differs = (field: keyof Draft): boolean => draft[field] !== before[field];
   const from = differs('from') ? new Date(draft.from).getTime() : timeOf(hold).from;
@@ -120,7 +120,7 @@ class Misfit extends Error {}
 function heldOf(
   { machines, tasks, cpus, memoryMb, resources }: Draft,
   site: Pick<SitePartsFragment, 'machines' | 'name'>,
-): Pick<UpdateHoldInput, 'machines' | 'tasks' | 'cpus' | 'memoryMb' | 'resources'> {
+): Pick<UpdateHoldInput, 'machineIds' | 'tasks' | 'cpus' | 'memoryMb' | 'resources'> {
   const whole = (field: string, text: string): number | undefined =>
     text === '' ? undefined : parseNumber(field, text, { min: 1, integer: true });
   const amounts = {
@@ -135,5 +135,5 @@ function heldOf(
     if (found === undefined) throw new Misfit(`Machines: ${site.name} has no machine ${name}.`);
     return found.id;
   });
-  return { machines: ids.length === 0 ? null : ids, ...amounts };
+  return { machineIds: ids.length === 0 ? null : ids, ...amounts };
 }

@@ -273,7 +273,7 @@ function SiteActions({ site }: { site: SitePartsFragment }) {
   const remove = useAction(RemoveSiteDocument);
   const navigate = useNavigate();
   const set = (state: 'UP' | 'DOWN', text: string): void =>
-    void told(update.run({ input: { site: site.id, state } }), text);
+    void told(update.run({ input: { siteId: site.id, state } }), text);
   return (
     <>
       {site.state === 'UP' ? (
@@ -656,7 +656,7 @@ function MachineActions({ machine }: { machine: MachinePartsFragment }) {
                   label: 'Return to service',
                   onAction: () =>
                     void told(
-                      update.run({ input: { machine: machine.id, state: 'UP' } }),
+                      update.run({ input: { machineId: machine.id, state: 'UP' } }),
                       `${machine.name} accepts jobs again.`,
                     ),
                 },
@@ -667,7 +667,7 @@ function MachineActions({ machine }: { machine: MachinePartsFragment }) {
             disabled: machine.state === 'DOWN',
             onAction: () =>
               void told(
-                update.run({ input: { machine: machine.id, state: 'DOWN' } }),
+                update.run({ input: { machineId: machine.id, state: 'DOWN' } }),
                 `${machine.name} is marked as down.`,
               ),
           },
@@ -744,14 +744,14 @@ function AddMachines({ site, onClose }: { site: SitePartsFragment; onClose(): vo
             void told(
               register.run({
                 inputs: Array.from({ length: number }, (_, i) => ({
-                  site: site.id,
+                  siteId: site.id,
                   name: number === 1 ? draft.name : `${draft.name}-${first + i}`,
                   cpus: Number(draft.cpus),
                   memoryMb: Number(draft.memoryMb),
                   benchmark: Number(draft.benchmark),
                   os: draft.os,
                   architecture: draft.architecture,
-                  licenses: site.licenses.map(({ id }) => id),
+                  licenseIds: site.licenses.map(({ id }) => id),
                   maxTasks: draft.maxTasks ? Number(draft.maxTasks) : null,
                 })),
               }),
@@ -850,7 +850,7 @@ function PlaceAndLimits({ site }: { site: SitePartsFragment }) {
           void told(
             update.run({
               input: {
-                site: site.id,
+                siteId: site.id,
                 name: draft.name.trim(),
                 latitude: number(draft.latitude),
                 longitude: number(draft.longitude),
@@ -949,7 +949,7 @@ function LocalPolicy({ site, policy }: { site: SitePartsFragment; policy: unknow
           <Button
             variant="primary"
             isDisabled={problem !== null || update.busy}
-            onPress={() => void told(update.run({ input: { site: site.id, localPolicy } }), 'Saved.')}
+            onPress={() => void told(update.run({ input: { siteId: site.id, localPolicy } }), 'Saved.')}
           >
             Save
           </Button>

@@ -174,7 +174,7 @@ function AddSite({ onClose }: { onClose(): void }) {
               longitude: coordinate(longitude),
             };
             const done = await told(register.run({ input }), `The site ${name.trim()} is registered.`);
-            if (done) void navigate({ to: '/sites/$id', params: { id: done.registerSite.id } });
+            if (done) void navigate({ to: '/sites/$id', params: { id: done.createSite.site.id } });
           }}
         >
           Add it

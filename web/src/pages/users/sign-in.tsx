@@ -26,7 +26,7 @@ export function SignInOf({ user, own, refresh }: { user: Signing; own: boolean; 
   const others = sessions.filter(({ current }) => !current);
   const ended = (ids?: string[]): void =>
     void told(
-      end.run({ input: { user: user.id, ...(ids && { sessions: ids }) } }),
+      end.run({ input: { userId: user.id, ...(ids && { sessionIds: ids }) } }),
       ids ? 'The session has ended.' : 'The sessions have ended.',
     ).then(refresh);
   return (

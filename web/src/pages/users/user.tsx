@@ -185,7 +185,7 @@ function Actions({ user, own, refresh }: { user: WithKeys; own: boolean; refresh
             isDisabled={update.busy}
             onPress={() =>
               void told(
-                update.run({ input: { user: user.id, role, class: userClass, active } }),
+                update.run({ input: { userId: user.id, role, class: userClass, active } }),
                 'Saved.',
               ).then((done) => done && close())
             }
@@ -216,7 +216,7 @@ function Actions({ user, own, refresh }: { user: WithKeys; own: boolean; refresh
               void told(
                 quota.run({
                   input: {
-                    user: user.id,
+                    userId: user.id,
                     quotaShare: Number(quotaOfGrid),
                     submissionLimit: limit === '' ? null : Number(limit),
                     ...(limit !== '' && { submissionPeriodS: Math.round(Number(hours) * 3600) }),
@@ -361,7 +361,7 @@ function MakeKey({ user, onClose, onMade }: { user: WithKeys; onClose(): void; o
                 days === '' ? null : new Date(Date.now() + Number(days) * 86_400_000).toISOString();
               const done = await told(
                 create.run({
-                  input: { user: user.id, name: name.trim(), expiresAt, ...(agent && { site }) },
+                  input: { userId: user.id, name: name.trim(), expiresAt, ...(agent && { siteId: site }) },
                 }),
               );
               if (done) {

@@ -288,7 +288,7 @@ function AddUser() {
                 register.run({ input }),
                 `${name.trim()} is registered. Now invite them, or create a key.`,
               );
-              if (done) void navigate({ to: '/users/$id', params: { id: done.registerUser.id } });
+              if (done) void navigate({ to: '/users/$id', params: { id: done.createUser.user.id } });
             }}
           >
             Add

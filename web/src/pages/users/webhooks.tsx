@@ -29,7 +29,7 @@ export function Webhooks({ user, own }: { user: string; own: boolean }) {
   const tried = async (webhook: Webhook): Promise<void> => {
     const done = await told(test.run({ webhook: webhook.id }));
     if (!done) return;
-    const { delivered, status, reason, tookMs } = done.testWebhook;
+    const { delivered, status, reason, tookMs } = done.testWebhook.test;
     toast(delivered ? `It responded with ${status} after ${tookMs} ms.` : `It failed: ${reason}`, !delivered);
   };
 
@@ -83,7 +83,7 @@ export function Webhooks({ user, own }: { user: string; own: boolean }) {
                       className="small"
                       isDisabled={update.busy}
                       onPress={() =>
-                        void told(update.run({ input: { webhook: webhook.id, enabled: !webhook.enabled } }))
+                        void told(update.run({ input: { webhookId: webhook.id, enabled: !webhook.enabled } }))
                       }
                     >
                       {webhook.enabled ? 'Disable' : 'Enable'}
