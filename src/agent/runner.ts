@@ -59,6 +59,8 @@ export interface Assignment
       | 'action'
       | 'parts'
       | 'jobParts'
+      | 'devicesPerTask'
+      | 'pools'
       | 'partNodes'
       | 'environment'
       | 'machines'
@@ -68,6 +70,10 @@ export interface Assignment
     > {
   /** Added to the agent's clean base environment. */
   environment: Readonly<Record<string, string>>;
+  /** Devices of each task, for the site's own scheduler; none where it is left out, as in records of the release before. */
+  devicesPerTask?: Told['devicesPerTask'];
+  /** What it has of pools, by kind; none where it is left out, likewise. */
+  pools?: Told['pools'];
   /** Of a job whose tasks are not all alike, in their order; none where it is left out. */
   jobParts?: readonly JobPart[];
   /** Where the site's own scheduler may run the tasks of each; null: anywhere. */
@@ -87,7 +93,8 @@ export interface Assignment
   stagedS?: number;
 }
 
-export type JobPart = Told['jobParts'][number];
+type ToldPart = Told['jobParts'][number];
+export type JobPart = Omit<ToldPart, 'devicesPerTask'> & Partial<Pick<ToldPart, 'devicesPerTask'>>;
 
 /** What one task of a run is to an agent: with what its part asks for, where it is of one. */
 export function taskOf(run: Assignment, task: number): Assignment {

@@ -44,6 +44,8 @@ export interface SiteLoad {
   waitingCpuS: number;
   /** It takes jobs of several parts, each on machines of its own; left out: it takes none. */
   takesParts?: boolean;
+  /** It can be asked for whole devices by kind and model; left out: it cannot. */
+  takesDevices?: boolean;
   /** The longest limit of a run of ours, seconds; null or left out: any. */
   longestS?: number | null;
   /** How long jobs of ours lately waited there, by shape, as the service has seen it; left out: nothing was seen. */

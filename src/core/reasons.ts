@@ -11,6 +11,7 @@ export const WaitingReason = {
   NO_MACHINE_NOW: 'NO_MACHINE_NOW',
   NO_LICENSE_AT_SITE: 'NO_LICENSE_AT_SITE',
   SITE_TAKES_NO_PARTS: 'SITE_TAKES_NO_PARTS',
+  SITE_TAKES_NO_DEVICES: 'SITE_TAKES_NO_DEVICES',
   LIMIT_TOO_LONG: 'LIMIT_TOO_LONG',
   SITE_QUEUE_FULL: 'SITE_QUEUE_FULL',
   CPUS_BUSY: 'CPUS_BUSY',
@@ -171,6 +172,8 @@ const sentences: Record<ReasonCode, string> = {
   NO_LICENSE_AT_SITE:
     'The site and the grid together have less of a license, or of another resource, than it needs{pools}.',
   SITE_TAKES_NO_PARTS: "The site's own scheduler does not run jobs of several parts.",
+  SITE_TAKES_NO_DEVICES:
+    "The site's own scheduler cannot be asked for such devices: at most for whole ones, by kind and model.",
   LIMIT_TOO_LONG: "Its run time limit is longer than the site's own scheduler allows any job.",
   SITE_QUEUE_FULL: 'It cannot start there now, and the queue there is full.',
   CPUS_BUSY:

@@ -131,7 +131,7 @@ export const givenFields = {
   /** Amounts by kind of resource. */
   resourcesPerTask: staying(toAgents(maybe<Record<string, number>>('jsonb', ofJob))),
   /** Devices by what they are, beside those amounts. A job that has any has amounts, too, if only none. */
-  devicesPerTask: staying(maybe<readonly DeviceRequest[]>('jsonb', ofJob)),
+  devicesPerTask: staying(toAgents(maybe<readonly DeviceRequest[]>('jsonb', ofJob))),
   /** How many tasks are on each of its machines; null: as many as fit. */
   tasksPerMachine: staying(toAgents(maybe<TasksPerMachine>('jsonb', ofJob))),
   /** What it has to itself. */

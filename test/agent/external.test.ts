@@ -112,7 +112,7 @@ class List implements LocalScheduler {
   async capacity(): Promise<Capacity> {
     const node = { name: 'here', cpus: 8, memoryMb: 8_000, busyCpus: 0, busyMemoryMb: 0 };
     const nodes = [{ ...node, devices: [], labels: [], problem: null }];
-    return { nodes, waiting: [], elementsMax: 1_000, takesParts: false };
+    return { nodes, waiting: [], elementsMax: 1_000, takesParts: false, takesDevices: false };
   }
 }
 

@@ -2,8 +2,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { SiteEntry } from '../../src/core/grid/grid.js';
 import { type Job, whyWaiting } from '../../src/core/index.js';
+import { ReasonCode } from '../../src/core/reasons.js';
 import type { DeviceRequest, OwnedDevice } from '../../src/core/resources/devices.js';
+import { whyNeverFits, whyNowhere } from '../../src/core/resources/eligibility.js';
 import { type PlacedTasks, placeShape, type ShapeMachine } from '../../src/core/resources/shape.js';
 import { countsOf } from '../../src/core/resources/units.js';
 import { assertUntil, cases } from '../support/seed.js';
@@ -173,6 +176,45 @@ describe('who asks for a device by what it is', () => {
     expect(plan(grid, 0, policy).starts.map(({ jobId }) => jobId)).toEqual(goesPast ? [3] : []);
     grid.endRun(1);
     expect(plan(grid, 10, policy).starts.map(({ jobId }) => jobId)).toEqual([2, 3]);
+  });
+});
+
+describe('a site with its own scheduler', () => {
+  const devices: OwnedDevice[] = [0, 1].map((i) => ({
+    ...{ id: `gpu.a100.${i}`, kind: 'gpu', model: 'a100', memoryMb: 0, shares: 1, link: null },
+  }));
+  const any: DeviceRequest = { kind: 'gpu', count: 1, model: null, minMemoryMb: null, share: null };
+  const load = { waitingJobs: 0, waitingS: 0, waitingCpuS: 0, busy: [] };
+
+  it('is asked for whole devices by kind and model, if its agent does that, and for nothing else', () => {
+    const grid = gridOf([
+      { id: 1, cpus: 8, devices, resources: countsOf(devices) },
+      { id: 2, siteId: 2, cpus: 8 },
+    ]);
+    const own = { id: 1, name: 'own', state: 'UP' as const, localPolicy: null };
+    const why = (...requests: Partial<DeviceRequest>[]) => {
+      const asking = job({ id: 1, devicesPerTask: requests.map((one) => ({ ...any, ...one })) });
+      const requirement = grid.requirementOf(asking);
+      const { resources } = grid.sites[0] as SiteEntry;
+      return [
+        whyNeverFits(requirement, resources.eligible(requirement.signature)),
+        whyNowhere(requirement, grid.sites.slice(0, 1)),
+      ];
+    };
+    const never = [ReasonCode.SITE_TAKES_NO_DEVICES, ReasonCode.SITE_TAKES_NO_DEVICES];
+    grid.setSite({ ...own, load: { ...load, takesDevices: true } });
+    expect(why({ model: 'a100', count: 2 })).toEqual([null, null]);
+    expect(why({}, { model: 'a100' })).toEqual([null, null]);
+    expect(why({ minMemoryMb: 0 })).toEqual([null, null]);
+    expect(why({ count: 3 })).toEqual(['NO_MACHINE_NOW', 'NEVER_FITS_RESOURCES']);
+    expect(why({ model: 'v100' })).toEqual(['NO_MACHINE_NOW', 'NEVER_FITS_RESOURCES']);
+    expect(why({ minMemoryMb: 1 })).toEqual(never);
+    expect(why({}, { share: { parts: 1, of: 2 } })).toEqual(never);
+    // An agent of the release before would hand the job over without them.
+    grid.setSite({ ...own, load });
+    expect(why({ model: 'a100' })).toEqual(never);
+    const plain = grid.requirementOf(job({ id: 2 }));
+    expect(whyNowhere(plain, grid.sites)).toBeNull();
   });
 });
 

@@ -288,6 +288,22 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
     ]);
     const end = await when(gpus as string, ended);
     expect(end.output?.text).toMatch(/^n3\n.*gres[:/]gpu:2\n/s);
+    // By what they are, on one node and by task.
+    const a100 = { kind: 'gpu', count: 1, model: 'a100' };
+    const script = 'scontrol show job "$SLURM_JOB_ID" | grep -o "TresPer.*"';
+    const [two, each] = await submit([
+      shell(script, { devicesPerTask: [{ ...a100, count: 2 }] }),
+      shell(script, { devicesPerTask: [a100], tasks: 2, launch: 'ONCE' }),
+    ]);
+    expect((await when(two as string, ended)).output?.text).toMatch(/^TresPerNode=gres[:/]gpu:a100:2$/m);
+    expect((await when(each as string, ended)).output?.text).toMatch(/^TresPerTask=.*gres[:/]gpu:a100:1$/m);
+    const { submitJobs } = await service.ask<{ submitJobs: { errors: { message: string }[] } }>(
+      'mutation ($job: JobInput!) { submitJobs(input: { jobs: [$job] }) { errors { message } } }',
+      { job: shell('true', { os: 'linux', devicesPerTask: [{ kind: 'gpu', minMemoryMb: 100 }] }) },
+    );
+    expect(submitJobs.errors).toEqual([
+      { message: expect.stringMatching(/^.*devicesPerTask: 1 gpu \(100 MB\) can never run .*whole devices/) },
+    ]);
   });
 
   it('is asked for nodes without a window that the job could reach', async () => {

@@ -126,7 +126,7 @@ export class Adapter implements LocalScheduler {
     );
     // Of later contracts.
     const plain = nodes.map((node) => ({ ...node, devices: [], labels: [] }));
-    return { nodes: plain, waiting, elementsMax, takesParts: this.parts !== null };
+    return { nodes: plain, waiting, elementsMax, takesParts: this.parts !== null, takesDevices: false };
   }
 }
 

@@ -131,6 +131,7 @@ export class Trial {
         resourcesPerTask: [],
         licenses: [],
         resources: [],
+        pools: [],
         nodes: null,
         tasksPerMachine: null,
         exclusive: null,

@@ -59,6 +59,7 @@ export type Termed = Pick<
   | 'cpusPerTask'
   | 'memoryMbPerTask'
   | 'resourcesPerTask'
+  | 'devicesPerTask'
   | 'runTimeLimitS'
 >;
 
@@ -152,11 +153,12 @@ export function rulesOf(text: string, file: string): readonly Rule[] {
 
 function matches(rule: Rule, run: Termed): boolean {
   const { user, project, tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, runTimeLimitS } = run;
+  const kinds = [...resourcesPerTask, ...(run.devicesPerTask ?? [])].map(({ kind }) => kind);
   const within = (value: number, min = 0, max = Number.MAX_VALUE): boolean => value >= min && value <= max;
   return (
     (rule.users?.includes(user) ?? true) &&
     (rule.projects === undefined || (project !== null && rule.projects.includes(project))) &&
-    (rule.resources === undefined || resourcesPerTask.some(({ kind }) => rule.resources?.includes(kind))) &&
+    (rule.resources === undefined || kinds.some((kind) => rule.resources?.includes(kind))) &&
     within(tasks * cpusPerTask, rule.cpusMin, rule.cpusMax) &&
     within(tasks * memoryMbPerTask, rule.memoryMbMin, rule.memoryMbMax) &&
     within(runTimeLimitS ?? Number.MAX_VALUE, rule.limitSMin, rule.limitSMax)

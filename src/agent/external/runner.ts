@@ -226,7 +226,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
 
   /** For the schedulers of the service: our runs are known there, and count in what is taken only. */
   get load(): SiteLoadInput {
-    const { nodes, waiting, takesParts, partitions = [] } = this.capacityNow;
+    const { nodes, waiting, takesParts, takesDevices, partitions = [] } = this.capacityNow;
     const others = waiting.filter(({ name }) => !name.startsWith(this.prefix));
     return {
       longestS: longestOf(partitions),
@@ -241,6 +241,7 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
       waitingS: others.reduce((sum, { limitS }) => sum + limitS, 0),
       waitingCpuS: others.reduce((sum, { limitS, cpus }) => sum + limitS * cpus, 0),
       takesParts,
+      takesDevices,
       busy: nodes
         .filter(({ busyCpus, busyMemoryMb }) => busyCpus + busyMemoryMb > 0)
         .map(({ name, busyCpus, busyMemoryMb }) => ({

@@ -29,6 +29,8 @@ export interface AskedTasks {
   memoryMbPerTask: number;
   /** Devices and the like for each task. */
   resourcesPerTask: readonly { kind: string; amount: number }[];
+  /** Whole devices for each task, by kind and model (null: any); none where it is left out. */
+  devicesPerTask?: readonly { kind: string; count: number; model: string | null }[];
   /** On each node; null: as many as fit. */
   tasksPerMachine: { readonly min: number; readonly max: number | null } | null;
   /** Nodes without any other job, or without other users' jobs; null: it may have neighbors. */
@@ -62,6 +64,8 @@ export interface Submission extends Terms, AskedTasks {
   licenses: readonly string[];
   /** Amounts for the whole job, likewise. */
   resources: readonly { kind: string; amount: number }[];
+  /** Both together, by kind. */
+  pools: readonly { kind: string; amount: number }[];
   /** Seconds, rounded up by the scheduler to what it counts in; null: as long as it allows. */
   timeLimitS: number | null;
 }
@@ -142,6 +146,8 @@ export interface Capacity {
   elementsMax: number;
   /** It takes a job of several parts as one job (`LocalScheduler.parts`). */
   takesParts: boolean;
+  /** It can be asked for `devicesPerTask`. */
+  takesDevices: boolean;
 }
 
 /** What the scheduler has measured of a job, of all its tasks together; null: not told. */

@@ -20,6 +20,7 @@ import {
   devicesByNode,
   devicesIn,
   finite,
+  gresOf,
   isRefusal,
   jobOf,
   labelsIn,
@@ -237,7 +238,7 @@ export class SlurmRest implements LocalScheduler {
       isUsed: names.has(text(one.name)),
     }));
     return {
-      ...{ elementsMax: ELEMENTS_MAX, takesParts, nodes, partitions },
+      ...{ elementsMax: ELEMENTS_MAX, takesParts, takesDevices: true, nodes, partitions },
       waiting: (await this.queued(CAPACITY_AGE_MS)).waiting,
     };
   }
@@ -482,13 +483,18 @@ function spreadWords(job: AskedTasks, isOld: boolean): Json {
 }
 
 function devicesOf(job: AskedTasks, isOld: boolean): Json {
-  const { tasks, resourcesPerTask } = job;
-  const [only] = resourcesPerTask;
-  if (only === undefined) return {};
+  const gres = gresOf(job);
+  if (gres.length === 0) return {};
   const words = (times: number): string =>
-    resourcesPerTask.map(({ kind, amount }) => `${isOld ? '' : 'gres/'}${kind}:${amount * times}`).join(',');
-  if (tasks > 1 && !devicesByNode(resourcesPerTask))
-    return isOld ? { gpus_per_task: String(only.amount) } : { tres_per_task: words(1) };
+    gres
+      .map(({ kind, model, amount }) =>
+        [`${isOld ? '' : 'gres/'}${kind}`, ...model, amount * times].join(':'),
+      )
+      .join(',');
+  if (job.tasks > 1 && !devicesByNode(job))
+    return isOld
+      ? { gpus_per_task: gres.map(({ model, amount }) => [...model, amount].join(':')).join(',') }
+      : { tres_per_task: words(1) };
   const onNode = words(tasksOnNode(job));
   return isOld ? { gres: onNode } : { tres_per_node: onNode };
 }

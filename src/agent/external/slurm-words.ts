@@ -110,8 +110,9 @@ export interface SlurmSpread {
  * Slurm has no option for the fewest tasks on a node: on no more nodes than have so many each, every node can have them. Devices but GPUs,
  * which can be asked for by task, are counted by node: where it is not said how many tasks are on one, each has a node of its own.
  */
-export function spreadOf({ tasks, tasksPerMachine, resourcesPerTask }: AskedTasks): SlurmSpread {
-  const byNode = tasks > 1 && devicesByNode(resourcesPerTask);
+export function spreadOf(job: AskedTasks): SlurmSpread {
+  const { tasks, tasksPerMachine } = job;
+  const byNode = tasks > 1 && devicesByNode(job);
   const { min, max } = byNode && !isExact(tasksPerMachine) ? ONE : (tasksPerMachine ?? ANY);
   const [fewest, most] = [max === null ? 1 : Math.ceil(tasks / max), Math.floor(tasks / min)];
   return { nodes: min === 1 && !byNode ? null : [Math.min(fewest, most), most], tasksPerNode: max };
@@ -128,8 +129,35 @@ export function switchesOf({ maxWaitS }: NonNullable<Submission['sameSwitch']>):
 export const tasksOnNode = ({ tasks, tasksPerMachine }: AskedTasks): number =>
   tasks > 1 && isExact(tasksPerMachine) ? (tasksPerMachine?.max as number) : 1;
 
-export const devicesByNode = (resources: Submission['resourcesPerTask']): boolean =>
-  resources.length > 1 || (resources.length === 1 && resources[0]?.kind !== 'gpu');
+/** Generic resources of each task, in Slurm's words: a kind, its model if one is asked for, and how many. What is asked for twice is added up. */
+export function gresOf({
+  resourcesPerTask,
+  devicesPerTask = [],
+}: Pick<AskedTasks, 'resourcesPerTask' | 'devicesPerTask'>): {
+  kind: string;
+  model: [] | [string];
+  amount: number;
+}[] {
+  const asked = new Map<string, ReturnType<typeof gresOf>[number]>();
+  for (const { kind, model, amount } of [
+    ...resourcesPerTask.map((one) => ({ ...one, model: null })),
+    ...devicesPerTask.map(({ count, ...one }) => ({ ...one, amount: count })),
+  ]) {
+    const key = `${kind}:${model ?? ''}`;
+    const known = asked.get(key)?.amount ?? 0;
+    asked.set(key, { kind, model: model === null ? [] : [model], amount: known + amount });
+  }
+  return [...asked.values()];
+}
+
+/** GPUs can be asked for by task: those of any model, or each of one. */
+export const devicesByNode = (job: Pick<AskedTasks, 'resourcesPerTask' | 'devicesPerTask'>): boolean => {
+  const gres = gresOf(job);
+  return (
+    gres.some(({ kind }) => kind !== 'gpu') ||
+    (gres.length > 1 && gres.some(({ model }) => model.length === 0))
+  );
+};
 
 const isExact = (bounds: Submission['tasksPerMachine']): boolean =>
   bounds !== null && bounds.min === bounds.max;
@@ -211,16 +239,12 @@ export function partitionsIn(used: string | null, there: readonly string[]): Rea
   return new Set(names);
 }
 
-/** Of licenses and other amounts for the whole job what Slurm counts itself: `matlab:2,cad:1`. */
-export function licensesOf(
-  { licenses, resources }: Pick<Submission, 'licenses' | 'resources'>,
+/** Of amounts for the whole job what Slurm counts itself: `matlab:2,cad:1`. */
+export const licensesOf = (
+  { pools }: Pick<Submission, 'pools'>,
   counted: ReadonlySet<string> | undefined,
-): string {
-  const asked = new Map<string, number>();
-  for (const kind of licenses) asked.set(kind, (asked.get(kind) ?? 0) + 1);
-  for (const { kind, amount } of resources) asked.set(kind, (asked.get(kind) ?? 0) + amount);
-  return [...asked]
-    .filter(([kind]) => counted?.has(kind))
-    .map((each) => each.join(':'))
+): string =>
+  pools
+    .filter(({ kind }) => counted?.has(kind))
+    .map(({ kind, amount }) => `${kind}:${amount}`)
     .join(',');
-}

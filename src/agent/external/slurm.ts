@@ -18,6 +18,7 @@ import {
   devicesByNode,
   devicesIn,
   finite,
+  gresOf,
   isRefusal,
   jobOf,
   labelsIn,
@@ -237,7 +238,7 @@ export class Slurm implements LocalScheduler {
     for (const { partition, node } of all) busy.set(partition, (busy.get(partition) ?? 0) + node.busyCpus);
     const { elementsMax, takesParts } = await this.configuration();
     return {
-      ...{ elementsMax, takesParts, nodes, waiting: await this.waiting() },
+      ...{ elementsMax, takesParts, takesDevices: true, nodes, waiting: await this.waiting() },
       partitions: this.partitions.map((one) => ({
         ...one,
         busyCpus: busy.get(one.name) ?? 0,
@@ -509,11 +510,12 @@ function spreadWords(job: AskedTasks): string[] {
 }
 
 function devicesOf(job: AskedTasks): string[] {
-  const { tasks, resourcesPerTask } = job;
-  const [only] = resourcesPerTask;
-  if (only === undefined) return [];
-  if (tasks > 1 && !devicesByNode(resourcesPerTask)) return [`--gpus-per-task=${only.amount}`];
-  const onNode = resourcesPerTask.map(({ kind, amount }) => `${kind}:${amount * tasksOnNode(job)}`);
+  const gres = gresOf(job);
+  if (gres.length === 0) return [];
+  // By kinds of GPUs, of which Slurm has the models alone there.
+  if (job.tasks > 1 && !devicesByNode(job))
+    return [`--gpus-per-task=${gres.map(({ model, amount }) => [...model, amount].join(':')).join(',')}`];
+  const onNode = gres.map(({ kind, model, amount }) => [kind, ...model, amount * tasksOnNode(job)].join(':'));
   return [`--gres=${onNode.join(',')}`];
 }
 

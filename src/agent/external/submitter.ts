@@ -229,7 +229,7 @@ export class Submitter {
     const { assignment, terms, owner } = first;
     const { jobId, epoch, runTimeLimitS, killGraceS } = assignment;
     const { tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, licenses, resources, nodes } = assignment;
-    const { tasksPerMachine, exclusive, sameSwitch } = assignment;
+    const { devicesPerTask = [], pools = [], tasksPerMachine, exclusive, sameSwitch } = assignment;
     const array = batch.length > 1;
     const name = array
       ? `${prefix}a${Date.now().toString(36)}.${++this.submitted}`
@@ -240,7 +240,7 @@ export class Submitter {
       ...{ name, directory, script: join(directory, 'script'), elements: array ? runs.length : null },
       comment: array ? `switchyard:${runs.length} jobs` : `switchyard:${jobId}:${epoch}`,
       ...{ tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, licenses, resources, nodes },
-      ...{ tasksPerMachine, exclusive, sameSwitch, parts: partsOf(assignment) },
+      ...{ devicesPerTask, pools, tasksPerMachine, exclusive, sameSwitch, parts: partsOf(assignment) },
       ...{ user: owner?.name ?? null, ...terms },
       timeLimitS: runTimeLimitS === null ? null : runTimeLimitS + killGraceS + LIMIT_MARGIN_S,
     };
@@ -381,10 +381,19 @@ const partsOf = ({ jobParts = [], partNodes = [] }: Assignment): Submission['par
 /** What has to be equal in an array. */
 const needsOf = ({ assignment, owner, terms }: Handed): string => {
   const { tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, licenses, resources, nodes } = assignment;
-  const { runTimeLimitS, killGraceS, tasksPerMachine, exclusive, sameSwitch } = assignment;
+  const { runTimeLimitS, killGraceS, devicesPerTask, tasksPerMachine, exclusive, sameSwitch } = assignment;
   const times = [runTimeLimitS, killGraceS];
   const shape = [tasks, cpusPerTask, memoryMbPerTask, resourcesPerTask, licenses, resources, nodes];
-  return JSON.stringify([shape, tasksPerMachine, exclusive, sameSwitch, times, terms, owner?.name]);
+  return JSON.stringify([
+    shape,
+    devicesPerTask,
+    tasksPerMachine,
+    exclusive,
+    sameSwitch,
+    times,
+    terms,
+    owner?.name,
+  ]);
 };
 
 const withName = ({ names }: Handed, own: LocalName): LocalName[] =>

@@ -370,6 +370,7 @@ function reportedLoad({
   waitingS,
   waitingCpuS,
   takesParts,
+  takesDevices,
   longestS,
   busy,
   ...details
@@ -380,6 +381,7 @@ function reportedLoad({
     waitingS: within('load.waitingS', waitingS, 0, MAX.reportedSeconds),
     waitingCpuS: within('load.waitingCpuS', waitingCpuS, 0, MAX.reportedSeconds),
     takesParts,
+    takesDevices,
     longestS: longestS == null ? null : within('load.longestS', longestS, 0, MAX.reportedSeconds),
     busy: busy.map(({ machine, cpus, memoryMb }, i) => ({
       machine: plainName(`load.busy[${i}].machine`, machine),

@@ -74,6 +74,7 @@ export function createResources(
 const ownLoad = (load: unknown): SiteLoad => ({
   ...{ waitingJobs: 0, waitingS: 0, waitingCpuS: 0, busy: [] },
   takesParts: (load as SiteLoad).takesParts ?? false,
+  takesDevices: (load as SiteLoad).takesDevices ?? false,
 });
 
 /** Nothing is registered yet, or more than is looked at. */
@@ -261,18 +262,9 @@ function faultOfTasks(job: NewJob, { grid, machines, licenses }: Resources): Fau
             `${tasks} with ${memoryMbPerTask} MB each`,
             `${tasksAt(able, job, 'memoryMb')} at one site`,
           );
-    case WaitingReason.NEVER_FITS_RESOURCES: {
-      if (job.devicesPerTask) return neverServed(job.devicesPerTask, able);
-      const asked = Object.entries(job.resourcesPerTask ?? {});
-      const most = (kind: string): number =>
-        Math.max(0, ...able.map(({ resources }) => amountsIn(resources)[kind] ?? 0));
-      const named = (of: [string, number][]): string => of.map((one) => one.join('=')).join(', ');
-      return never(
-        'resourcesPerTask',
-        named(asked),
-        `${named(asked.map(([kind]) => [kind, most(kind)]))} on one machine`,
-      );
-    }
+    case WaitingReason.SITE_TAKES_NO_DEVICES:
+    case WaitingReason.NEVER_FITS_RESOURCES:
+      return neverOnMachines(job, able, why);
     case WaitingReason.NEVER_FITS_TASKS_PER_MACHINE:
       return never(
         'tasksPerMachine',
@@ -288,12 +280,35 @@ function faultOfTasks(job: NewJob, { grid, machines, licenses }: Resources): Fau
   }
 }
 
+/** Of devices and other resources of machines. */
+function neverOnMachines(job: NewJob, able: readonly MachineRow[], why: WaitingReason): Fault {
+  const requests = job.devicesPerTask ?? [];
+  if (why === WaitingReason.SITE_TAKES_NO_DEVICES)
+    return never(
+      'devicesPerTask',
+      shownRequests(requests),
+      'whole devices by kind and model: all sites schedule themselves, and can be asked for nothing else',
+    );
+  if (requests.length > 0) return neverServed(requests, able);
+  const asked = Object.entries(job.resourcesPerTask ?? {});
+  const most = (kind: string): number =>
+    Math.max(0, ...able.map(({ resources }) => amountsIn(resources)[kind] ?? 0));
+  const named = (of: [string, number][]): string => of.map((one) => one.join('=')).join(', ');
+  return never(
+    'resourcesPerTask',
+    named(asked),
+    `${named(asked.map(([kind]) => [kind, most(kind)]))} on one machine`,
+  );
+}
+
+const shownRequests = (requests: readonly DeviceRequest[]): string =>
+  requests.map((request) => `${request.count} ${shownRequest(request)}`).join(', ');
+
 /** Of the devices of the machines, what there is of each kind and model that is asked for. */
 function neverServed(
   requests: readonly DeviceRequest[],
   able: readonly Pick<MachineRow, 'devices'>[],
 ): Fault {
-  const asked = requests.map((request) => `${request.count} ${shownRequest(request)}`).join(', ');
   const kinds = new Set(requests.map(({ kind }) => kind));
   const there = new Set(
     able.flatMap((machine) => {
@@ -311,7 +326,7 @@ function neverServed(
     there.size === 0
       ? 'no machine has such devices by name'
       : [...there].slice(0, SHOWN).join('; on others ');
-  return never('devicesPerTask', asked, most);
+  return never('devicesPerTask', shownRequests(requests), most);
 }
 
 /** `most`: tasks at one site, on machines that differ. */

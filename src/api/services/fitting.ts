@@ -2,6 +2,7 @@ import { labelsOf } from '../../core/grid/site-resources.js';
 import { type JobPart, ofPart } from '../../core/model.js';
 import { narrowToSpread } from '../../core/resources/choice.js';
 import { labelsAskedBy, parseAsked, satisfies } from '../../core/resources/constraint.js';
+import type { DeviceRequest } from '../../core/resources/devices.js';
 import type { ClosedMachine } from '../../store/holds.js';
 import type { Queries } from '../../store/queries.js';
 import { devicesIn, labelsIn } from '../../store/rules.js';
@@ -12,6 +13,7 @@ interface Tasks {
   cpusPerTask: number;
   memoryMbPerTask: number;
   resourcesPerTask: Readonly<Record<string, number>> | null;
+  devicesPerTask?: readonly DeviceRequest[] | null;
   tasksPerMachine: { min: number; max: number | null } | null;
   /** null: none. */
   runTimeLimitS: number | null;
@@ -107,7 +109,12 @@ export function openNodes(
 }
 
 function haveRoom(nodes: readonly Node[], run: Tasks): boolean {
-  const asked = { ...run.resourcesPerTask, cpus: run.cpusPerTask, memoryMb: run.memoryMbPerTask };
+  const asked: Record<string, number> = {
+    ...run.resourcesPerTask,
+    cpus: run.cpusPerTask,
+    memoryMb: run.memoryMbPerTask,
+  };
+  for (const { kind, count } of run.devicesPerTask ?? []) asked[kind] = (asked[kind] ?? 0) + count;
   const wanted = Object.entries(asked).filter(([, amount]) => amount > 0);
   const candidates = nodes.map(({ name, has }) => ({
     ...{ id: name, labels: {}, key: () => [] },

@@ -36,6 +36,7 @@ export function createSiteLoads({ queries, now }: Pick<ServiceParts, 'queries' |
         queue: details?.queue ? [...details.queue] : null,
         calls: details?.calls ?? null,
         takesParts: waiting.takesParts ?? false,
+        takesDevices: waiting.takesDevices ?? false,
         waits: [...(waiting.waits ?? [])],
         at: new Date(site.loadAt * 1000),
         stale: (await ageOf(site)).isStale,

@@ -1,5 +1,6 @@
 /** What happens to jobs, sites and what-ifs, behind a cursor; and what agents have to do. */
 import { LRUCache } from 'lru-cache';
+import { poolsAskedBy } from '../../core/model.js';
 import { MAX } from '../../platform/limits.js';
 import type { FeedBatch } from '../../store/feed.js';
 import { eventPredicate, jobPredicate } from '../../store/job-filter.js';
@@ -21,7 +22,7 @@ import type {
 import { globalId, localId } from '../ids.js';
 import { createLoaders, type Loaders } from '../loaders.js';
 import type { JobUpdateModel, SimulationUpdateModel, SiteUpdateModel } from '../models.js';
-import { amountsShown, partsShown } from '../resources.js';
+import { amountsShown, partsShown, requestsShown } from '../resources.js';
 import { subscription } from '../subscriptions/loop.js';
 import { guarded, maySeeJob, ownerOnly, ownSite } from './access.js';
 import { agentOf } from './agents.js';
@@ -257,7 +258,9 @@ const assignment = (
     job: globalId('job', run.jobId),
     action: run.ending ? 'STOP' : ACTIONS[run.state],
     resourcesPerTask: amountsShown(run.resourcesPerTask),
+    devicesPerTask: requestsShown(run.devicesPerTask),
     resources: amountsShown(run.resources),
+    pools: poolsAskedBy(run),
     jobParts: partsShown(run.jobParts),
     outputs: run.outputs.map(({ path, dataset }) => ({
       ...{

@@ -113,6 +113,7 @@ export const resourceRules: Rules = {
       shared: false,
       ownScheduler: false,
       takesParts: true,
+      takesDevices: true,
       machines: resources.machines,
       parts: null,
       pools: [],

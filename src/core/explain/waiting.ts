@@ -333,6 +333,8 @@ const changes: Record<WaitingReason, string> = {
   NO_MACHINE_NOW:
     'A machine that could run it becomes available, or the job is returned to the global queue.',
   SITE_TAKES_NO_PARTS: 'Another site gets machines for all of its parts.',
+  SITE_TAKES_NO_DEVICES:
+    'Request whole devices by kind and model, without memory, or another site gets such devices.',
   LIMIT_TOO_LONG: 'Request a shorter run time limit, or the site allows longer jobs.',
   NO_LICENSE_AT_SITE: 'More of it is added for the site or the grid.',
   SITE_QUEUE_FULL: 'Running jobs end, or queued jobs there start or are removed.',

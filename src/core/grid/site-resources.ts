@@ -111,6 +111,8 @@ export interface EligibleMachines {
   ownScheduler: boolean;
   /** It runs jobs of several parts: the service does everywhere, and the site's own scheduler if it says so. */
   takesParts: boolean;
+  /** It can be asked for whole devices by kind and model. */
+  takesDevices: boolean;
   /** In order of placement: highest power first, then the lowest id. */
   machines: MachineState[];
   /** The same for each part of a job of several; `machines` are then those of any. Null: it has none. */
@@ -250,6 +252,8 @@ export class SiteResources {
   ownScheduler = false;
   /** It runs jobs of several parts. */
   takesParts = true;
+  /** Its own scheduler can be asked for whole devices by kind and model. */
+  takesDevices = true;
   /** Runs at once at most. */
   maxRuns = Infinity;
   /** Some machine is shared in time. */
@@ -395,6 +399,7 @@ export class SiteResources {
   setLoad(load: SiteLoad | null): void {
     this.ownScheduler = load !== null;
     this.takesParts = load === null || load.takesParts === true;
+    this.takesDevices = load === null || load.takesDevices === true;
   }
 
   /** To be called when licenses or the limit of runs have changed. */
@@ -573,7 +578,9 @@ export class SiteResources {
       parts === null ? machines : machines.filter((one) => parts.some((part) => part.includes(one)));
     return {
       shared: this.shared,
-      ...{ ownScheduler: this.ownScheduler, takesParts: this.takesParts },
+      ownScheduler: this.ownScheduler,
+      takesParts: this.takesParts,
+      takesDevices: this.takesDevices,
       machines: all,
       parts,
       pools,

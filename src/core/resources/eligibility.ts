@@ -131,9 +131,20 @@ function whyIneligible(requirement: Requirement, { site, resources }: SiteEntry)
   return whyNotUp(site.state) ?? whyNeverFits(requirement, resources.eligible(requirement.signature));
 }
 
+/** Whether the site's own scheduler can be asked for the devices: for whole ones by kind and model, of whose memory it knows nothing. */
+const canAskFor = (
+  { devices, parts }: Pick<Requirement, 'devices' | 'parts'>,
+  eligible: Pick<EligibleMachines, 'takesDevices'>,
+): boolean =>
+  (devices === null ||
+    (eligible.takesDevices &&
+      devices.requests.every(({ minMemoryMb, share }) => share === null && (minMemoryMb ?? 0) === 0))) &&
+  (parts?.every((part) => canAskFor(part, eligible)) ?? true);
+
 /** Why not even the idle machines could run the class, null when they could. */
 export function whyNeverFits(requirement: Requirement, eligible: EligibleMachines): WaitingReason | null {
   if (requirement.parts !== null && !eligible.takesParts) return ReasonCode.SITE_TAKES_NO_PARTS;
+  if (eligible.ownScheduler && !canAskFor(requirement, eligible)) return ReasonCode.SITE_TAKES_NO_DEVICES;
   for (const pools of eligible.pools) {
     if (!areThere(pools, ({ license }) => license.copies)) return ReasonCode.NO_LICENSE_AT_SITE;
   }
@@ -157,6 +168,8 @@ export function whyNowhere(
   const unlike = spread && { ...requirement, spread: { ...spread, allAlike: [] } };
   const met = {
     ...{ platform: false, constraint: false, licenses: false, room: false, unlike: false },
+    /** Some site can be asked for its devices. */
+    asked: false,
     devices: requirement.devices === null,
   };
   const devicesAlone = { ...anyhow, task: ONE_CPU, devices: requirement.devices?.besides(ONE_CPU) ?? null };
@@ -166,6 +179,7 @@ export function whyNowhere(
   for (const { resources } of sites) {
     const ever = resources.everEligible(signature);
     if (whyNeverFits(requirement, ever) === null) return null;
+    met.asked ||= !ever.ownScheduler || canAskFor(requirement, ever);
     const ofPlatform = resources.everEligible(platform);
     met.platform ||= hasRoom(bare, ofPlatform);
     met.constraint ||= hasRoom(bare, resources.everEligible(labeled));
@@ -182,6 +196,7 @@ export function whyNowhere(
   if (!met.constraint) return ReasonCode.NEVER_FITS_CONSTRAINT;
   if (!met.licenses) return ReasonCode.NEVER_FITS_LICENSES;
   const lacking = enough.indexOf(false);
+  if (lacking === -1 && !met.asked && sites.length > 0) return ReasonCode.SITE_TAKES_NO_DEVICES;
   if (lacking === -1 && !met.devices) return ReasonCode.NEVER_FITS_RESOURCES;
   if (lacking === -1 && met.unlike) return ReasonCode.NEVER_FITS_ALL_ALIKE;
   if (lacking === -1)
