@@ -6,6 +6,7 @@ import {
   keepsPromises,
   localPolicyOf,
   mayMakeRoom,
+  NO_CLASS,
   type Preemption,
   preemptionUnder,
   promisesFrom,
@@ -126,14 +127,30 @@ const both = (a: StartOutcome, b: StartOutcome): StartOutcome => ({
 /** Has runs stopped for jobs of higher ranks. Answers with how many of these have their room promised. */
 async function preempt(
   cycle: Cycle,
-  { store, mirror, now }: CycleTools,
+  { store, mirror, now, metrics }: CycleTools,
   siteId: number,
   preemptions: readonly Preemption[],
 ): Promise<number> {
   if (preemptions.length === 0) return 0;
   const context = cycle.context(mirror.policy.version, now());
+  // Before they have ended, and the mirror forgets them. Labels are those of classes that there are.
+  const classes = mirror.policy.document.classes ?? {};
+  const classOf = (jobId: number): string => {
+    const name = mirror.grid.job(jobId)?.class ?? null;
+    return name !== null && Object.hasOwn(classes, name) ? name : NO_CLASS;
+  };
+  const victims = new Map(
+    preemptions.map((one) => [
+      one.jobId,
+      one.victims.map(({ jobId, lostWork }) => ({ class: classOf(jobId), lostWork })),
+    ]),
+  );
   const made = await cycle.phase('preempt', () => store.preempt(siteId, preemptions, context));
   cycle.add('preempted', made.length);
+  for (const { class: name, lostWork } of made.flatMap((jobId) => victims.get(jobId) ?? [])) {
+    metrics.preemptedRuns.inc({ class: name });
+    metrics.lostCoreSeconds.inc({ class: name }, lostWork);
+  }
   return made.length;
 }
 

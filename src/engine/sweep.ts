@@ -1,5 +1,5 @@
 /** What time does when nobody reports it: silent machines, lost runs, deadlines, lost wake-ups, stranded jobs, old data. */
-import { ROOT, type SiteEntry, schedulerOf, stranded, waiting } from '../core/index.js';
+import { lateRuns, ROOT, type SiteEntry, schedulerOf, stranded, waiting } from '../core/index.js';
 import type { Store } from '../store/store.js';
 import type { Cycle, CycleTools } from './cycle.js';
 import { takeBack } from './returns.js';
@@ -95,7 +95,12 @@ export class Sweeper {
     metrics.jobs.set({ state: 'LIVE' }, live);
     // Sites and kinds that are gone.
     metrics.resources.reset();
-    for (const entry of mirror.grid.sites) this.measureResources(entry);
+    metrics.lateRuns.reset();
+    for (const entry of mirror.grid.sites) {
+      this.measureResources(entry);
+      metrics.lateRuns.set({ site: entry.site.name }, lateRuns(entry.resources, this.tools.now()).length);
+    }
+    this.measurePools();
   }
 
   private measureResources({ site, resources }: SiteEntry): void {
@@ -112,6 +117,20 @@ export class Sweeper {
       metrics.resources.set({ ...of, state: 'total' }, total);
       metrics.resources.set({ ...of, state: 'used' }, total - free);
     }
+  }
+
+  private measurePools(): void {
+    const { metrics, mirror } = this.tools;
+    const nameOf = new Map(mirror.grid.sites.map(({ site }) => [site.id, site.name]));
+    metrics.pools.reset();
+    for (const { license, inUse } of mirror.grid.pools()) {
+      const site = license.siteId === null ? '' : (nameOf.get(license.siteId) ?? '');
+      const of = { site, kind: license.kind };
+      metrics.pools.set({ ...of, state: 'total' }, license.copies);
+      metrics.pools.set({ ...of, state: 'used' }, inUse);
+    }
+    metrics.poolWaiting.reset();
+    for (const [kind, amount] of mirror.grid.poolsWaitedFor()) metrics.poolWaiting.set({ kind }, amount);
   }
 
   private async prune(store: Store, now: number): Promise<boolean> {

@@ -17,7 +17,18 @@ export interface Metrics {
   wakeFailures: Counter;
   /** Jobs that have not ended. state: QUEUED (in the global queue or a meta-queue), DISPATCHED (in a local queue), LIVE (with a live run). */
   jobs: Gauge<'state'>;
+  /** state: total (of machines that accept jobs) or used (by runs there). */
   resources: Gauge<'site' | 'resource' | 'state'>;
+  /** Pools of sites, and of the grid (site: empty). state: total or used. */
+  pools: Gauge<'site' | 'kind' | 'state'>;
+  /** What waiting jobs ask of pools. */
+  poolWaiting: Gauge<'kind'>;
+  /** Live runs that are in the way of a window or reservation that has begun. */
+  lateRuns: Gauge<'site'>;
+  /** Runs stopped for jobs of higher ranks by cycles of this process. class: of the stopped job, in the current policy. */
+  preemptedRuns: Counter<'class'>;
+  /** Core-seconds of work that they lost, as it was when they were chosen. */
+  lostCoreSeconds: Counter<'class'>;
   /** Wake-ups in the queue. state: waiting, active or delayed. */
   queueDepth: Gauge<'queue' | 'state'>;
   /** Decisions carried out. kind: move or start; reason: a reason code. */
@@ -107,6 +118,25 @@ export function createMetrics(): Metrics {
       'switchyard_resources',
       'Amounts of each kind of resource at a site: on machines that accept jobs (total), and in use by runs (used).',
       ['site', 'resource', 'state'],
+    ),
+    pools: gauge(
+      'switchyard_pools',
+      'Amounts that are counted for a site, or for the grid (site empty): in all (total), and in use by runs (used).',
+      ['site', 'kind', 'state'],
+    ),
+    poolWaiting: gauge('switchyard_pool_waiting', 'Amounts of pools that waiting jobs request.', ['kind']),
+    lateRuns: gauge(
+      'switchyard_late_runs',
+      'Runs still in the way of a maintenance window or reservation that has begun.',
+      ['site'],
+    ),
+    preemptedRuns: counter('switchyard_preempted_runs_total', 'Runs stopped for jobs of higher ranks.', [
+      'class',
+    ]),
+    lostCoreSeconds: counter(
+      'switchyard_lost_core_seconds_total',
+      'Work lost by runs that were stopped for jobs of higher ranks, core-seconds.',
+      ['class'],
     ),
     queueDepth: gauge('switchyard_queue_depth', 'Wake-ups in the queue.', ['queue', 'state']),
     decisions: counter('switchyard_decisions_total', 'Decisions carried out, by reason.', ['kind', 'reason']),

@@ -18,7 +18,7 @@ import { createMetrics } from '../../src/platform/metrics.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type { NewJob, Store } from '../../src/store/store.js';
 import { MemoryStore } from '../store/memory.js';
-import { ended, newJob, T0, vouch } from '../store/world.js';
+import { ended, newJob, report, T0, vouch } from '../store/world.js';
 import { quietLog } from './support.js';
 
 const QUEUES = { kind: 'queues', order: 'FCFS', queueLimit: 0, ageBoundS: null } as const;
@@ -30,6 +30,7 @@ class Bench {
   /** By site: when it is to be woken. */
   readonly alarms = new Map<number, number>();
   readonly metrics = createMetrics();
+  private now = T0;
   private readonly agenda = new Agenda();
   private readonly tools: CycleTools;
 
@@ -55,7 +56,7 @@ class Bench {
       log: quietLog,
       metrics: this.metrics,
       limits: { ...DEFAULT_CYCLE_LIMITS, ...limits },
-      now: () => T0,
+      now: () => this.now,
       nameCycle: (kind) => `${kind}-1`,
     };
   }
@@ -84,6 +85,10 @@ class Bench {
       now: T0,
     });
     return result.kind === 'accepted' ? result.jobIds : [];
+  }
+
+  later(seconds: number): void {
+    this.now += seconds;
   }
 
   dispatch(): Promise<void> {
@@ -133,6 +138,63 @@ test('a sweep tells how much there is of each kind of resource, and how much of 
   expect(await shown()).toEqual([
     ...['a cpus total 4', 'a cpus used 3', 'a memoryMb total 1000', 'a memoryMb used 200'],
     ...['b cpus total 2', 'b cpus used 0', 'b memoryMb total 1000', 'b memoryMb used 0'],
+  ]);
+});
+
+test('a sweep tells what pools there are, what runs have of them, and what jobs wait for', async () => {
+  const bench = new Bench();
+  const a = await bench.site('a', 4);
+  bench.store.addLicense('solver', 2, a);
+  bench.store.addLicense('cad', 5, null);
+  await bench.submit(1, { licenses: ['solver', 'solver'] });
+  await bench.both(a);
+  await bench.submit(2, { licenses: ['solver'], resources: { cad: 3 } });
+  await bench.submit(1, { licenses: ['solver'], held: true });
+  await bench.sweep();
+  const shown = async (metric: 'pools' | 'poolWaiting' | 'lateRuns') =>
+    (await bench.metrics[metric].get()).values.map(({ labels, value }) =>
+      [...Object.values(labels), value].join(' '),
+    );
+  expect(await shown('pools')).toEqual([
+    ...['a solver total 2', 'a solver used 2', ' cad total 5', ' cad used 0'],
+  ]);
+  expect((await shown('poolWaiting')).sort()).toEqual(['cad 6', 'solver 2']);
+  expect(await shown('lateRuns')).toEqual(['a 0']);
+});
+
+test('a site’s cycle counts runs that it stops for others, and what they lose, by classes that there are', async () => {
+  const bench = new Bench();
+  bench.store.setPolicy({
+    version: 2,
+    document: {
+      ...DEFAULT_POLICY,
+      preemption: { graceS: 30, exemptS: 0, cancelBelow: 0 },
+      classes: { spare: { rank: 0, scavenger: true, charged: true } },
+    },
+  });
+  const a = await bench.site('a', 3);
+  const ids = [
+    ...(await bench.submit(1, { class: 'spare', cpusPerTask: 2 })),
+    ...(await bench.submit(1, { class: 'gone' })),
+  ];
+  await bench.both(a);
+  await bench.store.reportRuns(
+    a,
+    ids.map((id) => report(id, 1, { at: T0 })),
+    3,
+  );
+  await bench.submit(1, { cpusPerTask: 3, preemptionClass: 5 });
+  bench.later(100);
+  await bench.both(a);
+  const shown = async (metric: 'preemptedRuns' | 'lostCoreSeconds') =>
+    (await bench.metrics[metric].get()).values.map(({ labels, value }) => [labels.class, value]).sort();
+  expect(await shown('preemptedRuns')).toEqual([
+    ['normal', 1],
+    ['spare', 1],
+  ]);
+  expect(await shown('lostCoreSeconds')).toEqual([
+    ['normal', 100],
+    ['spare', 200],
   ]);
 });
 

@@ -658,6 +658,19 @@ export class Grid {
     return this.shared > 0;
   }
 
+  /** All pools, by id. */
+  pools(): readonly LicenseState[] {
+    return [...this.licenseById.values()].sort((a, b) => a.license.id - b.license.id);
+  }
+
+  /** By kind of pool how much of it jobs wait for: those that are held, or wait for others, are not in the grid. */
+  poolsWaitedFor(): ReadonlyMap<string, number> {
+    const asked = this.requirements.poolsAsked();
+    for (const { license, inUse } of this.licenseById.values())
+      asked.set(license.kind, Math.max(0, (asked.get(license.kind) ?? 0) - inUse));
+    return asked;
+  }
+
   /** The pools of the whole grid, by id: sites share their copies. */
   sharedLicenses(): readonly LicenseState[] {
     return [...this.licenseById.values()]

@@ -164,6 +164,18 @@ export class Requirements {
     if (--requirement.jobs === 0) this.used--;
   }
 
+  /** By kind of pool what all jobs ask for, live ones too. */
+  poolsAsked(): Map<string, number> {
+    const asked = new Map<string, number>();
+    for (const { signature, byShape } of this.bySignature.values()) {
+      if (signature.pools.length === 0) continue;
+      let jobs = 0;
+      for (const byRest of byShape.values()) for (const requirement of byRest.values()) jobs += requirement.jobs;
+      for (const { kind, amount } of signature.pools) asked.set(kind, (asked.get(kind) ?? 0) + jobs * amount);
+    }
+    return asked;
+  }
+
   private find(job: Job): Requirement {
     if (!isPlain(job)) return this.lookUp(job);
     const { tasks, cpusPerTask, memoryMbPerTask } = job;
