@@ -28,6 +28,8 @@ export interface Site {
   localPolicy: { readonly kind: string } | null;
   /** Jobs that run here at once at most; null or left out: as many as fit. */
   maxRunningJobs?: number | null;
+  /** The longest limit of a job that it takes, seconds; jobs without a limit get it. Null or left out: any. */
+  maxLimitS?: number | null;
   /** The scheduler of the tree that it is under; null or left out: the root. */
   schedulerId?: number | null;
   /** Degrees; null or left out: nobody knows. */

@@ -174,7 +174,7 @@ const sentences: Record<ReasonCode, string> = {
   SITE_TAKES_NO_PARTS: "The site's own scheduler does not run jobs of several parts.",
   SITE_TAKES_NO_DEVICES:
     "The site's own scheduler cannot be asked for such devices: at most for whole ones, by kind and model.",
-  LIMIT_TOO_LONG: "Its run time limit is longer than the site's own scheduler allows any job.",
+  LIMIT_TOO_LONG: 'Its run time limit is longer than the site allows any job.',
   SITE_QUEUE_FULL: 'It cannot start there now, and the queue there is full.',
   CPUS_BUSY:
     'Needs {neededCpus} CPUs for {tasks} tasks; at most {mostFreeCpus} are free on one machine ({freeCpus} in total).',

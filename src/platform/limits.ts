@@ -518,6 +518,8 @@ export const FIXED_LIMITS = {
     'RetryInput.maxBackoffS',
     'JobInput.simulatedRunS',
     'JobInput.simulatedIoS',
+    'RegisterSiteInput.maxLimitS',
+    'UpdateSiteInput.maxLimitS',
   ),
   leastIdleS: fixed(
     60,

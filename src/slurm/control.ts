@@ -374,11 +374,15 @@ function expanded(list: string): string[] {
     });
 }
 
+/** The longest limit of its jobs, as `sinfo` writes it. */
+const longestIn = ({ maxLimitS }: Site, none: string): string =>
+  maxLimitS === null ? none : clock(maxLimitS, true);
+
 const isUp = ({ state }: Site): string => (state === 'UP' ? 'UP' : 'DOWN');
 const partitionLines = (site: Site, isDefault: boolean): string[] => [
   `PartitionName=${site.name}`,
   `AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL`,
-  `Default=${isDefault ? 'YES' : 'NO'} QoS=N/A MaxTime=UNLIMITED DefaultTime=NONE MaxNodes=UNLIMITED`,
+  `Default=${isDefault ? 'YES' : 'NO'} QoS=N/A MaxTime=${longestIn(site, 'UNLIMITED')} DefaultTime=${longestIn(site, 'NONE')} MaxNodes=UNLIMITED`,
   `Nodes=${site.machines.map((machine) => machine.name).join(',')}`,
   `State=${isUp(site)} TotalCPUs=${site.cpus} TotalNodes=${site.machines.length} SelectTypeParameters=NONE`,
 ];
@@ -444,7 +448,7 @@ const counts = (
 };
 const stateOfGroup = ({ machines }: Group): string => (machines[0] ? nodeState(machines[0]) : 'n/a');
 const lineOf = (group: Group): SinfoLine => ({
-  site: { name: group.site.name, isUp: isUp(group.site) === 'UP' },
+  site: { name: group.site.name, isUp: isUp(group.site) === 'UP', maxLimitS: group.site.maxLimitS },
   state: stateOfGroup(group),
   gres: gresOf(group.machines).replace('(null)', ''),
   gresUsed: gresUsedOf(group.machines).replace('(null)', ''),
@@ -470,7 +474,7 @@ const GROUP_FIELDS: Readonly<Record<string, (group: Group) => string | number>> 
   partitionname: ({ site }) => site.name,
   statecompact: (group) => compact(stateOfGroup(group)),
   statelong: stateOfGroup,
-  time: () => 'infinite',
+  time: ({ site }) => longestIn(site, 'infinite'),
   weight: () => 1,
 };
 const SINFO_LETTERS = {

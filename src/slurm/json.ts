@@ -34,8 +34,10 @@ const number = (value: number | null): object => ({
 const UNLIMITED = { set: false, infinite: true, number: 0 };
 /** A time, seconds since 1970; 0: none. */
 const at = (time: string | null): number => (time === null ? 0 : Math.floor(Date.parse(time) / 1000));
-const limit = ({ job: { runTimeLimitS } }: Row): object =>
-  runTimeLimitS === null ? UNLIMITED : number(Math.ceil(runTimeLimitS / 60));
+/** Of a limit in seconds; null: there is none. */
+const minutes = (limitS: number | null): object =>
+  limitS === null ? UNLIMITED : number(Math.ceil(limitS / 60));
+const limit = ({ job: { runTimeLimitS } }: Row): object => minutes(runTimeLimitS);
 /** Seconds of CPU time. */
 const spent = (seconds: number): object => ({
   seconds: Math.floor(seconds),
@@ -186,7 +188,7 @@ function batchStep(row: Row, state: string, times: object): object {
 
 /** Machines of a site that are alike, as a line of sinfo. */
 export interface SinfoLine {
-  site: { name: string; isUp: boolean };
+  site: { name: string; isUp: boolean; maxLimitS: number | null };
   /** In small letters. */
   state: string;
   gres: string;
@@ -228,7 +230,7 @@ export function sinfoData({ site, state, gres, gresUsed, machines }: SinfoLine):
     partition: {
       name: site.name,
       cluster: 'switchyard',
-      maximums: { time: UNLIMITED },
+      maximums: { time: minutes(site.maxLimitS) },
       nodes: { configured: names.join(','), total: machines.length },
       partition: { state: [site.isUp ? 'UP' : 'DOWN'] },
       cpus: { total: cpus },

@@ -291,7 +291,7 @@ export const isAvailable = "state = 'UP' AND NOT silent AND problem IS NULL";
 export const directoryArray = (available = isAvailable): string => `json_build_array(
   (SELECT json_build_object('version', version, 'document', document) FROM policies ORDER BY version DESC LIMIT 1),
   (SELECT coalesce(json_agg(json_build_object('id', id, 'name', name, 'state', state, 'localPolicy', local_policy,
-            'maxRunningJobs', max_running_jobs, 'schedulerId', scheduler_id,
+            'maxRunningJobs', max_running_jobs, 'maxLimitS', max_limit_s, 'schedulerId', scheduler_id,
             'position', CASE WHEN latitude IS NOT NULL AND longitude IS NOT NULL
                              THEN json_build_object('latitude', latitude, 'longitude', longitude) END, 'load', load) ORDER BY id), '[]')
      FROM sites WHERE removed_at IS NULL),

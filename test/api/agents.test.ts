@@ -108,11 +108,18 @@ test("a run's whole life: assigned, told, started, ended, shown with its outputs
     simulatedIoS: 2,
     arrayIndex: 2,
   });
+  // It has the site's limit, which is told with each run that has none of its own.
+  expect(told.all()[0]?.runTimeLimitS).toBeNull();
+  await api.must(`mutation { updateSite(input: { site: "${site}", maxLimitS: 900 }) { id } }`);
+  const again = assignments();
+  await expect.poll(() => again.all().map(({ runTimeLimitS }) => runTimeLimitS)).toEqual([900]);
+  again.stop();
+  await api.must(`mutation { updateSite(input: { site: "${site}", maxLimitS: null }) { id } }`);
   const started = { job: id, epoch: 1, phase: 'STARTED', at: now() };
   expect(await report([started])).toEqual(['ACCEPTED']);
   expect(await report([started])).toEqual(['REPEATED']);
-  const site = `{ sites { nodes { queuedJobs runningJobs cpus cpusUsed } } }`;
-  expect(await api.must(site)).toEqual({
+  const sites = `{ sites { nodes { queuedJobs runningJobs cpus cpusUsed } } }`;
+  expect(await api.must(sites)).toEqual({
     sites: { nodes: [{ queuedJobs: 0, runningJobs: 1, cpus: 64, cpusUsed: 1 }] },
   });
   const resumed = assignments('0');

@@ -108,6 +108,17 @@ describe('sites', () => {
       code: 'BAD_USER_INPUT',
       message: expect.stringContaining('maxRunningJobs: 0'),
     });
+    const longest = (input: object) =>
+      change('updateSite', 'UpdateSiteInput', { site, ...input }, 'maxLimitS');
+    expect(await longest({ maxLimitS: 3_600.5 })).toEqual({ maxLimitS: 3_600.5 });
+    expect(await longest({ longitude: 2 })).toEqual({ maxLimitS: 3_600.5 });
+    for (const maxLimitS of [0, 1e9 + 1])
+      expect(await longest({ maxLimitS })).toMatchObject({
+        code: 'BAD_USER_INPUT',
+        message: expect.stringContaining(`maxLimitS: ${maxLimitS}`),
+      });
+    expect(await longest({ maxLimitS: 1e9 })).toEqual({ maxLimitS: 1e9 });
+    expect(await longest({ maxLimitS: null })).toEqual({ maxLimitS: null });
     const machine = await newMachine(site, { cpus: 1, maxTasks: 4 });
     const share = (input: object) =>
       change('updateMachine', 'UpdateMachineInput', { machine, ...input }, 'maxTasks tasksUsed cpusUsed');

@@ -79,3 +79,42 @@ test('what fits is not', async () => {
   ])
     expect((await submit(job)).errors).toEqual([]);
 });
+
+test('a limit that no site accepts is refused, with the longest that one does', async () => {
+  const { sites } = await api.must<{ sites: { nodes: { id: string; name: string; cpus: number }[] } }>(
+    '{ sites { nodes { id name cpus } } }',
+  );
+  const limit = (cpus: number, maxLimitS: number | null) => {
+    const { id } = sites.nodes.find((site) => site.cpus === cpus) as { id: string };
+    return api.must(
+      'mutation ($id: ID!, $s: Float) { updateSite(input: { site: $id, maxLimitS: $s }) { id } }',
+      {
+        ...{ id, s: maxLimitS },
+      },
+    );
+  };
+  await limit(16, 3600);
+  await limit(12, 7200);
+  const long = { cpusPerTask: 4, runTimeLimitS: 7201 };
+  const small = sites.nodes.find(({ cpus }) => cpus === 12)?.name;
+  // What was set is known a moment later.
+  await expect
+    .poll(async () => (await submit(long)).errors, { timeout: 20_000, interval: 200 })
+    .toMatchObject([
+      {
+        ...{ code: 'NEVER_FITS', field: 'runTimeLimitS' },
+        message: expect.stringContaining(
+          `runTimeLimitS: 7201 s can never run on the registered machines; nearest: 7200 s at site ${small}`,
+        ),
+      },
+    ]);
+  expect((await submit({ ...long, runTimeLimitS: 7200 })).errors).toEqual([]);
+  expect((await submit({ cpusPerTask: 4 })).errors).toEqual([]);
+  // Only the site that allows less could run it.
+  expect((await submit({ cpusPerTask: 16, runTimeLimitS: 7200 })).errors).toMatchObject([
+    { message: expect.stringContaining('nearest: 3600 s at site') },
+  ]);
+  expect((await submit(long, true)).errors).toEqual([]);
+  await limit(16, null);
+  await limit(12, null);
+});

@@ -4,7 +4,13 @@ import { type Held, lateRuns, type SiteEntry } from '../../src/core/index.js';
 import { job } from './support/drive.js';
 import { gridOf } from './support/grids.js';
 
-const window = (id: number, machineId: number, from: number, to: number, given: Partial<Held> = {}): Held => ({
+const window = (
+  id: number,
+  machineId: number,
+  from: number,
+  to: number,
+  given: Partial<Held> = {},
+): Held => ({
   ...{ id, by: 'WINDOW', from, to, ends: 'LIMIT', pools: [], machines: [{ machineId, amounts: null }] },
   ...given,
 });

@@ -16,6 +16,7 @@ import {
   siteCycle,
   whyWaiting,
 } from '../../src/core/index.js';
+import { isTooLong } from '../../src/core/resources/eligibility.js';
 import { observedFor } from '../../src/core/terms/observed-waits.js';
 import { shareOfPower, waitingThere } from '../../src/core/terms/waiting-there.js';
 import { job } from './support/drive.js';
@@ -237,6 +238,49 @@ describe('the longest limit of a site', () => {
     for (const id of [1, 2, 3, 4]) grid.placeAtRoot(job({ id, submittedAt: id, ...long }));
     settle(grid, policy, 10);
     for (const id of [1, 2, 3, 4]) expect(grid.placeOf(id)).not.toMatchObject({ siteId: SLURM });
+  });
+
+  it.each([
+    TWO_LEVEL,
+    { kind: 'diana' },
+    { kind: 'job-ratio' },
+    { kind: 'queues', order: 'FCFS', queueLimit: 10 },
+    { kind: 'grid-tree' },
+    { kind: 'round-robin' },
+  ])('is what its operator has set, too, under $kind', (dispatch) => {
+    const grid = world(EMPTY);
+    const own = grid.siteEntry(OWN).site;
+    grid.setSite({ ...own, maxLimitS: 3_600 });
+    const policy = policyOf(dispatch);
+    const ineligible = (given: Partial<Job>) =>
+      placement(grid, job({ id: 9, ...given }), { now: 0, policy }).ranking.find(
+        ({ siteId }) => siteId === OWN,
+      )?.ineligible;
+    expect(ineligible(long)).toBe('LIMIT_TOO_LONG');
+    for (const given of [{ runTimeLimitS: 3_600 }, { runTimeLimitS: null }])
+      expect(ineligible(given)).toBeNull();
+    for (const id of [1, 2, 3, 4]) grid.placeAtRoot(job({ id, submittedAt: id, ...long }));
+    settle(grid, policy, 10);
+    for (const id of [1, 2, 3, 4]) expect(grid.placeOf(id)).not.toMatchObject({ siteId: OWN });
+    grid.setSite(own);
+    expect(ineligible(long)).toBeNull();
+    // The shorter of both counts at a site with a scheduler of its own.
+    grid.setSite({ ...grid.siteEntry(SLURM).site, load: HOUR, maxLimitS: 1_800 });
+    expect(isTooLong(grid.siteEntry(SLURM).site, 1_801)).toBe(true);
+    expect(isTooLong(grid.siteEntry(SLURM).site, 1_800)).toBe(false);
+  });
+
+  it('does not keep what was taken before it from starting, if no other site can run it', () => {
+    const grid = world(EMPTY);
+    const policy = policyOf(TWO_LEVEL);
+    grid.placeAtSite(job({ id: 1, ...long }), OWN);
+    grid.setSite({ ...grid.siteEntry(OWN).site, maxLimitS: 3_600 });
+    expect(stranded(grid, 10)).toEqual([{ siteId: OWN, reason: 'LIMIT_TOO_LONG', jobIds: [1] }]);
+    grid.setSite({ ...grid.siteEntry(SLURM).site, state: 'DOWN' });
+    expect(stranded(grid, 10)).toEqual([]);
+    expect(whyWaiting(grid, 1, { now: 0, policy })?.code).not.toBe('LIMIT_TOO_LONG');
+    const { starts } = siteCycle(grid, OWN, { now: 0, policy, policyVersion: 1, maxStarts: 10 });
+    expect(starts.map(({ jobId }) => jobId)).toEqual([1]);
   });
 
   it.each([TWO_LEVEL, { kind: 'diana' }, { kind: 'grid-tree' }])(

@@ -31,6 +31,7 @@ const FITTED: readonly ChangeableField[] = [
     'os',
     'architecture',
     'machineConstraint',
+    'runTimeLimitS',
   ] as const),
 ];
 

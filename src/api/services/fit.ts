@@ -1,6 +1,7 @@
 /** Whether anything that is registered could ever run a job: what cannot is told to whoever submits it, with the nearest that can. */
 
 import { numbersOf } from '../../core/explain/placement.js';
+import type { Requirement } from '../../core/grid/requirements.js';
 import { Grid, type Job } from '../../core/index.js';
 import {
   ANY_TASKS_PER_MACHINE,
@@ -12,7 +13,14 @@ import {
 import { perMachine, reasonSentence, WaitingReason } from '../../core/reasons.js';
 import { CONTAINERS } from '../../core/resources/constraint.js';
 import { type DeviceRequest, shownRequest } from '../../core/resources/devices.js';
-import { unsatisfied, whyNowhere, whyPartsNowhere } from '../../core/resources/eligibility.js';
+import {
+  isTooLong,
+  longestAt,
+  unsatisfied,
+  whyNeverFits,
+  whyNowhere,
+  whyPartsNowhere,
+} from '../../core/resources/eligibility.js';
 import { deviceLabels } from '../../core/resources/units.js';
 import type { PeerRow } from '../../store/directory/peers.js';
 import { fitsKinds, mayLeave } from '../../store/federation.js';
@@ -54,8 +62,11 @@ export function createResources(
       directory.peers(),
     ]);
     const grid = new Grid();
-    for (const { id, name, state, load } of sites)
-      grid.setSite({ id, name, state, localPolicy: null, load: load === null ? null : ownLoad(load) });
+    for (const { id, name, state, load, maxLimitS } of sites)
+      grid.setSite({
+        ...{ id, name, state, maxLimitS, localPolicy: null },
+        load: load === null ? null : ownLoad(load),
+      });
     for (const { id, kind, copies, siteId } of licenses) grid.setLicense({ id, kind, copies, siteId });
     for (const machine of machines)
       grid.setMachine({
@@ -214,7 +225,7 @@ function faultOfParts(job: NewJob, parts: readonly JobPart[], resources: Resourc
 function faultOfTasks(job: NewJob, { grid, machines, licenses }: Resources): Fault | null {
   const requirement = grid.requirementOf(anybodys(required(job)));
   const why = whyNowhere(requirement, grid.sites);
-  if (why === null) return null;
+  if (why === null) return neverSoLong(job, requirement, grid);
   const able = machines.filter(
     ({ os, architecture }) => (job.os ?? os) === os && (job.architecture ?? architecture) === architecture,
   );
@@ -278,6 +289,18 @@ function faultOfTasks(job: NewJob, { grid, machines, licenses }: Resources): Fau
       return never('tasks', `${tasks} with all their requirements`, most);
     }
   }
+}
+
+/** No site that could run it takes a job with such a limit. */
+function neverSoLong({ runTimeLimitS }: NewJob, requirement: Requirement, { sites }: Grid): Fault | null {
+  if (runTimeLimitS === null || !sites.some(({ site }) => isTooLong(site, runTimeLimitS))) return null;
+  const able = sites.filter(
+    ({ resources }) => whyNeverFits(requirement, resources.everEligible(requirement.signature)) === null,
+  );
+  if (able.some(({ site }) => !isTooLong(site, runTimeLimitS))) return null;
+  const longest = Math.max(...able.map(({ site }) => longestAt(site)));
+  const where = able.find(({ site }) => longestAt(site) === longest)?.site.name;
+  return never('runTimeLimitS', `${runTimeLimitS} s`, `${longest} s at site ${where}`);
 }
 
 /** Of devices and other resources of machines. */

@@ -147,6 +147,7 @@ export function createGridService(parts: ServiceParts) {
           longitude: clearable('longitude', input.longitude, within, -MAX.longitude, MAX.longitude) ?? null,
           localPolicy: clearable('localPolicy', input.localPolicy, localPolicy) ?? null,
           maxRunningJobs: clearable('maxRunningJobs', input.maxRunningJobs, within, 1, MAX.sharing) ?? null,
+          maxLimitS: clearable('maxLimitS', input.maxLimitS, within, MAX.leastSeconds, MAX.seconds) ?? null,
           reservableCpuHours: within('reservableCpuHours', input.reservableCpuHours, 0, MAX.integer),
           schedulerId: input.schedulerId ? localId('scheduler', input.schedulerId, 'schedulerId') : null,
         };
@@ -162,6 +163,7 @@ export function createGridService(parts: ServiceParts) {
           longitude: clearable('longitude', input.longitude, within, -MAX.longitude, MAX.longitude),
           localPolicy: clearable('localPolicy', input.localPolicy, localPolicy),
           maxRunningJobs: clearable('maxRunningJobs', input.maxRunningJobs, within, 1, MAX.sharing),
+          maxLimitS: clearable('maxLimitS', input.maxLimitS, within, MAX.leastSeconds, MAX.seconds),
           reservableCpuHours: given('reservableCpuHours', input.reservableCpuHours, within, 0, MAX.integer),
           schedulerId: clearable('schedulerId', input.schedulerId, (field, id) =>
             localId('scheduler', id, field),

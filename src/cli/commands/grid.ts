@@ -5,6 +5,7 @@ import {
   given,
   parseAmount,
   parseDevice,
+  parseDuration,
   parseId,
   parseLabel,
   parseNumber,
@@ -152,6 +153,7 @@ interface SiteOptions {
   longitude?: string;
   localPolicy?: string;
   maxRunningJobs?: string;
+  maxLimit?: string;
   reservableCpuHours?: string;
   scheduler?: string;
 }
@@ -164,6 +166,10 @@ function siteOptions(command: Command): Command {
     .option(
       '--max-running-jobs <n>',
       'how many jobs may run there at the same time; none: limited by its resources only',
+    )
+    .option(
+      '--max-limit <duration>',
+      'longest run time limit of a job there, such as 24h, which jobs without a limit get; none: any',
     )
     .option('--reservable-cpu-hours <n>', 'CPU-hours that a user may have reserved there at a time; 0: none')
     .option('--scheduler <scheduler>', 'the scheduler directly above it in the tree; none: the root');
@@ -182,6 +188,9 @@ async function siteFields(client: Client, options: SiteOptions) {
           ? null
           : await readJson('--local-policy', options.localPolicy),
     maxRunningJobs: given(options.maxRunningJobs, limit('--max-running-jobs')),
+    maxLimitS: given(options.maxLimit, (value) =>
+      value === 'none' ? null : parseDuration('--max-limit', value),
+    ),
     reservableCpuHours: given(options.reservableCpuHours, whole('--reservable-cpu-hours', 0)),
     schedulerId:
       options.scheduler === undefined

@@ -16,7 +16,14 @@ import { cpusOf, type Job, type PromisedRoom } from '../model.js';
 import { localPolicyOf, localSchedulerOf, queueLimitOf } from '../policy.js';
 import { ReasonCode, reasonSentence, type WaitingReason } from '../reasons.js';
 import { CONTAINERS } from '../resources/constraint.js';
-import { EligibleSites, isTooLong, unsatisfied, whyNeverFits, whyNotUp } from '../resources/eligibility.js';
+import {
+  EligibleSites,
+  isTooLong,
+  longestAt,
+  unsatisfied,
+  whyNeverFits,
+  whyNotUp,
+} from '../resources/eligibility.js';
 import { lackingPart, tasksOn } from '../resources/placement.js';
 import {
   type ExplainContext,
@@ -154,7 +161,8 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
   Object.assign(numbers, neededBy(requirement, grid));
   const never = whyNeverFits(requirement, eligible);
   if (never !== null) return waiting(never, { ...numbers, ...poolNumbers(requirement, [eligible]) });
-  if (isTooLong(site, job.runTimeLimitS))
+  // What is in another site's queue was taken before that was its longest.
+  if (entry.resources.ownScheduler && isTooLong(site, job.runTimeLimitS))
     return waiting(ReasonCode.LIMIT_TOO_LONG, { ...numbers, ...limitNumbers(job, [entry]) });
   const start = predictStart(grid, entry, job, context);
   if (start !== null) numbers[start.expected ? 'expectedStart' : 'earliestStart'] = start.at;
@@ -212,10 +220,10 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
   return waiting(pass.whyWaiting(requirement), numbers, more);
 }
 
-/** The job's limit, and the longest that any of the sites allows whose own schedulers tell one. */
+/** The job's limit, and the longest that any of the sites allows that bounds them. */
 const limitNumbers = (job: Job, sites: readonly Pick<SiteEntry, 'site'>[]): Record<string, number> => ({
   limitS: job.runTimeLimitS as number,
-  longestS: Math.max(...sites.flatMap(({ site }) => site.load?.longestS ?? [])),
+  longestS: Math.max(...sites.map(({ site }) => longestAt(site)).filter((bound) => bound < Infinity)),
 });
 
 /** What the tasks of a class need, all together. */

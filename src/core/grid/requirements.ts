@@ -170,7 +170,8 @@ export class Requirements {
     for (const { signature, byShape } of this.bySignature.values()) {
       if (signature.pools.length === 0) continue;
       let jobs = 0;
-      for (const byRest of byShape.values()) for (const requirement of byRest.values()) jobs += requirement.jobs;
+      for (const byRest of byShape.values())
+        for (const requirement of byRest.values()) jobs += requirement.jobs;
       for (const { kind, amount } of signature.pools) asked.set(kind, (asked.get(kind) ?? 0) + jobs * amount);
     }
     return asked;

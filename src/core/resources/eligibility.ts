@@ -59,7 +59,7 @@ export class EligibleSites {
       this.topology = grid.topology;
       known.clear();
       this.shorter.clear();
-      this.limited = grid.sites.some(({ site }) => site.load?.longestS != null);
+      this.limited = grid.sites.some(({ site }) => longestAt(site) < Infinity);
     }
     let found = known.get(requirement);
     if (found === undefined) {
@@ -97,9 +97,13 @@ export class EligibleSites {
   }
 }
 
-/** Whether the site's own scheduler runs no job of ours for as long; one without a limit gets the longest there is. */
-export const isTooLong = ({ load }: Pick<Site, 'load'>, limitS: number | null): boolean =>
-  load?.longestS != null && limitS !== null && limitS !== Infinity && limitS > load.longestS;
+/** The longest limit of a job that the site takes, as its operator has set it and its own scheduler allows; Infinity: any. */
+export const longestAt = ({ maxLimitS, load }: Pick<Site, 'maxLimitS' | 'load'>): number =>
+  Math.min(maxLimitS ?? Infinity, load?.longestS ?? Infinity);
+
+/** Whether the site runs no job for as long; one without a limit gets the longest there is. */
+export const isTooLong = (site: Pick<Site, 'maxLimitS' | 'load'>, limitS: number | null): boolean =>
+  limitS !== null && limitS !== Infinity && limitS > longestAt(site);
 
 function eligibilityOf(requirement: Requirement, sites: readonly SiteEntry[]): Eligibility {
   const indices: number[] = [];

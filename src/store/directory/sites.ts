@@ -15,6 +15,8 @@ export interface NewSite {
   localPolicy: LocalPolicy | null;
   /** Null or left out: as many as fit. */
   maxRunningJobs?: number | null;
+  /** The longest run time limit of its jobs, seconds; null or left out: any. */
+  maxLimitS?: number | null;
   /** The scheduler that it is under; null or left out: the root. */
   schedulerId?: number | null;
   /** CPU-hours that a user may have reserved there at a time; left out: none. */

@@ -13,7 +13,7 @@ import type { SiteEntry } from '../../grid/grid.js';
 import type { Requirement } from '../../grid/requirements.js';
 import type { DispatchExplanation, Job, Move } from '../../model.js';
 import { ReasonCode } from '../../reasons.js';
-import { type Eligibility, EligibleSites, whyNotUp } from '../../resources/eligibility.js';
+import { type Eligibility, EligibleSites, longestAt, whyNotUp } from '../../resources/eligibility.js';
 import { congestionOf } from '../../terms/congestion.js';
 import { forEachAtRoot } from '../../terms/order.js';
 import { levelOf, ORDERS, quotaKey, quotaTerms, type Standing, type Standings } from '../../terms/quota.js';
@@ -213,7 +213,7 @@ class DianaPass implements DispatchPass {
       for (const requirement of meta.classes.keys()) {
         if (eligible.of(requirement, null).ineligible[site.id] !== undefined) strayed.add(requirement);
       }
-      if (strayed.size === 0 && !site.load?.longestS) return;
+      if (strayed.size === 0 && longestAt(site) === Infinity) return;
       for (const { job, requirement } of meta.items()) {
         const eligibility = eligible.of(requirement, job);
         if (eligibility.ineligible[site.id] === undefined) continue;

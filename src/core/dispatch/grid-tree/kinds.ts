@@ -13,7 +13,7 @@ import {
 } from '../../grid-tree/index.js';
 import type { JobPreference, Machine } from '../../model.js';
 import { parseAsked, satisfies } from '../../resources/constraint.js';
-import { whyNeverFits } from '../../resources/eligibility.js';
+import { longestAt, whyNeverFits } from '../../resources/eligibility.js';
 import { shareOfPower } from '../../terms/waiting-there.js';
 import type { Rules } from './rules.js';
 
@@ -34,7 +34,7 @@ export class TreeKinds {
   /** The longest limit among those of sites that bound them that is shorter than a job's; null: it is too long for none of them. */
   boundBelow(limitS: number | null): number | null {
     if (limitS === null) return null;
-    const bounds = this.grid.sites.flatMap(({ site }) => site.load?.longestS ?? []);
+    const bounds = this.grid.sites.map(({ site }) => longestAt(site));
     const shorter = bounds.filter((bound) => bound < limitS);
     return shorter.length === 0 ? null : Math.max(...shorter);
   }
@@ -117,9 +117,9 @@ export class TreeKinds {
     return [...counted.values()];
   }
 
-  private conditionOf(name: string, { site: { load }, resources }: SiteEntry): (machine: Machine) => boolean {
+  private conditionOf(name: string, { site, resources }: SiteEntry): (machine: Machine) => boolean {
     if (name.startsWith(LONGER)) {
-      const allows = (load?.longestS ?? Infinity) > Number(name.slice(LONGER.length));
+      const allows = longestAt(site) > Number(name.slice(LONGER.length));
       return () => allows;
     }
     const of = this.ofParts.get(name);
@@ -127,10 +127,9 @@ export class TreeKinds {
       const fits = whyNeverFits(of, resources.eligible(of.signature)) === null;
       return () => fits;
     }
-    const site = resources.siteName;
     if (!name.startsWith(CONSTRAINT)) return (machine) => this.canUse(machine, name);
     const constraint = parseAsked(name.slice(CONSTRAINT.length));
-    return (machine) => satisfies(labelsOf(machine, site), constraint);
+    return (machine) => satisfies(labelsOf(machine, site.name), constraint);
   }
 
   private canUse(machine: Machine, kind: string): boolean {

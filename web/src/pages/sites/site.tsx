@@ -820,6 +820,7 @@ function SettingsShown({ site }: { site: SitePartsFragment }) {
             site.latitude === null ? 'not given' : `${site.latitude}° north, ${site.longitude}° east`,
           ],
           ['Running at once', site.maxRunningJobs === null ? 'as many as fit' : count(site.maxRunningJobs)],
+          ['Longest run time limit', site.maxLimitS === null ? 'none' : duration(site.maxLimitS)],
           [
             'Local policy',
             (site.localPolicy as { kind?: string } | null)?.kind ?? 'that of the current policy',
@@ -837,6 +838,7 @@ function PlaceAndLimits({ site }: { site: SitePartsFragment }) {
     latitude: site.latitude === null ? '' : String(site.latitude),
     longitude: site.longitude === null ? '' : String(site.longitude),
     max: site.maxRunningJobs === null ? '' : String(site.maxRunningJobs),
+    maxLimit: site.maxLimitS === null ? '' : String(site.maxLimitS),
   });
   const put = (field: keyof typeof draft) => (value: string) =>
     setDraft((before) => ({ ...before, [field]: value }));
@@ -855,6 +857,7 @@ function PlaceAndLimits({ site }: { site: SitePartsFragment }) {
                 latitude: number(draft.latitude),
                 longitude: number(draft.longitude),
                 maxRunningJobs: number(draft.max),
+                maxLimitS: number(draft.maxLimit),
               },
             }),
             'Saved.',
@@ -889,6 +892,16 @@ function PlaceAndLimits({ site }: { site: SitePartsFragment }) {
           value={draft.max}
           onChange={put('max')}
           help="With a limit, the site makes no reservations."
+        />
+        <TextInput
+          label="Longest run time limit"
+          type="number"
+          min={1}
+          unit="s"
+          placeholder="none"
+          value={draft.maxLimit}
+          onChange={put('maxLimit')}
+          help="Jobs with a longer one are not sent here; jobs without one are stopped after it."
         />
         <div>
           <Button type="submit" variant="primary" isDisabled={update.busy}>
