@@ -32,6 +32,7 @@ export const SUITES = {
       'test/cli/demo',
       'test/cli/devices',
       'test/cli/experiment',
+      'test/cli/figure',
       'test/cli/graph',
       'test/cli/mail',
       'test/cli/people',
