@@ -191,7 +191,7 @@ const machineOptions = (command: Command): Command =>
     )
     .option(
       '--windows <file>',
-      'CSV file of maintenance windows, known in advance: columns site, from and to, and optionally machine',
+      'CSV file of maintenance windows, known in advance: columns site, from and to, and optionally machine, known and runs',
     );
 
 /** Policies of a user's. */

@@ -24,7 +24,7 @@
  * A site that schedules itself (`World.byObservedWaits`) is given jobs as live. Each begins there when it has waited for as long as was
  * observed of jobs of its shape, or later, when machines have room for it. What waits there for long is taken back as live.
  *
- * A run that is stopped for a job of a higher class goes on to the end of the grace. What it has computed until its last checkpoint
+ * A run that is stopped for a job of a higher class, or for a hold, goes on to the end of the grace. What it has computed until its last checkpoint
  * (`SimJob.checkpointS`) its job need not compute again.
  */
 import {
@@ -50,6 +50,7 @@ import {
   type Move,
   observedFor,
   type Policy,
+  type PreemptedRun,
   type Preemption,
   queueLimitOf,
   type Return,
@@ -78,6 +79,7 @@ import { EventQueue } from './event-queue.js';
 import { Waits } from './needs.js';
 import { correctedS, type Predictor } from './prediction.js';
 import { isFinal, type RunEnd, type Sink } from './sink.js';
+import { HoldStops } from './stops.js';
 import { TimeSharing } from './time-shared.js';
 import type { SimJob } from './workload.js';
 
@@ -95,7 +97,13 @@ export interface Change {
   /** All that there are between the root and sites from now on. */
   schedulers?: readonly TreeScheduler[];
   /** What is held at a site besides from now on, and what no more. */
-  held?: { siteId: number; holds: readonly Held[]; over: readonly number[] };
+  held?: {
+    siteId: number;
+    holds: readonly Held[];
+    over: readonly number[];
+    /** Of `holds`, the times of holds for which runs in their way are stopped. */
+    preempting: readonly { holdId: number; held: Held }[];
+  };
   /** With `machine`: its live runs are lost; their jobs go back to the queue they came from and start over. */
   losesRuns?: boolean;
 }
@@ -169,6 +177,8 @@ interface Kinds {
   checkpoint: number;
   /** The grace of a run that is stopped is over. */
   stopped: number;
+  /** Runs may have to be stopped for what is held at a site. */
+  hold: number;
   /**
    * The end of any other. With a negative payload, -1 - site: the turn, among the ends, of a planned end that was taken
    * out of the way.
@@ -193,11 +203,12 @@ const KINDS: Record<EventOrder, Kinds> = {
     section: 2,
     checkpoint: 3,
     stopped: 4,
-    submit: 5,
-    outlasted: 6,
-    wake: 7,
-    tick: 8,
-    waited: 9,
+    hold: 5,
+    submit: 6,
+    outlasted: 7,
+    wake: 8,
+    tick: 9,
+    waited: 10,
   },
   'terminations-first': {
     plannedEnd: 0,
@@ -207,10 +218,11 @@ const KINDS: Record<EventOrder, Kinds> = {
     stopped: 3,
     submit: 4,
     change: 5,
-    outlasted: 6,
-    wake: 7,
-    tick: 8,
-    waited: 9,
+    hold: 6,
+    outlasted: 7,
+    wake: 8,
+    tick: 9,
+    waited: 10,
   },
   'per-event': {
     plannedEnd: 0,
@@ -220,10 +232,11 @@ const KINDS: Record<EventOrder, Kinds> = {
     checkpoint: 4,
     stopped: 5,
     change: 6,
-    outlasted: 7,
-    wake: 8,
-    tick: 9,
-    waited: 10,
+    hold: 7,
+    outlasted: 8,
+    wake: 9,
+    tick: 10,
+    waited: 11,
   },
 };
 
@@ -314,6 +327,7 @@ class Simulation {
   /** Jobs that were taken back from such schedulers. */
   private readonly recalled = new Set<number>();
   private readonly holdsAny: boolean;
+  private readonly stops: HoldStops;
   private tickPending = false;
   /** Of the last event that was no tick. */
   private lastNews = 0;
@@ -349,6 +363,7 @@ class Simulation {
     };
     this.changes = [...world.changes].sort((a, b) => a.at - b.at);
     this.holdsAny = this.changes.some(({ held }) => held !== undefined);
+    this.stops = new HoldStops(this.grid, options.policy, this.jobs);
     this.runs = new Array(jobs.length).fill(null);
     this.ending = new Float64Array(jobs.length);
     this.epochs = new Int32Array(jobs.length);
@@ -421,6 +436,8 @@ class Simulation {
       if (this.keeping.get(payload)?.sequence === sequence) this.checkpoint(payload);
     } else if (kind === this.kinds.stopped) {
       if (this.stopping.get(payload)?.sequence === sequence) this.preempted(payload);
+    } else if (kind === this.kinds.hold) {
+      this.stopForHolds(payload);
     } else if (kind === this.kinds.outlasted) {
       this.correct(payload);
     } else if (kind === this.kinds.wake) {
@@ -546,6 +563,7 @@ class Simulation {
     if (held !== undefined) {
       if (held.over.length > 0) this.grid.removeHeld(...held.over);
       if (held.holds.length > 0) this.grid.setHeld(...held.holds);
+      if (this.stops.change(held.siteId, held.preempting, held.over)) this.expectStops(held.siteId);
       this.concernedBy({ of: 'MACHINE', siteId: held.siteId });
     }
     if (dataset !== undefined) this.data.setDataset(dataset);
@@ -554,6 +572,7 @@ class Simulation {
     if (machine !== undefined) {
       this.setMachine(machine);
       if (losesRuns) this.loseRuns(machine.id);
+      if (this.stops.concerns(machine.siteId)) this.expectStops(machine.siteId);
       this.concernedBy({ of: 'MACHINE', siteId: machine.siteId });
     }
   }
@@ -579,13 +598,28 @@ class Simulation {
 
   /** Runs are told to stop for a job, which is promised the room. */
   private preempt({ jobId, siteId, victims, room }: Preemption): void {
-    for (const { jobId: stopped, graceS, requeue } of victims) {
-      const at = this.now + graceS;
-      const sequence = this.events.push(at, this.kinds.stopped, stopped - 1);
-      this.stopping.set(stopped - 1, { sequence, requeue });
-      this.grid.stopRun(stopped, at);
-    }
+    for (const victim of victims) this.stop(victim);
     this.grid.placeAtSite({ ...(this.grid.job(jobId) as Job), promised: room }, siteId);
+  }
+
+  private stop({ jobId, graceS, requeue }: Pick<PreemptedRun, 'jobId' | 'graceS' | 'requeue'>): void {
+    const at = this.now + graceS;
+    const sequence = this.events.push(at, this.kinds.stopped, jobId - 1);
+    this.stopping.set(jobId - 1, { sequence, requeue });
+    this.grid.stopRun(jobId, at);
+  }
+
+  /** Runs are told to stop for what is held at the site. */
+  private stopForHolds(siteId: number): void {
+    const { stopped, again } = this.stops.look(siteId, this.now);
+    for (const run of stopped) this.stop(run);
+    if (stopped.length > 0) this.concern(this.site(siteId));
+    if (again !== Infinity) this.events.push(again, this.kinds.hold, siteId);
+  }
+
+  /** As soon as all that happens now has. */
+  private expectStops(siteId: number): void {
+    this.events.push(this.now, this.kinds.hold, siteId);
   }
 
   /** A run that was stopped is over. */
@@ -605,6 +639,8 @@ class Simulation {
   private checkpoint(index: number): void {
     this.runs[index] = { ...(this.runs[index] as Run), checkpointAt: this.now };
     this.grid.checkpointRun(index + 1, this.now);
+    const { siteId } = this.runs[index] as Run;
+    if (this.stops.concerns(siteId)) this.expectStops(siteId);
     this.expectCheckpoint(index);
   }
 

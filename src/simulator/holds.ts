@@ -9,7 +9,11 @@ export interface KnownHold {
   knownFrom: number;
   /** When it is canceled; Infinity: never. */
   knownUntil: number;
+  /** Of a hold that preempts: its id, by which its times belong together. Left out: no run is stopped for it. */
+  stopsFor?: number;
 }
+
+type HeldChange = NonNullable<Change['held']>;
 
 /**
  * As in the service, schedulers know of the next `known` of these holds: of each as soon as it is made and those before it have
@@ -17,19 +21,22 @@ export interface KnownHold {
  */
 export function holdsInTurn(holds: readonly KnownHold[], known: number): Change[] {
   const inTurn = [...holds].sort((a, b) => a.held.from - b.held.from || a.held.id - b.held.id);
-  const bySite = new Map<number, Map<number, { holds: Held[]; over: number[] }>>();
+  type Changing = { holds: Held[]; over: number[]; preempting: HeldChange['preempting'][number][] };
+  const bySite = new Map<number, Map<number, Changing>>();
   const changeAt = (siteId: number, at: number) => {
-    const changes = bySite.get(siteId) ?? new Map<number, { holds: Held[]; over: number[] }>();
+    const changes = bySite.get(siteId) ?? new Map<number, Changing>();
     bySite.set(siteId, changes);
-    const change = changes.get(at) ?? { holds: [], over: [] };
+    const change = changes.get(at) ?? { holds: [], over: [], preempting: [] };
     changes.set(at, change);
     return change;
   };
-  inTurn.forEach(({ siteId, held, knownFrom, knownUntil }, i) => {
+  inTurn.forEach(({ siteId, held, knownFrom, knownUntil, stopsFor }, i) => {
     const from = Math.max(knownFrom, inTurn[i - known]?.held.from ?? Number.NEGATIVE_INFINITY);
     const until = Math.min(held.to, knownUntil);
     if (from >= until) return;
-    changeAt(siteId, from).holds.push(held);
+    const change = changeAt(siteId, from);
+    change.holds.push(held);
+    if (stopsFor !== undefined) change.preempting.push({ holdId: stopsFor, held });
     if (until < Infinity) changeAt(siteId, until).over.push(held.id);
   });
   return [...bySite].flatMap(([siteId, changes]) =>

@@ -52,7 +52,7 @@ export class ResultSink extends MemorySink {
   readonly killed: Uint8Array;
   /** Runs that were lost with their machines; their jobs started over. */
   lost = 0;
-  /** Runs that were stopped for jobs of higher classes. */
+  /** Runs that were stopped for jobs of higher classes, or for what was held. */
   preempted = 0;
   /** CPU-seconds of lost and stopped runs since their start, or their last checkpoint. */
   lostCpuS = 0;

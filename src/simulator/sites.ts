@@ -344,29 +344,41 @@ export function failuresOf(
   });
 }
 
-const windowSchema = outageSchema.omit({ runs: true });
-
 /** Machines of a site that are closed for a while, as everybody knows before. */
-export type MaintenanceWindow = Omit<Outage, 'losesRuns'>;
+export interface MaintenanceWindow extends Omit<Outage, 'losesRuns'> {
+  /** Since when; unless said, from the beginning. */
+  knownS?: number;
+  /** Runs that would reach into it are stopped ahead of it by their grace; unless said, they go on. */
+  stopsRuns?: boolean;
+}
 
-/** Reads a file of maintenance windows, gzipped or not: CSV with the columns `site`, `from` and `to` (seconds of the trace), and optionally `machine`. */
+const windowSchema = outageSchema.extend({
+  known: number(0, 1e12).optional(),
+  runs: z.enum(['finish', 'stop'], { error: 'finish or stop' }).optional(),
+});
+
+/**
+ * Reads a file of maintenance windows, gzipped or not: CSV with the columns `site`, `from` and `to` (seconds of the trace), and optionally
+ * `machine`, `known` (the second from which schedulers know of it; from the beginning unless said) and `runs` (`finish`, which it is unless
+ * said, or `stop`).
+ */
 export async function readWindows(path: string): Promise<MaintenanceWindow[]> {
   const name = nameOf(path);
   const rows = rowsOf(await textOf(path, MAX_FILE_BYTES), name, windowSchema, ['site', 'from', 'to']);
-  return rows.map(({ row: { site, machine = null, from, to }, line }) => {
+  return rows.map(({ row: { site, machine = null, from, to, known = 0, runs = 'finish' }, line }) => {
     if (to <= from)
       throw new Error(`${name}, line ${line}: to is ${to}; accepted: a time later than ${from}`);
-    return { siteId: site, machine, fromS: from, toS: to };
+    return { siteId: site, machine, fromS: from, toS: to, knownS: known, stopsRuns: runs === 'stop' };
   });
 }
 
 /**
  * The world with maintenance windows: as in the service, schedulers know the next ones of each site (WINDOWS_KNOWN), and no job starts that
- * could still run, by its limit, when one begins.
+ * could still run, by its limit, when one begins. What began before one was known goes on, or is stopped as the service stops it.
  */
 export function withWindows(world: World, windows: readonly MaintenanceWindow[]): World {
   const bySite = new Map<number, KnownHold[]>();
-  windows.forEach(({ siteId, machine, fromS, toS }, i) => {
+  windows.forEach(({ siteId, machine, fromS, toS, knownS = 0, stopsRuns = false }, i) => {
     const there = world.machines.filter((one) => one.siteId === siteId);
     if (there.length === 0) throw new Error(`windows: there is no site ${siteId}`);
     const closed = machine === null ? undefined : there[machine - 1];
@@ -378,7 +390,10 @@ export function withWindows(world: World, windows: readonly MaintenanceWindow[])
         ? { machines: [], siteId }
         : { machines: [{ machineId: closed.id, amounts: null }] }),
     };
-    const known = { siteId, held, knownFrom: 0, knownUntil: Infinity };
+    const known: KnownHold = {
+      ...{ siteId, held, knownFrom: knownS, knownUntil: Infinity },
+      ...(stopsRuns && { stopsFor: held.id }),
+    };
     bySite.set(siteId, [...(bySite.get(siteId) ?? []), known]);
   });
   const changes = [...bySite.values()].flatMap((holds) => holdsInTurn(holds, WINDOWS_KNOWN));

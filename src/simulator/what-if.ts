@@ -221,13 +221,16 @@ function ownSchedulerOf(task: SimulationTask, siteId: number): OwnScheduler | nu
 
 /**
  * The holds of the window, as schedulers knew of them then. None is known before the window begins: what ran then had begun whatever was
- * held. Decision: runs are not stopped for holds that preempt, for what ran in the end is what is simulated.
+ * held. So nothing is stopped for a time that had begun by then: whoever was in its way had been stopped already.
  */
 function holdsOf({ holds, from }: Pick<SimulationTask, 'holds' | 'from'>): Change[] {
   const begin = from ?? Number.NEGATIVE_INFINITY;
   const byHold = new Map<number, KnownHold[]>();
-  for (const { holdId, siteId, held, madeAt, endedAt } of holds) {
-    const known = { siteId, held, knownFrom: Math.max(begin, madeAt), knownUntil: endedAt ?? Infinity };
+  for (const { holdId, siteId, held, madeAt, endedAt, preempts } of holds) {
+    const known: KnownHold = {
+      ...{ siteId, held, knownFrom: Math.max(begin, madeAt), knownUntil: endedAt ?? Infinity },
+      ...(preempts && held.from > begin && { stopsFor: holdId }),
+    };
     const times = byHold.get(holdId);
     if (times === undefined) byHold.set(holdId, [known]);
     else times.push(known);
@@ -316,7 +319,7 @@ export function workloadOf({
   const waited = new Map<SimJob, number>();
   let leftOut = 0;
   for (const page of pages) {
-    for (const [array, run] of JSON.parse(page) as RecordedJob[]) {
+    for (const [array, run, killGraceS] of JSON.parse(page) as RecordedJob[]) {
       const job = { ...jobFromArray(array), ...UNTOUCHED };
       const { submittedAt } = job;
       if (run === 'NEVER') {
@@ -337,6 +340,7 @@ export function workloadOf({
       } else if (submittedAt < begin) job.submittedAt = begin;
       const simulated: SimJob = { job, sourceId: job.id, runS, limitS: null, siteId: null };
       if (begun) simulated.begun = true;
+      if (killGraceS !== undefined) simulated.killGraceS = killGraceS;
       if (submittedAt >= begin) waited.set(simulated, run === null ? Number.NaN : run[3]);
       jobs.push(simulated);
     }

@@ -72,6 +72,8 @@ export interface RecordedHold {
   madeAt: number;
   /** When the hold ended or was canceled; null: it has not. */
   endedAt: number | null;
+  /** Runs in its way are stopped. */
+  preempts: boolean;
 }
 
 /** Everything that a simulation is made from. Plain data: it goes to a thread. */
@@ -96,8 +98,11 @@ export interface SimulationTask extends SimulatedWorld {
 /** The last run of a job that was not lost or stopped to be started again, up to its end or until now, and how long the job had waited for its machines; at a site that schedules itself, until it began. */
 export type RecordedRun = [seconds: number, plannedS: number, siteId: number, waitedS: number];
 
-/** A job (see images.ts) and that run. Null: it has none yet; NEVER: it ended without one. */
-export type RecordedJob = [JobArray, RecordedRun | 'NEVER' | null];
+/**
+ * A job (see images.ts) and that run. Null: it has none yet; NEVER: it ended without one. `killGraceS`: seconds from SIGTERM to SIGKILL when
+ * it is stopped for a hold; 30 if left out.
+ */
+export type RecordedJob = [job: JobArray, run: RecordedRun | 'NEVER' | null, killGraceS?: number];
 
 export interface DueSimulation {
   id: number;
@@ -267,11 +272,11 @@ UPDATE simulations SET state = 'QUEUED', worker = NULL, worker_seen_at = NULL, a
 const mine = (id: number, worker: string): Sql =>
   sql`id = ${id} AND worker = ${worker} AND state = 'RUNNING'`;
 
-type RecordedHoldArray = [...HeldArray, madeAt: number, endedAt: number | null];
+type RecordedHoldArray = [...HeldArray, madeAt: number, endedAt: number | null, preempts: boolean];
 
 /** Of a window `m`: those that began and were given back end when they were. */
 const recordedHolds: Sql = sql`
-  (SELECT coalesce(json_agg(${raw(heldArray)}::jsonb || jsonb_build_array(${raw(epoch('h.created_at'))}, ${raw(epoch('h.ended_at'))}) ORDER BY t.id), '[]')
+  (SELECT coalesce(json_agg(${raw(heldArray)}::jsonb || jsonb_build_array(${raw(epoch('h.created_at'))}, ${raw(epoch('h.ended_at'))}, h.on_conflict = 'PREEMPT') ORDER BY t.id), '[]')
      FROM holds h JOIN hold_times t ON t.hold_id = h.id JOIN sites s ON s.id = h.site_id AND s.removed_at IS NULL
     WHERE m.from_at IS NOT NULL AND (h.ended_at IS NULL OR h.ended_at > m.from_at) AND (t.to_at IS NULL OR t.to_at > m.from_at))`;
 
@@ -318,9 +323,9 @@ function withoutOurs(load: Site['load'], ours: readonly RunThere[]): Site['load'
 }
 
 function holdFromArray(array: RecordedHoldArray): RecordedHold {
-  const [id, siteId, kind, machines, from, to, holdId, madeAt, endedAt] = array;
+  const [id, siteId, kind, machines, from, to, holdId, madeAt, endedAt, preempts] = array;
   const held = heldFromArray([id, siteId, kind, machines, from, to, holdId]);
-  return { holdId, siteId, held, madeAt, endedAt };
+  return { holdId, siteId, held, madeAt, endedAt, preempts };
 }
 
 interface PageOfWindow {
@@ -339,7 +344,7 @@ SELECT coalesce(json_agg(json_build_array(${raw(jobArray)},
       CASE WHEN r.ended_at IS NULL THEN greatest(extract(epoch FROM clock_timestamp() - r.started_at)::float8, r.planned_s)
            ELSE extract(epoch FROM r.ended_at - r.started_at)::float8 END,
       r.planned_s, r.site_id, greatest(0, extract(epoch FROM CASE r.placed_by WHEN 'SITE' THEN r.started_at ELSE r.assigned_at END - j.submitted_at)::float8))
-         WHEN j.ended_at IS NOT NULL THEN '"NEVER"'::json END) ORDER BY j.id), '[]')::text AS texts,
+         WHEN j.ended_at IS NOT NULL THEN '"NEVER"'::json END, j.kill_grace_s) ORDER BY j.id), '[]')::text AS texts,
     count(*)::integer AS jobs, max(j.id) AS last
   FROM (SELECT * FROM jobs
          WHERE submitted_at < to_timestamp(${to}::float8) AND id > ${after}::bigint

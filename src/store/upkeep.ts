@@ -172,15 +172,13 @@ export function upkeepOf(facts: UpkeepFacts, now: number): Upkeep {
     news.push(...shortness(hold, machineIds, facts));
     return { holdId: hold.id, machineIds };
   });
-  const stopped: StoppedRun[] = [];
-  for (const hold of open)
-    stopped.push(...runsInTheWay(hold, facts, now, new Set(stopped.map(({ jobId }) => jobId))));
+  const stopped = stoppedFor(open, facts, now);
   for (const id of ended) changed.delete(id);
   return {
     over,
     made,
     replaced,
-    stopped: stopped.sort((a, b) => a.jobId - b.jobId),
+    stopped,
     changed: [...changed],
     ended,
     short,
@@ -307,6 +305,32 @@ function shortness(
   ];
 }
 
+/** A hold, as far as it matters to runs in its way; its times are those that are not over, in order. */
+export type HoldInTheWay = Pick<KeptHold, 'id' | 'kind' | 'machines' | 'onConflict'> & {
+  readonly times: readonly HoldTime[];
+};
+
+/** What is at the site of such holds. */
+export type FactsOfStops = Pick<UpkeepFacts, 'policy' | 'runs'> & {
+  readonly machines: readonly HoldableMachine[];
+};
+
+/** The runs that are to be stopped now for holds that preempt, by job: the same live and simulated. */
+export function stoppedFor(
+  holds: readonly HoldInTheWay[],
+  facts: FactsOfStops,
+  now: number,
+): readonly StoppedRun[] {
+  const stopped: StoppedRun[] = [];
+  for (const hold of holds)
+    stopped.push(...runsInTheWay(hold, facts, now, new Set(stopped.map(({ jobId }) => jobId))));
+  return stopped.sort((a, b) => a.jobId - b.jobId);
+}
+
+/** When the run would be stopped for a time that begins at `from`. */
+export const stopsAhead = ({ killGraceS }: Pick<KeptRun, 'killGraceS'>, from: number): number =>
+  from - killGraceS;
+
 /**
  * Runs that would still be there when a time of it begins, and are to be stopped now: by the rule of jobs.md, "Preemption", whatever their
  * exemption, so that the least work is lost, and nothing is stopped where the rest would be in the way all the same.
@@ -317,14 +341,14 @@ function shortness(
  * candidates for the same room.
  */
 function runsInTheWay(
-  hold: KeptHold,
-  { machines, runs, policy }: UpkeepFacts,
+  hold: HoldInTheWay,
+  { machines, runs, policy }: FactsOfStops,
   now: number,
   stopped: ReadonlySet<number>,
 ): StoppedRun[] {
   const [next] = hold.times;
   if (hold.onConflict !== 'PREEMPT' || next === undefined) return [];
-  const stopAt = ({ killGraceS }: KeptRun): number => Math.max(now, next.from - killGraceS);
+  const stopAt = (run: KeptRun): number => Math.max(now, stopsAhead(run, next.from));
   if (!runs.some((run) => stopAt(run) <= now)) return [];
   const staying = runs.filter(
     ({ jobId, reservationId, stopping }) => !stopping && !stopped.has(jobId) && reservationId !== hold.id,
@@ -358,14 +382,14 @@ function runsInTheWay(
   });
 }
 
-const isVictim = ({ restartable, reservationId }: KeptRun, { kind }: KeptHold): boolean =>
+const isVictim = ({ restartable, reservationId }: KeptRun, { kind }: HoldInTheWay): boolean =>
   kind === 'MAINTENANCE' || (restartable && reservationId === null);
 
 /** `at`: when it would be stopped. */
 function candidateOf(
   run: KeptRun,
   rank: number,
-  machineById: ReadonlyMap<number, KeptMachine>,
+  machineById: ReadonlyMap<number, HoldableMachine>,
   at: number,
 ): Candidate {
   const { since: startedAt, restartable, checkpointAt, until, machineIds } = run;
@@ -394,7 +418,7 @@ interface ShortOf {
 
 /** Null: nothing lacks, or it would lack whoever is stopped. */
 function shortOf(
-  machine: KeptMachine,
+  machine: HoldableMachine,
   own: Amounts,
   there: readonly { jobId: number; taken: Amounts }[],
   candidates: ReadonlyMap<number, Candidate>,

@@ -209,7 +209,7 @@ describe('a what-if', () => {
     const hold = async (from: number, to: number, ended: number | null): Promise<number> => {
       const { rows } = await pool.query(
         `WITH made AS (INSERT INTO holds (kind, site_id, user_id, on_conflict, created_at, ended_at)
-           VALUES ('MAINTENANCE', $1, $2, 'AFTER_JOBS', to_timestamp($3), to_timestamp($6)) RETURNING id)
+           VALUES ('MAINTENANCE', $1, $2, CASE WHEN $6::float8 IS NULL THEN 'AFTER_JOBS' ELSE 'PREEMPT' END, to_timestamp($3), to_timestamp($6)) RETURNING id)
          INSERT INTO hold_times (hold_id, from_at, to_at, over) SELECT id, to_timestamp($4), to_timestamp($5), $6::float8 IS NOT NULL FROM made
          RETURNING id`,
         [siteId, userId, T0 - 100, from, to, ended],
@@ -228,8 +228,14 @@ describe('a what-if', () => {
     await expect.poll(async () => (await simulation(asked.id)).state).toBe('DONE');
     expect(seen).toMatchObject({
       holds: [
-        { siteId, madeAt: T0 - 100, endedAt: null, held: { id: kept, from: T0 + 500, to: T0 + 700, siteId } },
-        { endedAt: T0 + 200, held: { id: canceled, from: T0 + 300, to: T0 + 400 } },
+        {
+          siteId,
+          madeAt: T0 - 100,
+          endedAt: null,
+          preempts: false,
+          held: { id: kept, from: T0 + 500, to: T0 + 700, siteId },
+        },
+        { endedAt: T0 + 200, preempts: true, held: { id: canceled, from: T0 + 300, to: T0 + 400 } },
       ],
     });
     // None of the jobs has a limit: they run behind the window.

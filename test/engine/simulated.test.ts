@@ -19,9 +19,12 @@ import {
   type UserClass,
 } from '../../src/core/index.js';
 import type { Clause, NeedCondition } from '../../src/core/needs/model.js';
-import { runSimulation } from '../../src/simulator/engine.js';
+import { ROOT, schedulerOf } from '../../src/core/scheduler.js';
+import { type Change, runSimulation } from '../../src/simulator/engine.js';
+import { holdsInTurn } from '../../src/simulator/holds.js';
 import { ResultSink } from '../../src/simulator/sink.js';
 import type { SimJob } from '../../src/simulator/workload.js';
+import type { HoldKind } from '../../src/store/holds.js';
 import { idsOf } from '../../src/store/images.js';
 import { submittedJob } from '../../src/store/rules.js';
 import type { Store } from '../../src/store/store.js';
@@ -167,6 +170,126 @@ function ranked(list: readonly Submitted[], seed: number): Submitted[] {
   }));
 }
 
+/** Some have no limit, the others one that they keep on any machine; and graces of their own. */
+function limited(list: readonly Submitted[], seed: number): Submitted[] {
+  const random = new RandomStream(seed, 'limits');
+  return list.map(({ job, ...one }) => ({
+    ...one,
+    job: {
+      ...job,
+      runTimeLimitS: random.next() < 0.5 ? 2 * Math.max(job.estimateS, job.simulatedRunS as number) : null,
+      killGraceS: random.integer(0, LONGEST_GRACE_S),
+      restartable: random.next() < 0.8,
+    },
+  }));
+}
+
+const LONGEST_GRACE_S = 12;
+
+interface PlannedHold {
+  madeAt: number;
+  siteId: number;
+  kind: HoldKind;
+  /** null: the whole site. */
+  machineId: number | null;
+  from: number;
+  to: number;
+}
+
+/** Windows and reservations that preempt, made shortly before they begin. */
+function heldIn(list: readonly Submitted[], machines: readonly Machine[], seed: number): PlannedHold[] {
+  const random = new RandomStream(seed, 'holds');
+  const holds: PlannedHold[] = [];
+  const last = (list.at(-1) as Submitted).at;
+  for (let madeAt = T0 + 20; madeAt < last; madeAt += random.integer(30, 120)) {
+    const { siteId, id } = machines[random.integer(0, machines.length - 1)] as Machine;
+    const from = madeAt + random.integer(1, 40);
+    const kind = random.next() < 0.5 ? 'MAINTENANCE' : 'USER';
+    const to = from + random.integer(5, 100);
+    holds.push({ madeAt, siteId, kind, machineId: random.next() < 0.7 ? id : null, from, to });
+  }
+  return holds;
+}
+
+/** They are made, and the service sweeps, every second, while there is one. `accepted`: those that did not meet others. */
+function heldLive(
+  store: MemoryStore,
+  holds: readonly PlannedHold[],
+  userId: number,
+  accepted: (PlannedHold & { id: number })[],
+): Happening[] {
+  const made = holds.map((hold): Happening => {
+    const { madeAt, siteId, kind, machineId, from, to } = hold;
+    return {
+      at: madeAt,
+      async happens() {
+        const { id } = store.createHold(
+          {
+            ...{
+              kind,
+              name: null,
+              siteId,
+              userId,
+              onConflict: 'PREEMPT',
+              reason: null,
+              idleS: null,
+              userIds: [],
+            },
+            held:
+              machineId === null
+                ? { of: 'SITE' }
+                : { of: 'MACHINES', machineIds: [machineId], amounts: null },
+            ...{ times: [{ from, to }], recurrence: null },
+          },
+          madeAt,
+        );
+        if (id === null) return [];
+        accepted.push({ ...hold, id });
+        return [ROOT, siteId];
+      },
+    };
+  });
+  const seconds = new Set(
+    holds.flatMap(({ madeAt, from, to }) =>
+      Array.from({ length: to - madeAt + 1 }, (_, i) => madeAt + i).filter((at) => at <= from || at === to),
+    ),
+  );
+  const never = { silentAfterS: 1e9, lostAfterS: 1e9, runTimeGraceS: 1e9 };
+  const sweeps = [...seconds]
+    .sort((a, b) => a - b)
+    .map(
+      (at): Happening => ({
+        at,
+        async happens() {
+          const rules = {
+            now: at,
+            ...never,
+            onDeadlinePassed: 'RECORD',
+            maxAttempts: 3,
+            limit: 1000,
+          } as const;
+          return (await store.sweep(rules)).touched.map(schedulerOf);
+        },
+      }),
+    );
+  return inTime(made, sweeps);
+}
+
+const knownOf = (holds: readonly (PlannedHold & { id: number })[]): Change[] =>
+  holdsInTurn(
+    holds.map(({ id, madeAt, siteId, kind, machineId, from, to }) => ({
+      ...{ siteId, knownFrom: madeAt, knownUntil: Infinity, stopsFor: id },
+      held: {
+        ...{ id, by: kind === 'MAINTENANCE' ? 'WINDOW' : 'RESERVATION', from, to, ends: 'LIMIT', pools: [] },
+        ...(machineId === null
+          ? { machines: [], siteId }
+          : { machines: [{ machineId, amounts: null }], siteId: null }),
+        reservation: kind === 'MAINTENANCE' ? null : { id, siteId },
+      },
+    })),
+    1000,
+  );
+
 /** The same submissions in the simulator, on the machines that the store has. */
 async function simulated(
   store: Store,
@@ -174,6 +297,7 @@ async function simulated(
   userIds: UserIds,
   policy: Policy,
   outages: readonly Outage[],
+  held: readonly Change[] = [],
 ): Promise<Pick<VirtualService, 'moves' | 'starts'> & { preempted: number }> {
   const { sites, machines, licenses } = await store.loadGrid(1);
   const jobs = list.map(
@@ -187,6 +311,7 @@ async function simulated(
         limitS: null,
         siteId: null,
         fails,
+        killGraceS: job.killGraceS,
         ...(needs.length > 0 && {
           wait: {
             needs: needs.map(({ expression, of }) => ({
@@ -213,7 +338,7 @@ async function simulated(
       licenseIds: idsOf(pools, false),
     });
   };
-  const changes = changesOf(outages, { sites, machines });
+  const changes = [...changesOf(outages, { sites, machines }), ...held];
   runSimulation({ sites, machines, licenses, changes }, jobs, { policy, eventOrder: 'batch' }, [
     { moved, started },
     results,
@@ -378,6 +503,38 @@ describe('a live run and a simulated run decide alike', () => {
     }
     // Jobs that the root holds until there is room are not at a site for which others could be stopped.
     if (typeof mode === 'string' || mode.queueLimit > 2) expect(preempted).toBeGreaterThan(0);
+  });
+
+  test.each(policies)('%s, when runs are stopped for what is held', async (_, local, mode) => {
+    let preempted = 0;
+    for (const seed of SEEDS) {
+      const policy = policyOf(local, mode, seed);
+      let time = T0;
+      const { store, userIds } = await memoryStore(policy, () => time);
+      const list = limited(workload(seed, JOBS.inMemory), seed);
+      const { machines } = await store.loadGrid(1);
+      const holds = heldIn(list, machines, seed);
+      const onTime = (now: number): void => {
+        time = now;
+      };
+      const live = new VirtualService(store, null, { onTime });
+      const submitted = list.map(
+        ({ at, userClass, job }): Happening => ({ at, happens: submission(userIds[userClass], job) }),
+      );
+      const accepted: (PlannedHold & { id: number })[] = [];
+      await live.run(inTime(heldLive(store, holds, userIds.GOLD, accepted), submitted));
+      const simulation = await simulated(store, list, userIds, policy, [], knownOf(accepted));
+      expect([...store.jobs.values()].filter(({ endedAt }) => endedAt === null)).toEqual([]);
+      for (const site of SITE_IDS) {
+        const there = ({ siteId }: Started): boolean => siteId === site;
+        expect(live.starts.filter(there)).toEqual(simulation.starts.filter(there));
+      }
+      expect(simulation.preempted).toBe(
+        [...store.runs.values()].filter(({ cause }) => cause === 'PREEMPTED').length,
+      );
+      preempted += simulation.preempted;
+    }
+    expect(preempted).toBeGreaterThan(0);
   });
 
   test.each([1000, 5])(

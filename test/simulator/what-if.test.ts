@@ -299,7 +299,7 @@ describe('holds', () => {
   const limited = (id: number, submittedAt: number, runTimeLimitS: number | null, change = {}) =>
     recorded(plainJob({ id, submittedAt, estimateS: 50, runTimeLimitS, ...change }));
   const hold = (change: Partial<Held> = {}, known: Partial<RecordedHold> = {}): RecordedHold => ({
-    ...{ holdId: 7, siteId: 1, madeAt: 0, endedAt: null },
+    ...{ holdId: 7, siteId: 1, madeAt: 0, endedAt: null, preempts: false },
     held: {
       ...{ id: 70, by: 'WINDOW', from: 100, to: 200, ends: 'LIMIT', machines: [], siteId: 1, pools: [] },
       ...change,
@@ -327,6 +327,48 @@ describe('holds', () => {
     // It ends at 80, and what follows has until 100.
     expect(waits([ran, [limited(2, 50, 20), [20, 50, 1, 0]]], [hold()], { from: 40 })).toBeCloseTo(30, 2);
     expect(waits([ran, [limited(2, 50, 21), [20, 50, 1, 0]]], [hold()], { from: 40 })).toBeCloseTo(150, 2);
+  });
+
+  describe('that preempt', () => {
+    /** When the last job is over, seconds from the beginning: the one that was stopped starts over. */
+    const over = (jobs: RecordedJob[], holds: RecordedHold[], change: Partial<SimulationTask> = {}) =>
+      whatIf(task(jobs, { holds, acceptDistance: true, ...change })).history.lengthS;
+    /** Without a limit, and started before the hold was made. */
+    const endless = (change: Partial<Job> = {}, graceS = 30): RecordedJob => [
+      limited(1, 0, null, { estimateS: 150, ...change }),
+      null,
+      graceS,
+    ];
+    const late = { madeAt: 10 };
+
+    it('stop what would reach into them, by its grace ahead, and that starts over behind them', () => {
+      expect(over([endless()], [hold({}, { ...late, preempts: true })])).toBe(200 + 150);
+      expect(over([endless()], [hold({}, late)])).toBe(150);
+      expect(over([endless({}, 0)], [hold({}, { ...late, preempts: true })])).toBe(200 + 150);
+      // What ends by itself within its grace is completed.
+      expect(over([endless({ estimateS: 95 })], [hold({}, { ...late, preempts: true })])).toBe(95);
+    });
+
+    it('leave what ends by its limit ahead of them, and what runs in them', () => {
+      const one: RecordedJob = [limited(1, 0, 100, { estimateS: 90 }), null];
+      expect(over([one], [hold({}, { ...late, preempts: true })])).toBe(90);
+      expect(over([endless()], [hold({}, { ...late, endedAt: 60, preempts: true })])).toBe(150);
+    });
+
+    it('stop no run in vain: one that may not start over stays for a reservation, and ends for maintenance', () => {
+      const stays = endless({ restartable: false });
+      const reserved = { by: 'RESERVATION', reservation: { id: 7, siteId: 1 } } as const;
+      expect(over([stays], [hold(reserved, { ...late, preempts: true })])).toBe(150);
+      const result = whatIf(
+        task([stays], { holds: [hold({}, { ...late, preempts: true })], acceptDistance: true }),
+      );
+      expect(result.all.baseline).toMatchObject({ ended: 0, neverStarted: 1 });
+    });
+
+    it('stop nothing where they had begun when the window did', () => {
+      const ran: RecordedJob = [limited(1, 0, null), [80, 50, 1, 0]];
+      expect(over([ran], [hold({ from: 10 }, { preempts: true })], { from: 40 })).toBeCloseTo(40, 2);
+    });
   });
 
   it('have the jobs that name them inside, and all others beside them', () => {

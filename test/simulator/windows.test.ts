@@ -9,7 +9,7 @@ import { plainJob } from '../../src/core/index.js';
 import { runSimulation } from '../../src/simulator/engine.js';
 import { policyNamed, policyNames } from '../../src/simulator/policies.js';
 import { MemorySink } from '../../src/simulator/sink.js';
-import { countedWorld, withWindows } from '../../src/simulator/sites.js';
+import { countedWorld, readWindows, withWindows } from '../../src/simulator/sites.js';
 import type { SimJob } from '../../src/simulator/workload.js';
 import { haveTraces, tracePath } from './support/reference.js';
 
@@ -67,6 +67,33 @@ it('of a file with a machine that is not there are refused', () => {
   const window = { siteId: 1, machine: 2, fromS: 1, toS: 2 };
   expect(() => withWindows(world, [window])).toThrow('accepted: 1 to 1');
   expect(() => withWindows(world, [{ ...window, siteId: 7 }])).toThrow('no site 7');
+});
+
+it('of a file stop what began before they were known and would reach into them, or let it end', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'windows-'));
+  const file = join(folder, 'windows.csv');
+  try {
+    const ends = async (runs: string): Promise<number[]> => {
+      writeFileSync(file, `site,from,to,known,runs\n1,100,120,50,${runs}\n`);
+      const jobs = simJobs([
+        { at: 0, limit: 200, run: 150, cpus: 1 },
+        { at: 40, limit: 20, run: 10, cpus: 1 },
+      ]);
+      const world = withWindows(
+        countedWorld([{ id: 1, name: 'a', processors: CPUS }]),
+        await readWindows(file),
+      );
+      const sink = new MemorySink(jobs.length);
+      runSimulation(world, jobs, { policy: policyNamed('easy', 1), eventOrder: 'batch' }, [sink]);
+      return [...sink.ends];
+    };
+    // The second ends by its limit ahead of the window.
+    expect(await ends('stop')).toEqual([120 + 150, 50]);
+    expect(await ends('finish')).toEqual([150, 50]);
+    await expect(ends('lost')).rejects.toThrow('finish or stop');
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 it('runs that are stopped for others cross no window either', async () => {

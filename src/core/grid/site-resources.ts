@@ -22,6 +22,8 @@ import {
   CPUS,
   fitsIn,
   NO_KINDS,
+  pairsOf,
+  type ResourceKinds,
   type Room,
   type TaskAmounts,
   type TasksAlike,
@@ -229,6 +231,26 @@ export function takings(hold: TasksOnMachines): TasksOnMachines[] {
     const tasks = one.tasks.filter((_, i) => takes(one.machines[i]));
     return { ...one, machines: one.machines.filter(takes), tasks };
   });
+}
+
+/** What is held of a machine, by name of the kind. `alone`: all of it. */
+export interface NamedAmounts {
+  readonly amounts: Record<string, number>;
+  readonly alone: boolean;
+}
+
+/**
+ * What is held of each of `machines`. Of a time-shared machine also the CPUs that the tasks ask for, though others use them, too.
+ */
+export function namedAmounts(hold: TasksOnMachines, kinds: ResourceKinds): NamedAmounts[] {
+  return alikeIn(hold).flatMap(({ machines, tasks, each }) =>
+    machines.map((state, i) => {
+      const taken = state.shared && !each.whole ? askedOn(each, state) : takenOn(each, state);
+      const times = timesTaken(each, tasks[i] as number);
+      const named = pairsOf(taken).map(([kind, amount]) => [kinds.name(kind), amount * times] as const);
+      return { amounts: Object.fromEntries(named), alone: each.whole };
+    }),
+  );
 }
 
 /** Order of placement: highest power first, ties by machine id. */

@@ -13,19 +13,18 @@
  * the job's own user, which others do not have (joining.ts), does not count: nothing is planned with it.
  */
 import { type ClassRules, type ClassTable, NO_RANKS } from '../classes.js';
-import type { Room, TaskAmounts } from '../grid/amounts.js';
+import type { Room } from '../grid/amounts.js';
 import { pairsOf } from '../grid/amounts.js';
 import type { Grid, SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
 import {
-  alikeIn,
   type EligibleMachines,
   giveTo,
   type Hold,
   type MachineState,
+  type NamedAmounts,
+  namedAmounts,
   type RunState,
-  takenOn,
-  timesTaken,
 } from '../grid/site-resources.js';
 import { asksPools, type Job, type Preemption } from '../model.js';
 import { whyNeverFits } from '../resources/eligibility.js';
@@ -307,20 +306,17 @@ class Preemptible {
       if (!held.machines.some((state) => wanted.has(state))) continue;
       const { restartable, runTimeLimitS } = this.jobOf(jobId);
       const { rank, graceS, exemptS } = this.rulesOf(jobId);
-      const amountsOn = (state: MachineState, each: TaskAmounts, times: number) =>
-        this.named(pairsOf(takenOn(each, state)).map(([kind, amount]) => [kind, amount * times]));
+      const taken = namedAmounts(held, this.pass.grid.kinds);
       found.push({
         ...{ id, class: rank, times: { graceS, exemptS }, startedAt: run.start },
         // A scavenger that may not start again ends.
         restartable: restartable || rank < 0,
         checkpointAt: run.checkpointAt ?? null,
         limitEndsAt: runTimeLimitS === null ? null : run.start + runTimeLimitS,
-        holds: alikeIn(held).flatMap(({ machines: on, tasks, each }) =>
-          on.map((state, i) => ({
-            machine: idOf(state.machine.id),
-            amounts: amountsOn(state, each, timesTaken(each, tasks[i] as number)),
-          })),
-        ),
+        holds: held.machines.map(({ machine }, i) => ({
+          machine: idOf(machine.id),
+          amounts: (taken[i] as NamedAmounts).amounts,
+        })),
       });
     }
     return found;
