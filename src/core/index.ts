@@ -91,7 +91,7 @@ export {
   type SiteEntry,
   SiteMemory,
 } from './grid/grid.js';
-export { namedAmounts, type RunState } from './grid/site-resources.js';
+export { type LicenseState, namedAmounts, type RunState } from './grid/site-resources.js';
 export { type SiteContext, type SitePlan, siteCycle } from './local/cycle.js';
 export { beginning } from './local/external/begin.js';
 export { mayMakeRoom } from './local/make-room.js';

@@ -422,8 +422,12 @@ export interface WorkflowPlace {
 /** Room at a site that a job has from an instant on, before all others that wait there. */
 export interface PromisedRoom {
   siteId: number;
+  /** The reservation inside which it is; left out: it is beside all of them. */
+  reservationId?: number;
   at: number;
   allocations: readonly Allocation[];
+  /** Each pool once; left out: none. */
+  pools?: readonly PoolAmount[];
 }
 
 /** Ids of machines, and of sites whose machines others choose. */

@@ -115,7 +115,9 @@ export async function runSite(
 /** Runs may be stopped for others: then it matters which of them would lose least. */
 const mayPreempt = ({ grid, policy }: GridMirror, siteId: number): boolean =>
   preemptionUnder(policy.document) !== null &&
-  grid.sites.some((entry) => entry.site.id === siteId && mayMakeRoom(grid, entry));
+  grid.sites.some(
+    (entry) => entry.site.id === siteId && [entry, ...entry.inside].some((one) => mayMakeRoom(grid, one)),
+  );
 
 const both = (a: StartOutcome, b: StartOutcome): StartOutcome => ({
   accepted: [...a.accepted, ...b.accepted],

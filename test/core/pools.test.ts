@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   DEFAULT_POLICY,
+  type Held,
   type Job,
   type License,
   type LocalPolicy,
@@ -10,6 +11,7 @@ import {
 } from '../../src/core/index.js';
 import { job } from './support/drive.js';
 import { apply, EASY, gridOf, plan, policyWith } from './support/grids.js';
+import { CHOOSING } from './support/policies.js';
 
 /** As many as a column of the database counts. */
 const MOST = 2 ** 31 - 1;
@@ -117,5 +119,72 @@ describe('an amount of a pool', () => {
       message: expect.stringContaining('(5 scratch-gb; 4 at one site)'),
     });
     expect(why(5)).toMatchObject({ message: expect.stringContaining('(1 tape; 0 at one site)') });
+  });
+});
+
+describe('an amount of a pool that a reservation holds', () => {
+  const POLICIES = CHOOSING.filter(({ kind }) => kind !== 'first-fit');
+  const reserved = (amount: number, siteId = 1): Held => ({
+    ...{ id: 7, by: 'RESERVATION', from: 100, to: 200, ends: 'LIMIT', siteId: null },
+    machines: [{ machineId: siteId, amounts: { cpus: 2 } }],
+    ...{ reservation: { id: 7, siteId }, pools: [{ id: 9, amount }] },
+  });
+  const limited = (runTimeLimitS: number) => ({ runTimeLimitS, estimateS: runTimeLimitS });
+  const startsAt = (grid: ReturnType<typeof gridOf>, now: number, local: LocalPolicy, siteId = 1) =>
+    apply(grid, now, policyWith('NONE', local), siteId).starts.map(({ jobId }) => jobId);
+
+  it.each(POLICIES)('is reached into by nobody else, at no site, under %j', (local) => {
+    const grid = gridOf(
+      [
+        { id: 1, cpus: 9 },
+        { id: 2, siteId: 2, cpus: 9 },
+      ],
+      [scratch(10, null)],
+    );
+    grid.setHeld(reserved(6));
+    queued(grid, [{ id: 1, ...limited(50), ...gb(5) }], 2);
+    // By its limit it is over when the reservation begins.
+    expect(startsAt(grid, 50, local, 2)).toEqual([1]);
+    grid.endRun(1);
+    queued(grid, [{ id: 2, ...limited(51), ...gb(5) }], 2);
+    expect(startsAt(grid, 50, local, 2)).toEqual([]);
+    expect(whyWaiting(grid, 2, { now: 50, policy: policyWith('NONE', local) })).not.toBeNull();
+    expect(startsAt(grid, 150, local, 2)).toEqual([]);
+    grid.removeHeld(7);
+    expect(startsAt(grid, 160, local, 2)).toEqual([2]);
+  });
+
+  it.each(POLICIES)('is for the jobs inside, which have no more of its kind, under %j', (local) => {
+    const grid = gridOf([{ id: 1, cpus: 9 }], [scratch(10, null)]);
+    grid.setHeld(reserved(6));
+    const inside = { reservationId: 7, ...limited(20) };
+    queued(grid, [
+      { id: 1, ...inside, ...gb(4) },
+      { id: 2, ...inside, ...gb(3) },
+      { id: 3, ...limited(20), ...gb(4) },
+      { id: 4, ...inside, ...gb(7) },
+    ]);
+    expect(startsAt(grid, 100, local).sort()).toEqual([1, 3]);
+    const why = whyWaiting(grid, 4, { now: 100, policy: policyWith('NONE', local) });
+    expect(why?.code).toBe('NO_LICENSE_AT_SITE');
+    grid.endRun(1);
+    // Whatever is free outside.
+    grid.endRun(3);
+    expect(startsAt(grid, 110, local)).toEqual([2]);
+    grid.endRun(2);
+    // When the reservation is over they wait with all others.
+    grid.removeHeld(7);
+    expect(startsAt(grid, 120, local)).toEqual([4]);
+  });
+
+  it.each(POLICIES)('is not there as long as runs from before have it, under %j', (local) => {
+    const grid = gridOf([{ id: 1, cpus: 9 }], [scratch(10, null)]);
+    queued(grid, [{ id: 1, estimateS: 120, ...gb(6) }]);
+    expect(startsAt(grid, 0, local)).toEqual([1]);
+    grid.setHeld(reserved(6));
+    queued(grid, [{ id: 2, reservationId: 7, ...limited(20), ...gb(5) }]);
+    expect(startsAt(grid, 100, local)).toEqual([]);
+    grid.endRun(1);
+    expect(startsAt(grid, 120, local)).toEqual([2]);
   });
 });

@@ -23,6 +23,8 @@ const SITE = 1;
 const CPUS = 4;
 const GPUS = 4;
 const MACHINES = [1, 2, 3];
+const RESERVED = 4;
+const RESERVATION = 2;
 const GRACE_S = 3;
 
 const anyJob = fc.record({
@@ -41,7 +43,9 @@ const anyJob = fc.record({
   /** CPUs of the one task of a second part; null: it has none. */
   second: fc.constantFrom(null, null, null, 1, 2),
   gpus: fc.constantFrom(0, 0, 0, 1, 2),
-  licenses: fc.constantFrom([], [], [], ['a']),
+  licenses: fc.constantFrom([], [], ['a'], ['a', 'a'], ['b']),
+  /** It runs in the reservation, if there is one. */
+  inside: fc.boolean(),
 });
 const given = fc.record({
   jobs: fc.array(anyJob, { minLength: 5, maxLength: 25 }),
@@ -49,6 +53,10 @@ const given = fc.record({
   /** So much sooner than at the end of the grace those that are stopped end. */
   sooner: fc.integer({ min: 0, max: GRACE_S }),
   window: fc.option(fc.integer({ min: 10, max: 60 })),
+  /** The site has at most so many runs at once. */
+  maxRuns: fc.constantFrom(null, null, 2, 4),
+  /** A machine more, which is reserved for those that run inside. */
+  reserved: fc.boolean(),
 });
 type Given = typeof given extends fc.Arbitrary<infer G> ? G : never;
 
@@ -84,16 +92,34 @@ function withSecond(cpus: number | null, job: Job): Job {
  * @param until the last second, and the preemptions that are carried out at `most`: from then on nobody is stopped
  */
 function play(
-  { jobs, exemptS, sooner, window }: Given,
+  { jobs, exemptS, sooner, window, maxRuns, reserved }: Given,
   local: LocalPolicy,
   { until, most } = IN_FULL,
 ): Played {
   const calm: Policy = { ...DEFAULT_POLICY, local };
   const stopping: Policy = { ...calm, preemption: { graceS: GRACE_S, exemptS, cancelBelow: 0 } };
   const grid = new Grid();
-  grid.setSite(site);
+  grid.setSite({ ...site, maxRunningJobs: maxRuns });
   grid.setLicense({ id: 1, kind: 'a', copies: 2, siteId: SITE });
+  grid.setLicense({ id: 2, kind: 'a', copies: 1, siteId: null });
+  grid.setLicense({ id: 3, kind: 'b', copies: 2, siteId: null });
   for (const id of MACHINES) grid.setMachine(machine(id));
+  if (reserved) {
+    grid.setMachine(machine(RESERVED));
+    grid.setHeld({
+      ...{
+        id: RESERVATION,
+        by: 'RESERVATION',
+        from: 0,
+        to: Infinity,
+        ends: 'LIMIT',
+        pools: [],
+        siteId: null,
+      },
+      machines: [{ machineId: RESERVED, amounts: null }],
+      reservation: { id: RESERVATION, siteId: SITE },
+    });
+  }
   if (window !== null)
     grid.setHeld({
       ...{ id: 1, by: 'WINDOW', from: window, to: window + 5, ends: 'LIMIT', pools: [], siteId: null },
@@ -116,6 +142,7 @@ function play(
                 ? { min: tasks, max: null }
                 : null,
             runTimeLimitS: window === null ? null : estimateS + (jobs[i]?.late ?? 0),
+            reservationId: reserved && more.inside ? RESERVATION : null,
           },
         }),
       ),
@@ -176,11 +203,13 @@ describe.each(CHOOSING.map((local) => [JSON.stringify(local), local] as const))(
       fc.assert(
         fc.property(given, (asked) => {
           const { starts, preemptions, waiting } = play(asked, local);
+          const isInside = (id: number): boolean => asked.reserved && asked.jobs[id - 1]?.inside === true;
           const classOf = (id: number): number => asked.jobs[id - 1]?.preemptionClass as number;
           for (const { jobId, victims, at, room } of preemptions) {
             expect(room.at).toBeLessThanOrEqual(at + GRACE_S);
             if (victims.length > 0) expect(room.at).toBe(at + GRACE_S);
             for (const { jobId: victim } of victims) {
+              expect(isInside(victim)).toBe(isInside(jobId));
               expect(classOf(victim)).toBeLessThan(classOf(jobId));
               expect(asked.jobs[victim - 1]?.restartable).toBe(true);
               const run = starts.findLast((one) => one.jobId === victim && one.start <= at);
@@ -189,9 +218,14 @@ describe.each(CHOOSING.map((local) => [JSON.stringify(local), local] as const))(
             // It has its room when it was promised it, at the latest; or when those are gone there that take longer than they said: each
             // alone would leave it its room, but two may not.
             const there = new Set(room.allocations.map(({ machineId }) => machineId));
+            const pools = new Set(room.pools?.map(({ id }) => id));
             const late = starts
               .filter(
-                (one) => one.plannedEnd <= room.at && one.allocations.some((on) => there.has(on.machineId)),
+                (one) =>
+                  one.plannedEnd <= room.at &&
+                  (asked.maxRuns !== null ||
+                    one.allocations.some((on) => there.has(on.machineId)) ||
+                    one.pools.some(({ id }) => pools.has(id))),
               )
               .map((one) => one.plannedEnd + (asked.jobs[one.jobId - 1]?.late as number));
             const start = starts.find((one) => one.jobId === jobId && one.start >= at);

@@ -35,6 +35,7 @@ import { Arrival, JobQueue } from './queue.js';
 import { type Requirement, Requirements, type Signature } from './requirements.js';
 import {
   alikeIn,
+  type Copies,
   holdsIn,
   type LicenseState,
   type MachineState,
@@ -42,6 +43,7 @@ import {
   type Placement,
   type RunState,
   SiteResources,
+  type TimedHold,
 } from './site-resources.js';
 
 /** Who is told of what happens in a grid, after it has happened. */
@@ -106,6 +108,8 @@ export interface ReservedPart {
   readonly machines: ReadonlyMap<number, MachineState>;
   /** The same machines as the site has them. */
   readonly beneath: ReadonlyMap<number, MachineState>;
+  /** What it holds of pools, by their ids: its jobs have that of these kinds, and no more. */
+  readonly pools: ReadonlyMap<number, LicenseState>;
 }
 
 export type ReservedEntry = SiteEntry & { readonly part: ReservedPart };
@@ -187,6 +191,8 @@ export class Grid {
   private readonly naming = new Set<JobEntry>();
   /** Those that wait for room that they were promised. */
   private readonly promised = new Set<JobEntry>();
+  /** What is held is being placed: what changes meanwhile is placed with it. */
+  private placing = false;
   /** Live runs that have a limit; and those of them that are late. */
   private limited = 0;
   private readonly late = new Set<JobEntry>();
@@ -349,7 +355,7 @@ export class Grid {
       known.license = license;
     } else {
       if (known !== undefined) this.removeLicense(license.id);
-      const state: LicenseState = { license, holders: [], inUse: 0, holds: [] };
+      const state: LicenseState = { license, holders: [], inUse: 0, holds: [], isPart: false };
       this.licenseById.set(license.id, state);
       const pools = this.poolsByKind.get(license.kind) ?? [];
       pools.push(state);
@@ -363,7 +369,11 @@ export class Grid {
   removeLicense(licenseId: number): void {
     const state = this.licenseById.get(licenseId);
     check(state !== undefined, `license ${licenseId} is not in the grid`);
-    check(state.holders.length === 0, `license ${licenseId} is held by live runs`);
+    const parts = [...this.partById.values()].map(({ part }) => part.pools.get(licenseId));
+    check(
+      [state, ...parts].every((one) => one === undefined || one.holders.length === 0),
+      `license ${licenseId} is held by live runs`,
+    );
     this.licenseById.delete(licenseId);
     const pools = this.poolsByKind.get(state.license.kind) ?? [];
     pools.splice(pools.indexOf(state), 1);
@@ -420,6 +430,11 @@ export class Grid {
     this.placeHolds();
   }
 
+  /** Whether anything may be held of pools beside runs and what policies reserve. */
+  get holdsPools(): boolean {
+    return this.heldById.size > 0 || this.promised.size > 0;
+  }
+
   /** What is held, by id. */
   get held(): ReadonlyMap<number, Held> {
     return this.heldById;
@@ -430,7 +445,8 @@ export class Grid {
     const { sites, heldById } = this;
     const loaded = sites.filter(({ site }) => site.load);
     const some = heldById.size > 0 || loaded.length > 0 || this.promised.size > 0;
-    if (!some && !this.holdsAny) return;
+    if ((!some && !this.holdsAny) || this.placing) return;
+    this.placing = true;
     this.holdsAny = some;
     this.topologyChanged();
     for (const { resources } of sites) {
@@ -460,33 +476,40 @@ export class Grid {
       }
     }
     for (const { site, resources } of loaded) this.placeLoad(site.load as SiteLoad, resources);
-    for (const entry of [...this.promised].sort((a, b) => a.job.id - b.job.id)) this.placePromised(entry);
     this.widen();
-    for (const { resources } of sites) resources.changed();
     this.placeReserved(byId);
+    for (const entry of [...this.promised].sort((a, b) => a.job.id - b.job.id)) this.placePromised(entry);
+    for (const { resources } of sites) resources.changed();
+    this.placing = false;
   }
 
   /** The room that was made for a waiting job, as long as its machines are there. */
   private placePromised({ job, requirement, site }: JobEntry): void {
-    const { at, allocations } = job.promised as PromisedRoom;
+    const { at, allocations, pools = [] } = job.promised as PromisedRoom;
+    const { resources, part } = site as SiteEntry;
+    const known = part === null ? this.machineById : part.machines;
     const machines: MachineState[] = [];
     for (const { machineId } of allocations) {
-      const state = this.machineById.get(machineId);
+      const state = known.get(machineId);
       if (!state?.machine.available) return;
       machines.push(state);
     }
-    const length = (job.estimateS * job.benchmark) / this.slowestOf(allocations);
-    (site as SiteEntry).resources.holds.push({
-      machines,
-      tasks: allocations.map(({ tasks }) => tasks),
-      each: requirement,
-      licenses: [],
-      from: at,
-      to: at + Math.max(length, PROMISED_AT_LEAST_S),
-      // No run may be late into it, for others were stopped for it.
-      certain: true,
-      jobId: job.id,
+    const copies = pools.flatMap(({ id, amount }) => {
+      const pool = this.poolBehind(id, site);
+      return pool === undefined ? [] : [{ pool, copies: amount }];
     });
+    const length = (job.estimateS * job.benchmark) / this.slowestOf(allocations);
+    // No run may be late into it, for others were stopped for it.
+    const time = { from: at, to: at + Math.max(length, PROMISED_AT_LEAST_S), certain: true };
+    const tasks = allocations.map((one) => one.tasks);
+    const hold = { machines, tasks, each: requirement, licenses: [] };
+    insertPromised(resources.holds, { ...hold, ...time, jobId: job.id, copies });
+    if (part !== null) resources.changed();
+    for (const one of copies)
+      insertPromised(one.pool.holds, {
+        ...{ machines: [], tasks: [], each: NO_AMOUNTS, licenses: [one], jobId: job.id },
+        ...time,
+      });
   }
 
   /** Makes the reservations, and puts the jobs that name them where they now belong: into theirs, or among all others where it is gone. */
@@ -523,9 +546,19 @@ export class Grid {
   ): ReservedEntry {
     const machines = new Map<number, MachineState>();
     const beneath = new Map<number, MachineState>();
+    const pools = new Map<number, LicenseState>();
+    for (const { id: poolId, amount } of (helds[0] as Held).pools) {
+      const pool = this.licenseById.get(poolId);
+      if (pool === undefined) continue;
+      const license = { ...pool.license, copies: amount };
+      pools.set(poolId, { license, holders: [], inUse: 0, holds: [], isPart: true });
+    }
     const resources: SiteResources = new SiteResources(
       site.id,
-      (siteId, kind) => this.poolsFor(siteId, kind),
+      (siteId, kind) => {
+        const own = [...pools.values()].filter(({ license }) => license.kind === kind);
+        return own.length > 0 ? own : this.poolsFor(siteId, kind);
+      },
       this.kinds.size,
       (signature) => avoidedIn(resources, signature),
     );
@@ -552,7 +585,7 @@ export class Grid {
     }
     resources.changed();
     const queue = known ?? new JobQueue('LOCAL', site.id, meta, this.arrival);
-    const part = { reservation: id, times: helds, closed, machines, beneath };
+    const part = { reservation: id, times: helds, closed, machines, beneath, pools };
     return siteEntry(site, resources, queue, meta, handedOver, part);
   }
 
@@ -562,6 +595,7 @@ export class Grid {
     if (run !== null && site !== null) {
       const home = this.homeOfRun(job, run.run, this.siteEntry(site.site.id));
       run.machines = this.machinesOf(run.run, home);
+      run.licenses = this.copiesOf(run.run, home);
       entry.site = home;
       home.resources.addRun(run);
       return;
@@ -719,8 +753,8 @@ export class Grid {
     const { requirement } = entry;
     entry.slot = queue.add(job, requirement, effectivePriority(job));
     if (mayPrefer(job) && switchesAfter(job, this.requirements.now) < Infinity) this.preferring.add(entry);
-    if (job.promised !== null && site?.part === null && queue === site.queue)
-      if (job.promised.siteId === site.site.id) this.promise(entry, true);
+    if (job.promised !== null && site !== null && queue === site.queue && isThere(job.promised, site))
+      this.promise(entry, true);
     if (site !== null && queue === site.queue) site.memory?.placed(entry.slot);
     if (this.isApart(entry)) return;
     for (let i = 0; i < this.listeners.length; i++) this.listeners[i]?.placed?.(job, requirement, queue);
@@ -992,11 +1026,28 @@ export class Grid {
     if (entry.job.reservationId !== null) this.naming.delete(entry);
   }
 
-  /** It waits for room that it was promised, or does so no more. */
+  /** It waits for room that it was promised, or does so no more. All else that is held stays as it is, reservations among it. */
   private promise(entry: JobEntry, waits: boolean): void {
     if (waits) this.promised.add(entry);
     else this.promised.delete(entry);
-    this.placeHolds();
+    if (this.placing) return;
+    const { job, site } = entry;
+    const { resources } = site as SiteEntry;
+    const without = (holds: readonly TimedHold[]) => holds.filter(({ jobId }) => jobId !== job.id);
+    resources.holds = without(resources.holds);
+    for (const { id } of job.promised?.pools ?? []) {
+      const pool = this.poolBehind(id, site);
+      if (pool !== undefined) pool.holds = without(pool.holds);
+    }
+    if (waits) this.placePromised(entry);
+    this.holdsAny = this.holdsPools || this.sites.some((one) => one.site.load);
+    resources.changed();
+    this.topologyChanged();
+  }
+
+  /** For who is at the site, or in its reservation. */
+  private poolBehind(id: number, site: SiteEntry | null): LicenseState | undefined {
+    return site?.part?.pools.get(id) ?? this.licenseById.get(id);
   }
 
   private leaveQueue(entry: JobEntry): void {
@@ -1045,6 +1096,17 @@ export class Grid {
     });
   }
 
+  /** Of its pools: those of the grid, or what is reserved of them. */
+  private copiesOf(run: Run, site: SiteEntry): Copies[] {
+    return run.pools.map(({ id, amount }) => {
+      const pool = this.poolBehind(id, site);
+      check(pool !== undefined, `license ${id} is not in the grid`);
+      const { siteId } = pool.license;
+      check(siteId === null || siteId === run.siteId, `license ${id} is not usable at site ${run.siteId}`);
+      return { pool, copies: amount };
+    });
+  }
+
   private runState(run: Run, requirement: Requirement, site: SiteEntry): RunState {
     const machines = this.machinesOf(run, site);
     const tasks = run.allocations.map((allocation) => allocation.tasks);
@@ -1052,13 +1114,7 @@ export class Grid {
       const twice = alike.find((state, i) => alike.indexOf(state) < i);
       if (twice) fail(`machine ${twice.machine.id} is named twice by the run of job ${run.jobId}`);
     }
-    const licenses = run.pools.map(({ id, amount }) => {
-      const pool = this.licenseById.get(id);
-      check(pool !== undefined, `license ${id} is not in the grid`);
-      const { siteId } = pool.license;
-      check(siteId === null || siteId === run.siteId, `license ${id} is not usable at site ${run.siteId}`);
-      return { pool, copies: amount };
-    });
+    const licenses = this.copiesOf(run, site);
     return {
       run,
       jobId: run.jobId,
@@ -1068,6 +1124,11 @@ export class Grid {
       each: requirement,
       licenses,
     };
+  }
+
+  /** The pool with this id; null: there is none. */
+  pool(id: number): LicenseState | null {
+    return this.licenseById.get(id) ?? null;
   }
 
   /** All pools of a kind, by id. */
@@ -1107,6 +1168,17 @@ const NO_PARTS: readonly ReservedEntry[] = [];
 
 /** A run is late by less while the report of its end is on its way. */
 const LATE_S = 60;
+
+/** Behind all that is held otherwise, by job: in whatever order promises came. */
+function insertPromised(holds: TimedHold[], hold: TimedHold): void {
+  let at = holds.length;
+  while (at > 0 && ((holds[at - 1] as TimedHold).jobId ?? -1) > (hold.jobId as number)) at--;
+  holds.splice(at, 0, hold);
+}
+
+/** Whether the room is one of the site, or of this reservation there. */
+const isThere = ({ siteId, reservationId }: PromisedRoom, { site, part }: SiteEntry): boolean =>
+  siteId === site.id && reservationId === part?.reservation;
 
 /** Between SIGTERM and SIGKILL at a limit, by default. */
 const KILL_GRACE_S = 30;

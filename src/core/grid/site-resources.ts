@@ -60,6 +60,8 @@ export interface LicenseState {
   /** Copies that they hold. */
   inUse: number;
   holds: TimedHold[];
+  /** It is what is reserved of a pool: what others claim of that is no matter here. */
+  isPart: boolean;
 }
 
 /** So many copies of a pool. */
@@ -92,6 +94,8 @@ export interface TimedHold extends Hold {
   certain: boolean;
   /** The waiting job that has it (`Job.promised`). */
   jobId?: number;
+  /** What that job has of pools besides, which these know by holds of their own. */
+  copies?: readonly Copies[];
 }
 
 /** Where the tasks of a job go. */

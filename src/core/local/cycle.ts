@@ -4,14 +4,14 @@
  * reservation and the memory with `setReservation` and `keepMemory`.
  */
 import { preemptionUnder } from '../classes.js';
-import type { Room } from '../grid/amounts.js';
-import type { Grid, ReservedEntry, ReservedPart, SiteEntry, SiteMemory } from '../grid/grid.js';
+import type { Grid, ReservedEntry, SiteEntry, SiteMemory } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
-import { giveTo, type Hold, holdsIn, type MachineState } from '../grid/site-resources.js';
+import { giveTo, type RunState } from '../grid/site-resources.js';
 import type { Preemption, Reservation, Run, Start, StartExplanation } from '../model.js';
 import { localPolicyOf, localSchedulerOf, type Policy } from '../policy.js';
 import { ReasonCode } from '../reasons.js';
 import { whyNotUp } from '../resources/eligibility.js';
+import { beneath, copiesBeneath, roomBeneath, takeBeneath, takeCopiesBeneath } from './beneath.js';
 import { makeRoom, mayMakeRoom } from './make-room.js';
 import { SitePass, type SitePasses } from './pass.js';
 import type { LocalScheduler } from './policy.js';
@@ -79,6 +79,8 @@ export function siteCycle(grid: Grid, siteId: number, context: SiteContext): Sit
     preemptions: NO_PREEMPTIONS,
     truncated: false,
   };
+  /** Inside reservations. */
+  const begun: RunState[] = [];
   let queued = queue.length;
   for (let i = 0; i < inside.length; i++) queued += (inside[i] as ReservedEntry).queue.length;
   if (queued === 0) return plan;
@@ -90,9 +92,15 @@ export function siteCycle(grid: Grid, siteId: number, context: SiteContext): Sit
   // What a policy promises inside a reservation it promises for the cycle: nobody else could take it. A site that schedules itself knows
   // of no reservations of ours.
   if (inside.length > 0 && handOverLimit(localPolicyOf(site, context.policy)) === null)
-    for (const part of inside) if (part.queue.length > 0) look(grid, part, context, plan);
+    for (const part of inside) {
+      if (part.queue.length === 0) continue;
+      begun.push(...look(grid, part, context, plan, begun).free.begun);
+      // What was promised there is held from now on: the others look once it is.
+      if (plan.preemptions.length > 0)
+        return { ...plan, truncated: true, reservation: entry.reservation, memory: entry.memory };
+    }
   if (queue.length > 0) {
-    const { reservation, memory } = look(grid, entry, context, plan);
+    const { reservation, memory } = look(grid, entry, context, plan, begun);
     plan.reservation = reservation;
     plan.memory = memory;
   }
@@ -101,20 +109,30 @@ export function siteCycle(grid: Grid, siteId: number, context: SiteContext): Sit
   return plan;
 }
 
-/** Adds to the plan what starts at the site, or inside one of its reservations. */
-function look(grid: Grid, entry: SiteEntry, context: SiteContext, plan: SitePlan): SitePass {
+/** Adds to the plan what starts at the site, or inside one of its reservations. `begun`: what the plan has started inside others. */
+function look(
+  grid: Grid,
+  entry: SiteEntry,
+  context: SiteContext,
+  plan: SitePlan,
+  begun: readonly RunState[],
+): SitePass {
   const { now, compress, passes, accept } = context;
   const { site, queue, resources } = entry;
   const pass = passes?.of(grid, entry) ?? new SitePass(grid, entry);
   pass.begin(now, context.maxStarts - plan.starts.length, accept !== undefined, compress);
   // Those inside reservations, which the grid does not know yet.
-  if (accept === undefined) pass.free.running += plan.starts.length;
+  if (accept === undefined) {
+    pass.free.running += plan.starts.length;
+    for (const run of begun) if (run.licenses.length > 0) pass.free.beginElsewhere(run);
+  }
   const scheduler = localSchedulerOf(site, context.policy);
   const walk = decideIn(pass, scheduler);
   if (entry.part !== null) leaveOutUnready(pass, grid.siteEntry(site.id), accept ? NO_STARTS : plan.starts);
   const { starts } = pass;
   const classes = preemptionUnder(context.policy);
-  if (classes !== null && mayMakeRoom(grid, entry)) plan.preemptions = makeRoom(pass, classes);
+  if (classes !== null && mayMakeRoom(grid, entry))
+    plan.preemptions = plan.preemptions.concat(makeRoom(pass, classes));
   plan.wakeAt = Math.min(plan.wakeAt, pass.wakeAt);
   // Something held may be free again then, also a copy that another site holds.
   if (grid.holdsAny)
@@ -147,28 +165,18 @@ export function decideIn(pass: SitePass, scheduler: LocalScheduler): Walk {
  */
 function leaveOutUnready(pass: SitePass, { resources, inside }: SiteEntry, others: readonly Start[]): void {
   if (pass.starts.length === 0) return;
-  const room = [...resources.free.room];
-  for (const { part, resources: own } of inside)
-    for (const { machines, tasks, each } of own.runs) takeBeneath(part, { machines, tasks, each }, room);
+  const room = roomBeneath(resources, inside);
+  const copies = copiesBeneath(pass.grid);
   let runs = resources.maxRuns - resources.runs.length - others.length;
   pass.keepStarts((run) => {
     if (runs < 1 || !takeBeneath((pass.entry as ReservedEntry).part, run, room)) return false;
+    if (!takeCopiesBeneath(run, copies)) {
+      giveTo(room, beneath((pass.entry as ReservedEntry).part, run), 1);
+      return false;
+    }
     runs--;
     return true;
   });
-}
-
-/** Takes it of the site's own machines; false: they have no room for all of it, and nothing is taken. */
-function takeBeneath(
-  part: ReservedPart,
-  run: Pick<Hold, 'machines' | 'tasks' | 'each'>,
-  room: Room,
-): boolean {
-  const states = run.machines.map(({ machine }) => part.beneath.get(machine.id) as MachineState);
-  const beneath = { ...run, machines: states };
-  const fits = holdsIn(beneath, room);
-  if (fits) giveTo(room, beneath, -1);
-  return fits;
 }
 
 /** Shared, for plans that nobody counts for. */

@@ -7,29 +7,39 @@
  * those that would start now get their room of that plan.
  *
  * Decisions where the rule leaves it open: the highest rank goes first, then the order of arrival. A job for which there is room that the
- * policy's order keeps from it is promised that room, for it may not be worse off than where others had to be stopped. Jobs with licenses
- * are promised nothing, nor is anything at sites where nobody knows when runs end, or inside reservations. A job that asks more of its
- * machines than room for each task (`Requirement.spread`), or whose tasks are not all alike, fits where it could be placed. Room beside runs of
- * the job's own user, which others do not have (joining.ts), does not count: nothing is planned with it.
+ * policy's order keeps from it is promised that room, for it may not be worse off than where others had to be stopped. Nothing is promised at
+ * sites where nobody knows when runs end. A job that asks more of its machines than room for each task (`Requirement.spread`), whose tasks are
+ * not all alike, or that waits for more than machines (see below), fits where it could be placed.
+ *
+ * Room is more than machines: amounts of pools, and one of the runs that the site may have at once. Who is stopped gives these back, too, and
+ * the promise holds them. So runs that have nothing of the machines but copies of the licenses, or only count, may be stopped. Decision: a run
+ * at another site that has copies of the same grid-wide license is not, because a job may preempt at its site.
+ *
+ * Inside a reservation the same goes among its jobs: they stop one another, and nobody else, as the room outside is not theirs, nor theirs
+ * that of others.
  */
 import { type ClassRules, type ClassTable, NO_RANKS } from '../classes.js';
 import type { Room } from '../grid/amounts.js';
 import { pairsOf } from '../grid/amounts.js';
-import type { Grid, SiteEntry } from '../grid/grid.js';
+import type { Grid, ReservedPart, SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
 import {
+  type Copies,
   type EligibleMachines,
   giveTo,
   type Hold,
+  type LicenseState,
   type MachineState,
   type NamedAmounts,
   namedAmounts,
+  type Placement,
   type RunState,
 } from '../grid/site-resources.js';
-import { asksPools, type Job, type Preemption } from '../model.js';
+import type { Job, Preemption, Reservation } from '../model.js';
+import { leastCertain, leastIn } from '../resources/column.js';
 import { whyNeverFits } from '../resources/eligibility.js';
-import type { Opening } from '../resources/future.js';
-import { allocationsOf, holdOf, place } from '../resources/placement.js';
+import { copiesIn } from '../resources/licenses.js';
+import { allocationsOf, amountsOf, holdOf, pickPools, place } from '../resources/placement.js';
 import { Timeline } from '../resources/timeline.js';
 
 import {
@@ -41,6 +51,7 @@ import {
   preemptionFor,
 } from '../runs/preemption.js';
 
+import { beneath, copiesBeneath, roomBeneath } from './beneath.js';
 import type { SitePass } from './pass.js';
 
 /** So many jobs of each kind are looked at in a pass. */
@@ -58,7 +69,7 @@ const scavenges = (grid: Grid, { resources: { runs } }: SiteEntry): boolean =>
 
 export function makeRoom(pass: SitePass, classes: ClassTable): Preemption[] {
   const { grid, entry } = pass;
-  if (!pass.canReserve || pass.handOvers !== null || entry.part !== null || pass.full) return [];
+  if (entry.resources.shared || pass.handOvers !== null || pass.full) return [];
   const raised = candidates(pass);
   const plain = scavenges(grid, entry) ? firstOfRank0(pass) : [];
   if (raised.length + plain.length === 0) return [];
@@ -96,11 +107,11 @@ function firstOfRank0(pass: SitePass): number[] {
 }
 
 /** Whether room could be made for the job in a slot, and is not. */
-function waiting({ grid, entry: { queue }, promised, starts }: SitePass): (slot: number) => boolean {
-  const started = new Set(starts.map(({ jobId }) => grid.slotOf(jobId)));
+function waiting({ entry: { queue }, promised, starts }: SitePass): (slot: number) => boolean {
+  const started = new Set(starts.map(({ jobId }) => jobId));
   return (slot) => {
     const job = queue.jobs[slot] as Job;
-    return !promised?.has(slot) && !started.has(slot) && !asksPools(job) && job.reservationId === null;
+    return !promised?.has(slot) && !started.has(job.id);
   };
 }
 
@@ -115,10 +126,37 @@ interface Decided {
   readonly end: number;
 }
 
+/** Room that a job could have. */
+interface Wanted {
+  readonly requirement: Requirement;
+  readonly eligible: EligibleMachines;
+  /** What is free for it once those that are being stopped have ended. */
+  readonly room: Room;
+  readonly work: number;
+  readonly limit: number;
+}
+
+/** How many more runs the site may have, beside those in mind and one for each job that waits for its room. */
+function runsLeft({ grid, entry, free, promised, kept, keptRuns, now }: SitePass): number {
+  const { resources } = grid.siteEntry(entry.site.id);
+  if (resources.maxRuns === Infinity) return Infinity;
+  const begun = free.running - entry.resources.runs.length - keptRuns;
+  const left = resources.maxRuns - resources.runs.length - begun - ((promised?.size ?? 0) - kept.length);
+  if (entry.part === null) return left;
+  // Those outside wait for theirs, too.
+  const outside = resources.holds.filter(({ jobId, to }) => jobId !== undefined && to > now).length;
+  const stopping = resources.runs.filter(({ run }) => run.stopsAt !== undefined).length;
+  return left - Math.max(0, outside - stopping);
+}
+
 /** The runs of a site as they may be stopped, and what is free behind the decisions of a pass. */
 class Preemptible {
   /** What is free once those that are being stopped have ended, beside all that is held. */
   private readonly room: Room;
+  /** The same of pools, where it was asked for. */
+  private readonly copies = new Map<LicenseState, number>();
+  /** How many more runs the site may have then. */
+  private runsLeft: number;
   /** Runs and holds, without what the policy has reserved: that is for jobs of lower classes, or for the job itself. */
   private readonly future: Timeline;
   private readonly runs = new Map<string, RunState>();
@@ -127,8 +165,8 @@ class Preemptible {
   /** When what was stopped before is gone. */
   private stoppedUntil: number;
   private readonly decisions: Decided[] = [];
-  /** What jobs of rank 0 would do if no scavenger ran; null: nobody has asked for it. */
-  private plan: Timeline | null = null;
+  /** What jobs of rank 0 would do if no scavenger ran, and how many more runs the site could have; null: nobody has asked for it. */
+  private plan: { readonly future: Timeline; runsLeft: number } | null = null;
   /** When scavengers that were stopped now would be gone. */
   private clearedAt: number;
 
@@ -148,9 +186,12 @@ class Preemptible {
       giveTo(this.room, run, -1);
       this.future.start(run);
     }
+    for (const run of free.elsewhere) this.future.beginElsewhere(run);
     // They cannot be stopped yet, as little as others that are young (`lookAgain`).
     if (free.begun.length > 0) pass.wakeAt = Math.min(pass.wakeAt, now + classes.leastExemptS);
     for (const run of stopping) giveTo(this.room, run, 1);
+    if (entry.part !== null) this.keepToWhatIsThere(entry.part);
+    this.runsLeft = runsLeft(pass) + stopping.length;
     for (const run of resources.runs)
       if (run.run.stopsAt === undefined && run.machines.length > 0) this.runs.set(idOf(run.jobId), run);
   }
@@ -159,14 +200,15 @@ class Preemptible {
   insteadOfScavengers(slot: number): Preemption | null {
     const { pass } = this;
     this.plan ??= this.withoutScavengers();
+    const { plan } = this;
     const requirement = pass.requirement(slot);
     const eligible = pass.eligible(requirement);
     if (whyNeverFits(requirement, eligible) !== null) return null;
-    const opening = this.plan.earliestOpening(requirement, eligible, pass.work(slot), pass.limit(slot));
+    const opening = plan.future.earliestOpening(requirement, eligible, pass.work(slot), pass.limit(slot));
     if (opening === null) return null;
     const { at, end, placement, pools } = opening;
-    this.plan.take(holdOf(requirement, placement, pools), at, end);
-    if (at > this.clearedAt) return null;
+    plan.future.take(holdOf(requirement, placement, pools), at, end);
+    if (at > this.clearedAt || --plan.runsLeft < 0) return null;
     // On no other machines: those before it in the plan may need them.
     const there = new Set(placement.machines);
     const isThere = (state: MachineState): boolean => there.has(state);
@@ -177,21 +219,24 @@ class Preemptible {
     });
   }
 
-  private withoutScavengers(): Timeline {
+  private withoutScavengers(): NonNullable<typeof this.plan> {
     const { grid, entry, free, now } = this.pass;
-    const plan = new Timeline(grid, entry, now);
-    for (const run of free.begun) plan.start(run);
+    const future = new Timeline(grid, entry, now);
+    let { runsLeft } = this;
+    for (const run of free.begun) future.start(run);
+    for (const run of free.elsewhere) future.beginElsewhere(run);
     for (const { victims, hold, at, end } of this.decisions) {
-      for (const victim of victims) plan.give(victim, at, Math.max(at, victim.end));
-      plan.take(hold, at, end, true);
+      for (const victim of victims) future.give(victim, at, Math.max(at, victim.end));
+      future.take(hold, at, end, true);
     }
     for (const run of this.runs.values()) {
       const { rank, graceS } = this.rulesOf(run.jobId);
       if (rank >= 0) continue;
       this.clearedAt = Math.max(this.clearedAt, now + graceS);
-      plan.give(run, now + graceS, Math.max(now + graceS, run.end));
+      future.give(run, now + graceS, Math.max(now + graceS, run.end));
+      runsLeft++;
     }
-    return plan;
+    return { future, runsLeft };
   }
 
   /** @param onlyOn of a job of rank 0: the machines on which it may have its room, where somebody has to be stopped for it */
@@ -203,18 +248,23 @@ class Preemptible {
     const requirement = pass.requirement(slot);
     const eligible = onlyOn ?? pass.eligible(requirement);
     if (whyNeverFits(requirement, eligible) !== null) return null;
-    const work = pass.work(slot);
-    const opening = this.future.earliestOpening(requirement, eligible, work, pass.limit(slot));
+    const [work, limit] = [pass.work(slot), pass.limit(slot)];
+    const opening = this.future.earliestOpening(requirement, eligible, work, limit, this.heldBy(job));
+    // Without one of the runs that the site may have at once it does not start, whatever is free.
+    const planned = opening === null ? null : Math.max(opening.at, this.mayRunFrom());
     const runs = this.runsOn(eligible);
     const longest = runs.length === 0 ? times.graceS : Math.max(...runs.map((run) => run.times.graceS));
     const goneAt = Math.max(now + longest, this.stoppedUntil);
-    const room = this.roomFor(eligible, work, pass.limit(slot), goneAt);
+    const room = this.roomFor(eligible, work, limit, goneAt);
+    const wanted: Wanted = { requirement, eligible, room, work, limit };
     const perTask = this.named(pairsOf(requirement.task));
+    const isPlain = requirement.spread === null && requirement.parts === null;
+    const onlyMachines = eligible.pools.length === 0 && this.runsLeft === Infinity;
     const found = preemptionFor(
       {
         class: rank,
         // Where runs are late nobody knows.
-        startsAt: opening !== null && opening.at > now ? opening.at : null,
+        startsAt: planned !== null && planned > now ? planned : null,
         tasks: requirement.tasks,
         perTask,
       },
@@ -224,24 +274,27 @@ class Preemptible {
       })),
       runs,
       { now, graceS: times.graceS, exemptS: times.exemptS },
-      requirement.spread === null && requirement.parts === null
+      isPlain && onlyMachines
         ? null
-        : (gone) => this.fitsWithout(gone, requirement, eligible, room),
+        : (gone) =>
+            this.placed(
+              wanted,
+              goneAt,
+              gone.map((id) => this.runs.get(id) as RunState),
+            ) !== null,
     );
     this.lookAgain(found.exempt);
     // Nobody is stopped for little. If it does not start then, runs are late, and nobody knows any more when it would.
-    if (found.because === 'NO_GAIN') pass.wakeAt = Math.min(pass.wakeAt, (opening as Opening).at);
+    if (found.because === 'NO_GAIN') pass.wakeAt = Math.min(pass.wakeAt, planned as number);
     if (found.startsAt === null || (onlyOn !== null && found.victims.length === 0)) return null;
     const victims = found.victims.map((id) => this.runs.get(id) as RunState);
-    for (const victim of victims) giveTo(room, victim, 1);
-    const whenGone = place(requirement, eligible, room);
-    for (const run of [...victims, ...this.stopping]) giveTo(room, run, -1);
-    const atOnce = place(requirement, eligible, room);
-    const placement = atOnce ?? whenGone;
-    if (placement === null) return null;
+    const atOnce = this.placed(wanted, now, [], this.stopping);
+    const placed = atOnce ?? this.placed(wanted, goneAt, victims);
+    if (placed === null) return null;
+    const { placement, pools } = placed;
     const later = victims.length === 0 ? goneAt : Math.max(found.startsAt, this.stoppedUntil);
     const at = atOnce === null ? later : now;
-    const hold = { ...placement, each: requirement, licenses: [] };
+    const hold = holdOf(requirement, placement, pools);
     this.decided({ victims, hold, at, end: at + work / placement.benchmark });
     const lost = new Map(runs.map((run) => [run.id, lostWork(run, now)]));
     return {
@@ -253,21 +306,112 @@ class Preemptible {
           requeue: requeue && this.jobOf(jobId).restartable,
         };
       }),
-      room: { siteId: entry.site.id, at, allocations: allocationsOf(placement) },
+      room: {
+        siteId: entry.site.id,
+        ...(entry.part !== null && { reservationId: entry.part.reservation }),
+        ...{ at, allocations: allocationsOf(placement) },
+        ...(pools.length > 0 && { pools: amountsOf(pools) }),
+      },
     };
   }
 
-  /** Whether the job could be placed in the room when these runs are gone; the room is as before. */
-  private fitsWithout(
-    gone: readonly string[],
-    requirement: Requirement,
-    eligible: EligibleMachines,
-    room: Room,
-  ): boolean {
-    for (const id of gone) giveTo(room, this.runs.get(id) as RunState, 1);
-    const fits = place(requirement, eligible, room) !== null;
-    for (const id of gone) giveTo(room, this.runs.get(id) as RunState, -1);
-    return fits;
+  /**
+   * Where the job could be from `at` on, with these runs gone and `still` there, of those that are being stopped; null: nowhere. The room is as
+   * before.
+   */
+  private placed(
+    { requirement, eligible, room, work, limit }: Wanted,
+    at: number,
+    gone: readonly RunState[],
+    still: readonly RunState[] = [],
+  ): { placement: Placement; pools: Copies[] } | null {
+    if (this.runsLeft + gone.length - still.length < 1) return null;
+    for (const run of gone) giveTo(room, run, 1);
+    for (const run of still) giveTo(room, run, -1);
+    const placement = place(requirement, eligible, room);
+    for (const run of gone) giveTo(room, run, -1);
+    for (const run of still) giveTo(room, run, 1);
+    if (placement === null) return null;
+    const end = at + work / placement.benchmark;
+    const pools = pickPools(eligible, (pool) => this.copiesOf(pool, at, end, at + limit, gone, still));
+    return pools && { placement, pools };
+  }
+
+  /** Copies of the pool that the job could have from `at` until `end`, and until `until` beside what is held for certain. */
+  private copiesOf(
+    pool: LicenseState,
+    at: number,
+    end: number,
+    until: number,
+    gone: readonly RunState[],
+    still: readonly RunState[],
+  ): number {
+    const { claims } = this.future;
+    const column = claims.column(pool, null);
+    // By plan those that go would hold theirs until their ends.
+    const going = gone.filter((run) => run.end > at && copiesIn(run, pool) > 0).sort((a, b) => a.end - b.end);
+    let given = going.reduce((sum, run) => sum + copiesIn(run, pool), 0);
+    let least = leastCertain(column, at, until);
+    let from = at;
+    for (const run of going) {
+      const to = Math.min(end, run.end);
+      if (to > from) least = Math.min(least, leastIn(column, from, to, to) + given);
+      from = Math.max(from, to);
+      given -= copiesIn(run, pool);
+    }
+    if (from < end) least = Math.min(least, leastIn(column, from, end, end));
+    const sum = (runs: readonly RunState[]): number =>
+      runs.reduce((all, run) => all + copiesIn(run, pool), 0);
+    return Math.min(least, this.copiesLeft(pool) + sum(gone) - sum(still));
+  }
+
+  /** Copies that nobody will have any more once those that are being stopped have ended: late runs still have theirs. */
+  private copiesLeft(pool: LicenseState): number {
+    let left = this.copies.get(pool);
+    if (left === undefined) {
+      left = this.future.copies.free(pool);
+      // Runs that began before the reservation may still have some of what it holds.
+      if (pool.isPart) left = Math.min(left, copiesBeneath(this.pass.grid).get(pool.license.id) as number);
+      for (const run of this.stopping) left += copiesIn(run, pool);
+      for (const { victims, hold, at } of this.decisions) {
+        // What was decided from now on the future has counted.
+        if (at > this.pass.now) left -= copiesIn(hold, pool);
+        else for (const victim of victims) left -= copiesIn(victim, pool);
+      }
+      this.copies.set(pool, left);
+    }
+    return left;
+  }
+
+  /** When the site may have one run more, by plan; Infinity: nobody knows. */
+  private mayRunFrom(): number {
+    const { grid, now, entry, free } = this.pass;
+    const lacking = 1 - (this.runsLeft - this.stopping.length);
+    if (lacking <= 0) return now;
+    const { resources, inside } = grid.siteEntry(entry.site.id);
+    const runs = [resources, ...inside.map((part) => part.resources)].flatMap((at) => at.runs);
+    const ends = [...runs, ...free.begun].map(({ end }) => end).sort((a, b) => a - b);
+    return Math.max(now, ends[lacking - 1] ?? Infinity);
+  }
+
+  /** What the policy has reserved for the job. */
+  private heldBy({ id }: Job): Reservation | null {
+    const { reservation } = this.pass;
+    return reservation?.jobId === id ? reservation : null;
+  }
+
+  /** Inside a reservation: runs that began before it may still be on its machines. */
+  private keepToWhatIsThere(part: ReservedPart): void {
+    const { grid, entry } = this.pass;
+    const { resources, inside } = grid.siteEntry(entry.site.id);
+    const there = roomBeneath(resources, inside);
+    for (const run of this.stopping) giveTo(there, beneath(part, run), 1);
+    for (const run of this.pass.free.begun) giveTo(there, beneath(part, run), -1);
+    for (const [id, { offset }] of part.machines) {
+      const from = (part.beneath.get(id) as MachineState).offset;
+      for (let kind = 0; kind < resources.kinds; kind++)
+        this.room[offset + kind] = Math.min(this.room[offset + kind] as number, there[from + kind] as number);
+    }
   }
 
   /** For the jobs that are looked at behind this one. */
@@ -276,6 +420,8 @@ class Preemptible {
     this.decisions.push(one);
     for (const { jobId } of victims)
       this.stoppedUntil = Math.max(this.stoppedUntil, this.pass.now + this.rulesOf(jobId).graceS);
+    this.copies.clear();
+    this.runsLeft += victims.length - 1;
     for (const victim of victims) {
       giveTo(this.room, victim, 1);
       this.future.give(victim, at, Math.max(at, victim.end));
@@ -297,13 +443,18 @@ class Preemptible {
     return room;
   }
 
-  /** Those that have something of the machines. */
-  private runsOn({ machines }: EligibleMachines): TimedRun[] {
+  /** Those that have something of the machines or pools; all, where the site may have no further run. */
+  private runsOn({ machines, pools }: EligibleMachines): TimedRun[] {
     const wanted = new Set(machines);
+    const licenses = new Set(pools.flatMap(({ of }) => of));
     const found: TimedRun[] = [];
     for (const [id, held] of this.runs) {
       const { jobId, run } = held;
-      if (!held.machines.some((state) => wanted.has(state))) continue;
+      const isInTheWay =
+        this.runsLeft < 1 ||
+        held.machines.some((state) => wanted.has(state)) ||
+        held.licenses.some(({ pool }) => licenses.has(pool));
+      if (!isInTheWay) continue;
       const { restartable, runTimeLimitS } = this.jobOf(jobId);
       const { rank, graceS, exemptS } = this.rulesOf(jobId);
       const taken = namedAmounts(held, this.pass.grid.kinds);

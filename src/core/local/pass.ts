@@ -121,6 +121,8 @@ export class SitePass {
   promised: ReadonlySet<number> | null = null;
   /** Of those that started: their runs, and what was held for them, which is no more. */
   kept: readonly KeptRoom[] = NONE_KEPT;
+  /** Of the runs that the site may have at once, those kept for the others. */
+  keptRuns = 0;
   private maxStarts = Infinity;
   private mostFreeCpusIfAsked = -1;
   /** `Timeline.returns` when it was noted what does not fit. */
@@ -152,6 +154,7 @@ export class SitePass {
     this.goesOnBehindStarts = false;
     this.promised = null;
     this.kept = NONE_KEPT;
+    this.keptRuns = 0;
     this.forget();
     return this;
   }
@@ -342,18 +345,29 @@ export class SitePass {
       slots.add(slot);
       const requirement = this.requirement(slot);
       const eligible = this.eligible(requirement);
-      const { from, to, certain } = hold;
-      this.free.give(hold, from, to, certain);
+      const { from, to, certain, copies = [] } = hold;
+      const all = { ...hold, licenses: copies };
+      this.free.give(all, from, to, certain);
       const opening =
         this.full || this.free.full
           ? null
           : this.free.openingNow(requirement, eligible, this.work(slot), this.limit(slot));
-      if (opening === null) this.free.take(hold, from, to, certain);
+      if (opening === null) this.free.take(all, from, to, certain);
       else {
         this.enterAt(slot, opening, ReasonCode.ROOM_MADE);
-        this.kept = [...this.kept, { hold, run: this.free.begun.at(-1) as RunState }];
+        this.kept = [...this.kept, { hold: all, run: this.free.begun.at(-1) as RunState }];
       }
     }
+    this.keepRuns(slots.size - this.kept.length);
+  }
+
+  /** Each run that is being stopped leaves one more for those who wait for their room; further ones are kept for them. */
+  private keepRuns(promised: number): void {
+    const { runs, maxRuns } = this.entry.resources;
+    if (maxRuns === Infinity) return;
+    const stopping = runs.reduce((sum, { run }) => (run.stopsAt === undefined ? sum : sum + 1), 0);
+    this.keptRuns = Math.max(0, promised - stopping);
+    this.free.running += this.keptRuns;
   }
 
   /** Whether there is room for a job of the class now, reservations apart. */
@@ -417,7 +431,9 @@ export class SitePass {
 
   /** Seconds after which its run is stopped; Infinity: never, or nothing is held that limits matter for. */
   limit(slot: number): number {
-    return this.entry.resources.holds.length === 0 ? Infinity : this.entry.queue.limit(slot);
+    const { resources, queue } = this.entry;
+    const matters = resources.holds.length > 0 || (queue.licensed > 0 && this.grid.holdsPools);
+    return matters ? queue.limit(slot) : Infinity;
   }
 
   /** CPUs of all its tasks. */

@@ -44,7 +44,7 @@ export class LicenseCopies {
     let free = pool.license.copies - pool.inUse;
     for (const { present, copies } of this.of(pool)) if (present) free -= copies;
     for (const hold of pool.holds)
-      if (hold.from <= this.now && this.now < hold.to) free -= copiesOf(hold, pool);
+      if (hold.from <= this.now && this.now < hold.to) free -= copiesIn(hold, pool);
     return free;
   }
 
@@ -66,7 +66,7 @@ export class LicenseCopies {
 }
 
 /** The copies of a pool that a hold has. */
-const copiesOf = ({ licenses }: Pick<Hold, 'licenses'>, of: LicenseState): number =>
+export const copiesIn = ({ licenses }: Pick<Hold, 'licenses'>, of: LicenseState): number =>
   licenses.find(({ pool }) => pool === of)?.copies ?? 0;
 
 /** Whether of each kind so many copies are free as are asked for. */
@@ -151,11 +151,12 @@ export class Claims {
   planned(pool: LicenseState, holder: Reservation | null = null): Column {
     const { license, holders, holds } = pool;
     const column = columnOf(license.copies);
-    for (const run of holders) shift(column, this.copies.now, run.end, -copiesOf(run, pool), false);
-    for (const hold of holds) shift(column, hold.from, hold.to, -copiesOf(hold, pool), hold.certain);
-    for (const claim of this.others)
-      if (holder === null || isOlder(claim, holder))
-        shift(column, claim.at, claim.end, -amountIn(claim, license.id), false);
+    for (const run of holders) shift(column, this.copies.now, run.end, -copiesIn(run, pool), false);
+    for (const hold of holds) shift(column, hold.from, hold.to, -copiesIn(hold, pool), hold.certain);
+    if (!pool.isPart)
+      for (const claim of this.others)
+        if (holder === null || isOlder(claim, holder))
+          shift(column, claim.at, claim.end, -amountIn(claim, license.id), false);
     return column;
   }
 

@@ -108,6 +108,8 @@ export class Timeline implements Future, Free {
   private mindCount = 0;
   /** Starts in mind, in the order in which they came to it. */
   begun: RunState[] = [];
+  /** Those of `beginElsewhere`. */
+  elsewhere: readonly RunState[] = NO_RUNS;
   /** One of them keeps its machines for its user. */
   private keepsInMind = false;
   /** Which devices are taken, in mind or not; null: there are none to be had by name. */
@@ -158,6 +160,7 @@ export class Timeline implements Future, Free {
     this.dipCount = 0;
     this.mindCount = 0;
     if (this.begun.length > 0) this.begun = [];
+    this.elsewhere = NO_RUNS;
     this.keepsInMind = false;
     for (let i = 0; i < holds.length; i++) {
       const hold = holds[i] as SiteResources['holds'][number];
@@ -215,6 +218,12 @@ export class Timeline implements Future, Free {
     this.owns = null;
     if (run.licenses.length > 0) this.takeCopies(run, this.now, run.end, 1, true, false);
     this.count(run, 1);
+  }
+
+  /** A run begins on machines that are not the site's own, with copies of licenses that others may have, too. */
+  beginElsewhere(run: RunState): void {
+    this.elsewhere = [...this.elsewhere, run];
+    this.takeCopies(run, this.now, run.end, 1, true, false);
   }
 
   /** A run, live or in mind, is stopped. */
@@ -310,7 +319,7 @@ export class Timeline implements Future, Free {
   /** Whether only the class decides if a job starts now. What is held later lets only those start that end in time. */
   dependsOnClass({ signature }: Requirement): boolean {
     if (this.dipCount > 0) return false;
-    return signature.pools.length === 0 || (this.claims.others.length === 0 && this.grid.held.size === 0);
+    return signature.pools.length === 0 || (this.claims.others.length === 0 && !this.grid.holdsPools);
   }
 
   /** No job of the class fits now, until something is given back. */
