@@ -16,7 +16,7 @@ import type { WebhookWithSecret } from '../store/directory/webhooks.js';
 import type { OfferState } from '../store/federation.js';
 import type { FileRow } from '../store/files.js';
 import type { LostWorkRow, UsageRow } from '../store/history.js';
-import type { HeldMachines, HoldTime } from '../store/holds.js';
+import type { HeldMachines, HeldPools, HoldTime } from '../store/holds.js';
 import type { JobOutput } from '../store/job-fields.js';
 import type { JobWait, NeedTerm } from '../store/needs.js';
 import type { JobCountRow } from '../store/queries.js';
@@ -80,6 +80,7 @@ export type MovedStartModel = MovedStart;
 export interface ReservePayloadModel {
   hold: rows.HoldRow | null;
   machines: HeldMachines;
+  pools: HeldPools;
   holds: readonly number[];
   runs: readonly number[];
   moved: readonly MovedStart[];

@@ -2,7 +2,15 @@
  * Runs that are stopped for maintenance windows and reservations that preempt: chosen in a simulation by the rule by which the service's
  * sweep chooses them (store/upkeep.ts). The sweep looks every few seconds; here each look comes when something may have become due.
  */
-import { type Grid, type Held, type Job, namedAmounts, type Policy, type RunState } from '../core/index.js';
+import {
+  type Grid,
+  type Held,
+  type Job,
+  type LicenseState,
+  namedAmounts,
+  type Policy,
+  type RunState,
+} from '../core/index.js';
 import { type HoldInTheWay, type KeptRun, type StoppedRun, stoppedFor, stopsAhead } from '../store/upkeep.js';
 import type { SimJob } from './workload.js';
 
@@ -53,20 +61,30 @@ export class HoldStops {
     if (holds.length === 0) return { stopped: [], again: Infinity };
     const { resources, inside } = this.grid.siteEntry(siteId);
     const { kinds } = this.grid;
-    const runs = [resources, ...inside.map((part) => part.resources)].flatMap((at) =>
-      at.runs.map((run) => this.kept(run)),
-    );
+    const pools = this.poolsOf(holds);
+    const here = [resources, ...inside.map((part) => part.resources)].flatMap((at) => at.runs);
+    const others = pools.flatMap(({ holders }) => holders.filter(({ run }) => run.siteId !== siteId));
+    const runs = [...here, ...new Set(others)].map((run) => this.kept(run, siteId));
     const machines = resources.machines.map(({ machine: { id, available }, offered }) => ({
       ...{ id, name: String(id), available, has: kinds.named(offered) },
     }));
-    const stopped = stoppedFor(holds, { policy: this.policy, machines, runs }, now);
+    const known = pools.map(({ license: { id, kind, copies, siteId: at } }) => ({
+      ...{ id, kind, copies, shared: at === null },
+    }));
+    const stopped = stoppedFor(holds, { policy: this.policy, machines, pools: known, runs }, now);
     let again = Infinity;
     for (const { times } of holds)
       for (const run of runs) {
         const at = stopsAhead(run, (times[0] as Held).from);
-        if (!run.stopping && at > now) again = Math.min(again, at);
+        if (!run.stopping && !run.elsewhere && at > now) again = Math.min(again, at);
       }
     return { stopped, again };
+  }
+
+  /** Those of which something is held. */
+  private poolsOf(holds: readonly HoldInTheWay[]): LicenseState[] {
+    const ids = new Set(holds.flatMap(({ pools }) => pools.map(({ id }) => id)));
+    return [...ids].sort((a, b) => a - b).flatMap((id) => this.grid.pool(id) ?? []);
   }
 
   private holdsAt(siteId: number): HoldInTheWay[] {
@@ -77,15 +95,17 @@ export class HoldStops {
       .sort(([a], [b]) => a - b)
       .map(([id, helds]) => {
         const times = helds.sort((a, b) => a.from - b.from || a.id - b.id);
-        const { by, machines, siteId: whole = null } = times[0] as Held;
+        const { by, machines, pools, siteId: whole = null } = times[0] as Held;
         return {
           ...{ id, kind: by === 'WINDOW' ? 'MAINTENANCE' : 'USER', onConflict: 'PREEMPT', times },
           machines: whole === null ? machines : null,
+          // Whoever compares goes by ids.
+          pools: pools.map((pool) => ({ ...pool, kind: '' })),
         };
       });
   }
 
-  private kept(run: RunState): KeptRun {
+  private kept(run: RunState, siteId: number): KeptRun {
     const { jobId, machines, tasks, run: live } = run;
     const job = this.grid.job(jobId) as Job;
     const { runTimeLimitS, reservationId, restartable, preemptionClass } = job;
@@ -97,9 +117,11 @@ export class HoldStops {
       alone: false,
       taken: namedAmounts(run, this.grid.kinds),
       until: runTimeLimitS === null ? null : live.start + runTimeLimitS,
+      pools: live.pools,
       ...{ reservationId, restartable, class: job.class, preemptionClass },
       killGraceS: this.jobs[jobId - 1]?.killGraceS ?? KILL_GRACE_S,
       stopping: live.stopsAt !== undefined,
+      elsewhere: live.siteId !== siteId,
     };
   }
 }

@@ -1,13 +1,17 @@
 /** What an edit makes of a maintenance window or reservation, as a pure function: the same for every implementation of the store. */
+
+import type { PoolsAsked } from '../core/model.js';
 import {
   type Admission,
   admitHold,
   conflictsOf,
   type HeldMachines,
   type HeldOf,
+  type HeldPools,
   type HoldFacts,
   type HoldTime,
   isRefused,
+  type NewHold,
   type OnConflict,
 } from './holds.js';
 import { MADE_AHEAD_S, type Recurrence, TimesFault, timesOf } from './recurrence.js';
@@ -22,6 +26,7 @@ export interface HoldChange {
   /** Ascending. */
   userIds?: readonly number[];
   held?: HeldOf;
+  shared?: readonly PoolsAsked[];
   when?: WhenChange;
 }
 
@@ -36,11 +41,15 @@ export interface WhenChange {
 }
 
 /** One that has not ended. */
-export type ChangingHold = Pick<KeptHold, 'id' | 'kind' | 'onConflict' | 'machines' | 'recurrence' | 'times'>;
+export type ChangingHold = Pick<
+  KeptHold,
+  'id' | 'kind' | 'onConflict' | 'machines' | 'pools' | 'recurrence' | 'times'
+>;
 
 export interface HoldEdit {
   onConflict: OnConflict;
   machines: HeldMachines;
+  pools: HeldPools;
   recurrence: Recurrence | null;
   /** From now on, in order; `id` null: a new one. Those that are not among them are no more. */
   times: readonly EditedTime[];
@@ -60,21 +69,35 @@ export interface EditedTime extends HoldTime {
  * @throws TimesFault
  */
 export function editHold(hold: ChangingHold, change: HoldChange, facts: HoldFacts, now: number): HoldEdit {
-  const { onConflict = hold.onConflict, held, when } = change;
+  const { onConflict = hold.onConflict, when } = change;
   const { times, recurrence } = timesAfter(hold, when, now);
   const asked = { kind: hold.kind, onConflict, times };
   const others = beside(hold.id, facts);
-  const admission =
-    held !== undefined
-      ? admitHold({ ...asked, held }, others, now)
-      : {
-          ...{ machines: hold.machines, fault: null },
-          ...(when === undefined && change.onConflict === undefined
-            ? { holds: [], runs: [] }
-            : conflictsOf(asked, hold.machines, others, now)),
-        };
+  const admission = admitEdit(hold, asked, change, others, now);
   const refused = isRefused(onConflict, admission);
-  return { onConflict, machines: admission.machines, recurrence, times, admission, refused };
+  const { machines, pools } = admission;
+  return { onConflict, machines, pools, recurrence, times, admission, refused };
+}
+
+function admitEdit(
+  hold: ChangingHold,
+  asked: Pick<NewHold, 'kind' | 'onConflict' | 'times'>,
+  { held, shared, when, onConflict }: HoldChange,
+  others: HoldFacts,
+  now: number,
+): Admission {
+  const { machines } = hold;
+  // What it keeps of these it holds of the same.
+  const keeps = { of: 'MACHINES', machineIds: [], amounts: null } as const;
+  const found = admitHold({ ...asked, held: held ?? keeps, shared: shared ?? [] }, others, now);
+  if (found.fault !== null) return found;
+  const all = {
+    machines: held === undefined ? machines : found.machines,
+    pools: shared === undefined ? hold.pools : found.pools,
+  };
+  const isSame = [held, shared, when, onConflict].every((value) => value === undefined);
+  const conflicts = isSame ? { holds: [], runs: [] } : conflictsOf(asked, all, others, now);
+  return { ...all, ...conflicts, fault: null };
 }
 
 /** The site as it is without the hold. */

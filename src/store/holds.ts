@@ -2,6 +2,7 @@
  * Maintenance windows and reservations, as pure functions: the same for every implementation of the store. Rules: resources.md, "Holds in
  * the future". Times are epoch seconds, intervals half-open; `to` null: until it is ended by hand.
  */
+import type { PoolAmount, PoolsAsked } from '../core/model.js';
 import { chooseMachines } from '../core/resources/choice.js';
 import type { Recurrence } from './recurrence.js';
 
@@ -29,6 +30,8 @@ export interface NewHold {
   siteId: number;
   userId: number;
   held: HeldOf;
+  /** Of pools besides, each kind once: of the site's own first, then of the grid's. */
+  shared: readonly PoolsAsked[];
   onConflict: OnConflict;
   reason: string | null;
   /** In order; each begins when the one before has ended. */
@@ -43,6 +46,24 @@ export interface NewHold {
 
 /** As it is stored: null: the whole site. */
 export type HeldMachines = readonly { machineId: number; amounts: Amounts | null }[] | null;
+
+/** What is held of pools of the site or the grid besides, each once. */
+export type HeldPools = readonly (PoolAmount & { readonly kind: string })[];
+
+/** All that a hold takes. */
+export interface HeldThere {
+  machines: HeldMachines;
+  pools: HeldPools;
+}
+
+/** A pool of the site or of the grid. */
+export interface HoldablePool {
+  id: number;
+  kind: string;
+  copies: number;
+  /** It is the grid's: runs at other sites have some of it, and so have their holds. */
+  shared: boolean;
+}
 
 /** What a machine has in all. */
 export interface HoldableMachine {
@@ -59,6 +80,8 @@ export interface OpenTime extends HoldTime {
   kind: HoldKind;
   userId: number;
   machines: HeldMachines;
+  /** Of a hold of another site only those of the whole grid. */
+  pools: HeldPools;
 }
 
 /**
@@ -88,11 +111,14 @@ export interface LiveRun {
   until: number | null;
   /** The reservation that its job names; null: none. */
   reservationId: number | null;
+  /** What it has of pools; of a run at another site only that is known. */
+  pools: readonly PoolAmount[];
 }
 
-/** A site as an admission finds it. */
+/** A site as an admission finds it, with what others have of the pools of the grid. */
 export interface HoldFacts {
   machines: readonly HoldableMachine[];
+  pools: readonly HoldablePool[];
   open: readonly OpenTime[];
   runs: readonly LiveRun[];
 }
@@ -106,6 +132,7 @@ export interface ClosedMachine {
 /** What becomes of a hold that somebody wants. */
 export interface Admission {
   machines: HeldMachines;
+  pools: HeldPools;
   /** Holds with which it would share amounts. */
   holds: readonly number[];
   /** Runs that may still be there when it begins. */
@@ -117,8 +144,36 @@ export interface Admission {
 const endOf = ({ to }: HoldTime): number => to ?? Infinity;
 export const overlap = (a: HoldTime, b: HoldTime): boolean => a.from < endOf(b) && b.from < endOf(a);
 
+/**
+ * Pools as machines that have one thing: what goes for amounts of machines goes for those of pools. Ids of machines are above 0, of these
+ * below.
+ */
+export const placesIn = ({
+  machines,
+  pools,
+}: {
+  readonly machines: readonly HoldableMachine[];
+  readonly pools: readonly HoldablePool[];
+}): readonly HoldableMachine[] =>
+  pools.length === 0
+    ? machines
+    : [
+        ...machines,
+        ...pools.map(({ id, kind, copies }) => ({
+          ...{ id: -id, name: kind, available: false, has: { [kind]: copies } },
+        })),
+      ];
+
+/** The amount of the pool, as one of the machine that stands for it. */
+const ofPool = (pools: readonly PoolAmount[], { id, name }: Pick<HoldableMachine, 'id' | 'name'>) => {
+  const amount = pools.find((one) => one.id === -id)?.amount;
+  return amount === undefined ? null : { [name]: amount };
+};
+
 /** What a hold takes of the machine; null: nothing. */
-export function takenOf(machines: HeldMachines, { id, has }: HoldableMachine): Amounts | null {
+export function takenOf({ machines, pools }: HeldThere, machine: HoldableMachine): Amounts | null {
+  const { id, has } = machine;
+  if (id < 0) return ofPool(pools, machine);
   if (machines === null) return has;
   const part = partsOf(machines).get(id);
   return part === undefined ? null : (part.amounts ?? has);
@@ -149,11 +204,16 @@ const times = (amounts: Amounts, count: number): Amounts =>
 /** What live runs that may reach beyond the instant have of the machine, by run. */
 export function reaching(
   runs: readonly LiveRun[],
-  { id, has }: Pick<HoldableMachine, 'id' | 'has'>,
+  machine: Pick<HoldableMachine, 'id' | 'has' | 'name'>,
   at: number,
 ): { jobId: number; taken: Amounts }[] {
+  const { id, has } = machine;
   return runs.flatMap((run) => {
     const { jobId, machineIds, machineTasks, amounts, alone, until } = run;
+    if (id < 0) {
+      const taken = (until ?? Infinity) <= at ? null : ofPool(run.pools, machine);
+      return taken === null ? [] : [{ jobId, taken }];
+    }
     const place = machineIds.indexOf(id);
     if (place === -1 || (until ?? Infinity) <= at) return [];
     if (alone) return [{ jobId, taken: has }];
@@ -182,7 +242,7 @@ const othersAt = (open: readonly OpenTime[], kind: HoldKind, machine: HoldableMa
   open.flatMap((other) => {
     if (kind === 'MAINTENANCE' && other.kind !== 'MAINTENANCE') return [];
     if (at < other.from || at >= endOf(other)) return [];
-    const taken = takenOf(other.machines, machine);
+    const taken = takenOf(other, machine);
     return taken === null ? [] : [{ holdId: other.holdId, taken }];
   });
 
@@ -194,47 +254,79 @@ export const isRefused = (
 
 /** Finds the machines of a hold, and what is in its way. `now`: nothing before it matters. */
 export function admitHold(
-  hold: Pick<NewHold, 'kind' | 'held' | 'onConflict' | 'times'>,
+  hold: Pick<NewHold, 'kind' | 'held' | 'shared' | 'onConflict' | 'times'>,
   facts: HoldFacts,
   now: number,
 ): Admission {
   const open = facts.open.filter((other) => hold.times.some((time) => overlap(time, other)));
-  const chosen = machinesOf(hold, { ...facts, open });
-  if ('fault' in chosen) return { machines: null, holds: [], runs: [], fault: chosen.fault };
-  const { machines } = chosen;
-  return { machines, ...conflictsOf(hold, machines, { ...facts, open }, now), fault: null };
+  const here = { ...facts, open };
+  const machines = machinesOf(hold, here);
+  const pools = poolsOf(hold, hold.shared, here);
+  if ('fault' in machines || 'fault' in pools) {
+    const fault = 'fault' in machines ? machines.fault : (pools as { fault: string }).fault;
+    return { machines: null, pools: [], holds: [], runs: [], fault };
+  }
+  const held = { ...machines, ...pools };
+  return { ...held, ...conflictsOf(hold, held, here, now), fault: null };
+}
+
+/** Of the site's own pool of each kind, then of the grid's, as far as there is some; what lacks is where there would be enough without others. */
+export function poolsOf(
+  { kind: by, onConflict, times: when }: Pick<NewHold, 'kind' | 'onConflict' | 'times'>,
+  shared: readonly PoolsAsked[],
+  { pools, open, runs }: HoldFacts,
+): { pools: HeldPools } | { fault: string } {
+  const held = new Map<number, HeldPools[number]>();
+  for (const { kind, amount } of shared) {
+    const those = pools
+      .filter((pool) => pool.kind === kind)
+      .sort((a, b) => Number(a.shared) - Number(b.shared) || a.id - b.id);
+    const all = those.reduce((sum, { copies }) => sum + copies, 0);
+    if (all < amount) return { fault: `the site and the grid have ${all} ${kind}; ${amount} are requested` };
+    let left = amount;
+    const take = (id: number, most: number): void => {
+      const taken = Math.max(0, Math.min(left, most));
+      left -= taken;
+      if (taken > 0) held.set(id, { id, kind, amount: (held.get(id)?.amount ?? 0) + taken });
+    };
+    const beside = { open, runs: onConflict === 'REFUSE' ? runs : [] };
+    for (const place of placesIn({ machines: [], pools: those }))
+      take(-place.id, leastFree(place, { kind: by, times: when }, beside)[kind] as number);
+    for (const { id, copies } of those) take(id, copies - (held.get(id)?.amount ?? 0));
+  }
+  return { pools: [...held.values()].sort((a, b) => a.id - b.id) };
 }
 
 /** Reservations over which the maintenance of these machines lies, with the beginning of what they share first. */
 export function overlaidBy(
-  { kind, machines, times: when }: { kind: HoldKind; machines: HeldMachines; times: readonly HoldTime[] },
-  facts: Pick<HoldFacts, 'machines' | 'open'>,
+  { kind, times: when, ...held }: HeldThere & { kind: HoldKind; times: readonly HoldTime[] },
+  facts: Pick<HoldFacts, 'machines' | 'pools' | 'open'>,
 ): { holdId: number; from: number }[] {
   if (kind !== 'MAINTENANCE') return [];
-  const closed = facts.machines.filter((machine) => takenOf(machines, machine) !== null);
+  const closed = placesIn(facts).filter((place) => takenOf(held, place) !== null);
   const first = new Map<number, number>();
   for (const other of facts.open) {
     if (other.kind === 'MAINTENANCE') continue;
     const shared = when.filter((time) => overlap(time, other));
-    if (shared.length === 0 || closed.every((machine) => takenOf(other.machines, machine) === null)) continue;
+    if (shared.length === 0 || closed.every((place) => takenOf(other, place) === null)) continue;
     const from = Math.min(...shared.map((time) => Math.max(time.from, other.from)));
     first.set(other.holdId, Math.min(first.get(other.holdId) ?? Infinity, from));
   }
   return [...first].map(([holdId, from]) => ({ holdId, from }));
 }
 
-/** What is in the way of holding this of the machines. */
+/** What is in the way of holding this. */
 export function conflictsOf(
   hold: Pick<NewHold, 'kind' | 'times'>,
-  machines: HeldMachines,
+  held: HeldThere,
   facts: HoldFacts,
   now: number,
 ): Pick<Admission, 'holds' | 'runs'> {
   const holds = new Set<number>();
   const runs = new Set<number>();
   const beside = hold.times.map((time) => facts.open.filter((other) => overlap(time, other)));
-  for (const machine of facts.machines) {
-    const own = takenOf(machines, machine);
+  for (const machine of placesIn(facts)) {
+    const own = takenOf(held, machine);
     if (own === null) continue;
     for (const [i, time] of hold.times.entries()) {
       const from = Math.max(time.from, now);
@@ -337,7 +429,8 @@ export function cpuHours(
   machines: readonly HoldableMachine[],
   now: number,
 ): number {
-  const cpus = machines.reduce((sum, machine) => sum + (takenOf(held, machine)?.cpus ?? 0), 0);
+  const there = { machines: held, pools: [] };
+  const cpus = machines.reduce((sum, machine) => sum + (takenOf(there, machine)?.cpus ?? 0), 0);
   const seconds = when.reduce((sum, time) => sum + Math.max(0, endOf(time) - Math.max(now, time.from)), 0);
   return cpus === 0 ? 0 : (cpus * seconds) / 3600;
 }
@@ -378,7 +471,7 @@ export const addAmounts = (to: Amounts, more: readonly Amounts[]): Amounts =>
  */
 export function whyNotInside(
   parts: readonly HeldPart[],
-  machine: { id: number; has: Amounts },
+  machine: { id: number; has: Amounts; name?: string },
   taken: readonly Amounts[],
   asked: Amounts,
   now: number,
@@ -386,9 +479,9 @@ export function whyNotInside(
 ): string | null {
   const part = parts.find((one) => one.from <= now && now + limitS <= endOf(one));
   if (part === undefined)
-    return `machine ${machine.id} is not reserved for as long as the job may run, ${limitS === Infinity ? 'any time' : `${limitS} s`}`;
+    return `${saidOf(machine)} is not reserved for as long as the job may run, ${limitS === Infinity ? 'any time' : `${limitS} s`}`;
   const lacking = exceeded(part.amounts ?? machine.has, [asked, ...taken]);
-  return lacking === null ? null : `machine ${machine.id} has no ${lacking} left in the reservation`;
+  return lacking === null ? null : `${saidOf(machine)} has no ${lacking} left in the reservation`;
 }
 
 /**
@@ -403,6 +496,10 @@ export function whyClosed(held: readonly HeldPart[], now: number, limitS: number
   return closed === undefined ? null : `the site is closed ${reachOf(closed.from, now, limitS)}`;
 }
 
+/** Of one that stands for a pool its kind. */
+const saidOf = ({ id, name }: { id: number; name?: string }): string =>
+  id < 0 ? (name as string) : `machine ${id}`;
+
 const reachOf = (from: number, now: number, limitS: number): string =>
   `${from <= now ? 'now' : `in ${Math.round(from - now)} s`}, and the job may run for ${limitS === Infinity ? 'any time' : `${limitS} s`}`;
 
@@ -412,7 +509,7 @@ const reachOf = (from: number, now: number, limitS: number): string =>
  */
 export function whyHeld(
   held: readonly HeldPart[],
-  machine: { id: number; has: Amounts; free: Amounts },
+  machine: { id: number; has: Amounts; free: Amounts; name?: string },
   asked: Amounts,
   now: number,
   limitS: number,
@@ -426,7 +523,57 @@ export function whyHeld(
     if (there.length === 0) continue;
     const taken = there.map(({ amounts }) => amounts ?? machine.has);
     if (exceeded(at === now ? machine.free : machine.has, [asked, ...taken]) === null) continue;
-    return `machine ${machine.id} is held ${reachOf(at, now, limitS)}`;
+    return `${saidOf(machine)} is held ${reachOf(at, now, limitS)}`;
   }
   return null;
+}
+
+/** What is held of a pool for a time. */
+export interface HeldPoolPart extends HoldTime, PoolAmount {
+  holdId: number;
+  kind: HoldKind;
+}
+
+/** What runs inside a reservation have of a pool. */
+export interface PoolTakenInside extends PoolAmount {
+  holdId: number;
+}
+
+/**
+ * Why a job cannot have the amount of the pool now, with a run that ends after `limitS` at the latest; null: nothing that is held is in its
+ * way. Inside a reservation that holds some of the pool it has that, and nothing else. `free`: now, holds apart; `copies`: in all.
+ */
+export function whyPoolHeld(
+  held: readonly HeldPoolPart[],
+  inside: readonly PoolTakenInside[],
+  pool: { readonly id: number; readonly kind: string; readonly copies: number; readonly free: number },
+  { amount, reservation }: { readonly amount: number; readonly reservation: number | null },
+  now: number,
+  limitS: number,
+): string | null {
+  const { id, kind } = pool;
+  const here = held.filter((part) => part.id === id);
+  const own = here.filter(({ holdId }) => holdId === reservation);
+  const has = { [kind]: pool.copies };
+  const taken = (of: readonly PoolTakenInside[]): Amounts[] =>
+    of.filter((one) => one.id === id).map((one) => ({ [kind]: one.amount }));
+  const machine = { id: -id, name: kind, has };
+  const asParts = (parts: readonly HeldPoolPart[]): HeldPart[] =>
+    parts.map(({ holdId, kind: by, amount: copies, from, to }) => ({
+      ...{ holdId, kind: by, machineId: -id, amounts: { [kind]: copies }, from, to },
+    }));
+  const asked = { [kind]: amount };
+  if (own.length > 0) {
+    const others = inside.filter(({ holdId }) => holdId === reservation);
+    return whyNotInside(asParts(own), machine, taken(others), asked, now, limitS);
+  }
+  const open = new Set(here.filter(({ from }) => from <= now).map(({ holdId }) => holdId));
+  const back = taken(inside.filter(({ holdId }) => open.has(holdId)));
+  return whyHeld(
+    asParts(here),
+    { ...machine, free: addAmounts({ [kind]: pool.free }, back) },
+    asked,
+    now,
+    limitS,
+  );
 }

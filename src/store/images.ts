@@ -25,7 +25,7 @@ import { parsePolicy } from '../core/policy.js';
 import { recordOf } from '../platform/records.js';
 import { TIMES_KNOWN, TRAFFIC_KEPT_S } from './constants.js';
 import type { CopyType } from './copy.js';
-import type { HeldMachines, HoldKind } from './holds.js';
+import type { HeldMachines, HeldPools, HoldKind } from './holds.js';
 import {
   isEnum,
   type JobField,
@@ -266,13 +266,14 @@ export type HeldArray = [
   from: number,
   to: number | null,
   holdId: number,
+  pools: HeldPools,
 ];
 
 /** A HeldArray; needs holds as h and their times as t. */
 export const heldArray = `json_build_array(
-  t.id, h.site_id, h.kind, h.machines, ${epoch('t.from_at')}, ${epoch('t.to_at')}, h.id)`;
+  t.id, h.site_id, h.kind, h.machines, ${epoch('t.from_at')}, ${epoch('t.to_at')}, h.id, h.pools)`;
 
-export const heldFromArray = ([id, siteId, kind, machines, from, to, holdId]: HeldArray): Held => ({
+export const heldFromArray = ([id, siteId, kind, machines, from, to, holdId, pools]: HeldArray): Held => ({
   id,
   by: kind === 'MAINTENANCE' ? 'WINDOW' : 'RESERVATION',
   from,
@@ -281,8 +282,32 @@ export const heldFromArray = ([id, siteId, kind, machines, from, to, holdId]: He
   machines: machines ?? [],
   siteId: machines === null ? siteId : null,
   reservation: kind === 'MAINTENANCE' ? null : { id: holdId, siteId },
-  pools: [],
+  pools: pools.map(({ id, amount }) => ({ id, amount })),
 });
+
+/** PoolAmount[] that a run has; needs runs as r. */
+export const poolsOfRun = `(SELECT coalesce(json_agg(json_build_object('id', p.id, 'amount', p.amount)), '[]')
+   FROM (SELECT u.id, sum(coalesce(u.amount, 1))::integer AS amount FROM unnest(r.license_ids, r.license_amounts) AS u (id, amount) GROUP BY 1) p)`;
+
+/** HoldablePool[] of the site, and of the grid. */
+export const poolsAt = (siteId: string): string => `(
+  SELECT coalesce(json_agg(json_build_object('id', id, 'kind', kind, 'copies', copies, 'shared', site_id IS NULL) ORDER BY id), '[]')
+    FROM licenses WHERE removed_at IS NULL AND coalesce(site_id, ${siteId}) = ${siteId})`;
+
+/** LiveRun[] of other sites that have some of the grid's pools. */
+export const holdersElsewhere = (siteId: string): string => `(
+  SELECT coalesce(json_agg(json_build_object('jobId', r.job_id, 'machineIds', '[]'::json, 'machineTasks', '[]'::json, 'amounts', '{}'::json,
+           'alone', false, 'taken', NULL, 'until', ${epoch('coalesce(r.started_at, r.assigned_at)')} + j.run_time_limit_s,
+           'reservationId', j.reservation_id, 'pools', ${poolsOfRun}) ORDER BY r.job_id), '[]')
+    FROM runs r JOIN jobs j ON j.id = r.job_id
+   WHERE r.site_id <> ${siteId} AND r.ended_at IS NULL AND r.license_ids && (SELECT coalesce(array_agg(id), '{}') FROM licenses WHERE site_id IS NULL AND removed_at IS NULL))`;
+
+/** OpenTime[] of other sites' holds of pools; those that are not the grid's are none of the site's. */
+export const heldElsewhere = (siteId: string): string => `(
+  SELECT coalesce(json_agg(json_build_object('holdId', h.id, 'kind', h.kind, 'userId', h.user_id, 'machines', '[]'::json, 'pools', h.pools,
+           'from', ${epoch('t.from_at')}, 'to', ${epoch('t.to_at')}) ORDER BY t.id), '[]')
+    FROM holds h JOIN hold_times t ON t.hold_id = h.id AND NOT t.over
+   WHERE h.site_id <> ${siteId} AND h.ended_at IS NULL AND h.pools <> '[]')`;
 
 /** Of machines: something may be put on it. */
 export const isAvailable = "state = 'UP' AND NOT silent AND problem IS NULL";

@@ -24,11 +24,14 @@ import {
   addAmounts,
   amountsOf,
   type HeldPart,
+  type HeldPoolPart,
   type PartTaken,
+  type PoolTakenInside,
   type TakenInside,
   whyClosed,
   whyHeld,
   whyNotInside,
+  whyPoolHeld,
 } from './holds.js';
 import type { GivenJob, StoredJob } from './job-fields.js';
 import type { NewWait } from './needs.js';
@@ -363,7 +366,10 @@ export interface StartedJob {
 /** What is free now at a site. `admitStart` takes from it what it admits. */
 export interface FreeResources {
   machines: Map<number, FreeMachine>;
-  licenses: Map<number, { kind: string; copies: number }>;
+  licenses: Map<number, FreePool>;
+  /** What is held of these, now or later, at any site; and what runs inside reservations have of them. */
+  heldPools: readonly HeldPoolPart[];
+  poolsInside: PoolTakenInside[];
   /** How many more jobs it may run; null: any number. */
   runs: number | null;
   /** How many more may wait with the site's own scheduler; null: it has none. */
@@ -376,6 +382,14 @@ export interface FreeResources {
   inside: TakenInside[];
   /** Epoch seconds. */
   now: number;
+}
+
+export interface FreePool {
+  kind: string;
+  /** That nobody has now. */
+  copies: number;
+  /** That there are. */
+  all: number;
 }
 
 /** By kind of resource as operators name them. */
@@ -428,7 +442,7 @@ export function admitStart(start: Start, job: StartedJob | undefined, free: Free
   if (unlicensed !== null) return unlicensed;
   const why = job.parts === null ? takeRoom(start.allocations, job, free) : takeRoomOfParts(start, job, free);
   if (why !== null) return why;
-  takeCopies(start, free);
+  takeCopies(start, job, free);
   if (free.runs !== null) free.runs--;
   return null;
 }
@@ -683,13 +697,14 @@ function admitHandOver(start: Start, job: StartedJob, free: FreeResources): stri
   if (closed !== null) return closed;
   const unlicensed = whyUnlicensed(start, job, free);
   if (unlicensed !== null) return unlicensed;
-  takeCopies(start, free);
+  takeCopies(start, job, free);
   free.handOvers = (free.handOvers as number) - 1;
   if (free.runs !== null) free.runs--;
   return null;
 }
 
-function whyUnlicensed(start: Start, job: StartedJob, { licenses }: FreeResources): string | null {
+function whyUnlicensed(start: Start, job: StartedJob, free: FreeResources): string | null {
+  const { licenses, heldPools, poolsInside, now } = free;
   const given = new Map<string, number>();
   for (const { id, amount } of start.pools) {
     const kind = licenses.get(id)?.kind ?? '';
@@ -701,14 +716,29 @@ function whyUnlicensed(start: Start, job: StartedJob, { licenses }: FreeResource
   const short = start.pools.find(
     ({ id, amount }) => (licenses.get(id) as { copies: number }).copies < amount,
   );
-  return short === undefined ? null : `license ${short.id} has too few free copies`;
+  if (short !== undefined) return `license ${short.id} has too few free copies`;
+  if (heldPools.length === 0) return null;
+  const reservation = reservationOf(job, free);
+  for (const { id, amount } of start.pools) {
+    const { kind, copies, all } = licenses.get(id) as FreePool;
+    const pool = { id, kind, copies: all, free: copies };
+    const limitS = job.runTimeLimitS ?? Infinity;
+    const why = whyPoolHeld(heldPools, poolsInside, pool, { amount, reservation }, now, limitS);
+    if (why !== null) return why;
+  }
+  return null;
 }
 
 const written = (amounts: readonly (readonly [kind: string, amount: number])[]): string =>
   amounts.map((one) => one.join(':')).join(', ') || 'none';
 
-function takeCopies({ pools }: Start, { licenses }: FreeResources): void {
-  for (const { id, amount } of pools) (licenses.get(id) as { copies: number }).copies -= amount;
+function takeCopies({ pools }: Start, job: StartedJob, free: FreeResources): void {
+  const holdId = reservationOf(job, free);
+  for (const { id, amount } of pools) {
+    (free.licenses.get(id) as FreePool).copies -= amount;
+    if (holdId !== null && free.heldPools.some((part) => part.id === id && part.holdId === holdId))
+      free.poolsInside.push({ holdId, id, amount });
+  }
 }
 
 // Submissions ---------------------------------------------------------------------------------------------------------

@@ -323,8 +323,8 @@ function withoutOurs(load: Site['load'], ours: readonly RunThere[]): Site['load'
 }
 
 function holdFromArray(array: RecordedHoldArray): RecordedHold {
-  const [id, siteId, kind, machines, from, to, holdId, madeAt, endedAt, preempts] = array;
-  const held = heldFromArray([id, siteId, kind, machines, from, to, holdId]);
+  const [id, siteId, kind, machines, from, to, holdId, pools, madeAt, endedAt, preempts] = array;
+  const held = heldFromArray([id, siteId, kind, machines, from, to, holdId, pools]);
   return { holdId, siteId, held, madeAt, endedAt, preempts };
 }
 

@@ -15,15 +15,19 @@ import {
 import {
   type Amounts,
   admitHold,
+  conflictsOf,
   exceeded,
   type HeldMachines,
+  type HeldPools,
   type HoldableMachine,
+  type HoldablePool,
   type HoldKind,
   type HoldTime,
   type LiveRun,
   leastFree,
   type OnConflict,
   type OpenTime,
+  placesIn,
   reaching,
   takenOf,
 } from './holds.js';
@@ -42,6 +46,7 @@ export interface KeptHold {
   kind: HoldKind;
   userId: number;
   machines: HeldMachines;
+  pools: HeldPools;
   onConflict: OnConflict;
   idleS: number | null;
   recurrence: Recurrence | null;
@@ -78,12 +83,17 @@ export interface KeptRun extends LiveRun {
   killGraceS: number;
   /** It has been told to stop. */
   stopping: boolean;
+  /** It is at another site: nobody stops it for what is held here. */
+  elsewhere: boolean;
 }
 
 export interface UpkeepFacts {
   /** By which classes have their ranks. */
   policy: ClassPolicy;
   machines: readonly KeptMachine[];
+  pools: readonly HoldablePool[];
+  /** Times of holds of other sites that have some of the grid's pools. */
+  elsewhere: readonly OpenTime[];
   holds: readonly KeptHold[];
   runs: readonly KeptRun[];
 }
@@ -197,7 +207,7 @@ function isUnused({ kind, idleS, inUse, usedAt }: KeptHold, { from }: HoldTime, 
  * rule says never fails here: it was worked out when the hold was made.
  */
 function furtherTimes(hold: KeptHold, facts: UpkeepFacts, now: number): HoldTime[] | null {
-  const { recurrence, madeAt, times, id, kind, machines } = hold;
+  const { recurrence, madeAt, times, id, kind, machines, pools } = hold;
   if (recurrence === null || (now < madeAt + MADE_EVERY_S && times.length > 0)) return null;
   // None begins sooner that was not made, or left out, long ago.
   const behind = Math.max(now, ...times.map(endOf));
@@ -205,14 +215,22 @@ function furtherTimes(hold: KeptHold, facts: UpkeepFacts, now: number): HoldTime
   const open = openTimes(facts, id);
   return wanted.filter((time) => {
     const held = { kind, onConflict: 'AFTER_JOBS' as const, times: [time] };
-    return machinesFree(held, machines, { machines: facts.machines, open, runs: [] }, now);
+    const beside = { machines: facts.machines, pools: facts.pools, open, runs: [] };
+    return (
+      machinesFree(held, machines, beside, now) &&
+      conflictsOf(held, { machines: [], pools }, beside, now).holds.length === 0
+    );
   });
 }
 
-const openTimes = ({ holds }: UpkeepFacts, but: number): OpenTime[] =>
-  holds.flatMap(({ id, kind, userId, machines, times }) =>
-    id === but ? [] : times.map(({ from, to }) => ({ holdId: id, kind, userId, machines, ...{ from, to } })),
-  );
+const openTimes = ({ holds, elsewhere }: UpkeepFacts, but: number): OpenTime[] => [
+  ...elsewhere,
+  ...holds.flatMap(({ id, kind, userId, machines, pools, times }) =>
+    id === but
+      ? []
+      : times.map(({ from, to }) => ({ holdId: id, kind, userId, machines, pools, ...{ from, to } })),
+  ),
+];
 
 /** Whether no other hold, and no run that may go on until then, has what is held of the machines. */
 function machinesFree(
@@ -228,7 +246,7 @@ function machinesFree(
           ...{ of: 'MACHINES' as const, machineIds: [machineId], amounts },
         }));
   return parts.every((held) => {
-    const { holds, runs, fault } = admitHold({ ...hold, held }, facts, now);
+    const { holds, runs, fault } = admitHold({ ...hold, held, shared: [] }, facts, now);
     return fault === null && holds.length + runs.length === 0;
   });
 }
@@ -240,7 +258,8 @@ function replacedIn(hold: KeptHold, facts: UpkeepFacts, now: number): NonNullabl
   const byId = new Map(facts.machines.map((machine) => [machine.id, machine]));
   let result: NonNullable<HeldMachines> | null = null;
   const of = { kind, onConflict: 'REFUSE' as const, times };
-  const beside = { machines: facts.machines, open: openTimes(facts, id), runs: facts.runs };
+  const { pools, runs } = facts;
+  const beside = { machines: facts.machines, pools, open: openTimes(facts, id), runs };
   for (const part of machines) {
     const machine = byId.get(part.machineId);
     if (machine === undefined || !machine.lost) continue;
@@ -306,12 +325,12 @@ function shortness(
 }
 
 /** A hold, as far as it matters to runs in its way; its times are those that are not over, in order. */
-export type HoldInTheWay = Pick<KeptHold, 'id' | 'kind' | 'machines' | 'onConflict'> & {
+export type HoldInTheWay = Pick<KeptHold, 'id' | 'kind' | 'machines' | 'pools' | 'onConflict'> & {
   readonly times: readonly HoldTime[];
 };
 
 /** What is at the site of such holds. */
-export type FactsOfStops = Pick<UpkeepFacts, 'policy' | 'runs'> & {
+export type FactsOfStops = Pick<UpkeepFacts, 'policy' | 'runs' | 'pools'> & {
   readonly machines: readonly HoldableMachine[];
 };
 
@@ -342,7 +361,7 @@ export const stopsAhead = ({ killGraceS }: Pick<KeptRun, 'killGraceS'>, from: nu
  */
 function runsInTheWay(
   hold: HoldInTheWay,
-  { machines, runs, policy }: FactsOfStops,
+  { runs, policy, ...facts }: FactsOfStops,
   now: number,
   stopped: ReadonlySet<number>,
 ): StoppedRun[] {
@@ -353,7 +372,8 @@ function runsInTheWay(
   const staying = runs.filter(
     ({ jobId, reservationId, stopping }) => !stopping && !stopped.has(jobId) && reservationId !== hold.id,
   );
-  const machineById = new Map(machines.map((machine) => [machine.id, machine]));
+  const places = placesIn(facts);
+  const machineById = new Map(places.map((place) => [place.id, place]));
   const candidates = new Map<number, Candidate>();
   const runOf = new Map<string, KeptRun>();
   for (const run of staying) {
@@ -363,8 +383,8 @@ function runsInTheWay(
     runOf.set(candidate.run.id, run);
   }
   const short: ShortOf[] = [];
-  for (const machine of machines) {
-    const own = takenOf(hold.machines, machine);
+  for (const machine of places) {
+    const own = takenOf(hold, machine);
     if (own === null) continue;
     const there = reaching(staying, machine, Math.max(now, next.from));
     const lacks = shortOf(machine, own, there, candidates);
@@ -382,8 +402,8 @@ function runsInTheWay(
   });
 }
 
-const isVictim = ({ restartable, reservationId }: KeptRun, { kind }: HoldInTheWay): boolean =>
-  kind === 'MAINTENANCE' || (restartable && reservationId === null);
+const isVictim = ({ restartable, reservationId, elsewhere }: KeptRun, { kind }: HoldInTheWay): boolean =>
+  !elsewhere && (kind === 'MAINTENANCE' || (restartable && reservationId === null));
 
 /** `at`: when it would be stopped. */
 function candidateOf(
@@ -392,8 +412,8 @@ function candidateOf(
   machineById: ReadonlyMap<number, HoldableMachine>,
   at: number,
 ): Candidate {
-  const { since: startedAt, restartable, checkpointAt, until, machineIds } = run;
-  const holds = [...new Set(machineIds)].flatMap((id) => {
+  const { since: startedAt, restartable, checkpointAt, until, machineIds, pools } = run;
+  const holds = [...new Set([...machineIds, ...pools.map(({ id }) => -id)])].flatMap((id) => {
     const machine = machineById.get(id);
     if (machine === undefined) return [];
     return reaching([{ ...run, until: null }], machine, at).map(({ taken }) => ({

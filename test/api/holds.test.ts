@@ -397,3 +397,52 @@ it('whose reservation it is runs in it, on its machine and in its time, past wha
   expect(await faults({ reservation: 'course' }, api.adminKey)).toEqual(['reservation']);
   expect(await stateOf(second)).not.toBe('ASSIGNED');
 });
+
+it('has the licenses that it holds for its own jobs, and keeps them from all others', async () => {
+  await api.must('mutation { registerLicense(input: { kind: "cad", copies: 3 }) { id } }');
+  const { machine: name } = await unusedMachine();
+  const asked = { kind: 'USER', name: 'exam', machines: [name], to: inS(3600) };
+  expect(await reserve({ ...asked, shared: [{ kind: 'cad', amount: 4 }] })).toMatchObject({
+    code: 'CONFLICT',
+    message: expect.stringContaining('the site and the grid have 3 cad; 4 are requested'),
+  });
+  for (const shared of [[{ kind: 'cad', amount: 0 }], [{ kind: 'cpus', amount: 1 }]])
+    expect(await reserve({ ...asked, shared })).toMatchObject({ code: 'BAD_USER_INPUT' });
+  const made = await reserve({ ...asked, shared: [{ kind: 'cad', amount: 2 }] });
+  const hold = (made.hold as Json).id as string;
+  const outside = await submit({ licenses: ['cad', 'cad'], runTimeLimitS: 60, estimateS: 60 });
+  const inside = await submit(
+    { licenses: ['cad', 'cad'], runTimeLimitS: 60, reservation: hold },
+    api.adminKey,
+  );
+  await assigned(inside);
+  expect(await stateOf(outside)).not.toBe('ASSIGNED');
+  const shared = async (input: object): Promise<unknown> => {
+    const { data } = await api.ask<{ updateHold: Json }>(
+      'mutation ($input: UpdateHoldInput!) { updateHold(input: $input) { shared { kind amount } machines { whole } } }',
+      { input: { hold, ...input } },
+    );
+    return data?.updateHold;
+  };
+  expect(await shared({ reason: 'as it was' })).toEqual({
+    shared: [{ kind: 'cad', amount: 2 }],
+    machines: [{ whole: true }],
+  });
+  expect(await shared({ shared: [{ kind: 'cad', amount: 3 }] })).toMatchObject({
+    shared: [{ kind: 'cad', amount: 3 }],
+  });
+  expect(await cancel(hold)).toBe('ended');
+});
+
+/** One more, with an agent. */
+async function unusedMachine(): Promise<{ machine: string }> {
+  const input = { site, name: 'exam', cpus: 16, memoryMb: 1000 };
+  const { registerMachine } = await api.must<{ registerMachine: { id: string } }>(
+    'mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }',
+    { input },
+  );
+  const machines = ['m', 'own', 'exam'].map((name) => ({ name, measured: null, problem: null, waits: null }));
+  const agent = { siteId: number(site), identity: 'a', instance: '1', host: 'h', version: '1', protocol: 3 };
+  await api.parts.store.registerAgent({ ...agent, simulated: true, machines }, Date.now() / 1000, 1);
+  return { machine: registerMachine.id };
+}

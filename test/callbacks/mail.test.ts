@@ -163,7 +163,7 @@ describe('a notice', () => {
       const { id } = await world.createHold(
         {
           ...{ kind: 'USER', name, siteId: site, userId: ann, onConflict: 'REFUSE', reason: null },
-          ...{ held: { of: 'MACHINES', machineIds: [machineId], amounts: null } },
+          ...{ held: { of: 'MACHINES', machineIds: [machineId], amounts: null }, shared: [] },
           ...{ times: [{ from: now + 100, to: now + 2000 }], recurrence: null, idleS: 600, userIds: [] },
           ...change,
         },

@@ -435,8 +435,20 @@ describe('a fresh service', () => {
       /course +USER +local +\S+ \(1 CPU\)/,
     );
     expect((await service.cli('reserve', 'cancel', 'course')).code).toBe(0);
+    await service.json('resources', 'add', 'seats', '--amount', '9');
+    const shared = [...reserve, '--name', 'exam', '--shared', 'seats=4'];
+    expect((await service.cli(...shared, '--dry-run')).stdout).toMatch(
+      /^\S+ \(1 CPU\), 4 seats\nno conflicts/,
+    );
+    expect((await service.cli(...shared)).stdout).toMatch(/exam +USER +local +\S+ \(1 CPU\), 4 seats/);
+    expect((await service.cli('reserve', 'set', 'exam', '--shared', 'seats=10')).stderr).toContain(
+      'the site and the grid have 9 seats',
+    );
+    expect((await service.cli('reserve', 'set', 'exam', '--shared', 'seats=5')).stdout).toContain('5 seats');
+    expect((await service.cli('reserve', 'cancel', 'exam')).code).toBe(0);
     expect(await service.json<{ endedAt: string }[]>('reserve', '--ended')).toMatchObject([
       { name: 'course' },
+      { name: 'exam' },
     ]);
   });
 

@@ -239,7 +239,7 @@ function heldLive(
               machineId === null
                 ? { of: 'SITE' }
                 : { of: 'MACHINES', machineIds: [machineId], amounts: null },
-            ...{ times: [{ from, to }], recurrence: null },
+            ...{ shared: [], times: [{ from, to }], recurrence: null },
           },
           madeAt,
         );

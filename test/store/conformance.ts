@@ -355,7 +355,7 @@ export function describeStore(
         await world.createHold({
           ...{ kind: 'MAINTENANCE', name: null, siteId: site, userId: user, held: { of: 'SITE' } },
           ...{ onConflict: 'REFUSE', reason: null, times: [{ from: T0 + 100, to: T0 + 200 }] },
-          ...{ recurrence: null, idleS: null, userIds: [] },
+          ...{ shared: [], recurrence: null, idleS: null, userIds: [] },
         });
         const starts = ids.map((id) => start(id, site, {}));
         expect(await store.applyStarts(site, starts, null, context())).toMatchObject({
@@ -1190,7 +1190,7 @@ export function describeStore(
       const hold = (change: Partial<NewHold> = {}): NewHold => ({
         ...{ kind: 'MAINTENANCE', name: null, siteId: site, userId: user, held: { of: 'SITE' } },
         ...{ onConflict: 'REFUSE', reason: null, times: [{ from: T0 + 100, to: T0 + 200 }] },
-        ...{ recurrence: null, idleS: null, userIds: [], ...change },
+        ...{ shared: [], recurrence: null, idleS: null, userIds: [], ...change },
       });
       const someOf = (machineId: number, cpus: number): NewHold['held'] => ({
         of: 'MACHINES',
@@ -1285,6 +1285,105 @@ export function describeStore(
         expect(await refusals(long, machine, T0 + 199)).toHaveLength(1);
         expect(await refusals(long, machine, T0 + 200)).toEqual([]);
         await nothingBroken();
+      });
+
+      describe('of pools', () => {
+        let [own, shared, elsewhere]: number[] = [];
+        beforeEach(async () => {
+          own = await world.addLicense('cad', 2, site);
+          shared = await world.addLicense('cad', 3, null);
+          elsewhere = await world.addSite('elsewhere');
+        });
+        const someOfPool = (amount: number, change: Partial<NewHold> = {}) =>
+          hold({ kind: 'USER', held: someOf(machine, 1), shared: [{ kind: 'cad', amount }], ...change });
+        const licensed = (copies: number, change: Partial<NewJob> = {}) =>
+          newJob({ licenses: Array.from({ length: copies }, () => 'cad'), cpusPerTask: 1, ...change });
+        const using = (pools: Record<number, number>): Partial<Start> => ({
+          pools: Object.entries(pools).map(([id, amount]) => ({ id: Number(id), amount })),
+        });
+        const refused = async (id: number, pools: Record<number, number>, now: number, on = machine) => {
+          const asked = { ...start(id, site, { [on]: 1 }), ...using(pools) };
+          return (await store.applyStarts(site, [asked], null, context(now))).refused;
+        };
+
+        it("takes the site's own first, is told to schedulers, and no others share it", async () => {
+          expect(await world.createHold(someOfPool(4))).toMatchObject({
+            id: 1,
+            pools: [
+              { id: own, kind: 'cad', amount: 2 },
+              { id: shared, kind: 'cad', amount: 2 },
+            ],
+          });
+          expect((await store.loadGrid(10)).holds).toMatchObject([
+            {
+              pools: [
+                { id: own, amount: 2 },
+                { id: shared, amount: 2 },
+              ],
+            },
+          ]);
+          // What is left is the grid's: at another site, too.
+          const other = {
+            siteId: elsewhere,
+            held: { of: 'MACHINES', machineIds: [], amounts: null },
+          } as const;
+          expect(await world.createHold(someOfPool(2, other))).toMatchObject({ id: null, holds: [1] });
+          expect(await world.createHold(someOfPool(1, other))).toMatchObject({ holds: [], fault: null });
+          expect(await world.createHold(someOfPool(6))).toMatchObject({
+            fault: 'the site and the grid have 5 cad; 6 are requested',
+          });
+          await nothingBroken();
+        });
+
+        it('keeps out runs that may reach into it, and has those of its jobs', async () => {
+          const { id: reservation } = await world.createHold(someOfPool(2, { held: someOf(machine, 2) }));
+          const [long, short, two, inside, more] = (await dispatched(world, user, site, [
+            licensed(1, { runTimeLimitS: 101 }),
+            licensed(1, { runTimeLimitS: 100 }),
+            licensed(2),
+            licensed(2, { runTimeLimitS: 50, reservationId: reservation }),
+            licensed(1, { runTimeLimitS: 50, reservationId: reservation }),
+          ])) as [number, number, number, number, number];
+          expect(await refused(long, { [own as number]: 1 }, T0, second)).toHaveLength(1);
+          expect(await refused(short, { [own as number]: 1 }, T0, second)).toEqual([]);
+          // The grid's are nobody's.
+          expect(await refused(two, { [shared as number]: 2 }, T0, second)).toEqual([]);
+          // The run from before has one of them.
+          expect(await refused(inside, { [own as number]: 2 }, T0 + 110)).toHaveLength(1);
+          await store.reportRuns(site, [ended(short, 1, { at: T0 + 110 })], 3);
+          expect(await refused(long, { [own as number]: 1 }, T0 + 120, second)).toHaveLength(1);
+          expect(await refused(inside, { [own as number]: 2 }, T0 + 120)).toEqual([]);
+          expect(await refused(more, { [own as number]: 1 }, T0 + 120)).toHaveLength(1);
+          await nothingBroken();
+        });
+
+        it('conflicts with runs that may still have it, at any site, and stops those of its own', async () => {
+          const now = Date.now() / 1000;
+          const times = [{ from: now + 20, to: now + 90 }];
+          const [first, second] = (await dispatched(world, user, site, [licensed(2), licensed(2)])) as [
+            number,
+            number,
+          ];
+          const both = [
+            { ...start(first, site, { [machine]: 1 }), ...using({ [own as number]: 2 }) },
+            { ...start(second, site, { [machine]: 1 }), ...using({ [shared as number]: 2 }) },
+          ];
+          expect((await store.applyStarts(site, both, null, context(now))).refused).toEqual([]);
+          const asked = { times, held: { of: 'MACHINES', machineIds: [], amounts: null } } as const;
+          // One is free, and it is the grid's.
+          const closed = (amount: number, change: Partial<NewHold> = {}) =>
+            someOfPool(amount, { kind: 'MAINTENANCE', ...asked, ...change });
+          expect(await world.createHold(closed(2), now)).toMatchObject({ id: null, runs: [first] });
+          expect(await world.createHold(closed(3, { siteId: elsewhere }), now)).toMatchObject({
+            ...{ id: null, runs: [second] },
+          });
+          expect(await world.createHold(closed(3, { onConflict: 'PREEMPT' }), now)).toMatchObject({
+            fault: null,
+          });
+          await store.sweep(rules(now + 5));
+          expect(await states([first, second])).toEqual(['CANCELLING', 'ASSIGNED']);
+          await nothingBroken();
+        });
       });
 
       it('leaves what is beside the amounts that it takes', async () => {

@@ -458,6 +458,7 @@ describe('the audit log', () => {
           siteId: site,
           userId: user,
           held: { of: 'SITE' },
+          shared: [],
           onConflict: 'AFTER_JOBS',
         },
         ...{ reason: null, times: [{ from, to: from + 10 }], recurrence: null, idleS: null, userIds: [] },

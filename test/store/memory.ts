@@ -55,6 +55,8 @@ import {
   admitHold,
   amountsOf,
   type HeldMachines,
+  type HeldPools,
+  type HoldablePool,
   type HoldFacts,
   type HoldTime,
   type NewHold,
@@ -178,6 +180,7 @@ export type { MemoryJob, MemoryRun } from './memory-rows.js';
 
 export interface MemoryHold
   extends Pick<NewHold, 'kind' | 'name' | 'siteId' | 'userId' | 'onConflict' | 'recurrence' | 'idleS'> {
+  pools: HeldPools;
   id: number;
   madeAt: number;
   machines: HeldMachines;
@@ -418,10 +421,11 @@ export class MemoryStore implements Store {
     if (admission.fault !== null || admission.holds.length + inTheWay > 0) return { ...admission, id: null };
     const id = this.holds.size + 1;
     const { kind, name, siteId, userId, onConflict, recurrence, idleS } = hold;
+    const { machines, pools } = admission;
     const times = hold.times.map((time) => ({ ...time, id: ++this.lastHoldTime, over: false }));
     this.holds.set(id, {
-      ...{ id, kind, name, siteId, userId, onConflict, recurrence, idleS },
-      ...{ machines: admission.machines, times, ended: false, madeAt: now, shortOf: [] },
+      ...{ id, kind, name, siteId, userId, pools, onConflict, recurrence, idleS },
+      ...{ machines, times, ended: false, madeAt: now, shortOf: [] },
     });
     this.event('HOLD', id, siteId);
     return { ...admission, id };
@@ -431,9 +435,9 @@ export class MemoryStore implements Store {
     const hold = this.holds.get(id) as MemoryHold;
     const times = hold.times.filter(({ over }) => !over).sort((a, b) => a.from - b.from);
     const edit = editHold({ ...hold, times }, change, this.holdFacts(hold.siteId), now);
-    const { onConflict, machines, recurrence, admission, refused } = edit;
+    const { onConflict, machines, pools, recurrence, admission, refused } = edit;
     if (refused || admission.fault !== null) return edit;
-    Object.assign(hold, { onConflict, machines, recurrence });
+    Object.assign(hold, { onConflict, machines, pools, recurrence });
     if (change.name !== undefined) hold.name = change.name;
     if (change.idleS !== undefined) hold.idleS = change.idleS;
     if (change.when !== undefined && recurrence !== null) hold.madeAt = now;
@@ -489,6 +493,8 @@ export class MemoryStore implements Store {
       [...this.runs.values()].filter(({ jobId }) => this.jobs.get(jobId)?.reservationId === id);
     return {
       policy: this.policy.document,
+      pools: this.poolsAt(siteId),
+      elsewhere: this.heldElsewhere(siteId),
       machines: [...this.machines.values()]
         .filter((one) => one.siteId === siteId)
         .map((machine) => {
@@ -530,6 +536,7 @@ export class MemoryStore implements Store {
             killGraceS,
           },
           stopping: state === 'CANCELLING',
+          elsewhere: job.siteId !== siteId,
         };
       }),
     };
@@ -537,25 +544,75 @@ export class MemoryStore implements Store {
 
   /** The times of a site's holds that are not over. */
   private openTimes(siteId: number): OpenTime[] {
-    return [...this.holds.values()].flatMap(({ id, kind, userId, machines, times, ended, siteId: at }) =>
-      at === siteId && !ended
-        ? times
-            .filter(({ over }) => !over)
-            .map(({ from, to }) => ({ holdId: id, kind, userId, machines, from, to }))
-        : [],
+    return [...this.holds.values()].flatMap(
+      ({ id, kind, userId, machines, pools, times, ended, siteId: at }) =>
+        at === siteId && !ended
+          ? times
+              .filter(({ over }) => !over)
+              .map(({ from, to }) => ({ holdId: id, kind, userId, machines, pools, from, to }))
+          : [],
     );
+  }
+
+  private heldOfPools(): Pick<FreeResources, 'heldPools' | 'poolsInside'> {
+    const held = [...this.holds.values()].filter(({ ended, pools }) => !ended && pools.length > 0);
+    return {
+      heldPools: held.flatMap(({ id: holdId, kind, pools, times }) =>
+        times
+          .filter(({ over }) => !over)
+          .flatMap(({ from, to }) => pools.map((pool) => ({ ...pool, holdId, kind, from, to }))),
+      ),
+      poolsInside: [...this.runs.values()]
+        .filter(({ endedAt }) => endedAt === null)
+        .flatMap(({ jobId, pools }) => {
+          const { reservationId: holdId } = this.jobs.get(jobId) as MemoryJob;
+          const own = held.find(({ id }) => id === holdId);
+          return own === undefined
+            ? []
+            : pools
+                .filter(({ id }) => own.pools.some((one) => one.id === id))
+                .map((pool) => ({ ...pool, holdId: own.id }));
+        }),
+    };
+  }
+
+  /** The same of other sites' that have something of pools. */
+  private heldElsewhere(siteId: number): OpenTime[] {
+    return [...this.sites.keys()]
+      .filter((id) => id !== siteId)
+      .flatMap((id) => this.openTimes(id))
+      .filter(({ pools }) => pools.length > 0)
+      .map((time) => ({ ...time, machines: [] }));
+  }
+
+  /** The pools of the site, and of the grid. */
+  private poolsAt(siteId: number): HoldablePool[] {
+    return [...this.licenses.values()]
+      .filter((pool) => !pool.removed && (pool.siteId ?? siteId) === siteId)
+      .map(({ id, kind, copies, siteId: at }) => ({ id, kind, copies, shared: at === null }));
   }
 
   private holdFacts(siteId: number): HoldFacts {
     const machines = [...this.machines.values()].filter((one) => one.siteId === siteId && !one.removed);
-    const runs = [...this.runs.values()].filter((run) => run.siteId === siteId && run.endedAt === null);
+    const shared = new Set(
+      this.poolsAt(siteId)
+        .filter((pool) => pool.shared)
+        .map(({ id }) => id),
+    );
+    const live = [...this.runs.values()].filter((run) => run.endedAt === null);
+    const here = live.filter((run) => run.siteId === siteId);
+    const elsewhere = live.filter(
+      (run) => run.siteId !== siteId && run.pools.some(({ id }) => shared.has(id)),
+    );
+    const runs = [...here, ...elsewhere.map((run) => ({ ...run, allocations: [] }))];
     return {
+      pools: this.poolsAt(siteId),
       machines: machines.map((machine) => {
         const { id, name, state } = machine;
         return { id, name, available: state === 'UP', has: hasOf(machine) };
       }),
-      open: this.openTimes(siteId),
-      runs: runs.map(({ jobId, allocations, startedAt, assignedAt, whole }) => {
+      open: [...this.openTimes(siteId), ...this.heldElsewhere(siteId)],
+      runs: runs.map(({ jobId, allocations, pools, startedAt, assignedAt, whole }) => {
         const job = this.jobs.get(jobId) as MemoryJob;
         const { cpusPerTask: cpus, memoryMbPerTask: memoryMb, resourcesPerTask, runTimeLimitS } = job;
         return {
@@ -567,6 +624,7 @@ export class MemoryStore implements Store {
           taken: whole?.taken ?? null,
           until: runTimeLimitS === null ? null : (startedAt ?? assignedAt) + runTimeLimitS,
           reservationId: job.reservationId,
+          pools,
         };
       }),
     };
@@ -907,7 +965,10 @@ export class MemoryStore implements Store {
           },
         ]),
       ),
-      licenses: new Map(pools.map(({ id, kind, copies, inUse }) => [id, { kind, copies: copies - inUse }])),
+      licenses: new Map(
+        pools.map(({ id, kind, copies, inUse }) => [id, { kind, copies: copies - inUse, all: copies }]),
+      ),
+      ...this.heldOfPools(),
       runs: site?.maxRunningJobs ? site.maxRunningJobs - this.liveAt(siteId) : null,
       handOvers: starts.some(({ allocations }) => allocations.length === 0) ? this.handOvers(site) : null,
       held: this.openTimes(siteId).flatMap(({ machines, ...time }) =>
@@ -2405,12 +2466,12 @@ export class MemoryStore implements Store {
       schedulers: [...this.schedulers.values()],
       holds: [...this.holds.values()]
         .filter(({ ended }) => !ended)
-        .flatMap(({ id: holdId, siteId, kind, machines, times }) =>
+        .flatMap(({ id: holdId, siteId, kind, machines, pools, times }) =>
           times
             .filter(({ over }) => !over)
             .sort((a, b) => a.from - b.from)
             .slice(0, TIMES_KNOWN)
-            .map(({ id, from, to }) => heldFromArray([id, siteId, kind, machines, from, to, holdId])),
+            .map(({ id, from, to }) => heldFromArray([id, siteId, kind, machines, from, to, holdId, pools])),
         )
         .sort((a, b) => a.id - b.id),
       machines: inService(this.machines.values()).map(

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type ClassPolicy, classesSchema } from '../../src/core/classes.js';
+import type { HoldablePool } from '../../src/store/holds.js';
 import { type KeptHold, type KeptMachine, type KeptRun, upkeepOf } from '../../src/store/upkeep.js';
 
 const NOW = 1000;
@@ -12,13 +13,13 @@ const machine = (id: number, cpus: number): KeptMachine => ({
 const run = (jobId: number, cpus: number, given: Partial<KeptRun> = {}): KeptRun => ({
   ...{ jobId, epoch: 1, machineIds: [1], machineTasks: [1], amounts: { cpus }, alone: false, taken: null },
   ...{ until: null, reservationId: null, since: 0, checkpointAt: null, restartable: true },
-  ...{ class: null, preemptionClass: 0, killGraceS: 30, stopping: false },
+  ...{ class: null, preemptionClass: 0, killGraceS: 30, stopping: false, pools: [], elsewhere: false },
   ...given,
 });
 /** Of so many CPUs of machine 1; of whole machines. */
 const hold = (cpus: number | null, given: Partial<KeptHold> = {}): KeptHold => ({
   ...{ id: 7, kind: 'USER', userId: 1, onConflict: 'PREEMPT', idleS: null, recurrence: null, madeAt: 0 },
-  ...{ times: [{ id: 1, from: NOW + 30, to: 5000 }], inUse: false, usedAt: null, shortOf: [] },
+  ...{ times: [{ id: 1, from: NOW + 30, to: 5000 }], inUse: false, usedAt: null, shortOf: [], pools: [] },
   machines: [{ machineId: 1, amounts: cpus === null ? null : { cpus } }],
   ...given,
 });
@@ -27,10 +28,11 @@ const stopped = (
   holds: readonly KeptHold[],
   {
     machines = [machine(1, 10)],
+    pools = [],
     now = NOW,
     policy = {},
-  }: { machines?: KeptMachine[]; now?: number; policy?: ClassPolicy } = {},
-) => upkeepOf({ policy, machines, holds, runs }, now).stopped;
+  }: { machines?: KeptMachine[]; pools?: HoldablePool[]; now?: number; policy?: ClassPolicy } = {},
+) => upkeepOf({ policy, machines, pools, elsewhere: [], holds, runs }, now).stopped;
 const ids = (...args: Parameters<typeof stopped>): number[] => stopped(...args).map(({ jobId }) => jobId);
 
 describe('for a hold that preempts', () => {
@@ -85,6 +87,22 @@ describe('for a hold that preempts', () => {
     expect(stopped([run(1, 4, { checkpointAt: 990 }), run(2, 4, { since: 900 })], [hold(6)])).toMatchObject([
       { jobId: 1, lostWork: 40 },
     ]);
+  });
+
+  it('those go that have what it holds of a pool, of this site', () => {
+    const pools = [{ id: 3, kind: 'cad', copies: 4, shared: true }];
+    const has = (amount: number) => ({ pools: [{ id: 3, amount }] });
+    const runs = [
+      run(1, 1, has(1)),
+      run(2, 1, { ...has(1), since: 900 }),
+      run(3, 1, { ...has(1), elsewhere: true }),
+    ];
+    const held = (amount: number) => hold(1, { pools: [{ id: 3, kind: 'cad', amount }] });
+    expect(ids(runs, [held(1)], { pools })).toEqual([]);
+    expect(ids(runs, [held(2)], { pools })).toEqual([2]);
+    expect(ids(runs, [held(3)], { pools })).toEqual([1, 2]);
+    // Nobody goes in vain where the other site's would be in the way.
+    expect(ids(runs, [held(4)], { pools })).toEqual([]);
   });
 
   it('one that is being stopped, for another hold too, is gone by then', () => {

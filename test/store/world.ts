@@ -417,7 +417,7 @@ export async function postgresWorld(
       (await done<{ id: number }>(directory.registerLicense({ kind, copies, siteId }, actor))).id,
     createHold: async (hold, now = T0) => {
       const outcome = await directory.createHold(hold, { now, dry: false, bounded: false }, actor);
-      const nothing = { machines: null, holds: [], runs: [], id: null };
+      const nothing = { machines: null, pools: [], holds: [], runs: [], id: null };
       if (outcome.kind === 'refused') return { ...nothing, fault: outcome.message };
       const { hold: made, ...admission } = outcome.value;
       return { ...admission, fault: null, id: made?.id ?? null };

@@ -1,6 +1,6 @@
 /** Maintenance windows and reservations. */
 import { MAX } from '../../platform/limits.js';
-import type { HeldMachines, OnConflict } from '../../store/holds.js';
+import type { HeldMachines, HeldPools, OnConflict } from '../../store/holds.js';
 import type { Recurrence as Rule } from '../../store/recurrence.js';
 import type {
   HeldMachineResolvers,
@@ -20,6 +20,15 @@ import { maySeeUser, visibleJob } from '../services/access.js';
 const machinesOf = ({ machines }: Pick<HoldModel, 'machines'>): HeldMachines =>
   machines as object as HeldMachines;
 
+const poolsOf = ({ pools }: Pick<HoldModel, 'pools'>): HeldPools => pools as object as HeldPools;
+
+/** By kind: of one it may have some of the site's and some of the grid's. */
+function byKind(pools: HeldPools): { kind: string; amount: number }[] {
+  const sums = new Map<string, number>();
+  for (const { kind, amount } of pools) sums.set(kind, (sums.get(kind) ?? 0) + amount);
+  return amountsShown(Object.fromEntries(sums));
+}
+
 export const Hold: HoldResolvers = {
   id: ({ id }) => globalId('hold', id),
   site: ({ siteId }, _, { loaders }) => loaders.site(siteId),
@@ -27,6 +36,7 @@ export const Hold: HoldResolvers = {
   onConflict: ({ onConflict }) => onConflict as OnConflict,
   wholeSite: ({ machines }) => machines === null,
   machines: (hold) => [...(machinesOf(hold) ?? [])],
+  shared: (hold) => byKind(poolsOf(hold)),
   // As the directory has written it.
   recurrence: ({ recurrence }) => recurrence as object as Rule | null,
   releaseIdleS: ({ idleS }) => idleS,
@@ -85,6 +95,7 @@ export const HoldConflictError: HoldConflictErrorResolvers = {
 
 export const ReservePayload: ReservePayloadResolvers = {
   machines: ({ machines }) => [...(machines ?? [])],
+  shared: ({ pools }) => byKind(pools),
   holds: async ({ holds }, _, { loaders }) => {
     const found = await Promise.all(holds.map((id) => loaders.hold(id)));
     return found.filter((hold) => hold !== null);

@@ -100,7 +100,7 @@ export function createHoldsService(parts: ServiceParts) {
 async function movedBy(
   { store, mirror, now }: Pick<ServiceParts, 'store' | 'mirror' | 'now'>,
   hold: NewHold,
-  { machines }: HoldOutcome,
+  { machines, pools }: HoldOutcome,
 ): Promise<MovedStart[]> {
   await mirror.sync();
   const { grid } = mirror;
@@ -115,7 +115,10 @@ async function movedBy(
   // Ids of stored ones are above 0.
   const held = hold.times
     .slice(0, TIMES_KNOWN)
-    .map(({ from, to }, i): Held => heldFromArray([-1 - i, hold.siteId, hold.kind, machines, from, to, -1]));
+    .map(
+      ({ from, to }, i): Held =>
+        heldFromArray([-1 - i, hold.siteId, hold.kind, machines, from, to, -1, pools]),
+    );
   return movedStarts(grid, entry, held, context).slice(0, MAX.heldShown);
 }
 
@@ -186,6 +189,7 @@ function holdOf(viewer: Viewer, input: CreateHoldInput, now: number): Omit<NewHo
     name: clearable('name', name, plainName) ?? null,
     siteId: localId('site', siteId, 'siteId'),
     held: heldOf(input),
+    shared: sharedOf(input.shared),
     onConflict,
     reason: clearable('reason', input.reason, (_, text) => reason(text)) ?? null,
     idleS: kind === 'MAINTENANCE' || releaseIdleS == null ? null : idleOf('releaseIdleS', releaseIdleS),
@@ -216,8 +220,9 @@ async function changeOf(
 ): Promise<HoldChange> {
   const given = Object.values(input).filter((value) => value !== undefined);
   if (given.length === 0) throw badInput('input', {}, 'at least one field besides `holdId`');
-  const { name, onConflict, releaseIdleS, users, machineIds, tasks, cpus, memoryMb, resources } = input;
-  for (const [field, value] of Object.entries({ onConflict, users, resources }))
+  const { name, onConflict, releaseIdleS, users, machineIds, tasks, cpus, memoryMb, resources, shared } =
+    input;
+  for (const [field, value] of Object.entries({ onConflict, users, resources, shared }))
     if (value === null) throw badInput(field, null, 'a value; omit it to keep the current one');
   if (kind === 'MAINTENANCE' && releaseIdleS != null)
     throw badInput('releaseIdleS', releaseIdleS, 'no value: nothing of a maintenance window is released');
@@ -233,8 +238,9 @@ async function changeOf(
     idleS: clearable('releaseIdleS', releaseIdleS, idleOf),
     userIds: named ? [...new Set(named.filter((id) => id !== userId))].sort((a, b) => a - b) : undefined,
     held: holds
-      ? heldOf({ ...{ kind, machineIds, tasks, cpus, memoryMb }, resources: resources ?? [] })
+      ? heldOf({ ...{ kind, machineIds, tasks, cpus, memoryMb }, resources: resources ?? [], shared: [] })
       : undefined,
+    shared: shared ? sharedOf(shared) : undefined,
     when: whenChanged(viewer, input),
   });
 }
@@ -301,6 +307,13 @@ function whenOf(
   }
 }
 
+const sharedOf = (given: CreateHoldInput['shared']): NewHold['shared'] =>
+  Object.entries(
+    amountsGiven('shared', given, MAX.jobResources, (field, value, accepted) => {
+      throw badInput(field, value, accepted);
+    }),
+  ).map(([kind, amount]) => ({ kind, amount }));
+
 function heldOf({
   kind,
   machineIds: given,
@@ -308,7 +321,11 @@ function heldOf({
   cpus,
   memoryMb,
   resources,
-}: Pick<CreateHoldInput, 'kind' | 'machineIds' | 'tasks' | 'cpus' | 'memoryMb' | 'resources'>): HeldOf {
+  shared,
+}: Pick<
+  CreateHoldInput,
+  'kind' | 'machineIds' | 'tasks' | 'cpus' | 'memoryMb' | 'resources' | 'shared'
+>): HeldOf {
   const amounts = {
     ...amountsGiven('resources', resources, MAX.jobResources, (field, value, accepted) => {
       throw badInput(field, value, accepted);
@@ -331,7 +348,7 @@ function heldOf({
   }
   if (kind !== 'MAINTENANCE' || some)
     throw badInput('machineIds', null, 'machines, or tasks with the resources of each');
-  return { of: 'SITE' };
+  return shared.length === 0 ? { of: 'SITE' } : { of: 'MACHINES', machineIds: [], amounts: null };
 }
 
 /** The error that names what is in the way. */
@@ -342,7 +359,7 @@ function inTheWay({ holds, runs }: HoldOutcome): ApiError {
       .map((id) => globalId(type, id))
       .join(', ') + (ids.length > NAMED_MAX ? ` and ${ids.length - NAMED_MAX} more` : '');
   const parts = [
-    ...(holds.length > 0 ? [`${named('hold', holds)} would use the same machines`] : []),
+    ...(holds.length > 0 ? [`${named('hold', holds)} would use the same machines or shared resources`] : []),
     ...(runs.length > 0
       ? [
           `${named('job', runs)} may still be running when it begins: AFTER_JOBS lets jobs finish, PREEMPT stops them`,

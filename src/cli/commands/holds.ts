@@ -36,6 +36,7 @@ interface HoldOptions {
   cpus?: string;
   mem?: string;
   resource?: string[];
+  shared?: string[];
   from?: string;
   to?: string;
   for?: string;
@@ -55,6 +56,8 @@ interface HoldOptions {
   dryRun?: boolean;
 }
 
+const SHARED = 'an amount of a license or another resource of the site or the grid; may be repeated';
+
 export function addHolds(program: Command): void {
   const maintenance = addGroup(program, {
     name: 'maintenance',
@@ -63,11 +66,9 @@ export function addHolds(program: Command): void {
     kinds: ['MAINTENANCE'],
   });
   holdOptions(
-    addCommand(maintenance, 'add <site>', 'close a site, or machines of it, for a time (OPERATOR)').option(
-      '--machine <name>',
-      'only this machine; may be repeated',
-      collect,
-    ),
+    addCommand(maintenance, 'add <site>', 'close a site, or machines of it, for a time (OPERATOR)')
+      .option('--machine <name>', 'only this machine; may be repeated', collect)
+      .option('--shared <kind=amount>', `${SHARED}; without --machine, only these`, collect),
   ).action(async function (this: Command, site: string, options: HoldOptions) {
     await add(this, 'MAINTENANCE', site, options);
   });
@@ -92,6 +93,7 @@ export function addHolds(program: Command): void {
       .option('-c, --cpus <number>', 'CPUs of each task or machine; by default whole machines')
       .option('--mem <memory>', 'memory of each task or machine, such as 4G')
       .option('--resource <kind=amount>', 'other resources of each task or machine; may be repeated', collect)
+      .option('--shared <kind=amount>', SHARED, collect)
       .option('--user <name>', 'another user who may run jobs in it; may be repeated', collect)
       .option('--for-user <name>', 'its owner, if not you (OPERATOR)')
       .option(
@@ -108,6 +110,7 @@ export function addHolds(program: Command): void {
     .option('-c, --cpus <number>', 'CPUs of each of these tasks or machines; without amounts, whole machines')
     .option('--mem <memory>', 'memory of each task or machine, such as 4G')
     .option('--resource <kind=amount>', 'other resources of each task or machine; may be repeated', collect)
+    .option('--shared <kind=amount>', `${SHARED}; in place of those that it holds`, collect)
     .option('--user <name>', 'all other users who may run jobs in it; may be repeated', collect)
     .option(
       '--release-after <duration>',
@@ -214,9 +217,10 @@ async function add(command: Command, kind: HoldKind, site: string, options: Hold
 async function amountsOf(
   client: Client,
   site: string,
-  { machine, tasks, cpus, mem, resource }: HoldOptions,
+  { machine, tasks, cpus, mem, resource, shared }: HoldOptions,
 ): Promise<
-  Pick<UpdateHoldInput, 'machineIds' | 'tasks' | 'cpus' | 'memoryMb'> & Pick<CreateHoldInput, 'resources'>
+  Pick<UpdateHoldInput, 'machineIds' | 'tasks' | 'cpus' | 'memoryMb'> &
+    Pick<CreateHoldInput, 'resources' | 'shared'>
 > {
   const whole = (field: string) => (value: string) => parseNumber(field, value, { min: 1, integer: true });
   const names = machine?.map((name) =>
@@ -228,6 +232,7 @@ async function amountsOf(
     cpus: given(cpus, whole('--cpus')),
     memoryMb: given(mem, (value) => parseMemory('--mem', value)),
     resources: resource?.map((value) => parseAmount('--resource', value)),
+    shared: shared?.map((value) => parseAmount('--shared', value)),
   };
 }
 
@@ -305,13 +310,14 @@ function timesOf(
 
 function describeDryRun({
   machines,
+  shared,
   holds,
   runsInTheWay,
   jobs,
   moved,
 }: ReserveMutation['createHold']): string {
   const lines = [
-    machines.length === 0 ? 'the whole site' : machines.map(heldOf).join(', '),
+    allOf(machines.length + shared.length === 0, machines, shared),
     ...holds.map(({ id, name, kind }) => `conflicts with ${kind} ${name ?? id}`),
   ];
   if (runsInTheWay > 0)
@@ -325,6 +331,16 @@ function describeDryRun({
   if (holds.length + runsInTheWay === 0) lines.push('no conflicts');
   return lines.join('\n');
 }
+
+const allOf = (
+  wholeSite: boolean,
+  machines: readonly Held[],
+  shared: ReserveMutation['createHold']['shared'],
+): string =>
+  [
+    ...(wholeSite ? ['the whole site'] : machines.map(heldOf)),
+    ...shared.map(({ kind, amount }) => `${amount} ${kind}`),
+  ].join(', ');
 
 const heldOf = ({ machine, whole, cpus, memoryMb, resources }: Held): string => {
   if (whole) return machine.name;
@@ -351,7 +367,7 @@ const HOLD_COLUMNS: Columns<HoldFieldsFragment> = {
   NAME: ({ name }) => name,
   KIND: ({ kind }) => kind,
   SITE: ({ site }) => site.name,
-  HOLDS: ({ wholeSite, machines }) => (wholeSite ? 'the whole site' : machines.map(heldOf).join(', ')),
+  HOLDS: ({ wholeSite, machines, shared }) => allOf(wholeSite, machines, shared),
   'FROM (UTC)': ({ times }) => time(times[0]?.from),
   'TO (UTC)': ({ times }) => (times[0] && times[0].to === null ? 'until canceled' : time(times[0]?.to)),
   AGAIN: ({ recurrence }) => recurrence && `${recurrence.rrule} (${recurrence.timeZone})`,

@@ -1,5 +1,6 @@
 /** Maintenance windows and reservations. */
 import { MAX } from '../../platform/limits.js';
+import { list } from '../columns.js';
 import { TIMES_SHOWN } from '../constants.js';
 import { Prisma } from '../generated/client.js';
 import {
@@ -15,6 +16,8 @@ import {
   admitHold,
   cpuHours,
   type HeldMachines,
+  type HeldPools,
+  type HeldThere,
   type HoldFacts,
   type HoldTime,
   isRefused,
@@ -22,10 +25,11 @@ import {
   overlaidBy,
   reservedCpuHours,
 } from '../holds.js';
+import { heldElsewhere, holdersElsewhere, poolsAt, poolsOfRun } from '../images.js';
 import { holdNotices } from '../mails.js';
 import { instant, json, plain } from '../read-rows.js';
 import type { HoldRow, SiteRow } from '../rows.js';
-import { sql } from '../sql.js';
+import { raw, sql } from '../sql.js';
 import type { KeptTime } from '../upkeep.js';
 import { type Actor, type Changes, conflict, found, Refusal, type Transaction, unique } from './changes.js';
 import { lockSite } from './sites.js';
@@ -48,6 +52,7 @@ export const holdChanges = (change: Changes) => ({
   ) {
     return change(actor, 'reserve', async (tx, note): Promise<HoldOutcome> => {
       const site = await lockSite(tx, hold.siteId);
+      await lockPools(tx, hold.siteId, hold.shared);
       const facts = await factsOf(tx, hold.siteId);
       const { fault, ...admission } = admitHold(hold, facts, now);
       if (fault !== null) throw conflict(fault);
@@ -60,7 +65,7 @@ export const holdChanges = (change: Changes) => ({
         );
       checkTimes(site, facts, hold.times);
       if (dry || isRefused(hold.onConflict, admission)) return { ...admission, hold: null };
-      const after = await insertHold(tx, hold, admission.machines, now);
+      const after = await insertHold(tx, hold, admission, now);
       await tellOverlaid(tx, after, overlaidBy({ ...hold, ...admission }, facts), now);
       await note(`hold_${after.id}`, null, { ...after, times: shown(hold.times) });
       return { ...admission, hold: after };
@@ -78,9 +83,13 @@ export const holdChanges = (change: Changes) => ({
       const { siteId } = found('hold', id, await tx.hold.findUnique({ where: { id } }));
       const site = await lockSite(tx, siteId);
       const { before, kept } = await openHold(tx, id);
+      await lockPools(tx, siteId, changes.shared ?? [], before.pools as object as HeldPools);
       const facts = await factsOf(tx, siteId);
       // As the directory has written them.
-      const stored = before as object as Pick<ChangingHold, 'machines' | 'recurrence' | 'onConflict'>;
+      const stored = before as object as Pick<
+        ChangingHold,
+        'machines' | 'pools' | 'recurrence' | 'onConflict'
+      >;
       const edit = editHold({ ...before, ...stored, times: kept }, changes, facts, now);
       const { fault, ...admission } = edit.admission;
       if (fault !== null) throw conflict(fault);
@@ -120,7 +129,7 @@ const shown = (times: readonly HoldTime[]): HoldTime[] =>
 async function insertHold(
   tx: Transaction,
   { kind, name, siteId, userId, onConflict, reason, times, recurrence, idleS, userIds }: NewHold,
-  machines: HeldMachines,
+  { machines, pools }: HeldThere,
   now: number,
 ): Promise<HoldRow> {
   return unique(`there is already a reservation or maintenance window named ${name}`, async () =>
@@ -130,6 +139,7 @@ async function insertHold(
           ...{ kind, name, siteId, userId, onConflict, reason, idleS, userIds: [...userIds] },
           ...(recurrence !== null && { recurrence: json(recurrence), madeAt: instant(now) }),
           ...(machines !== null && { machines: json(machines) }),
+          pools: json(pools),
           times: { createMany: { data: times.map(rowOf) } },
         },
       }),
@@ -194,7 +204,7 @@ async function applyEdit(
   tx: Transaction,
   { id, name: named }: HoldRow,
   { name, reason, idleS, userIds, when }: HoldChange,
-  { onConflict, machines, recurrence }: HoldEdit,
+  { onConflict, machines, pools, recurrence }: HoldEdit,
   now: number,
 ): Promise<HoldRow> {
   const isRemade = when !== undefined && recurrence !== null;
@@ -205,7 +215,7 @@ async function applyEdit(
         data: {
           ...{ ...(name !== undefined && { name }), ...(reason !== undefined && { reason }) },
           ...{ ...(idleS !== undefined && { idleS }), ...(userIds && { userIds: [...userIds] }) },
-          ...{ onConflict, machines: machines === null ? Prisma.DbNull : json(machines) },
+          ...{ onConflict, machines: machines === null ? Prisma.DbNull : json(machines), pools: json(pools) },
           ...(isRemade && { recurrence: json(recurrence), madeAt: instant(now) }),
           // Of times alone nobody would be told.
           revision: { increment: 1 },
@@ -240,19 +250,45 @@ async function writeTimes(
 
 const hours = (value: number): string => String(Math.round(value * 10) / 10);
 
+/** So that nothing takes any of them meanwhile, at other sites either. */
+async function lockPools(
+  tx: Transaction,
+  siteId: number,
+  shared: NewHold['shared'],
+  held: HeldPools = [],
+): Promise<void> {
+  if (shared.length + held.length === 0) return;
+  const kinds = list(
+    'text',
+    shared.map(({ kind }) => kind),
+  );
+  const ids = list(
+    'integer',
+    held.map(({ id }) => id),
+  );
+  await tx.$executeRaw(sql`
+SELECT 1 FROM licenses WHERE id = ANY (${ids}) OR kind = ANY (${kinds}) AND coalesce(site_id, ${siteId}::integer) = ${siteId}::integer
+ ORDER BY id FOR NO KEY UPDATE`);
+}
+
 /** The site as an admission finds it, behind its lock. */
 async function factsOf(tx: Transaction, siteId: number): Promise<HoldFacts> {
-  const [{ facts }] = await tx.$queryRaw<[{ facts: HoldFacts }]>(sql`
+  const [{ facts }] = await tx.$queryRaw<
+    [{ facts: HoldFacts & { elsewhere: HoldFacts['open']; holders: HoldFacts['runs'] } }]
+  >(sql`
 SELECT json_build_object(
   'machines', (SELECT coalesce(json_agg(json_build_object('id', id, 'name', name, 'available', state = 'UP',
         'has', resources || jsonb_build_object('cpus', cpus, 'memoryMb', memory_mb)) ORDER BY id), '[]')
      FROM machines WHERE site_id = ${siteId}::integer AND removed_at IS NULL),
-  'open', (SELECT coalesce(json_agg(json_build_object('holdId', h.id, 'kind', h.kind, 'userId', h.user_id, 'machines', h.machines,
+  'open', (SELECT coalesce(json_agg(json_build_object('holdId', h.id, 'kind', h.kind, 'userId', h.user_id, 'machines', h.machines, 'pools', h.pools,
         'from', extract(epoch FROM t.from_at), 'to', extract(epoch FROM t.to_at)) ORDER BY t.id), '[]')
      FROM holds h JOIN hold_times t ON t.hold_id = h.id AND NOT t.over WHERE h.site_id = ${siteId}::integer AND h.ended_at IS NULL),
   'runs', (SELECT coalesce(json_agg(json_build_object('jobId', r.job_id, 'machineIds', r.machine_ids, 'machineTasks', r.machine_tasks,
         'amounts', coalesce(r.resources_per_task, '{}') || jsonb_build_object('cpus', r.cpus_per_task, 'memoryMb', r.memory_mb_per_task), 'alone', (r.whole_cpus IS NOT NULL AND r.taken IS NULL) OR r.keeps_machines, 'taken', r.taken,
-        'until', extract(epoch FROM coalesce(r.started_at, r.assigned_at)) + j.run_time_limit_s, 'reservationId', j.reservation_id) ORDER BY r.job_id), '[]')
-     FROM runs r JOIN jobs j ON j.id = r.job_id WHERE r.site_id = ${siteId}::integer AND r.ended_at IS NULL)) AS facts`);
-  return facts;
+        'until', extract(epoch FROM coalesce(r.started_at, r.assigned_at)) + j.run_time_limit_s, 'reservationId', j.reservation_id, 'pools', ${raw(poolsOfRun)}) ORDER BY r.job_id), '[]')
+     FROM runs r JOIN jobs j ON j.id = r.job_id WHERE r.site_id = ${siteId}::integer AND r.ended_at IS NULL),
+  'pools', ${raw(poolsAt(String(siteId)))}, 'elsewhere', ${raw(heldElsewhere(String(siteId)))},
+  'holders', ${raw(holdersElsewhere(String(siteId)))}) AS facts`);
+  const { elsewhere, holders, open, runs, ...rest } = facts;
+  return { ...rest, open: [...open, ...elsewhere], runs: [...runs, ...holders] };
 }

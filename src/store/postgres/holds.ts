@@ -1,10 +1,11 @@
 /** What time does to maintenance windows and reservations: they are over, come again, are given back, get other machines, stop what is in their way. */
 import { list, table } from '../columns.js';
 import type { HoldTime } from '../holds.js';
+import { heldElsewhere, poolsAt, poolsOfRun } from '../images.js';
 import { holdNotices, saidOf } from '../mails.js';
 import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
 import { sayPreempted } from '../retries.js';
-import { empty, type Sql, sql } from '../sql.js';
+import { empty, raw, type Sql, sql } from '../sql.js';
 import { type Connection, rows, run, value } from '../statement.js';
 import type { SweepRules } from '../store.js';
 import {
@@ -99,7 +100,7 @@ SELECT json_build_object(
      FROM machines m LEFT JOIN agents a ON a.id = m.agent_id
     WHERE m.site_id = ${siteId}::integer AND (m.removed_at IS NULL
       OR m.id IN (SELECT (p ->> 'machineId')::integer FROM hold h, jsonb_array_elements(h.machines) p))),
-  'holds', (SELECT coalesce(json_agg(json_build_object('id', h.id, 'kind', h.kind, 'userId', h.user_id, 'machines', h.machines,
+  'holds', (SELECT coalesce(json_agg(json_build_object('id', h.id, 'kind', h.kind, 'userId', h.user_id, 'machines', h.machines, 'pools', h.pools,
         'onConflict', h.on_conflict, 'idleS', h.idle_s, 'recurrence', h.recurrence, 'madeAt', extract(epoch FROM h.made_at),
         'times', (SELECT coalesce(json_agg(json_build_object('id', t.id, 'from', extract(epoch FROM t.from_at), 'to', extract(epoch FROM t.to_at))
                      ORDER BY t.from_at, t.id), '[]') FROM hold_times t WHERE t.hold_id = h.id AND NOT t.over),
@@ -111,8 +112,11 @@ SELECT json_build_object(
         'amounts', coalesce(r.resources_per_task, '{}') || jsonb_build_object('cpus', r.cpus_per_task, 'memoryMb', r.memory_mb_per_task), 'alone', (r.whole_cpus IS NOT NULL AND r.taken IS NULL) OR (r.keeps_machines AND NOT coalesce(r.taken -> 0 ? 'keeps', false)), 'taken', r.taken,
         'until', extract(epoch FROM coalesce(r.started_at, r.assigned_at)) + j.run_time_limit_s, 'since', extract(epoch FROM r.assigned_at), 'checkpointAt', extract(epoch FROM r.checkpoint_at),
         'restartable', j.restartable, 'class', j.class, 'preemptionClass', j.preemption_class, 'killGraceS', j.kill_grace_s, 'reservationId', j.reservation_id,
-        'stopping', j.state = 'CANCELLING') ORDER BY r.job_id), '[]')
-     FROM runs r JOIN jobs j ON j.id = r.job_id WHERE r.site_id = ${siteId}::integer AND r.ended_at IS NULL)) AS v`,
+        'stopping', j.state = 'CANCELLING', 'elsewhere', r.site_id <> ${siteId}::integer, 'pools', ${raw(poolsOfRun)}) ORDER BY r.job_id), '[]')
+     FROM runs r JOIN jobs j ON j.id = r.job_id
+    WHERE r.ended_at IS NULL AND (r.site_id = ${siteId}::integer
+      OR r.license_ids <> '{}' AND EXISTS (SELECT FROM hold, jsonb_array_elements(hold.pools) p WHERE (p ->> 'id')::integer = ANY (r.license_ids)))),
+  'pools', ${raw(poolsAt(String(siteId)))}, 'elsewhere', ${raw(heldElsewhere(String(siteId)))}) AS v`,
   );
 }
 

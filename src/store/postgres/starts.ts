@@ -5,7 +5,7 @@ import type { OwnedDevice } from '../../core/resources/devices.js';
 import { type HeldUnit, unitsOf } from '../../core/resources/units.js';
 import { list, table } from '../columns.js';
 import { TIMES_KNOWN } from '../constants.js';
-import type { HeldPart, TakenInside } from '../holds.js';
+import type { HeldPart, HeldPoolPart, PoolTakenInside, TakenInside } from '../holds.js';
 import {
   idsOf,
   isAvailable,
@@ -192,15 +192,17 @@ async function lockResources(
       held: HeldUnitArray[] | null,
       kept: boolean,
     ][],
-    licenses: [id: number, kind: string, copies: number][],
+    licenses: [id: number, kind: string, copies: number, all: number][],
     reservation: ReservationArray | null,
     promised: boolean,
     runs: number | null,
     parts: HeldPart[],
     reservations: number[],
     inside: TakenInside[],
+    heldPools: HeldPoolPart[],
+    poolsInside: PoolTakenInside[],
   ];
-  const [machines, licenses, reserved, promised, runs, parts, reservations, inside] = await value<Answer>(
+  const answer = await value<Answer>(
     tx,
     prepared(sql`
 WITH machine AS MATERIALIZED (
@@ -213,12 +215,14 @@ WITH machine AS MATERIALIZED (
   SELECT id, kind, copies, in_use FROM licenses
    WHERE id = ANY (${list('integer', [...licenseIds])}) AND coalesce(site_id, ${siteId}::integer) = ${siteId}::integer AND removed_at IS NULL
    ORDER BY id FOR NO KEY UPDATE
+), pooled AS MATERIALIZED (
+  SELECT id, kind, pools FROM holds WHERE ended_at IS NULL AND pools <> '[]' AND cardinality(${list('integer', [...licenseIds])}) > 0
 )
 SELECT json_build_array(
   (SELECT coalesce(json_agg(json_build_array(id, cpus - cpus_used, memory_mb - memory_used_mb, cpus, memory_mb, max_tasks - tasks_used, max_tasks, resources, resources_used, devices,
             CASE WHEN devices <> '[]' THEN ${raw(unitsHeld)} END, keeping_runs > 0)), '[]')
      FROM machine WHERE ${raw(isAvailable)}),
-  (SELECT coalesce(json_agg(json_build_array(id, kind, copies - in_use)), '[]') FROM license),
+  (SELECT coalesce(json_agg(json_build_array(id, kind, copies - in_use, copies)), '[]') FROM license),
   (SELECT ${raw(reservationArray)} FROM reservations v WHERE site_id = ${siteId}::integer),
   EXISTS (SELECT 1 FROM promises WHERE site_id = ${siteId}::integer AND body IS NOT NULL),
   (SELECT max_running_jobs - (SELECT count(*) FROM runs WHERE site_id = ${siteId}::integer AND ended_at IS NULL)
@@ -238,8 +242,22 @@ SELECT json_build_array(
               'amounts', CASE WHEN r.taken IS NOT NULL THEN r.taken -> (u.place - 1)::integer -> 'amounts' WHEN u.cpus IS NOT NULL THEN jsonb_build_object('cpus', u.cpus) ELSE (SELECT jsonb_object_agg(key, value::bigint * u.tasks) FROM jsonb_each_text(
                  coalesce(r.resources_per_task, '{}') || jsonb_build_object('cpus', r.cpus_per_task, 'memoryMb', r.memory_mb_per_task))) END)), '[]')
       FROM jobs j JOIN runs r ON r.job_id = j.id AND r.ended_at IS NULL, unnest(r.machine_ids, r.machine_tasks, r.whole_cpus) WITH ORDINALITY AS u (machine_id, tasks, cpus, place)
-     WHERE j.reservation_id IN (SELECT id FROM reservation) AND u.machine_id = ANY (${list('integer', [...machineIds])})) ELSE '[]' END) AS v`),
+     WHERE j.reservation_id IN (SELECT id FROM reservation) AND u.machine_id = ANY (${list('integer', [...machineIds])})) ELSE '[]' END,
+  -- Of the grid's also what other sites' holds have. Where nothing is held of the pools this is nothing.
+  (SELECT coalesce(json_agg(json_build_object('holdId', h.id, 'kind', h.kind, 'id', (p.part ->> 'id')::integer, 'amount', (p.part ->> 'amount')::integer,
+            'from', extract(epoch FROM t.from_at), 'to', extract(epoch FROM t.to_at))), '[]')
+     FROM pooled h CROSS JOIN LATERAL (
+       SELECT from_at, to_at FROM hold_times WHERE hold_id = h.id AND NOT over ORDER BY from_at LIMIT ${TIMES_KNOWN}) t
+     CROSS JOIN LATERAL jsonb_array_elements(h.pools) AS p (part)
+    WHERE (p.part ->> 'id')::integer = ANY (${list('integer', [...licenseIds])})),
+  CASE WHEN EXISTS (SELECT FROM pooled) THEN (
+    SELECT coalesce(json_agg(json_build_object('holdId', j.reservation_id, 'id', u.id, 'amount', coalesce(u.amount, 1))), '[]')
+      FROM pooled h JOIN jobs j ON j.reservation_id = h.id JOIN runs r ON r.job_id = j.id AND r.ended_at IS NULL,
+           unnest(r.license_ids, r.license_amounts) AS u (id, amount)
+     WHERE h.pools @> jsonb_build_array(jsonb_build_object('id', u.id))) ELSE '[]' END) AS v`),
   );
+  const [machines, licenses, reserved, promised, runs, parts, reservations, inside] = answer;
+  const [heldPools, poolsInside] = answer.slice(8) as [HeldPoolPart[], PoolTakenInside[]];
   return {
     free: {
       machines: new Map(
@@ -254,7 +272,8 @@ SELECT json_build_array(
           ],
         ),
       ),
-      licenses: new Map(licenses.map(([id, kind, copies]) => [id, { kind, copies }])),
+      licenses: new Map(licenses.map(([id, kind, copies, all]) => [id, { kind, copies, all }])),
+      ...{ heldPools, poolsInside },
       runs,
       handOvers: null,
       ...{ held: parts, reservations: new Set(reservations), inside },
