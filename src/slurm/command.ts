@@ -1,6 +1,7 @@
 /** What the commands share: options as getopt takes them, and what they say. */
 import { NotAccepted, type Option, takeOptions, UnknownOption } from '../words/index.js';
 import { SlurmError } from './ask.js';
+import { entriesOf } from './options.js';
 
 /** One that runs. Gives its exit code. */
 export type Run = (words: readonly string[], name: string) => Promise<number> | number;
@@ -14,20 +15,30 @@ export interface Given {
   operands: string[];
 }
 
+/** What is asked for with --help or --version: it is said, and nothing else is done. */
+export class Told extends Error {
+  override readonly name = 'Told';
+}
+
+const VERSION = 'slurm 23.11.0 (Switchyard)';
+export const versionTold = (): Told => new Told(VERSION);
+export const helpTold = (name: string): Told =>
+  new Told(`${name} works like Slurm's; Switchyard's docs/slurm-users.md lists the differences.`);
+
 /**
- * Options by `--name -n` with `=` behind those that take a value, and `?` behind those that are accepted and change nothing. Operands may stand
- * between options.
+ * Options of a table (options.ts). Operands may stand between options.
+ *
+ * @throws Told for --help and --version
  */
 export function given(name: string, words: readonly string[], known: string): Given {
-  const table = known.split(/\s*;\s*/).map((entry): Option => {
-    const [, long = '', short, kind = ''] = /^(\S+?)(?: (-\w))?([=?]{0,2})$/.exec(entry) ?? [];
-    return {
+  const table = entriesOf(known).map(
+    ({ long, short, takesValue, kind }): Option => ({
       long,
       ...(short && { short }),
-      value: kind.includes('=') ? 'ONE' : 'NONE',
-      read: kind.includes('?') ? 'has no effect' : () => undefined,
-    };
-  });
+      value: takesValue ? 'ONE' : 'NONE',
+      read: kind === 'NOT' ? 'has no effect' : () => undefined,
+    }),
+  );
   const values = new Map<string, string[]>();
   const operands: string[] = [];
   let left = [...words];
@@ -40,6 +51,8 @@ export function given(name: string, words: readonly string[], known: string): Gi
     operands.push(...rest.slice(0, 1));
     left = rest.slice(1);
   }
+  if (values.has('--help')) throw helpTold(name);
+  if (values.has('--version')) throw versionTold();
   return {
     has: (option) => values.has(option),
     get: (option) => values.get(option)?.at(-1),
@@ -69,9 +82,10 @@ export const print = (text: string): void => void process.stdout.write(`${text}\
 const warned = new Set<string>();
 /** Once for each text. */
 export function warn(name: string, text: string): void {
-  if (warned.has(text)) return;
-  warned.add(text);
-  process.stderr.write(`${name}: warning: ${text}\n`);
+  const said = `${name}: warning: ${text}\n`;
+  if (warned.has(said)) return;
+  warned.add(said);
+  process.stderr.write(said);
 }
 export const complain = (name: string, text: string): void =>
   void process.stderr.write(

@@ -1,8 +1,8 @@
-/** scancel, scontrol, sinfo, and the commands of accounts. */
+/** scancel, scontrol, and the commands of accounts. */
 import { ACTIVE_STATES } from '../client/states.gql.js';
 import { programEnvironment } from '../platform/config.js';
 import { DEFAULT_LIMITS } from '../platform/limits.js';
-import { jobOf, nothing, parseArray, readOptions, SLURM, takeOptions } from '../words/index.js';
+import { jobOf, nothing, readOptions, SLURM, takeOptions } from '../words/index.js';
 import { ask, SlurmError } from './ask.js';
 import { complain, given, print, type Run } from './command.js';
 import {
@@ -15,18 +15,37 @@ import {
   SlurmLicensesDocument,
   SlurmReleaseDocument,
   SlurmRequeueDocument,
-  SlurmSitesDocument,
-  type SlurmSitesQuery,
   SlurmViewerDocument,
   type UpdateJobsInput,
 } from './documents.gql.js';
-import { type Column, columnsOf, line } from './fields.js';
-import { clock, findJobs, hasEnded, type Job, localTime, namedJobs, slurmState, stateOf } from './jobs.js';
-import { jsonOf, type SinfoLine, sinfoData } from './json.js';
+import type { Column } from './fields.js';
+import {
+  clock,
+  findJobs,
+  hasEnded,
+  type Job,
+  localTime,
+  namedJobs,
+  nodesOf,
+  slurmState,
+  stateOf,
+} from './jobs.js';
+import { OPTIONS } from './options.js';
+import {
+  allSites,
+  cpusTaken,
+  expanded,
+  isCalled,
+  isInOne,
+  type Machine,
+  memoryTaken,
+  type Partition,
+  partitionsOf,
+  SITES_PAGE,
+} from './partitions.js';
 import { described, printAccounts } from './queue.js';
+import { gresOf, gresUsedOf, maxTime, nodeState, upOrDown } from './sinfo.js';
 
-type Site = SlurmSitesQuery['sites']['nodes'][number];
-type Machine = Site['machines'][number];
 type Hold = SlurmHoldsQuery['holds']['nodes'][number];
 
 /** What one action changes at most. */
@@ -59,11 +78,8 @@ async function change(
   return code;
 }
 
-const SCANCEL =
-  '--account -A=;--batch -b?;--clusters -M=?;--ctld?;--cron?;--full -f?;--help;--hurry -H?;--interactive -i?;--jobname=;--me;--name -n=;--nodelist -w=?;--partition -p=;--qos -q=;--quiet -Q;--reservation -R=?;--sibling=?;--signal -s=;--state -t=;--user -u=;--verbose -v;--version -V;--wckey=?';
-
 export const scancel: Run = async (words, name) => {
-  const options = given(name, words, SCANCEL);
+  const options = given(name, words, OPTIONS.scancel);
   const signal = options.get('--signal')?.toUpperCase().replace(/^SIG/, '');
   if (signal !== undefined && !/^(KILL|TERM|9|15)$/.test(signal))
     throw new SlurmError(
@@ -71,26 +87,29 @@ export const scancel: Run = async (words, name) => {
     );
   const named = options.operands.length > 0;
   const filters = [
-    '--account',
-    '--jobname',
-    '--me',
-    '--name',
-    '--partition',
-    '--qos',
-    '--state',
-    '--user',
+    ...[
+      '--account',
+      '--jobname',
+      '--me',
+      '--name',
+      '--nodelist',
+      '--partition',
+      '--qos',
+      '--state',
+      '--user',
+    ],
   ].filter((option) => options.has(option));
   if (!named && filters.length === 0) throw new SlurmError('No job identification provided');
   const { jobs, user, unknown } = named
-    ? await namedJobs(options.operands)
-    : { ...(await findJobs({ states: ACTIVE_STATES })), unknown: [] };
+    ? await namedJobs(options.operands, { full: options.has('--nodelist') })
+    : { ...(await findJobs({ states: ACTIVE_STATES }, { full: options.has('--nodelist') })), unknown: [] };
   const users = options.has('--me')
     ? [user]
     : options.list('--user').map((one) => (one === programEnvironment().USER ? user : one));
   const names = [...options.list('--name'), ...options.list('--jobname')];
   const states = options.list('--state').map((text) => stateOf(text));
   const [partitions, accounts] = [options.list('--partition'), options.list('--account')];
-  const classes = options.list('--qos');
+  const [classes, nodes] = [options.list('--qos'), options.list('--nodelist').flatMap(expanded)];
   const wanted = jobs.filter(
     (job) =>
       !hasEnded(job) &&
@@ -98,27 +117,15 @@ export const scancel: Run = async (words, name) => {
       (names.length === 0 || names.includes(job.name ?? job.application)) &&
       (states.length === 0 || states.includes(slurmState(job))) &&
       (accounts.length === 0 || accounts.includes(job.project ?? 'default')) &&
-      (partitions.length === 0 || partitions.includes(job.site?.name ?? 'any')) &&
-      (classes.length === 0 || classes.includes(job.class ?? 'normal')),
+      (partitions.length === 0 || isInOne(job, partitions)) &&
+      (classes.length === 0 || classes.includes(job.class ?? 'normal')) &&
+      (nodes.length === 0 || nodesOf(job).some((node) => nodes.includes(node))),
   );
   if (!options.has('--quiet'))
     for (const text of unknown) complain(name, `Kill job error on job id ${text}: Invalid job id specified`);
   const code = await change(SlurmCancelDocument, wanted, name);
   return unknown.length > 0 && !options.has('--quiet') ? 1 : code;
 };
-
-/** With machines: as many in a page as one request may cost. */
-export const SITES_PAGE = 300;
-
-async function allSites(): Promise<Site[]> {
-  const all: Site[] = [];
-  for (let after: string | null = null; ; ) {
-    const { sites }: SlurmSitesQuery = await ask(SlurmSitesDocument, { first: SITES_PAGE, after });
-    all.push(...sites.nodes);
-    if (!sites.pageInfo.hasNextPage) return all;
-    after = sites.pageInfo.endCursor;
-  }
-}
 
 async function allHolds(): Promise<Hold[]> {
   const all: Hold[] = [];
@@ -161,11 +168,7 @@ const CONFIG: Readonly<Record<string, string | number>> = {
 };
 
 export const scontrol: Run = async (words, name) => {
-  const options = given(
-    name,
-    words,
-    '--all -a;--details -d;--oneliner -o;--quiet -Q;--verbose -v;--hide;--json;--clusters -M=?;--future -F?;--version -V',
-  );
+  const options = given(name, words, OPTIONS.scontrol);
   const [verb = '', what = '', ...rest] = options.operands;
   if ('show'.startsWith(verb) && verb.length > 1) return show(what, rest, options.has('--oneliner'), name);
   const targets = [what, ...rest]
@@ -330,23 +333,44 @@ async function show(
       );
     return 0;
   }
-  const sites = await allSites();
   if (isA('partition')) {
-    for (const site of among(sites, 'Partition')) print(join(partitionLines(site, sites[0] === site)));
+    // By its own name, too, where it has one.
+    const all = partitionsOf(await allSites()).map((one) => {
+      const called = names.flatMap((text) => text.split(',')).find((text) => isCalled(one, text));
+      return { ...one, partition: one, name: called ?? one.name };
+    });
+    for (const { partition } of among(all, 'Partition')) print(join(partitionLines(partition)));
     return 0;
   }
   if (isA('node')) {
-    for (const machine of among(
-      sites.flatMap(({ machines }) => machines),
-      'Node',
-    ))
-      print(join(nodeLines(machine)));
+    const machines = (await allSites()).flatMap((site) => site.machines);
+    for (const machine of among(machines, 'Node')) print(join(nodeLines(machine)));
     return 0;
   }
   throw new SlurmError(
     `invalid entity: ${what} for keyword: show; accepted: job, node, partition, reservation, license, config, hostnames`,
   );
 }
+
+const partitionLines = (partition: Partition): string[] => [
+  `PartitionName=${partition.name}`,
+  `AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL`,
+  `Default=${partition.isDefault ? 'YES' : 'NO'} QoS=N/A MaxTime=${maxTime(partition, 'UNLIMITED')} DefaultTime=${partition.defaultS === null ? 'NONE' : clock(partition.defaultS, true)} MaxNodes=UNLIMITED`,
+  `Nodes=${partition.machines.map((machine) => machine.name).join(',')}`,
+  `State=${upOrDown(partition)} TotalCPUs=${partition.machines.reduce((sum, { cpus }) => sum + cpus, 0)} TotalNodes=${partition.machines.length} SelectTypeParameters=NONE`,
+];
+const nodeLines = (machine: Machine): string[] => [
+  `NodeName=${machine.name} Arch=${machine.architecture}`,
+  `CPUAlloc=${cpusTaken(machine)} CPUTot=${machine.cpus} CPULoad=N/A`,
+  `Gres=${gresOf([machine])}`,
+  `GresUsed=${gresUsedOf([machine])}`,
+  `NodeAddr=${machine.name} NodeHostName=${machine.name} OS=${machine.os}`,
+  `RealMemory=${machine.memoryMb} AllocMem=${memoryTaken(machine)} FreeMem=N/A Sockets=1 Boards=1`,
+  `State=${nodeState(machine).toUpperCase()} ThreadsPerCore=1`,
+  ...(machine.reason === null && machine.problem === null
+    ? []
+    : [`Reason=${(machine.reason ?? machine.problem ?? '').replaceAll(/\s+/g, ' ')}`]),
+];
 
 async function showJobs(names: readonly string[], isOneLine: boolean, name: string): Promise<number> {
   const { jobs, unknown } =
@@ -359,228 +383,13 @@ async function showJobs(names: readonly string[], isOneLine: boolean, name: stri
   return unknown.length > 0 ? 1 : 0;
 }
 
-/** `n[1-3,7],login` */
-function expanded(list: string): string[] {
-  return list
-    .split(/,(?![^[]*\])/)
-    .filter(Boolean)
-    .flatMap((part) => {
-      const [, before, inner, after] = /^(.*)\[([\d,-]+)\](.*)$/.exec(part) ?? [];
-      if (inner === undefined) return [part];
-      const width = /^0\d/.test(inner) ? inner.split(/[,-]/)[0]!.length : 0;
-      return parseArray('nodes', inner).indices.map(
-        (index) => `${before}${String(index).padStart(width, '0')}${after}`,
-      );
-    });
-}
-
-/** The longest limit of its jobs, as `sinfo` writes it. */
-const longestIn = ({ maxLimitS }: Site, none: string): string =>
-  maxLimitS === null ? none : clock(maxLimitS, true);
-
-const isUp = ({ state }: Site): string => (state === 'UP' ? 'UP' : 'DOWN');
-const partitionLines = (site: Site, isDefault: boolean): string[] => [
-  `PartitionName=${site.name}`,
-  `AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL`,
-  `Default=${isDefault ? 'YES' : 'NO'} QoS=N/A MaxTime=${longestIn(site, 'UNLIMITED')} DefaultTime=${longestIn(site, 'NONE')} MaxNodes=UNLIMITED`,
-  `Nodes=${site.machines.map((machine) => machine.name).join(',')}`,
-  `State=${isUp(site)} TotalCPUs=${site.cpus} TotalNodes=${site.machines.length} SelectTypeParameters=NONE`,
-];
-
-function nodeState({ state, silent, cpus, cpusUsed }: Machine): string {
-  if (state === 'DOWN' || silent) return 'down';
-  if (state === 'DRAINING') return cpusUsed > 0 ? 'draining' : 'drained';
-  return cpusUsed === 0 ? 'idle' : cpusUsed < cpus ? 'mixed' : 'allocated';
-}
-const STATE_LETTERS: Readonly<Record<string, string>> = {
-  draining: 'drng',
-  drained: 'drain',
-  mixed: 'mix',
-  allocated: 'alloc',
-};
-/** Of each machine, each kind with a number; those that are alike once. */
-const gresWith = (
-  machines: readonly Machine[],
-  of: (resource: Machine['resources'][number]) => number,
-): string =>
-  [...new Set(machines.flatMap(({ resources }) => resources.map((one) => `${one.kind}:${of(one)}`)))].join(
-    ',',
-  ) || '(null)';
-const gresOf = (machines: readonly Machine[]): string => gresWith(machines, ({ amount }) => amount);
-/** What runs hold. */
-const gresUsedOf = (machines: readonly Machine[]): string => gresWith(machines, ({ used }) => used);
-const nodeLines = (machine: Machine): string[] => [
-  `NodeName=${machine.name} Arch=${machine.architecture}`,
-  `CPUAlloc=${machine.cpusUsed} CPUTot=${machine.cpus} CPULoad=N/A`,
-  `Gres=${gresOf([machine])}`,
-  `GresUsed=${gresUsedOf([machine])}`,
-  `NodeAddr=${machine.name} NodeHostName=${machine.name} OS=${machine.os}`,
-  `RealMemory=${machine.memoryMb} AllocMem=${machine.memoryUsedMb} FreeMem=N/A Sockets=1 Boards=1`,
-  `State=${nodeState(machine).toUpperCase()} ThreadsPerCore=1`,
-];
-
-const SINFO =
-  '--all -a;--clusters -M=?;--dead -d;--exact -e;--federation?;--format -o=;--Format -O=;--future -F?;--help;--hide;--iterate -i=?;--json;--list-reasons -R;--local;--long -l;--Node -N;--noconvert;--noheader -h;--nodes -n=;--partition -p=;--reservation -T?;--responding -r;--sort -S=;--states -t=;--summarize -s;--verbose -v;--version -V';
-
-/** A line of sinfo: machines of a site that are alike, and what fields are of them. */
-interface Group {
-  site: Site;
-  isDefault: boolean;
-  machines: readonly Machine[];
-}
-const sum = (machines: readonly Machine[], of: (machine: Machine) => number): number =>
-  machines.reduce((all, one) => all + of(one), 0);
-const least = (machines: readonly Machine[], of: (machine: Machine) => number): string => {
-  const values = machines.map(of);
-  if (values.length === 0) return '0';
-  const min = Math.min(...values);
-  return Math.max(...values) > min ? `${min}+` : String(min);
-};
-const counts = (
-  machines: readonly Machine[],
-  of: (machine: Machine) => readonly [used: number, all: number],
-): string => {
-  const isOut = (machine: Machine): boolean => /down|drain/.test(nodeState(machine));
-  const used = sum(machines, (one) => of(one)[0]);
-  const other = sum(machines.filter(isOut), (one) => of(one)[1] - of(one)[0]);
-  const all = sum(machines, (one) => of(one)[1]);
-  return `${used}/${all - used - other}/${other}/${all}`;
-};
-const stateOfGroup = ({ machines }: Group): string => (machines[0] ? nodeState(machines[0]) : 'n/a');
-const lineOf = (group: Group): SinfoLine => ({
-  site: { name: group.site.name, isUp: isUp(group.site) === 'UP', maxLimitS: group.site.maxLimitS },
-  state: stateOfGroup(group),
-  gres: gresOf(group.machines).replace('(null)', ''),
-  gresUsed: gresUsedOf(group.machines).replace('(null)', ''),
-  machines: group.machines,
-});
-const compact = (state: string): string => STATE_LETTERS[state] ?? state;
-
-const GROUP_FIELDS: Readonly<Record<string, (group: Group) => string | number>> = {
-  available: ({ site }) => isUp(site).toLowerCase(),
-  cpus: ({ machines }) => least(machines, (one) => one.cpus),
-  cpusstate: ({ machines }) => counts(machines, (one) => [one.cpusUsed, one.cpus]),
-  allocmem: ({ machines }) => sum(machines, (one) => one.memoryUsedMb),
-  disk: () => 0,
-  features: () => '(null)',
-  gres: ({ machines }) => gresOf(machines),
-  gresused: ({ machines }) => gresUsedOf(machines),
-  memory: ({ machines }) => least(machines, (one) => one.memoryMb),
-  nodeaiot: ({ machines }) => counts(machines, (one) => [one.cpusUsed > 0 ? 1 : 0, 1]),
-  nodehost: ({ machines }) => machines.map(({ name }) => name).join(','),
-  nodelist: ({ machines }) => machines.map(({ name }) => name).join(','),
-  nodes: ({ machines }) => machines.length,
-  partition: ({ site, isDefault }) => site.name + (isDefault ? '*' : ''),
-  partitionname: ({ site }) => site.name,
-  statecompact: (group) => compact(stateOfGroup(group)),
-  statelong: stateOfGroup,
-  time: ({ site }) => longestIn(site, 'infinite'),
-  weight: () => 1,
-};
-const SINFO_LETTERS = {
-  a: ['available', 'AVAIL'],
-  A: ['nodeai', 'NODES(A/I)'],
-  b: ['features', 'ACTIVE_FEATURES'],
-  c: ['cpus', 'CPUS'],
-  C: ['cpusstate', 'CPUS(A/I/O/T)'],
-  d: ['disk', 'TMP_DISK'],
-  D: ['nodes', 'NODES'],
-  f: ['features', 'AVAIL_FEATURES'],
-  F: ['nodeaiot', 'NODES(A/I/O/T)'],
-  G: ['gres', 'GRES'],
-  l: ['time', 'TIMELIMIT'],
-  m: ['memory', 'MEMORY'],
-  n: ['nodehost', 'HOSTNAMES'],
-  N: ['nodelist', 'NODELIST'],
-  P: ['partition', 'PARTITION'],
-  R: ['partitionname', 'PARTITION'],
-  t: ['statecompact', 'STATE'],
-  T: ['statelong', 'STATE'],
-  w: ['weight', 'WEIGHT'],
-} as const;
-/** What tells lines apart, where it is shown. */
-const SPLIT: Readonly<Record<string, (machine: Machine) => string>> = {
-  statecompact: nodeState,
-  statelong: nodeState,
-  cpus: ({ cpus }) => String(cpus),
-  nodehost: ({ name }) => name,
-  gres: (machine) => gresOf([machine]),
-  gresused: (machine) => gresUsedOf([machine]),
-};
-
-export const sinfo: Run = async (words, name) => {
-  const options = given(name, words, SINFO);
-  const isNodes = options.has('--Node');
-  const format =
-    options.get('--format') ??
-    (options.has('--summarize')
-      ? '%9P %.5a %.10l %.16F %N'
-      : isNodes
-        ? '%N %.6D %9P %T'
-        : '%9P %.5a %.10l %.6D %.6t %N');
-  const { before, columns } = options.has('--Format')
-    ? {
-        before: '',
-        columns: options.list('--Format').map((part): Column => {
-          const [, field = '', width] = /^(\w+)(?::\.?(\d+))?/.exec(part) ?? [];
-          return {
-            field: field.toLowerCase(),
-            title: field.toUpperCase(),
-            width: Number(width ?? 20),
-            right: false,
-            after: '',
-          };
-        }),
-      }
-    : columnsOf(format, SINFO_LETTERS);
-  const [partitions, nodes, states] = [
-    options.list('--partition'),
-    options.list('--nodes').flatMap(expanded),
-    options.list('--states'),
-  ];
-  const splits = columns.flatMap(({ field }) => SPLIT[field] ?? []);
-  const groups = (await allSites()).flatMap((site, at) => {
-    if (partitions.length > 0 && !partitions.includes(site.name)) return [];
-    const machines = site.machines.filter(
-      (one) =>
-        (nodes.length === 0 || nodes.includes(one.name)) &&
-        (states.length === 0 ||
-          states.some((state) => [nodeState(one), compact(nodeState(one))].includes(state.toLowerCase()))),
-    );
-    const keys = new Map<string, Machine[]>();
-    for (const machine of machines) {
-      const key = isNodes ? machine.name : splits.map((of) => of(machine)).join('|');
-      keys.set(key, [...(keys.get(key) ?? []), machine]);
-    }
-    if (keys.size === 0 && nodes.length + states.length === 0 && !isNodes) keys.set('', []);
-    return [...keys.values()].map((alike): Group => ({ site, isDefault: at === 0, machines: alike }));
-  });
-  if (options.has('--json')) {
-    print(jsonOf('slurmctld', name, { sinfo: groups.map((group) => sinfoData(lineOf(group))) }));
-    return 0;
-  }
-  const lines = [
-    ...new Set(
-      groups.map(
-        (group) => before + line(columns, ({ field }) => String(GROUP_FIELDS[field]?.(group) ?? 'N/A')),
-      ),
-    ),
-  ];
-  if (!options.has('--noheader')) lines.unshift(before + line(columns, ({ title }) => title));
-  if (lines.length > 0) print(lines.join('\n'));
-  return 0;
-};
-
-const TABLE =
-  '--noheader -n;--header;--parsable -p;--parsable2 -P;--readonly -r;--associations -s;--immediate -i;--quiet -Q;--format -o=;--Format=;--accounts -A=;--all -a;--clusters -M=;--long -l;--users -U;--user -u=;--partition;--delimiter=;--json;--verbose -v;--version -V;--tree -t;--units=;--help -h';
-
 /** The one account that there is, and whoever asks in it. */
 export const accounts: Run = async (words, name) => {
   // sshare writes -h for --noheader.
   const options = given(
     name,
     words.map((word) => (name === 'sshare' && word === '-h' ? '-n' : word)),
-    TABLE,
+    OPTIONS.accounts,
   );
   const [verb = '', what = '', ...conditions] = options.operands;
   if (name === 'sacctmgr' && !/^(show|list)$/.test(verb))
@@ -630,10 +439,14 @@ export const accounts: Run = async (words, name) => {
     ...{ preemptexempttime: clock(exemptS), preemptmode: onPreemption.toLowerCase() },
   }));
   const rows = /^qos/i.test(what) ? [{ name: 'normal', priority: 0 }, ...classes] : [{}];
+  const asked = [options.list('--user'), options.list('--accounts')] as const;
+  const isAsked =
+    (asked[0].length === 0 || asked[0].some((one) => [user, viewer.name].includes(one))) &&
+    (asked[1].length === 0 || asked[1].includes('default'));
   printAccounts(
     options,
     columns,
-    rows.map((row) => {
+    (isAsked ? rows : []).map((row) => {
       const known: Readonly<Record<string, string | number>> = { ...values, ...row };
       return ({ field }: Column) => String(known[field] ?? (/^(sacctmgr)$/.test(name) ? '' : 'N/A'));
     }),

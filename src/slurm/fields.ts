@@ -1,5 +1,6 @@
 /** Fields of jobs by Slurm's names, and the tables that its commands print of them. */
 import { licensesWritten, requestWritten } from '../words/index.js';
+import { SlurmError } from './ask.js';
 import {
   clock,
   elapsedS,
@@ -15,16 +16,18 @@ import {
   shownId,
   slurmState,
 } from './jobs.js';
+import { partitionOfJob } from './partitions.js';
 
 /** What fields are of; `step` is null for the job itself. */
 export interface Row {
   job: Job;
   nowMs: number;
-  step?: 'batch' | null;
+  /** `batch`, or another one that was asked for. */
+  step?: string | null;
 }
 type Field = (row: Row) => string | number;
 
-const startOf = ({ job }: Row): string => localTime(job.startedAt, 'N/A');
+const startOf = ({ job }: Row): string => localTime(job.startedAt ?? job.expectedStart ?? null, 'N/A');
 const limitOf = ({ runTimeLimitS }: Job): string =>
   runTimeLimitS === null ? 'UNLIMITED' : clock(runTimeLimitS);
 export const cpusOf = ({ cpus }: Job): number => cpus;
@@ -84,6 +87,7 @@ export const FIELDS: Readonly<Record<string, Field>> = {
   jobid: (row) => `${shownId(row.job)}${row.step ? `.${row.step}` : ''}`,
   jobidraw: ({ job, step }) => `${numberOf(job.id)}${step ? `.${step}` : ''}`,
   jobname: name,
+  jobstep: (row) => `${shownId(row.job)}.${row.step ?? 'batch'}`,
   licenses: ({ job }) => licensesWritten(job.licenses, job.resources) || '(null)',
   maxrss: ({ job, step }) => {
     const peak = job.runs?.at(-1)?.peakMemoryMb;
@@ -100,7 +104,7 @@ export const FIELDS: Readonly<Record<string, Field>> = {
   numnodes: ({ job }) => nodeCount(job),
   numtasks: ({ job }) => job.tasks,
   oversubscribe: ({ job }) => (job.exclusive === null ? 'OK' : job.exclusive === 'USER' ? 'USER' : 'NO'),
-  partition: ({ job, step }) => (step ? '' : (job.site?.name ?? 'any')),
+  partition: ({ job, step }) => (step ? '' : partitionOfJob(job)),
   priority: ({ job }) => Math.max(0, (job.priority ?? 0) + job.boost),
   prioritylong: ({ job }) => Math.max(0, (job.priority ?? 0) + job.boost),
   qos: ({ job }) => job.class ?? 'normal',
@@ -168,6 +172,47 @@ export const line = (columns: readonly Column[], value: (column: Column) => stri
       return (right ? cut.padStart(width) : cut.padEnd(width)) + after;
     })
     .join('');
+
+/**
+ * As `--sort` says: letters of the table, or its fields, separated by commas, with `-` before one for the other way round. `#` before one keeps
+ * the order as it is. Numbers are compared as numbers. Equal ones stay in order.
+ *
+ * @throws SlurmError for a field that there is not
+ */
+export function sortedBy<T>(
+  all: readonly T[],
+  sort: string,
+  letters: Readonly<Record<string, readonly [field: string, title: string]>>,
+  shown: (one: T, field: string) => string | number,
+): T[] {
+  const fields = Object.values(letters).map(([field]) => field);
+  const keys = [...sort.matchAll(/([+-]?)(#?)(\w[\w-]*)/g)].flatMap(([, sign, hash, word = '']) =>
+    (fields.includes(word.toLowerCase()) ? [word.toLowerCase()] : [...word]).map((key) => {
+      const field = letters[key]?.[0] ?? (fields.includes(key) ? key : undefined);
+      if (field === undefined)
+        throw new SlurmError(
+          `Invalid sort specification: ${key}; accepted: ${Object.keys(letters).join('')}, separated by commas`,
+        );
+      return { field, sign: hash ? 0 : sign === '-' ? -1 : 1 };
+    }),
+  );
+  if (keys.length === 0) return [...all];
+  const rows = all.map((one) => ({ one, values: keys.map(({ field }) => shown(one, field)) }));
+  rows.sort((a, b) => {
+    for (const [i, { sign }] of keys.entries()) {
+      const difference = sign * compared(a.values[i]!, b.values[i]!);
+      if (difference !== 0) return difference;
+    }
+    return 0;
+  });
+  return rows.map(({ one }) => one);
+}
+
+function compared(a: string | number, b: string | number): number {
+  const [x, y] = [a, b].map((value) => (value === '' ? Number.NaN : Number(value)));
+  if (!Number.isNaN(x) && !Number.isNaN(y)) return x === y ? 0 : x! - y!;
+  return String(a) < String(b) ? -1 : a === b ? 0 : 1;
+}
 
 /** Letters of `-o`: `%.18i %j|%T`, each with its field and title. What is between them stays. */
 export function columnsOf(

@@ -7,13 +7,17 @@ import {
   type SlurmJobsQueryVariables,
   SlurmRunsDocument,
   type SlurmRunsQuery,
+  SlurmStartsDocument,
 } from './documents.gql.js';
 
 type Filter = SlurmJobsQueryVariables['filter'];
 type FullJob = SlurmRunsQuery['jobs']['nodes'][number];
 /** What only the dearer query asks for is absent otherwise. */
 export type Job = BriefJobFragment &
-  Partial<Pick<FullJob, 'runs' | 'resourcesPerTask' | 'devicesPerTask' | 'resources'>>;
+  Partial<Pick<FullJob, 'runs' | 'resourcesPerTask' | 'devicesPerTask' | 'resources'>> & {
+    /** Of one that waits, where it was asked for (`withStarts`). */
+    readonly expectedStart?: string | null;
+  };
 
 /** Objects in a page: as many as one request may cost. */
 const [BRIEF_PAGE, FULL_PAGE] = [5000, 300];
@@ -37,6 +41,22 @@ export async function findJobs(
     if (!answer.jobs.pageInfo.hasNextPage) return { jobs, user: answer.viewer.name };
     after = answer.jobs.pageInfo.endCursor;
   }
+}
+
+/** Each start is computed: as many in a page as one request may cost, and no more are asked for than Slurm plans. */
+export const STARTS_PAGE = 100;
+const STARTS_MAX = 500;
+
+/** The jobs, the first ones of those that wait with their expected starts. */
+export async function withStarts(jobs: readonly Job[]): Promise<Job[]> {
+  const ids = jobs.filter((job) => slurmState(job) === 'PENDING').map(({ id }) => id);
+  const starts = new Map<string, string | null>();
+  for (let at = 0; at < Math.min(ids.length, STARTS_MAX); at += STARTS_PAGE) {
+    const some = ids.slice(at, at + STARTS_PAGE);
+    const { jobs: found } = await ask(SlurmStartsDocument, { ids: some, first: some.length });
+    for (const { id, expectedStart } of found.nodes) starts.set(id, expectedStart);
+  }
+  return jobs.map((job) => ({ ...job, expectedStart: starts.get(job.id) ?? null }));
 }
 
 /** The array that a job is an element of; null: it is none. Its elements follow one another. */
@@ -70,21 +90,27 @@ interface Written {
   number: number;
   /** null: all, of an array. */
   indices: readonly number[] | null;
+  /** `batch`, `0`; null: the job itself. */
+  step: string | null;
   text: string;
 }
 
 export function writtenJob(text: string): Written {
-  const [, number, list] = /^(?:job_)?(\d{1,15})(?:_([\d,:%[\]*-]+))?(?:\.\w+)?$/.exec(text) ?? [];
+  const [, number, list, step = null] =
+    /^(?:job_)?(\d{1,15})(?:_([\d,:%[\]*-]+))?(?:\.(\w+))?$/.exec(text) ?? [];
   if (number === undefined) throw new SlurmError(`Invalid job id specified: ${text}`);
   const indices = list === undefined || list === '*' ? null : parseArray('job id', list).indices;
-  return { number: Number(number), indices, text };
+  return { number: Number(number), indices, step, text };
 }
 
-/** The jobs that are named, with all elements of arrays that are named as a whole; and the texts that name none. */
+/**
+ * The jobs that are named, with all elements of arrays that are named as a whole; and the texts that name none. `steps`: of those that are named
+ * only by steps of them, which.
+ */
 export async function namedJobs(
   texts: readonly string[],
   how: { full?: boolean } = {},
-): Promise<{ jobs: Job[]; unknown: string[]; user: string }> {
+): Promise<{ jobs: Job[]; unknown: string[]; user: string; steps: Map<number, Set<string>> }> {
   const written = texts
     .flatMap((text) => text.split(/,(?![^[]*\])/))
     .filter(Boolean)
@@ -101,7 +127,9 @@ export async function namedJobs(
     for (const job of (await findJobs({ groupName }, how)).jobs) byNumber.set(numberOf(job.id), job);
   const chosen = new Map<number, Job>();
   const unknown: string[] = [];
-  for (const { number, indices, text } of written) {
+  const whole = new Set<number>();
+  const steps = new Map<number, Set<string>>();
+  for (const { number, indices, step, text } of written) {
     const head = byNumber.get(number);
     const place = head && placeOf(head);
     const numbers =
@@ -114,9 +142,15 @@ export async function namedJobs(
           : [];
     const jobs = numbers.flatMap((one) => byNumber.get(one) ?? []);
     if (jobs.length === 0) unknown.push(text);
-    for (const job of jobs) chosen.set(numberOf(job.id), job);
+    for (const job of jobs) {
+      const id = numberOf(job.id);
+      chosen.set(id, job);
+      if (step === null) whole.add(id);
+      else steps.set(id, (steps.get(id) ?? new Set<string>()).add(step));
+    }
   }
-  return { jobs: [...chosen.values()], unknown, user };
+  for (const id of whole) steps.delete(id);
+  return { jobs: [...chosen.values()], unknown, user, steps };
 }
 
 /** Slurm's words and letters for a state. */

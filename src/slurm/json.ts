@@ -5,6 +5,7 @@
 import { licensesWritten } from '../words/index.js';
 import { cpusOf, gresOf, nodeCount, type Row, tresCounts, tresOf } from './fields.js';
 import { elapsedS, exitOf, nodesOf, numberOf, placeOf, reasonOf, slurmState } from './jobs.js';
+import { partitionOfJob } from './partitions.js';
 
 /** The whole answer of a command. `type`: of the plugin that answers in Slurm. */
 export const jsonOf = (type: 'slurmctld' | 'slurmdbd', command: string, content: object): string =>
@@ -71,7 +72,7 @@ function shared(row: Row) {
     licenses: licensesWritten(job.licenses, job.resources),
     name: job.name ?? job.application,
     nodes: nodesOf(job).join(','),
-    partition: job.site?.name ?? 'any',
+    partition: partitionOfJob(job),
     priority: number(Math.max(0, (job.priority ?? 0) + job.boost)),
     qos: job.class ?? 'normal',
     restart_cnt: Math.max(0, job.epoch - 1),
@@ -186,9 +187,10 @@ function batchStep(row: Row, state: string, times: object): object {
   };
 }
 
-/** Machines of a site that are alike, as a line of sinfo. */
+/** Machines of a partition that are alike, as a line of sinfo. */
 export interface SinfoLine {
-  site: { name: string; isUp: boolean; maxLimitS: number | null };
+  /** `longestS`: of a job, seconds; null: any. */
+  partition: { name: string; isUp: boolean; longestS: number | null };
   /** In small letters. */
   state: string;
   gres: string;
@@ -202,7 +204,7 @@ export interface SinfoLine {
   }[];
 }
 
-export function sinfoData({ site, state, gres, gresUsed, machines }: SinfoLine): object {
+export function sinfoData({ partition, state, gres, gresUsed, machines }: SinfoLine): object {
   const total = (of: (machine: SinfoLine['machines'][number]) => number): number =>
     machines.reduce((sum, machine) => sum + of(machine), 0);
   const range = (of: (machine: SinfoLine['machines'][number]) => number): object => {
@@ -228,11 +230,11 @@ export function sinfoData({ site, state, gres, gresUsed, machines }: SinfoLine):
       ...{ hostnames: names, addresses: names, nodes: names },
     },
     partition: {
-      name: site.name,
+      name: partition.name,
       cluster: 'switchyard',
-      maximums: { time: minutes(site.maxLimitS) },
+      maximums: { time: minutes(partition.longestS) },
       nodes: { configured: names.join(','), total: machines.length },
-      partition: { state: [site.isUp ? 'UP' : 'DOWN'] },
+      partition: { state: [partition.isUp ? 'UP' : 'DOWN'] },
       cpus: { total: cpus },
     },
     weight: { minimum: 1, maximum: 1 },

@@ -5,9 +5,10 @@
 import { basename } from 'node:path';
 import { NotAccepted } from '../words/index.js';
 import { SlurmError } from './ask.js';
-import { complain, type Run } from './command.js';
-import { accounts, scancel, scontrol, sinfo } from './control.js';
+import { complain, print, type Run, Told } from './command.js';
+import { accounts, scancel, scontrol } from './control.js';
 import { sacct, seff, sprio, squeue, sstat } from './queue.js';
+import { sinfo } from './sinfo.js';
 import { salloc, sbatch, srun } from './submit.js';
 
 const COMMANDS: Readonly<Record<string, Run>> = {
@@ -23,18 +24,13 @@ async function main(): Promise<number> {
     complain('slurm', `${name}: no such command; accepted: ${Object.keys(COMMANDS).sort().join(', ')}`);
     return 1;
   }
-  if (words.length === 1 && /^(-V|--version)$/.test(words[0]!)) {
-    process.stdout.write('slurm 23.11.0 (Switchyard)\n');
-    return 0;
-  }
-  if (words.length === 1 && words[0] === '--help') {
-    process.stdout.write(`${name} works like Slurm's; Switchyard's docs/slurm-users.md lists the differences.
-`);
-    return 0;
-  }
   try {
     return await run(words, name);
   } catch (error) {
+    if (error instanceof Told) {
+      print(error.message);
+      return 0;
+    }
     if (!(error instanceof SlurmError || error instanceof NotAccepted)) throw error;
     complain(name, error.message);
     return 1;

@@ -3,8 +3,8 @@ import { ACTIVE_STATES } from '../client/states.gql.js';
 import { programEnvironment } from '../platform/config.js';
 import { parseSince, switchesWritten } from '../words/index.js';
 import { SlurmError } from './ask.js';
-import { complain, type Given, given, print, type Run } from './command.js';
-import { type Column, columnsOf, isDear, line, type Row, textOf } from './fields.js';
+import { complain, type Given, given, print, type Run, warn } from './command.js';
+import { type Column, columnsOf, FIELDS, isDear, line, type Row, sortedBy, textOf } from './fields.js';
 import {
   clock,
   elapsedS,
@@ -21,8 +21,11 @@ import {
   STATES,
   slurmState,
   stateOf,
+  withStarts,
 } from './jobs.js';
 import { accountedJob, jobInfo, jsonOf } from './json.js';
+import { OPTIONS } from './options.js';
+import { expanded, isInOne } from './partitions.js';
 
 const LETTERS = {
   a: ['account', 'ACCOUNT'],
@@ -71,6 +74,10 @@ const LETTERS = {
   Y: ['schednodes', 'SCHEDNODES'],
   Z: ['workdir', 'WORK_DIR'],
 } as const;
+/** Of those that wait, with their expected starts. */
+const STARTS = '%.18i %.9P %.8j %.8u %.2t %.19S %.6D %.20Y %R';
+/** Of steps. */
+const STEPS = '%.18s %.8j %.9P %.8u %.9M %N';
 const SHORT = '%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R';
 const LONG = '%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R';
 /** How long squeue shows a job that has ended: Slurm's MinJobAge. */
@@ -105,12 +112,15 @@ function selected(jobs: readonly Job[], options: Given, user: string): Job[] {
   const users = [
     ...options.list('--user'),
     ...options.list('--users'),
+    ...options.list('--uid'),
     ...(options.has('--me') ? [user] : []),
   ];
   const names = [...options.list('--name')];
   const accounts = [...options.list('--account'), ...options.list('--accounts')];
-  const partitions = [...options.list('--partition'), ...options.list('--partitions')];
+  const partitions = options.list('--partition');
   const classes = options.list('--qos');
+  const licenses = options.list('--licenses').map((one) => one.replace(/[:=].*$/, ''));
+  const nodes = options.list('--nodelist').flatMap(expanded);
   const own = [process.getuid?.(), ownName()].map(String);
   const isOf = (name: string): boolean =>
     users.includes(name) || (name === user && users.some((one) => own.includes(one)));
@@ -119,10 +129,18 @@ function selected(jobs: readonly Job[], options: Given, user: string): Job[] {
       (users.length === 0 || isOf(job.user.name)) &&
       (names.length === 0 || names.includes(job.name ?? job.application)) &&
       (accounts.length === 0 || accounts.includes(job.project ?? 'default')) &&
-      (partitions.length === 0 || partitions.includes(job.site?.name ?? 'any')) &&
-      (classes.length === 0 || classes.includes(job.class ?? 'normal')),
+      (partitions.length === 0 || isInOne(job, partitions)) &&
+      (classes.length === 0 || classes.includes(job.class ?? 'normal')) &&
+      (licenses.length === 0 || licenses.some((one) => licensesOf(job).includes(one))) &&
+      (nodes.length === 0 || nodesOf(job).some((node) => nodes.includes(node))),
   );
 }
+
+/** Names without amounts. */
+const licensesOf = ({ licenses, resources }: Job): string[] => [
+  ...licenses,
+  ...(resources ?? []).map(({ kind }) => kind),
+];
 
 /** The account of this machine, for which scripts ask: it stands for the user of the key. */
 const ownName = (): string => {
@@ -130,38 +148,64 @@ const ownName = (): string => {
   return USER ?? LOGNAME ?? '';
 };
 
-const SQUEUE =
-  '--all -a;--array -r;--array-unique;--account -A=;--clusters -M=?;--format -o=;--Format -O=;--help;--hide;--iterate -i=?;--jobs -j=;--json;--licenses -L=?;--local;--long -l;--me;--name -n=;--noconvert;--noheader -h;--nodelist -w=;--only-job-state;--partition -p=;--priority -P;--qos -q=;--reservation -R=?;--sibling;--sort -S=;--start;--states -t=;--step -s;--user -u=;--users=;--verbose -v;--version -V';
+/** What `--sort` compares where that is not what is shown. */
+const ORDERS: Readonly<Record<string, (row: Row) => number>> = {
+  jobid: ({ job }) => numberOf(job.id),
+  statecompact: ({ job }) => STATES.indexOf(slurmState(job)),
+  state: ({ job }) => STATES.indexOf(slurmState(job)),
+  timelimit: ({ job }) => job.runTimeLimitS ?? Infinity,
+  timeleft: ({ job, nowMs }) => (job.runTimeLimitS ?? Infinity) - elapsedS(job, nowMs),
+  timeused: ({ job, nowMs }) => elapsedS(job, nowMs),
+  minmemory: ({ job }) => job.memoryMbPerTask,
+};
+
+function formatOf(options: Given): { before: string; columns: Column[] } {
+  if (options.has('--Format')) return { before: '', columns: longColumns(options.get('--Format')!) };
+  const format =
+    options.get('--format') ??
+    (options.has('--steps') ? STEPS : undefined) ??
+    (options.has('--start') ? STARTS : undefined) ??
+    programEnvironment().SQUEUE_FORMAT ??
+    (options.has('--long') ? LONG : SHORT);
+  return columnsOf(
+    format,
+    options.has('--steps') ? { ...LETTERS, i: ['jobstep', 'STEPID'], s: ['jobstep', 'STEPID'] } : LETTERS,
+  );
+}
 
 export const squeue: Run = async (words, name) => {
-  const options = given(name, words, SQUEUE);
+  const options = given(name, words, OPTIONS.squeue);
   const nowMs = Date.now();
-  const format =
-    options.get('--format') ?? programEnvironment().SQUEUE_FORMAT ?? (options.has('--long') ? LONG : SHORT);
-  const isLong = options.has('--Format');
-  const { before, columns } = isLong
-    ? { before: '', columns: longColumns(options.get('--Format')!) }
-    : columnsOf(format, LETTERS);
+  const { before, columns } = formatOf(options);
   const ids = options.list('--jobs');
   const wanted = options.has('--states')
     ? statesOf(options.list('--states'))
     : new Set(ids.length > 0 ? [...STATES] : ACTIVE);
-  const how = { full: options.has('--json') || isDear(columns.map(({ field }) => field)) };
+  const isFull = ['--json', '--nodelist', '--licenses'].some(options.has);
+  const how = { full: isFull || isDear(columns.map(({ field }) => field)) };
   const found = ids.length > 0 ? await namedJobs([ids.join(',')], how) : await listed(wanted, how);
   if (ids.length > 0 && found.jobs.length === 0) throw new SlurmError('Invalid job id specified');
   const isOver = (job: Job): boolean => hasEnded(job) && Date.parse(job.endedAt!) < nowMs - SHOWN_S * 1000;
   const jobs = selected(found.jobs, options, found.user)
     .filter((job) => !isOver(job) && (wanted === null || wanted.has(slurmState(job))))
     .filter((job) => !options.has('--start') || slurmState(job) === 'PENDING')
+    .filter((job) => !options.has('--steps') || job.state === 'RUNNING')
     .sort(
       (a, b) =>
         Number(a.startedAt !== null) - Number(b.startedAt !== null) || numberOf(a.id) - numberOf(b.id),
     );
+  const known = options.has('--start') ? await withStarts(jobs) : jobs;
+  const rows = sortedBy(
+    known.map((job): Row => ({ job, nowMs })),
+    options.get('--sort') ?? (options.has('--start') ? 'S' : ''),
+    LETTERS,
+    (row, field) => ORDERS[field]?.(row) ?? textOf(field, row),
+  );
   if (options.has('--json')) {
-    print(jsonOf('slurmctld', name, { jobs: jobs.map((job) => jobInfo({ job, nowMs })) }));
+    print(jsonOf('slurmctld', name, { jobs: rows.map(jobInfo) }));
     return 0;
   }
-  const lines = jobs.map((job) => before + line(columns, ({ field }) => textOf(field, { job, nowMs })));
+  const lines = rows.map((row) => before + line(columns, ({ field }) => textOf(field, row)));
   if (!options.has('--noheader')) lines.unshift(before + line(columns, ({ title }) => title));
   if (lines.length > 0) print(lines.join('\n'));
   return 0;
@@ -179,14 +223,17 @@ async function listed(
   return { jobs: [...active.jobs, ...ended.jobs.filter(({ id }) => !known.has(id))], user: active.user };
 }
 
-const SACCT =
-  '--accounts -A=;--allclusters -L?;--allocations -X;--allusers -a;--brief -b;--clusters -M=?;--completion -c?;--constraints -C=?;--delimiter=;--duplicates -D;--endtime -E=;--federation?;--file -f=?;--format -o=;--group -g=?;--help -h;--helpformat -e;--json;--jobs -j=;--job=;--long -l;--name=;--nnodes -i=?;--noconvert;--nodelist -N=?;--noheader -n;--parsable -p;--parsable2 -P;--partition -r=;--qos -q=;--reason -R=?;--starttime -S=;--state -s=;--timelimit-max=?;--timelimit-min -k=?;--truncate -T;--uid=;--units=;--use-local-uid;--user -u=;--verbose -v;--version -V;--wckeys -W=?;--whole-hetjob=?';
 const SACCT_FORMAT = 'jobid,jobname,partition,account,alloccpus,state,exitcode';
+const SACCT_BRIEF = 'jobid,state,exitcode';
+const SACCT_LONG =
+  'jobid,jobidraw,jobname,partition,maxrss,alloccpus,elapsed,state,exitcode,reqmem,alloctres,submit,start,end,nodelist';
 /** Names of fields as sacct writes them, however people do. */
 const TITLES =
   'JobID JobIDRaw JobName Partition Account AllocCPUS AllocTRES CPUTime CPUTimeRAW Cluster Elapsed ElapsedRaw Eligible End ExitCode MaxRSS NCPUS NNodes NodeList NTasks QOS Reason ReqCPUS ReqMem ReqNodes ReqTRES Start State Submit Timelimit TimelimitRaw TotalCPU User WorkDir'.split(
     ' ',
   );
+const titleOf = (field: string, otherwise = field): string =>
+  TITLES.find((title) => title.toLowerCase() === field) ?? otherwise;
 /** Where it is not 10. */
 const WIDTHS: Readonly<Record<string, number>> = {
   jobid: 12,
@@ -209,7 +256,7 @@ function accountColumns(format: string): Column[] {
       const field = written.toLowerCase();
       return {
         field,
-        title: TITLES.find((title) => title.toLowerCase() === field) ?? written,
+        title: titleOf(field, written),
         width: Number(width ?? WIDTHS[field] ?? 10),
         right: left !== '-' && (width !== undefined || field !== 'jobid'),
         after: ' ',
@@ -217,11 +264,46 @@ function accountColumns(format: string): Column[] {
     });
 }
 
+/** Of a job, or those of its steps that were asked for. */
+function rowsOf(job: Job, nowMs: number, steps: ReadonlySet<string> | undefined, isWhole: boolean): Row[] {
+  const own: Row = { job, nowMs, step: null };
+  if (steps !== undefined && !isWhole)
+    return job.startedAt === null ? [] : [...steps].map((step): Row => ({ job, nowMs, step }));
+  return isWhole || job.startedAt === null ? [own] : [own, { job, nowMs, step: 'batch' }];
+}
+
+/** Between two times: what was before counts from the first, what was later to the last. */
+function truncated(job: Job, from: string, to: string | undefined): Job {
+  const { startedAt, endedAt } = job;
+  return {
+    ...job,
+    startedAt: startedAt !== null && startedAt < from ? from : startedAt,
+    endedAt: endedAt !== null && to !== undefined && endedAt > to ? to : endedAt,
+  };
+}
+
+/** What srun starts in a job is part of its step `batch` here. */
+function warnOfSteps(steps: ReadonlyMap<number, ReadonlySet<string>>, name: string): void {
+  for (const [number, some] of steps)
+    for (const step of some)
+      if (step !== 'batch')
+        warn(name, `${number}.${step}: steps are not recorded one by one; shown is all that the job ran`);
+}
+
+function accountFormat(options: Given): Column[] {
+  const asked = options.list('--format').join(',');
+  if (asked) return accountColumns(asked);
+  if (options.has('--brief')) return accountColumns(SACCT_BRIEF);
+  return accountColumns(options.has('--long') ? SACCT_LONG : SACCT_FORMAT);
+}
+
 export const sacct: Run = async (words, name) => {
-  const options = given(name, words, SACCT);
+  const options = given(name, words, OPTIONS.sacct);
+  if (options.has('--helpformat')) return printFields();
   const nowMs = Date.now();
-  const columns = accountColumns(options.list('--format').join(',') || SACCT_FORMAT);
-  const how = { full: options.has('--json') || isDear(columns.map(({ field }) => field)) };
+  const columns = accountFormat(options);
+  const isFull = ['--json', '--nodelist'].some(options.has);
+  const how = { full: isFull || isDear(columns.map(({ field }) => field)) };
   const ids = [...options.list('--jobs'), ...options.list('--job')];
   const time = (option: string): string | undefined => {
     const value = options.get(option);
@@ -237,22 +319,21 @@ export const sacct: Run = async (words, name) => {
     .filter((job) => mine || job.user.name === found.user)
     .filter((job) => to === undefined || Date.parse(job.submittedAt) < Date.parse(to))
     .filter((job) => states === null || states.has(accountedState(job)))
+    .map((job) => (options.has('--truncate') ? truncated(job, from, to) : job))
     .sort((a, b) => numberOf(a.id) - numberOf(b.id));
   if (options.has('--json')) {
-    const accounted = jobs.map((job) => accountedJob({ job, nowMs }, accountedState(job)));
-    print(jsonOf('slurmdbd', name, { jobs: accounted }));
+    const shown = jobs.map((job) => accountedJob({ job, nowMs }, accountedState(job)));
+    print(jsonOf('slurmdbd', name, { jobs: shown }));
     return 0;
   }
-  const rows = jobs.flatMap((job): Row[] => [
-    { job, nowMs, step: null },
-    ...(options.has('--allocations') || job.startedAt === null
-      ? []
-      : [{ job, nowMs, step: 'batch' as const }]),
-  ]);
+  warnOfSteps(found.steps, name);
+  const isWhole = options.has('--allocations');
+  const rows = jobs.flatMap((job) => rowsOf(job, nowMs, found.steps.get(numberOf(job.id)), isWhole));
+  const inUnits = unitsOf(options);
   const value =
     (row: Row) =>
     (column: Column): string =>
-      column.field === 'state' ? accountedState(row.job) : textOf(column.field, row);
+      column.field === 'state' ? accountedState(row.job) : inUnits(column.field, textOf(column.field, row));
   printAccounts(
     options,
     columns,
@@ -260,6 +341,38 @@ export const sacct: Run = async (words, name) => {
   );
   return 0;
 };
+
+/** The names that --format takes. */
+function printFields(): number {
+  const names = Object.keys(FIELDS).map((field) => titleOf(field));
+  print(names.sort((a, b) => a.localeCompare(b)).join('\n'));
+  return 0;
+}
+
+const UNITS = ['K', 'M', 'G', 'T', 'P'] as const;
+/** Fields that are amounts of memory, with their unit behind them. */
+const AMOUNTS = /^(reqmem|maxrss|averss|alloctres|reqtres)$/;
+
+/**
+ * Memory in the unit that `--units` names, as Slurm converts it, by 1024.
+ *
+ * @throws SlurmError for another unit
+ */
+function unitsOf(options: Given): (field: string, text: string) => string {
+  const unit = options.has('--noconvert') ? undefined : options.get('--units')?.toUpperCase();
+  if (unit === undefined) return (_, text) => text;
+  const to = UNITS.indexOf(unit as (typeof UNITS)[number]);
+  if (to === -1) throw new SlurmError(`Invalid --units: ${unit}; accepted: ${UNITS.join(', ')}`);
+  const converted = (amount: string, from: string): string =>
+    `${Number((Number(amount) * 1024 ** (UNITS.indexOf(from as (typeof UNITS)[number]) - to)).toFixed(2))}${unit}`;
+  return (field, text) =>
+    AMOUNTS.test(field)
+      ? text.replaceAll(
+          /(^|=)(\d+(?:\.\d+)?)([KMGTP])(?=$|,)/g,
+          (_, before, amount, from) => before + converted(amount, from),
+        )
+      : text;
+}
 
 /** sacct knows no state between waiting and running. */
 function accountedState(job: Job): string {
@@ -277,10 +390,10 @@ function sinceOf(value: string): string {
 }
 
 /** Jobs that were submitted since, and older ones that had not ended. */
-async function accounted(from: string, how: { full: boolean }): Promise<{ jobs: Job[]; user: string }> {
+async function accounted(from: string, how: { full: boolean }) {
   const { jobs, user } = await findJobs({ submittedAfter: from }, how);
   const older = await findJobs({ submittedBefore: from, states: ACTIVE_STATES }, how);
-  return { jobs: [...older.jobs, ...jobs], user };
+  return { jobs: [...older.jobs, ...jobs], user, steps: new Map<number, Set<string>>() };
 }
 
 /** Tables of sacct and its relatives: for people, or with separators. */
@@ -308,37 +421,38 @@ export function printAccounts(
   if (lines.length > 0) print(lines.join('\n'));
 }
 
-const STAT =
-  '--allsteps -a;--format -o=;--helpformat -e;--jobs -j=;--noheader -n;--noconvert;--parsable -p;--parsable2 -P;--delimiter=;--verbose -v';
+const MEASURED = /rss|cpu|vm|disk|pages|tresusage/;
 
 /** What a run has used so far is known when it has ended: so far, only that it runs. */
 export const sstat: Run = async (words, name) => {
-  const options = given(name, words, STAT);
+  const options = given(name, words, OPTIONS.sstat);
+  if (options.has('--helpformat')) return printFields();
   const columns = accountColumns(
     options.list('--format').join(',') || 'jobid,nodelist,ntasks,maxrss,totalcpu',
   );
-  const { jobs } = await namedJobs([...options.list('--jobs'), ...options.operands], { full: true });
+  const { jobs, steps } = await namedJobs([...options.list('--jobs'), ...options.operands], { full: true });
+  if (columns.some(({ field }) => MEASURED.test(field)))
+    warn(name, 'what a job uses is measured while it runs, and told when it has ended: see sacct');
+  warnOfSteps(steps, name);
   const nowMs = Date.now();
+  const inUnits = unitsOf(options);
+  const rows = jobs
+    .filter((job) => job.state === 'RUNNING')
+    .flatMap((job) => rowsOf(job, nowMs, steps.get(numberOf(job.id)) ?? new Set(['batch']), false));
   printAccounts(
     options,
     columns,
-    jobs
-      .filter((job) => job.state === 'RUNNING')
-      .map(
-        (job) =>
-          ({ field }) =>
-            textOf(field, { job, nowMs, step: 'batch' }),
-      ),
+    rows.map(
+      (row) =>
+        ({ field }) =>
+          inUnits(field, textOf(field, row)),
+    ),
   );
   return 0;
 };
 
 export const sprio: Run = async (words, name) => {
-  const options = given(
-    name,
-    words,
-    '--noheader -h;--jobs -j=;--format -o=;--long -l;--user -u=;--partition -p=;--norm -n;--weights -w;--sort -S=',
-  );
+  const options = given(name, words, OPTIONS.sprio);
   const { jobs, user } = options.has('--jobs')
     ? await namedJobs(options.list('--jobs'))
     : await findJobs({ states: ['QUEUED', 'BLOCKED', 'HELD', 'DISPATCHED'] });
@@ -351,16 +465,20 @@ export const sprio: Run = async (words, name) => {
   } as const;
   const { before, columns } = columnsOf(options.get('--format') ?? '%.15i %9r %.8u %.10Y', letters);
   const nowMs = Date.now();
-  const lines = selected(jobs, options, user).map(
-    (job) => before + line(columns, ({ field }) => textOf(field, { job, nowMs })),
+  const rows = sortedBy(
+    selected(jobs, options, user).map((job): Row => ({ job, nowMs })),
+    options.get('--sort') ?? '',
+    letters,
+    (row, field) => textOf(field, row),
   );
+  const lines = rows.map((row) => before + line(columns, ({ field }) => textOf(field, row)));
   if (!options.has('--noheader')) lines.unshift(before + line(columns, ({ title }) => title));
   print(lines.join('\n'));
   return 0;
 };
 
 export const seff: Run = async (words, name) => {
-  const { operands } = given(name, words, '--help -h;--debug -d');
+  const { operands } = given(name, words, OPTIONS.seff);
   const { jobs, unknown } = await namedJobs(operands, { full: true });
   const nowMs = Date.now();
   for (const text of unknown) complain(name, `Job not found: ${text}`);

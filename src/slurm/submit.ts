@@ -30,7 +30,7 @@ import {
   UnknownOption,
 } from '../words/index.js';
 import { ask, bodyOf, SlurmError, send } from './ask.js';
-import { complain, pause, print, type Run, warn } from './command.js';
+import { complain, helpTold, pause, print, type Run, versionTold, warn } from './command.js';
 import {
   SlurmPlacementDocument,
   SlurmSiteNamesDocument,
@@ -38,6 +38,7 @@ import {
   type SlurmSubmitMutationVariables,
 } from './documents.gql.js';
 import { findJobs, hasEnded, type Job, localTime, numberOf, placeOf, slurmState } from './jobs.js';
+import { type AskedPartitions, atSite, noPartition, ownPartitions, SITES_OR_ONE } from './partitions.js';
 
 type JobInput = Extract<SlurmSubmitMutationVariables['input']['jobs'], readonly unknown[]>[number];
 
@@ -56,6 +57,8 @@ function takeInto(asked: Asked, words: readonly string[], name: string): string[
       ({ options, rest } = takeOptions(rest.slice(1), SLURM));
       ignored.push(...readComponent(asked, component, options, at));
     }
+    if (asked.help) throw helpTold(name);
+    if (asked.version) throw versionTold();
     for (const unheeded of ignored) warn(name, unheeded);
     return rest;
   } catch (error) {
@@ -124,7 +127,8 @@ async function inputsOf(asked: Asked, run: Command, name: string): Promise<JobIn
     ...(await throughArrays(asked.needs)),
     ...(asked.singleton ? await namesakes(asked.name!) : []),
   ];
-  const given = jobOf({ ...asked, needs });
+  const place = asked.partition === undefined ? {} : await placeIn(asked.partition, asked.limitS, name);
+  const given = jobOf({ ...(place.own ? inPartitions(asked, place.own) : asked), needs });
   const { ntasks } = shapeOf(asked);
   const groupName = asked.array && arrayName(asked.array.written, randomBytes(4).toString('hex'));
   if (groupName !== undefined && groupName.length > 200)
@@ -133,7 +137,7 @@ async function inputsOf(asked: Asked, run: Command, name: string): Promise<JobIn
     ...given,
     application: asked.name!,
     workingDirectory: resolve(directory, asked.directory ?? '.'),
-    ...(asked.partition !== undefined && { preferences: await preferencesOf(asked.partition, name) }),
+    ...(place.preferences && { preferences: place.preferences }),
     ...((ntasks > 1 || asked.components.length > 0) && { launch: 'ONCE' as const }),
     ...(groupName !== undefined && { groupName }),
     environment: Object.entries(environment).map(([variable, value]) => ({ name: variable, value })),
@@ -171,19 +175,35 @@ async function namesakes(application: string): Promise<Need[]> {
     .map(({ id }) => ({ job: id, condition: 'ANY' as const }));
 }
 
-/** Partitions are sites. Policies choose the site: a partition is a preference. */
-async function preferencesOf(partition: string, name: string): Promise<{ site: string }[]> {
+/**
+ * Partitions are sites. Policies choose the site, so that a site is a preference. A partition of a site's own scheduler is at one site only: the job
+ * goes there, and its operator's rules say whether it may.
+ */
+async function placeIn(
+  partition: string,
+  limitS: number | undefined,
+  name: string,
+): Promise<{ preferences?: { site: string }[]; own?: AskedPartitions }> {
   const { sites } = await ask(SlurmSiteNamesDocument, { first: 5000, after: null });
   const wanted = partition.split(',');
   const found = sites.nodes.filter((site) => wanted.includes(site.name));
-  if (found.length === 0 && partition !== 'any')
-    throw new SlurmError(
-      `invalid partition specified: ${partition}\nBatch job submission failed: Invalid partition name specified`,
-    );
+  const others = wanted.filter((one) => one !== 'any' && !found.some((site) => site.name === one));
+  if (others.length > 0) {
+    if (found.length > 0) throw noPartition(partition, [SITES_OR_ONE]);
+    const names = sites.nodes.map((site) => site.name);
+    return { own: await ownPartitions(others, limitS, names) };
+  }
   if (found.length > 0 && sites.nodes.length > 1)
     warn(name, '--partition: a preference only; the policy of the service chooses the site');
-  return found.map(({ id }) => ({ site: id }));
+  return { preferences: found.map(({ id }) => ({ site: id })) };
 }
+
+const inPartitions = (asked: Asked, { site, partition }: AskedPartitions): Asked => ({
+  ...asked,
+  constraint: atSite(site, asked.constraint),
+  components: asked.components.map((one) => ({ ...one, constraint: atSite(site, one.constraint) })),
+  siteTerms: { ...asked.siteTerms, partition },
+});
 
 /** The option that says what a field of a job is, where the service may refuse it. */
 const SPOKEN: Readonly<Record<string, string>> = {

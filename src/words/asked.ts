@@ -164,7 +164,6 @@ export interface Asked {
   singleton?: boolean;
   help?: boolean;
   version?: boolean;
-  label?: boolean;
 }
 
 export const nothing = (): Asked => ({

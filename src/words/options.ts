@@ -107,7 +107,6 @@ const yes = (
     | 'quiet'
     | 'help'
     | 'version'
-    | 'label'
     | 'pty',
 ): Reader => into(key, () => true);
 const count = (key: 'ntasks' | 'ntasksPerNode' | 'cpusPerTask' | 'tasks'): Reader =>
@@ -277,7 +276,6 @@ export const SLURM: readonly Option[] = [
   one('--input -i', text('input')),
   one('--jobid', text('jobid')),
   one('--job-name -J', text('name')),
-  flag('--label -l', yes('label')),
   one('--licenses -L', (asked, value, field) => {
     asked.licenses = parseLicenses(field, value);
   }),
@@ -357,6 +355,7 @@ export const SLURM: readonly Option[] = [
   one('--gres-flags', ELSEWHERE),
   one('--hint', ELSEWHERE),
   flag('--ignore-pbs', '#PBS lines are never read'),
+  flag('--label -l', 'output is not labeled with the numbers of tasks'),
   may('--kill-on-bad-exit', 'a job ends when one of its tasks fails'),
   one('--kill-on-invalid-dep', 'a job whose dependency can no longer be satisfied is canceled'),
   one('--mail-user', 'an administrator sets the address'),

@@ -7,8 +7,9 @@ import * as ofCommands from '../../src/cli/documents.gql.js';
 import { documents as ofPeers } from '../../src/federation/index.js';
 import * as ofMcp from '../../src/mcp/documents.gql.js';
 import { DEFAULT_LIMITS } from '../../src/platform/limits.js';
-import { SITES_PAGE } from '../../src/slurm/control.js';
 import * as ofSlurm from '../../src/slurm/documents.gql.js';
+import { STARTS_PAGE } from '../../src/slurm/jobs.js';
+import { SITES_PAGE } from '../../src/slurm/partitions.js';
 
 const documents = [ofCommands, ofAgents, ofMcp, ofPeers, ofSlurm].flatMap((each) =>
   Object.entries<string>(each),
@@ -26,7 +27,11 @@ describe('the documents of the command line, Slurm’s commands, agents, peers a
     const document = parse(text);
     const operation = document.definitions.find((each) => each.kind === Kind.OPERATION_DEFINITION)!;
     // The longest pages that commands ask for.
-    const page = name === 'SlurmSitesDocument' ? SITES_PAGE : 1000;
+    const pages: Readonly<Record<string, number>> = {
+      SlurmSitesDocument: SITES_PAGE,
+      SlurmStartsDocument: STARTS_PAGE,
+    };
+    const page = pages[name] ?? 1000;
     const measured = measure(document, operation, { first: page, last: page });
     expect(measured.depth).toBeGreaterThan(0);
     expect(tooComplex(measured, DEFAULT_LIMITS)).toBeNull();

@@ -1,11 +1,12 @@
 /** The commands called like Slurm's, as its clients call them: by name, in a directory of PATH, from a shell. */
-import { execFile, execFileSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packagePath } from '../../src/platform/paths.js';
 import { endAll, type Service, serve, until } from './service.js';
+import { commandsOf } from './slurm-commands.js';
 import { TUTORIALS } from './tutorials.js';
 
 const home = mkdtempSync(join(tmpdir(), 'switchyard-slurm-commands-'));
@@ -22,34 +23,7 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-interface Outcome {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
-
-function shell(line: string, stdin = ''): Promise<Outcome> {
-  const env = {
-    PATH: `${bin}:${process.env.PATH}`,
-    HOME: home,
-    USER: 'ada',
-    SWITCHYARD_HOME: home,
-    SWITCHYARD_URL: service.url,
-    SECRET_OF_MINE: 'shown',
-  };
-  return new Promise((resolve) => {
-    const child = execFile('bash', ['-c', line], { cwd: here, env }, (error, stdout, stderr) =>
-      resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr }),
-    );
-    child.stdin!.end(stdin);
-  });
-}
-/** What a line prints, which must succeed and say nothing else. */
-async function said(line: string, stdin = ''): Promise<string> {
-  const { code, stdout, stderr } = await shell(line, stdin);
-  expect([code, stderr]).toEqual([0, '']);
-  return stdout.trimEnd();
-}
+const { shell, said } = commandsOf({ bin, here, home, url: () => service.url });
 const file = (name: string): string => readFileSync(join(here, name), 'utf8');
 function script(name: string, ...lines: string[]): void {
   writeFileSync(join(here, name), `${['#!/bin/bash', ...lines].join('\n')}\n`);
@@ -73,9 +47,13 @@ describe('sbatch', () => {
     expect(await said(`sacct -n -X -P -o JobIDRaw,JobName,State,ExitCode,Timelimit -j ${id}`)).toBe(
       `${id}|one|FAILED|3:0|00:05:00`,
     );
-    expect(await said(`sacct -n -P --format=jobid,state -j ${id}.batch`)).toBe(
-      `${id}|FAILED\n${id}.batch|FAILED`,
-    );
+    expect(await said(`sacct -n -P --format=jobid,state -j ${id}.batch`)).toBe(`${id}.batch|FAILED`);
+    expect(await said(`sacct -n -P --format=jobid,state -j ${id}`)).toBe(`${id}|FAILED\n${id}.batch|FAILED`);
+    // What srun starts is not told apart from it.
+    expect(await shell(`sacct -j ${id}.0 --format=JobID,State --noheader -P`)).toEqual({
+      ...{ code: 0, stdout: `${id}.0|FAILED\n` },
+      stderr: `sacct: warning: ${id}.0: steps are not recorded one by one; shown is all that the job ran\n`,
+    });
   });
 
   it('takes a script from standard input, and a command to wrap', async () => {
@@ -337,10 +315,68 @@ describe('control', () => {
     );
   });
 
+  it('what waits is sorted, and told by its expected start, node and QOS', async () => {
+    const [slow, quick] = [
+      await said("sbatch --parsable -H -t 2-0 -J slow --wrap 'sleep 1'"),
+      await said("sbatch --parsable -H -t 30 -J quick --wrap 'sleep 1'"),
+    ];
+    const of = `-j ${slow},${quick}`;
+    expect(await said(`squeue -h -o %i -S l ${of}`)).toBe(`${quick}\n${slow}`);
+    expect(await said(`squeue -h -o %i --sort=-l,i ${of}`)).toBe(`${slow}\n${quick}`);
+    expect(await said(`squeue -h -o %i -S j ${of}`)).toBe(`${quick}\n${slow}`);
+    expect(await shell(`squeue -S ! ${of}`)).toMatchObject({ code: 0 });
+    expect((await shell(`squeue -S E7 ${of}`)).stderr).toMatch(/Invalid sort specification: 7; accepted: aA/);
+    expect(await said(`squeue -h -o %i -q normal ${of}`)).toBe(`${slow}\n${quick}`);
+    expect(await said(`squeue -h -o %i -q other ${of}`)).toBe('');
+    expect(await said(`squeue -h -o %i -w nowhere ${of}`)).toBe('');
+    // Those that are held start nobody knows when.
+    const starts = await said(`squeue --start ${of}`);
+    expect(starts).toMatch(/^ +JOBID PARTITION .* START_TIME +NODES +SCHEDNODES NODELIST\(REASON\)\n/);
+    expect(starts).toMatch(new RegExp(`^ +${slow} .* N/A +1 +N/A \\(JobHeldUser\\)$`, 'm'));
+    const behind = await said("sbatch --parsable --exclusive -t 5 --wrap 'sleep 60'");
+    const next = await said('sbatch --parsable --exclusive -t 5 --wrap true');
+    await until(
+      () => said(`squeue -h -t R -o %i -j ${behind}`),
+      (running) => running === behind,
+    );
+    expect(await said(`squeue -h --start -o '%i %S' -j ${next}`)).toMatch(
+      new RegExp(`^${next} \\d{4}-\\d\\d-\\d\\dT`),
+    );
+    const node = await said(`squeue -h -o %N -j ${behind}`);
+    expect(await said(`squeue -h -o %i -w ${node}`)).toBe(behind);
+    expect(await said(`squeue -s -h -j ${behind}`)).toMatch(new RegExp(`^ +${behind}.batch `));
+    expect(await shell(`sstat -n -P -j ${behind} -o JobID,MaxRSS`)).toEqual({
+      ...{ code: 0, stdout: `${behind}.batch|\n` },
+      stderr:
+        'sstat: warning: what a job uses is measured while it runs, and told when it has ended: see sacct\n',
+    });
+    await said(`scancel -w ${node}`);
+    await said(`scancel ${slow} ${quick} ${next}`);
+  });
+
+  it('accounts in the unit that is asked for, between times', async () => {
+    const id = await said('sbatch --parsable -W --mem=2048M --wrap true');
+    const reqmem = (words: string) => said(`sacct -X -n -P -o reqmem ${words} -j ${id}`);
+    expect(await reqmem('')).toBe('2048M');
+    expect(await reqmem('--units=G')).toBe('2G');
+    expect(await reqmem('--units K')).toBe('2097152K');
+    expect(await reqmem('--units=G --noconvert')).toBe('2048M');
+    expect((await shell(`sacct --units=X -j ${id}`)).stderr).toMatch(/Invalid --units: X; accepted: K, M/);
+    expect(await said(`sacct -b -n -P -X -j ${id}`)).toBe(`${id}|COMPLETED|0:0`);
+    expect(await said(`sacct -X -n -P -o end -T -E 2099-01-01 -j ${id}`)).not.toMatch(/2099/);
+    expect(await said(`sacct -X -n -P -o start -T -S 2098-01-01 -j ${id}`)).toBe('2098-01-01T00:00:00');
+    expect(await said(`sacct -n -X -o jobid -u somebody -j ${id}`)).toBe('');
+    expect(await said('sacct -e')).toMatch(/\bReqMem\n/);
+  });
+
   it('sites are partitions', async () => {
     expect(await said("sinfo -a -o '%P %G %l %p %c %m'")).toMatch(
       /^PARTITION GRES TIMELIMIT p CPUS MEMORY\nlocal\* \(null\) infinite N\/A \d+ \d+$/,
     );
+    expect(await said('sinfo --version')).toMatch(/^slurm \d/);
+    expect(await said('sinfo -l')).toMatch(/^PARTITION AVAIL +TIMELIMIT +JOB_SIZE ROOT OVERSUBS /);
+    expect(await said('sinfo -R')).toMatch(/^REASON +USER +TIMESTAMP +NODELIST$/);
+    expect(await said('sinfo -h -d')).toBe('');
     expect(await said('sinfo -aho %F/%C')).toMatch(/^\d\/\d\/0\/1\/\d+\/\d+\/0\/\d+$/);
     expect(await said('scontrol show partition -o')).toContain('PartitionName=local');
     expect(await said('scontrol show reservation')).toBe('No reservations in the system');

@@ -110,7 +110,7 @@ const LIST_SIZE_DEFAULT = 10;
 
 /** What only holds objects together, and values that come with the row they are in. */
 const HOLDER =
-  /(Connection|Edge|PageInfo|Payload)$|^(Term|Variable|Retry|RetryRule|RetryDecision|ExitCodes|ResourceAmount|DeviceRequest|DeviceShare|TasksPerMachine|SameSwitch|JobPart|JobStateCount|Simulation(Result|OfClass|OfSite|Comparison|Figures))$/;
+  /(Connection|Edge|PageInfo|Payload)$|^(Term|Variable|Retry|RetryRule|RetryDecision|ExitCodes|ResourceAmount|DeviceRequest|DeviceShare|TasksPerMachine|SameSwitch|SiteTerms|JobPart|JobStateCount|Simulation(Result|OfClass|OfSite|Comparison|Figures))$/;
 
 /** Whether what a field of this type leads to counts as objects. */
 export const isCounted = (type: GraphQLOutputType): boolean => {

@@ -17,6 +17,7 @@ import { labelsShown } from '../labels.js';
 import { amountsShown } from '../resources.js';
 import { visibleJob } from '../services/access.js';
 import { measuredWarning } from '../services/powers.js';
+import { busyOf } from '../services/site-load.js';
 
 export const Site: SiteResolvers = {
   id: (site) => globalId('site', site.id),
@@ -44,6 +45,9 @@ export const Machine: MachineResolvers = {
   id: (machine) => globalId('machine', machine.id),
   site: (machine, _, { loaders }) => loaders.site(machine.siteId),
   licenses: (machine, _, { loaders }) => loaders.licenses(machine.licenseIds),
+  busyCpus: async ({ id, siteId }, _, { loaders }) => busyOf(await loaders.site(siteId), id)?.cpus ?? null,
+  busyMemoryMb: async ({ id, siteId }, _, { loaders }) =>
+    busyOf(await loaders.site(siteId), id)?.memoryMb ?? null,
   labels: (machine) => labelsShown(labelsIn(machine)),
   devices: async ({ id, devices }, _, { loaders }) => {
     const own = devicesIn(devices);

@@ -7,6 +7,22 @@ import type { SiteLoad } from '../generated/types.js';
 import type { ServiceParts } from './parts.js';
 import { remembered } from './remembered.js';
 
+const idle: Readonly<CoreSiteLoad['busy'][number]> = { machineId: 0, cpus: 0, memoryMb: 0 };
+/** By load, what is busy by machine: all machines of a site are asked about together. */
+const byMachine = new WeakMap<object, ReadonlyMap<number, CoreSiteLoad['busy'][number]>>();
+
+/** What of a machine is in use, as the site's agent reported it last; null: nothing was reported. */
+export function busyOf({ load }: Pick<SiteRow, 'load'>, machineId: number) {
+  if (load === null) return null;
+  let known = byMachine.get(load as object);
+  if (known === undefined) {
+    // As `reportLoad` has stored it.
+    known = new Map((load as object as CoreSiteLoad).busy.map((one) => [one.machineId, one]));
+    byMachine.set(load as object, known);
+  }
+  return known.get(machineId) ?? idle;
+}
+
 export function createSiteLoads({ queries, now }: Pick<ServiceParts, 'queries' | 'now'>) {
   /** After how long an agent is silent, by the policy in force. */
   const silentS = remembered(1, now, async () => {
