@@ -691,6 +691,11 @@ export const FIXED_LIMITS = {
     "Partitions of a site's own scheduler that are reported.",
     'SiteLoadInput.partitions',
   ),
+  siteLicenses: fixed(
+    1_000,
+    "Licenses that a site's own scheduler counts and that are reported.",
+    'SiteLoadInput.licenses',
+  ),
   siteQueue: fixed(
     100,
     "Waiting jobs of others in a site's own scheduler that are reported.",

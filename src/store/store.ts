@@ -412,6 +412,8 @@ export interface SiteDetails {
 /** What a site that schedules itself has; see the core's `SiteLoad`. Machines by name; those that it has not registered are left out. */
 export type ReportedLoad = Omit<SiteLoad, 'busy' | 'waits'> & {
   details: SiteDetails;
+  /** What its scheduler counts itself; null: not told. */
+  licenses: readonly { kind: string; copies: number }[] | null;
   busy: readonly { machine: string; cpus: number; memoryMb: number }[];
 };
 

@@ -132,6 +132,45 @@ test('what was observed is forgotten after a day, and what waits for longer than
   expect(waits).toMatchObject([{ cpusMax: 4, limitMaxS: 960, waitS: 7200 }]);
 });
 
+test('licenses that its scheduler counts are pools of the site, whose amounts only the agent changes', async () => {
+  const pools = async () => {
+    const { licenses } = await api.must<{ licenses: { nodes: Json[] } }>(
+      '{ licenses(first: 10) { nodes { id kind copies reported site { name } } } }',
+    );
+    return licenses.nodes;
+  };
+  const spec = { command: 'x', cpusPerTask: 2, runTimeLimitS: 600 };
+  const faults = async (job: object) => {
+    const query =
+      'mutation ($input: SubmitJobsInput!) { submitJobs(input: $input) { errors { field message } } }';
+    const input = { jobs: [{ ...spec, ...job }] };
+    return (await api.must<{ submitJobs: { errors: Json[] } }>(query, { input })).submitJobs.errors;
+  };
+  expect(await faults({ licenses: ['matlab'] })).toMatchObject([
+    { field: 'licenses', message: expect.stringContaining('matlab') },
+  ]);
+  await reportLoad({ ...LOAD, licenses: [{ name: 'matlab', total: 4 }] });
+  const [pool] = await pools();
+  expect(pool).toMatchObject({ kind: 'matlab', copies: 4, reported: true, site: { name: 'alps' } });
+  // What could run is remembered for a moment.
+  await expect.poll(() => faults({ licenses: ['matlab', 'matlab'] }), { timeout: 20_000 }).toEqual([]);
+  expect(await faults({ licenses: ['ansys'] })).toMatchObject([
+    { field: 'licenses', message: expect.stringContaining('ansys') },
+  ]);
+  const { errors } = await api.ask(
+    `mutation { updateLicense(input: { license: "${pool!.id}", copies: 9 }) { id } }`,
+  );
+  expect(errors?.[0]?.message).toMatch(/own scheduler counts matlab: its agent reports how many there are/);
+  for (const [licenses, fault] of [
+    [[1, 2].map((total) => ({ name: 'cad', total })), /load\.licenses.*each name once/],
+    [[{ name: 'cad', total: -1 }], /load\.licenses\[0\]\.total/],
+    [[{ name: '', total: 1 }], /load\.licenses\[0\]\.name/],
+  ] as const)
+    await expect(reportLoad({ ...LOAD, licenses })).rejects.toThrow(fault);
+  await reportLoad({ ...LOAD, licenses: [] });
+  expect(await pools()).toMatchObject([{ kind: 'matlab', copies: 0 }]);
+});
+
 test('a job is refused that names a reservation there, in which it would never start', async () => {
   const times = { from: new Date(Date.now() + 60_000), to: new Date(Date.now() + 3_600_000) };
   await api.must('mutation ($input: ReserveInput!) { reserve(input: $input) { hold { id } } }', {

@@ -37,7 +37,7 @@ describe.skipIf(slurmLacks() !== null)('Slurm as it is', () => {
           .toString()
           .trim();
       const id = sbatch('--ntasks=2', '--time=30', '--job-name=a|b');
-      const { partitions = [], nodes, waiting } = await slurm.capacity();
+      const { partitions = [], licenses = [], nodes, waiting } = await slurm.capacity();
       const known = execFileSync('sinfo', ['-h', '-o', '%R %D'], { env: environment })
         .toString()
         .trim()
@@ -49,6 +49,13 @@ describe.skipIf(slurmLacks() !== null)('Slurm as it is', () => {
       expect(used!.cpus).toBe(nodes.reduce((sum, { cpus }) => sum + cpus, 0));
       expect(used!.nodeList).not.toBe('');
       expect(partitions.some(({ longestS }) => longestS !== null)).toBe(true);
+      const licensed = execFileSync('scontrol', ['show', 'lic', '-o'], { env: environment }).toString();
+      expect(licenses.map(({ name, total }) => `${name} ${total}`)).toEqual(
+        [...licensed.matchAll(/^LicenseName=(\S+) Total=(\d+)/gm)].map(
+          ([, name, total]) => `${name} ${total}`,
+        ),
+      );
+      expect(licenses.length).toBeGreaterThan(0);
       expect(waiting).toEqual([{ id, reason: 'JobHeldUser', name: 'a|b', cpus: 2, limitS: 1_800 }]);
       expect(calls).toEqual({ made: 1, failed: 0 });
       await expect(

@@ -294,24 +294,24 @@ export function describeStore(
         await nothingBroken();
       });
 
+      /** The agent of the first machine reports for the site. */
+      const reporting = async () => {
+        const agent = {
+          ...{ siteId: site, identity: `agent of ${machine}`, instance: '1', host: 'a', version: '1' },
+          ...{ protocol: 3, simulated: true, machines: [] },
+        };
+        const { agentId } = await store.registerAgent(agent, T0, MAX_ATTEMPTS);
+        const details = { partitions: [], queue: null, calls: null };
+        const load = {
+          ...{ waitingJobs: 2, waitingS: 20, waitingCpuS: 40, takesParts: false, busy: [], details },
+          licenses: null,
+        };
+        return { agentId: agentId as number, load };
+      };
+
       it("keeps with a site's load how long jobs lately waited there, and tells schedulers when that has changed", async () => {
         await world.newPolicy({ local: { kind: 'external', queueLimit: 10, takeBackAfterS: 60 } });
-        // That of the first machine reports.
-        const agent = {
-          siteId: site,
-          identity: `agent of ${machine}`,
-          instance: '1',
-          host: 'a',
-          version: '1',
-        };
-        const outcome = await store.registerAgent(
-          { ...agent, protocol: 3, simulated: true, machines: [] },
-          T0,
-          MAX_ATTEMPTS,
-        );
-        const agentId = outcome.agentId as number;
-        const details = { partitions: [], queue: null, calls: null };
-        const load = { waitingJobs: 2, waitingS: 20, waitingCpuS: 40, takesParts: false, busy: [], details };
+        const { agentId, load } = await reporting();
         const reported = async (at: number) => {
           const { cursor } = await store.loadGrid(0);
           expect(await store.reportLoad(site, agentId, load, at)).toBe(true);
@@ -342,6 +342,38 @@ export function describeStore(
         expect(await reported(T0 + 301)).toEqual({ waits, told: false });
         // A day later only what waits is remembered.
         expect((await reported(T0 + 90_000)).waits).toMatchObject([{ cpusMax: 1 }, { cpusMax: 16 }]);
+        await nothingBroken();
+      });
+
+      it("has the licenses that a site's own scheduler counts as pools of the site, as its agent says", async () => {
+        await world.newPolicy({ local: { kind: 'external', queueLimit: 10, takeBackAfterS: 60 } });
+        await world.addLicense('cad', 5, site);
+        const { agentId, load } = await reporting();
+        const told = async (licenses: { kind: string; copies: number }[] | null) => {
+          const { cursor } = await store.loadGrid(0);
+          expect(await store.reportLoad(site, agentId, { ...load, licenses }, T0)).toBe(true);
+          const pools = (await store.loadGrid(0)).licenses.filter(({ siteId }) => siteId === site);
+          const changes = await store.changesSince(cursor, 100);
+          const copies = Object.fromEntries(pools.map((pool) => [pool.kind, pool.copies]));
+          return { copies, told: changes !== 'too-old' && changes.directory !== null };
+        };
+        // An operator's stays as it is.
+        const both = [
+          { kind: 'cad', copies: 9 },
+          { kind: 'matlab', copies: 2 },
+        ];
+        expect(await told(both)).toEqual({ copies: { cad: 5, matlab: 2 }, told: true });
+        expect(await told(both)).toEqual({ copies: { cad: 5, matlab: 2 }, told: false });
+        expect(await told(null)).toEqual({ copies: { cad: 5, matlab: 2 }, told: false });
+        const pool = (await store.loadGrid(0)).licenses.find(({ kind }) => kind === 'matlab');
+        const [job] = await dispatched(world, user, site, [newJob({ licenses: ['matlab'] })]);
+        const begin = start(job as number, site, {}, [pool!.id]);
+        expect((await store.applyStarts(site, [begin], null, context(T0))).accepted).toEqual([job]);
+        // A run holds one: it does not become less than that.
+        expect((await told([])).copies).toEqual({ cad: 5, matlab: 1 });
+        await store.reportRuns(site, [report(job as number, 1), ended(job as number, 1)], MAX_ATTEMPTS);
+        expect((await told([])).copies).toEqual({ cad: 5, matlab: 0 });
+        expect((await told([{ kind: 'matlab', copies: 4 }])).copies).toEqual({ cad: 5, matlab: 4 });
         await nothingBroken();
       });
 

@@ -224,7 +224,7 @@ export class MemoryStore implements Store {
   readonly sites = new Map<number, Site & { removed: boolean }>();
   readonly schedulers = new Map<number, TreeScheduler>();
   readonly machines = new Map<number, MemoryMachine>();
-  readonly licenses = new Map<number, License & { inUse: number; removed: boolean }>();
+  readonly licenses = new Map<number, License & { inUse: number; removed: boolean; reported?: boolean }>();
   readonly jobs = new Map<number, MemoryJob>();
   readonly runs = new Map<string, MemoryRun>();
   /** By run: pieces of what it wrote. */
@@ -1101,7 +1101,7 @@ export class MemoryStore implements Store {
   async reportLoad(
     siteId: number,
     agentId: number,
-    { details: _, ...load }: ReportedLoad,
+    { details: _, licenses, ...load }: ReportedLoad,
     now: number,
   ): Promise<boolean> {
     const site = this.sites.get(siteId);
@@ -1133,7 +1133,25 @@ export class MemoryStore implements Store {
     const same = JSON.stringify(site.load ?? null) === JSON.stringify(news);
     site.load = news;
     if (!same) this.event('SITE', siteId, siteId);
+    if (licenses !== null) this.setLicenses(siteId, licenses);
     return true;
+  }
+
+  private setLicenses(siteId: number, told: NonNullable<ReportedLoad['licenses']>): void {
+    const there = [...this.licenses.values()].filter((pool) => pool.siteId === siteId && !pool.removed);
+    for (const pool of there) {
+      if (!pool.reported) continue;
+      const copies = Math.max(pool.inUse, told.find(({ kind }) => kind === pool.kind)?.copies ?? 0);
+      if (pool.copies === copies) continue;
+      this.licenses.set(pool.id, { ...pool, copies });
+      this.event('LICENSE', pool.id, siteId);
+    }
+    for (const { kind, copies } of [...told].sort((a, b) => (a.kind < b.kind ? -1 : 1))) {
+      if (there.some((pool) => pool.kind === kind)) continue;
+      const id = this.licenses.size + 1;
+      this.licenses.set(id, { id, kind, copies, siteId, inUse: 0, removed: false, reported: true });
+      this.event('LICENSE', id, siteId);
+    }
   }
 
   private liveAt(siteId: number): number {

@@ -95,6 +95,7 @@ const TRIM_MS = 5_000;
 const WORDS_MS = 30_000;
 /** Partitions that are told of. */
 const PARTITIONS_MAX = 100;
+const LICENSES_MAX = 1_000;
 /** Of others' jobs that wait there the first so many are told, so often. */
 const QUEUE_MAX = 100;
 const QUEUE_MS = 60_000;
@@ -226,11 +227,12 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
 
   /** For the schedulers of the service: our runs are known there, and count in what is taken only. */
   get load(): SiteLoadInput {
-    const { nodes, waiting, takesParts, takesDevices, partitions = [] } = this.capacityNow;
+    const { nodes, waiting, takesParts, takesDevices, partitions = [], licenses } = this.capacityNow;
     const others = waiting.filter(({ name }) => !name.startsWith(this.prefix));
     return {
       longestS: longestOf(partitions),
       partitions: partitions.slice(0, PARTITIONS_MAX),
+      ...(licenses && { licenses: licenses.slice(0, LICENSES_MAX) }),
       queue: this.options.tellsQueue ? this.queueOf(others) : null,
       calls: {
         ...this.calls,

@@ -124,6 +124,12 @@ export interface LocalPartition {
   longestS: number | null;
 }
 
+/** Jobs that ask for it wait until some of it are free, whoever has them. */
+export interface LocalLicense {
+  name: string;
+  total: number;
+}
+
 /** A job of anybody that waits. */
 export interface WaitingJob {
   name: string;
@@ -142,6 +148,8 @@ export interface Capacity {
   waiting: WaitingJob[];
   /** Left out: it has none. */
   partitions?: LocalPartition[];
+  /** What it counts itself, each name once; left out: it does not tell. */
+  licenses?: readonly LocalLicense[];
   /** Elements that an array may have; 1: it has no arrays. */
   elementsMax: number;
   /** It takes a job of several parts as one job (`LocalScheduler.parts`). */

@@ -9,6 +9,7 @@ import {
   type AskedTasks,
   type Capacity,
   type LocalJob,
+  type LocalLicense,
   type LocalName,
   type LocalPartition,
   type LocalScheduler,
@@ -93,7 +94,7 @@ export class SlurmRest implements LocalScheduler {
   private byDefault: string | null = null;
   private partitions: readonly Json[] = [];
   private partitionsUntilMs = Number.NEGATIVE_INFINITY;
-  private licenses: ReadonlySet<string> = new Set();
+  private licenses: readonly LocalLicense[] = [];
   private nodeNames: readonly string[] = [];
   private queue: (Queued & { atMs: number }) | null = null;
 
@@ -132,7 +133,13 @@ export class SlurmRest implements LocalScheduler {
     const isOld = version < LISTS;
     const { nodes } = tasks;
     const excluded = nodes === null ? [] : this.nodeNames.filter((name) => !nodes.includes(name));
-    const licenses = at === 0 ? licensesOf(job, this.licenses) : '';
+    const licenses =
+      at === 0
+        ? licensesOf(
+            job,
+            this.licenses.map(({ name }) => name),
+          )
+        : '';
     return {
       ...{ name: job.name, comment: job.comment, current_working_directory: job.directory },
       ...{ standard_output: `${job.directory}/scheduler`, standard_error: `${job.directory}/scheduler` },
@@ -232,13 +239,13 @@ export class SlurmRest implements LocalScheduler {
         ),
       }));
     this.nodeNames = nodes.map(({ name }) => name);
-    const { takesParts } = this;
+    const { takesParts, licenses } = this;
     const partitions = this.partitions.map((one) => ({
       ...partitionOf(one, all),
       isUsed: names.has(text(one.name)),
     }));
     return {
-      ...{ elementsMax: ELEMENTS_MAX, takesParts, takesDevices: true, nodes, partitions },
+      ...{ elementsMax: ELEMENTS_MAX, takesParts, takesDevices: true, nodes, partitions, licenses },
       waiting: (await this.queued(CAPACITY_AGE_MS)).waiting,
     };
   }
@@ -250,7 +257,7 @@ export class SlurmRest implements LocalScheduler {
     this.longest = new Map(this.partitions.map((one) => [text(one.name), longestOf(one)]));
     this.byDefault = text(this.partitions.find(isDefault)?.name) || null;
     const counted = list((await this.ask('GET', 'slurm', 'licenses')).body.licenses);
-    this.licenses = new Set(counted.map((one) => text(one.LicenseName)));
+    this.licenses = counted.map((one) => ({ name: text(one.LicenseName), total: number(one.Total) ?? 0 }));
     this.partitionsUntilMs = now + PARTITIONS_MS;
   }
 

@@ -240,11 +240,8 @@ export function partitionsIn(used: string | null, there: readonly string[]): Rea
 }
 
 /** Of amounts for the whole job what Slurm counts itself: `matlab:2,cad:1`. */
-export const licensesOf = (
-  { pools }: Pick<Submission, 'pools'>,
-  counted: ReadonlySet<string> | undefined,
-): string =>
+export const licensesOf = ({ pools }: Pick<Submission, 'pools'>, counted: readonly string[]): string =>
   pools
-    .filter(({ kind }) => counted?.has(kind))
+    .filter(({ kind }) => counted.includes(kind))
     .map(({ kind, amount }) => `${kind}:${amount}`)
     .join(',');

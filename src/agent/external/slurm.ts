@@ -4,6 +4,7 @@ import {
   type AskedTasks,
   type Capacity,
   type LocalJob,
+  type LocalLicense,
   type LocalName,
   type LocalNode,
   type LocalPartition,
@@ -75,9 +76,11 @@ export class Slurm implements LocalScheduler {
     elementsMax: number;
     takesParts: boolean;
     measures: boolean;
-    licenses: ReadonlySet<string>;
     untilMs: number;
   } | null = null;
+  /** What Slurm counts. */
+  private licenses: readonly LocalLicense[] = [];
+  private licensesUntilMs = 0;
   /** Of the site, by name. */
   private nodeNames: readonly string[] = [];
 
@@ -237,8 +240,10 @@ export class Slurm implements LocalScheduler {
     const busy = new Map<string, number>();
     for (const { partition, node } of all) busy.set(partition, (busy.get(partition) ?? 0) + node.busyCpus);
     const { elementsMax, takesParts } = await this.configuration();
+    const licenses = await this.counted();
     return {
-      ...{ elementsMax, takesParts, takesDevices: true, nodes, waiting: await this.waiting() },
+      ...{ elementsMax, takesParts, takesDevices: true, nodes, licenses },
+      waiting: await this.waiting(),
       partitions: this.partitions.map((one) => ({
         ...one,
         busyCpus: busy.get(one.name) ?? 0,
@@ -323,7 +328,10 @@ export class Slurm implements LocalScheduler {
   }
 
   private licensesOf(job: Submission): string[] {
-    const asked = licensesOf(job, this.config?.licenses);
+    const asked = licensesOf(
+      job,
+      this.licenses.map(({ name }) => name),
+    );
     return asked === '' ? [] : [`--licenses=${asked}`];
   }
 
@@ -346,16 +354,25 @@ export class Slurm implements LocalScheduler {
       const measures =
         /^AccountingStorageType\s*=\s*accounting_storage\/slurmdbd/m.test(text) &&
         !/^JobAcctGatherType\s*=\s*jobacct_gather\/none/m.test(text);
-      const counted = await this.call('scontrol', ['show', 'lic', '-o']);
-      const licenses = new Set(
-        [...counted.matchAll(/^LicenseName=(\S+)/gm)].map(([, name]) => name as string),
-      );
       this.config = {
-        ...{ elementsMax: Math.max(1, elementsMax), takesParts, measures, licenses },
+        ...{ elementsMax: Math.max(1, elementsMax), takesParts, measures },
         untilMs: now + CONFIG_MS,
       };
     }
     return this.config;
+  }
+
+  private async counted(): Promise<readonly LocalLicense[]> {
+    const now = performance.now();
+    if (this.licensesUntilMs < now) {
+      const text = await this.call('scontrol', ['show', 'lic', '-o']);
+      this.licenses = [...text.matchAll(/^LicenseName=(\S+).*?\bTotal=(\d+)/gm)].map(([, name, total]) => ({
+        name: name as string,
+        total: Number(total),
+      }));
+      this.licensesUntilMs = now + PARTITIONS_MS;
+    }
+    return this.licenses;
   }
 
   /** Launchers like sudo pass no environment on. */

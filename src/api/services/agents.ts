@@ -30,6 +30,7 @@ import type {
   ReportResult,
   RunOutputInput,
   RunReportInput,
+  SiteLicenseInput,
   SiteLoadInput,
 } from '../generated/types.js';
 import { globalId, localId } from '../ids.js';
@@ -157,6 +158,7 @@ export function createAgentsService(parts: ServiceParts) {
       if (!taken) return false;
       const [row] = await queries.sitesByIds([siteId]);
       if (row !== undefined) parts.siteReported(row.name, reported);
+      // Its licenses are the site's own: whoever looks after the site has changed looks at them.
       await wakeAfter(parts, { of: 'SITE', siteId });
       return true;
     },
@@ -373,10 +375,12 @@ function reportedLoad({
   takesDevices,
   longestS,
   busy,
+  licenses,
   ...details
 }: SiteLoadInput): ReportedLoad {
   atMost('load.busy', busy, MAX.agentMachines);
   return {
+    licenses: licenses ? siteLicenses(licenses) : null,
     waitingJobs: within('load.waitingJobs', waitingJobs, 0, MAX.integer),
     waitingS: within('load.waitingS', waitingS, 0, MAX.reportedSeconds),
     waitingCpuS: within('load.waitingCpuS', waitingCpuS, 0, MAX.reportedSeconds),
@@ -390,6 +394,17 @@ function reportedLoad({
     })),
     details: detailsOf(details),
   };
+}
+
+function siteLicenses(licenses: readonly SiteLicenseInput[]): NonNullable<ReportedLoad['licenses']> {
+  atMost('load.licenses', licenses, MAX.siteLicenses);
+  const names = licenses.map(({ name }) => name);
+  const twice = names.find((name, i) => names.indexOf(name) < i);
+  if (twice !== undefined) throw badInput('load.licenses', twice, 'each name once');
+  return licenses.map(({ name, total }, i) => ({
+    kind: text(`load.licenses[${i}].name`, name, MAX.nameChars, 1),
+    copies: within(`load.licenses[${i}].total`, total, 0, MAX.integer),
+  }));
 }
 
 type Details = Pick<SiteLoadInput, 'partitions' | 'queue' | 'calls'>;

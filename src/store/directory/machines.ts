@@ -131,6 +131,10 @@ export const machineChanges = (change: Changes) => ({
   updateLicense(id: number, changes: Partial<Pick<NewLicense, 'copies' | 'unit'>>, actor: Actor) {
     return change(actor, 'updateLicense', async (tx, note): Promise<LicenseRow> => {
       const before = await lockLicense(tx, id);
+      if (before.reported)
+        throw conflict(
+          `the site's own scheduler counts ${before.kind}: its agent reports how many there are`,
+        );
       const { copies = before.copies } = changes;
       if (copies < before.inUse)
         throw conflict(`${before.inUse} copies of ${before.kind} are in use: copies cannot be ${copies}`);

@@ -243,7 +243,7 @@ export async function reportLoad(
   connection: Connection,
   siteId: number,
   agentId: number,
-  { busy, details, ...waiting }: ReportedLoad,
+  { busy, details, licenses, ...waiting }: ReportedLoad,
   now: number,
 ): Promise<boolean> {
   const items = table('t', busy, {
@@ -260,7 +260,36 @@ UPDATE sites s SET load_at = to_timestamp(${now}::float8), load_details = ${JSON
        FROM ${items} JOIN machines m ON m.name = t.name AND m.site_id = s.id AND m.removed_at IS NULL))
  WHERE s.id = ${siteId}::integer AND s.removed_at IS NULL AND ${siteAgent(sql`s.id`)} = ${agentId}::integer`,
   );
+  if (written > 0 && licenses !== null) await setLicenses(connection, siteId, licenses);
   return written > 0;
+}
+
+/**
+ * Pools of the site that its own scheduler counts, as it says. Of one that an operator has registered there nothing changes. Never less than runs
+ * hold; one that is not told any more has nothing free.
+ */
+async function setLicenses(
+  connection: Connection,
+  siteId: number,
+  licenses: NonNullable<ReportedLoad['licenses']>,
+): Promise<void> {
+  const told = table('t', licenses, {
+    kind: ['text', ({ kind }) => kind],
+    copies: ['integer', ({ copies }) => copies],
+  });
+  await run(
+    connection,
+    sql`
+WITH told AS (SELECT kind, copies FROM ${told}), changed AS (
+  UPDATE licenses l SET copies = greatest(l.in_use, coalesce(t.copies, 0))
+    FROM (SELECT id, kind FROM licenses WHERE site_id = ${siteId}::integer AND reported AND removed_at IS NULL ORDER BY id FOR NO KEY UPDATE) mine
+    LEFT JOIN told t USING (kind)
+   WHERE l.id = mine.id AND l.copies <> greatest(l.in_use, coalesce(t.copies, 0)))
+INSERT INTO licenses (kind, copies, site_id, reported)
+SELECT kind, copies, ${siteId}::integer, true FROM told t
+ WHERE NOT EXISTS (SELECT 1 FROM licenses WHERE site_id = ${siteId}::integer AND kind = t.kind AND removed_at IS NULL) ORDER BY kind
+ON CONFLICT DO NOTHING`,
+  );
 }
 
 /** Runs that the site's own scheduler has or had: those that wait there, and those that began lately, the latest first. */
