@@ -33,13 +33,13 @@ beforeAll(async () => {
     'mutation { registerSite(input: { name: "alps", localPolicy: { kind: "external" } }) { id } }',
   );
   const site = registerSite.id;
-  for (const name of ['n1', 'n2'])
-    expect(
-      (await service.cli('machines', 'add', 'alps', name, '--cpus', '16', '--memory', '1000')).code,
-    ).toBe(0);
+  const machines = ['n1', 'n2'].map(
+    (name) => `{ site: "${site}", name: "${name}", cpus: 16, memoryMb: 1000 }`,
+  );
+  await ask(admin, `mutation { registerMachines(inputs: [${machines.join()}]) { id } }`);
   const { registerUser } = await ask<{ registerUser: { id: string } }>(
     admin,
-    'mutation { registerUser(input: { name: "agent of alps", role: AGENT }) { id } }',
+    'mutation { registerUser(input: { name: "agent-of-alps", role: AGENT }) { id } }',
   );
   const { createApiKey } = await ask<{ createApiKey: { secret: string } }>(
     admin,
@@ -69,7 +69,11 @@ beforeAll(async () => {
       ...{ isUsed: false, state: 'down', longestS: null },
     },
   ];
-  const load = { waitingJobs: 0, waitingS: 0, waitingCpuS: 0, longestS: 604800, partitions };
+  const load = {
+    ...{ waitingJobs: 2, waitingS: 7200, waitingCpuS: 57_600, longestS: 604800, partitions },
+    queue: [{ id: '41', cpus: 8, limitS: 7200, reason: 'Priority' }],
+    calls: { made: 40, failed: 1, listS: 0.2, jobs: 3 },
+  };
   await ask(
     createApiKey.secret,
     'mutation ($site: ID!, $agent: ID!, $load: SiteLoadInput!) { reportLoad(site: $site, agent: $agent, load: $load) }',
@@ -88,9 +92,9 @@ afterAll(async () => {
 it('has its partitions in sinfo and scontrol, with nodes, states and time limits', async () => {
   const rows = (words: string) => said(`sinfo -h ${words}`);
   expect((await rows("-p alps,alps/batch,debug,alps/big -o '%P|%a|%l|%D|%T|%N'")).split('\n')).toEqual([
-    ...['alps|up|7-00:00:00|1|mixed|n1', 'alps|up|7-00:00:00|1|idle|n2'],
+    ...['alps*|up|7-00:00:00|1|mixed|n1', 'alps*|up|7-00:00:00|1|idle|n2'],
     ...['alps/batch|up|7-00:00:00|1|mixed|n1', 'alps/batch|up|7-00:00:00|1|idle|n2'],
-    'alps/debug|up|00:30:00|1|mixed|n1',
+    'alps/debug|up|30:00|1|mixed|n1',
     'alps/big|down|infinite|2|unknown|b01,b02',
   ]);
   // What others have there counts.
@@ -98,10 +102,10 @@ it('has its partitions in sinfo and scontrol, with nodes, states and time limits
   expect(await rows('-p alps/big -o %C')).toBe('0/128/0/128');
   // Where partitions are not told apart, a node counts once.
   expect(await rows('-p alps,alps/batch,alps/debug -o %D')).toBe('2');
-  expect(await rows("-p batch,debug -o '%R %l' -S l")).toBe('alps/debug 00:30:00\nalps/batch 7-00:00:00');
+  expect(await rows("-p batch,debug -o '%R %l' -S l")).toBe('alps/debug 30:00\nalps/batch 7-00:00:00');
   expect(await rows("-p batch,debug -o '%R' -S -R")).toBe('alps/debug\nalps/batch');
   expect(await said('scontrol show partition -o alps/debug')).toMatch(
-    /^PartitionName=alps\/debug .* MaxTime=00:30:00 .* Nodes=n1 State=UP TotalCPUs=16 TotalNodes=1 /,
+    /^PartitionName=alps\/debug .* MaxTime=30:00 .* Nodes=n1 State=UP TotalCPUs=16 TotalNodes=1 /,
   );
   expect(await said('scontrol show partition debug')).toMatch(/^PartitionName=alps\/debug\n/);
   expect(JSON.parse(await said('sinfo --json -p alps/debug')).sinfo[0].partition).toMatchObject({
@@ -125,8 +129,27 @@ it('takes a job into the partition that sbatch names, and nowhere else', async (
   // By its own name, as scripts for that cluster have it.
   const other = await said('sbatch --parsable -p debug,batch -t 10 --wrap true');
   expect(await said(`squeue -h -o %P -j ${other}`)).toBe('alps/debug,alps/batch');
+  expect((await service.cli('drain', 'n2')).code).toBe(0);
+  const shown = (await service.cli('sites', 'show', 'alps')).stdout;
+  for (const line of [
+    /^its own scheduler, as of [\d.]+\w+ ago \(.* UTC\)/m,
+    /^ {2}10 of 32 CPUs in use, 100 MB of memory in use, by jobs of any user$/m,
+    /^ {2}2 jobs of others waiting, with limits of 2h00m in all, 16h00m of CPU time$/m,
+    /^ {2}40 requests of the agent since it started, 1 not answered;.* 3 jobs of agents there$/m,
+    /^batch\* +up +yes +7d00h +2 +10\/32 +n\[1-2\]$/m,
+    /^debug +up +yes +30m00s +1 +10\/16 +n1$/m,
+    /^big +down +no +none +2 +0\/128 +b\[01-02\]$/m,
+    /^1 node without new jobs:\nNODE +STATE +REASON\nn2 +DRAINING$/m,
+    new RegExp(
+      `^ID +JOB +CPUS +LIMIT +STATE +WAITS FOR\n- +job_${id} +1 +10m00s +not reported yet +\\S+$`,
+      'm',
+    ),
+    /^others waiting there, the first:\nID +CPUS +LIMIT +REASON\n41 +8 +2h00m +Priority$/m,
+    /^ {2}no job of this service has started there in the last 24 h$/m,
+  ])
+    expect(shown).toMatch(line);
   await said(`scancel -p alps/batch`);
-  expect(await said(`squeue -h -o %i -p alps`)).toBe(id);
+  expect(await said('squeue -h -t PD,CF -o %i -p alps')).toBe(id);
   await said(`scancel ${id}`);
 });
 

@@ -133,13 +133,7 @@ export class SlurmRest implements LocalScheduler {
     const isOld = version < LISTS;
     const { nodes } = tasks;
     const excluded = nodes === null ? [] : this.nodeNames.filter((name) => !nodes.includes(name));
-    const licenses =
-      at === 0
-        ? licensesOf(
-            job,
-            this.licenses.map(({ name }) => name),
-          )
-        : '';
+    const licenses = at === 0 ? licensesOf(job, new Set(this.licenses.map(({ name }) => name))) : '';
     return {
       ...{ name: job.name, comment: job.comment, current_working_directory: job.directory },
       ...{ standard_output: `${job.directory}/scheduler`, standard_error: `${job.directory}/scheduler` },

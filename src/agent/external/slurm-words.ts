@@ -240,8 +240,11 @@ export function partitionsIn(used: string | null, there: readonly string[]): Rea
 }
 
 /** Of amounts for the whole job what Slurm counts itself: `matlab:2,cad:1`. */
-export const licensesOf = ({ pools }: Pick<Submission, 'pools'>, counted: readonly string[]): string =>
+export const licensesOf = (
+  { pools }: Pick<Submission, 'pools'>,
+  counted: ReadonlySet<string> | undefined,
+): string =>
   pools
-    .filter(({ kind }) => counted.includes(kind))
+    .filter(({ kind }) => counted?.has(kind))
     .map(({ kind, amount }) => `${kind}:${amount}`)
     .join(',');

@@ -328,10 +328,7 @@ export class Slurm implements LocalScheduler {
   }
 
   private licensesOf(job: Submission): string[] {
-    const asked = licensesOf(
-      job,
-      this.licenses.map(({ name }) => name),
-    );
+    const asked = licensesOf(job, new Set(this.licenses.map(({ name }) => name)));
     return asked === '' ? [] : [`--licenses=${asked}`];
   }
 
