@@ -298,6 +298,39 @@ describe.each(CHOOSING.map((local) => [JSON.stringify(local), local] as const))(
       ]);
     });
 
+    it.each([
+      [5, []],
+      [50, [3]],
+    ])('stops nobody for a job that soon joins runs of its user (in %i s)', (endsAt, stopped) => {
+      const grid = new Grid();
+      grid.setSite(site);
+      for (const id of [1, 2]) grid.setMachine(machine(id));
+      const running = (id: number, machineId: number, plannedEnd: number, of: Partial<Job>) =>
+        grid.restoreRun(
+          {
+            ...{ jobId: id, siteId: SITE, epoch: 1, pools: [], start: -100, plannedEnd },
+            allocations: [{ machineId, tasks: 1 }],
+          },
+          plainJob({ id, submittedAt: -100, estimateS: plannedEnd + 100, ...of }),
+        );
+      running(1, 1, 1e6, { userId: 1, exclusive: 'USER', preemptionClass: 9 });
+      running(2, 1, endsAt, { userId: 1, cpusPerTask: 3, preemptionClass: 9 });
+      running(3, 2, 1e6, { userId: 2, cpusPerTask: CPUS });
+      grid.placeAtSite(
+        plainJob({ id: 4, userId: 1, submittedAt: 0, estimateS: 10, cpusPerTask: 3, preemptionClass: 5 }),
+        SITE,
+      );
+      const preemption = { graceS: GRACE_S, exemptS: 0, cancelBelow: 0 };
+      const policy: Policy = { ...DEFAULT_POLICY, local, preemption };
+      const look = (now: number) => siteCycle(grid, SITE, { now, policy, policyVersion: 1, maxStarts: 5 });
+      const { preemptions, wakeAt } = look(0);
+      expect(preemptions.flatMap(({ victims }) => victims.map(({ jobId }) => jobId))).toEqual(stopped);
+      if (stopped.length > 0) return;
+      expect(wakeAt).toBe(endsAt);
+      grid.endRun(2);
+      expect(look(endsAt).starts).toMatchObject([{ jobId: 4, allocations: [{ machineId: 1, tasks: 1 }] }]);
+    });
+
     it('stops nothing without a policy of it', () => {
       const grid = new Grid();
       grid.setSite(site);

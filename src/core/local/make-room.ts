@@ -15,6 +15,11 @@
  * the promise holds them. So runs that have nothing of the machines but copies of the licenses, or only count, may be stopped. Decision: a run
  * at another site that has copies of the same grid-wide license is not, because a job may preempt at its site.
  *
+ * Room beside runs of the job's own user, which others do not have (joining.ts), is planned with nowhere, so it is no room here either. But
+ * nobody is stopped for a job that will soon find such room by plan: that is a start like any other (`joinsAt`, rule 3). Decision: whether
+ * somebody else takes it first is not asked, for then the site looks again; nor are runs of its user that have yet to begin, for which machines
+ * they will keep nobody plans.
+ *
  * Inside a reservation the same goes among its jobs: they stop one another, and nobody else, as the room outside is not theirs, nor theirs
  * that of others.
  */
@@ -38,6 +43,7 @@ import {
 import type { Job, Preemption, Reservation } from '../model.js';
 import { leastCertain, leastIn } from '../resources/column.js';
 import { whyNeverFits } from '../resources/eligibility.js';
+import { OwnRuns, placeBeside, presently } from '../resources/joining.js';
 import { copiesIn } from '../resources/licenses.js';
 import { allocationsOf, amountsOf, holdOf, pickPools, place } from '../resources/placement.js';
 import { Timeline } from '../resources/timeline.js';
@@ -250,8 +256,9 @@ class Preemptible {
     if (whyNeverFits(requirement, eligible) !== null) return null;
     const [work, limit] = [pass.work(slot), pass.limit(slot)];
     const opening = this.future.earliestOpening(requirement, eligible, work, limit, this.heldBy(job));
+    const opensAt = Math.min(opening?.at ?? Infinity, this.joinsAt(job, requirement, eligible));
     // Without one of the runs that the site may have at once it does not start, whatever is free.
-    const planned = opening === null ? null : Math.max(opening.at, this.mayRunFrom());
+    const planned = opensAt === Infinity ? null : Math.max(opensAt, this.mayRunFrom());
     const runs = this.runsOn(eligible);
     const longest = runs.length === 0 ? times.graceS : Math.max(...runs.map((run) => run.times.graceS));
     const goneAt = Math.max(now + longest, this.stoppedUntil);
@@ -392,6 +399,22 @@ class Preemptible {
     const runs = [resources, ...inside.map((part) => part.resources)].flatMap((at) => at.runs);
     const ends = [...runs, ...free.begun].map(({ end }) => end).sort((a, b) => a - b);
     return Math.max(now, ends[lacking - 1] ?? Infinity);
+  }
+
+  /** When the job finds room by plan beside runs of its user, behind now; Infinity: never. */
+  private joinsAt({ userId }: Job, requirement: Requirement, eligible: EligibleMachines): number {
+    const { now, grid, entry, free } = this.pass;
+    if (!this.future.mayJoin(requirement, userId)) return Infinity;
+    const own = [...entry.resources.runs, ...free.begun].filter(
+      ({ jobId }) => grid.job(jobId)?.userId === userId,
+    );
+    const ends = [...new Set(own.map(({ end }) => end))].filter((end) => end > now).sort((a, b) => a - b);
+    for (const at of ends) {
+      const going = new OwnRuns(own.filter(({ end }) => end > at));
+      const room = this.future.freeAt(at);
+      if (placeBeside(going, requirement, eligible, presently(room), null) !== null) return at;
+    }
+    return Infinity;
   }
 
   /** What the policy has reserved for the job. */
