@@ -210,6 +210,8 @@ export interface Job {
   priority: number | null;
   /** Seconds after which the run is stopped; planning does not use it. */
   runTimeLimitS: number | null;
+  /** Seconds from SIGTERM at its limit to SIGKILL: a run that is past its limit is planned to end so much later. */
+  killGraceS: number;
   /** What program it runs: runs of one application make up its history (job-ratio.md). */
   application: string;
   /** On whose behalf it runs: level 1 of two-level may value it; null: nobody's. */
@@ -477,6 +479,7 @@ export const plainJob = (given: Partial<Job> & Pick<Job, 'id' | 'submittedAt' | 
   boost: given.boost ?? 0,
   priority: given.priority ?? null,
   runTimeLimitS: given.runTimeLimitS ?? null,
+  killGraceS: given.killGraceS ?? KILL_GRACE_S,
   application: given.application ?? '',
   project: given.project ?? null,
   groupId: given.groupId ?? 0,
@@ -495,6 +498,8 @@ export const plainJob = (given: Partial<Job> & Pick<Job, 'id' | 'submittedAt' | 
   promised: given.promised ?? null,
   workflow: given.workflow ?? null,
 });
+/** Of jobs that say nothing of it, seconds. */
+export const KILL_GRACE_S = 30;
 const NO_LICENSES: readonly string[] = [];
 export const NO_PREFERENCES: readonly JobPreference[] = [];
 

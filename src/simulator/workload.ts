@@ -2,7 +2,14 @@
  * What is simulated: jobs as the core knows them, with what only a simulator knows of them (how long they really run).
  * Here a trace in the Standard Workload Format becomes such jobs, by the archive's usual rules of cleaning.
  */
-import { type Clause, type Job, type NeedTerm, NO_PREFERENCES, type OnUnmet } from '../core/index.js';
+import {
+  type Clause,
+  type Job,
+  KILL_GRACE_S,
+  type NeedTerm,
+  NO_PREFERENCES,
+  type OnUnmet,
+} from '../core/index.js';
 import type { SwfJob } from './swf.js';
 
 /** What a job waits for; others by the ids of their jobs. */
@@ -111,6 +118,7 @@ class TraceJob implements SimJob {
       boost: 0,
       priority: null,
       runTimeLimitS: null,
+      killGraceS: KILL_GRACE_S,
       application: '',
       project: null,
       groupId: 0,

@@ -161,7 +161,7 @@ export const givenFields = {
   warnS: toAgents(maybe<number>('float8')),
   warnSignal: toAgents(always<WarnSignal>('text')),
   /** From SIGTERM at the limit to SIGKILL. */
-  killGraceS: toAgents(always<number>('float8')),
+  killGraceS: toAgents(always<number>('float8', ofJob)),
   deadline: offered(maybe<number>('timestamptz', ofJob)),
   /** What travels with the job from the site it is submitted from: its sandbox. */
   sandboxMb: offered(always<number>('float8', ofData)),

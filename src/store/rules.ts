@@ -856,6 +856,7 @@ function jobOf(
     boost: given.boost,
     priority: touched.priority,
     runTimeLimitS: given.runTimeLimitS,
+    killGraceS: given.killGraceS,
     application: given.application,
     project: given.project,
     groupId: groupOf(of.id, of.groupId),

@@ -36,6 +36,10 @@ describe.each(PROMISING)('under $kind', (local) => {
     expect(look(late(200), 110)).toEqual({ at: 200, starts: [3] });
     expect(look(late(200), 130)).toEqual({ at: 200, starts: [] });
     expect(look(late(200), 400)).toEqual({ at: 430, starts: [] });
+    // Its own.
+    expect(look(late(200, { killGraceS: 300 }), 400)).toEqual({ at: 700, starts: [3] });
+    expect(look(late(200, { killGraceS: 300 }), 130)).toEqual({ at: 200, starts: [] });
+    expect(look(late(200, { killGraceS: 0 }), 400)).toEqual(look(late(null), 400));
   });
 
   it('without a limit it counts as ending now, however late it is', () => {

@@ -920,7 +920,7 @@ export class Grid {
     for (const { job, run, site } of this.late) {
       const { start } = (run as RunState).run;
       const limitEnd = start + (job.runTimeLimitS as number);
-      const end = limitEnd > now ? limitEnd : now + KILL_GRACE_S;
+      const end = limitEnd > now ? limitEnd : now + job.killGraceS;
       if (end === run?.end) continue;
       site?.resources.replan(run as RunState, end);
       site?.memory?.replanned();
@@ -1179,9 +1179,6 @@ function insertPromised(holds: TimedHold[], hold: TimedHold): void {
 /** Whether the room is one of the site, or of this reservation there. */
 const isThere = ({ siteId, reservationId }: PromisedRoom, { site, part }: SiteEntry): boolean =>
   siteId === site.id && reservationId === part?.reservation;
-
-/** Between SIGTERM and SIGKILL at a limit, by default. */
-const KILL_GRACE_S = 30;
 
 const hasLimit = ({ runTimeLimitS }: Job): 0 | 1 => (runTimeLimitS === null ? 0 : 1);
 
