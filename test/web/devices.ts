@@ -89,6 +89,51 @@ export function devicesShown(visits: Visits, grid: Grid): void {
     await row.getByText('gpu0: gpu a100, 40 GB, left, idle').waitFor();
   });
 
+  test('devices are asked for by what they are, and changed while the job waits', async () => {
+    const { page } = await go('/submit');
+    await page.getByLabel('Command', { exact: true }).fill('train');
+    await page.getByText('Advanced placement').click();
+    const asked = page.getByLabel('Devices by what they are');
+    await asked.fill('gpu:a100:two=2');
+    await page.getByRole('button', { name: 'Submit the job' }).click();
+    await page
+      .getByText(/^Accepted: a kind, then a model, a number, mem= and share=/)
+      .first()
+      .waitFor();
+    await asked.fill('gpu:a100:2:mem=40G, gpu');
+    await page.getByText('Name, data, environment and more').click();
+    await page.getByText('Hold it until released').click();
+    const id = await submitted(page);
+    const requests = async (): Promise<object[]> =>
+      (
+        await grid.ask<{ job: { devicesPerTask: object[] } }>(
+          'query ($id: ID!) { job(id: $id) { devicesPerTask { kind count model minMemoryMb } } }',
+          { id },
+        )
+      ).job.devicesPerTask;
+    expect(await requests()).toEqual([
+      { kind: 'gpu', count: 2, model: 'a100', minMemoryMb: 40_000 },
+      { kind: 'gpu', count: 1, model: null, minMemoryMb: null },
+    ]);
+    await page.getByRole('button', { name: 'Edit' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('Advanced placement').click();
+    const written = dialog.getByLabel('Devices by what they are');
+    expect(await written.inputValue()).toBe('gpu:a100:2:mem=40000, gpu:1');
+    // More than there are.
+    await written.fill('gpu:4');
+    await dialog.getByRole('button', { name: 'Change it' }).click();
+    await dialog
+      .getByText(/4 gpu can never run/)
+      .first()
+      .waitFor();
+    await written.fill('gpu:3');
+    await dialog.getByRole('button', { name: 'Change it' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(await requests()).toEqual([{ kind: 'gpu', count: 3, model: null, minMemoryMb: null }]);
+    await cancel(id);
+  });
+
   test('parts are written a line each, and a reservation is chosen of those that one may use', async () => {
     const from = new Date(Date.now() + 3_600_000).toISOString();
     const to = new Date(Date.now() + 3 * 3_600_000).toISOString();
