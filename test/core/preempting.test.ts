@@ -331,6 +331,26 @@ describe.each(CHOOSING.map((local) => [JSON.stringify(local), local] as const))(
       expect(look(endsAt).starts).toMatchObject([{ jobId: 4, allocations: [{ machineId: 1, tasks: 1 }] }]);
     });
 
+    it('counts the room once of a job that starts in it while another is looked at', () => {
+      const grid = new Grid();
+      grid.setSite(site);
+      grid.setMachine(machine(1));
+      const allocations = [{ machineId: 1, tasks: 1 }];
+      const two = (id: number, preemptionClass: number, of: Partial<Job> = {}): Job =>
+        plainJob({ id, submittedAt: 0, estimateS: 1e6, cpusPerTask: 2, preemptionClass, ...of });
+      grid.restoreRun(
+        { jobId: 1, siteId: SITE, epoch: 1, allocations, pools: [], start: -100, plannedEnd: 1e6 },
+        two(1, 0),
+      );
+      grid.placeAtSite(two(2, 7, { promised: { siteId: SITE, at: 0, allocations } }), SITE);
+      grid.placeAtSite(two(3, 5), SITE);
+      const preemption = { graceS: GRACE_S, exemptS: 0, cancelBelow: 0 };
+      const policy: Policy = { ...DEFAULT_POLICY, local, preemption };
+      const plan = siteCycle(grid, SITE, { now: 1, policy, policyVersion: 1, maxStarts: 5 });
+      expect(plan.starts.map(({ jobId }) => jobId)).toEqual([2]);
+      expect(plan.preemptions).toMatchObject([{ jobId: 3, victims: [{ jobId: 1 }] }]);
+    });
+
     it('stops nothing without a policy of it', () => {
       const grid = new Grid();
       grid.setSite(site);

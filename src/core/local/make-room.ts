@@ -180,19 +180,18 @@ class Preemptible {
     private readonly pass: SitePass,
     private readonly classes: ClassTable,
   ) {
-    const { grid, entry, free, now } = pass;
+    const { entry, free, now } = pass;
     const { resources } = entry;
     const stopping = resources.runs.filter(({ run }) => run.stopsAt !== undefined);
     this.stopping = stopping;
     this.stoppedUntil = Math.max(now, ...stopping.map(({ run }) => run.stopsAt as number));
     this.clearedAt = this.stoppedUntil;
     this.room = [...resources.free.room];
-    this.future = new Timeline(grid, entry, now);
+    this.future = this.timeline();
     for (const run of free.begun) {
       giveTo(this.room, run, -1);
       this.future.start(run);
     }
-    for (const run of free.elsewhere) this.future.beginElsewhere(run);
     // They cannot be stopped yet, as little as others that are young (`lookAgain`).
     if (free.begun.length > 0) pass.wakeAt = Math.min(pass.wakeAt, now + classes.leastExemptS);
     for (const run of stopping) giveTo(this.room, run, 1);
@@ -200,6 +199,15 @@ class Preemptible {
     this.runsLeft = runsLeft(pass) + stopping.length;
     for (const run of resources.runs)
       if (run.run.stopsAt === undefined && run.machines.length > 0) this.runs.set(idOf(run.jobId), run);
+  }
+
+  /** Runs and holds, but the room of those who have started in it by now: they have it as runs. The pass's own starts are not in it yet. */
+  private timeline(): Timeline {
+    const { grid, entry, free, now, kept } = this.pass;
+    const timeline = new Timeline(grid, entry, now);
+    for (const { hold } of kept) timeline.give(hold, hold.from, hold.to, hold.certain);
+    for (const run of free.elsewhere) timeline.beginElsewhere(run);
+    return timeline;
   }
 
   /** Of a job of rank 0: scavengers are stopped for it where it would start now if none ran. */
@@ -226,11 +234,10 @@ class Preemptible {
   }
 
   private withoutScavengers(): NonNullable<typeof this.plan> {
-    const { grid, entry, free, now } = this.pass;
-    const future = new Timeline(grid, entry, now);
+    const { free, now } = this.pass;
+    const future = this.timeline();
     let { runsLeft } = this;
     for (const run of free.begun) future.start(run);
-    for (const run of free.elsewhere) future.beginElsewhere(run);
     for (const { victims, hold, at, end } of this.decisions) {
       for (const victim of victims) future.give(victim, at, Math.max(at, victim.end));
       future.take(hold, at, end, true);
@@ -459,7 +466,9 @@ class Preemptible {
   private roomFor({ machines }: EligibleMachines, work: number, limit: number, goneAt: number): Room {
     const room = [...this.room];
     const slowest = Math.min(...machines.map(({ machine }) => machine.benchmark));
-    for (const hold of this.pass.entry.resources.holds) {
+    const { entry, kept } = this.pass;
+    for (const hold of entry.resources.holds) {
+      if (hold.jobId !== undefined && kept.some((one) => one.hold.jobId === hold.jobId)) continue;
       const until = goneAt + (hold.certain ? limit : work / slowest);
       if (hold.to > this.pass.now && hold.from < until) giveTo(room, hold, -1);
     }
