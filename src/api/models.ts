@@ -40,8 +40,17 @@ export interface UserErrorModel {
   code: ErrorCode;
   message: string;
   field: string | null;
+  /** Of an entry of a list. */
+  index: number | null;
 }
 export type InputErrorModel = UserErrorModel;
+export type EntryErrorModel = UserErrorModel;
+export interface QuotaExceededErrorModel extends UserErrorModel {
+  limit: number;
+  periodS: number;
+  used: number;
+  freesAt: string | null;
+}
 export type VersionConflictErrorModel = UserErrorModel;
 export interface PolicyDocumentErrorModel extends UserErrorModel {
   faults: readonly { path: string; accepted: string }[];
@@ -250,12 +259,7 @@ export interface PlacementModel {
 export interface SubmitJobsPayloadModel {
   ids: readonly number[];
   repeated: boolean;
-  errors: readonly {
-    index: number;
-    field: string;
-    code: ErrorCode;
-    message: string;
-  }[];
+  errors: readonly UserErrorModel[];
 }
 
 export interface SubmitJobGroupPayloadModel extends SubmitJobsPayloadModel {
@@ -270,7 +274,7 @@ export interface CancelJobGroupPayloadModel {
 export interface ImportDatasetsPayloadModel {
   created: number;
   updated: number;
-  errors: { index: number; field: string; message: string }[];
+  errors: readonly UserErrorModel[];
 }
 
 export interface RerunPayloadModel {

@@ -50,11 +50,19 @@ export function tellUserErrors(schema: GraphQLSchema): void {
   }
 }
 
+type ErrorType =
+  | 'EntryError'
+  | 'HoldConflictError'
+  | 'InputError'
+  | 'PolicyDocumentError'
+  | 'QuotaExceededError'
+  | 'VersionConflictError';
+
 /** The type of an error: by what else is known of it. */
-export function typeOfError(
-  error: UserErrorModel,
-): 'HoldConflictError' | 'PolicyDocumentError' | 'VersionConflictError' | 'InputError' {
+export function typeOfError(error: UserErrorModel): ErrorType {
   if (error.code === 'VERSION_CONFLICT') return 'VersionConflictError';
+  if (error.code === 'QUOTA_EXCEEDED') return 'QuotaExceededError';
+  if (error.index !== null) return 'EntryError';
   if ('faults' in error) return 'PolicyDocumentError';
   return 'runsInTheWay' in error ? 'HoldConflictError' : 'InputError';
 }
@@ -65,11 +73,15 @@ const refusing =
   (resolve: Resolve): Resolve =>
   async (source, args, context, info) => {
     try {
-      return await resolve(source, args, context, info);
+      const payload = await resolve(source, args, context, info);
+      const [first] = errorsIn(payload);
+      if (!first || asksForErrors(info)) return payload;
+      const { code, message, ...more } = first;
+      throw new ApiError(code, message, more);
     } catch (error) {
       if (!(error instanceof ApiError && FAULTS.has(error.code) && asksForErrors(info))) throw error;
       const { code, message, extensions } = error;
-      return new Refused([{ field: null, ...extensions, code: code as ErrorCode, message }]);
+      return new Refused([{ field: null, index: null, ...extensions, code: code as ErrorCode, message }]);
     }
   };
 
@@ -79,9 +91,13 @@ export const resolverOf = (field: GraphQLField<unknown, unknown>): Resolve =>
   ((source, args, context, info) =>
     defaultFieldResolver(source, args, context, { ...info, fieldName: field.name }));
 
+/** Those that a service has found in entries of a list are in what it answers; it throws the others. */
+const errorsIn = (payload: unknown): readonly UserErrorModel[] =>
+  (payload as { errors?: readonly UserErrorModel[] }).errors ?? [];
+
 function ofPayload(field: GraphQLField<unknown, unknown>): Resolve {
   const resolve = resolverOf(field);
-  if (field.name === 'errors') return (source) => (source instanceof Refused ? source.errors : []);
+  if (field.name === 'errors') return errorsIn;
   const nothing = nothingOf(field.type);
   return (source, args, context, info) =>
     source instanceof Refused ? nothing : resolve(source, args, context, info);

@@ -228,6 +228,8 @@ async function submit(jobs: readonly JobInput[]): Promise<string[]> {
   const { submitJobs } = await ask(SlurmSubmitDocument, { input: { jobs } });
   const [fault] = submitJobs.errors;
   if (!fault) return [...submitJobs.jobIds];
+  // Not about a job: a quota, for example.
+  if (fault.field === null) throw new SlurmError(fault.message);
   // Slurm's words, by which clients know that trying again is vain.
   const why =
     fault.code === 'NEVER_FITS' || /ever run/.test(fault.message)

@@ -239,6 +239,45 @@ describe('what a caller did wrong', () => {
     expect(errors[0]?.faults).toHaveLength(2);
   });
 
+  test('is told of each entry of a list by its index, and of a submission as a whole', async () => {
+    const { id, key } = await api.user('USER', unique('u'));
+    const quota = { userId: id, submissionLimit: 2, submissionPeriodS: 3600, reason: 'test' };
+    await api.must(
+      'mutation ($input: UpdateQuotaInput!) { updateQuota(input: $input) { user { submissionQuota { limit } } } }',
+      { input: quota },
+    );
+    const submitted = async (
+      jobs: object[],
+      asked = 'jobIds errors { __typename index code field ...told }',
+    ) =>
+      api.ask<{ submitJobs: Json }>(
+        `mutation ($jobs: [JobInput!]!) { submitJobs(input: { jobs: $jobs }) { ${asked} } }
+        ${asked.includes('told') ? 'fragment told on QuotaExceededError { limit periodS used freesAt }' : ''}`,
+        { jobs },
+        key,
+      );
+    const wrong = [{ command: 'a' }, { command: 'b', tasks: 0 }];
+    expect((await submitted(wrong)).data.submitJobs).toEqual({
+      jobIds: [],
+      errors: [{ __typename: 'EntryError', index: 1, code: 'BAD_USER_INPUT', field: 'tasks' }],
+    });
+    const many = ['a', 'b', 'c'].map((command) => ({ command }));
+    expect((await submitted(many)).data.submitJobs).toEqual({
+      jobIds: [],
+      errors: [
+        {
+          ...{ __typename: 'QuotaExceededError', index: null, code: 'QUOTA_EXCEEDED', field: null },
+          ...{ limit: 2, periodS: 3600, used: 0, freesAt: null },
+        },
+      ],
+    });
+    // Who does not ask for them does not take an empty list for jobs.
+    for (const jobs of [wrong, many]) expect((await submitted(jobs, 'jobIds')).errors).toHaveLength(1);
+    const { errors } = await submitted(wrong, 'jobIds');
+    expect(errors).toMatchObject([{ extensions: { code: 'BAD_USER_INPUT', field: 'tasks', index: 1 } }]);
+    expect((await submitted(many.slice(1))).data.submitJobs.errors).toEqual([]);
+  });
+
   test('names the holds and the jobs that a hold conflicts with', async () => {
     const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(
       `mutation { createSite(input: { name: "${unique('site')}" }) { site { id } } }`,

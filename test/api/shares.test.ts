@@ -8,8 +8,7 @@ const api = withApi((config) => ({
   limits: { ...config.limits, userJobs: 5, userJobBytes: 20_000, userOutputBytes: 10_000, userKeys: 4 },
 }));
 
-const SUBMIT =
-  'mutation ($jobs: [JobInput!]!) { submitJobs(input: { jobs: $jobs }) { jobs { id } errors { message } } }';
+const SUBMIT = 'mutation ($jobs: [JobInput!]!) { submitJobs(input: { jobs: $jobs }) { jobs { id } } }';
 const jobs = (count: number, more: object = {}) =>
   Array.from({ length: count }, () => ({ command: '/bin/true', held: true, ...more }));
 const LIMITS = '{ viewer { limits { name used allowed } } }';

@@ -147,7 +147,7 @@ export class Users {
           if (asked !== jobs && promises.isAccepted(idempotencyKey))
             return promises.fail(`8: ${idempotencyKey} is taken with other jobs`);
           const faulty = wrong ?? (unfit && !allowUnfit ? 'tasks' : null);
-          const lasting = errors.filter(({ field }) => !PASSING.test(field));
+          const lasting = errors.filter(({ field }) => !PASSING.test(field ?? ''));
           if (faulty === null ? lasting.length > 0 : errors.length === 0)
             promises.fail(`9: ${faulty} is wrong, and is answered with ${JSON.stringify(errors)}`);
           if (errors.length > 0) promises.refused(idempotencyKey);

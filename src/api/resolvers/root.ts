@@ -21,8 +21,8 @@ export const Query: Required<QueryResolvers> = {
   schedulers: (_, _arguments, { services, viewer }) => services.tree.schedulers(viewer),
   scheduler: (_, { id }, { services, viewer }) => services.tree.scheduler(viewer, id),
   tree: (_, _arguments, { services, viewer }) => services.tree.tree(viewer),
-  machines: (_, { site, ...page }, { services, viewer }) =>
-    services.grid.machines(viewer, site ?? null, page),
+  machines: (_, { siteId, ...page }, { services, viewer }) =>
+    services.grid.machines(viewer, siteId ?? null, page),
   licenses: (_, page, { services, viewer }) => services.grid.licenses(viewer, page),
   resourceKinds: (_, _arguments, { services, viewer }) => services.grid.resourceKinds(viewer),
   holds: (_, page, { services, viewer }) => services.holds.holds(viewer, page),
@@ -57,13 +57,13 @@ export const Query: Required<QueryResolvers> = {
   jobClasses: (_, _arguments, { services, viewer }) => services.policy.jobClasses(viewer),
   policyKinds: (_, _arguments, { services, viewer }) => services.policy.policyKinds(viewer),
   policyHistory: (_, page, { services, viewer }) => services.policy.policyHistory(viewer, page),
-  decisions: (_, { job, ...page }, { services, viewer }) =>
-    services.jobs.decisions(viewer, job ?? null, page),
+  decisions: (_, { jobId, ...page }, { services, viewer }) =>
+    services.jobs.decisions(viewer, jobId ?? null, page),
   events: (_, page, { services, viewer }) => services.events.events(viewer, page),
   latestCursor: (_, _arguments, { services, viewer }) => services.events.latestCursor(viewer),
-  placement: (_, { job, spec }, { services, viewer, ...asker }) =>
-    services.explain.placement(viewer, job ?? null, spec ?? null, asker),
-  webhooks: (_, { user }, { services, viewer }) => services.webhooks.webhooks(viewer, user ?? null),
+  placement: (_, { jobId, spec }, { services, viewer, ...asker }) =>
+    services.explain.placement(viewer, jobId ?? null, spec ?? null, asker),
+  webhooks: (_, { userId }, { services, viewer }) => services.webhooks.webhooks(viewer, userId ?? null),
   audit: (_, page, { services, viewer }) => services.people.audit(viewer, page),
   simulation: (_, { id }, { services, viewer }) => services.simulations.simulation(viewer, id),
   simulations: (_, page, { services, viewer }) => services.simulations.simulations(viewer, page),
@@ -275,17 +275,18 @@ export const Subscription: Required<SubscriptionResolvers> = {
     resolve: answer,
   },
   siteUpdated: {
-    subscribe: (_, { site, after }, { services, viewer }) =>
-      services.subscriptions.siteUpdated(viewer, site ?? null, after ?? null),
+    subscribe: (_, { siteId, after }, { services, viewer }) =>
+      services.subscriptions.siteUpdated(viewer, siteId ?? null, after ?? null),
     resolve: answer,
   },
   simulationUpdated: {
-    subscribe: (_, { simulation, after }, { services, viewer }) =>
-      services.subscriptions.simulationUpdated(viewer, simulation ?? null, after ?? null),
+    subscribe: (_, { simulationId, after }, { services, viewer }) =>
+      services.subscriptions.simulationUpdated(viewer, simulationId ?? null, after ?? null),
     resolve: answer,
   },
   jobGroupUpdated: {
-    subscribe: (_, { jobGroup }, { services, viewer }) => services.groups.jobGroupUpdated(viewer, jobGroup),
+    subscribe: (_, { jobGroupId }, { services, viewer }) =>
+      services.groups.jobGroupUpdated(viewer, jobGroupId),
     resolve: (update: JobGroupUpdateModel, _: unknown, context: Context) => answer(update, _, context).group,
   },
   jobOutput: {

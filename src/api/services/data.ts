@@ -45,7 +45,7 @@ export function createDataService(parts: ServiceParts) {
     datasets.forEach(({ name, sizeMb, sha256, replicaSiteIds, locations }, index) => {
       const refuse = (field: string, value: unknown, accepted: string): void => {
         if (errors.length === MAX.faults) return;
-        errors.push({ index, field, message: notAccepted(field, value, accepted) });
+        errors.push({ index, field, code: 'BAD_USER_INPUT', message: notAccepted(field, value, accepted) });
       };
       const wrong = textFault(name, MAX.nameChars, 1);
       if (wrong) refuse('name', name, wrong);
@@ -120,13 +120,16 @@ export function createDataService(parts: ServiceParts) {
         });
       },
 
-      async links(_viewer: Viewer, { from, to, first, after }: QueryLinksArgs): Promise<Connection<LinkRow>> {
+      async links(
+        _viewer: Viewer,
+        { fromSiteId, toSiteId, first, after }: QueryLinksArgs,
+      ): Promise<Connection<LinkRow>> {
         const size = pageSize('first', first, limits);
         const cursor = after ? decodeCursor('after', after, 'link', ['number', 'number']) : null;
         const rows = await queries.links(
           {
-            ...(from ? { fromSiteId: localId('site', from, 'from') } : {}),
-            ...(to ? { toSiteId: localId('site', to, 'to') } : {}),
+            ...(fromSiteId ? { fromSiteId: localId('site', fromSiteId, 'fromSiteId') } : {}),
+            ...(toSiteId ? { toSiteId: localId('site', toSiteId, 'toSiteId') } : {}),
           },
           cursor && { fromSiteId: cursor[0], toSiteId: cursor[1] },
           size + 1,

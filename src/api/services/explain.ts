@@ -297,7 +297,7 @@ export function createExplainService(parts: ServiceParts) {
           );
         }
         const id = job as string;
-        const [row] = await queries.jobsByIds([localId('job', id, 'job')]);
+        const [row] = await queries.jobsByIds([localId('job', id, 'jobId')]);
         if (!row || !maySeeJob(viewer, row)) throw notFound('job', id);
         return shares.explain({ viewer, ...asker }, () => ofJob(row, loaders));
       },

@@ -117,7 +117,7 @@ export function createGridService(parts: ServiceParts) {
         { first, after }: ForwardArguments,
       ): Promise<Connection<MachineRow>> {
         const size = pageSize('first', first, limits);
-        const asked = site === null ? null : localId('site', site, 'site');
+        const asked = site === null ? null : localId('site', site, 'siteId');
         if (asked !== null && !maySeeSite(viewer, asked)) return connection<MachineRow>([], size, () => '');
         // 0 is no site's id: an agent's key without a site sees nothing.
         const siteId = viewer.role === 'AGENT' ? (viewer.siteId ?? 0) : asked;

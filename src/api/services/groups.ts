@@ -153,7 +153,7 @@ export function createGroupsService(parts: ServiceParts) {
     submitJobGroup,
 
     async cancelJobGroup(viewer: Viewer, id: string, requestId: string): Promise<CancelJobGroupPayloadModel> {
-      const group = await visibleGroup(viewer, id, 'jobGroup');
+      const group = await visibleGroup(viewer, id, 'jobGroupId');
       if (group === null) throw notFound('jobGroup', id);
       const selection = { filter: { groupId: group.id }, ownedBy: ownerOnly(viewer), limit: group.size };
       const audit = (jobs: readonly number[]) => ({
@@ -175,7 +175,7 @@ export function createGroupsService(parts: ServiceParts) {
 
     /** The group as it is, whenever it is another: a count of all its jobs is too dear for each event. */
     async jobGroupUpdated(viewer: Viewer, id: string) {
-      const group = await visibleGroup(viewer, id, 'jobGroup');
+      const group = await visibleGroup(viewer, id, 'jobGroupId');
       if (group === null) throw notFound('jobGroup', id);
       let toldAt = Number.NEGATIVE_INFINITY;
       let told = '';

@@ -53,10 +53,10 @@ export function createHistoryService({ queries, limits, now }: ServiceParts) {
   return guarded({
     async loadHistory(
       viewer: Viewer,
-      { site, ...given }: QueryLoadHistoryArgs,
+      { siteId: site, ...given }: QueryLoadHistoryArgs,
       budget: Budget,
     ): Promise<LoadRow[]> {
-      const siteId = site === null || site === undefined ? null : localId('site', site, 'site');
+      const siteId = site === null || site === undefined ? null : localId('site', site, 'siteId');
       const asked = window(given);
       return read({ viewer, budget }, () => queries.loadHistory(asked, siteId));
     },

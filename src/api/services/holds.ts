@@ -42,11 +42,11 @@ export function createHoldsService(parts: ServiceParts) {
   return guarded({
     async holds(
       _viewer: Viewer,
-      { site, ended, first, after }: ForwardArguments & { site?: string | null; ended: boolean },
+      { siteId: site, ended, first, after }: ForwardArguments & { siteId?: string | null; ended: boolean },
     ): Promise<Connection<HoldRow>> {
       const size = pageSize('first', first, limits);
       const behind = after ? decodeCursor('after', after, 'hold', ['number'])[0] : 0;
-      const siteId = site ? localId('site', site, 'site') : null;
+      const siteId = site ? localId('site', site, 'siteId') : null;
       const rows = await queries.holds(siteId, ended, behind, size + 1);
       return connection(rows, size, ({ id }) => encodeCursor('hold', [id]), { continued: behind > 0 });
     },

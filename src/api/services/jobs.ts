@@ -268,7 +268,7 @@ export function createJobsService(parts: ServiceParts) {
 
   /** A job that the viewer may see. Throws NOT_FOUND. */
   async function visibleJob(viewer: Viewer, id: string): Promise<JobRow> {
-    const [found] = await queries.jobsByIds([localId('job', id, 'job')]);
+    const [found] = await queries.jobsByIds([localId('job', id, 'jobId')]);
     if (!found || !maySeeJob(viewer, found)) throw notFound('job', id);
     return found;
   }

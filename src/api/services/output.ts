@@ -35,7 +35,7 @@ export function createOutputService({ queries }: ServiceParts) {
 
   /** The job as the viewer may see it; what may not be seen is not there. */
   async function seen(viewer: Viewer, job: string): Promise<JobRow> {
-    const id = localId('job', job, 'job');
+    const id = localId('job', job, 'jobId');
     const [row] = await queries.jobsByIds([id]);
     if (!row || !maySeeJob(viewer, row)) throw notFound('job', job);
     return row;
@@ -43,9 +43,9 @@ export function createOutputService({ queries }: ServiceParts) {
 
   return {
     ...guarded({
-      async jobOutput(viewer: Viewer, { job, task, stream, after, ...args }: SubscriptionJobOutputArgs) {
+      async jobOutput(viewer: Viewer, { jobId, task, stream, after, ...args }: SubscriptionJobOutputArgs) {
         const epoch = args.epoch ?? null;
-        const { id } = await seen(viewer, job);
+        const { id } = await seen(viewer, jobId);
         const account = accountOf(viewer);
         const stop = new AbortController();
         let { run, at } = placeOf(after ?? null);

@@ -45,12 +45,15 @@ export function createSharesService({ mirror, queries, limits, shares, now }: Se
       /** A USER's: of their own jobs. */
       async transfers(
         viewer: Viewer,
-        { from, to, first }: QueryTransfersArgs,
+        { fromSiteId: from, toSiteId: to, first }: QueryTransfersArgs,
         budget: Budget,
       ): Promise<TransferModel[]> {
         const size = pageSize('first', first, limits);
         const owner = ownerOnly(viewer);
-        const [fromId, toId] = [from && localId('site', from, 'from'), to && localId('site', to, 'to')];
+        const [fromId, toId] = [
+          from && localId('site', from, 'fromSiteId'),
+          to && localId('site', to, 'toSiteId'),
+        ];
         return shares.explain({ viewer, budget }, async () => {
           await mirror.sync();
           return transfers(mirror.grid, now())

@@ -82,7 +82,7 @@ export function createSimulationsService({ directory, queries, limits, now }: Se
     },
 
     async cancelSimulation(viewer: Viewer, simulation: string, requestId: string): Promise<SimulationRow> {
-      const id = localId('simulation', simulation, 'simulation');
+      const id = localId('simulation', simulation, 'simulationId');
       return done(await directory.cancelSimulation(id, now(), actor(viewer, requestId)));
     },
   });

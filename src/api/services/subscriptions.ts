@@ -106,7 +106,7 @@ export function createSubscriptionsService(parts: ServiceParts) {
     },
 
     async siteUpdated(viewer: Viewer, site: string | null, after: string | null) {
-      const asked = site === null ? null : localId('site', site, 'site');
+      const asked = site === null ? null : localId('site', site, 'siteId');
       const only = viewer.role === 'AGENT' ? viewer.siteId : asked;
       if (viewer.role === 'AGENT' && (only === null || (asked !== null && asked !== only))) {
         throw new ApiError('FORBIDDEN', 'this key is for another site');
@@ -126,7 +126,7 @@ export function createSubscriptionsService(parts: ServiceParts) {
     },
 
     async simulationUpdated(viewer: Viewer, simulation: string | null, after: string | null) {
-      const only = simulation === null ? null : localId('simulation', simulation, 'simulation');
+      const only = simulation === null ? null : localId('simulation', simulation, 'simulationId');
       return subscription<SimulationUpdateModel>(accountOf(viewer), feed, limits.subscriberBuffer, {
         from: await begin(after),
         async updates(batch) {

@@ -30,7 +30,7 @@ export function createWebhooksService(parts: ServiceParts) {
   return {
     ...guarded({
       async webhooks(viewer: Viewer, user: string | null): Promise<WebhookRow[]> {
-        const userId = user === null ? viewer.userId : localId('user', user, 'user');
+        const userId = user === null ? viewer.userId : localId('user', user, 'userId');
         if (userId !== viewer.userId && viewer.role !== 'ADMIN')
           throw new ApiError('FORBIDDEN', 'webhooks: only an ADMIN can see those of other users');
         return directory.webhooksOfUser(userId);

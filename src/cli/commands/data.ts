@@ -5,7 +5,7 @@ import { parseNumber } from '../../words/values.js';
 import { addCommand, collect, findDataset, findSite, readJson, show } from '../command.js';
 import { connect } from '../connect.js';
 import * as documents from '../documents.gql.js';
-import { CliError, ExitCode } from '../errors.js';
+import { CliError, ExitCode, exitCodeOf } from '../errors.js';
 import { table, time } from '../format.js';
 import { addListOptions, type Columns, showList, tableOf } from '../lists.js';
 
@@ -123,7 +123,8 @@ function addDatasets(program: Command): void {
     const [first, ...others] = data.importDatasets.errors;
     if (first !== undefined) {
       const more = others.length > 0 ? ` (and ${others.length} more)` : '';
-      throw new CliError(`dataset ${first.index}: ${first.message}${more}`, ExitCode.USAGE);
+      const which = first.index === null ? '' : `dataset ${first.index}: `;
+      throw new CliError(`${which}${first.message} (${first.code})${more}`, exitCodeOf(first.code));
     }
     show(load, data.importDatasets, ({ created, updated }) => `${created} registered, ${updated} updated`);
   });

@@ -111,8 +111,9 @@ function addSubmit(list: Command): void {
     if (first !== undefined || jobGroup === null) {
       const said = options.template === undefined ? saidOfOptions : saidOfFile;
       const more = others.length > 0 ? ` (and ${others.length} more)` : '';
+      const which = first?.index == null ? '' : `job ${first.index}: `;
       throw new CliError(
-        `job ${first?.index}: ${first && said(first)} (${first?.code})${more}`,
+        `${which}${first && said(first)} (${first?.code})${more}`,
         exitCodeOf(first?.code ?? ''),
       );
     }

@@ -283,7 +283,7 @@ export async function submit(
   });
   const [first, ...others] = submitJobs.errors;
   if (first) {
-    const which = jobs.length > 1 ? `${nameOf(first.index)}: ` : '';
+    const which = jobs.length > 1 && first.index !== null ? `${nameOf(first.index)}: ` : '';
     const more = others.length > 0 ? ` (and ${others.length} more)` : '';
     throw new CliError(`${which}${say(first)} (${first.code})${more}`, exitCodeOf(first.code));
   }
