@@ -287,6 +287,15 @@ describe('control', () => {
     expect(await said(`scontrol show job ${id}`)).toContain('OverSubscribe=USER ');
     await said(`scontrol update JobId=${id} OverSubscribe=YES`);
     expect(await said(`scontrol show job ${id}`)).toContain('OverSubscribe=OK ');
+    // It has no devices, which is no change; the machine has none, either way of asking.
+    await said(`scontrol update JobId=${id} Gres=none`);
+    for (const [gres, field] of [
+      ['gpu:2', 'resourcesPerTask'],
+      ['gpu:2:mem=40G', 'devicesPerTask[0].kind'],
+    ])
+      expect((await shell(`scontrol update JobId=${id} Gres=${gres}`)).stderr).toContain(
+        `set.${field}: "gpu" is not accepted`,
+      );
     await said(`scontrol update job ${id} timelimit=UNLIMITED name=held dependency= requeue=1`);
     expect(await said(`squeue -h -j ${id} -o '%l %j'`)).toBe('UNLIMITED held');
     const refused = await shell(`scontrol update JobId=${id} Partition=x`);
@@ -379,6 +388,11 @@ describe('control', () => {
     expect(await said('sinfo -h -d')).toBe('');
     expect(await said('sinfo -aho %F/%C')).toMatch(/^\d\/\d\/0\/1\/\d+\/\d+\/0\/\d+$/);
     expect(await said('scontrol show partition -o')).toContain('PartitionName=local');
+    expect(await service.cli('sites', 'set', 'local', '--max-limit', '2h')).toMatchObject({ code: 0 });
+    expect(await said('sinfo -ho %l')).toBe('2:00:00');
+    expect(await said('scontrol show partition -o')).toMatch(/ MaxTime=0?2:00:00 DefaultTime=0?2:00:00 /);
+    expect(await service.cli('sites', 'set', 'local', '--max-limit', 'none')).toMatchObject({ code: 0 });
+    expect(await said('sinfo -ho %l')).toBe('infinite');
     expect(await said('scontrol show reservation')).toBe('No reservations in the system');
     expect(await said('scontrol show config')).toMatch(/MaxArraySize +=/);
     expect(await said("scontrol show hostnames 'n[01-03],x'")).toBe('n01\nn02\nn03\nx');
