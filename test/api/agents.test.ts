@@ -353,8 +353,8 @@ test("an agent's key is for one site, and only an agent's is", async () => {
         input: { name: 'x', ...input },
       })
     ).errors?.[0]?.extensions;
-  expect(await make({ user: registerUser.id })).toMatchObject({ code: 'BAD_USER_INPUT', field: 'site' });
-  expect(await make({ site })).toMatchObject({ code: 'BAD_USER_INPUT', field: 'site' });
+  expect(await make({ user: registerUser.id })).toMatchObject({ code: 'BAD_USER_INPUT', field: 'siteId' });
+  expect(await make({ site })).toMatchObject({ code: 'BAD_USER_INPUT', field: 'siteId' });
   expect(await make({ user: registerUser.id, site: 'site_999' })).toMatchObject({ code: 'NOT_FOUND' });
   expect(await make({ user: registerUser.id, site })).toBeUndefined();
 });
