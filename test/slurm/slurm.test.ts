@@ -310,6 +310,26 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
     ]);
   });
 
+  it('has the licenses that Slurm counts, is asked for them, and refuses others by name', async () => {
+    const { licenses } = await service.ask<{ licenses: { nodes: object[] } }>(
+      '{ licenses(first: 10) { nodes { kind copies reported site { name } } } }',
+      {},
+    );
+    expect(licenses.nodes).toEqual([{ kind: 'matlab', copies: 1, reported: true, site: { name: 'alps' } }]);
+    const script = 'scontrol show job "$SLURM_JOB_ID" | grep -o "Licenses=[^ ]*"';
+    const [one] = await submit([shell(script, { licenses: ['matlab'] })]);
+    expect((await when(one as string, ended)).output?.text).toMatch(/^Licenses=matlab(:1)?$/m);
+    const refused = async (...kinds: string[]) => {
+      const { submitJobs } = await service.ask<{ submitJobs: { errors: { message: string }[] } }>(
+        'mutation ($job: JobInput!) { submitJobs(input: { jobs: [$job] }) { errors { message } } }',
+        { job: shell('true', { os: 'linux', licenses: kinds }) },
+      );
+      return submitJobs.errors[0]?.message;
+    };
+    expect(await refused('fluent')).toContain('fluent');
+    expect(await refused('matlab', 'matlab')).toContain('matlab');
+  });
+
   it('is asked for nodes without a window that the job could reach', async () => {
     const machines = await service.ask<{ machines: { nodes: { id: string; name: string }[] } }>(
       '{ machines(first: 10) { nodes { id name } } }',
