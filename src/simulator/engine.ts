@@ -363,7 +363,7 @@ class Simulation {
     };
     this.changes = [...world.changes].sort((a, b) => a.at - b.at);
     this.holdsAny = this.changes.some(({ held }) => held !== undefined);
-    this.stops = new HoldStops(this.grid, options.policy, this.jobs);
+    this.stops = new HoldStops(this.grid, options.policy);
     this.runs = new Array(jobs.length).fill(null);
     this.ending = new Float64Array(jobs.length);
     this.epochs = new Int32Array(jobs.length);

@@ -12,10 +12,6 @@ import {
   type RunState,
 } from '../core/index.js';
 import { type HoldInTheWay, type KeptRun, type StoppedRun, stoppedFor, stopsAhead } from '../store/upkeep.js';
-import type { SimJob } from './workload.js';
-
-/** Seconds from SIGTERM to SIGKILL unless a job says otherwise (jobs.md, "Times of one run"). */
-const KILL_GRACE_S = 30;
 
 /** A time of a hold that preempts. */
 interface Time {
@@ -33,11 +29,9 @@ export class HoldStops {
   /** By site, those that are known and not over, by id. */
   private readonly bySite = new Map<number, Map<number, Time>>();
 
-  /** `jobs`: by id, from 1. */
   constructor(
     private readonly grid: Grid,
     private readonly policy: Policy,
-    private readonly jobs: readonly SimJob[],
   ) {}
 
   /** Times become known, or are over. Answers whether there is one of a hold that preempts at the site, or has been until now. */
@@ -108,7 +102,7 @@ export class HoldStops {
   private kept(run: RunState, siteId: number): KeptRun {
     const { jobId, machines, tasks, run: live } = run;
     const job = this.grid.job(jobId) as Job;
-    const { runTimeLimitS, reservationId, restartable, preemptionClass } = job;
+    const { runTimeLimitS, reservationId, restartable, preemptionClass, killGraceS } = job;
     return {
       ...{ jobId, epoch: live.epoch, since: live.start, checkpointAt: live.checkpointAt ?? null },
       machineIds: machines.map(({ machine }) => machine.id),
@@ -119,7 +113,7 @@ export class HoldStops {
       until: runTimeLimitS === null ? null : live.start + runTimeLimitS,
       pools: live.pools,
       ...{ reservationId, restartable, class: job.class, preemptionClass },
-      killGraceS: this.jobs[jobId - 1]?.killGraceS ?? KILL_GRACE_S,
+      killGraceS,
       stopping: live.stopsAt !== undefined,
       elsewhere: live.siteId !== siteId,
     };

@@ -319,7 +319,7 @@ export function workloadOf({
   const waited = new Map<SimJob, number>();
   let leftOut = 0;
   for (const page of pages) {
-    for (const [array, run, killGraceS] of JSON.parse(page) as RecordedJob[]) {
+    for (const [array, run] of JSON.parse(page) as RecordedJob[]) {
       const job = { ...jobFromArray(array), ...UNTOUCHED };
       const { submittedAt } = job;
       if (run === 'NEVER') {
@@ -340,7 +340,6 @@ export function workloadOf({
       } else if (submittedAt < begin) job.submittedAt = begin;
       const simulated: SimJob = { job, sourceId: job.id, runS, limitS: null, siteId: null };
       if (begun) simulated.begun = true;
-      if (killGraceS !== undefined) simulated.killGraceS = killGraceS;
       if (submittedAt >= begin) waited.set(simulated, run === null ? Number.NaN : run[3]);
       jobs.push(simulated);
     }

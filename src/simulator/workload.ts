@@ -44,8 +44,6 @@ export interface SimJob {
   sectionS?: number;
   /** Its runs keep what they have done every so many seconds; never unless said. */
   checkpointS?: number;
-  /** Seconds for which its run goes on when it is stopped for a hold; 30 unless said. */
-  killGraceS?: number;
   /** The site in whose queue it is submitted; null: the root. */
   siteId: number | null;
   /** What it waits for before it is submitted; nothing unless said. */
@@ -66,7 +64,6 @@ class TraceJob implements SimJob {
   declare ioS?: number;
   declare sectionS?: number;
   declare checkpointS?: number;
-  declare killGraceS?: number;
   declare wait?: SimWait;
   declare begun?: boolean;
   declare fails?: boolean;

@@ -98,11 +98,8 @@ export interface SimulationTask extends SimulatedWorld {
 /** The last run of a job that was not lost or stopped to be started again, up to its end or until now, and how long the job had waited for its machines; at a site that schedules itself, until it began. */
 export type RecordedRun = [seconds: number, plannedS: number, siteId: number, waitedS: number];
 
-/**
- * A job (see images.ts) and that run. Null: it has none yet; NEVER: it ended without one. `killGraceS`: seconds from SIGTERM to SIGKILL when
- * it is stopped for a hold; 30 if left out.
- */
-export type RecordedJob = [job: JobArray, run: RecordedRun | 'NEVER' | null, killGraceS?: number];
+/** A job (see images.ts) and that run. Null: it has none yet; NEVER: it ended without one. */
+export type RecordedJob = [JobArray, RecordedRun | 'NEVER' | null];
 
 export interface DueSimulation {
   id: number;
@@ -344,7 +341,7 @@ SELECT coalesce(json_agg(json_build_array(${raw(jobArray)},
       CASE WHEN r.ended_at IS NULL THEN greatest(extract(epoch FROM clock_timestamp() - r.started_at)::float8, r.planned_s)
            ELSE extract(epoch FROM r.ended_at - r.started_at)::float8 END,
       r.planned_s, r.site_id, greatest(0, extract(epoch FROM CASE r.placed_by WHEN 'SITE' THEN r.started_at ELSE r.assigned_at END - j.submitted_at)::float8))
-         WHEN j.ended_at IS NOT NULL THEN '"NEVER"'::json END, j.kill_grace_s) ORDER BY j.id), '[]')::text AS texts,
+         WHEN j.ended_at IS NOT NULL THEN '"NEVER"'::json END) ORDER BY j.id), '[]')::text AS texts,
     count(*)::integer AS jobs, max(j.id) AS last
   FROM (SELECT * FROM jobs
          WHERE submitted_at < to_timestamp(${to}::float8) AND id > ${after}::bigint

@@ -311,7 +311,6 @@ async function simulated(
         limitS: null,
         siteId: null,
         fails,
-        killGraceS: job.killGraceS,
         ...(needs.length > 0 && {
           wait: {
             needs: needs.map(({ expression, of }) => ({

@@ -335,9 +335,8 @@ describe('holds', () => {
       whatIf(task(jobs, { holds, acceptDistance: true, ...change })).history.lengthS;
     /** Without a limit, and started before the hold was made. */
     const endless = (change: Partial<Job> = {}, graceS = 30): RecordedJob => [
-      limited(1, 0, null, { estimateS: 150, ...change }),
+      limited(1, 0, null, { estimateS: 150, killGraceS: graceS, ...change }),
       null,
-      graceS,
     ];
     const late = { madeAt: 10 };
 
