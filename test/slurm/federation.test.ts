@@ -24,6 +24,8 @@ const CLUSTERS = ['alps', 'jura'];
 const JOBS = Number(process.env.SLURM_JOBS ?? 90);
 /** Submitted at once. */
 const BATCH = 500;
+/** That wait at a cluster: with many jobs, enough for arrays. */
+const QUEUED = Math.max(20, Math.ceil(JOBS / 25));
 const LINES = 20_000;
 
 interface Kind {
@@ -119,7 +121,7 @@ describe.skipIf(lacks !== null)('two clusters and a site of our own', () => {
     });
     await service.dispatchBy({ kind: 'diana' });
     for (const cluster of CLUSTERS)
-      await addSite(cluster, '{ kind: "external", queueLimit: 20 }', ['--local', 'slurm'], {
+      await addSite(cluster, `{ kind: "external", queueLimit: ${QUEUED} }`, ['--local', 'slurm'], {
         SLURM_CONF: join(dir, cluster, 'slurm.conf'),
       });
     await addSite('own', 'null', []);

@@ -98,6 +98,7 @@ SelectTypeParameters=CR_CPU_Memory
 SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0,default_queue_depth=10000,partition_job_depth=0,bf_interval=5
 ReturnToService=2
 SlurmdTimeout=20
+BatchStartTimeout=120
 KillWait=3
 EpilogMsgTime=0
 DefMemPerCPU=10
