@@ -270,6 +270,38 @@ describe.each(CHOOSING.map((local) => [JSON.stringify(local), local] as const))(
       );
     });
 
+    it('gives the run that the site may still have to the job that was promised it, before those inside reservations', () => {
+      const grid = new Grid();
+      grid.setSite({ ...site, maxRunningJobs: 2 });
+      for (const id of [1, RESERVED]) grid.setMachine(machine(id));
+      grid.setHeld({
+        ...{
+          id: RESERVATION,
+          by: 'RESERVATION',
+          from: 0,
+          to: Infinity,
+          ends: 'LIMIT',
+          pools: [],
+          siteId: null,
+        },
+        machines: [{ machineId: RESERVED, amounts: null }],
+        reservation: { id: RESERVATION, siteId: SITE },
+      });
+      const allocations = [{ machineId: 1, tasks: 1 }];
+      grid.restoreRun(
+        { ...{ jobId: 1, siteId: SITE, epoch: 1, pools: [], start: 0, plannedEnd: 1e6 }, allocations },
+        plainJob({ id: 1, submittedAt: 0, estimateS: 1e6 }),
+      );
+      const waits = { submittedAt: 0, estimateS: 5 };
+      const promised = { siteId: SITE, at: 100, allocations };
+      grid.placeAtSite(plainJob({ ...waits, id: 2, reservationId: RESERVATION }), SITE);
+      grid.placeAtSite(plainJob({ ...waits, id: 3, preemptionClass: 5, promised }), SITE);
+      const preemption = { graceS: 3, exemptS: 0, cancelBelow: 0 };
+      const policy: Policy = { ...DEFAULT_POLICY, local, preemption };
+      const plan = siteCycle(grid, SITE, { now: 100, policy, policyVersion: 1, maxStarts: 5 });
+      expect(plan.starts).toMatchObject([{ jobId: 3 }]);
+    });
+
     it('makes a machine free for a job that is to have it to itself', () => {
       const grid = new Grid();
       grid.setSite(site);

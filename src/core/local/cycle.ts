@@ -12,7 +12,7 @@ import { localPolicyOf, localSchedulerOf, type Policy } from '../policy.js';
 import { ReasonCode } from '../reasons.js';
 import { whyNotUp } from '../resources/eligibility.js';
 import { beneath, copiesBeneath, roomBeneath, takeBeneath, takeCopiesBeneath } from './beneath.js';
-import { makeRoom, mayMakeRoom } from './make-room.js';
+import { keptOutside, makeRoom, mayMakeRoom } from './make-room.js';
 import { SitePass, type SitePasses } from './pass.js';
 import type { LocalScheduler } from './policy.js';
 import { poolsOf } from './promises.js';
@@ -167,7 +167,8 @@ function leaveOutUnready(pass: SitePass, { resources, inside }: SiteEntry, other
   if (pass.starts.length === 0) return;
   const room = roomBeneath(resources, inside);
   const copies = copiesBeneath(pass.grid);
-  let runs = resources.maxRuns - resources.runs.length - others.length;
+  const kept = resources.maxRuns === Infinity ? 0 : keptOutside(resources, pass.now);
+  let runs = resources.maxRuns - resources.runs.length - others.length - kept;
   pass.keepStarts((run) => {
     if (runs < 1 || !takeBeneath((pass.entry as ReservedEntry).part, run, room)) return false;
     if (!takeCopiesBeneath(run, copies)) {

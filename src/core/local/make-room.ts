@@ -39,6 +39,7 @@ import {
   namedAmounts,
   type Placement,
   type RunState,
+  type SiteResources,
 } from '../grid/site-resources.js';
 import type { Job, Preemption, Reservation } from '../model.js';
 import { leastCertain, leastIn } from '../resources/column.js';
@@ -149,10 +150,14 @@ function runsLeft({ grid, entry, free, promised, kept, keptRuns, now }: SitePass
   const begun = free.running - entry.resources.runs.length - keptRuns;
   const left = resources.maxRuns - resources.runs.length - begun - ((promised?.size ?? 0) - kept.length);
   if (entry.part === null) return left;
-  // Those outside wait for theirs, too.
-  const outside = resources.holds.filter(({ jobId, to }) => jobId !== undefined && to > now).length;
-  const stopping = resources.runs.filter(({ run }) => run.stopsAt !== undefined).length;
-  return left - Math.max(0, outside - stopping);
+  return left - keptOutside(resources, now);
+}
+
+/** Of the runs that a site may have at once, those of jobs outside its reservations that wait for room made for them and do not come free. */
+export function keptOutside({ holds, runs }: SiteResources, now: number): number {
+  const waiting = holds.filter(({ jobId, to }) => jobId !== undefined && to > now).length;
+  const stopping = runs.filter(({ run }) => run.stopsAt !== undefined).length;
+  return Math.max(0, waiting - stopping);
 }
 
 /** The runs of a site as they may be stopped, and what is free behind the decisions of a pass. */
