@@ -109,6 +109,13 @@ test('a limit that no site accepts is refused, with the longest that one does', 
       },
     ]);
   expect((await submit({ ...long, runTimeLimitS: 7200 })).errors).toEqual([]);
+  // Jobs of one submission that are alike but for their limits are judged each.
+  const { submitJobs } = await api.must<{ submitJobs: { errors: { index: number }[] } }>(
+    'mutation ($jobs: [JobInput!]!) { submitJobs(input: { jobs: $jobs }) { errors { index } } }',
+    { jobs: [7200, 7201, 7200].map((runTimeLimitS) => ({ ...long, command: 'x', runTimeLimitS })) },
+    key,
+  );
+  expect(submitJobs.errors).toEqual([{ index: 1 }]);
   expect((await submit({ cpusPerTask: 4 })).errors).toEqual([]);
   // Only the site that allows less could run it.
   expect((await submit({ cpusPerTask: 16, runTimeLimitS: 7200 })).errors).toMatchObject([

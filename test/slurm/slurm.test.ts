@@ -297,17 +297,6 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
     ]);
     expect((await when(two as string, ended)).output?.text).toMatch(/^TresPerNode=gres[:/]gpu:a100:2$/m);
     expect((await when(each as string, ended)).output?.text).toMatch(/^TresPerTask=.*gres[:/]gpu:a100:1$/m);
-    const { submitJobs } = await service.ask<{ submitJobs: { errors: { message: string }[] } }>(
-      'mutation ($job: JobInput!) { submitJobs(input: { jobs: [$job] }) { errors { message } } }',
-      { job: shell('true', { os: 'linux', devicesPerTask: [{ kind: 'gpu', minMemoryMb: 100 }] }) },
-    );
-    // Slurm does not tell how much memory they have, nor can it be asked for it.
-    expect(submitJobs.errors).toEqual([
-      {
-        message:
-          'devicesPerTask: 1 gpu (100 MB) can never run on the registered machines; nearest: 2 gpu a100 (0 MB)',
-      },
-    ]);
   });
 
   it('has the licenses that Slurm counts, is asked for them, and refuses others by name', async () => {

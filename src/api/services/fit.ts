@@ -105,7 +105,7 @@ export const NEEDS = [
     'cpusPerTask',
   ] as const),
   ...(['memoryMbPerTask', 'resourcesPerTask', 'tasksPerMachine', 'exclusive', 'allAlike'] as const),
-  ...(['sameSwitch', 'devicesPerTask', 'parts'] as const),
+  ...(['sameSwitch', 'devicesPerTask', 'parts', 'runTimeLimitS'] as const),
 ] as const;
 
 export function createFit(known: () => Promise<Resources>): () => Promise<Fit> {
