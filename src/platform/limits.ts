@@ -518,7 +518,7 @@ export const FIXED_LIMITS = {
     'RetryInput.maxBackoffS',
     'JobInput.simulatedRunS',
     'JobInput.simulatedIoS',
-    'RegisterSiteInput.maxLimitS',
+    'CreateSiteInput.maxLimitS',
     'UpdateSiteInput.maxLimitS',
   ),
   leastIdleS: fixed(
