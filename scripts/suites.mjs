@@ -97,6 +97,8 @@ export const SUITES = {
   },
   // Unmodified clients of Slurm, by the commands that are called like Slurm's.
   clients: { options: {}, files: ['test/clients', 'test/cli/slurm'] },
+  // What portals are written with, as published.
+  stock: { options: {}, files: ['test/stock'] },
   // The rules of the papers on cases of so many seeds from S on.
   vectors: {
     prefix: 'VECTORS',
