@@ -346,7 +346,7 @@ export class MemoryStore implements Store {
     maxRunningJobs: number | null = null,
   ): number {
     const id = this.sites.size + 1;
-    const nowhere = { schedulerId: null, position: null, load: null };
+    const nowhere = { schedulerId: null, position: null, load: null, maxLimitS: null };
     this.sites.set(id, { id, name, state: 'UP', localPolicy, maxRunningJobs, ...nowhere, removed: false });
     this.event('SITE', id, id);
     return id;

@@ -23,23 +23,20 @@ const keys = new Proxy(
 
 type Updaters = Record<string, UpdateResolver<Record<string, unknown>, unknown>>;
 
-/** A new object belongs into lists that do not have it: whatever shows others of its type asks again. */
+/** A new object belongs into lists that do not have it: what is shown is asked again. Not by its type, which would forget the object, too. */
+const asksAgain: UpdateResolver<Record<string, unknown>, unknown> = (_, _arguments, cache) => {
+  for (const { fieldName, arguments: of } of cache.inspectFields('Query'))
+    cache.invalidate('Query', fieldName, of);
+};
 const updates: { Mutation: Updaters } = {
   Mutation: new Proxy<Updaters>(
     {},
     {
       get: (_, mutation) =>
-        typeof mutation === 'string' && mutation.startsWith('create') ? madeBy(mutation) : undefined,
+        typeof mutation === 'string' && mutation.startsWith('create') ? asksAgain : undefined,
     },
   ),
 };
-
-const madeBy =
-  (mutation: string): Updaters[string] =>
-  (data, _arguments, cache) => {
-    for (const made of Object.values((data[mutation] as object | null) ?? {}).flat())
-      if (made?.__typename && made.id) cache.invalidate(made.__typename);
-  };
 
 export function createGraphqlClient(key = (): string | null => session.get().key): Client {
   return new Client({
