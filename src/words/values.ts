@@ -204,7 +204,7 @@ export function parseRequest(field: string, value: string): DevicesAsked {
 
 /** `gpu:a100:2, gpu:share=1/4`, one or several; none for an empty text. */
 export const parseRequests = (field: string, value: string): DevicesAsked[] =>
-  value.trim() === '' ? [] : value.split(',').map((written) => parseRequest(field, written));
+  value.split(',').map((written) => parseRequest(field, written));
 
 /** The same as it is written. */
 export function requestWritten({

@@ -156,7 +156,7 @@ test('of a hold only what was written differently is changed', () => {
   const later = draftOf({ ...hold, times: [{ from: to, to: null }] }).from;
   expect(changed({ from: later })).toEqual({ from: to, to: '2030-01-01T14:00:00.000Z' });
   expect(changed({ reason: ' ', name: 'x', machines: 'b, a' })).toEqual({
-    ...{ reason: null, name: 'x', machines: ['machine_2', 'machine_1'] },
+    ...{ reason: null, name: 'x', machineIds: ['machine_2', 'machine_1'] },
   });
   expect(changed({ machines: 'c' })).toBe('Machines: alps has no machine c.');
   expect(changed({ hours: '0' })).toBe('Lasts: hours, more than 0.');

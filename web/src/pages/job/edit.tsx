@@ -156,7 +156,7 @@ const FIELDS: Readonly<Partial<Record<Changed, Field>>> = {
     advanced: true,
     label: 'Devices by what they are',
     of: ({ devicesPerTask }) => requestsWritten(devicesPerTask),
-    read: (written) => parseRequests('', written),
+    read: (written) => (written.trim() === '' ? [] : parseRequests('', written)),
     placeholder: 'none',
     help: 'gpu:a100:2:mem=40G, gpu:share=1/4',
   },

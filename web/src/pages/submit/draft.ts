@@ -341,7 +341,7 @@ function placementOf(draft: Draft, read: Reading): Partial<JobInput> {
   if (new Set(resources.map(({ kind }) => kind)).size < resources.length)
     throw new Wrong(devices === null ? 'resources' : 'deviceKind', 'Each kind of resource once.');
   const constraint = withDevices(draft.constraint.trim() || undefined, devices === null ? [] : [devices]);
-  const requests = read.said('requests', parseRequests);
+  const requests = draft.requests.trim() === '' ? [] : read.said('requests', parseRequests);
   const sameSwitch = read.said('sameSwitch', (_, written) => sameSwitchOf(written));
   return {
     ...(Number(draft.tasks) > 1 &&
