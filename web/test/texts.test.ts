@@ -177,7 +177,7 @@ test('of a hold only what was written differently is changed', () => {
   expect(draftOf({ ...reserved, machines: [held('a', 4), held('b', 8)] })).toMatchObject({ cpus: '' });
   expect(changed({}, reserved)).toEqual({});
   expect(changed({ cpus: '8', machines: 'a' }, reserved)).toEqual({
-    ...{ machines: ['machine_1'], cpus: 8, memoryMb: undefined, resources: [{ kind: 'gpu', amount: 1 }] },
+    ...{ machineIds: ['machine_1'], cpus: 8, memoryMb: undefined, resources: [{ kind: 'gpu', amount: 1 }] },
   });
   expect(changed({ tasks: '3', resources: '' }, reserved)).toEqual({
     ...{ tasks: 3, cpus: 4, memoryMb: undefined },
