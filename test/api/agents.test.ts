@@ -387,33 +387,35 @@ test('eighteen assignments of 1.5 MiB each arrive in parts', async () => {
   }
 });
 
+/** The agent of this key has measured the machine. Answers what it is told of its machines. */
+async function measuredBy(key: string, name: string, found: object): Promise<Json[]> {
+  const measured = {
+    cpus: 4,
+    memoryMb: 1000,
+    os: 'linux',
+    architecture: 'x64',
+    benchmark: 100,
+    gpus: [],
+    ...found,
+  };
+  const agent = { site, identity: name, instance: '1', host: 'host', version: '1', protocol: PROTOCOL };
+  const { registerAgent } = await api.must<{ registerAgent: { machines: Json[] } }>(
+    'mutation ($input: RegisterAgentInput!) { registerAgent(input: $input) { machines { name refused problem } } }',
+    { input: { ...agent, simulated: false, machines: [{ name, measured, problem: null }] } },
+    key,
+  );
+  return registerAgent.machines;
+}
+
 test('a machine that is not what it is registered as gets no jobs, which the log of the service says as an error', async () => {
   const { key } = await api.user('AGENT', unique('measuring'), site);
   const name = unique('big');
   await api.must(
     `mutation { registerMachine(input: { site: "${site}", name: "${name}", cpus: 64, memoryMb: 1000, os: "linux", architecture: "x64" }) { id } }`,
   );
-  const measured = { cpus: 4, memoryMb: 1000, os: 'linux', architecture: 'x64', benchmark: 100, gpus: [] };
-  const { registerAgent } = await api.must<{ registerAgent: { machines: Json[] } }>(
-    'mutation ($input: RegisterAgentInput!) { registerAgent(input: $input) { machines { name refused problem } } }',
-    {
-      input: {
-        ...{
-          site,
-          identity: name,
-          instance: '1',
-          host: 'host',
-          version: '1',
-          protocol: PROTOCOL,
-          simulated: false,
-        },
-        machines: [{ name, measured, problem: null }],
-      },
-    },
-    key,
-  );
+  const machines = await measuredBy(key, name, {});
   const problem = 'its hardware does not match its registration: cpus 64, measured 4';
-  expect(registerAgent.machines).toEqual([{ name, refused: null, problem }]);
+  expect(machines).toEqual([{ name, refused: null, problem }]);
   const said = api.log.map((line) => JSON.parse(line) as Json).find((line) => line.machine === name);
   expect(said).toMatchObject({ level: 'error', problem, msg: expect.stringMatching(/gets no jobs/) });
 });
@@ -433,34 +435,7 @@ test('a machine tells which devices its agent found and it is not registered wit
     },
   );
   const found = async (ids: readonly string[]): Promise<unknown> => {
-    const devices = ids.map(device);
-    const measured = {
-      cpus: 4,
-      memoryMb: 1000,
-      os: 'linux',
-      architecture: 'x64',
-      benchmark: 100,
-      gpus: [],
-      devices,
-    };
-    await api.must(
-      'mutation ($input: RegisterAgentInput!) { registerAgent(input: $input) { agent { id } } }',
-      {
-        input: {
-          ...{
-            site,
-            identity: name,
-            instance: '1',
-            host: 'host',
-            version: '1',
-            protocol: PROTOCOL,
-            simulated: false,
-          },
-          machines: [{ name, measured, problem: null }],
-        },
-      },
-      key,
-    );
+    await measuredBy(key, name, { devices: ids.map(device) });
     const { node } = await api.must<{ node: { measured: { warning: string | null } } }>(
       'query ($id: ID!) { node(id: $id) { ... on Machine { measured { warning } } } }',
       { id: registerMachine.id },

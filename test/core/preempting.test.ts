@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import {
   DEFAULT_POLICY,
   Grid,
+  type Held,
   type Job,
   type LocalPolicy,
   type Policy,
@@ -25,6 +26,12 @@ const GPUS = 4;
 const MACHINES = [1, 2, 3];
 const RESERVED = 4;
 const RESERVATION = 2;
+/** Reserved from the beginning, for good. */
+const RESERVED_MACHINE: Held = {
+  ...{ id: RESERVATION, by: 'RESERVATION', from: 0, to: Infinity, ends: 'LIMIT', pools: [], siteId: null },
+  machines: [{ machineId: RESERVED, amounts: null }],
+  reservation: { id: RESERVATION, siteId: SITE },
+};
 const GRACE_S = 3;
 
 const anyJob = fc.record({
@@ -106,19 +113,7 @@ function play(
   for (const id of MACHINES) grid.setMachine(machine(id));
   if (reserved) {
     grid.setMachine(machine(RESERVED));
-    grid.setHeld({
-      ...{
-        id: RESERVATION,
-        by: 'RESERVATION',
-        from: 0,
-        to: Infinity,
-        ends: 'LIMIT',
-        pools: [],
-        siteId: null,
-      },
-      machines: [{ machineId: RESERVED, amounts: null }],
-      reservation: { id: RESERVATION, siteId: SITE },
-    });
+    grid.setHeld(RESERVED_MACHINE);
   }
   if (window !== null)
     grid.setHeld({
@@ -274,19 +269,7 @@ describe.each(CHOOSING.map((local) => [JSON.stringify(local), local] as const))(
       const grid = new Grid();
       grid.setSite({ ...site, maxRunningJobs: 2 });
       for (const id of [1, RESERVED]) grid.setMachine(machine(id));
-      grid.setHeld({
-        ...{
-          id: RESERVATION,
-          by: 'RESERVATION',
-          from: 0,
-          to: Infinity,
-          ends: 'LIMIT',
-          pools: [],
-          siteId: null,
-        },
-        machines: [{ machineId: RESERVED, amounts: null }],
-        reservation: { id: RESERVATION, siteId: SITE },
-      });
+      grid.setHeld(RESERVED_MACHINE);
       const allocations = [{ machineId: 1, tasks: 1 }];
       grid.restoreRun(
         { ...{ jobId: 1, siteId: SITE, epoch: 1, pools: [], start: 0, plannedEnd: 1e6 }, allocations },

@@ -428,6 +428,22 @@ const processes = (seed: number): Processes => ({
   random: new RandomStream(seed, 'processes'),
 });
 
+/** All has ended, each site has started the same runs at the same instants, and as many were stopped. */
+function expectSame(
+  store: MemoryStore,
+  live: Pick<VirtualService, 'starts'>,
+  simulation: Awaited<ReturnType<typeof simulated>>,
+): void {
+  expect([...store.jobs.values()].filter(({ endedAt }) => endedAt === null)).toEqual([]);
+  for (const site of SITE_IDS) {
+    const there = ({ siteId }: Started): boolean => siteId === site;
+    expect(live.starts.filter(there)).toEqual(simulation.starts.filter(there));
+  }
+  expect(simulation.preempted).toBe(
+    [...store.runs.values()].filter(({ cause }) => cause === 'PREEMPTED').length,
+  );
+}
+
 describe('a live run and a simulated run decide alike', () => {
   test.each(policies)('%s', async (_, local, mode) => {
     for (const seed of SEEDS) {
@@ -490,14 +506,7 @@ describe('a live run and a simulated run decide alike', () => {
         list.map(({ at, userClass, job }) => ({ at, happens: submission(userIds[userClass], job) })),
       );
       const simulation = await simulated(store, list, userIds, policy, []);
-      expect([...store.jobs.values()].filter(({ endedAt }) => endedAt === null)).toEqual([]);
-      for (const site of SITE_IDS) {
-        const there = ({ siteId }: Started): boolean => siteId === site;
-        expect(live.starts.filter(there)).toEqual(simulation.starts.filter(there));
-      }
-      expect(simulation.preempted).toBe(
-        [...store.runs.values()].filter(({ cause }) => cause === 'PREEMPTED').length,
-      );
+      expectSame(store, live, simulation);
       preempted += simulation.preempted;
     }
     // Jobs that the root holds until there is room are not at a site for which others could be stopped.
@@ -523,14 +532,7 @@ describe('a live run and a simulated run decide alike', () => {
       const accepted: (PlannedHold & { id: number })[] = [];
       await live.run(inTime(heldLive(store, holds, userIds.GOLD, accepted), submitted));
       const simulation = await simulated(store, list, userIds, policy, [], knownOf(accepted));
-      expect([...store.jobs.values()].filter(({ endedAt }) => endedAt === null)).toEqual([]);
-      for (const site of SITE_IDS) {
-        const there = ({ siteId }: Started): boolean => siteId === site;
-        expect(live.starts.filter(there)).toEqual(simulation.starts.filter(there));
-      }
-      expect(simulation.preempted).toBe(
-        [...store.runs.values()].filter(({ cause }) => cause === 'PREEMPTED').length,
-      );
+      expectSame(store, live, simulation);
       preempted += simulation.preempted;
     }
     expect(preempted).toBeGreaterThan(0);
