@@ -143,7 +143,9 @@ class Client:
         )["submitJobs"]
         if answer["errors"]:
             first = answer["errors"][0]
-            raise Error("job %d: %s" % (first["index"], first["message"]), first["code"])
+            # Without an index it is about all of them: the key was used before for other jobs, for example.
+            which = "" if first["index"] is None else "job %d: " % first["index"]
+            raise Error(which + first["message"], first["code"])
         return [Job(self, id) for id in answer["jobIds"]]
 
     def map(self, command, inputs, at_once=None, idempotency_key=None, **fields):

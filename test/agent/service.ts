@@ -9,6 +9,7 @@ import { buildSchema, execute, GraphQLError, graphql, parse, subscribe, validate
 import { useServer } from 'graphql-ws/use/ws';
 import { onTestFinished } from 'vitest';
 import { WebSocketServer } from 'ws';
+import type { AssignmentsSubscription } from '../../src/agent/documents.gql.js';
 
 const schema = buildSchema(readFileSync(new URL('../../schema.graphql', import.meta.url), 'utf8'));
 
@@ -255,37 +256,50 @@ export async function startService(): Promise<TestService> {
   return service;
 }
 
+type Told = AssignmentsSubscription['assignments']['assignments'][number];
+/** What agents ask of every run, but for what `WireRun` tells and what may be null: a field that is missing here would fail each subscription. */
+type Neutral = Omit<
+  { [Field in keyof Told as null extends Told[Field] ? never : Field]: Told[Field] },
+  'jobId' | Exclude<keyof WireRun, 'token' | 'plannedS'>
+>;
+
 function batchOf(runs: WireRun[], complete: boolean): object {
   return {
     cursor: '1',
     complete,
     assignments: runs.map((run) => ({
-      user: 'ada',
-      token: 'now',
-      recalled: false,
-      stopGraceS: null,
+      ...NEUTRAL,
       environment: {},
-      tasks: 1,
-      cpusPerTask: 1,
-      memoryMbPerTask: 0,
-      launch: 'EVERY_TASK',
-      resourcesPerTask: [],
-      licenses: [],
-      resources: [],
-      warnSignal: 'SIGTERM',
-      killGraceS: 30,
       application: 'test',
       machines: [{ machine: 'machine_1', name: 'a', host: 'host-a', tasks: 1, devices: [] }],
-      parts: [],
-      jobParts: [],
-      partNodes: [],
-      inputs: [],
-      outputs: [],
-      plannedS: 1,
       ...run,
     })),
   };
 }
+
+const NEUTRAL: Neutral = {
+  user: 'ada',
+  token: 'now',
+  recalled: false,
+  tasks: 1,
+  cpusPerTask: 1,
+  memoryMbPerTask: 0,
+  launch: 'EVERY_TASK',
+  resourcesPerTask: [],
+  devicesPerTask: [],
+  licenses: [],
+  resources: [],
+  pools: [],
+  warnSignal: 'SIGTERM',
+  killGraceS: 30,
+  machines: [],
+  parts: [],
+  jobParts: [],
+  partNodes: [],
+  inputs: [],
+  outputs: [],
+  plannedS: 1,
+};
 
 function page(nodes: object[], endCursor: string | null = null): object {
   return { nodes, pageInfo: { hasNextPage: endCursor !== null, endCursor } };
