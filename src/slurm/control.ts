@@ -68,9 +68,11 @@ async function change(
     const selection = { ids };
     const variables = input ? { input: { ...input, selection } } : { selection };
     const answer = Object.values(await ask<object, object>(document as never, variables))[0] as {
-      unchanged: { id: string; message: string }[];
+      unchanged: { id: string; code: string; message: string }[];
     };
-    for (const { id, message } of answer.unchanged) {
+    for (const { id, code: why, message } of answer.unchanged) {
+      // It has ended since it was looked up.
+      if (document === SlurmCancelDocument && why === 'CONFLICT') continue;
       complain(name, `${message} for job ${id.replace('job_', '')}`);
       code = 1;
     }

@@ -445,8 +445,8 @@ describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
   it('counts licenses that runs ask for: the second waits until the first has ended', async () => {
     const runner = await open();
     const [first, second] = [
-      run('sleep 600', { licenses: ['matlab'] }),
-      run('true', { licenses: ['matlab'] }),
+      run('sleep 600', { pools: [{ kind: 'matlab', amount: 1 }] }),
+      run('true', { pools: [{ kind: 'matlab', amount: 1 }] }),
     ];
     runner.start(first);
     await reported(runner, 'STARTED', first);
