@@ -79,7 +79,13 @@ export function hasRoom(
   const { task, tasks, spread, parts } = of;
   const { machines, most, ownScheduler } = eligible;
   if (timesIn(task, most, 0) === 0) return false;
-  if (parts !== null) return placeParts(parts, eligible, idleRoom(eligible)) !== null;
+  if (parts !== null) {
+    const room = idleRoom(eligible);
+    // Which devices an earlier part takes decides which machines it leaves to a later one: amounts alone may put it on the only ones for that.
+    const byName =
+      parts.some(asksByName) && placeParts(parts, eligible, room, null, new DeviceHolds()) !== null;
+    return byName || placeParts(parts, eligible, room) !== null;
+  }
   const idle = (state: MachineState): number => ofOneJob(state, idleTasksOn(of, state));
   if (spread !== null) {
     const asked = ownScheduler ? askedOfScheduler(spread) : spread;

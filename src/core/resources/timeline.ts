@@ -349,6 +349,8 @@ export class Timeline implements Future, Free {
   mostWork(requirement: Requirement, eligible: EligibleMachines): number {
     const { machines } = eligible;
     const { room, dips, dipCount } = this;
+    // Amounts do not say which machines its parts leave to each other.
+    if (requirement.parts?.some(asksByName)) return Infinity;
     let most = -1;
     if (!requirement.many) {
       for (let i = 0; i < machines.length; i++) {
