@@ -140,21 +140,31 @@ async function allHolds(): Promise<Hold[]> {
 }
 
 /** Maintenance windows and reservations, as Slurm shows its reservations: each with its next time. */
-function holdLines({ id, name, kind, site, wholeSite, user, machines, times }: Hold): string[] {
+function holdLines({ id, name, kind, site, wholeSite, user, machines, shared, times }: Hold): string[] {
   const [next] = times;
   const held = wholeSite
     ? site.machines.map((machine) => ({ machine, cpus: machine.cpus }))
     : machines.map(({ machine, cpus }) => ({ machine, cpus: cpus ?? machine.cpus }));
   const flags = [
     ...(kind === 'MAINTENANCE' ? ['MAINT'] : []),
-    ...(wholeSite ? ['ALL_NODES'] : ['SPEC_NODES']),
+    // Of licenses alone, as Slurm has it.
+    wholeSite ? 'ALL_NODES' : machines.length > 0 ? 'SPEC_NODES' : 'ANY_NODES',
   ];
   const active = next !== undefined && Date.parse(next.from) <= Date.now();
   const lasts = next?.to ? (Date.parse(next.to) - Date.parse(next.from)) / 1000 : null;
+  const cores = held.reduce((all, { cpus }) => all + cpus, 0);
+  // Slurm counts no devices of whole nodes here either.
+  const counts = new Map([['cpu', cores]]);
+  const add = (tres: string, amount: number) => counts.set(tres, (counts.get(tres) ?? 0) + amount);
+  for (const { kind, amount } of machines.flatMap(({ resources }) => resources)) add(`gres/${kind}`, amount);
+  for (const { kind, amount } of shared) add(`license/${kind}`, amount);
+  const licenses = shared.map(({ kind, amount }) => `${kind}:${amount}`);
+  const tres = [...counts].filter(([, amount]) => amount > 0).map(([of, amount]) => `${of}=${amount}`);
   return [
     `ReservationName=${name ?? id} StartTime=${localTime(next?.from ?? null, 'N/A')} EndTime=${localTime(next?.to ?? null, 'N/A')} Duration=${lasts === null ? 'UNLIMITED' : clock(lasts)}`,
-    `Nodes=${held.map(({ machine }) => machine.name).join(',') || '(null)'} NodeCnt=${held.length} CoreCnt=${held.reduce((all, { cpus }) => all + cpus, 0)} Features=(null) PartitionName=${site.name} Flags=${flags.join(',')}`,
-    `Users=${user?.name ?? '(null)'} Accounts=(null) Licenses=(null) State=${active ? 'ACTIVE' : 'INACTIVE'}`,
+    `Nodes=${held.map(({ machine }) => machine.name).join(',') || '(null)'} NodeCnt=${held.length} CoreCnt=${cores} Features=(null) PartitionName=${site.name} Flags=${flags.join(',')}`,
+    `TRES=${tres.join(',') || '(null)'}`,
+    `Users=${user?.name ?? '(null)'} Accounts=(null) Licenses=${licenses.join(',') || '(null)'} State=${active ? 'ACTIVE' : 'INACTIVE'}`,
   ];
 }
 

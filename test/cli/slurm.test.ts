@@ -394,6 +394,28 @@ describe('control', () => {
     expect(await service.cli('sites', 'set', 'local', '--max-limit', 'none')).toMatchObject({ code: 0 });
     expect(await said('sinfo -ho %l')).toBe('infinite');
     expect(await said('scontrol show reservation')).toBe('No reservations in the system');
+    const done = async (...words: string[]) =>
+      expect(await service.cli(...words)).toMatchObject({ code: 0, stderr: '' });
+    await done('resources', 'add', 'matlab', '--amount', '5');
+    const held = ['--shared', 'matlab=2', '--from', '+1d', '--for', '1h'];
+    await done('reserve', 'add', 'local', '--tasks', '1', '--cpus', '1', '--name', 'exam', ...held);
+    await done('maintenance', 'add', 'local', '--name', 'server', ...held);
+    const [exam = '', server = ''] = ['exam', 'server'].map((name) => `ReservationName=${name} `);
+    const shown = await said('scontrol show reservation -o');
+    expect(shown.split('\n').find((line) => line.startsWith(exam))).toMatch(
+      /NodeCnt=1 CoreCnt=1 .* Flags=SPEC_NODES TRES=cpu=1,license\/matlab=2 Users=\S+ Accounts=\(null\) Licenses=matlab:2 /,
+    );
+    expect(shown.split('\n').find((line) => line.startsWith(server))).toMatch(
+      /Nodes=\(null\) NodeCnt=0 CoreCnt=0 .* Flags=MAINT,ANY_NODES TRES=license\/matlab=2 .* Licenses=matlab:2 /,
+    );
+    await done('maintenance', 'set', 'server', '--shared', 'matlab=3');
+    expect(await said('scontrol show reservation server')).toContain(' Licenses=matlab:3 ');
+    for (const [group, name] of [
+      ['maintenance', 'server'],
+      ['reserve', 'exam'],
+    ] as const)
+      await done(group, 'cancel', name);
+    await done('resources', 'remove', 'matlab');
     expect(await said('scontrol show config')).toMatch(/MaxArraySize +=/);
     expect(await said("scontrol show hostnames 'n[01-03],x'")).toBe('n01\nn02\nn03\nx');
   });

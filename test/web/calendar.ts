@@ -68,11 +68,22 @@ export function calendarPages(visits: Visits, grid: Grid): void {
     await form.getByLabel('From').fill(`${soon}T03:00`);
     await form.getByLabel('Lasts').fill('1');
     await form.getByLabel('Name').fill('course');
+    await grid.ask(
+      'mutation ($input: CreateLicenseInput!) { createLicense(input: $input) { license { id } } }',
+      { input: { kind: 'seats', copies: 9 } },
+    );
+    const shared = form.getByLabel('Licenses and shared resources');
+    await shared.fill('seats');
+    await form.getByText(/^Licenses and shared resources: "seats" is not accepted/).waitFor();
+    await shared.fill('seats=2');
     await form.getByRole('button', { name: 'Reserve' }).press('Enter');
+    await page.getByRole('row', { name: /course .*, 2 seats/ }).waitFor();
     const edit = page.getByRole('button', { name: 'Edit course' });
     await edit.click();
     await form.getByLabel('Tasks').fill('2');
     await form.getByLabel('CPUs of each').fill('3');
+    expect(await shared.inputValue()).toBe('seats=2');
+    await shared.fill('seats=5');
     await form.getByLabel('Other users').fill('carl');
     await form.getByLabel('Released after').fill('20');
     await form.getByRole('button', { name: 'Change it' }).click();
@@ -80,12 +91,25 @@ export function calendarPages(visits: Visits, grid: Grid): void {
     const { holds } = await grid.ask<{
       holds: { nodes: { users: object[]; releaseIdleS: number; machines: { cpus: number }[] }[] };
     }>(
-      'query ($site: ID!) { holds(site: $site) { nodes { users { name } releaseIdleS machines { cpus } } } }',
+      'query ($site: ID!) { holds(site: $site) { nodes { users { name } releaseIdleS machines { cpus } shared { kind amount } } } }',
       { site: grid.north },
     );
-    expect(holds.nodes).toMatchObject([{ users: [{ name: 'carl' }], releaseIdleS: 1200 }]);
+    expect(holds.nodes).toMatchObject([
+      { users: [{ name: 'carl' }], releaseIdleS: 1200, shared: [{ kind: 'seats', amount: 5 }] },
+    ]);
     expect(holds.nodes[0]?.machines.reduce((sum, { cpus }) => sum + cpus, 0)).toBe(6);
     await page.getByRole('button', { name: 'Cancel course' }).click();
     await page.getByRole('row', { name: 'course' }).waitFor({ state: 'detached' });
+
+    // A window that closes these alone leaves the machines to jobs.
+    await page.getByRole('button', { name: 'Close or reserve' }).press('Enter');
+    await shared.fill('seats=9');
+    await form.getByRole('heading', { name: /^Close shared resources at / }).waitFor();
+    await form.getByLabel('Name').fill('server');
+    await form.getByRole('button', { name: 'Close it' }).press('Enter');
+    await page.getByText('seats=9 will be closed.').waitFor();
+    await page.getByRole('row', { name: /server Maintenance 9 seats / }).waitFor();
+    await page.getByRole('button', { name: 'Cancel server' }).click();
+    await page.getByRole('row', { name: 'server' }).waitFor({ state: 'detached' });
   });
 }

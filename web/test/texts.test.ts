@@ -145,7 +145,7 @@ test('of a hold only what was written differently is changed', () => {
   const hold: HoldPartsFragment = {
     ...{ id: 'hold_1', kind: 'MAINTENANCE', name: null, reason: 'disks', onConflict: 'REFUSE' },
     ...{ recurrence: null, lacking: [], wholeSite: true, createdAt: from, user: null, machines: [] },
-    ...{ users: [], releaseIdleS: null },
+    ...{ users: [], releaseIdleS: null, shared: [] },
     times: [{ from, to }],
   };
   const changed = (change: Partial<ReturnType<typeof draftOf>>, of = hold) =>
@@ -159,6 +159,18 @@ test('of a hold only what was written differently is changed', () => {
     ...{ reason: null, name: 'x', machineIds: ['machine_2', 'machine_1'] },
   });
   expect(changed({ machines: 'c' })).toBe('Machines: alps has no machine c.');
+  expect(changed({ shared: 'matlab=2, scratch-gb=100' })).toEqual({
+    shared: [
+      { kind: 'matlab', amount: 2 },
+      { kind: 'scratch-gb', amount: 100 },
+    ],
+  });
+  const closed = { ...hold, wholeSite: false, shared: [{ kind: 'matlab', amount: 2 }] };
+  expect(draftOf(closed).shared).toBe('matlab=2');
+  expect(changed({ shared: '' }, closed)).toEqual({ shared: [] });
+  expect(changed({ shared: 'matlab' }, closed)).toMatch(
+    /^Licenses and shared resources: "matlab" is not accepted/,
+  );
   expect(changed({ hours: '0' })).toBe('Lasts: hours, more than 0.');
   // Of a reservation all amounts are given together: what is left out is not held any more.
   const held = (name: string, cpus: number | null) => ({

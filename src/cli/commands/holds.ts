@@ -74,6 +74,7 @@ export function addHolds(program: Command): void {
   });
   changeOptions(addCommand(maintenance, 'set <name-or-id>', 'change a maintenance window (OPERATOR)'))
     .option('--machine <name>', 'these machines, in place of what it closes; may be repeated', collect)
+    .option('--shared <kind=amount>', `${SHARED}; in place of those that it closes`, collect)
     .option('--whole-site', 'the whole site')
     .action(change);
 

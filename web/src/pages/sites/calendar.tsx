@@ -3,13 +3,13 @@ import { useState } from 'react';
 import { useAction, useData } from '../../api/data';
 import { useViewer } from '../../shell/viewer';
 import { Button, Choice, Dialog, TextInput } from '../../ui/controls';
-import { duration, megabytes, moment, plural } from '../../ui/format';
+import { count, duration, megabytes, moment, plural } from '../../ui/format';
 import { useNow } from '../../ui/now';
 import { At, Badge, Card, Empty, Loaded, Skeleton, Table } from '../../ui/show';
 import { told } from '../../ui/toast';
 import { EditHold } from './edit-hold';
-import { LengthAndName, OtherUsers, ReasonAndConflict } from './hold-fields';
-import { type Conflict, HOUR_MS, localTime, wordsOf } from './hold-form';
+import { LengthAndName, OtherUsers, ReasonAndConflict, Shared } from './hold-fields';
+import { type Conflict, HOUR_MS, localTime, sharedIn, understood, wordsOf } from './hold-form';
 import {
   CancelHoldDocument,
   type HoldPartsFragment,
@@ -172,8 +172,13 @@ export function Calendar({ site }: { site: SitePartsFragment }) {
 
 const beginOf = ({ times }: HoldPartsFragment): number => Date.parse(times[0]?.from ?? '');
 
-function heldText({ wholeSite, machines }: HoldPartsFragment): string {
-  if (wholeSite) return 'the whole site';
+function heldText({ wholeSite, machines, shared }: HoldPartsFragment): string {
+  const amounts = shared.map(({ kind, amount }) => `${count(amount)} ${kind}`);
+  const places = wholeSite ? ['the whole site'] : machines.length > 0 ? [machinesText(machines)] : [];
+  return [...places, ...amounts].join(', ');
+}
+
+function machinesText(machines: HoldPartsFragment['machines']): string {
   const parts = machines.slice(0, 3).map(({ machine, whole, cpus, memoryMb, resources }) => {
     const amounts = [
       ...(cpus ? [plural(cpus, 'CPU')] : []),
@@ -259,6 +264,7 @@ function NewHold({
     reason: '',
     tasks: '1',
     cpus: '1',
+    shared: '',
     rrule: '',
     users: '',
   });
@@ -267,11 +273,15 @@ function NewHold({
   const put = (field: keyof typeof draft) => (value: string) =>
     setDraft((before) => ({ ...before, [field]: value }));
   const hours = Number(draft.hours);
+  const shared = understood(() => sharedIn(draft.shared));
+  // Then nothing else is closed.
+  const closesShared = closes && draft.shared.trim() !== '';
   const save = (): void => {
+    if (typeof shared === 'string') return;
     const from = draft.from === '' ? Date.now() : new Date(draft.from).getTime();
     const rrule = draft.rrule.trim() || null;
     const input = {
-      ...{ siteId: site.id, resources: [], onConflict },
+      ...{ siteId: site.id, resources: [], shared, onConflict },
       kind: closes ? ('MAINTENANCE' as const) : rrule === null ? ('USER' as const) : ('STANDING' as const),
       name: draft.name.trim() || null,
       reason: draft.reason.trim() || null,
@@ -283,7 +293,7 @@ function NewHold({
         users: wordsOf(draft.users),
       }),
     };
-    const held = closes ? `${site.name} will be closed` : 'Reserved';
+    const held = closes ? `${closesShared ? draft.shared.trim() : site.name} will be closed` : 'Reserved';
     void told(reserve.run({ input }), ({ createHold: { runsInTheWay } }) =>
       runsInTheWay === 0
         ? `${held}.`
@@ -292,11 +302,21 @@ function NewHold({
   };
   return (
     <Dialog
-      title={closes ? `Close ${site.name} for maintenance` : `Reserve at ${site.name}`}
+      title={
+        closesShared
+          ? `Close shared resources at ${site.name}`
+          : closes
+            ? `Close ${site.name} for maintenance`
+            : `Reserve at ${site.name}`
+      }
       open
       onClose={onClose}
       footer={
-        <Button variant="primary" isDisabled={!(hours > 0) || reserve.busy} onPress={save}>
+        <Button
+          variant="primary"
+          isDisabled={!(hours > 0) || typeof shared === 'string' || reserve.busy}
+          onPress={save}
+        >
           {closes ? 'Close it' : 'Reserve'}
         </Button>
       }
@@ -308,7 +328,7 @@ function NewHold({
             value={closes ? 'CLOSE' : 'RESERVE'}
             onChange={(what) => setCloses(what === 'CLOSE')}
             options={[
-              { value: 'CLOSE', label: 'Maintenance of the whole site' },
+              { value: 'CLOSE', label: 'Maintenance' },
               { value: 'RESERVE', label: 'Reservation of room for tasks' },
             ]}
           />
@@ -335,6 +355,10 @@ function NewHold({
               <OtherUsers {...{ draft, put }} />
             </>
           )}
+          <Shared
+            {...{ draft, put }}
+            help={closes ? 'Only these are closed; empty: the whole site' : undefined}
+          />
         </div>
         <TextInput
           label="Again"
@@ -344,6 +368,11 @@ function NewHold({
           help="A rule of RFC 5545, such as FREQ=WEEKLY;BYDAY=TU, in the time zone of this browser"
         />
         <ReasonAndConflict {...{ draft, put, onConflict, setOnConflict }} />
+        {typeof shared === 'string' && (
+          <p className="note warn" role="alert">
+            {shared}
+          </p>
+        )}
       </div>
     </Dialog>
   );

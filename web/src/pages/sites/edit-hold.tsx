@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { useAction } from '../../api/data';
 import { Button, Dialog, TextInput } from '../../ui/controls';
 import { told } from '../../ui/toast';
-import { Amounts, LengthAndName, OtherUsers, ReasonAndConflict } from './hold-fields';
+import { Amounts, LengthAndName, OtherUsers, ReasonAndConflict, Shared } from './hold-fields';
 import { type Conflict, changesOf, type Draft, draftOf, timeOf } from './hold-form';
 import { type HoldPartsFragment, type SitePartsFragment, UpdateHoldDocument } from './sites.gql';
 
@@ -60,11 +60,12 @@ export function EditHold({
             label="Machines"
             value={draft.machines}
             onChange={put('machines')}
-            placeholder={hold.kind === 'MAINTENANCE' ? 'the whole site' : 'where tasks fit'}
+            placeholder={placeholderOf(hold)}
           />
+          {hold.kind !== 'MAINTENANCE' && <Amounts {...{ draft, put }} />}
+          <Shared {...{ draft, put }} />
           {hold.kind !== 'MAINTENANCE' && (
             <>
-              <Amounts {...{ draft, put }} />
               <OtherUsers {...{ draft, put }} />
               <TextInput
                 label="Released after"
@@ -98,3 +99,9 @@ export function EditHold({
     </Dialog>
   );
 }
+
+/** What it holds of machines where none is named. */
+const placeholderOf = ({ kind, wholeSite, machines }: HoldPartsFragment): string => {
+  if (kind !== 'MAINTENANCE') return 'where tasks fit';
+  return wholeSite || machines.length > 0 ? 'the whole site' : 'none';
+};

@@ -77,6 +77,26 @@ export function Amounts({
   );
 }
 
+export function Shared({
+  draft,
+  put,
+  help,
+}: {
+  draft: Pick<Draft, 'shared'>;
+  put(field: 'shared'): (value: string) => void;
+  help?: string | undefined;
+}) {
+  return (
+    <TextInput
+      label="Licenses and shared resources"
+      value={draft.shared}
+      onChange={put('shared')}
+      placeholder="matlab=2"
+      help={help ?? 'The site’s own first, then those of the grid'}
+    />
+  );
+}
+
 export function OtherUsers({
   draft,
   put,

@@ -32,6 +32,8 @@ export interface Draft {
   cpus: string;
   memoryMb: string;
   resources: string;
+  /** Of licenses and what else is counted for the site or the grid, likewise. */
+  shared: string;
   /** Names. */
   users: string;
   /** Minutes without a run after which it is released; empty: never. */
@@ -41,6 +43,29 @@ export interface Draft {
 const AMOUNTS = ['machines', 'tasks', 'cpus', 'memoryMb', 'resources'] as const;
 
 export const wordsOf = (text: string): string[] => text.split(/[\s,]+/).filter((word) => word !== '');
+
+type Amounts = HoldPartsFragment['shared'];
+
+const amountsText = (amounts: Amounts): string =>
+  amounts.map(({ kind, amount }) => `${kind}=${amount}`).join(', ');
+
+/** @throws NotAccepted */
+const amountsIn = (field: string, text: string): Amounts =>
+  wordsOf(text).map((one) => parseAmount(field, one));
+
+/** @throws NotAccepted */
+export const sharedIn = (text: string): Amounts => amountsIn('Licenses and shared resources', text);
+
+/** What is read, or (a text) what of it is not understood. */
+export function understood<T extends object>(read: () => T): T | string {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof Misfit) return error.message;
+    if (error instanceof NotAccepted) return `${error.message}.`;
+    throw error;
+  }
+}
 
 /** Of one that recurs, the first time by its rule. */
 export function timeOf({ recurrence, times }: HoldPartsFragment): { from: number; hours: string } {
@@ -58,6 +83,7 @@ export function draftOf(hold: HoldPartsFragment): Draft {
     rrule: hold.recurrence?.rrule ?? '',
     machines: hold.machines.map(({ machine }) => machine.name).join(', '),
     ...amountsOf(hold.machines),
+    shared: amountsText(hold.shared),
     users: hold.users.map(({ name }) => name).join(', '),
     releaseMin: hold.releaseIdleS === null ? '' : String(hold.releaseIdleS / 60),
   };
@@ -70,7 +96,7 @@ function amountsOf(
   const [first, ...others] = machines.map(({ cpus, memoryMb, resources }) => ({
     // Of what it holds nothing of, the amount is 0.
     ...{ tasks: '', cpus: cpus ? String(cpus) : '', memoryMb: memoryMb ? String(memoryMb) : '' },
-    resources: resources.map(({ kind, amount }) => `${kind}=${amount}`).join(', '),
+    resources: amountsText(resources),
   }));
   const alike = others.every((one) => JSON.stringify(one) === JSON.stringify(first));
   return first !== undefined && alike ? first : { tasks: '', cpus: '', memoryMb: '', resources: '' };
@@ -88,29 +114,24 @@ export function changesOf(
   if (Number.isNaN(from)) return 'From: a date and time.';
   const hours = Number(draft.hours);
   if (draft.hours !== '' && !(hours > 0)) return 'Lasts: hours, more than 0.';
-  try {
-    return {
-      ...(differs('from') && { from: new Date(from).toISOString() }),
-      ...((differs('from') || differs('hours')) && {
-        to: draft.hours === '' ? null : new Date(from + hours * HOUR_MS).toISOString(),
-      }),
-      ...(differs('name') && { name: draft.name.trim() || null }),
-      ...(differs('reason') && { reason: draft.reason.trim() || null }),
-      ...(differs('rrule') && { rrule: draft.rrule.trim() }),
-      ...(AMOUNTS.some(differs) && heldOf(draft, site)),
-      ...(differs('users') && { users: wordsOf(draft.users) }),
-      ...(differs('releaseMin') && {
-        releaseIdleS:
-          draft.releaseMin === ''
-            ? null
-            : Math.round(60 * parseNumber('Released after', draft.releaseMin, { min: 1 })),
-      }),
-    };
-  } catch (error) {
-    if (error instanceof Misfit) return error.message;
-    if (error instanceof NotAccepted) return `${error.message}.`;
-    throw error;
-  }
+  return understood(() => ({
+    ...(differs('from') && { from: new Date(from).toISOString() }),
+    ...((differs('from') || differs('hours')) && {
+      to: draft.hours === '' ? null : new Date(from + hours * HOUR_MS).toISOString(),
+    }),
+    ...(differs('name') && { name: draft.name.trim() || null }),
+    ...(differs('reason') && { reason: draft.reason.trim() || null }),
+    ...(differs('rrule') && { rrule: draft.rrule.trim() }),
+    ...(AMOUNTS.some(differs) && heldOf(draft, site)),
+    ...(differs('shared') && { shared: sharedIn(draft.shared) }),
+    ...(differs('users') && { users: wordsOf(draft.users) }),
+    ...(differs('releaseMin') && {
+      releaseIdleS:
+        draft.releaseMin === ''
+          ? null
+          : Math.round(60 * parseNumber('Released after', draft.releaseMin, { min: 1 })),
+    }),
+  }));
 }
 
 /** What is written does not fit the site. */
@@ -125,9 +146,7 @@ function heldOf(
     text === '' ? undefined : parseNumber(field, text, { min: 1, integer: true });
   const amounts = {
     ...{ cpus: whole('CPUs', cpus), memoryMb: whole('Memory', memoryMb) },
-    ...(resources.trim() !== '' && {
-      resources: wordsOf(resources).map((one) => parseAmount('Other resources', one)),
-    }),
+    ...(resources.trim() !== '' && { resources: amountsIn('Other resources', resources) }),
   };
   if (tasks !== '') return { tasks: whole('Tasks', tasks), ...amounts };
   const ids = wordsOf(machines).map((name) => {
