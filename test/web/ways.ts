@@ -773,6 +773,23 @@ export function ways(visits: Visits, grid: Grid): void {
     await page.getByRole('option', { name: /^spare/ }).click();
     await page.getByRole('button', { name: 'Submit the job' }).click();
     await page.getByText('spare', { exact: true }).waitFor();
+
+    const [id] = await grid.submit({ command: 'reclassed', held: true, ...SIMULATED });
+    await page.goto(new URL(`/jobs/${id}`, page.url()).href);
+    const dialog = page.getByRole('dialog');
+    for (const [option, name] of [
+      [/^spare/, 'spare'],
+      ['None', null],
+    ] as const) {
+      await page.getByRole('button', { name: 'Edit' }).click();
+      await dialog.getByRole('button', { name: /Class/ }).click();
+      await page.getByRole('option', { name: option }).click();
+      await dialog.getByRole('button', { name: 'Change it' }).click();
+      await dialog.waitFor({ state: 'detached' });
+      const { job } = await grid.ask<{ job: object }>('query ($id: ID!) { job(id: $id) { class } }', { id });
+      expect(job).toEqual({ class: name });
+    }
+    await page.getByText(/class "spare" → none/).waitFor();
   });
 
   test('a user is offered what a user may do, and told whose the rest is', async () => {
