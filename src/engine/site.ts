@@ -6,7 +6,6 @@ import {
   keepsPromises,
   localPolicyOf,
   mayMakeRoom,
-  NO_CLASS,
   type Preemption,
   preemptionUnder,
   promisesFrom,
@@ -22,6 +21,7 @@ import type { KeptPromises, StartOutcome } from '../store/store.js';
 import { applyApart, planApart, syncApart } from './apart.js';
 import { type Cycle, type CycleTools, recordOutcome } from './cycle.js';
 import type { GridMirror } from './ports.js';
+import { countPreempted } from './preempted.js';
 import { takeBack } from './returns.js';
 
 /**
@@ -135,12 +135,8 @@ async function preempt(
 ): Promise<number> {
   if (preemptions.length === 0) return 0;
   const context = cycle.context(mirror.policy.version, now());
-  // Before they have ended, and the mirror forgets them. Labels are those of classes that there are.
-  const classes = mirror.policy.document.classes ?? {};
-  const classOf = (jobId: number): string => {
-    const name = mirror.grid.job(jobId)?.class ?? null;
-    return name !== null && Object.hasOwn(classes, name) ? name : NO_CLASS;
-  };
+  // Before they have ended, and the mirror forgets them.
+  const classOf = (jobId: number): string | null => mirror.grid.job(jobId)?.class ?? null;
   const victims = new Map(
     preemptions.map((one) => [
       one.jobId,
@@ -149,10 +145,8 @@ async function preempt(
   );
   const made = await cycle.phase('preempt', () => store.preempt(siteId, preemptions, context));
   cycle.add('preempted', made.length);
-  for (const { class: name, lostWork } of made.flatMap((jobId) => victims.get(jobId) ?? [])) {
-    metrics.preemptedRuns.inc({ class: name });
-    metrics.lostCoreSeconds.inc({ class: name }, lostWork);
-  }
+  const stopped = made.flatMap((jobId) => victims.get(jobId) ?? []);
+  countPreempted(metrics, mirror.policy.document, 'job', stopped);
   return made.length;
 }
 

@@ -2,6 +2,7 @@
 import { lateRuns, ROOT, type SiteEntry, schedulerOf, stranded, waiting } from '../core/index.js';
 import type { Store } from '../store/store.js';
 import type { Cycle, CycleTools } from './cycle.js';
+import { countPreempted } from './preempted.js';
 import { takeBack } from './returns.js';
 
 export interface SweepSettings {
@@ -55,6 +56,7 @@ export class Sweeper {
         limit: this.settings.limit,
       }),
     );
+    countPreempted(this.tools.metrics, mirror.policy.document, 'hold', swept.stopped);
     for (const [name, count] of Object.entries(swept)) if (typeof count === 'number') cycle.add(name, count);
     if (swept.touched.length > 0) await this.tools.wake(swept.touched.map(schedulerOf));
 

@@ -25,10 +25,10 @@ export interface Metrics {
   poolWaiting: Gauge<'kind'>;
   /** Live runs that are in the way of a window or reservation that has begun. */
   lateRuns: Gauge<'site'>;
-  /** Runs stopped for jobs of higher ranks by cycles of this process. class: of the stopped job, in the current policy. */
-  preemptedRuns: Counter<'class'>;
+  /** Runs stopped by this process. class: of the stopped job, in the current policy; for: job (of a higher rank) or hold. */
+  preemptedRuns: Counter<'class' | 'for'>;
   /** Core-seconds of work that they lost, as it was when they were chosen. */
-  lostCoreSeconds: Counter<'class'>;
+  lostCoreSeconds: Counter<'class' | 'for'>;
   /** Wake-ups in the queue. state: waiting, active or delayed. */
   queueDepth: Gauge<'queue' | 'state'>;
   /** Decisions carried out. kind: move or start; reason: a reason code. */
@@ -130,14 +130,15 @@ export function createMetrics(): Metrics {
       'Runs still in the way of a maintenance window or reservation that has begun.',
       ['site'],
     ),
-    preemptedRuns: counter('switchyard_preempted_runs_total', 'Runs stopped for jobs of higher ranks.', [
-      'class',
-    ]),
-    lostCoreSeconds: counter(
-      'switchyard_lost_core_seconds_total',
-      'Work lost by runs that were stopped for jobs of higher ranks, core-seconds.',
-      ['class'],
+    preemptedRuns: counter(
+      'switchyard_preempted_runs_total',
+      'Runs stopped for jobs of higher ranks, or for maintenance windows and reservations.',
+      ['class', 'for'],
     ),
+    lostCoreSeconds: counter('switchyard_lost_core_seconds_total', 'Work lost by these runs, core-seconds.', [
+      'class',
+      'for',
+    ]),
     queueDepth: gauge('switchyard_queue_depth', 'Wake-ups in the queue.', ['queue', 'state']),
     decisions: counter('switchyard_decisions_total', 'Decisions carried out, by reason.', ['kind', 'reason']),
     refusals: counter(

@@ -63,7 +63,7 @@ export interface UsageRow {
   resources: UsedResource[];
 }
 
-/** What runs lost that were stopped for other jobs. */
+/** What runs lost that were stopped for other jobs, or for holds. */
 export interface LostWorkRow {
   siteId: number;
   class: string | null;
@@ -335,7 +335,7 @@ SELECT ${column('USER', 'integer')} AS "userId", ${column('SITE', 'integer')} AS
 }
 
 /**
- * What was lost by runs that ended within the window because they were stopped for others (jobs.md, "Preemption", rule 2), by site and class,
+ * What was lost by runs that ended within the window because they were stopped for others or for holds (jobs.md, "Preemption", rule 2), by site and class,
  * most first.
  *
  * @param owner only this user's jobs; null: everybody's

@@ -41,6 +41,7 @@ import type { JobFilter } from './job-filter.js';
 import type { JobWait, NewWait } from './needs.js';
 import type { EventKind, EventRow } from './rows.js';
 import type { OutputPiece, RunReport } from './run-reports.js';
+import type { StoppedRun } from './upkeep.js';
 
 export type { Share } from './bounds.js';
 export type { GrantedInput } from './federation.js';
@@ -582,11 +583,16 @@ export interface Pruned {
   more: boolean;
 }
 
+/** A run that was in the way of a maintenance window or reservation. `lostWork`: core-seconds, as of the decision. */
+export type StoppedForHold = Pick<StoppedRun, 'jobId' | 'class' | 'lostWork'>;
+
 export interface SweepOutcome {
   silentMachines: number;
   lostRuns: number;
   deadlinesMissed: number;
   overLimit: number;
+  /** Runs that holds have stopped, by job within each site. */
+  stopped: readonly StoppedForHold[];
   /** Sites whose queue or machines changed: wake these; null in it means the root. */
   touched: (number | null)[];
 }

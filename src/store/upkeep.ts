@@ -103,6 +103,8 @@ export interface StoppedRun {
   jobId: number;
   epoch: number;
   holdId: number;
+  /** Of its job. */
+  class: string | null;
   graceS: number;
   /** Core-seconds. */
   lostWork: number;
@@ -398,7 +400,7 @@ function runsInTheWay(
     const kept = runOf.get(run.id) as KeptRun;
     if (stopAt(kept) > now) return [];
     const { jobId, epoch, killGraceS: graceS, restartable: requeue } = kept;
-    return { jobId, epoch, holdId: hold.id, graceS, lostWork: lost, requeue };
+    return { jobId, epoch, holdId: hold.id, class: kept.class, graceS, lostWork: lost, requeue };
   });
 }
 

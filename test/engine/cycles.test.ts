@@ -15,6 +15,7 @@ import { runDispatch } from '../../src/engine/dispatch.js';
 import { runSite } from '../../src/engine/site.js';
 import { Sweeper } from '../../src/engine/sweep.js';
 import { createMetrics } from '../../src/platform/metrics.js';
+import type { NewHold } from '../../src/store/holds.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type { NewJob, Store } from '../../src/store/store.js';
 import { MemoryStore } from '../store/memory.js';
@@ -186,17 +187,44 @@ test('a site’s cycle counts runs that it stops for others, and what they lose,
   await bench.submit(1, { cpusPerTask: 3, preemptionClass: 5 });
   bench.later(100);
   await bench.both(a);
-  const shown = async (metric: 'preemptedRuns' | 'lostCoreSeconds') =>
-    (await bench.metrics[metric].get()).values.map(({ labels, value }) => [labels.class, value]).sort();
-  expect(await shown('preemptedRuns')).toEqual([
-    ['normal', 1],
-    ['spare', 1],
-  ]);
-  expect(await shown('lostCoreSeconds')).toEqual([
-    ['normal', 100],
-    ['spare', 200],
-  ]);
+  expect(await preempted(bench, 'preemptedRuns')).toEqual(['normal job 1', 'spare job 1']);
+  expect(await preempted(bench, 'lostCoreSeconds')).toEqual(['normal job 100', 'spare job 200']);
 });
+
+test('a sweep counts runs that it stops for a window, beside those stopped for others', async () => {
+  const bench = new Bench();
+  bench.store.setPolicy({
+    version: 2,
+    document: { ...DEFAULT_POLICY, classes: { spare: { rank: 0, scavenger: true, charged: true } } },
+  });
+  const a = await bench.site('a', 3);
+  await bench.submit(1, { class: 'spare', cpusPerTask: 2, killGraceS: 30 });
+  await bench.submit(1, { killGraceS: 10 });
+  await bench.both(a);
+  const window: NewHold = {
+    ...{ kind: 'MAINTENANCE', siteId: a, userId: bench.userId, held: { of: 'SITE' }, shared: [] },
+    ...{ name: null, reason: null, idleS: null, userIds: [], recurrence: null, onConflict: 'PREEMPT' },
+    times: [{ from: T0 + 100, to: T0 + 200 }],
+  };
+  bench.store.createHold(window, T0);
+  await bench.sweep();
+  expect(await preempted(bench, 'preemptedRuns')).toEqual([]);
+  // Each is stopped ahead by its own grace, and counted once.
+  bench.later(70);
+  await bench.sweep();
+  await bench.sweep();
+  expect(await preempted(bench, 'preemptedRuns')).toEqual(['spare hold 1']);
+  bench.later(20);
+  await bench.sweep();
+  expect(await preempted(bench, 'preemptedRuns')).toEqual(['normal hold 1', 'spare hold 1']);
+  expect(await preempted(bench, 'lostCoreSeconds')).toEqual(['normal hold 90', 'spare hold 140']);
+});
+
+/** By class and by what the runs were stopped for. */
+const preempted = async (bench: Bench, metric: 'preemptedRuns' | 'lostCoreSeconds'): Promise<string[]> =>
+  (await bench.metrics[metric].get()).values
+    .map(({ labels, value }) => `${labels.class} ${labels.for} ${value}`)
+    .sort();
 
 describe('a dispatch cycle', () => {
   test('moves in bounded plans, round by round, and wakes the sites that were given jobs', async () => {

@@ -1694,14 +1694,15 @@ export function describeStore(
         expect(id).not.toBeNull();
         await store.sweep(rules(T0 + 79));
         expect((await world.events(late)).at(-1)).toMatchObject({ toState: 'ASSIGNED' });
-        await store.sweep(rules(T0 + 80));
+        const { stopped } = await store.sweep(rules(T0 + 80));
+        expect(stopped).toEqual([{ jobId: late, class: null, lostWork: 70 }]);
         // One CPU comes free by itself.
         for (const staying of [early, fixed, short])
           expect((await world.events(staying)).at(-1)).toMatchObject({ toState: 'ASSIGNED' });
         expect((await world.events(late)).at(-1)).toMatchObject({
           ...{ toState: 'CANCELLING', note: expect.stringContaining(`stopped for hold_${id}`) },
         });
-        expect((await store.sweep(rules(T0 + 81))).touched).toEqual([]);
+        expect(await store.sweep(rules(T0 + 81))).toMatchObject({ touched: [], stopped: [] });
         const killed = {
           ...ended(late, 1),
           cause: 'EXITED_NONZERO' as const,

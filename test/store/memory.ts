@@ -164,6 +164,7 @@ import {
   type SelectionOutcome,
   type Share,
   type StartOutcome,
+  type StoppedForHold,
   type Store,
   type Submission,
   type SubmitResult,
@@ -456,8 +457,8 @@ export class MemoryStore implements Store {
     this.event('HOLD', id, hold.siteId);
   }
 
-  /** What time does to what is held; answers with the sites where something is otherwise. */
-  private keepHolds(now: number, dead: ReadonlySet<number>): number[] {
+  /** What time does to what is held; answers with the sites where something is otherwise. `all` gets the runs that were stopped. */
+  private keepHolds(now: number, dead: ReadonlySet<number>, all: StoppedForHold[]): number[] {
     const sites = new Set([...this.holds.values()].filter(({ ended }) => !ended).map(({ siteId }) => siteId));
     return [...sites]
       .sort((a, b) => a - b)
@@ -480,6 +481,8 @@ export class MemoryStore implements Store {
         for (const id of [...changed, ...ended]) this.event('HOLD', id, siteId);
         for (const one of stopped) {
           const preempted = preemptedFor(one);
+          const { jobId, class: name, lostWork } = one;
+          all.push({ jobId, class: name, lostWork });
           const values = { stopCause: 'PREEMPTED', preempted, note: sayPreempted(preempted) } as const;
           this.change(this.jobs.get(one.jobId) as MemoryJob, 'preempt', values);
         }
@@ -2207,8 +2210,9 @@ export class MemoryStore implements Store {
     }
     outcome.deadlinesMissed = passed.length;
     this.cancelIdle(now, limit, touched);
-    for (const siteId of this.keepHolds(now, dead)) touched.add(siteId).add(null);
-    return { ...outcome, touched: [...touched] };
+    const stopped: StoppedForHold[] = [];
+    for (const siteId of this.keepHolds(now, dead, stopped)) touched.add(siteId).add(null);
+    return { ...outcome, stopped, touched: [...touched] };
   }
 
   async processSeen(id: string, kind: 'api' | 'worker', now: number): Promise<void> {

@@ -105,7 +105,7 @@ export function addRecords(program: Command): void {
       addCommand(
         program,
         'lost',
-        'show work lost by runs that were stopped for other jobs, by site and class; users see their own jobs',
+        'show work lost by runs that were stopped for other jobs or for holds, by site and class; users see their own jobs',
       ),
     ),
     LOST_COLUMNS,

@@ -21,13 +21,14 @@ import { changeJobs } from './change-jobs.js';
 
 type Rules = Pick<SweepRules, 'now' | 'lostAfterS'>;
 
-/** `present`: since when there has been an API for agents to talk to; null: there is none. Answers with the sites where something is otherwise. */
+/** `present`: since when there has been an API for agents to talk to; null: there is none. Answers with the sites where something is otherwise, and the runs that were stopped. */
 export async function keepHolds(
   database: Pick<Database, 'pool'>,
   rules: Rules,
   present: number | null,
-): Promise<number[]> {
+): Promise<{ touched: number[]; stopped: StoppedRun[] }> {
   const touched: number[] = [];
+  const all: StoppedRun[] = [];
   for (const siteId of await sitesDue(database.pool, rules, present)) {
     // Most often what is due cannot be helped, as where no machine can take the place of a lost one: nobody has to wait for that.
     if (isNothing(upkeepOf(await factsOf(database.pool, siteId, rules, present), rules.now))) continue;
@@ -37,11 +38,13 @@ export async function keepHolds(
       const stopped = await lockStopped(tx, upkeep.stopped);
       await applyToHolds(tx, upkeep, rules.now);
       if (stopped.length > 0) await commitWith(tx, [stop(stopped)]);
-      return !isNothing(upkeep);
+      return isNothing(upkeep) ? null : stopped;
     });
-    if (done) touched.push(siteId);
+    if (done === null) continue;
+    touched.push(siteId);
+    all.push(...done);
   }
-  return touched;
+  return { touched, stopped: all };
 }
 
 const isNothing = ({ over, made, replaced, stopped, ended, short }: Upkeep): boolean =>

@@ -53,8 +53,10 @@ export async function sweep(database: Db, rules: SweepRules): Promise<SweepOutco
   );
   const deadlinesMissed = await missDeadlines(database, rules, touched);
   await cancelIdle(database, rules, touched);
-  for (const siteId of await keepHolds(database, rules, present)) touched.add(siteId).add(null);
-  return { silentMachines, lostRuns, deadlinesMissed, overLimit, touched: [...touched] };
+  const held = await keepHolds(database, rules, present);
+  for (const siteId of held.touched) touched.add(siteId).add(null);
+  const stopped = held.stopped.map(({ jobId, class: name, lostWork }) => ({ jobId, class: name, lostWork }));
+  return { silentMachines, lostRuns, deadlinesMissed, overLimit, stopped, touched: [...touched] };
 }
 
 /** Machines that have just become silent, in the order of ids. */

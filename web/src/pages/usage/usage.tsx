@@ -203,14 +203,14 @@ function Sums({ span: { from, to }, everyMs }: { span: Span; everyMs: number }) 
   );
 }
 
-/** What runs lost that were stopped for other jobs; nothing where none was. */
+/** What runs lost that were stopped for other jobs or for holds; nothing where none was. */
 function Lost({ span: { from, to }, everyMs }: { span: Span; everyMs: number }) {
   const rows = useData(LostWorkDocument, { from, to }, { everyMs }).data?.lostWork ?? [];
   if (rows.length === 0) return null;
   return (
     <Card
       title="Lost to preemption"
-      about="By runs that were stopped for other jobs, since their starts or last checkpoints"
+      about="By runs that were stopped for other jobs, maintenance or reservations, since their starts or last checkpoints"
       flush
     >
       <Table
