@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, expect, it } from 'vitest';
-import type { Submission } from '../../src/agent/external/scheduler.js';
+import type { Capacity, Submission } from '../../src/agent/external/scheduler.js';
 import { SlurmRest } from '../../src/agent/external/slurm-rest.js';
 
 const home = mkdtempSync(join(tmpdir(), 'switchyard-slurm-rest-'));
@@ -48,7 +48,7 @@ function documentOf(versions: readonly number[], { severalJobs = true } = {}): o
 }
 
 /** Answers with the document, and to a submission with an id; writes down what it was asked. */
-async function slurmrestd(document: () => object) {
+async function slurmrestd(document: () => object, answers: Readonly<Record<string, object>> = {}) {
   const asked: { path: string; body: unknown; token: unknown }[] = [];
   const server = createServer((request, response) => {
     let text = '';
@@ -62,8 +62,8 @@ async function slurmrestd(document: () => object) {
       });
       const has = document() as { paths: object };
       if (path !== '/openapi/v3' && !(path in has.paths)) response.statusCode = 404;
-      const answer =
-        path === '/openapi/v3' ? has : response.statusCode === 404 ? {} : { job_id: 7, errors: [] };
+      const answered = answers[path.split('/').at(-1) ?? ''] ?? { job_id: 7, errors: [] };
+      const answer = path === '/openapi/v3' ? has : response.statusCode === 404 ? {} : answered;
       response.end(JSON.stringify(answer));
     });
   });
@@ -129,4 +129,18 @@ it('that nobody speaks here is refused, with what is there and what would do', a
   );
   const empty = await slurmrestd(() => ({ paths: {} }));
   await expect(empty.client.submit(JOB)).rejects.toThrow('slurmrestd: it has no API (HTTP 200); supported:');
+});
+
+it('finds the default partition where it is told, or is the only one, and else asks for its name', async () => {
+  const capacityOf = async (...partitions: object[]) => {
+    const has = { ...documentOf([42]), paths: { '/openapi/v3': {} } as Record<string, object> };
+    for (const one of ['partitions', 'licenses', 'nodes', 'jobs']) has.paths[`/slurm/v0.0.42/${one}`] = {};
+    return (await slurmrestd(() => has, { partitions: { partitions } })).client.capacity();
+  };
+  const [batch, short] = [{ name: 'batch' }, { name: 'short' }];
+  const used = ({ partitions = [] }: Capacity) =>
+    partitions.filter(({ isUsed }) => isUsed).map(({ name }) => name);
+  expect(used(await capacityOf(batch, { ...short, partition: { flags: ['DEFAULT'] } }))).toEqual(['short']);
+  expect(used(await capacityOf(batch))).toEqual(['batch']);
+  await expect(capacityOf(batch, short)).rejects.toThrow('AGENT_SLURM_PARTITION');
 });

@@ -147,9 +147,13 @@ StorageUser=root
 StorageLoc=slurm
 CommitDelay=1
 CONF
+    # Newer ones of slurmrestd speak with it by the token, too.
+    if has rest; then printf 'AuthAltTypes=auth/jwt\nAuthAltParameters=jwt_key=%s\n' "$dir/jwt" >>"$dir/slurmdbd.conf"; fi
     chmod 600 "$dir/slurmdbd.conf"
   fi
   echo "${SLURM_EXTRA:-}" >>"$SLURM_CONF"
+  # From 23.11 on slurmd wants control groups, or this.
+  echo CgroupPlugin=disabled >"$dir/cgroup.conf"
   # Devices that are only counted: Slurm wants a file for each, of whatever kind.
   touch "$dir"/gpu0 "$dir"/gpu1
   printf 'NodeName=n3 Name=gpu Type=a100 File=%s\nNodeName=n3 Name=tape Count=1\n' "$dir/gpu[0-1]" >"$dir/gres.conf"

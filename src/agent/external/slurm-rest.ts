@@ -249,7 +249,9 @@ export class SlurmRest implements LocalScheduler {
     if (now < this.partitionsUntilMs) return;
     this.partitions = list(must(await this.ask('GET', 'slurm', 'partitions')).body.partitions);
     this.longest = new Map(this.partitions.map((one) => [text(one.name), longestOf(one)]));
-    this.byDefault = text(this.partitions.find(isDefault)?.name) || null;
+    // The API of Slurm 23.11 to 24.11 (v0.0.40 to 42) does not say which one is the default.
+    const only = this.partitions.length === 1 ? this.partitions[0] : undefined;
+    this.byDefault = text((this.partitions.find(isDefault) ?? only)?.name) || null;
     const counted = list((await this.ask('GET', 'slurm', 'licenses')).body.licenses);
     this.licenses = counted.map((one) => ({ name: text(one.LicenseName), total: number(one.Total) ?? 0 }));
     this.partitionsUntilMs = now + PARTITIONS_MS;

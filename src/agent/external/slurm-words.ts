@@ -229,7 +229,7 @@ export const finite = (seconds: number): number => Math.min(seconds, 31_536_000)
  * @throws Error where there is none, or Slurm does not have one of them
  */
 export function partitionsIn(used: string | null, there: readonly string[]): ReadonlySet<string> {
-  if (used === null) throw new Error('Slurm has no default partition: name one (AGENT_SLURM_PARTITION)');
+  if (used === null) throw new Error('Slurm reports no default partition: name one (AGENT_SLURM_PARTITION)');
   const names = used.split(',');
   const missing = names.find((name) => !there.includes(name));
   if (missing !== undefined)
