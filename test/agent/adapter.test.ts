@@ -101,6 +101,13 @@ describe.skipIf(lacks)('an adapter', () => {
     await expect(odd.capacity()).rejects.toThrow(
       'capacity: elementsMax: the output has 0; accepted: 1 to 100000; 1: there are no arrays',
     );
+    const counted = (licenses: string) =>
+      adapter(changed('"elementsMax": 1000', `"elementsMax": 1000, "licenses": ${licenses}`));
+    const licenses = [{ name: 'matlab', total: 3 }];
+    expect(await (await counted(JSON.stringify(licenses))).capacity()).toMatchObject({ licenses });
+    await expect((await counted(JSON.stringify([...licenses, ...licenses]))).capacity()).rejects.toThrow(
+      'accepted: nothing, or up to 1000 of {"name", "total"}, each name once, of whole numbers',
+    );
     const failing = await adapter(
       changed('def capacity(_):', 'def capacity(_):\n    sys.exit("no scheduler")\n'),
     );

@@ -7,6 +7,7 @@ import { basename } from 'node:path';
 import {
   type Capacity,
   type LocalJob,
+  type LocalLicense,
   type LocalName,
   type LocalScheduler,
   RefusedError,
@@ -19,6 +20,7 @@ const CALL_MS = 60_000;
 const ANSWER_BYTES = 256 << 20;
 const NODES_MAX = 100_000;
 const ELEMENTS_MAX = 100_000;
+const LICENSES_MAX = 1_000;
 
 export interface AdapterOptions {
   /** An absolute path. */
@@ -105,11 +107,7 @@ export class Adapter implements LocalScheduler {
     const nodes = answer.of<Capacity['nodes']>(
       'nodes',
       '1 to 100 000 of {"name", "cpus", "memoryMb", "busyCpus", "busyMemoryMb", "problem"}, each name once',
-      (value) =>
-        isList(value, isNode) &&
-        value.length > 0 &&
-        value.length <= NODES_MAX &&
-        new Set(value.map(({ name }) => name)).size === value.length,
+      (value) => isList(value, isNode) && value.length > 0 && areUnlike(value, NODES_MAX),
     );
     const waiting = answer.of<Capacity['waiting']>(
       'waiting',
@@ -124,9 +122,17 @@ export class Adapter implements LocalScheduler {
       `1 to ${ELEMENTS_MAX}; 1: there are no arrays`,
       (value) => Number.isInteger(value) && (value as number) >= 1 && (value as number) <= ELEMENTS_MAX,
     );
+    const licenses = answer.of<readonly LocalLicense[] | undefined>(
+      'licenses',
+      `nothing, or up to ${LICENSES_MAX} of {"name", "total"}, each name once, of whole numbers`,
+      (value) => value === undefined || (isList(value, isLicense) && areUnlike(value, LICENSES_MAX)),
+    );
     // Of later contracts.
     const plain = nodes.map((node) => ({ ...node, devices: [], labels: [] }));
-    return { nodes: plain, waiting, elementsMax, takesParts: this.parts !== null, takesDevices: false };
+    return {
+      ...{ nodes: plain, waiting, elementsMax, takesParts: this.parts !== null, takesDevices: false },
+      ...(licenses && { licenses }),
+    };
   }
 }
 
@@ -193,6 +199,11 @@ const isNode = (one: unknown): one is Capacity['nodes'][number] =>
   /^[\w.-]{1,63}$/.test(one.name) &&
   [one.cpus, one.memoryMb, one.busyCpus, one.busyMemoryMb].every(isAmount) &&
   (one.problem === null || isText(one.problem));
+
+const isLicense = (one: unknown): one is LocalLicense =>
+  isObject(one) && isText(one.name) && isAmount(one.total) && Number.isInteger(one.total);
+const areUnlike = (named: readonly { name: string }[], most: number): boolean =>
+  named.length <= most && new Set(named.map(({ name }) => name)).size === named.length;
 
 const PHASES: readonly unknown[] = ['WAITING', 'RUNNING', 'ENDED'];
 const ENDS: readonly unknown[] = [null, 'RUN_TIME_LIMIT', 'MEMORY_LIMIT', 'CANCELLED', 'LOST'];
