@@ -403,7 +403,7 @@ BEGIN
       begun = u.begun + excluded.begun, ended_jobs = u.ended_jobs + excluded.ended_jobs, failed_jobs = u.failed_jobs + excluded.failed_jobs,
       started_jobs = u.started_jobs + excluded.started_jobs, wait_s = u.wait_s + excluded.wait_s;
   -- Most jobs ask for nothing but CPUs and memory.
-  IF EXISTS (SELECT FROM new_rows WHERE resources_per_task IS NOT NULL OR licenses <> '{}' OR resources IS NOT NULL) THEN
+  IF EXISTS (SELECT FROM new_rows WHERE resources_per_task IS NOT NULL OR devices_per_task IS NOT NULL OR parts IS NOT NULL OR licenses <> '{}' OR resources IS NOT NULL) THEN
     INSERT INTO used_resources AS u (kind, hour, user_id, key, resource, held, held_s)
       SELECT k.kind, triggers.hour(side.at), n.user_id, k.key, r.resource, sum(side.sign * r.amount),
              sum(side.sign * r.amount * triggers.rest_of_hour(side.at))

@@ -678,6 +678,7 @@ export const FIXED_LIMITS = {
     'Days that a history or a sum of usage may cover.',
     'Query.loadHistory.from',
     'Query.licenseHistory.from',
+    'Query.resourceHistory.from',
     'Query.usage.from',
   ),
   historyPoints: fixed(
@@ -685,6 +686,7 @@ export const FIXED_LIMITS = {
     'Points of a history.',
     'Query.loadHistory.points',
     'Query.licenseHistory.points',
+    'Query.resourceHistory.points',
   ),
   sitePartitions: fixed(
     100,

@@ -46,6 +46,9 @@ export interface LicenseUseRow {
   inUse: number;
 }
 
+/** How much of a kind of machines' resources was had. */
+export type ResourceUseRow = LicenseUseRow;
+
 export type UsageKey = 'USER' | 'SITE' | 'APPLICATION';
 
 export interface UsageRow {
@@ -109,14 +112,19 @@ const runsWithin = (window: Pick<Window, 'from' | 'to'>): Sql =>
  * beginning counts for the rest of its interval and wholly for all later ones; an end takes the same back.
  *
  * @param held selects `s`, `e` and the weights `w1`, `w2`, …
- * @param kept which hours of a long window have what is not held any more, and which of their columns the weights are
+ * @param kept which hours of a long window have what is not held any more, and which of their columns the weights are: for each the one of
+ *   what holds on after the hour, and the one of what that comes to in the hour itself
  */
 async function means(
   pool: Database['pool'],
   window: Window,
   weights: number,
   held: Sql,
-  kept: { hours: Sql; columns: readonly ('run' | 'cpu')[] },
+  kept: {
+    table: 'used_hours' | 'used_resources';
+    hours: Sql;
+    columns: readonly (typeof KEPT)[keyof typeof KEPT][];
+  },
 ): Promise<number[][]> {
   const { from, to, points } = window;
   const width = (to - from) / points;
@@ -134,8 +142,8 @@ async function means(
   const hours = sql`
 UNION ALL
 SELECT least((hour - ${from}::bigint) / ${width}::bigint, ${points})::integer AS b1, NULL, ARRAY[${join(
-    kept.columns.flatMap((column) => {
-      const [net, rest] = [raw(`${column}s`), raw(`${column}_s`)];
+    kept.columns.flatMap((columns) => {
+      const [net, rest] = columns.map((column) => raw(column)) as [Sql, Sql];
       return [
         sql`sum(${net})`,
         sql`sum(${rest} + ${net} * (${width}::bigint - (hour - ${from}::bigint) % ${width}::bigint - ${HOUR_S})) / ${width}::float8`,
@@ -143,7 +151,7 @@ SELECT least((hour - ${from}::bigint) / ${width}::bigint, ${points})::integer AS
     }),
     ', ',
   )}]::float8[]
-  FROM used_hours WHERE ${kept.hours} AND hour >= ${from}::bigint GROUP BY 1`;
+  FROM ${raw(kept.table)} WHERE ${kept.hours} AND hour >= ${from}::bigint GROUP BY 1`;
   const found = await rows<{ b1: number; b2: number | null; v: number[] }>(
     pool,
     sql`
@@ -186,6 +194,9 @@ SELECT b1, b2, ARRAY[${sums}] AS v
 const round = (value: number): number => Math.round(value * 1e6) / 1e6;
 const beginning = ({ from, to, points }: Window, i: number): number => from + ((to - from) * i) / points;
 
+/** Columns of the tables of hours. */
+const KEPT = { run: ['runs', 'run_s'], cpu: ['cpus', 'cpu_s'], held: ['held', 'held_s'] } as const;
+
 /** Load of a site, or of the whole grid (null). */
 export async function loadHistory(
   pool: Database['pool'],
@@ -202,8 +213,9 @@ export async function loadHistory(
 SELECT ${ASSIGNED} AS s, ${ENDED} AS e, (${CPUS})::float8 AS w1, 1::float8 AS w2
   FROM runs r WHERE ${runsWithin(window)} AND ${site}`,
     {
-      hours: sql`kind = 'SITE' AND ${siteId === null ? sql`true` : sql`key = ${String(siteId)}`}`,
-      columns: ['cpu', 'run'],
+      table: 'used_hours',
+      hours: hoursAt(siteId),
+      columns: [KEPT.cpu, KEPT.run],
     },
   );
   // A job that has not ended runs or waits. Of those that have, the index on their ends says all that is asked here.
@@ -220,7 +232,7 @@ SELECT ${seconds(raw('submitted_at'))} AS s, ${seconds(raw('ended_at'))} AS e, 1
  WHERE ended_at > ${at(window.from)} AND submitted_at < ${at(window.to)}
 UNION ALL
 SELECT ${seconds(raw('submitted_at'))}, NULL, 1 FROM jobs WHERE ended_at IS NULL AND submitted_at < ${at(window.to)}`,
-          { hours: sql`kind = 'JOBS'`, columns: ['run'] },
+          { table: 'used_hours', hours: sql`kind = 'JOBS'`, columns: [KEPT.run] },
         )
       : null;
   const [ran, lived] = await Promise.all([running, alive]);
@@ -248,12 +260,46 @@ SELECT ${ASSIGNED} AS s, ${ENDED} AS e, (SELECT sum(coalesce(amount, 1)) FROM un
   FROM runs r, (SELECT coalesce(array_agg(id), '{}') AS ids FROM licenses WHERE kind = ${kind}) k
  WHERE ${runsWithin(window)} AND r.license_ids && k.ids`,
     {
+      table: 'used_hours',
       hours: sql`kind = 'LICENSE' AND key IN (SELECT id::text FROM licenses WHERE kind = ${kind})`,
-      columns: ['run'],
+      columns: [KEPT.run],
     },
   );
   return found.map(([inUse], i) => ({ at: beginning(window, i), inUse: inUse! }));
 }
+
+/** A kind of machines' resources other than CPUs and memory, such as devices, at a site or in the whole grid (null). */
+export async function resourceHistory(
+  pool: Database['pool'],
+  asked: Window,
+  kind: string,
+  siteId: number | null,
+): Promise<ResourceUseRow[]> {
+  const window = settled(asked);
+  const found = await means(
+    pool,
+    window,
+    1,
+    sql`
+SELECT ${ASSIGNED} AS s, ${ENDED} AS e, h.amount::float8 AS w1
+  FROM runs r, triggers.had(r.resources_per_task, r.taken, r.machine_tasks, '{}', '{}') h
+ WHERE ${runsWithin(window)} AND ${siteId === null ? sql`true` : sql`r.site_id = ${siteId}`} AND ${HAD_UNITS} AND h.resource = ${kind}`,
+    {
+      table: 'used_resources',
+      // Licenses are kept beside them.
+      hours: sql`${hoursAt(siteId)} AND resource = ${kind} AND NOT starts_with(resource, 'license:')`,
+      columns: [KEPT.held],
+    },
+  );
+  return found.map(([inUse], i) => ({ at: beginning(window, i), inUse: inUse! }));
+}
+
+/** What tasks ask of machines besides CPUs and memory, or what was chosen for them by name. */
+const HAD_UNITS = raw('(r.resources_per_task IS NOT NULL OR r.taken IS NOT NULL)');
+
+/** The hours of a site, or of the whole grid (null). */
+const hoursAt = (siteId: number | null): Sql =>
+  sql`kind = 'SITE' AND ${siteId === null ? sql`true` : sql`key = ${String(siteId)}`}`;
 
 /**
  * Who, what or where used how much, most CPU time first. CPU time is what was allocated within the window; jobs are those that ended
@@ -312,7 +358,7 @@ ended AS (
   const resources = sql`
 SELECT ${ofRun} AS key, resource, amount * ${lasted} AS amount_s
   FROM runs r JOIN jobs j ON j.id = r.job_id, triggers.had(r.resources_per_task, r.taken, r.machine_tasks, r.license_ids, r.license_amounts)
- WHERE ${runsWithin({ from, to })} AND ${own} AND (r.resources_per_task IS NOT NULL OR r.license_ids <> '{}')${
+ WHERE ${runsWithin({ from, to })} AND ${own} AND (${HAD_UNITS} OR r.license_ids <> '{}')${
    long
      ? sql`
 UNION ALL

@@ -1040,6 +1040,14 @@ SELECT g.id AS "groupId", j.state, count(*) AS jobs
     return history.licenseHistory(this.pool, window, kind);
   }
 
+  resourceHistory(
+    window: history.Window,
+    kind: string,
+    siteId: number | null,
+  ): Promise<history.ResourceUseRow[]> {
+    return history.resourceHistory(this.pool, window, kind, siteId);
+  }
+
   usage(
     window: Parameters<typeof history.usage>[1],
     options: Parameters<typeof history.usage>[2],

@@ -80,11 +80,12 @@ describe('usage', () => {
         code: 'BAD_USER_INPUT',
         field: 'points',
       });
-    expect(
-      await refused('{ licenseHistory(kind: "", from: "2026-01-01T00:00:00Z") { at } }', {}),
-    ).toMatchObject({
-      code: 'BAD_USER_INPUT',
-    });
+    for (const history of ['licenseHistory', 'resourceHistory'])
+      expect(
+        await refused(`{ ${history}(kind: "", from: "2026-01-01T00:00:00Z") { at } }`, {}),
+      ).toMatchObject({
+        code: 'BAD_USER_INPUT',
+      });
   });
 
   test('histories have as many points as they were asked for, up to now', async () => {

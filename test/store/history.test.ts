@@ -24,6 +24,8 @@ interface Ran {
   copies: number;
   /** For each task. */
   gpus: number;
+  /** These are asked for by what they are. */
+  byName: boolean;
 }
 interface Lived {
   user: number;
@@ -59,6 +61,7 @@ const lived: fc.Arbitrary<Lived> = fc
         tasks: fc.integer({ min: 1, max: 9 }),
         copies: fc.integer({ min: 0, max: 3 }),
         gpus: fc.integer({ min: 0, max: 2 }),
+        byName: fc.boolean(),
       }),
       { maxLength: 3 },
     ),
@@ -66,11 +69,11 @@ const lived: fc.Arbitrary<Lived> = fc
   })
   .map(({ user, application, submitted, runs, ends }) => {
     let at = submitted;
-    const made = runs.map(({ site, waits, lasts, tasks, copies, gpus }, i): Ran => {
+    const made = runs.map(({ site, waits, lasts, tasks, copies, gpus, byName }, i): Ran => {
       const begin = at + waits;
       at = begin + lasts;
       const open = ends === 'never' && i === runs.length - 1;
-      return { site, at: begin, end: open ? null : at, tasks, copies, gpus };
+      return { site, at: begin, end: open ? null : at, tasks, copies, gpus, byName };
     });
     return {
       user,
@@ -94,7 +97,10 @@ async function write(jobs: readonly Lived[]): Promise<void> {
   const all = jobs.map((job, i) => ({
     ...{ ...job, id: i + 1, user: users[job.user], last: job.runs.at(-1) },
     licenses: job.runs.some(({ copies }) => copies > 0) ? '{solver}' : '{}',
-    resources: job.runs.some(({ gpus }) => gpus > 0) ? { gpu: 1 } : undefined,
+    resources: job.runs.some(({ gpus, byName }) => gpus > 0 && !byName) ? { gpu: 1 } : undefined,
+    devices: job.runs.some(({ gpus, byName }) => gpus > 0 && byName)
+      ? [{ kind: 'gpu', count: 1, model: null, minMemoryMb: null, share: null }]
+      : undefined,
   }));
   const client = await db.pool.connect();
   const apply = (statement: string, items: readonly object[]) =>
@@ -102,9 +108,9 @@ async function write(jobs: readonly Lived[]): Promise<void> {
   try {
     await client.query(`BEGIN; ${WRITING}`);
     await apply(
-      `INSERT INTO jobs (id, user_id, application, command, estimate_s, benchmark, state, submitted_at, licenses, resources_per_task)
-       SELECT id, "user", application, 'x', 1, 1, 'QUEUED', to_timestamp(${T0} + submitted), licenses::text[], resources
-         FROM json_to_recordset($1) AS t (id bigint, "user" integer, application text, submitted float8, licenses text, resources jsonb)`,
+      `INSERT INTO jobs (id, user_id, application, command, estimate_s, benchmark, state, submitted_at, licenses, resources_per_task, devices_per_task)
+       SELECT id, "user", application, 'x', 1, 1, 'QUEUED', to_timestamp(${T0} + submitted), licenses::text[], resources, devices
+         FROM json_to_recordset($1) AS t (id bigint, "user" integer, application text, submitted float8, licenses text, resources jsonb, devices jsonb)`,
       all,
     );
     for (let epoch = 1; epoch <= 3; epoch++) {
@@ -113,16 +119,29 @@ async function write(jobs: readonly Lived[]): Promise<void> {
         if (!run) return [];
         const licenses = `{${new Array(run.copies).fill(pools[run.site]).join()}}`;
         const tasks = `{${run.tasks},1}`;
-        const resources = run.gpus > 0 ? { gpu: run.gpus } : undefined;
+        const resources = run.gpus > 0 && !run.byName ? { gpu: run.gpus } : undefined;
+        const taken =
+          run.gpus > 0 && run.byName
+            ? [run.tasks, 1].map((n) => ({ amounts: { cpus: n * CPUS_PER_TASK, gpu: n * run.gpus } }))
+            : undefined;
         return [
-          { ...run, id, site: sites[run.site], tasks, licenses, resources, isLast: runs.length === epoch },
+          {
+            ...run,
+            id,
+            site: sites[run.site],
+            tasks,
+            licenses,
+            resources,
+            taken,
+            isLast: runs.length === epoch,
+          },
         ];
       });
       await apply(
-        `INSERT INTO runs (job_id, epoch, site_id, machine_ids, machine_tasks, cpus_per_task, memory_mb_per_task, license_ids, policy_version, assigned_at, planned_s, ended_at, cause, resources_per_task)
+        `INSERT INTO runs (job_id, epoch, site_id, machine_ids, machine_tasks, cpus_per_task, memory_mb_per_task, license_ids, policy_version, assigned_at, planned_s, ended_at, cause, resources_per_task, taken)
          SELECT id, ${epoch}, site, '{1,2}', tasks::integer[], ${CPUS_PER_TASK}, 0, licenses::integer[], 1, to_timestamp(${T0} + at), 1, to_timestamp(${T0} + "end"),
-                CASE WHEN "end" IS NOT NULL THEN 'EXITED_ZERO'::end_cause END, resources
-           FROM json_to_recordset($1) AS t (id bigint, site integer, tasks text, licenses text, at float8, "end" float8, resources jsonb)`,
+                CASE WHEN "end" IS NOT NULL THEN 'EXITED_ZERO'::end_cause END, resources, taken
+           FROM json_to_recordset($1) AS t (id bigint, site integer, tasks text, licenses text, at float8, "end" float8, resources jsonb, taken jsonb)`,
         runs,
       );
       await apply(
@@ -231,6 +250,20 @@ describe('what was used', () => {
             mean(runs, ({ copies }) => copies),
           );
 
+          const had = ({ gpus, tasks }: Ran): number => gpus * (tasks + 1);
+          for (const [site, of] of [
+            [null, runs],
+            [sites[0]!, north],
+          ] as const)
+            close(
+              (await queries.resourceHistory(window, 'gpu', site)).map(({ inUse }) => inUse),
+              mean(of, had),
+            );
+          for (const none of ['tpu', 'license:solver'])
+            expect(
+              (await queries.resourceHistory(window, none, null)).every(({ inUse }) => inUse === 0),
+            ).toBe(true);
+
           const end = isLong ? Math.ceil(window.to / 3600) * 3600 - T0 : start + length;
           for (const owner of [null, 0]) {
             const seen = jobs.filter((job) => owner === null || job.user === owner);
@@ -261,11 +294,11 @@ describe('what was used', () => {
                 sum(active.map((run) => cpusOf(run) * overlap(start, end, run.at, run.end))),
                 2,
               );
-              const had = (of: (run: Ran) => number): number =>
+              const all = (of: (run: Ran) => number): number =>
                 sum(active.map((run) => of(run) * overlap(start, end, run.at, run.end)));
               const wanted = {
-                gpu: had(({ gpus, tasks }) => gpus * (tasks + 1)),
-                'license:solver': had(({ copies }) => copies),
+                gpu: all(had),
+                'license:solver': all(({ copies }) => copies),
               };
               expect(row!.resources.map(({ resource }) => resource)).toEqual(
                 Object.entries(wanted).flatMap(([kind, amount]) => (amount > 0 ? [kind] : [])),
@@ -294,6 +327,7 @@ describe('what was used', () => {
       tasks,
       copies: 0,
       gpus: site,
+      byName: false,
     });
     const job = (user: number, ran: Ran): Lived => ({
       user,
@@ -322,7 +356,7 @@ describe('what was used', () => {
 
   test('is charged without what was lost to preemption, and without jobs that are not charged', async () => {
     const run = (site: number, tasks: number, end: number | null = 100): Ran => ({
-      ...{ site, at: 0, end, tasks, copies: 0, gpus: 0 },
+      ...{ site, at: 0, end, tasks, copies: 0, gpus: 0, byName: false },
     });
     const job = (user: number, ran: Ran): Lived => ({
       ...{ user, application: 'a', submitted: -10, runs: [ran], ended: ran.end, failed: false },

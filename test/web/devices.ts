@@ -87,6 +87,20 @@ export function devicesShown(visits: Visits, grid: Grid): void {
     await row.getByText('gpu2: gpu a100, 40 GB, idle').waitFor();
     await cancel(id);
     await row.getByText('gpu0: gpu a100, 40 GB, left, idle').waitFor();
+
+    // What it had counts by kind as CPUs do: in the curve, and in the sum.
+    await page.goto(`${grid.origin}/usage`);
+    await page.getByRole('img', { name: 'gpu in use over time' }).locator('canvas').waitFor();
+    await page.getByRole('radio', { name: 'Sites' }).click();
+    await page
+      .getByRole('row', { name: /^cards/ })
+      .getByText('gpu')
+      .waitFor();
+    const { resourceHistory: points } = await grid.ask<{ resourceHistory: { inUse: number }[] }>(
+      'query ($site: ID!, $from: DateTime!) { resourceHistory(kind: "gpu", siteId: $site, from: $from) { inUse } }',
+      { site: cards.id, from: new Date(Date.now() - 3_600_000).toISOString() },
+    );
+    expect(Math.max(...points.map(({ inUse }) => inUse))).toBeGreaterThan(0);
   });
 
   test('devices are asked for by what they are, and changed while the job waits', async () => {

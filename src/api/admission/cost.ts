@@ -77,6 +77,7 @@ export const FIELD_COST: Readonly<Record<string, number>> = {
   'JobConnection.totalCount': 50,
   'Query.loadHistory': 200,
   'Query.licenseHistory': 200,
+  'Query.resourceHistory': 200,
   'Query.usage': 200,
   'Query.lostWork': 200,
   'Query.congestion': 50,

@@ -3,12 +3,15 @@ import type {
   LicensePointResolvers,
   LoadPointResolvers,
   LostWorkResolvers,
+  ResourcePointResolvers,
   UsageResolvers,
 } from '../generated/resolvers-types.js';
 
 export const LoadPoint: LoadPointResolvers = {};
 
 export const LicensePoint: LicensePointResolvers = {};
+
+export const ResourcePoint: ResourcePointResolvers = {};
 
 export const Usage: UsageResolvers = {
   user: ({ userId }, _, { loaders }) => (userId === null ? null : loaders.user(userId)),

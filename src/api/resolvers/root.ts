@@ -51,6 +51,8 @@ export const Query: Required<QueryResolvers> = {
     services.history.loadHistory(viewer, window, budget),
   licenseHistory: (_, window, { services, viewer, budget }) =>
     services.history.licenseHistory(viewer, window, budget),
+  resourceHistory: (_, window, { services, viewer, budget }) =>
+    services.history.resourceHistory(viewer, window, budget),
   usage: (_, window, { services, viewer, budget }) => services.history.usage(viewer, window, budget),
   lostWork: (_, window, { services, viewer, budget }) => services.history.lostWork(viewer, window, budget),
   policy: (_, { version }, { services, viewer }) => services.policy.policy(viewer, version ?? null),

@@ -50,6 +50,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   userStandings: people,
   loadHistory: people,
   licenseHistory: people,
+  resourceHistory: people,
   usage: people,
   lostWork: people,
   policy: people,

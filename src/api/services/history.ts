@@ -1,7 +1,7 @@
 /** What was used, over time and by whom. */
 import { MAX } from '../../platform/limits.js';
 import { turns } from '../../platform/turns.js';
-import type { LicenseUseRow, LoadRow, LostWorkRow, UsageRow } from '../../store/history.js';
+import type { LicenseUseRow, LoadRow, LostWorkRow, ResourceUseRow, UsageRow } from '../../store/history.js';
 import type { Budget } from '../admission/budget.js';
 import { accountOf } from '../admission/shares.js';
 import { inTurn } from '../admission/turns.js';
@@ -13,6 +13,7 @@ import type {
   QueryLicenseHistoryArgs,
   QueryLoadHistoryArgs,
   QueryLostWorkArgs,
+  QueryResourceHistoryArgs,
   QueryUsageArgs,
 } from '../generated/types.js';
 import { localId } from '../ids.js';
@@ -20,6 +21,10 @@ import { guarded, ownerOnly } from './access.js';
 import type { ServiceParts } from './parts.js';
 
 const DAY_S = 86_400;
+
+/** Null: the whole grid. */
+const siteGiven = (site: string | null | undefined): number | null =>
+  site == null ? null : localId('site', site, 'siteId');
 
 /** For whom something is read, and until when. */
 type Asker = { viewer: Viewer; budget: Budget };
@@ -56,7 +61,7 @@ export function createHistoryService({ queries, limits, now }: ServiceParts) {
       { siteId: site, ...given }: QueryLoadHistoryArgs,
       budget: Budget,
     ): Promise<LoadRow[]> {
-      const siteId = site === null || site === undefined ? null : localId('site', site, 'siteId');
+      const siteId = siteGiven(site);
       const asked = window(given);
       return read({ viewer, budget }, () => queries.loadHistory(asked, siteId));
     },
@@ -69,6 +74,17 @@ export function createHistoryService({ queries, limits, now }: ServiceParts) {
       const asked = window(given);
       const name = text('kind', kind, MAX.nameChars, 1);
       return read({ viewer, budget }, () => queries.licenseHistory(asked, name));
+    },
+
+    async resourceHistory(
+      viewer: Viewer,
+      { kind, siteId: site, ...given }: QueryResourceHistoryArgs,
+      budget: Budget,
+    ): Promise<ResourceUseRow[]> {
+      const siteId = siteGiven(site);
+      const asked = window(given);
+      const name = text('kind', kind, MAX.nameChars, 1);
+      return read({ viewer, budget }, () => queries.resourceHistory(asked, name, siteId));
     },
 
     /** Users see their own share only. */

@@ -292,12 +292,6 @@ function devicesOf(draft: Draft, { whole, said }: Reading): (DeviceTerms & { amo
 
 export type Kinds = readonly Pick<SubmitChoicesQuery['resourceKinds'][number], 'name' | 'models'>[];
 
-/** Those that operators have declared of machines, devices among them. */
-export const declaredOf = (kinds: SubmitChoicesQuery['resourceKinds']): Kinds =>
-  kinds.filter(
-    ({ name, countedOn }) => countedOn === 'MACHINE' && !['cpus', 'memoryMb', 'places'].includes(name),
-  );
-
 /** Characters that stand before a draft's own constraint where more is asked of its devices. */
 export const constraintBefore = ({ deviceModel, deviceMemory }: Draft): number =>
   (deviceModel + deviceMemory).trim() === '' ? 0 : 1;

@@ -4,6 +4,7 @@ import { ChartColumn, Download } from 'lucide-react';
 import { useState } from 'react';
 import { resourceWritten } from '../../../../src/words/index';
 import { useData } from '../../api/data';
+import { declaredOf } from '../../parts/kinds';
 import { useViewer } from '../../shell/viewer';
 import { Chart } from '../../ui/chart';
 import { Button, Choice, Segments } from '../../ui/controls';
@@ -15,10 +16,11 @@ import { type Span, useSpan } from '../../ui/span';
 import {
   LoadHistoryDocument,
   LostWorkDocument,
+  ResourceHistoryDocument,
   type UsageBy,
+  UsageChoicesDocument,
   UsageDocument,
   type UsageQuery,
-  UsageSitesDocument,
 } from './usage.gql';
 
 type Row = UsageQuery['usage'][number];
@@ -48,7 +50,8 @@ export function UsagePage() {
 
 function Load({ span, everyMs }: { span: Span; everyMs: number }) {
   const [site, setSite] = useState('');
-  const sites = useData(UsageSitesDocument, {});
+  const choices = useData(UsageChoicesDocument, {});
+  const kinds = declaredOf(choices.data?.resourceKinds ?? []).map(({ name }) => name);
   const load = useData(LoadHistoryDocument, { ...span, site: site || null }, { everyMs });
   return (
     <Card
@@ -62,7 +65,7 @@ function Load({ span, everyMs }: { span: Span; everyMs: number }) {
           onChange={setSite}
           options={[
             { value: '', label: 'The whole grid' },
-            ...(sites.data?.sites.nodes ?? []).map(({ id, name }) => ({ value: id, label: name })),
+            ...(choices.data?.sites.nodes ?? []).map(({ id, name }) => ({ value: id, label: name })),
           ]}
         />
       }
@@ -99,7 +102,53 @@ function Load({ span, everyMs }: { span: Span; everyMs: number }) {
           );
         }}
       </Loaded>
+      {kinds.length > 0 && <Resources kinds={kinds} site={site || null} span={span} everyMs={everyMs} />}
     </Card>
+  );
+}
+
+/** Of the resources that operators have declared of machines, such as devices, one kind at a time. */
+function Resources({
+  kinds,
+  site,
+  span,
+  everyMs,
+}: {
+  kinds: readonly string[];
+  site: string | null;
+  span: Span;
+  everyMs: number;
+}) {
+  const [chosen, setChosen] = useState('');
+  // The chosen one may be no more.
+  const kind = kinds.includes(chosen) ? chosen : (kinds[0] as string);
+  const history = useData(ResourceHistoryDocument, { kind, site, ...span }, { everyMs });
+  return (
+    <div className="stack">
+      <Choice
+        label="Other resource"
+        value={kind}
+        onChange={setChosen}
+        options={kinds.map((name) => ({ value: name, label: name }))}
+      />
+      <Loaded from={history} skeleton={<Skeleton height={186} />}>
+        {({ resourceHistory: points }) => (
+          <Chart
+            label={`${kind} in use over time`}
+            height={160}
+            x={points.map(({ at }) => Date.parse(at) / 1000)}
+            series={[
+              {
+                label: `${kind} in use`,
+                color: '--series-1',
+                kind: 'area',
+                values: points.map(({ inUse }) => inUse),
+              },
+            ]}
+          />
+        )}
+      </Loaded>
+    </div>
   );
 }
 
