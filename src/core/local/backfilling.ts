@@ -131,6 +131,8 @@ export class BackfillMemory extends SiteMemory {
     if (starts.length > 0 && !carriesOut) return null;
     // There is more to it than the room at one instant: who joins runs of its user needs no room that the reservation knows.
     if (resources.holds.length > 0 || free.returns > 0 || free.keeps || queue.keeping > 0) return null;
+    // Nor does it say which devices are promised.
+    if (free.promisesDevices) return null;
     const noted = carriesOut && memory instanceof BackfillMemory ? memory : new BackfillMemory(reservation);
     noted.reservation = reservation;
     copyInto(noted.beside, beside);

@@ -64,7 +64,12 @@ export function keptNow(
   const { requirement, work, limit, pools, madeAt, cycle } = promised;
   const eligible = entry.resources.eligible(requirement.signature);
   const placement = free.placedNow(requirement, eligible, work, limit, profile);
-  if (placement === null) return asksByName(requirement) ? null : promised;
+  if (placement === null) {
+    if (!asksByName(requirement) && !profile.promisesTo(requirement)) return promised;
+    // Parts may have been placed otherwise, when others had other devices.
+    const end = now + work / promised.placement.benchmark;
+    return profile.admits(promised.hold, now, end, now + limit, true) ? promised : null;
+  }
   if (isSame(placement, promised.placement)) return promised;
   const opening = { at: now, end: now + work / placement.benchmark, placement, pools };
   return promisedIn(opening, requirement, work, limit, madeAt, cycle);
@@ -105,20 +110,16 @@ export class Places {
   private readonly younger: { hold: Hold; at: number; end: number }[] = [];
   private readonly reserved: Reservation | null;
 
-  /** `asks`: a job that is not in the queue. */
-  constructor(
-    {
-      entry,
-      claims,
-      now,
-      kept = [],
-    }: Pick<Timeline, 'entry' | 'claims' | 'now'> & Partial<Pick<SitePass, 'kept'>>,
-    asks?: Requirement,
-  ) {
+  /** `keeps`: from cycle to cycle. `asks`: a job that is not in the queue. */
+  constructor(at: SitePass | Timeline, keeps: boolean, asks?: Requirement) {
+    const { entry, claims, now } = at;
+    const [free, kept] = 'free' in at ? [at.free, at.kept] : [at, []];
     const { resources } = entry;
     this.reserved = entry.reservation;
     const pools = poolsOf(entry, asks);
     this.profile = Profile.of(resources, now);
+    this.profile.lookBeside(free);
+    if (this.profile.promised !== null) this.profile.promised.inAnyOrder = keeps;
     for (const pool of pools) this.profile.addPool(pool, claims.planned(pool));
     for (const { hold, run } of kept) {
       this.profile.give(hold, hold.from, hold.to, hold.certain);

@@ -3,18 +3,18 @@
  * machines"), and the devices on them by the same rule as whoever carries the start out (`chooseUnits`): where these are named, they are
  * taken as named.
  *
- * Decision: only for starts, and for openings of jobs that ask for devices by what they are, which come when runs have given back such
- * devices. Of what is promised amounts are known: which devices those jobs will have is not.
+ * Openings of jobs that ask for devices by what they are come when runs have given back such devices, beside what is promised
+ * (promised-devices.ts).
  */
 import type { TaskAmounts } from '../grid/amounts.js';
 import type { Machine } from '../model.js';
 import { chooseUnits, deviceKey, type HeldUnit, holdUnits } from './units.js';
 
-interface OnMachine {
+export interface OnMachine {
   readonly machine: Pick<Machine, 'id' | 'devices'>;
 }
 
-type Asked = Pick<TaskAmounts, 'further' | 'devices'>;
+export type Asked = Pick<TaskAmounts, 'further' | 'devices'>;
 
 /** Tasks that are alike, on machines. */
 interface TasksThere {
@@ -27,6 +27,7 @@ type Named = readonly (readonly string[])[];
 
 /** Of one machine. */
 interface Known {
+  readonly machine: OnMachine['machine'];
   readonly held: Map<string, HeldUnit>;
   /** What is compared of it (`deviceKey`), by what a task asks for and the number of tasks; as long as it has the same devices. */
   readonly keys: Map<Asked['further'] | Asked['devices'], (readonly number[] | null | undefined)[]>;
@@ -49,7 +50,7 @@ export class DeviceHolds {
     let place = 0;
     for (const { machines, tasks, each } of parts)
       for (const [i, { machine }] of machines.entries()) {
-        const here = this.known(machine.id);
+        const here = this.known(machine);
         const devices = machine.devices ?? [];
         const chosen = () => chooseUnits(devices, here.held, each, tasks[i] as number) ?? [];
         const units = named?.[place++] ?? chosen();
@@ -64,7 +65,7 @@ export class DeviceHolds {
   /** It has them no more. */
   give(holder: object): void {
     for (const [machineId, units] of this.takenBy(holder)) {
-      const here = this.known(machineId);
+      const here = this.known({ id: machineId });
       for (const unit of units) here.held.delete(unit);
       here.keys.clear();
     }
@@ -77,9 +78,10 @@ export class DeviceHolds {
   }
 
   /** `deviceKey` of the machine with so many tasks on it. */
-  key({ machine: { id, devices } }: OnMachine, asked: Asked, tasks: number): readonly number[] | null {
+  key({ machine }: OnMachine, asked: Asked, tasks: number): readonly number[] | null {
+    const { devices } = machine;
     if (devices === undefined) return asked.devices === null ? NO_DEVICES : null;
-    const here = this.seen(id);
+    const here = this.seen(machine);
     if (here.keysOf !== devices || here.keys.size > KEPT) {
       here.keys.clear();
       here.keysOf = devices;
@@ -91,7 +93,10 @@ export class DeviceHolds {
       keys = [];
       here.keys.set(by, keys);
     }
-    if (keys[tasks] === undefined) keys[tasks] = deviceKey(devices, here.held, asked, tasks);
+    if (keys[tasks] === undefined) {
+      const key = deviceKey(devices, here.held, asked, tasks);
+      keys[tasks] = key !== null && this.keeps(machine, here.held, asked, tasks) ? key : null;
+    }
     return keys[tasks] as readonly number[] | null;
   }
 
@@ -102,22 +107,61 @@ export class DeviceHolds {
     return most;
   }
 
-  private takenBy(holder: object): readonly [machineId: number, units: readonly string[]][] {
+  takenBy(holder: object): readonly [machineId: number, units: readonly string[]][] {
     return this.byHolder.get(holder) ?? this.beneath?.takenBy(holder) ?? [];
   }
 
+  heldOn(machine: OnMachine['machine']): ReadonlyMap<string, HeldUnit> {
+    return this.seen(machine).held;
+  }
+
+  /** What is held of the machine where this view begins; null: the same as beneath. */
+  protected heldAt(_: Pick<Machine, 'id' | 'devices'>): ReadonlyMap<string, HeldUnit> | null {
+    return null;
+  }
+
+  /** Whether all that was taken here leaves theirs to those who were promised devices. */
+  leavesPromised(): boolean {
+    for (const { machine, held } of this.byMachine.values())
+      if (this.beneath?.leavesBeside(machine, held) === false) return false;
+    return true;
+  }
+
+  /** Some are promised, whoever takes amounts only. */
+  get besidePromises(): boolean {
+    return false;
+  }
+
+  /** The same of a machine with these units taken. */
+  protected leavesBeside(_machine: OnMachine['machine'], _held: ReadonlyMap<string, HeldUnit>): boolean {
+    return true;
+  }
+
+  /** Whether so many tasks may have their devices there, beside these, for all that is promised. */
+  protected keeps(
+    machine: OnMachine['machine'],
+    held: ReadonlyMap<string, HeldUnit>,
+    asked: Asked,
+    tasks: number,
+  ): boolean {
+    return this.beneath?.keeps(machine, held, asked, tasks) ?? true;
+  }
+
   /** To be read: what this view has not changed is known beneath. */
-  private seen(machineId: number): Known {
-    const own = this.byMachine.get(machineId);
-    return own ?? this.beneath?.seen(machineId) ?? this.known(machineId);
+  private seen(machine: OnMachine['machine']): Known {
+    const own = this.byMachine.get(machine.id);
+    if (own !== undefined) return own;
+    if (this.beneath === null || this.heldAt(machine) !== null) return this.known(machine);
+    return this.beneath.seen(machine);
   }
 
   /** To be changed. */
-  private known(machineId: number): Known {
-    let known = this.byMachine.get(machineId);
+  private known(machine: OnMachine['machine']): Known {
+    let known = this.byMachine.get(machine.id);
     if (known === undefined) {
-      known = { held: new Map(this.beneath?.seen(machineId).held), keys: new Map(), keysOf: undefined };
-      this.byMachine.set(machineId, known);
+      const held = new Map(this.heldAt(machine) ?? this.beneath?.seen(machine).held);
+      known = { machine, held, keys: new Map(), keysOf: undefined };
+      this.byMachine.set(machine.id, known);
     }
     return known;
   }

@@ -3,8 +3,8 @@
  * machine of the highest power"). One task goes on the first with room; several fill machine after machine. Jobs that ask more of their
  * machines than room for each task, or for devices, are spread by the rule of choice.ts. Time-shared machines are dealt out evenly instead.
  *
- * Which devices are free is known of what starts now (`DeviceHolds`), and not of later: there `devices` is null, and they are amounts as
- * all else.
+ * Which devices are free is known of what starts now (`DeviceHolds`), and of later where somebody asks for devices by what they are. Where
+ * `devices` is null they are amounts as all else.
  */
 import { amountOf, CPUS, fitsIn, PLACES, type Room, timesIn } from '../grid/amounts.js';
 import type { Requirement } from '../grid/requirements.js';
@@ -200,8 +200,10 @@ export function placeParts(
   devices: DeviceHolds | null = null,
 ): Placement | null {
   const found = tryParts(parts, eligible, room, beside, devices);
+  if (found === null) return null;
   if (!('at' in found)) return found;
-  return devices === null || parts.some(asksByName) ? null : placeParts(parts, eligible, room, beside);
+  const isFinal = devices === null || devices.besidePromises || parts.some(asksByName);
+  return isFinal ? null : placeParts(parts, eligible, room, beside);
 }
 
 export function lackingPart(
@@ -210,16 +212,17 @@ export function lackingPart(
   room: Room | null,
 ): LackingPart | null {
   const found = tryParts(parts, eligible, room ?? idleRoom(eligible), null, null);
-  return 'at' in found ? found : null;
+  return found !== null && 'at' in found ? found : null;
 }
 
+/** null: all have a place, with devices that are promised to others. */
 function tryParts(
   parts: readonly Requirement[],
   eligible: EligibleMachines,
   room: Room,
   beside: Room | null,
   devices: DeviceHolds | null,
-): Placement | LackingPart {
+): Placement | LackingPart | null {
   // As the job itself finds it: a machine that a part keeps for its user has room for others of the job.
   const left = room.slice();
   const leftBeside = beside === null ? null : beside.slice();
@@ -250,6 +253,7 @@ function tryParts(
     tasks.push(...placed.tasks);
     benchmark = Math.min(benchmark, placed.benchmark);
   }
+  if (devicesLeft?.leavesPromised() === false) return null;
   return { machines, tasks, benchmark, allocations: null };
 }
 

@@ -1,9 +1,9 @@
 /**
  * The availability profile of a site with promises in it: what is free on each machine and in each pool at every later
  * instant, if runs end when they are planned to and promised jobs run as promised. A column for each kind of resource of each machine
- * and the copies of each pool. Devices are amounts in it (device-holds.ts): on which machine a job gets those it asks for is decided when
- * it starts (`Timeline.placedNow`). Who asks for devices by what they are gets an opening no earlier than the site's runs have given back such
- * devices; which of them promised jobs will have is not known.
+ * and the copies of each pool. Devices are amounts in it: on which machine a job gets those it asks for is decided when it starts
+ * (`Timeline.placedNow`). Who asks for devices by what they are gets an opening no earlier than the site's runs have given back such
+ * devices, and beside those that were promised (`PromisedDevices`).
  *
  * It notes since when room has been given back on each machine: a promise that was in its earliest opening before still is, unless
  * room came free ahead of it.
@@ -16,6 +16,7 @@ import {
   type Copies,
   type EligibleMachines,
   type Hold,
+  holdsByName,
   type LicenseState,
   type MachineState,
   type Placement,
@@ -39,6 +40,7 @@ import {
   placeParts,
   placeSpread,
 } from './placement.js';
+import { type DevicesNow, PromisedDevices } from './promised-devices.js';
 
 /** Where a job has its place now, which counts as free for it. */
 export interface OwnPlace {
@@ -60,8 +62,11 @@ interface MachineColumns {
 export class Profile implements Future {
   private readonly machines: MachineColumns[];
   private readonly pools = new Map<LicenseState, Column>();
+  private devicesNow: DevicesNow;
   /** The earliest of all instants from which room was given back in this round and the one before. */
   private earliestGiven = Number.NEGATIVE_INFINITY;
+  /** Which devices are promised in it; null: its machines have none by name. */
+  readonly promised: PromisedDevices | null;
 
   /** What is free once all runs are over that `take` is not told of. */
   constructor(
@@ -77,6 +82,27 @@ export class Profile implements Future {
       givenBefore: Infinity,
       givenEndBefore: Number.NEGATIVE_INFINITY,
     }));
+    const { devices } = site;
+    this.devicesNow = {
+      ...{ now, devices },
+      get holders() {
+        return site.runs.map((run) => [run, run.end] as const);
+      },
+    };
+    this.promised = devices === null ? null : new PromisedDevices(this.devicesNow);
+  }
+
+  /** Who has devices, with the starts of a look: until the next. */
+  lookBeside(devices: DevicesNow): void {
+    this.devicesNow = devices;
+    this.promised?.changed(devices);
+  }
+
+  /** The job has begun: which devices it has is known from now on (`lookBeside`). */
+  begun({ machines, tasks, each }: Hold, at: number): void {
+    if (this.promised === null || !holdsByName(each)) return;
+    this.promised.remove({ machines, tasks, each }, at);
+    this.promised.changed();
   }
 
   /** With the site's runs and holds. */
@@ -108,9 +134,11 @@ export class Profile implements Future {
 
   take(hold: Hold, at: number, end: number, certain = false): void {
     this.shift(hold, at, end, -1, certain);
+    this.promiseDevices(hold, at, end, certain);
   }
 
   give(hold: Hold, from: number, end: number, certain = false): void {
+    if (this.promised !== null && holdsByName(hold.each)) this.promised.remove(hold, from);
     const begin = Math.max(from, this.now);
     if (end <= begin) return;
     this.shift(hold, begin, end, 1, certain);
@@ -124,6 +152,9 @@ export class Profile implements Future {
       this.shift(to.hold, to.at, from.at, -1);
       this.shift(to.hold, to.end, from.end, 1);
       this.note(from.hold, to.end, from.end);
+      if (this.promised === null || !holdsByName(to.hold.each)) return;
+      this.promised.remove(from.hold, from.at);
+      this.promiseDevices(to.hold, to.at, to.end, false);
       return;
     }
     this.give(from.hold, from.at, from.end);
@@ -180,7 +211,12 @@ export class Profile implements Future {
       for (const { pool, copies } of hold.licenses)
         next = earliestIn(this.pool(pool), copies, length, limit, next);
       if (next === Infinity) return null;
-      if (next === at) return at;
+      if (next === at) {
+        const matters = this.promised?.mattersTo(hold.each) === true;
+        if (!matters || this.admits(hold, at, at + length, at + limit, false)) return at;
+        next = this.nextChangeOn(hold.machines, at);
+        if (next === Infinity) return null;
+      }
       at = next;
     }
   }
@@ -209,7 +245,8 @@ export class Profile implements Future {
   ): Opening | null {
     const { now } = this;
     const until = now + limit;
-    if (requirement.many) return this.manyAt(now, requirement, eligible, work, limit);
+    if (requirement.many || this.promisesTo(requirement))
+      return this.manyAt(now, requirement, eligible, work, limit);
     for (const state of eligible.machines) {
       const end = now + work / state.machine.benchmark;
       if (this.tasksOn(state, requirement.task, now, end, until) === 0) continue;
@@ -230,7 +267,7 @@ export class Profile implements Future {
     limit = Infinity,
     before = Infinity,
   ): Opening | null {
-    return requirement.many
+    return requirement.many || this.promisesTo(requirement)
       ? this.earliestMany(requirement, eligible, work, limit, before)
       : this.earliestOne(requirement, eligible, work, limit, before, null);
   }
@@ -243,7 +280,7 @@ export class Profile implements Future {
     limit: number,
     own: OwnPlace,
   ): Opening | null {
-    if (!requirement.many && eligible.pools.length === 0)
+    if (!requirement.many && eligible.pools.length === 0 && !this.promisesTo(requirement))
       return this.earliestOne(requirement, eligible, work, limit, own.at, own);
     return this.without(own, () => this.earliestOpening(requirement, eligible, work, limit, own.at));
   }
@@ -356,7 +393,7 @@ export class Profile implements Future {
   ): Placement | null {
     const { tasks, spread, whole, parts } = requirement;
     const { machines } = eligible;
-    const devices = asksByName(requirement) ? this.devicesAt(at) : null;
+    const devices = this.devicesAt(at, end, until, requirement);
     if (parts !== null)
       return placeParts(parts, eligible, this.leastRoom(machines, at, end, until), null, devices);
     const most = (state: MachineState): number => {
@@ -383,20 +420,43 @@ export class Profile implements Future {
     return filling.placement;
   }
 
-  /** Which devices the runs of the site have that have not ended by then. */
-  private devicesAt(at: number): DeviceHolds {
-    const devices = new DeviceHolds(this.site.deviceHolds);
-    for (const run of this.site.runs) if (run.end <= at) devices.give(run);
+  /** Which devices a job finds taken that is there from `at` until `end`; null: it does not matter. */
+  private devicesAt(at: number, end: number, until: number, requirement: Requirement): DeviceHolds | null {
+    if (this.promised !== null && this.promisesTo(requirement))
+      return this.promised.view({ of: requirement, at, end, until, present: false });
+    if (!asksByName(requirement)) return null;
+    const devices = new DeviceHolds(this.devicesNow.devices);
+    for (const [holder, until] of this.devicesNow.holders) if (until <= at) devices.give(holder);
     return devices;
   }
 
+  /** Whether it matters to where a job of the class goes which devices are promised. */
+  promisesTo(requirement: Requirement): boolean {
+    return this.promised?.mattersTo(requirement) === true && this.site.looksAtDevices(requirement);
+  }
+
+  /** Whether the tasks get their devices there, beside those that are promised. `present`: now, when runs that are late have theirs still. */
+  admits(hold: Hold, at: number, end: number, until: number, present: boolean): boolean {
+    return this.promised?.admits(hold, { of: hold.each, at, end, until, present }) ?? false;
+  }
+
+  private promiseDevices(hold: Hold, at: number, end: number, certain: boolean): void {
+    // Which devices a run has is known.
+    if (this.promised !== null && holdsByName(hold.each) && !('run' in hold))
+      this.promised.add(hold, at, end, certain);
+  }
+
   private nextChange(eligible: EligibleMachines, time: number): number {
-    let next = Infinity;
-    for (const state of eligible.machines) {
-      for (const column of this.columns(state).columns) next = Math.min(next, nextIn(column, time));
-    }
+    let next = this.nextChangeOn(eligible.machines, time);
     for (const { of } of eligible.pools)
       for (const pool of of) next = Math.min(next, nextIn(this.pool(pool), time));
+    return next;
+  }
+
+  private nextChangeOn(machines: readonly MachineState[], time: number): number {
+    let next = Infinity;
+    for (const state of machines)
+      for (const column of this.columns(state).columns) next = Math.min(next, nextIn(column, time));
     return next;
   }
 
@@ -437,9 +497,13 @@ export class Profile implements Future {
   /** What `search` finds as if the place were free. */
   without<T>(place: OwnPlace | undefined, search: () => T): T {
     if (place === undefined) return search();
-    this.shift(place.hold, place.at, place.end, 1);
+    const { hold, at, end } = place;
+    const devices = this.promised !== null && holdsByName(hold.each) ? this.promised : null;
+    this.shift(hold, at, end, 1);
+    devices?.remove(hold, at);
     const found = search();
-    this.shift(place.hold, place.at, place.end, -1);
+    this.shift(hold, at, end, -1);
+    devices?.add(hold, at, end);
     return found;
   }
 

@@ -32,6 +32,7 @@ import { type Besides, type LeastFree, OwnRuns, placeBeside, presently } from '.
 import { Claims, LicenseCopies } from './licenses.js';
 import { NO_POOLS, pickPools, place, placeNow } from './placement.js';
 import type { Profile } from './profile.js';
+import { type DevicesNow, PromisedDevices } from './promised-devices.js';
 
 /** Of a start that nobody has accepted yet. */
 const UNDECIDED: Run = Object.freeze({
@@ -92,7 +93,7 @@ const leastOf = (room: Room, other: Room | null): Room =>
 const NO_RUNS: readonly RunState[] = [];
 const NO_STEPS: readonly Step[] = [];
 
-export class Timeline implements Future, Free {
+export class Timeline implements Future, Free, DevicesNow {
   room: Room = [];
   tasks: number[] = [];
   /** Runs, those in mind included. */
@@ -113,7 +114,9 @@ export class Timeline implements Future, Free {
   /** One of them keeps its machines for its user. */
   private keepsInMind = false;
   /** Which devices are taken, in mind or not; null: there are none to be had by name. */
-  private devices: DeviceHolds | null = null;
+  devices: DeviceHolds | null = null;
+  /** Which of them are promised, in mind or by what the site holds; null: none is. */
+  private promised: PromisedDevices | null = null;
   /** `devices` are not those of the site. */
   private devicesCopied = false;
   private copied = false;
@@ -152,6 +155,7 @@ export class Timeline implements Future, Free {
     this.copied = false;
     this.devices = this.site.devices;
     this.devicesCopied = false;
+    this.promised = null;
     this.copiesIfAsked = this.shared;
     this.claimsIfAsked = null;
     this.foundAt = Number.NaN;
@@ -213,7 +217,10 @@ export class Timeline implements Future, Free {
     if (this.begun.length === 0) this.begun = [run];
     else this.begun.push(run);
     if (keepsMachines(run.each)) this.keepsInMind = true;
-    if (holdsByName(run.each)) this.ownDevices()?.take(run, alikeIn(run));
+    if (holdsByName(run.each)) {
+      this.ownDevices()?.take(run, alikeIn(run));
+      this.promised?.changed();
+    }
     this.foundAt = Number.NaN;
     this.owns = null;
     if (run.licenses.length > 0) this.takeCopies(run, this.now, run.end, 1, true, false);
@@ -230,7 +237,10 @@ export class Timeline implements Future, Free {
   stop(run: RunState): void {
     // A late one holds its room now, though by plan it does no more.
     this.shift(run, this.now, Math.max(this.now, this.endOf(run)), 1, true, false);
-    if (holdsByName(run.each)) this.ownDevices()?.give(run);
+    if (holdsByName(run.each)) {
+      this.ownDevices()?.give(run);
+      this.promised?.changed();
+    }
     this.count(run, -1);
   }
 
@@ -255,6 +265,18 @@ export class Timeline implements Future, Free {
   /** What is free at the first instant at which something begins to be held, until the next look; null: nothing is. */
   get beside(): Room | null {
     return this.dipCount === 0 ? null : (this.dips[0] as Dip).room;
+  }
+
+  /** Devices are promised by what they are: there is more to it than the room at its instant. */
+  get promisesDevices(): boolean {
+    return this.promised?.someByName === true;
+  }
+
+  get holders(): readonly (readonly [holder: object, until: number])[] {
+    const holders: [object, number][] = [];
+    for (const run of [...this.ending, ...this.begun])
+      if (holdsByName(run.each)) holders.push([run, this.givenBackAt(run)]);
+    return holders;
   }
 
   // ---- questions ----
@@ -284,7 +306,10 @@ export class Timeline implements Future, Free {
     const runs = this.ending;
     const steps = this.steps();
     // Who asks for devices by what they are waits until runs give back such devices, whatever is free of the kind.
-    const devices = this.devices !== null && asksByName(requirement) ? new DeviceHolds(this.devices) : null;
+    const beside = this.promisedTo(requirement, false) !== null;
+    const walked =
+      !beside && this.devices !== null && asksByName(requirement) ? new DeviceHolds(this.devices) : null;
+    const devices = beside ? this.devices : walked;
     let run = 0;
     let step = 0;
     // Several tasks may need what many small releases add up to; one task fits only where a machine got room for it.
@@ -293,13 +318,13 @@ export class Timeline implements Future, Free {
       for (; run < runs.length && (runs[run] as RunState).end <= at; run++) {
         const ended = runs[run] as RunState;
         giveTo(room, ended, 1);
-        devices?.give(ended);
+        walked?.give(ended);
         possible ||= fitsOnOneOf(ended.machines, requirement, room);
       }
       for (; step < steps.length && (steps[step] as Step).at <= at; step++) {
         const { hold, sign } = steps[step] as Step;
         giveTo(room, hold, sign);
-        if (sign > 0) devices?.give(hold);
+        if (sign > 0) walked?.give(hold);
       }
       const opening = possible
         ? this.openingAt(at, room, devices, false, requirement, eligible, work, limit, holder)
@@ -409,6 +434,7 @@ export class Timeline implements Future, Free {
     const own = this.ownRuns(userId);
     const until = now + limit;
     const devices = this.devicesFor(requirement);
+    const promised = devices === null ? null : this.promisedTo(requirement, true, profile);
     if (placeBeside(own, requirement, eligible, presently(this.room), null) === null) {
       own.refused.add(requirement);
       return null;
@@ -421,7 +447,9 @@ export class Timeline implements Future, Free {
           this.leastBeside(state, kind, end, until, besides),
           profile?.leastBeside(state, kind, { from: now, to: end, until }, besides) ?? Infinity,
         );
-      const placement = placeBeside(own, requirement, eligible, least, devices);
+      const there =
+        promised === null ? devices : promised.view({ of: requirement, at: now, end, until, present: true });
+      const placement = placeBeside(own, requirement, eligible, least, there);
       if (placement === null) return null;
       if (eligible.shared || placement.benchmark >= slowest)
         return this.opening(now, true, eligible, placement, work, until, holder);
@@ -430,7 +458,7 @@ export class Timeline implements Future, Free {
   }
 
   /**
-   * Where a job that starts now gets its devices, beside what is promised in the profile, which knows amounts only. Null: any place that the
+   * Where a job that starts now gets its devices, beside what is promised in the profile. Null: it gets them nowhere, or any place that the
    * profile has found is as good.
    */
   placedNow(
@@ -444,10 +472,15 @@ export class Timeline implements Future, Free {
     if (devices === null) return null;
     const { now, room } = this;
     const { machines } = eligible;
+    const until = now + limit;
+    const promised = this.promisedTo(requirement, true, profile);
     let slowest = machines[0]?.machine.benchmark ?? 1;
     for (;;) {
-      const beside = profile.leastRoom(machines, now, now + work / slowest, now + limit);
-      const placement = place(requirement, eligible, room, beside, devices);
+      const end = now + work / slowest;
+      const beside = profile.leastRoom(machines, now, end, until);
+      const there =
+        promised === null ? devices : promised.view({ of: requirement, at: now, end, until, present: true });
+      const placement = place(requirement, eligible, room, beside, there);
       if (placement === null || placement.benchmark >= slowest) return placement;
       slowest = placement.benchmark;
     }
@@ -473,6 +506,31 @@ export class Timeline implements Future, Free {
   /** null: it does not matter to jobs of the class which devices are free. */
   private devicesFor(requirement: Requirement): DeviceHolds | null {
     return this.devices !== null && this.site.looksAtDevices(requirement) ? this.devices : null;
+  }
+
+  /**
+   * The promises of devices that matter to where a job of the class goes: of the profile, if there is one. Null: none does. Who starts beside
+   * what is promised in mind by amounts leaves it these.
+   */
+  private promisedTo(
+    requirement: Requirement,
+    present: boolean,
+    profile: Profile | null = null,
+  ): PromisedDevices | null {
+    const promised = profile === null ? this.promised : profile.promised;
+    if (promised === null || this.devices === null) return null;
+    const matters = present && profile === null ? promised.someByName : promised.mattersTo(requirement);
+    return matters && this.site.looksAtDevices(requirement) ? promised : null;
+  }
+
+  /** When a run gives its devices back: at its end, or sooner in mind. */
+  private givenBackAt(run: RunState): number {
+    let at = this.endOf(run);
+    for (let i = 0; i < this.mindCount; i++) {
+      const { hold, from, sign } = this.inMind[i] as InMind;
+      if (sign > 0 && hold === run) at = Math.min(at, from);
+    }
+    return at;
   }
 
   private ownRuns(userId: number): OwnRuns {
@@ -554,7 +612,7 @@ export class Timeline implements Future, Free {
     const { machines } = eligible;
     const until = at + limit;
     if (requirement.many || eligible.shared || devices !== null) {
-      const placement = this.placeMany(at, room, requirement, eligible, work, until, devices);
+      const placement = this.placeMany(at, room, present, requirement, eligible, work, until, devices);
       return placement && this.opening(at, present, eligible, placement, work, until, holder);
     }
     const { task } = requirement;
@@ -572,6 +630,7 @@ export class Timeline implements Future, Free {
   private placeMany(
     at: number,
     room: Room,
+    present: boolean,
     requirement: Requirement,
     eligible: EligibleMachines,
     work: number,
@@ -579,13 +638,16 @@ export class Timeline implements Future, Free {
     devices: DeviceHolds | null,
   ): Placement | null {
     const { machines, shared } = eligible;
+    const promised = devices === null ? null : this.promisedTo(requirement, present);
     let slowest = machines[0]?.machine.benchmark ?? 1;
     for (;;) {
       // Tasks that share CPUs take nobody knows how long, but no longer than their limit.
-      const beside = this.leastBetween(at, shared ? until : at + work / slowest, until);
+      const end = shared ? until : at + work / slowest;
+      const beside = this.leastBetween(at, end, until);
+      const there = promised === null ? devices : promised.view({ of: requirement, at, end, until, present });
       const placement = shared
-        ? placeNow(requirement, eligible, { room: leastOf(room, beside), tasks: this.tasks }, devices)
-        : place(requirement, eligible, room, beside, devices);
+        ? placeNow(requirement, eligible, { room: leastOf(room, beside), tasks: this.tasks }, there)
+        : place(requirement, eligible, room, beside, there);
       if (placement === null || shared || this.dipCount === 0 || placement.benchmark >= slowest)
         return placement;
       slowest = placement.benchmark;
@@ -685,8 +747,16 @@ export class Timeline implements Future, Free {
       if (certain && dip.uncertain !== null) giveTo(dip.uncertain, hold, sign);
     }
     this.note(hold, from, to, sign, present, certain);
+    if (this.devices !== null && holdsByName(hold.each)) this.promiseDevices(hold, from, to, sign, certain);
     if (sign > 0) this.returns++;
     if (hold.licenses.length > 0) this.takeCopies(hold, from, to, sign < 0 ? 1 : -1, present, certain);
+  }
+
+  private promiseDevices(hold: Hold, from: number, to: number, sign: 1 | -1, certain: boolean): void {
+    if (sign < 0) {
+      this.promised ??= new PromisedDevices(this);
+      this.promised.add(hold, from, to, certain);
+    } else if (this.promised?.remove(hold, from) === false) this.promised.changed();
   }
 
   private note(hold: Hold, from: number, to: number, sign: 1 | -1, present: boolean, certain: boolean): void {

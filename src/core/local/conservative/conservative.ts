@@ -77,6 +77,7 @@ function promiseAndStart(pass: SitePass, walk: Walk, depth: number): void {
   ) {
     promises = before;
     promises.cycle++;
+    promises.places?.profile.lookBeside(pass.free);
     unpromised = before.catchUp(now);
   } else {
     const slots = lookedAt(pass, walk, depth, before);
@@ -85,7 +86,7 @@ function promiseAndStart(pass: SitePass, walk: Walk, depth: number): void {
       return;
     }
     promises = new Promises(pass.grid, entry);
-    promises.places = new Places(pass);
+    promises.places = new Places(pass, true);
     promises.cycle = (before?.cycle ?? 0) + 1;
     takeInOrder(pass, promises, before, slots);
     unpromised = slots;
@@ -193,7 +194,9 @@ function joinOwn(pass: SitePass, promises: Promises, { profile }: Places): boole
     pass.enter(slot, placement, end - now, pools, reason);
     promises.drop(slot);
     profile.give(promised.hold, promised.at, promised.end);
-    profile.take(holdOf(promised.requirement, placement, pools), now, end);
+    const hold = holdOf(promised.requirement, placement, pools);
+    profile.take(hold, now, end);
+    profile.begun(hold, now);
   }
   return pass.starts.length > before;
 }
@@ -239,22 +242,33 @@ function startDue(pass: SitePass, promises: Promises, { profile }: Places): void
     const cycleOf = (slot: number): number => (promises.get(slot) as StartPromise).cycle;
     due.sort((a, b) => cycleOf(a) - cycleOf(b));
   }
-  for (const slot of due) {
-    if (pass.full) return;
-    const promised = promises.get(slot) as StartPromise;
-    const { requirement, work } = promised;
-    if (!hasRoomNow(free, promised.hold)) continue;
-    let kept = promised;
-    if (entry.resources.looksAtDevices(requirement)) {
-      const now = profile.without(promised, () => keptNow(pass, promised, profile));
-      if (now === null) continue;
-      kept = now;
-      if (kept !== promised) profile.move(promised, kept);
+  // Who would take devices that are promised to another whose start has come, too, goes behind it.
+  for (let behind: number[] = due, some = true; some; ) {
+    const slots = behind;
+    behind = [];
+    some = false;
+    for (const slot of slots) {
+      if (pass.full) return;
+      const promised = promises.get(slot) as StartPromise;
+      const { requirement, work } = promised;
+      if (!hasRoomNow(free, promised.hold)) continue;
+      let kept = promised;
+      if (entry.resources.looksAtDevices(requirement)) {
+        const now = profile.without(promised, () => keptNow(pass, promised, profile));
+        if (now === null) {
+          behind.push(slot);
+          continue;
+        }
+        kept = now;
+        if (kept !== promised) profile.move(promised, kept);
+      }
+      const { placement, pools } = kept;
+      const reason = slot === promises.first ? ReasonCode.HEAD : ReasonCode.BACKFILLED_BESIDE_RESERVATION;
+      pass.enter(slot, placement, work / placement.benchmark, pools, reason);
+      profile.begun(kept.hold, kept.at);
+      promises.drop(slot);
+      some = behind.length > 0;
     }
-    const { placement, pools } = kept;
-    const reason = slot === promises.first ? ReasonCode.HEAD : ReasonCode.BACKFILLED_BESIDE_RESERVATION;
-    pass.enter(slot, placement, work / placement.benchmark, pools, reason);
-    promises.drop(slot);
   }
 }
 
@@ -337,7 +351,7 @@ function promisedStart(grid: Grid, view: Timeline, job: Job): Opening | null {
   if (before === null) return null;
   const requirement = grid.requirementOf(job);
   const promises = new Promises(grid, entry);
-  promises.places = new Places(view, requirement);
+  promises.places = new Places(view, true, requirement);
   takeInOrder(view, promises, before, [...entry.queue.inOrder('ARRIVAL').window()]);
   const place = grid.placeOf(job.id);
   const here = place?.at === 'QUEUE' && place.siteId === entry.site.id;

@@ -32,7 +32,7 @@ export const hybrid = localKind({
 
 function reserveAndStart(pass: SitePass, walk: Walk, reservations: number): void {
   const { entry, now } = pass;
-  const places = new Places(pass);
+  const places = new Places(pass, false);
   let made = 0;
   for (let slot = walk.next(); slot !== -1 && !pass.full; slot = walk.next()) {
     if (made >= reservations && pass.exhausted) return;
@@ -64,5 +64,6 @@ function reserveAndStart(pass: SitePass, walk: Walk, reservations: number): void
       else pass.further.push({ slot, opening: one });
     }
     places.profile.take(one.hold, one.at, one.end);
+    if (starting !== null) places.profile.begun(one.hold, one.at);
   }
 }
