@@ -14,6 +14,7 @@ import {
   ExternalRunner,
   findDevices,
   HealthCheck,
+  type HostDevice,
   hostShape,
   Isolation,
   type LinkProbe,
@@ -52,6 +53,16 @@ export interface AgentAccess {
   onRefused?: (error: ServiceError) => void;
 }
 
+/** What the service is told of devices; by name, because it refuses fields that it does not know. */
+const toldOf = (devices: readonly HostDevice[]) =>
+  devices.map(({ id, kind, model, memoryMb, shares, link, oneUser }) => {
+    return { id, kind, model, memoryMb, shares, link, ...(oneUser && { oneUser }) };
+  });
+
+/** What a process agent of this host would tell of its devices now. */
+export const devicesHere = async ({ agentDevices, agentStateDir }: Config) =>
+  toldOf(await findDevices(agentDevices, agentStateDir));
+
 /** An agent that runs real processes on this host. `access` is asked when it starts. */
 export function processAgent(config: Config, log: Logger, access: () => AgentAccess): Part {
   return agentPart(config, log, access, async ({ url, key, site, machines }) => {
@@ -84,10 +95,7 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
       file: join(config.agentStateDir, 'power'),
       idle: () => runner.runs().length === 0,
     });
-    // What the service is told of them; by name, because it refuses fields that it does not know.
-    const shown = devices.map(({ id, kind, model, memoryMb, shares, link, oneUser }) => {
-      return { id, kind, model, memoryMb, shares, link, ...(oneUser && { oneUser }) };
-    });
+    const shown = toldOf(devices);
     // A directory that was copied to another host is another agent's there.
     const identity = `${runner.id}@${hostname()}`;
     return {

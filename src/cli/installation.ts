@@ -5,6 +5,7 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { hostShape } from '../agent/index.js';
+import type { OwnedDevice } from '../core/resources/devices.js';
 import type { Change, Directory } from '../store/directory.js';
 import type { Queries } from '../store/queries.js';
 import { ADMIN_KEY_FILE, agentKeyFile, readKey } from './connect.js';
@@ -28,20 +29,21 @@ export async function installAdministrator(at: Installation): Promise<{ keyFile:
 }
 
 /**
- * The site of this name, and a good key for its agent in the home's file. `withMachine`: and this machine, if it has none; otherwise
- * its agents register their own.
+ * The site of this name, and a good key for its agent in the home's file. `devices`: and this machine, with what they answer, if it has
+ * none; null: its agents register their own.
  */
 export async function installSite(
   at: Installation,
   name: string,
-  { withMachine }: { withMachine: boolean },
+  { devices }: { devices: (() => Promise<OwnedDevice[]>) | null },
 ): Promise<{ keyFile: string }> {
   const { directory, queries } = at;
   const site =
     (await queries.siteByName(name)) ??
     done(await directory.registerSite({ name, latitude: null, longitude: null, localPolicy: null }, ACTOR));
-  if (withMachine && (await queries.machines(site.id, null, 1)).length === 0) {
-    done(await directory.registerMachines([{ siteId: site.id, ...thisMachine() }], ACTOR));
+  if (devices !== null && (await queries.machines(site.id, null, 1)).length === 0) {
+    const machine = { siteId: site.id, ...thisMachine(), devices: await devices() };
+    done(await directory.registerMachines([machine], ACTOR));
   }
   const userName = `agent-${name}`;
   const agent =

@@ -11,7 +11,7 @@ import { type Config, VARIABLES } from '../platform/config.js';
 import { Lifecycle, type Part } from '../platform/lifecycle.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../store/embedded.js';
 import { migrate } from '../store/migrate.js';
-import { processAgent } from './agents.js';
+import { devicesHere, processAgent } from './agents.js';
 import { print } from './command.js';
 import { openStores, type ProcessContext, serviceParts } from './compose.js';
 import { ADMIN_KEY_FILE, agentKeyFile, readKey } from './connect.js';
@@ -66,7 +66,7 @@ export function serveParts(context: ProcessContext, { demoSpeed }: ServeOptions)
         );
         const at = { ...stores, home };
         await installAdministrator(at);
-        await installSite(at, LOCAL_SITE, { withMachine: true });
+        await installSite(at, LOCAL_SITE, { devices: () => devicesHere(config) });
         await service.start();
       },
       async stop() {

@@ -17,7 +17,7 @@ import { afterAll, expect, it } from 'vitest';
 import { withDatabase } from '../support/database.js';
 import { h100, playNvidia, topology } from '../support/nvidia.js';
 import { checkPromises } from '../support/promises.js';
-import { apart, endAll, type Service, service, until } from './service.js';
+import { apart, endAll, type Service, serve, service, until } from './service.js';
 
 const home = mkdtempSync(join(tmpdir(), 'switchyard-devices-'));
 const database = withDatabase();
@@ -50,6 +50,19 @@ async function statesOf(
   );
   return found?.jobs.nodes.map(({ state }) => state) ?? [];
 }
+
+it('a service that runs this machine offers its devices from the first start', async () => {
+  const [own, declared] = [join(home, 'alone'), join(home, 'alone-devices')];
+  for (const dir of [own, declared]) mkdirSync(dir);
+  for (const id of ['f0', 'f1'])
+    writeFileSync(join(declared, `${id}.json`), JSON.stringify({ kind: 'fpga', environment: { UNIT: id } }));
+  const alone = await serve(own, [], '0', { AGENT_DEVICES: declared });
+  expect(await alone.json('resources')).toContainEqual(
+    expect.objectContaining({ name: 'fpga', countedOn: 'MACHINE', total: 2 }),
+  );
+  const run = await alone.cli('run', '--resource', 'fpga=2', '--', 'sh', '-c', 'echo $SWITCHYARD_DEVICES');
+  expect(run).toMatchObject({ code: 0, stdout: 'f0,f1\n' });
+});
 
 it('two jobs never have one device, whoever is killed meanwhile', async () => {
   const [declared, locks] = [join(home, 'devices'), join(home, 'locks')];

@@ -232,7 +232,7 @@ function addMigrate(program: Command): void {
         options.site === undefined
           ? null
           : await installation.installSite({ ...at, home: options.agentHome ?? at.home }, options.site, {
-              withMachine: false,
+              devices: null,
             });
       if (wantsJson(migrate)) return printJson({ applied, keyFile, agentKeyFile: agent?.keyFile ?? null });
       for (const name of applied) print(name);
